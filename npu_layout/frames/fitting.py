@@ -190,9 +190,10 @@ def _words(frame: FramePlanes, order: str) -> Reading | None:
 
 
 def _mosaic(frame: FramePlanes, order: str) -> Reading | None:
-    if order == "GRAY" or frame.format.high_bytes or min(frame.size_wh) < 3:
+    if order == "GRAY" or min(frame.size_wh) < 3:
         return None
-    source = kernels.RowSource("mosaic", frame.format.red_xy)
+    high, (plane,) = frame.format.high_bytes, frame.format.planes
+    source = kernels.RowSource("mosaic", frame.format.red_xy, (high, plane.nbytes) if high else (1, 1))
     return Reading(frame.format.samples * 3, None, tuple(order.index(c) for c in "RGB"), source, margin=1)
 
 

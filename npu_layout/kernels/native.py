@@ -85,7 +85,8 @@ def picture_rows(resize: PictureResize, level: str = LEVEL, wide: bool = WIDE_GA
     )
     color = resize.color if resize.source is None else NO_COLOR
     given = resize.components, resize.size_wh, axes, resize.exact, color, resize.channels, resize.depth
-    source = (0, 0, 0) if resize.source is None else (1 + SOURCES.index(resize.source.kind), *resize.source.red_xy)
+    made = resize.source
+    source = (0, 0, 0, 1, 1) if made is None else (1 + SOURCES.index(made.kind), *made.red_xy, *made.group)
     return _native.PictureRows(level, wide, *given, source, tuple(tile or (0, 0) for tile in resize.tiles))
 
 

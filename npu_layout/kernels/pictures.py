@@ -44,11 +44,18 @@ class RowSource(NamedTuple):
     """What rows of B, G and R, or of gray, are made of, before they are resized.
 
     kind: "gray" of packed pixels, by OpenCV's BGR2GRAY; the component is at their blue, 0 or 2. "rgb565": words of 16
-    bits. "mosaic": OpenCV's bilinear interpolation; red is where ``(x % 2, y % 2) == red_xy``.
+    bits. "mosaic": OpenCV's bilinear interpolation; red is where ``(x % 2, y % 2) == red_xy``. group: so many of its
+    pixels are the first of so many bytes.
     """
 
     kind: str
     red_xy: tuple[int, int] = (0, 0)
+    group: tuple[int, int] = (1, 1)
+
+    def places(self, width: int) -> np.ndarray:
+        """Return the byte of each pixel of a mosaic's row."""
+        (pixels, nbytes), x = self.group, np.arange(width)
+        return np.asarray(x // pixels * nbytes + x % pixels)
 
 
 class Axis(NamedTuple):

@@ -86,13 +86,35 @@ def test_a_part_is_what_opencv_makes_of_the_whole_at_every_level(name: str, how:
 
 
 @pytest.mark.skipif(not NATIVE, reason="no compiled kernels")
-@pytest.mark.parametrize("name", [name for name in formats.FLAT if not name.endswith("P")])
+@pytest.mark.parametrize("name", formats.FLAT)
 def test_parts_of_every_format_have_a_pass(name: str) -> None:
     spec = nl.FrameSpec(name, (310, 68))
     memory, preprocess = np.zeros(spec.size or 0, np.uint8), nl.Preprocessor(TARGET, source=spec, resize="stretch")
     for roi in PARTS:
         preprocess(memory, roi_xywh=roi)
     assert len(preprocess._passes) == len(PARTS) and None not in preprocess._passes.values()
+
+
+@pytest.mark.skipif(not NATIVE, reason="no compiled kernels")
+@pytest.mark.parametrize("name", [name for name in formats.MOSAICS if name.endswith("P")])
+def test_a_part_of_a_packed_mosaic_at_every_level(name: str) -> None:
+    """As of the mosaic of 8 bits that its high bytes are."""
+    size_wh, fences, plain = (310, 68), Fenced(1 << 16), name[:4]
+    spec = nl.FrameSpec(name, size_wh)
+    noise = np.random.default_rng(7).integers(0, 256, spec.size, np.uint8)
+    picture = opencv(plain, formats.mosaic_of(name, noise, spec.strides[0], *size_wh).astype(np.uint8))
+    preprocess = nl.Preprocessor(TARGET, source=spec, resize="stretch")
+    for roi in ((0, 0, *size_wh), *PARTS):
+        x, y, w, h = roi
+        expected = METHODS["linear"](np.ascontiguousarray(picture[y : y + h, x : x + w]), TARGET_WH)
+        for place in (fences.first, fences.last):
+            frame = place(noise.size)
+            frame[...] = noise
+            read = FrameSource.of(spec).read("frame", frame)
+            for backend, made in passes(preprocess, read, roi):
+                out = np.full(TARGET.storage_shape, 77, np.uint8)
+                assert made.run(out, read.planes)
+                np.testing.assert_array_equal(out[0], expected, f"{backend} {roi}")
 
 
 SHARED = [name for name in formats.YUV if name not in formats.YUV_444]

@@ -92,6 +92,8 @@ def picture(choices: Choices) -> tuple[PictureResize, tuple[np.ndarray, ...]]:
     if source is not None:
         exact, kind, (w, h) = True, 0 if kind == 3 else kind, (max(3, w), max(3, h))
         step = choices.of((3, 4)) if source.kind == "gray" else 2 if source.kind == "rgb565" else 1
+        if source.kind == "mosaic":
+            source = source._replace(group=choices.of(((1, 1), (4, 5), (2, 3), (3, 8))))
         gray = source.kind == "gray"
         components = (Samples(0, choices.of((0, 2)), step),) if gray else (Samples(0, 0, step),) * 3
     elif packed:
@@ -121,6 +123,8 @@ def picture(choices: Choices) -> tuple[PictureResize, tuple[np.ndarray, ...]]:
     color = None if packed or source else choices.of((BT601, BT709_FULL, IDENTITY))
     resize = PictureResize(components, color, (w, h), tuple(axes), exact, order, depth, source, tiles)
     least = [(h, w * components[0].step)] if packed or source else extents(components, (w, h))
+    if source is not None and source.kind == "mosaic":
+        least = [(h, int(source.places(w)[-1]) + 1)]
     if tiles:
         least = [of_tiles(components, p, (w, h), *tile) for p, tile in enumerate(tiles)]
     rng = np.random.default_rng(choices.below(256))

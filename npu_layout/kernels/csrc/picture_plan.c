@@ -260,6 +260,13 @@ static int neighbours(const PictureSpec *spec) {
            magnitude(u->start - v->start) < u->step;
 }
 
+/* Gather the pixels of a mosaic's row; `at` has room for them. */
+static int make_ungrouped(PicturePlan *plan, int wide, int32_t *at) {
+    const PictureSpec *spec = &plan->spec;
+    for (int64_t x = 0; x < spec->width; ++x) at[x] = (int32_t)grouped_at(x, spec->group_pixels, spec->group_bytes);
+    return make_gather(plan, plan->component, at, spec->width, at[spec->width - 1] + 1, wide);
+}
+
 static int make_tables(PicturePlan *plan, int wide, int32_t *columns, int32_t *every) {
     const PictureSpec *spec = &plan->spec;
     const Filter filter = plan->resize[0].filter;
@@ -272,6 +279,7 @@ static int make_tables(PicturePlan *plan, int wide, int32_t *columns, int32_t *e
         }
         return 1;
     }
+    if (plan->grouped && !make_ungrouped(plan, wide, columns)) return 0;
     if (spec->source != COMPONENTS)
         return filter == MEAN || make_gather(plan, &plan->pairs, columns, columns_of(spec->x, filter, columns), spec->width, wide);
     const int whole = plan->way == ROWS || plan->way == MEANS || plan->way == SHARED;
@@ -295,6 +303,7 @@ PicturePlan *picture_make(const PictureLoops *loops, int wide, const PictureSpec
     plan->spec = *spec, plan->loops = loops;
     plan->n = spec->x[0].to * (spec->packed ? spec->components : 1);
     plan->samples = plan->n;
+    plan->grouped = spec->source == MOSAIC && spec->group_bytes != spec->group_pixels;
     plan->has_luma = spec->color.luma != 1 << 20 || spec->color.offset;
     int made = 1;
     for (int k = 0; made && k < (spec->packed || spec->convert_first ? 1 : spec->components); ++k)

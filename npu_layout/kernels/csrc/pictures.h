@@ -23,7 +23,8 @@ typedef struct {
 
 /* What the samples of the first plane are: components, or what rows of B, G and R, or of gray, are made of first. GRAY_OF_PIXELS:
  * pixels of component[0].step bytes, blue at its start, 0 or 2. PIXELS_OF_565: words of 16 bits. MOSAIC: one color for each pixel,
- * red where x % 2 is red_x and y % 2 is red_y. */
+ * red where x % 2 is red_x and y % 2 is red_y; in memory group_bytes follow each other for every group_pixels, of which the first
+ * ones are the pixels. */
 typedef enum { COMPONENTS, GRAY_OF_PIXELS, PIXELS_OF_565, MOSAIC } PictureSource;
 
 /* Bytes and rows of a tile of a plane; 0: it is stored as rows. */
@@ -38,6 +39,7 @@ typedef struct {
     PictureComponent component[4];
     PictureSource source;
     int red_x, red_y;
+    int64_t group_pixels, group_bytes;
     PlaneTiles tile[3];
     int packed; /* pixels whose channels are neighbours, in the result too, and are not converted */
     int convert_first;

@@ -59,6 +59,8 @@ class PictureRows:
             least, plane = c.start + (samples - 1) * c.step + 1, planes[c.plane]
             if resize.packed or resize.source:
                 least = samples * c.step
+            if resize.source and resize.source.kind == "mosaic":
+                least = int(resize.source.places(samples)[-1]) + 1
             tile = resize.tiles[c.plane] if resize.tiles else None
             if tile:
                 rows, least = -(-rows // tile[1]), -(-samples * c.step // tile[0]) * tile[0] * tile[1]
@@ -76,15 +78,16 @@ class PictureRows:
         if resize.source is None:
             return planes
         width, height = resize.size_wh
-        rows = planes[0].reshape(len(planes[0]), -1)[:height, : width * resize.components[0].step]
+        rows = planes[0].reshape(len(planes[0]), -1)[:height]
+        if resize.source.kind == "mosaic":
+            return _demosaiced(rows[:, resize.source.places(width)], *resize.source.red_xy)
+        rows = rows[:, : width * resize.components[0].step]
         if resize.source.kind == "gray":
             blue, pixels = resize.components[0].start, rows.reshape(height, width, -1).astype(np.uint32)
             sums = 3735 * pixels[..., blue] + 19235 * pixels[..., 1] + 9798 * pixels[..., 2 - blue]
             return (((sums + (1 << 14)) >> 15).astype(np.uint8),)
-        if resize.source.kind == "rgb565":
-            words = rows[:, ::2].astype(np.uint16) | rows[:, 1::2].astype(np.uint16) << 8
-            return words >> 8 & 0xF8, words >> 3 & 0xFC, words << 3 & 0xF8
-        return _demosaiced(rows, *resize.source.red_xy)
+        words = rows[:, ::2].astype(np.uint16) | rows[:, 1::2].astype(np.uint16) << 8
+        return words >> 8 & 0xF8, words >> 3 & 0xFC, words << 3 & 0xF8
 
     def _samples(self, planes: tuple[np.ndarray, ...], k: int, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Return samples of component `k` at rows and columns of its plane, as int32."""

@@ -7,12 +7,13 @@
 #include "binding/level_named.h"
 #include "binding/signals.h"
 #include "binding/picture_type.h"
-#include "pictures.h"
+#include "picture_plan.h"
 
 /* SIDE: 16 bits of a size; offsets in a row fit 32 bits. */
 enum { SIDE = 1 << 16, STEP = 1 << 8 };
 /* Pixels of a box, so that their sum fits 16 bits, and its width, so that it ends in what follows a row on the bench. */
 enum { BOX_MOST = 257, BOX_SIDE = 16 };
+enum { GROUP = 16 }; /* bytes of a group of a mosaic's pixels, at most */
 
 static int wrong(const char *text) {
     PyErr_SetString(PyExc_ValueError, text);
@@ -100,12 +101,15 @@ static int color_fits(const Color *c) {
     return good || wrong("color: coefficients out of range");
 }
 
-/* Source: (kind, red_x, red_y); tiles: (bytes, rows) of each plane, or nothing. */
+/* Source: (kind, red_x, red_y, pixels and bytes of a group); tiles: (bytes, rows) of each plane, or nothing. */
 static int read_source_form(PyObject *source, PyObject *tiles, PictureSpec *spec) {
     int kind;
-    if (!PyArg_ParseTuple(source, "iii", &kind, &spec->red_x, &spec->red_y)) return 0;
+    long long pixels, bytes;
+    if (!PyArg_ParseTuple(source, "iiiLL", &kind, &spec->red_x, &spec->red_y, &pixels, &bytes)) return 0;
     if (kind < 0 || kind > (int)MOSAIC || spec->red_x >> 1 || spec->red_y >> 1) return wrong("source: out of range");
-    spec->source = (PictureSource)kind;
+    spec->source = (PictureSource)kind, spec->group_pixels = pixels, spec->group_bytes = bytes;
+    if (pixels < 1 || bytes < pixels || bytes > GROUP || (bytes != pixels && spec->source != MOSAIC))
+        return wrong("source: expected pixels and bytes of a group, of a mosaic");
     const Py_ssize_t n = PyTuple_Size(tiles);
     if (n > 3) return wrong("tiles: expected up to 3 planes");
     for (Py_ssize_t p = 0; p < n; ++p) {
@@ -181,7 +185,7 @@ static PyObject *picture_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         self->width = width, self->height = height, self->columns = spec.x[0].to, self->rows = spec.y[0].to;
         self->channels = spec.channels, self->components = spec.components, self->packed = spec.packed;
         memcpy(self->component, spec.component, sizeof self->component), memcpy(self->tile, spec.tile, sizeof self->tile);
-        self->source = spec.source;
+        self->source = spec.source, self->group_pixels = spec.group_pixels, self->group_bytes = spec.group_bytes;
         for (int k = 0; k < spec.components; ++k)
             if (spec.component[k].plane >= self->planes) self->planes = spec.component[k].plane + 1;
         self->plan = picture_make(level->pictures, wide && has_wide_gathers(), &spec);
@@ -234,7 +238,8 @@ void picture_plane_needs(const PictureObject *self, int plane, int64_t *rows, in
         if (c->plane != plane) continue;
         const int64_t samples = (self->width + c->every_x - 1) / c->every_x, down = (self->height + c->every_y - 1) / c->every_y;
         const int whole = self->packed || self->source != COMPONENTS;
-        const int64_t needed = whole ? self->width * c->step : c->start + (samples - 1) * c->step + 1;
+        const int64_t last = grouped_at(self->width - 1, self->group_pixels, self->group_bytes); /* of a mosaic */
+        const int64_t needed = self->source == MOSAIC ? last + 1 : whole ? self->width * c->step : c->start + (samples - 1) * c->step + 1;
         const PlaneTiles *tile = self->tile + plane;
         const int64_t rows_of_tiles = tile->rows ? (down + tile->rows - 1) / tile->rows : down;
         const int64_t row = tile->rows ? (samples * c->step + tile->bytes - 1) / tile->bytes * tile->bytes * tile->rows : needed;
