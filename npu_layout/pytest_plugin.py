@@ -17,7 +17,7 @@ import numpy as np
 from .decode import Head
 from .engines import OnnxRuntimeEngine, open_engine
 from .errors import NoDeviceError, NpuLayoutError
-from .recordings import FRAME, Recorder, Recording
+from .recordings import FRAME, ROI, Recorder, Recording
 from .reports import Report
 from .support import PathLike, instance, path_of, shown, text_of, whole_folder
 from .validation import Tolerance, validate
@@ -116,7 +116,8 @@ class Recordings:
     ) -> Recording:
         """Return the recording `name`.
 
-        inputs: those of each run, an array, or {name: array} ("frame": the camera's); a function that returns them is
+        inputs: those of each run, an array, or {name: array} ("frame": the camera's, "frame.roi_xywh": the part
+        of it that was used); a function that returns them is
         called only if they are needed. None: an update runs the recorded inputs again. engine: replaces npu_engine.
         about: the arguments of `Recorder` after engine and folder (preprocess, model, note, ...). Errors are those of
         `Recorder` and `Recording.load`, as failures of the test.
@@ -167,8 +168,8 @@ class Recordings:
             with Recorder(runs, partial, **about) as recorder:
                 for frame in frames:
                     given = dict(frame) if isinstance(frame, Mapping) else frame
-                    seen = given.pop(FRAME, None) if isinstance(given, dict) else None
-                    recorder.infer(given, frame=seen)
+                    seen, roi = (given.pop(k, None) if isinstance(given, dict) else None for k in (FRAME, ROI))
+                    recorder.infer(given, frame=seen, roi_xywh=roi)
             if not recorder.count:
                 raise NpuLayoutError(f"{folder}: there were no inputs to record")
         self._recorded[str(folder)] = recorder.count

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import cv2  # noqa: F401  what the inner runs import stays imported: compiled modules load once
+import numpy as np
 import onnx  # noqa: F401
 import onnxruntime  # noqa: F401
 import pytest
@@ -245,7 +246,11 @@ def test_an_engine_that_fails(project: pytest.Pytester, engine: str, says: str) 
 
 
 def test_an_update_without_inputs_runs_the_recorded_ones_again(project: pytest.Pytester, board: Board) -> None:
-    board.recording().save(project.path / "recordings" / "heat")
+    original = board.recording()
+    size_wh = original.frames[0].inputs["frame"].shape[1::-1]
+    part = {"frame.roi_xywh": np.array([0, 0, *size_wh])}
+    original = nl.Recording(original.specs, [({**i, **part}, o) for i, o in original], original.meta)
+    original.save(project.path / "recordings" / "heat")
     project.makepyfile(
         test_it="""
         def test_it(npu_recording):
@@ -266,8 +271,8 @@ def test_an_update_without_inputs_runs_the_recorded_ones_again(project: pytest.P
     result.assert_outcomes(passed=2, failed=2)
     result.stdout.fnmatch_lines(["*was given no inputs to record", "*there were no inputs to record"])
     again = nl.Recording.load(project.path / "recordings" / "heat")
-    for old, new in zip(board.recording(), again):
-        assert set(old.inputs) == set(new.inputs) == {"image", "frame"}
+    for old, new in zip(original, again):
+        assert set(old.inputs) == set(new.inputs) == {"image", "frame", "frame.roi_xywh"}
         assert all((old.inputs[name] == new.inputs[name]).all() for name in old.inputs)
     assert again.meta["preprocess"] == board.recording().meta["preprocess"]
     assert [p.name for p in (project.path / "recordings").iterdir()] == ["heat"]

@@ -12,7 +12,7 @@ from ..buffers import TensorSpec
 from ..decode import Decoder, Detections, draw
 from ..errors import NpuLayoutError
 from ..frames import Geometry, Preprocessor
-from ..recordings import FRAME, Frame, Recording
+from ..recordings import CAMERA, FRAME, Frame, Recording, roi_of
 from ..support import whole
 from . import console, words
 
@@ -63,7 +63,7 @@ def _input_shape(given: tuple[int, ...] | None, first: Frame) -> tuple[int, int]
             raise NpuLayoutError(f"--input: expected HxW, got {'x'.join(map(str, given))}")
         return given[0], given[1]
     for name, x in first.inputs.items():
-        if name != FRAME and x.ndim == 4:
+        if name not in CAMERA and x.ndim == 4:
             axis = next((axis for axis in (1, 3) if x.shape[axis] in (1, 3)), None)
             if axis is not None:
                 height, width = (n for i, n in enumerate(x.shape) if i not in (0, axis))
@@ -78,7 +78,7 @@ def _geometry(recording: Recording, frame: Frame, size: tuple[int, int]) -> Geom
     if picture is None or picture.ndim != 3 or not how:
         return None
     resize = {k: v for k, v in how.items() if k in ("resize", "source")}
-    return Preprocessor(TensorSpec((1, 3, *size)), **resize)(picture)[1]
+    return Preprocessor(TensorSpec((1, 3, *size)), **resize)(picture, roi_xywh=roi_of(frame.inputs))[1]
 
 
 def _rows(number: int, found: Detections, geometry: Geometry | None) -> list[dict[str, Any]]:

@@ -66,7 +66,7 @@ def _without_negative(pixels: Pixels) -> Pixels:
 
 
 def _clamped(pixels: Pixels) -> Pixels:
-    return np.minimum(pixels, 127)
+    return np.asarray(np.minimum(pixels, 127))
 
 
 def _gamma(pixels: Pixels, power: float) -> Pixels:
@@ -82,7 +82,7 @@ def _of_rgb(pixels: Pixels, change: Change, flip: bool) -> Pixels:
 
 
 def _gray(rgb: Pixels) -> Pixels:
-    return np.repeat(rgb @ np.array(_LUMA)[:, None], 3, -1)
+    return np.asarray(np.repeat(rgb @ np.array(_LUMA)[:, None], 3, -1))
 
 
 def _u_and_v(rgb: Pixels) -> Pixels:
@@ -90,7 +90,7 @@ def _u_and_v(rgb: Pixels) -> Pixels:
     u, v = (rgb[..., 2] - luma) * _BLUE, (rgb[..., 0] - luma) * _RED
     red, blue = luma + u / _RED, luma + v / _BLUE
     green = (luma - _LUMA[0] * red - _LUMA[2] * blue) / _LUMA[1]
-    return np.clip(np.stack([red, green, blue], -1), 0, 255)
+    return np.asarray(np.clip(np.stack([red, green, blue], -1), 0, 255))
 
 
 _BYTES: tuple[tuple[str, str, Change], ...] = (

@@ -239,6 +239,21 @@ def _lit(frame: np.ndarray, factor: float, offset: float) -> np.ndarray:
     return np.clip(np.rint(frame * factor + offset), 0, 255).astype(np.uint8)
 
 
+def other_parts(base: How, pairs: Sequence[Pair]) -> Iterator[Change]:
+    """Yield the inputs of other parts of the frame, if a part was declared."""
+    for words in dict.fromkeys(words for pair in pairs for words in pair.others):
+        applies = partial(_has_part, words=words)
+        yield Change(words, partial(_of_part, how=base, words=words), verdict="geometry", applies=applies)
+
+
+def _has_part(pair: Pair, words: str) -> bool:
+    return words in pair.others
+
+
+def _of_part(pair: Pair, how: How, words: str) -> Made:
+    return pair.made(pair.pixels(how, pair.others[words]()), how)
+
+
 def other_frames(base: How, pairs: Sequence[Pair], reach: int) -> Iterator[Change]:
     """Yield the inputs of frames before and after."""
     for distance, ways in product(range(1, reach + 1), ((-1, "before"), (1, "after"))):

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..buffers import TensorSpec, in_model_order, spec_in_model_order
-from ..errors import NpuLayoutError
+from ..errors import NpuLayoutError, RecordingError
 from ..frames import ARGUMENTS, Preprocessor, as_channels, usual
 from ..layouts import Layout
-from ..recordings import FRAME, Recording
+from ..recordings import CAMERA, FRAME, Recording
 from ..support import check_fields, isolated
+from .camera_frames import CameraFrames, Part
 from .input_bytes import stored
 from .input_changes import (
     Change,
@@ -25,6 +25,7 @@ from .input_changes import (
     geometry,
     lighting,
     other_frames,
+    other_parts,
 )
 from .input_pairs import Pair
 from .input_sources import other_sources
@@ -44,6 +45,7 @@ _COMPARE = "Fix: compare the code that makes the input with preprocess=."
 _RIGHT = "The recorded input is what preprocess= makes of the frame"
 _WRONG = "The recorded input is not what preprocess= makes of the frame"
 _NOT_CHECKED = "input: not checked"
+_CANNOT = f"{_NOT_CHECKED}, a Preprocessor cannot make it of the frame"
 _NO_FRAME = f"{_NOT_CHECKED}, no camera frame recorded"
 _NOT_DECLARED = f"{_NOT_CHECKED}, the recording does not say how it was made; record with preprocess="
 _NO_IMAGE = f"{_NOT_CHECKED}, none is an image of 1 or 3 channels"
@@ -61,7 +63,8 @@ class InputReport:
         The recording's name of the input.
     verdict
         "match", or why it is not what the recording's preprocess makes of the frame: "preprocessing"; "geometry" (the
-        same picture mirrored, rotated, cropped or shifted); "input_layout" (its bytes in another order, with another
+        same picture mirrored, rotated, cropped or shifted, or of another part of the frame than the recording notes);
+        "input_layout" (its bytes in another order, with another
         sign, or of a frame whose rows are padded); "wrong_input" (another frame's input). Of any input, whether made
         again or not: "input_order" (inputs were fed in each other's place, as the outputs show).
     fix
@@ -123,22 +126,28 @@ def recorded_inputs(recording: Recording) -> InputChecks:
         return InputChecks({}, _NO_FRAME)
     if not declared or not isinstance(declared, Mapping):
         return InputChecks({}, _NOT_DECLARED)
-    specs = {name: _spec(array, recording.specs.get(name)) for name, array in seen[0].items() if name != FRAME}
+    specs = {name: _spec(array, recording.specs.get(name)) for name, array in seen[0].items() if name not in CAMERA}
     images = [(name, spec) for name, spec in specs.items() if spec is not None]
     if len(images) != 1:
         return InputChecks({}, _SEVERAL if images else _NO_IMAGE)
     name, spec = images[0]
-    color = declared.get("color", "RGB")
+    color, frames = declared.get("color", "RGB"), CameraFrames(recording, _stated(declared))
+    try:
+        rois = {i: frames.roi(i) for i in numbers}
+    except RecordingError:
+        raise
+    except NpuLayoutError as error:  # a frame that is none of its source
+        return InputChecks({}, f"{_CANNOT}: {error}")
     try:
         stored = {i: spec.unpack(np.ascontiguousarray(one[name])) for i, one in zip(numbers, seen)}
         recorded = {i: in_model_order(spec, array, color) for i, array in stored.items()}
-        frames, how = _Frames(recording, declared), as_channels(seen[0][FRAME], _stated(declared))[1]
+        how = as_channels(seen[0][FRAME], _stated(declared))[1]
         raw = {i: np.asarray(one[FRAME]) for i, one in zip(numbers, seen)}
         ordered = spec_in_model_order(spec, color)
-        found = _of_raw_frames(ordered, raw, recorded, _stated(declared))
+        found = _of_raw_frames(ordered, raw, rois, recorded, _stated(declared))
         found = found or _found(_Seen(ordered, frames, recorded), how)
     except NpuLayoutError as error:
-        return InputChecks({}, f"{_NOT_CHECKED}, a Preprocessor cannot make it of the frame: {error}")
+        return InputChecks({}, f"{_CANNOT}: {error}")
     if found is None:
         return InputChecks({}, _NO_USUAL)
     changed = found.fix is not None and "source" in found.fix and found.names_cause
@@ -160,11 +169,15 @@ def _makeable(spec: TensorSpec, how: How, found: Judgement) -> Judgement:
 
 
 def _of_raw_frames(
-    spec: TensorSpec, raw: Mapping[int, np.ndarray], recorded: Mapping[int, np.ndarray], how: How
+    spec: TensorSpec,
+    raw: Mapping[int, np.ndarray],
+    rois: Mapping[int, Part | None],
+    recorded: Mapping[int, np.ndarray],
+    how: How,
 ) -> Judgement | None:
     """Return the judgement that the frames give in their own format; None if they have none, or it explains nothing."""
     others = [*other_sources(how.get("source", "BGR"), next(iter(raw.values())))]
-    pairs = [Pair(spec, raw, number, array, how) for number, array in recorded.items()]
+    pairs = [Pair(spec, raw, number, array, how, roi_xywh=rois[number]) for number, array in recorded.items()]
     if not others or not (pairs[0].is_pixels or {"mean", "std"} & how.keys()):
         return None
     frames = f"frame{'s'[: len(pairs) > 1]} {', '.join(map(str, recorded))}"
@@ -210,38 +223,19 @@ def _stated(declared: Mapping[str, Any]) -> How:
     return {k: v for k, v in declared.items() if k in ARGUMENTS}
 
 
-class _Frames(Mapping[int, np.ndarray]):
-    """{number: the camera's frame} of a recording, in channels, read when it is asked for."""
-
-    def __init__(self, recording: Recording, how: Mapping[str, Any]) -> None:
-        self._count = len(recording.frames)
-        self._read = lru_cache(maxsize=16)(lambda number: as_channels(recording.frames[number].inputs[FRAME], how)[0])
-
-    def __getitem__(self, number: int) -> np.ndarray:
-        if number not in self:
-            raise KeyError(number)
-        return self._read(number)
-
-    def __contains__(self, number: object) -> bool:
-        return isinstance(number, int) and 0 <= number < self._count
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(range(self._count))
-
-    def __len__(self) -> int:
-        return self._count
-
-
 class _Seen(NamedTuple):
     """The recorded inputs of some frames."""
 
     spec: TensorSpec
-    frames: _Frames
+    frames: CameraFrames
     recorded: Mapping[int, np.ndarray]
 
     def pairs(self, how: How) -> list[Pair]:
         """Return each with its frame, declared to be made as `how` says."""
-        return [Pair(self.spec, self.frames, number, array, how) for number, array in self.recorded.items()]
+        return [
+            Pair(self.spec, self.frames, number, array, how, others=self.frames.other_parts(number))
+            for number, array in self.recorded.items()
+        ]
 
 
 def _found(seen: _Seen, how: How) -> Judgement | None:
@@ -349,6 +343,7 @@ def _tried(
     if min(t.off for t in (*formulas, *others)) > _SAME:
         rest = (
             *geometry(base, pairs[0]),
+            *other_parts(base, pairs),
             *stored(base, pairs[0]),
             *other_frames(base, pairs, _REACH),
             *colours(base),

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..layouts import Layout
-from ..recordings import FRAME, Recording
+from ..recordings import CAMERA, Recording
 from ..support import quoted
 from .input_check import InputReport
 from .verdict import Judgement
@@ -40,7 +40,7 @@ def exchanges(inputs: Mapping[str, np.ndarray], names: Sequence[str]) -> Iterato
     alike: dict[tuple[int, int], list[str]] = {}
     for name in names:
         array = inputs.get(name)
-        if array is not None and name != FRAME and array.dtype.kind in "biuf" and array.size:
+        if array is not None and name not in CAMERA and array.dtype.kind in "biuf" and array.size:
             alike.setdefault((array.nbytes, array.dtype.itemsize), []).append(name)
     for group in alike.values():
         seen: list[Places] = []

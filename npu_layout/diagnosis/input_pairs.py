@@ -11,6 +11,7 @@ from ..buffers import TensorSpec
 from ..frames import Preprocessor
 from ..layouts import Layout
 from ..recordings import normalisation
+from .camera_frames import OtherParts, Part
 from .input_variants import How
 from .samples import ends
 
@@ -40,12 +41,25 @@ class Pair:
         The input's real values, of the shape of `spec`.
     declared
         The Preprocessor's arguments that were declared, mean and std among them.
+    roi_xywh
+        The part of the frame that was used, if `frames` are whole; None if they are parts, or all of it was.
+    others
+        {words: a function that returns it} of other parts that may have been used.
     """
 
     def __init__(
-        self, spec: TensorSpec, frames: Mapping[int, np.ndarray], number: int, recorded: np.ndarray, declared: How
+        self,
+        spec: TensorSpec,
+        frames: Mapping[int, np.ndarray],
+        number: int,
+        recorded: np.ndarray,
+        declared: How,
+        *,
+        roi_xywh: Part | None = None,
+        others: OtherParts | None = None,
     ) -> None:
         self.spec, self.frames, self.number = spec, frames, number
+        self._roi, self.others = roi_xywh, others or {}
         self.recorded, self.declared = np.asarray(recorded, np.float32), declared
         self.channels = spec.shape[spec.axes.index("C")]
         # Integers that are not quantised are the pixels: mean and std are the compiled model's.
@@ -78,12 +92,12 @@ class Pair:
         if frame is not None:
             return self._fit(fitting, frame)
         if self._fitted[0] != fitting or not self._fitted[1].size:
-            self._fitted = fitting, self._fit(fitting, self.frame)
+            self._fitted = fitting, self._fit(fitting, self.frame, self._roi)
         return self._fitted[1]
 
-    def _fit(self, fitting: How, frame: np.ndarray) -> np.ndarray:
+    def _fit(self, fitting: How, frame: np.ndarray, roi: Part | None = None) -> np.ndarray:
         target = TensorSpec(self.spec.shape, Layout.plain(self.spec.axes), "float32")
-        return Preprocessor(target, **fitting)(np.ascontiguousarray(frame))[0].reshape(self.spec.shape)
+        return Preprocessor(target, **fitting)(np.ascontiguousarray(frame), roi_xywh=roi)[0].reshape(self.spec.shape)
 
     def made(self, pixels: np.ndarray, how: How) -> Made:
         """Return the input that `how` makes of fitted pixels, saturated and rounded if it is quantised."""

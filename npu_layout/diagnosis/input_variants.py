@@ -53,12 +53,13 @@ def variants(
     frame: np.ndarray | None,
     limits: tuple[float, float],
     channels: str | None = None,
+    roi_xywh: Sequence[int] | None = None,
 ) -> Iterator[Variant]:
     """Yield every other way to make `x`, an image as the model reads it: no two nearly alike, none like `x`.
 
     x: 4-D with 1 or 3 channels in axis 1 or 3; meta: the recording's, with "preprocess"; frame: the camera's frame,
     as recorded of its "source", or None; limits: lowest and highest value of all recorded inputs;
-    channels: the order of the buffer's, if its spec states it.
+    channels: the order of the buffer's, if its spec states it; roi_xywh: the part of the frame that `x` was made of.
     Yields nothing for inputs that are not images.
     """
     axis = image_channels(x.shape)
@@ -67,7 +68,7 @@ def variants(
     own = meta.get("preprocess") or {}
     if frame is not None:
         try:
-            frame, how = as_channels(frame, own)
+            frame, how = as_channels(frame, own, roi_xywh)
         except NpuLayoutError as error:
             raise RecordingError(f"input {FRAME!r} and meta's preprocess do not fit: {error}") from None
         meta = {**meta, "preprocess": how} if own else meta

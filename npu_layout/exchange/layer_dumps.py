@@ -31,7 +31,7 @@ from typing import Any, Callable, NamedTuple, Union
 import numpy as np
 
 from ..errors import RecordingError
-from ..recordings import FRAME, Recording
+from ..recordings import CAMERA, Recording
 from ..support import PathLike, errors_named, parse_npy, plain_array
 from . import rknn_snapshot
 from .foreign_files import existing, home_of, natural, read_bytes, read_json
@@ -130,7 +130,7 @@ def _recorded(path: Path, frame: int) -> LayerDump:
     def read(name: str, array: np.ndarray) -> Stored:
         return recording.specs[name].unpack(array) if name in recording.specs else array
 
-    tensors = {name: array for side in run for name, array in side.items() if name != FRAME}
+    tensors = {name: array for side in run for name, array in side.items() if name not in CAMERA}
     form = "recording" if own else str(recording.meta.get("source", {}).get("form", "raw"))
     return LayerDump(str(path), form, {k: functools.partial(read, k, array) for k, array in tensors.items()})
 

@@ -10,7 +10,7 @@ from .pixel_formats import Plane, pixel_format
 from .pixel_units import IMAGENET, said, usual
 from .preprocess_arguments import ARGUMENTS, INTERPOLATIONS
 from .preprocessor import Preprocessor, compiled_pass
-from .recorded_frames import as_channels, frame_array, frame_spec_of
+from .recorded_frames import as_channels, frame_array, frame_part, frame_spec_of
 
 __all__ = [
     "ARGUMENTS",
@@ -24,6 +24,7 @@ __all__ = [
     "as_channels",
     "compiled_pass",
     "frame_array",
+    "frame_part",
     "frame_spec_of",
     "gray_views",
     "pixel_format",

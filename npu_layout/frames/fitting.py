@@ -12,18 +12,11 @@ from .. import kernels
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Affine, Layout, Storage, affine_copy, plan_move
+from .frame_parts import AXES, PLANES, axes_of_pixels, axes_of_samples, plane_parts, read_box
 from .geometry import Geometry
 from .pictures import FramePlanes, byte_rows, untiled
 
 Run = Callable[[np.ndarray, np.ndarray], bool]
-Axes = Callable[[int, int, bool], "kernels.Axis | None"]
-AXES: dict[str, Axes] = {
-    "linear": kernels.linear_axis,
-    "area": kernels.area_axis,
-    "nearest": kernels.nearest_axis,
-    "nearest_floor": kernels.nearest_floor_axis,
-}
-PLANES = ("linear", "nearest", "nearest_floor")  # by which the planes of Y, U and V may be resized
 _BAND = 1 << 14  # bytes of a band of rows, at most, so that it stays in the first cache
 
 
@@ -34,7 +27,7 @@ class Reading(NamedTuple):
     color: kernels.Color | None = None
     places: tuple[int, ...] = ()
     source: kernels.RowSource | None = None
-    whole: bool = False  #: the whole frame only, not a part of it
+    margin: int = 0  #: pixels around a part that its own pixels are made of
 
 
 class Wanted(NamedTuple):
@@ -76,22 +69,15 @@ class Pass(NamedTuple):
 
 def pass_of(wanted: Wanted, frame: FramePlanes, geometry: Geometry, backend: str | None = None) -> Pass | None:
     """Return the pass for frames like this one; or None. backend: other kernels than the active ones."""
-    x0, y0, x1, y1 = geometry.crop_xyxy
-    planes = frame.format.kind == "yuv" and not wanted.exact
-    same = not planes and (x1 - x0, y1 - y0) == geometry.resized_wh
-    axes_of = kernels.linear_axis if same else AXES.get(wanted.interpolation)
-    if axes_of is None or not _within(frame.size_wh, geometry.input_wh):
-        return None
     reading = _READINGS[frame.format.kind](frame, wanted.order)
-    if reading is None or (not planes and (x0 % frame.format.steps[0] or y0 % frame.format.steps[1])):
+    if reading is None or not _within(frame.size_wh, geometry.input_wh):
         return None
-    if reading.whole and geometry.crop_xyxy != (0, 0, *frame.size_wh):
-        return None
-    resize = _resize(reading, frame, geometry, axes_of, wanted.order, planes)
+    planes = frame.format.kind == "yuv" and not wanted.exact
+    resize, parts = _resize(reading, frame, geometry, wanted.interpolation, wanted.order, planes)
     if resize is None:
         return None
     made = _fit(wanted, resize, geometry, backend)
-    return None if made is None else Pass(made, _parts(resize, frame, geometry.crop_xyxy))
+    return None if made is None else Pass(made, parts)
 
 
 def resized_planes(frame: FramePlanes, geometry: Geometry, order: str, interpolation: str) -> np.ndarray:
@@ -99,57 +85,49 @@ def resized_planes(frame: FramePlanes, geometry: Geometry, order: str, interpola
     if not _within(frame.size_wh, geometry.input_wh):
         side = max(*frame.size_wh, *geometry.input_wh)
         raise NpuLayoutError(f"frame: yuv='planes' resizes up to {kernels.SIDE} pixels a side, got {side}")
-    frame, reading = untiled(frame), _READINGS[frame.format.kind](frame, order)
-    resize = None if reading is None else _resize(reading, frame, geometry, AXES[interpolation], order, True)
-    if resize is None:
-        raise TypeError("expected a format of Y, U and V, and an interpolation of PLANES")
+    frame = untiled(frame)
+    reading = _READINGS[frame.format.kind](frame, order)
+    if reading is None:
+        raise TypeError("expected a format of Y, U and V")
+    resize, parts = _resize(reading, frame, geometry, interpolation, order, True)
+    assert resize is not None, "every interpolation of PLANES has axes"
     out = np.empty((resize.depth, *geometry.resized_wh[::-1]), np.uint8)
-    parts = zip(frame.planes, _parts(resize, frame, geometry.crop_xyxy))
-    kernels.picture_rows(resize).write(tuple(byte_rows(plane)[part] for plane, part in parts), out)
+    read = tuple(byte_rows(plane)[part] for plane, part in zip(frame.planes, parts))
+    kernels.picture_rows(resize).write(read, out)
     return np.moveaxis(out, 0, -1)
 
 
-def _resize(
-    reading: Reading, frame: FramePlanes, geometry: Geometry, axes_of: Axes, order: str, planes: bool
-) -> kernels.PictureResize | None:
-    """Return the resize of the part that is used; None if the kernels have none.
+Parts = tuple[tuple[slice, slice], ...]
 
-    If planes are resized, a part that begins inside a block of pixels that share U and V begins with their samples.
+
+def _resize(
+    reading: Reading, frame: FramePlanes, geometry: Geometry, interpolation: str, order: str, planes: bool
+) -> tuple[kernels.PictureResize | None, Parts]:
+    """Return the resize of the part that is used, None if the kernels have none, and what is read of each plane.
+
+    planes: Y, U and V are resized, each by itself.
     """
-    components, color = reading.components, reading.color
-    x0, y0, x1, y1 = geometry.crop_xyxy
-    size_wh = x1 - x0, y1 - y0
-    sides = [(-(-size_wh[0] // c.every_x), -(-size_wh[1] // c.every_y)) for c in components] if planes else [size_wh]
-    axes, converts = [], color is not None or reading.source is not None
-    for width, height in sides:
-        along, down = axes_of(width, geometry.resized_wh[0], False), axes_of(height, geometry.resized_wh[1], True)
-        if along is None or down is None or (converts and along.box and not (along.mean and down.mean)):
-            return None
-        axes.append((along, down))
-    forms = [frame.format.planes[c.plane] for c in components]
-    components = tuple(
-        c._replace(start=c.start + x0 % form.every_x // c.every_x * c.step) for c, form in zip(components, forms)
-    )
+    components, box, result_wh = reading.components, geometry.crop_xyxy, geometry.resized_wh
+    forms = frame.format.planes[: max(c.plane for c in components) + 1]
+    read = read_box(forms, frame.size_wh, box, reading.margin)
+    size_wh = read[2] - read[0], read[3] - read[1]
+    axes: list[tuple[kernels.Axis, kernels.Axis]] = []
+    if planes:
+        axes += [axes_of_samples(PLANES[interpolation], box, read, result_wh, c) for c in components]
+    else:
+        same = (box[2] - box[0], box[3] - box[1]) == result_wh
+        axes_of = kernels.linear_axis if same else AXES.get(interpolation)
+        pair = None if axes_of is None else axes_of_pixels(axes_of, box, read, result_wh)
+        converts = reading.color is not None or reading.source is not None
+        if pair is None or (converts and pair[0].box and not (pair[0].mean and pair[1].mean)):
+            return None, ()
+        axes.append(pair)
     depth = 1 if order == "GRAY" else len(order)
     tiles = tuple(plane.tile for plane in frame.format.planes) if frame.format.is_tiled else ()
-    return kernels.PictureResize(
-        components, color, size_wh, tuple(axes), not planes, reading.places, depth, reading.source, tiles
+    resize = kernels.PictureResize(
+        components, reading.color, size_wh, tuple(axes), not planes, reading.places, depth, reading.source, tiles
     )
-
-
-def _parts(
-    resize: kernels.PictureResize, frame: FramePlanes, box: tuple[int, int, int, int]
-) -> tuple[tuple[slice, slice], ...]:
-    """Return rows and bytes of each plane that is read: those of a part of the frame."""
-    x0, y0, x1, y1 = box
-    parts = []
-    for form in frame.format.planes[: max(c.plane for c in resize.components) + 1]:
-        if form.tile:
-            parts.append((slice(None), slice(None)))
-            continue
-        rows = slice(y0 // form.every_y, -(-y1 // form.every_y))
-        parts.append((rows, slice(x0 // form.every_x * form.nbytes, form.row_bytes(x1))))
-    return tuple(parts)
+    return resize, plane_parts(forms, read)
 
 
 def _within(*sizes: tuple[int, int]) -> bool:
@@ -189,10 +167,10 @@ def _opencv_computes_it() -> bool:
 
 
 def _yuv(frame: FramePlanes, order: str) -> Reading:
-    samples, color, tiled = frame.format.samples, kernels.Color(*frame.color), frame.format.is_tiled
+    samples, color = frame.format.samples, kernels.Color(*frame.color)
     if order == "GRAY":
-        return Reading(samples[:1], color, (0,), whole=tiled)
-    return Reading(samples, color, tuple(order.index(c) for c in "RGB"), whole=tiled)
+        return Reading(samples[:1], color, (0,))
+    return Reading(samples, color, tuple(order.index(c) for c in "RGB"))
 
 
 def _channels(frame: FramePlanes, order: str) -> Reading | None:
@@ -212,10 +190,11 @@ def _words(frame: FramePlanes, order: str) -> Reading | None:
 
 
 def _mosaic(frame: FramePlanes, order: str) -> Reading | None:
-    if order == "GRAY" or frame.format.high_bytes or min(frame.size_wh) < 3:
+    if order == "GRAY" or min(frame.size_wh) < 3:
         return None
-    source = kernels.RowSource("mosaic", frame.format.red_xy)
-    return Reading(frame.format.samples * 3, None, tuple(order.index(c) for c in "RGB"), source, whole=True)
+    high, (plane,) = frame.format.high_bytes, frame.format.planes
+    source = kernels.RowSource("mosaic", frame.format.red_xy, (high, plane.nbytes) if high else (1, 1))
+    return Reading(frame.format.samples * 3, None, tuple(order.index(c) for c in "RGB"), source, margin=1)
 
 
 #: What kernels read of a kind of formats, by the order of channels that is made; None if they cannot.

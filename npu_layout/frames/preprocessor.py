@@ -13,7 +13,8 @@ from ..buffers import TensorSpec, with_exchanged_colors
 from ..errors import NpuLayoutError
 from ..layouts import Affine, Plan, check_out, overlap
 from .canvas import Canvas
-from .fitting import PLANES, Pass, Run, Wanted, pass_of, single
+from .fitting import Pass, Run, Wanted, pass_of, single
+from .frame_parts import PLANES
 from .frame_source import FrameSource
 from .frame_spec import FrameSpec
 from .geometry import MODES, Geometry, Pair, Quad

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,9 @@ from ..errors import NpuLayoutError
 from .camera_stacks import is_described
 from .frame_source import FrameSource
 from .frame_spec import FrameSpec
-from .pictures import picture
+from .geometry import Quad
+from .pictures import FramePlanes, picture
+from .preprocess_arguments import checked_roi
 
 How = dict[str, Any]
 
@@ -63,17 +65,39 @@ def frame_spec_of(source: Any, frame: np.ndarray) -> FrameSpec | None:
     return found.spec or FrameSpec(found.name, found.read("frame", frame).size_wh)
 
 
-def as_channels(frame: np.ndarray, how: Mapping[str, Any]) -> tuple[np.ndarray, How]:
+def frame_part(frame: Any, how: Mapping[str, Any], roi_xywh: Sequence[int] | None = None) -> Quad:
+    """Return the part of a recorded frame that is used, x0, y0, x1, y1: all of it without roi_xywh.
+
+    NpuLayoutError if the frame does not fit its source, or the part is not inside it.
+    """
+    return _part(_read(frame, how), roi_xywh)
+
+
+def _read(frame: Any, how: Mapping[str, Any]) -> FramePlanes:
+    return FrameSource.of(how.get("source", "BGR")).read("frame", frame)
+
+
+def _part(read: FramePlanes, roi_xywh: Sequence[int] | None) -> Quad:
+    return (0, 0, *read.size_wh) if roi_xywh is None else checked_roi(roi_xywh, read.size_wh)
+
+
+def as_channels(
+    frame: np.ndarray, how: Mapping[str, Any], roi_xywh: Sequence[int] | None = None
+) -> tuple[np.ndarray, How]:
     """Return a recorded frame as (H, W) or (H, W, channels), uint8, and the arguments that make the same input of it.
 
     Frames of channels are returned as they are; others are converted, to gray if the model reads gray. `yuv` is left
-    out: colours are resized.
+    out: colours are resized. roi_xywh: the part of it that is returned; of channels a view.
     """
     source = FrameSource.of(how.get("source", "BGR"))
     form = source.format
     if source.spec is None and form.kind == "channels" and form.planes[0].dtype == "<u1":
-        return frame, dict(how)
+        if roi_xywh is None:
+            return frame, dict(how)
+        x0, y0, x1, y1 = frame_part(frame, how, roi_xywh)
+        return frame[y0:y1, x0:x1], dict(how)
     gray = how.get("color") == "GRAY" and form.kind != "channels"
-    pixels = picture(source.read("frame", frame), gray=gray)
+    read = source.read("frame", frame)
+    pixels = picture(read, _part(read, roi_xywh), gray=gray)
     others = {name: value for name, value in how.items() if name != "yuv"}
     return np.ascontiguousarray(pixels), {**others, "source": "GRAY" if gray else form.order}

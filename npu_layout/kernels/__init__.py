@@ -50,6 +50,9 @@ from .pictures import area_axis as area_axis
 from .pictures import linear_axis as linear_axis
 from .pictures import nearest_axis as nearest_axis
 from .pictures import nearest_floor_axis as nearest_floor_axis
+from .pictures import shared_linear_axis as shared_linear_axis
+from .pictures import shared_nearest_axis as shared_nearest_axis
+from .pictures import shared_nearest_floor_axis as shared_nearest_floor_axis
 
 __all__ = [
     "active",

@@ -77,7 +77,7 @@ class PictureRows:
         color: Color | None,
         channels: tuple[int, ...],
         count: int,
-        source: tuple[int, int, int],
+        source: tuple[int, int, int, int, int],
         tiles: tuple[tuple[int, int], ...],
         /,
     ) -> PictureRows: ...

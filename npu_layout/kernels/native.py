@@ -85,7 +85,8 @@ def picture_rows(resize: PictureResize, level: str = LEVEL, wide: bool = WIDE_GA
     )
     color = resize.color if resize.source is None else NO_COLOR
     given = resize.components, resize.size_wh, axes, resize.exact, color, resize.channels, resize.depth
-    source = (0, 0, 0) if resize.source is None else (1 + SOURCES.index(resize.source.kind), *resize.source.red_xy)
+    made = resize.source
+    source = (0, 0, 0, 1, 1) if made is None else (1 + SOURCES.index(made.kind), *made.red_xy, *made.group)
     return _native.PictureRows(level, wide, *given, source, tuple(tile or (0, 0) for tile in resize.tiles))
 
 
@@ -117,9 +118,9 @@ def _means(along: Axis, down: Axis) -> int:
     return 1 if along.mean and down.mean else 2 if along.box and down.box else 0
 
 
-def _axis(axis: Axis, results: int) -> tuple[np.ndarray, np.ndarray | None, int, int]:
+def _axis(axis: Axis, results: int) -> tuple[np.ndarray, np.ndarray | None, int, int, int, int]:
     weights = None if axis.weights is None else np.ascontiguousarray(axis.weights, np.uint16)
-    return np.ascontiguousarray(axis.first, np.int32), weights, axis.size, results
+    return np.ascontiguousarray(axis.first, np.int32), weights, axis.size, results, axis.begin, axis.end
 
 
 def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray, level: str = LEVEL) -> FastPath:

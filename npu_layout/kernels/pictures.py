@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -43,21 +44,40 @@ class RowSource(NamedTuple):
     """What rows of B, G and R, or of gray, are made of, before they are resized.
 
     kind: "gray" of packed pixels, by OpenCV's BGR2GRAY; the component is at their blue, 0 or 2. "rgb565": words of 16
-    bits. "mosaic": OpenCV's bilinear interpolation; red is where ``(x % 2, y % 2) == red_xy``.
+    bits. "mosaic": OpenCV's bilinear interpolation; red is where ``(x % 2, y % 2) == red_xy``. group: so many of its
+    pixels are the first of so many bytes.
     """
 
     kind: str
     red_xy: tuple[int, int] = (0, 0)
+    group: tuple[int, int] = (1, 1)
+
+    def places(self, width: int) -> np.ndarray:
+        """Return the byte of each pixel of a mosaic's row."""
+        (pixels, nbytes), x = self.group, np.arange(width)
+        return np.asarray(x // pixels * nbytes + x % pixels)
 
 
 class Axis(NamedTuple):
     """One axis of a resize: the source elements of each result, and their weights."""
 
     size: int  #: elements of the source
-    first: np.ndarray  #: int32; along rows inside the source, down columns it may begin outside and is clamped
+    first: np.ndarray  #: int32; along rows inside the part, down columns it may begin outside and is clamped
     weights: np.ndarray | None  #: uint16 (n, 2), of `first` and the next element, in 2048ths; None: `first` only
     mean: bool = False  #: the mean of every two elements, as OpenCV shrinks to exactly half, if both axes do
     box: int = 0  #: the mean of so many elements, of packed pixels, if both axes do
+    begin: int = 0  #: elements before the part that is resized; it has the others but for those behind it
+    behind: int = 0  #: elements behind the part
+
+    @property
+    def end(self) -> int:
+        """The number of the element behind the part."""
+        return self.size - self.behind
+
+    def within(self, begin: int, behind: int = 0) -> Axis:
+        """Return the axis of the same part of a source that has so many more elements before and behind it."""
+        size, first = self.size + begin + behind, (self.first + begin).astype(np.int32)
+        return self._replace(size=size, first=first, begin=self.begin + begin, behind=self.behind + behind)
 
 
 class PictureResize(NamedTuple):
@@ -96,14 +116,19 @@ def linear_axis(size: int, results: int, down: bool = False) -> Axis:
     if results == size:
         return Axis(size, np.arange(size, dtype=np.int32), None)
     scale = 1.0 / (results / size)  # not size / results: OpenCV divides twice
-    place = ((np.arange(results) + 0.5) * scale - 0.5).astype(np.float32)
+    return _weighted(size, (np.arange(results) + 0.5) * scale - 0.5, down)._replace(mean=size == 2 * results)
+
+
+def _weighted(size: int, places: np.ndarray, down: bool) -> Axis:
+    """Return the axis of places between elements, in single precision as OpenCV has them."""
+    place = places.astype(np.float32)
     first = np.floor(place).astype(np.int32)
     rest = place - first.astype(np.float32)
     if not down:
         rest[(first < 0) | (first >= size - 1)] = 0
         first = np.clip(first, 0, size - 1).astype(np.int32)
     weights = np.stack([(np.float32(1) - rest) * np.float32(_ONE), rest * np.float32(_ONE)], axis=1)
-    return Axis(size, first, np.rint(weights).astype(np.uint16), size == 2 * results)
+    return Axis(size, first, np.rint(weights).astype(np.uint16))
 
 
 def area_axis(size: int, results: int, down: bool = False) -> Axis | None:
@@ -134,6 +159,36 @@ def nearest_floor_axis(size: int, results: int, down: bool = False) -> Axis:
     """Return the axis of OpenCV's INTER_NEAREST: the pixel at the top left, ``floor(i * size / results)``."""
     first = np.floor(np.arange(results) * (1.0 / (results / size))).astype(np.int64)
     return Axis(size, np.minimum(first, size - 1).astype(np.int32), None)
+
+
+def shared_linear_axis(size: int, results: int, every: int, skip: int, down: bool = False) -> Axis:
+    """Return the axis of samples of which each belongs to `every` elements, in a resize of `size` elements.
+
+    skip: how many of the first sample's elements come before these. Without any, it is linear_axis of the samples; with
+    some, each result is where it is among the elements, whose samples are in the middle of those that share them.
+    """
+    samples = -(-(size + skip) // every)
+    if not skip:
+        return linear_axis(samples, results, down)
+    scale = 1.0 / (results / (size / every))
+    return _weighted(samples, (np.arange(results) + 0.5) * scale + skip / every - 0.5, down)
+
+
+def shared_nearest_axis(size: int, results: int, every: int, skip: int, down: bool = False) -> Axis:
+    """Return the axis of samples, as in shared_linear_axis: with `skip`, those of nearest_axis's elements."""
+    return _samples_of(nearest_axis, size, results, every, skip)
+
+
+def shared_nearest_floor_axis(size: int, results: int, every: int, skip: int, down: bool = False) -> Axis:
+    """Return the axis of samples, as in shared_linear_axis: with `skip`, those of nearest_floor_axis's elements."""
+    return _samples_of(nearest_floor_axis, size, results, every, skip)
+
+
+def _samples_of(axis_of: Callable[[int, int], Axis], size: int, results: int, every: int, skip: int) -> Axis:
+    samples = -(-(size + skip) // every)
+    if not skip:
+        return axis_of(samples, results)
+    return Axis(samples, ((axis_of(size, results).first + skip) // every).astype(np.int32), None)
 
 
 class Fit(NamedTuple):

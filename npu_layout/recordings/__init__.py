@@ -8,11 +8,13 @@ from .folder import new_folder
 from .model_side import Feeds, Model, as_model, completed, normalisation, paired, sides
 from .recorder import Recorder
 from .recording import Recording
-from .runs import FRAME, Arrays, Frame, RunsOnDisk, checked_specs
+from .runs import CAMERA, FRAME, ROI, Arrays, Frame, RunsOnDisk, checked_specs, roi_of
 from .sources import Frames
 
 __all__ = [
+    "CAMERA",
     "FRAME",
+    "ROI",
     "Arrays",
     "Feed",
     "Feeds",
@@ -29,6 +31,7 @@ __all__ = [
     "new_folder",
     "normalisation",
     "paired",
+    "roi_of",
     "sides",
     "simulated",
 ]

@@ -13,7 +13,7 @@ from ..engines import OnnxRuntimeEngine, fits, order_in_model, shape_in_model, t
 from ..errors import LayoutError, NpuLayoutError, RecordingError
 from ..layouts import Layout, Shape
 from .recording import Recording
-from .runs import FRAME, Arrays, Frame
+from .runs import CAMERA, Arrays, Frame
 
 Model = Union[str, "os.PathLike[str]", bytes, OnnxRuntimeEngine]
 
@@ -35,7 +35,7 @@ def model_inputs(recording: Recording, run: Frame) -> Arrays:
     [[[[0.0, 10.0]], [[0.0, 10.0]], [[0.0, 10.0]]]]
     """
     specs, meta, inputs = recording.specs, recording.meta, run.inputs
-    names = [k for k in inputs if k != FRAME] or [*inputs]
+    names = [k for k in inputs if k not in CAMERA] or [*inputs]
     return {k: model_input(specs[k], inputs[k], meta) if k in specs else inputs[k] for k in names}
 
 
@@ -76,7 +76,7 @@ class Feeds:
 
     def _input(self, name: str, run: Frame, number: int) -> np.ndarray:
         port, recorded = self._ports[name], run.inputs
-        others = [k for k in recorded if k != FRAME]
+        others = [k for k in recorded if k not in CAMERA]
         source = name if name in recorded else others[0] if len(others) == len(self._ports) == 1 else ""
         if not source:
             raise RecordingError(

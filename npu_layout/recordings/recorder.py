@@ -6,7 +6,7 @@ import os
 import platform
 import threading
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,9 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..engines import specs_of
 from ..errors import NpuLayoutError, RecordingError
-from ..frames import ARGUMENTS, FrameSpec, Geometry, Preprocessor, frame_array
+from ..frames import ARGUMENTS, FrameSpec, Geometry, Preprocessor, frame_array, frame_part
 from ..layouts import Layout
-from ..support import PathLike, __version__, isolated, path_of, text_of
+from ..support import PathLike, __version__, isolated, path_of, text_of, whole_numbers
 from .folder import (
     begin,
     sha256_of,
@@ -26,7 +26,9 @@ from .folder import (
     write_run,
 )
 from .runs import (
+    CAMERA,
     FRAME,
+    ROI,
     Frame,
     check_names,
     check_run,
@@ -115,17 +117,19 @@ class Recorder:
         """The engine's output_specs."""
         return self.engine.output_specs
 
-    def infer(self, inputs: Any, *, frame: Any = None) -> Any:
+    def infer(self, inputs: Any, *, frame: Any = None, roi_xywh: Sequence[int] | None = None) -> Any:
         """Run the engine on `inputs` (an array, or {name: array}), record both, and return the engine's answer.
 
         With the camera's `frame` (recorded as the camera input, "frame"), `validate` can find whether it was
         letterboxed, stretched or cropped. It is an array of numbers of any shape and dtype, or what a Preprocessor as
         in `preprocess` accepts: planes, bytes, a memory map. What is recorded is one array, which it accepts too.
+        roi_xywh: the part of it that the input was made of, as the Preprocessor was given it; then of every run.
         Raises RecordingError, and records nothing, if an output has no spec, if an array does not fit its spec in size,
-        dtype or the order that its shape implies, or if the names of inputs or outputs are not those of the first run.
+        dtype or the order that its shape implies, if the names of inputs or outputs are not those of the first run, or
+        if roi_xywh is not inside the frame.
         """
         with self._alone():
-            return self._recorded(inputs, frame)
+            return self._recorded(inputs, frame, roi_xywh)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -138,19 +142,21 @@ class Recorder:
         with self._one_at_a_time:
             yield
 
-    def _recorded(self, inputs: Any, frame: Any) -> Any:
+    def _recorded(self, inputs: Any, frame: Any, roi: Any) -> Any:
         where = f"frame {self.count}"
         if isinstance(inputs, tuple) and len(inputs) == 2 and isinstance(inputs[1], Geometry):
             raise RecordingError(
                 f"{where}: expected an input, got a Preprocessor's (buffer, geometry); give its first item"
             )
         given = inputs if isinstance(inputs, Mapping) else {next(self._input_names(), "input"): inputs}
-        if frame is not None and FRAME in given:
-            raise RecordingError(
-                f"{where}: the engine's input {FRAME!r} has the name of the camera's frame; give only one of them "
-                f"(npu-layout record --without-frames), or rename the input"
-            )
-        seen = given if frame is None else {**given, FRAME: self._single(frame, where)}
+        if frame is not None:
+            taken = [name for name in CAMERA if name in given]
+            if taken:
+                raise RecordingError(
+                    f"{where}: the engine's input {taken[0]!r} has the name of the camera's frame, or of its part; "
+                    f"give only one of them (npu-layout record --without-frames), or rename the input"
+                )
+        seen = {**given, **self._camera(frame, roi, where)}
         # A copy: an engine may work in place.
         went_in = {name: x.copy() for name, x in run_of(seen, {}, self._specs, where).inputs.items()}
         outputs = self.engine.infer(inputs)
@@ -167,6 +173,24 @@ class Recorder:
         write_run(self.folder, self._name, self.count, recorded)
         self.count += 1
         return outputs
+
+    def _camera(self, frame: Any, roi: Any, where: str) -> dict[str, Any]:
+        """Return what is recorded beside the inputs: the frame as one array, and the part of it that was used."""
+        if frame is None and roi is None:
+            return {}
+        if frame is None:
+            raise RecordingError(f"{where}: roi_xywh={roi!r} is the part of a frame; give frame= too")
+        single = self._single(frame, where)
+        if roi is None:
+            return {FRAME: single}
+        how = self._meta.get("preprocess")
+        try:
+            part = np.array(whole_numbers("roi_xywh", roi, 4, 0), np.int64)
+            if how is not None:
+                frame_part(single, how, part.tolist())
+        except NpuLayoutError as error:
+            raise RecordingError(f"{where}: {error}") from None
+        return {FRAME: single, ROI: part}
 
     def _single(self, frame: Any, where: str) -> Any:
         """Return a frame as one array, which fits the source that preprocess states."""

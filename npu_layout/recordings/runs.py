@@ -13,6 +13,8 @@ from ..errors import LayoutError, NpuLayoutError, RecordingError
 from ..support import isolated, shown
 
 FRAME = "frame"  # name of the camera input: the camera's frame, recorded beside the model's inputs
+ROI = "frame.roi_xywh"  # the part of it that the input was made of: x, y, width, height in pixels
+CAMERA = (FRAME, ROI)  # what is recorded beside the model's inputs
 
 Arrays = dict[str, np.ndarray]
 
@@ -20,7 +22,8 @@ Arrays = dict[str, np.ndarray]
 class Frame(NamedTuple):
     """One run of the engine: ``{name: array}`` of its inputs and of its outputs.
 
-    Its name is that of the files on disk and of `Recording.frames`. A camera image is the input `FRAME`, if any.
+    Its name is that of the files on disk and of `Recording.frames`. A camera image is the input `FRAME`, if any, and
+    the part of it that was used, if not all, the input `ROI`.
     """
 
     inputs: Arrays
@@ -48,6 +51,11 @@ class RunsOnDisk(Sequence[Frame]):
         if not 0 <= i < self._count:
             raise IndexError(f"frame {index} of {self._count}")
         return check_run(self._read(i), self._specs, self.where(i))
+
+
+def roi_of(inputs: Mapping[str, np.ndarray]) -> tuple[int, ...] | None:
+    """Return x, y, width and height of the part of a run's camera frame that was used; None if all of it was."""
+    return tuple(int(v) for v in inputs[ROI]) if ROI in inputs else None
 
 
 def checked_specs(specs: Any, what: str = "specs") -> dict[str, TensorSpec]:
@@ -164,7 +172,20 @@ def check_run(run: Frame, specs: Mapping[str, TensorSpec], where: str, shaped: b
     shaped: whether their shapes must fit too, as for what a runtime just returned. A run that was recorded before may
     have another order than its spec has; its arrays are returned 1-D then.
     """
+    if ROI in run.inputs:
+        _check_roi(run.inputs, where)
     return Frame(*(_side(kind, arrays, specs, where, shaped) for kind, arrays in zip(("input", "output"), run)))
+
+
+def _check_roi(inputs: Mapping[str, np.ndarray], where: str) -> None:
+    if FRAME not in inputs:
+        raise RecordingError(f"{where}: input {ROI!r} is of no frame; expected an input {FRAME!r} beside it")
+    roi = inputs[ROI]
+    if roi.dtype.kind not in "iu" or roi.shape != (4,) or min(roi[:2]) < 0 or min(roi[2:]) < 1:
+        raise RecordingError(
+            f"{where}: input {ROI!r}: expected x, y, width, height as integers (4,), got {roi.dtype} of shape "
+            f"{roi.shape}: {roi.reshape(-1)[:4].tolist()}"
+        )
 
 
 def _side(

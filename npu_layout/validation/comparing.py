@@ -11,7 +11,7 @@ from ..buffers import Quantization
 from ..comparison import OutputComparison
 from ..diagnosis import ends
 from ..engines import OnnxRuntimeEngine, axes_in_model, transposed
-from ..recordings import FRAME, Feeds, Recording
+from ..recordings import FRAME, Feeds, Recording, roi_of
 from ..support import track
 from .pairing import Output, Pairing
 from .tolerances import stepped
@@ -25,7 +25,8 @@ class Kept(NamedTuple):
     """A frame of the recording in which causes are looked for.
 
     Its number, the model's inputs, the camera's frame, the device's flat outputs by the recording's names, the model's
-    outputs by the model's, and, if the model has several inputs, these as they were recorded.
+    outputs by the model's, if the model has several inputs, these as they were recorded, and the part of the camera's
+    frame that was used, if not all.
     """
 
     number: int
@@ -34,6 +35,7 @@ class Kept(NamedTuple):
     outputs: dict[str, np.ndarray]
     references: dict[str, np.ndarray]
     recorded: Mapping[str, np.ndarray] = {}
+    roi_xywh: tuple[int, ...] | None = None
 
 
 def compare(recording: Recording, engine: OnnxRuntimeEngine, progress: bool | None) -> tuple[Pairing, list[Kept]]:
@@ -57,7 +59,8 @@ def compare(recording: Recording, engine: OnnxRuntimeEngine, progress: bool | No
         if i in wanted:
             copies = {o.name: np.array(o.recorded.flat(buffers[o.name])) for o in pairing.outputs}
             recorded = frame.inputs if len(inputs) > 1 else {}
-            kept.append(Kept(i, inputs, frame.inputs.get(FRAME), copies, references, recorded))
+            seen = frame.inputs.get(FRAME)
+            kept.append(Kept(i, inputs, seen, copies, references, recorded, roi_of(frame.inputs)))
     assert pairing is not None
     return pairing, [k._replace(references=pairing.comparable(k.references)) for k in kept]
 

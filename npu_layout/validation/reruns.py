@@ -106,7 +106,7 @@ def _remake(
 ) -> None:
     """Add the model's answers to one frame, an image of it made in each other way but for those of the keys `far`."""
     channels = None if image.spec is None else image.spec.channels
-    for variant in variants(k.inputs[image.name], recording.meta, k.frame, image.limits, channels):
+    for variant in variants(k.inputs[image.name], recording.meta, k.frame, image.limits, channels, k.roi_xywh):
         key = image.name, variant.id
         if key in far:
             continue

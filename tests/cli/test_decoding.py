@@ -30,6 +30,19 @@ def test_boxes_are_in_pixels_of_the_frame(here: Path, capsys: pytest.CaptureFixt
         assert drawn.shape == frame.shape and 0.02 < (drawn != frame).any(2).mean() < 0.9
 
 
+def test_boxes_of_a_part_are_in_pixels_of_the_whole_frame(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs, plain = nl.Recording.load("detected"), ran(capsys, "decode", "detected", "--head", "head.json", "--json")[1]
+    parts = []
+    for inputs, outputs in runs:
+        height, width = inputs["frame"].shape[:2]
+        around = np.pad(inputs["frame"], ((5, 9), (31, 2), (0, 0)))
+        parts.append(({**inputs, "frame": around, "frame.roi_xywh": np.array([31, 5, width, height])}, outputs))
+    nl.Recording(runs.specs, parts, runs.meta).save("parts")
+    shown = ran(capsys, "decode", "parts", "--head", "head.json", "--json")[1]
+    for one, two in zip(json.loads(plain)["detections"], json.loads(shown)["detections"]):
+        assert two["of"] == "frame" and two["xyxy"] == pytest.approx(np.add(one["xyxy"], [31, 5, 31, 5]).tolist())
+
+
 def test_text(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = ran(capsys, "decode", "detected", "--head", "head.json", "--confidence", "0.9", "--limit", "1")
     assert status == 0 and out.rstrip().endswith("3 detections in 3 frames")

@@ -14,6 +14,15 @@ from npu_layout import exchange
 from tests.support.exchanged import HEAT, dumps, equal, fingerprint, npy, recording
 
 
+def test_raw_keeps_the_part_of_a_frame(tmp_path: Path) -> None:
+    inputs = {"image": np.zeros((1, 3, 4, 4), np.float32), "frame": np.zeros((9, 9, 3), np.uint8)}
+    runs = [({**inputs, "frame.roi_xywh": np.array([1, 2, 3, 4])}, {"y": np.zeros(4, np.int8)})]
+    own = nl.Recording({"y": nl.TensorSpec((4,), "C", "int8")}, runs, {"preprocess": {"std": 255}})
+    exchange.save(own, tmp_path / "dumps", form="raw")
+    again = exchange.load(tmp_path / "dumps").frames[0].inputs["frame.roi_xywh"]
+    assert again.tolist() == [1, 2, 3, 4] and again.dtype == np.int64
+
+
 def test_raw_keeps_everything(tmp_path: Path) -> None:
     original = recording()
     exchange.save(original, tmp_path / "dumps", form="raw")

@@ -83,6 +83,33 @@ def test_equals_a_conversion_by_opencv_then_a_resize(name: str, how: str) -> Non
             assert np.array_equal(room[:, :, 3:-4], wanted), (size_wh, result_wh)
 
 
+GROUPS = {"10 bits": (4, 5), "12 bits": (2, 3), "others": (3, 8)}
+
+
+@pytest.mark.parametrize("how", AXES)
+@pytest.mark.parametrize("group", GROUPS)
+def test_pixels_of_a_mosaic_in_groups_are_read_as_neighbours(group: str, how: str) -> None:
+    """Pixels are put where loops say, between noise; the last group ends with its last pixel."""
+    pixels, nbytes = GROUPS[group]
+    rng = np.random.default_rng(nbytes)
+    for i, (size_wh, result_wh) in enumerate(SIZES):
+        pattern = list(PATTERNS)[i % 4]
+        mosaic = rng.integers(0, 256, size_wh[::-1], np.uint8)
+        wanted = METHODS[how](converted(mosaic, 1, f"Bayer{pattern}2RGB"), result_wh).transpose(2, 0, 1)
+        last = size_wh[0] - 1
+        grouped = rng.integers(0, 256, (size_wh[1], last // pixels * nbytes + last % pixels + 1), np.uint8)
+        for x in range(size_wh[0]):
+            grouped[:, x // pixels * nbytes + x % pixels] = mosaic[:, x]
+        resize = source_resize(pattern, how, size_wh, result_wh)
+        resize = resize._replace(source=RowSource("mosaic", PATTERNS[pattern], (pixels, nbytes)))
+        for writer in writers(resize):
+            found = np.full(wanted.shape, 77, np.uint8)
+            writer.write((grouped,), found)
+            assert np.array_equal(found, wanted), (size_wh, result_wh)
+            with pytest.raises(ValueError, match="plane 0: expected at least"):
+                writer.write((grouped[:, :-1],), found)
+
+
 @pytest.mark.parametrize("exact", [True, False], ids=["exact", "planes"])
 @pytest.mark.parametrize("tile", [((4, 4), (4, 4)), ((16, 32), (16, 16)), ((8, 128), (8, 128)), ((32, 32), (2, 2))])
 def test_tiles_are_read_as_the_rows_that_they_contain(tile: Any, exact: bool) -> None:
@@ -165,6 +192,10 @@ def test_the_core_checks_mosaics_and_tiles() -> None:
     small = source_resize("RGGB", "linear", (2, 8), (2, 2))
     with pytest.raises(ValueError, match="3x3"):
         native.picture_rows(small)
+    mosaic, gray = (source_resize(name, "linear", (20, 10), (8, 4)) for name in ("RGGB", "BGR"))
+    for given, group in ((mosaic, (0, 5)), (mosaic, (5, 4)), (mosaic, (4, 17)), (mosaic, (-1, -1)), (gray, (4, 5))):
+        with pytest.raises(ValueError, match="pixels and bytes of a group"):
+            native.picture_rows(given._replace(source=given.source._replace(group=group)))  # type: ignore[union-attr]
     resize = resize_of(ARRANGEMENTS["NV12"], (20, 10), (8, 4))
     for tiles in (((4, 0), (4, 4)), ((-4, 4),), ((257, 1),), ((1, 1),) * 4):
         with pytest.raises(ValueError, match="tiles"):

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from npu_layout import kernels
-from npu_layout.kernels import PictureResize, Samples, linear_axis
+from npu_layout.kernels import PictureResize, Samples, linear_axis, nearest_axis, nearest_floor_axis
 from tests.support.kernel_walks import BACKENDS, NATIVE
 from tests.support.memory import Fenced
+from tests.support.resized_pixels import METHODS
 from tests.support.yuv_pictures import (
     ARRANGEMENTS,
     BT601,
@@ -79,6 +80,28 @@ def test_backends_agree_on_long_rows(name: str, exact: bool) -> None:
             result = written(writer, resize, planes)
             first = result if first is None else first
             np.testing.assert_array_equal(result, first, f"{backend} {size_wh}")
+
+
+@pytest.mark.parametrize("how", ["linear", "nearest", "nearest_floor"])
+@pytest.mark.parametrize("name", ARRANGEMENTS)
+def test_a_part_is_that_of_the_converted_picture(name: str, how: str) -> None:
+    """A part that begins anywhere, with pixels around it that are in no result: converted, cropped, resized."""
+    rng, components = np.random.default_rng(9), ARRANGEMENTS[name]
+    axis_of = {"linear": linear_axis, "nearest": nearest_axis, "nearest_floor": nearest_floor_axis}[how]
+    for i, (size_wh, result_wh) in enumerate(sizes(rng, 48)):
+        left, top, right, bottom = ((i % 2, i // 2 % 2, 0, 0), (1, 1, 3, 2), (5, 0, 0, 7), (2, 3, 1, 1))[i % 4]
+        whole_wh = left + size_wh[0] + right, top + size_wh[1] + bottom
+        planes = noise(rng, components, whole_wh, slack=i % 3)
+        plain = resize_of(components, whole_wh, whole_wh)
+        picture = np.empty((plain.depth, *whole_wh[::-1]), np.uint8)
+        kernels.picture_rows(plain, "numpy").write(planes, picture)
+        part = np.moveaxis(picture, 0, -1)[top : top + size_wh[1], left : left + size_wh[0]]
+        result = np.moveaxis(METHODS[how](np.ascontiguousarray(part), result_wh), -1, 0)
+        along = axis_of(size_wh[0], result_wh[0]).within(left, right)
+        down = axis_of(size_wh[1], result_wh[1], True).within(top, bottom)
+        resize = plain._replace(axes=((along, down),))
+        for backend, writer in writers(resize):
+            np.testing.assert_array_equal(written(writer, resize, planes), result, f"{backend} {size_wh} {result_wh}")
 
 
 @pytest.mark.parametrize("name, code", [

@@ -23,7 +23,11 @@ static Line line_of_axis(int64_t from, int64_t to, int down, int one) {
     }
     return a;
 }
-static PictureAxis axis_of(const Line *a) { return (PictureAxis){a->from, a->to, a->first, a->weights}; }
+/* The axis of a part, with so many elements before and behind it. */
+static PictureAxis axis_of(const Line *a, int64_t before, int64_t behind) {
+    for (int64_t i = 0; i < a->to; ++i) a->first[i] += (int32_t)before;
+    return (PictureAxis){before + a->from + behind, a->to, before, before + a->from, a->first, a->weights};
+}
 static int64_t clamped(int64_t i, int64_t n) { return i < 0 ? 0 : i < n ? i : n - 1; }
 
 static uint8_t expected_pixel(const PictureSpec *spec, const uint8_t *src, int64_t pitch, int64_t x, int64_t y, int c) {
@@ -72,7 +76,10 @@ static void one_rows(void) {
     spec.mean[0] = !boxes ? 0 : across == 2 && down == 2 ? 1 : spec.packed ? 2 : 0;
     spec.width = spec.mean[0] ? to_x * across : extent(3000), spec.height = spec.mean[0] ? to_y * down : 1 + below(40);
     Line x = line_of_axis(spec.width, to_x, 0, one || spec.mean[0]), y = line_of_axis(spec.height, to_y, 1, one || spec.mean[0]);
-    spec.x[0] = axis_of(&x), spec.y[0] = axis_of(&y);
+    int64_t around[4] = {0};
+    for (int i = 0; !spec.packed && i < 4; ++i) around[i] = below(4) * below(2);
+    spec.x[0] = axis_of(&x, around[0], around[1]), spec.y[0] = axis_of(&y, around[2], around[3]);
+    spec.width = spec.x[0].from, spec.height = spec.y[0].from;
     Buffer planes[3];
     PicturePlane given[3] = {{0}};
     int64_t bytes = 0;

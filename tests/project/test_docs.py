@@ -75,6 +75,14 @@ def test_a_page_runs(name: str, tmp_path: Path) -> None:
     assert pictures or name != "layouts.md"
 
 
+def test_the_memory_of_every_format_is_drawn() -> None:
+    drawn = set(re.findall(r"\]\(made/(\w+)\.svg\)", blocks.text(DOCS / "frames.md")))
+    with pytest.raises(nl.NpuLayoutError, match="expected one of ") as error:
+        nl.FrameSpec("none", (8, 4))
+    known = str(error.value).partition("expected one of ")[2].partition(", got")[0].split(", ")
+    assert len(known) == 38 and drawn == {*known, "pitch"} - {"MJPEG"}
+
+
 def test_every_page_is_in_the_contents() -> None:
     trees = re.findall(r"^```{toctree}\n(.*?)^```", (DOCS / "index.md").read_text(encoding="utf-8"), re.M | re.S)
     listed = [line for tree in trees for line in tree.splitlines() if line and not line.startswith(":")]

@@ -181,6 +181,40 @@ def test_frames_unlike_the_first_are_refused_while_recording(
     assert len(nl.Recording.load(tmp_path / "run")) == 2
 
 
+def test_the_part_of_a_frame_is_recorded(tmp_path: Path) -> None:
+    preprocess = nl.Preprocessor(nl.TensorSpec((1, 3, 8, 8), "NHWC", "uint8"), source="NV12")
+    frame = np.arange(216, dtype=np.uint8).reshape(18, 12)
+    with nl.Recorder(Engine(), tmp_path / "r", preprocess=preprocess) as recorder:
+        for roi in ([1, 2, 3, 4], np.array([0, 0, 12, 12])):
+            planes = frame[:12], frame[12:].reshape(6, 6, 2)
+            recorder.infer({"image": preprocess(planes, roi_xywh=roi)[0]}, frame=planes, roi_xywh=roi)
+        for wrong, says in (
+            (
+                (1, 2, 12, 4),
+                r"frame 2: roi_xywh: expected x, y, width, height inside the frame of 12x12, got \(1, 2, 12",
+            ),
+            ((1, 2, 0, 4), "frame 2: roi_xywh: expected x, y, width, height inside"),
+            ((1, 2, 3), "frame 2: roi_xywh: expected 4 whole numbers of at least 0"),
+            ("1234", "frame 2: roi_xywh: expected 4 whole numbers"),
+        ):
+            with pytest.raises(nl.RecordingError, match=says):
+                recorder.infer({"image": image(0)}, frame=frame, roi_xywh=wrong)
+        with pytest.raises(nl.RecordingError, match=r"frame 2: roi_xywh=.* is the part of a frame; give frame= too"):
+            recorder.infer({"image": image(0)}, roi_xywh=(0, 0, 1, 1))
+        with pytest.raises(nl.RecordingError, match=r"the first frame has inputs frame, frame\.roi_xywh, image"):
+            recorder.infer({"image": image(0)}, frame=frame)
+        assert recorder.count == 2
+    loaded = nl.Recording.load(tmp_path / "r")
+    assert [run.inputs["frame.roi_xywh"].tolist() for run in loaded] == [[1, 2, 3, 4], [0, 0, 12, 12]]
+    np.testing.assert_array_equal(loaded.frames[1].inputs["frame"], frame)
+    with nl.Recorder(Engine(), tmp_path / "free") as recorder:  # of what no preprocess describes
+        recorder.infer({"image": image(0)}, frame=np.zeros(3), roi_xywh=(5, 6, 7, 8))
+        with pytest.raises(nl.RecordingError, match=r"frame 1: the engine's input 'frame\.roi_xywh' has the name"):
+            recorder.infer({"image": image(0), "frame.roi_xywh": np.zeros(4)}, frame=np.zeros(3))
+    nl.Recording.load(tmp_path / "free").save(tmp_path / "again")
+    assert nl.Recording.load(tmp_path / "again").frames[0].inputs["frame.roi_xywh"].tolist() == [5, 6, 7, 8]
+
+
 def test_specs_need_names(tmp_path: Path) -> None:
     unnamed = nl.TensorSpec((1, 6), "NC", "int8")
     named = nl.TensorSpec((1, 6), "NC", "int8", name="y")

@@ -73,8 +73,9 @@ def made_of(choices: Choices) -> tuple[RowSource | None, tuple[tuple[int, int], 
 
 def of_tiles(components: Any, plane: int, size_wh: tuple[int, int], wide: int, high: int) -> tuple[int, int]:
     """Return rows of tiles, and bytes of each, of a plane."""
-    c = next(c for c in components if c.plane == plane)
-    rows, row = -(-size_wh[1] // c.every_y), -(-size_wh[0] // c.every_x) * c.step
+    own = [c for c in components if c.plane == plane]
+    rows = max(-(-size_wh[1] // c.every_y) for c in own)
+    row = max(-(-size_wh[0] // c.every_x) * c.step for c in own)
     return -(-rows // high), -(-row // wide) * wide * high
 
 
@@ -91,6 +92,8 @@ def picture(choices: Choices) -> tuple[PictureResize, tuple[np.ndarray, ...]]:
     if source is not None:
         exact, kind, (w, h) = True, 0 if kind == 3 else kind, (max(3, w), max(3, h))
         step = choices.of((3, 4)) if source.kind == "gray" else 2 if source.kind == "rgb565" else 1
+        if source.kind == "mosaic":
+            source = source._replace(group=choices.of(((1, 1), (4, 5), (2, 3), (3, 8))))
         gray = source.kind == "gray"
         components = (Samples(0, choices.of((0, 2)), step),) if gray else (Samples(0, 0, step),) * 3
     elif packed:
@@ -110,12 +113,18 @@ def picture(choices: Choices) -> tuple[PictureResize, tuple[np.ndarray, ...]]:
         if not packed and pair[0].box and not (pair[0].mean and pair[1].mean):
             pair = [kernels.linear_axis(n, m, i == 1) for i, (n, m) in enumerate(zip(size, (to_w, to_h)))]
         axes.append((pair[0], pair[1]))
+    if exact and not packed:  # a part
+        (before, behind), (above, below) = ((choices.of((0, 0, 1, 3)), choices.of((0, 0, 1, 40))) for _ in "xy")
+        axes = [(axes[0][0].within(before, behind), axes[0][1].within(above, below))]
+        w, h = w + before + behind, h + above + below
     order, depth = choices.of(((0, 1, 2), (2, 1, 0))), choices.of((3, 4))
     if packed or len(components) == 1:
         order, depth = () if packed else (0,), len(components)
     color = None if packed or source else choices.of((BT601, BT709_FULL, IDENTITY))
     resize = PictureResize(components, color, (w, h), tuple(axes), exact, order, depth, source, tiles)
     least = [(h, w * components[0].step)] if packed or source else extents(components, (w, h))
+    if source is not None and source.kind == "mosaic":
+        least = [(h, int(source.places(w)[-1]) + 1)]
     if tiles:
         least = [of_tiles(components, p, (w, h), *tile) for p, tile in enumerate(tiles)]
     rng = np.random.default_rng(choices.below(256))

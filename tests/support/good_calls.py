@@ -439,7 +439,9 @@ CALLS: dict[str, Callable[[], Call]] = {
         ),
     ),
     "Recorder.close": lambda: Call(recorder().close, {}),
-    "Recorder.infer": lambda: Call(recorder().infer, dict(inputs={"x": tensor()}, frame=frame())),
+    "Recorder.infer": lambda: Call(
+        recorder().infer, dict(inputs={"x": tensor()}, frame=frame(), roi_xywh=(0, 0, 2, 2))
+    ),
     "Recording": lambda: Call(nl.Recording, dict(specs={"y": SPEC}, frames=[run()], meta={"note": "lab"})),
     "Recording.load": lambda: Call(nl.Recording.load, dict(path=on_disk())),
     "Recording.save": lambda: Call(recording().save, dict(path=new("recorded"))),

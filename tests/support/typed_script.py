@@ -203,6 +203,7 @@ def engines(model: str, spec: nl.TensorSpec, folder: Path) -> nl.Recording:
     assert_type(npu.output_specs + npu.input_specs, list[nl.TensorSpec])
     with nl.Recorder(npu, folder / "recorded", preprocess={"resize": "crop"}, model=model, note="a test") as recorder:
         recorder.infer(x)
+        recorder.infer(x, frame=None, roi_xywh=None)
         assert_type(npu.infer({engine.input_specs[0].name: x}), dict[str, np.ndarray])
     recorder.close()
     assert_type(npu.last_float, dict[str, np.ndarray])

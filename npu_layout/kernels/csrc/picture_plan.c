@@ -68,11 +68,13 @@ static int single(const PictureAxis *axis) { /* whether each result is one sourc
         if (axis->weights[2 * i] && axis->weights[2 * i + 1]) return 0;
     return 1;
 }
-static int64_t inside(int64_t i, int64_t n) { return i < 0 ? 0 : i < n ? i : n - 1; }
+static int64_t inside(int64_t i, const PictureAxis *axis) {
+    return i < axis->begin ? axis->begin : i < axis->end ? i : axis->end - 1;
+}
 /* Source element `tap` (0 or 1) of a result; the same one twice where the second one has no weight. */
 static int64_t element_at(const PictureAxis *axis, int64_t i, int tap) {
     const int only = !axis->weights ? 0 : !axis->weights[2 * i + 1] ? 0 : !axis->weights[2 * i] ? 1 : tap;
-    return inside(axis->first[i] + only, axis->from);
+    return inside(axis->first[i] + only, axis);
 }
 
 static int make_scale(PicturePlan *plan, Resize *resize, const PictureAxis *x, const PictureAxis *y, int mean) {
@@ -85,7 +87,7 @@ static int make_scale(PicturePlan *plan, Resize *resize, const PictureAxis *x, c
             continue;
         }
         if (mean) {
-            *pair = (RowPair){{(int32_t)(2 * i), (int32_t)(2 * i + 1)}, 1, 1};
+            *pair = (RowPair){{(int32_t)(y->begin + 2 * i), (int32_t)(y->begin + 2 * i + 1)}, 1, 1};
             continue;
         }
         const uint16_t above = y->weights ? y->weights[2 * i] : 2048, below = y->weights ? y->weights[2 * i + 1] : 0;
@@ -127,7 +129,7 @@ static int64_t columns_of(const PictureAxis *x, Filter filter, int32_t *at) {
         if (filter == ONE) at[n++] = (int32_t)element_at(x, i, 0);
         else
             for (int tap = 0; tap < 2; ++tap)
-                at[n++] = (int32_t)(filter == MEAN ? 2 * i + tap : inside(x->first[i] + tap, x->from));
+                at[n++] = (int32_t)(filter == MEAN ? x->begin + 2 * i + tap : inside(x->first[i] + tap, x));
     return n;
 }
 
@@ -159,13 +161,14 @@ static Way way_of(const PicturePlan *plan) {
     const int halves = spec->component[1].every_x == 2 && spec->component[2].every_x == 2;
     const Filter filter = plan->resize[0].filter;
     if (spec->components == 1 || !spec->convert_first) return PLANES;
-    if (filter == MEAN && halves && spec->component[1].every_y == 2) return MEANS;
+    const int64_t begin = spec->x[0].begin;
+    if (filter == MEAN && halves && spec->component[1].every_y == 2 && !begin && spec->y[0].begin % 2 == 0) return MEANS;
     if (filter == ONE) {
-        int same = spec->x[0].from == spec->x[0].to;
-        for (int64_t i = 0; same && i < spec->x[0].to; ++i) same = element_at(spec->x, i, 0) == i;
-        return same && halves ? SHARED : POINTS;
+        int same = 1;
+        for (int64_t i = 0; same && i < spec->x[0].to; ++i) same = element_at(spec->x, i, 0) == begin + i;
+        return !same || !halves ? POINTS : begin ? ROWS : SHARED;
     }
-    return filter == MEAN || spec->x[0].from < WHOLE_ROWS_BELOW * spec->x[0].to ? ROWS : PAIRS;
+    return filter == MEAN || spec->x[0].end - begin < WHOLE_ROWS_BELOW * spec->x[0].to ? ROWS : PAIRS;
 }
 
 /* Of the pixels that a result needs, the first one: one before the last if both are the last one. */
@@ -257,6 +260,13 @@ static int neighbours(const PictureSpec *spec) {
            magnitude(u->start - v->start) < u->step;
 }
 
+/* Gather the pixels of a mosaic's row; `at` has room for them. */
+static int make_ungrouped(PicturePlan *plan, int wide, int32_t *at) {
+    const PictureSpec *spec = &plan->spec;
+    for (int64_t x = 0; x < spec->width; ++x) at[x] = (int32_t)grouped_at(x, spec->group_pixels, spec->group_bytes);
+    return make_gather(plan, plan->component, at, spec->width, at[spec->width - 1] + 1, wide);
+}
+
 static int make_tables(PicturePlan *plan, int wide, int32_t *columns, int32_t *every) {
     const PictureSpec *spec = &plan->spec;
     const Filter filter = plan->resize[0].filter;
@@ -269,6 +279,7 @@ static int make_tables(PicturePlan *plan, int wide, int32_t *columns, int32_t *e
         }
         return 1;
     }
+    if (plan->grouped && !make_ungrouped(plan, wide, columns)) return 0;
     if (spec->source != COMPONENTS)
         return filter == MEAN || make_gather(plan, &plan->pairs, columns, columns_of(spec->x, filter, columns), spec->width, wide);
     const int whole = plan->way == ROWS || plan->way == MEANS || plan->way == SHARED;
@@ -292,6 +303,7 @@ PicturePlan *picture_make(const PictureLoops *loops, int wide, const PictureSpec
     plan->spec = *spec, plan->loops = loops;
     plan->n = spec->x[0].to * (spec->packed ? spec->components : 1);
     plan->samples = plan->n;
+    plan->grouped = spec->source == MOSAIC && spec->group_bytes != spec->group_pixels;
     plan->has_luma = spec->color.luma != 1 << 20 || spec->color.offset;
     int made = 1;
     for (int k = 0; made && k < (spec->packed || spec->convert_first ? 1 : spec->components); ++k)

@@ -32,6 +32,7 @@ struct PicturePlan {
     int64_t n, samples;  /* results in a row; samples of chroma that are converted for a row */
     int64_t reach;       /* bytes, at least, of each buffer of a row on the bench */
     int tiled;           /* any plane is stored in tiles, whose rows are put together on the bench */
+    int grouped;         /* pixels of a mosaic have other bytes between them, and come together on the bench, by component[0] */
     Resize resize[3];      /* of planes, or of pixels */
     Gather component[3]; /* out of the rows of the source, from `start` on */
     int64_t start[3];
@@ -45,10 +46,18 @@ struct PicturePlan {
     void *memory[64];
 };
 
-/* Bytes of a row of the plane of a component. */
+/* Where a pixel of a mosaic's row is. */
+static inline int64_t grouped_at(int64_t x, int64_t pixels, int64_t bytes) { return x / pixels * bytes + x % pixels; }
+
+/* Bytes of a row of the plane of a component, which others may share. */
 static inline int64_t plane_bytes(const PictureSpec *spec, int k) {
-    const PictureComponent *c = spec->component + k;
-    return (spec->width + c->every_x - 1) / c->every_x * c->step;
+    int64_t most = 0;
+    for (int i = 0; i < spec->components; ++i) {
+        const PictureComponent *c = spec->component + i;
+        const int64_t bytes = (spec->width + c->every_x - 1) / c->every_x * c->step;
+        if (c->plane == spec->component[k].plane && bytes > most) most = bytes;
+    }
+    return most;
 }
 
 #endif

@@ -10,22 +10,18 @@ void untile_row(const PicturePlane *plane, const PlaneTiles *tile, int64_t row, 
 }
 
 /* The first and the last row of a mosaic are those beside them. */
-static void mosaic_row(const PicturePlan *plan, const PicturePlane *plane, int64_t row, uint8_t *const rgb[3]) {
+int64_t mosaic_middle(const PictureSpec *spec, int64_t row) {
+    return row < 1 ? 1 : row > spec->height - 2 ? spec->height - 2 : row;
+}
+void mosaic_row(const PicturePlan *plan, int64_t middle, const uint8_t *const rows[3], uint8_t *const rgb[3]) {
     const PictureSpec *spec = &plan->spec;
-    const int64_t y = row < 1 ? 1 : row > spec->height - 2 ? spec->height - 2 : row;
-    const uint8_t *const at = plane->first + y * plane->pitch, *const rows[3] = {at - plane->pitch, at, at + plane->pitch};
-    const int red = (y & 1) == spec->red_y; /* rows of red and green, or of blue and green */
+    const int red = (middle & 1) == spec->red_y; /* rows of red and green, or of blue and green */
     uint8_t *const out[3] = {rgb[red ? 0 : 2], rgb[1], rgb[red ? 2 : 0]};
     plan->loops->rows_of_mosaic(rows, red ? spec->red_x : !spec->red_x, spec->width, out);
 }
 
-void source_row(const PicturePlan *plan, const PicturePlane *plane, int64_t row, uint8_t *const rgb[3]) {
-    const uint8_t *const from = plane->first + row * plane->pitch;
+void source_row(const PicturePlan *plan, const uint8_t *from, uint8_t *const rgb[3]) {
     const PictureComponent *c = plan->spec.component;
-    switch (plan->spec.source) {
-        case GRAY_OF_PIXELS: plan->loops->gray(from + c->start, from + 1, from + 2 - c->start, c->step, rgb[0], plan->spec.width); break;
-        case PIXELS_OF_565: plan->loops->rows_of_565(from, plan->spec.width, rgb[2], rgb[1], rgb[0]); break;
-        case MOSAIC: mosaic_row(plan, plane, row, rgb); break;
-        case COMPONENTS: break;
-    }
+    if (plan->spec.source == PIXELS_OF_565) plan->loops->rows_of_565(from, plan->spec.width, rgb[2], rgb[1], rgb[0]);
+    else plan->loops->gray(from + c->start, from + 1, from + 2 - c->start, c->step, rgb[0], plan->spec.width);
 }

@@ -17,10 +17,14 @@ typedef struct {
     int64_t terms_row, row[2][3];
     uint8_t *untiled[2][3];
     int64_t untiled_row[2][3];
+    uint8_t *ungrouped[3]; /* three rows of a mosaic, each in the slot of its number modulo 3 */
+    int64_t ungrouped_row[3];
 } Work;
 
-enum { BUFFERS = 1 + 2 * 3 + 2 * 3 + 2 * (2 * 3 + 2 * 3), TILED_BUFFERS = 2 * 3 };
-int64_t picture_bench(const PicturePlan *plan) { return (BUFFERS + (plan->tiled ? TILED_BUFFERS : 0)) * plan->reach; }
+enum { BUFFERS = 1 + 2 * 3 + 2 * 3 + 2 * (2 * 3 + 2 * 3), TILED_BUFFERS = 2 * 3, GROUPED_BUFFERS = 3 };
+int64_t picture_bench(const PicturePlan *plan) {
+    return (BUFFERS + (plan->tiled ? TILED_BUFFERS : 0) + (plan->grouped ? GROUPED_BUFFERS : 0)) * plan->reach;
+}
 
 static Work work_on(const PicturePlan *plan, const PicturePlane *planes, uint8_t *bench) {
     Work w = {.plan = plan, .planes = planes, .terms_row = -1};
@@ -37,6 +41,7 @@ static Work work_on(const PicturePlan *plan, const PicturePlane *planes, uint8_t
         }
     }
     for (int i = 0; plan->tiled && i < TILED_BUFFERS; ++i, bench += reach) w.untiled[i % 2][i / 2] = bench;
+    for (int i = 0; plan->grouped && i < GROUPED_BUFFERS; ++i, bench += reach) w.ungrouped[i] = bench, w.ungrouped_row[i] = -1;
     return w;
 }
 
@@ -78,11 +83,33 @@ static void chroma(Work *w, int64_t pixel_row) {
     w->terms_row = row;
 }
 
+/* A row of a mosaic, where it is stored, or on the bench. */
+static const uint8_t *mosaic_source(Work *w, int64_t row) {
+    const uint8_t *const from = w->planes[0].first + row * w->planes[0].pitch;
+    const int slot = (int)(row % GROUPED_BUFFERS);
+    if (!w->plan->grouped) return from;
+    if (w->ungrouped_row[slot] != row) gather(w, w->plan->component, from, w->ungrouped[slot]);
+    w->ungrouped_row[slot] = row;
+    return w->ungrouped[slot];
+}
+
+/* Make a row of what the samples of the plane are no components of. */
+static void made_row(Work *w, int64_t row, uint8_t *const rgb[3]) {
+    const PicturePlan *plan = w->plan;
+    if (plan->spec.source != MOSAIC) {
+        source_row(plan, w->planes[0].first + row * w->planes[0].pitch, rgb);
+        return;
+    }
+    const int64_t middle = mosaic_middle(&plan->spec, row);
+    const uint8_t *const rows[3] = {mosaic_source(w, middle - 1), mosaic_source(w, middle), mosaic_source(w, middle + 1)};
+    mosaic_row(plan, middle, rows, rgb);
+}
+
 /* Convert a row of pixels, all of them or those that were gathered. */
 static void convert(Work *w, int64_t row, int64_t n, uint8_t *const rgb[3]) {
     const PicturePlan *plan = w->plan;
     if (plan->spec.source != COMPONENTS) {
-        source_row(plan, w->planes, row, rgb);
+        made_row(w, row, rgb);
         return;
     }
     chroma(w, row);
@@ -114,11 +141,12 @@ static void pixels_row(Work *w, int64_t y, uint8_t *const out[3]) {
     const PicturePlan *plan = w->plan;
     const RowPair *rows = plan->resize[0].rows + y;
     const int a = color_slot(w, rows->row[0]), b = rows->below ? color_slot(w, rows->row[1]) : a;
+    const int64_t first = plan->spec.x[0].begin; /* of the bytes whose means are taken */
     for (int c = 0; c < plan->spec.components; ++c)
         if (plan->resize[0].filter == ONE) {
             gather(w, &plan->pairs, w->bytes[a][c], w->second);
             memcpy(out[c], w->second, (size_t)plan->n);
-        } else if (plan->resize[0].filter == MEAN) plan->loops->mean(w->bytes[a][c], w->bytes[b][c], plan->n, out[c]);
+        } else if (plan->resize[0].filter == MEAN) plan->loops->mean(w->bytes[a][c] + first, w->bytes[b][c] + first, plan->n, out[c]);
         else plan->loops->blend(w->line[a][c], w->line[b][c], rows->above, rows->below, plan->n, out[c]);
 }
 static void means_row(Work *w, int64_t y, uint8_t *const out[3]) {

@@ -6,9 +6,10 @@
 #include "picture_loops.h"
 
 /* One axis of a resize: where the first of the two source elements of each result is, and the weights of both, in 11 bits.
- * Without weights there is one element. Rows may begin outside the picture; columns may not. */
+ * Without weights there is one element. Of `from` elements those from begin to end - 1 are a part, and the others are not in any
+ * result. Rows may begin outside the part; columns may not. */
 typedef struct {
-    int64_t from, to;
+    int64_t from, to, begin, end;
     const int32_t *first;
     const uint16_t *weights;
 } PictureAxis;
@@ -22,7 +23,8 @@ typedef struct {
 
 /* What the samples of the first plane are: components, or what rows of B, G and R, or of gray, are made of first. GRAY_OF_PIXELS:
  * pixels of component[0].step bytes, blue at its start, 0 or 2. PIXELS_OF_565: words of 16 bits. MOSAIC: one color for each pixel,
- * red where x % 2 is red_x and y % 2 is red_y. */
+ * red where x % 2 is red_x and y % 2 is red_y; in memory group_bytes follow each other for every group_pixels, of which the first
+ * ones are the pixels. */
 typedef enum { COMPONENTS, GRAY_OF_PIXELS, PIXELS_OF_565, MOSAIC } PictureSource;
 
 /* Bytes and rows of a tile of a plane; 0: it is stored as rows. */
@@ -37,6 +39,7 @@ typedef struct {
     PictureComponent component[4];
     PictureSource source;
     int red_x, red_y;
+    int64_t group_pixels, group_bytes;
     PlaneTiles tile[3];
     int packed; /* pixels whose channels are neighbours, in the result too, and are not converted */
     int convert_first;

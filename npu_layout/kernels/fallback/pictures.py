@@ -59,6 +59,8 @@ class PictureRows:
             least, plane = c.start + (samples - 1) * c.step + 1, planes[c.plane]
             if resize.packed or resize.source:
                 least = samples * c.step
+            if resize.source and resize.source.kind == "mosaic":
+                least = int(resize.source.places(samples)[-1]) + 1
             tile = resize.tiles[c.plane] if resize.tiles else None
             if tile:
                 rows, least = -(-rows // tile[1]), -(-samples * c.step // tile[0]) * tile[0] * tile[1]
@@ -76,15 +78,16 @@ class PictureRows:
         if resize.source is None:
             return planes
         width, height = resize.size_wh
-        rows = planes[0].reshape(len(planes[0]), -1)[:height, : width * resize.components[0].step]
+        rows = planes[0].reshape(len(planes[0]), -1)[:height]
+        if resize.source.kind == "mosaic":
+            return _demosaiced(rows[:, resize.source.places(width)], *resize.source.red_xy)
+        rows = rows[:, : width * resize.components[0].step]
         if resize.source.kind == "gray":
             blue, pixels = resize.components[0].start, rows.reshape(height, width, -1).astype(np.uint32)
             sums = 3735 * pixels[..., blue] + 19235 * pixels[..., 1] + 9798 * pixels[..., 2 - blue]
             return (((sums + (1 << 14)) >> 15).astype(np.uint8),)
-        if resize.source.kind == "rgb565":
-            words = rows[:, ::2].astype(np.uint16) | rows[:, 1::2].astype(np.uint16) << 8
-            return words >> 8 & 0xF8, words >> 3 & 0xFC, words << 3 & 0xF8
-        return _demosaiced(rows, *resize.source.red_xy)
+        words = rows[:, ::2].astype(np.uint16) | rows[:, 1::2].astype(np.uint16) << 8
+        return words >> 8 & 0xF8, words >> 3 & 0xFC, words << 3 & 0xF8
 
     def _samples(self, planes: tuple[np.ndarray, ...], k: int, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Return samples of component `k` at rows and columns of its plane, as int32."""
@@ -163,14 +166,14 @@ def _taps(axis: Axis, part: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray, 
     """Return both source elements of each result, and their weights."""
     first = axis.first[part]
     weights = np.array([[2048, 0]]) if axis.weights is None else axis.weights[part].astype(np.int32)
-    both = (np.clip(first + tap, 0, axis.size - 1) for tap in (0, 1))
+    both = (np.clip(first + tap, axis.begin, axis.end - 1) for tap in (0, 1))
     return (*both, weights[:, 0], weights[:, 1])
 
 
 def _resized(source: Source, along: Axis, down: Axis, rows: slice) -> np.ndarray:
     """Return rows of the result; `source` returns the elements at rows and columns, with any axes before."""
     if along.mean and down.mean:
-        y, x = 2 * np.arange(rows.start, rows.stop), 2 * np.arange(len(along.first))
+        y, x = down.begin + 2 * np.arange(rows.start, rows.stop), along.begin + 2 * np.arange(len(along.first))
         four = [source(y + i, x + k) for i in (0, 1) for k in (0, 1)]
         return np.asarray((four[0] + four[1] + four[2] + four[3] + 2) >> 2)
     if along.box and down.box:
@@ -179,7 +182,7 @@ def _resized(source: Source, along: Axis, down: Axis, rows: slice) -> np.ndarray
         scale = np.float32(1) / np.float32(along.box * down.box)
         return np.asarray(np.rint(np.asarray(total).astype(np.float32) * scale).astype(np.int32))
     if along.weights is None and down.weights is None:
-        return source(np.clip(down.first[rows], 0, down.size - 1), along.first)
+        return source(np.clip(down.first[rows], down.begin, down.end - 1), along.first)
     left, right, left_weight, right_weight = _taps(along, slice(None))
     above, below, above_weight, below_weight = _taps(down, rows)
 

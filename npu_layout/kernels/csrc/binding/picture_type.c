@@ -7,25 +7,27 @@
 #include "binding/level_named.h"
 #include "binding/signals.h"
 #include "binding/picture_type.h"
-#include "pictures.h"
+#include "picture_plan.h"
 
 /* SIDE: 16 bits of a size; offsets in a row fit 32 bits. */
 enum { SIDE = 1 << 16, STEP = 1 << 8 };
 /* Pixels of a box, so that their sum fits 16 bits, and its width, so that it ends in what follows a row on the bench. */
 enum { BOX_MOST = 257, BOX_SIDE = 16 };
+enum { GROUP = 16 }; /* bytes of a group of a mosaic's pixels, at most */
 
 static int wrong(const char *text) {
     PyErr_SetString(PyExc_ValueError, text);
     return 0;
 }
 
-/* (first, weights or None, source elements, results): arrays of int32 and of pairs of uint16. The views stay open. */
+/* (first, weights or None, source elements, results, begin, end): arrays of int32 and of pairs of uint16. The views stay open. */
 static int read_axis(PyObject *from, PictureAxis *axis, Py_buffer *views, int *open) {
     PyObject *first, *weights;
-    long long size, count;
-    if (!PyArg_ParseTuple(from, "OOLL", &first, &weights, &size, &count)) return 0;
-    *axis = (PictureAxis){size, count, NULL, NULL};
+    long long size, count, begin, end;
+    if (!PyArg_ParseTuple(from, "OOLLLL", &first, &weights, &size, &count, &begin, &end)) return 0;
+    *axis = (PictureAxis){size, count, begin, end, NULL, NULL};
     if (size < 1 || size > SIDE || count < 1 || count > SIDE) return wrong("an axis of less than 1 element, or more than 65536");
+    if (begin < 0 || end <= begin || end > size) return wrong("begin and end: expected a part of the elements");
     if (PyObject_GetBuffer(first, views + *open, PyBUF_SIMPLE)) return 0;
     axis->first = views[(*open)++].buf;
     if (views[*open - 1].len != 4 * count || (uintptr_t)axis->first % 4) return wrong("first: expected one int32 for each result");
@@ -41,19 +43,21 @@ static int read_axis(PyObject *from, PictureAxis *axis, Py_buffer *views, int *o
     return 1;
 }
 
-/* Columns have to be inside; rows are clamped, but fit 32 bits with one more. */
+/* Columns have to be inside their part; rows are clamped, but fit 32 bits with one more. */
 static int axes_fit(const PictureSpec *spec, int k) {
     const PictureAxis *x = spec->x + k, *y = spec->y + k;
     for (int64_t i = 0; i < x->to; ++i)
-        if (x->first[i] < 0 || x->first[i] >= x->from) return wrong("columns: expected positions inside the plane");
+        if (x->first[i] < x->begin || x->first[i] >= x->end) return wrong("columns: expected positions inside the plane");
     for (int64_t i = 0; i < y->to; ++i)
         if (y->first[i] < -SIDE || y->first[i] > SIDE) return wrong("rows: expected positions near the plane");
     if (x->to != spec->x[0].to || y->to != spec->y[0].to) return wrong("axes: expected the same number of results");
+    if (spec->packed && (x->end - x->begin != x->from || y->end - y->begin != y->from))
+        return wrong("begin and end: expected all of packed pixels");
     if (spec->mean[k] == 2) {
         const int64_t across = x->from / x->to, down = y->from / y->to;
         if (!spec->packed || across * x->to != x->from || down * y->to != y->from || across > BOX_SIDE || across * down > BOX_MOST)
             return wrong("boxes: expected packed pixels, and whole numbers of them for each result");
-    } else if (spec->mean[k] && (x->from != 2 * x->to || y->from != 2 * y->to)) {
+    } else if (spec->mean[k] && (x->end - x->begin != 2 * x->to || y->end - y->begin != 2 * y->to)) {
         return wrong("means: expected two elements for each result");
     }
     const int in_pixels = spec->packed || spec->convert_first;
@@ -97,12 +101,15 @@ static int color_fits(const Color *c) {
     return good || wrong("color: coefficients out of range");
 }
 
-/* Source: (kind, red_x, red_y); tiles: (bytes, rows) of each plane, or nothing. */
+/* Source: (kind, red_x, red_y, pixels and bytes of a group); tiles: (bytes, rows) of each plane, or nothing. */
 static int read_source_form(PyObject *source, PyObject *tiles, PictureSpec *spec) {
     int kind;
-    if (!PyArg_ParseTuple(source, "iii", &kind, &spec->red_x, &spec->red_y)) return 0;
+    long long pixels, bytes;
+    if (!PyArg_ParseTuple(source, "iiiLL", &kind, &spec->red_x, &spec->red_y, &pixels, &bytes)) return 0;
     if (kind < 0 || kind > (int)MOSAIC || spec->red_x >> 1 || spec->red_y >> 1) return wrong("source: out of range");
-    spec->source = (PictureSource)kind;
+    spec->source = (PictureSource)kind, spec->group_pixels = pixels, spec->group_bytes = bytes;
+    if (pixels < 1 || bytes < pixels || bytes > GROUP || (bytes != pixels && spec->source != MOSAIC))
+        return wrong("source: expected pixels and bytes of a group, of a mosaic");
     const Py_ssize_t n = PyTuple_Size(tiles);
     if (n > 3) return wrong("tiles: expected up to 3 planes");
     for (Py_ssize_t p = 0; p < n; ++p) {
@@ -178,7 +185,7 @@ static PyObject *picture_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         self->width = width, self->height = height, self->columns = spec.x[0].to, self->rows = spec.y[0].to;
         self->channels = spec.channels, self->components = spec.components, self->packed = spec.packed;
         memcpy(self->component, spec.component, sizeof self->component), memcpy(self->tile, spec.tile, sizeof self->tile);
-        self->source = spec.source;
+        self->source = spec.source, self->group_pixels = spec.group_pixels, self->group_bytes = spec.group_bytes;
         for (int k = 0; k < spec.components; ++k)
             if (spec.component[k].plane >= self->planes) self->planes = spec.component[k].plane + 1;
         self->plan = picture_make(level->pictures, wide && has_wide_gathers(), &spec);
@@ -231,7 +238,8 @@ void picture_plane_needs(const PictureObject *self, int plane, int64_t *rows, in
         if (c->plane != plane) continue;
         const int64_t samples = (self->width + c->every_x - 1) / c->every_x, down = (self->height + c->every_y - 1) / c->every_y;
         const int whole = self->packed || self->source != COMPONENTS;
-        const int64_t needed = whole ? self->width * c->step : c->start + (samples - 1) * c->step + 1;
+        const int64_t last = grouped_at(self->width - 1, self->group_pixels, self->group_bytes); /* of a mosaic */
+        const int64_t needed = self->source == MOSAIC ? last + 1 : whole ? self->width * c->step : c->start + (samples - 1) * c->step + 1;
         const PlaneTiles *tile = self->tile + plane;
         const int64_t rows_of_tiles = tile->rows ? (down + tile->rows - 1) / tile->rows : down;
         const int64_t row = tile->rows ? (samples * c->step + tile->bytes - 1) / tile->bytes * tile->bytes * tile->rows : needed;

@@ -13,6 +13,7 @@ typedef struct {
     int64_t width, height, rows, columns, channels;
     int components, planes, packed;
     PictureSource source;
+    int64_t group_pixels, group_bytes;
     PictureComponent component[4];
     PlaneTiles tile[3];
     Benches benches;

@@ -1,0 +1,79 @@
+"""The camera's frames of a recording, each the part that its input was made of, and the parts that it may have been."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache, partial
+from typing import Any, Callable
+
+import numpy as np
+
+from ..errors import RecordingError
+from ..frames import as_channels, frame_part
+from ..recordings import FRAME, ROI, Recording, roi_of
+
+Part = tuple[int, ...]  # x, y, width, height
+OtherParts = Mapping[str, Callable[[], np.ndarray]]
+_REACH = 2  # frames before and after, whose parts are tried
+
+
+class CameraFrames(Mapping[int, np.ndarray]):
+    """{number: the camera's frame} of a recording, in channels, read when it is asked for; a part where one was used.
+
+    how: the recording's preprocess. RecordingError if a part that is asked for is not inside its frame.
+    """
+
+    def __init__(self, recording: Recording, how: Mapping[str, Any]) -> None:
+        self._runs, self._how = recording.frames, how
+        self._read = lru_cache(maxsize=16)(self._part)
+
+    def __getitem__(self, number: int) -> np.ndarray:
+        if number not in self:
+            raise KeyError(number)
+        return self._read(number, self.roi(number))
+
+    def __contains__(self, number: object) -> bool:
+        return isinstance(number, int) and 0 <= number < len(self._runs)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self._runs)))
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def roi(self, number: int) -> Part | None:
+        """Return the part of a frame that was used; None if all of it was."""
+        inputs = self._runs[number].inputs
+        roi = roi_of(inputs)
+        if roi is None:
+            return None
+        width, height = frame_part(inputs[FRAME], self._how)[2:]
+        if roi[0] + roi[2] > width or roi[1] + roi[3] > height:
+            raise RecordingError(f"frame {number}: input {ROI!r}: expected a part of {width}x{height}, got {roi}")
+        return roi
+
+    def _part(self, number: int, part: Part | None) -> np.ndarray:
+        pixels = as_channels(self._runs[number].inputs[FRAME], self._how, part)[0]
+        return pixels if part is None else np.ascontiguousarray(pixels)
+
+    def other_parts(self, number: int) -> OtherParts:
+        """Return {words: a function that cuts it out}: other parts that a frame's input may have been made of."""
+        roi = self.roi(number)
+        if roi is None:
+            return {}
+        size_wh = frame_part(self._runs[number].inputs[FRAME], self._how)[2:]
+        x, y, width, height = roi
+        parts: dict[str, Part] = {
+            "the whole frame": (0, 0, *size_wh),
+            "roi_xywh read as left, top, right, bottom": (x, y, width - x, height - y),
+            "roi_xywh with x and y, width and height exchanged": (y, x, height, width),
+        }
+        for by in range(1, _REACH + 1):
+            for other, where in ((number - by, "before"), (number + by, "after")):
+                if other in self:
+                    parts[f"the roi_xywh of {by} frame{'s'[: by > 1]} {where}"] = self.roi(other) or (0, 0, *size_wh)
+        found: dict[Part, str] = {roi: ""}
+        for words, part in parts.items():
+            if min(part[2:]) > 0 and part[0] + part[2] <= size_wh[0] and part[1] + part[3] <= size_wh[1]:
+                found.setdefault(part, words)
+        return {words: partial(self._read, number, part) for part, words in found.items() if words}

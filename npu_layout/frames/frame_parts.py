@@ -1,0 +1,84 @@
+"""What of a frame's planes is read for a part of it, and where the part is in that: the axes of its resize."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import lcm
+
+from .. import kernels
+from .pixel_formats import Plane
+
+Box = tuple[int, int, int, int]
+Pair = tuple[int, int]
+Axes = Callable[[int, int, bool], "kernels.Axis | None"]
+SharedAxes = Callable[[int, int, int, int, bool], kernels.Axis]
+AXES: dict[str, Axes] = {
+    "linear": kernels.linear_axis,
+    "area": kernels.area_axis,
+    "nearest": kernels.nearest_axis,
+    "nearest_floor": kernels.nearest_floor_axis,
+}
+#: By which the planes of Y, U and V may be resized, with samples that several pixels share.
+PLANES: dict[str, SharedAxes] = {
+    "linear": kernels.shared_linear_axis,
+    "nearest": kernels.shared_nearest_axis,
+    "nearest_floor": kernels.shared_nearest_floor_axis,
+}
+
+
+def read_box(planes: Sequence[Plane], size_wh: Pair, box: Box, margin: int = 0) -> Box:
+    """Return x0, y0, x1, y1 of what is read for the part `box`: it begins at whole units, blocks and tiles.
+
+    margin: pixels around the part that its own pixels are made of; rows of a mosaic then begin with the same colors.
+    """
+    steps = [_steps(plane) for plane in planes]
+    ends: list[tuple[int, int]] = []
+    for axis, size in enumerate(size_wh):
+        first, last = box[axis], box[axis + 2]
+        whole = lcm(*(step[axis] for step in steps), 2 if margin else 1)
+        start = max(0, min(first - margin, size - 1 - 2 * margin)) // whole * whole
+        ends.append((start, min(size, max(last + margin, start + 1 + 2 * margin))))
+    return ends[0][0], ends[1][0], ends[0][1], ends[1][1]
+
+
+def _steps(plane: Plane) -> Pair:
+    """Return the pixels across and down of a plane's unit, or of its tile."""
+    across, down = (1, 1) if plane.tile is None else (plane.tile[0] // plane.nbytes, plane.tile[1])
+    return plane.every_x * across, plane.every_y * down
+
+
+def plane_parts(planes: Sequence[Plane], box: Box) -> tuple[tuple[slice, slice], ...]:
+    """Return rows, or rows of tiles, and bytes of them, of each plane, for a box of read_box."""
+    x0, y0, x1, y1 = box
+    parts = []
+    for plane in planes:
+        wide, high = plane.tile or (1, 1)
+        first, behind = x0 // plane.every_x * plane.nbytes, plane.row_bytes(x1)
+        rows = slice(y0 // plane.every_y // high, -(-plane.rows(y1) // high))
+        parts.append((rows, slice(first // wide * wide * high, -(-behind // wide) * wide * high)))
+    return tuple(parts)
+
+
+def axes_of_pixels(axes_of: Axes, box: Box, read: Box, result_wh: Pair) -> tuple[kernels.Axis, kernels.Axis] | None:
+    """Return the axes of a resize of the part `box` of what is read; None if there are none."""
+    along, down = (axes_of(box[i + 2] - box[i], result_wh[i], i == 1) for i in (0, 1))
+    if along is None or down is None:
+        return None
+    return along.within(box[0] - read[0], read[2] - box[2]), down.within(box[1] - read[1], read[3] - box[3])
+
+
+def axes_of_samples(
+    axes_of: SharedAxes, box: Box, read: Box, result_wh: Pair, component: kernels.Samples
+) -> tuple[kernels.Axis, kernels.Axis]:
+    """Return the axes of a resize of a component's samples of the part `box` of what is read."""
+    along, down = (
+        _axis_of_samples(axes_of, (box[i], box[i + 2]), (read[i], read[i + 2]), result_wh[i], every, i == 1)
+        for i, every in enumerate((component.every_x, component.every_y))
+    )
+    return along, down
+
+
+def _axis_of_samples(axes_of: SharedAxes, part: Pair, read: Pair, results: int, every: int, down: bool) -> kernels.Axis:
+    before, skip = divmod(part[0] - read[0], every)
+    axis = axes_of(part[1] - part[0], results, every, skip, down)
+    return axis.within(before, -(-(read[1] - read[0]) // every) - before - axis.size)
