@@ -20,6 +20,7 @@ _STEP = 1 / 3  # of a step, squared: rounding leaves a quarter at most
 _DIGITS = 1e-3  # of the largest value: smaller variation may be the precision of floats
 _MANY = 8  # times the usual error is far larger
 _ENOUGH = 16  # values whose largest shows how much they vary
+_EVENTS = 2.0  # times the square of the largest value: a sum of less is of one value, which noise may have moved
 _ALIKE = 8  # neighbouring values have similar errors: so many count as one
 _SURE = 5.0  # deviations
 _NEAR = 4.0  # times: an error within this factor of the other parts' is noise
@@ -74,7 +75,11 @@ def _unexplained(sums: Sums, steps: Any, alike: bool = False, about: float = 1.0
     clear = power > np.maximum(least, noise * _most(sums.values))
     if not alike:
         other = (error * _NEAR < usual) | (error > usual * _NEAR)
-        clear &= (sums.values >= _ENOUGH) & ((power > usual) | (other & (sums.high - sums.low >= TELLING)))
+        clear &= (
+            (sums.values >= _ENOUGH)
+            & (sums.squares >= _EVENTS * sums.peak**2)
+            & ((power > usual) | (other & (sums.high - sums.low >= TELLING)))
+        )
     return np.flatnonzero(clear & (error >= _ALL * power) & (np.abs(rising - power) >= _OFF * power))
 
 

@@ -69,7 +69,7 @@ def _missing(evidence: Evidence, device: list[np.ndarray]) -> Iterator[tuple[str
         if all((m >= 0).all() and _is_one(m.sum(axis)) for m in model) and _far(device, partial(np.sum, axis=axis)):
             yield f"a missing softmax{along}", partial(softmax, axis=axis)
         length = partial(_length, axis=axis)
-        if all(_is_one(length(m)) for m in model) and _far(device, length):
+        if all(_is_one(length(m)) for m in model) and _far(device, length) and _unequal(device, length):
             yield f"a missing L2 normalisation{along}", partial(normalised, axis=axis)
     if all((m >= 0).all() and (m == 0).mean() >= _ZEROS and m.any() for m in model):
         yield _RELU, partial(np.maximum, 0)
@@ -87,6 +87,12 @@ def _far(device: list[np.ndarray], measure: Callable[[np.ndarray], np.ndarray]) 
     """Whether what is 1 of the model's values is clearly not of the device's."""
     sizes = np.concatenate([np.ravel(measure(x)) for x in device])
     return bool((np.abs(np.log(np.maximum(np.abs(sizes), 1e-12))).mean() > _FAR) or (sizes < 0).mean() > _FAR)
+
+
+def _unequal(device: list[np.ndarray], measure: Callable[[np.ndarray], np.ndarray]) -> bool:
+    """Whether a measure of the device's values varies: where all vectors are as long, a scale is the plain cause."""
+    sizes = np.concatenate([np.ravel(measure(x)) for x in device])
+    return bool(sizes.std() > _FAR / 2 * abs(sizes.mean()))
 
 
 def _labels(evidence: Evidence) -> Iterator[Trial]:

@@ -20,6 +20,7 @@ from .samples import Matrix, Samples, arithmetic, ends, predicted, read_all, sto
 from .thresholds import ENOUGH, LEAST, ROUNDING
 
 _EXACT = 1e-4  # of the variance: the rounding of 16-bit floats is less
+_THERE = 0.05  # of a channel's variance in all frames: with less in some it says nothing in these
 _BINS = 16  # with equal numbers of values
 _RECENT = 16  # arrays whose mean squares are kept
 
@@ -218,9 +219,19 @@ class Evidence:
         together = _db(power.mean(), max(error.mean(), floors.mean()))
         if self.informative is None or not self.informative.any() or only is not None or trial.places:
             return together, together
-        error, power = np.maximum(error, floors)[self.informative], np.maximum(power, 1e-300)[self.informative]
+        telling = self._telling(trial, power)
+        error, power = np.maximum(error, floors)[telling], np.maximum(power, 1e-300)[telling]
         shares = np.minimum(error, power) / power
         return together, _db(1.0, float(shares.mean()))
+
+    def _telling(self, trial: Trial, power: np.ndarray) -> np.ndarray:
+        """Return which channels count: of a trial of some frames, those that vary in these frames, too."""
+        assert self.informative is not None
+        if trial.rows is None or not (self.fits and trial.comparable):
+            return self.informative
+        everywhere = self._powers(self.as_declared())[0]
+        there = self.informative & (power >= _THERE * everywhere)
+        return there if there.any() else self.informative
 
     def _powers(self, trial: Trial) -> tuple[np.ndarray, np.ndarray]:
         """Return the variance within each channel, and the mean square of the error."""
@@ -277,6 +288,24 @@ class Evidence:
         depends = sum(len(part) * float(part.mean()) ** 2 for part in np.array_split(left, _BINS))
         return depends / max(float((left * left).sum()), 1e-300)
 
+    def within_range(self, candidate: Candidate) -> float:
+        """Return the dB that a candidate explains where what it predicts does not saturate; inf if it never does.
+
+        -inf if too little is left to say.
+        """
+        trial = self.trial(candidate)
+        if not trial.steps:
+            return np.inf
+        low, high = ends(trial.spec or self.spec)
+        model = trial.codes - trial.left
+        inner = (model > low) & (model < high)
+        if inner.all():
+            return np.inf
+        codes, left = trial.codes[inner], trial.left[inner]
+        if codes.size < ENOUGH:
+            return -np.inf
+        return _db(codes.var(), max(float((left * left).mean()), ROUNDING))
+
     def sides(self, one: Candidate, other: Candidate) -> float | None:
         """Return the position of the data between two candidates: 0 at `one`, 1 at `other`.
 
@@ -325,10 +354,10 @@ class Evidence:
 
 
 def _is_short_vector(references: Sequence[np.ndarray], channel_axis: int | None) -> bool:
-    """Whether every channel is one value, of fewer frames than a channel has to have values."""
-    if channel_axis is None or len(references) >= ENOUGH:
+    """Whether every channel is one value, of fewer different frames than a channel has to have values."""
+    if channel_axis is None or references[0].size != references[0].shape[channel_axis]:
         return False
-    return bool(references[0].size == references[0].shape[channel_axis])
+    return len({reference.tobytes() for reference in references}) < ENOUGH
 
 
 def _contrast(one: Matrix, other: Matrix, floor: float) -> tuple[float, bool]:

@@ -15,7 +15,7 @@ from ..layouts import Layout
 from ..recordings import CAMERA, FRAME, Recording
 from ..support import check_fields, isolated
 from .camera_frames import CameraFrames, Part
-from .input_bytes import stored
+from .input_bytes import stored, without_padding
 from .input_changes import (
     Change,
     arguments,
@@ -188,14 +188,20 @@ def _of_raw_frames(
     declared = off(how)
     if declared <= _SAME:
         return _makeable(spec, how, Judgement("match", None, f"{_RIGHT} ({frames} made again)."))
-    best, words, source = min((off({**how, "source": one.source}), *one) for one in others)
+    fixes = [(one.words, {**how, "source": one.source}) for one in others]
+    ways: list[tuple[float, str, How | None, str, str]] = [
+        (off(fix), words, fix, "preprocessing", _FIX) for words, fix in fixes
+    ]
+    for change in without_padding(how, pairs[0]):
+        error = max(pair.off(change.make(pair).values) for pair in pairs)
+        ways.append((error, change.words, None, change.verdict, _COMPARE))
+    best, words, fix, verdict, advice = min(ways, key=lambda way: way[0])
     if best > min(_SAME, _BETTER * declared):
         return None
     by = (
         f"within {_pixels(pairs, best)} pixel values in {frames}; as declared, it differs by {_pixels(pairs, declared)}"
     )
-    fix = {**how, "source": source}
-    return Judgement("preprocessing", fix, f"{_WRONG}: it is what {words} makes ({by}).", _FIX, names_cause=True)
+    return Judgement(verdict, fix, f"{_WRONG}: it is what {words} makes ({by}).", advice, names_cause=True)
 
 
 def _spec(array: np.ndarray, spec: TensorSpec | None) -> TensorSpec | None:

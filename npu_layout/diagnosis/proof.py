@@ -14,6 +14,7 @@ of Mathematical Statistics 23 (1952); Schwarz, "Estimating the dimension of a mo
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from .evidence import Candidate, Evidence
 
@@ -48,4 +49,10 @@ def independent(evidence: Evidence, candidate: Candidate) -> float:
     places = evidence.references[0].size // (1 if axis is None else shape[axis])
     if trial.order is not None:
         share = sum(i != at for i, at in enumerate(trial.order)) / len(trial.order)
-    return int(trial.left.size) * share / min(_NEIGHBOURS, max(places, 1))
+    return int(trial.left.size) * share * _distinct(evidence, trial.rows) / min(_NEIGHBOURS, max(places, 1))
+
+
+def _distinct(evidence: Evidence, rows: Sequence[int] | None) -> float:
+    """Return which share of the frames differ in what the model returns: the same again is no further proof."""
+    chosen = range(len(evidence.wanted)) if rows is None else rows
+    return len({evidence.wanted[row].tobytes() for row in chosen}) / max(len(chosen), 1)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..buffers import TensorSpec
 from ..support import finite
 from .channel_orders import channel_orders
 from .evidence import Candidate, Evidence, Trial
@@ -74,8 +75,14 @@ def _is_sound(pair: Pair, best: float) -> bool:
     reads, kinds = pair.reads, (pair.reads.cause, pair.computes.cause)
     if reads.cause not in READS or reads.fix is None:  # a line through floats, which no spec describes, fits much
         return False
+    if kinds == ("quantization", "activation") and _has_many(reads.fix):
+        return False  # any curve is near a line in each channel
     least = _WHOLE if kinds == ("quantization", "activation") else _SOUND  # a curve with a scale of its own fits much
     return reads.score >= max(least, best + _BETTER) and reads.gain >= MARGIN and pair.evidence.bent(reads) <= BENT
+
+
+def _has_many(fix: TensorSpec) -> bool:
+    return fix.quantization is not None and fix.quantization.axis is not None
 
 
 def _ways_to_read(evidence: Evidence) -> Iterator[Trial]:

@@ -150,7 +150,7 @@ def _possible(evidence: Evidence, ranking: Sequence[Candidate], unexplained: Seq
     if not lost:
         return list(ranking)
     declared = evidence.as_declared()
-    others = np.setdiff1d(np.arange(unexplained[0].among), lost)
+    others = np.setdiff1d(np.arange(evidence.channels), lost)
 
     def possible(c: Candidate) -> bool:
         if c.cause != "quantization":
@@ -169,7 +169,7 @@ def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> J
     declared = next((c for c in ranking if c.cause == "match"), None)
     score = -np.inf if declared is None else declared.score
     slight = [c for c in ranking if _is_slight(evidence, c)]
-    possible = [c for c in ranking if c not in slight]
+    possible = [c for c in ranking if c not in slight and not _only_saturates(evidence, c)]
     strong = [c for c in possible if _accuses(c, score)]
     if strong:
         return _named(evidence, strong, declared)
@@ -207,12 +207,18 @@ def _without_cause(score: float, met: bool, others: Sequence[Candidate], noisy: 
 
 
 def _is_slight(evidence: Evidence, c: Candidate) -> bool:
-    """Whether it is a scale near the declared one, or one for each channel, that noise may explain as well."""
+    """Whether it is a scale that noise may explain as well: near the declared one, or of little effect."""
     if c.cause != "quantization" or c.spec is None:
         return False
     declared, fitted = evidence.spec.quantization, c.spec.quantization
     each = fitted is not None and fitted.axis is not None and (declared is None or declared.axis is None)
-    return (each and c.score < _MOST) or (c.score < _SOUND and is_slight(evidence.spec, c.spec))
+    weak = c.score < _MOST and (each or c.gain < _HARDLY)
+    return weak or (c.score < _SOUND and is_slight(evidence.spec, c.spec))
+
+
+def _only_saturates(evidence: Evidence, c: Candidate) -> bool:
+    """Whether a function explains nothing but values that it saturates: most scales do that with zeros and ones."""
+    return c.cause == "activation" and c.score >= LEAST and evidence.within_range(c) < LEAST
 
 
 def _accuses(c: Candidate, declared: float) -> bool:
@@ -291,7 +297,13 @@ def _once(sentences: Iterable[str]) -> list[str]:
 
 
 def _beaten(evidence: Evidence, best: Candidate, c: Candidate) -> bool:
-    """Whether the data are clearly on the side of `best`, of two candidates of one cause that are nearly as good."""
+    """Whether the data are clearly on the side of `best`, of two candidates that are nearly as good.
+
+    They are if the other one was picked from more arrangements, such as an order of its own for each frame, and if they
+    are clearly nearer to `best`, of two candidates of one cause.
+    """
+    if evidence.trial(c).choices > evidence.trial(best).choices and c.score <= best.score:
+        return True
     leans = evidence.sides(best, c) if best.cause == c.cause else None
     return leans is not None and leans < _BEATEN
 

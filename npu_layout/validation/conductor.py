@@ -40,6 +40,8 @@ from .reruns import LOOKING, rerun
 from .tolerances import Tolerance
 
 _OF_CHANNELS = ("quantization", "channel_order", "activation")  # causes that another axis of the channels may show
+_OF_ROWS = ("geometry", "activation")  # causes that channels in another order look like, along the other axis
+_DOUBTFUL = 15.0  # dB: a match that explains less may have channels of another axis in another order
 _UNSURE = ("ambiguous", "mismatch")
 _SHOWN = 3  # of the model's outputs for other inputs, in the report
 
@@ -217,11 +219,13 @@ def _examined(output: Output, evidence: Evidence, situation: Situation, asked: M
     ranking, judgement = diagnose(evidence, situation, all_met, comparison)
     axis = other_end(evidence)
     in_rows = len(output.model.shape) < 4  # of values, which if they are moved may be channels in another order
-    if axis is not None and (judgement.verdict in _UNSURE or (judgement.verdict == "geometry" and in_rows)):
+    best = max((c.score for c in ranking), default=-np.inf)
+    doubtful = judgement.verdict in _OF_ROWS or (judgement.verdict == "match" and best < _DOUBTFUL)
+    if axis is not None and (judgement.verdict in _UNSURE or (doubtful and in_rows)):
         turned = Evidence(output.spec, evidence.buffers, evidence.references, (), axis)
         others, found = diagnose(turned, situation, all_met, comparison)
-        least = max((c.score for c in ranking), default=-np.inf) - MARGIN
-        if found.verdict in _OF_CHANNELS and others[0].score > least:
+        least = best + (2 * MARGIN if judgement.verdict == "match" else -MARGIN)
+        if found.verdict in _OF_CHANNELS and found.verdict != judgement.verdict and others[0].score > least:
             evidence, ranking, judgement = turned, others, found
     rows = sorted({row for remade in situation.remade for row in remade.answers})
     return _Examined(output, judgement, evidence, ranking, met, rows)

@@ -185,7 +185,8 @@ def _colours(code: str, back: str, order: list[int]) -> Callable[[np.ndarray], n
         rgb = np.ascontiguousarray(pixels[0].transpose(1, 2, 0) / 255, np.float32)
         other = cv2.cvtColor(rgb, getattr(cv2, code))
         other = np.atleast_3d(other)[..., order]
-        return 255.0 * cv2.cvtColor(np.ascontiguousarray(other), getattr(cv2, back)).transpose(2, 0, 1)[None]
+        changed = cv2.cvtColor(np.ascontiguousarray(other), getattr(cv2, back)).transpose(2, 0, 1)[None]
+        return 255.0 * changed.clip(0, 1)
 
     return changed
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
+from npu_layout.diagnosis.input_check import recorded_inputs
 from npu_layout.diagnosis.input_sources import other_sources
 from tests.support.small_models import FLOAT, build, helper
 
@@ -101,6 +102,26 @@ def test_it_is_silent_on_the_faultless(seed: int) -> None:
     other = {"source": name, "yuv": ("planes", "exact")[seed % 2]}
     found = judged(name, spec, own, other, frames)
     assert found.fix is None or found.fix["source"] == name, found
+
+
+@pytest.mark.parametrize("padding", [0, 16, 77])
+@pytest.mark.parametrize("spec", [TARGET, QUANTISED], ids=["float32", "int8"])
+@pytest.mark.parametrize("name", ["NV12", "YUYV"])
+def test_rows_whose_padding_is_read_as_pixels(name: str, spec: nl.TensorSpec, padding: int) -> None:
+    """The camera's rows begin every 64 or 128 bytes, and are read one behind the other; whatever lies between them."""
+    own = nl.Preprocessor(spec, source=name, std=255)
+    runs = []
+    for seed in range(3):
+        frame = stored(name, scene(seed))
+        rows, row = len(frame), frame.strides[0]
+        wide = np.full((rows, -(-row // 64) * 64), padding, np.uint8)
+        wide[:, :row] = frame.reshape(rows, -1)
+        x = own(wide.ravel()[: frame.size].reshape(frame.shape))[0]
+        runs.append(({"x": x.reshape(spec.storage_shape), "frame": frame}, {}))
+    specs = {} if spec is TARGET else {"x": spec}
+    (found,) = recorded_inputs(nl.Recording(specs, runs, {"preprocess": own.arguments})).reports.values()
+    assert (found.verdict, found.fix) == ("input_layout", None), found
+    assert f"every {-(-row // 64) * 64} bytes" in found.why, found.why
 
 
 def test_others_are_of_one_change() -> None:
