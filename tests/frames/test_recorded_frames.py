@@ -65,8 +65,8 @@ def test_the_part_of_a_frame_makes_the_input_of_that_part(name: str, color: str)
     assert frame_part(memory, how) == (0, 0, 24, 18)
     for wrong in ((20, 0, 5, 5), (0, 0, 24, 19), (0, 0, 0, 1)):
         for refused in (as_channels, frame_part):
-            with pytest.raises(nl.NpuLayoutError, match="roi_xywh: expected .* inside the frame of 24x18"):
-                refused(memory, how, wrong)  # type: ignore[operator]
+            with pytest.raises(nl.NpuLayoutError, match=r"roi_xywh: expected .* inside the frame of 24x18"):
+                refused(memory, how, wrong)
 
 
 def test_what_is_already_channels_stays() -> None:
