@@ -42,6 +42,7 @@ _SATURATED = 0.5  # of the values: what saturates more is no way to make an inpu
 _REACH = 2  # frames before and after
 _FIX = "Fix: correct preprocess= by the arguments of the fix, or make the input as declared."
 _COMPARE = "Fix: compare the code that makes the input with preprocess=."
+_COMPARE_OR_NOTE = f"{_COMPARE[:-1]}; if it was made of a part of the frame, record that with roi_xywh=."
 _RIGHT = "The recorded input is what preprocess= makes of the frame"
 _WRONG = "The recorded input is not what preprocess= makes of the frame"
 _NOT_CHECKED = "input: not checked"
@@ -310,7 +311,8 @@ def _judged(pairs: Sequence[Pair], base: How, scaled: bool = True) -> Judgement:
         return Judgement("match", None, f"{why} {off_by}, {most} ({frames}).")
     worst = numbers[int(np.argmax(offs))]
     why = f"{_WRONG}: it differs by {off_by} in frame {worst}, and no change of one argument explains that"
-    judgement = Judgement("preprocessing", None, f"{why} ({frames} made again).", _COMPARE)
+    hint = _COMPARE if pairs[0].others else _COMPARE_OR_NOTE
+    judgement = Judgement("preprocessing", None, f"{why} ({frames} made again).", hint)
     clamped = max(pair.at_top for pair in pairs)
     return judgement.noted(_clamped(clamped)) if clamped > _SATURATED else judgement
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -12,11 +12,13 @@ from .. import kernels
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Affine, Layout, Storage, affine_copy, plan_move
-from .frame_parts import AXES, PLANES, axes_of_pixels, axes_of_samples, plane_parts, read_box
+from .frame_parts import AXES, PLANES, Box, Place, axes_of_pixels, axes_of_samples, plane_parts, read_box
 from .geometry import Geometry
 from .pictures import FramePlanes, byte_rows, untiled
+from .pixel_formats import PixelFormat, Plane
 
 Run = Callable[[np.ndarray, np.ndarray], bool]
+_KEPT = 64  # fits
 _BAND = 1 << 14  # bytes of a band of rows, at most, so that it stays in the first cache
 
 
@@ -67,17 +69,35 @@ class Pass(NamedTuple):
         return lambda buffer, frame: run_in(buffer, 0, frame, places)
 
 
-def pass_of(wanted: Wanted, frame: FramePlanes, geometry: Geometry, backend: str | None = None) -> Pass | None:
-    """Return the pass for frames like this one; or None. backend: other kernels than the active ones."""
+def pass_of(
+    wanted: Wanted,
+    frame: FramePlanes,
+    geometry: Geometry,
+    backend: str | None = None,
+    kept: dict[Any, Any] | None = None,
+) -> Pass | None:
+    """Return the pass for frames like this one; or None.
+
+    backend: other kernels than the active ones. kept: where the fits of `wanted` are kept: parts at many places of a
+    frame have the same.
+    """
     reading = _READINGS[frame.format.kind](frame, wanted.order)
     if reading is None or not _within(frame.size_wh, geometry.input_wh):
         return None
-    planes = frame.format.kind == "yuv" and not wanted.exact
-    resize, parts = _resize(reading, frame, geometry, wanted.interpolation, wanted.order, planes)
-    if resize is None:
-        return None
-    made = _fit(wanted, resize, geometry, backend)
-    return None if made is None else Pass(made, parts)
+    planes, read = _planes_read(reading, frame, geometry)
+    place = Place.of(geometry.crop_xyxy, read)
+    key = frame.format, frame.color, place, geometry.resized_wh, geometry.pad_ltrb
+    made = ... if kept is None else kept.get(key, ...)
+    if made is ...:
+        by_planes = frame.format.kind == "yuv" and not wanted.exact
+        result_wh = geometry.resized_wh
+        resize = _resize(reading, frame.format, place, result_wh, wanted.interpolation, wanted.order, by_planes)
+        made = None if resize is None else _fit(wanted, resize, geometry, backend)
+    if kept is not None:
+        if len(kept) >= _KEPT:
+            kept.clear()
+        kept[key] = made
+    return None if made is None else Pass(made, plane_parts(planes, read))
 
 
 def resized_planes(frame: FramePlanes, geometry: Geometry, order: str, interpolation: str) -> np.ndarray:
@@ -89,45 +109,54 @@ def resized_planes(frame: FramePlanes, geometry: Geometry, order: str, interpola
     reading = _READINGS[frame.format.kind](frame, order)
     if reading is None:
         raise TypeError("expected a format of Y, U and V")
-    resize, parts = _resize(reading, frame, geometry, interpolation, order, True)
+    planes, read = _planes_read(reading, frame, geometry)
+    place, result_wh = Place.of(geometry.crop_xyxy, read), geometry.resized_wh
+    resize = _resize(reading, frame.format, place, result_wh, interpolation, order, True)
     assert resize is not None, "every interpolation of PLANES has axes"
-    out = np.empty((resize.depth, *geometry.resized_wh[::-1]), np.uint8)
-    read = tuple(byte_rows(plane)[part] for plane, part in zip(frame.planes, parts))
-    kernels.picture_rows(resize).write(read, out)
+    out = np.empty((resize.depth, *result_wh[::-1]), np.uint8)
+    rows = tuple(byte_rows(plane)[part] for plane, part in zip(frame.planes, plane_parts(planes, read)))
+    kernels.picture_rows(resize).write(rows, out)
     return np.moveaxis(out, 0, -1)
 
 
-Parts = tuple[tuple[slice, slice], ...]
+def _planes_read(reading: Reading, frame: FramePlanes, geometry: Geometry) -> tuple[Sequence[Plane], Box]:
+    """Return the planes that are read, and x0, y0, x1, y1 of what is read of them for the part that is used."""
+    planes = frame.format.planes[: max(c.plane for c in reading.components) + 1]
+    return planes, read_box(planes, frame.size_wh, geometry.crop_xyxy, reading.margin)
 
 
 def _resize(
-    reading: Reading, frame: FramePlanes, geometry: Geometry, interpolation: str, order: str, planes: bool
-) -> tuple[kernels.PictureResize | None, Parts]:
-    """Return the resize of the part that is used, None if the kernels have none, and what is read of each plane.
-
-    planes: Y, U and V are resized, each by itself.
-    """
-    components, box, result_wh = reading.components, geometry.crop_xyxy, geometry.resized_wh
-    forms = frame.format.planes[: max(c.plane for c in components) + 1]
-    read = read_box(forms, frame.size_wh, box, reading.margin)
-    size_wh = read[2] - read[0], read[3] - read[1]
+    reading: Reading,
+    form: PixelFormat,
+    place: Place,
+    result_wh: tuple[int, int],
+    interpolation: str,
+    order: str,
+    by_planes: bool,
+) -> kernels.PictureResize | None:
+    """Return the resize of a part, None if the kernels have none. by_planes: Y, U and V are resized, each by itself."""
     axes: list[tuple[kernels.Axis, kernels.Axis]] = []
-    if planes:
-        axes += [axes_of_samples(PLANES[interpolation], box, read, result_wh, c) for c in components]
+    if by_planes:
+        axes += [axes_of_samples(PLANES[interpolation], place, result_wh, c) for c in reading.components]
     else:
-        same = (box[2] - box[0], box[3] - box[1]) == result_wh
+        same = (place.box[2] - place.box[0], place.box[3] - place.box[1]) == result_wh
         axes_of = kernels.linear_axis if same else AXES.get(interpolation)
-        pair = None if axes_of is None else axes_of_pixels(axes_of, box, read, result_wh)
+        pair = None if axes_of is None else axes_of_pixels(axes_of, place, result_wh)
         converts = reading.color is not None or reading.source is not None
         if pair is None or (converts and pair[0].box and not (pair[0].mean and pair[1].mean)):
-            return None, ()
+            return None
         axes.append(pair)
-    depth = 1 if order == "GRAY" else len(order)
-    tiles = tuple(plane.tile for plane in frame.format.planes) if frame.format.is_tiled else ()
-    resize = kernels.PictureResize(
-        components, reading.color, size_wh, tuple(axes), not planes, reading.places, depth, reading.source, tiles
+    return kernels.PictureResize(
+        reading.components,
+        reading.color,
+        place.size_wh,
+        tuple(axes),
+        not by_planes,
+        reading.places,
+        1 if order == "GRAY" else len(order),
+        reading.source,
+        tuple(plane.tile for plane in form.planes) if form.is_tiled else (),
     )
-    return resize, plane_parts(forms, read)
 
 
 def _within(*sizes: tuple[int, int]) -> bool:

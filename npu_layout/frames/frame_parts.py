@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import lcm
+from typing import NamedTuple
 
 from .. import kernels
 from .pixel_formats import Plane
@@ -24,6 +25,19 @@ PLANES: dict[str, SharedAxes] = {
     "nearest": kernels.shared_nearest_axis,
     "nearest_floor": kernels.shared_nearest_floor_axis,
 }
+
+
+class Place(NamedTuple):
+    """A part within what is read for it: all that its resize depends on, wherever it is in the frame."""
+
+    size_wh: Pair  #: of what is read
+    box: Box
+
+    @classmethod
+    def of(cls, box: Box, read: Box) -> Place:
+        """Return the place of a part in what is read, both x0, y0, x1, y1 in the frame."""
+        x, y = read[:2]
+        return cls((read[2] - x, read[3] - y), (box[0] - x, box[1] - y, box[2] - x, box[3] - y))
 
 
 def read_box(planes: Sequence[Plane], size_wh: Pair, box: Box, margin: int = 0) -> Box:
@@ -59,26 +73,27 @@ def plane_parts(planes: Sequence[Plane], box: Box) -> tuple[tuple[slice, slice],
     return tuple(parts)
 
 
-def axes_of_pixels(axes_of: Axes, box: Box, read: Box, result_wh: Pair) -> tuple[kernels.Axis, kernels.Axis] | None:
-    """Return the axes of a resize of the part `box` of what is read; None if there are none."""
-    along, down = (axes_of(box[i + 2] - box[i], result_wh[i], i == 1) for i in (0, 1))
-    if along is None or down is None:
-        return None
-    return along.within(box[0] - read[0], read[2] - box[2]), down.within(box[1] - read[1], read[3] - box[3])
+def axes_of_pixels(axes_of: Axes, place: Place, result_wh: Pair) -> tuple[kernels.Axis, kernels.Axis] | None:
+    """Return the axes of a resize of a part of what is read; None if there are none."""
+    (x0, y0, x1, y1), (width, height) = place.box, place.size_wh
+    along, down = axes_of(x1 - x0, result_wh[0], False), axes_of(y1 - y0, result_wh[1], True)
+    return None if along is None or down is None else (along.within(x0, width - x1), down.within(y0, height - y1))
 
 
 def axes_of_samples(
-    axes_of: SharedAxes, box: Box, read: Box, result_wh: Pair, component: kernels.Samples
+    axes_of: SharedAxes, place: Place, result_wh: Pair, component: kernels.Samples
 ) -> tuple[kernels.Axis, kernels.Axis]:
-    """Return the axes of a resize of a component's samples of the part `box` of what is read."""
+    """Return the axes of a resize of a component's samples of a part of what is read."""
     along, down = (
-        _axis_of_samples(axes_of, (box[i], box[i + 2]), (read[i], read[i + 2]), result_wh[i], every, i == 1)
+        _axis_of_samples(axes_of, place.box[i], place.box[i + 2], place.size_wh[i], result_wh[i], every, i == 1)
         for i, every in enumerate((component.every_x, component.every_y))
     )
     return along, down
 
 
-def _axis_of_samples(axes_of: SharedAxes, part: Pair, read: Pair, results: int, every: int, down: bool) -> kernels.Axis:
-    before, skip = divmod(part[0] - read[0], every)
-    axis = axes_of(part[1] - part[0], results, every, skip, down)
-    return axis.within(before, -(-(read[1] - read[0]) // every) - before - axis.size)
+def _axis_of_samples(
+    axes_of: SharedAxes, first: int, behind: int, size: int, results: int, every: int, down: bool
+) -> kernels.Axis:
+    before, skip = divmod(first, every)
+    axis = axes_of(behind - first, results, every, skip, down)
+    return axis.within(before, -(-size // every) - before - axis.size)

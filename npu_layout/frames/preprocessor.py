@@ -130,17 +130,18 @@ class Preprocessor:
             self._source.format, color, self._step, self._pad, interpolation, yuv, self._input_wh, self._batch
         )
         self._passes: dict[Any, Pass | None] = {}
+        self._fits: dict[Any, Any] = {}
         self._known: dict[Any, tuple[Run, Geometry]] = {}
 
     def __repr__(self) -> str:
         return f"Preprocessor({self.target!r}, {', '.join(f'{k}={v!r}' for k, v in self.arguments.items())})"
 
     def __getstate__(self) -> dict[str, Any]:
-        made = ("plan", "_passes", "_known")
+        made = ("plan", "_passes", "_fits", "_known")
         return {name: value for name, value in vars(self).items() if name not in made}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _passes={}, _known={})
+        vars(self).update(state, _passes={}, _fits={}, _known={})
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -251,7 +252,7 @@ class Preprocessor:
         if known is ...:
             if len(self._passes) >= _PASSES:
                 self._passes.clear()
-            known = self._passes[key] = pass_of(wanted, frame, geometry)
+            known = self._passes[key] = pass_of(wanted, frame, geometry, kept=self._fits)
         return known
 
     def _in_passes(self, frames: Sequence[FramePlanes], geometries: Sequence[Geometry], buffer: np.ndarray) -> bool:

@@ -63,11 +63,13 @@ def test_another_part_is_named(words: str) -> None:
 def test_a_part_that_is_none_of_these_is_no_match() -> None:
     found = judged(by([(x + 37, y + 11, w, h) for x, y, w, h in ROIS]))
     assert not found and found.fix is None and "no change of one argument explains that" in found.why
+    assert "roi_xywh=" not in found.why
 
 
 def test_a_part_that_was_not_noted_is_no_match() -> None:
     runs = [({"image": by()(i), FRAME: frame}, {}) for i, frame in enumerate(FRAMES)]
-    assert not recorded_inputs(nl.Recording({}, runs, {"preprocess": HOW})).reports["image"]
+    found = recorded_inputs(nl.Recording({}, runs, {"preprocess": HOW})).reports["image"]
+    assert not found and "if it was made of a part of the frame, record that with roi_xywh=." in found.why
 
 
 def test_a_part_outside_its_frame_is_refused() -> None:

@@ -14,6 +14,7 @@ from npu_layout import kernels
 from npu_layout.frames.frame_parts import (
     AXES,
     PLANES,
+    Place,
     axes_of_pixels,
     axes_of_samples,
     plane_parts,
@@ -237,14 +238,31 @@ def test_what_is_read_contains_the_part(name: str) -> None:
             assert rows.start * high * plane.every_y == y0 and rows.stop * high >= plane.rows(y1)
 
 
+@pytest.mark.skipif(not NATIVE, reason="no compiled kernels")
+def test_parts_at_many_places_have_few_fits() -> None:
+    """Where a part begins in its block is what its tables depend on."""
+    rng = np.random.default_rng(9)
+    noise, preprocess = packed(rng, "NV12", (310, 68)), nl.Preprocessor(TARGET, source="NV12", resize="stretch")
+    picture = opencv("NV12", noise)
+    for x, y in rng.integers(0, (200, 30), (100, 2)).tolist():
+        expected = METHODS["linear"](np.ascontiguousarray(picture[y : y + 33, x : x + 90]), TARGET_WH)
+        np.testing.assert_array_equal(preprocess(noise, roi_xywh=(x, y, 90, 33))[0][0], expected)
+    assert len(preprocess._fits) == 4
+    for width in range(1, 80):
+        preprocess(noise, roi_xywh=(0, 0, width, 9))
+    assert 0 < len(preprocess._fits) <= 64
+
+
 def test_axes_of_parts() -> None:
-    along, down = axes_of_pixels(AXES["linear"], (5, 3, 25, 13), (4, 2, 26, 13), (10, 5)) or (None, None)
+    place = Place.of((5, 3, 25, 13), (4, 2, 26, 13))
+    assert place == ((22, 11), (1, 1, 21, 11)) == Place.of((7, 13, 27, 23), (6, 12, 28, 23))
+    along, down = axes_of_pixels(AXES["linear"], place, (10, 5)) or (None, None)
     assert along is not None and down is not None
     assert (along.size, along.begin, along.end, along.mean) == (22, 1, 21, True)
     assert (down.size, down.begin, down.end, down.mean) == (11, 1, 11, True)
-    assert axes_of_pixels(AXES["area"], (0, 0, 20, 10), (0, 0, 20, 10), (7, 5)) is None
+    assert axes_of_pixels(AXES["area"], Place((20, 10), (0, 0, 20, 10)), (7, 5)) is None
     chroma = kernels.Samples(1, 0, 2, 2, 2)
-    along, down = axes_of_samples(PLANES["nearest"], (5, 2, 25, 12), (2, 2, 26, 12), (20, 10), chroma)
+    along, down = axes_of_samples(PLANES["nearest"], Place((24, 10), (3, 0, 23, 10)), (20, 10), chroma)
     assert (along.size, along.begin, along.end) == (12, 1, 12) and along.first.tolist()[:5] == [1, 2, 2, 3, 3]
     assert (down.size, down.begin, down.end) == (5, 0, 5)
 

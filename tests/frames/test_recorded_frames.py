@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.frames import as_channels, frame_array
+from npu_layout.frames import as_channels, frame_array, frame_part
 from tests.support import frame_formats as formats
 from tests.support.small_models import FLOAT, build, helper
 
@@ -47,11 +47,36 @@ def test_arrays_and_channels_make_the_same_input(name: str, color: str) -> None:
             np.testing.assert_array_equal(make(other, channels), expected)
 
 
+@pytest.mark.parametrize("name", formats.FLAT)
+@pytest.mark.parametrize("color", ["RGB", "GRAY"])
+def test_the_part_of_a_frame_makes_the_input_of_that_part(name: str, color: str) -> None:
+    spec = nl.FrameSpec(name, (24, 18))
+    memory = np.random.default_rng(3).integers(0, 256, spec.size, np.uint8)
+    how: dict[str, Any] = {"source": spec.to_dict(), "color": color, "resize": "stretch"}
+    whole = as_channels(memory, how)[0]
+    target = nl.TensorSpec((1, 1 if color == "GRAY" else 3, 12, 16))
+    for roi in ((3, 5, 15, 9), (4, 2, 8, 8), (23, 17, 1, 1)):
+        x, y, w, h = roi
+        part, other = as_channels(memory, how, roi)
+        np.testing.assert_array_equal(part, whole[y : y + h, x : x + w])
+        expected = nl.Preprocessor(target, **how)(memory, roi_xywh=roi)[0]
+        np.testing.assert_array_equal(nl.Preprocessor(target, **other)(part)[0], expected)
+        assert frame_part(memory, how, roi) == (x, y, x + w, y + h)
+    assert frame_part(memory, how) == (0, 0, 24, 18)
+    for wrong in ((20, 0, 5, 5), (0, 0, 24, 19), (0, 0, 0, 1)):
+        for refused in (as_channels, frame_part):
+            with pytest.raises(nl.NpuLayoutError, match=r"roi_xywh: expected .* inside the frame of 24x18"):
+                refused(memory, how, wrong)
+
+
 def test_what_is_already_channels_stays() -> None:
     image = np.zeros((6, 8, 3), np.uint8)
     for how in ({}, {"source": "RGB"}, {"resize": "crop"}):
         assert frame_array(image, how) is image
         assert as_channels(image, how)[0] is image and as_channels(image, how)[1] == how
+        assert (
+            as_channels(image, how, (1, 1, 2, 1))[0].base is image and as_channels(image, how, (1, 1, 2, 1))[1] == how
+        )
 
 
 def test_odd_planes_need_a_spec() -> None:

@@ -359,6 +359,6 @@ def test_axes_that_are_not_aligned_or_too_heavy_are_refused() -> None:
     heavy = along.weights.copy()
     heavy[2] = 2049, 0
     for first, weights, message in ((memory[1:], along.weights, "first"), (along.first, heavy, "2048")):
-        axes = (((first, weights, 20, 8), (down.first, down.weights, 10, 4), 0),)
+        axes = (((first, weights, 20, 8, 0, 20), (down.first, down.weights, 10, 4, 0, 10), 0),)
         with pytest.raises(ValueError, match=message):
-            native._native.PictureRows(*given, axes, True, None, (), 3, (0, 0, 0), ())
+            native._native.PictureRows(*given, axes, True, None, (), 3, (0, 0, 0, 1, 1), ())

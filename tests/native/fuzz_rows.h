@@ -65,6 +65,11 @@ static void random_components(PictureSpec *spec) {
     }
     for (int c = 0; c < 3; ++c) spec->channel[c] = 2 - c;
     spec->convert_first = 1;
+    spec->group_pixels = spec->group_bytes = 1;
+    if (spec->packed || below(3)) return;
+    spec->source = MOSAIC, spec->red_x = (int)below(2), spec->red_y = (int)below(2);
+    spec->group_pixels = 1 + below(4), spec->group_bytes = spec->group_pixels + below(3);
+    for (int c = 0; c < 3; ++c) spec->component[c] = (PictureComponent){0, 0, 1, 1, 1};
 }
 
 static void one_rows(void) {
@@ -77,7 +82,7 @@ static void one_rows(void) {
     spec.width = spec.mean[0] ? to_x * across : extent(3000), spec.height = spec.mean[0] ? to_y * down : 1 + below(40);
     Line x = line_of_axis(spec.width, to_x, 0, one || spec.mean[0]), y = line_of_axis(spec.height, to_y, 1, one || spec.mean[0]);
     int64_t around[4] = {0};
-    for (int i = 0; !spec.packed && i < 4; ++i) around[i] = below(4) * below(2);
+    for (int i = 0; !spec.packed && i < 4; ++i) around[i] = below(4) * below(2) + (spec.source == MOSAIC);
     spec.x[0] = axis_of(&x, around[0], around[1]), spec.y[0] = axis_of(&y, around[2], around[3]);
     spec.width = spec.x[0].from, spec.height = spec.y[0].from;
     Buffer planes[3];
@@ -86,7 +91,9 @@ static void one_rows(void) {
     int count = 1;
     for (int c = 0; c < spec.components; ++c) {
         const PictureComponent *k = spec.component + c;
-        const int64_t rows = (spec.height + k->every_y - 1) / k->every_y, n = (spec.width + k->every_x - 1) / k->every_x * k->step;
+        const int64_t rows = (spec.height + k->every_y - 1) / k->every_y, last = spec.width - 1;
+        const int64_t groups = last / spec.group_pixels * spec.group_bytes + last % spec.group_pixels + 1;
+        const int64_t n = spec.source == MOSAIC ? groups : (spec.width + k->every_x - 1) / k->every_x * k->step;
         if (k->plane < c && (c == 0 || k->plane == spec.component[c - 1].plane)) continue;
         const int64_t pitch = n + below(3) * below(40);
         bytes = (rows - 1) * pitch + n;

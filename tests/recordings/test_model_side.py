@@ -17,6 +17,7 @@ from npu_layout.recordings.model_side import (
     paired,
 )
 from tests.support.exchanged import PREPROCESS
+from tests.support.small_models import FLOAT, build
 
 
 def test_inputs_as_the_model_takes_them() -> None:
@@ -142,3 +143,14 @@ def test_axes_that_a_spec_leaves_out_or_names_otherwise() -> None:
     assert same.axes == nhwc.axes and same.shape == nhwc.shape
     data = np.arange(24, dtype=np.int8)
     np.testing.assert_array_equal(same.unpack(data), data.reshape(1, 3, 4, 2))
+
+
+def test_what_the_camera_saw_is_no_input_of_the_model() -> None:
+    """Neither the frame nor the part of it that was used; the one input has another name than the model's."""
+    inputs = {"pixels": np.ones((1, 3, 2, 2), np.float32), "frame": np.zeros((9, 9, 3), np.uint8)}
+    for more in ({}, {"frame.roi_xywh": np.array([1, 2, 3, 4])}):
+        recording = nl.Recording({}, [({**inputs, **more}, {})])
+        assert model_inputs(recording, recording.frames[0]).keys() == {"pixels"}
+        shapes = [[(name, FLOAT, (1, 3, 2, 2))] for name in "xy"]
+        engine = nl.OnnxRuntimeEngine(build([helper.make_node("Neg", ["x"], ["y"])], *shapes), threads=1)
+        assert Feeds(engine, recording)(recording.frames[0], 0)["x"].sum() == 12
