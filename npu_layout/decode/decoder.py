@@ -17,7 +17,7 @@ from .compiling import compiled, thresholds
 from .detections import Detections, Memory, detections, memory_for, memory_of
 from .gathering import Gather, gathers
 from .head import ROLES, Head
-from .mask_crops import Masks, masks
+from .mask_crops import Masks, Pool, masks_in, pool_of
 from .places import Fitted, fit
 from .ranges import largest_score
 from .suppression import suppress
@@ -116,8 +116,9 @@ class Decoder:
         limit
             The number of detections, at most, after suppression: candidates are never cut.
         out
-            Detections of an earlier call of any Decoder, with a limit as high: its memory is used again, so that it
-            shows the new ones from then on.
+            Detections of an earlier call of any Decoder, with a limit as high: its memory is used again, masks
+            included, so that nothing of it may be read from then on, and no rows or crops that are views of it; copies,
+            such as `found.masks.full(i)`, are yours. The memory of masks grows to the most pixels that a call needed.
 
         Returns
         -------
@@ -143,20 +144,21 @@ class Decoder:
         flat = in_order(self.specs, buffers)
         room = memory_for(most, self._points) if out is None else memory_of(out, most, self._points)
         n = self._run(flat, least, overlap, room.first(most))
-        return detections(room, n, self._masks(room.first(n), flat) if self._weights else None)
+        pool = pool_of(None if out is None else out.masks)
+        return detections(room, n, self._masks(room.first(n), flat, pool) if self._weights else None)
 
-    def _masks(self, room: Memory, flat: Sequence[np.ndarray]) -> Masks:
+    def _masks(self, room: Memory, flat: Sequence[np.ndarray], pool: Pool) -> Masks:
         """Return the masks; in integers if coefficients are counted in steps, each level in its own."""
         how, at = self.head.prototypes, self._fitted.prototypes
         assert how is not None and at is not None
         found = reference.Candidates(*room[1:6])
         exact = how.rule != "probabilities" and all(weights.counts for weights in self._weights)
         read = Gather.steps if exact else Gather.read
-        weights = np.zeros((len(found), how.channels), np.int16 if exact else np.float64)
+        weights = pool.array("weights", (len(found), how.channels), np.int16 if exact else np.float64)
         for n, gather in enumerate(self._weights):
             rows = np.flatnonzero(found.level == n)
             weights[rows] = read(gather, flat[gather.place.output], found.take(rows))
-        return masks(self.specs[at], flat[at], weights, room.xyxy, self.input_shape, rule=how.rule)
+        return masks_in(pool, self.specs[at], flat[at], weights, room.xyxy, self.input_shape, rule=how.rule)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how another process makes it again."""
