@@ -100,12 +100,14 @@ def _source(
 ) -> kernels.AnchorPart:
     spec, part = specs[place.output], place.part
     dtype = spec.dtype if spec.dtype == "bfloat16" else kernel_name(spec.stored)
-    stored = kernels.codes(dtype)
-    values = None
-    if stored is not None:
-        real = _real(spec, stored, dtype)
-        values = activated(part.activation, real[None])[0]
+    values = meanings(spec, dtype, part.activation)
     return kernels.AnchorPart(place.output, _map(head, level, place, a, spec, dtype, order), part.activation, values)
+
+
+def meanings(spec: TensorSpec, dtype: str, activation: str) -> np.ndarray | None:
+    """Return what all codes of a dtype mean, activated, float64, the lowest code first; None of float32."""
+    stored = kernels.codes(dtype)
+    return None if stored is None else activated(activation, _real(spec, stored, dtype)[None])[0]
 
 
 def _real(spec: TensorSpec, stored: np.ndarray, dtype: str) -> np.ndarray:
