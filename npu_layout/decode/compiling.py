@@ -19,26 +19,41 @@ _DTYPES = ("int8", "uint8", "int16", "uint16", "float16", "bfloat16", "float32")
 def compiled(
     head: Head, fitted: Fitted, specs: Sequence[TensorSpec], input_hw: tuple[int, int]
 ) -> kernels.Detection | None:
-    """Return the description, or None if the kernels have no loops for the head or a dtype: then numpy decodes."""
-    places = [place for level in fitted.levels for place in level.places.values()]
+    """Return the description, or None if the kernels have no loops for the head or a dtype: then numpy decodes.
+
+    Of a head that is not `decoded_whole` it finds the candidates alone.
+    """
+    whole = decoded_whole(head, fitted)
+    places = [
+        place
+        for level in fitted.levels
+        for role, place in level.places.items()
+        if whole or role in ("score", "objectness")
+    ]
     if fitted.form.part("label") is not None:
         return None
     if not all(_runs(place, specs[place.output]) for place in places):
         return None
-    rule, part = head.suppression, fitted.form.part("keypoints") if head.keypoints else None
+    rule, part = head.suppression, fitted.form.part("keypoints") if head.keypoints and whole else None
     return kernels.Detection(
         tuple(spec.nbytes for spec in specs),
         head.score,
         head.classes,
         0 if part is None else part.count,
         head.labels == "all",
-        rule.kind == "greedy",
+        whole and rule.kind == "greedy",
         rule.per_class,
         rule.inclusive,
         rule.extra,
         rule.epsilon,
         tuple(_grid(head, fitted, level, specs, input_hw) for level in fitted.levels),
     )
+
+
+def decoded_whole(head: Head, fitted: Fitted) -> bool:
+    """Whether the kernels have loops for the boxes and their suppression; else they find candidates alone."""
+    how = fitted.form.boxes
+    return how.angle == "none" and how.encoding != "center_size" and head.suppression.kind in ("greedy", "none")
 
 
 def _runs(place: Place, spec: TensorSpec) -> bool:
@@ -54,14 +69,16 @@ def _grid(
 ) -> kernels.Grid:
     how = fitted.form.boxes
     unit = {"stride": (1.0, 1.0), "pixel": (1.0, 1.0), "input": (float(input_hw[1]), float(input_hw[0]))}[how.unit]
-    points = _points(head, fitted)
+    whole = decoded_whole(head, fitted)
+    points = _points(head, fitted) if whole else None
     anchors = []
     for a in range(level.turns):
         sources = {
             role: _source(head, level, level.places[role], a, specs, how.order)
             for role in ("score", "objectness", "box")
-            if role in level.places and (role != "objectness" or head.score != "class")
+            if role in level.places and (role != "objectness" or head.score != "class") and (whole or role != "box")
         }
+        sources.setdefault("box", _stand_in(sources["score"]))
         size = level.anchors[a] if level.anchors else (1.0, 1.0)
         made = kernels.Anchor(sources["score"], sources.get("objectness"), sources["box"], size)
         if points is not None:
@@ -74,7 +91,7 @@ def _grid(
         unit = (float(level.stride), float(level.stride))
     return kernels.Grid(
         level.grid[1],
-        how.encoding,
+        how.encoding if whole else "xyxy",
         how.bins,
         strides,
         how.center,
@@ -85,6 +102,11 @@ def _grid(
         level.priors,
         points,
     )
+
+
+def _stand_in(score: kernels.AnchorPart) -> kernels.AnchorPart:
+    """Return a part of four channels, for kernels that want a box: nobody reads what they make of it."""
+    return score._replace(map=score.map._replace(channels=np.repeat(score.map.channels[:1], 4)))
 
 
 def _points(head: Head, fitted: Fitted) -> kernels.Points | None:

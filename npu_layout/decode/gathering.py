@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from ..buffers import TensorSpec
 from .places import Level, Place, offsets_along
-from .reference import Candidates, activated, chosen
+from .reference import Candidates, Read, activated, chosen, values
 
 
 class Gather:
@@ -32,6 +32,15 @@ class Gather:
             return chosen(self.place._replace(output=0), self.level, found, tensors)
         return activated(self.place.part.activation, _real(self.spec, self._stored(flat, found)))
 
+    def read_each(self, flat: np.ndarray, found: Candidates, channels: np.ndarray) -> np.ndarray:
+        """Return the value of one channel of each candidate, not activated, float64 (n,)."""
+        if not self._direct:
+            part = values(self.place, self.level, self.spec.unpack(flat))
+            one: np.ndarray = part[found.anchor, channels, found.cell].astype(np.float64)
+            return one
+        at = self._cells(found) + self._channels[found.anchor, channels]
+        return _real(self.spec, flat[at]).astype(np.float64)
+
     @property
     def counts(self) -> bool:
         """Whether what is stored are 8-bit integers of one positive scale."""
@@ -45,10 +54,13 @@ class Gather:
         return self._stored(flat, found).astype(np.int16) - np.int16(zero)
 
     def _stored(self, flat: np.ndarray, found: Candidates) -> np.ndarray:
-        width = self._columns.shape[1]
-        at = self._rows[found.anchor, found.cell // width] + self._columns[found.anchor, found.cell % width]
-        stored: np.ndarray = flat[at[:, None] + self._channels[found.anchor]]
+        stored: np.ndarray = flat[self._cells(found)[:, None] + self._channels[found.anchor]]
         return stored
+
+    def _cells(self, found: Candidates) -> np.ndarray:
+        width = self._columns.shape[1]
+        at: np.ndarray = self._rows[found.anchor, found.cell // width] + self._columns[found.anchor, found.cell % width]
+        return at
 
 
 def _real(spec: TensorSpec, stored: np.ndarray) -> np.ndarray:
@@ -63,3 +75,14 @@ def gathers(levels: Sequence[Level], role: str, specs: Sequence[TensorSpec]) -> 
     return [
         Gather(level.places[role], level, specs[level.places[role].output]) for level in levels if role in level.places
     ]
+
+
+def reader(gathered: Mapping[str, Sequence[Gather]], flat: Sequence[np.ndarray]) -> Read:
+    """Return what reads values of candidates from the stored buffers; gathered: {role: one for each level}."""
+
+    def read(role: str, n: int, found: Candidates, channels: np.ndarray | None = None) -> np.ndarray:
+        gather = gathered[role][n]
+        buffer = flat[gather.place.output]
+        return gather.read(buffer, found) if channels is None else gather.read_each(buffer, found, channels)
+
+    return read
