@@ -96,7 +96,7 @@ def _rows(number: int, found: Detections, geometry: Geometry | None) -> list[dic
     ]
     if found.xyxyxyxy is not None:
         for row, corners in zip(rows, found.xyxyxyxy):
-            places = corners if geometry is None else geometry.points_to_frame(corners)
+            places = corners if geometry is None else geometry.points_to_frame(corners - 0.5) + 0.5  # edges
             row["xyxyxyxy"] = np.asarray(places, np.float64).tolist()
     return rows
 

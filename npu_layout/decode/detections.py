@@ -97,7 +97,8 @@ class Detections:
     def xyxyxyxy(self) -> np.ndarray | None:
         """float32 (n, 4, 2): corners of turned boxes, in order around each, a copy; None if they are upright.
 
-        `Geometry.points_to_frame` maps them.
+        They are edges, as those of `xyxy`, while `Geometry.points_to_frame` maps centres of pixels: in the frame they
+        are ``geometry.points_to_frame(found.xyxyxyxy - 0.5) + 0.5``.
         """
         return None if self.xywha is None else corners_of(self.xywha.astype(np.float64)).astype(np.float32)
 

@@ -52,7 +52,7 @@ class OrientedDetections:
 
     @property
     def corners(self) -> np.ndarray:
-        """float32 (n, 4, 2): x, y of the corners, in order around the box; `Geometry.points_to_frame` maps them."""
+        """float32 (n, 4, 2): x, y of the corners, in order around the box; see `Detections.xyxyxyxy`."""
         return corners_of(self.xywha.astype(np.float64)).astype(np.float32)
 
 

@@ -85,7 +85,7 @@ def _corners(found: Detections, geometry: Geometry | None) -> np.ndarray | None:
     corners = found.xyxyxyxy
     if corners is None:
         return None
-    places = corners.reshape(-1, 2) if geometry is None else geometry.points_to_frame(corners.reshape(-1, 2))
+    places = corners if geometry is None else geometry.points_to_frame(corners - 0.5) + 0.5  # edges, not centres
     rounded = np.rint(np.nan_to_num(np.asarray(places, np.float64)).clip(-1e4, 1e4)).astype(np.int32)
     result: np.ndarray = rounded.reshape(-1, 4, 2)
     return result
