@@ -173,7 +173,7 @@ def _threshold(head: Head, anchor: kernels.Anchor, confidence: float) -> int:
         if scores is not None:
             most = float(np.nanmax(scores))
         target = confidence * confidence if head.score == "root" else confidence
-        bound = target / most * (1 - 1e-9) if most > 0 else np.inf
+        bound = 0.0 if confidence <= 0 else target / most * (1 - 1e-9) if most > 0 else np.inf
     if source.values is not None:
         return kernels.least_code(source.values, bound)
     if source.activation == "sigmoid":

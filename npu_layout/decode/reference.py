@@ -61,7 +61,8 @@ def _at(tensor: np.ndarray, axes: Sequence[int]) -> np.ndarray:
 
 def activated(kind: str, x: np.ndarray, axis: int = 1) -> np.ndarray:
     """Return float64 values after an activation, over the classes on `axis`."""
-    return _ACTIVATIONS[kind](x.astype(np.float64), axis)
+    with np.errstate(invalid="ignore"):  # signalling NaN
+        return _ACTIVATIONS[kind](x.astype(np.float64), axis)
 
 
 def _softmax(x: np.ndarray, axis: int) -> np.ndarray:
@@ -87,7 +88,8 @@ def candidates(head: Head, fitted: Fitted, tensors: Sequence[np.ndarray], confid
 
     Equal scores are in the order of levels, then cells, row by row, then anchors, then classes. NaN never passes.
     """
-    found = [_of_level(head, level, n, tensors, confidence) for n, level in enumerate(fitted.levels)]
+    with np.errstate(invalid="ignore"):  # NaN, and infinity times 0
+        found = [_of_level(head, level, n, tensors, confidence) for n, level in enumerate(fitted.levels)]
     if fitted.filled is not None:
         rows = float(tensors[fitted.filled].reshape(()))
         found = [tuple(column[cells[3] < rows] for column in cells) for cells in found]
@@ -117,11 +119,11 @@ def _of_level(
             scores = np.take_along_axis(scores, classes, 1)
     if head.score != "class":
         at = level.places["objectness"]
-        scores = activated(at.part.activation, values(at, level, tensors[at.output])) * scores
+        objectness = activated(at.part.activation, values(at, level, tensors[at.output]))
+        scores = np.where(objectness < 0, np.nan, objectness * scores)
         if head.score == "root":
             scores = np.sqrt(scores)
-    with np.errstate(invalid="ignore"):
-        anchor, label, cell = np.nonzero(scores >= confidence)
+    anchor, label, cell = np.nonzero(scores >= confidence)
     kept = scores[anchor, label, cell]
     with np.errstate(over="ignore"):
         single = kept.astype(np.float32)
