@@ -59,9 +59,15 @@ def decoded_whole(head: Head, fitted: Fitted) -> bool:
 def _runs(place: Place, spec: TensorSpec) -> bool:
     """Whether the kernels read the part: a monotone activation, one positive scale, a dtype that they have."""
     quantization = spec.quantization
-    one = quantization is None or (quantization.axis is None and float(quantization.scale) > 0)
+    one = quantization is None or quantization.axis is None or has_tables(place, spec)
     name = kernel_name(spec.stored) if spec.dtype != "bfloat16" else "bfloat16"
     return place.part.activation != "softmax" and one and name in _DTYPES and not spec.element.nibbles
+
+
+def has_tables(place: Place, spec: TensorSpec) -> bool:
+    """Whether each channel of a part has a scale of its own, and codes so few that each can have a table."""
+    axis = None if spec.quantization is None else spec.quantization.axis
+    return axis is not None and axis == place.channel and place.inner is None and spec.stored.itemsize == 1
 
 
 def _grid(
@@ -122,14 +128,43 @@ def _source(
 ) -> kernels.AnchorPart:
     spec, part = specs[place.output], place.part
     dtype = spec.dtype if spec.dtype == "bfloat16" else kernel_name(spec.stored)
-    values = meanings(spec, dtype, part.activation)
-    return kernels.AnchorPart(place.output, _map(head, level, place, a, spec, dtype, order), part.activation, values)
+    values, reals = meanings(spec, dtype, part.activation), None
+    if has_tables(place, spec):
+        reals = _tables(spec, _picked(head, place, place.numbers(a), order), dtype)
+        values = activated(part.activation, reals[None])[0]
+        if len(reals) == 1:
+            values, reals = values[0], None
+    made = _map(head, level, place, a, spec, dtype, order)
+    return kernels.AnchorPart(place.output, made, part.activation, values, reals)
+
+
+def _tables(spec: TensorSpec, numbers: np.ndarray, dtype: str) -> np.ndarray:
+    """Return what all codes of some channels mean, float64 (channels, codes), the lowest code first."""
+    given, stored = spec.quantization, kernels.codes(dtype)
+    assert given is not None and stored is not None
+    scales, zeros = (np.asarray(v)[numbers] for v in (given.scale, given.zero_point))
+    each = type(given)(scales, zeros, 0)
+    means: np.ndarray = each.dequantize(np.broadcast_to(stored, (len(numbers), len(stored)))).astype(np.float64)
+    return means
+
+
+def _picked(head: Head, place: Place, channels: np.ndarray, order: tuple[int, ...]) -> np.ndarray:
+    """Return a part's channels as the kernels want them: scores without the background, boxes in the usual order."""
+    if place.part.role == "score" and head.background is not None:
+        return np.delete(channels, head.background)
+    return channels.reshape(4, -1)[list(order)].reshape(-1) if place.part.role == "box" else channels
 
 
 def meanings(spec: TensorSpec, dtype: str, activation: str) -> np.ndarray | None:
-    """Return what all codes of a dtype mean, activated, float64, the lowest code first; None of float32."""
+    """Return what all codes of a dtype mean, activated, float64, the lowest code first; None of float32.
+
+    None too of channels with scales of their own.
+    """
     stored = kernels.codes(dtype)
-    return None if stored is None else activated(activation, _real(spec, stored, dtype)[None])[0]
+    if stored is None or (spec.quantization is not None and spec.quantization.axis is not None):
+        return None
+    means: np.ndarray = activated(activation, _real(spec, stored, dtype)[None])[0]
+    return means
 
 
 def _real(spec: TensorSpec, stored: np.ndarray, dtype: str) -> np.ndarray:
@@ -151,11 +186,7 @@ def _map(
     head: Head, level: Level, place: Place, a: int, spec: TensorSpec, dtype: str, order: tuple[int, ...]
 ) -> kernels.FeatureMap:
     channels, rows, columns = offsets_along(place, level, spec, a)
-    if place.part.role == "score" and head.background is not None:
-        channels = np.delete(channels, head.background)
-    if place.part.role == "box":
-        channels = channels.reshape(4, -1)[list(order)].reshape(-1)
-    return kernels.FeatureMap(dtype, channels, rows, columns)
+    return kernels.FeatureMap(dtype, _picked(head, place, channels, order), rows, columns)
 
 
 def thresholds(head: Head, made: kernels.Detection, confidence: float) -> bytes:
@@ -175,7 +206,8 @@ def _threshold(head: Head, anchor: kernels.Anchor, confidence: float) -> int:
         target = confidence * confidence if head.score == "root" else confidence
         bound = 0.0 if confidence <= 0 else target / most * (1 - 1e-9) if most > 0 else np.inf
     if source.values is not None:
-        return kernels.least_code(source.values, bound)
+        rows = source.values.reshape(-1, source.values.shape[-1])
+        return min(kernels.least_code(row, bound) for row in rows)
     if source.activation == "sigmoid":
         if bound >= 1:
             return kernels.least_float(16.0)

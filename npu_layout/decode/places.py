@@ -34,6 +34,10 @@ class Place(NamedTuple):
     spread: int = 1
     inner: int | None = None  #: channels are two axes: that of `channel`, and within it this one
 
+    def numbers(self, a: int) -> np.ndarray:
+        """Return the numbers of the part's channels of anchor `a`, along the axis (or the two axes) of channels."""
+        return self.first + a * self.step + np.arange(self.part.count)
+
 
 class Level(NamedTuple):
     """One level of a head: its cells, its anchors, and where its parts are.
@@ -253,7 +257,7 @@ def offsets_along(place: Place, level: Level, spec: TensorSpec, a: int) -> tuple
         return offsets
 
     rows, columns = level.grid
-    numbers = place.first + a * place.step + np.arange(place.part.count)
+    numbers = place.numbers(a)
     if place.inner is None:
         channels: np.ndarray = along(place.channel, numbers) + start
     else:

@@ -72,13 +72,32 @@ def test_tables_of_values_are_dequantised_and_activated() -> None:
 def test_what_the_kernels_do_not_read() -> None:
     head = decode.yolov8(5, (8, 16))
     each = nl.Quantization(np.full(5, 0.1), 0, axis=1)
-    scaled = [
-        spec if spec.shape[1] == 64 else spec.replace(quantization=each) for spec in maps("NCHW", "int8", (64, 5))
-    ]
-    assert described(head, scaled) is None
+    rows = [nl.Quantization(np.full(32 // s, 0.1), 0, axis=2) for s in (8, 16)]
+    for dtype, scales in (("int16", (each, each)), ("int8", rows)):
+        boxes_and_scores = maps("NCHW", dtype, (64, 5), nl.Quantization(0.1))
+        for at, quantization in zip((1, 3), scales):
+            boxes_and_scores[at] = boxes_and_scores[at].replace(quantization=quantization)
+        assert described(head, boxes_and_scores) is None
     assert described(head, maps("NCHW", "int32", (64, 5))) is None
-    rows = [nl.TensorSpec((1, 300, 6), "NHW", name="out")]
-    assert described(decode.yolov10(5), rows) is None
+    assert described(decode.yolov10(5), [nl.TensorSpec((1, 300, 6), "NHW", name="out")]) is None
+
+
+def test_channels_with_scales_of_their_own_have_tables_of_their_own() -> None:
+    scales, zeros = np.linspace(0.01, 0.05, 5), np.array([-128, -100, 0, 7, -128])
+    specs = maps("NCHW16c", "int8", (64, 5), nl.Quantization(0.1, 3))
+    for at in (1, 3):
+        specs[at] = specs[at].replace(quantization=nl.Quantization(scales, zeros, axis=1))
+    made = described(decode.yolov8(5, (8, 16), activation="sigmoid"), specs)
+    assert made is not None
+    score, box = made.levels[1].anchors[0].score, made.levels[1].anchors[0].box
+    real = (np.arange(-128, 128) - zeros[:, None]) * scales.astype(np.float32)[:, None].astype(float)
+    assert box.reals is None and box.values is not None and box.values.shape == (256,)
+    assert score.values is not None and score.reals is not None and score.values.shape == (5, 256)
+    np.testing.assert_allclose(score.reals, real, rtol=1e-6)
+    np.testing.assert_allclose(score.values, 1 / (1 + np.exp(-real)), rtol=1e-5)
+    least = np.frombuffer(thresholds(decode.yolov8(5, (8, 16)), made, 0.7), np.int32)
+    passing = (score.values >= 0.7).any(0)
+    assert least.tolist() == [int(np.arange(-128, 128)[passing].min())] * 2
 
 
 def test_thresholds_are_the_least_codes_that_can_pass() -> None:

@@ -340,3 +340,58 @@ def test_negative_objectness_is_none(dtype: str, rule: str, confidence: float) -
     for decoder in decoders(head, [o.spec for o in made], (64, 64)):
         found = decoder([o.buffer for o in made], confidence, limit=300)
         assert list(zip(found.confidence.tolist(), found.class_id.tolist(), found.cell.tolist())) == wanted
+
+
+def of_channels(rng: np.random.Generator, choose: random.Random, name: str, n: int, grid: Any, low: float) -> Any:
+    """An output whose channels have scales and zero points of their own: its spec, its buffer, its values."""
+    layout, dtype = choose.choice(scenes.LAYOUTS), choose.choice(("int8", "uint8"))
+    info = np.iinfo(dtype)
+    codes = rng.integers(info.min, info.max + 1, (1, n, *grid))
+    made = scenes.output(rng, codes.shape, codes, layout, dtype, 1.0, 0, choose.choice((0, 3)), name=name)
+    scales = np.exp(rng.uniform(np.log(low), np.log(10 * low), n)).astype(np.float32)
+    zeros = rng.integers(info.min, info.max + 1, n)
+    spec = made.spec.replace(quantization=nl.Quantization(scales, zeros, axis=1))
+    values = (codes[0] - zeros[:, None, None]).astype(np.float32) * scales[:, None, None]
+    return spec, made.buffer, values
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_a_scale_for_each_channel(seed: int) -> None:
+    """Classes are compared by what their codes mean, before the activation: sigmoids of large logits are all 1."""
+    rng, choose = np.random.default_rng(seed), random.Random(seed)
+    labels, activation = ("best", "all")[seed % 2], ("sigmoid", "none")[seed // 2 % 2]
+    grids = [(32 // s, 48 // s) for s in (8, 16)]
+    box = [of_channels(rng, choose, f"box{n}", 64, grid, 0.01) for n, grid in enumerate(grids)]
+    score = [of_channels(rng, choose, f"score{n}", 5, grid, 0.3 if seed % 3 else 0.02) for n, grid in enumerate(grids)]
+    points = [of_channels(rng, choose, f"points{n}", 6, grid, 0.02) for n, grid in enumerate(grids)]
+    head = decode.yolov8(5, (8, 16), activation=activation, labels=labels, keypoints=2)
+    boxes, scores = [values for _, _, values in box], [values for _, _, values in score]
+    wanted = scenes.kept(scenes.yolov8(boxes, scores, (8, 16), 0.6, activation, labels), 0.5, 300)
+    assert wanted
+    results = []
+    specs, buffers = ([part[i] for part in box + score + points] for i in (0, 1))
+    for decoder in decoders(head, specs, (32, 48)):
+        found = decoder(buffers, 0.6, 0.5)
+        scenes.same(found, wanted)
+        assert found.keypoints is not None
+        results.append(found.xyxy.tobytes() + found.keypoints.tobytes())
+    assert len(set(results)) == 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_scale_for_each_channel_of_anchors(seed: int) -> None:
+    rng, choose = np.random.default_rng(seed), random.Random(seed)
+    labels, activation = ("best", "all")[seed % 2], ("sigmoid", "none")[seed // 2 % 2]
+    made = [of_channels(rng, choose, f"m{n}", 24, (64 // s, 64 // s), 0.02) for n, s in enumerate(STRIDES)]
+    head = decode.yolov5(3, activation=activation, labels=labels)
+    values = [v.reshape(3, 8, *v.shape[1:]) for _, _, v in made]
+    every = scenes.yolov5(values, head.anchors, STRIDES, 0.3, activation, labels)
+    positive = [f for f in every if values[f.level][f.anchor, 4].reshape(-1)[f.cell] >= 0 or activation == "sigmoid"]
+    wanted = scenes.kept(positive, 0.45, 300)
+    assert wanted
+    results = []
+    for decoder in decoders(head, [spec for spec, _, _ in made], (64, 64)):
+        found = decoder([buffer for _, buffer, _ in made], 0.3)
+        scenes.same(found, wanted)
+        results.append(found.xyxy.tobytes())
+    assert len(set(results)) == 1
