@@ -112,7 +112,9 @@ def _grid(
 
 def _stand_in(score: kernels.AnchorPart) -> kernels.AnchorPart:
     """Return a part of four channels, for kernels that want a box: nobody reads what they make of it."""
-    return score._replace(map=score.map._replace(channels=np.repeat(score.map.channels[:1], 4)))
+    values = None if score.values is None else score.values.reshape(-1, score.values.shape[-1])[0]
+    places = score.map._replace(channels=np.repeat(score.map.channels[:1], 4))
+    return score._replace(map=places, values=values, reals=None)
 
 
 def _points(head: Head, fitted: Fitted) -> kernels.Points | None:
