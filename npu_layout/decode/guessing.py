@@ -112,7 +112,7 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
 
     Examples
     --------
-    >>> maps = [TensorSpec((1, n, k, k), "NCHW", "int8", name=f"{n}/{k}") for k in (8, 4, 2) for n in (64, 3)]
+    >>> maps = [TensorSpec((1, n, k, k), "NCHW", "int8", name=f"{n}/{k}") for k in (8, 4, 2) for n in (64, 7)]
     >>> [head.name for head in guess(maps, (64, 64)).others]
     ['yolov8', 'yolov8', 'yolov10', 'yolov10']
     """
