@@ -63,14 +63,15 @@ def _greedy(head: Head, xyxy: np.ndarray, xywha: np.ndarray, classes: np.ndarray
     return suppress(xyxy, classes, iou, head.suppression, limit)
 
 
-def _by_gaussians(
+def _of_turned(
     head: Head, xyxy: np.ndarray, xywha: np.ndarray, classes: np.ndarray, iou: float, limit: int
 ) -> np.ndarray:
     rule = head.suppression
-    return suppressed(xywha.astype(np.float64), classes if rule.per_class else None, iou, rule.inclusive, limit)
+    boxes, labels = xywha.astype(np.float64), classes if rule.per_class else None
+    return suppressed(boxes, labels, iou, rule.inclusive, limit, rule.kind)
 
 
-_OVERLAPS: dict[str, Callable[..., np.ndarray]] = {"greedy": _greedy, "probiou": _by_gaussians}
+_OVERLAPS: dict[str, Callable[..., np.ndarray]] = {"greedy": _greedy, "probiou": _of_turned, "polygons": _of_turned}
 
 
 def _peaks(head: Head, fitted: Fitted, found: Candidates, read: Read) -> np.ndarray:

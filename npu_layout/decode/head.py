@@ -163,11 +163,12 @@ class Prototypes(Record):
 class Suppression(Record):
     """Which boxes are dropped beside a better one; see `npu_layout.decode.nms`.
 
-    kind: "greedy", "none", "probiou" (greedy, by the ProbIoU of turned boxes, see `npu_layout.decode.oriented_nms`), or
-    "peaks" (a cell goes if a neighbour, of the eight around it, has a larger score of the same class; CenterNet).
-    per_class: boxes of other classes do not count. inclusive: a box goes if its IoU is equal to the threshold too.
-    extra: pixels added to each side's length (1 in older code). epsilon: added to the union. The last two are of
-    "greedy" alone. Raises NpuLayoutError on anything else.
+    kind: "greedy", "none", "probiou" (greedy, by the ProbIoU of turned boxes, see `npu_layout.decode.oriented_nms`),
+    "polygons" (greedy, by the areas that turned boxes share, as in airockchip/rknn_model_zoo), or "peaks" (a cell goes
+    if a neighbour, of the eight around it, has a larger score of the same class; CenterNet). per_class: boxes of other
+    classes do not count. inclusive: a box goes if its IoU is equal to the threshold too. extra: pixels added to each
+    side's length (1 in older code). epsilon: added to the union. The last two are of "greedy" alone. Raises
+    NpuLayoutError on anything else.
     """
 
     kind: str = "greedy"
@@ -175,7 +176,7 @@ class Suppression(Record):
     inclusive: bool = False
     extra: float = 0.0
     epsilon: float = 0.0
-    _words: ClassVar[dict[str, tuple[str, ...]]] = {"kind": ("greedy", "none", "probiou", "peaks")}
+    _words: ClassVar[dict[str, tuple[str, ...]]] = {"kind": ("greedy", "none", "probiou", "polygons", "peaks")}
 
     def _check(self) -> None:
         for name in ("per_class", "inclusive"):
@@ -328,8 +329,10 @@ class Head(Record):
             raise NpuLayoutError(f"{where}: priors need boxes of encoding 'variances' with center 0, got {form.boxes}")
         if form.boxes.encoding == "center_power" and not self.anchors:
             raise NpuLayoutError(f"{where}: boxes of encoding 'center_power' need anchors")
-        if self.suppression.kind == "probiou" and form.boxes.angle == "none":
-            raise NpuLayoutError(f"{where}: suppression 'probiou' needs boxes with an angle, got {form.boxes}")
+        if self.suppression.kind in ("probiou", "polygons") and form.boxes.angle == "none":
+            raise NpuLayoutError(
+                f"{where}: suppression {self.suppression.kind!r} needs boxes with an angle, got {form.boxes}"
+            )
 
     @property
     def anchors_each(self) -> int:

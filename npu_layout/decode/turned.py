@@ -1,6 +1,8 @@
-"""Turned boxes: their corners and bounds, and their suppression by ProbIoU."""
+"""Turned boxes: their corners and bounds, and their suppression by ProbIoU or by the areas that they share."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -22,10 +24,16 @@ def bounds_of(boxes: np.ndarray) -> np.ndarray:
     return np.concatenate([corners.min(1), corners.max(1)], 1)
 
 
-def suppressed(boxes: np.ndarray, classes: np.ndarray | None, iou: float, inclusive: bool, limit: int) -> np.ndarray:
-    """Return which turned boxes stay, by ProbIoU; they, and their classes, are in the order of their scores."""
+def suppressed(
+    boxes: np.ndarray, classes: np.ndarray | None, iou: float, inclusive: bool, limit: int, kind: str = "probiou"
+) -> np.ndarray:
+    """Return which turned boxes stay; they, and their classes, are in the order of their scores.
+
+    kind: "probiou", or "polygons", the area of their intersection over that of their union.
+    """
     alive, kept = np.ones(len(boxes), bool), []
-    gauss = _gaussians(boxes)
+    prepare, overlap = _KINDS[kind]
+    shapes = prepare(boxes)
     for i in range(len(boxes)):
         if not alive[i]:
             continue
@@ -35,7 +43,7 @@ def suppressed(boxes: np.ndarray, classes: np.ndarray | None, iou: float, inclus
         rest = np.flatnonzero(alive[i + 1 :]) + i + 1
         if classes is not None:
             rest = rest[classes[rest] == classes[i]]
-        near = probiou(gauss[i], gauss[rest])
+        near = overlap(shapes[i], shapes[rest])
         alive[rest[near >= iou if inclusive else near > iou]] = False
     return np.array(kept, np.int64)
 
@@ -58,3 +66,37 @@ def probiou(one: np.ndarray, others: np.ndarray) -> np.ndarray:
         own = np.sqrt((one[2] * one[3] - one[4] ** 2) * (others[:, 2] * others[:, 3] - others[:, 4] ** 2))
         near = np.exp(-exponent) * np.sqrt(4 * own / area)
         return np.asarray(1 - np.sqrt(np.clip(1 - np.nan_to_num(near), 0, 1)))
+
+
+def polygon_iou(one: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return intersections over unions of a turned box and others; 0 of boxes without area."""
+    cosine, sine = np.cos(one[4]), np.sin(one[4])
+    x, y = others[:, 0] - one[0], others[:, 1] - one[1]
+    seen = np.column_stack([x * cosine + y * sine, y * cosine - x * sine, others[:, 2:4], others[:, 4] - one[4]])
+    shared = _inside(corners_of(seen), one[2] / 2, one[3] / 2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ious: np.ndarray = np.nan_to_num(shared / (one[2] * one[3] + others[:, 2] * others[:, 3] - shared))
+    return ious
+
+
+def _inside(corners: np.ndarray, x: float, y: float) -> np.ndarray:
+    """Return the areas of convex polygons (n, corners, 2) between -x and x, and -y and y.
+
+    The area is the integral around the polygon of its height, kept between -y and y, over its x, kept between -x and x.
+    """
+    start, end = corners, np.roll(corners, -1, 1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        slope = np.nan_to_num((end[..., 1] - start[..., 1]) / (end[..., 0] - start[..., 0]), posinf=0, neginf=0)
+        first, last = start[..., 0].clip(-x, x), end[..., 0].clip(-x, x)
+        heights = [start[..., 1] + (at - start[..., 0]) * slope for at in (first, last)]
+        low, high = np.minimum(*heights), np.maximum(*heights)
+        below, above = (np.nan_to_num(((edge - low) / (high - low)).clip(0, 1)) for edge in (-y, y))
+        mean = -y * below + (low.clip(-y, y) + high.clip(-y, y)) / 2 * (above - below) + y * (1 - above)
+        mean = np.where(high == low, low.clip(-y, y), mean)
+        return np.asarray(np.abs(((last - first) * mean).sum(1)))
+
+
+_KINDS: dict[str, tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray, np.ndarray], np.ndarray]]] = {
+    "probiou": (_gaussians, probiou),
+    "polygons": (lambda boxes: boxes, polygon_iou),
+}

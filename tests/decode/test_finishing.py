@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import random
@@ -12,6 +13,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import decode, kernels
+from npu_layout.decode.turned import polygon_iou
 from tests.support import scenes
 
 STRIDES, SIZE, CLASSES = (8, 16, 32), (64, 96), 3
@@ -98,6 +100,24 @@ def test_turned_boxes(seed: int, form: str) -> None:
         few = decoder([o.buffer for o in outputs], confidence=0.3, iou=0.3, limit=4)
         assert few.xywha is not None and np.array_equal(few.xywha, found.xywha[:4])
     assert len(set(results)) == 1
+
+
+def test_turned_boxes_suppressed_by_their_areas() -> None:
+    outputs, _, _, _ = obb(2, "maps")
+    head = decode.yolov8_obb(CLASSES)
+    buffers, specs = [o.buffer for o in outputs], [o.spec for o in outputs]
+    none = dataclasses.replace(head, suppression=decode.Suppression("none"))
+    every = decode.Decoder(none, specs, SIZE)(buffers, 0.3)
+    by_area = dataclasses.replace(head, suppression=decode.Suppression("polygons"))
+    found = decode.Decoder(by_area, specs, SIZE)(buffers, 0.3, 0.2)
+    assert every.xywha is not None and found.xywha is not None
+    kept: list[int] = []
+    boxes = every.xywha.astype(np.float64)
+    for i in range(len(every)):
+        same = [j for j in kept if every.class_id[j] == every.class_id[i]]
+        if not any(polygon_iou(boxes[j], boxes[[i]])[0] > 0.2 for j in same):
+            kept.append(i)
+    assert 3 < len(kept) < len(every) and np.array_equal(found.xywha, every.xywha[kept])
 
 
 def test_turned_boxes_in_a_list() -> None:

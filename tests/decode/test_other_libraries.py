@@ -16,6 +16,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import decode, kernels
+from npu_layout.decode.turned import corners_of, polygon_iou
 from tests.decode.test_suppression import boxes_of
 from tests.support import runtime_models
 from tests.support.paths import ROOT
@@ -179,6 +180,10 @@ def test_turned_boxes_have_shapelys_areas() -> None:
         turned = shapely.affinity.rotate(shapely.box(*-box[2:4] / 2, *box[2:4] / 2), box[4], (0, 0), use_radians=True)
         moved = shapely.affinity.translate(turned, *box[:2])
         assert moved.symmetric_difference(polygon).area < 1e-2
+    exact = [shapely.Polygon(corners) for corners in corners_of(boxes)]
+    for box, polygon in zip(boxes, exact):
+        ious = [polygon.intersection(other).area / polygon.union(other).area for other in exact]
+        np.testing.assert_allclose(polygon_iou(box, boxes), ious, atol=1e-9)
 
 
 def test_yolov8_obb_of_ultralytics(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 import pytest
 
-from npu_layout.decode.turned import bounds_of, corners_of, suppressed
+from npu_layout.decode.turned import bounds_of, corners_of, polygon_iou, suppressed
 from tests.support import scenes
 
 
@@ -42,3 +42,34 @@ def test_suppression_is_greedy_by_the_gaussians(inclusive: bool, classes: int | 
     same = np.array([[5, 5, 8, 4, 0.3]] * 2)
     assert suppressed(same, None, 1.0, True, 9).tolist() == [0]
     assert suppressed(same, None, 1.0, False, 9).tolist() == [0, 1]
+
+
+def shared_area(a: list[float], b: list[float]) -> float:
+    """By OpenCV, in float32."""
+    kind, points = cv2.rotatedRectangleIntersection(*[((x[0], x[1]), (x[2], x[3]), math.degrees(x[4])) for x in (a, b)])
+    return 0.0 if kind == 0 or points is None else float(cv2.contourArea(cv2.convexHull(points)))
+
+
+def test_polygons_share_what_opencv_says() -> None:
+    boxes = drawn(np.random.default_rng(3), 60)
+    boxes[:10, 4] = np.arange(10) * math.pi / 4  # upright and diagonal
+    boxes[10:20, :2], boxes[10:20, 2:4] = 30, [20, 10]  # of one centre and size
+    overlapping = 0
+    for one in boxes:
+        found = polygon_iou(one, boxes)
+        for other, iou in zip(boxes.tolist(), found.tolist()):
+            shared = shared_area(one.tolist(), other)
+            assert iou == pytest.approx(shared / (one[2] * one[3] + other[2] * other[3] - shared), abs=2e-3)
+            overlapping += iou > 0.05
+    assert overlapping > 500
+    np.testing.assert_allclose([polygon_iou(b, b[None])[0] for b in boxes], 1, rtol=1e-12)
+    assert polygon_iou(np.zeros(5), np.zeros((2, 5))).tolist() == [0, 0]
+    assert polygon_iou(boxes[0], np.zeros((0, 5))).shape == (0,)
+
+
+def test_suppression_by_polygons() -> None:
+    """The second goes by the first alone; turned by a quarter, the third shares less than half with it."""
+    boxes = np.array([[20, 20, 30, 10, 0.4], [21, 20, 30, 10, 0.45], [20, 20, 30, 10, 0.4 + math.pi / 2]])
+    assert suppressed(boxes, None, 0.5, False, 9, "polygons").tolist() == [0, 2]
+    assert suppressed(boxes, None, 0.19, False, 9, "polygons").tolist() == [0]  # 100 of 500
+    assert suppressed(boxes, np.array([0, 1, 0]), 0.19, False, 9, "polygons").tolist() == [0, 1]
