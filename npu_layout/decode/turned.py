@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+_BLOCK, _PAIRS = 64, 1 << 18  # boxes that are compared with all others at once, and their pairs
+
 
 def corners_of(boxes: np.ndarray) -> np.ndarray:
     """Return the corners of (n, 5) turned boxes: (n, 4, 2), in order around each."""
@@ -31,20 +33,23 @@ def suppressed(
 
     kind: "probiou", or "polygons", the area of their intersection over that of their union.
     """
-    alive, kept = np.ones(len(boxes), bool), []
     prepare, overlap = _KINDS[kind]
     shapes = prepare(boxes)
-    for i in range(len(boxes)):
-        if not alive[i]:
-            continue
-        kept.append(i)
-        if len(kept) == limit:
-            break
-        rest = np.flatnonzero(alive[i + 1 :]) + i + 1
+    kept: list[int] = []
+    left = np.arange(len(boxes))
+    while len(left) and len(kept) < limit:
+        block = left[: max(1, min(_BLOCK, _PAIRS // len(left)))]
+        found = overlap(shapes[block], shapes[left])
+        near = found >= iou if inclusive else found > iou
         if classes is not None:
-            rest = rest[classes[rest] == classes[i]]
-        near = overlap(shapes[i], shapes[rest])
-        alive[rest[near >= iou if inclusive else near > iou]] = False
+            near &= classes[block, None] == classes[left]
+        gone = np.zeros(len(left), bool)
+        for i in range(len(block)):
+            if not gone[i] and len(kept) < limit:
+                kept.append(block[i])
+                gone |= near[i]
+        gone[: len(block)] = True
+        left = left[~gone]
     return np.array(kept, np.int64)
 
 
@@ -56,8 +61,9 @@ def _gaussians(boxes: np.ndarray) -> np.ndarray:
     return np.column_stack([boxes[:, :2], a, b, (w - h) * cosine * sine])
 
 
-def probiou(one: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return 1 less the Hellinger distance of a Gaussian and others."""
+def probiou(some: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return 1 less the Hellinger distances of n Gaussians and m others, (n, m)."""
+    one = some.T[:, :, None]
     x, y = one[0] - others[:, 0], one[1] - others[:, 1]
     a, b, c = (one[k] + others[:, k] for k in (2, 3, 4))
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
@@ -66,6 +72,11 @@ def probiou(one: np.ndarray, others: np.ndarray) -> np.ndarray:
         own = np.sqrt((one[2] * one[3] - one[4] ** 2) * (others[:, 2] * others[:, 3] - others[:, 4] ** 2))
         near = np.exp(-exponent) * np.sqrt(4 * own / area)
         return np.asarray(1 - np.sqrt(np.clip(1 - np.nan_to_num(near), 0, 1)))
+
+
+def polygon_ious(some: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return intersections over unions of n turned boxes and m others, (n, m)."""
+    return np.array([polygon_iou(one, others) for one in some]).reshape(len(some), len(others))
 
 
 def polygon_iou(one: np.ndarray, others: np.ndarray) -> np.ndarray:
@@ -98,5 +109,5 @@ def _inside(corners: np.ndarray, x: float, y: float) -> np.ndarray:
 
 _KINDS: dict[str, tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray, np.ndarray], np.ndarray]]] = {
     "probiou": (_gaussians, probiou),
-    "polygons": (lambda boxes: boxes, polygon_iou),
+    "polygons": (lambda boxes: boxes, polygon_ious),
 }

@@ -8,6 +8,7 @@ import cv2
 import numpy as np
 import pytest
 
+from npu_layout.decode import turned
 from npu_layout.decode.turned import bounds_of, corners_of, polygon_iou, suppressed
 from tests.support import scenes
 
@@ -73,3 +74,18 @@ def test_suppression_by_polygons() -> None:
     assert suppressed(boxes, None, 0.5, False, 9, "polygons").tolist() == [0, 2]
     assert suppressed(boxes, None, 0.19, False, 9, "polygons").tolist() == [0]  # 100 of 500
     assert suppressed(boxes, np.array([0, 1, 0]), 0.19, False, 9, "polygons").tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("kind", ["probiou", "polygons"])
+def test_blocks_of_any_size_keep_the_same(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    boxes = drawn(np.random.default_rng(7), 150)
+    labels = np.random.default_rng(8).integers(0, 3, 150)
+    for classes in (None, labels):
+        wanted = suppressed(boxes, classes, 0.3, False, 150, kind).tolist()
+        for block, pairs in ((1, 1 << 18), (7, 1 << 18), (64, 1), (1000, 1 << 18)):
+            monkeypatch.setattr(turned, "_BLOCK", block)
+            monkeypatch.setattr(turned, "_PAIRS", pairs)
+            for limit in (1, 5, 150):
+                assert suppressed(boxes, classes, 0.3, False, limit, kind).tolist() == wanted[:limit]
+        assert 10 < len(wanted) < 150
+    assert suppressed(np.zeros((0, 5)), None, 0.3, False, 5, kind).shape == (0,)
