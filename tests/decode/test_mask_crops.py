@@ -183,7 +183,7 @@ def test_masks_of_out_are_those_without_it(backend, dtype, monkeypatch):
         out = decoder(buffers, limit=30, out=out)
         assert len(out) == len(alone.masks) == n
         assert np.array_equal(out.masks.offsets, alone.masks.offsets) and out.masks.offsets.dtype == np.int64
-        assert all(np.array_equal(a, b) for a, b in zip(out.masks, alone.masks, strict=True))
+        assert all(np.array_equal(a, b) for a, b in zip(out.masks, alone.masks))
         assert n == 0 or (any(crop.any() for crop in out.masks) and out.masks.dense().sum() > 0)
 
 
