@@ -84,7 +84,7 @@ def _geometry(recording: Recording, frame: Frame, size: tuple[int, int]) -> Geom
 def _rows(number: int, found: Detections, geometry: Geometry | None) -> list[dict[str, Any]]:
     """Return a row for each detection, in pixels of the frame if that was recorded, else of the input."""
     xyxy = found.xyxy if geometry is None else geometry.boxes_to_frame(found.xyxy)
-    return [
+    rows: list[dict[str, Any]] = [
         {
             "frame": number,
             "class_id": int(found.class_id[k]),
@@ -94,6 +94,11 @@ def _rows(number: int, found: Detections, geometry: Geometry | None) -> list[dic
         }
         for k in range(len(found))
     ]
+    if found.xyxyxyxy is not None:
+        for row, corners in zip(rows, found.xyxyxyxy):
+            places = corners if geometry is None else geometry.points_to_frame(corners - 0.5) + 0.5  # edges
+            row["xyxyxyxy"] = np.asarray(places, np.float64).tolist()
+    return rows
 
 
 def _write(

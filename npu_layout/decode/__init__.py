@@ -10,14 +10,14 @@ from .answers import Classes, Text, classify, ctc, heatmap_points, simcc_points
 from .centers import Regions, centernet, dbnet
 from .decoder import Decoder
 from .detections import Detections
-from .detectors import nanodet, ppyoloe, ssd, ssd_postprocessed
+from .detectors import centernet_head, nanodet, ppyoloe, ssd, ssd_postprocessed
 from .faces import retinaface, scrfd, yunet
 from .guessing import Guess, guess
 from .head import Boxes, Form, Head, Keypoints, Part, Prototypes, Suppression
 from .limbs import OPENPOSE, Skeleton, people
 from .mask_crops import Masks, masks
 from .matching import Comparison, same
-from .networks import yolo26, yolov5, yolov6, yolov8, yolov10, yolox
+from .networks import yolo26, yolov5, yolov6, yolov8, yolov8_obb, yolov10, yolox
 from .oriented import OrientedDecoder, OrientedDetections, oriented_nms
 from .overlay import draw
 from .suppression import nms
@@ -43,6 +43,7 @@ __all__ = [
     "Suppression",
     "Text",
     "centernet",
+    "centernet_head",
     "classify",
     "ctc",
     "dbnet",
@@ -65,6 +66,7 @@ __all__ = [
     "yolov5",
     "yolov6",
     "yolov8",
+    "yolov8_obb",
     "yolov10",
     "yolox",
     "yunet",

@@ -18,12 +18,12 @@ _Cover = list[tuple[int, _Run]]  # every part in an output of its own, or with i
 class UndistinguishedError(LayoutError):
     """Outputs have the parts of a head, but extents and names do not say which has which.
 
-    ways: two ways to assign them, in words.
+    ways: two ways to assign them, in words. spare: whichever is right, an output is left over.
     """
 
-    def __init__(self, told: str, ways: str = "") -> None:
+    def __init__(self, told: str, ways: str = "", spare: bool = False) -> None:
         super().__init__(told)
-        self.ways = ways
+        self.ways, self.spare = ways, spare
 
 
 class Axes(NamedTuple):
@@ -178,7 +178,7 @@ def assign(
     if len(covers) > 1:
         ways = "; or ".join(map(asked.words, covers[:2]))
         told = f"{where}: extents do not distinguish parts: {ways}; give Decoder outputs={{role: names}}"
-        raise UndistinguishedError(told, ways)
+        raise UndistinguishedError(told, ways, most < len({k for k, _ in found}))
     return [(k, asked.parts_of(run), fits[k, run]) for k, run in covers[0]]
 
 

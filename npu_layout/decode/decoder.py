@@ -13,14 +13,15 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..support import instance, items_of, naming, real_number, shown, whole_number, whole_numbers
 from . import reference
-from .compiling import compiled, thresholds
+from .compiling import compiled, decoded_whole, thresholds
 from .detections import Detections, Memory, detections, memory_for, memory_of
+from .finishing import finish
 from .gathering import Gather, gathers
+from .gathering import reader as stored_reader
 from .head import ROLES, Head
-from .mask_crops import Masks, masks
+from .mask_crops import Masks, Pool, masks_in, pool_of
 from .places import Fitted, fit
 from .ranges import largest_score
-from .suppression import suppress
 
 MOST = 30000  #: detections of one call, at most
 
@@ -87,7 +88,12 @@ class Decoder:
         self._detector = None if self._made is None else kernels.detector(self._made)
         how = head.keypoints if self._fitted.form.part("keypoints") is not None else None
         self._points = None if how is None else (how.count, how.values)
+        self._turned = self._fitted.form.boxes.angle != "none"
         self._weights = gathers(self._fitted.levels, "coefficients", self.specs) if head.prototypes else []
+        self._whole = decoded_whole(head, self._fitted)
+        roles = () if self._whole else tuple(part.role for part in self._fitted.form.parts)
+        self._gathered = {role: gathers(self._fitted.levels, role, self.specs) for role in roles}
+        self._room = memory_for(1024 if roles else 0)
         self._lock = threading.Lock()
         self._thresholds: tuple[float, bytes] = (np.nan, b"")
 
@@ -116,8 +122,9 @@ class Decoder:
         limit
             The number of detections, at most, after suppression: candidates are never cut.
         out
-            Detections of an earlier call of any Decoder, with a limit as high: its memory is used again, so that it
-            shows the new ones from then on.
+            Detections of an earlier call of any Decoder, with a limit as high: its memory is used again, masks
+            included, so that nothing of it may be read from then on, and no rows or crops that are views of it; copies,
+            such as `found.masks.full(i)`, are yours. The memory of masks grows to the most pixels that a call needed.
 
         Returns
         -------
@@ -141,22 +148,24 @@ class Decoder:
                 f"(scores of another scale? activation= is {self._fitted.form.part('score').activation!r})"  # type: ignore[union-attr]
             )
         flat = in_order(self.specs, buffers)
-        room = memory_for(most, self._points) if out is None else memory_of(out, most, self._points)
+        beside = self._points, self._turned
+        room = memory_for(most, *beside) if out is None else memory_of(out, most, *beside)
         n = self._run(flat, least, overlap, room.first(most))
-        return detections(room, n, self._masks(room.first(n), flat) if self._weights else None)
+        pool = pool_of(None if out is None else out.masks)
+        return detections(room, n, self._masks(room.first(n), flat, pool) if self._weights else None)
 
-    def _masks(self, room: Memory, flat: Sequence[np.ndarray]) -> Masks:
+    def _masks(self, room: Memory, flat: Sequence[np.ndarray], pool: Pool) -> Masks:
         """Return the masks; in integers if coefficients are counted in steps, each level in its own."""
         how, at = self.head.prototypes, self._fitted.prototypes
         assert how is not None and at is not None
         found = reference.Candidates(*room[1:6])
         exact = how.rule != "probabilities" and all(weights.counts for weights in self._weights)
         read = Gather.steps if exact else Gather.read
-        weights = np.zeros((len(found), how.channels), np.int16 if exact else np.float64)
+        weights = pool.array("weights", (len(found), how.channels), np.int16 if exact else np.float64)
         for n, gather in enumerate(self._weights):
             rows = np.flatnonzero(found.level == n)
             weights[rows] = read(gather, flat[gather.place.output], found.take(rows))
-        return masks(self.specs[at], flat[at], weights, room.xyxy, self.input_shape, rule=how.rule)
+        return masks_in(pool, self.specs[at], flat[at], weights, room.xyxy, self.input_shape, rule=how.rule)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how another process makes it again."""
@@ -166,30 +175,35 @@ class Decoder:
         """Decode with the kernels of one of `npu_layout.kernels.backends()` from now on."""
         self._detector = None if self._made is None else kernels.detector(self._made, backend)
 
-    def _referred(self, flat: Sequence[np.ndarray], confidence: float, iou: float, room: Memory) -> int:
-        """Write detections to `room` by numpy; return how many."""
-        tensors = [spec.unpack(memory) for spec, memory in zip(self.specs, flat)]
-        found = reference.candidates(self.head, self._fitted, tensors, confidence)
-        xyxy = reference.boxes(self._fitted, found, tensors, self.input_shape)
-        kept = suppress(xyxy, found.class_id, iou, self.head.suppression, len(room.xyxy))
-        found = found.take(kept)
-        room.xyxy[: len(kept)] = xyxy[kept]
-        for column, values in zip(room[1:6], found):
-            column[: len(kept)] = values  # type: ignore[index]
-        if room.keypoints is not None:
-            room.keypoints[: len(kept)] = reference.keypoints(self.head, self._fitted, found, tensors)
-        return len(kept)
+    def _candidates(self, flat: Sequence[np.ndarray], confidence: float) -> tuple[reference.Candidates, reference.Read]:
+        """Return the candidates, and what reads their values: by the kernels from what is stored, or by numpy."""
+        if self._detector is None or self._whole:
+            tensors = [spec.unpack(memory) for spec, memory in zip(self.specs, flat)]
+            found = reference.candidates(self.head, self._fitted, tensors, confidence)
+            return found, reference.reader(self._fitted, tensors)
+        with self._lock:
+            n = self._compiled(flat, confidence, 1.0, self._room)
+            while n == len(self._room.xyxy):  # there may be more
+                self._room = memory_for(4 * n)
+                n = self._compiled(flat, confidence, 1.0, self._room)
+            found = reference.Candidates(*(column[:n].copy() for column in self._room[1:6]))  # type: ignore[index]
+        return found, stored_reader(self._gathered, flat)
 
     def _run(self, flat: Sequence[np.ndarray], confidence: float, iou: float, room: Memory) -> int:
-        """Write detections to `room` by the kernels, a call at a time: they keep their workspace; return how many."""
-        if self._detector is None or self._made is None:
-            return self._referred(flat, confidence, iou, room)
+        """Write detections to `room`, by the kernels a call at a time: they keep their workspace; return how many."""
+        if self._detector is None or not self._whole:
+            found, read = self._candidates(flat, confidence)
+            return finish(self.head, self._fitted, found, read, self.input_shape, iou, room)
         with self._lock:
-            known, codes = self._thresholds
-            if known != confidence:
-                codes = thresholds(self.head, self._made, confidence)
-                self._thresholds = confidence, codes
-            return int(self._detector.run(tuple(flat), codes, confidence, iou, len(room.xyxy), *room))
+            return self._compiled(flat, confidence, iou, room)
+
+    def _compiled(self, flat: Sequence[np.ndarray], confidence: float, iou: float, room: Memory) -> int:
+        assert self._detector is not None and self._made is not None
+        known, codes = self._thresholds
+        if known != confidence:
+            codes = thresholds(self.head, self._made, confidence)
+            self._thresholds = confidence, codes
+        return int(self._detector.run(tuple(flat), codes, confidence, iou, len(room.xyxy), *room[:7]))
 
 
 def _again(head: Head, specs: Any, input_shape: Any, outputs: Any) -> Decoder:

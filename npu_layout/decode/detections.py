@@ -10,10 +10,11 @@ import numpy as np
 
 from ..errors import NpuLayoutError
 from ..support import instance
+from .turned import corners_of
 
 
 class Memory(NamedTuple):
-    """Arrays with room for some detections, in the order of the fields of Detections; keypoints: if there are some."""
+    """Arrays with room for some detections, as the fields of Detections; keypoints and xywha: if there are some."""
 
     xyxy: np.ndarray
     confidence: np.ndarray
@@ -22,6 +23,7 @@ class Memory(NamedTuple):
     cell: np.ndarray
     anchor: np.ndarray
     keypoints: np.ndarray | None = None
+    xywha: np.ndarray | None = None
 
     def first(self, n: int) -> Memory:
         """Return views of the first `n` rows."""
@@ -36,7 +38,7 @@ class Detections:
     ----------
     xyxy
         float32 (n, 4): edges in pixels of the network's input; `Geometry.boxes_to_frame` maps them to the frame. They
-        are not clipped.
+        are not clipped. Of turned boxes: the edges around their corners.
     confidence
         float32 (n,).
     class_id
@@ -49,6 +51,9 @@ class Detections:
         the head has none.
     masks
         The instances' masks, or None.
+    xywha
+        Of turned boxes, float32 (n, 5): centre x and y, width and height in pixels of the input, and the angle in
+        radians by which a box is turned from x towards y (clockwise on the screen); None if boxes are upright.
     """
 
     xyxy: np.ndarray
@@ -59,6 +64,7 @@ class Detections:
     anchor: np.ndarray
     keypoints: np.ndarray | None = None
     masks: Any = None
+    xywha: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.xyxy)
@@ -78,42 +84,70 @@ class Detections:
             name: getattr(self, name)[rows] for name in ("xyxy", "confidence", "class_id", "level", "cell", "anchor")
         }
         keypoints = None if self.keypoints is None else self.keypoints[rows]
-        return Detections(**columns, keypoints=keypoints, masks=None if self.masks is None else self.masks[rows])
+        masks = None if self.masks is None else self.masks[rows]
+        xywha = None if self.xywha is None else self.xywha[rows]
+        return Detections(**columns, keypoints=keypoints, masks=masks, xywha=xywha)
 
-    def fields(self) -> dict[str, np.ndarray]:
+    @property
+    def angle(self) -> np.ndarray | None:
+        """float32 (n,): radians by which boxes are turned from x towards y, a view; None if they are upright."""
+        return None if self.xywha is None else self.xywha[:, 4]
+
+    @property
+    def xyxyxyxy(self) -> np.ndarray | None:
+        """float32 (n, 4, 2): corners of turned boxes, in order around each, a copy; None if they are upright.
+
+        They are edges, as those of `xyxy`, while `Geometry.points_to_frame` maps centres of pixels: in the frame they
+        are ``geometry.points_to_frame(found.xyxyxyxy - 0.5) + 0.5``.
+        """
+        return None if self.xywha is None else corners_of(self.xywha.astype(np.float64)).astype(np.float32)
+
+    def fields(self) -> dict[str, Any]:
         """Return the arrays by supervision's names: ``supervision.Detections(**found.fields())``.
 
-        xyxy, confidence, class_id; `mask`, bool (n, H, W) over the whole input, if there are masks.
+        xyxy, confidence, class_id; `mask`, bool (n, H, W) over the whole input, if there are masks; of turned boxes
+        `data`, {"xyxyxyxy": their corners}.
         """
-        found = {"xyxy": self.xyxy, "confidence": self.confidence, "class_id": self.class_id}
+        found: dict[str, Any] = {"xyxy": self.xyxy, "confidence": self.confidence, "class_id": self.class_id}
         if self.masks is not None:
             found["mask"] = self.masks.dense()
+        if self.xywha is not None:
+            found["data"] = {"xyxyxyxy": self.xyxyxyxy}
         return found
 
 
-def memory_for(room: int, points: tuple[int, int] | None = None) -> Memory:
+def memory_for(room: int, points: tuple[int, int] | None = None, turned: bool = False) -> Memory:
     """Return new memory for so many detections, with `points` (how many, and values of each) or without."""
-    keypoints = None if points is None else np.empty((room, *points), np.float32)
     numbers = np.empty((4, room), np.int64)
-    return Memory._make([np.empty((room, 4), np.float32), np.empty(room, np.float32), *numbers, keypoints])
+    beside = _beside(room, points, turned)
+    return Memory._make([np.empty((room, 4), np.float32), np.empty(room, np.float32), *numbers, *beside])
 
 
-def memory_of(out: Any, room: int, points: tuple[int, int] | None = None) -> Memory:
+def _beside(room: int, points: tuple[int, int] | None, turned: bool) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Return new memory for keypoints and turned boxes, or None for each."""
+    keypoints = None if points is None else np.empty((room, *points), np.float32)
+    return keypoints, np.empty((room, 5), np.float32) if turned else None
+
+
+def memory_of(out: Any, room: int, points: tuple[int, int] | None = None, turned: bool = False) -> Memory:
     """Return the memory of Detections that a Decoder returned; NpuLayoutError if it has no room for so many.
 
-    Other `points` get new memory.
+    Other `points`, and turned boxes beside upright ones, get new memory.
     """
     memory: Memory | None = instance("out", out, Detections).__dict__.get("_memory")
     if memory is None or len(memory.xyxy) < room:
         has = "no memory of a Decoder's" if memory is None else f"room for {len(memory.xyxy)}"
         raise NpuLayoutError(f"out: expected Detections of a Decoder with room for {room} (limit), got {has}")
-    if (None if memory.keypoints is None else memory.keypoints.shape[1:]) == points:
+    known = None if memory.keypoints is None else memory.keypoints.shape[1:]
+    if (known, memory.xywha is not None) == (points, turned):
         return memory
-    return memory._replace(keypoints=memory_for(len(memory.xyxy), points).keypoints)
+    keypoints, xywha = _beside(len(memory.xyxy), points, turned)
+    return memory._replace(keypoints=keypoints, xywha=xywha)
 
 
 def detections(memory: Memory, n: int, masks: Any) -> Detections:
     """Return Detections of the first `n` rows of `memory`, which stays theirs."""
-    found = Detections(*memory.first(n), masks)  # type: ignore[arg-type]
+    rows = memory.first(n)
+    found = Detections(*rows[:7], masks, rows.xywha)  # type: ignore[arg-type]
     found.__dict__["_memory"] = memory
     return found

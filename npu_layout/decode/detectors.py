@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NpuLayoutError
-from ..support import flag, numbers_of
+from ..support import flag, numbers_of, one_of, whole_numbers
 from .head import Boxes, Form, Head, Part, Suppression
 from .networks import STRIDES, sizes
 
@@ -93,6 +93,30 @@ def ppyoloe(
     maps = Form("maps", (Part("box", 68), score, Part("bound", 1, optional=True)), Boxes("dfl", 17))
     listed = Form("list", (Part("box", 4), score), Boxes("xyxy", unit="pixel"), "list")
     return Head("ppyoloe", classes, strides, (maps, listed), labels=labels)
+
+
+def centernet_head(
+    classes: int = 80, stride: int = 4, *, activation: str = "none", size_unit: str = "stride", name: str = "centernet"
+) -> Head:
+    """Return the head of CenterNet: heat, sizes, and offsets of centres, without suppression beside that of neighbours.
+
+    Outputs are heat (1, classes, H, W), sizes (1, 2, H, W) and offsets (1, 2, H, W), or heat and sizes; then centres
+    are in the middle of cells (xingyizhou/CenterNet, src/lib/models/decode.py). Sizes are told from offsets by their
+    names ("wh" or "size", "reg" or "off"), else by Decoder's ``outputs={"box": [...], "offset": [...]}``. Every class
+    of a cell counts that no neighbour exceeds; `iou` has no effect.
+
+    classes: their number. stride: pixels from one cell to the next. activation: what the decoder applies to heat,
+    "none" or "sigmoid". size_unit: of sizes, "stride" (cells) or "pixel". name: of the head. Raises NpuLayoutError on
+    anything else.
+
+    >>> centernet_head(3).labels
+    'all'
+    """
+    classes, strides = sizes(classes, whole_numbers("stride", [stride], 1, 1))
+    boxes = Boxes("center_size", unit=one_of("size_unit", size_unit, ("stride", "pixel")))
+    parts = (Part("score", classes, activation), Part("box", 2, hint="wh|size"), Part("offset", 2, hint="reg|off"))
+    forms = (Form("offsets", parts, boxes), Form("sizes alone", parts[:2], boxes))
+    return Head(name, classes, strides, forms, labels="all", suppression=Suppression("peaks"))
 
 
 def nanodet(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from ..buffers import TensorSpec
 from .places import Level, Place, offsets_along
-from .reference import Candidates, activated, chosen
+from .reference import Candidates, Read, activated, chosen, values
 
 
 class Gather:
@@ -17,9 +17,12 @@ class Gather:
     def __init__(self, place: Place, level: Level, spec: TensorSpec) -> None:
         self.place, self.level, self.spec = place, level, spec
         quantization, kind = spec.quantization, spec.element
-        self._direct = not kind.nibbles and (quantization is None or quantization.axis is None)
+        axis = None if quantization is None else quantization.axis
+        self._each = axis is not None and axis == place.channel and place.inner is None  # a scale for each channel
+        self._direct = not kind.nibbles and (axis is None or self._each)
         if not self._direct:
             return
+        self._numbers = np.stack([place.numbers(a) for a in range(level.turns)])
         parts = [offsets_along(place, level, spec, a) for a in range(level.turns)]
         self._channels = np.stack([channels for channels, _, _ in parts])
         self._rows = np.stack([rows for _, rows, _ in parts])
@@ -30,13 +33,40 @@ class Gather:
         if not self._direct:
             tensors = [self.spec.unpack(flat)]
             return chosen(self.place._replace(output=0), self.level, found, tensors)
-        return activated(self.place.part.activation, _real(self.spec, self._stored(flat, found)))
+        stored = self._stored(flat, found)
+        if not self._each:
+            return activated(self.place.part.activation, _real(self.spec, stored))
+        real = np.empty(stored.shape, np.float32)
+        for a, numbers in enumerate(self._numbers):
+            rows = np.flatnonzero(found.anchor == a)
+            real[rows] = self._scaled(stored[rows].T, numbers).T
+        return activated(self.place.part.activation, real)
+
+    def _scaled(self, stored: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+        """Return what codes mean, of channels by their numbers on axis 0."""
+        given = self.spec.quantization
+        assert given is not None
+        if not stored.size:
+            return np.zeros(stored.shape, np.float32)
+        scales, zeros = (np.asarray(v)[numbers] for v in (given.scale, given.zero_point))
+        return type(given)(scales, zeros, 0).dequantize(stored)
+
+    def read_each(self, flat: np.ndarray, found: Candidates, channels: np.ndarray) -> np.ndarray:
+        """Return the value of one channel of each candidate, not activated, float64 (n,)."""
+        if not self._direct:
+            part = values(self.place, self.level, self.spec.unpack(flat))
+            one: np.ndarray = part[found.anchor, channels, found.cell].astype(np.float64)
+            return one
+        at = self._cells(found) + self._channels[found.anchor, channels]
+        if self._each:
+            return self._scaled(flat[at], self._numbers[found.anchor, channels]).astype(np.float64)
+        return _real(self.spec, flat[at]).astype(np.float64)
 
     @property
     def counts(self) -> bool:
         """Whether what is stored are 8-bit integers of one positive scale."""
         kind, quantization = self.spec.element, self.spec.quantization
-        small = self._direct and kind.unpacked.kind in "iu" and kind.unpacked.itemsize == 1
+        small = self._direct and not self._each and kind.unpacked.kind in "iu" and kind.unpacked.itemsize == 1
         return small and (quantization is None or float(quantization.scale) > 0)
 
     def steps(self, flat: np.ndarray, found: Candidates) -> np.ndarray:
@@ -45,10 +75,13 @@ class Gather:
         return self._stored(flat, found).astype(np.int16) - np.int16(zero)
 
     def _stored(self, flat: np.ndarray, found: Candidates) -> np.ndarray:
-        width = self._columns.shape[1]
-        at = self._rows[found.anchor, found.cell // width] + self._columns[found.anchor, found.cell % width]
-        stored: np.ndarray = flat[at[:, None] + self._channels[found.anchor]]
+        stored: np.ndarray = flat[self._cells(found)[:, None] + self._channels[found.anchor]]
         return stored
+
+    def _cells(self, found: Candidates) -> np.ndarray:
+        width = self._columns.shape[1]
+        at: np.ndarray = self._rows[found.anchor, found.cell // width] + self._columns[found.anchor, found.cell % width]
+        return at
 
 
 def _real(spec: TensorSpec, stored: np.ndarray) -> np.ndarray:
@@ -63,3 +96,14 @@ def gathers(levels: Sequence[Level], role: str, specs: Sequence[TensorSpec]) -> 
     return [
         Gather(level.places[role], level, specs[level.places[role].output]) for level in levels if role in level.places
     ]
+
+
+def reader(gathered: Mapping[str, Sequence[Gather]], flat: Sequence[np.ndarray]) -> Read:
+    """Return what reads values of candidates from the stored buffers; gathered: {role: one for each level}."""
+
+    def read(role: str, n: int, found: Candidates, channels: np.ndarray | None = None) -> np.ndarray:
+        gather = gathered[role][n]
+        buffer = flat[gather.place.output]
+        return gather.read(buffer, found) if channels is None else gather.read_each(buffer, found, channels)
+
+    return read

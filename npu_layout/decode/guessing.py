@@ -11,10 +11,10 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..support import counted, items_of, whole_numbers
 from .assigning import UndistinguishedError
-from .detectors import nanodet, ppyoloe, ssd_postprocessed
+from .detectors import centernet_head, nanodet, ppyoloe, ssd_postprocessed
 from .faces import retinaface, scrfd, yunet
 from .head import Head
-from .networks import yolo26, yolov5, yolov6, yolov8, yolov10, yolox
+from .networks import yolo26, yolov5, yolov6, yolov8, yolov8_obb, yolov10, yolox
 from .other_outputs import other_answers
 from .places import Fitted, fit
 from .ranges import codes, values_of
@@ -58,6 +58,7 @@ _FAMILIES = (
     _Family(
         lambda n, act: yolov8(n, activation=act, coefficients=32), "masks (YOLOv8-seg)", (0, 4, 64, 36), units=True
     ),
+    _Family(lambda n, act: yolov8_obb(n, activation=act), "turned boxes (YOLOv8-OBB)", (0, 5, 64, 65), units=True),
     _Family(
         lambda n, act: yolov5(n, activation=act),
         "the anchors of YOLOv5 (anchors= of v7 and of your own)",
@@ -80,6 +81,7 @@ _FAMILIES = (
     _Family(lambda n, act: retinaface(activation=act), "priors (RetinaFace)", activations=("none", "softmax")),
     _Family(lambda n, act: scrfd(activation=act), "two anchors a cell (SCRFD)"),
     _Family(lambda n, act: yunet(activation=act), "the root of class and objectness (YuNet)"),
+    _Family(lambda n, act: centernet_head(n, activation=act), "heat of centres (CenterNet)"),
     _Family(lambda n, act: ssd_postprocessed(n), "rows after TFLite's post-process", activations=("none",), rows=90),
 )
 
@@ -110,7 +112,7 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
 
     Examples
     --------
-    >>> maps = [TensorSpec((1, n, k, k), "NCHW", "int8", name=f"{n}/{k}") for k in (8, 4, 2) for n in (64, 3)]
+    >>> maps = [TensorSpec((1, n, k, k), "NCHW", "int8", name=f"{n}/{k}") for k in (8, 4, 2) for n in (64, 7)]
     >>> [head.name for head in guess(maps, (64, 64)).others]
     ['yolov8', 'yolov8', 'yolov10', 'yolov10']
     """
@@ -187,7 +189,8 @@ def _tried(specs: tuple[TensorSpec, ...], size: tuple[int, int], known: int | No
             try:
                 fitted = fit(head, specs, size, {})
             except UndistinguishedError as error:
-                yield _Fit(family, None, head.classes, error.ways)
+                if not error.spare:
+                    yield _Fit(family, None, head.classes, error.ways)
                 continue
             except LayoutError:
                 continue

@@ -9,9 +9,11 @@ from ..errors import NpuLayoutError
 from ..support import flag, one_of, real_number, shown, text_of, whole_numbers
 from .records import Record, count_of, items
 
-ROLES = ("box", "score", "objectness", "bound", "keypoints", "coefficients", "label", "count")
+ROLES = ("box", "score", "objectness", "bound", "keypoints", "coefficients", "label", "count", "angle", "offset")
 ACTIVATIONS = ("none", "sigmoid", "softmax")
-ENCODINGS = ("dfl", "distances", "center_power", "center_exp", "variances", "xywh", "xyxy")
+ENCODINGS = ("dfl", "distances", "center_power", "center_exp", "variances", "xywh", "xyxy", "center_size")
+ANGLES = ("none", "shifted", "radians")
+ACROSS = ("keypoints", "angle")  # parts that one output may have for the cells of all levels
 UNITS = ("stride", "pixel", "input")
 CELLS = ("grid", "list", "rows")
 RULES = ("class", "objectness", "root")
@@ -27,7 +29,8 @@ class Part(Record):
     ----------
     role
         "box", "score", "objectness", "bound" (a sum of scores, which is not read), "keypoints", "coefficients" (of
-        masks); of rows that are detections already "label" (the class) and "count" (how many rows are detections).
+        masks); of rows that are detections already "label" (the class) and "count" (how many rows are detections);
+        "angle" (of turned boxes); "offset" (of a centre in its cell, x and y, beside boxes that are sizes).
     count
         Channels.
     activation
@@ -38,8 +41,8 @@ class Part(Record):
         Some letters in the output's name, for parts that extents do not distinguish: "cls" beside "obj"; "a|b": one or
         the other. If they end in a digit, the name ends with them.
     across
-        One output has it for the cells of all levels, on one axis, while other parts are maps. Its channels may be two
-        axes: (1, 17, 3, 8400). Keypoints of it are pixels already.
+        One output has keypoints or the angle for the cells of all levels, on one axis, while other parts are maps. Its
+        channels may be two axes: (1, 17, 3, 8400). Keypoints of it are pixels already.
 
     Raises NpuLayoutError on other words and counts.
     """
@@ -56,8 +59,8 @@ class Part(Record):
     def _check(self) -> None:
         count, optional = count_of(f"Part {self.role!r}: count", self.count), flag("Part: optional", self.optional)
         text_of("Part: hint", self.hint)
-        if flag("Part: across", self.across) and self.role != "keypoints":
-            raise NpuLayoutError(f"Part {self.role!r}: across: only keypoints can be stored across levels")
+        if flag("Part: across", self.across) and self.role not in ACROSS:
+            raise NpuLayoutError(f"Part {self.role!r}: across: only {' and '.join(ACROSS)} can be stored across levels")
         self._set(count=count, optional=optional)
 
 
@@ -72,7 +75,8 @@ class Boxes(Record):
         et al., Generalized Focal Loss, 2020). "distances": the four sides themselves. "center_power" (YOLOv5, v7):
         sigmoids s, centre 2 s - 0.5 + cell, size (2 s)**2 anchor. "center_exp" (YOLOX): centre v + cell, size exp(v)
         strides; unit "pixel": times the anchor. "variances" (SSD): offsets from a prior, times `variances`. "xywh"
-        (centre and size), "xyxy" (edges): decoded already.
+        (centre and size), "xyxy" (edges): decoded already. "center_size" (CenterNet): width and height, of two
+        channels; the centre is the part "offset" + cell, and without that part `center` + cell.
     bins
         Of each side of "dfl".
     center
@@ -84,6 +88,10 @@ class Boxes(Record):
     order
         Which of the four stored numbers (for "dfl": of the four sides) is x or left, y or top, width or right, height
         or bottom: (1, 0, 3, 2) where y comes first.
+    angle
+        What the part "angle" means, by which boxes are turned from x towards y: "none" (boxes are upright), "shifted"
+        ((v - 0.25) pi radians, v from 0 to 1; YOLOv8-OBB's maps), "radians". Boxes of "dfl" and "distances" are turned
+        around the cell's centre, others around their own.
 
     Raises NpuLayoutError on other words and numbers.
     """
@@ -94,7 +102,8 @@ class Boxes(Record):
     unit: str = "stride"
     variances: tuple[float, float] = (0.1, 0.2)
     order: tuple[int, ...] = (0, 1, 2, 3)
-    _words: ClassVar[dict[str, tuple[str, ...]]] = {"encoding": ENCODINGS, "unit": UNITS}
+    angle: str = "none"
+    _words: ClassVar[dict[str, tuple[str, ...]]] = {"encoding": ENCODINGS, "unit": UNITS, "angle": ANGLES}
 
     def _check(self) -> None:
         pair = tuple(real_number("Boxes: variances", v, 0.0) for v in items("Boxes: variances", self.variances, 2))
@@ -102,12 +111,14 @@ class Boxes(Record):
         order = whole_numbers("Boxes: order", self.order, 4, 0)
         if sorted(order) != [0, 1, 2, 3]:
             raise NpuLayoutError(f"Boxes: order: expected 0, 1, 2 and 3 in any order, got {order}")
+        if self.encoding == "center_size" and order != (0, 1, 2, 3):
+            raise NpuLayoutError(f"Boxes: order: 'center_size' has two numbers and no order, got {order}")
         self._set(bins=count_of("Boxes: bins", self.bins), center=center, variances=pair, order=order)
 
     @property
     def channels(self) -> int:
         """Channels of one box."""
-        return 4 * self.bins if self.encoding == "dfl" else 4
+        return {"dfl": 4 * self.bins, "center_size": 2}.get(self.encoding, 4)
 
 
 @dataclass(frozen=True)
@@ -152,9 +163,12 @@ class Prototypes(Record):
 class Suppression(Record):
     """Which boxes are dropped beside a better one; see `npu_layout.decode.nms`.
 
-    kind: "greedy" or "none". per_class: boxes of other classes do not count. inclusive: a box goes if its IoU is equal
-    to the threshold too. extra: pixels added to each side's length (1 in older code). epsilon: added to the union.
-    Raises NpuLayoutError on anything else.
+    kind: "greedy", "none", "probiou" (greedy, by the ProbIoU of turned boxes, see `npu_layout.decode.oriented_nms`),
+    "polygons" (greedy, by the areas that turned boxes share, as in airockchip/rknn_model_zoo), or "peaks" (a cell goes
+    if a neighbour, of the eight around it, has a larger score of the same class; CenterNet). per_class: boxes of other
+    classes do not count. inclusive: a box goes if its IoU is equal to the threshold too. extra: pixels added to each
+    side's length (1 in older code). epsilon: added to the union. The last two are of "greedy" alone. Raises
+    NpuLayoutError on anything else.
     """
 
     kind: str = "greedy"
@@ -162,7 +176,7 @@ class Suppression(Record):
     inclusive: bool = False
     extra: float = 0.0
     epsilon: float = 0.0
-    _words: ClassVar[dict[str, tuple[str, ...]]] = {"kind": ("greedy", "none")}
+    _words: ClassVar[dict[str, tuple[str, ...]]] = {"kind": ("greedy", "none", "probiou", "polygons", "peaks")}
 
     def _check(self) -> None:
         for name in ("per_class", "inclusive"):
@@ -206,6 +220,16 @@ class Form(Record):
                 f"Form {self.name!r}: a box of encoding {self.boxes.encoding!r} has {self.boxes.channels} channels, "
                 f"its part has {self.part('box').count}"  # type: ignore[union-attr]
             )
+        self._check_beside("angle", 1, self.boxes.angle != "none", True)
+        self._check_beside("offset", 2, self.boxes.encoding == "center_size", False)
+
+    def _check_beside(self, role: str, count: int, known: bool, needed: bool) -> None:
+        """Raise NpuLayoutError if the part is not as the boxes say: of `count` channels, allowed, needed."""
+        part = self.part(role)
+        if (part is None and known and needed) or (part is not None and (not known or part.count != count)):
+            got = "none" if part is None else f"one of {part.count} channels"
+            expected = f"a part {role!r} of {count} channels" if known else f"no part {role!r}"
+            raise NpuLayoutError(f"Form {self.name!r}: boxes {self.boxes} need {expected}, got {got}")
 
     def part(self, role: str) -> Part | None:
         """Return the part of a role, or None; NpuLayoutError on what is no role."""
@@ -305,6 +329,10 @@ class Head(Record):
             raise NpuLayoutError(f"{where}: priors need boxes of encoding 'variances' with center 0, got {form.boxes}")
         if form.boxes.encoding == "center_power" and not self.anchors:
             raise NpuLayoutError(f"{where}: boxes of encoding 'center_power' need anchors")
+        if self.suppression.kind in ("probiou", "polygons") and form.boxes.angle == "none":
+            raise NpuLayoutError(
+                f"{where}: suppression {self.suppression.kind!r} needs boxes with an angle, got {form.boxes}"
+            )
 
     @property
     def anchors_each(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -32,13 +33,29 @@ class MaskRule(NamedTuple):
 RULES = {"logits": MaskRule(False, False), "probabilities": MaskRule(True, False), "cells": MaskRule(False, True)}
 
 
+class Pool:
+    """Memory of one call's masks, which a later call may use again: arrays by name, which grow and never shrink."""
+
+    def __init__(self) -> None:
+        self._flat: dict[str, np.ndarray] = {}
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        """Return an array over the memory of that name; what was in it is still there."""
+        count = math.prod(shape)
+        flat = self._flat.get(name)
+        if flat is None or flat.dtype != dtype or len(flat) < count:
+            flat = self._flat[name] = np.empty(count, dtype)
+        return flat[:count].reshape(shape)
+
+
 class Masks(Sequence[np.ndarray]):
     """Masks of n instances, each a crop: bool (h, w) with the place of its first pixel.
 
     Attributes
     ----------
     crops
-        The n crops: bool (h, w), of another size each; empty where a box has no pixel inside the input.
+        The n crops: bool (h, w), of another size each; empty where a box has no pixel inside the input. Crops of one
+        call lie in one array, and `masks[rows]` has views of them: see Decoder's `out` for who writes to it again.
     offsets
         int64 (n, 2): x, y of each crop's first pixel in the network's input.
     input_shape
@@ -50,6 +67,7 @@ class Masks(Sequence[np.ndarray]):
     def __init__(self, crops: Sequence[np.ndarray], offsets: np.ndarray, input_shape: tuple[int, int]) -> None:
         self.crops: tuple[np.ndarray, ...] = items("crops", crops)
         self.offsets, self.input_shape = offsets, input_shape
+        self._pool = Pool()
 
     def __len__(self) -> int:
         return len(self.crops)
@@ -121,14 +139,29 @@ def masks(
 
     Returns
     -------
-    Masks. Of 8-bit prototypes and coefficients of one positive scale each, by "logits" and "cells", they are those of
-    exact arithmetic: the sign of an integer. Others are computed in float64.
+    Masks in new memory. Of 8-bit prototypes and coefficients of one positive scale each, by "logits" and "cells", they
+    are those of exact arithmetic: the sign of an integer. Others are computed in float64.
 
     Raises
     ------
     LayoutError, NpuLayoutError
         If the prototypes, coefficients, boxes and the input do not fit each other; on an unknown rule.
     """
+    return masks_in(Pool(), spec, buffer, coefficients, xyxy, input_shape, zero_point=zero_point, rule=rule)
+
+
+def masks_in(
+    pool: Pool,
+    spec: TensorSpec,
+    buffer: Any,
+    coefficients: Any,
+    xyxy: Any,
+    input_shape: Sequence[int],
+    *,
+    zero_point: float = 0,
+    rule: str = "logits",
+) -> Masks:
+    """Return what `masks` does, with crops and offsets in the memory of `pool`."""
     instance("spec", spec, TensorSpec, "a TensorSpec")
     size = tuple(whole_numbers("input_shape: height and width", input_shape, 2, 1))
     one_of("rule", rule, tuple(RULES))
@@ -145,10 +178,30 @@ def masks(
             f"coefficients and xyxy: expected (n, {shape[0]}) and (n, 4), got {given.shape} and {boxes.shape}"
         )
     windows = _windows(boxes, size)
-    crops = _compiled(spec, buffer, given, zero_point, windows, size) if rule == "logits" else None
-    if crops is None:
-        crops = _fallback(spec, buffer, given, zero_point, boxes, windows, size, RULES[rule])
-    return Masks(crops, windows[:, :2].astype(np.int64), (size[0], size[1]))
+    sides = windows[:, 2:] - windows[:, :2]
+    pixels = pool.array("pixels", (int(sides.astype(np.int64).prod(axis=1).sum()),), np.uint8)
+    crops = _crops(pixels, sides.tolist())
+    if rule != "logits" or not _compiled(spec, buffer, given, zero_point, windows, size, pixels):
+        _fallback(spec, buffer, given, zero_point, boxes, windows, size, RULES[rule], crops)
+    offsets = pool.array("offsets", (len(windows), 2), np.int64)
+    offsets[:] = windows[:, :2]
+    found = Masks(crops, offsets, (size[0], size[1]))
+    found._pool = pool
+    return found
+
+
+def pool_of(found: Any) -> Pool:
+    """Return the memory of Masks; of None new memory."""
+    return found._pool if isinstance(found, Masks) else Pool()
+
+
+def _crops(pixels: np.ndarray, sides: Sequence[Sequence[int]]) -> list[np.ndarray]:
+    """Return views of masks that follow each other, bool, of such widths and heights."""
+    whole, crops, at = pixels.view(bool), [], 0
+    for across, down in sides:
+        crops.append(whole[at : at + across * down].reshape(down, across))
+        at += across * down
+    return crops
 
 
 def planes_of(spec: TensorSpec) -> tuple[int, int, int] | None:
@@ -199,29 +252,22 @@ def _compiled(
     zero_point: float,
     windows: np.ndarray,
     size: tuple[int, ...],
-) -> list[np.ndarray] | None:
+    out: np.ndarray,
+) -> bool:
+    """Write the masks, one after the other, to `out`; False if the kernels have no loops for them."""
     count, h, w = planes_of(spec) or (0, 1, 1)
     factor = size[0] // h
     if not _integers(spec, given, zero_point) or size[1] // w != factor or not len(given):
-        return None
+        return False
     wide = given.astype(np.int32) - int(zero_point)
     if int(abs(wide).max()) > np.iinfo(np.int16).max or not -255 <= _zero(spec) <= 255:
-        return None
+        return False
     start = int(_places(spec, 0, 0, 0))
     channels = _places(spec, np.arange(count), 0, 0)
     rows = _places(spec, 0, np.arange(h), 0) - start
     columns = _places(spec, 0, 0, np.arange(w)) - start
     place = kernels.FeatureMap(kernel_name(spec.stored), channels, rows, columns)
-    flat = kernels.masks(place, spec.flat(buffer), _zero(spec), wide.astype(np.int16), windows, factor)
-    if flat is None:
-        return None
-    sides = (windows[:, 2:] - windows[:, :2]).tolist()
-    crops, at = [], 0
-    whole = flat.view(bool)
-    for across, down in sides:
-        crops.append(whole[at : at + across * down].reshape(down, across))
-        at += across * down
-    return crops
+    return kernels.masks(place, spec.flat(buffer), _zero(spec), wide.astype(np.int16), windows, factor, out)
 
 
 def _fallback(
@@ -233,8 +279,9 @@ def _fallback(
     windows: np.ndarray,
     size: tuple[int, ...],
     rule: MaskRule,
-) -> list[np.ndarray]:
-    """Return the crops by numpy: in integers where the sign is one, else in float64."""
+    crops: Sequence[np.ndarray],
+) -> None:
+    """Write the crops by numpy: in integers where the sign is one, else in float64."""
     exact = _integers(spec, given, zero_point) and not rule.sigmoid
     kind: type = np.int64 if exact else np.float64
     count, h, w = planes_of(spec) or (0, 1, 1)
@@ -247,10 +294,8 @@ def _fallback(
         prototypes = values.transpose(*(set(range(values.ndim)) - {*order}), *order).reshape(count, h, w)
         prototypes = prototypes.astype(np.float64)
     weights = given.astype(kind) - kind(zero_point)
-    crops = []
-    for c, box, (left, top, right, bottom) in zip(weights, boxes, windows.tolist()):
+    for c, box, (left, top, right, bottom), crop in zip(weights, boxes, windows.tolist(), crops):
         if right == left:
-            crops.append(np.zeros((0, 0), bool))
             continue
         logits = np.tensordot(c, prototypes, 1)
         if rule.sigmoid:
@@ -261,8 +306,7 @@ def _fallback(
             x0, y0, x1, y1 = box * np.tile([w / size[1], h / size[0]], 2)
             logits = np.where((x >= x0) & (x < x1) & (y >= y0) & (y < y1), logits, 0)
         lines = _between(logits, top, bottom, size[0] // h)
-        crops.append(_between(lines.T, left, right, size[1] // w).T > 0)
-    return crops
+        np.greater(_between(lines.T, left, right, size[1] // w).T, 0, out=crop)
 
 
 def _between(values: np.ndarray, first: int, last: int, factor: int) -> np.ndarray:

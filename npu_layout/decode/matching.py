@@ -38,8 +38,8 @@ class Comparison:
     missing, extra
         Rows of the reference that nothing matches; rows of found that match nothing.
     moved, relabelled, rescored
-        Pairs of `matched` with an edge that differs by more than `same` allows, of another class, and with scores that
-        differ by more than it allows.
+        Pairs of `matched` with an edge, or a corner of a turned box, that differs by more than `same` allows, of
+        another class, and with scores that differ by more than it allows.
     keypoints, masks
         Pairs with more than a quarter of the keypoints elsewhere, and with masks whose IoU is less than `overlap`.
     tied
@@ -121,7 +121,7 @@ def same(
     ------
     NpuLayoutError
         On what are no Detections, on boxes or scores that are not finite, on a negative limit, and if one side alone
-        has keypoints or masks, or of another number or size.
+        has keypoints, masks or turned boxes, or of another number or size.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def same(
     pairs += _matches(similar, overlap, [i for i, _ in pairs], [j for _, j in pairs])
     pairs.sort()
     one, other = found[[i for i, _ in pairs]], reference[[j for _, j in pairs]]
-    apart = np.abs(np.asarray(one.xyxy, np.float64) - other.xyxy).max(1, initial=0)
+    apart = np.maximum(np.abs(np.asarray(one.xyxy, np.float64) - other.xyxy).max(1, initial=0), _turns(one, other))
     allowed = pixels + shift * (other.xyxy[:, 2:] - other.xyxy[:, :2]).max(1, initial=0)
     differs = np.abs(one.confidence.astype(np.float64) - other.confidence)
     moved = apart > allowed
@@ -170,14 +170,22 @@ def same(
 
 def _check_parts(found: Detections, reference: Detections) -> None:
     """Raise NpuLayoutError if keypoints or masks of the two sides cannot be compared."""
-    for name in ("keypoints", "masks"):
+    for name in ("keypoints", "masks", "xywha"):
         sides = [getattr(side, name) for side in (found, reference)]
-        sizes = [
-            None if side is None else side.shape[1:] if name == "keypoints" else side.input_shape for side in sides
-        ]
+        sizes = [None if side is None else side.input_shape if name == "masks" else side.shape[1:] for side in sides]
         if sizes[0] != sizes[1]:
             got = " and ".join("none" if size is None else f"those of {size}" for size in sizes)
             raise NpuLayoutError(f"found and reference: {name}: expected the same kind on both sides, got {got}")
+
+
+def _turns(one: Detections, other: Detections) -> np.ndarray:
+    """Return how far corners of turned boxes are from the reference's, the box begun at the corner that fits best."""
+    a, b = one.xyxyxyxy, other.xyxyxyxy
+    if a is None or b is None:
+        return np.zeros(len(one))
+    ways = [np.abs(np.roll(a, k, 1).astype(np.float64) - b).max((1, 2), initial=0) for k in range(4)]
+    result: np.ndarray = np.min(ways, 0)
+    return result
 
 
 def _other_keypoints(one: Detections, other: Detections, allowed: np.ndarray) -> np.ndarray:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..support import whole_numbers
-from .head import Boxes, Form, Head, Keypoints, Part, Prototypes, Suppression
+from ..support import one_of, whole_numbers
+from .head import ACTIVATIONS, ANGLES, Boxes, Form, Head, Keypoints, Part, Prototypes, Suppression
 
 STRIDES = (8, 16, 32)
 YOLOV5_ANCHORS = (  # ultralytics/yolov5, models/yolov5s.yaml: width and height in pixels
@@ -81,6 +81,46 @@ def yolov8(
         keypoints=Keypoints(keypoints) if keypoints else None,
         prototypes=Prototypes(coefficients) if coefficients else None,
     )
+
+
+def yolov8_obb(
+    classes: int = 15,
+    strides: Sequence[int] = STRIDES,
+    *,
+    activation: str = "none",
+    angle_activation: str = "none",
+    angle: str = "shifted",
+    labels: str = "best",
+    bins: int = 16,
+    unit: str = "pixel",
+    name: str = "yolov8_obb",
+) -> Head:
+    """Return the head of YOLOv8-OBB and YOLO11-OBB: boxes that are turned.
+
+    Outputs are maps of boxes, scores and an angle for each stride, or those maps and one list (1, 1, cells) of angles
+    (airockchip's export), or one list (1, 4 + classes + 1, cells) of boxes in pixels, scores and an angle in radians. A
+    box is turned around its cell: the middle of its sides, seen from the cell, is turned by the angle
+    (ultralytics/nn/modules/head.py, class OBB, for the formula). Suppression is greedy, by ProbIoU, of each class: a
+    box goes if it is `iou` or greater.
+
+    classes, strides, activation, labels, bins, unit, name: as for `yolov8`. angle: what maps of angles mean, "shifted",
+    (v - 0.25) pi, or "radians". angle_activation: what the decoder applies to v first, "none" or "sigmoid". Raises
+    NpuLayoutError on anything else.
+
+    >>> yolov8_obb().suppression.kind
+    'probiou'
+    """
+    (classes, strides), bins = sizes(classes, strides), _count("bins", bins)
+    score = Part("score", classes, activation)
+    turn = Part("angle", 1, one_of("angle_activation", angle_activation, ACTIVATIONS[:2]), hint="angle")
+    box, bound = Part("box", 4 * bins), Part("bound", 1, optional=True)
+    boxes = Boxes("dfl", bins, angle=one_of("angle", angle, ANGLES[1:]))
+    forms = (
+        Form("maps", (box, score, turn), boxes),
+        Form("angles across levels", (box, score, bound, replace(turn, across=True)), boxes),
+        Form("list", (Part("box", 4), score, Part("angle", 1)), Boxes("xywh", unit=unit, angle="radians"), "list"),
+    )
+    return Head(name, classes, strides, forms, labels=labels, suppression=Suppression("probiou", inclusive=True))
 
 
 def yolov5(

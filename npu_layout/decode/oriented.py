@@ -16,6 +16,7 @@ from .decoder import MOST, Decoder, in_order
 from .head import ACTIVATIONS, Head, Suppression
 from .reference import activated
 from .suppression import classes_of
+from .turned import corners_of, suppressed
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +52,7 @@ class OrientedDetections:
 
     @property
     def corners(self) -> np.ndarray:
-        """float32 (n, 4, 2): x, y of the corners, in order around the box; `Geometry.points_to_frame` maps them."""
+        """float32 (n, 4, 2): x, y of the corners, in order around the box; see `Detections.xyxyxyxy`."""
         return corners_of(self.xywha.astype(np.float64)).astype(np.float32)
 
 
@@ -168,7 +169,7 @@ class OrientedDecoder:
             raise NpuLayoutError(f"confidence: {MOST} cells or more pass {confidence:g}: expected fewer candidates")
         turned = np.concatenate([spec.unpack(named[spec.name]).reshape(-1) for spec in self._angles])
         boxes = self._boxes(found.xyxy.astype(np.float64), found.level, found.cell, turned)
-        kept = _suppressed(boxes, found.class_id, threshold, most)
+        kept = suppressed(boxes, found.class_id, threshold, True, most)
         columns = (found.confidence, found.class_id, found.level, found.cell)
         return OrientedDetections(boxes[kept].astype(np.float32), *(column[kept] for column in columns))
 
@@ -182,17 +183,6 @@ class OrientedDecoder:
         cosine, sine = np.cos(angle), np.sin(angle)
         middle = center + np.stack([x * cosine - y * sine, x * sine + y * cosine], 1)
         return np.column_stack([middle, xyxy[:, 2:] - xyxy[:, :2], angle])
-
-
-def corners_of(boxes: np.ndarray) -> np.ndarray:
-    """Return the corners of (n, 5) turned boxes: (n, 4, 2), in order around each."""
-    cosine, sine = np.cos(boxes[:, 4]), np.sin(boxes[:, 4])
-    along = np.stack([cosine, sine], 1) * boxes[:, 2:3] / 2
-    across = np.stack([-sine, cosine], 1) * boxes[:, 3:4] / 2
-    middle = boxes[:, :2]
-    return np.stack(
-        [middle - along - across, middle + along - across, middle + along + across, middle - along + across], 1
-    )
 
 
 def oriented_nms(boxes: Any, scores: Any, *, iou: float, class_id: Any = None, limit: int | None = None) -> np.ndarray:
@@ -238,7 +228,7 @@ def oriented_nms(boxes: Any, scores: Any, *, iou: float, class_id: Any = None, l
     classes = np.zeros(len(given), np.int64) if class_id is None else classes_of(class_id, len(given))
     most = len(given) if limit is None else counted("limit", limit)
     order = np.argsort(-values.astype(np.float64), kind="stable")
-    kept = _suppressed(given[order].astype(np.float64), classes[order], real_number("iou", iou), most)
+    kept = suppressed(given[order].astype(np.float64), classes[order], real_number("iou", iou), True, most)
     result: np.ndarray = order[kept]
     return result
 
@@ -248,38 +238,3 @@ def _numbers(what: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
     good = array.shape == shape and (array.dtype.kind in "iuf" or not array.size)
     if not good or (array.dtype.kind == "f" and np.isnan(array).any()):
         raise NpuLayoutError(f"{what}: expected numbers {shape}, no NaN; got {array.dtype} {array.shape}")
-
-
-def _suppressed(boxes: np.ndarray, classes: np.ndarray, iou: float, limit: int) -> np.ndarray:
-    """Return which boxes stay; they are in the order of their scores."""
-    alive, kept = np.ones(len(boxes), bool), []
-    gauss = _gaussians(boxes)
-    for i in range(len(boxes)):
-        if not alive[i]:
-            continue
-        kept.append(i)
-        if len(kept) == limit:
-            break
-        rest = np.flatnonzero(alive[i + 1 :] & (classes[i + 1 :] == classes[i])) + i + 1
-        alive[rest[_probiou(gauss[i], gauss[rest]) >= iou]] = False
-    return np.array(kept, np.int64)
-
-
-def _gaussians(boxes: np.ndarray) -> np.ndarray:
-    """Return x, y and the covariance a, b, c of the Gaussian of each box: that of points spread over it evenly."""
-    w, h = boxes[:, 2] ** 2 / 12, boxes[:, 3] ** 2 / 12
-    cosine, sine = np.cos(boxes[:, 4]), np.sin(boxes[:, 4])
-    a, b = w * cosine**2 + h * sine**2, w * sine**2 + h * cosine**2
-    return np.column_stack([boxes[:, :2], a, b, (w - h) * cosine * sine])
-
-
-def _probiou(one: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return 1 less the Hellinger distance of a Gaussian and others."""
-    x, y = one[0] - others[:, 0], one[1] - others[:, 1]
-    a, b, c = (one[k] + others[:, k] for k in (2, 3, 4))
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        area = a * b - c**2
-        exponent = ((a * y**2 + b * x**2) / 4 - c * x * y / 2) / area
-        own = np.sqrt((one[2] * one[3] - one[4] ** 2) * (others[:, 2] * others[:, 3] - others[:, 4] ** 2))
-        near = np.exp(-exponent) * np.sqrt(4 * own / area)
-        return np.asarray(1 - np.sqrt(np.clip(1 - np.nan_to_num(near), 0, 1)))

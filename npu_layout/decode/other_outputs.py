@@ -35,13 +35,6 @@ def _one_map(channels: Iterable[int], cells: Iterable[int]) -> Callable[[Shapes,
     )
 
 
-def _centers(shapes: Shapes, size: Size) -> bool:
-    grids = [_grid(shape, size) for shape in shapes]
-    return (
-        len(grids) in (2, 3) and {cell for _, cell in grids} == {4} and [n for n, _ in grids].count(2) >= len(grids) - 1
-    )
-
-
 def _lines(shapes: Shapes, size: Size) -> bool:
     """Two outputs (1, joints, columns) and (1, joints, rows), the input's sides times the same factor."""
     if len(shapes) != 2 or any(len(shape) != 3 or shape[0] != 1 for shape in shapes):
@@ -69,7 +62,6 @@ _ANSWERS = (
         "decode.heatmap_points(spec, buffer)", "a map for each joint (HRNet, ViTPose)", _one_map(range(5, 150), (4,))
     ),
     _Answer("decode.simcc_points(x, ..., y, ...)", "two lines a joint (RTMPose)", _lines),
-    _Answer("decode.centernet(specs, buffers)", "heat, size and offset (CenterNet)", _centers),
     _Answer("decode.ctc(spec, buffer, alphabet)", "text, a step a row", _steps),
 )
 

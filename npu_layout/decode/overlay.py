@@ -21,7 +21,7 @@ def draw(
     geometry: Geometry | None = None,
     names: Sequence[str] | Mapping[int, str] | None = None,
 ) -> np.ndarray:
-    """Return a copy of a frame with boxes, classes, scores, points and masks drawn on it.
+    """Return a copy of a frame with boxes, upright or turned, classes, scores, points and masks drawn on it.
 
     Parameters
     ----------
@@ -56,6 +56,7 @@ def draw(
     result = np.ascontiguousarray(picture).copy()
     edges = found.xyxy if geometry is None else geometry.boxes_to_frame(found.xyxy)
     edges = np.clip(np.nan_to_num(np.asarray(edges, np.float64)), -1, [width, height, width, height])
+    corners = _corners(found, geometry)
     thick = max(1, round(max(height, width) / 400))
     for i in reversed(range(len(found))):
         color = _color(int(found.class_id[i]))
@@ -65,7 +66,10 @@ def draw(
             inside = mask.astype(bool)
             result[inside] = result[inside] // 2 + np.array(color, np.uint8) // 2
         x0, y0, x1, y1 = (round(float(v)) for v in edges[i])
-        cv2.rectangle(result, (x0, y0), (x1, y1), color, thick)
+        if corners is None:
+            cv2.rectangle(result, (x0, y0), (x1, y1), color, thick)
+        else:
+            cv2.polylines(result, [corners[i]], True, color, thick)
         text = f"{words.get(int(found.class_id[i]), found.class_id[i])} {found.confidence[i]:.2f}"
         (w, h), below = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, 0.5, 1)
         top = max(y0, h + below)
@@ -73,6 +77,17 @@ def draw(
         cv2.rectangle(result, (left, top - h - below), (left + w, top), color, -1)
         cv2.putText(result, text, (left, top - below // 2), cv2.FONT_HERSHEY_SIMPLEX, 0.5, (0, 0, 0), 1, cv2.LINE_AA)
     _points(result, found, geometry, thick, cv2)
+    return result
+
+
+def _corners(found: Detections, geometry: Geometry | None) -> np.ndarray | None:
+    """Return the corners of turned boxes in pixels of the frame, int32; None if boxes are upright."""
+    corners = found.xyxyxyxy
+    if corners is None:
+        return None
+    places = corners if geometry is None else geometry.points_to_frame(corners - 0.5) + 0.5  # edges, not centres
+    rounded = np.rint(np.nan_to_num(np.asarray(places, np.float64)).clip(-1e4, 1e4)).astype(np.int32)
+    result: np.ndarray = rounded.reshape(-1, 4, 2)
     return result
 
 

@@ -34,6 +34,10 @@ class Place(NamedTuple):
     spread: int = 1
     inner: int | None = None  #: channels are two axes: that of `channel`, and within it this one
 
+    def numbers(self, a: int) -> np.ndarray:
+        """Return the numbers of the part's channels of anchor `a`, along the axis (or the two axes) of channels."""
+        return self.first + a * self.step + np.arange(self.part.count)
+
 
 class Level(NamedTuple):
     """One level of a head: its cells, its anchors, and where its parts are.
@@ -100,8 +104,11 @@ def fit(head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[
     shapes = ", ".join(map(listed, range(len(specs)), specs)) or "none"
     told = "; ".join(f"as {form.name!r}: {error}" for form, error in zip(head.forms, problems))
     told = f"head {head.name!r} does not fit the outputs {shapes}; {told}"
-    unclear = next((error for error in problems if isinstance(error, UndistinguishedError)), None)
-    raise LayoutError(told) if unclear is None else UndistinguishedError(told, unclear.ways)
+    unclear = [error for error in problems if isinstance(error, UndistinguishedError)]
+    if not unclear:
+        raise LayoutError(told)
+    best = min(unclear, key=lambda error: error.spare)
+    raise UndistinguishedError(told, best.ways, best.spare)
 
 
 def _fit(
@@ -160,7 +167,7 @@ def _across(given: _Given, part: Part) -> list[Place]:
     for k, spec in given.left.items():
         wide = [axis for axis, n in enumerate(spec.shape) if n != 1]
         columns = wide[-1] if wide else 0
-        rest = wide[:-1]
+        rest = wide[:-1] or [axis for axis in range(len(spec.shape)) if axis != columns][-1:]
         named = not names or spec.name == names[0]
         if not named or spec.shape[columns] != sum(cells) or len(rest) not in (1, 2):
             continue
@@ -250,7 +257,7 @@ def offsets_along(place: Place, level: Level, spec: TensorSpec, a: int) -> tuple
         return offsets
 
     rows, columns = level.grid
-    numbers = place.first + a * place.step + np.arange(place.part.count)
+    numbers = place.numbers(a)
     if place.inner is None:
         channels: np.ndarray = along(place.channel, numbers) + start
     else:

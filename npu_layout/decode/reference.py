@@ -12,6 +12,10 @@ from .exponential import exponential, sigmoid
 from .head import Boxes, Head
 from .places import Fitted, Level, Place
 
+#: Reads values of candidates: of a role in a level by its number, float64 (n, count), activated; of one channel of each
+#: candidate, if some are given, (n,), not activated.
+Read = Callable[..., np.ndarray]
+
 
 class Candidates(NamedTuple):
     """What passed the threshold, in order: the best first."""
@@ -57,7 +61,8 @@ def _at(tensor: np.ndarray, axes: Sequence[int]) -> np.ndarray:
 
 def activated(kind: str, x: np.ndarray, axis: int = 1) -> np.ndarray:
     """Return float64 values after an activation, over the classes on `axis`."""
-    return _ACTIVATIONS[kind](x.astype(np.float64), axis)
+    with np.errstate(invalid="ignore"):  # signalling NaN
+        return _ACTIVATIONS[kind](x.astype(np.float64), axis)
 
 
 def _softmax(x: np.ndarray, axis: int) -> np.ndarray:
@@ -83,7 +88,8 @@ def candidates(head: Head, fitted: Fitted, tensors: Sequence[np.ndarray], confid
 
     Equal scores are in the order of levels, then cells, row by row, then anchors, then classes. NaN never passes.
     """
-    found = [_of_level(head, level, n, tensors, confidence) for n, level in enumerate(fitted.levels)]
+    with np.errstate(invalid="ignore"):  # NaN, and infinity times 0
+        found = [_of_level(head, level, n, tensors, confidence) for n, level in enumerate(fitted.levels)]
     if fitted.filled is not None:
         rows = float(tensors[fitted.filled].reshape(()))
         found = [tuple(column[cells[3] < rows] for column in cells) for cells in found]
@@ -113,11 +119,11 @@ def _of_level(
             scores = np.take_along_axis(scores, classes, 1)
     if head.score != "class":
         at = level.places["objectness"]
-        scores = activated(at.part.activation, values(at, level, tensors[at.output])) * scores
+        objectness = activated(at.part.activation, values(at, level, tensors[at.output]))
+        scores = np.where(objectness < 0, np.nan, objectness * scores)
         if head.score == "root":
             scores = np.sqrt(scores)
-    with np.errstate(invalid="ignore"):
-        anchor, label, cell = np.nonzero(scores >= confidence)
+    anchor, label, cell = np.nonzero(scores >= confidence)
     kept = scores[anchor, label, cell]
     with np.errstate(over="ignore"):
         single = kept.astype(np.float32)
@@ -135,15 +141,57 @@ def _labels(given: np.ndarray, passing: np.ndarray, classes: int) -> np.ndarray:
     return np.where(wrong | ~passing, 0, given)
 
 
-def boxes(fitted: Fitted, found: Candidates, tensors: Sequence[np.ndarray], input_hw: tuple[int, int]) -> np.ndarray:
+def boxes(fitted: Fitted, found: Candidates, read: Read, input_hw: tuple[int, int]) -> np.ndarray:
     """Return the edges of candidates' boxes, float32 (n, 4), in pixels of the input: float64 rounded once."""
     result = np.empty((len(found), 4))
     for n, level in enumerate(fitted.levels):
         rows = np.flatnonzero(found.level == n)
         if len(rows):
-            result[rows] = _boxes(fitted.form.boxes, level, found.take(rows), tensors, input_hw)
+            result[rows] = _boxes(fitted.form.boxes, level, n, found.take(rows), read, input_hw)
     with np.errstate(over="ignore"):
         return result.astype(np.float32)
+
+
+def turned(fitted: Fitted, found: Candidates, read: Read, input_hw: tuple[int, int]) -> np.ndarray:
+    """Return centre x, y, width, height in pixels and the angle in radians of turned boxes, float64 (n, 5)."""
+    result, how = np.empty((len(found), 5)), fitted.form.boxes
+    for n, level in enumerate(fitted.levels):
+        rows = np.flatnonzero(found.level == n)
+        if not len(rows):
+            continue
+        some = found.take(rows)
+        edges, angle = _boxes(how, level, n, some, read, input_hw), _RADIANS[how.angle](read("angle", n, some)[:, 0])
+        with np.errstate(invalid="ignore", over="ignore"):
+            middle = (edges[:, :2] + edges[:, 2:]) / 2.0
+            center = middle
+            if how.encoding in ("dfl", "distances"):
+                center = (_cells(level, some)[0] + how.center) * level.stride
+            x, y = (middle - center).T
+            cosine, sine = np.cos(angle), np.sin(angle)
+            middle = center + np.stack([x * cosine - y * sine, x * sine + y * cosine], 1)
+            result[rows] = np.column_stack([middle, edges[:, 2:] - edges[:, :2], angle])
+    return result
+
+
+_RADIANS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "shifted": lambda v: (v - 0.25) * np.pi,
+    "radians": lambda v: v,
+}
+
+
+def reader(fitted: Fitted, tensors: Sequence[np.ndarray]) -> Read:
+    """Return what reads values of candidates from unpacked outputs."""
+
+    def read(role: str, n: int, found: Candidates, channels: np.ndarray | None = None) -> np.ndarray:
+        level = fitted.levels[n]
+        place = level.places[role]
+        if channels is None:
+            return chosen(place, level, found, tensors)
+        part = values(place, level, tensors[place.output])
+        one: np.ndarray = part[found.anchor, channels, found.cell].astype(np.float64)
+        return one
+
+    return read
 
 
 def chosen(place: Place, level: Level, found: Candidates, tensors: Sequence[np.ndarray]) -> np.ndarray:
@@ -152,11 +200,12 @@ def chosen(place: Place, level: Level, found: Candidates, tensors: Sequence[np.n
     return activated(place.part.activation, part[found.anchor, :, found.cell])
 
 
-def _boxes(
-    how: Boxes, level: Level, found: Candidates, tensors: Sequence[np.ndarray], input_hw: tuple[int, int]
-) -> np.ndarray:
-    x = chosen(level.places["box"], level, found, tensors)
-    if how.order != (0, 1, 2, 3):
+def _boxes(how: Boxes, level: Level, n: int, found: Candidates, read: Read, input_hw: tuple[int, int]) -> np.ndarray:
+    x = read("box", n, found)
+    if how.encoding == "center_size":
+        offset = read("offset", n, found) if "offset" in level.places else np.full((len(x), 2), how.center)
+        x = np.concatenate([offset, x], 1)
+    elif how.order != (0, 1, 2, 3):
         x = x.reshape(len(x), 4, -1)[:, how.order].reshape(len(x), -1)
     cell, anchor = _cells(level, found)
     unit = {"stride": [level.stride] * 2, "pixel": [1, 1], "input": input_hw[::-1]}[how.unit]
@@ -215,6 +264,10 @@ def _variances(at: _Cells, x: np.ndarray) -> np.ndarray:
     return _corners(center, exponential(x[:, 2:] * of_size) * at.anchor)
 
 
+def _center_size(at: _Cells, x: np.ndarray) -> np.ndarray:
+    return _corners((x[:, :2] + at.cell) * at.stride, x[:, 2:] * at.unit)
+
+
 def _corners(center: np.ndarray, size: np.ndarray) -> np.ndarray:
     half = size / 2.0
     return np.concatenate([center - half, center + half], 1)
@@ -226,6 +279,7 @@ _ENCODINGS: dict[str, Callable[[_Cells, np.ndarray], np.ndarray]] = {
     "center_power": _center_power,
     "center_exp": _center_exp,
     "variances": _variances,
+    "center_size": _center_size,
     "xywh": lambda at, x: _corners(x[:, :2] * at.unit, x[:, 2:] * at.unit),
     "xyxy": lambda at, x: x * np.tile(at.unit, 2),
 }
@@ -242,7 +296,7 @@ def point_encoding(head: Head, fitted: Fitted) -> tuple[str, str]:
     return ("pixels", "none") if decoded else (how.encoding, how.activation)
 
 
-def keypoints(head: Head, fitted: Fitted, found: Candidates, tensors: Sequence[np.ndarray]) -> np.ndarray:
+def keypoints(head: Head, fitted: Fitted, found: Candidates, read: Read) -> np.ndarray:
     """Return the points of detections, float32 (n, points, 2 or 3) in pixels of the input, float64 rounded once."""
     how = head.keypoints
     assert how is not None
@@ -253,7 +307,7 @@ def keypoints(head: Head, fitted: Fitted, found: Candidates, tensors: Sequence[n
         if not len(rows):
             continue
         some = found.take(rows)
-        x = chosen(level.places["keypoints"], level, some, tensors).reshape(len(rows), how.count, how.values)
+        x = read("keypoints", n, some).reshape(len(rows), how.count, how.values)
         cell, anchor = (v[:, None] for v in _cells(level, some))
         center = (cell + fitted.form.boxes.center) * level.stride
         variance = fitted.form.boxes.variances[0]

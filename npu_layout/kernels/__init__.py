@@ -206,20 +206,20 @@ def masks(
     coefficients: np.ndarray,
     windows: np.ndarray,
     factor: int,
+    out: np.ndarray,
     backend: str | None = None,
-) -> np.ndarray | None:
-    """Return masks of instances, bytes 0 or 1, one after the other; None if they are not compiled for the backend.
+) -> bool:
+    """Write masks of instances, bytes 0 or 1, one after the other; False if they are not compiled for the backend.
 
     made, data, zero: prototypes, int8 or uint8, where they are stored, and the code that means 0; coefficients: int16
     (n, channels), without their zero point; windows: int32 (n, 4), left, top, right, bottom in pixels of the
-    prototypes enlarged `factor` times. A pixel is 1 if the sum is above 0. None too if a sum could overflow.
+    prototypes enlarged `factor` times; out: uint8, as long as the windows have pixels. A pixel is 1 if the sum is above
+    0. False too if a sum could overflow.
     """
     level = _BACKENDS[backend or _ACTIVE]
     if level is None or made.dtype not in ("int8", "uint8"):
-        return None
-    sizes = windows[:, 2:].astype(np.int64) - windows[:, :2]
-    out = np.empty(int(sizes.prod(axis=1).sum()), np.uint8)
-    return out if _core.masks(made, data, zero, coefficients, windows, factor, out, level) else None
+        return False
+    return bool(_core.masks(made, data, zero, coefficients, windows, factor, out, level))
 
 
 def limbs(

@@ -28,13 +28,15 @@ class AnchorPart(NamedTuple):
     """One part of one anchor: the number of its buffer, its places, and what its codes mean.
 
     values: float64, activated, of all codes of 8 or 16 bits, in the order in which they sort (see `codes`); None for
-    float32, to which `activation` is applied.
+    float32, to which `activation` is applied. If each channel has a scale of its own: a row for each channel, and
+    reals: the same, not activated, by which channels are compared.
     """
 
     buffer: int
     map: FeatureMap
     activation: str
     values: np.ndarray | None
+    reals: np.ndarray | None = None
 
 
 class Anchor(NamedTuple):

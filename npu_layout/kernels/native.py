@@ -276,6 +276,7 @@ def _source(source: AnchorPart | None) -> tuple[object, ...] | None:
         ACTIVATIONS.index(source.activation),
         *(t.tobytes() for t in tables),
         _table(source.values),
+        _table(source.reals),
     )
 
 

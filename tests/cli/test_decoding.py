@@ -11,6 +11,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import decode
+from npu_layout.recordings import FRAME
 from tests.support import detector
 from tests.support.command_line import ran
 
@@ -70,3 +71,30 @@ def test_bad_input(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     nl.Recording(detector.specs(), [({"x": np.zeros(3, np.float32)}, frames[0][1])], {}).save("blind")
     assert "give its HxW" in says("blind", "--head", "head.json")
     assert ran(capsys, "decode", "blind", "--head", "head.json", "--input", "64x64")[0] == 0
+
+
+def test_turned_boxes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """One box in the middle, turned by an eighth: its corners in pixels of a frame twice as large."""
+    monkeypatch.chdir(tmp_path)
+    head = decode.yolov8_obb(2, (8,), bins=8)
+    specs = {n: nl.TensorSpec((1, c, 8, 8), "NCHW", name=n) for n, c in (("box", 32), ("score", 2), ("angle", 1))}
+    values = {name: np.zeros(spec.shape, np.float32) for name, spec in specs.items()}
+    values["box"][0, [2, 8 + 1, 16 + 2, 24 + 1], 3, 3] = 99  # sides of 2, 1, 2, 1 cells
+    values["score"][0, 1, 3, 3], values["angle"][0, 0, 3, 3] = 0.75, 0.5
+    frame = np.full((128, 128, 3), 40, np.uint8)
+    inputs = {"image": np.zeros((1, 3, 64, 64), np.float32), FRAME: frame}
+    outputs = {name: specs[name].pack(value) for name, value in values.items()}
+    nl.Recording(specs, [(inputs, outputs)], {"preprocess": detector.PREPROCESS}).save("turned")
+    Path("head.json").write_text(json.dumps(head.to_dict()))
+    status, out, _ = ran(capsys, "decode", "turned", "--head", "head.json", "--json", "--frames", "drawn")
+    (row,) = json.loads(out)["detections"]
+    assert status == 0 and row["class_id"] == 1 and row["of"] == "frame"
+    assert decode.Head.from_dict(json.loads(out)["head"]) == head
+    wanted = cv2.boxPoints(((56, 56), (64, 32), 45.0))
+    apart = np.abs(np.array(row["xyxyxyxy"])[:, None] - wanted[None]).max(-1)
+    assert (apart.min(1) < 0.01).all() and (apart.min(0) < 0.01).all()
+    np.testing.assert_allclose(row["xyxy"], [*wanted.min(0), *wanted.max(0)], atol=0.01)
+    drawn = cv2.imread("drawn/frame-000000.png")
+    changed = (drawn != 40).any(2)
+    x, y = np.rint((wanted[0] + wanted[1]) / 2).astype(int)
+    assert changed.any() and changed[y - 1 : y + 2, x - 1 : x + 2].any()

@@ -20,13 +20,13 @@ def some(n: int = 5, room: int = 8, points: tuple[int, int] | None = (2, 3)) -> 
 
 
 def test_memory_has_the_fields_dtypes_and_shapes() -> None:
-    memory = memory_for(7, (17, 3))
-    assert list(Memory._fields) == ["xyxy", "confidence", "class_id", "level", "cell", "anchor", "keypoints"]
+    memory = memory_for(7, (17, 3), True)
+    assert list(Memory._fields) == ["xyxy", "confidence", "class_id", "level", "cell", "anchor", "keypoints", "xywha"]
     shapes = [column.shape for column in memory if column is not None]
-    assert shapes == [(7, 4), (7,), (7,), (7,), (7,), (7,), (7, 17, 3)]
-    kinds = ["float32"] * 2 + ["int64"] * 4 + ["float32"]
+    assert shapes == [(7, 4), (7,), (7,), (7,), (7,), (7,), (7, 17, 3), (7, 5)]
+    kinds = ["float32"] * 2 + ["int64"] * 4 + ["float32"] * 2
     assert [column.dtype.name for column in memory if column is not None] == kinds
-    assert memory_for(7).keypoints is None and memory_for(0).xyxy.shape == (0, 4)
+    assert memory_for(7).keypoints is None and memory_for(7).xywha is None and memory_for(0).xyxy.shape == (0, 4)
     part = memory.first(3)
     assert all(len(column) == 3 and np.shares_memory(column, whole) for column, whole in zip(part, memory))  # type: ignore[arg-type]
 
@@ -67,9 +67,32 @@ def test_memory_is_used_again_if_it_fits() -> None:
     other = memory_of(found, 4, (17, 3))
     assert other.xyxy is memory.xyxy and other.keypoints is not None and other.keypoints.shape == (8, 17, 3)
     assert memory_of(found, 4).keypoints is None
+    turned = memory_of(found, 4, (2, 3), True)
+    assert turned.xyxy is memory.xyxy and turned.xywha is not None and turned.xywha.shape == (8, 5)
     with pytest.raises(nl.NpuLayoutError, match=r"out: expected .* room for 9 \(limit\), got room for 8"):
         memory_of(found, 9)
     with pytest.raises(nl.NpuLayoutError, match="got no memory of a Decoder's"):
         memory_of(found[:2], 1)
     with pytest.raises(nl.NpuLayoutError, match="out"):
         memory_of({}, 1)
+
+
+def test_turned_boxes_have_corners_and_angles() -> None:
+    memory = memory_for(3, None, True)
+    assert memory.xywha is not None
+    memory.xywha[:] = [[10, 20, 8, 4, 0], [10, 20, 8, 4, np.pi / 2], [0, 0, 2, 2, np.pi / 4]]
+    memory.xyxy[:] = 0
+    found = detections(memory, 3, None)
+    corners = found.xyxyxyxy
+    assert corners is not None and corners.shape == (3, 4, 2) and corners.dtype == np.float32
+    assert corners[0].tolist() == [[6, 18], [14, 18], [14, 22], [6, 22]]
+    np.testing.assert_allclose(corners[1], [[12, 16], [12, 24], [8, 24], [8, 16]], atol=1e-5)
+    np.testing.assert_allclose(corners[2], [[0, -(2**0.5)], [2**0.5, 0], [0, 2**0.5], [-(2**0.5), 0]], atol=1e-6)
+    assert found.angle is not None and found.angle.tolist() == memory.xywha[:, 4].tolist()
+    part = found[[2, 0]]
+    assert part.xywha is not None and part.xywha[:, 0].tolist() == [0, 10]
+    fields = found.fields()
+    assert list(fields) == ["xyxy", "confidence", "class_id", "data"]
+    assert np.array_equal(fields["data"]["xyxyxyxy"], corners)
+    upright = detections(memory_for(3), 3, None)
+    assert upright.xyxyxyxy is None and upright.angle is None and upright[:1].xywha is None

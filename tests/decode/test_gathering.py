@@ -60,12 +60,13 @@ def test_values_are_those_of_the_unpacked_tensor(dtype: str | None) -> None:
                 assert steps.dtype == np.int16 and np.allclose(steps * np.float64(0.05), got, atol=1e-6)
 
 
-def test_what_has_a_scale_for_each_channel_is_unpacked_first() -> None:
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW16c"])
+def test_what_has_a_scale_for_each_channel(layout: str) -> None:
     choose = random.Random(1)
     _, specs = outputs(choose, "int8")
     at = next(i for i, spec in enumerate(specs) if spec.name == "weights8")
     scales = nl.Quantization(np.linspace(0.1, 0.9, COUNT), 0, axis=1)
-    specs[at] = nl.TensorSpec(specs[at].shape, "NCHW", "int8", quantization=scales, name="weights8")
+    specs[at] = nl.TensorSpec(specs[at].shape, layout, "int8", quantization=scales, name="weights8")
     buffer = np.random.default_rng(0).integers(-128, 128, specs[at].size).astype(np.int8)
     found = fit(HEAD, specs, SIZE, {})
     gather = gathers(found.levels, "coefficients", specs)[0]
@@ -73,3 +74,37 @@ def test_what_has_a_scale_for_each_channel_is_unpacked_first() -> None:
     some = candidates(random.Random(4), 0)
     expected = specs[at].unpack(buffer)[0].reshape(COUNT, -1)[:, some.cell].T
     assert np.array_equal(gather.read(buffer, some), expected)
+    channels = np.arange(len(some)) % COUNT
+    assert np.array_equal(gather.read_each(buffer, some, channels), expected[np.arange(len(some)), channels])
+
+
+def test_what_has_a_scale_for_each_row_is_unpacked_first() -> None:
+    choose = random.Random(1)
+    _, specs = outputs(choose, "int8")
+    at = next(i for i, spec in enumerate(specs) if spec.name == "weights8")
+    rows = nl.Quantization(np.linspace(0.1, 0.9, specs[at].shape[2]), 0, axis=2)
+    specs[at] = nl.TensorSpec(specs[at].shape, "NCHW", "int8", quantization=rows, name="weights8")
+    buffer = np.random.default_rng(0).integers(-128, 128, specs[at].size).astype(np.int8)
+    gather = gathers(fit(HEAD, specs, SIZE, {}).levels, "coefficients", specs)[0]
+    zeros = np.zeros(7, np.int64)
+    some = Candidates(np.ones(7, np.float32), zeros, zeros, np.arange(7), zeros)
+    expected = specs[at].unpack(buffer)[0].reshape(COUNT, -1)[:, some.cell].T
+    assert not gather.counts and np.array_equal(gather.read(buffer, some), expected)
+    channels = np.arange(len(some)) % COUNT
+    assert np.array_equal(gather.read_each(buffer, some, channels), expected[np.arange(len(some)), channels])
+
+
+def test_anchors_have_the_scales_of_their_own_channels() -> None:
+    rng = np.random.default_rng(2)
+    head = decode.yolov5(2, (8,), (((4, 5), (6, 7), (8, 9)),), coefficients=3)
+    scales = nl.Quantization(np.linspace(0.1, 0.9, 30), np.arange(30) - 9, axis=1)
+    spec = nl.TensorSpec((1, 30, 4, 4), "NCHW8c", "int8", quantization=scales, name="m")
+    prototypes = nl.TensorSpec((1, 3, 8, 8), "NCHW", name="p")
+    buffer = rng.integers(-128, 128, spec.size).astype(np.int8)
+    gather = gathers(fit(head, [spec, prototypes], (32, 32), {}).levels, "coefficients", [spec, prototypes])[0]
+    cell, anchor, zeros = rng.integers(0, 16, 20), rng.integers(0, 3, 20), np.zeros(20, np.int64)
+    some = Candidates(np.ones(20, np.float32), zeros, zeros, cell, anchor)
+    expected = spec.unpack(buffer).reshape(3, 10, 16)[anchor, 7:, cell]
+    assert np.array_equal(gather.read(buffer, some), expected)
+    channels = np.arange(20) % 3
+    assert np.array_equal(gather.read_each(buffer, some, channels), expected[np.arange(20), channels])

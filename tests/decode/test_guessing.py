@@ -19,7 +19,7 @@ def maps(channels: tuple[int, ...], size: int = 640, strides: tuple[int, ...] = 
 
 # From the exporters' own documents and scripts: shapes, input, family, classes. An entry of `others` fits as well.
 EXPORTS = {
-    "v8 rknn 9 maps": (maps((64, 80, 1)), 640, {"yolov8", "yolov10"}, 80),
+    "v8 rknn 9 maps": (maps((64, 80, 1)), 640, {"yolov8", "yolov8_obb", "yolov10"}, 80),
     "v8 hailo 6 maps": (maps((64, 80)), 640, {"yolov8", "yolov10"}, 80),
     "v8 onnx": ([(1, 84, 8400)], 640, {"yolov8", "ppyoloe"}, 80),
     "v8 one class onnx": ([(1, 5, 8400)], 640, {"yolov8", "ppyoloe"}, 1),
@@ -35,7 +35,7 @@ EXPORTS = {
     "v6 rknn": (maps((4, 80, 1)), 640, {"yolov6", "yolo26", "yolox"}, 80),
     "v10 onnx": ([(1, 300, 6)], 640, {"yolov10", "yolo26"}, 80),
     "x rknn": (maps((85,)), 640, {"yolox"}, 80),
-    "x onnx": ([(1, 8400, 85)], 640, {"yolox", "yolov6", "yolov8"}, 80),
+    "x onnx": ([(1, 8400, 85)], 640, {"yolox", "yolov6", "yolov8", "yolov8_obb"}, 80),
     "pp rknn": (maps((68, 80, 1)), 640, {"ppyoloe"}, 80),
     "pp onnx": ([(1, 8400, 4), (1, 80, 8400)], 640, {"ppyoloe", "yolov8"}, 80),
     "nanodet": ([(1, 2125, 112)], 320, {"nanodet"}, 80),
@@ -43,6 +43,10 @@ EXPORTS = {
     "scrfd": ([(2 * (640 // s) ** 2, n) for n in (1, 4, 10) for s in (8, 16, 32)], 640, {"scrfd"}, 1),
     "yunet": ([(1, (640 // s) ** 2, n) for n in (1, 1, 4, 10) for s in (8, 16, 32)], 640, {"yunet"}, 1),
     "tflite": ([(1, 10, 4), (1, 10), (1, 10), (1,)], 300, {"ssd_postprocessed"}, 90),
+    "obb rknn": ([*maps((79,)), (1, 1, 8400)], 640, {"yolov8_obb"}, 15),
+    "obb onnx": ([(1, 20, 21504)], 1024, {"yolov8_obb", "yolov6", "yolox"}, 15),
+    "centernet of sizes alone": ([(1, 80, 128, 128), (1, 2, 128, 128)], 512, {"centernet"}, 80),
+    "centernet": ([(1, 80, 128, 128), (1, 2, 128, 128), (1, 2, 128, 128)], 512, {"centernet"}, 80),
     "v8 416": (maps((64, 2), 416), 416, {"yolov8", "yolov10"}, 2),
 }
 
@@ -52,6 +56,8 @@ def specs_of(name: str, dtype: str, kinds: dict[str, tuple[float, int]]) -> list
     names = [f"out{i}" for i in range(len(shapes))]
     if name == "yunet":
         names = [f"{part}_{s}" for part in ("cls", "obj", "bbox", "kps") for s in (8, 16, 32)]
+    if name == "centernet":
+        names = ["hm", "wh", "reg"]
     if name == "tflite":
         names = [f"TFLite_Detection_PostProcess{end}" for end in ("", ":1", ":2", ":3")]
     q = nl.Quantization(*kinds[dtype]) if dtype in kinds else None
@@ -88,8 +94,9 @@ def test_the_range_of_scores_tells_the_sigmoid() -> None:
 
 def test_what_shapes_never_tell() -> None:
     found = decode.guess(specs_of("v8 rknn 9 maps", "int8", SIGMOID_DONE), (640, 640), 80)
-    assert found.head is None and found.others == (decode.yolov8(80), decode.yolov10(80))
+    assert found.head is None and found.others == (decode.yolov8(80), decode.yolov10(80), decode.yolov8_obb(80))
     assert "suppression (YOLOv8, 9, 11, 12), 80 classes; no suppression (YOLOv10), 80 classes" in found.why
+    assert "turned boxes (YOLOv8-OBB), 80 classes" in found.why  # sums of scores, or angles
 
 
 def of_shapes(shapes: list[tuple[int, ...]], **how: object) -> list[nl.TensorSpec]:
@@ -101,6 +108,7 @@ def of_shapes(shapes: list[tuple[int, ...]], **how: object) -> list[nl.TensorSpe
     [
         (maps((64, 1, 1)), "yolov8", 1),  # scores and their sums
         (maps((64, 64)), "yolov8", 64),
+        ([(1, 80, 160, 160), (1, 2, 160, 160), (1, 2, 160, 160)], "centernet", 80),
         ([(1, (640 // s) ** 2, n) for n in (1, 1, 4, 10) for s in (8, 16, 32)], "yunet", 1),
         ([(1, 10, 4), (1, 10), (1, 10), (1,)], "ssd_postprocessed", 90),
     ],

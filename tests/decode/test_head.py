@@ -17,6 +17,8 @@ HEADS = [
     decode.yolov8(2, coefficients=32),
     decode.yolov5(),
     decode.yolov5(1, activation="sigmoid", coefficients=32),
+    decode.yolov8_obb(2, angle="radians"),
+    decode.centernet_head(3, size_unit="pixel"),
 ]
 
 

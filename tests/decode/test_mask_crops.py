@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -131,3 +133,108 @@ def test_prototypes_with_their_axes_in_any_order(axes, dtype):
         len(decode.Decoder(head, [*parts, proto], (48, 80))([np.zeros(s.size, s.stored) for s in [*parts, proto]], 1))
         == 0
     )
+
+
+SIDE, COUNT = 320, 32
+
+
+def _segmented(dtype="int8"):
+    """A decoder of boxes (edges in pixels) with masks, and outputs of `boxes` in its first cells."""
+    boxes = decode.Boxes("xyxy", unit="pixel")
+    parts = (decode.Part("box", 4), decode.Part("score", 2), decode.Part("coefficients", COUNT))
+    head = decode.Head(
+        "any", 2, (8,), (decode.Form("maps", parts, boxes),), prototypes=decode.Prototypes(COUNT),
+        suppression=decode.Suppression("none"),
+    )  # fmt: skip
+    cells, quantization = SIDE // 8, None if dtype == "float32" else Quantization(1 / 64, 3)
+    shapes = {"box": (1, 4, cells, cells), "score": (1, 2, cells, cells), "weights": (1, COUNT, cells, cells)}
+    specs = [TensorSpec(shape, "NCHW", name=name) for name, shape in shapes.items()]
+    specs[2] = specs[2].replace(dtype=dtype, quantization=quantization)
+    side = SIDE // 4
+    specs.append(TensorSpec((1, COUNT, side, side), "NCHW16c", dtype, quantization=quantization, name="prototypes"))
+    rng = np.random.default_rng(5)
+    tail = [spec.pack(rng.normal(0, 1, spec.shape).astype(np.float32)) for spec in specs[2:]]
+
+    def outputs(edges):
+        box, score = (np.zeros(spec.shape, np.float32) for spec in specs[:2])
+        box.reshape(4, -1)[:, : len(edges)] = np.transpose(edges)
+        score[0, 1].reshape(-1)[: len(edges)] = np.linspace(0.9, 0.5, len(edges))
+        return [box.ravel(), score.ravel(), *tail]
+
+    return decode.Decoder(head, specs, (SIDE, SIDE)), outputs
+
+
+def _boxes(rng, n, least, most):
+    corner, size = rng.uniform(0, SIDE - most, (n, 2)), rng.uniform(least, most, (n, 2))
+    return np.concatenate([corner, corner + size], 1)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+@pytest.mark.parametrize("backend", kernels.backends())
+def test_masks_of_out_are_those_without_it(backend, dtype, monkeypatch):
+    monkeypatch.setattr(kernels, "_ACTIVE", backend)
+    decoder, outputs = _segmented(dtype)
+    decoder._use(backend)
+    rng = np.random.default_rng(6)
+    out = None
+    for n, least, most in ((20, 60, 90), (9, 3, 200), (0, 1, 2), (30, 10, 60), (30, 100, 250), (12, 60, 90)):
+        buffers = outputs(_boxes(rng, n, least, most))
+        alone = decoder(buffers, limit=30)
+        out = decoder(buffers, limit=30, out=out)
+        assert len(out) == len(alone.masks) == n
+        assert np.array_equal(out.masks.offsets, alone.masks.offsets) and out.masks.offsets.dtype == np.int64
+        assert all(np.array_equal(a, b) for a, b in zip(out.masks, alone.masks))
+        assert n == 0 or (any(crop.any() for crop in out.masks) and out.masks.dense().sum() > 0)
+
+
+def test_masks_use_the_memory_of_out_and_grow_to_the_largest():
+    decoder, outputs = _segmented()
+    rng = np.random.default_rng(7)
+    many, few = outputs(_boxes(rng, 30, 80, 120)), outputs(_boxes(rng, 10, 20, 40))
+    first = decoder(many, limit=40)
+    again = decoder(few, limit=40, out=first)
+    assert np.shares_memory(again.masks.crops[0], first.masks.crops[0])
+    small = decoder(few, limit=40)
+    larger = decoder(many, limit=40, out=small)
+    assert not np.shares_memory(larger.masks.crops[0], small.masks.crops[0])
+    assert np.shares_memory(decoder(few, limit=40, out=larger).masks.crops[0], larger.masks.crops[0])
+    kept = again[[3, 1]]
+    assert np.shares_memory(kept.masks.crops[0], again.masks.crops[3])
+
+
+def _numpys():
+    """Bytes of numpy's arrays that are traced."""
+    domain = tracemalloc.DomainFilter(True, np.lib.tracemalloc_domain)
+    return sum(trace.size for trace in tracemalloc.take_snapshot().filter_traces([domain]).traces)
+
+
+@pytest.mark.skipif(kernels._ACTIVE == "numpy", reason="numpy unpacks what the kernels read in place")
+def test_a_second_call_allocates_nothing_that_grows():
+    """What is held stays as it is; what is held for a while does not depend on the masks' pixels."""
+    decoder, outputs = _segmented()
+    rng = np.random.default_rng(8)
+    n = 40
+    buffers = [outputs(_boxes(rng, n, side, side + 1)) for side in (200, 30, 120, 190)]
+    pixels = int(sum(crop.size for crop in decoder(buffers[0], limit=n).masks))
+    whole = np.empty((SIDE, SIDE), bool)
+    tracemalloc.start()
+    try:
+        found = decoder(buffers[0], limit=n)
+        found = decoder(buffers[1], limit=n, out=found)
+        gc.collect()
+        held, peaks = _numpys(), []
+        for at in (2, 1, 3, 2, 0, 3):
+            before = tracemalloc.get_traced_memory()[0]
+            tracemalloc.reset_peak()
+            found = decoder(buffers[at], limit=n, out=found)
+            peaks.append(tracemalloc.get_traced_memory()[1] - before)
+        gc.collect()
+        assert _numpys() == held
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        assert found.masks.full(0, whole) is whole
+        assert tracemalloc.get_traced_memory()[1] - before < 2000
+    finally:
+        tracemalloc.stop()
+    work = 4 * (SIDE // 4 * (SIDE // 4 + 2) + 2 * (SIDE // 4 + 4))  # the kernels' cells of one mask
+    assert max(peaks) < work + 1500 * n < pixels / 10, (peaks, work, pixels)

@@ -23,7 +23,7 @@ def scene(rng: np.random.Generator, n: int) -> decode.Detections:
 
 
 def changed(d: decode.Detections, **columns: Any) -> decode.Detections:
-    names = ("xyxy", "confidence", "class_id", "level", "cell", "anchor", "keypoints", "masks")
+    names = ("xyxy", "confidence", "class_id", "level", "cell", "anchor", "keypoints", "masks", "xywha")
     return decode.Detections(**{**{name: getattr(d, name) for name in names}, **columns})
 
 
@@ -190,3 +190,23 @@ def test_empty_and_bad() -> None:
     with pytest.raises(nl.NpuLayoutError, match="found"):
         decode.same([], one)  # type: ignore[arg-type]
     assert decode.same(one, none).to_dict()["extra"] == (0,)
+
+
+def test_turned_boxes_are_compared_by_their_corners() -> None:
+    """A turn that leaves the edges around a box as they are is seen; width and height exchanged are not."""
+    row = np.zeros(1, np.int64)
+
+    def one(*xywha: float) -> decode.Detections:
+        boxes = np.float32([xywha])
+        plain = decode.Detections(np.float32([[0, 0, 40, 40]]), np.float32([0.9]), row, row, row, row)
+        return changed(plain, xywha=boxes)
+
+    a = one(20, 20, 44, 10, np.pi / 4)
+    assert decode.same(a, a) and decode.same(a, one(20, 20, 44, 10, np.pi / 4 + np.pi))
+    assert decode.same(a, one(20, 20, 10, 44, np.pi / 4 + np.pi / 2))
+    assert decode.same(a, one(20.5, 20, 44, 10, np.pi / 4 + 0.03))
+    crossed = decode.same(a, one(20, 20, 44, 10, -np.pi / 4))
+    assert not crossed and crossed.moved == ((0, 0),) and crossed.pixels > 20
+    upright = changed(a, xywha=None)
+    with pytest.raises(nl.NpuLayoutError, match="xywha: expected the same kind on both sides"):
+        decode.same(a, upright)

@@ -16,6 +16,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import decode, kernels
+from npu_layout.decode.turned import corners_of, polygon_iou
 from tests.decode.test_suppression import boxes_of
 from tests.support import runtime_models
 from tests.support.paths import ROOT
@@ -168,14 +169,75 @@ def test_turned_boxes_have_shapelys_areas() -> None:
     rng = np.random.default_rng(2)
     n = 40
     boxes = np.column_stack([rng.uniform(20, 80, (n, 2)), rng.uniform(4, 40, (n, 2)), rng.uniform(-3, 3, n)])
-    found = decode.OrientedDetections(boxes.astype(np.float32), *np.zeros((4, n)))
-    polygons = [shapely.Polygon(corners) for corners in found.corners.astype(np.float64)]
+    xywha = boxes.astype(np.float32)
+    found = decode.Detections(np.zeros((n, 4), np.float32), *np.zeros((5, n)), xywha=xywha)  # type: ignore[arg-type]
+    assert found.xyxyxyxy is not None
+    assert np.array_equal(found.xyxyxyxy, decode.OrientedDetections(xywha, *np.zeros((4, n))).corners)
+    polygons = [shapely.Polygon(corners) for corners in found.xyxyxyxy.astype(np.float64)]
     for box, polygon in zip(boxes, polygons):
         assert polygon.is_valid and polygon.area == pytest.approx(box[2] * box[3], rel=1e-4)
         assert np.allclose([polygon.centroid.x, polygon.centroid.y], box[:2], atol=1e-3)
         turned = shapely.affinity.rotate(shapely.box(*-box[2:4] / 2, *box[2:4] / 2), box[4], (0, 0), use_radians=True)
         moved = shapely.affinity.translate(turned, *box[:2])
         assert moved.symmetric_difference(polygon).area < 1e-2
+    exact = [shapely.Polygon(corners) for corners in corners_of(boxes)]
+    for box, polygon in zip(boxes, exact):
+        ious = [polygon.intersection(other).area / polygon.union(other).area for other in exact]
+        np.testing.assert_allclose(polygon_iou(box, boxes), ious, atol=1e-9)
+
+
+def test_yolov8_obb_of_ultralytics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Boxes by its DFL and dist2rbox, as maps and as its list; suppression by its ProbIoU; corners for supervision."""
+    monkeypatch.setenv("YOLO_OFFLINE", "1")
+    pytest.importorskip("ultralytics")
+    import torch
+    from ultralytics.nn.modules.block import DFL
+    from ultralytics.utils.metrics import batch_probiou
+    from ultralytics.utils.ops import xywhr2xyxyxyxy
+    from ultralytics.utils.tal import dist2rbox, make_anchors
+
+    for seed in range(8):
+        specs, tensors = outputs(np.random.default_rng(seed), box=64, score=CLASSES, angle=1)
+        with torch.no_grad():
+            levels = [torch.from_numpy(np.concatenate(tensors[k : k + 3], 1)) for k in range(0, len(tensors), 3)]
+            anchors, strides = (x.transpose(0, 1) for x in make_anchors(levels, torch.tensor(STRIDES), 0.5))
+            flat = torch.cat([level.reshape(1, level.shape[1], -1) for level in levels], 2)
+            angle = (flat[:, -1:].sigmoid() - 0.25) * np.pi
+            boxes = dist2rbox(DFL(16)(flat[:, :64]), angle, anchors.unsqueeze(0), dim=1) * strides
+            whole = torch.cat([boxes, flat[:, 64:-1].sigmoid(), angle], 1)
+        scores, labels = whole[0, 4:-1].max(0)
+        order = torch.argsort(scores, descending=True, stable=True)
+        order = order[scores[order] >= 0.9]
+        rows = torch.cat([whole[0, :4], whole[0, -1:]]).T[order]
+        near = batch_probiou(rows, rows).numpy() >= 0.4
+        near &= (labels[order, None] == labels[order]).numpy()
+        kept: list[int] = []
+        for i in range(len(rows)):
+            if not near[i, kept].any():
+                kept.append(i)
+        assert 5 < len(kept) < len(rows)
+        head = decode.yolov8_obb(CLASSES, activation="sigmoid", angle_activation="sigmoid")
+        found = decode.Decoder(head, specs, SIZE)([s.pack(t) for s, t in zip(specs, tensors)], 0.9, 0.4)
+        listed = nl.TensorSpec(tuple(whole.shape), "NCW", name="out")
+        again = decode.Decoder(decode.yolov8_obb(CLASSES), [listed], SIZE)(whole.numpy().reshape(-1), 0.9, 0.4)
+        for one in (found, again):
+            assert one.xywha is not None and one.class_id.tolist() == labels[order][kept].tolist()
+            np.testing.assert_allclose(one.confidence, scores[order][kept].numpy(), atol=1e-6)
+            np.testing.assert_allclose(one.xywha, rows[kept].numpy(), atol=2e-3)
+            corners = xywhr2xyxyxyxy(rows[kept]).numpy()
+            apart = np.abs(one.xyxyxyxy[:, :, None] - corners[:, None]).max(-1)  # type: ignore[index]
+            assert (apart.min(2) < 5e-3).all() and (apart.min(1) < 5e-3).all()
+        assert decode.same(found, again, pixels=0.01, shift=0.0, score=1e-5)
+
+
+def test_turned_boxes_of_supervision() -> None:
+    supervision = pytest.importorskip("supervision")
+    specs, tensors = outputs(np.random.default_rng(0), box=64, score=CLASSES, angle=1)
+    head = decode.yolov8_obb(CLASSES, activation="sigmoid", angle_activation="sigmoid")
+    found = decode.Decoder(head, specs, SIZE)([spec.pack(tensor) for spec, tensor in zip(specs, tensors)], 0.9, 0.4)
+    theirs = supervision.Detections(**found.fields())
+    assert len(theirs) == len(found) > 5 and np.array_equal(theirs.data["xyxyxyxy"], found.xyxyxyxy)
+    assert supervision.OrientedBoxAnnotator().annotate(np.zeros((*SIZE, 3), np.uint8), theirs).any()
 
 
 @pytest.mark.parametrize("per_class", [True, False])

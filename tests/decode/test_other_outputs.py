@@ -17,7 +17,6 @@ NETWORKS = {
     "OpenPose": ([(1, 57, 46, 46)], (368, 368), {"argmax_channels", "people"}),
     "HRNet": ([(1, 17, 64, 48)], (256, 192), {"argmax_channels", "heatmap_points"}),
     "RTMPose": ([(1, 17, 384), (1, 17, 512)], (256, 192), {"simcc_points"}),
-    "CenterNet": ([(1, 80, 128, 128), (1, 2, 128, 128), (1, 2, 128, 128)], (512, 512), {"centernet"}),
     "PP-OCR": ([(1, 40, 6625)], (48, 320), {"ctc"}),
     "LPRNet": ([(1, 68, 18)], (24, 94), {"ctc"}),
     "two vectors": ([(1, 10), (1, 12)], (64, 64), set()),

@@ -43,3 +43,19 @@ def test_nothing_and_bad() -> None:
         decode.draw(frame[..., 0], one())
     with pytest.raises(nl.NpuLayoutError, match="names: expected a sequence"):
         decode.draw(frame, one(), names="cup")
+
+
+def test_turned_boxes_are_drawn_along_their_sides() -> None:
+    frame = np.zeros((120, 160, 3), np.uint8)
+    turned = np.float32([[60, 75, 40, 10, np.pi / 4]])
+    drawn = decode.draw(frame, one(xywha=turned)).any(2)
+    along = np.array([1, 1]) / 2**0.5
+    across = np.array([-1, 1]) / 2**0.5
+    for k in range(-18, 19, 4):  # the label lies over the upper left end
+        x, y = np.rint([60, 75] + k * along + 5 * across).astype(int)
+        assert drawn[y - 1 : y + 2, x - 1 : x + 2].any()
+    assert not drawn[60:91, 80].all() and not drawn[75, 60]
+    geometry = nl.Geometry.letterbox((320, 240), (160, 120))
+    large = decode.draw(np.zeros((240, 320, 3), np.uint8), one(xywha=turned), geometry).any(2)
+    x, y = np.rint(2 * ([60, 75] + 10 * along + 5 * across)).astype(int)
+    assert large[y - 2 : y + 3, x - 2 : x + 3].any() and not large[150, 120]

@@ -62,5 +62,5 @@ def test_what_does_not_fit() -> None:
         nl.LayoutError, match=r"keypoints: expected 51 channels before 84 cells in one output, got .*points"
     ):
         decode.Decoder(head, specs, (SIDE, SIDE))
-    with pytest.raises(nl.NpuLayoutError, match="Part 'box': across: only keypoints can be stored across levels"):
+    with pytest.raises(nl.NpuLayoutError, match="Part 'box': across: only keypoints and angle can be stored"):
         decode.Part("box", 64, across=True)

@@ -45,8 +45,9 @@ def one_cell(head: decode.Head, channels: dict[str, int], cell: tuple[int, int],
     fitted = fit(head, specs, size, {})
     found = reference.candidates(head, fitted, tensors, 0.5)
     assert found.cell.tolist() == [y * (size[1] // 8) + x] and found.class_id.tolist() == [1]
-    boxes = reference.boxes(fitted, found, tensors, size)
-    points = reference.keypoints(head, fitted, found, tensors) if head.keypoints else None
+    read = reference.reader(fitted, tensors)
+    boxes = reference.boxes(fitted, found, read, size)
+    points = reference.keypoints(head, fitted, found, read) if head.keypoints else None
     return boxes[0].tolist(), None if points is None else points[0].tolist()
 
 

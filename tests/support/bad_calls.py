@@ -69,7 +69,7 @@ UNCHECKED = {
     "Hypothesis": {"spec", "score"},
     "OutputReport": {"fix"},
     "decode.Detections": {
-        *("xyxy", "confidence", "class_id", "level", "cell", "anchor", "keypoints", "masks"),
+        *("xyxy", "confidence", "class_id", "level", "cell", "anchor", "keypoints", "masks", "xywha"),
     },
     "decode.Masks": {"offsets", "input_shape"},
     "decode.Comparison": {

@@ -76,7 +76,15 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
     records = {
         "Boxes": (
             decode.Boxes,
-            dict(encoding="xywh", bins=8, center=0.5, unit="pixel", variances=(0.1, 0.2), order=(1, 0, 3, 2)),
+            dict(
+                encoding="xywh",
+                bins=8,
+                center=0.5,
+                unit="pixel",
+                variances=(0.1, 0.2),
+                order=(1, 0, 3, 2),
+                angle="none",
+            ),
         ),
         "Form": (decode.Form, dict(name="maps", parts=form.parts, boxes=form.boxes, cells="grid", interleaved=False)),
         "Head": (
@@ -120,6 +128,7 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
     made = dict(classes=2, strides=(8,), activation="sigmoid")
     named = dict(**made, labels="all", name="x")
     networks: dict[str, dict[str, Any]] = {
+        "centernet_head": dict(classes=2, stride=4, activation="sigmoid", size_unit="pixel", name="x"),
         "nanodet": dict(**made, bins=8, center=0.5, labels="all"),
         "ppyoloe": dict(**made, labels="all"),
         "retinaface": dict(strides=(8,), anchors=(((4, 5),),), activation="softmax"),
@@ -132,6 +141,7 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
         "yolov5": dict(**named, anchors=(((4, 5),),), coefficients=0, unit="input"),
         "yolov6": named,
         "yolov8": dict(**named, bins=8, keypoints=0, coefficients=0, unit="input"),
+        "yolov8_obb": dict(**named, angle_activation="sigmoid", angle="radians", bins=8, unit="input"),
         "yolov10": dict(**made, bins=8, name="x"),
         "yolox": named,
         "yunet": dict(strides=(8,), activation="sigmoid"),
@@ -162,6 +172,7 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
                 anchor=boxes[:, 0],
                 keypoints=None,
                 masks=None,
+                xywha=None,
             ),
         ),
         "decode.Detections.fields": lambda: Call(decoder(buffers, confidence=0.0).fields, {}),

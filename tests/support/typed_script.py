@@ -322,9 +322,7 @@ def decoding() -> None:
     assert_type((found.xyxy, found.confidence, found.class_id), tuple[np.ndarray, np.ndarray, np.ndarray])
     assert_type(found.keypoints, "np.ndarray | None")
     assert len(found.level) == len(found.cell) == len(found.anchor) and decoder.head is head and decoder.specs
-    assert_type(
-        (found.fields(), found.masks, decoder.input_shape), "tuple[dict[str, np.ndarray], Any, tuple[int, int]]"
-    )
+    assert_type((found.fields(), found.masks, decoder.input_shape), "tuple[dict[str, Any], Any, tuple[int, int]]")
     assert_type(decode.nms(found.xyxy, found.confidence, iou=0.5), np.ndarray)
     assert decode.yolov5(2).anchors[0]
     crops = decode.masks(maps[1], np.zeros(maps[1].size, np.int8), np.ones((1, 2), np.int8), [[0, 0, 8, 8]], (16, 16))
@@ -363,6 +361,11 @@ def decoding() -> None:
     assert_type((guessed.head, guessed.why, guessed.others), "tuple[decode.Head | None, str, tuple[decode.Head, ...]]")
     more = [decode.yolov6(), decode.yolov10(), decode.yolo26(), decode.yolox(), decode.ppyoloe(), decode.nanodet()]
     more += [decode.retinaface(), decode.scrfd(), decode.yunet(), decode.ssd_postprocessed()]
+    more += [decode.yolov8_obb(), decode.centernet_head()]
+    assert_type(
+        (found.xywha, found.xyxyxyxy, found.angle), "tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]"
+    )
+    assert form.boxes.angle == "none"
     more.append(decode.ssd(np.full((1, 4), 0.5)))
     assert_type(more, list[decode.Head])
     assert more[-1].priors and form.boxes.order == (0, 1, 2, 3) and not form.interleaved and form.parts[0].hint == ""

@@ -4,8 +4,8 @@
 
 #include "exponential.h"
 
-double source_value(const Source *source, int32_t code) {
-    if (source->values) return source->values[code - lowest_code(source->map.type)];
+double source_value(const Source *source, int64_t channel, int32_t code) {
+    if (source->values) return source->values[channel * source->step + code - lowest_code(source->map.type)];
     const double value = float_of_code(code);
     return source->activation == SIGMOID_OF ? sigmoid_of(value) : value;
 }
@@ -18,6 +18,37 @@ void source_powers(Source *source) {
 
 static int32_t code_at(const Source *source, const uint8_t *data, int64_t offset, int64_t c) {
     return sorted_code(source->map.type, data + offset + source->map.channel[c]);
+}
+
+/* What channels with tables of their own are compared by. */
+static double real_value(const Source *source, int64_t channel, int32_t code) {
+    return source->reals[channel * source->step + code - lowest_code(source->map.type)];
+}
+
+/* The first of the hits of one cell with the largest value; `i` is at the first of them, and then at the last. */
+static Hit best_of_hits(const Source *score, const Hits *hits, int64_t *i) {
+    Hit best = hits->items[*i];
+    double top = real_value(score, best.channel, best.code);
+    for (; *i + 1 < hits->count && hits->items[*i + 1].cell == best.cell; ++*i) {
+        const Hit *hit = hits->items + *i + 1;
+        const double real = real_value(score, hit->channel, hit->code);
+        if (real > top) top = real, best = *hit;
+    }
+    return best;
+}
+
+/* The first channel with the largest value of one cell, whether or not each has a table of its own. */
+static Hit best_of_channels(const Level *level, const Source *score, const uint8_t *data, int64_t cell) {
+    if (!score->step) return best_of_cell(level, &score->map, data, cell);
+    const int64_t offset = cell_at(&score->map, cell);
+    Hit best = {(int32_t)cell, 0, code_at(score, data, offset, 0)};
+    double top = real_value(score, 0, best.code);
+    for (int64_t c = 1; c < score->map.count; ++c) {
+        const int32_t code = code_at(score, data, offset, c);
+        const double real = real_value(score, c, code);
+        if (real > top) top = real, best.channel = (int32_t)c, best.code = code;
+    }
+    return best;
 }
 
 static int append(Workspace *work, Candidate candidate) {
@@ -36,12 +67,12 @@ static int class_candidates(const Detector *d, int level, int a, const uint8_t *
     const Source *score = &anchor->score;
     const uint8_t *data = buffers[score->buffer];
     work->hits.count = 0;
-    if (!(d->all_labels ? scan_all(d->level, &score->map, data, anchor->threshold, &work->hits)
-                        : scan_best(d->level, &score->map, data, anchor->threshold, &work->hits)))
+    if (!(d->all_labels || score->step ? scan_all(d->level, &score->map, data, anchor->threshold, &work->hits)
+                                       : scan_best(d->level, &score->map, data, anchor->threshold, &work->hits)))
         return 0;
     for (int64_t i = 0; i < work->hits.count; ++i) {
-        const Hit hit = work->hits.items[i];
-        const double value = source_value(score, hit.code);
+        const Hit hit = score->step && !d->all_labels ? best_of_hits(score, &work->hits, &i) : work->hits.items[i];
+        const double value = source_value(score, hit.channel, hit.code);
         if (value >= confidence && !append(work, (Candidate){(float)value, hit.channel, hit.cell, (int16_t)level, (int16_t)a})) return 0;
     }
     return 1;
@@ -55,12 +86,12 @@ static int product_candidates(const Detector *d, int level, int a, const uint8_t
     if (!scan_best(d->level, &anchor->objectness.map, buffers[anchor->objectness.buffer], anchor->threshold, &work->hits)) return 0;
     for (int64_t i = 0; i < work->hits.count; ++i) {
         const Hit hit = work->hits.items[i];
-        const double object = source_value(&anchor->objectness, hit.code);
-        const Hit best = best_of_cell(d->level, &score->map, data, hit.cell);
+        const double object = source_value(&anchor->objectness, 0, hit.code);
+        const Hit best = best_of_channels(d->level, score, data, hit.cell);
         const int64_t from = d->all_labels ? 0 : best.channel, to = d->all_labels ? score->map.count : best.channel + 1;
         const int64_t offset = cell_at(&score->map, hit.cell);
         for (int64_t c = from; c < to; ++c) {
-            double value = object * source_value(score, d->all_labels ? code_at(score, data, offset, c) : best.code);
+            double value = object * source_value(score, c, d->all_labels ? code_at(score, data, offset, c) : best.code);
             if (d->score == ROOT_OF_PRODUCT) value = sqrt(value);
             if (value >= confidence && !append(work, (Candidate){(float)value, (int32_t)c, hit.cell, (int16_t)level, (int16_t)a})) return 0;
         }
@@ -114,23 +145,43 @@ static uint32_t *sorted_candidates(Workspace *work) {
     return order_of_scores(work->scores, work->count, work->order);
 }
 
+/* As mean_bins, of channels with tables of their own. */
+static void mean_values(const Source *box, const int32_t *codes, int bins, double sides[4]) {
+    for (int k = 0; k < 4; ++k) {
+        double values[MOST_BINS], most = -INFINITY, total = 0, moment = 0;
+        for (int i = 0; i < bins; ++i) {
+            values[i] = source_value(box, k * bins + i, codes[k * bins + i]);
+            most = values[i] > most ? values[i] : most;
+        }
+        for (int i = 0; i < bins; ++i) {
+            const double power = exponential(values[i] - most);
+            total += power, moment += power * i;
+        }
+        sides[k] = moment / total;
+    }
+}
+
 /* The means of the bins of four sides under softmaxes; the sides go on side by side, each in the order of its bins. */
 static void mean_bins(const Source *box, const uint8_t *p, int bins, double sides[4]) {
     int32_t codes[4 * MOST_BINS], top[4];
     double total[4] = {0}, moment[4] = {0}, most[4];
     const double *row[4];
     codes_of_cell(&box->map, p, 0, 4 * bins, codes);
+    if (box->step) {
+        mean_values(box, codes, bins, sides);
+        return;
+    }
     for (int k = 0; k < 4; ++k) {
         const int32_t *mine = codes + k * bins;
         top[k] = mine[0];
         for (int i = 1; i < bins; ++i) top[k] = mine[i] > top[k] ? mine[i] : top[k];
-        most[k] = box->powers ? 0 : source_value(box, top[k]);
+        most[k] = box->powers ? 0 : source_value(box, 0, top[k]);
         row[k] = box->powers ? box->powers + (top[k] + 128) * 256 + 128 : NULL;
     }
     for (int i = 0; i < bins; ++i)
         for (int k = 0; k < 4; ++k) {
             const int32_t code = codes[k * bins + i];
-            const double power = box->powers ? row[k][code] : exponential(source_value(box, code) - most[k]);
+            const double power = box->powers ? row[k][code] : exponential(source_value(box, 0, code) - most[k]);
             total[k] += power, moment[k] += power * i;
         }
     for (int k = 0; k < 4; ++k) sides[k] = moment[k] / total[k];
@@ -155,12 +206,12 @@ static void decode_points(const Detector *d, const uint8_t *const *buffers, cons
     double at[4], v[2], place[2];
     cell_of(level, c, at);
     for (int64_t i = 0; i < d->points; i += level->point.values) {
-        for (int k = 0; k < 2; ++k) v[k] = source_value(source, code_at(source, data, offset, i + k));
+        for (int k = 0; k < 2; ++k) v[k] = source_value(source, i + k, code_at(source, data, offset, i + k));
         point_place(&level->point, &level->rule, v, at[0], at[1], at[2], at[3], place);
         points[i] = (float)place[0], points[i + 1] = (float)place[1];
         if (level->point.values < 3) continue;
         const int32_t code = code_at(source, data, offset, i + 2);
-        const double value = heats ? heats[code - lowest_code(source->map.type)] : source_value(source, code);
+        const double value = heats ? heats[(i + 2) * source->step + code - lowest_code(source->map.type)] : source_value(source, i + 2, code);
         points[i + 2] = (float)(!heats && level->heat == SIGMOID_OF ? sigmoid_of(value) : value);
     }
 }
@@ -175,7 +226,7 @@ static void decode_box(const Detector *d, const uint8_t *const *buffers, const C
     if (level->rule.encoding == DFL)
         mean_bins(source, data + offset, level->rule.bins, v);
     else
-        for (int i = 0; i < 4; ++i) v[i] = source_value(source, code_at(source, data, offset, i));
+        for (int i = 0; i < 4; ++i) v[i] = source_value(source, i, code_at(source, data, offset, i));
     cell_of(level, c, at);
     box_edges(&level->rule, v, at[0], at[1], at[2], at[3], edges);
     for (int i = 0; i < 4; ++i) box[i] = (float)edges[i];

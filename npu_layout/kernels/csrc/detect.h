@@ -11,12 +11,14 @@ enum { MOST_BINS = 64 };
 typedef enum { AS_STORED, SIGMOID_OF, ACTIVATIONS } Activation;
 
 /* One part of one anchor: which buffer, where, and what its codes mean. `values`: of every code of 8 or 16 bits, the lowest first,
- * activated; NULL for float32. `powers`: of 8 bits, 256 rows of e**(value - value of the row), for DFL; else NULL. */
+ * activated; NULL for float32. `step`: 0, or each channel has a table of its own, this long; then `reals` are those of values that are
+ * not activated, by which channels are compared. `powers`: of 8 bits, 256 rows of e**(value - value of the row), for DFL; else NULL. */
 typedef struct {
     int buffer;
     FeatureMap map;
     Activation activation;
-    const double *values;
+    const double *values, *reals;
+    int64_t step;
     double *powers;
 } Source;
 
@@ -81,7 +83,7 @@ typedef struct {
 
 /* Fill the rows of `powers` from `values`. */
 void source_powers(Source *source);
-double source_value(const Source *source, int32_t code);
+double source_value(const Source *source, int64_t channel, int32_t code);
 /* Write at most `limit` detections; return how many, or -1 if there is no memory. */
 int64_t detect_run(const Detector *detector, const uint8_t *const *buffers, const Thresholds *thresholds, Workspace *work,
                    const DetectionArrays *out);

@@ -30,14 +30,14 @@ static const void *table_of(PyObject *bytes, int64_t *n) {
     return PyBytes_AsString(bytes);
 }
 
-/* (buffer, dtype, activation, channels, rows, columns, values or None) */
+/* (buffer, dtype, activation, channels, rows, columns, values or None, reals of channels with tables of their own or None) */
 static int read_source(const DetectorObject *self, PyObject *tuple, Source *source) {
     int dtype, activation;
-    PyObject *channels, *rows, *columns, *values;
+    PyObject *channels, *rows, *columns, *values, *reals;
     FeatureMap *map = &source->map;
     if (!PyTuple_Check(tuple) ||
-        !PyArg_ParseTuple(tuple, "iiiOOOO", &source->buffer, &dtype, &activation, &channels, &rows, &columns, &values))
-        return refuse("source: expected 7 fields");
+        !PyArg_ParseTuple(tuple, "iiiOOOOO", &source->buffer, &dtype, &activation, &channels, &rows, &columns, &values, &reals))
+        return refuse("source: expected 8 fields");
     if (source->buffer < 0 || source->buffer >= self->buffers || dtype < 0 || dtype >= DTYPES || dtype == I32 || activation < 0 ||
         activation >= (int)ACTIVATIONS)
         return refuse("source: out of range");
@@ -47,11 +47,15 @@ static int read_source(const DetectorObject *self, PyObject *tuple, Source *sour
         return 0;
     if (map->rows > MOST_CELLS / map->columns || map->count > 1 << 20 || !feature_map_plan(map, self->bytes[source->buffer]))
         return refuse("an element is outside its buffer");
-    source->values = NULL;
-    if (values == Py_None) return dtype == F32 || refuse("source: expected a table of values");
-    int64_t n;
+    source->values = source->reals = NULL, source->step = 0;
+    if (values == Py_None) return (dtype == F32 && reals == Py_None) || refuse("source: expected a table of values");
+    int64_t n, others;
+    const int64_t codes = dtype <= U8 ? 256 : 65536;
     if (!(source->values = table_of(values, &n))) return 0;
-    return (dtype != F32 && n == (dtype <= U8 ? 256 : 65536)) || refuse("source: a table of values of another length");
+    if (dtype == F32 || n != codes * (reals == Py_None ? 1 : map->count)) return refuse("source: a table of values of another length");
+    if (reals == Py_None) return 1;
+    source->step = codes;
+    return (source->reals = table_of(reals, &others)) && (others == n || refuse("source: a table of reals of another length"));
 }
 
 static int same_cells(const Source *a, const Source *b) {
@@ -66,7 +70,8 @@ static int read_points(const DetectorObject *self, PyObject *points, PyObject *h
     if (source->map.count != self->detector.points) return refuse("points: another number of channels");
     if (!source->values) return heats == Py_None || refuse("points: expected no table of heats");
     if (!(anchor->heats = table_of(heats, &n))) return 0;
-    return n == (dtype_size[source->map.type] == 1 ? 256 : 65536) || refuse("points: a table of heats of another length");
+    const int64_t codes = dtype_size[source->map.type] == 1 ? 256 : 65536;
+    return n == codes * (source->step ? source->map.count : 1) || refuse("points: a table of heats of another length");
 }
 
 static int read_anchor(const DetectorObject *self, PyObject *tuple, const BoxRule *rule, Anchor *anchor) {
@@ -81,7 +86,7 @@ static int read_anchor(const DetectorObject *self, PyObject *tuple, const BoxRul
     if (product && (!read_source(self, objectness, &anchor->objectness) || !same_cells(&anchor->score, &anchor->objectness))) return 0;
     if (product && anchor->objectness.map.count != 1) return refuse("objectness: expected one channel");
     if (anchor->box.map.count != (rule->encoding == DFL ? 4 * rule->bins : 4)) return refuse("box: another number of channels");
-    if (rule->encoding == DFL && anchor->box.values && dtype_size[anchor->box.map.type] == 1) {
+    if (rule->encoding == DFL && anchor->box.values && !anchor->box.step && dtype_size[anchor->box.map.type] == 1) {
         anchor->box.powers = malloc(65536 * sizeof(double));
         if (!anchor->box.powers) return PyErr_NoMemory(), 0;
         source_powers(&anchor->box);

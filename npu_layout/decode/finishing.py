@@ -1,0 +1,95 @@
+"""Turn candidates into detections in numpy: peaks, boxes, turned boxes, suppression, points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from . import reference
+from .detections import Memory
+from .head import Head
+from .places import Fitted
+from .reference import Candidates, Read
+from .suppression import suppress
+from .turned import bounds_of, suppressed
+
+
+def finish(
+    head: Head,
+    fitted: Fitted,
+    found: Candidates,
+    read: Read,
+    input_hw: tuple[int, int],
+    iou: float,
+    room: Memory,
+) -> int:
+    """Write the detections of ordered candidates to `room`, as many as it has rows at most; return how many.
+
+    read: values of candidates, of the stored buffers or of unpacked tensors: both are the same.
+    """
+    limit = len(room.xyxy)
+    if head.suppression.kind == "peaks":
+        found = found.take(_peaks(head, fitted, found, read))
+    if head.suppression.kind not in _OVERLAPS:
+        found = found.take(np.arange(min(limit, len(found))))
+    boxes = _turned if fitted.form.boxes.angle != "none" else _upright
+    xyxy, xywha = boxes(fitted, found, read, input_hw)
+    kept = np.arange(len(found))
+    if head.suppression.kind in _OVERLAPS:
+        kept = _OVERLAPS[head.suppression.kind](head, xyxy, xywha, found.class_id, iou, limit)
+    found, n = found.take(kept), len(kept)
+    room.xyxy[:n] = xyxy[kept]
+    for column, values in zip(room[1:6], found):
+        column[:n] = values  # type: ignore[index]
+    if room.keypoints is not None:
+        room.keypoints[:n] = reference.keypoints(head, fitted, found, read)
+    if room.xywha is not None:
+        room.xywha[:n] = xywha[kept]
+    return n
+
+
+def _upright(fitted: Fitted, found: Candidates, read: Read, input_hw: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    return reference.boxes(fitted, found, read, input_hw), np.empty((len(found), 0))
+
+
+def _turned(fitted: Fitted, found: Candidates, read: Read, input_hw: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    boxes = reference.turned(fitted, found, read, input_hw)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return bounds_of(boxes).astype(np.float32), boxes.astype(np.float32)
+
+
+def _greedy(head: Head, xyxy: np.ndarray, xywha: np.ndarray, classes: np.ndarray, iou: float, limit: int) -> np.ndarray:
+    return suppress(xyxy, classes, iou, head.suppression, limit)
+
+
+def _of_turned(
+    head: Head, xyxy: np.ndarray, xywha: np.ndarray, classes: np.ndarray, iou: float, limit: int
+) -> np.ndarray:
+    rule = head.suppression
+    boxes, labels = xywha.astype(np.float64), classes if rule.per_class else None
+    return suppressed(boxes, labels, iou, rule.inclusive, limit, rule.kind)
+
+
+_OVERLAPS: dict[str, Callable[..., np.ndarray]] = {"greedy": _greedy, "probiou": _of_turned, "polygons": _of_turned}
+
+
+def _peaks(head: Head, fitted: Fitted, found: Candidates, read: Read) -> np.ndarray:
+    """Return the rows of candidates that no neighbour of the eight, of the same class, exceeds; NaN exceeds all."""
+    good = np.zeros(len(found), bool)
+    for n, level in enumerate(fitted.levels):
+        rows = np.flatnonzero(found.level == n)
+        some = found.take(rows)
+        channels = some.class_id
+        if head.background is not None:
+            channels = channels + (channels >= head.background)
+        own = read("score", n, some, channels)
+        least = np.ones(len(rows), bool)
+        height, width = level.grid
+        y, x = np.divmod(some.cell, width)
+        for dy, dx in ((dy, dx) for dy in (-1, 0, 1) for dx in (-1, 0, 1)):
+            cell = (y + dy).clip(0, height - 1) * width + (x + dx).clip(0, width - 1)
+            with np.errstate(invalid="ignore"):
+                least &= read("score", n, Candidates(*some[:3], cell, some.anchor), channels) <= own
+        good[rows] = least
+    return np.flatnonzero(good)
