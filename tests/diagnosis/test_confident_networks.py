@@ -1,0 +1,149 @@
+"""Networks that are sure of themselves: nearly all values are 0 or 1, frames are alike, vectors are as long as others.
+
+What random weights never return, and trained ones always do. Each fault here was once called something else.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from tests.support.boards import same
+
+LETTERS, COLUMNS, FRAMES = 37, 32, 18
+TEXT = (1, COLUMNS, LETTERS)
+
+
+def judged(
+    model: list[np.ndarray], device: list[np.ndarray], stored: nl.TensorSpec, declared: nl.TensorSpec | None = None
+) -> nl.OutputReport:
+    """The report of a device that stores its values by one spec, declared by another; the model returns its input."""
+    specs = {"y": declared or stored}
+    pairs = [({"x": x}, {"y": stored.pack(y)}) for x, y in zip(model, device)]
+    return nl.validate(nl.Recording(specs, pairs), same(model[0].shape)).outputs["y"]
+
+
+def probabilities(seed: int, rare: int | None = None) -> list[np.ndarray]:
+    """Of each column the probabilities of the letters: mostly blank, and a few letters, of which one is sure.
+
+    rare: a letter that is in no word, and is a little likely in one column of one frame.
+    """
+    rng = np.random.default_rng(seed)
+    frames = []
+    for frame in range(FRAMES):
+        logits = rng.normal(0, 1.5, TEXT)
+        logits[..., 0] += 9
+        for column in rng.permutation(COLUMNS)[:8]:
+            logits[0, column, [letter for letter in [int(rng.integers(1, LETTERS))] if letter != rare]] += 17
+        if rare is not None:
+            logits[..., rare] = -12
+            logits[0, 5, rare] = logits[0, 5].max() - 1.2 if frame == 3 else -12
+        powers = np.exp(logits - logits.max(-1, keepdims=True))
+        frames.append((powers / powers.sum(-1, keepdims=True)).astype(np.float32))
+    return frames
+
+
+def spec_of(shape: tuple[int, ...], dtype: str, low: float, high: float, layout: str = "NCW") -> nl.TensorSpec:
+    steps = np.iinfo(dtype).max - np.iinfo(dtype).min
+    scale = (high - low) / steps
+    zero_point = round(np.iinfo(dtype).min - low / scale)
+    return nl.TensorSpec(shape, layout, dtype, quantization=nl.Quantization(scale, zero_point))
+
+
+def scaled(spec: nl.TensorSpec, factor: float) -> nl.TensorSpec:
+    q = spec.quantization
+    assert q is not None
+    return spec.replace(quantization=nl.Quantization(float(q.scale) * factor, q.zero_point))
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.3, 2.0])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_another_scale_of_probabilities_is_no_missing_sigmoid(dtype: str, factor: float) -> None:
+    """The logits of 0 and 1 saturate in any scale, and agree where another scale saturates, too."""
+    model, stored = probabilities(0), spec_of(TEXT, dtype, 0, 1)
+    found = judged(model, model, stored, scaled(stored, factor))
+    assert found.verdict in ("quantization", "mismatch", "ambiguous"), str(found)
+    if found.verdict == "quantization":
+        np.testing.assert_allclose(found.fix.quantization.scale, stored.quantization.scale, rtol=0.02)
+
+
+def test_a_missing_sigmoid_is_one() -> None:
+    rng = np.random.default_rng(3)
+    logits = [rng.normal(0, 2, TEXT).astype(np.float32) for _ in range(FRAMES)]
+    model = [(1 / (1 + np.exp(-x))).astype(np.float32) for x in logits]
+    for spec in (spec_of(TEXT, "int8", -8, 8), nl.TensorSpec(TEXT, "NCW", "float32")):
+        found = judged(model, logits, spec)
+        assert found.verdict == "activation" and "a missing sigmoid" in found.why, str(found)
+
+
+@pytest.mark.parametrize("frames", [1, 3, 24])
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+def test_another_scale_of_unit_vectors_is_no_missing_normalisation(frames: int, factor: float) -> None:
+    rng = np.random.default_rng(frames)
+    model = [rng.standard_normal((1, 64)).astype(np.float32) for _ in range(frames)]
+    model = [x / np.linalg.norm(x) for x in model]
+    stored = spec_of((1, 64), "int8", -0.45, 0.45, "NC")
+    found = judged(model, model, stored, scaled(stored, factor))
+    assert found.verdict != "activation", str(found)
+    lengths = [x * float(rng.uniform(2, 9)) for x in model]
+    found = judged(model, lengths, spec_of((1, 64), "int16", -6, 6, "NC"))
+    assert found.verdict == ("activation" if frames > 1 else "quantization"), str(found)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_one_frame_again_and_again_proves_what_one_frame_proves(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    y = rng.dirichlet(np.full(20, 0.4)).astype(np.float32)[None]
+    stored = spec_of((1, 20), "int8", 0, 1, "NC")
+    noisy = [(y + rng.normal(0, 0.004, y.shape)).astype(np.float32)] * FRAMES
+    found = judged([y] * FRAMES, noisy, stored)
+    assert found.verdict in ("match", "ambiguous"), str(found)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1, 0.2])
+def test_tokens_in_one_order_are_channels_and_no_sorted_rows(noise: float) -> None:
+    rng = np.random.default_rng(7)
+    model = [rng.standard_normal((1, 36, 48)).astype(np.float32) for _ in range(6)]
+    order = rng.permutation(36)
+    device = [(x[:, order] + noise * rng.standard_normal(x.shape)).astype(np.float32) for x in model]
+    found = judged(model, device, spec_of((1, 36, 48), "int16", -6, 6))
+    assert found.verdict == "channel_order" and found.channel_axis == 1, str(found)
+    assert found.fix == tuple(np.argsort(order)), found.fix
+    sorted_rows = [x[:, np.argsort(-x[0, :, 0])] for x in model]
+    assert judged(model, sorted_rows, spec_of((1, 36, 48), "int16", -6, 6)).verdict == "activation"
+
+
+def test_two_columns_exchanged() -> None:
+    model = probabilities(4)
+    order = np.arange(COLUMNS)
+    order[[9, 21]] = 21, 9
+    found = judged(model, [x[:, order] for x in model], spec_of(TEXT, "int16", 0, 1))
+    assert found.verdict == "channel_order" and found.channel_axis == 1, str(found)
+    assert [found.fix[9], found.fix[21]] == [21, 9], found.fix
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_letter_that_is_likely_once_may_be_missed(seed: int) -> None:
+    """One value is no channel that does not follow the model; a letter of many columns is."""
+    model, rng = probabilities(seed, rare=25), np.random.default_rng(seed)
+    device = [np.array(x) for x in model]
+    for x in device:
+        x[..., 25] = rng.uniform(0, 0.02, x[..., 25].shape)
+    found = judged(model, device, spec_of(TEXT, "int16", 0, 1))
+    assert found.verdict == "match", str(found)
+    for x in device:
+        x[..., 0] = 0.5
+    found = judged(model, device, spec_of(TEXT, "int16", 0, 1))
+    assert found.verdict == "mismatch", str(found)
+
+
+def test_parts_along_another_axis_than_the_channels() -> None:
+    """Columns that do not follow the model, of an output that is read with its letters as channels."""
+    model, rng = probabilities(5), np.random.default_rng(5)
+    device = [np.array(x) for x in model]
+    for x in device:
+        x[:, 3:30] = rng.random((1, 27, LETTERS))
+    for dtype in ("int16", "uint8"):
+        found = judged(model, device, spec_of(TEXT, dtype, 0, 1))
+        assert found.verdict in ("mismatch", "ambiguous"), str(found)
