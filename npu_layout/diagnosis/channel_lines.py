@@ -9,6 +9,7 @@ import numpy as np
 
 from .thresholds import ENOUGH, ROUNDING
 
+_SEVERAL = 2.0  # times the square of the largest deviation: of less, one or two values decide a slope
 _STEPS = 3  # between the ends of a channel: of fewer, a scale is a guess
 
 
@@ -20,7 +21,8 @@ class Lines(NamedTuple):
     slope, offset
         0 if a channel has no line.
     clear
-        Whether a channel has a slope: enough values that vary by more than rounding, and are stored in some steps.
+        Whether a channel has a slope: enough values that vary by more than rounding, several of them much, and are
+        stored in some steps.
     mean_x, mean_y
         The means of the values, or of all, if none is used.
     through
@@ -72,6 +74,13 @@ def _lines(x: np.ndarray, y: np.ndarray, zero: float) -> Lines:
     slope = np.divide((dx * dy).mean(1), power, out=np.zeros(len(x)), where=good)
     offset = np.where(count > 1, mean_y - slope * mean_x, 0.0)
     clear = (slope > 0) & (count >= ENOUGH // 2) & (slope * slope * power >= 4 * ROUNDING) & (np.ptp(y, 1) >= _STEPS)
+    clear &= several(x)
     along = (x * (y - zero)).sum(1)
     through = np.divide((x * x).sum(1), along, out=np.full(len(x), np.nan), where=along > 0)
     return Lines(slope, offset, clear, mean_x, mean_y, through)
+
+
+def several(x: np.ndarray) -> np.ndarray:
+    """Return of which channels (channels, values) more than one or two values are far from the mean."""
+    square = (x - x.mean(1, keepdims=True)) ** 2
+    return np.asarray(square.sum(1) >= _SEVERAL * square.max(1))

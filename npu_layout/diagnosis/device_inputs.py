@@ -36,7 +36,7 @@ def seen(shape: tuple[int, ...], color: str) -> Iterator[Seen]:
     """Yield the ways for inputs of a shape (N, H, W, C), whose channels are those of `color`, the likely ones first."""
     for name, text, change in _BYTES:
         yield Seen(name, text, "input_layout", change)
-    if color in ("RGB", "BGR"):
+    if shape[3] == len(color) and color in ("RGB", "BGR"):
         for name, text, recolored in _COLORS:
             yield Seen(name, text, "preprocessing", partial(_of_rgb, change=recolored, flip=color == "BGR"))
     for power in _GAMMAS:

@@ -180,7 +180,8 @@ class Evidence:
             return Trial("match", "", None, self.codes, self.left, self.steps)
         chosen = list(rows)
         if self._of_rows is None or self._of_rows[0] != chosen:
-            self._of_rows = chosen, Trial("match", "", None, self.codes[chosen], self.left[chosen], self.steps)
+            codes, left = self.codes[chosen], self.left[chosen]
+            self._of_rows = chosen, Trial("match", "", None, codes, left, self.steps, rows=chosen)
         return self._of_rows[1]
 
     def predicted(self, wanted: Matrix) -> Matrix:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..comparison import listed
-from .channel_lines import lines
+from .channel_lines import lines, several
 from .evidence import Evidence, Trial
 from .scales import quantizations
 from .thresholds import ENOUGH, MARGIN
@@ -44,7 +44,11 @@ def _for_each(evidence: Evidence) -> Trial | None:
     """Return a factor and offset for each channel; None if these hardly differ."""
     wanted, codes = evidence.by_channel(evidence.wanted), evidence.by_channel(evidence.codes)
     found = lines(wanted, codes, np.ones(codes.shape, bool))
-    slopes, offsets, rising = found.slope, found.offset, (found.slope > 0) & (wanted.shape[1] >= ENOUGH)
+    slopes, offsets, rising = (
+        found.slope,
+        found.offset,
+        (found.slope > 0) & (wanted.shape[1] >= ENOUGH) & several(wanted),
+    )
     if rising.sum() < 2 or float(np.log(slopes[rising]).std()) < _SPREAD:
         return None
     channel = evidence.samples.channel

@@ -196,7 +196,7 @@ def _undecided(evidence: Evidence, score: float, others: Sequence[Candidate], me
 
 def _without_cause(score: float, met: bool, others: Sequence[Candidate], noisy: Candidate | None) -> Judgement:
     """Return the judgement if no cause is strong. noisy: a slightly other scale that explains more, if one does."""
-    as_declared, next_best = wording.as_declared(score, met), wording.next_best(others)
+    as_declared, next_best = wording.as_declared(score, met), wording.next_best(others, score)
     if not met and noisy is not None:
         return Judgement("mismatch", None, f"{as_declared} {wording.noisy(noisy)}", wording.RECORD["quantization"])
     if not met:

@@ -191,11 +191,12 @@ def _tolerances(met: bool) -> str:
     return "all tolerances are met" if met else "not all tolerances are met"
 
 
-def next_best(others: Sequence[Candidate]) -> str:
-    """Return which other candidate explains most."""
+def next_best(others: Sequence[Candidate], declared: float) -> str:
+    """Return which other candidate explains most; of some frames alone, by what it gains in these."""
     if not others:
         return "Nothing else fits."
-    return f"The next best explanation ({others[0].text}) reaches {_db(others[0].score)}."
+    reached, text = max((min(c.score, declared + c.gain), c.text) for c in others)
+    return f"The next best explanation ({text}) reaches {_db(reached)}."
 
 
 def flat(model: bool, device: bool, steps: bool, met: bool) -> str:

@@ -219,7 +219,7 @@ def _examined(output: Output, evidence: Evidence, situation: Situation, asked: M
     ranking, judgement = diagnose(evidence, situation, all_met, comparison)
     axis = other_end(evidence)
     in_rows = len(output.model.shape) < 4  # of values, which if they are moved may be channels in another order
-    best = max((c.score for c in ranking), default=-np.inf)
+    best = max((c.score for c in ranking if judgement.verdict != "match" or c.cause == "match"), default=-np.inf)
     doubtful = judgement.verdict in _OF_ROWS or (judgement.verdict == "match" and best < _DOUBTFUL)
     if axis is not None and (judgement.verdict in _UNSURE or (doubtful and in_rows)):
         turned = Evidence(output.spec, evidence.buffers, evidence.references, (), axis)

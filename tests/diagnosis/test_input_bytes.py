@@ -89,7 +89,10 @@ def test_another_order(axes: str) -> None:
 
 
 def test_rows_with_a_pitch_read_without() -> None:
-    """Rows of 18 bytes in memory of 32: every row but the first begins 14 bytes late, and gaps are read as zeros."""
+    """Rows of 18 bytes in memory of 32: every row but the first begins 14 bytes late.
+
+    Nobody knows what is in the gaps: there the input is what was recorded, here 0, unless nearly all of it is gap.
+    """
     found = changes(FLOAT)
     words = [key for key in found if "rows had no padding" in key]
     assert [key[key.index("every ") + 6 : -1] for key in words] == ["32 bytes", "64 bytes", "128 bytes", "256 bytes"]
@@ -99,7 +102,8 @@ def test_rows_with_a_pitch_read_without() -> None:
         for y in range(SIDE):
             memory[y * pitch : y * pitch + 18] = FRAME[y].tobytes()
         for y, x, c in product(range(SIDE), range(SIDE), range(3)):
-            wanted = (memory[(y * SIDE + x) * 3 + c] - 100) / 50
+            at = (y * SIDE + x) * 3 + c
+            wanted = (memory[at] - 100) / 50 if at % pitch < 18 or pitch > 64 else 0
             assert found[key][0, c, y, x] == pytest.approx(wanted, rel=1e-5, abs=1e-6)
 
 
