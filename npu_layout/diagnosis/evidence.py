@@ -290,7 +290,9 @@ class Evidence:
         return depends / max(float((left * left).sum()), 1e-300)
 
     def within_range(self, candidate: Candidate) -> float:
-        """Return the dB that a candidate explains where what it predicts does not saturate; inf if it never does.
+        """Return the dB that a candidate explains where it changes what is predicted, and that does not saturate.
+
+        inf if nothing saturates.
 
         -inf if too little is left to say.
         """
@@ -299,8 +301,9 @@ class Evidence:
             return np.inf
         low, high = ends(trial.spec or self.spec)
         model = trial.codes - trial.left
-        inner = (model > low) & (model < high)
-        if inner.all():
+        changed = model != self.codes - self.left if model.shape == self.codes.shape else np.ones(model.shape, bool)
+        inner = (model > low) & (model < high) & changed
+        if np.array_equal(inner, changed):
             return np.inf
         codes, left = trial.codes[inner], trial.left[inner]
         if codes.size < ENOUGH:

@@ -7,6 +7,10 @@ hypotheses, none of which is true, one exceeds what has the probability p / h wi
 whose parameters are fitted pays for them as in Schwarz's criterion, half the logarithm of the number of values for
 each; one that is an arrangement of many, the logarithm of the number of arrangements.
 
+n is the number of values, neighbours in a map as one, frames that are repeated once; but not more than 6 * S**2 / Q,
+where S and Q are the sums of the squares and of the fourth powers of what the declared reading leaves. Of normal noise
+that is about twice the number of values; it is small if a few values make up the error.
+
 See Chernoff, "A measure of asymptotic efficiency for tests of a hypothesis based on the sum of observations", Annals
 of Mathematical Statistics 23 (1952); Schwarz, "Estimating the dimension of a model", Annals of Statistics 6 (1978).
 """
@@ -16,9 +20,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from .evidence import Candidate, Evidence
 
 RATE = 1e-4  # faultless outputs of which a cause is named, in the whole search
+_ROOM = 2  # because the fourth powers of few values say little
 _NEIGHBOURS = 8  # places of a map that err alike, as one
 
 
@@ -49,7 +56,20 @@ def independent(evidence: Evidence, candidate: Candidate) -> float:
     places = evidence.references[0].size // (1 if axis is None else shape[axis])
     if trial.order is not None:
         share = sum(i != at for i, at in enumerate(trial.order)) / len(trial.order)
-    return int(trial.left.size) * share * _distinct(evidence, trial.rows) / min(_NEIGHBOURS, max(places, 1))
+    distinct = _distinct(evidence, trial.rows)
+    values = int(trial.left.size) * share * distinct / min(_NEIGHBOURS, max(places, 1))
+    left = evidence.as_declared(trial.rows).left if evidence.fits else trial.left
+    return min(values, _of_noise(left) * distinct)
+
+
+def _of_noise(left: np.ndarray) -> float:
+    """Return how many values of normal noise would vary as much in their sum of squares as these errors, twice.
+
+    More than there are, if they are normal; few, if the errors of some values are all that matters, as those of the
+    class that is named in a vector of probabilities.
+    """
+    squares = np.square(left)
+    return _ROOM * 3 * float(squares.sum()) ** 2 / max(float(np.square(squares).sum()), 1e-300)
 
 
 def _distinct(evidence: Evidence, rows: Sequence[int] | None) -> float:

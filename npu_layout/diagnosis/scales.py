@@ -99,6 +99,8 @@ def is_slight(declared: TensorSpec, fixed: TensorSpec | None) -> bool:
         (np.asarray(q.scale, np.float64), np.asarray(q.zero_point, np.float64))
         for q in (fixed.quantization, declared.quantization)
     )
+    if scale.size != was.size > 1 < scale.size:  # along different axes
+        return False
     low, high = ends(declared)
     moved = np.abs(zero_point - zero).max()
     return bool((np.abs(np.log(scale / was)) < _SLIGHT).all() and moved <= _MOVED * (high - low))

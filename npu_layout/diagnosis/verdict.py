@@ -17,6 +17,8 @@ from .second_causes import Pair, second_causes
 from .thresholds import BENT, ENOUGH, LEAST, MARGIN, ROUNDING
 
 _FINE, _CLEAR = 20.0, 10.0  # dB: if the declared reading explains so much, another scale has to gain so much
+_FIX = 6.0  # dB that a cause has to explain to be named: what explains less mends nothing
+_PERFECT = 40.0  # dB that the declared reading explains: the inputs hardly matter
 _SOUND = 15.0  # dB that a slightly other scale has to explain: what noise leaves of a right one is less
 _MOST = 8.0  # dB: as declared, most of the output is explained
 _HARDLY = 4.0  # dB more that fitted numbers explain of what is a function of the model's values
@@ -106,7 +108,7 @@ def judge(
     if both:
         judgement = judgement.noted(wording.left_out(both, values))
     if comparison.parts.frozen:
-        if judgement.fix is None:
+        if judgement.fix is None or judgement.verdict == "preprocessing":  # an input may be anything that saturates
             return Judgement("mismatch", None, wording.frozen(whole), wording.FROZEN)
         return judgement.noted(wording.frozen(whole))
     if judgement.names_cause:
@@ -170,7 +172,7 @@ def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> J
     score = -np.inf if declared is None else declared.score
     slight = [c for c in ranking if _is_slight(evidence, c)]
     possible = [c for c in ranking if c not in slight and not _only_saturates(evidence, c)]
-    strong = [c for c in possible if _accuses(c, score)]
+    strong = [c for c in possible if _accuses(c, score) and not (met and _needless(evidence, c, score))]
     if strong:
         return _named(evidence, strong, declared)
     others = [c for c in possible if c.cause not in ("match", "quantization", "activation")]
@@ -221,9 +223,15 @@ def _only_saturates(evidence: Evidence, c: Candidate) -> bool:
     return c.cause == "activation" and c.score >= LEAST and evidence.within_range(c) < LEAST
 
 
+def _needless(evidence: Evidence, c: Candidate, declared: float) -> bool:
+    """Whether the declared reading is good, and another input is not proven: who reads the output does not mind."""
+    return c.of_input and declared >= _FINE and not proven(evidence, c, len(evidence.trials))
+
+
 def _accuses(c: Candidate, declared: float) -> bool:
     fine = c.cause == "quantization" and declared >= _FINE and c.gain < _CLEAR
-    return c.cause != "match" and c.score >= LEAST and c.gain >= MARGIN and not fine
+    as_good = c.of_input and declared >= _PERFECT  # who reads the output does not mind
+    return c.cause != "match" and c.score >= _FIX and c.gain >= MARGIN and not (fine or as_good)
 
 
 def _biased(evidence: Evidence, declared: float, gain: float) -> bool:
@@ -239,7 +247,7 @@ def _in_doubt(evidence: Evidence, c: Candidate, declared: float) -> bool:
     if declared < LEAST or min(c.gain, c.score - declared) < -MARGIN:
         return False
     if c.of_input:
-        return c.decided and c.leans > 0.5 and evidence.differs(c)
+        return declared < _PERFECT and c.decided and c.leans > 0.5 and evidence.differs(c)
     return not c.decided or c.leans > 0.5
 
 

@@ -61,8 +61,29 @@ def test_parameters_and_arrangements_cost() -> None:
     found.trials = [free, free._replace(parameters=2), free._replace(choices=math.lgamma(65))]
     costs = [needed(found, Candidate("layout", "", 20.0, 10.0, None, trial=i), 10) for i in range(3)]
     assert costs[0] == pytest.approx(math.log(10 / RATE))
-    assert costs[1] == pytest.approx(costs[0] + math.log(256))
+    values = independent(found, Candidate("layout", "", 20.0, 10.0, None))
+    assert values == 256 and costs[1] == pytest.approx(costs[0] + math.log(values))
     assert costs[2] == pytest.approx(costs[0] + math.lgamma(65))
+
+
+def test_an_error_of_few_values_proves_little() -> None:
+    """However many others there are; and the same frame again adds nothing."""
+    rng = np.random.default_rng(3)
+    reference = rng.standard_normal((1, 4, 40, 40)).astype(np.float32)
+    device = reference + 1e-3 * rng.standard_normal(reference.shape).astype(np.float32)
+    spec, candidate = nl.TensorSpec(reference.shape, "NCHW"), Candidate("layout", "", 20.0, 10.0, None)
+
+    def values(frames: int, *far: int) -> float:
+        spoiled = device.copy()
+        spoiled.reshape(-1)[list(far)] += 9
+        found = Evidence(spec, [spoiled.ravel()] * frames, [reference] * frames, (), 1)
+        assert found.samples.count * found.channels == reference.size
+        found.trials = [found.as_declared()]
+        return independent(found, candidate)
+
+    assert values(1) == reference.size / 8
+    assert values(1, 100) == pytest.approx(6, rel=0.01) and values(1, 100, 2000, 5000) == pytest.approx(18, rel=0.01)
+    assert values(5) == values(1) and values(5, 100) == pytest.approx(6, rel=0.01)
 
 
 @pytest.mark.parametrize(("shape", "axis"), [((1, 1000), 1), ((1, 36, 32, 32), 1), ((1, 12, 100), 1)])
