@@ -61,6 +61,7 @@ class Detector:
         cell: Any,
         anchor: Any,
         points: Any,
+        edges: Any,
         /,
     ) -> int: ...
 
