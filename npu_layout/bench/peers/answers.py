@@ -184,7 +184,8 @@ def suppressed_by_numpy(boxes: np.ndarray, scores: np.ndarray, class_id: np.ndar
     return np.array(kept, np.int64)
 
 
-def _cv2_nms(boxes: np.ndarray, scores: np.ndarray, class_id: np.ndarray) -> Any:
+def suppressed_by_cv2(boxes: np.ndarray, scores: np.ndarray, class_id: np.ndarray) -> Any:
+    """Return indices that stay, by OpenCV."""
     import cv2
 
     if not len(boxes):
@@ -254,7 +255,7 @@ def numpy_detect(case: DetectCase) -> Call:
 @peer("detect", "cv2", "the same, NMSBoxesBatched")
 def cv2_detect(case: DetectCase) -> Call:
     """Suppress with OpenCV."""
-    return _decoder(case, _cv2_nms)
+    return _decoder(case, suppressed_by_cv2)
 
 
 @peer("detect", "onnxruntime", "the same, NonMaxSuppression")
@@ -329,7 +330,7 @@ def numpy_nms(case: NmsCase) -> Call:
 @peer("nms", "cv2", "NMSBoxesBatched")
 def cv2_nms(case: NmsCase) -> Call:
     """Suppress with OpenCV."""
-    return _ordered(case, _cv2_nms)
+    return _ordered(case, suppressed_by_cv2)
 
 
 @peer("nms", "onnxruntime", "NonMaxSuppression, a class a row")

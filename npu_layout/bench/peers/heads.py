@@ -8,7 +8,7 @@ import numpy as np
 
 from ..answer_cases import IOU, LIMIT, STRIDE, STRIDES, DetectCase, rows
 from ..instance_cases import INPUT
-from .answers import STORED, real, size_of, stored_steps, suppressed_by_numpy
+from .answers import STORED, Suppress, real, size_of, stored_steps, suppressed_by_cv2, suppressed_by_numpy
 from .registry import Call, peer
 
 _SCRIPT = "as scripts do: everything dequantised and decoded"
@@ -71,14 +71,14 @@ def _columns(case: DetectCase, whole: bool, parts: int) -> list[np.ndarray]:
     return [part[order] for part in (x + 0.5, y + 0.5, stride, sides, angle, score, label)]
 
 
-def _channels(case: DetectCase, whole: bool) -> Call:
+def _channels(case: DetectCase, whole: bool, suppress: Suppress = suppressed_by_numpy) -> Call:
     out = case.out()
 
     def run() -> np.ndarray:
         x, y, stride, sides, _, score, label = _columns(case, whole, 2)
         edges = np.stack([x - sides[:, 0], y - sides[:, 1], x + sides[:, 2], y + sides[:, 3]], 1) * stride[:, None]
         edges = edges.astype(np.float32)
-        kept = np.sort(suppressed_by_numpy(edges, score.astype(np.float32), label))[:LIMIT]
+        kept = np.sort(suppress(edges, score.astype(np.float32), label))[:LIMIT]
         return rows(out, edges[kept], score[kept], label[kept])
 
     return run
@@ -158,6 +158,12 @@ def _centers(case: DetectCase, whole: bool) -> Call:
 def numpy_channels(case: DetectCase) -> Call:
     """Compare stored scores with the least code of each channel: the best that numpy can do."""
     return _channels(case, False)
+
+
+@peer("channels", "cv2", "the same, NMSBoxesBatched")
+def cv2_channels(case: DetectCase) -> Call:
+    """Suppress with OpenCV."""
+    return _channels(case, False, suppressed_by_cv2)
 
 
 @peer("channels", "numpy", _SCRIPT)
