@@ -10,16 +10,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..buffers import Quantization, TensorSpec
-from ..decode import Head, ssd, yolov5, yolov8
+from ..decode import Head, centernet_head, ssd, yolov5, yolov8, yolov8_obb
 from .cases import Case
 from .instance_cases import INPUT, MasksCase, PeopleCase
 
 CLASSES, LIMIT, IOU = 80, 300, 0.45
 STRIDES = (8, 16, 32)
 POINTS = 17  # of a person
+TURNED, STRIDE = 15, 4  # classes of turned boxes; pixels of a cell of CenterNet
 PRIORS = 1917  # of an SSD with an input of 300x300, as TensorFlow's zoo has it
 _SCORES, _SIDES, _ALL = Quantization(1 / 255, -128), Quantization(0.125, 0), Quantization(1 / 255, -128)
 _LOGITS, _OFFSETS, _PLACES = Quantization(0.08, 40), Quantization(0.06, 0), Quantization(0.1, 0)
+_CELLS = Quantization(0.1, -128)  # widths and heights
 
 
 class Scene(NamedTuple):
@@ -42,9 +44,10 @@ _SCENES = {
 class DetectCase(Case):
     """One row: the int8 outputs of a detector with an input of 640x640, decoded to at most 300 detections.
 
-    Families are v8 and v5, YOLOs of 80 classes; pose, YOLOv8 of people with 17 points; ssd, with 1917 priors and 80
-    classes, whose outputs are lists. A result is float32 (300, 6 + 3 points): edges, score, class and points of each,
-    then zeros.
+    Families are v8 and v5, YOLOs of 80 classes; v8-channels, with a scale for each channel; pose, YOLOv8 of people with
+    17 points; ssd, with 1917 priors and 80 classes, whose outputs are lists; obb, YOLOv8 of 15 classes with turned
+    boxes; centernet, of 80 classes. A result is float32 (300, 6 + 3 points): edges, score, class and points of each,
+    then zeros; of turned boxes centre and size in place of edges, and the angle behind the class.
 
     Attributes
     ----------
@@ -55,12 +58,12 @@ class DetectCase(Case):
     """
 
     def __init__(self, family: str, scene: str, layout: str) -> None:
-        self.kind, self.key, self.scene, self.family = "detect", "detect", _SCENES[scene], family
-        self.title = f"{family} {scene} {layout}"
         rows = FAMILIES[family]
+        self.kind, self.key, self.scene, self.family = rows.kind, "detect", _SCENES[scene], family
+        self.title = f"{family} {scene} {layout}"
         self.head, self.layout = rows.head(self.scene.labels), layout
         self.specs = list(rows.parts(layout))
-        self.target = TensorSpec((LIMIT, 6 + 3 * rows.points), "NC")
+        self.target = TensorSpec((LIMIT, rows.columns), "NC")
         self.outputs = None
         rng = np.random.default_rng(0)
         values = rows.values(rng, self.scene.share)
@@ -121,6 +124,25 @@ def _pose(layout: str) -> Iterator[TensorSpec]:
     return _maps(layout, ("box", 64, _SIDES), ("score", 1, _SCORES), ("points", 3 * POINTS, _PLACES))
 
 
+def _each(q: Quantization, n: int) -> Quantization:
+    """Return scales of n channels, up to an eighth less than that of a quantization."""
+    return Quantization(q.scale * (1 - np.arange(n) % 8 / 64), np.full(n, q.zero_point), axis=1)
+
+
+def _v8_channels(layout: str) -> Iterator[TensorSpec]:
+    return _maps(layout, ("box", 64, _each(_SIDES, 64)), ("score", CLASSES, _each(_SCORES, CLASSES)))
+
+
+def _obb(layout: str) -> Iterator[TensorSpec]:
+    return _maps(layout, ("box", 64, _SIDES), ("score", TURNED, _SCORES), ("angle", 1, _SCORES))
+
+
+def _centernet(layout: str) -> Iterator[TensorSpec]:
+    side = INPUT // STRIDE
+    for name, n, q in (("hm", CLASSES, _SCORES), ("wh", 2, _CELLS), ("reg", 2, _SCORES)):
+        yield TensorSpec((1, n, side, side), layout, "int8", quantization=q, name=name)
+
+
 def _ssd(layout: str) -> Iterator[TensorSpec]:
     for name, n, q in (("box", 4, _OFFSETS), ("score", 1 + CLASSES, _LOGITS)):
         yield TensorSpec((1, PRIORS, n), layout, "int8", quantization=q, name=name)
@@ -174,6 +196,28 @@ def _v8_values(rng: np.random.Generator, share: float) -> Iterator[np.ndarray]:
         yield _probabilities(np.where(hit, rng.normal(0, 1.5, (1, side, side)), logits))[None]
 
 
+def _obb_values(rng: np.random.Generator, share: float) -> Iterator[np.ndarray]:
+    values = _v8_values(rng, share)
+    for bins, scores in zip(values, values):
+        yield bins
+        yield scores[:, :TURNED]
+        yield rng.random((1, 1, *scores.shape[2:])).astype(np.float32)
+
+
+def _centernet_values(rng: np.random.Generator, share: float) -> Iterator[np.ndarray]:
+    """Yield heat with a maximum for each object, whose neighbours are warm too, sizes and offsets."""
+    side = INPUT // STRIDE
+    there, label = _objects(rng, side, share / 4, 1)
+    hit = there & (np.arange(CLASSES)[:, None, None] == label)
+    logits = np.where(hit, rng.normal(0, 1.5, (1, side, side)), rng.normal(-10.5, 1.2, (CLASSES, side, side)))
+    wide = np.pad(logits, ((0, 0), (1, 1), (1, 1)), constant_values=-20)
+    for dy, dx in ((0, 1), (1, 0), (1, 2), (2, 1)):
+        logits = np.maximum(logits, wide[:, dy : dy + side, dx : dx + side] - 1)
+    yield _probabilities(logits)[None]
+    yield rng.uniform(2, 20, (1, 2, side, side)).astype(np.float32)
+    yield rng.random((1, 2, side, side)).astype(np.float32)
+
+
 def _v5_values(rng: np.random.Generator, share: float) -> Iterator[np.ndarray]:
     for stride in STRIDES:
         side = INPUT // stride
@@ -204,23 +248,40 @@ def _ssd_values(rng: np.random.Generator, share: float) -> Iterator[np.ndarray]:
 
 
 class Family(NamedTuple):
-    """A kind of network: its head, its outputs' specs and values, how many points a detection has, and its rows."""
+    """A kind of network: its head, its outputs' specs and values, its rows, and the columns of a result.
+
+    kind: of the peers that decode it.
+    """
 
     head: Callable[[str], Head]  # of "best" or "all"
     parts: Callable[[str], Iterator[TensorSpec]]  # of the layout
     values: Callable[[np.random.Generator, float], Iterator[np.ndarray]]  # of the share of cells that have an object
     scenes: tuple[str, ...]
     layouts: tuple[str, ...] = _LAYOUTS
-    points: int = 0
+    columns: int = 6
+    kind: str = "detect"
 
 
 FAMILIES = {
     "v8": Family(lambda labels: yolov8(CLASSES, labels=labels), _v8, _v8_values, tuple(_SCENES)),
     "v5": Family(lambda labels: yolov5(CLASSES, labels=labels), _v5, _v5_values, ("sparse", "dense", "0.001")),
     "pose": Family(
-        lambda labels: yolov8(1, labels=labels, keypoints=POINTS), _pose, _pose_values, ("sparse",), points=POINTS
+        lambda labels: yolov8(1, labels=labels, keypoints=POINTS),
+        _pose,
+        _pose_values,
+        ("sparse",),
+        columns=6 + 3 * POINTS,
     ),
     "ssd": Family(lambda labels: ssd(priors(), CLASSES, labels=labels), _ssd, _ssd_values, ("dense",), ("NHW",)),
+    "v8-channels": Family(
+        lambda labels: yolov8(CLASSES, labels=labels), _v8_channels, _v8_values, ("sparse",), kind="channels"
+    ),
+    "obb": Family(
+        lambda labels: yolov8_obb(TURNED, labels=labels), _obb, _obb_values, ("sparse",), columns=7, kind="turned"
+    ),
+    "centernet": Family(
+        lambda labels: centernet_head(CLASSES, STRIDE), _centernet, _centernet_values, ("sparse",), kind="centers"
+    ),
 }
 
 

@@ -118,6 +118,9 @@ def detections(case: DetectCase) -> dict[str, Call]:
 
         def run() -> np.ndarray:
             found = decoder(case.buffers, case.scene.confidence, IOU, LIMIT, out=memory)
+            xywha = found.xywha
+            if xywha is not None:
+                return rows(out, xywha[:, :4], found.confidence, found.class_id, xywha[:, 4:])
             return rows(out, found.xyxy, found.confidence, found.class_id, found.keypoints)
 
         return run

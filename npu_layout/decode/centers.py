@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,10 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..support import instance, naming, one_of, real_number, whole_number
-from .detections import Detections, memory_for
+from .decoder import MOST, Decoder
+from .detections import Detections
+from .detectors import centernet_head
 from .head import ACTIVATIONS
-from .reference import activated
 
 _IMAGE = frozenset("NCHW")
 _LEAST_SIDE = 3.0  # cells; regions that are less are noise, as in the source
@@ -31,7 +32,8 @@ def centernet(
 ) -> Detections:
     """Return the detections of CenterNet: cells that no neighbour exceeds, with a size and an offset.
 
-    There is no suppression beside that of the eight neighbours (xingyizhou/CenterNet, src/lib/models/decode.py).
+    There is no suppression beside that of the eight neighbours (xingyizhou/CenterNet, src/lib/models/decode.py). A
+    Decoder of `centernet_head` is made at each call: for many inputs keep one.
 
     Parameters
     ----------
@@ -43,7 +45,7 @@ def centernet(
     confidence
         The least score.
     limit
-        The number of detections, at most: the best ones.
+        The number of detections, at most: the best ones, of 30,000.
     stride
         Pixels of the input from one cell to the next.
     activation
@@ -56,7 +58,8 @@ def centernet(
     Raises
     ------
     NpuLayoutError
-        On missing outputs and other words; LayoutError on other axes and extents; BufferSizeError.
+        On missing outputs and other words, and a `confidence` that no stored value reaches; LayoutError on other axes
+        and extents; BufferSizeError.
 
     Examples
     --------
@@ -70,26 +73,18 @@ def centernet(
     if most < 1 or whole_number("stride", stride) < 1:
         raise NpuLayoutError(f"limit, stride: expected 1 or more, got {limit}, {stride}")
     one_of("activation", activation, ACTIVATIONS[:2])
-    heat = _map("heat", specs, buffers)
-    classes, rows, columns = heat.shape
-    size = _map("size", specs, buffers, (2, rows, columns))
-    offset = _map("offset", specs, buffers, (2, rows, columns)) if "offset" in specs else None
-    values = activated(activation, heat)
-    edged = np.full((classes, rows + 2, columns + 2), -np.inf)
-    edged[:, 1:-1, 1:-1] = np.nan_to_num(heat.astype(np.float64), nan=np.inf)
-    around = [edged[:, dy : dy + rows, dx : dx + columns] for dy in range(3) for dx in range(3)]
-    good = (edged[:, 1:-1, 1:-1] == np.maximum.reduce(around)) & (values >= least)
-    label, y, x = np.nonzero(good)
-    score = values[good].astype(np.float32)
-    order = np.argsort(-score, kind="stable")[:most]
-    label, y, x, score = label[order], y[order], x[order], score[order]
-    middle = np.stack([x, y], 1) + (0.5 if offset is None else offset[:, y, x].T.astype(np.float64))
-    half = size[:, y, x].T.astype(np.float64) / 2
-    memory = memory_for(len(order))
-    memory.xyxy[:] = np.concatenate([middle - half, middle + half], 1) * stride
-    memory.confidence[:], memory.class_id[:], memory.cell[:] = score, label, y * columns + x
-    memory.level[:] = memory.anchor[:] = 0
-    return Detections(*memory)
+    _check_names("specs", specs, ("heat", "size"))
+    roles = {"heat": "score", "size": "box", "offset": "offset"}
+    outputs = {role: [name] for name, role in roles.items() if name in specs}
+    _check_names("buffers", buffers, [name for (name,) in outputs.values()])
+    classes, rows, columns = _shape("specs['heat']", specs["heat"])
+    for (name,) in outputs.values():
+        _check_shape(name, specs[name], (classes if name == "heat" else 2, rows, columns))
+    head = centernet_head(classes, stride, activation=activation)
+    given = [specs[name].replace(name=name) for (name,) in outputs.values()]
+    decoder = Decoder(head, given, (rows * stride, columns * stride), outputs=outputs)
+    found = decoder({spec.name: buffers[spec.name] for spec in given}, least, limit=MOST)
+    return found[np.lexsort((found.cell, found.class_id, -found.confidence))[:most]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,9 +163,12 @@ def dbnet(
     more, step = real_number("unclip", unclip), real_number("stride", stride, 0.0)
     if more < 0 or whole_number("limit", limit) < 1:
         raise NpuLayoutError(f"unclip, limit: expected 0 or more and 1 or more, got {unclip}, {limit}")
-    heat = np.ascontiguousarray(_map("spec", {"spec": spec}, {"spec": buffer}), np.float32)
-    if len(heat) != 1:
-        raise LayoutError(f"dbnet: {spec.describe()}: expected one channel, got {len(heat)}")
+    channels, _, _ = _shape("spec", spec)
+    if channels != 1:
+        raise LayoutError(f"dbnet: {spec.describe()}: expected one channel, got {channels}")
+    with naming("buffer"):
+        values = spec.unpack(buffer).transpose([spec.axes.index(letter) for letter in "NCHW"])
+    heat = np.ascontiguousarray(values[0], np.float32)
     contours, _ = cv2.findContours((heat[0] > cut).astype(np.uint8), cv2.RETR_LIST, cv2.CHAIN_APPROX_SIMPLE)
     corners, scores = [], []
     for contour in contours[:limit]:
@@ -206,18 +204,26 @@ def _ordered(box: np.ndarray) -> np.ndarray:
     return np.array(around[first:] + around[:first], np.float32)
 
 
-def _map(name: str, specs: Any, buffers: Any, expected: tuple[int, ...] | None = None) -> np.ndarray:
-    """Return an output as (channels, rows, columns) of real values."""
-    for what, given in (("specs", specs), ("buffers", buffers)):
+def _shape(what: str, spec: Any) -> tuple[int, int, int]:
+    """Return channels, rows and columns of an output with one image; LayoutError if it is none."""
+    axes = instance(what, spec, TensorSpec).axes
+    if set(axes) != _IMAGE or spec.shape[axes.index("N")] != 1:
+        raise LayoutError(f"{what}: {spec.describe()}: expected one image with the axes N, C, H and W")
+    channels, rows, columns = (spec.shape[axes.index(letter)] for letter in "CHW")
+    return channels, rows, columns
+
+
+def _check_names(what: str, given: Any, names: Sequence[str]) -> None:
+    for name in names:
         if not isinstance(given, Mapping) or name not in given:
             got = ", ".join(map(str, given)) if isinstance(given, Mapping) else type(given).__name__
             raise NpuLayoutError(f"{what}: expected {{name: ...}} with {name!r}, got {got or 'none'}")
-    spec = instance(name if name == "spec" else f"specs[{name!r}]", specs[name], TensorSpec)
-    if set(spec.axes) != _IMAGE or spec.shape[spec.axes.index("N")] != 1:
-        raise LayoutError(f"{name}: {spec.describe()}: expected one image with the axes N, C, H and W")
-    with naming("buffer" if name == "spec" else f"buffers[{name!r}]"):
-        values = spec.unpack(buffers[name])
-    image: np.ndarray = values.transpose([spec.axes.index(letter) for letter in "NCHW"])[0]
-    if expected is not None and image.shape != expected:
-        raise LayoutError(f"specs[{name!r}]: expected {expected} as the heat, got {image.shape}")
-    return image
+
+
+def _check_shape(name: str, spec: Any, expected: tuple[int, int, int]) -> None:
+    """Raise LayoutError if an output has other extents, or axes in an order that a Decoder does not read."""
+    got = _shape(f"specs[{name!r}]", spec)
+    if got != expected:
+        raise LayoutError(f"specs[{name!r}]: expected {expected} as the heat, got {got}")
+    if spec.axes.replace("C", "") != "NHW" or spec.axes.index("C") == 2:
+        raise LayoutError(f"specs[{name!r}]: {spec.describe()}: expected channels before or behind rows and columns")

@@ -21,7 +21,7 @@ def compiled(
 ) -> kernels.Detection | None:
     """Return the description, or None if the kernels have no loops for the head or a dtype: then numpy decodes.
 
-    Of a head that is not `decoded_whole` it finds the candidates alone.
+    Of a head that is not `decoded_whole` it finds the candidates alone, or their boxes too, see `has_boxes`.
     """
     whole = decoded_whole(head, fitted)
     places = [
@@ -56,6 +56,12 @@ def decoded_whole(head: Head, fitted: Fitted) -> bool:
     return how.angle == "none" and how.encoding != "center_size" and head.suppression.kind in ("greedy", "none")
 
 
+def has_boxes(fitted: Fitted, specs: Sequence[TensorSpec]) -> bool:
+    """Whether the kernels have loops for the boxes of candidates, upright, beside what else is done with them."""
+    places = [level.places["box"] for level in fitted.levels]
+    return fitted.form.boxes.encoding != "center_size" and all(_runs(place, specs[place.output]) for place in places)
+
+
 def _runs(place: Place, spec: TensorSpec) -> bool:
     """Whether the kernels read the part: a monotone activation, one positive scale, a dtype that they have."""
     quantization = spec.quantization
@@ -75,14 +81,14 @@ def _grid(
 ) -> kernels.Grid:
     how = fitted.form.boxes
     unit = {"stride": (1.0, 1.0), "pixel": (1.0, 1.0), "input": (float(input_hw[1]), float(input_hw[0]))}[how.unit]
-    whole = decoded_whole(head, fitted)
+    whole, boxed = decoded_whole(head, fitted), has_boxes(fitted, specs)
     points = _points(head, fitted) if whole else None
     anchors = []
     for a in range(level.turns):
         sources = {
             role: _source(head, level, level.places[role], a, specs, how.order)
             for role in ("score", "objectness", "box")
-            if role in level.places and (role != "objectness" or head.score != "class") and (whole or role != "box")
+            if role in level.places and (role != "objectness" or head.score != "class") and (boxed or role != "box")
         }
         sources.setdefault("box", _stand_in(sources["score"]))
         size = level.anchors[a] if level.anchors else (1.0, 1.0)
@@ -97,7 +103,7 @@ def _grid(
         unit = (float(level.stride), float(level.stride))
     return kernels.Grid(
         level.grid[1],
-        how.encoding if whole else "xyxy",
+        how.encoding if boxed else "xyxy",
         how.bins,
         strides,
         how.center,

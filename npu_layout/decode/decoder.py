@@ -13,7 +13,7 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..support import instance, items_of, naming, real_number, shown, whole_number, whole_numbers
 from . import reference
-from .compiling import compiled, decoded_whole, thresholds
+from .compiling import compiled, decoded_whole, has_boxes, thresholds
 from .detections import Detections, Memory, detections, memory_for, memory_of
 from .finishing import finish
 from .gathering import Gather, gathers
@@ -94,6 +94,8 @@ class Decoder:
         roles = () if self._whole else tuple(part.role for part in self._fitted.form.parts)
         self._gathered = {role: gathers(self._fitted.levels, role, self.specs) for role in roles}
         self._room = memory_for(1024 if roles else 0)
+        self._edged = bool(roles) and has_boxes(self._fitted, self.specs)
+        self._edges = np.empty((1024 if self._edged else 0, 4))
         self._lock = threading.Lock()
         self._thresholds: tuple[float, bytes] = (np.nan, b"")
 
@@ -185,8 +187,10 @@ class Decoder:
             n = self._compiled(flat, confidence, 1.0, self._room)
             while n == len(self._room.xyxy):  # there may be more
                 self._room = memory_for(4 * n)
+                self._edges = np.empty((4 * n if self._edged else 0, 4))
                 n = self._compiled(flat, confidence, 1.0, self._room)
-            found = reference.Candidates(*(column[:n].copy() for column in self._room[1:6]))  # type: ignore[index]
+            columns = [*self._room[1:6], self._edges] if self._edged else self._room[1:6]
+            found = reference.Candidates(*(column[:n].copy() for column in columns))  # type: ignore[index]
         return found, stored_reader(self._gathered, flat)
 
     def _run(self, flat: Sequence[np.ndarray], confidence: float, iou: float, room: Memory) -> int:
@@ -203,7 +207,8 @@ class Decoder:
         if known != confidence:
             codes = thresholds(self.head, self._made, confidence)
             self._thresholds = confidence, codes
-        return int(self._detector.run(tuple(flat), codes, confidence, iou, len(room.xyxy), *room[:7]))
+        edges = self._edges if self._edged else None
+        return int(self._detector.run(tuple(flat), codes, confidence, iou, len(room.xyxy), *room[:7], edges))
 
 
 def _again(head: Head, specs: Any, input_shape: Any, outputs: Any) -> Decoder:

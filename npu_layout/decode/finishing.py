@@ -33,39 +33,38 @@ def finish(
         found = found.take(_peaks(head, fitted, found, read))
     if head.suppression.kind not in _OVERLAPS:
         found = found.take(np.arange(min(limit, len(found))))
-    boxes = _turned if fitted.form.boxes.angle != "none" else _upright
-    xyxy, xywha = boxes(fitted, found, read, input_hw)
+    upright, exact = fitted.form.boxes.angle == "none", np.empty((0, 5))
+    if upright:
+        boxes = reference.boxes(fitted, found, read, input_hw)
+    else:
+        exact = reference.turned(fitted, found, read, input_hw)
+        with np.errstate(over="ignore"):
+            boxes = exact.astype(np.float32)
     kept = np.arange(len(found))
     if head.suppression.kind in _OVERLAPS:
-        kept = _OVERLAPS[head.suppression.kind](head, xyxy, xywha, found.class_id, iou, limit)
-    found, n = found.take(kept), len(kept)
-    room.xyxy[:n] = xyxy[kept]
+        edges = boxes if upright or head.suppression.kind != "greedy" else _bounds(exact)
+        kept = _OVERLAPS[head.suppression.kind](head, edges, found.class_id, iou, limit)
+    found, boxes, n = found.take(kept), boxes[kept], len(kept)
+    room.xyxy[:n] = boxes if upright else _bounds(exact[kept])
     for column, values in zip(room[1:6], found):
         column[:n] = values  # type: ignore[index]
     if room.keypoints is not None:
         room.keypoints[:n] = reference.keypoints(head, fitted, found, read)
     if room.xywha is not None:
-        room.xywha[:n] = xywha[kept]
+        room.xywha[:n] = boxes
     return n
 
 
-def _upright(fitted: Fitted, found: Candidates, read: Read, input_hw: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    return reference.boxes(fitted, found, read, input_hw), np.empty((len(found), 0))
-
-
-def _turned(fitted: Fitted, found: Candidates, read: Read, input_hw: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    boxes = reference.turned(fitted, found, read, input_hw)
+def _bounds(boxes: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore", over="ignore"):
-        return bounds_of(boxes).astype(np.float32), boxes.astype(np.float32)
+        return bounds_of(boxes).astype(np.float32)
 
 
-def _greedy(head: Head, xyxy: np.ndarray, xywha: np.ndarray, classes: np.ndarray, iou: float, limit: int) -> np.ndarray:
+def _greedy(head: Head, xyxy: np.ndarray, classes: np.ndarray, iou: float, limit: int) -> np.ndarray:
     return suppress(xyxy, classes, iou, head.suppression, limit)
 
 
-def _of_turned(
-    head: Head, xyxy: np.ndarray, xywha: np.ndarray, classes: np.ndarray, iou: float, limit: int
-) -> np.ndarray:
+def _of_turned(head: Head, xywha: np.ndarray, classes: np.ndarray, iou: float, limit: int) -> np.ndarray:
     rule = head.suppression
     boxes, labels = xywha.astype(np.float64), classes if rule.per_class else None
     return suppressed(boxes, labels, iou, rule.inclusive, limit, rule.kind)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from .places import Level, Place, offsets_along
+from .ranges import codes, values_of
 from .reference import Candidates, Read, activated, chosen, values
 
 
@@ -27,6 +28,11 @@ class Gather:
         self._channels = np.stack([channels for channels, _, _ in parts])
         self._rows = np.stack([rows for _, rows, _ in parts])
         self._columns = np.stack([columns for _, _, columns in parts])
+        self._means: np.ndarray | None = None
+        self._active: np.ndarray | None = None
+        small = kind.unpacked.kind in "iu" and kind.unpacked.itemsize == 1 and not self._each
+        if small and place.part.activation != "softmax":
+            self._means, self._active = _tables(spec, place.part.activation)
 
     def read(self, flat: np.ndarray, found: Candidates) -> np.ndarray:
         """Return the part's values, activated, float64 (n, count); `flat`: the output's buffer."""
@@ -34,6 +40,8 @@ class Gather:
             tensors = [self.spec.unpack(flat)]
             return chosen(self.place._replace(output=0), self.level, found, tensors)
         stored = self._stored(flat, found)
+        if self._active is not None:
+            return self._active[stored.view(np.uint8)]
         if not self._each:
             return activated(self.place.part.activation, _real(self.spec, stored))
         real = np.empty(stored.shape, np.float32)
@@ -55,9 +63,10 @@ class Gather:
         """Return the value of one channel of each candidate, not activated, float64 (n,)."""
         if not self._direct:
             part = values(self.place, self.level, self.spec.unpack(flat))
-            one: np.ndarray = part[found.anchor, channels, found.cell].astype(np.float64)
-            return one
+            return np.asarray(part[found.anchor, channels, found.cell], np.float64)
         at = self._cells(found) + self._channels[found.anchor, channels]
+        if self._means is not None:
+            return np.asarray(self._means[flat[at].view(np.uint8)])
         if self._each:
             return self._scaled(flat[at], self._numbers[found.anchor, channels]).astype(np.float64)
         return _real(self.spec, flat[at]).astype(np.float64)
@@ -82,6 +91,15 @@ class Gather:
         width = self._columns.shape[1]
         at: np.ndarray = self._rows[found.anchor, found.cell // width] + self._columns[found.anchor, found.cell % width]
         return at
+
+
+def _tables(spec: TensorSpec, activation: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return what codes of 8 bits mean, by their bits, and the same activated: float64 (256,)."""
+    stored = codes(spec)
+    assert stored is not None
+    means = np.empty(256)
+    means[stored.view(np.uint8)] = values_of(spec, stored)[0]
+    return means, activated(activation, means[None])[0]
 
 
 def _real(spec: TensorSpec, stored: np.ndarray) -> np.ndarray:

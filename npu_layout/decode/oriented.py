@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
-from ..support import counted, instance, items_of, one_of, plain_array, real_number, whole_number
-from .decoder import MOST, Decoder, in_order
-from .head import ACTIVATIONS, Head, Suppression
-from .reference import activated
+from ..support import counted, instance, items_of, one_of, plain_array, real_number, whole_numbers
+from .decoder import Decoder
+from .head import ACTIVATIONS, Form, Head, Part, Suppression
 from .suppression import classes_of
 from .turned import corners_of, suppressed
 
@@ -59,6 +59,8 @@ class OrientedDetections:
 class OrientedDecoder:
     """Decodes the outputs of YOLOv8-OBB and YOLO11-OBB: a head of maps, and an angle for each cell.
 
+    It is a Decoder of the head with angles beside its maps, which their names tell apart; `yolov8_obb` needs no names.
+
     A box is turned around its cell: the middle of its sides, seen from the cell, is turned by the angle. The angle is
     ``(v - 0.25) * pi`` of the activated value (ultralytics/nn/modules/head.py, class OBB, for the formula).
 
@@ -81,12 +83,12 @@ class OrientedDecoder:
     LayoutError
         If the outputs do not fit the head, or the angles are not as many as cells.
     NpuLayoutError
-        On what is no head, no spec, or an unknown name.
+        On what is no head of sides ("dfl" or "distances"), no spec, or an unknown name.
 
     Attributes
     ----------
     decoder
-        The Decoder of boxes and scores.
+        The Decoder of boxes, scores and angles.
 
     Examples
     --------
@@ -118,19 +120,13 @@ class OrientedDecoder:
         if unknown or not names:
             got = repr(unknown[0]) if unknown else "none"
             raise NpuLayoutError(f"angles: expected names of outputs, of {', '.join(known)}; got {got}")
-        self._activation = one_of("activation", activation, ACTIVATIONS[:2])
-        self._all = tuple(given)
-        self._angles = tuple(known[name] for name in names)
-        self._maps = tuple(spec for spec in given if spec.name not in names)
-        whole = replace(instance("head", head, Head), suppression=Suppression("none"))
-        self.decoder = Decoder(whole, self._maps, input_shape)
-        rows, columns = self.decoder.input_shape
-        cells = [-(-rows // stride) * -(-columns // stride) for stride in whole.strides]
-        angled = sum(math.prod(spec.shape) for spec in self._angles)
-        if angled != sum(cells):
-            raise LayoutError(f"angles: expected one for each of {sum(cells)} cells, got {angled}")
-        self._first = np.cumsum([0, *cells[:-1]])
-        self._strides = np.array(whole.strides)
+        whole = _turned(head, one_of("activation", activation, ACTIVATIONS[:2]))
+        rows, columns = whole_numbers("input_shape: height and width", input_shape, 2, 1)
+        cells = sum(-(-rows // stride) * -(-columns // stride) for stride in whole.strides)
+        angled = sum(math.prod(known[name].shape) for name in names)
+        if angled != cells:
+            raise LayoutError(f"angles: expected one for each of {cells} cells, got {angled}")
+        self.decoder = Decoder(whole, given, (rows, columns), outputs={"angle": names})
 
     def __repr__(self) -> str:
         return f"<OrientedDecoder {self.decoder.head.name}, input {self.decoder.input_shape}>"
@@ -158,31 +154,36 @@ class OrientedDecoder:
         Raises
         ------
         BufferSizeError, LayoutError, NpuLayoutError
-            On buffers that do not fit their specs, as Decoder; if more than 30,000 cells pass.
+            On buffers that do not fit their specs, and a `confidence` that no stored value reaches, as Decoder.
         """
-        named = dict(zip((spec.name for spec in self._all), in_order(self._all, buffers)))
-        most, threshold = whole_number("limit", limit), real_number("iou", iou)
-        if not 1 <= most <= MOST:
-            raise NpuLayoutError(f"limit: expected 1 .. {MOST}, got {limit}")
-        found = self.decoder([named[spec.name] for spec in self._maps], confidence, 1.0, MOST)
-        if len(found) == MOST:
-            raise NpuLayoutError(f"confidence: {MOST} cells or more pass {confidence:g}: expected fewer candidates")
-        turned = np.concatenate([spec.unpack(named[spec.name]).reshape(-1) for spec in self._angles])
-        boxes = self._boxes(found.xyxy.astype(np.float64), found.level, found.cell, turned)
-        kept = suppressed(boxes, found.class_id, threshold, True, most)
-        columns = (found.confidence, found.class_id, found.level, found.cell)
-        return OrientedDetections(boxes[kept].astype(np.float32), *(column[kept] for column in columns))
+        threshold = real_number("iou", iou)
+        decoder = self.decoder if threshold <= 1 else self._whole
+        found = decoder(buffers, confidence, min(max(threshold, 0.0), 1.0), limit)
+        assert found.xywha is not None
+        return OrientedDetections(found.xywha, found.confidence, found.class_id, found.level, found.cell)
 
-    def _boxes(self, xyxy: np.ndarray, level: np.ndarray, cell: np.ndarray, turned: np.ndarray) -> np.ndarray:
-        value = activated(self._activation, turned[self._first[level] + cell])
-        angle = (value - 0.25) * np.pi
-        stride = self._strides[level]
-        row, column = np.divmod(cell, -(-self.decoder.input_shape[1] // stride))
-        center = (np.stack([column, row], 1) + 0.5) * stride[:, None]
-        x, y = ((xyxy[:, :2] + xyxy[:, 2:]) / 2 - center).T
-        cosine, sine = np.cos(angle), np.sin(angle)
-        middle = center + np.stack([x * cosine - y * sine, x * sine + y * cosine], 1)
-        return np.column_stack([middle, xyxy[:, 2:] - xyxy[:, :2], angle])
+    @cached_property
+    def _whole(self) -> Decoder:
+        """What suppresses nothing, for an `iou` that no pair reaches."""
+        made = self.decoder
+        names = {"angle": made._outputs["angle"]}
+        return Decoder(replace(made.head, suppression=Suppression("none")), made.specs, made.input_shape, outputs=names)
+
+
+def _turned(head: Head, activation: str) -> Head:
+    """Return a head with an angle for each cell beside its maps, and suppression of turned boxes."""
+    turn = Part("angle", 1, activation)
+    forms = []
+    for form in instance("head", head, Head).forms:
+        if form.cells != "grid" or form.boxes.encoding not in ("dfl", "distances") or form.part("angle"):
+            continue
+        boxes = replace(form.boxes, angle="shifted")
+        for name, part in ((form.name, turn), (f"{form.name}, angles across levels", replace(turn, across=True))):
+            forms.append(Form(name, (*form.parts, part), boxes, form.cells, form.interleaved))
+    if not forms:
+        got = ", ".join(f"{form.name!r} of {form.boxes.encoding!r}" for form in head.forms)
+        raise NpuLayoutError(f"head: expected maps of 'dfl' or 'distances' without angles, such as yolov8(), got {got}")
+    return replace(head, forms=tuple(forms), suppression=Suppression("probiou", inclusive=True))
 
 
 def oriented_nms(boxes: Any, scores: Any, *, iou: float, class_id: Any = None, limit: int | None = None) -> np.ndarray:

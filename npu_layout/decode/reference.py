@@ -25,13 +25,14 @@ class Candidates(NamedTuple):
     level: np.ndarray
     cell: np.ndarray
     anchor: np.ndarray
+    edges: np.ndarray | None = None  #: of boxes, upright, float64 (n, 4) in pixels, where they are known already
 
     def __len__(self) -> int:
         return len(self.score)
 
     def take(self, rows: np.ndarray) -> Candidates:
         """Return some of them."""
-        return Candidates(*(column[rows] for column in self))
+        return Candidates(*(None if column is None else column[rows] for column in self))  # type: ignore[arg-type]
 
 
 def values(place: Place, level: Level, tensor: np.ndarray) -> np.ndarray:
@@ -143,33 +144,41 @@ def _labels(given: np.ndarray, passing: np.ndarray, classes: int) -> np.ndarray:
 
 def boxes(fitted: Fitted, found: Candidates, read: Read, input_hw: tuple[int, int]) -> np.ndarray:
     """Return the edges of candidates' boxes, float32 (n, 4), in pixels of the input: float64 rounded once."""
+    with np.errstate(over="ignore"):
+        return _edges(fitted, found, read, input_hw).astype(np.float32)
+
+
+def _edges(fitted: Fitted, found: Candidates, read: Read, input_hw: tuple[int, int]) -> np.ndarray:
+    if found.edges is not None:
+        return found.edges
     result = np.empty((len(found), 4))
     for n, level in enumerate(fitted.levels):
         rows = np.flatnonzero(found.level == n)
         if len(rows):
             result[rows] = _boxes(fitted.form.boxes, level, n, found.take(rows), read, input_hw)
-    with np.errstate(over="ignore"):
-        return result.astype(np.float32)
+    return result
 
 
 def turned(fitted: Fitted, found: Candidates, read: Read, input_hw: tuple[int, int]) -> np.ndarray:
     """Return centre x, y, width, height in pixels and the angle in radians of turned boxes, float64 (n, 5)."""
-    result, how = np.empty((len(found), 5)), fitted.form.boxes
-    for n, level in enumerate(fitted.levels):
+    how, edges = fitted.form.boxes, _edges(fitted, found, read, input_hw)
+    value, result = np.empty(len(found)), np.empty((len(found), 5))
+    for n in range(len(fitted.levels)):
         rows = np.flatnonzero(found.level == n)
-        if not len(rows):
-            continue
-        some = found.take(rows)
-        edges, angle = _boxes(how, level, n, some, read, input_hw), _RADIANS[how.angle](read("angle", n, some)[:, 0])
-        with np.errstate(invalid="ignore", over="ignore"):
-            middle = (edges[:, :2] + edges[:, 2:]) / 2.0
-            center = middle
-            if how.encoding in ("dfl", "distances"):
-                center = (_cells(level, some)[0] + how.center) * level.stride
-            x, y = (middle - center).T
-            cosine, sine = np.cos(angle), np.sin(angle)
-            middle = center + np.stack([x * cosine - y * sine, x * sine + y * cosine], 1)
-            result[rows] = np.column_stack([middle, edges[:, 2:] - edges[:, :2], angle])
+        if len(rows):
+            value[rows] = read("angle", n, found.take(rows))[:, 0]
+    with np.errstate(invalid="ignore", over="ignore"):
+        angle = _RADIANS[how.angle](value)
+        around = middle = (edges[:, :2] + edges[:, 2:]) / 2.0
+        if how.encoding in ("dfl", "distances"):
+            columns, strides = (np.array(v)[found.level] for v in zip(*((x.grid[1], x.stride) for x in fitted.levels)))
+            around = np.stack([found.cell % columns, found.cell // columns], 1) + how.center
+            around *= strides[:, None]
+        x, y = (middle - around).T
+        cosine, sine = np.cos(angle), np.sin(angle)
+        result[:, 0] = around[:, 0] + (x * cosine - y * sine)
+        result[:, 1] = around[:, 1] + (x * sine + y * cosine)
+        result[:, 2:4], result[:, 4] = edges[:, 2:] - edges[:, :2], angle
     return result
 
 

@@ -6,6 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .. import kernels
+from .exponential import exponential
+
+_Overlap = Callable[[np.ndarray, np.ndarray], np.ndarray]
 _BLOCK, _PAIRS = 64, 1 << 18  # boxes that are compared with all others at once, and their pairs
 
 
@@ -22,21 +26,41 @@ def corners_of(boxes: np.ndarray) -> np.ndarray:
 
 def bounds_of(boxes: np.ndarray) -> np.ndarray:
     """Return the edges (n, 4) of the upright boxes around (n, 5) turned ones."""
-    corners = corners_of(boxes)
-    return np.concatenate([corners.min(1), corners.max(1)], 1)
+    wide, high = np.abs(np.cos(boxes[:, 4])), np.abs(np.sin(boxes[:, 4]))
+    w, h = np.abs(boxes[:, 2]) / 2, np.abs(boxes[:, 3]) / 2
+    half = np.stack([wide * w + high * h, high * w + wide * h], 1)
+    return np.concatenate([boxes[:, :2] - half, boxes[:, :2] + half], 1)
 
 
 def suppressed(
-    boxes: np.ndarray, classes: np.ndarray | None, iou: float, inclusive: bool, limit: int, kind: str = "probiou"
+    boxes: np.ndarray,
+    classes: np.ndarray | None,
+    iou: float,
+    inclusive: bool,
+    limit: int,
+    kind: str = "probiou",
+    backend: str | None = None,
 ) -> np.ndarray:
     """Return which turned boxes stay; they, and their classes, are in the order of their scores.
 
-    kind: "probiou", or "polygons", the area of their intersection over that of their union.
+    kind: "probiou", or "polygons", the area of their intersection over that of their union. backend: of the kernels,
+    which have the same bits.
     """
     prepare, overlap = _KINDS[kind]
     shapes = prepare(boxes)
+    if kind == "probiou":
+        found = kernels.turned_nms(shapes, classes, iou, inclusive, limit, backend)
+        if found is not None:
+            return found
+    return _suppressed(shapes, classes, iou, inclusive, limit, overlap)
+
+
+def _suppressed(
+    shapes: np.ndarray, classes: np.ndarray | None, iou: float, inclusive: bool, limit: int, overlap: _Overlap
+) -> np.ndarray:
+    """Compare a block of boxes with all others at a time."""
     kept: list[int] = []
-    left = np.arange(len(boxes))
+    left = np.arange(len(shapes))
     while len(left) and len(kept) < limit:
         block = left[: max(1, min(_BLOCK, _PAIRS // len(left)))]
         found = overlap(shapes[block], shapes[left])
@@ -70,7 +94,7 @@ def probiou(some: np.ndarray, others: np.ndarray) -> np.ndarray:
         area = a * b - c**2
         exponent = ((a * y**2 + b * x**2) / 4 - c * x * y / 2) / area
         own = np.sqrt((one[2] * one[3] - one[4] ** 2) * (others[:, 2] * others[:, 3] - others[:, 4] ** 2))
-        near = np.exp(-exponent) * np.sqrt(4 * own / area)
+        near = exponential(-exponent) * np.sqrt(4 * own / area)
         return np.asarray(1 - np.sqrt(np.clip(1 - np.nan_to_num(near), 0, 1)))
 
 
@@ -107,7 +131,7 @@ def _inside(corners: np.ndarray, x: float, y: float) -> np.ndarray:
         return np.asarray(np.abs(((last - first) * mean).sum(1)))
 
 
-_KINDS: dict[str, tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray, np.ndarray], np.ndarray]]] = {
+_KINDS: dict[str, tuple[Callable[[np.ndarray], np.ndarray], _Overlap]] = {
     "probiou": (_gaussians, probiou),
     "polygons": (lambda boxes: boxes, polygon_ious),
 }

@@ -143,10 +143,7 @@ def program(
 def picture_rows(resize: PictureResize, backend: str | None = None) -> fallback.pictures.PictureRows:
     """Return what resizes pictures: ``write(planes, out)``, with the bits of `fallback.pictures.PictureRows`."""
     level = _BACKENDS[backend or _ACTIVE]
-    made: fallback.pictures.PictureRows = (
-        fallback.pictures.PictureRows(resize) if level is None else _core.picture_rows(resize, level)
-    )
-    return made
+    return fallback.pictures.PictureRows(resize) if level is None else _core.picture_rows(resize, level)
 
 
 def fit(made: Fit, band: Any, tail: Any, dtype: str, backend: str | None = None) -> Any:
@@ -178,14 +175,22 @@ def nms(
 ) -> np.ndarray | None:
     """Return the indices of boxes that stay, best first; None if it is not compiled for the backend.
 
-    boxes, scores: float32 (n, 4) and (n,); class_id: int64 (n,), from 0 to `classes` - 1, or None; rule: the threshold
-    of the IoU, whether it is inclusive, what is added to sides and to unions.
+    boxes, scores: float32 (n, 4), (n,); class_id: int64 (n,), from 0 to `classes` - 1, or None; rule: the threshold of
+    the IoU, whether it is inclusive, what is added to sides and to unions.
     """
     level = _BACKENDS[backend or _ACTIVE]
-    if level is None:
-        return None
-    found: np.ndarray = _core.nms(boxes, scores, class_id, classes, rule, limit, level)
-    return found
+    return None if level is None else _core.nms(boxes, scores, class_id, classes, rule, limit, level)
+
+
+def turned_nms(
+    shapes: np.ndarray, class_id: np.ndarray | None, iou: float, inclusive: bool, limit: int, backend: str | None = None
+) -> np.ndarray | None:
+    """Return the rows of Gaussians, in the order of their scores, that stay; None: not compiled for the backend.
+
+    shapes: float64 (n, 5), x, y and the covariance a, b, c; class_id: (n,) or None. For the rule see decode/turned.py.
+    """
+    known = _BACKENDS[backend or _ACTIVE] is not None
+    return _core.turned_nms(shapes, class_id, iou, inclusive, limit) if known else None
 
 
 def scan(made: FeatureMap, data: np.ndarray, least: int, backend: str | None = None) -> np.ndarray | None:
@@ -240,8 +245,7 @@ def limbs(
     int64 (k, 2), places in first and second, and float64 (k,), scores above 0.
     """
     if _BACKENDS[backend or _ACTIVE] is None:
-        x, y = fields[number], fields[number + 1]
-        return fallback.limbs.limbs(x, y, first, second, samples, enough, least)
+        return fallback.limbs.limbs(fields[number], fields[number + 1], first, second, samples, enough, least)
     found: tuple[np.ndarray, np.ndarray] = _core.limbs(fields, number, first, second, samples, enough, least)
     return found
 
@@ -410,8 +414,7 @@ def set_num_threads(n: int) -> None:
     than half a megabyte. Threads start when they are first needed and sleep in between. Raises ValueError below 1, and
     on what is no whole number (then it is a TypeError too).
     """
-    count = whole("n", n)
-    if count < 1:
+    if (count := whole("n", n)) < 1:
         raise ValueError(f"threads: n: expected 1 or more, got {n}")
     if _core is not None:
         _core.set_threads(min(count, 64))

@@ -61,6 +61,7 @@ class Detector:
         cell: Any,
         anchor: Any,
         points: Any,
+        edges: Any,
         /,
     ) -> int: ...
 
@@ -141,6 +142,7 @@ def nms(
     kept: Any,
     /,
 ) -> int: ...
+def turned_nms(shapes: Any, class_id: Any, iou: float, inclusive: bool, limit: int, kept: Any, /) -> int: ...
 def peaks(
     level: str, dtype: int, x: Any, out: Any, channels: int, least: int, threshold: float, radius: int, /
 ) -> int: ...

@@ -294,6 +294,13 @@ def nms(
     return kept[: _native.nms(level, boxes, scores, class_id, classes, *rule, limit, kept)]
 
 
+def turned_nms(shapes: np.ndarray, class_id: np.ndarray | None, iou: float, inclusive: bool, limit: int) -> np.ndarray:
+    """Return the rows that stay, int64, see `kernels.turned_nms`."""
+    kept = np.empty(min(limit, len(shapes)), np.int64)
+    labels = None if class_id is None else np.ascontiguousarray(class_id, np.int64)
+    return kept[: _native.turned_nms(np.ascontiguousarray(shapes), labels, iou, inclusive, limit, kept)]
+
+
 def scan(made: FeatureMap, data: np.ndarray, least: int, level: str = LEVEL) -> np.ndarray:
     """Return cells, channels and codes of `kernels.scan`; ValueError if an element is outside the buffer."""
     size = {"int8": 1, "uint8": 1, "float32": 4}.get(made.dtype, 2)

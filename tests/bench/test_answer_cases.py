@@ -9,7 +9,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import decode, kernels
-from npu_layout.bench import contenders, measuring
+from npu_layout.bench import contenders, measuring, peers
 from npu_layout.bench.answer_cases import CLASSES, FAMILIES, LIMIT, DetectCase, NmsCase, answer_cases
 
 DETECT = {
@@ -24,7 +24,7 @@ SCRIPT = "numpy: as scripts do: everything dequantised, softmax of every cell"
 def test_rows_are_all_scenes_and_layouts() -> None:
     cases = list(answer_cases())
     assert len({case.title for case in cases}) == len(cases)
-    assert Counter(case.key for case in cases) == {"detect": 25, "nms": 3, "masks": 3, "people": 2}
+    assert Counter(case.key for case in cases) == {"detect": 34, "nms": 3, "masks": 3, "people": 2}
     assert cases[0].title == "v8 sparse NCHW16c" and cases[-1].title == "20 people"
     for case in cases:
         assert case.nbytes == case.target.nbytes and case.flat is case.memory
@@ -38,10 +38,13 @@ def test_every_contender_finds_the_same(family: str, layout: str) -> None:
     case = DetectCase(family, FAMILIES[family].scenes[0], layout)
     calls, paths, wrong = contenders.competitors(case, with_peers=True)
     assert not wrong and paths == []
-    expected = {"memcpy", contenders.OURS, *kernels.backends(), *DETECT, *({SCRIPT} if family == "v8" else set())}
+    own = {*DETECT, *({SCRIPT} if family == "v8" else set())}
+    if case.kind != "detect":
+        own = {f"{library}: {spelling}" for library, spelling, _ in peers.PEERS[case.kind]}
+    expected = {"memcpy", contenders.OURS, *kernels.backends(), *own}
     assert set(calls) - {"torchvision: the same, batched_nms", SUPERVISION} == expected
     first = np.array(calls[contenders.OURS]())
-    assert first.shape == (LIMIT, 6 + 3 * FAMILIES[family].points) and 10 < int((first[:, 4] > 0).sum()) < LIMIT
+    assert first.shape == (LIMIT, FAMILIES[family].columns) and 10 < int((first[:, 4] > 0).sum()) < LIMIT
     for name, call in calls.items():
         if name != "memcpy":
             np.testing.assert_allclose(np.asarray(call()), first, rtol=1e-5, atol=1e-3, err_msg=name)

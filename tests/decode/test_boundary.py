@@ -132,7 +132,8 @@ def test_lies_are_refused_or_harmless(seed: int) -> None:
             choose.choice((count, count, 0, count + 1)), choose.choice((-(2**31), -128, 0, 3)), np.int32
         )
         try:
-            n = detector.run(tuple(buffers), thresholds.tobytes(), 0.1, 0.5, 20, *room[:7])
+            edges = choose.choice((None, np.empty((20, 4))))
+            n = detector.run(tuple(buffers), thresholds.tobytes(), 0.1, 0.5, 20, *room[:7], edges)
         except (ValueError, TypeError):
             refused += 1
             continue
@@ -148,8 +149,10 @@ def test_bad_runs_are_refused() -> None:
     count = sum(len(grid.anchors) for grid in description.levels)
     thresholds = np.zeros(count, np.int32).tobytes()
     room = memory_for(5, (7, 3))
-    good = (tuple(buffers), thresholds, 0.1, 0.5, 5, *room[:7])
-    assert 0 <= detector.run(*good) <= 5
+    edges = np.empty((5, 4))
+    good = (tuple(buffers), thresholds, 0.1, 0.5, 5, *room[:7], edges)
+    n = detector.run(*good)
+    assert 0 < n <= 5 and np.array_equal(edges[:n].astype(np.float32), room.xyxy[:n])
     for i, wrong in (
         (0, tuple(buffers[:-1])),
         (0, (*buffers[:-1], buffers[-1][:-1])),
@@ -161,6 +164,8 @@ def test_bad_runs_are_refused() -> None:
         (5, room.xyxy[:, :2]),
         (7, room.class_id[:1]),
         (10, room.anchor.astype(np.int8)),
+        (12, edges[:4]),
+        (12, np.empty((8, 4))[::2]),
     ):
         given = list(good)
         given[i] = wrong

@@ -164,6 +164,10 @@ def test_bad_input() -> None:
             "angles: expected one for each of 126 cells, got 5",
         ),
         (lambda: decode.OrientedDecoder(head, specs[1:], (64, 96), angles=["angle"]), "yolov8"),
+        (
+            lambda: decode.OrientedDecoder(decode.yolov5(3), specs, (64, 96), angles=["angle"]),
+            "head: expected maps of 'dfl' or 'distances' without angles.*'maps' of 'center_power'",
+        ),
         (lambda: decoder({}), "buffers: no output 'box8'"),
         (lambda: decoder([1]), "buffers: expected 7"),
         (lambda: decoder(buffers, limit=0), "limit: expected 1"),

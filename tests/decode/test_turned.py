@@ -8,6 +8,7 @@ import cv2
 import numpy as np
 import pytest
 
+from npu_layout import kernels
 from npu_layout.decode import turned
 from npu_layout.decode.turned import bounds_of, corners_of, polygon_iou, suppressed
 from tests.support import scenes
@@ -76,6 +77,49 @@ def test_suppression_by_polygons() -> None:
     assert suppressed(boxes, np.array([0, 1, 0]), 0.19, False, 9, "polygons").tolist() == [0, 1]
 
 
+def awkward(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Boxes of one place, without area, thin, far away, and of no number, among others."""
+    boxes = drawn(rng, n)
+    boxes[: n // 4, :2] = [30, 20]
+    boxes[::7, 2] = 0
+    boxes[1::11, 2:4] = [1000, 1e-3]
+    boxes[2::11, 2:4] = [1e6, 1e-9]
+    boxes[3::13] = boxes[3]
+    boxes[5], boxes[6, 0], boxes[8, 2], boxes[9, 4] = 0, np.nan, np.inf, np.inf
+    boxes[10, :2], boxes[12, 2:4] = 1e200, 1e160
+    return boxes
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_kernels_keep_what_numpy_keeps(seed: int) -> None:
+    """Thresholds that overlaps of pairs have too, and those beside them."""
+    rng = np.random.default_rng(seed)
+    boxes, labels = awkward(rng, 60), rng.integers(0, 2, 60)
+    with np.errstate(all="ignore"):
+        shapes = turned._gaussians(boxes)
+        exact = rng.choice(turned.probiou(shapes, shapes).ravel(), 60)
+        beside = [np.nextafter(exact, 2), np.nextafter(exact, -1)]
+        for iou in (-0.1, 0.0, 1e-9, 0.3, 0.999999, 1.0, 1.5, *exact, *np.concatenate(beside)):
+            for classes, inclusive in ((None, True), (None, False), (labels, True), (labels, False)):
+                wanted = suppressed(boxes, classes, iou, inclusive, 60, backend="numpy").tolist()
+                for backend in kernels.backends()[:-1]:
+                    found = suppressed(boxes, classes, iou, inclusive, 60, backend=backend)
+                    assert found.dtype == np.int64 and found.tolist() == wanted
+
+
+def test_bad_arrays_are_refused() -> None:
+    if kernels.backends() == ["numpy"]:
+        pytest.skip("no compiled kernels")
+    from npu_layout.kernels import native
+
+    shapes, kept = np.tile([1.0, 1, 1, 1, 0], (4, 1)), np.empty(4, np.int64)
+    assert native._native.turned_nms(shapes, None, 0.5, True, 4, kept) == 1
+    for wrong in ((shapes, kept[:3], 0.5, True, 4, kept), (shapes, None, 0.5, True, 4, kept[:3]),
+                  (shapes, None, 0.5, True, -1, kept), (shapes[:, ::2], None, 0.5, True, 4, kept)):  # fmt: skip
+        with pytest.raises((ValueError, BufferError)):
+            native._native.turned_nms(*wrong)
+
+
 @pytest.mark.parametrize("kind", ["probiou", "polygons"])
 def test_blocks_of_any_size_keep_the_same(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     boxes = drawn(np.random.default_rng(7), 150)
@@ -86,6 +130,6 @@ def test_blocks_of_any_size_keep_the_same(kind: str, monkeypatch: pytest.MonkeyP
             monkeypatch.setattr(turned, "_BLOCK", block)
             monkeypatch.setattr(turned, "_PAIRS", pairs)
             for limit in (1, 5, 150):
-                assert suppressed(boxes, classes, 0.3, False, limit, kind).tolist() == wanted[:limit]
+                assert suppressed(boxes, classes, 0.3, False, limit, kind, "numpy").tolist() == wanted[:limit]
         assert 10 < len(wanted) < 150
     assert suppressed(np.zeros((0, 5)), None, 0.3, False, 5, kind).shape == (0,)

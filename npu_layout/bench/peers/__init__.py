@@ -4,7 +4,7 @@ Each module registers its functions in `PEERS` when it is imported. A function n
 is registered, and imports it when it is called.
 """
 
-from . import answers, conversions, frames, instances, moves, pictures, reductions, resizers
+from . import answers, conversions, frames, heads, instances, moves, pictures, reductions, resizers
 from .libraries import installed, restrict_to, use_threads
 from .registry import PEERS, Call, library_of, peer_name
 
@@ -14,6 +14,7 @@ __all__ = [
     "answers",
     "conversions",
     "frames",
+    "heads",
     "installed",
     "instances",
     "library_of",

@@ -27,7 +27,7 @@ class _Stored(NamedTuple):
     every: Callable[[np.ndarray, int], np.ndarray]
 
 
-_STORED = {
+STORED = {
     "NHWC": _Stored(
         lambda x, size, channels: x.reshape(size, -1).max(1),
         lambda x, size, cells, c: x.reshape(size, -1)[cells, c[0] : c[-1] + 1],
@@ -46,27 +46,30 @@ _STORED = {
 }
 
 
-def _size(spec: Any) -> int:
+def size_of(spec: Any) -> int:
+    """Return the cells of an output."""
     cells: int = spec.shape[2] * spec.shape[3]
     return cells
 
 
-def _steps(spec: Any, buffer: np.ndarray) -> np.ndarray:
-    return _STORED[spec.layout.tag].every(buffer, _size(spec))[:, : spec.shape[1]]
+def stored_steps(spec: Any, buffer: np.ndarray) -> np.ndarray:
+    """Return an output as it is stored, (cells, channels): a view or, of blocks, a copy."""
+    return STORED[spec.layout.tag].every(buffer, size_of(spec))[:, : spec.shape[1]]
 
 
 def _best(spec: Any, buffer: np.ndarray) -> np.ndarray:
-    return _STORED[spec.layout.tag].best(buffer, _size(spec), spec.shape[1])
+    return STORED[spec.layout.tag].best(buffer, size_of(spec), spec.shape[1])
 
 
 def _some(spec: Any, buffer: np.ndarray, cells: np.ndarray, first: int, count: int) -> np.ndarray:
-    return _STORED[spec.layout.tag].some(buffer, _size(spec), cells, np.arange(first, first + count))
+    return STORED[spec.layout.tag].some(buffer, size_of(spec), cells, np.arange(first, first + count))
 
 
-def _real(spec: Any, stored: np.ndarray) -> np.ndarray:
-    """Return what stored integers mean, float64 of float32."""
+def real(spec: Any, stored: np.ndarray) -> np.ndarray:
+    """Return what stored integers mean, float64 of float32; channels that have scales are on the last axis."""
     q = spec.quantization
-    return ((stored.astype(np.float32) - np.float32(q.zero_point)) * np.float32(q.scale)).astype(np.float64)
+    zeros, scales = np.asarray(q.zero_point, np.float32), np.asarray(q.scale, np.float32)
+    return ((stored.astype(np.float32) - zeros) * scales).astype(np.float64)
 
 
 def _v8_candidates(case: DetectCase) -> Found:
@@ -76,7 +79,7 @@ def _v8_candidates(case: DetectCase) -> Found:
     for n, stride in enumerate(STRIDES):
         level = slice(parts * n, parts * n + parts)
         (box, score, *more), (steps, stored, *places) = case.specs[level], case.buffers[level]
-        table = _real(score, np.arange(-128, 128).astype(np.int8))
+        table = real(score, np.arange(-128, 128).astype(np.int8))
         least = int(np.searchsorted(table, case.scene.confidence)) - 128
         cells = np.flatnonzero(_best(score, stored) >= least)
         each = _some(score, stored, cells, 0, score.shape[1])
@@ -84,8 +87,8 @@ def _v8_candidates(case: DetectCase) -> Found:
             at, label = np.nonzero(each >= least)
         else:
             at, label = np.arange(len(cells)), each.argmax(1)
-        scores = _real(score, each[at, label])
-        bins = _real(box, _some(box, steps, cells, 0, 64)).reshape(-1, 4, 16)
+        scores = real(score, each[at, label])
+        bins = real(box, _some(box, steps, cells, 0, 64)).reshape(-1, 4, 16)
         powers = np.exp(bins - bins.max(2, keepdims=True))
         sides = ((powers @ np.arange(16.0)) / powers.sum(2))[at]
         side = 640 // stride
@@ -99,7 +102,7 @@ def _v8_candidates(case: DetectCase) -> Found:
 
 def _points(spec: Any, buffer: np.ndarray, cells: np.ndarray, center: np.ndarray, stride: int) -> np.ndarray:
     """Return x, y in pixels and the confidence of the points of some cells."""
-    points = _real(spec, _some(spec, buffer, cells, 0, 3 * POINTS)).reshape(-1, POINTS, 3)
+    points = real(spec, _some(spec, buffer, cells, 0, 3 * POINTS)).reshape(-1, POINTS, 3)
     points[..., :2] = (2 * points[..., :2] + center[:, None] - 0.5) * stride
     points[..., 2] = 1 / (1 + np.exp(-points[..., 2]))
     return points
@@ -109,11 +112,11 @@ def _ssd_candidates(case: DetectCase) -> Found:
     """Return boxes, scores and classes in the order of the priors; the logit that makes the threshold is compared."""
     (box, score), (offsets, stored) = case.specs, case.buffers
     logits = stored.reshape(-1, 1 + CLASSES)[:, 1:]
-    table = 1 / (1 + np.exp(-_real(score, np.arange(-128, 128).astype(np.int8))))
+    table = 1 / (1 + np.exp(-real(score, np.arange(-128, 128).astype(np.int8))))
     least = int(np.searchsorted(table, case.scene.confidence)) - 128
     cells = np.flatnonzero(logits.max(1) >= least)
     label = logits[cells].argmax(1)
-    y, x, h, w = _real(box, offsets.reshape(-1, 4)[cells]).T
+    y, x, h, w = real(box, offsets.reshape(-1, 4)[cells]).T
     cx, cy, width, height = priors()[cells].T * INPUT
     cx, cy = cx + x * 0.1 * width, cy + y * 0.1 * height
     half_w, half_h = np.exp(0.2 * w) * width / 2, np.exp(0.2 * h) * height / 2
@@ -127,14 +130,14 @@ def _v5_candidates(case: DetectCase) -> Found:
     found = []
     for n, stride in enumerate(STRIDES):
         spec, stored, side = case.specs[n], case.buffers[n], 640 // stride
-        table = _real(spec, np.arange(-128, 128).astype(np.int8))
+        table = real(spec, np.arange(-128, 128).astype(np.int8))
         least = int(np.searchsorted(table, case.scene.confidence / table[-1] * (1 - 1e-9))) - 128
         every = np.arange(side * side)
         hits = []
         for a in range(3):
             object_ = _some(spec, stored, every, 85 * a + 4, 1)[:, 0]
             cells = np.flatnonzero(object_ >= least)
-            each = _real(spec, _some(spec, stored, cells, 85 * a, 85))
+            each = real(spec, _some(spec, stored, cells, 85 * a, 85))
             label = each[:, 5:].argmax(1)
             score = each[:, 4] * each[np.arange(len(cells)), 5 + label]
             passing = score >= case.scene.confidence
@@ -166,7 +169,7 @@ def _decoder(case: DetectCase, suppress: Suppress) -> Call:
     return run
 
 
-def _numpy_nms(boxes: np.ndarray, scores: np.ndarray, class_id: np.ndarray) -> np.ndarray:
+def suppressed_by_numpy(boxes: np.ndarray, scores: np.ndarray, class_id: np.ndarray) -> np.ndarray:
     """Return indices that stay, of boxes in the order of their scores: one box against all that are left."""
     areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
     left, kept = np.arange(len(boxes)), []
@@ -181,7 +184,8 @@ def _numpy_nms(boxes: np.ndarray, scores: np.ndarray, class_id: np.ndarray) -> n
     return np.array(kept, np.int64)
 
 
-def _cv2_nms(boxes: np.ndarray, scores: np.ndarray, class_id: np.ndarray) -> Any:
+def suppressed_by_cv2(boxes: np.ndarray, scores: np.ndarray, class_id: np.ndarray) -> Any:
+    """Return indices that stay, by OpenCV."""
     import cv2
 
     if not len(boxes):
@@ -245,13 +249,13 @@ def _supervision_nms(boxes: np.ndarray, scores: np.ndarray, class_id: np.ndarray
 @peer("detect", "numpy", "threshold on stored integers, candidates only, suppression in numpy")
 def numpy_detect(case: DetectCase) -> Call:
     """Compare stored scores, and dequantise what passes: the best that numpy can do."""
-    return _decoder(case, _numpy_nms)
+    return _decoder(case, suppressed_by_numpy)
 
 
 @peer("detect", "cv2", "the same, NMSBoxesBatched")
 def cv2_detect(case: DetectCase) -> Call:
     """Suppress with OpenCV."""
-    return _decoder(case, _cv2_nms)
+    return _decoder(case, suppressed_by_cv2)
 
 
 @peer("detect", "onnxruntime", "the same, NonMaxSuppression")
@@ -283,7 +287,9 @@ def numpy_script_detect(case: DetectCase) -> Call | None:
         found = []
         for n, stride in enumerate(STRIDES):
             side = 640 // stride
-            bins, scores = (_real(case.specs[k], _steps(case.specs[k], case.buffers[k])) for k in (2 * n, 2 * n + 1))
+            bins, scores = (
+                real(case.specs[k], stored_steps(case.specs[k], case.buffers[k])) for k in (2 * n, 2 * n + 1)
+            )
             bins = bins.reshape(-1, 4, 16)
             powers = np.exp(bins - bins.max(2, keepdims=True))
             sides = (powers / powers.sum(2, keepdims=True) * np.arange(16)).sum(2)
@@ -300,7 +306,7 @@ def numpy_script_detect(case: DetectCase) -> Call | None:
         edges, scores = edges[at].astype(np.float32), scores[at, label].astype(np.float32)
         order = np.argsort(-scores, kind="stable")
         edges, scores, label = edges[order], scores[order], label[order]
-        kept = np.sort(_numpy_nms(edges, scores, label))[:LIMIT]
+        kept = np.sort(suppressed_by_numpy(edges, scores, label))[:LIMIT]
         return rows(out, edges[kept], scores[kept], label[kept])
 
     return run
@@ -318,13 +324,13 @@ def _ordered(case: NmsCase, suppress: Suppress) -> Call:
 @peer("nms", "numpy", "one box against all that are left")
 def numpy_nms(case: NmsCase) -> Call:
     """Suppress in numpy."""
-    return _ordered(case, _numpy_nms)
+    return _ordered(case, suppressed_by_numpy)
 
 
 @peer("nms", "cv2", "NMSBoxesBatched")
 def cv2_nms(case: NmsCase) -> Call:
     """Suppress with OpenCV."""
-    return _ordered(case, _cv2_nms)
+    return _ordered(case, suppressed_by_cv2)
 
 
 @peer("nms", "onnxruntime", "NonMaxSuppression, a class a row")

@@ -216,20 +216,19 @@ static void decode_points(const Detector *d, const uint8_t *const *buffers, cons
     }
 }
 
-static void decode_box(const Detector *d, const uint8_t *const *buffers, const Candidate *c, float box[4]) {
+static void decode_box(const Detector *d, const uint8_t *const *buffers, const Candidate *c, double edges[4]) {
     const DetectLevel *level = d->each + c->level;
     const Anchor *anchor = level->each + c->anchor;
     const Source *source = &anchor->box;
     const uint8_t *data = buffers[source->buffer];
     const int64_t offset = cell_at(&source->map, c->cell);
-    double v[4], edges[4], at[4];
+    double v[4], at[4];
     if (level->rule.encoding == DFL)
         mean_bins(source, data + offset, level->rule.bins, v);
     else
         for (int i = 0; i < 4; ++i) v[i] = source_value(source, i, code_at(source, data, offset, i));
     cell_of(level, c, at);
     box_edges(&level->rule, v, at[0], at[1], at[2], at[3], edges);
-    for (int i = 0; i < 4; ++i) box[i] = (float)edges[i];
 }
 
 int64_t detect_run(const Detector *d, const uint8_t *const *buffers, const Thresholds *t, Workspace *work, const DetectionArrays *out) {
@@ -241,8 +240,9 @@ int64_t detect_run(const Detector *d, const uint8_t *const *buffers, const Thres
     int64_t n = 0;
     for (int64_t i = 0; i < work->count && n < t->limit; ++i) {
         const Candidate *c = work->candidates + order[i];
-        float box[4];
-        decode_box(d, buffers, c, box);
+        double edges[4];
+        decode_box(d, buffers, c, edges);
+        const float box[4] = {(float)edges[0], (float)edges[1], (float)edges[2], (float)edges[3]};
         if (d->suppress) {
             const int kept = kept_add(d->level, &work->kept, &rule, d->per_class ? c->class_id : 0, box);
             if (kept < 0) return -1;
@@ -251,6 +251,7 @@ int64_t detect_run(const Detector *d, const uint8_t *const *buffers, const Thres
         memcpy(out->xyxy + 4 * n, box, sizeof box);
         out->confidence[n] = c->score, out->class_id[n] = c->class_id, out->level[n] = c->level;
         out->cell[n] = c->cell, out->anchor[n] = c->anchor;
+        if (out->edges) memcpy(out->edges + 4 * n, edges, sizeof edges);
         if (out->points) decode_points(d, buffers, c, out->points + n * d->points);
         ++n;
     }

@@ -79,6 +79,7 @@ typedef struct {
     float *xyxy, *confidence;
     int64_t *class_id, *level, *cell, *anchor;
     float *points; /* or NULL: not asked for */
+    double *edges; /* of the boxes before they are rounded; or NULL */
 } DetectionArrays;
 
 /* Fill the rows of `powers` from `values`. */

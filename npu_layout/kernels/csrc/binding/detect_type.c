@@ -7,7 +7,7 @@
 #include "binding/level_named.h"
 #include "detect.h"
 
-enum { MOST_BUFFERS = 64, MOST_LEVELS = 64, MOST_ANCHORS = 64, MOST_CELLS = 1 << 24, RESULTS = 7 };
+enum { MOST_BUFFERS = 64, MOST_LEVELS = 64, MOST_ANCHORS = 64, MOST_CELLS = 1 << 24, RESULTS = 8 };
 
 typedef struct {
     PyObject_HEAD
@@ -200,21 +200,23 @@ static int set_thresholds(const Detector *d, PyObject *bytes) {
     return 1;
 }
 
-/* Open the results: xyxy, confidence; class_id, level, cell, anchor; points, if there are some. */
+/* Open the results: xyxy, confidence; class_id, level, cell, anchor; points, if there are some; edges or None. */
 static int open_results(PyObject *const *args, const Detector *d, int64_t limit, Py_buffer *views, int *open, DetectionArrays *out) {
-    const int64_t sizes[RESULTS] = {16, 4, 8, 8, 8, 8, 4 * d->points};
+    const int64_t sizes[RESULTS] = {16, 4, 8, 8, 8, 8, 4 * d->points, 32};
     void *places[RESULTS] = {NULL};
-    for (int i = 0; i < RESULTS - !d->points; ++i) {
-        if (PyObject_GetBuffer(args[i], views + i, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS)) return 0;
+    for (int i = 0; i < RESULTS; ++i) {
+        if (!sizes[i] || (i == RESULTS - 1 && args[i] == Py_None)) continue;
+        Py_buffer *view = views + *open;
+        if (PyObject_GetBuffer(args[i], view, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS)) return 0;
         ++*open;
-        if (views[i].len < limit * sizes[i]) return refuse("results that are too short");
-        places[i] = views[i].buf;
+        if (view->len < limit * sizes[i]) return refuse("results that are too short");
+        places[i] = view->buf;
     }
-    *out = (DetectionArrays){places[0], places[1], places[2], places[3], places[4], places[5], places[6]};
+    *out = (DetectionArrays){places[0], places[1], places[2], places[3], places[4], places[5], places[6], places[7]};
     return 1;
 }
 
-/* run(buffers, thresholds, confidence, iou, limit, xyxy, confidence, class_id, level, cell, anchor, points or None): how many */
+/* run(buffers, thresholds, confidence, iou, limit, xyxy, confidence, class_id, level, cell, anchor, points, edges or None): how many */
 static PyObject *detector_run(PyObject *object, PyObject *const *args, Py_ssize_t count) {
     DetectorObject *self = (DetectorObject *)object;
     Py_buffer views[MOST_BUFFERS], results[RESULTS];
@@ -254,7 +256,8 @@ end:
 
 static PyMethodDef detector_methods[] = {
     {"run", (PyCFunction)(void (*)(void))detector_run, METH_FASTCALL,
-     "run(buffers, thresholds, confidence, iou, limit, xyxy, confidence, class_id, level, cell, anchor, points or None): how many were found"},
+     "run(buffers, thresholds, confidence, iou, limit, xyxy, confidence, class_id, level, cell, anchor, points or None, edges or None): "
+     "how many were found; edges: float64, of boxes before they are rounded"},
     {NULL, NULL, 0, NULL},
 };
 static PyType_Slot detector_slots[] = {

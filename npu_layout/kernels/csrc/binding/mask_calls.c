@@ -6,6 +6,7 @@
 #include "binding/mask_calls.h"
 #include "limbs.h"
 #include "masks.h"
+#include "turned.h"
 
 /* The extremes of the offsets in a table; false: one is so far away that sums could overflow. */
 static int extremes(const int64_t *table, int64_t n, int64_t *low, int64_t *high) {
@@ -104,4 +105,33 @@ PyObject *native_limbs(PyObject *module, PyObject *args) {
 end:
     while (open--) PyBuffer_Release(v + open);
     return result;
+}
+
+PyObject *native_turned_nms(PyObject *module, PyObject *args) {
+    PyObject *arrays[3];
+    Py_buffer v[3];
+    double iou;
+    long long limit;
+    int inclusive, open = 0, views = 0;
+    int64_t found = 0;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOdpLO", arrays, arrays + 1, &iou, &inclusive, &limit, arrays + 2)) return NULL;
+    const int classes = arrays[1] != Py_None;
+    for (; open < 3; ++open) {
+        if (open == 1 && !classes) continue;
+        if (PyObject_GetBuffer(arrays[open], v + views, PyBUF_C_CONTIGUOUS | (open == 2 ? PyBUF_WRITABLE : 0))) goto end;
+        ++views;
+    }
+    const int64_t n = v[0].len / (int64_t)sizeof(Gaussian);
+    if (limit < 0 || (classes && v[1].len != 8 * n) || v[views - 1].len < 8 * (limit < n ? limit : n)) {
+        PyErr_SetString(PyExc_ValueError, "turned_nms: arrays that do not fit");
+        goto end;
+    }
+    PyThreadState *state = PyEval_SaveThread();
+    found = turned_kept(v[0].buf, classes ? v[1].buf : NULL, n, iou, inclusive, limit, v[views - 1].buf);
+    PyEval_RestoreThread(state);
+    if (found < 0) PyErr_NoMemory();
+end:
+    while (views--) PyBuffer_Release(v + views);
+    return PyErr_Occurred() ? NULL : PyLong_FromLongLong(found);
 }

@@ -115,6 +115,7 @@ static PyMethodDef module_methods[] = {
     {"nms", native_nms, METH_VARARGS, "nms(level, boxes, scores, class_id, classes, iou, inclusive, extra, epsilon, limit, kept): how many"},
     {"masks", native_masks, METH_VARARGS, "masks(level, signed, zero, factor, data, channels, rows, columns, coefficients, windows, out): whether they fit"},
     {"limbs", native_limbs, METH_VARARGS, "limbs(fields, first, rows, columns, samples, enough, least, a, b, scores, pairs, found): how many"},
+    {"turned_nms", native_turned_nms, METH_VARARGS, "turned_nms(shapes, class_id or None, iou, inclusive, limit, kept): how many"},
     {"scan", native_scan, METH_VARARGS, "scan(level, dtype, data, channels, rows, columns, least): hits of cell, channel and code"},
     {"tops", native_tops, METH_VARARGS, "tops(x, rows, out, refinement): whether they fit"},
     {"set_threads", set_threads, METH_O, "set_threads(n)"},
