@@ -120,7 +120,8 @@ class Decoder:
         confidence
             The least score: compared in float64 with the stored value, dequantised and activated.
         iou
-            Boxes whose IoU with a better one of the same class is greater go.
+            Boxes whose IoU with a better one of the same class is greater go. The head's Suppression says what counts
+            as overlap, and whether an equal one goes too; "peaks" and "none" do not use it.
         limit
             The number of detections, at most, after suppression: candidates are never cut.
         out

@@ -226,8 +226,9 @@ class Form(Record):
     def _check_beside(self, role: str, count: int, known: bool, needed: bool) -> None:
         """Raise NpuLayoutError if the part is not as the boxes say: of `count` channels, allowed, needed."""
         part = self.part(role)
-        if (part is None and known and needed) or (part is not None and (not known or part.count != count)):
-            got = "none" if part is None else f"one of {part.count} channels"
+        absent = part is None or (needed and part.optional)
+        if (absent and known and needed) or (part is not None and (not known or part.count != count)):
+            got = "none" if part is None else f"one of {part.count} channels{', optional' * part.optional}"
             expected = f"a part {role!r} of {count} channels" if known else f"no part {role!r}"
             raise NpuLayoutError(f"Form {self.name!r}: boxes {self.boxes} need {expected}, got {got}")
 
@@ -308,6 +309,13 @@ class Head(Record):
         for form in self.forms:
             self._check_form(form)
 
+    def _check_peaks(self, form: Form, where: str) -> None:
+        """Raise NpuLayoutError if stored scores of neighbours are not in the order of the scores themselves."""
+        activation = form.part("score").activation  # type: ignore[union-attr]
+        if self.score != "class" or activation == "softmax":
+            got = f"score={self.score!r} with activation {activation!r}"
+            raise NpuLayoutError(f"{where}: suppression 'peaks' needs score='class' without softmax, got {got}")
+
     def _check_form(self, form: Form) -> None:
         where = f"Head {self.name!r}, form {form.name!r}"
         stored = 1 if form.part("label") else self.classes + (self.background is not None)
@@ -315,6 +323,8 @@ class Head(Record):
         if given != stored:
             beside = " and background" if self.background is not None else ""
             raise NpuLayoutError(f"{where}: part 'score' has {given} channels, classes{beside} need {stored}")
+        if self.suppression.kind == "peaks":
+            self._check_peaks(form, where)
         if self.score != "class" and form.part("objectness") is None:
             raise NpuLayoutError(f"{where}: score={self.score!r} needs a part 'objectness'")
         coefficients = form.part("coefficients")

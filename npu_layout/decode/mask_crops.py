@@ -69,6 +69,9 @@ class Masks(Sequence[np.ndarray]):
         self.offsets, self.input_shape = offsets, input_shape
         self._pool = Pool()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_pool": Pool()}  # memory that nothing of these masks is in
+
     def __len__(self) -> int:
         return len(self.crops)
 

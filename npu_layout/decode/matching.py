@@ -170,6 +170,10 @@ def same(
 
 def _check_parts(found: Detections, reference: Detections) -> None:
     """Raise NpuLayoutError if keypoints or masks of the two sides cannot be compared."""
+    for side in (found, reference):
+        turned = side.xywha
+        if turned is not None and (turned.shape != (len(side), 5) or not np.isfinite(turned).all()):
+            raise NpuLayoutError(f"xywha: expected {len(side)} finite turned boxes (n, 5), got shape {turned.shape}")
     for name in ("keypoints", "masks", "xywha"):
         sides = [getattr(side, name) for side in (found, reference)]
         sizes = [None if side is None else side.input_shape if name == "masks" else side.shape[1:] for side in sides]

@@ -13,9 +13,15 @@ _Overlap = Callable[[np.ndarray, np.ndarray], np.ndarray]
 _BLOCK, _PAIRS = 64, 1 << 18  # boxes that are compared with all others at once, and their pairs
 
 
+def _turn(boxes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the cosines and sines of the angles; NaN of those that are not finite."""
+    with np.errstate(invalid="ignore"):
+        return np.cos(boxes[:, 4]), np.sin(boxes[:, 4])
+
+
 def corners_of(boxes: np.ndarray) -> np.ndarray:
     """Return the corners of (n, 5) turned boxes: (n, 4, 2), in order around each."""
-    cosine, sine = np.cos(boxes[:, 4]), np.sin(boxes[:, 4])
+    cosine, sine = _turn(boxes)
     along = np.stack([cosine, sine], 1) * boxes[:, 2:3] / 2
     across = np.stack([-sine, cosine], 1) * boxes[:, 3:4] / 2
     middle = boxes[:, :2]
@@ -26,7 +32,7 @@ def corners_of(boxes: np.ndarray) -> np.ndarray:
 
 def bounds_of(boxes: np.ndarray) -> np.ndarray:
     """Return the edges (n, 4) of the upright boxes around (n, 5) turned ones."""
-    wide, high = np.abs(np.cos(boxes[:, 4])), np.abs(np.sin(boxes[:, 4]))
+    wide, high = map(np.abs, _turn(boxes))
     w, h = np.abs(boxes[:, 2]) / 2, np.abs(boxes[:, 3]) / 2
     half = np.stack([wide * w + high * h, high * w + wide * h], 1)
     return np.concatenate([boxes[:, :2] - half, boxes[:, :2] + half], 1)
@@ -80,7 +86,7 @@ def _suppressed(
 def _gaussians(boxes: np.ndarray) -> np.ndarray:
     """Return x, y and the covariance a, b, c of the Gaussian of each box: that of points spread over it evenly."""
     w, h = boxes[:, 2] ** 2 / 12, boxes[:, 3] ** 2 / 12
-    cosine, sine = np.cos(boxes[:, 4]), np.sin(boxes[:, 4])
+    cosine, sine = _turn(boxes)
     a, b = w * cosine**2 + h * sine**2, w * sine**2 + h * cosine**2
     return np.column_stack([boxes[:, :2], a, b, (w - h) * cosine * sine])
 
@@ -105,9 +111,11 @@ def polygon_ious(some: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 def polygon_iou(one: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return intersections over unions of a turned box and others; 0 of boxes without area."""
-    cosine, sine = np.cos(one[4]), np.sin(one[4])
+    (cosine,), (sine,) = _turn(one[None])
     x, y = others[:, 0] - one[0], others[:, 1] - one[1]
-    seen = np.column_stack([x * cosine + y * sine, y * cosine - x * sine, others[:, 2:4], others[:, 4] - one[4]])
+    with np.errstate(invalid="ignore"):
+        angles = others[:, 4] - one[4]
+    seen = np.column_stack([x * cosine + y * sine, y * cosine - x * sine, others[:, 2:4], angles])
     shared = _inside(corners_of(seen), one[2] / 2, one[3] / 2)
     with np.errstate(invalid="ignore", divide="ignore"):
         ious: np.ndarray = np.nan_to_num(shared / (one[2] * one[3] + others[:, 2] * others[:, 3] - shared))

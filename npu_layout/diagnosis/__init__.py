@@ -12,6 +12,7 @@ from .thresholds import LEAST, MARGIN
 
 if TYPE_CHECKING:
     from .answers import Remade, explains_far_less
+    from .camera_frames import noted_part
     from .causes import Situation
     from .channel_ends import other_end
     from .evidence import Candidate, Evidence
@@ -45,6 +46,7 @@ __all__ = [
     "identify",
     "image_channels",
     "in_other_places",
+    "noted_part",
     "other_end",
     "recorded_inputs",
     "runtime_exchanges",
@@ -69,6 +71,7 @@ __getattr__, __dir__ = late(
         "explains_far_less": "answers",
         "image_channels": "input_variants",
         "in_other_places": "input_orders",
+        "noted_part": "camera_frames",
         "other_end": "channel_ends",
         "recorded_inputs": "input_check",
         "runtime_exchanges": "runtime_colors",

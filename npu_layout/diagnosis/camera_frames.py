@@ -17,6 +17,20 @@ OtherParts = Mapping[str, Callable[[], np.ndarray]]
 _REACH = 2  # frames before and after, whose parts are tried
 
 
+def noted_part(inputs: Mapping[str, np.ndarray], how: Mapping[str, Any], number: int) -> Part | None:
+    """Return the part of a run's frame that its input was made of; None if all of it was, or none is recorded.
+
+    how: the recording's preprocess. RecordingError if the part is not inside the frame, which has the `number`.
+    """
+    roi = roi_of(inputs)
+    if roi is None:
+        return None
+    width, height = frame_part(inputs[FRAME], how)[2:]
+    if roi[0] + roi[2] > width or roi[1] + roi[3] > height:
+        raise RecordingError(f"frame {number}: input {ROI!r}: expected a part of {width}x{height}, got {roi}")
+    return roi
+
+
 class CameraFrames(Mapping[int, np.ndarray]):
     """{number: the camera's frame} of a recording, in channels, read when it is asked for; a part where one was used.
 
@@ -43,14 +57,7 @@ class CameraFrames(Mapping[int, np.ndarray]):
 
     def roi(self, number: int) -> Part | None:
         """Return the part of a frame that was used; None if all of it was."""
-        inputs = self._runs[number].inputs
-        roi = roi_of(inputs)
-        if roi is None:
-            return None
-        width, height = frame_part(inputs[FRAME], self._how)[2:]
-        if roi[0] + roi[2] > width or roi[1] + roi[3] > height:
-            raise RecordingError(f"frame {number}: input {ROI!r}: expected a part of {width}x{height}, got {roi}")
-        return roi
+        return noted_part(self._runs[number].inputs, self._how, number)
 
     def _part(self, number: int, part: Part | None) -> np.ndarray:
         pixels = as_channels(self._runs[number].inputs[FRAME], self._how, part)[0]

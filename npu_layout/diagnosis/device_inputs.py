@@ -41,6 +41,7 @@ def seen(shape: tuple[int, ...], color: str) -> Iterator[Seen]:
             yield Seen(name, text, "preprocessing", partial(_of_rgb, change=recolored, flip=color == "BGR"))
     for power in _GAMMAS:
         yield Seen(f"gamma {power:.2f}", f"with a gamma of {power:.3g}", "preprocessing", partial(_gamma, power=power))
+    yield Seen("negative picture", "as a negative (255 less each pixel value)", "preprocessing", _negative)
     for factor in _BRIGHTNESSES:
         words = f"with {factor:g} times the pixel values"
         yield Seen(f"brightness {factor:g}", words, "preprocessing", partial(_brightness, factor=factor))
@@ -71,6 +72,10 @@ def _clamped(pixels: Pixels) -> Pixels:
 
 def _gamma(pixels: Pixels, power: float) -> Pixels:
     return np.asarray(255 * (np.clip(pixels, 0, 255) / 255) ** power)
+
+
+def _negative(pixels: Pixels) -> Pixels:
+    return 255 - pixels
 
 
 def _brightness(pixels: Pixels, factor: float) -> Pixels:

@@ -33,7 +33,7 @@ def stored(base: How, pair: Pair) -> Iterator[Change]:
 def without_padding(base: How, pair: Pair) -> Iterator[Change]:
     """Yield the frame of padded rows that are read one behind the other, for each pitch that they may have."""
     frame, seen = pair.frame, set()
-    row = frame.strides[0] if frame.ndim > 1 and frame.flags.c_contiguous else 0
+    row = frame[0].nbytes if frame.ndim > 1 and frame.flags.c_contiguous else 0
     for pitch in _PITCHES:
         padded = -(-row // pitch) * pitch
         if row and padded != row and padded not in seen:
@@ -79,7 +79,7 @@ def _misread(pair: Pair, values: np.ndarray, wrong: str, meant: str) -> np.ndarr
 def _sheared(pair: Pair, how: How, padded: int) -> Made:
     """Return the input of rows that begin every `padded` bytes; where the padding is in it, what was recorded."""
     frame = pair.frame
-    rows, row = frame.shape[0], frame.strides[0]
+    rows, row = len(frame), frame[0].nbytes
     one, other = (
         pair.made(pair.pixels(how, _with_padding(frame, rows, row, padded, filled)), how) for filled in (0, 255)
     )

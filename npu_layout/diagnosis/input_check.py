@@ -65,9 +65,9 @@ class InputReport:
     verdict
         "match", or why it is not what the recording's preprocess makes of the frame: "preprocessing"; "geometry" (the
         same picture mirrored, rotated, cropped or shifted, or of another part of the frame than the recording notes);
-        "input_layout" (its bytes in another order, with another
-        sign, or of a frame whose rows are padded); "wrong_input" (another frame's input). Of any input, whether made
-        again or not: "input_order" (inputs were fed in each other's place, as the outputs show).
+        "input_layout" (its bytes in another order, with another sign, or of a frame whose rows are padded);
+        "wrong_input" (another frame's input). Of any input, whether made again or not: "input_order" (inputs were fed
+        in each other's place, as the outputs show).
     fix
         The Preprocessor's arguments that make it of the frame; None if none do, or none are needed.
     why
@@ -125,7 +125,7 @@ def recorded_inputs(recording: Recording) -> InputChecks:
     seen = [recording.frames[i].inputs for i in numbers]
     if not count or FRAME not in seen[0]:
         return InputChecks({}, _NO_FRAME)
-    if not declared or not isinstance(declared, Mapping):
+    if not isinstance(declared, Mapping):
         return InputChecks({}, _NOT_DECLARED)
     specs = {name: _spec(array, recording.specs.get(name)) for name, array in seen[0].items() if name not in CAMERA}
     images = [(name, spec) for name, spec in specs.items() if spec is not None]

@@ -126,7 +126,7 @@ class Recorder:
         roi_xywh: the part of it that the input was made of, as the Preprocessor was given it; then of every run.
         Raises RecordingError, and records nothing, if an output has no spec, if an array does not fit its spec in size,
         dtype or the order that its shape implies, if the names of inputs or outputs are not those of the first run, or
-        if roi_xywh is not inside the frame.
+        if roi_xywh is not inside the frame (whose size `preprocess` says).
         """
         with self._alone():
             return self._recorded(inputs, frame, roi_xywh)
@@ -188,7 +188,7 @@ class Recorder:
             part = np.array(whole_numbers("roi_xywh", roi, 4, 0), np.int64)
             if how is not None:
                 frame_part(single, how, part.tolist())
-        except NpuLayoutError as error:
+        except (NpuLayoutError, OverflowError) as error:
             raise RecordingError(f"{where}: {error}") from None
         return {FRAME: single, ROI: part}
 

@@ -183,8 +183,8 @@ def _check_roi(inputs: Mapping[str, np.ndarray], where: str) -> None:
     roi = inputs[ROI]
     if roi.dtype.kind not in "iu" or roi.shape != (4,) or min(roi[:2]) < 0 or min(roi[2:]) < 1:
         raise RecordingError(
-            f"{where}: input {ROI!r}: expected x, y, width, height as integers (4,), got {roi.dtype} of shape "
-            f"{roi.shape}: {roi.reshape(-1)[:4].tolist()}"
+            f"{where}: input {ROI!r}: expected four integers x, y, width and height, x and y at least 0, width and "
+            f"height at least 1, got {roi.dtype} of shape {roi.shape}: {roi.reshape(-1)[:4].tolist()}"
         )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..buffers import Quantization
 from ..comparison import OutputComparison
-from ..diagnosis import ends
+from ..diagnosis import ends, noted_part
 from ..engines import OnnxRuntimeEngine, axes_in_model, transposed
 from ..recordings import FRAME, Feeds, Recording, roi_of
 from ..support import track
@@ -44,7 +44,9 @@ def compare(recording: Recording, engine: OnnxRuntimeEngine, progress: bool | No
     pairing: Pairing | None = None
     kept: list[Kept] = []
     wanted: set[int] = set()
+    how = recording.meta.get("preprocess")
     for i, frame in enumerate(track(recording.frames, count, "comparing", progress)):
+        roi = roi_of(frame.inputs) if how is None else noted_part(frame.inputs, how, i)
         inputs = feeds(frame, i)
         references = engine.infer(inputs)
         buffers = {name: array.reshape(-1) for name, array in frame.outputs.items()}  # the spec may have changed since
@@ -60,7 +62,7 @@ def compare(recording: Recording, engine: OnnxRuntimeEngine, progress: bool | No
             copies = {o.name: np.array(o.recorded.flat(buffers[o.name])) for o in pairing.outputs}
             recorded = frame.inputs if len(inputs) > 1 else {}
             seen = frame.inputs.get(FRAME)
-            kept.append(Kept(i, inputs, seen, copies, references, recorded, roi_of(frame.inputs)))
+            kept.append(Kept(i, inputs, seen, copies, references, recorded, roi))
     assert pairing is not None
     return pairing, [k._replace(references=pairing.comparable(k.references)) for k in kept]
 

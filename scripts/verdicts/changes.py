@@ -210,6 +210,7 @@ SEEN: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
     "input_uv": ("preprocessing", _colours("COLOR_RGB2YUV", "COLOR_YUV2RGB", [0, 2, 1])),
     "input_gamma": ("preprocessing", lambda p: 255.0 * (p.clip(0) / 255.0) ** 2.2),
     "input_bright_gamma": ("preprocessing", lambda p: 255.0 * (p.clip(0) / 255.0) ** (1 / 2.2)),
+    "input_negative": ("preprocessing", lambda p: 255 - p),
     "input_halved": ("preprocessing", lambda p: p / 2),
     "input_doubled": ("preprocessing", lambda p: np.minimum(p * 2, 255)),
     "input_mirrored": ("geometry", lambda p: p[..., ::-1]),

@@ -94,3 +94,15 @@ def test_bad_forms() -> None:
             decode.Form("maps", parts)
     with pytest.raises(nl.NpuLayoutError, match="keypoints: expected 1 whole numbers of at least 0"):
         decode.yolov8(2, keypoints=-1)
+
+
+def test_what_a_peak_or_an_angle_needs() -> None:
+    """Peaks compare stored scores, so that these have to be in the order of the scores; angles are in every output."""
+    peaks = decode.Suppression("peaks")
+    for wrong in (decode.retinaface(activation="softmax"), decode.yolox(2)):
+        with pytest.raises(nl.NpuLayoutError, match="suppression 'peaks' needs score='class' without softmax"):
+            dataclasses.replace(wrong, suppression=peaks)
+    turned = decode.Boxes("xywh", unit="pixel", angle="radians")
+    parts = decode.Part("box", 4), decode.Part("score", 2), decode.Part("angle", 1, optional=True)
+    with pytest.raises(nl.NpuLayoutError, match="need a part 'angle' of 1 channels, got one of 1 channels, optional"):
+        decode.Form("list", parts, boxes=turned)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+import pickle
 import tracemalloc
 from fractions import Fraction
 
@@ -200,6 +201,14 @@ def test_masks_use_the_memory_of_out_and_grow_to_the_largest():
     assert np.shares_memory(decoder(few, limit=40, out=larger).masks.crops[0], larger.masks.crops[0])
     kept = again[[3, 1]]
     assert np.shares_memory(kept.masks.crops[0], again.masks.crops[3])
+
+
+def test_pickled_masks_are_their_crops_alone():
+    decoder, outputs = _segmented()
+    found = decoder(outputs(_boxes(np.random.default_rng(9), 30, 80, 120)), limit=40).masks
+    written = pickle.dumps(found)
+    assert len(written) < 1.2 * sum(crop.nbytes for crop in found) + 8192
+    assert all(np.array_equal(a, b) for a, b in zip(pickle.loads(written), found))
 
 
 def _numpys():

@@ -210,3 +210,6 @@ def test_turned_boxes_are_compared_by_their_corners() -> None:
     upright = changed(a, xywha=None)
     with pytest.raises(nl.NpuLayoutError, match="xywha: expected the same kind on both sides"):
         decode.same(a, upright)
+    for wrong in ([[20, 20, 44, 10, np.nan]], [[20, 20, 44, 10]], [[20, 20, 44, np.inf, 0]]):
+        with pytest.raises(nl.NpuLayoutError, match="expected 1 finite turned boxes"):
+            decode.same(changed(a, xywha=np.float32(wrong)), a)

@@ -133,3 +133,10 @@ def test_blocks_of_any_size_keep_the_same(kind: str, monkeypatch: pytest.MonkeyP
                 assert suppressed(boxes, classes, 0.3, False, limit, kind, "numpy").tolist() == wanted[:limit]
         assert 10 < len(wanted) < 150
     assert suppressed(np.zeros((0, 5)), None, 0.3, False, 5, kind).shape == (0,)
+
+
+def test_angles_that_are_not_finite_warn_of_nothing() -> None:
+    boxes = np.array([[20, 20, 44, 10, np.inf], [20, 20, 44, 10, np.nan], [20, 20, 44, 10, 0.5]])
+    for kind in ("probiou", "polygons"):
+        assert 2 in turned.suppressed(boxes, None, 0.5, True, 10, kind)
+    assert np.isnan(turned.corners_of(boxes)[:2]).all() and np.isfinite(turned.bounds_of(boxes)[2]).all()

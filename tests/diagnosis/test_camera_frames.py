@@ -135,3 +135,27 @@ def test_what_the_outputs_say_of_parts() -> None:
     recording = nl.Recording({"y": device.output_specs[0]}, runs, {"preprocess": declared.arguments})
     found = nl.validate(recording, negation(), progress=False).outputs["y"]
     assert found.verdict == "preprocessing" and found.fix["pad_value"] == 0, str(found)
+
+
+def recording_of(rois: Any) -> nl.Recording:
+    declared = nl.Preprocessor(TARGET, **{**HOW, "mean": MEAN})
+    device = nl.SimulatedNpu(negation(), [nl.TensorSpec(TARGET.shape, "NCHW", "float32", name="y")], threads=1)
+    runs = []
+    for frame, roi, noted in zip(FRAMES, ROIS, rois):
+        x = declared(frame, roi_xywh=roi)[0]
+        runs.append(({"x": x, FRAME: frame, ROI: np.array(noted)}, device.infer(x)))
+    return nl.Recording({"y": device.output_specs[0]}, runs, {"preprocess": declared.arguments})
+
+
+def test_a_part_of_one_row() -> None:
+    """Its bytes are one row of the part, and not of the frame that it is in."""
+    report = nl.validate(recording_of([(0, 0, 5, 1)] * 5), negation(), progress=False)
+    assert report.inputs["x"].verdict != "match" and report.outputs["y"], str(report)
+
+
+@pytest.mark.parametrize("frame", range(5))
+def test_a_part_outside_any_frame_is_refused(frame: int) -> None:
+    rois = [*ROIS]
+    rois[frame] = (600, 0, 41, 10)
+    with pytest.raises(nl.RecordingError, match=rf"frame {frame}: input 'frame.roi_xywh': expected a part of 640x480"):
+        nl.validate(recording_of(rois), negation(), progress=False)

@@ -52,6 +52,7 @@ WAYS: dict[str, tuple[str, str, Callable[[np.ndarray], np.ndarray]]] = {
     "u and v": ("preprocessing", "U and V exchanged", u_and_v),
     "gamma 2.20": ("preprocessing", "gamma of 2.2", by_byte(lambda c: round(255 * (c / 255) ** 2.2))),
     "gamma 0.45": ("preprocessing", "gamma of 0.455", by_byte(lambda c: round(255 * (c / 255) ** (1 / 2.2)))),
+    "negative picture": ("preprocessing", "as a negative", by_byte(lambda c: 255 - c)),
     "brightness 0.5": ("preprocessing", "0.5 times", by_byte(lambda c: c >> 1)),
     "brightness 2": ("preprocessing", "2 times", by_byte(lambda c: min(2 * c, 255))),
     "mirrored": ("geometry", "left to right", lambda image: cv2.flip(image, 1)),

@@ -164,7 +164,6 @@ def test_what_cannot_be_checked_is_said() -> None:
     for inputs, meta, why in (
         ({"image": by()(frame)}, {"preprocess": HOW}, "no camera frame recorded"),
         ({"image": by(color="BGR")(frame), "frame": frame}, {}, "preprocess="),
-        ({"image": by(color="BGR")(frame), "frame": frame}, {"preprocess": {}}, "preprocess="),
         ({"image": by(color="BGR")(frame), "frame": frame}, {"preprocess": {**HOW, "color": "rgb"}}, cannot),
         ({"image": by(color="BGR")(frame), "frame": frame}, {"preprocess": {**HOW, "mean": "grey"}}, cannot),
         ({"image": by(color="BGR")(frame), "frame": frame}, {"preprocess": "RGB"}, "preprocess="),

@@ -196,6 +196,7 @@ def test_the_part_of_a_frame_is_recorded(tmp_path: Path) -> None:
             ((1, 2, 0, 4), "frame 2: roi_xywh: expected x, y, width, height inside"),
             ((1, 2, 3), "frame 2: roi_xywh: expected 4 whole numbers of at least 0"),
             ("1234", "frame 2: roi_xywh: expected 4 whole numbers"),
+            ((2**70, 0, 1, 1), "frame 2: "),
         ):
             with pytest.raises(nl.RecordingError, match=says):
                 recorder.infer({"image": image(0)}, frame=frame, roi_xywh=wrong)

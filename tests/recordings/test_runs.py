@@ -47,8 +47,16 @@ def test_what_cannot_be_recorded(tmp_path: Path) -> None:
         ([({"x": np.array(["a"])}, good)], None, "expected numbers"),
         ([({"x": np.array([None])}, good)], None, "expected numbers"),
         ([({"frame.roi_xywh": np.zeros(4, int)}, good)], None, "frame 0: input 'frame.roi_xywh' is of no frame"),
-        ([({"frame": np.zeros(1), "frame.roi_xywh": np.zeros(4, int)}, good)], None, "expected x, y, width, height as"),
-        ([({"frame": np.zeros(1), "frame.roi_xywh": np.ones(4)}, good)], None, "integers .4,., got float64 of shape"),
+        (
+            [({"frame": np.zeros(1), "frame.roi_xywh": np.zeros(4, int)}, good)],
+            None,
+            "expected four integers x, y, width and height",
+        ),
+        (
+            [({"frame": np.zeros(1), "frame.roi_xywh": np.ones(4)}, good)],
+            None,
+            "height at least 1, got float64 of shape",
+        ),
         ([({"frame": np.zeros(1), "frame.roi_xywh": np.ones((2, 2), int)}, good)], None, "got int64 of shape .2, 2."),
         ([({"frame": np.zeros(1), "frame.roi_xywh": np.array([-1, 0, 2, 2])}, good)], None, "-1, 0, 2, 2"),
         ([3], None, "expected \\(inputs, outputs\\)"),
