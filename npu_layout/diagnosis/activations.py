@@ -55,7 +55,7 @@ def _applicable(evidence: Evidence) -> Iterator[_Activation]:
         ("an extra tanh", np.tanh, every),
         ("an extra exp, or a missing log", _exp, every),
         ("a missing exp, or an extra log", _log, varied & (low > 0)),
-        ("an extra ReLU", partial(np.maximum, 0), (low < 0) & (high > 0)),
+        ("an extra ReLU", partial(np.maximum, 0), every & (low < 0).any() & (high > 0).any()),
         ("the reciprocals of the model's values", _reciprocal, varied & ((low > 0) | (high < 0))),
     ):
         if possible.any():

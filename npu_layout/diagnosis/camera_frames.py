@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
+from itertools import product
 from typing import Any, Callable
 
 import numpy as np
@@ -14,6 +15,8 @@ from ..recordings import FRAME, ROI, Recording, roi_of
 
 Part = tuple[int, ...]  # x, y, width, height
 OtherParts = Mapping[str, Callable[[], np.ndarray]]
+_OFF = 2  # pixels to each side
+_SIDES = (-1, 0, "to the left of"), (1, 0, "to the right of"), (0, -1, "above"), (0, 1, "below")
 _REACH = 2  # frames before and after, whose parts are tried
 
 
@@ -74,13 +77,27 @@ class CameraFrames(Mapping[int, np.ndarray]):
             "the whole frame": (0, 0, *size_wh),
             "roi_xywh read as left, top, right, bottom": (x, y, width - x, height - y),
             "roi_xywh with x and y, width and height exchanged": (y, x, height, width),
+            "roi_xywh with x and y rounded down to even numbers": (x & ~1, y & ~1, width, height),
+            "roi_xywh rounded down to even numbers": (x & ~1, y & ~1, width & ~1, height & ~1),
         }
+        for by, (right, down, where) in product(range(1, _OFF + 1), _SIDES):
+            parts[f"the part {by} pixel{'s'[: by > 1]} {where} roi_xywh"] = (
+                x + by * right,
+                y + by * down,
+                width,
+                height,
+            )
         for by in range(1, _REACH + 1):
             for other, where in ((number - by, "before"), (number + by, "after")):
                 if other in self:
                     parts[f"the roi_xywh of {by} frame{'s'[: by > 1]} {where}"] = self.roi(other) or (0, 0, *size_wh)
         found: dict[Part, str] = {roi: ""}
         for words, part in parts.items():
-            if min(part[2:]) > 0 and part[0] + part[2] <= size_wh[0] and part[1] + part[3] <= size_wh[1]:
+            if (
+                min(part[2:]) > 0
+                and min(part[:2]) >= 0
+                and part[0] + part[2] <= size_wh[0]
+                and part[1] + part[3] <= size_wh[1]
+            ):
                 found.setdefault(part, words)
         return {words: partial(self._read, number, part) for part, words in found.items() if words}

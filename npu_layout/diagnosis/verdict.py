@@ -17,7 +17,8 @@ from .second_causes import Pair, second_causes
 from .thresholds import BENT, ENOUGH, LEAST, MARGIN, ROUNDING
 
 _FINE, _CLEAR = 20.0, 10.0  # dB: if the declared reading explains so much, another scale has to gain so much
-_FIX = 6.0  # dB that a cause has to explain to be named: what explains less mends nothing
+_ORDERS = ("layout", "channel_order", "output_order", "input_order", "wrong_input")  # another order of the same values
+_FIX = 6.0  # dB that other causes have to explain to be named: what explains less mends nothing
 _PERFECT = 40.0  # dB that the declared reading explains: the inputs hardly matter
 _SOUND = 15.0  # dB that a slightly other scale has to explain: what noise leaves of a right one is less
 _MOST = 8.0  # dB: as declared, most of the output is explained
@@ -108,8 +109,10 @@ def judge(
     if both:
         judgement = judgement.noted(wording.left_out(both, values))
     if comparison.parts.frozen:
-        if judgement.fix is None or judgement.verdict == "preprocessing":  # an input may be anything that saturates
+        if judgement.fix is None:
             return Judgement("mismatch", None, wording.frozen(whole), wording.FROZEN)
+        if judgement.verdict == "preprocessing":
+            judgement = judgement._replace(verdict="ambiguous", fix=None, advice=wording.SATURATES)
         return judgement.noted(wording.frozen(whole))
     if judgement.names_cause:
         return judgement
@@ -231,7 +234,8 @@ def _needless(evidence: Evidence, c: Candidate, declared: float) -> bool:
 def _accuses(c: Candidate, declared: float) -> bool:
     fine = c.cause == "quantization" and declared >= _FINE and c.gain < _CLEAR
     as_good = c.of_input and declared >= _PERFECT  # who reads the output does not mind
-    return c.cause != "match" and c.score >= _FIX and c.gain >= MARGIN and not (fine or as_good)
+    least = LEAST if c.cause in _ORDERS else _FIX
+    return c.cause != "match" and c.score >= least and c.gain >= MARGIN and not (fine or as_good)
 
 
 def _biased(evidence: Evidence, declared: float, gain: float) -> bool:

@@ -15,6 +15,10 @@ _GOOD = 15.0  # dB: a candidate that explains so much is the whole cause, and no
 FLAT = "Record frames that make the output vary."
 OTHER_SHAPE = "Check that this is the buffer of this output."
 FROZEN = "Check that the device runs, and that it writes to this buffer."
+SATURATES = (
+    "But any input that saturates makes all frames alike, so that this is one explanation of several: correct how the "
+    "input is made, and record again."
+)
 MEANS_ONLY = f"Less than {LEAST:g} dB proves nothing: it may be that only the channels' means agree."
 VARY_MORE = "Record frames that make the output vary more."
 _CLOSEST = "are the closest to what was done, and may be a part of it"

@@ -159,3 +159,22 @@ def test_a_part_outside_any_frame_is_refused(frame: int) -> None:
     rois[frame] = (600, 0, 41, 10)
     with pytest.raises(nl.RecordingError, match=rf"frame {frame}: input 'frame.roi_xywh': expected a part of 640x480"):
         nl.validate(recording_of(rois), negation(), progress=False)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ((-1, 0, 0, 0), "the part 1 pixel to the left of roi_xywh"),
+        ((2, 0, 0, 0), "the part 2 pixels to the right of roi_xywh"),
+        ((0, -2, 0, 0), "the part 2 pixels above roi_xywh"),
+        ((0, 1, 0, 0), "the part 1 pixel below roi_xywh"),
+        ((-1, -1, 0, 0), "roi_xywh with x and y rounded down to even numbers"),
+        ((-1, -1, -1, -1), "roi_xywh rounded down to even numbers"),
+    ],
+)
+def test_a_part_a_little_off_is_no_other_resize(change: tuple[int, ...], words: str) -> None:
+    noted = [(101, 31, 241, 301)] * 5
+    used = [tuple(a + b for a, b in zip(roi, change)) for roi in noted]
+    found = judged(by(used), noted)
+    assert (found.verdict, found.fix) == ("geometry", None) and words in found.why, str(found)
+    assert judged(by(noted), noted).verdict == "match"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from tests.support.boards import same
+from tests.support.boards import PRE, Board, same
 
 LETTERS, COLUMNS, FRAMES = 37, 32, 18
 TEXT = (1, COLUMNS, LETTERS)
@@ -147,3 +147,24 @@ def test_parts_along_another_axis_than_the_channels() -> None:
     for dtype in ("int16", "uint8"):
         found = judged(model, device, spec_of(TEXT, dtype, 0, 1))
         assert found.verdict in ("mismatch", "ambiguous"), str(found)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_a_relu_that_leaves_nothing_of_some_channels(dtype: str) -> None:
+    """Logits that are always negative, as of anchors without an object, are 0 behind it."""
+    rng = np.random.default_rng(8)
+    shape = (1, 12, 16, 16)
+    middle = np.linspace(-9, 4, 12).reshape(1, 12, 1, 1)
+    model = [(middle + rng.standard_normal(shape)).astype(np.float32) for _ in range(4)]
+    spec = nl.TensorSpec(shape, "NHWC", "float32") if dtype == "float32" else spec_of(shape, dtype, -12, 8, "NHWC")
+    found = judged(model, [np.maximum(x, 0) for x in model], spec)
+    assert found.verdict == "activation" and "an extra ReLU." in found.why, str(found)
+
+
+def test_an_input_that_saturates_is_one_explanation_of_several() -> None:
+    board = Board()
+    top = max((255 - mean) / std for mean, std in zip(PRE["mean"], PRE["std"]))
+    raw = board.fed(lambda x: np.full_like(x, top))  # as raw pixels, clamped to the range that was calibrated
+    found = board.verdict(board.recording(None, raw))
+    assert found.verdict in ("mismatch", "ambiguous") and found.fix is None, str(found)
+    assert "the same values for every frame" in found.why, found.why
