@@ -14,6 +14,7 @@ from .input_pairs import Made, Pair
 from .input_variants import How
 
 _KNOWN = 0.25  # of an input: what has less without padding proves nothing
+_VARIES = 0.5  # of the deviation of all of it
 _PITCHES = (16, 32, 64, 128, 256)  # bytes that rows of cameras and accelerators are aligned to
 
 
@@ -84,7 +85,9 @@ def _sheared(pair: Pair, how: How, padded: int) -> Made:
         pair.made(pair.pixels(how, _with_padding(frame, rows, row, padded, filled)), how) for filled in (0, 255)
     )
     known = one.values == other.values
-    return one if known.mean() < _KNOWN else one._replace(values=np.where(known, one.values, pair.recorded))
+    if known.mean() < _KNOWN or pair.recorded[known].std() < _VARIES * pair.recorded.std():  # of a border alone
+        return one
+    return one._replace(values=np.where(known, one.values, pair.recorded))
 
 
 def _with_padding(frame: np.ndarray, rows: int, row: int, padded: int, filled: int) -> np.ndarray:

@@ -124,6 +124,16 @@ def test_rows_whose_padding_is_read_as_pixels(name: str, spec: nl.TensorSpec, pa
     assert f"every {-(-row // 64) * 64} bytes" in found.why, found.why
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_a_border_that_fits_is_no_padding(seed: int) -> None:
+    """In a small picture nothing is known of rows with padding but the border, which is as declared in any case."""
+    own, other = (nl.Preprocessor(TARGET, source="NV12", std=255, color=color) for color in ("RGB", "BGR"))
+    frames = [stored("NV12", scene(10 * seed + i)[:18, :32]) for i in range(3)]
+    runs = [({"x": other(frame)[0], "frame": frame}, {}) for frame in frames]
+    (found,) = recorded_inputs(nl.Recording({}, runs, {"preprocess": own.arguments})).reports.values()
+    assert (found.verdict, found.fix["color"]) == ("preprocessing", "BGR"), found
+
+
 def test_others_are_of_one_change() -> None:
     frame = stored("NV12", scene(0))
     named = [*other_sources("NV12", frame)]
