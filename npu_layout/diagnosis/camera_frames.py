@@ -9,7 +9,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from ..errors import RecordingError
+from ..errors import NpuLayoutError, RecordingError
 from ..frames import as_channels, frame_part
 from ..recordings import FRAME, ROI, Recording, roi_of
 
@@ -20,15 +20,19 @@ _SIDES = (-1, 0, "to the left of"), (1, 0, "to the right of"), (0, -1, "above"),
 _REACH = 2  # frames before and after, whose parts are tried
 
 
-def noted_part(inputs: Mapping[str, np.ndarray], how: Mapping[str, Any], number: int) -> Part | None:
+def noted_part(inputs: Mapping[str, np.ndarray], how: Any, number: int) -> Part | None:
     """Return the part of a run's frame that its input was made of; None if all of it was, or none is recorded.
 
-    how: the recording's preprocess. RecordingError if the part is not inside the frame, which has the `number`.
+    how: the recording's preprocess, which says how large the frame is, if it fits. RecordingError if the part is not
+    inside the frame, which has the `number`.
     """
     roi = roi_of(inputs)
-    if roi is None:
-        return None
-    width, height = frame_part(inputs[FRAME], how)[2:]
+    if roi is None or not isinstance(how, Mapping):
+        return roi
+    try:
+        width, height = frame_part(inputs[FRAME], how)[2:]
+    except NpuLayoutError:  # a frame that is none of its source: no input is made of it, and its outputs are compared
+        return roi
     if roi[0] + roi[2] > width or roi[1] + roi[3] > height:
         raise RecordingError(f"frame {number}: input {ROI!r}: expected a part of {width}x{height}, got {roi}")
     return roi

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..buffers import TensorSpec, in_model_order, spec_in_model_order
-from ..errors import NpuLayoutError, RecordingError
+from ..errors import NpuLayoutError
 from ..frames import ARGUMENTS, Preprocessor, as_channels, usual
 from ..layouts import Layout
 from ..recordings import CAMERA, FRAME, Recording
@@ -133,12 +133,7 @@ def recorded_inputs(recording: Recording) -> InputChecks:
         return InputChecks({}, _SEVERAL if images else _NO_IMAGE)
     name, spec = images[0]
     color, frames = declared.get("color", "RGB"), CameraFrames(recording, _stated(declared))
-    try:
-        rois = {i: frames.roi(i) for i in numbers}
-    except RecordingError:
-        raise
-    except NpuLayoutError as error:  # a frame that is none of its source
-        return InputChecks({}, f"{_CANNOT}: {error}")
+    rois = {i: frames.roi(i) for i in numbers}
     try:
         stored = {i: spec.unpack(np.ascontiguousarray(one[name])) for i, one in zip(numbers, seen)}
         recorded = {i: in_model_order(spec, array, color) for i, array in stored.items()}

@@ -11,7 +11,7 @@ from ..buffers import Quantization
 from ..comparison import OutputComparison
 from ..diagnosis import ends, noted_part
 from ..engines import OnnxRuntimeEngine, axes_in_model, transposed
-from ..recordings import FRAME, Feeds, Recording, roi_of
+from ..recordings import FRAME, Feeds, Recording
 from ..support import track
 from .pairing import Output, Pairing
 from .tolerances import stepped
@@ -46,7 +46,7 @@ def compare(recording: Recording, engine: OnnxRuntimeEngine, progress: bool | No
     wanted: set[int] = set()
     how = recording.meta.get("preprocess")
     for i, frame in enumerate(track(recording.frames, count, "comparing", progress)):
-        roi = roi_of(frame.inputs) if how is None else noted_part(frame.inputs, how, i)
+        roi = noted_part(frame.inputs, how, i)
         inputs = feeds(frame, i)
         references = engine.infer(inputs)
         buffers = {name: array.reshape(-1) for name, array in frame.outputs.items()}  # the spec may have changed since

@@ -178,3 +178,13 @@ def test_a_part_a_little_off_is_no_other_resize(change: tuple[int, ...], words: 
     found = judged(by(used), noted)
     assert (found.verdict, found.fix) == ("geometry", None) and words in found.why, str(found)
     assert judged(by(noted), noted).verdict == "match"
+
+
+@pytest.mark.parametrize("how", [{"source": "NV12"}, {"source": 3}])
+def test_a_preprocess_that_frames_do_not_fit_leaves_outputs_compared(how: Any) -> None:
+    made = recording_of(ROIS)
+    recording = nl.Recording(made.specs, [*made.frames], {"preprocess": how})
+    report = nl.validate(recording, negation(), progress=False)
+    assert report.outputs["y"] and not report.inputs and report.unchecked.startswith("input: not checked, "), report
+    with pytest.raises(nl.RecordingError, match="meta: preprocess: expected a mapping, got 'RGB'"):
+        nl.validate(nl.Recording(made.specs, [*made.frames], {"preprocess": "RGB"}), negation(), progress=False)
