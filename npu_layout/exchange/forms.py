@@ -10,7 +10,7 @@ from typing import Any, Callable, NamedTuple
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError, RecordingError
 from ..recordings import Model, Recording, checked_specs, new_folder
-from ..support import PathLike, errors_named, items_of, path_of, plugin, plugins, text_of
+from ..support import PathLike, errors_named, items_of, nearest, path_of, plugin, plugins, text_of
 from . import onnx_data, polygraphy, raw, rknn_snapshot
 from .foreign_files import existing
 
@@ -208,7 +208,7 @@ def _options(form: str, call: Callable[..., Any], own: int, options: Mapping[str
 
 def _form(name: str) -> str:
     if not isinstance(name, str) or name not in FORMS:
-        raise NpuLayoutError(f"form {name!r}: expected one of {', '.join(FORMS)}")
+        raise NpuLayoutError(f"form {name!r}: expected one of {', '.join(FORMS)}{nearest(name, FORMS)}")
     return name
 
 

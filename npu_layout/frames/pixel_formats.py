@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..errors import NpuLayoutError
 from ..kernels import Samples
 from ..layouts import Layout
-from ..support import shown
+from ..support import nearest, shown
 
 
 class Plane(NamedTuple):
@@ -179,5 +179,6 @@ def pixel_format(name: object, what: str = "format") -> PixelFormat:
     if isinstance(name, str) and name in REFUSED:
         raise NpuLayoutError(f"{what}: {name} is refused: {REFUSED[name]}")
     if not isinstance(name, str) or name not in PIXEL_FORMATS:
-        raise NpuLayoutError(f"{what}: expected one of {', '.join(PIXEL_FORMATS)}, got {shown(name)}")
+        known = ", ".join(PIXEL_FORMATS)
+        raise NpuLayoutError(f"{what}: expected one of {known}, got {shown(name)}{nearest(name, PIXEL_FORMATS)}")
     return PIXEL_FORMATS[name]

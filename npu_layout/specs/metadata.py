@@ -11,6 +11,7 @@ import numpy as np
 from ..buffers import Quantization, TensorSpec, element
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import c_strides
+from ..support import nearest
 
 _MISSING = object()
 
@@ -84,7 +85,7 @@ def enum_name(what: str, value: Any, by_number: Mapping[int, str] | Sequence[str
 def known(what: str, name: str, table: Mapping[str, str]) -> str:
     """Return what a table has for a vendor's name; NpuLayoutError lists the names that it has."""
     if name not in table:
-        raise NpuLayoutError(f"{what} {name!r}: expected one of {', '.join(sorted(table))}")
+        raise NpuLayoutError(f"{what} {name!r}: expected one of {', '.join(sorted(table))}{nearest(name, table)}")
     return table[name]
 
 

@@ -6,7 +6,7 @@ import math
 import operator
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -50,12 +50,23 @@ def path_of(what: str, given: Any) -> str:
     return text
 
 
+def nearest(given: Any, known: Iterable[str]) -> str:
+    """Return the end of a message: the known word that differs from `given` by its case or by little, or nothing."""
+    import difflib
+
+    if not isinstance(given, str):
+        return ""
+    words = {word.upper(): word for word in known}
+    close = difflib.get_close_matches(given.upper(), words, 1, 0.75)
+    return f". Is it {words[close[0]]}?" if close else ""
+
+
 def one_of(what: str, given: Any, known: Sequence[str | None]) -> Any:
     """Return `given`; NpuLayoutError if it is not one of the words in `known`, among which None may be."""
     if not isinstance(given, (str, type(None))) or given not in known:
         first, last = ", ".join(map(str, known[:-1])), known[-1]
         words = f"{first} or {last}" if last is None or len(known) == 2 else f"one of {first}, {last}"
-        raise NpuLayoutError(f"{what}: expected {words}, got {shown(given)}")
+        raise NpuLayoutError(f"{what}: expected {words}, got {shown(given)}{nearest(given, filter(None, known))}")
     return given
 
 

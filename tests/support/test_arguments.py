@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,10 @@ def test_choices_and_flags() -> None:
         for bad in ("x", ["a"], np.array(["a", "b"]), 1):
             with refused(f"^mode: expected {words}, got"):
                 arguments.one_of("mode", bad, known)
+    for bad, near in (("NHWC", ". Is it nhwc?"), ("nchw16", ". Is it nchw16c?"), ("x", ""), ("", "")):
+        assert arguments.nearest(bad, ("nhwc", "nchw16c")) == near
+        with pytest.raises(nl.NpuLayoutError, match=re.escape(f"got {bad!r}{near}") + "$"):
+            arguments.one_of("order", bad, ("nhwc", "nchw16c", None))
     assert all(arguments.flag("clip", v) is True for v in (True, np.True_, 1))
     assert all(arguments.flag("clip", v) is False for v in (False, np.False_, 0))
     for bad in (None, 2, "no", 1.0, [], np.array([1])):
