@@ -63,6 +63,14 @@ def no_cache(last_cache: Callable[[int], None]) -> Iterator[None]:
 
 
 @pytest.fixture
+def activate() -> Iterator[Callable[[str], None]]:
+    """``activate(backend)``: calls that name no backend use that one, until the test ends."""
+    before = nl.kernels.active()
+    yield nl.kernels.activate
+    nl.kernels.activate(before)
+
+
+@pytest.fixture
 def ran() -> Callable[[int, str], None]:
     """``ran(count, what)``: the summary says how many of what there were."""
 

@@ -11,8 +11,8 @@ from tests.support.poses import drawn_people, scripted_people
 
 @pytest.mark.parametrize("backend", kernels.backends())
 @pytest.mark.parametrize("count", [0, 1, 3, 20])
-def test_people_are_those_of_loops(count, backend, monkeypatch):
-    monkeypatch.setattr(kernels, "_ACTIVE", backend)
+def test_people_are_those_of_loops(count, backend, activate):
+    activate(backend)
     for seed in range(3):
         maps, _ = drawn_people(np.random.default_rng(seed), count)
         found, expected = decode.people(maps[None]), scripted_people(maps)

@@ -60,8 +60,8 @@ def _made(rng, layout, dtype, channels, h, w):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize("factor", [1, 2, 4, 5])
-def test_masks_are_exact(layout, dtype, factor, backend, monkeypatch):
-    monkeypatch.setattr(kernels, "_ACTIVE", backend)
+def test_masks_are_exact(layout, dtype, factor, backend, activate):
+    activate(backend)
     rng = np.random.default_rng(factor)
     for channels, h, w in ((32, 5, 9), (16, 3, 20), (5, 4, 3), (1, 1, 1)):
         spec, flat, prototypes = _made(rng, layout, dtype, channels, h, w)
@@ -172,8 +172,8 @@ def _boxes(rng, n, least, most):
 
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
 @pytest.mark.parametrize("backend", kernels.backends())
-def test_masks_of_out_are_those_without_it(backend, dtype, monkeypatch):
-    monkeypatch.setattr(kernels, "_ACTIVE", backend)
+def test_masks_of_out_are_those_without_it(backend, dtype, activate):
+    activate(backend)
     decoder, outputs = _segmented(dtype)
     decoder._use(backend)
     rng = np.random.default_rng(6)
@@ -217,7 +217,7 @@ def _numpys():
     return sum(trace.size for trace in tracemalloc.take_snapshot().filter_traces([domain]).traces)
 
 
-@pytest.mark.skipif(kernels._ACTIVE == "numpy", reason="numpy unpacks what the kernels read in place")
+@pytest.mark.skipif(kernels.active() == "numpy", reason="numpy unpacks what the kernels read in place")
 def test_a_second_call_allocates_nothing_that_grows():
     """What is held stays as it is; what is held for a while does not depend on the masks' pixels."""
     decoder, outputs = _segmented()

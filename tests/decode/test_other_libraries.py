@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +26,13 @@ SIZE, STRIDES, CLASSES = (96, 128), (8, 16, 32), 5
 
 
 @pytest.mark.parametrize("backend", kernels.backends())
-def test_nms_of_torchvision(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nms_of_torchvision(backend: str, activate: Callable[[str], None]) -> None:
     """Order and ties too, of boxes in float32 and thresholds on which IoUs of whole numbers lie."""
     pytest.importorskip("torchvision")
     import torch
     from torchvision.ops import nms
 
-    monkeypatch.setattr(kernels, "_ACTIVE", backend)
+    activate(backend)
     rng = np.random.default_rng(0)
     for i in range(200):
         n = int(rng.choice([0, 1, 5, 60, 300]))
@@ -43,13 +44,13 @@ def test_nms_of_torchvision(backend: str, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("classes", [1, 7])
-def test_ties_and_classes_of_torchvision(classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ties_and_classes_of_torchvision(classes: int, activate: Callable[[str], None]) -> None:
     """Scores of 8 bits, which tie all the time, on sets of up to 3,000 boxes."""
     pytest.importorskip("torchvision")
     import torch
     from torchvision.ops.boxes import _batched_nms_vanilla
 
-    monkeypatch.setattr(kernels, "_ACTIVE", kernels.backends()[-1])
+    activate(kernels.backends()[-1])
     rng = np.random.default_rng(classes)
     for i in range(60):
         n = int(rng.choice([1, 7, 80, 600, 3000], p=[0.2, 0.2, 0.3, 0.25, 0.05]))
@@ -77,12 +78,12 @@ def _of(labels: np.ndarray, label: int, boxes: np.ndarray, scores: np.ndarray, i
 
 
 @pytest.mark.slow
-def test_a_thousand_sets_of_three_thousand_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thousand_sets_of_three_thousand_boxes(activate: Callable[[str], None]) -> None:
     pytest.importorskip("torchvision")
     import torch
     from torchvision.ops import nms
 
-    monkeypatch.setattr(kernels, "_ACTIVE", kernels.backends()[-1])
+    activate(kernels.backends()[-1])
     rng = np.random.default_rng(5)
     for i in range(1000):
         boxes = boxes_of(rng, 3000, ("float", "whole", "one size")[i % 3])

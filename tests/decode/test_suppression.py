@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import cv2
@@ -19,9 +20,9 @@ BACKENDS = kernels.backends()
 
 
 @pytest.fixture(params=BACKENDS)
-def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def backend(request: pytest.FixtureRequest, activate: Callable[[str], None]) -> str:
     """The suite's kernels, one after the other."""
-    monkeypatch.setattr(kernels, "_ACTIVE", request.param)
+    activate(request.param)
     return request.param
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from npu_layout import kernels
 from npu_layout.kernels import fallback
+from npu_layout.kernels.choice import LEVELS
 from tests.support.memory import Fenced
 
 
@@ -27,7 +27,7 @@ def core_computes() -> Iterator[None]:
     def watched(kernel: Callable[..., Any]) -> Callable[..., Any]:
         def call(x: np.ndarray, *rest: Any) -> Any:
             caller, many = sys._getframe(1).f_locals, kernel.__name__ == "top_k" and rest[1].shape[-1] > 1024
-            assert kernels._BACKENDS[caller["backend"]] is None or many or x.ndim > 6, (x.shape, x.strides, rest)
+            assert LEVELS[caller["backend"]] is None or many or x.ndim > 6, (x.shape, x.strides, rest)
             return kernel(x, *rest)
 
         return call

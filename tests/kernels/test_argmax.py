@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from npu_layout import kernels
-from tests.support.kernel_walks import BACKENDS, NATIVE
+from tests.support.kernel_walks import BACKENDS
 from tests.support.memory import Fenced
 from tests.support.reduction_examples import (
     DTYPES,
@@ -23,9 +23,6 @@ from tests.support.reduction_examples import (
     room,
     values,
 )
-
-if NATIVE:
-    pass
 
 pytestmark = pytest.mark.usefixtures("core_computes")
 

@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 
 from npu_layout import kernels
-from tests.support.kernel_walks import BACKENDS, NATIVE
-
-if NATIVE:
-    pass
+from tests.support.kernel_walks import BACKENDS
 
 pytestmark = pytest.mark.usefixtures("core_computes")
 

@@ -34,9 +34,6 @@ from tests.support.kernel_walks import (
 from tests.support.memory import Fenced
 from tests.support.move_examples import PAST
 
-if NATIVE:
-    pass
-
 
 def check_conversions(tags: tuple[str, str], shape: tuple[int, ...], targets: tuple[str, ...], backend: str) -> None:
     """Bytes and floats to `targets`, with every arithmetic whose parameters differ between channels."""

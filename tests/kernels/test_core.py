@@ -10,11 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.kernel_walks import NATIVE
 from tests.support.paths import ROOT, TESTS
-
-if NATIVE:
-    pass
 
 MACHINES = {"this machine": (["cc"], []), "aarch64": (["aarch64-linux-gnu-gcc", "-static"], ["qemu-aarch64"])}
 NATIVE_TESTS = {

@@ -8,10 +8,7 @@ import pytest
 from npu_layout import kernels
 from npu_layout.kernels import Box
 from npu_layout.kernels.box import limits
-from tests.support.kernel_walks import BACKENDS, NATIVE, computing, converted
-
-if NATIVE:
-    pass
+from tests.support.kernel_walks import BACKENDS, computing, converted
 
 # Divisors (1 in 10,000) for which some x / d is so near to halfway between two floats that products are not used.
 UNSURE = (float.fromhex("0x1.e7fffep0"), float.fromhex("0x1.fbfff6p0"))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from npu_layout import kernels
+from npu_layout.kernels.choice import LEVELS
 from tests.support.kernel_walks import BACKENDS, NATIVE
 from tests.support.memory import Fenced
 
@@ -20,7 +21,7 @@ GRAYS = {"gray": ("uint8",), "gray wide": ("uint16", "float32")}
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("path, dtype", [(path, dtype) for path, dtypes in GRAYS.items() for dtype in dtypes])
 def test_gray_of_every_width_between_fences(path: str, dtype: str, backend: str, fences: tuple[Fenced, Fenced]) -> None:
-    rng, level = np.random.default_rng(3), kernels._BACKENDS[backend]
+    rng, level = np.random.default_rng(3), LEVELS[backend]
     size = np.dtype(dtype).itemsize
     for n, pixel in itertools.product((*range(1, 140), 1025, 2051), (1, 3, 4, 5, 16)):
         for places in ([fence.first for fence in fences], [fence.last for fence in fences]):

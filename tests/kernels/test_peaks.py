@@ -9,12 +9,9 @@ import numpy as np
 import pytest
 
 from npu_layout import kernels
-from tests.support.kernel_walks import BACKENDS, NATIVE
+from tests.support.kernel_walks import BACKENDS
 from tests.support.memory import Fenced
 from tests.support.reduction_examples import DTYPES, arranged, peaks_oracle, real, room, shifted_peaks, values
-
-if NATIVE:
-    pass
 
 pytestmark = pytest.mark.usefixtures("core_computes")
 

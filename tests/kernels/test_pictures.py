@@ -11,6 +11,7 @@ import pytest
 
 from npu_layout import kernels
 from npu_layout.kernels import PictureResize, Samples, linear_axis, nearest_axis, nearest_floor_axis
+from npu_layout.kernels.choice import LEVELS
 from tests.support.kernel_walks import BACKENDS, NATIVE
 from tests.support.memory import Fenced
 from tests.support.resized_pixels import METHODS
@@ -163,7 +164,7 @@ def test_every_y_u_and_v(color: str) -> None:
         result = np.stack([np.clip((luma + s) >> 20, 0, 255) for s in sums]).astype(np.uint8)
         plane = np.full((2, wide), y, np.uint8)
         for backend in NATIVE:
-            level = kernels._BACKENDS[backend]
+            level = LEVELS[backend]
             out = np.empty((3, 1, wide), np.uint8)
             native.picture_rows(each, level).write((plane[:1], u, v), out)
             np.testing.assert_array_equal(out[:, 0], result)

@@ -17,9 +17,6 @@ from tests.support.kernel_walks import NATIVE, boxed
 from tests.support.memory import LAST_CACHE
 from tests.support.move_examples import EXAMPLES, PAST, expected_of
 
-if NATIVE:
-    pass
-
 
 @pytest.fixture
 def four_threads() -> Iterator[None]:

@@ -17,9 +17,6 @@ from tests.support.conversion_examples import CONVERSIONS
 from tests.support.kernel_walks import BACKENDS, DTYPES, NATIVE, arithmetics, converted, numbers, same
 from tests.support.move_examples import EXAMPLES
 
-if NATIVE:
-    pass
-
 
 def random_case(rng: random.Random, values: np.random.Generator) -> Counter[str]:
     """One conversion between two random storages: all kinds of kernels against offsets read a second time."""

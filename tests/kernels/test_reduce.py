@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npu_layout import kernels
+from npu_layout.kernels.choice import LEVELS
 from tests.support.kernel_walks import BACKENDS, NATIVE
 from tests.support.memory import LAST_CACHE, Fenced
 from tests.support.reduction_examples import (
@@ -65,7 +66,7 @@ def reduced(path: str, x: np.ndarray, dtype: str, out: np.ndarray, level: str, c
 @pytest.mark.parametrize("backend", NATIVE)
 @pytest.mark.parametrize("path", EXAMPLES)
 def test_every_path_at_every_width(path: str, backend: str, fences: tuple[Fenced, Fenced]) -> None:
-    rng, level = np.random.default_rng(12), kernels._BACKENDS[backend]
+    rng, level = np.random.default_rng(12), LEVELS[backend]
     step = next(row.steps[level] for row in native.FAST_PATHS if row.name == path)
     for dtype, channels, order in itertools.product(*EXAMPLES[path]):
         stored = stored_dtype(dtype)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from npu_layout import kernels
-from tests.support.kernel_walks import BACKENDS, NATIVE
+from tests.support.kernel_walks import BACKENDS
 from tests.support.memory import Fenced
 from tests.support.reduction_examples import (
     DTYPES,
@@ -22,9 +22,6 @@ from tests.support.reduction_examples import (
     stored_dtype,
     values,
 )
-
-if NATIVE:
-    pass
 
 pytestmark = pytest.mark.usefixtures("core_computes")
 

@@ -23,9 +23,6 @@ from tests.support.reduction_examples import (
     values,
 )
 
-if NATIVE:
-    pass
-
 pytestmark = pytest.mark.usefixtures("core_computes")
 
 

@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 
 from npu_layout import kernels
-from tests.support.kernel_walks import BACKENDS, NATIVE
+from tests.support.kernel_walks import BACKENDS
 from tests.support.memory import Fenced
 from tests.support.reduction_examples import DTYPES, SHAPES, arranged, room, top_k_oracle, values
-
-if NATIVE:
-    pass
 
 pytestmark = pytest.mark.usefixtures("core_computes")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -31,7 +31,7 @@ def whole(name: str, given: Any) -> int:
 
 
 def check_types(
-    backends: Mapping[Any, Any],
+    backends: Collection[str],
     backend: Any,
     arrays: Mapping[str, Any],
     counts: Mapping[str, Any] | None = None,

@@ -15,9 +15,6 @@ from tests.support.kernel_walks import BACKENDS, NATIVE, WIDEST, boxed
 from tests.support.memory import Fenced
 from tests.support.move_examples import EXAMPLES, PAST, check_move, expected_of, mover
 
-if NATIVE:
-    pass
-
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("path", EXAMPLES)

@@ -1,0 +1,80 @@
+"""Choose which kernels run: the compiled ones at one of this machine's instruction sets, or numpy and OpenCV."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from .fallback.checks import whole
+
+
+def _wanted() -> str:
+    wanted = os.environ.get("NPU_LAYOUT_KERNELS", "auto")
+    if wanted not in ("auto", "native", "numpy"):
+        raise ImportError(f"NPU_LAYOUT_KERNELS={wanted!r}: expected auto, native or numpy")
+    return wanted
+
+
+def _prepare(core: Any) -> None:
+    """Set what the core needs of this machine: the size of its last cache, and the default number of threads."""
+    core.ask_for_the_last_cache()
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    core.set_threads(min(4, cores))
+
+
+# Chosen at import, once for the process, so that a wrong choice fails here. This is an import statement because Python
+# calls functions of an imported name faster than those of an assigned one (30 ns).
+core: Any = None
+if _wanted() != "numpy":
+    try:
+        from . import native as core
+    except ImportError as error:
+        if _wanted() == "native":
+            raise ImportError(
+                "NPU_LAYOUT_KERNELS=native, but npu_layout was installed without its compiled kernels; install it "
+                "again, with pip's --no-cache-dir, once there are a C compiler and Python's headers (Debian, Ubuntu: "
+                "apt install gcc python3-dev)"
+            ) from error
+    else:
+        _prepare(core)
+
+# {name of a backend: its level of the core, or None for numpy}; under None is the level of the active one.
+LEVELS: dict[str | None, str | None] = {f"native ({level})": level for level in (core.LEVELS if core else ())}
+LEVELS["numpy"] = None
+_NAMES = [*filter(None, LEVELS)]
+_active = _NAMES[0]
+LEVELS[None] = LEVELS[_active]
+
+
+def active() -> str:
+    """Return which kernels are in use: ``native (avx2)``, with the instruction set, or ``numpy`` (with OpenCV)."""
+    return _active
+
+
+def activate(name: str) -> None:
+    """Use the kernels `name`, one of `backends`, where a call names none: for tests and measurements."""
+    global _active
+    LEVELS[None], _active = LEVELS[name], name
+
+
+def backends() -> list[str]:
+    """Return all kernels that this machine can run, named as by `active`: the native ones, best first, and numpy."""
+    return [*_NAMES]
+
+
+def get_num_threads() -> int:
+    """Return how many threads one call of the compiled kernels may use; the fallback uses cv2.setNumThreads."""
+    return 1 if core is None else int(core.get_threads())
+
+
+def set_num_threads(n: int) -> None:
+    """Let one call use up to `n` threads (64 at most); default: the cores this process may use, at most 4.
+
+    One call at a time uses them. A call that runs meanwhile uses its own thread only, and so does one that moves less
+    than half a megabyte. Threads start when they are first needed and sleep in between. Raises ValueError below 1, and
+    on what is no whole number (then it is a TypeError too).
+    """
+    if (count := whole("n", n)) < 1:
+        raise ValueError(f"threads: n: expected 1 or more, got {n}")
+    if core is not None:
+        core.set_threads(min(count, 64))

@@ -1,0 +1,64 @@
+"""Move and convert elements, and resize pictures, by the kernels of a backend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from . import fallback
+from .box import Arithmetic, Box
+from .choice import LEVELS
+from .choice import core as _core  # an import: Python calls functions of an imported name faster (30 ns)
+from .pictures import Fit, PictureResize
+
+FallbackProgram = fallback.program.Program
+
+
+def program(
+    src_size: int,
+    dst_size: int,
+    fills: Sequence[Box],
+    boxes: Sequence[Box],
+    arithmetic: Arithmetic,
+    backend: str | None = None,
+    alongside: int = 0,
+) -> FallbackProgram:
+    """Return a program whose ``run(source, destination)`` works on two flat arrays of the sizes given, in elements.
+
+    It zeroes the boxes `fills` of the destination, then moves or converts `boxes`; ValueError if the arrays overlap. It
+    is compiled if the core supports the dtypes, else the fallback. `backend`: one to use in place of the active one.
+    `alongside`: bytes of results of other programs that are read together with this one's, which decide whether the
+    caches can contain it.
+    """
+    level = LEVELS[backend]
+    made = level and _core.program(src_size, dst_size, fills, boxes, arithmetic, level, alongside)
+    return made or FallbackProgram(dst_size, fills, boxes, arithmetic)
+
+
+def picture_rows(resize: PictureResize, backend: str | None = None) -> fallback.pictures.PictureRows:
+    """Return what resizes pictures: ``write(planes, out)``, with the bits of `fallback.pictures.PictureRows`."""
+    level = LEVELS[backend]
+    return fallback.pictures.PictureRows(resize) if level is None else _core.picture_rows(resize, level)
+
+
+def fit(made: Fit, band: Any, tail: Any, dtype: str, backend: str | None = None) -> Any:
+    """Return what writes pictures to buffers in one pass: ``run(out, offset, *planes)``; None if it is not compiled.
+
+    band, tail: programs, made by `program` for the same backend, that convert a canvas of `made.rows` rows, and of the
+    rows behind the last such band; None: rows of the canvas are results. dtype: of the buffer.
+    """
+    level = LEVELS[backend]
+    if level is None or any(isinstance(p, FallbackProgram) for p in (band, tail)):
+        return None
+    return _core.fit(made, band, tail, Arithmetic("uint8", dtype).itemsizes[1], level)
+
+
+def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray, backend: str | None = None) -> None:
+    """Write grayscale of three views of one shape and one set of strides to `out`; see `fallback.gray.gray`."""
+    level = LEVELS[backend]
+    if level is None:
+        fallback.gray.gray(blue, green, red, out)
+    else:
+        _core.gray(blue, green, red, out, level)

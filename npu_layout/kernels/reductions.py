@@ -1,0 +1,167 @@
+"""Reduce channels and find peaks, by the kernels of a backend.
+
+What numpy or the core refuses by an exception of its own is refused again by name.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import fallback
+from .choice import LEVELS, backends
+from .choice import core as _core  # an import: Python calls functions of an imported name faster (30 ns)
+from .fallback.checks import (
+    check_types,
+    checked_argmax,
+    checked_peaks,
+    checked_sigmoid,
+    checked_softmax,
+    checked_top_k,
+    checked_tops,
+)
+
+# What numpy and the compiled core raise on arguments of another type; `check_types` then finds out which one it is.
+WRONG_TYPES = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
+
+
+def argmax(
+    x: np.ndarray, out: np.ndarray, channels: int | None = None, dtype: str | None = None, backend: str | None = None
+) -> None:
+    """Write the first channel with the largest value, as numpy.argmax (NaN is the largest), to `out`, int64.
+
+    `x`: axes of positions, then of the channel, a view with any strides; `out`: the positions, any strides; it must not
+    overlap `x`. Several axes behind the positions are the channel's digits, outermost first, as (C1, 16) of NCHW16c;
+    `channels`: how many of them are not padding. int8, uint8, int16, uint16, int32, float16, float32, or
+    ``dtype="bfloat16"`` in uint16. ValueError on what does not fit.
+    """
+    try:
+        level = LEVELS[backend]
+        if level is None or not _core.argmax(x, out, channels, dtype, level):
+            fallback.reduce.argmax(x, out, *checked_argmax(x, out, channels, dtype))
+    except WRONG_TYPES:
+        check_types(backends(), backend, arrays={"x": x, "out": out}, counts={"channels": channels}, dtype=dtype)
+        raise
+
+
+def top_k(
+    x: np.ndarray,
+    values: np.ndarray,
+    numbers: np.ndarray,
+    channels: int | None = None,
+    dtype: str | None = None,
+    backend: str | None = None,
+) -> None:
+    """Write the k largest channels of each position, the largest first; of equal ones the lower channel comes first.
+
+    Their values go to `values`, their channels to `numbers`, int64. NaN is the largest of all, -0 equals 0.
+
+    `x`, `channels` and dtypes as for `argmax`; `values`: of the dtype of `x`, and `numbers`: both (*positions, k) for k
+    from 1 to the number of channels, any strides; the three must not overlap. ValueError on what does not fit.
+    """
+    try:
+        level = LEVELS[backend]
+        if level is None or not _core.top_k(x, values, numbers, channels, dtype, level):
+            fallback.reduce.top_k(x, values, numbers, *checked_top_k(x, values, numbers, channels, dtype))
+    except WRONG_TYPES:
+        arrays = {"x": x, "values": values, "numbers": numbers}
+        check_types(backends(), backend, arrays, counts={"channels": channels}, dtype=dtype)
+        raise
+
+
+def softmax(
+    x: np.ndarray,
+    out: np.ndarray,
+    positions: int | None = None,
+    channels: int | None = None,
+    dtype: str | None = None,
+    scale: float = 1.0,
+    zero_point: float = 0.0,
+    backend: str | None = None,
+) -> None:
+    """Write softmax over the channel of ``(x - zero_point) * scale`` to `out`, float32; see `fallback.reduce.softmax`.
+
+    `x` and dtypes as for `argmax`; `out`: the same positions and channels, their axes in the same order; it must
+    not overlap `x`. `positions`: the number of axes of positions; default: all but the last. Both may have their own
+    digits of the channel: if `channels` is given, each only needs to have as many elements. Lanes beyond are neither
+    read nor written. float32 accepts no scale. ValueError on what does not fit.
+    """
+    try:
+        level = LEVELS[backend]
+        if level is None or not _core.softmax(x, out, positions, channels, dtype, scale, zero_point, level):
+            known = checked_softmax(x, out, positions, channels, dtype, scale, zero_point)
+            fallback.reduce.softmax(x, out, *known, scale, zero_point)
+    except WRONG_TYPES:
+        counts, real = {"positions": positions, "channels": channels}, {"scale": scale, "zero_point": zero_point}
+        check_types(backends(), backend, {"x": x, "out": out}, counts, real, dtype)
+        raise
+
+
+def sigmoid(
+    x: np.ndarray,
+    out: np.ndarray,
+    dtype: str | None = None,
+    scale: float = 1.0,
+    zero_point: float = 0.0,
+    backend: str | None = None,
+) -> None:
+    """Write 1 / (1 + e**-v) of ``v = (x - zero_point) * scale`` to `out`, float32; see `fallback.reduce.sigmoid`.
+
+    `x` and dtypes as for `argmax`, without a channel; `out`: the same shape, any strides, `x` itself or an array that
+    does not overlap it. float32 accepts no scale. ValueError on what does not fit.
+    """
+    try:
+        level = LEVELS[backend]
+        if level is None or not _core.sigmoid(x, out, dtype, scale, zero_point, level):
+            name = checked_sigmoid(x, out, dtype, scale, zero_point)
+            if level is None or not _core.sigmoid(x, out, dtype, scale, zero_point, level, in_place=True):
+                fallback.reduce.sigmoid(x, out, name, scale, zero_point)
+    except WRONG_TYPES:
+        real = {"scale": scale, "zero_point": zero_point}
+        check_types(backends(), backend, {"x": x, "out": out}, real=real, dtype=dtype)
+        raise
+
+
+def peaks(
+    x: np.ndarray,
+    threshold: float,
+    radius: int = 1,
+    channels: int | None = None,
+    dtype: str | None = None,
+    backend: str | None = None,
+) -> np.ndarray:
+    """Return the local maxima above `threshold` of each plane of `x`, by the rule of `fallback.reduce.peaks`.
+
+    The result is a new int64 array (count, 4) of rows (n, c, y, x) in ascending order.
+
+    `x`: (N, C, H, W), a view with any strides, dtypes as for `argmax`; several axes between N and H are the channel's
+    digits. `threshold` is in stored units. The window has 2 radius + 1 points on a side. ValueError on what does not
+    fit.
+    """
+    try:
+        count, name, least, above, reach = checked_peaks(x, threshold, radius, channels, dtype)
+        level = LEVELS[backend]
+        if not count or not x.size:
+            return np.empty((0, 4), np.int64)
+        found = None if level is None else _core.peaks(x, count, name, least, above, reach, level)
+        return fallback.reduce.peaks(x, count, name, least, above, reach) if found is None else found
+    except WRONG_TYPES:
+        check_types(backends(), backend, {"x": x}, {"channels": channels}, {"threshold": threshold}, dtype)
+        raise
+
+
+def tops(
+    x: np.ndarray, rows: np.ndarray, out: np.ndarray, refine: str | None = "parabola", backend: str | None = None
+) -> None:
+    """Write the positions of peaks, refined between pixels, to `out`, float64 (count, 5): n, c, x, y, value.
+
+    `x`: (N, C, H, W), any strides; `rows` of n, c, y, x, as `peaks` returns them; refine: "parabola", "quarter" or
+    None, see `fallback.reduce.tops`. ValueError on what does not fit.
+    """
+    try:
+        if LEVELS[backend] is None or not _core.tops(x, rows, out, refine):
+            checked_tops(x, rows, out, refine)
+            fallback.reduce.tops(x, rows, out, refine)
+    except WRONG_TYPES:
+        check_types(backends(), backend, {"x": x, "rows": rows, "out": out})
+        checked_tops(x, rows, out, refine)
+        raise
