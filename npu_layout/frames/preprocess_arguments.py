@@ -84,12 +84,12 @@ def check_numbers(mean: tuple[float, ...], std: tuple[float, ...], pad: tuple[fl
         raise NpuLayoutError(f"pad_value: expected pixel values 0..255, got {pad!r}")
 
 
-def checked_roi(given: Any, frame_wh: tuple[int, int]) -> tuple[int, int, int, int]:
+def checked_roi(what: str, given: Any, frame_wh: tuple[int, int]) -> tuple[int, int, int, int]:
     """Return a part x, y, width, height of a frame as x0, y0, x1, y1; NpuLayoutError if it is not inside."""
-    x, y, width, height = whole_numbers("roi_xywh", given, 4, 0)
+    x, y, width, height = whole_numbers(what, given, 4, 0)
     if not (width and height and x + width <= frame_wh[0] and y + height <= frame_wh[1]):
         raise NpuLayoutError(
-            f"roi_xywh: expected x, y, width, height inside the frame of {frame_wh[0]}x{frame_wh[1]}, got "
+            f"{what}: expected x, y, width, height inside the frame of {frame_wh[0]}x{frame_wh[1]}, got "
             f"{(x, y, width, height)}"
         )
     return x, y, x + width, y + height

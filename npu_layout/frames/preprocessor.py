@@ -194,36 +194,48 @@ class Preprocessor:
                 fits = type(out) is np.ndarray and out.shape == self._buffer_shape and out.dtype == self.target.stored
                 if fits and run(out, frame):
                     return out, geometry
-        buffer, geometries = self._written([frame], out, roi_xywh)
+        buffer, geometries = self._written([frame], out, None if roi_xywh is None else [roi_xywh], "roi_xywh")
         return buffer, geometries[0]
 
-    def batch(self, frames: Sequence[Any], out: np.ndarray | None = None) -> tuple[np.ndarray, list[Geometry]]:
+    def batch(
+        self,
+        frames: Sequence[Any],
+        out: np.ndarray | None = None,
+        *,
+        rois_xywh: Sequence[Sequence[int] | None] | None = None,
+    ) -> tuple[np.ndarray, list[Geometry]]:
         """Return the input buffer of N frames, N as in `target`, and a Geometry for each.
 
-        frames: as for a single frame, uint8 images (H, W, channels) for BGR; each may have its own size. out and
-        errors: as for a single frame; NpuLayoutError also if there are more or fewer frames than N.
+        frames: as for a single frame, uint8 images (H, W, channels) for BGR; each may have its own size, and one frame
+        may be given several times. rois_xywh: the part that is used of each, or None for all of it, as for a single
+        frame. out and errors: as for a single frame; NpuLayoutError also if there are more or fewer frames or parts
+        than N.
         """
-        if isinstance(frames, np.ndarray) and frames.ndim < 3:
-            raise NpuLayoutError(f"frames: expected a sequence of frames, got an array of shape {frames.shape}")
-        if not hasattr(frames, "__len__"):
-            raise NpuLayoutError(f"frames: expected a sequence of frames, got {type(frames).__name__}")
-        return self._written(frames, out, None)
+        _check_sequence("frames", frames, "frames", 3)
+        if rois_xywh is not None:
+            _check_sequence("rois_xywh", rois_xywh, "parts (x, y, width, height)", 2)
+        return self._written(frames, out, rois_xywh, "rois_xywh[{}]")
 
-    def _written(self, given: Sequence[Any], out: np.ndarray | None, roi: Any) -> tuple[np.ndarray, list[Geometry]]:
-        if len(given) != self._batch:
-            raise NpuLayoutError(
-                f"frames: got {len(given)}; target {self.target.describe()} expects {self._batch} (its N)"
-            )
+    def _written(
+        self, given: Sequence[Any], out: np.ndarray | None, rois: Sequence[Any] | None, part: str
+    ) -> tuple[np.ndarray, list[Geometry]]:
+        rois = [None] * len(given) if rois is None else rois
+        for what, items in (("frames", given), ("rois_xywh", rois)):
+            if len(items) != self._batch:
+                raise NpuLayoutError(
+                    f"{what}: got {len(items)}; target {self.target.describe()} expects {self._batch} (its N)"
+                )
         if self._batch == 1:
             frames = [self._source.read("frame", given[0])]
         else:
             frames = [self._source.read(f"frame {i}", frame) for i, frame in enumerate(given)]
         geometries = []
-        for frame in frames:
-            box = None if roi is None else checked_roi(roi, frame.size_wh)
+        for i, (frame, roi) in enumerate(zip(frames, rois)):
+            box = None if roi is None else checked_roi(part.format(i), roi, frame.size_wh)
             geometries.append(_geometry(self.resize, frame.size_wh, box, self._input_wh))
         buffer = self._buffer(out, frames)
-        if self._batch == 1 and self._in_one_pass(frames[0], geometries[0], buffer, given[0] if roi is None else None):
+        whole = given[0] if self._batch == 1 and rois[0] is None else None
+        if self._batch == 1 and self._in_one_pass(frames[0], geometries[0], buffer, whole):
             return buffer, geometries
         if self._batch > 1 and self._in_passes(frames, geometries, buffer):
             return buffer, geometries
@@ -313,6 +325,14 @@ def compiled_pass(preprocess: Preprocessor, frame: np.ndarray, backend: str) -> 
     geometry = _geometry(preprocess.resize, read.size_wh, None, preprocess._input_wh)
     made = pass_of(preprocess._wanted, read, geometry, backend)
     return None if made is None else made.within(frame, read.planes)
+
+
+def _check_sequence(what: str, given: Any, items: str, axes: int) -> None:
+    """Raise NpuLayoutError if `given` is no sequence; an array is one if it has at least so many axes."""
+    if isinstance(given, np.ndarray) and given.ndim < axes:
+        raise NpuLayoutError(f"{what}: expected a sequence of {items}, got an array of shape {given.shape}")
+    if not hasattr(given, "__len__") or not hasattr(given, "__getitem__"):
+        raise NpuLayoutError(f"{what}: expected a sequence of {items}, got {type(given).__name__}")
 
 
 @lru_cache(maxsize=256)

@@ -78,7 +78,7 @@ def _read(frame: Any, how: Mapping[str, Any]) -> FramePlanes:
 
 
 def _part(read: FramePlanes, roi_xywh: Sequence[int] | None) -> Quad:
-    return (0, 0, *read.size_wh) if roi_xywh is None else checked_roi(roi_xywh, read.size_wh)
+    return (0, 0, *read.size_wh) if roi_xywh is None else checked_roi("roi_xywh", roi_xywh, read.size_wh)
 
 
 def as_channels(

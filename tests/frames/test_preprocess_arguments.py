@@ -71,7 +71,7 @@ def test_integers_that_are_not_quantised_are_pixels() -> None:
 
 
 def test_parts_of_a_frame() -> None:
-    assert checked_roi([2, 3, 4, 5], (6, 8)) == (2, 3, 6, 8)
+    assert checked_roi("roi_xywh", [2, 3, 4, 5], (6, 8)) == (2, 3, 6, 8)
     for roi in ((2, 3, 5, 5), (2, 4, 4, 5), (0, 0, 0, 1), (0, 0, 1), None):
         with pytest.raises(nl.NpuLayoutError, match=r"^roi_xywh: expected"):
-            checked_roi(roi, (6, 8))
+            checked_roi("roi_xywh", roi, (6, 8))

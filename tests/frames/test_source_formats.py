@@ -169,6 +169,40 @@ def test_a_batch_of_frames_of_other_formats() -> None:
         preprocess.batch([frames[0], np.zeros(5, np.uint8), frames[1]])
 
 
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW16c", "CHWN"])
+@pytest.mark.parametrize("format", ["BGR", "NV12", "YUYV", "RGGB"])
+def test_parts_of_one_frame_are_a_batch(format: str, layout: str) -> None:
+    """As detections of one network are the input of the next."""
+    batch, one = (nl.TensorSpec((n, 3, 8, 8), layout, "uint8") for n in (4, 1))
+    preprocess, alone = (nl.Preprocessor(target, source=format) for target in (batch, one))
+    frame = formats.noise(nl.FrameSpec(format, (30, 20)).size, 3)
+    shape = {"BGR": (20, 30, 3), "NV12": (30, 30), "YUYV": (20, 30, 2), "RGGB": (20, 30)}[format]
+    frame = frame.reshape(shape)
+    rois = [(0, 0, 30, 20), (3, 5, 11, 9), None, np.array([17, 1, 13, 19])]
+    out = np.full(batch.storage_shape, 7, np.uint8)
+    buffer, geometries = preprocess.batch([frame] * 4, out, rois_xywh=rois)
+    assert buffer is out
+    for i, roi in enumerate(rois):
+        expected, geometry = alone(frame, roi_xywh=roi)
+        np.testing.assert_array_equal(batch.unpack(buffer)[i], one.unpack(expected)[0])
+        assert geometries[i] == geometry
+    single, geometries = alone.batch([frame], rois_xywh=[rois[1]])
+    np.testing.assert_array_equal(single, alone(frame, roi_xywh=rois[1])[0])
+    assert geometries[0].frame_wh == (30, 20)
+    out[:] = 7
+    for bad, says in (
+        (rois[:3], r"rois_xywh: got 3; target .* expects 4"),
+        ([*rois[:3], (17, 1, 14, 19)], r"^rois_xywh\[3\]: expected .* inside the frame of 30x20"),
+        ((3, 5, 11, 9), r"^rois_xywh\[0\]: expected 4 "),
+        (np.array([3, 5, 11, 9]), r"rois_xywh: expected a sequence of parts .* got an array of shape \(4,\)"),
+        (iter(rois), "rois_xywh: expected a sequence of parts .* got list_iterator"),
+        (7, "rois_xywh: expected a sequence of parts .* got int"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=says):
+            preprocess.batch([frame] * 4, out, rois_xywh=bad)  # type: ignore[arg-type]
+    assert (out == 7).all()
+
+
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW4c", "NCHW16c", "NHWC8c", "CHWN"])
 @pytest.mark.parametrize("dtype", ["float32", "uint8", "int8"])
 def test_four_channels_in_every_layout(layout: str, dtype: str) -> None:

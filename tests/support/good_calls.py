@@ -430,7 +430,7 @@ CALLS: dict[str, Callable[[], Call]] = {
     ),
     "Preprocessor.batch": lambda: Call(
         nl.Preprocessor(nl.TensorSpec((2, 3, 4, 4), "NHWC", "uint8")).batch,
-        dict(frames=[frame(), frame()], out=np.empty((2, 4, 4, 3), np.uint8)),
+        dict(frames=[frame(), frame()], out=np.empty((2, 4, 4, 3), np.uint8), rois_xywh=[(0, 0, 2, 2), None]),
     ),
     "Quantization": lambda: Call(nl.Quantization, dict(scale=[0.5, 0.25], zero_point=[1, 2], axis=1)),
     "Quantization.affine": lambda: Call(nl.Quantization(0.5, 1).affine, dict(axis="C", to_stored=True)),

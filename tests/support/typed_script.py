@@ -166,7 +166,7 @@ def frame_specs() -> None:
 def preprocessing(frame: np.ndarray) -> None:
     preprocess = nl.Preprocessor(nl.TensorSpec((1, 3, 8, 8), "NHWC", "uint8"), resize="crop", pad_value=0)
     assert_type(preprocess(frame), tuple[np.ndarray, nl.Geometry])
-    assert_type(preprocess.batch([frame], out=None), tuple[np.ndarray, list[nl.Geometry]])
+    assert_type(preprocess.batch([frame], out=None, rois_xywh=[(0, 0, 4, 4)]), tuple[np.ndarray, list[nl.Geometry]])
     assert_type(preprocess.resize + preprocess.interpolation + preprocess.yuv + preprocess.color, str)
     assert_type(preprocess.source, "str | nl.FrameSpec")
     part, _ = nl.Preprocessor(preprocess.target, source=nl.FrameSpec("BGR", frame.shape[1::-1]))(
