@@ -114,12 +114,14 @@ def _made_of(pair: Pair, how: How, change: Callable[[np.ndarray], np.ndarray]) -
 
 
 def _changed(frame: np.ndarray, source: str, change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    if frame.ndim < 3 or frame.shape[2] < 3:
-        return change(frame)
-    places = list(CHANNEL_ORDERS[source].bgr)
-    colours = change(np.ascontiguousarray(frame[..., places]))
-    made = np.zeros((*colours.shape[:2], frame.shape[2]), frame.dtype)
-    made[..., places] = colours
+    channels = 1 if frame.ndim < 3 else frame.shape[2]
+    places = CHANNEL_ORDERS[source].bgr if channels >= 3 else ()
+    if not places or list(places) == [*range(channels)]:
+        return change(np.ascontiguousarray(frame))
+    colours = change(np.stack([frame[..., place] for place in places], -1))
+    made = np.zeros((*colours.shape[:2], channels), frame.dtype)
+    for i, place in enumerate(places):
+        made[..., place] = colours[..., i]
     return made
 
 
@@ -176,7 +178,14 @@ def _u_and_v(frame: np.ndarray) -> np.ndarray:
 
 
 def _gamma(frame: np.ndarray, power: float) -> np.ndarray:
-    return np.asarray(np.rint(255 * (np.arange(256) / 255) ** power).astype(np.uint8)[frame])
+    return _looked_up(frame, 255 * (np.arange(256) / 255) ** power)
+
+
+def _looked_up(frame: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return the frame with another value for each of the 256 pixel values."""
+    import cv2
+
+    return np.asarray(cv2.LUT(frame, np.clip(np.rint(values), 0, 255).astype(np.uint8)))
 
 
 _COLOURS: Sequence[tuple[str, Callable[[np.ndarray], np.ndarray]]] = (
@@ -236,7 +245,7 @@ def _inside(pair: Pair, base: How) -> np.ndarray:
 
 
 def _lit(frame: np.ndarray, factor: float, offset: float) -> np.ndarray:
-    return np.clip(np.rint(frame * factor + offset), 0, 255).astype(np.uint8)
+    return _looked_up(frame, np.arange(256) * factor + offset)
 
 
 def other_parts(base: How, pairs: Sequence[Pair]) -> Iterator[Change]:

@@ -27,7 +27,7 @@ from .input_changes import (
     other_frames,
     other_parts,
 )
-from .input_pairs import Pair
+from .input_pairs import Fitter, Pair
 from .input_sources import other_sources
 from .input_variants import FLIPPED, How, image_channels
 from .verdict import Judgement
@@ -141,7 +141,7 @@ def recorded_inputs(recording: Recording) -> InputChecks:
         raw = {i: np.asarray(one[FRAME]) for i, one in zip(numbers, seen)}
         ordered = spec_in_model_order(spec, color)
         found = _of_raw_frames(ordered, raw, rois, recorded, _stated(declared))
-        found = found or _found(_Seen(ordered, frames, recorded), how)
+        found = found or _found(_Seen(ordered, frames, recorded, Fitter(ordered)), how)
     except NpuLayoutError as error:
         return InputChecks({}, f"{_CANNOT}: {error}")
     if found is None:
@@ -173,7 +173,10 @@ def _of_raw_frames(
 ) -> Judgement | None:
     """Return the judgement that the frames give in their own format; None if they have none, or it explains nothing."""
     others = [*other_sources(how.get("source", "BGR"), next(iter(raw.values())))]
-    pairs = [Pair(spec, raw, number, array, how, roi_xywh=rois[number]) for number, array in recorded.items()]
+    fitter = Fitter(spec)
+    pairs = [
+        Pair(spec, raw, number, array, how, roi_xywh=rois[number], fitter=fitter) for number, array in recorded.items()
+    ]
     if not others or not (pairs[0].is_pixels or {"mean", "std"} & how.keys()):
         return None
     frames = f"frame{'s'[: len(pairs) > 1]} {', '.join(map(str, recorded))}"
@@ -231,11 +234,20 @@ class _Seen(NamedTuple):
     spec: TensorSpec
     frames: CameraFrames
     recorded: Mapping[int, np.ndarray]
+    fitter: Fitter
 
     def pairs(self, how: How) -> list[Pair]:
         """Return each with its frame, declared to be made as `how` says."""
         return [
-            Pair(self.spec, self.frames, number, array, how, others=self.frames.other_parts(number))
+            Pair(
+                self.spec,
+                self.frames,
+                number,
+                array,
+                how,
+                others=self.frames.other_parts(number),
+                fitter=self.fitter,
+            )
             for number, array in self.recorded.items()
         ]
 

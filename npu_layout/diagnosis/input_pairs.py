@@ -15,12 +15,43 @@ from .camera_frames import OtherParts, Part
 from .input_variants import How
 from .samples import ends
 
+_WAYS = 64  # Preprocessors that a fitter has at once: each has tables as large as the input's sides
+
 
 class Made(NamedTuple):
     """An input that was made of a frame, and the share of its values that saturate beyond the range that it stores."""
 
     values: np.ndarray
     saturated: float
+
+
+class Fitter:
+    """Fit frames into one input; frames that are fitted in the same way share a Preprocessor.
+
+    For one check at a time: Preprocessors are not shared by threads.
+    """
+
+    def __init__(self, spec: TensorSpec) -> None:
+        self._target = TensorSpec(spec.shape, Layout.plain(spec.axes), "float32")
+        self._made: dict[Any, Preprocessor] = {}
+
+    def __call__(self, frame: np.ndarray, fitting: How, roi: Part | None = None) -> np.ndarray:
+        """Return the frame, or its part `roi`, as float32 pixels in the shape of the input; a new array."""
+        key = _hashable(fitting)
+        if key not in self._made:
+            if len(self._made) >= _WAYS:
+                self._made.clear()
+            self._made[key] = Preprocessor(self._target, **fitting)
+        made, _ = self._made[key](np.ascontiguousarray(frame), roi_xywh=roi)
+        return made.reshape(self._target.shape)
+
+
+def _hashable(value: Any) -> Any:
+    """Return lists, arrays and mappings as tuples."""
+    if isinstance(value, Mapping):
+        return tuple((name, _hashable(item)) for name, item in sorted(value.items()))
+    listed = value.tolist() if isinstance(value, np.ndarray) else value
+    return tuple(map(_hashable, listed)) if isinstance(listed, (list, tuple)) else listed
 
 
 class Pair:
@@ -45,6 +76,8 @@ class Pair:
         The part of the frame that was used, if `frames` are whole; None if they are parts, or all of it was.
     others
         {words: a function that returns it} of other parts that may have been used.
+    fitter
+        Of the input, which the pairs of one check share; None: one of its own.
     """
 
     def __init__(
@@ -57,6 +90,7 @@ class Pair:
         *,
         roi_xywh: Part | None = None,
         others: OtherParts | None = None,
+        fitter: Fitter | None = None,
     ) -> None:
         self.spec, self.frames, self.number = spec, frames, number
         self._roi, self.others = roi_xywh, others or {}
@@ -68,6 +102,7 @@ class Pair:
         scale = 0.0 if spec.quantization is None else float(np.max(spec.quantization.scale))
         self.step = max(1.0, scale * float(abs(std).max()))  # in pixel values
         self._unit = std / np.float32(self.step)
+        self._fit = fitter or Fitter(spec)
         self._fitted: tuple[How, np.ndarray] = ({}, np.empty(0))  # the last one: changes share it
         self.measured = (self.recorded * std + mean).astype(np.float32)
 
@@ -90,14 +125,10 @@ class Pair:
         """Return the frame, or another, fitted into the input as `how` says, before mean and std."""
         fitting = {k: v for k, v in how.items() if k not in ("mean", "std")}
         if frame is not None:
-            return self._fit(fitting, frame)
+            return self._fit(frame, fitting)
         if self._fitted[0] != fitting or not self._fitted[1].size:
-            self._fitted = fitting, self._fit(fitting, self.frame, self._roi)
+            self._fitted = fitting, self._fit(self.frame, fitting, self._roi)
         return self._fitted[1]
-
-    def _fit(self, fitting: How, frame: np.ndarray, roi: Part | None = None) -> np.ndarray:
-        target = TensorSpec(self.spec.shape, Layout.plain(self.spec.axes), "float32")
-        return Preprocessor(target, **fitting)(np.ascontiguousarray(frame), roi_xywh=roi)[0].reshape(self.spec.shape)
 
     def made(self, pixels: np.ndarray, how: How) -> Made:
         """Return the input that `how` makes of fitted pixels, saturated and rounded if it is quantised."""

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
+from npu_layout.diagnosis import input_pairs
 from npu_layout.diagnosis.input_pairs import Pair
 
 HIGH, WIDE = 5, 7
@@ -119,3 +120,41 @@ def test_what_is_less_than_a_step_beyond_the_range_is_rounding(low: bool, beyond
     code = -128 - beyond if low else 127 + beyond
     made = one.made(np.full(spec.shape, code, np.float32), how)
     assert made.saturated == saturated and (made.values == (-128 if low else 127)).all()
+
+
+def test_a_fitter_shares_what_is_fitted_in_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The result is that of a Preprocessor for each frame, and a new array."""
+    made: list[dict[str, Any]] = []
+
+    class Counted(nl.Preprocessor):
+        def __init__(self, target: nl.TensorSpec, **how: Any) -> None:
+            made.append(how)
+            super().__init__(target, **how)
+
+    own = nl.Preprocessor
+    monkeypatch.setattr(input_pairs, "Preprocessor", Counted)
+    spec = nl.TensorSpec((1, 6, 9, 3), axes="NHWC", dtype="uint8")
+    target = nl.TensorSpec(spec.shape, nl.Layout.plain(spec.axes))
+    rng, fit, kept = np.random.default_rng(0), input_pairs.Fitter(spec), []
+    yuv = nl.FrameSpec("NV12", (8, 6), strides=(16, 16))
+    ways: list[tuple[dict[str, Any], int, tuple[int, ...]]] = [
+        ({}, 1, (11, 14, 3)),
+        ({"color": "BGR"}, 2, (11, 14, 3)),
+        ({"pad_value": [1, 2, 3]}, 3, (5, 4, 3)),
+        ({"pad_value": np.array([1, 2, 3])}, 3, (5, 4, 3)),
+        ({"pad_value": (1, 2, 4)}, 4, (5, 4, 3)),
+        ({"source": yuv}, 5, (yuv.size,)),
+        ({"source": yuv.to_dict()}, 6, (yuv.size,)),
+        ({"source": yuv.to_dict()}, 6, (yuv.size,)),
+        ({}, 6, (3, 30, 3)),
+    ]
+    for how, count, shape in ways:
+        frame = rng.integers(0, 256, shape).astype(np.uint8)
+        stated = {**how, "source": yuv} if "source" in how else how
+        expected = own(target, **stated)(frame)[0].reshape(spec.shape)
+        kept.append((fit(frame, how), expected))
+        assert len(made) == count
+    for got, expected in kept:
+        np.testing.assert_array_equal(got, expected)
+    for i in range(200):
+        assert fit(np.zeros((4, 4, 3), np.uint8), {"pad_value": i}).shape == spec.shape
