@@ -305,7 +305,17 @@ def sanitize(session: nox.Session) -> None:
     ]
     files += [
         f"tests/decode/test_{room}.py"
-        for room in ("boundary", "decoder", "networks", "detectors", "faces", "suppression", "mask_crops")
+        for room in (
+            "boundary",
+            "decoder",
+            "networks",
+            "detectors",
+            "faces",
+            "suppression",
+            "mask_crops",
+            "compiling",
+            "finishing",
+        )
     ]
     files += ["tests/ops/test_stored_buffers.py"]
     files += [f"tests/frames/test_{room}.py" for room in ("gray", "fitting", "fitting_yuv", "source_formats")]

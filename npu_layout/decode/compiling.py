@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from .. import kernels
 from ..buffers import TensorSpec, kernel_name
-from .head import Head
+from .head import Boxes, Head
 from .places import Fitted, Level, Place, offsets_along
 from .ranges import values_of
 from .reference import activated, point_encoding
 
 _DTYPES = ("int8", "uint8", "int16", "uint16", "float16", "bfloat16", "float32")
+_SUPPRESSIONS = ("none", "greedy", "probiou", "peaks")  # those for which there are loops
 
 
 def compiled(
@@ -23,25 +25,21 @@ def compiled(
 
     Of a head that is not `decoded_whole` it finds the candidates alone, or their boxes too, see `has_boxes`.
     """
-    whole = decoded_whole(head, fitted)
-    places = [
-        place
-        for level in fitted.levels
-        for role, place in level.places.items()
-        if whole or role in ("score", "objectness")
-    ]
+    whole, rule = decoded_whole(head), head.suppression
+    roles = [role for role in (_READ if whole else _READ[:2]) if role not in _unread(head)]
+    places = [level.places[role] for level in fitted.levels for role in roles if role in level.places]
     if fitted.form.part("label") is not None:
         return None
     if not all(_runs(place, specs[place.output]) for place in places):
         return None
-    rule, part = head.suppression, fitted.form.part("keypoints") if head.keypoints and whole else None
+    part = fitted.form.part("keypoints") if head.keypoints and whole else None
     return kernels.Detection(
         tuple(spec.nbytes for spec in specs),
         head.score,
         head.classes,
         0 if part is None else part.count,
         head.labels == "all",
-        whole and rule.kind == "greedy",
+        rule.kind if whole else "none",
         rule.per_class,
         rule.inclusive,
         rule.extra,
@@ -50,30 +48,30 @@ def compiled(
     )
 
 
-def decoded_whole(head: Head, fitted: Fitted) -> bool:
-    """Whether the kernels have loops for the boxes and their suppression; else they find candidates alone."""
-    how = fitted.form.boxes
-    return how.angle == "none" and how.encoding != "center_size" and head.suppression.kind in ("greedy", "none")
+_READ = ("score", "objectness", "box", "keypoints", "angle", "offset")
+
+
+def _unread(head: Head) -> tuple[str, ...]:
+    """Return the roles that the head's rules do not use."""
+    return ("objectness",) * (head.score == "class") + ("keypoints",) * (head.keypoints is None)
+
+
+def decoded_whole(head: Head) -> bool:
+    """Whether the kernels have loops for the head's suppression; else they find candidates, or their boxes, alone."""
+    return head.suppression.kind in _SUPPRESSIONS
 
 
 def has_boxes(fitted: Fitted, specs: Sequence[TensorSpec]) -> bool:
     """Whether the kernels have loops for the boxes of candidates, upright, beside what else is done with them."""
-    places = [level.places["box"] for level in fitted.levels]
-    return fitted.form.boxes.encoding != "center_size" and all(_runs(place, specs[place.output]) for place in places)
+    roles = ("box", "offset")
+    places = [level.places[role] for level in fitted.levels for role in roles if role in level.places]
+    return all(_runs(place, specs[place.output]) for place in places)
 
 
 def _runs(place: Place, spec: TensorSpec) -> bool:
-    """Whether the kernels read the part: a monotone activation, one positive scale, a dtype that they have."""
-    quantization = spec.quantization
-    one = quantization is None or quantization.axis is None or has_tables(place, spec)
+    """Whether the kernels read the part: a monotone activation, a dtype that they have."""
     name = kernel_name(spec.stored) if spec.dtype != "bfloat16" else "bfloat16"
-    return place.part.activation != "softmax" and one and name in _DTYPES and not spec.element.nibbles
-
-
-def has_tables(place: Place, spec: TensorSpec) -> bool:
-    """Whether each channel of a part has a scale of its own, and codes so few that each can have a table."""
-    axis = None if spec.quantization is None else spec.quantization.axis
-    return axis is not None and axis == place.channel and place.inner is None and spec.stored.itemsize == 1
+    return place.part.activation != "softmax" and name in _DTYPES and not spec.element.nibbles
 
 
 def _grid(
@@ -81,25 +79,27 @@ def _grid(
 ) -> kernels.Grid:
     how = fitted.form.boxes
     unit = {"stride": (1.0, 1.0), "pixel": (1.0, 1.0), "input": (float(input_hw[1]), float(input_hw[0]))}[how.unit]
-    whole, boxed = decoded_whole(head, fitted), has_boxes(fitted, specs)
+    whole, boxed = decoded_whole(head), has_boxes(fitted, specs)
+    roles = (_READ if whole else _READ[:3] if boxed else _READ[:2]) + (("offset",) if boxed else ())
     points = _points(head, fitted) if whole else None
     anchors = []
     for a in range(level.turns):
         sources = {
-            role: _source(head, level, level.places[role], a, specs, how.order)
-            for role in ("score", "objectness", "box")
-            if role in level.places and (role != "objectness" or head.score != "class") and (boxed or role != "box")
+            role: _source(head, level, level.places[role], a, specs, how)
+            for role in roles
+            if role in level.places and role not in _unread(head)
         }
-        sources.setdefault("box", _stand_in(sources["score"]))
         size = level.anchors[a] if level.anchors else (1.0, 1.0)
-        made = kernels.Anchor(sources["score"], sources.get("objectness"), sources["box"], size)
+        box = sources.get("box") or _stand_in(sources["score"])
+        made = kernels.Anchor(sources["score"], sources.get("objectness"), box, size)
+        made = made._replace(angle=sources.get("angle"), offset=sources.get("offset"))
         if points is not None:
-            source = _source(head, level, level.places["keypoints"], a, specs, how.order)
+            source = sources["keypoints"]
             heats = None if source.values is None else activated(points.activation, source.values[None])[0]
             made = made._replace(points=source, heats=heats)
         anchors.append(made)
     strides = how.unit == "stride"
-    if strides and how.encoding in ("xywh", "xyxy"):
+    if strides and how.encoding in ("xywh", "xyxy", "center_size"):
         unit = (float(level.stride), float(level.stride))
     return kernels.Grid(
         level.grid[1],
@@ -113,14 +113,17 @@ def _grid(
         tuple(anchors),
         level.priors,
         points,
+        how.angle if whole else "none",
     )
 
 
 def _stand_in(score: kernels.AnchorPart) -> kernels.AnchorPart:
     """Return a part of four channels, for kernels that want a box: nobody reads what they make of it."""
-    values = None if score.values is None else score.values.reshape(-1, score.values.shape[-1])[0]
     places = score.map._replace(channels=np.repeat(score.map.channels[:1], 4))
-    return score._replace(map=places, values=values, reals=None)
+    scales = score.scales
+    if scales is not None and scales.each == "channels":
+        scales = kernels.Scales("channels", *(np.repeat(numbers[:1], 4) for numbers in scales[1:]))
+    return score._replace(map=places, scales=scales)
 
 
 def _points(head: Head, fitted: Fitted) -> kernels.Points | None:
@@ -132,35 +135,45 @@ def _points(head: Head, fitted: Fitted) -> kernels.Points | None:
 
 
 def _source(
-    head: Head, level: Level, place: Place, a: int, specs: Sequence[TensorSpec], order: tuple[int, ...]
+    head: Head, level: Level, place: Place, a: int, specs: Sequence[TensorSpec], how: Boxes
 ) -> kernels.AnchorPart:
     spec, part = specs[place.output], place.part
     dtype = spec.dtype if spec.dtype == "bfloat16" else kernel_name(spec.stored)
-    values, reals = meanings(spec, dtype, part.activation), None
-    if has_tables(place, spec):
-        reals = _tables(spec, _picked(head, place, place.numbers(a), order), dtype)
-        values = activated(part.activation, reals[None])[0]
-        if len(reals) == 1:
-            values, reals = values[0], None
-    made = _map(head, level, place, a, spec, dtype, order)
-    return kernels.AnchorPart(place.output, made, part.activation, values, reals)
+    values, scales = meanings(spec, dtype, part.activation), _scales(head, level, place, a, spec, how)
+    if scales is not None and all((numbers == numbers[0]).all() for numbers in scales[1:]):
+        one = type(spec.quantization)(float(scales.scale[0]), float(scales.zero[0]))  # type: ignore[misc,call-arg]
+        values, scales = meanings(spec.replace(quantization=one), dtype, part.activation), None
+    channels, rows, columns = offsets_along(place, level, spec, a)
+    places = kernels.FeatureMap(dtype, _picked(head, place, channels, how), rows, columns)
+    return kernels.AnchorPart(place.output, places, part.activation, values, scales)
 
 
-def _tables(spec: TensorSpec, numbers: np.ndarray, dtype: str) -> np.ndarray:
-    """Return what all codes of some channels mean, float64 (channels, codes), the lowest code first."""
-    given, stored = spec.quantization, kernels.codes(dtype)
-    assert given is not None and stored is not None
-    scales, zeros = (np.asarray(v)[numbers] for v in (given.scale, given.zero_point))
-    each = type(given)(scales, zeros, 0)
-    means: np.ndarray = each.dequantize(np.broadcast_to(stored, (len(numbers), len(stored)))).astype(np.float64)
-    return means
+def _scales(head: Head, level: Level, place: Place, a: int, spec: TensorSpec, how: Boxes) -> kernels.Scales | None:
+    """Return the scales and zero points along an axis, those of the part, of one anchor; None if there is one scale."""
+    given = spec.quantization
+    if given is None or given.axis is None:
+        return None
+    rows, columns = level.grid
+    outer, inner = np.divmod(place.numbers(a), 1 if place.inner is None else spec.shape[place.inner])
+    cells = np.arange(columns) if place.rows is not None else place.cells(a, rows * columns)
+    numbers: dict[int | None, tuple[str, np.ndarray]] = {
+        place.inner: ("channels", _picked(head, place, inner, how)),
+        place.channel: ("channels", _picked(head, place, outer, how)),
+        place.anchor: ("channels", np.array([a])),
+        place.rows: ("rows", np.arange(rows)),
+        place.columns: ("columns", cells),
+    }
+    each, at = numbers.get(given.axis % len(spec.shape), ("channels", np.array([0])))
+    scale, zero = (np.asarray(v, np.float32)[at] for v in (given.scale, given.zero_point))
+    return kernels.Scales(each, scale, zero)
 
 
-def _picked(head: Head, place: Place, channels: np.ndarray, order: tuple[int, ...]) -> np.ndarray:
+def _picked(head: Head, place: Place, channels: np.ndarray, how: Boxes) -> np.ndarray:
     """Return a part's channels as the kernels want them: scores without the background, boxes in the usual order."""
     if place.part.role == "score" and head.background is not None:
         return np.delete(channels, head.background)
-    return channels.reshape(4, -1)[list(order)].reshape(-1) if place.part.role == "box" else channels
+    boxes = place.part.role == "box" and how.encoding != "center_size"
+    return channels.reshape(4, -1)[list(how.order)].reshape(-1) if boxes else channels
 
 
 def meanings(spec: TensorSpec, dtype: str, activation: str) -> np.ndarray | None:
@@ -190,13 +203,6 @@ def _real(spec: TensorSpec, stored: np.ndarray, dtype: str) -> np.ndarray:
     return real
 
 
-def _map(
-    head: Head, level: Level, place: Place, a: int, spec: TensorSpec, dtype: str, order: tuple[int, ...]
-) -> kernels.FeatureMap:
-    channels, rows, columns = offsets_along(place, level, spec, a)
-    return kernels.FeatureMap(dtype, _picked(head, place, channels, order), rows, columns)
-
-
 def thresholds(head: Head, made: kernels.Detection, confidence: float) -> bytes:
     """Return the least code that can pass, of each anchor of each level, int32; whatever has it is compared."""
     found = [_threshold(head, anchor, confidence) for level in made.levels for anchor in level.anchors]
@@ -207,17 +213,45 @@ def _threshold(head: Head, anchor: kernels.Anchor, confidence: float) -> int:
     source, bound = anchor.score, confidence
     if anchor.objectness is not None:
         source = anchor.objectness
-        scores = anchor.score.values
-        most = 1.0 if scores is None and anchor.score.activation == "sigmoid" else np.inf
-        if scores is not None:
-            most = float(np.nanmax(scores))
+        most = _most(anchor.score)
         target = confidence * confidence if head.score == "root" else confidence
         bound = 0.0 if confidence <= 0 else target / most * (1 - 1e-9) if most > 0 else np.inf
     if source.values is not None:
-        rows = source.values.reshape(-1, source.values.shape[-1])
-        return min(kernels.least_code(row, bound) for row in rows)
+        return kernels.least_code(source.values, bound)
+    if source.scales is not None:
+        return _least_scaled(source, bound)
     if source.activation == "sigmoid":
         if bound >= 1:
             return kernels.least_float(16.0)
         bound = -np.inf if bound <= 0 else float(np.log(bound) - np.log1p(-bound)) - 1e-6 * (1 + abs(np.log(bound)))
     return kernels.least_float(bound)
+
+
+def _most(score: kernels.AnchorPart) -> float:
+    """Return the largest score that a class can have."""
+    if score.values is not None:
+        return float(np.nanmax(score.values))
+    if score.scales is not None:
+        info = np.iinfo(score.map.dtype)
+        return float(_scaled(score, (int(info.max) - int(info.min)) // 2).max())
+    return 1.0 if score.activation == "sigmoid" else np.inf
+
+
+def _least_scaled(source: kernels.AnchorPart, bound: float) -> int:
+    """Return the least code that means `bound` or more with one of the scales, by halves."""
+    info = np.iinfo(source.map.dtype)
+    half = (int(info.max) - int(info.min) + 1) // 2
+    low, high = np.full((2, len(source.scales.scale)), -half)  # type: ignore[union-attr]
+    high += 2 * half
+    while (low < high).any():
+        middle = (low + high) // 2
+        passing = _scaled(source, middle) >= bound
+        low, high = np.where(passing, low, np.minimum(middle + 1, high)), np.where(passing, middle, high)
+    return int(low.min())
+
+
+def _scaled(source: kernels.AnchorPart, code: Any) -> np.ndarray:
+    """Return what a code means with each of the scales, activated."""
+    assert source.scales is not None
+    means: np.ndarray = activated(source.activation, source.scales.real(source.map.dtype, np.asarray(code))[None])[0]
+    return means

@@ -90,7 +90,7 @@ class Decoder:
         self._points = None if how is None else (how.count, how.values)
         self._turned = self._fitted.form.boxes.angle != "none"
         self._weights = gathers(self._fitted.levels, "coefficients", self.specs) if head.prototypes else []
-        self._whole = decoded_whole(head, self._fitted)
+        self._whole = decoded_whole(head)
         roles = () if self._whole else tuple(part.role for part in self._fitted.form.parts)
         self._gathered = {role: gathers(self._fitted.levels, role, self.specs) for role in roles}
         self._room = memory_for(1024 if roles else 0)
@@ -98,6 +98,7 @@ class Decoder:
         self._edges = np.empty((1024 if self._edged else 0, 4))
         self._lock = threading.Lock()
         self._thresholds: tuple[float, bytes] = (np.nan, b"")
+        self._plain = [_plain(spec) for spec in self.specs]
 
     def __repr__(self) -> str:
         form = self._fitted.form.name
@@ -150,12 +151,21 @@ class Decoder:
                 f"confidence: no stored value reaches {least:g}; the largest that one means is {self._most:.6g} "
                 f"(scores of another scale? activation= is {self._fitted.form.part('score').activation!r})"  # type: ignore[union-attr]
             )
-        flat = in_order(self.specs, buffers)
+        flat = buffers if self._are_plain(buffers) else in_order(self.specs, buffers)
         beside = self._points, self._turned
         room = memory_for(most, *beside) if out is None else memory_of(out, most, *beside)
         n = self._run(flat, least, overlap, room.first(most))
         pool = pool_of(None if out is None else out.masks)
         return detections(room, n, self._masks(room.first(n), flat, pool) if self._weights else None)
+
+    def _are_plain(self, buffers: Any) -> bool:
+        """Whether buffers are in the order of the specs, each a 1-D array as it is stored: the usual case."""
+        if type(buffers) not in (list, tuple) or len(buffers) != len(self._plain):
+            return False
+        return all(
+            type(buffer) is np.ndarray and (buffer.dtype, buffer.shape, buffer.strides) == plain
+            for buffer, plain in zip(buffers, self._plain)
+        )
 
     def _masks(self, room: Memory, flat: Sequence[np.ndarray], pool: Pool) -> Masks:
         """Return the masks; in integers if coefficients are counted in steps, each level in its own."""
@@ -209,7 +219,13 @@ class Decoder:
             codes = thresholds(self.head, self._made, confidence)
             self._thresholds = confidence, codes
         edges = self._edges if self._edged else None
-        return int(self._detector.run(tuple(flat), codes, confidence, iou, len(room.xyxy), *room[:7], edges))
+        return int(self._detector.run(tuple(flat), codes, confidence, iou, len(room.xyxy), *room, edges))
+
+
+def _plain(spec: TensorSpec) -> tuple[np.dtype[Any], tuple[int], tuple[int]]:
+    """Return dtype, shape and strides of an output's buffer, 1-D."""
+    kind = spec.element
+    return kind.buffer, (kind.buffer_size(spec.size),), (kind.buffer.itemsize,)
 
 
 def _again(head: Head, specs: Any, input_shape: Any, outputs: Any) -> Decoder:

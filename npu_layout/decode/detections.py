@@ -26,7 +26,9 @@ class Memory(NamedTuple):
     xywha: np.ndarray | None = None
 
     def first(self, n: int) -> Memory:
-        """Return views of the first `n` rows."""
+        """Return views of the first `n` rows; the memory itself if these are all."""
+        if n == len(self.xyxy):
+            return self
         return Memory._make(None if column is None else column[:n] for column in self)
 
 

@@ -38,6 +38,10 @@ class Place(NamedTuple):
         """Return the numbers of the part's channels of anchor `a`, along the axis (or the two axes) of channels."""
         return self.first + a * self.step + np.arange(self.part.count)
 
+    def cells(self, a: int, count: int) -> np.ndarray:
+        """Return the numbers of the cells of anchor `a`, along the axis of cells, if they are one axis."""
+        return self.start + a * self.turn + self.spread * np.arange(count)
+
 
 class Level(NamedTuple):
     """One level of a head: its cells, its anchors, and where its parts are.
@@ -267,5 +271,4 @@ def offsets_along(place: Place, level: Level, spec: TensorSpec, a: int) -> tuple
         channels = channels + along(place.anchor, np.array([a]))[0]
     if place.rows is not None:
         return channels, along(place.rows, np.arange(rows)), along(place.columns, np.arange(columns))
-    cells = place.start + a * place.turn + place.spread * np.arange(rows * columns)
-    return channels, np.zeros(1, np.int64), along(place.columns, cells)
+    return channels, np.zeros(1, np.int64), along(place.columns, place.cells(a, rows * columns))

@@ -11,6 +11,7 @@ from ..errors import NpuLayoutError
 from .exponential import exponential, sigmoid
 from .head import Boxes, Head
 from .places import Fitted, Level, Place
+from .sines import sine_and_cosine
 
 #: Reads values of candidates: of a role in a level by its number, float64 (n, count), activated; of one channel of each
 #: candidate, if some are given, (n,), not activated.
@@ -175,7 +176,7 @@ def turned(fitted: Fitted, found: Candidates, read: Read, input_hw: tuple[int, i
             around = np.stack([found.cell % columns, found.cell // columns], 1) + how.center
             around *= strides[:, None]
         x, y = (middle - around).T
-        cosine, sine = np.cos(angle), np.sin(angle)
+        sine, cosine = sine_and_cosine(angle)
         result[:, 0] = around[:, 0] + (x * cosine - y * sine)
         result[:, 1] = around[:, 1] + (x * sine + y * cosine)
         result[:, 2:4], result[:, 4] = edges[:, 2:] - edges[:, :2], angle

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import kernels
 from .exponential import exponential
+from .sines import sine_and_cosine
 
 _Overlap = Callable[[np.ndarray, np.ndarray], np.ndarray]
 _BLOCK, _PAIRS = 64, 1 << 18  # boxes that are compared with all others at once, and their pairs
@@ -15,8 +16,8 @@ _BLOCK, _PAIRS = 64, 1 << 18  # boxes that are compared with all others at once,
 
 def _turn(boxes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the cosines and sines of the angles; NaN of those that are not finite."""
-    with np.errstate(invalid="ignore"):
-        return np.cos(boxes[:, 4]), np.sin(boxes[:, 4])
+    sine, cosine = sine_and_cosine(boxes[:, 4])
+    return cosine, sine
 
 
 def corners_of(boxes: np.ndarray) -> np.ndarray:

@@ -1,8 +1,7 @@
 """Move, convert and reduce the elements of arrays, by compiled kernels or by numpy and OpenCV.
 
 ``NPU_LAYOUT_KERNELS`` chooses: ``auto`` (the default: compiled kernels if they were built), ``native`` (ImportError if
-they were not) or ``numpy``. ``NPU_LAYOUT_DISABLE`` names instruction sets not to use, such as ``avx2``. Every function
-accepts `backend`, a name of `backends`, to use other kernels than the active ones.
+they were not) or ``numpy``; ``NPU_LAYOUT_DISABLE``: instruction sets not to use. A call's `backend`: one of `backends`.
 
 Imports numpy, and nothing of this library: kernels work on loops, not on layouts.
 """
@@ -29,6 +28,7 @@ from .detecting import Detection as Detection
 from .detecting import FeatureMap as FeatureMap
 from .detecting import Grid as Grid
 from .detecting import Points as Points
+from .detecting import Scales as Scales
 from .detecting import codes as codes
 from .detecting import least_code as least_code
 from .detecting import least_float as least_float

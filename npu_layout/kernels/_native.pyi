@@ -40,7 +40,7 @@ class Detector:
         classes: int,
         points: int,
         all_labels: bool,
-        suppresses: bool,
+        suppression: int,
         per_class: bool,
         inclusive: bool,
         added: tuple[float, float],
@@ -61,6 +61,7 @@ class Detector:
         cell: Any,
         anchor: Any,
         points: Any,
+        xywha: Any,
         edges: Any,
         /,
     ) -> int: ...

@@ -8,8 +8,11 @@ import numpy as np
 
 SCORES = ("class", "objectness", "root")
 ACTIVATIONS = ("none", "sigmoid")
-ENCODINGS = ("dfl", "distances", "center_power", "center_exp", "variances", "xywh", "xyxy")
+ENCODINGS = ("dfl", "distances", "center_power", "center_exp", "variances", "xywh", "xyxy", "center_size")
 POINTS = ("cells", "pixels", "priors", "distances")
+ANGLES = ("none", "shifted", "radians")
+SUPPRESSIONS = ("none", "greedy", "probiou", "peaks")
+SCALINGS = ("", "channels", "rows", "columns")
 
 
 class FeatureMap(NamedTuple):
@@ -24,25 +27,41 @@ class FeatureMap(NamedTuple):
     columns: np.ndarray
 
 
+class Scales(NamedTuple):
+    """What integers mean where each channel, row or column (`each`) of a map has a scale and a zero point: float32."""
+
+    each: str
+    scale: np.ndarray
+    zero: np.ndarray
+
+    def real(self, dtype: str, code: np.ndarray) -> np.ndarray:
+        """Return what codes mean, as they sort (from -half the number on), float32; the last axis is that of scales."""
+        info = np.iinfo(dtype)
+        first = (int(info.max) - int(info.min) + 1) // 2 + int(info.min)  # what the code 0 is stored as
+        with np.errstate(over="ignore", under="ignore"):
+            means: np.ndarray = ((code + first).astype(np.float32) - self.zero) * self.scale
+        return means
+
+
 class AnchorPart(NamedTuple):
     """One part of one anchor: the number of its buffer, its places, and what its codes mean.
 
     values: float64, activated, of all codes of 8 or 16 bits, in the order in which they sort (see `codes`); None for
-    float32, to which `activation` is applied. If each channel has a scale of its own: a row for each channel, and
-    reals: the same, not activated, by which channels are compared.
+    float32, and for integers with `scales`: `activation` is applied to those.
     """
 
     buffer: int
     map: FeatureMap
     activation: str
     values: np.ndarray | None
-    reals: np.ndarray | None = None
+    scales: Scales | None = None
 
 
 class Anchor(NamedTuple):
     """The parts of one anchor, and its width and height in pixels.
 
-    heats: as `values` of the points, for the third channel of each.
+    heats: as `values` of the points, for the third channel of each. angle: of turned boxes; offset: of centres in their
+    cells, beside boxes of "center_size".
     """
 
     score: AnchorPart
@@ -51,6 +70,8 @@ class Anchor(NamedTuple):
     size_wh: tuple[float, float]
     points: AnchorPart | None = None
     heats: np.ndarray | None = None
+    angle: AnchorPart | None = None
+    offset: AnchorPart | None = None
 
 
 class Points(NamedTuple):
@@ -66,7 +87,7 @@ class Grid(NamedTuple):
     """One level: columns of cells, and how boxes are encoded in it; `strides`: in cells, else in `unit_xy` pixels.
 
     priors: float64 (cells, 4), centre x, y, width and height in pixels of each cell, in place of its column and row and
-    the anchor's size; None: there are none.
+    the anchor's size; None: there are none. angle: what the anchors' angles mean; "none": boxes are upright.
     """
 
     columns: int
@@ -80,6 +101,7 @@ class Grid(NamedTuple):
     anchors: tuple[Anchor, ...]
     priors: np.ndarray | None = None
     points: Points | None = None
+    angle: str = "none"
 
 
 class Detection(NamedTuple):
@@ -93,7 +115,7 @@ class Detection(NamedTuple):
     classes: int
     points: int
     all_labels: bool
-    suppresses: bool
+    suppression: str
     per_class: bool
     inclusive: bool
     extra: float

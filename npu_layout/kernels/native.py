@@ -12,7 +12,20 @@ from . import _native
 from .box import Arithmetic, Box
 from .caches import caches
 from .description import describe
-from .detecting import ACTIVATIONS, ENCODINGS, POINTS, SCORES, AnchorPart, Detection, FeatureMap, Points
+from .detecting import (
+    ACTIVATIONS,
+    ANGLES,
+    ENCODINGS,
+    POINTS,
+    SCALINGS,
+    SCORES,
+    SUPPRESSIONS,
+    AnchorPart,
+    Detection,
+    FeatureMap,
+    Points,
+    Scales,
+)
 from .pictures import NO_COLOR, SOURCES, Axis, Fit, PictureResize
 
 _DTYPES = _native.DTYPES
@@ -234,6 +247,7 @@ def detector(made: Detection, level: str = LEVEL) -> _native.Detector:
             *grid.unit_xy,
             *grid.variances,
             grid.stride,
+            ANGLES.index(grid.angle),
             _points(grid.points),
             tuple(
                 (
@@ -242,6 +256,8 @@ def detector(made: Detection, level: str = LEVEL) -> _native.Detector:
                     _source(a.box),
                     _source(a.points),
                     _table(a.heats),
+                    _source(a.angle),
+                    _source(a.offset),
                     *a.size_wh,
                 )
                 for a in grid.anchors
@@ -250,7 +266,8 @@ def detector(made: Detection, level: str = LEVEL) -> _native.Detector:
         )
         for grid in made.levels
     )
-    rules = (made.all_labels, made.suppresses, made.per_class, made.inclusive, (made.extra, made.epsilon))
+    suppression = SUPPRESSIONS.index(made.suppression)
+    rules = (made.all_labels, suppression, made.per_class, made.inclusive, (made.extra, made.epsilon))
     return _native.Detector(level, made.nbytes, SCORES.index(made.score), made.classes, made.points, *rules, levels)
 
 
@@ -276,8 +293,15 @@ def _source(source: AnchorPart | None) -> tuple[object, ...] | None:
         ACTIVATIONS.index(source.activation),
         *(t.tobytes() for t in tables),
         _table(source.values),
-        _table(source.reals),
+        _scales(source.scales),
     )
+
+
+def _scales(given: Scales | None) -> tuple[int, bytes, bytes] | None:
+    if given is None:
+        return None
+    scale, zero = (np.ascontiguousarray(numbers, np.float32).tobytes() for numbers in given[1:])
+    return SCALINGS.index(given.each), scale, zero
 
 
 def nms(

@@ -11,7 +11,7 @@ import pytest
 import npu_layout as nl
 from npu_layout import decode, kernels
 from npu_layout.decode.detections import memory_for
-from npu_layout.decode.head import ENCODINGS
+from npu_layout.kernels.detecting import ANGLES, ENCODINGS, SUPPRESSIONS
 
 pytestmark = pytest.mark.skipif(kernels.backends() == ["numpy"], reason="the compiled kernels were not built")
 NUMBERS = (-(2**62), -(2**31), -1, 0, 1, 2, 3, 7, 63, 64, 65, 255, 1 << 16, 1 << 31, (1 << 62) + 1)
@@ -19,7 +19,7 @@ NUMBERS = (-(2**62), -(2**31), -1, 0, 1, 2, 3, 7, 63, 64, 65, 255, 1 << 16, 1 <<
 
 def made(choose: random.Random) -> tuple[kernels.Detection, list[np.ndarray]]:
     """A description that is right, and its buffers."""
-    family = choose.choice(("v8", "v5", "ssd", "pose"))
+    family = choose.choice(("v8", "v5", "ssd", "pose", "obb", "centernet"))
     layout = choose.choice(("NCHW", "NHWC", "NCHW16c", "NHWC8c"))
     dtype = choose.choice(("int8", "uint8", "int16", "float16", "float32"))
     q = nl.Quantization(0.05, 3) if dtype[-2:] not in ("16", "32") or "int" in dtype else None
@@ -28,18 +28,24 @@ def made(choose: random.Random) -> tuple[kernels.Detection, list[np.ndarray]]:
         specs = [nl.TensorSpec((1, 40, n), "NCW", dtype, name=k, quantization=q) for k, n in (("b", 4), ("s", 4))]
         decoder = decode.Decoder(head, specs, (32, 32), outputs={"box": ["b"], "score": ["s"]})
     else:
-        channels = {"v8": (64, 5), "v5": (30,), "pose": (64, 5, 21)}[family]
-        head = decode.yolov8(5, (8, 16), keypoints=7 if family == "pose" else 0)
-        if family == "v5":
-            head = decode.yolov5(5, (8, 16), decode.yolov5().anchors[:2])
+        head, strides, channels = {
+            "v8": (decode.yolov8(5, (8, 16)), (8, 16), {"box": 64, "score": 5}),
+            "v5": (decode.yolov5(5, (8, 16), decode.yolov5().anchors[:2]), (8, 16), {"map": 30}),
+            "pose": (decode.yolov8(5, (8, 16), keypoints=7), (8, 16), {"box": 64, "score": 5, "points": 21}),
+            "obb": (decode.yolov8_obb(5, (8, 16)), (8, 16), {"box": 64, "score": 5, "angle": 1}),
+            "centernet": (decode.centernet_head(5), (4,), {"hm": 5, "wh": 2, "reg": 2}),
+        }[family]
         specs = [
-            nl.TensorSpec((1, n, 32 // s, 32 // s), nl.Layout(layout), dtype, name=f"{n}/{s}", quantization=q)
-            for s in (8, 16)
-            for n in channels
+            nl.TensorSpec((1, n, 32 // s, 32 // s), nl.Layout(layout), dtype, name=f"{name}/{s}", quantization=q)
+            for s in strides
+            for name, n in channels.items()
         ]
-        if dtype in ("int8", "uint8") and choose.random() < 0.5:  # a table for each channel
-            scales = [nl.Quantization(np.full(spec.shape[1], 0.05), 3, axis=1) for spec in specs]
-            specs = [spec.replace(quantization=scale) for spec, scale in zip(specs, scales)]
+        if q is not None and choose.random() < 0.6:  # scales along an axis
+            axis = choose.choice((1, 1, 2, 3))
+            specs = [
+                spec.replace(quantization=nl.Quantization(np.linspace(0.04, 0.06, spec.shape[axis]), 3, axis=axis))
+                for spec in specs
+            ]
         decoder = decode.Decoder(head, specs, (32, 32))
     rng = np.random.default_rng(choose.randrange(1 << 30))
     buffers = [rng.integers(0, 256, spec.nbytes, np.uint8).view(spec.stored) for spec in decoder.specs]
@@ -56,8 +62,11 @@ def table(choose: random.Random, array: np.ndarray) -> np.ndarray:
 def source(choose: random.Random, given: Any) -> Any:
     what = choose.randrange(7)
     if what == 6:
-        reals = given.values if given.reals is None else choose.choice((None, given.reals[1:], given.reals[:, :255]))
-        return given._replace(reals=reals)
+        scale = np.full(choose.choice((1, 4, 5, 64, 1 << 17)), 0.5, np.float32)
+        scales = given.scales or kernels.Scales(choose.choice(("channels", "rows", "columns")), scale, scale)
+        changed = (None, scales._replace(scale=scale), scales._replace(zero=scales.zero[:-1]),
+                   scales._replace(each=choose.choice(("", "channels", "rows", "columns"))))  # fmt: skip
+        return given._replace(scales=choose.choice(changed), values=choose.choice((None, given.values)))
     if what < 3:
         field = ("channels", "rows", "columns")[what]
         return given._replace(map=given.map._replace(**{field: table(choose, getattr(given.map, field))}))
@@ -75,7 +84,7 @@ def lied(choose: random.Random, description: Any) -> Any:
     levels = list(description.levels)
     at = choose.randrange(len(levels))
     grid = levels[at]
-    what = choose.randrange(10)
+    what = choose.randrange(12)
     if what == 0:
         sizes = list(description.nbytes)
         sizes[choose.randrange(len(sizes))] = choose.choice(NUMBERS)
@@ -84,7 +93,11 @@ def lied(choose: random.Random, description: Any) -> Any:
         return description._replace(classes=choose.choice(NUMBERS))
     if what == 2:
         return description._replace(levels=tuple(levels * choose.choice((0, 40))))
-    if what > 7:
+    if what == 10:
+        return description._replace(suppression=choose.choice(SUPPRESSIONS))
+    if what == 11:
+        levels[at] = grid._replace(angle=choose.choice(ANGLES))
+    elif what > 7:
         wrong = (None, ("cells", 4, "none", 0.1), ("pixels", 2, "sigmoid", 0.1), ("priors", -1, "none", np.inf))
         chosen = choose.choice(wrong)
         if choose.random() < 0.5:
@@ -98,9 +111,11 @@ def lied(choose: random.Random, description: Any) -> Any:
     else:
         anchors = list(grid.anchors)
         k = choose.randrange(len(anchors))
-        parts = ("score", "box", "objectness", "points")
+        parts = ("score", "box", "objectness", "points", "angle", "offset")
         part = choose.choice([name for name in parts if getattr(anchors[k], name) is not None])
         anchors[k] = anchors[k]._replace(**{part: source(choose, getattr(anchors[k], part))})
+        if choose.random() < 0.1:
+            anchors[k] = anchors[k]._replace(**{choose.choice(("objectness", "points", "angle", "offset")): None})
         if part == "points" and choose.random() < 0.3:
             anchors[k] = anchors[k]._replace(heats=choose.choice((None, np.zeros(8), np.zeros(256))))
         levels[at] = grid._replace(anchors=tuple(anchors) if what != 7 else ())
@@ -126,14 +141,14 @@ def test_lies_are_refused_or_harmless(seed: int) -> None:
             refused += 1
             continue
         assert detector is not None
-        room = memory_for(20, (7, 3))
+        room = memory_for(20, (7, 3), True)
         count = sum(len(grid.anchors) for grid in description.levels)
         thresholds = np.full(
             choose.choice((count, count, 0, count + 1)), choose.choice((-(2**31), -128, 0, 3)), np.int32
         )
         try:
-            edges = choose.choice((None, np.empty((20, 4))))
-            n = detector.run(tuple(buffers), thresholds.tobytes(), 0.1, 0.5, 20, *room[:7], edges)
+            edges, turned = choose.choice((None, np.empty((20, 4)))), choose.choice((None, room.xywha))
+            n = detector.run(tuple(buffers), thresholds.tobytes(), 0.1, 0.5, 20, *room[:7], turned, edges)
         except (ValueError, TypeError):
             refused += 1
             continue
@@ -148,9 +163,9 @@ def test_bad_runs_are_refused() -> None:
     assert detector is not None
     count = sum(len(grid.anchors) for grid in description.levels)
     thresholds = np.zeros(count, np.int32).tobytes()
-    room = memory_for(5, (7, 3))
+    room = memory_for(5, (7, 3), True)
     edges = np.empty((5, 4))
-    good = (tuple(buffers), thresholds, 0.1, 0.5, 5, *room[:7], edges)
+    good = (tuple(buffers), thresholds, 0.1, 0.5, 5, *room, edges)
     n = detector.run(*good)
     assert 0 < n <= 5 and np.array_equal(edges[:n].astype(np.float32), room.xyxy[:n])
     for i, wrong in (
@@ -164,8 +179,9 @@ def test_bad_runs_are_refused() -> None:
         (5, room.xyxy[:, :2]),
         (7, room.class_id[:1]),
         (10, room.anchor.astype(np.int8)),
-        (12, edges[:4]),
-        (12, np.empty((8, 4))[::2]),
+        (12, np.empty((4, 5), np.float32)),
+        (13, edges[:4]),
+        (13, np.empty((8, 4))[::2]),
     ):
         given = list(good)
         given[i] = wrong

@@ -71,33 +71,52 @@ def test_tables_of_values_are_dequantised_and_activated() -> None:
 
 def test_what_the_kernels_do_not_read() -> None:
     head = decode.yolov8(5, (8, 16))
-    each = nl.Quantization(np.full(5, 0.1), 0, axis=1)
-    rows = [nl.Quantization(np.full(32 // s, 0.1), 0, axis=2) for s in (8, 16)]
-    for dtype, scales in (("int16", (each, each)), ("int8", rows)):
-        boxes_and_scores = maps("NCHW", dtype, (64, 5), nl.Quantization(0.1))
-        for at, quantization in zip((1, 3), scales):
-            boxes_and_scores[at] = boxes_and_scores[at].replace(quantization=quantization)
-        assert described(head, boxes_and_scores) is None
     assert described(head, maps("NCHW", "int32", (64, 5))) is None
     assert described(decode.yolov10(5), [nl.TensorSpec((1, 300, 6), "NHW", name="out")]) is None
 
 
-def test_channels_with_scales_of_their_own_have_tables_of_their_own() -> None:
-    scales, zeros = np.linspace(0.01, 0.05, 5), np.array([-128, -100, 0, 7, -128])
-    specs = maps("NCHW16c", "int8", (64, 5), nl.Quantization(0.1, 3))
+def scaled(dtype: str, axis: int) -> tuple[list[nl.TensorSpec], list[np.ndarray]]:
+    """Maps whose scores have scales along an axis, and what each code of the scores means, (scales, codes)."""
+    specs, reals, info = maps("NCHW16c", dtype, (64, 5), nl.Quantization(0.1, 3)), [], np.iinfo(dtype)
     for at in (1, 3):
-        specs[at] = specs[at].replace(quantization=nl.Quantization(scales, zeros, axis=1))
+        n = specs[at].shape[axis]
+        scales, zeros = np.linspace(0.01, 0.05, n), np.linspace(-128, 100, n).astype(int)
+        scales *= 256 / (info.max - info.min + 1)
+        specs[at] = specs[at].replace(quantization=nl.Quantization(scales, zeros, axis=axis))
+        codes = np.arange(info.min, info.max + 1, dtype=np.int64)
+        steps = (codes - zeros[:, None]).astype(np.float32)
+        reals.append((steps * scales.astype(np.float32)[:, None]).astype(np.float64))
+    return specs, reals
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16"])
+@pytest.mark.parametrize(("axis", "each"), [(1, "channels"), (2, "rows"), (3, "columns")])
+def test_scales_along_an_axis(dtype: str, axis: int, each: str) -> None:
+    specs, reals = scaled(dtype, axis)
     made = described(decode.yolov8(5, (8, 16), activation="sigmoid"), specs)
     assert made is not None
-    score, box = made.levels[1].anchors[0].score, made.levels[1].anchors[0].box
-    real = (np.arange(-128, 128) - zeros[:, None]) * scales.astype(np.float32)[:, None].astype(float)
-    assert box.reals is None and box.values is not None and box.values.shape == (256,)
-    assert score.values is not None and score.reals is not None and score.values.shape == (5, 256)
-    np.testing.assert_allclose(score.reals, real, rtol=1e-6)
-    np.testing.assert_allclose(score.values, 1 / (1 + np.exp(-real)), rtol=1e-5)
-    least = np.frombuffer(thresholds(decode.yolov8(5, (8, 16)), made, 0.7), np.int32)
-    passing = (score.values >= 0.7).any(0)
-    assert least.tolist() == [int(np.arange(-128, 128)[passing].min())] * 2
+    half = len(reals[0][0]) // 2
+    for grid, real in zip(made.levels, reals):
+        score, box = grid.anchors[0].score, grid.anchors[0].box
+        assert box.scales is None and box.values is not None and box.values.shape == (2 * half,)
+        assert score.values is None and score.scales is not None and score.scales.each == each
+        for code in (-half, -1, 0, 7, half - 1):
+            assert np.array_equal(score.scales.real(dtype, np.array(code)), real[:, code + half].astype(np.float32))
+    for confidence in (0.2, 0.7, 0.5, 1e-3):
+        least = np.frombuffer(thresholds(decode.yolov8(5, (8, 16)), made, confidence), np.int32)
+        passing = [(1 / (1 + np.exp(-real)) >= confidence).any(0) for real in reals]
+        assert least.tolist() == [int(np.argmax(some)) - half for some in passing]
+
+
+def test_scales_that_are_all_the_same_are_one() -> None:
+    specs = maps("NHWC", "int8", (64, 5), nl.Quantization(0.1, 3))
+    same = [spec.replace(quantization=nl.Quantization(np.full(spec.shape[1], 0.1), 3, axis=1)) for spec in specs]
+    one, other = (described(decode.yolov8(5, (8, 16)), some) for some in (specs, same))
+    assert one is not None and other is not None
+    for a, b in zip(one.levels, other.levels):
+        for part in ("score", "box"):
+            mine, theirs = getattr(a.anchors[0], part), getattr(b.anchors[0], part)
+            assert theirs.scales is None and np.array_equal(mine.values, theirs.values)
 
 
 def test_thresholds_are_the_least_codes_that_can_pass() -> None:
@@ -219,3 +238,89 @@ def test_decoder_uses_these_thresholds(dtype: str, activation: str, draws: int) 
                 found = decoder([np.zeros(box.size, np.float32), buffer], bound, limit=256)
                 survives = np.isin(every, codes[found.cell])
                 assert np.array_equal(survives[clear], passing[clear])
+
+
+def drawn_heads(choose: random.Random) -> tuple[decode.Head, list[nl.TensorSpec], dict[str, list[str]]]:
+    """A head, float32 specs of its outputs, and which output is which part where extents do not say it."""
+    grids = [(s, SIZE[0] // s) for s in (8, 16)]
+    family = choose.choice(("maps", "list", "anchors", "points", "turned", "centers"))
+    dfl = choose.choice((1, 3, 8, 16))
+    if family == "list":
+        return decode.yolov8(5, (8, 16)), [nl.TensorSpec((1, 9, 20), "NCW", name="all")], {}
+    if family == "anchors":
+        head = decode.yolov5(3, (8, 16), decode.yolov5().anchors[:2])
+        return head, [nl.TensorSpec((1, 3, 8, n, n), nl.Layout.plain("NACHW"), name=f"{s}") for s, n in grids], {}
+    if family == "points":
+        head = decode.yolov8(1, (8, 16), bins=dfl, keypoints=7)
+        specs = [nl.TensorSpec((1, k, n, n), "NCHW", name=f"{s}{k}") for s, n in grids for k in (4 * dfl, 1)]
+        return head, [*specs, nl.TensorSpec((1, 7, 3, 20), nl.Layout.plain("NCHW"), name="points")], {}
+    if family == "centers":
+        parts = {"score": 3, "box": 2, "offset": 2}
+        specs = [nl.TensorSpec((1, n, 8, 8), "NCHW", name=role) for role, n in parts.items()]
+        return decode.centernet_head(3), specs, {role: [role] for role in parts}
+    make, parts = {
+        "maps": (decode.yolov8, {"box": 4 * dfl, "score": 5}),
+        "turned": (decode.yolov8_obb, {"box": 4 * dfl, "score": 5, "angle": 1}),
+    }[family]
+    specs = [nl.TensorSpec((1, k, n, n), "NCHW", name=f"{role}{s}") for s, n in grids for role, k in parts.items()]
+    head = make(
+        5, (8, 16), bins=dfl, activation=choose.choice(("none", "sigmoid")), labels=choose.choice(("best", "all"))
+    )
+    return head, specs, {role: [f"{role}{s}" for s, _ in grids] for role in parts}
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_scales_along_any_axis_decode_as_what_they_mean(seed: int) -> None:
+    """The same detections, bit by bit, with every backend, and of float32 values in another layout."""
+    choose, rng = random.Random(seed), np.random.default_rng(seed)
+    head, plain, outputs = drawn_heads(choose)
+    specs, buffers = [], []
+    for spec in plain:
+        dtype = choose.choice(("int8", "uint8", "int16", "uint16"))
+        info, axis = np.iinfo(dtype), choose.randrange(-len(spec.shape), len(spec.shape))
+        n = spec.shape[axis]
+        scales = rng.uniform(0.5, 2, n) * 256 / (info.max - info.min) * choose.choice((0.004, 0.02))
+        zeros = rng.integers(info.min // 2, info.max // 2 + 1, n)
+        layout = (
+            spec.layout
+            if len(spec.shape) != 4 or spec.name == "points"
+            else choose.choice(("NCHW", "NHWC", "NCHW16c", "NHCW8w4c"))
+        )
+        q = nl.Quantization(scales, zeros, axis) if choose.random() < 0.8 else nl.Quantization(scales[0], zeros[0])
+        specs.append(nl.TensorSpec(spec.shape, layout, dtype, quantization=q, name=spec.name))
+        buffers.append(rng.integers(info.min, info.max + 1, specs[-1].size).astype(dtype))
+    twins = [spec.unpack(buffer).reshape(-1) for spec, buffer in zip(specs, buffers)]
+    decoder = decode.Decoder(head, specs, SIZE, outputs=outputs)
+    assert decoder._made is not None
+    for confidence in (0.05, 0.5):
+        try:
+            wanted = decode.Decoder(head, plain, SIZE, outputs=outputs)(twins, confidence, limit=2000)
+            for backend in kernels.backends():
+                decoder._use(backend)
+                found = decoder(buffers, confidence, limit=2000)
+                for name in ("xyxy", "confidence", "class_id", "level", "cell", "anchor", "keypoints", "xywha"):
+                    mine, theirs = getattr(found, name), getattr(wanted, name)
+                    assert (mine is None) == (theirs is None) and np.array_equal(
+                        mine, theirs, equal_nan=theirs is not None
+                    )
+        except nl.NpuLayoutError as error:
+            assert "no stored value reaches" in str(error)
+
+
+@pytest.mark.parametrize("bins", [1, 2, 3, 5, 16, 63, 64])
+def test_powers_of_all_floats_have_the_same_bits(bins: int) -> None:
+    """Sides that overflow, underflow and are no numbers, with the loops of every instruction set."""
+    rng = np.random.default_rng(bins)
+    head = decode.yolov8(1, (8,), bins=bins)
+    specs = [nl.TensorSpec((1, n, 12, 12), "NHWC", name=f"{i}") for i, n in enumerate((4 * bins, 1))]
+    box = rng.normal(0, 1, (144, 4 * bins)) * 10.0 ** rng.integers(-3, 4, (144, 1))
+    box[:20] += rng.choice([0, -708, -709, 800, np.inf, -np.inf, np.nan], (20, 4 * bins))
+    outputs = {"box": ["0"], "score": ["1"]}
+    decoder = decode.Decoder(head, specs, (96, 96), outputs=outputs)
+    results = []
+    for backend in kernels.backends():
+        decoder._use(backend)
+        found = decoder([box.astype(np.float32).ravel(), np.ones(144, np.float32)], 0.5, 1.0, 144)
+        results.append(found.xyxy)
+    assert all(np.array_equal(one, results[-1], equal_nan=True) for one in results)
+    assert np.isfinite(results[-1][20:]).all()

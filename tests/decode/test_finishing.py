@@ -82,7 +82,7 @@ def test_turned_boxes(seed: int, form: str) -> None:
     kept = scenes.kept_turned([np.float32(box).tolist() for box in every], [c.class_id for c in candidates], 0.3)
     assert 2 < len(kept) < len(every)
     decoder = decode.Decoder(head, [o.spec for o in outputs], SIZE)
-    assert form in repr(decoder) and decoder._made is not None and not decoder._whole
+    assert form in repr(decoder) and decoder._made is not None and decoder._whole
     results = []
     for backend in kernels.backends():
         decoder._use(backend)
@@ -140,6 +140,29 @@ def test_turned_boxes_in_a_list() -> None:
         found = decoder(real.ravel(), confidence=0.5, iou=0.3)
         assert found.xywha is not None and 5 < len(kept) < len(boxes)
         np.testing.assert_allclose(found.xywha, np.float32([boxes[i] for i in kept]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["probiou", "greedy", "none"])
+@pytest.mark.parametrize("seed", range(5))
+def test_turned_boxes_of_any_float_have_the_same_bits(kind: str, seed: int) -> None:
+    """Of no number, infinite, far away, without area and of one place: with every backend."""
+    rng = np.random.default_rng(seed)
+    every = sum(math.prod(cells(s)) for s in STRIDES)
+    real = rng.uniform(0, 60, (8, every)).astype(np.float32)
+    real[4:7] = rng.integers(0, 5, (3, every)) / 4
+    real[7] = rng.choice([0.3, -2, 7.5, 1e4, 6e5, -1e30, 0], every) * rng.random(every)
+    awkward = rng.choice(every, 40, replace=False)
+    real[rng.integers(0, 8, 40), awkward] = rng.choice([np.nan, np.inf, -np.inf, 0, -5, 1e30, 3e38, 1e-40], 40)
+    head = dataclasses.replace(decode.yolov8_obb(3), suppression=decode.Suppression(kind, inclusive=bool(seed % 2)))
+    decoder = decode.Decoder(head, [nl.TensorSpec((1, 8, every), "NCW", name="out")], SIZE)
+    results = []
+    for backend in kernels.backends():
+        decoder._use(backend)
+        found = decoder(real.ravel(), 0.5, 0.3, 1000)
+        assert found.xywha is not None
+        results.append(np.concatenate([found.xyxy, found.xywha, found.cell[:, None], found.class_id[:, None]], 1))
+    assert len(results[0]) > 10
+    assert all(np.array_equal(one, results[-1], equal_nan=True) for one in results)
 
 
 def test_memory_of_turned_boxes_is_used_again_and_grows_for_many_candidates() -> None:

@@ -2,50 +2,27 @@
 
 #include <stdlib.h>
 
-#include "exponential.h"
-
-double source_value(const Source *source, int64_t channel, int32_t code) {
-    if (source->values) return source->values[channel * source->step + code - lowest_code(source->map.type)];
-    const double value = float_of_code(code);
-    return source->activation == SIGMOID_OF ? sigmoid_of(value) : value;
-}
-
-void source_powers(Source *source) {
-    for (int top = 0; top < 256; ++top)
-        for (int code = 0; code < 256; ++code)
-            source->powers[top * 256 + code] = exponential(source->values[code] - source->values[top]);
-}
-
-static int32_t code_at(const Source *source, const uint8_t *data, int64_t offset, int64_t c) {
-    return sorted_code(source->map.type, data + offset + source->map.channel[c]);
-}
-
-/* What channels with tables of their own are compared by. */
-static double real_value(const Source *source, int64_t channel, int32_t code) {
-    return source->reals[channel * source->step + code - lowest_code(source->map.type)];
-}
-
 /* The first of the hits of one cell with the largest value; `i` is at the first of them, and then at the last. */
 static Hit best_of_hits(const Source *score, const Hits *hits, int64_t *i) {
     Hit best = hits->items[*i];
-    double top = real_value(score, best.channel, best.code);
+    float top = scaled_value(score, best.cell, best.channel, best.code);
     for (; *i + 1 < hits->count && hits->items[*i + 1].cell == best.cell; ++*i) {
         const Hit *hit = hits->items + *i + 1;
-        const double real = real_value(score, hit->channel, hit->code);
+        const float real = scaled_value(score, hit->cell, hit->channel, hit->code);
         if (real > top) top = real, best = *hit;
     }
     return best;
 }
 
-/* The first channel with the largest value of one cell, whether or not each has a table of its own. */
+/* The first channel with the largest value of one cell, whether or not each has a scale of its own. */
 static Hit best_of_channels(const Level *level, const Source *score, const uint8_t *data, int64_t cell) {
-    if (!score->step) return best_of_cell(level, &score->map, data, cell);
+    if (score->scaling != BY_CHANNEL) return best_of_cell(level, &score->map, data, cell);
     const int64_t offset = cell_at(&score->map, cell);
     Hit best = {(int32_t)cell, 0, code_at(score, data, offset, 0)};
-    double top = real_value(score, 0, best.code);
+    float top = scaled_value(score, cell, 0, best.code);
     for (int64_t c = 1; c < score->map.count; ++c) {
         const int32_t code = code_at(score, data, offset, c);
-        const double real = real_value(score, c, code);
+        const float real = scaled_value(score, cell, c, code);
         if (real > top) top = real, best.channel = (int32_t)c, best.code = code;
     }
     return best;
@@ -66,13 +43,14 @@ static int class_candidates(const Detector *d, int level, int a, const uint8_t *
     const Anchor *anchor = d->each[level].each + a;
     const Source *score = &anchor->score;
     const uint8_t *data = buffers[score->buffer];
+    const int each = score->scaling == BY_CHANNEL;
     work->hits.count = 0;
-    if (!(d->all_labels || score->step ? scan_all(d->level, &score->map, data, anchor->threshold, &work->hits)
+    if (!(d->all_labels || each ? scan_all(d->level, &score->map, data, anchor->threshold, &work->hits)
                                        : scan_best(d->level, &score->map, data, anchor->threshold, &work->hits)))
         return 0;
     for (int64_t i = 0; i < work->hits.count; ++i) {
-        const Hit hit = score->step && !d->all_labels ? best_of_hits(score, &work->hits, &i) : work->hits.items[i];
-        const double value = source_value(score, hit.channel, hit.code);
+        const Hit hit = each && !d->all_labels ? best_of_hits(score, &work->hits, &i) : work->hits.items[i];
+        const double value = source_value(score, hit.cell, hit.channel, hit.code);
         if (value >= confidence && !append(work, (Candidate){(float)value, hit.channel, hit.cell, (int16_t)level, (int16_t)a})) return 0;
     }
     return 1;
@@ -86,12 +64,13 @@ static int product_candidates(const Detector *d, int level, int a, const uint8_t
     if (!scan_best(d->level, &anchor->objectness.map, buffers[anchor->objectness.buffer], anchor->threshold, &work->hits)) return 0;
     for (int64_t i = 0; i < work->hits.count; ++i) {
         const Hit hit = work->hits.items[i];
-        const double object = source_value(&anchor->objectness, 0, hit.code);
+        const double object = source_value(&anchor->objectness, hit.cell, 0, hit.code);
+        if (object < 0) continue; /* the threshold is that of the largest scale */
         const Hit best = best_of_channels(d->level, score, data, hit.cell);
         const int64_t from = d->all_labels ? 0 : best.channel, to = d->all_labels ? score->map.count : best.channel + 1;
         const int64_t offset = cell_at(&score->map, hit.cell);
         for (int64_t c = from; c < to; ++c) {
-            double value = object * source_value(score, c, d->all_labels ? code_at(score, data, offset, c) : best.code);
+            double value = object * source_value(score, hit.cell, c, d->all_labels ? code_at(score, data, offset, c) : best.code);
             if (d->score == ROOT_OF_PRODUCT) value = sqrt(value);
             if (value >= confidence && !append(work, (Candidate){(float)value, (int32_t)c, hit.cell, (int16_t)level, (int16_t)a})) return 0;
         }
@@ -145,46 +124,13 @@ static uint32_t *sorted_candidates(Workspace *work) {
     return order_of_scores(work->scores, work->count, work->order);
 }
 
-/* As mean_bins, of channels with tables of their own. */
-static void mean_values(const Source *box, const int32_t *codes, int bins, double sides[4]) {
-    for (int k = 0; k < 4; ++k) {
-        double values[MOST_BINS], most = -INFINITY, total = 0, moment = 0;
-        for (int i = 0; i < bins; ++i) {
-            values[i] = source_value(box, k * bins + i, codes[k * bins + i]);
-            most = values[i] > most ? values[i] : most;
-        }
-        for (int i = 0; i < bins; ++i) {
-            const double power = exponential(values[i] - most);
-            total += power, moment += power * i;
-        }
-        sides[k] = moment / total;
-    }
-}
-
-/* The means of the bins of four sides under softmaxes; the sides go on side by side, each in the order of its bins. */
-static void mean_bins(const Source *box, const uint8_t *p, int bins, double sides[4]) {
-    int32_t codes[4 * MOST_BINS], top[4];
-    double total[4] = {0}, moment[4] = {0}, most[4];
-    const double *row[4];
-    codes_of_cell(&box->map, p, 0, 4 * bins, codes);
-    if (box->step) {
-        mean_values(box, codes, bins, sides);
-        return;
-    }
-    for (int k = 0; k < 4; ++k) {
-        const int32_t *mine = codes + k * bins;
-        top[k] = mine[0];
-        for (int i = 1; i < bins; ++i) top[k] = mine[i] > top[k] ? mine[i] : top[k];
-        most[k] = box->powers ? 0 : source_value(box, 0, top[k]);
-        row[k] = box->powers ? box->powers + (top[k] + 128) * 256 + 128 : NULL;
-    }
-    for (int i = 0; i < bins; ++i)
-        for (int k = 0; k < 4; ++k) {
-            const int32_t code = codes[k * bins + i];
-            const double power = box->powers ? row[k][code] : exponential(source_value(box, 0, code) - most[k]);
-            total[k] += power, moment[k] += power * i;
-        }
-    for (int k = 0; k < 4; ++k) sides[k] = moment[k] / total[k];
+/* Fetch the lines of a candidate's box: of one whose channels are far apart there are many, and their latencies add up. */
+static void fetch_box(const Detector *d, const uint8_t *const *buffers, const Candidate *c) {
+    const Source *box = &d->each[c->level].each[c->anchor].box;
+    const FeatureMap *map = &box->map;
+    const uint8_t *p = buffers[box->buffer] + cell_at(map, c->cell);
+    const int64_t step = map->kind == BLOCKS ? map->block : map->kind == ROWS ? 64 / dtype_size[map->type] : 1;
+    for (int64_t i = 0; i < map->count; i += step) __builtin_prefetch(p + map->channel[i]);
 }
 
 /* Where a candidate is: its column and row, and its anchor's size; or its prior. */
@@ -206,12 +152,12 @@ static void decode_points(const Detector *d, const uint8_t *const *buffers, cons
     double at[4], v[2], place[2];
     cell_of(level, c, at);
     for (int64_t i = 0; i < d->points; i += level->point.values) {
-        for (int k = 0; k < 2; ++k) v[k] = source_value(source, i + k, code_at(source, data, offset, i + k));
+        for (int k = 0; k < 2; ++k) v[k] = source_value(source, c->cell, i + k, code_at(source, data, offset, i + k));
         point_place(&level->point, &level->rule, v, at[0], at[1], at[2], at[3], place);
         points[i] = (float)place[0], points[i + 1] = (float)place[1];
         if (level->point.values < 3) continue;
         const int32_t code = code_at(source, data, offset, i + 2);
-        const double value = heats ? heats[(i + 2) * source->step + code - lowest_code(source->map.type)] : source_value(source, i + 2, code);
+        const double value = heats ? heats[code - lowest_code(source->map.type)] : source_value(source, c->cell, i + 2, code);
         points[i + 2] = (float)(!heats && level->heat == SIGMOID_OF ? sigmoid_of(value) : value);
     }
 }
@@ -219,39 +165,96 @@ static void decode_points(const Detector *d, const uint8_t *const *buffers, cons
 static void decode_box(const Detector *d, const uint8_t *const *buffers, const Candidate *c, double edges[4]) {
     const DetectLevel *level = d->each + c->level;
     const Anchor *anchor = level->each + c->anchor;
-    const Source *source = &anchor->box;
-    const uint8_t *data = buffers[source->buffer];
-    const int64_t offset = cell_at(&source->map, c->cell);
+    const Source *box = &anchor->box, *offset = &anchor->offset;
+    const uint8_t *data = buffers[box->buffer];
+    const int center = level->rule.encoding == CENTER_SIZE ? 2 : 0; /* numbers before those of `box` */
     double v[4], at[4];
     if (level->rule.encoding == DFL)
-        mean_bins(source, data + offset, level->rule.bins, v);
-    else
-        for (int i = 0; i < 4; ++i) v[i] = source_value(source, i, code_at(source, data, offset, i));
+        mean_bins(d->level, box, data, c->cell, level->rule.bins, v);
+    else {
+        for (int i = 0; i < center; ++i) v[i] = offset->map.count ? value_at(offset, buffers[offset->buffer], c->cell, i) : level->rule.center;
+        for (int i = center; i < 4; ++i) v[i] = value_at(box, data, c->cell, i - center);
+    }
     cell_of(level, c, at);
     box_edges(&level->rule, v, at[0], at[1], at[2], at[3], edges);
+}
+
+/* Whether no neighbour of the eight has a larger score of the same class; NaN is larger than all. */
+static int is_peak(const Detector *d, const uint8_t *const *buffers, const Candidate *c) {
+    const DetectLevel *level = d->each + c->level;
+    const Source *score = &level->each[c->anchor].score;
+    const uint8_t *data = buffers[score->buffer];
+    const int32_t rows = (int32_t)(score->map.rows * score->map.columns / level->columns), columns = (int32_t)level->columns;
+    const int32_t y = c->cell / columns, x = c->cell % columns, own = code_at(score, data, cell_at(&score->map, c->cell), c->class_id);
+    for (int32_t v = y ? y - 1 : 0; v <= y + 1 && v < rows; ++v)
+        for (int32_t u = x ? x - 1 : 0; u <= x + 1 && u < columns; ++u) {
+            const int64_t cell = (int64_t)v * columns + u;
+            const int32_t code = code_at(score, data, cell_at(&score->map, cell), c->class_id);
+            if (score->scaling == BY_ROW || score->scaling == BY_COLUMN) {
+                if (scaled_value(score, cell, 0, code) > scaled_value(score, c->cell, 0, own)) return 0;
+            } else if (code > own)
+                return 0;
+        }
+    return 1;
+}
+
+/* Turn a box of which the edges are known; then they are those around it. */
+static void turn(const Detector *d, const uint8_t *const *buffers, const Candidate *c, double edges[4], float xywha[5]) {
+    const DetectLevel *level = d->each + c->level;
+    const Source *source = &level->each[c->anchor].angle;
+    const double value = value_at(source, buffers[source->buffer], c->cell, 0);
+    double x = (edges[0] + edges[2]) / 2.0, y = (edges[1] + edges[3]) / 2.0, box[5], upright[4];
+    if (level->rule.encoding == DFL || level->rule.encoding == DISTANCES) {
+        x = ((double)(c->cell % level->columns) + level->rule.center) * level->rule.stride;
+        y = ((double)(c->cell / level->columns) + level->rule.center) * level->rule.stride;
+    }
+    memcpy(upright, edges, sizeof upright);
+    turn_box(upright, level->angle == SHIFTED ? (value - 0.25) * 3.141592653589793 : value, x, y, box, edges);
+    for (int i = 0; i < 5; ++i) xywha[i] = (float)box[i];
+}
+
+enum { AHEAD = 2 }; /* candidates */
+
+/* What suppression compares by. */
+typedef struct {
+    NmsRule greedy;
+    TurnedRule turned;
+} Rules;
+
+/* 1: a candidate stays, 0: it goes, -1: there is no memory. */
+static int stays(const Detector *d, const Rules *rules, Workspace *work, const Candidate *c, const float box[4], const float xywha[5]) {
+    const int64_t class_id = d->per_class ? c->class_id : 0;
+    if (d->suppression == GREEDY) return kept_add(d->level, &work->kept, &rules->greedy, class_id, box);
+    if (d->suppression != PROBIOU) return 1;
+    const Gaussian shape = gaussian_of(xywha);
+    return turned_add(&work->turned, &rules->turned, class_id, &shape);
 }
 
 int64_t detect_run(const Detector *d, const uint8_t *const *buffers, const Thresholds *t, Workspace *work, const DetectionArrays *out) {
     if (!find_candidates(d, buffers, t->confidence, work)) return -1;
     const uint32_t *order = work->count ? sorted_candidates(work) : NULL;
     if (work->count && !order) return -1;
-    const NmsRule rule = nms_rule(t->iou, d->inclusive, d->extra, d->epsilon);
-    if (d->suppress && !kept_clear(&work->kept, d->per_class ? d->classes : 1)) return -1;
+    const Rules rules = {nms_rule(t->iou, d->inclusive, d->extra, d->epsilon), turned_rule(t->iou, d->inclusive)};
+    work->turned.count = 0;
+    if (d->suppression == GREEDY && !kept_clear(&work->kept, d->per_class ? d->classes : 1)) return -1;
     int64_t n = 0;
     for (int64_t i = 0; i < work->count && n < t->limit; ++i) {
         const Candidate *c = work->candidates + order[i];
         double edges[4];
+        float xywha[5] = {0};
+        if (i + AHEAD < work->count) fetch_box(d, buffers, work->candidates + order[i + AHEAD]);
+        if (d->suppression == NEIGHBOURS && !is_peak(d, buffers, c)) continue;
         decode_box(d, buffers, c, edges);
+        if (out->edges) memcpy(out->edges + 4 * n, edges, sizeof edges);
+        if (d->each[c->level].angle != UPRIGHT) turn(d, buffers, c, edges, xywha);
         const float box[4] = {(float)edges[0], (float)edges[1], (float)edges[2], (float)edges[3]};
-        if (d->suppress) {
-            const int kept = kept_add(d->level, &work->kept, &rule, d->per_class ? c->class_id : 0, box);
-            if (kept < 0) return -1;
-            if (!kept) continue;
-        }
+        const int kept = stays(d, &rules, work, c, box, xywha);
+        if (kept < 0) return -1;
+        if (!kept) continue;
         memcpy(out->xyxy + 4 * n, box, sizeof box);
         out->confidence[n] = c->score, out->class_id[n] = c->class_id, out->level[n] = c->level;
         out->cell[n] = c->cell, out->anchor[n] = c->anchor;
-        if (out->edges) memcpy(out->edges + 4 * n, edges, sizeof edges);
+        if (out->xywha) memcpy(out->xywha + 5 * n, xywha, sizeof xywha);
         if (out->points) decode_points(d, buffers, c, out->points + n * d->points);
         ++n;
     }
@@ -265,4 +268,5 @@ void workspace_free(Workspace *work) {
     free(work->scores);
     free(work->order);
     kept_free(&work->kept);
+    free(work->turned.boxes);
 }

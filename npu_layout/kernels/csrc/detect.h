@@ -5,27 +5,19 @@
 #include "encodings.h"
 #include "nms.h"
 #include "scan.h"
+#include "source.h"
+#include "turned.h"
 
-enum { MOST_BINS = 64 };
+/* What an angle means: nothing, boxes are upright; (value - 0.25) pi; radians. As decode/head.py lists them. */
+typedef enum { UPRIGHT, SHIFTED, RADIANS, ANGLES } Angle;
 
-typedef enum { AS_STORED, SIGMOID_OF, ACTIVATIONS } Activation;
-
-/* One part of one anchor: which buffer, where, and what its codes mean. `values`: of every code of 8 or 16 bits, the lowest first,
- * activated; NULL for float32. `step`: 0, or each channel has a table of its own, this long; then `reals` are those of values that are
- * not activated, by which channels are compared. `powers`: of 8 bits, 256 rows of e**(value - value of the row), for DFL; else NULL. */
-typedef struct {
-    int buffer;
-    FeatureMap map;
-    Activation activation;
-    const double *values, *reals;
-    int64_t step;
-    double *powers;
-} Source;
+/* Which candidates go beside a better one: none; by their IoU; by the ProbIoU of turned boxes; by the scores of their neighbours. */
+typedef enum { ALL_STAY, GREEDY, PROBIOU, NEIGHBOURS, SUPPRESSIONS } Suppression;
 
 /* One anchor of one level. `threshold`: no code of the scanned part below it can pass. `heats`: as `values` of `points`, for the third
- * channel of a point. */
+ * channel of a point. `angle`: unless boxes are upright. `offset`: of CENTER_SIZE, if its map has channels. */
 typedef struct {
-    Source score, objectness, box, points;
+    Source score, objectness, box, points, angle, offset;
     const double *heats;
     int32_t threshold;
     double w, h;
@@ -35,6 +27,7 @@ typedef struct {
 typedef struct {
     BoxRule rule;
     PointRule point;
+    Angle angle;
     Activation heat; /* of the third channel of a point, where there is no table of them */
     int64_t columns;
     int anchors;
@@ -46,8 +39,9 @@ typedef enum { CLASS_ONLY, TIMES_OBJECTNESS, ROOT_OF_PRODUCT, SCORES } ScoreRule
 
 typedef struct {
     const Level *level;
-    int levels, all_labels, suppress, per_class, inclusive;
+    int levels, all_labels, per_class, inclusive;
     ScoreRule score;
+    Suppression suppression;
     int64_t classes, points; /* channels of the points beside a box */
     double extra, epsilon;
     DetectLevel *each;
@@ -68,6 +62,7 @@ typedef struct {
     uint32_t *order;
     int64_t sorted;
     Kept kept;
+    TurnedKept turned;
 } Workspace;
 
 typedef struct {
@@ -79,12 +74,10 @@ typedef struct {
     float *xyxy, *confidence;
     int64_t *class_id, *level, *cell, *anchor;
     float *points; /* or NULL: not asked for */
-    double *edges; /* of the boxes before they are rounded; or NULL */
+    float *xywha;  /* of turned boxes: centre, size and angle; or NULL */
+    double *edges; /* of the boxes before they are rounded or turned; or NULL */
 } DetectionArrays;
 
-/* Fill the rows of `powers` from `values`. */
-void source_powers(Source *source);
-double source_value(const Source *source, int64_t channel, int32_t code);
 /* Write at most `limit` detections; return how many, or -1 if there is no memory. */
 int64_t detect_run(const Detector *detector, const uint8_t *const *buffers, const Thresholds *thresholds, Workspace *work,
                    const DetectionArrays *out);

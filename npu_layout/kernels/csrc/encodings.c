@@ -44,9 +44,14 @@ static void xyxy(const BoxRule *r, const double v[4], double x, double y, double
     e[0] = v[0] * r->unit_x, e[1] = v[1] * r->unit_y, e[2] = v[2] * r->unit_x, e[3] = v[3] * r->unit_y;
 }
 
+static void center_size(const BoxRule *r, const double v[4], double x, double y, double w, double h, double e[4]) {
+    (void)w, (void)h;
+    corners((v[0] + x) * r->stride, (v[1] + y) * r->stride, v[2] * r->unit_x, v[3] * r->unit_y, e);
+}
+
 static void (*const encodings[ENCODINGS])(const BoxRule *, const double[4], double, double, double, double, double[4]) = {
     [DFL] = distances, [DISTANCES] = distances, [CENTER_POWER] = center_power, [CENTER_EXP] = center_exp,
-    [VARIANCES] = variances, [XYWH] = xywh, [XYXY] = xyxy,
+    [VARIANCES] = variances, [XYWH] = xywh, [XYXY] = xyxy, [CENTER_SIZE] = center_size,
 };
 
 void point_place(const PointRule *rule, const BoxRule *box, const double v[2], double x, double y, double w, double h, double place[2]) {

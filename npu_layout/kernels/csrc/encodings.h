@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /* As decode/head.py lists them. */
-typedef enum { DFL, DISTANCES, CENTER_POWER, CENTER_EXP, VARIANCES, XYWH, XYXY, ENCODINGS } Encoding;
+typedef enum { DFL, DISTANCES, CENTER_POWER, CENTER_EXP, VARIANCES, XYWH, XYXY, CENTER_SIZE, ENCODINGS } Encoding;
 
 /* How boxes of a level are encoded. `strides`: channels are in cells, else in units of unit_x and unit_y pixels. */
 typedef struct {
@@ -14,7 +14,8 @@ typedef struct {
     double center, unit_x, unit_y, of_center, of_size, stride;
 } BoxRule;
 
-/* Edges from values of 4 channels; of DFL from those of the four sides. x, y: the cell; w, h: the anchor. */
+/* Edges from values of 4 channels; of DFL from those of the four sides; of CENTER_SIZE from the centre in its cell and the size. x, y: the
+ * cell; w, h: the anchor. */
 void box_edges(const BoxRule *rule, const double v[4], double x, double y, double w, double h, double edges[4]);
 
 /* As decode/head.py lists them. */

@@ -157,10 +157,15 @@ typedef struct {
  * `epsilon` to the union. */
 typedef int Overlaps(const KeptBoxes *rows, int32_t row, const float box[4], float area, float extra, float epsilon, float least);
 
+/* e**x of n numbers, a multiple of POWERS_STEP (or as many behind them as make one), in place, with the bits of exponential.h. */
+enum { POWERS_STEP = 8 };
+typedef void Powers(double *x, int64_t n);
+
 /* The loops of detectors. */
 typedef struct {
     Scan *scan[3][DTYPES]; /* of the kinds of maps but the last, which has none */
     Overlaps *overlaps;
+    Powers *powers;
 } DetectLoops;
 
 /* After stores past the caches: makes them visible to other threads. */

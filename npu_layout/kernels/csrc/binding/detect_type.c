@@ -7,7 +7,7 @@
 #include "binding/level_named.h"
 #include "detect.h"
 
-enum { MOST_BUFFERS = 64, MOST_LEVELS = 64, MOST_ANCHORS = 64, MOST_CELLS = 1 << 24, RESULTS = 8 };
+enum { MOST_BUFFERS = 64, MOST_LEVELS = 64, MOST_ANCHORS = 64, MOST_CELLS = 1 << 24, RESULTS = 9 };
 
 typedef struct {
     PyObject_HEAD
@@ -30,13 +30,27 @@ static const void *table_of(PyObject *bytes, int64_t *n) {
     return PyBytes_AsString(bytes);
 }
 
-/* (buffer, dtype, activation, channels, rows, columns, values or None, reals of channels with tables of their own or None) */
+/* (which has a scale of its own, scales, zero points), float32 in bytes: one for each channel, row or column. */
+static int read_scales(PyObject *tuple, Source *source) {
+    int scaling;
+    PyObject *scale, *zero;
+    if (!PyTuple_Check(tuple) || !PyArg_ParseTuple(tuple, "iOO", &scaling, &scale, &zero) || scaling <= ONE_SCALE || scaling >= (int)SCALINGS)
+        return refuse("scales: expected 3 fields");
+    source->scaling = (Scaling)scaling;
+    const int64_t bytes = 4 * scales_of(source);
+    if (source->map.type > U16 || !PyBytes_Check(scale) || !PyBytes_Check(zero) || PyBytes_Size(scale) != bytes || PyBytes_Size(zero) != bytes)
+        return refuse("scales: expected one of each channel, row or column");
+    source->scale = (const float *)PyBytes_AsString(scale), source->zero = (const float *)PyBytes_AsString(zero);
+    return 1;
+}
+
+/* (buffer, dtype, activation, channels, rows, columns, values or None, scales or None) */
 static int read_source(const DetectorObject *self, PyObject *tuple, Source *source) {
     int dtype, activation;
-    PyObject *channels, *rows, *columns, *values, *reals;
+    PyObject *channels, *rows, *columns, *values, *scales;
     FeatureMap *map = &source->map;
     if (!PyTuple_Check(tuple) ||
-        !PyArg_ParseTuple(tuple, "iiiOOOOO", &source->buffer, &dtype, &activation, &channels, &rows, &columns, &values, &reals))
+        !PyArg_ParseTuple(tuple, "iiiOOOOO", &source->buffer, &dtype, &activation, &channels, &rows, &columns, &values, &scales))
         return refuse("source: expected 8 fields");
     if (source->buffer < 0 || source->buffer >= self->buffers || dtype < 0 || dtype >= DTYPES || dtype == I32 || activation < 0 ||
         activation >= (int)ACTIVATIONS)
@@ -47,15 +61,12 @@ static int read_source(const DetectorObject *self, PyObject *tuple, Source *sour
         return 0;
     if (map->rows > MOST_CELLS / map->columns || map->count > 1 << 20 || !feature_map_plan(map, self->bytes[source->buffer]))
         return refuse("an element is outside its buffer");
-    source->values = source->reals = NULL, source->step = 0;
-    if (values == Py_None) return (dtype == F32 && reals == Py_None) || refuse("source: expected a table of values");
-    int64_t n, others;
-    const int64_t codes = dtype <= U8 ? 256 : 65536;
+    source->values = NULL, source->scaling = ONE_SCALE;
+    if (scales != Py_None) return values == Py_None ? read_scales(scales, source) : refuse("source: expected values or scales");
+    if (values == Py_None) return dtype == F32 || refuse("source: expected a table of values");
+    int64_t n;
     if (!(source->values = table_of(values, &n))) return 0;
-    if (dtype == F32 || n != codes * (reals == Py_None ? 1 : map->count)) return refuse("source: a table of values of another length");
-    if (reals == Py_None) return 1;
-    source->step = codes;
-    return (source->reals = table_of(reals, &others)) && (others == n || refuse("source: a table of reals of another length"));
+    return (dtype != F32 && n == (dtype <= U8 ? 256 : 65536)) || refuse("source: a table of values of another length");
 }
 
 static int same_cells(const Source *a, const Source *b) {
@@ -71,27 +82,39 @@ static int read_points(const DetectorObject *self, PyObject *points, PyObject *h
     if (!source->values) return heats == Py_None || refuse("points: expected no table of heats");
     if (!(anchor->heats = table_of(heats, &n))) return 0;
     const int64_t codes = dtype_size[source->map.type] == 1 ? 256 : 65536;
-    return n == codes * (source->step ? source->map.count : 1) || refuse("points: a table of heats of another length");
+    return n == codes || refuse("points: a table of heats of another length");
 }
 
-static int read_anchor(const DetectorObject *self, PyObject *tuple, const BoxRule *rule, Anchor *anchor) {
-    PyObject *score, *objectness, *box, *points, *heats;
+/* The angle of a turned box, and the offset of a centre or None. */
+static int read_beside(const DetectorObject *self, PyObject *angle, PyObject *offset, const DetectLevel *level, Anchor *anchor) {
+    if (level->angle != UPRIGHT) {
+        if (!read_source(self, angle, &anchor->angle) || !same_cells(&anchor->box, &anchor->angle)) return 0;
+        if (anchor->angle.map.count != 1) return refuse("angle: expected one channel");
+    }
+    if (level->rule.encoding != CENTER_SIZE || offset == Py_None) return 1;
+    if (!read_source(self, offset, &anchor->offset) || !same_cells(&anchor->box, &anchor->offset)) return 0;
+    return anchor->offset.map.count == 2 || refuse("offset: expected two channels");
+}
+
+static int read_anchor(const DetectorObject *self, PyObject *tuple, const DetectLevel *level, Anchor *anchor) {
+    PyObject *score, *objectness, *box, *points, *heats, *angle, *offset;
+    const BoxRule *rule = &level->rule;
     if (!PyTuple_Check(tuple) ||
-        !PyArg_ParseTuple(tuple, "OOOOOdd", &score, &objectness, &box, &points, &heats, &anchor->w, &anchor->h))
-        return refuse("anchor: expected 7 fields");
+        !PyArg_ParseTuple(tuple, "OOOOOOOdd", &score, &objectness, &box, &points, &heats, &angle, &offset, &anchor->w, &anchor->h))
+        return refuse("anchor: expected 9 fields");
     if (!read_source(self, score, &anchor->score) || !read_source(self, box, &anchor->box) || !same_cells(&anchor->score, &anchor->box))
         return 0;
     if (anchor->score.map.count > self->detector.classes) return refuse("more scores than classes");
     const int product = self->detector.score != CLASS_ONLY;
     if (product && (!read_source(self, objectness, &anchor->objectness) || !same_cells(&anchor->score, &anchor->objectness))) return 0;
     if (product && anchor->objectness.map.count != 1) return refuse("objectness: expected one channel");
-    if (anchor->box.map.count != (rule->encoding == DFL ? 4 * rule->bins : 4)) return refuse("box: another number of channels");
-    if (rule->encoding == DFL && anchor->box.values && !anchor->box.step && dtype_size[anchor->box.map.type] == 1) {
+    if (anchor->box.map.count != (rule->encoding == DFL ? 4 * rule->bins : rule->encoding == CENTER_SIZE ? 2 : 4)) return refuse("box: another number of channels");
+    if (rule->encoding == DFL && anchor->box.values && dtype_size[anchor->box.map.type] == 1) {
         anchor->box.powers = malloc(65536 * sizeof(double));
         if (!anchor->box.powers) return PyErr_NoMemory(), 0;
         source_powers(&anchor->box);
     }
-    return !self->detector.points || read_points(self, points, heats, anchor);
+    return read_beside(self, angle, offset, level, anchor) && (!self->detector.points || read_points(self, points, heats, anchor));
 }
 
 /* (encoding, values, activation of the third, variance); None if a box has no points. */
@@ -108,26 +131,27 @@ static int read_point_rule(const DetectorObject *self, PyObject *tuple, DetectLe
     return 1;
 }
 
-/* (columns, encoding, bins, strides, center, unit_x, unit_y, of_center, of_size, stride, points, anchors, priors or None) */
+/* (columns, encoding, bins, strides, center, unit_x, unit_y, of_center, of_size, stride, angle, points, anchors, priors or None) */
 static int read_level(const DetectorObject *self, PyObject *tuple, DetectLevel *level) {
     long long columns;
-    int encoding;
+    int encoding, angle;
     PyObject *points, *anchors, *priors;
     BoxRule *r = &level->rule;
     if (!PyTuple_Check(tuple) ||
-        !PyArg_ParseTuple(tuple, "LiiiddddddOOO", &columns, &encoding, &r->bins, &r->strides, &r->center, &r->unit_x, &r->unit_y,
-                          &r->of_center, &r->of_size, &r->stride, &points, &anchors, &priors))
-        return refuse("level: expected 13 fields");
+        !PyArg_ParseTuple(tuple, "LiiiddddddiOOO", &columns, &encoding, &r->bins, &r->strides, &r->center, &r->unit_x, &r->unit_y,
+                          &r->of_center, &r->of_size, &r->stride, &angle, &points, &anchors, &priors))
+        return refuse("level: expected 14 fields");
     if (!read_point_rule(self, points, level)) return 0;
-    if (columns < 1 || encoding < 0 || encoding >= (int)ENCODINGS || r->bins < 1 || r->bins > MOST_BINS || !PyTuple_Check(anchors))
+    if (columns < 1 || columns > MOST_CELLS || angle < 0 || angle >= (int)ANGLES || encoding < 0 || encoding >= (int)ENCODINGS || r->bins < 1 || r->bins > MOST_BINS || !PyTuple_Check(anchors))
         return refuse("level: out of range");
+    if (angle == UPRIGHT && self->detector.suppression == PROBIOU) return refuse("level: boxes without an angle");
     const Py_ssize_t n = PyTuple_Size(anchors);
     if (n < 1 || n > MOST_ANCHORS) return refuse("level: expected 1 to 64 anchors");
-    level->columns = columns, r->encoding = (Encoding)encoding;
+    level->columns = columns, level->angle = (Angle)angle, r->encoding = (Encoding)encoding;
     if (!(level->each = calloc((size_t)n, sizeof *level->each))) return PyErr_NoMemory(), 0;
     level->anchors = (int)n;
     for (int a = 0; a < n; ++a)
-        if (!read_anchor(self, PyTuple_GetItem(anchors, a), r, level->each + a)) return 0;
+        if (!read_anchor(self, PyTuple_GetItem(anchors, a), level, level->each + a)) return 0;
     if (priors == Py_None) return 1;
     const FeatureMap *cells = &level->each->box.map;
     int64_t numbers;
@@ -149,21 +173,22 @@ static int read_buffers(DetectorObject *self, PyObject *sizes) {
 static PyObject *detector_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     const char *name;
     PyObject *sizes, *levels;
-    int score;
+    int score, suppression;
     long long classes, points;
     DetectorObject *self = (DetectorObject *)PyType_GenericAlloc(type, 0);
     if (!self) return NULL;
     Detector *d = &self->detector;
     Py_INCREF(args);
     self->description = args;
-    int good = !kwargs && PyArg_ParseTuple(args, "sO!iLLpppp(dd)O!", &name, &PyTuple_Type, &sizes, &score, &classes, &points,
-                                           &d->all_labels, &d->suppress, &d->per_class, &d->inclusive, &d->extra, &d->epsilon, &PyTuple_Type, &levels);
+    int good = !kwargs && PyArg_ParseTuple(args, "sO!iLLpipp(dd)O!", &name, &PyTuple_Type, &sizes, &score, &classes, &points,
+                                           &d->all_labels, &suppression, &d->per_class, &d->inclusive, &d->extra, &d->epsilon, &PyTuple_Type, &levels);
     good = good && (d->level = level_named(name)) && read_buffers(self, sizes);
     if (good && (score < 0 || score >= (int)SCORES || classes < 1 || classes > 1 << 20)) good = refuse("score or classes out of range");
+    if (good && (suppression < 0 || suppression >= (int)SUPPRESSIONS)) good = refuse("suppression out of range");
     if (good && (points < 0 || points > 1 << 12)) good = refuse("points out of range");
     if (good) {
         const Py_ssize_t n = PyTuple_Size(levels);
-        d->score = (ScoreRule)score, d->classes = classes, d->points = points;
+        d->score = (ScoreRule)score, d->suppression = (Suppression)suppression, d->classes = classes, d->points = points;
         good = n >= 1 && n <= MOST_LEVELS ? (d->each = calloc((size_t)n, sizeof *d->each)) != NULL : refuse("expected 1 to 64 levels");
         d->levels = good ? (int)n : 0;
         for (int i = 0; good && i < n; ++i) good = read_level(self, PyTuple_GetItem(levels, i), d->each + i);
@@ -200,23 +225,24 @@ static int set_thresholds(const Detector *d, PyObject *bytes) {
     return 1;
 }
 
-/* Open the results: xyxy, confidence; class_id, level, cell, anchor; points, if there are some; edges or None. */
+/* Open the results: xyxy, confidence; class_id, level, cell, anchor; points, if there are some; xywha and edges, each or None. */
 static int open_results(PyObject *const *args, const Detector *d, int64_t limit, Py_buffer *views, int *open, DetectionArrays *out) {
-    const int64_t sizes[RESULTS] = {16, 4, 8, 8, 8, 8, 4 * d->points, 32};
+    const int64_t sizes[RESULTS] = {16, 4, 8, 8, 8, 8, 4 * d->points, 20, 32};
     void *places[RESULTS] = {NULL};
     for (int i = 0; i < RESULTS; ++i) {
-        if (!sizes[i] || (i == RESULTS - 1 && args[i] == Py_None)) continue;
+        if (!sizes[i] || (i >= RESULTS - 2 && args[i] == Py_None)) continue;
         Py_buffer *view = views + *open;
         if (PyObject_GetBuffer(args[i], view, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS)) return 0;
         ++*open;
         if (view->len < limit * sizes[i]) return refuse("results that are too short");
         places[i] = view->buf;
     }
-    *out = (DetectionArrays){places[0], places[1], places[2], places[3], places[4], places[5], places[6], places[7]};
+    *out = (DetectionArrays){places[0], places[1], places[2], places[3], places[4], places[5], places[6], places[7], places[8]};
     return 1;
 }
 
-/* run(buffers, thresholds, confidence, iou, limit, xyxy, confidence, class_id, level, cell, anchor, points, edges or None): how many */
+/* run(buffers, thresholds, confidence, iou, limit, xyxy, confidence, class_id, level, cell, anchor, points, xywha or None, edges or None):
+ * how many */
 static PyObject *detector_run(PyObject *object, PyObject *const *args, Py_ssize_t count) {
     DetectorObject *self = (DetectorObject *)object;
     Py_buffer views[MOST_BUFFERS], results[RESULTS];
@@ -256,8 +282,8 @@ end:
 
 static PyMethodDef detector_methods[] = {
     {"run", (PyCFunction)(void (*)(void))detector_run, METH_FASTCALL,
-     "run(buffers, thresholds, confidence, iou, limit, xyxy, confidence, class_id, level, cell, anchor, points or None, edges or None): "
-     "how many were found; edges: float64, of boxes before they are rounded"},
+     "run(buffers, thresholds, confidence, iou, limit, xyxy, confidence, class_id, level, cell, anchor, points or None, xywha or None, "
+     "edges or None): how many were found; xywha: of turned boxes; edges: float64, of boxes before they are rounded or turned"},
     {NULL, NULL, 0, NULL},
 };
 static PyType_Slot detector_slots[] = {

@@ -22,6 +22,7 @@
 #include "simd/sigmoid.inl.h"
 #include "simd/peaks.inl.h"
 #include "simd/scan.inl.h"
+#include "simd/powers.inl.h"
 #include "simd/overlaps.inl.h"
 #include "simd/gather.inl.h"
 #include "simd/lines.inl.h"
