@@ -90,7 +90,7 @@ def ppyoloe(
     """
     classes, strides = sizes(classes, strides)
     score = Part("score", classes, activation)
-    maps = Form("maps", (Part("box", 68), score, Part("bound", 1, optional=True)), Boxes("dfl", 17))
+    maps = Form("maps", (Part("box", 68), score, Part("bound", 1, optional=True, hint="sum")), Boxes("dfl", 17))
     listed = Form("list", (Part("box", 4), score), Boxes("xyxy", unit="pixel"), "list")
     return Head("ppyoloe", classes, strides, (maps, listed), labels=labels)
 

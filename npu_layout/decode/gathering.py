@@ -30,8 +30,7 @@ class Gather:
         self._columns = np.stack([columns for _, _, columns in parts])
         self._means: np.ndarray | None = None
         self._active: np.ndarray | None = None
-        small = kind.unpacked.kind in "iu" and kind.unpacked.itemsize == 1 and not self._each
-        if small and place.part.activation != "softmax":
+        if self._has_bytes and place.part.activation != "softmax":
             self._means, self._active = _tables(spec, place.part.activation)
 
     def read(self, flat: np.ndarray, found: Candidates) -> np.ndarray:
@@ -74,9 +73,14 @@ class Gather:
     @property
     def counts(self) -> bool:
         """Whether what is stored are 8-bit integers of one positive scale."""
-        kind, quantization = self.spec.element, self.spec.quantization
-        small = self._direct and not self._each and kind.unpacked.kind in "iu" and kind.unpacked.itemsize == 1
-        return small and (quantization is None or float(quantization.scale) > 0)
+        quantization = self.spec.quantization
+        return self._has_bytes and (quantization is None or float(quantization.scale) > 0)
+
+    @property
+    def _has_bytes(self) -> bool:
+        """Whether what is stored are 8-bit integers of one scale."""
+        kind = self.spec.element.unpacked
+        return self._direct and not self._each and kind.kind in "iu" and kind.itemsize == 1
 
     def steps(self, flat: np.ndarray, found: Candidates) -> np.ndarray:
         """Return the part's stored integers above the zero point, int16 (n, count); `counts` must be true."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..support import counted, items_of, whole_numbers
-from .assigning import UndistinguishedError
+from .assigning import UndistinguishedError, is_hinted
 from .detectors import centernet_head, nanodet, ppyoloe, ssd_postprocessed
 from .faces import retinaface, scrfd, yunet
 from .head import Head
@@ -24,7 +24,8 @@ class Guess(NamedTuple):
     """What `guess` found.
 
     head: the one head that fits, or None. why: what says so, or what cannot be distinguished, and what to ask. others:
-    the heads that fit, if there are several; with every activation if that is open.
+    the heads that fit, if there are several; with every activation if that is open. First come those at whose parts the
+    outputs' names hint, last those that need an angle among the channels of scores alone, which no known export has.
     """
 
     head: Head | None
@@ -97,7 +98,8 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
         Height and width of the network's input, in pixels.
     classes
         Their number, if it is known: it distinguishes some heads. Rows of detections do not show it: None means 80
-        there, and 90 for TFLite's post-process.
+        there, and 90 for TFLite's post-process. Where n classes would need an angle among the channels of scores alone,
+        heads of n + 1 classes are offered too.
 
     Returns
     -------
@@ -122,6 +124,9 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
     if not given:
         raise NpuLayoutError("specs: expected one for each output, got none")
     found = list(_fitting(given, (size[0], size[1]), known))
+    if known is not None and found and all(one.is_joined for one in found):
+        found += _fitting(given, (size[0], size[1]), known + 1)
+    found.sort(key=lambda one: one.rank(given))
     shapes = ", ".join(f"{spec.name or f'output {i}'} {spec.shape}" for i, spec in enumerate(given))
     if not found:
         others = other_answers(given, (size[0], size[1]))
@@ -137,11 +142,14 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
 def _told(found: Sequence[_Fit], given: Sequence[TensorSpec]) -> Guess:
     """Return what is known of heads that fit: the one, or all with the questions that are open."""
     heads, questions, reasons = [], [], []
-    for family, fitted, n, unclear in found:
+    for one in found:
+        family, fitted, n, unclear = one
         acts = family.activations if fitted is None else _activations(family, fitted, given)
         units = _units(family, fitted, given)
         heads += [_in_unit(family.make(n, act), unit) for act in acts for unit in units]
-        reasons.append(f"{family.word}, {n} classes")
+        reasons.append(f"{family.word}, {n} classes{' and an angle' * one.is_joined}")
+        if one.is_joined:
+            questions.append(f"whether those {n + 1} channels are {n} classes and an angle, or {n + 1} classes")
         if unclear:
             questions.append(f"which output is which part (outputs=): {unclear}")
         if len(acts) > 1:
@@ -163,6 +171,19 @@ class _Fit(NamedTuple):
     fitted: Fitted | None
     classes: int
     unclear: str = ""
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether the angle of a box is behind its scores in one output, and the box is in another."""
+        places = {} if self.fitted is None else self.fitted.levels[0].places
+        outputs = [places[role].output for role in ("score", "angle", "box") if role in places]
+        return len(outputs) == 3 and outputs[0] == outputs[1] != outputs[2]
+
+    def rank(self, specs: Sequence[TensorSpec]) -> tuple[bool, int]:
+        """Return what sorts the likelier fit first: not joined, and names that hint at the parts of the outputs."""
+        levels = () if self.fitted is None else self.fitted.levels
+        places = [place for level in levels for place in level.places.values() if place.part.hint]
+        return self.is_joined, -sum(is_hinted(place.part, specs[place.output].name) for place in places)
 
 
 def _fitting(specs: tuple[TensorSpec, ...], size: tuple[int, int], known: int | None) -> Iterator[_Fit]:

@@ -184,6 +184,23 @@ class Suppression(Record):
                 raise NpuLayoutError(f"Suppression: {name}: expected True or False, got {shown(getattr(self, name))}")
         extra, epsilon = (real_number(f"Suppression: {n}", getattr(self, n), least=0.0) for n in ("extra", "epsilon"))
         self._set(extra=extra, epsilon=epsilon)
+        for name, usual in _USUAL.items():
+            if getattr(self, name) != usual and name not in _OPTIONS[self.kind]:
+                known = f"has {' and '.join(_OPTIONS[self.kind])} alone" if _OPTIONS[self.kind] else "has no options"
+                raise NpuLayoutError(
+                    f"Suppression: {name}: no effect on kind {self.kind!r}, which {known}; expected {usual}, got "
+                    f"{getattr(self, name)}"
+                )
+
+
+_USUAL = {"per_class": True, "inclusive": False, "extra": 0.0, "epsilon": 0.0}
+_OPTIONS = {  # what a rule of suppression uses
+    "greedy": tuple(_USUAL),
+    "probiou": ("per_class", "inclusive"),
+    "polygons": ("per_class", "inclusive"),
+    "none": (),
+    "peaks": (),
+}
 
 
 @dataclass(frozen=True)

@@ -143,7 +143,8 @@ def masks(
     Returns
     -------
     Masks in new memory. Of 8-bit prototypes and coefficients of one positive scale each, by "logits" and "cells", they
-    are those of exact arithmetic: the sign of an integer. Others are computed in float64.
+    are those of exact arithmetic: the sign of an integer. Others are computed in float64. A pixel whose sum is no
+    number is outside.
 
     Raises
     ------
@@ -284,7 +285,7 @@ def _fallback(
     rule: MaskRule,
     crops: Sequence[np.ndarray],
 ) -> None:
-    """Write the crops by numpy: in integers where the sign is one, else in float64."""
+    """Write the crops by numpy: in integers where the sign is one, else in float64. A sum that is no number is no 1."""
     exact = _integers(spec, given, zero_point) and not rule.sigmoid
     kind: type = np.int64 if exact else np.float64
     count, h, w = planes_of(spec) or (0, 1, 1)
@@ -295,21 +296,23 @@ def _fallback(
         order = [spec.axes.index(letter) for letter in "CHW"]
         values = spec.unpack(buffer)
         prototypes = values.transpose(*(set(range(values.ndim)) - {*order}), *order).reshape(count, h, w)
-        prototypes = prototypes.astype(np.float64)
+        with np.errstate(invalid="ignore"):  # signalling NaN
+            prototypes = prototypes.astype(np.float64)
     weights = given.astype(kind) - kind(zero_point)
     for c, box, (left, top, right, bottom), crop in zip(weights, boxes, windows.tolist(), crops):
         if right == left:
             continue
-        logits = np.tensordot(c, prototypes, 1)
-        if rule.sigmoid:
-            with np.errstate(over="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
+            logits = np.tensordot(c, prototypes, 1)
+            if rule.sigmoid:
                 logits = 1 / (1 + np.exp(-logits)) - 0.5
         if rule.cells:
             y, x = np.ogrid[:h, :w]
             x0, y0, x1, y1 = box * np.tile([w / size[1], h / size[0]], 2)
             logits = np.where((x >= x0) & (x < x1) & (y >= y0) & (y < y1), logits, 0)
-        lines = _between(logits, top, bottom, size[0] // h)
-        np.greater(_between(lines.T, left, right, size[1] // w).T, 0, out=crop)
+        with np.errstate(invalid="ignore", over="ignore"):
+            lines = _between(logits, top, bottom, size[0] // h)
+            np.greater(_between(lines.T, left, right, size[1] // w).T, 0, out=crop)
 
 
 def _between(values: np.ndarray, first: int, last: int, factor: int) -> np.ndarray:
@@ -318,5 +321,5 @@ def _between(values: np.ndarray, first: int, last: int, factor: int) -> np.ndarr
     low, part = at // (2 * factor), (at % (2 * factor))[:, None]
     most = len(values) - 1
     before, after = values[low.clip(0, most)], values[(low + 1).clip(0, most)]
-    result: np.ndarray = before * (2 * factor - part) + after * part
+    result: np.ndarray = before * (2 * factor - part) + np.where(part, after * part, 0)  # 0 of what is no number too
     return result

@@ -66,7 +66,7 @@ def yolov8(
     if coefficients:
         beside.append(Part("coefficients", coefficients))
     score = Part("score", classes, activation)
-    maps = (Part("box", 4 * bins), score, Part("bound", 1, optional=True), *beside)
+    maps = (Part("box", 4 * bins), score, Part("bound", 1, optional=True, hint="sum"), *beside)
     listed = (Part("box", 4), score, *beside)
     forms = [Form("maps", maps, Boxes("dfl", bins)), Form("list", listed, Boxes("xywh", unit=unit), "list")]
     if keypoints:  # airockchip/rknn_model_zoo, examples/yolov8_pose
@@ -113,7 +113,7 @@ def yolov8_obb(
     (classes, strides), bins = sizes(classes, strides), _count("bins", bins)
     score = Part("score", classes, activation)
     turn = Part("angle", 1, one_of("angle_activation", angle_activation, ACTIVATIONS[:2]), hint="angle")
-    box, bound = Part("box", 4 * bins), Part("bound", 1, optional=True)
+    box, bound = Part("box", 4 * bins), Part("bound", 1, optional=True, hint="sum")
     boxes = Boxes("dfl", bins, angle=one_of("angle", angle, ANGLES[1:]))
     forms = (
         Form("maps", (box, score, turn), boxes),
@@ -170,7 +170,7 @@ def yolov6(
     """
     classes, strides = sizes(classes, strides)
     box, score = Part("box", 4), Part("score", classes, activation)
-    maps = Form("maps", (box, score, Part("bound", 1, optional=True)), Boxes("distances"))
+    maps = Form("maps", (box, score, Part("bound", 1, optional=True, hint="sum")), Boxes("distances"))
     listed = Form("list", (box, Part("objectness", 1), score), Boxes("xywh", unit="pixel"), "list")
     return Head(name, classes, strides, (maps, listed), labels=labels)
 
@@ -209,7 +209,7 @@ def yolo26(
 def _without_suppression(
     classes: int, strides: tuple[int, ...], activation: str, box: Part, boxes: Boxes, name: str
 ) -> Head:
-    maps = (box, Part("score", classes, activation), Part("bound", 1, optional=True))
+    maps = (box, Part("score", classes, activation), Part("bound", 1, optional=True, hint="sum"))
     rows = (Part("box", 4), Part("score", 1), Part("label", 1))
     forms = (Form("maps", maps, boxes), Form("rows", rows, Boxes("xyxy", unit="pixel"), "rows"))
     return Head(name, classes, strides, forms, labels="all", suppression=Suppression("none"))

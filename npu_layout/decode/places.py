@@ -139,7 +139,43 @@ def _fit(
     if left:
         extra = ", ".join(listed(i, spec) for i, spec in left.items())
         raise LayoutError(f"no part is in {extra}")
-    return Fitted(form, levels, prototypes, count)
+    fitted = Fitted(form, levels, prototypes, count)
+    _check_optional(fitted, specs)
+    _check_hints(head, fitted, specs, names)
+    return fitted
+
+
+def _check_optional(fitted: Fitted, specs: Sequence[TensorSpec]) -> None:
+    """Raise LayoutError if outputs have an optional part of some levels alone."""
+    for part in fitted.form.parts:
+        have = [level for level in fitted.levels if part.role in level.places]
+        if not have or len(have) == len(fitted.levels):
+            continue
+        lacking = next(level for level in fitted.levels if part.role not in level.places)
+        got = ", ".join(listed(level.places[part.role].output, specs[level.places[part.role].output]) for level in have)
+        raise LayoutError(
+            f"{part.role}: no output has it of the level of stride {lacking.stride}, got {got}; give those of all "
+            f"levels, or leave them all out"
+        )
+
+
+def _check_hints(head: Head, fitted: Fitted, specs: Sequence[TensorSpec], names: Mapping[str, Sequence[str]]) -> None:
+    """Raise LayoutError if an output that has a part by its extents has the name of another part: one is missing."""
+    others = {part.role: part for form in head.forms for part in form.parts if part.hint}
+    for n, level in enumerate(fitted.levels):
+        held: dict[int, list[Part]] = {}
+        for place in level.places.values():
+            held.setdefault(place.output, []).append(place.part)
+        for k, parts in held.items():
+            if any(part.role in names or (part.hint and is_hinted(part, specs[k].name)) for part in parts):
+                continue
+            roles, count = [part.role for part in parts], sum(part.count for part in parts)
+            for other in others.values():
+                if other.role not in roles and other.count == count and is_hinted(other, specs[k].name):
+                    raise LayoutError(
+                        f"{' and '.join(roles)} of level {n}: by extents it is {listed(k, specs[k])}, by its name that "
+                        f"is {other.role!r}; is an output missing? If not, give Decoder outputs={{role: names}}"
+                    )
 
 
 def _single(what: str, left: dict[int, TensorSpec], fits: Callable[[TensorSpec], bool], expected: str) -> int:

@@ -142,3 +142,23 @@ def test_nothing_fits() -> None:
     assert found == (None, "no head that is known fits the outputs x (1, 7, 13, 13) of an input of 640x640", ())
     with pytest.raises(nl.NpuLayoutError, match="specs: expected one for each output, got none"):
         decode.guess([], (640, 640))
+
+
+def test_an_angle_among_scores_is_offered_last_and_asked_about() -> None:
+    """21 channels beside 64 are 21 classes, or by coincidence 20 and an angle; of 20 known classes both are offered."""
+    specs = [nl.TensorSpec(shape, name=f"out{i}") for i, shape in enumerate(maps((64, 21)))]
+    for classes in (None, 20):
+        found = decode.guess(specs, (640, 640), classes)
+        heads = [(head.name, head.classes) for head in found.others]
+        assert found.head is None and heads[0] == ("yolov8", 21) and heads[-1] == ("yolov8_obb", 20)
+        assert "whether those 21 channels are 20 classes and an angle, or 21 classes" in found.why
+    assert {head.name for head in decode.guess(specs, (640, 640), 21).others} == {"yolov8", "yolov10"}
+
+
+def test_names_say_which_head_is_likelier() -> None:
+    for name, first, never in (("angle", "yolov8_obb", ""), ("sum", "yolov8", "yolov8_obb"), ("out", "yolov8", "")):
+        names = ("box", "score", name)
+        shapes = zip(maps((64, 20, 1)), names * 3)
+        specs = [nl.TensorSpec(shape, name=f"{what}{shape[2]}") for shape, what in shapes]
+        heads = [head.name for head in decode.guess(specs, (640, 640)).others]
+        assert heads[0] == first and never not in heads

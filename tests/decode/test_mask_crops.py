@@ -6,6 +6,7 @@ import gc
 import math
 import pickle
 import tracemalloc
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -247,3 +248,22 @@ def test_a_second_call_allocates_nothing_that_grows():
         tracemalloc.stop()
     work = 4 * (SIDE // 4 * (SIDE // 4 + 2) + 2 * (SIDE // 4 + 4))  # the kernels' cells of one mask
     assert max(peaks) < work + 1500 * n < pixels / 10, (peaks, work, pixels)
+
+
+@pytest.mark.parametrize("rule", ["logits", "probabilities", "cells"])
+@pytest.mark.parametrize("side", [8, 16, 24])
+def test_prototypes_that_are_no_numbers_warn_of_nothing(rule: str, side: int) -> None:
+    """Pixels that they take part in are outside; those beside them are as without."""
+    real = np.ones((1, 2, 8, 8), np.float32)
+    real[0, 0, 2, 3], real[0, 1, 6, 6] = np.nan, np.inf
+    real.view(np.uint32)[0, 0, 5, 0] = 0x7F800001  # signalling
+    spec = TensorSpec(real.shape)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = decode.masks(spec, real.ravel(), np.array([[1, 0.0]]), [[0, 0, side, side]], (side, side), rule=rule)
+    factor, outside = side // 8, np.zeros((side, side), bool)
+    middles = (np.arange(side) + 0.5) / factor - 0.5
+    for y, x in ((2, 3), (5, 0), (6, 6)):
+        near = [(np.abs(middles - at) < 1) for at in (y, x)]
+        outside |= np.outer(*near)
+    assert np.array_equal(found[0], ~outside)

@@ -64,3 +64,57 @@ def test_what_does_not_fit() -> None:
         decode.Decoder(head, specs, (SIDE, SIDE))
     with pytest.raises(nl.NpuLayoutError, match="Part 'box': across: only keypoints and angle can be stored"):
         decode.Part("box", 64, across=True)
+
+
+def named(*parts: tuple[str, int], strides: tuple[int, ...] = STRIDES) -> list[nl.TensorSpec]:
+    return [nl.TensorSpec((1, n, SIDE // s, SIDE // s), name=f"{name}/{s}") for s in strides for name, n in parts]
+
+
+SUMS = (("box", 64), ("score", 5), ("sum", 1))
+HEADS = {
+    "sums": (decode.yolov8(5), named(*SUMS)),
+    "one class": (decode.yolov8(1), named(("box", 64), ("score", 1), ("sum", 1))),
+    "pose": (decode.yolov8(1, keypoints=7), named(("box", 64), ("score", 1), ("points", 21))),
+    "seg": (
+        decode.yolov8(5, coefficients=8),
+        [*named(*SUMS, ("weights", 8)), nl.TensorSpec((1, 8, SIDE // 4, SIDE // 4), name="prototypes")],
+    ),
+    "obb": (decode.yolov8_obb(5), named(("box", 64), ("score", 5), ("angle", 1))),
+    "obb across": (decode.yolov8_obb(5), [*named(*SUMS), nl.TensorSpec((1, 1, sum(CELLS)), "NCW", name="angle")]),
+    "v5": (decode.yolov5(5), named(("map", 30))),
+    "v6": (decode.yolov6(5), named(("box", 4), ("score", 5), ("sum", 1))),
+    "v10": (decode.yolov10(5), named(*SUMS)),
+    "x": (decode.yolox(5), named(("box", 4), ("obj", 1), ("cls", 5))),
+    "yunet": (decode.yunet(), named(("cls", 1), ("obj", 1), ("bbox", 4), ("kps", 10))),
+    "centernet": (decode.centernet_head(5, 8), named(("hm", 5), ("wh", 2), ("reg", 2), strides=(8,))),
+}
+OPTIONAL = {"sum", "reg"}  # all outputs of that name can be left out
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_an_output_that_is_missing_is_refused(name: str) -> None:
+    """Whichever it is, of one level or of all, but for sums of all levels and the offsets of centres."""
+    head, specs = HEADS[name]
+    decode.Decoder(head, specs, (SIDE, SIDE))
+    for i, spec in enumerate(specs):
+        if spec.name != "reg/8":
+            with pytest.raises(nl.LayoutError):
+                decode.Decoder(head, specs[:i] + specs[i + 1 :], (SIDE, SIDE))
+    for part in {spec.name.partition("/")[0] for spec in specs}:
+        rest = [spec for spec in specs if spec.name.partition("/")[0] != part]
+        if part in OPTIONAL:
+            decode.Decoder(head, rest, (SIDE, SIDE))
+        elif rest:
+            with pytest.raises(nl.LayoutError):
+                decode.Decoder(head, rest, (SIDE, SIDE))
+
+
+def test_what_is_missing_is_said() -> None:
+    _, specs = HEADS["sums"]
+    with pytest.raises(nl.LayoutError, match=r"bound: no output has it of the level of stride 16, got .*sum/8.*sum/32"):
+        decode.Decoder(decode.yolov8(5), [spec for spec in specs if spec.name != "sum/16"], (SIDE, SIDE))
+    alone = named(("box", 64), ("sum", 1))
+    with pytest.raises(nl.LayoutError, match=r"score of level 0: by extents it is sum/8 .*by its name that is 'bound'"):
+        decode.Decoder(decode.yolov8(1), alone, (SIDE, SIDE))
+    told = {"score": [f"sum/{s}" for s in STRIDES]}
+    assert len(decode.Decoder(decode.yolov8(1), alone, (SIDE, SIDE), outputs=told).specs) == 6
