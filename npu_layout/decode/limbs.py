@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
+from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
-from ..support import instance, numbers_of, real_number, whole_numbers
+from ..support import instance, items_of, numbers_of, real_number, shown, whole_numbers
+from .decoder import in_order
+from .mask_crops import planes_of
 from .records import items
 
 
@@ -68,13 +71,17 @@ OPENPOSE = Skeleton(
 )  # fmt: skip
 
 
-def people(maps: Any, skeleton: Skeleton = OPENPOSE) -> np.ndarray:
+def people(maps: Any, buffer: Any = None, skeleton: Skeleton = OPENPOSE) -> np.ndarray:
     """Return the people in the output of a network of heatmaps and fields.
 
     Parameters
     ----------
     maps
-        Real values, (channels, H, W) or (1, channels, H, W), as TensorSpec.unpack returns them.
+        The output's spec: one image with the axes N, C, H and W in any order, in any layout and dtype; or a list of the
+        specs of outputs whose channels follow each other: the heatmaps, then the fields. Or real values, (channels, H,
+        W) or (1, channels, H, W), as TensorSpec.unpack returns them.
+    buffer
+        The output as it is stored; of a list of specs a list, or {name: buffer}. Of real values None, or the skeleton.
     skeleton
         What the channels are.
 
@@ -86,10 +93,20 @@ def people(maps: Any, skeleton: Skeleton = OPENPOSE) -> np.ndarray:
     Raises
     ------
     LayoutError
-        If the channels are not those of the skeleton.
+        If the channels are not those of the skeleton, or outputs have other axes.
+    NpuLayoutError
+        On what is no skeleton; BufferSizeError on a buffer of another size.
+
+    Examples
+    --------
+    >>> spec = TensorSpec((1, 57, 46, 46), "NCHW16c", "int8")
+    >>> people(spec, np.zeros(spec.size, np.int8)).shape
+    (0, 18, 3)
     """
+    if isinstance(buffer, Skeleton):
+        buffer, skeleton = None, buffer
     instance("skeleton", skeleton, Skeleton)
-    given = numbers_of("maps", maps)
+    given = _values(maps, buffer)
     shape = given.shape[1:] if given.ndim == 4 and len(given) == 1 else given.shape
     channels = skeleton.fields + 2 * len(skeleton.limbs)
     if len(shape) != 3 or shape[0] != channels or 0 in shape:
@@ -110,6 +127,29 @@ def people(maps: Any, skeleton: Skeleton = OPENPOSE) -> np.ndarray:
     for person, joints in zip(result, groups):
         person[list(joints)] = pixels[[ends[joint] + i for joint, i in joints.items()]]
     return result
+
+
+def _values(maps: Any, buffer: Any) -> np.ndarray:
+    """Return the real values of outputs as they are stored, channels after channels; of real values themselves."""
+    several = isinstance(maps, (list, tuple)) and any(isinstance(one, TensorSpec) for one in maps)
+    if not several and not isinstance(maps, TensorSpec):
+        if buffer is not None:
+            raise NpuLayoutError(
+                f"buffer: expected none beside real values, got {shown(buffer)}; maps= is no TensorSpec"
+            )
+        return numbers_of("maps", maps)
+    specs = items_of("maps", maps if several else [maps], TensorSpec)
+    planes = [planes_of(spec) for spec in specs]
+    if None in planes or len({found[1:] for found in planes if found}) != 1:
+        got = ", ".join(spec.describe() for spec in specs)
+        raise LayoutError(f"maps: expected one image with the axes N, C, H and W, of one height and width; got {got}")
+    flats = in_order(specs, buffer if several else [buffer])
+    parts = []
+    for spec, found, flat in zip(specs, planes, flats):
+        values = spec.unpack(flat)
+        order = [spec.axes.index(letter) for letter in "CHW"]
+        parts.append(values.transpose(*(set(range(values.ndim)) - {*order}), *order).reshape(found))
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _assembled(real: np.ndarray, found: np.ndarray, ends: list[int], skeleton: Skeleton) -> list[dict[int, int]]:

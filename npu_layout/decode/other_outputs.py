@@ -57,7 +57,7 @@ _ANSWERS = (
     _Answer("decode.classify(spec, buffer)", "classes", _list),
     _Answer("ops.argmax_channels(spec, buffer)", "a class of each pixel", _one_map(range(2, 1000), (1, 2, 4, 8, 16))),
     _Answer("decode.dbnet(spec, buffer)", "regions of text (DBNet)", _one_map((1,), (1,))),
-    _Answer("decode.people(maps)", "joints and fields (OpenPose)", _one_map((57,), (8,))),
+    _Answer("decode.people(spec, buffer)", "joints and fields (OpenPose)", _one_map((57,), (8,))),
     _Answer(
         "decode.heatmap_points(spec, buffer)", "a map for each joint (HRNet, ViTPose)", _one_map(range(5, 150), (4,))
     ),

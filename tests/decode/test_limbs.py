@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from npu_layout import LayoutError, decode, kernels
+from npu_layout import LayoutError, NpuLayoutError, TensorSpec, decode, kernels
+from tests.support import scenes
 from tests.support.poses import drawn_people, scripted_people
 
 
@@ -30,6 +31,46 @@ def test_people_are_found_where_they_were_drawn():
         pixels = 8 * person + 3.5
         nearest = min(np.abs(other[:, :2] - pixels).max() for other in found)
         assert nearest < 2
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW16c", "NCHW4c", "NHWC8c", "CHWN", "NHCW"])
+def test_people_of_stored_outputs_are_those_of_their_values(layout, dtype):
+    maps, _ = drawn_people(np.random.default_rng(4), 3)
+    heat, fields = maps[None, :19], maps[None, 19:]
+    specs, buffers, values = [], [], []
+    for name, real in (("all", maps[None]), ("heat", heat), ("fields", fields)):
+        made = scenes.output(np.random.default_rng(1), real.shape, real, layout, dtype, 0.01, 3, name=name)
+        specs.append(made.spec)
+        buffers.append(made.buffer)
+        values.append(made.values)
+    found = decode.people(specs[0], buffers[0])
+    assert len(found) == 3 and np.array_equal(found, decode.people(values[0]), equal_nan=True)
+    for given in (buffers[1:], {"fields": buffers[2], "heat": buffers[1].tobytes()}):
+        assert np.array_equal(decode.people(specs[1:], given), found, equal_nan=True)
+
+
+def test_axes_in_another_order():
+    maps, _ = drawn_people(np.random.default_rng(4), 1)
+    spec = TensorSpec.of_storage((46, 46, 57), "HWC", "float32")
+    found = decode.people(spec, np.ascontiguousarray(maps.transpose(1, 2, 0)))
+    assert len(found) == 1 and np.array_equal(found, decode.people(maps), equal_nan=True)
+
+
+def test_outputs_that_do_not_fit():
+    spec, flat = TensorSpec((1, 57, 4, 4)), np.zeros(57 * 16, np.float32)
+    for given, words in (
+        ((TensorSpec((2, 57, 4, 4)), flat), "maps: expected one image"),
+        (([TensorSpec((1, 19, 4, 4)), TensorSpec((1, 38, 8, 4))], [flat, flat]), "of one height and width"),
+        ((TensorSpec((1, 56, 4, 4)), flat[:-16]), r"maps: expected \(57, H, W\), got \(56, 4, 4\)"),
+        ((spec, flat[:-1]), "buffers: buffer has"),
+        (([spec, spec], [flat]), "buffers: expected 2"),
+        ((np.zeros((57, 4, 4)), flat), "buffer: expected none beside real values"),
+    ):
+        with pytest.raises(NpuLayoutError, match=words):
+            decode.people(*given)
+    few = decode.Skeleton(1, (), 1)
+    assert decode.people(np.zeros((1, 4, 4)), few).shape == decode.people(np.zeros((1, 4, 4)), None, few).shape
 
 
 def test_maps_that_are_none():

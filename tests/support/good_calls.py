@@ -207,7 +207,10 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
         ),
         "decode.Masks.full": lambda: Call(one_mask.full, dict(i=0, out=np.empty((4, 4), bool))),
         "decode.Masks.dense": lambda: Call(one_mask.dense, {}),
-        "decode.people": lambda: Call(decode.people, dict(maps=np.zeros((57, 4, 4)), skeleton=decode.OPENPOSE)),
+        "decode.people": lambda: Call(
+            decode.people,
+            dict(maps=nl.TensorSpec((1, 57, 4, 4)), buffer=np.zeros(57 * 16, np.float32), skeleton=decode.OPENPOSE),
+        ),
         "decode.Skeleton": lambda: Call(
             decode.Skeleton,
             dict(

@@ -376,6 +376,7 @@ def decoding() -> None:
     assert pair.limbs and pair.joints + pair.fields + pair.cell + pair.samples == 23
     assert pair.peak + pair.field + pair.aligned + pair.total > 0
     assert_type(decode.people(np.zeros((5, 4, 4)), pair), np.ndarray)
+    assert_type(decode.people(nl.TensorSpec((1, 5, 4, 4)), np.zeros(80, np.float32), pair), np.ndarray)
 
 
 def streaming(model: str) -> None:
