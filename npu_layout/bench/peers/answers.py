@@ -16,30 +16,47 @@ Found = tuple[np.ndarray, ...]  # boxes, scores and classes of candidates, and t
 
 
 class _Stored(NamedTuple):
-    """How numpy reads an output of `size` cells as it is stored.
+    """How numpy reads an output of `size` cells and `channels` as it is stored.
 
-    best: the largest score of each cell, of so many channels; some: channels `c` of some cells, (n, len(c)); every:
-    (cells, channels), a view or, of blocks, a copy.
+    passing: cells and channels of what is greater than an int8, or than one for each channel, in the order of memory;
+    some: channels `c` of some cells, (n, len(c)); every: (cells, channels), a view or, of blocks, a copy.
     """
 
-    best: Callable[[np.ndarray, int, int], np.ndarray]
+    passing: Callable[[np.ndarray, int, int, np.ndarray], tuple[np.ndarray, np.ndarray]]
     some: Callable[[np.ndarray, int, np.ndarray, np.ndarray], np.ndarray]
     every: Callable[[np.ndarray, int], np.ndarray]
 
 
+def _of_planes(x: np.ndarray, size: int, channels: int, above: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    channel, cell = np.divmod(np.flatnonzero(x.reshape(channels, size) > above.reshape(-1, 1)), size)
+    return cell, channel
+
+
+def _of_pixels(x: np.ndarray, size: int, channels: int, above: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    cell, channel = np.divmod(np.flatnonzero(x.reshape(size, channels) > above), channels)
+    return cell, channel
+
+
+def _of_blocks(x: np.ndarray, size: int, channels: int, above: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    each = np.full(-(-channels // 16) * 16, 127, np.int8)  # no padding is greater
+    each[:channels] = above
+    block, at = np.divmod(np.flatnonzero(x.reshape(-1, size, 16) > each.reshape(-1, 1, 16)), 16 * size)
+    return at // 16, block * 16 + at % 16
+
+
 STORED = {
     "NHWC": _Stored(
-        lambda x, size, channels: x.reshape(size, -1).max(1),
+        _of_pixels,
         lambda x, size, cells, c: x.reshape(size, -1)[cells, c[0] : c[-1] + 1],
         lambda x, size: x.reshape(size, -1),
     ),
     "NCHW": _Stored(
-        lambda x, size, channels: x.reshape(-1, size).max(0),
+        _of_planes,
         lambda x, size, cells, c: x.reshape(-1, size)[c[0] : c[-1] + 1, cells].T,
         lambda x, size: x.reshape(-1, size).T,
     ),
     "NCHW16c": _Stored(
-        lambda x, size, channels: x.reshape(-1, size, 16)[..., :channels].max((0, 2)),  # a block of fewer, or full ones
+        _of_blocks,
         lambda x, size, cells, c: x.reshape(-1, size, 16)[c // 16, cells[:, None], c % 16],
         lambda x, size: x.reshape(-1, size, 16).transpose(1, 0, 2).reshape(size, -1),
     ),
@@ -57,8 +74,21 @@ def stored_steps(spec: Any, buffer: np.ndarray) -> np.ndarray:
     return STORED[spec.layout.tag].every(buffer, size_of(spec))[:, : spec.shape[1]]
 
 
-def _best(spec: Any, buffer: np.ndarray) -> np.ndarray:
-    return STORED[spec.layout.tag].best(buffer, size_of(spec), spec.shape[1])
+def passing(spec: Any, buffer: np.ndarray, least: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return cells and channels of what has a code of `least` (one, or one for each channel) or more, in any order."""
+    above = np.asarray(np.asarray(least, np.int16) - 1, np.int8)
+    return STORED[spec.layout.tag].passing(buffer, size_of(spec), spec.shape[1], above)
+
+
+def passing_cells(spec: Any, buffer: np.ndarray, least: Any) -> np.ndarray:
+    """Return the cells of which a channel has a code of `least` or more, ascending."""
+    if spec.layout.tag == "NCHW":  # a maximum of planes is the fastest thing that numpy does
+        planes = buffer.reshape(spec.shape[1], -1)
+        some = planes.max(0) >= least if np.ndim(least) == 0 else (planes >= least[:, None]).any(0)
+        return np.flatnonzero(some)
+    hit = np.zeros(size_of(spec), bool)
+    hit[passing(spec, buffer, least)[0]] = True
+    return np.flatnonzero(hit)
 
 
 def _some(spec: Any, buffer: np.ndarray, cells: np.ndarray, first: int, count: int) -> np.ndarray:
@@ -81,7 +111,7 @@ def _v8_candidates(case: DetectCase) -> Found:
         (box, score, *more), (steps, stored, *places) = case.specs[level], case.buffers[level]
         table = real(score, np.arange(-128, 128).astype(np.int8))
         least = int(np.searchsorted(table, case.scene.confidence)) - 128
-        cells = np.flatnonzero(_best(score, stored) >= least)
+        cells = passing_cells(score, stored, least)
         each = _some(score, stored, cells, 0, score.shape[1])
         if case.scene.labels == "all":
             at, label = np.nonzero(each >= least)
@@ -114,7 +144,7 @@ def _ssd_candidates(case: DetectCase) -> Found:
     logits = stored.reshape(-1, 1 + CLASSES)[:, 1:]
     table = 1 / (1 + np.exp(-real(score, np.arange(-128, 128).astype(np.int8))))
     least = int(np.searchsorted(table, case.scene.confidence)) - 128
-    cells = np.flatnonzero(logits.max(1) >= least)
+    cells = np.unique(np.flatnonzero(logits >= least) // CLASSES)
     label = logits[cells].argmax(1)
     y, x, h, w = real(box, offsets.reshape(-1, 4)[cells]).T
     cx, cy, width, height = priors()[cells].T * INPUT

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..answer_cases import IOU, LIMIT, STRIDE, STRIDES, DetectCase, rows
 from ..instance_cases import INPUT
-from .answers import STORED, Suppress, real, size_of, stored_steps, suppressed_by_cv2, suppressed_by_numpy
+from .answers import (
+    STORED,
+    Suppress,
+    passing,
+    passing_cells,
+    real,
+    size_of,
+    stored_steps,
+    suppressed_by_cv2,
+    suppressed_by_numpy,
+)
 from .registry import Call, peer
 
 _SCRIPT = "as scripts do: everything dequantised and decoded"
@@ -40,7 +51,8 @@ def _least(spec: Any, confidence: float) -> np.ndarray:
     codes = np.arange(-128, 128).astype(np.int8)
     count = np.size(spec.quantization.scale)
     means = real(spec, np.repeat(codes[:, None], count, 1))
-    return np.where(means[-1] >= confidence, (means >= confidence).argmax(0) - 128, 127).astype(np.int8)
+    found: np.ndarray = np.where(means[-1] >= confidence, (means >= confidence).argmax(0) - 128, 127).astype(np.int8)
+    return found[0] if count == 1 else found
 
 
 def _passing(case: DetectCase, n: int, whole: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -49,8 +61,8 @@ def _passing(case: DetectCase, n: int, whole: bool) -> tuple[np.ndarray, np.ndar
         scores = real(case.specs[n], _every(case, n))
         cells = np.flatnonzero(scores.max(1) >= case.scene.confidence)
         return cells, scores[cells]
-    passing = _every(case, n) >= _least(case.specs[n], case.scene.confidence)
-    cells = np.flatnonzero(passing.any(1))
+    spec = case.specs[n]
+    cells = passing_cells(spec, case.buffers[n], _least(spec, case.scene.confidence))
     return cells, _some(case, n, cells)
 
 
@@ -119,6 +131,13 @@ def _turned(case: DetectCase, whole: bool) -> Call:
     return run
 
 
+PLACES: dict[str, Callable[[np.ndarray, np.ndarray, int, int], np.ndarray]] = {  # of channels of cells, in the buffer
+    "NHWC": lambda cell, channel, channels, size: cell * channels + channel,
+    "NCHW": lambda cell, channel, channels, size: channel * size + cell,
+    "NCHW16c": lambda cell, channel, channels, size: (channel // 16 * size + cell) * 16 + channel % 16,
+}
+
+
 def _maxima(heat: np.ndarray) -> np.ndarray:
     """Return the largest of each cell and its eight neighbours, of (rows, columns, channels)."""
     wide = np.pad(heat, ((1, 1), (1, 1), (0, 0)), constant_values=-1)
@@ -134,13 +153,16 @@ def _centers(case: DetectCase, whole: bool) -> Call:
             heat = real(case.specs[0], _every(case, 0)).reshape(side, side, -1)
             y, x, label = np.nonzero((heat == _maxima(heat)) & (heat >= case.scene.confidence))
             return y * side + x, label, heat[y, x, label]
-        heat = _every(case, 0)
-        cell, label = np.nonzero(heat >= _least(case.specs[0], case.scene.confidence))
-        own, (y, x) = heat[cell, label], np.divmod(cell, side)
-        good = np.ones(len(cell), bool)
+        spec, heat = case.specs[0], case.buffers[0]
+        cell, label = passing(spec, heat, _least(spec, case.scene.confidence))
+        order = np.lexsort((label, cell))
+        cell, label = cell[order], label[order]
+        at, (y, x) = PLACES[spec.layout.tag], np.divmod(cell, side)
+        own, good = heat[at(cell, label, spec.shape[1], size_of(spec))], np.ones(len(cell), bool)
         for dy, dx in ((dy, dx) for dy in (-1, 0, 1) for dx in (-1, 0, 1)):
-            good &= heat[(y + dy).clip(0, side - 1) * side + (x + dx).clip(0, side - 1), label] <= own
-        return cell[good], label[good], real(case.specs[0], own[good])
+            beside = (y + dy).clip(0, side - 1) * side + (x + dx).clip(0, side - 1)
+            good &= heat[at(beside, label, spec.shape[1], size_of(spec))] <= own
+        return cell[good], label[good], real(spec, own[good])
 
     def run() -> np.ndarray:
         cell, label, score = peaks()

@@ -124,13 +124,19 @@ static uint32_t *sorted_candidates(Workspace *work) {
     return order_of_scores(work->scores, work->count, work->order);
 }
 
-/* Fetch the lines of a candidate's box: of one whose channels are far apart there are many, and their latencies add up. */
-static void fetch_box(const Detector *d, const uint8_t *const *buffers, const Candidate *c) {
-    const Source *box = &d->each[c->level].each[c->anchor].box;
-    const FeatureMap *map = &box->map;
-    const uint8_t *p = buffers[box->buffer] + cell_at(map, c->cell);
+/* Fetch the lines of a part of a cell: of one whose channels are far apart there are many, and their latencies add up. */
+static void fetch(const Source *source, const uint8_t *const *buffers, int64_t cell) {
+    const FeatureMap *map = &source->map;
+    const uint8_t *p = buffers[source->buffer] + cell_at(map, cell);
     const int64_t step = map->kind == BLOCKS ? map->block : map->kind == ROWS ? 64 / dtype_size[map->type] : 1;
     for (int64_t i = 0; i < map->count; i += step) __builtin_prefetch(p + map->channel[i]);
+}
+
+/* Fetch the box of a candidate, and its angle. */
+static void fetch_box(const Detector *d, const uint8_t *const *buffers, const Candidate *c) {
+    const Anchor *anchor = d->each[c->level].each + c->anchor;
+    fetch(&anchor->box, buffers, c->cell);
+    if (d->each[c->level].angle != UPRIGHT) fetch(&anchor->angle, buffers, c->cell);
 }
 
 /* Where a candidate is: its column and row, and its anchor's size; or its prior. */
@@ -244,6 +250,7 @@ int64_t detect_run(const Detector *d, const uint8_t *const *buffers, const Thres
         float xywha[5] = {0};
         if (i + AHEAD < work->count) fetch_box(d, buffers, work->candidates + order[i + AHEAD]);
         if (d->suppression == NEIGHBOURS && !is_peak(d, buffers, c)) continue;
+        if (out->points) fetch(&d->each[c->level].each[c->anchor].points, buffers, c->cell);
         decode_box(d, buffers, c, edges);
         if (out->edges) memcpy(out->edges + 4 * n, edges, sizeof edges);
         if (d->each[c->level].angle != UPRIGHT) turn(d, buffers, c, edges, xywha);
