@@ -23,20 +23,22 @@ def _turn(boxes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def corners_of(boxes: np.ndarray) -> np.ndarray:
     """Return the corners of (n, 5) turned boxes: (n, 4, 2), in order around each."""
     cosine, sine = _turn(boxes)
-    along = np.stack([cosine, sine], 1) * boxes[:, 2:3] / 2
-    across = np.stack([-sine, cosine], 1) * boxes[:, 3:4] / 2
     middle = boxes[:, :2]
-    return np.stack(
-        [middle - along - across, middle + along - across, middle + along + across, middle - along + across], 1
-    )
+    with np.errstate(invalid="ignore", over="ignore"):
+        along = np.stack([cosine, sine], 1) * boxes[:, 2:3] / 2
+        across = np.stack([-sine, cosine], 1) * boxes[:, 3:4] / 2
+        return np.stack(
+            [middle - along - across, middle + along - across, middle + along + across, middle - along + across], 1
+        )
 
 
 def bounds_of(boxes: np.ndarray) -> np.ndarray:
     """Return the edges (n, 4) of the upright boxes around (n, 5) turned ones."""
     wide, high = map(np.abs, _turn(boxes))
-    w, h = np.abs(boxes[:, 2]) / 2, np.abs(boxes[:, 3]) / 2
-    half = np.stack([wide * w + high * h, high * w + wide * h], 1)
-    return np.concatenate([boxes[:, :2] - half, boxes[:, :2] + half], 1)
+    with np.errstate(invalid="ignore", over="ignore"):
+        w, h = np.abs(boxes[:, 2]) / 2, np.abs(boxes[:, 3]) / 2
+        half = np.stack([wide * w + high * h, high * w + wide * h], 1)
+        return np.concatenate([boxes[:, :2] - half, boxes[:, :2] + half], 1)
 
 
 def suppressed(
@@ -86,18 +88,19 @@ def _suppressed(
 
 def _gaussians(boxes: np.ndarray) -> np.ndarray:
     """Return x, y and the covariance a, b, c of the Gaussian of each box: that of points spread over it evenly."""
-    w, h = boxes[:, 2] ** 2 / 12, boxes[:, 3] ** 2 / 12
     cosine, sine = _turn(boxes)
-    a, b = w * cosine**2 + h * sine**2, w * sine**2 + h * cosine**2
-    return np.column_stack([boxes[:, :2], a, b, (w - h) * cosine * sine])
+    with np.errstate(invalid="ignore", over="ignore"):
+        w, h = boxes[:, 2] ** 2 / 12, boxes[:, 3] ** 2 / 12
+        a, b = w * cosine**2 + h * sine**2, w * sine**2 + h * cosine**2
+        return np.column_stack([boxes[:, :2], a, b, (w - h) * cosine * sine])
 
 
 def probiou(some: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return 1 less the Hellinger distances of n Gaussians and m others, (n, m)."""
     one = some.T[:, :, None]
-    x, y = one[0] - others[:, 0], one[1] - others[:, 1]
-    a, b, c = (one[k] + others[:, k] for k in (2, 3, 4))
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        x, y = one[0] - others[:, 0], one[1] - others[:, 1]
+        a, b, c = (one[k] + others[:, k] for k in (2, 3, 4))
         area = a * b - c**2
         exponent = ((a * y**2 + b * x**2) / 4 - c * x * y / 2) / area
         own = np.sqrt((one[2] * one[3] - one[4] ** 2) * (others[:, 2] * others[:, 3] - others[:, 4] ** 2))
@@ -113,12 +116,10 @@ def polygon_ious(some: np.ndarray, others: np.ndarray) -> np.ndarray:
 def polygon_iou(one: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return intersections over unions of a turned box and others; 0 of boxes without area."""
     (cosine,), (sine,) = _turn(one[None])
-    x, y = others[:, 0] - one[0], others[:, 1] - one[1]
-    with np.errstate(invalid="ignore"):
-        angles = others[:, 4] - one[4]
-    seen = np.column_stack([x * cosine + y * sine, y * cosine - x * sine, others[:, 2:4], angles])
-    shared = _inside(corners_of(seen), one[2] / 2, one[3] / 2)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        x, y, angles = (others[:, k] - one[k] for k in (0, 1, 4))
+        seen = np.column_stack([x * cosine + y * sine, y * cosine - x * sine, others[:, 2:4], angles])
+        shared = _inside(corners_of(seen), one[2] / 2, one[3] / 2)
         ious: np.ndarray = np.nan_to_num(shared / (one[2] * one[3] + others[:, 2] * others[:, 3] - shared))
     return ious
 
