@@ -3,103 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..answer_cases import CLASSES, IOU, LIMIT, POINTS, STRIDES, DetectCase, NmsCase, priors, rows
 from ..instance_cases import INPUT
 from .registry import Call, peer
+from .stored import passing_cells, real, some, stored_steps
 
 Suppress = Callable[[np.ndarray, np.ndarray, np.ndarray], Any]
 Found = tuple[np.ndarray, ...]  # boxes, scores and classes of candidates, and the points of each if there are some
-
-
-class _Stored(NamedTuple):
-    """How numpy reads an output of `size` cells and `channels` as it is stored.
-
-    passing: cells and channels of what is greater than an int8, or than one for each channel, in the order of memory;
-    some: channels `c` of some cells, (n, len(c)); every: (cells, channels), a view or, of blocks, a copy.
-    """
-
-    passing: Callable[[np.ndarray, int, int, np.ndarray], tuple[np.ndarray, np.ndarray]]
-    some: Callable[[np.ndarray, int, np.ndarray, np.ndarray], np.ndarray]
-    every: Callable[[np.ndarray, int], np.ndarray]
-
-
-def _of_planes(x: np.ndarray, size: int, channels: int, above: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    channel, cell = np.divmod(np.flatnonzero(x.reshape(channels, size) > above.reshape(-1, 1)), size)
-    return cell, channel
-
-
-def _of_pixels(x: np.ndarray, size: int, channels: int, above: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    cell, channel = np.divmod(np.flatnonzero(x.reshape(size, channels) > above), channels)
-    return cell, channel
-
-
-def _of_blocks(x: np.ndarray, size: int, channels: int, above: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    each = np.full(-(-channels // 16) * 16, 127, np.int8)  # no padding is greater
-    each[:channels] = above
-    block, at = np.divmod(np.flatnonzero(x.reshape(-1, size, 16) > each.reshape(-1, 1, 16)), 16 * size)
-    return at // 16, block * 16 + at % 16
-
-
-STORED = {
-    "NHWC": _Stored(
-        _of_pixels,
-        lambda x, size, cells, c: x.reshape(size, -1)[cells, c[0] : c[-1] + 1],
-        lambda x, size: x.reshape(size, -1),
-    ),
-    "NCHW": _Stored(
-        _of_planes,
-        lambda x, size, cells, c: x.reshape(-1, size)[c[0] : c[-1] + 1, cells].T,
-        lambda x, size: x.reshape(-1, size).T,
-    ),
-    "NCHW16c": _Stored(
-        _of_blocks,
-        lambda x, size, cells, c: x.reshape(-1, size, 16)[c // 16, cells[:, None], c % 16],
-        lambda x, size: x.reshape(-1, size, 16).transpose(1, 0, 2).reshape(size, -1),
-    ),
-}
-
-
-def size_of(spec: Any) -> int:
-    """Return the cells of an output."""
-    cells: int = spec.shape[2] * spec.shape[3]
-    return cells
-
-
-def stored_steps(spec: Any, buffer: np.ndarray) -> np.ndarray:
-    """Return an output as it is stored, (cells, channels): a view or, of blocks, a copy."""
-    return STORED[spec.layout.tag].every(buffer, size_of(spec))[:, : spec.shape[1]]
-
-
-def passing(spec: Any, buffer: np.ndarray, least: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return cells and channels of what has a code of `least` (one, or one for each channel) or more, in any order."""
-    above = np.asarray(np.asarray(least, np.int16) - 1, np.int8)
-    return STORED[spec.layout.tag].passing(buffer, size_of(spec), spec.shape[1], above)
-
-
-def passing_cells(spec: Any, buffer: np.ndarray, least: Any) -> np.ndarray:
-    """Return the cells of which a channel has a code of `least` or more, ascending."""
-    if spec.layout.tag == "NCHW":  # a maximum of planes is the fastest thing that numpy does
-        planes = buffer.reshape(spec.shape[1], -1)
-        some = planes.max(0) >= least if np.ndim(least) == 0 else (planes >= least[:, None]).any(0)
-        return np.flatnonzero(some)
-    hit = np.zeros(size_of(spec), bool)
-    hit[passing(spec, buffer, least)[0]] = True
-    return np.flatnonzero(hit)
-
-
-def _some(spec: Any, buffer: np.ndarray, cells: np.ndarray, first: int, count: int) -> np.ndarray:
-    return STORED[spec.layout.tag].some(buffer, size_of(spec), cells, np.arange(first, first + count))
-
-
-def real(spec: Any, stored: np.ndarray) -> np.ndarray:
-    """Return what stored integers mean, float64 of float32; channels that have scales are on the last axis."""
-    q = spec.quantization
-    zeros, scales = np.asarray(q.zero_point, np.float32), np.asarray(q.scale, np.float32)
-    return ((stored.astype(np.float32) - zeros) * scales).astype(np.float64)
 
 
 def _v8_candidates(case: DetectCase) -> Found:
@@ -112,13 +26,13 @@ def _v8_candidates(case: DetectCase) -> Found:
         table = real(score, np.arange(-128, 128).astype(np.int8))
         least = int(np.searchsorted(table, case.scene.confidence)) - 128
         cells = passing_cells(score, stored, least)
-        each = _some(score, stored, cells, 0, score.shape[1])
+        each = some(score, stored, cells, 0, score.shape[1])
         if case.scene.labels == "all":
             at, label = np.nonzero(each >= least)
         else:
             at, label = np.arange(len(cells)), each.argmax(1)
         scores = real(score, each[at, label])
-        bins = real(box, _some(box, steps, cells, 0, 64)).reshape(-1, 4, 16)
+        bins = real(box, some(box, steps, cells, 0, 64)).reshape(-1, 4, 16)
         powers = np.exp(bins - bins.max(2, keepdims=True))
         sides = ((powers @ np.arange(16.0)) / powers.sum(2))[at]
         side = 640 // stride
@@ -132,7 +46,7 @@ def _v8_candidates(case: DetectCase) -> Found:
 
 def _points(spec: Any, buffer: np.ndarray, cells: np.ndarray, center: np.ndarray, stride: int) -> np.ndarray:
     """Return x, y in pixels and the confidence of the points of some cells."""
-    points = real(spec, _some(spec, buffer, cells, 0, 3 * POINTS)).reshape(-1, POINTS, 3)
+    points = real(spec, some(spec, buffer, cells, 0, 3 * POINTS)).reshape(-1, POINTS, 3)
     points[..., :2] = (2 * points[..., :2] + center[:, None] - 0.5) * stride
     points[..., 2] = 1 / (1 + np.exp(-points[..., 2]))
     return points
@@ -165,9 +79,9 @@ def _v5_candidates(case: DetectCase) -> Found:
         every = np.arange(side * side)
         hits = []
         for a in range(3):
-            object_ = _some(spec, stored, every, 85 * a + 4, 1)[:, 0]
+            object_ = some(spec, stored, every, 85 * a + 4, 1)[:, 0]
             cells = np.flatnonzero(object_ >= least)
-            each = real(spec, _some(spec, stored, cells, 85 * a, 85))
+            each = real(spec, some(spec, stored, cells, 85 * a, 85))
             label = each[:, 5:].argmax(1)
             score = each[:, 4] * each[np.arange(len(cells)), 5 + label]
             passing = score >= case.scene.confidence

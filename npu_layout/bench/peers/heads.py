@@ -9,18 +9,9 @@ import numpy as np
 
 from ..answer_cases import IOU, LIMIT, STRIDE, STRIDES, DetectCase, rows
 from ..instance_cases import INPUT
-from .answers import (
-    STORED,
-    Suppress,
-    passing,
-    passing_cells,
-    real,
-    size_of,
-    stored_steps,
-    suppressed_by_cv2,
-    suppressed_by_numpy,
-)
+from .answers import Suppress, suppressed_by_cv2, suppressed_by_numpy
 from .registry import Call, peer
+from .stored import STORED, passing, passing_cells, real, size_of, stored_steps
 
 _SCRIPT = "as scripts do: everything dequantised and decoded"
 _BEST = "threshold on stored integers, candidates only"
