@@ -1,9 +1,9 @@
 #include "source.h"
 
-void source_powers(Source *source) {
+void source_powers(const Level *level, Source *source) {
     for (int top = 0; top < 256; ++top)
-        for (int code = 0; code < 256; ++code)
-            source->powers[top * 256 + code] = exponential(source->values[code] - source->values[top]);
+        for (int code = 0; code < 256; ++code) source->powers[top * 256 + code] = source->values[code] - source->values[top];
+    level->detect->powers(source->powers, 65536);
 }
 
 /* The means of four sides, which go on side by side, each in the order of its bins. POWER: of bin i of side k. */

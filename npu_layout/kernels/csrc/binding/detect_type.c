@@ -112,7 +112,7 @@ static int read_anchor(const DetectorObject *self, PyObject *tuple, const Detect
     if (rule->encoding == DFL && anchor->box.values && dtype_size[anchor->box.map.type] == 1) {
         anchor->box.powers = malloc(65536 * sizeof(double));
         if (!anchor->box.powers) return PyErr_NoMemory(), 0;
-        source_powers(&anchor->box);
+        source_powers(self->detector.level, &anchor->box);
     }
     return read_beside(self, angle, offset, level, anchor) && (!self->detector.points || read_points(self, points, heats, anchor));
 }
