@@ -4,7 +4,7 @@
 /* SOFT: bytes of the planes of one tile; more only if a cache line for each of so many channels needs more.
  * MANY: channels up to which softmax keeps its exponentials; above that it computes them twice. FAR_ROWS: bytes of neighbours
  * from which on softmax is faster with prefetches (measured). */
-enum { SOFT = 32768, MANY = 1024, ROOM = 16 * MANY, FAR_ROWS = 4000000 };
+enum { SOFT = 32768, MANY = 1024, ROOM = 16 * MANY, FAR_ROWS = 1000000 };
 
 typedef struct {
     _Alignas(LINE) float tile[ROOM], most[STRIP], factor[STRIP];

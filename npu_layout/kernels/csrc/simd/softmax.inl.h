@@ -291,6 +291,7 @@ INLINE void rows_walked(const Rows *r, const uint8_t *src, const F most[4], floa
         }
         for (int64_t i = c; i < c + STEP && i < r->even; i += WIDTH) {
             if (far) EACH(__builtin_prefetch(next + (k + ROWS_AHEAD) * r->s + 4 * i));
+            if (far) EACH(__builtin_prefetch(dst + (k + ROWS_AHEAD) * r->d + 4 * i, 1));
             if (next) EACH(most_next[k] = largest2(most_next[k], get_f32(next + k * r->s + 4 * i)));
             if (done) EACH(put_f32(dst + k * r->d + 4 * i, floats(done + k * r->pitch + i) * factor[k]));
         }
