@@ -267,7 +267,7 @@ static void rest_untouched(const Box *box, const Box *fill, Pass *w, int64_t byt
 /* All at once, or in parts as threads do it. */
 static void run_program(Program *p, const uint8_t *src, uint8_t *dst, int64_t parts) {
     for (int64_t i = 0; i < parts; ++i) program_fill(p, dst, i, parts);
-    for (int64_t i = 0; i < parts; ++i) program_move(p, src, dst, i, parts);
+    for (int64_t i = 0; i < parts; ++i) program_move(p, src, dst, i, parts, (Whereabouts){i & 1, i & 1});
 }
 
 static void one_move(int planned) {

@@ -68,7 +68,7 @@ static void fill_part(const void *context, int64_t part, int64_t parts) {
 }
 static void move_part(const void *context, int64_t part, int64_t parts) {
     const Call *c = context;
-    program_move(c->program, (const uint8_t *)src, c->dst, part, parts);
+    program_move(c->program, (const uint8_t *)src, c->dst, part, parts, (Whereabouts){part & 1, part & 1});
 }
 static void argmax_part(const void *context, int64_t part, int64_t parts) {
     const Call *c = context;

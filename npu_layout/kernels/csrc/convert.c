@@ -20,12 +20,12 @@ typedef struct {
 static Row row_at(const Row *row, int64_t i) {
     return (Row){row->shift + i, row->scale + i, row->divisor + i, row->before + i,
                  row->low + i,   row->high + i,  row->after + i,   row->factor + i, row->summand + i,
-                 row->products ? row->products + i : NULL, row->bits, row->past, row->steps, 0, 0, 0};
+                 row->products ? row->products + i : NULL, row->bits, row->past, row->steps, 0, 0, 0, 0};
 }
 
 static Row parameters(const Arithmetic *a, int64_t i) {
     const Row all = {a->shift, a->scale, a->divisor, a->before, a->low, a->high, a->after, a->factor, a->summand,
-                     a->products, a->bits, 0, a->steps, 0, 0, 0};
+                     a->products, a->bits, 0, a->steps, 0, 0, 0, 0};
     return row_at(&all, i);
 }
 
@@ -72,7 +72,7 @@ static Row expand(const Convert *c, const Arithmetic *a, Bench *b, int64_t param
             WRITE_OUT(high);
         }
     }
-    return (Row){b->shift, b->scale, b->divisor, b->before, b->low, b->high, b->after, b->factor, b->summand, NULL, a->bits, 0, a->steps, 0, 0, 0};
+    return (Row){b->shift, b->scale, b->divisor, b->before, b->low, b->high, b->after, b->factor, b->summand, NULL, a->bits, 0, a->steps, 0, 0, 0, 0};
 }
 
 /* The rows of the table that convert n elements: one and 0, or one to float32 and one from float32. */
@@ -114,7 +114,7 @@ static void convert_each(const Level *level, const Arithmetic *a, Bench *b, cons
         some[3][k] = row->before[k], some[4][k] = row->low[k], some[5][k] = row->high[k];
         after[k] = row->after[k], factor[k] = row->factor[k], summand[k] = row->summand[k];
     }
-    const Row mine = {some[0], some[1], some[2], some[3], some[4], some[5], after, factor, summand, NULL, row->bits, 0, row->steps, 0, 0, 0};
+    const Row mine = {some[0], some[1], some[2], some[3], some[4], some[5], after, factor, summand, NULL, row->bits, 0, row->steps, 0, 0, 0, 0};
     convert_row(level, a, b, src, dst, least, &mine, 1);
 }
 
@@ -266,7 +266,7 @@ static void convert_tile(Work *w, const uint8_t *src, uint8_t *dst, int64_t para
     }
     if (c->way == TRANSPOSED) {
         Row row = parameters(a, param);
-        row.past = a->past;
+        row.past = a->past, row.cold = a->cold;
         Transposed *loop = a->to == F32 ? w->level->fast[PATH_LOAD_TRANSPOSED].from[a->from][a->divides]
                                         : w->level->fast[PATH_STORE_TRANSPOSED].to[a->to];
         loop(rows, c->box.loops[c->box.count - 1], src, dst, &row);
@@ -297,3 +297,15 @@ void convert_run(const Level *level, const Convert *c, const Arithmetic *a, cons
                              at_most(row.n - i, c->row_step));
     });
 }
+
+/* To float32, whose loops have such stores; rows of less than LEAST bytes begin and end within lines too often. */
+int convert_gains_past(const Level *level, const Convert *c, const Arithmetic *a) {
+    enum { LEAST = 1024 };
+    (void)level;
+    int64_t row = dtype_size[a->to];
+    for (int i = c->box.count - c->dense; i < c->box.count; ++i) row *= tile_extent(c, i, 1, c->row_step);
+    if (a->to != F32 || a->divides) return 0;
+    return c->way == TRANSPOSED || ((c->way == DIRECT || c->way == GATHER) && row >= LEAST);
+}
+
+int convert_fetches(const Convert *c, const Arithmetic *a) { return c->way == TRANSPOSED && a->from == F32; }

@@ -10,7 +10,8 @@ typedef struct {
     Dtype from, to;
     int divides;  /* there is a divisor */
     int steps;    /* there is any of shift, scale, divisor */
-    int past;     /* see past_caches */
+    int past;     /* whether to store past the caches (cold.h) */
+    int cold;     /* whether the source is in no cache */
     int one_step; /* bytes to bytes by rint(x * scale + before), saturated: description.py has tried every x */
     int bits;     /* not 0: the same in 16 bits, with u from 0 to 255: (u * factor / 256 - 32768 + summand) >> bits, tried too */
     int64_t channels;
@@ -38,6 +39,10 @@ typedef struct {
 } Convert;
 
 void convert_plan(Convert *convert, const Box *box, const Arithmetic *arithmetic, int64_t pad);
+/* Whether a conversion fetches more lines ahead if its source is in no cache. */
+int convert_fetches(const Convert *c, const Arithmetic *a);
+/* Whether a conversion is faster with stores past the caches if its result is in none (measured). */
+int convert_gains_past(const Level *level, const Convert *c, const Arithmetic *a);
 void convert_run(const Level *level, const Convert *c, const Arithmetic *a, const uint8_t *src, uint8_t *dst);
 /* The rows of the table that a whole tile uses, in order; return how many. */
 int convert_paths(const Level *level, const Convert *c, const Arithmetic *a, int taken[4]);

@@ -1,4 +1,4 @@
-/* The table of fast paths, the levels of this machine, and its last cache. */
+/* The table of fast paths, and the levels of this machine. */
 #include "levels.h"
 
 const int dtype_size[DTYPES] = {1, 1, 2, 2, 4, 2, 2, 4};
@@ -75,18 +75,4 @@ const Level *level_at(int i) {
     static _Atomic signed char known[sizeof levels / sizeof *levels]; /* on a virtual machine each CPUID costs 20 us */
     if (!known[i]) known[i] = supported(levels[i]) ? 1 : -1;
     return known[i] > 0 ? levels[i] : NULL;
-}
-
-static int64_t last_cache = 32 << 20;
-void set_last_cache(int64_t bytes) { last_cache = bytes; }
-
-/* Measured with 32 MB: half of the last cache for one thread, which stores as fast past it as to it; three quarters for
- * threads that share it, because memory is no faster for four threads than for one, but the cache is. */
-int past_caches(int64_t touched, int shared) {
-#if defined(__x86_64__) /* elsewhere there are no stores past the caches, and preparing for them would be useless */
-    return touched >= last_cache / 4 * (shared ? 3 : 2);
-#else
-    (void)touched, (void)shared;
-    return 0;
-#endif
 }

@@ -16,12 +16,6 @@ extern const char *const dtype_name[DTYPES];
 /* Numbers of channels for which there are loops. */
 static inline int has_channel_loops(int64_t n) { return n <= 4 || n == 8; }
 
-/* Whether a result is stored past the caches, without reading each line before it is written, because it would not stay in
- * them. `touched`: the bytes that are read and written, at most; `shared`: several threads work on it. */
-int past_caches(int64_t touched, int shared);
-/* The bytes of the last cache of this machine. */
-void set_last_cache(int64_t bytes);
-
 enum { STRIP = 1024 }; /* elements on a bench of a row or of a plane */
 
 /* A division by d as fma(x, times, x * rest). */
@@ -38,6 +32,7 @@ typedef struct {
     const Product *products; /* or NULL */
     int bits, past, steps;
     int64_t more, src_step, dst_step; /* in one step: the number of further rows with these parameters, and their pitches */
+    int cold; /* whether the source is in no cache: for transposed loops */
 } Row;
 
 typedef struct Move Move;

@@ -277,7 +277,7 @@ static const struct {
 
 static void plan(Move *m, const Box *asked, int size, int64_t pad, int may_detour) {
     Box *box = &m->box;
-    m->size = size, m->past = 0, m->pad = pad, m->row = INT64_MAX;
+    m->size = size, m->past = m->cold = 0, m->pad = pad, m->row = INT64_MAX;
     box_copy(box, asked);
     for (int i = 0; i < box->count; ++i)
         if (box->loops[i].d < 0) box_flip(box, box->loops + i);
@@ -335,4 +335,14 @@ void move_run(const Level *level, const Move *m, const uint8_t *src, uint8_t *ds
     Mover *mover = level->fast[m->path].move;
     const int outer = m->box.count - INNER;
     ODOMETER(m->box.loops, outer, m->box.src, m->box.dst, 0, mover(m, src + src_, dst + dst_));
+}
+
+/* Other loops store past the caches too, and gain nothing by it, or lose; or have no such stores. */
+int move_gains_past(const Level *level, const Move *m) {
+    (void)level;
+    return m->path == PATH_SPLIT || m->path == PATH_MERGE || m->path == PATH_REVERSE || m->path == PATH_PADDED;
+}
+
+int move_fetches(const Move *m) {
+    return m->path == PATH_TRANSPOSE || m->path == PATH_ROWS || m->path == PATH_SPLIT || m->path == PATH_MERGE;
 }

@@ -10,7 +10,8 @@ enum { INNER = 2 }; /* loops that a mover walks itself, the last ones of the box
 
 struct Move {
     int path, size;
-    int past;    /* see past_caches */
+    int past;    /* whether to store past the caches (cold.h) */
+    int cold;    /* whether the source is in no cache */
     int64_t pad; /* bytes to set to zero behind each run of neighbours in the destination */
     int64_t row; /* bytes of the rows, which must fill a vector of the path's loops; INT64_MAX: any level will do */
     Box box; /* the last INNER loops in the order that the path requires */
@@ -19,6 +20,10 @@ struct Move {
 /* The bytes of a fill behind each run of neighbours that a move writes, if the move can do the fill too; otherwise 0. */
 int64_t pad_of(const Box *move, const Box *fill, int64_t src_size, int64_t dst_size);
 void move_plan(Move *move, const Box *box, int size, int64_t pad);
+/* Whether a move fetches more lines ahead if its source is in no cache. */
+int move_fetches(const Move *move);
+/* Whether a move is faster with stores past the caches if its result is in none (measured). */
+int move_gains_past(const Level *level, const Move *move);
 void move_run(const Level *level, const Move *move, const uint8_t *src, uint8_t *dst);
 
 #endif

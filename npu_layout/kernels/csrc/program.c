@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "cold.h"
 #include "pool.h"
 
 static void zero(uint8_t *dst, int64_t bytes) {
@@ -42,16 +43,26 @@ void program_fill(const Program *p, uint8_t *dst, int64_t part, int64_t parts) {
     }
 }
 
-void program_move(const Program *p, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts) {
-    const int past = past_caches(p->touched, parts > 1 && pool_threads() > 1);
+void program_planned(Program *p) {
+    p->gains_past = 1, p->fetches = 0;
+    for (int i = 0; i < p->jobs; ++i) {
+        const Job *job = p->job + i;
+        if (job->is_fill) continue;
+        p->fetches |= p->converts ? convert_fetches(&job->convert, &p->arithmetic) : move_fetches(&job->move);
+        p->gains_past &= p->converts ? convert_gains_past(p->level, &job->convert, &p->arithmetic) : move_gains_past(p->level, &job->move);
+    }
+}
+
+void program_move(const Program *p, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts, Whereabouts where) {
+    const int past = where.past || (parts > 1 ? past_caches(p->touched, pool_threads() > 1) : p->arithmetic.past);
     Arithmetic arithmetic = p->arithmetic;
-    arithmetic.past = past;
+    arithmetic.past = past, arithmetic.cold = where.cold;
     for (int i = 0; i < p->jobs; ++i) {
         const Job *job = p->job + i;
         if (job->is_fill) continue;
         if (p->converts) {
             if (parts == 1) {
-                convert_run(p->level, &job->convert, &p->arithmetic, src, dst);
+                convert_run(p->level, &job->convert, &arithmetic, src, dst);
             } else {
                 Box box = job->convert.box;
                 Convert c;
@@ -59,15 +70,19 @@ void program_move(const Program *p, const uint8_t *src, uint8_t *dst, int64_t pa
                 convert_plan(&c, &box, &arithmetic, job->pad);
                 convert_run(p->level, &c, &arithmetic, src, dst);
             }
-        } else if (parts == 1) {
-            move_run(p->level, &job->move, src, dst);
         } else {
-            Box box = job->move.box;
+            const Move *move = &job->move;
             Move m;
-            if (!box_cut(&box, part, parts)) continue;
-            move_plan(&m, &box, job->move.size, job->pad); /* the remaining loops may use another path */
-            m.past = past;
-            move_run(p->level, &m, src, dst);
+            if (parts > 1) {
+                Box box = move->box;
+                if (!box_cut(&box, part, parts)) continue;
+                move_plan(&m, &box, move->size, job->pad); /* the remaining loops may use another path */
+                m.past = past, m.cold = where.cold, move = &m;
+            } else if (past != move->past || where.cold) {
+                m = *move;
+                m.past = past, m.cold = where.cold, move = &m;
+            }
+            move_run(p->level, move, src, dst);
         }
     }
     if (past) p->level->fence();

@@ -17,12 +17,20 @@ typedef struct {
     int converts;
     Arithmetic arithmetic;
     int64_t src_bytes, dst_bytes, fill_bytes, touched; /* touched: read and written, at most */
+    int gains_past; /* whether all moves and conversions gain by stores past the caches if the result is in none */
+    int fetches;    /* whether any move fetches more if the source is in no cache */
     int jobs;
     Job *job;
 } Program;
 
+/* What is in no cache: the result, which is then stored past the caches, whatever the size; the source. */
+typedef struct {
+    int past, cold;
+} Whereabouts;
+/* Set `gains_past` and `fetches`, when all jobs are planned. */
+void program_planned(Program *program);
 /* First all fills, then the moves; the parts of each make up the whole and may run concurrently. */
 void program_fill(const Program *program, uint8_t *dst, int64_t part, int64_t parts);
-void program_move(const Program *program, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts);
+void program_move(const Program *program, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts, Whereabouts where);
 
 #endif

@@ -19,7 +19,7 @@ typedef struct {
     Box positions;    /* all axes except the channel's: s for the source, d for the result, p for the values of top_k, in bytes */
     Digits from, to;  /* channels of the source and of softmax's result; no loops, which count as one channel, for sigmoid */
     float shift, scale;
-    int past;                    /* see past_caches */
+    int past;                    /* whether to store past the caches (cold.h) */
     int64_t k, number_step, value_step; /* top_k: the number of values, and the bytes from one to the next */
 } Reduction;
 

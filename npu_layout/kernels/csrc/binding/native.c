@@ -12,6 +12,7 @@
 #include "binding/signals.h"
 #include "binding/picture_type.h"
 #include "gray.h"
+#include "cold.h"
 
 /* The common loops of three planes and a result, neighbouring dimensions merged. False: not of one shape. */
 static int gray_box(Py_buffer *planes, Py_buffer *out, Box *box) {
@@ -103,6 +104,13 @@ static PyObject *last_cache(PyObject *module, PyObject *bytes) {
     Py_RETURN_NONE;
 }
 
+static PyObject *cached(PyObject *module, PyObject *answer) {
+    const long n = PyLong_AsLong(answer);
+    (void)module;
+    if (n == -1 && PyErr_Occurred()) return NULL;
+    return PyLong_FromLong(set_cached((int)n));
+}
+
 static PyMethodDef module_methods[] = {
     {"gray", native_gray, METH_VARARGS, "gray(level, dtype, blue, green, red, out): which path"},
     {"argmax", native_argmax, METH_VARARGS, "argmax(level, x, out, positions, channels, dtype): which path, or -1"},
@@ -121,6 +129,7 @@ static PyMethodDef module_methods[] = {
     {"set_threads", set_threads, METH_O, "set_threads(n)"},
     {"get_threads", get_threads, METH_NOARGS, "get_threads()"},
     {"set_last_cache", last_cache, METH_O, "set_last_cache(bytes): of this machine; decides what is stored past the caches"},
+    {"set_cached", cached, METH_O, "set_cached(answer): whether buffers are in a cache: 1, 0, or -1: as this machine says; how often it was asked since"},
     {NULL, NULL, 0, NULL},
 };
 

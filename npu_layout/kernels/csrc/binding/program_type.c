@@ -7,12 +7,14 @@
 #include "binding/level_named.h"
 #include "binding/program_type.h"
 #include "binding/signals.h"
+#include "cold.h"
 #include "program.h"
 
 typedef struct {
     PyObject_HEAD
     Program program;
     void *parameters; /* the parameters of the arithmetic, for each channel */
+    Results results;
 } ProgramObject;
 
 static int add(int64_t *total, int64_t a, int64_t b) {
@@ -154,8 +156,10 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     const int64_t others = alongside < 0 ? 0 : at_most(alongside, (int64_t)1 << 40);
     p->touched = at_most(at_most(moved, most) + at_most(dst_bytes, most), most) + others;
     p->arithmetic.past = past_caches(p->touched, 0);
-    if (read_arithmetic(arithmetic, self, src_item, dst_item) && read_jobs(fills, boxes, p, src_item, dst_item))
+    if (read_arithmetic(arithmetic, self, src_item, dst_item) && read_jobs(fills, boxes, p, src_item, dst_item)) {
+        program_planned(p);
         return (PyObject *)self;
+    }
     Py_DECREF(self);
     return NULL;
 }
@@ -174,6 +178,7 @@ typedef struct {
     const Program *program;
     const uint8_t *src;
     uint8_t *dst;
+    Whereabouts where;
 } Call;
 
 static void fill_part(const void *context, int64_t part, int64_t parts) {
@@ -183,7 +188,7 @@ static void fill_part(const void *context, int64_t part, int64_t parts) {
 
 static void program_part(const void *context, int64_t part, int64_t parts) {
     const Call *call = context;
-    program_move(call->program, call->src, call->dst, part, parts);
+    program_move(call->program, call->src, call->dst, part, parts, call->where);
 }
 
 /* On return an exception may be set. */
@@ -201,8 +206,10 @@ static void run_program(const Call *call, long long part, long long parts) {
     if (others) PyEval_RestoreThread(others);
 }
 
-/* NULL: an exception is set. If `fits` is given and buffers do not fit, it becomes 0 and nothing is written. */
-static PyObject *call_program(const Program *p, PyObject *const *args, long long part, long long parts, int *fits) {
+/* NULL: an exception is set. `fits`: of an attempt, or NULL; if buffers do not fit, it becomes 0 and nothing is written. What is
+ * attempted has a result that was there before, whereas new memory would have to be made before it can be looked at. */
+static PyObject *call_program(ProgramObject *self, PyObject *const *args, long long part, long long parts, int *fits) {
+    const Program *p = &self->program;
     Py_buffer src, dst;
     if (PyObject_GetBuffer(args[0], &src, PyBUF_SIMPLE)) goto unfit;
     if (PyObject_GetBuffer(args[1], &dst, PyBUF_WRITABLE)) {
@@ -218,7 +225,9 @@ static PyObject *call_program(const Program *p, PyObject *const *args, long long
         PyErr_SetString(PyExc_ValueError, "source and destination overlap");
     } else {
         refused = 0;
-        run_program(&(Call){p, src.buf, dst.buf}, part, parts);
+        const int past = fits && p->gains_past && !p->arithmetic.past && past_cold(&self->results, dst.buf, dst.len);
+        const int cold = p->fetches && read_cold(src.buf, src.len);
+        run_program(&(Call){p, src.buf, dst.buf, {past, cold}}, part, parts);
     }
     PyBuffer_Release(&dst);
     PyBuffer_Release(&src);
@@ -244,7 +253,7 @@ static PyObject *program_call(PyObject *object, PyObject *const *args, Py_ssize_
             return NULL;
         }
     }
-    return call_program(&((ProgramObject *)object)->program, args, part, parts, NULL);
+    return call_program((ProgramObject *)object, args, part, parts, NULL);
 }
 
 static PyObject *program_attempt(PyObject *object, PyObject *const *args, Py_ssize_t count) {
@@ -253,7 +262,7 @@ static PyObject *program_attempt(PyObject *object, PyObject *const *args, Py_ssi
         PyErr_Format(PyExc_TypeError, "attempt takes source and destination, got %zd", count);
         return NULL;
     }
-    PyObject *done = call_program(&((ProgramObject *)object)->program, args, 0, 0, &fits);
+    PyObject *done = call_program((ProgramObject *)object, args, 0, 0, &fits);
     if (!done && fits) return NULL;
     Py_XDECREF(done);
     PyErr_Clear();

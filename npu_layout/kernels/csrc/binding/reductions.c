@@ -8,6 +8,7 @@
 #include "binding/level_named.h"
 #include "binding/reductions.h"
 #include "binding/signals.h"
+#include "cold.h"
 #include "peaks.h"
 #include "reduce.h"
 #include "reduce_tiles.h"

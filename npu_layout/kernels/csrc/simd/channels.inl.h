@@ -7,7 +7,9 @@
  * that costs a little while caches contain the stream prefetch from FAR_MEMORY bytes on. Vectors of 16 bytes gain nothing by the
  * difference, and GCC's loop for 3 channels of bytes loses an eighth. */
 enum { FAR = 8192, CLOSE = VB > 16 ? 4096 : FAR, FAR_FROM = 1 << 18, FAR_MEMORY = 16 << 20, APART = 2048 };
-INLINE int reach_of(int64_t bytes) { return bytes < FAR_FROM ? 0 : bytes < FAR_MEMORY / 2 ? CLOSE : FAR; }
+INLINE int reach_of(int64_t bytes, int how) {
+    return how & COLD && VB > 16 ? CLOSE : bytes < FAR_FROM ? 0 : bytes < FAR_MEMORY / 2 ? CLOSE : FAR;
+}
 INLINE void fetch_ahead(int reach, const uint8_t *p, int bytes) {
     for (int at = 0; reach && at < bytes; at += 64) __builtin_prefetch(p + at + (reach == CLOSE ? CLOSE : FAR));
 }
@@ -33,11 +35,11 @@ INLINE int64_t mirrored_lead(int mirrored, int aligns, const uint8_t *dst, int s
 
 #ifdef STRUCTURES
 #define SPLIT(count, size)                                                                                             \
-    INLINE int64_t split##count##_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int past, int mirrored) { \
+    INLINE int64_t split##count##_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int how, int mirrored) { \
         enum { STEP = 16 / size };                                                                                     \
         if (n < STEP) return 0;                                                                                        \
         const int64_t lead = 0;                                                                                        \
-        (void)past;                                                                                                    \
+        (void)how;                                                                                                     \
         AT_STEPS {                                                                                                     \
             V x[count];                                                                                                \
             load_planes##count##_##size(src + count * size * i, x);                                                      \
@@ -47,11 +49,11 @@ INLINE int64_t mirrored_lead(int mirrored, int aligns, const uint8_t *dst, int s
     }
 #define MERGE(count, size)                                                                                             \
     INLINE int64_t merge##count##_##size##_of(int64_t present, const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, \
-                                              int past, int mirrored) {                                                \
+                                              int how, int mirrored) {                                                 \
         enum { STEP = 16 / size };                                                                                     \
         if (n < STEP) return 0;                                                                                        \
         const int64_t lead = 0;                                                                                        \
-        (void)past;                                                                                                    \
+        (void)how;                                                                                                     \
         AT_STEPS {                                                                                                     \
             V x[count];                                                                                                \
             for (int c = 0; c < count; ++c)                                                                            \
@@ -60,8 +62,8 @@ INLINE int64_t mirrored_lead(int mirrored, int aligns, const uint8_t *dst, int s
             if (i + STEP >= n) return n;                                                                               \
         }                                                                                                              \
     }                                                                                                                  \
-    INLINE int64_t merge##count##_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int past, int mirrored) { \
-        return merge##count##_##size##_of(count, src, s, dst, n, past, mirrored);                                      \
+    INLINE int64_t merge##count##_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int how, int mirrored) { \
+        return merge##count##_##size##_of(count, src, s, dst, n, how, mirrored);                                       \
     }
 #define EITHER(count, size) SPLIT(count, size) MERGE(count, size)
 EITHER(2, 1)
@@ -115,15 +117,20 @@ INLINE void put_thirds(uint8_t *p, const V x[3], int past) {
     for (int r = 0; r < 3; ++r) put_lane(p + 16 * r, x[r], past);
 #endif
 }
+/* The elements of three channels before the first vector that begins at a multiple of VB: as many as -p has, divided by 3 modulo a
+ * power of two, of which 43 is the inverse. */
+INLINE int64_t lead_of_thirds(const uint8_t *p, int size) {
+    return (uintptr_t)p % size ? 0 : (int64_t)((-(uintptr_t)p / size * 43) % (VB / size));
+}
 /* `turn`: the remainder of 16 / size modulo 3. `inverse`: the inverse of 3 modulo 16 / size. */
 #define SPLIT3(size, turn)                                                                                       \
-    INLINE int64_t split3_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int past, int mirrored) {             \
+    INLINE int64_t split3_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int how, int mirrored) {             \
         enum { STEP = LANES * 16 / size };                                                                       \
         if (n < STEP) return 0;                                                                                  \
-        past = past && d % VB == 0;                                                                              \
+        const int past = how & PAST && d % VB == 0;                                                              \
         const int64_t lead = mirrored_lead(mirrored, d % VB == 0, dst, size, n);                                                    \
         const Thirds t = thirds(size, 0);                                                                        \
-        const int reach = reach_of(3 * size * n);                                                                \
+        const int reach = reach_of(3 * size * n, how);                                                           \
         AT_STEPS {                                                                                               \
             const uint8_t *s = src + 3 * size * i;                                                               \
             fetch_ahead(reach, s, 3 * VB);                                                                       \
@@ -136,12 +143,13 @@ INLINE void put_thirds(uint8_t *p, const V x[3], int past) {
         }                                                                                                        \
     }
 #define MERGE3(size, turn, inverse)                                                                              \
-    INLINE int64_t merge3_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int past, int mirrored) {             \
+    INLINE int64_t merge3_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int how, int mirrored) {             \
         enum { STEP = LANES * 16 / size };                                                                       \
         if (n < STEP) return 0;                                                                                  \
-        const int64_t lead = 0;                                                                                  \
+        const int past = how & PAST;                                                                             \
+        const int64_t lead = past && !mirrored ? lead_of_thirds(dst, size) : 0;                                  \
         const Thirds t = thirds(size, inverse);                                                                  \
-        const int far = VB > 16 && 3 * size * n >= FAR_FROM;                                                     \
+        const int far = VB > 16 && (how & COLD || 3 * size * n >= FAR_FROM);                                     \
         AT_STEPS {                                                                                               \
             V x[3];                                                                                              \
             fetch_planes(far, src + i * size, s, 3);                                                             \
@@ -164,11 +172,11 @@ MERGE3(4, 1, 3)
  * shuffle of their 48 / size elements, which doubles an index modulo one less than that. Splitting needs
  * log2(elements of one register) rounds, merging as many in the opposite direction. */
 #define SPLIT3(size, rounds)                                                                                     \
-    INLINE int64_t split3_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int past, int mirrored) {             \
+    INLINE int64_t split3_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int how, int mirrored) {             \
         enum { STEP = 16 / size };                                                                               \
         if (n < STEP) return 0;                                                                                  \
         const int64_t lead = 0;                                                                                  \
-        (void)past;                                                                                              \
+        (void)how;                                                                                               \
         AT_STEPS {                                                                                               \
             const uint8_t *s = src + 3 * size * i;                                                               \
             B1 x[3] = {load16(s), load16(s + 16), load16(s + 32)};                                               \
@@ -182,11 +190,11 @@ MERGE3(4, 1, 3)
         }                                                                                                        \
     }
 #define MERGE3(size, rounds)                                                                                     \
-    INLINE int64_t merge3_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int past, int mirrored) {             \
+    INLINE int64_t merge3_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int how, int mirrored) {             \
         enum { STEP = 16 / size };                                                                               \
         if (n < STEP) return 0;                                                                                  \
         const int64_t lead = 0;                                                                                  \
-        (void)past;                                                                                              \
+        (void)how;                                                                                               \
         AT_STEPS {                                                                                               \
             B1 x[3];                                                                                             \
             for (int c = 0; c < 3; ++c) x[c] = turned(size, load16(src + c * s + i * size), mirrored);                                   \
@@ -215,11 +223,11 @@ MERGE3(4, 2)
 
 /* 2, 4 and 8 channels by unpacking only: each round rotates the index (register, element) left by one bit. */
 #define SPLIT_EVEN(count, size, rounds)                                                                          \
-    INLINE int64_t split##count##_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int past, int mirrored) {     \
+    INLINE int64_t split##count##_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int how, int mirrored) {     \
         enum { STEP = LANES * 16 / size };                                                                       \
         if (n < STEP) return 0;                                                                                  \
-        past = past && d % VB == 0;                                                                              \
-        const int reach = reach_of(count * size * n);                                                            \
+        const int past = how & PAST && d % VB == 0;                                                              \
+        const int reach = reach_of(count * size * n, how);                                                       \
         const int64_t lead = mirrored_lead(mirrored, count > 2 && d % VB == 0, dst, size, n);                                                    \
         AT_STEPS {                                                                                               \
             V x[count], y[count];                                                                                \
@@ -238,11 +246,11 @@ MERGE3(4, 2)
         }                                                                                                        \
     }
 #define MERGE_EVEN(count, size, rounds)                                                                          \
-    INLINE int64_t merge##count##_##size##_of(int64_t present, const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int past, int mirrored) {     \
+    INLINE int64_t merge##count##_##size##_of(int64_t present, const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int how, int mirrored) {     \
         enum { STEP = LANES * 16 / size };                                                                       \
         if (n < STEP) return 0;                                                                                  \
         const int64_t lead = mirrored_lead(mirrored, 1, dst, count * size, n);                                                      \
-        const int far = VB > 16 && count * size * n >= FAR_FROM;                                                 \
+        const int past = how & PAST, far = VB > 16 && (how & COLD || count * size * n >= FAR_FROM);              \
         AT_STEPS {                                                                                               \
             V x[count], y[count];                                                                                \
             fetch_planes(far, src + i * size, s, (int)present);                                                       \
@@ -262,8 +270,8 @@ MERGE3(4, 2)
     }                                                                                                            \
     MERGE_ALL(count, size)
 #define MERGE_ALL(count, size)                                                                                   \
-    INLINE int64_t merge##count##_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int past, int mirrored) {     \
-        return merge##count##_##size##_of(count, src, s, dst, n, past, mirrored);                                \
+    INLINE int64_t merge##count##_##size(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int how, int mirrored) {     \
+        return merge##count##_##size##_of(count, src, s, dst, n, how, mirrored);                                 \
     }
 #ifndef STRUCTURES
 SPLIT_EVEN(2, 1, 4)
@@ -334,7 +342,7 @@ static void HERE(move_split)(const Move *m, const uint8_t *src, uint8_t *dst) {
             memcpy(dst + c * channel.d + left * m->size, src + left * pixel.s + c * channel.s, (size_t)m->size);
         return;
     }
-#define CALL(count, size) done = EITHER_WAY(split##count##_##size, first, dst, channel.d, pixel.n, m->past)
+#define CALL(count, size) done = EITHER_WAY(split##count##_##size, first, dst, channel.d, pixel.n, how_of(m))
     CHANNELS(channel.n, m->size, CALL)
 #undef CALL
     if (done < pixel.n)
@@ -351,7 +359,7 @@ static void HERE(move_merge)(const Move *m, const uint8_t *src, uint8_t *dst) {
     const int mirrored = pixel.d < 0;
     uint8_t *first = mirrored ? dst + (pixel.n - 1) * pixel.d : dst;
     int64_t done = 0;
-#define CALL(count, size) done = EITHER_WAY(merge##count##_##size, src, channel.s, first, pixel.n, m->past)
+#define CALL(count, size) done = EITHER_WAY(merge##count##_##size, src, channel.s, first, pixel.n, how_of(m))
     CHANNELS(channel.n, m->size, CALL)
 #undef CALL
     if (done < pixel.n)

@@ -66,7 +66,8 @@ INLINE void lay_row(Tile *tile, const Shape *shape, Sides at, const Steps *along
     uint8_t *to = at.dst + place(along, l0) * along->d;
     int64_t first = over_columns ? 0 : across / shape->columns % sharing * part;
     for (int64_t l = l0;;) {
-        if (how.ahead.read) fetch_to_read(from + how.ahead.read + first * s, s, part, how.past);
+        if (how.ahead.read && s > 0 && s < 64) fetch_to_read(from + how.ahead.read, 64, shape->rows * s / 64, how.past);
+        else if (how.ahead.read) fetch_to_read(from + how.ahead.read + first * s, s, part, how.past);
         if (!how.past && how.ahead.write) fetch_to_write(to + how.ahead.write, d, shape->columns);
         if (over_columns && sharing > 1) first = first + part < shape->rows ? first + part : 0;
         tile(from, s, to, d, how.past);
@@ -126,19 +127,20 @@ enum { LARGE = 1 << 21, BLOCK = 1 << 18, WIDE = 2048, COLUMNS = 128, FEW_ROWS = 
  * are read soon, otherwise the next columns of the same rows; and where the next strip of the result is written, if it is
  * short (vectors of 32 bytes and less would need a tenth longer while caches contain it).
  * FETCHED: bytes of a result that is worth it. CLOSE_ROWS, SHORT_STRIP: bytes. */
-enum { FETCHED = 1 << 17, CLOSE_ROWS = 4096, SHORT_STRIP = 4096, SOON = 128 };
-INLINE Fetch fetch_of(const Matrix *m, const Shape *t, const Walk *w, int whole) {
+enum { FETCHED = 1 << 17, FETCHED_COLD = 1 << 14, DENSE = 4096, CLOSE_ROWS = 4096, SHORT_STRIP = 4096, SOON = 128 };
+INLINE Fetch fetch_of(const Matrix *m, const Shape *t, const Walk *w, int whole, int cold) {
     Fetch f = {0, 0};
     const int64_t across = m->sa < 0 ? -m->sa : m->sa, strip = 64 / t->size * m->db;
-    if (m->a * m->b * t->size < FETCHED || (w->past && !whole)) return f;
+    if (m->a * m->b * t->size < (cold ? FETCHED_COLD : FETCHED) || (w->past && !whole)) return f;
     if (whole) f.read = 256;
     else if (across % PAGE == 0) return f; /* lines of all rows share a set of L1, where they would evict each other */
+    else if (w->by_destination && m->sa > 0 && m->sa < 64) f.read = DENSE;
     else if (w->by_destination) f.read = across <= CLOSE_ROWS ? w->strip * t->rows * m->sa : 256;
     else f.read = across <= CLOSE_ROWS && w->block < m->a ? w->block * m->sa : (SOON + m->a - 1) / m->a * 64;
     if (VB == 64 && !w->by_destination && strip <= SHORT_STRIP && -strip <= SHORT_STRIP) f.write = strip;
     return f;
 }
-INLINE Walk walk_of(const Matrix *m, const Shape *t, const Edges *e, int past) {
+INLINE Walk walk_of(const Matrix *m, const Shape *t, const Edges *e, int past, int cold) {
     const int fills_lines = t->rows * t->size == 64, reads_lines = t->columns * t->size == 64;
     const int64_t across = m->sa < 0 ? -m->sa : m->sa, down = m->db < 0 ? -m->db : m->db;
     const int large = m->a * m->b * t->size > LARGE;
@@ -162,7 +164,7 @@ INLINE Walk walk_of(const Matrix *m, const Shape *t, const Edges *e, int past) {
               : crowded         ? t->columns
               : shared          ? COLUMNS
                                 : INT64_MAX;
-    w.ahead = fetch_of(m, t, &w, whole);
+    w.ahead = fetch_of(m, t, &w, whole, cold);
     return w;
 }
 
@@ -175,12 +177,12 @@ typedef struct {
     Steps over_rows, over_columns, over_rest, over_under, over_all;
     Steps by, along;
 } Tour;
-INLINE Tour tour_of(const Matrix *matrix, const Shape *shape, int past) {
+INLINE Tour tour_of(const Matrix *matrix, const Shape *shape, int past, int cold) {
     Tour t = {.m = *matrix, .tile = *shape};
     const Matrix *m = &t.m;
     const int size = t.tile.size, least = t.tile.least;
     t.edges = edges_of(m, &t.tile);
-    t.walk = walk_of(m, &t.tile, &t.edges, past);
+    t.walk = walk_of(m, &t.tile, &t.edges, past, cold);
     const Edges *e = &t.edges;
     const int64_t rows = m->a - e->under, columns = m->b - e->rest;
     t.over_rows = (Steps){e->joins ? e->lead : 0, e->joins ? m->a - e->early : rows, t.tile.rows, rows, e->lead, m->sa, size};
@@ -256,8 +258,8 @@ INLINE void lay_edges(Tile *narrow, Tile *flat, const Tour *t) {
         }
 }
 
-INLINE void cover(Tile *tile, Joint *joint, Tile *narrow, Tile *flat, const Shape *shape, const Matrix *matrix, int past) {
-    const Tour tour = tour_of(matrix, shape, past), *t = &tour;
+INLINE void cover(Tile *tile, Joint *joint, Tile *narrow, Tile *flat, const Shape *shape, const Matrix *matrix, int past, int cold) {
+    const Tour tour = tour_of(matrix, shape, past, cold), *t = &tour;
     const Steps *by = &t->by, *along = &t->along;
     lay_joints(tile, joint, t);
     for (int64_t b0 = along->at, b1; b0 < along->end; b0 = b1) {
@@ -279,11 +281,11 @@ INLINE void cover(Tile *tile, Joint *joint, Tile *narrow, Tile *flat, const Shap
 /* Each kind of tile has its own function: in one for all kinds, the addresses of 16 rows do not stay in registers. */
 #define COVER_BY(tile, edged, joint, narrow, flat, rows, columns, size)                                               \
     static __attribute__((noinline)) void HERE(cover_##tile)(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, \
-                                                             int64_t db, int64_t b, int past) {                       \
+                                                             int64_t db, int64_t b, int how) {                        \
         const Shape shape = {size, rows, columns, 16 / size, edged};                                                  \
         const Matrix matrix = {src, sa, a, dst, db, b};                                                               \
-        if (VB > 16 && past) cover(tile, joint, narrow, flat, &shape, &matrix, 1);                                    \
-        else cover(tile, joint, narrow, flat, &shape, &matrix, 0);                                                    \
+        if (VB > 16 && (how & PAST)) cover(tile, joint, narrow, flat, &shape, &matrix, 1, how & COLD);                \
+        else cover(tile, joint, narrow, flat, &shape, &matrix, 0, how & COLD);                                        \
     }
 #define COVER(tile, rows, columns, size) COVER_BY(tile, 0, NULL, NULL, NULL, rows, columns, size)
 #define COVER_SQUARES(size, strip) COVER_BY(square##size, 1, square##size##_from, strip, flat##size, 64 / size, 64 / size, size)

@@ -126,7 +126,10 @@ INLINE void gray_planes_u8(const uint8_t *b, const uint8_t *g, const uint8_t *r,
     }
     enum { STEP = VB };
     const int64_t lead = lead_of(1, out, 1);
+    const int far = n >= FAR_FROM;
     AT_STEPS {
+        fetch_planes(far, b + i, g - b, 2);
+        if (far) __builtin_prefetch(r + i + APART);
         put(out + i, gray_vector(whole(b + i), whole(g + i), whole(r + i)));
         if (i + VB >= n) return;
     }
@@ -248,7 +251,7 @@ INLINE void split_floats(int channels, const uint8_t *p, F v[3]) {
 INLINE int64_t gray_pixels_f32(int channels, int blue, const uint8_t *p, uint8_t *out, int64_t pixels) {
     enum { STEP = WIDTH };
     const int64_t n = pixels - (channels == 4), lead = lead_of(1, out, 4);
-    const int reach = reach_of(n * 4 * channels);
+    const int reach = reach_of(n * 4 * channels, 0);
     if (n < STEP) return 0;
     AT_STEPS {
         F v[3];

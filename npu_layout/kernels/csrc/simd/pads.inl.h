@@ -164,7 +164,7 @@ static void HERE(move_padded)(const Move *m, const uint8_t *src, uint8_t *dst) {
     const int64_t all = block / m->size;
     int64_t done = 0;
     if (pixel.s == m->size && m->size <= 4 && (all == 4 || all == 8)) {
-#define CALL(count, size) done = merge##count##_##size##_of(channel.n, src, channel.s, dst, pixel.n, m->past, 0)
+#define CALL(count, size) done = merge##count##_##size##_of(channel.n, src, channel.s, dst, pixel.n, how_of(m), 0)
         switch (10 * all + m->size) {
             case 41: CALL(4, 1); break;
             case 42: CALL(4, 2); break;

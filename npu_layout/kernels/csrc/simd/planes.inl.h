@@ -244,6 +244,8 @@ INLINE void store_channels(Dtype type, int steps, int by_products, Loop pixel, L
             if (channel.p) steps_of(channels, type, 0, 0, row, first * channel.p, channel.p, &now);
             for (int64_t i = from; i < to; i += BLOCK_PIXELS) {
                 const int64_t at = at_most(i, pixel.n - BLOCK_PIXELS);
+                const uint8_t *next = src + first * channel.s + 4 * (at + stretch); /* the same channels of the next stretch */
+                for (int k = 0; row->cold && stretch < pixel.n && k < channels; ++k) __builtin_prefetch(next + k * channel.s, 0, 2);
                 store_block(type, steps, by_products, src + first * channel.s + 4 * at, channel.s,
                             dst + first * size + at * pixel.d, pixel.d, &now, &quotients, row);
             }

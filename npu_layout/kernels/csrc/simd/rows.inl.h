@@ -74,12 +74,13 @@ static void HERE(move_copy)(const Move *m, const uint8_t *src, uint8_t *dst) {
 #undef CALL
 }
 
-/* The lines of a run of `count` rows that is read later. */
-INLINE void fetch_run(const uint8_t *p, Loop rows, int64_t count, int64_t bytes) {
-    if (rows.s >= 64)
+/* The lines of a run of `count` rows that is read later, the first one of each; not those that the run `step` bytes before it
+ * shares. */
+INLINE void fetch_run(const uint8_t *p, Loop rows, int64_t count, int64_t step) {
+    if (rows.s < 64)
+        for (int64_t at = 0; at < count * rows.s; at += 64) __builtin_prefetch(p + at);
+    else if (magnitude(step) >= 64 || (uintptr_t)p / 64 != (uintptr_t)(p - step) / 64)
         for (int64_t k = 0; k < count; ++k) __builtin_prefetch(p + k * rows.s);
-    else
-        for (int64_t at = 0; at < count * rows.s + bytes; at += 64) __builtin_prefetch(p + at);
 }
 
 /* `near` is walked in runs of RUN bytes, at most 16 rows, each along all of `far`. It is the loop of the side on which the
@@ -91,12 +92,12 @@ static void HERE(move_rows)(const Move *m, const uint8_t *src, uint8_t *dst) {
     const int64_t bytes = m->size, most = at_most(RUN / bytes, 16);
     const int reads = magnitude(a.s) > magnitude(b.d) && b.d % PAGE;
     const Loop near = reads ? b : a, far = reads ? a : b;
-    const int fetches = VB == 32 && reads && near.s >= 0 && near.n * far.n * bytes >= FAR_AWAY;
+    const int fetches = near.s >= 0 && ((VB == 32 && reads) || (m->cold && bytes <= 64)) && near.n * far.n * bytes >= FAR_AWAY;
 #define CALL(copy)                                                                                                          \
     do {                                                                                                                    \
         for (int64_t k0 = 0; k0 < near.n; k0 += most)                                                                       \
             for (int64_t l = 0, k1 = at_most(k0 + most, near.n); l < far.n; ++l) {                                          \
-                if (fetches) fetch_run(src + l * far.s + (k0 + most) * near.s, near, k1 - k0, bytes);                       \
+                if (fetches) fetch_run(src + l * far.s + (k0 + most) * near.s, near, k1 - k0, far.s);                             \
                 for (int64_t k = k0; k < k1; ++k) copy(src + l * far.s + k * near.s, dst + l * far.d + k * near.d, bytes);  \
             }                                                                                                               \
     } while (0)

@@ -5,11 +5,11 @@
 enum { SMALL = 3 << 18 };
 #define COVER_SMALL(size, strip)                                                                                         \
     static __attribute__((noinline)) void HERE(cover_small##size)(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, \
-                                                                  int64_t db, int64_t b) {                               \
+                                                                  int64_t db, int64_t b, int cold) {                     \
         enum { ROWS = 64 / size, COLUMNS = 16 / size };                                                                  \
         const int aligns = db % 64 == 0 && (uintptr_t)dst % 64 && (uintptr_t)dst % size == 0;                            \
         const int64_t lead = aligns ? (64 - (int64_t)((uintptr_t)dst % 64)) / size : ROWS, last = b - COLUMNS;           \
-        const int far = a * b * size >= FETCHED;                                                                         \
+        const int far = a * b * size >= (cold ? FETCHED_COLD : FETCHED);                                                 \
         for (int64_t i = 0; i < a; i = i ? i + ROWS : lead) {                                                            \
             const int64_t p = i < a - ROWS ? i : a - ROWS;                                                               \
             const uint8_t *from = src + p * sa;                                                                          \
@@ -32,7 +32,7 @@ COVER_SMALL(4, strip4)
 
 /* The tiles for elements of 1, 2, 4 and 8 bytes; the first one that fits is used. */
 typedef struct {
-    void (*cover)(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b, int past);
+    void (*cover)(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b, int how);
     int rows, columns;
 } Tiling;
 #define TILING(name, rows, columns) {HERE(cover_##name), rows, columns}
@@ -119,7 +119,7 @@ INLINE void loose(int size, const uint8_t *src, int64_t sa, int64_t a, uint8_t *
 }
 
 static void HERE(transpose)(int size, const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b,
-                            int past) {
+                            int how) {
     const Tiling *t = HERE(tilings)[size > 4 ? 3 : size / 2];
     if (size == 16) {
         transpose16(src, sa, a, dst, db, b);
@@ -130,14 +130,14 @@ static void HERE(transpose)(int size, const uint8_t *src, int64_t sa, int64_t a,
     const int crammed = VB == 64 && size == 4 && db % 1024 == 0 && b >= 192 && a * b * size <= SMALL;
     const int64_t least = VB == 64 || (VB == 32 && size == 2) ? 32 : 16 / size; /* columns from which on strips pay (measured) */
     if (!crammed && (size == 2 || size == 4) && llabs(sa) < llabs(db) && a * size >= 64 && b >= least && a * b * size <= SMALL &&
-        !(past && b <= FEW_ROWS)) {
-        (size == 2 ? HERE(cover_small2) : HERE(cover_small4))(src, sa, a, dst, db, b);
+        !(how & PAST && b <= FEW_ROWS)) {
+        (size == 2 ? HERE(cover_small2) : HERE(cover_small4))(src, sa, a, dst, db, b, how & COLD);
         return;
     }
     if (crammed) t += 2;
     while (t->cover && (a < t->rows || b < t->columns)) ++t;
     if (t->cover)
-        t->cover(src, sa, a, dst, db, b, past);
+        t->cover(src, sa, a, dst, db, b, how);
     else {
 #define CALL(size) loose(size, src, sa, a, dst, db, b)
         BY_SIZE(size, CALL)
@@ -188,7 +188,7 @@ static void HERE(transpose_from_crowd)(int size, int past, const uint8_t *src, L
         for (int64_t j = 0; j < b.n; j += run) {
             const int64_t bs = b.n - j < run ? b.n - j : run;
             for (int64_t k = 0; k < as; ++k) copy_row(src + (i + k) * a.s + j * size, bench + k * PITCH, bs * size);
-            HERE(transpose)(size, bench, PITCH, as, dst + i * size + j * b.d, b.d, bs, past);
+            HERE(transpose)(size, bench, PITCH, as, dst + i * size + j * b.d, b.d, bs, past ? PAST : 0);
         }
     }
 }
@@ -205,5 +205,5 @@ static void HERE(move_transpose)(const Move *m, const uint8_t *src, uint8_t *dst
     else if (tiles && in_one_set(a.n, a.s) >= CROWD_READ && a.n * b.n * size <= NEAR)
         HERE(transpose_from_crowd)(size, m->past, src, a, dst, b);
     else
-        HERE(transpose)(size, src, a.s, a.n, dst, b.d, b.n, m->past);
+        HERE(transpose)(size, src, a.s, a.n, dst, b.d, b.n, how_of(m));
 }

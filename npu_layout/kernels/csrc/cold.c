@@ -1,0 +1,132 @@
+/* Whether buffers are in a cache: the time of a load tells. */
+#include "cold.h"
+
+static int64_t last_cache = 32 << 20;
+void set_last_cache(int64_t bytes) { last_cache = bytes; }
+
+static atomic_int cached = -1, looks;
+int set_cached(int answer) {
+    atomic_store_explicit(&cached, answer, memory_order_relaxed);
+    return atomic_exchange_explicit(&looks, 0, memory_order_relaxed);
+}
+
+#if defined(__x86_64__) /* elsewhere there are no stores past the caches, and preparing for them would be useless */
+
+/* Measured with 32 MB: half of the last cache for one thread, which stores as fast past it as to it; three quarters for
+ * threads that share it, because memory is no faster for four threads than for one, but the cache is. */
+int past_caches(int64_t touched, int shared) { return touched >= last_cache / 4 * (shared ? 3 : 2); }
+
+static int64_t now(void) {
+    __builtin_ia32_lfence();
+    const int64_t ticks = (int64_t)__builtin_ia32_rdtsc();
+    __builtin_ia32_lfence();
+    return ticks;
+}
+
+static int64_t load_time(const uint8_t *p) {
+    const int64_t start = now();
+    (void)*(const volatile uint8_t *)p;
+    return now() - start;
+}
+
+/* The times of a load from L1 and of one from memory, the shortest of some; 0 if this clock does not tell them apart. */
+typedef struct {
+    int64_t near, far;
+} Times;
+static Times times(void) {
+    enum { TRIALS = 8, LINE = 64 };
+    static uint8_t lines[TRIALS * LINE];
+    static _Atomic int64_t near, far;
+    Times t = {atomic_load_explicit(&near, memory_order_acquire), atomic_load_explicit(&far, memory_order_relaxed)};
+    if (t.near) return t;
+    t = (Times){INT64_MAX, INT64_MAX};
+    for (int i = 0; i < TRIALS; ++i) {
+        uint8_t *line = lines + i * LINE;
+        load_time(line);
+        const int64_t hit = load_time(line);
+        __builtin_ia32_clflush(line);
+        __builtin_ia32_mfence();
+        const int64_t miss = load_time(line);
+        t.near = hit < t.near ? hit : t.near, t.far = miss < t.far ? miss : t.far;
+    }
+    if (t.near < 1 || t.far < 2 * t.near) t = (Times){1, 0};
+    atomic_store_explicit(&far, t.far, memory_order_relaxed);
+    atomic_store_explicit(&near, t.near, memory_order_release);
+    return t;
+}
+
+/* A load from the last cache takes a third of the time of one from memory, or less. One line that is in a cache is enough, so that
+ * a buffer that is in one costs one load. */
+static int in_no_cache(const uint8_t *buffer, int64_t bytes) {
+    const int answer = atomic_load_explicit(&cached, memory_order_relaxed);
+    if (answer >= 0) {
+        atomic_fetch_add_explicit(&looks, 1, memory_order_relaxed);
+        return !answer;
+    }
+    const Times t = times();
+    const int64_t least = (t.near + t.far) / 2;
+    return t.far && load_time(buffer + bytes / 3) >= least && load_time(buffer + bytes / 3 * 2) >= least;
+}
+
+/* Whether the last cache may have been filled since: with MOVED bytes during a load from memory, which is what one thread does. */
+static int long_since(int64_t ticks) {
+    enum { MOVED = 4096 };
+    if (atomic_load_explicit(&cached, memory_order_relaxed) >= 0) return 1;
+    const Times t = times();
+    return t.far && (uint64_t)ticks >= (uint64_t)(last_cache / MOVED * (t.far - t.near));
+}
+
+/* Results are stored through the caches first. What is stored past them is in none when the same memory comes again, so after MANY
+ * times it is tried again whether it would stay there. */
+static int next_past(int *left, int recent, const uint8_t *result, int64_t bytes) {
+    enum { MANY = 32 };
+    if (recent || *left == LOOPED || !*left) {
+        *left = recent ? LOOPED : TRIED;
+        return 0;
+    }
+    const int past = in_no_cache(result, bytes);
+    *left = !past ? TRIED : *left == TRIED ? MANY : *left - 1;
+    return past;
+}
+
+int read_cold(const uint8_t *source, int64_t bytes) {
+    enum { LEAST = 1 << 16 };
+    return bytes >= LEAST && in_no_cache(source, bytes);
+}
+
+int past_cold(Results *results, const uint8_t *result, int64_t bytes) {
+    enum { LEAST = 1 << 18 };
+    if (bytes < LEAST) return 0;
+    const uintptr_t at = (uintptr_t)result;
+    const int64_t when = now();
+    int i = 0, left = TRIED, past = 0;
+    while (i < RESULTS && atomic_load_explicit(&results->known[i].at, memory_order_relaxed) != at) ++i;
+    if (i < RESULTS) {
+        const int recent = !long_since(when - atomic_load_explicit(&results->known[i].when, memory_order_relaxed));
+        left = atomic_load_explicit(&results->known[i].left, memory_order_relaxed);
+        past = next_past(&left, recent, result, bytes);
+    } else {
+        i = (int)(atomic_fetch_add_explicit(&results->next, 1, memory_order_relaxed) % RESULTS);
+        atomic_store_explicit(&results->known[i].at, at, memory_order_relaxed);
+    }
+    atomic_store_explicit(&results->known[i].when, when, memory_order_relaxed);
+    atomic_store_explicit(&results->known[i].left, left, memory_order_relaxed);
+    return past;
+}
+
+#else
+
+int past_caches(int64_t touched, int shared) {
+    (void)touched, (void)shared, (void)last_cache;
+    return 0;
+}
+int read_cold(const uint8_t *source, int64_t bytes) {
+    (void)source, (void)bytes, (void)cached;
+    return 0;
+}
+int past_cold(Results *results, const uint8_t *result, int64_t bytes) {
+    (void)results, (void)result, (void)bytes;
+    return 0;
+}
+
+#endif

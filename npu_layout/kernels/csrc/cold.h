@@ -1,0 +1,36 @@
+/* What is in no cache, as buffers are that come and go by DMA: sources, of which lines are fetched ahead, and results, which are
+ * stored past the caches, without reading each line before it is written. So are results that would not stay in the caches. */
+#ifndef NPU_LAYOUT_COLD_H
+#define NPU_LAYOUT_COLD_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* Whether the caches cannot contain what a call reads and writes. `touched`: these bytes, at most; `shared`: several threads work
+ * on it. */
+int past_caches(int64_t touched, int shared);
+/* The bytes of the last cache of this machine. */
+void set_last_cache(int64_t bytes);
+
+/* Where the last results of a program began, when, and how they were stored: past the caches, `left` times more; or through them:
+ * TRIED, or LOOPED if the one before was so recent that it was in a cache in any case. */
+enum { RESULTS = 16, TRIED = -1, LOOPED = -2 };
+typedef struct {
+    struct {
+        _Atomic uintptr_t at;
+        _Atomic int64_t when;
+        _Atomic int left;
+    } known[RESULTS];
+    atomic_uint next;
+} Results;
+
+/* Whether to store a result past the caches because it is in none; it is called once for each result. Several threads may call it
+ * at once. */
+int past_cold(Results *results, const uint8_t *result, int64_t bytes);
+/* Whether a source is in no cache. */
+int read_cold(const uint8_t *source, int64_t bytes);
+/* What a look into the caches finds: 1: the buffer is in one, 0: it is in none, -1: what this machine says. Return how many looks
+ * there were since 1 or 0 was set. */
+int set_cached(int answer);
+
+#endif

@@ -1,0 +1,130 @@
+"""Buffers that lie in no cache: the same results of what is fetched and stored then, and when a program looks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from tests.support.kernel_walks import NATIVE, Loops
+from tests.support.move_examples import EXAMPLES, expected_of, mover
+
+if NATIVE:
+    from npu_layout.kernels import _native
+
+pytestmark = pytest.mark.skipif(not NATIVE, reason="the compiled kernels are turned off")
+LEAST = 1 << 18  # bytes of a result that may be stored past the caches (cold.c)
+EVERY = 9  # of the examples of padded pixels, which are many
+
+
+@pytest.fixture
+def cached() -> Iterator[Callable[[int], int]]:
+    """``cached(answer)``: 1: every buffer is in a cache, 0: none is."""
+    yield _native.set_cached
+    _native.set_cached(-1)
+
+
+def many(loops: Callable[[int], Loops], path: str, size: int) -> tuple[Loops, tuple[Any, ...]]:
+    """Loops so long that the result has LEAST bytes."""
+    n = 40
+    while (made := mover(path, size, loops(n), NATIVE[0]))[3] * size < LEAST:
+        n = n * 3 // 2 + 1
+    return loops(n), made
+
+
+@pytest.mark.parametrize("path", EXAMPLES)
+def test_moves_from_no_cache_to_no_cache(path: str, cached: Callable[[int], int]) -> None:
+    cached(0)
+    examples = EXAMPLES[path]
+    for size, loops in examples[::EVERY] if len(examples) > 50 else examples:
+        walk, (_, box, src_size, dst_size) = many(loops, path, size)
+        source = np.random.default_rng(size).integers(0, 256, src_size * size, np.uint8)
+        expected = expected_of(path, walk, box, source, size, dst_size, 0x37)
+        for backend in NATIVE:
+            program = mover(path, size, walk, backend)[0]
+            for at in (0, 4, 32):
+                room = np.full(dst_size * size + 96, 0x37, np.uint8)
+                target = room[at:][: dst_size * size]
+                for call in range(3):
+                    target[:] = 0x37
+                    assert program.attempt(source, target)
+                    np.testing.assert_array_equal(target, expected, err_msg=f"{path} {size} {walk} {backend} {call}")
+                assert (room[:at] == 0x37).all() and (room[at + target.size :] == 0x37).all()
+
+
+@pytest.mark.parametrize("backend", NATIVE)
+def test_conversions_from_no_cache_to_no_cache(backend: str, cached: Callable[[int], int]) -> None:
+    eighth = nl.Quantization(0.125, 3)
+    halves = nl.TensorSpec((1, 24, 65, 67), "NCHW", "float16")
+    for source, target in (
+        (nl.TensorSpec((1, 24, 65, 67), "NCHW", "int8", quantization=eighth), "NCHW"),
+        (nl.TensorSpec((1, 24, 65, 67), "NHWC", "int8", quantization=eighth), "NCHW"),
+        (nl.TensorSpec((1, 24, 65, 67), "NCHW16c", "int8", quantization=eighth), "NHWC"),
+        (nl.TensorSpec((1, 24, 65, 67), "NHWC", "float16"), "NCHW"),
+        (nl.TensorSpec((1, 24, 65, 67), "NCHW", "float32"), halves),
+        (nl.TensorSpec((1, 40, 65, 67), "NCHW", "float32"), nl.TensorSpec((1, 40, 65, 67), "NHWC", "float16")),
+    ):
+        wanted = nl.TensorSpec(source.shape, target) if isinstance(target, str) else target
+        program = nl.plan(source, wanted).move.program(backend)
+        flat = np.random.default_rng(7).integers(-128, 128, source.size).astype(source.stored)
+        out = np.full(wanted.size, 77, wanted.stored)
+        cached(1)
+        assert program.attempt(flat, out)
+        expected, _ = out.copy(), cached(0)
+        for _ in range(3):
+            out[:] = 77
+            assert program.attempt(flat, out)
+            np.testing.assert_array_equal(out, expected, err_msg=f"{source} {wanted}")
+
+
+def looks(
+    cached: Callable[[int], int], answer: int, results: int, calls: int, rows: int = 256, run: str = "attempt"
+) -> int:
+    """How often a program looked whether its result is in a cache, in so many calls with so many results in turn.
+
+    It looks for its source in each call.
+    """
+    shape = (3, rows, 400)
+    source, target = (nl.TensorSpec(shape, layout, "uint8", axes="CHW") for layout in ("HWC", "CHW"))
+    x = np.random.default_rng(1).integers(0, 256, (rows, 400, 3), np.uint8)
+    outs = [np.zeros(shape, np.uint8) for _ in range(results)]
+    program = nl.plan(source, target).move.program()
+    cached(answer)
+    for call in range(calls):
+        out = outs[call % results]
+        out[...] = 0
+        getattr(program, run)(x.reshape(-1), out.reshape(-1))
+        assert np.array_equal(out, x.transpose(2, 0, 1))
+    return cached(answer) - calls
+
+
+def test_when_a_program_looks_whether_its_result_is_in_a_cache(cached: Callable[[int], int]) -> None:
+    assert looks(cached, 0, 1, 1) == 0  # the first time a result is stored through the caches
+    assert looks(cached, 0, 1, 2) == 1  # the second time it is looked for there
+    assert looks(cached, 0, 1, 34) == 33  # it was not there: so many times it is stored past them, if it is not there
+    assert looks(cached, 0, 1, 36) == 34  # then through them again, and looked for again
+    assert looks(cached, 1, 1, 36) == 35  # it was there
+    assert looks(cached, 0, 16, 3 * 16) == 32
+    assert looks(cached, 0, 17, 3 * 17) == 0  # more results than are remembered
+    assert looks(cached, 0, 1, 9, rows=200) == 0  # a small result
+    assert looks(cached, 0, 1, 9, run="run") == 0  # new memory
+
+
+def test_a_loop_on_the_same_result_looks_for_nothing(cached: Callable[[int], int]) -> None:
+    """What this machine says: no look is counted, and results are equal whatever it finds."""
+    assert looks(cached, -1, 1, 100) == looks(cached, -1, 3, 100) == -100
+
+
+def test_when_a_program_looks_whether_its_source_is_in_a_cache(cached: Callable[[int], int]) -> None:
+    for channels, found in ((64, 1), (4, 0)):  # 64 * 80 * 80 bytes, and less than 64 KB
+        source, target = (nl.TensorSpec((1, channels, 80, 80), layout, "uint8") for layout in ("NCHW", "NHWC"))
+        program = nl.plan(source, target).move.program()
+        x = np.random.default_rng(1).integers(0, 256, source.size, np.uint8)
+        out = np.zeros_like(x)
+        cached(0)
+        program.run(x, out)
+        assert cached(0) == found
+        assert np.array_equal(target.view(out), source.view(x))
