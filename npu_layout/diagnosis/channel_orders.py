@@ -12,7 +12,9 @@ from ..engines import axes_in_model
 from ..support import finite
 from .evidence import Evidence, Trial
 
-_CLEAR = 0.25  # of the declared order's cost: a cycle of channels that costs more stays in its place
+_CLEAR = 0.25  # of the declared order's cost: where no cycle of channels costs less, none is moved
+_SURE = 1e-4  # how often noise may exchange channels that are alike
+_NEIGHBOURS = 8  # places of a map that err alike, as one
 _EVERY = 16  # places, of which the first may prove that no channel is moved
 _ROUNDING = 1e-9  # of the squares that a distance is the difference of
 _PLACES, _VALUES = 1024, 1 << 22  # from which distances are computed: in each channel, and in all
@@ -52,11 +54,43 @@ def _assigned(evidence: Evidence, axis: int) -> np.ndarray:
     for k in np.argsort(-(by_gain[:, 1] - by_gain[:, 0]) / np.maximum((real * real).sum(1), 1e-300)):
         best[k] = int(np.flatnonzero(free)[cost[k, free].argmin()])
         free[best[k]] = False
-    own = np.diagonal(cost)
-    for cycle in cycles(best):
-        if cost[cycle, best[cycle]].sum() >= _CLEAR * own[cycle].sum():
-            best[cycle] = cycle
+    _exchange_pairs(cost, best)
+    _keep_in_place(cost, best, real.shape[1] / (_NEIGHBOURS if len(evidence.letters) > 3 else 1))
     return best
+
+
+def _keep_in_place(cost: np.ndarray, best: np.ndarray, values: float) -> None:
+    """Put the cycles of channels back that may be moved by noise, if most channels are not clearly moved.
+
+    values: independent ones of each channel.
+    """
+    own, moved = np.diagonal(cost), cost[np.arange(len(cost)), best]
+    found = list(cycles(best))
+    clear = [moved[cycle].sum() < _CLEAR * own[cycle].sum() for cycle in found]
+    count = sum(len(cycle) for cycle, is_clear in zip(found, clear) if is_clear)
+    if 2 * count > len(cost):
+        return
+    for cycle, is_clear in zip(found, clear):
+        if not (is_clear or (count and _is_likely(own, moved, cycle, values))):
+            best[cycle] = cycle
+
+
+def _exchange_pairs(cost: np.ndarray, best: np.ndarray) -> None:
+    """Exchange what two channels stand for as long as that costs less: the nearest ones first is not the best order."""
+    for _ in range(len(best)):
+        of = cost[:, best]  # of channel i, what j stands for
+        own = np.diagonal(of)
+        saved = own[:, None] + own - of - of.T
+        i, j = np.unravel_index(int(saved.argmax()), saved.shape)
+        if saved[i, j] <= _ROUNDING * abs(own).max():
+            return
+        best[[i, j]] = best[[j, i]]
+
+
+def _is_likely(own: np.ndarray, moved: np.ndarray, cycle: np.ndarray, values: float) -> bool:
+    """Whether a cycle of channels fits better by more than noise of the size that is left makes it, if others moved."""
+    noise = max(moved.mean(), moved[cycle].mean(), 1e-300)
+    return bool((own[cycle] - moved[cycle]).sum() / noise * values / 2 > math.log(len(own) ** 2 / _SURE))
 
 
 def _costs(real: np.ndarray, wanted: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import npu_layout as nl
 from npu_layout.diagnosis.channel_orders import _in_their_places, channel_orders
 from npu_layout.diagnosis.evidence import Evidence
 from tests.support.boards import CHANNELS, Board
@@ -52,3 +53,37 @@ def test_what_some_places_prove_holds_at_all() -> None:
             np.fill_diagonal(others := cost.copy(), np.inf)
             assert (others.min(1) >= 0.25 * own).all()  # so the cost of no cycle is below
     assert 60 < proven < 240
+
+
+def _tokens(seed: int, noise: float, order: np.ndarray, alike: int) -> tuple[Evidence, np.ndarray]:
+    """Tokens, of which the first `alike` hardly differ, in an order; and the order that was found."""
+    rng = np.random.default_rng(seed)
+    common = rng.standard_normal((1, 1, 48))
+    model = []
+    for _ in range(6):
+        x = rng.standard_normal((1, 36, 48))
+        x[:, :alike] = common + 0.3 * x[:, :alike]
+        model.append(x.astype(np.float32))
+    spec = nl.TensorSpec((1, 36, 48), "NCW", "float32")
+    device = [(x[:, order] + noise * rng.standard_normal(x.shape)).astype(np.float32) for x in model]
+    evidence = Evidence(spec, [spec.pack(x) for x in device], model, (), 1)
+    found = next(channel_orders(evidence), None)
+    return evidence, np.arange(36) if found is None else np.asarray(found.order)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_channels_that_are_alike_are_sorted_if_others_are_clearly_moved(seed: int) -> None:
+    backwards = np.arange(36)[::-1].copy()
+    assert (_tokens(seed, 0.18, backwards, 36)[1] == backwards).all()
+    swapped = np.arange(36)
+    swapped[[0, 1, 30, 33]] = 1, 0, 33, 30  # two that are alike, two that are not
+    assert (_tokens(seed, 0.18, swapped, 8)[1] == swapped).all()
+    swapped[[0, 1]] = 0, 1
+    found = _tokens(seed, 0.6, swapped, 8)[1]  # of noise that makes others of those that are alike
+    assert (found == swapped).all(), found
+
+
+@pytest.mark.parametrize("noise", [0.05, 0.3, 1.0])
+def test_noise_moves_no_channel_that_is_like_another(noise: float) -> None:
+    for seed in range(4):
+        assert (_tokens(seed, noise, np.arange(36), 36)[1] == np.arange(36)).all()
