@@ -11,7 +11,7 @@ from .identification import Identification, identify
 from .thresholds import LEAST, MARGIN
 
 if TYPE_CHECKING:
-    from .answers import Remade, explains_far_less
+    from .answers import Remade, explains_far_less, gained
     from .camera_frames import noted_part
     from .causes import Situation
     from .channel_ends import other_end
@@ -43,6 +43,7 @@ __all__ = [
     "ends",
     "exchanges",
     "explains_far_less",
+    "gained",
     "identify",
     "image_channels",
     "in_other_places",
@@ -69,6 +70,7 @@ __getattr__, __dir__ = late(
         "ends": "samples",
         "exchanges": "input_orders",
         "explains_far_less": "answers",
+        "gained": "answers",
         "image_channels": "input_variants",
         "in_other_places": "input_orders",
         "noted_part": "camera_frames",

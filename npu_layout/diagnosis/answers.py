@@ -147,10 +147,24 @@ def explains_far_less(evidence: Evidence, row: int, answer: np.ndarray) -> bool:
     """Whether the model's output for another input explains far less of a kept frame than that for the recorded one."""
     if not evidence.fits or answer.shape != evidence.references[row].shape:
         return False
-    declared = evidence.as_declared([row])
-    score = evidence.score(declared)
-    left = declared.codes - evidence.predicted(evidence.samples.of(answer)[None])
-    return score >= LEAST and evidence.score(declared._replace(left=left)) < score - _FAR
+    before, after = _before_and_after(evidence, {row: answer})
+    return before >= LEAST and after < before - _FAR
+
+
+def gained(evidence: Evidence, answers: Mapping[int, np.ndarray]) -> float:
+    """Return the dB that the model's outputs for other inputs explain more of these frames; 0 if they explain little.
+
+    answers: {row of the kept frames: tensor of the output's shape}.
+    """
+    before, after = _before_and_after(evidence, answers)
+    return after - before if after >= LEAST else 0.0
+
+
+def _before_and_after(evidence: Evidence, answers: Mapping[int, np.ndarray]) -> tuple[float, float]:
+    """Return the dB of these frames that the model's outputs for the recorded inputs explain, and those for others."""
+    declared = evidence.as_declared(list(answers))
+    left = declared.codes - evidence.predicted(np.stack([evidence.samples.of(t) for t in answers.values()]))
+    return evidence.score(declared), evidence.score(declared._replace(left=left))
 
 
 def _worth(evidence: Evidence, rows: Sequence[int], left: np.ndarray, choice: float) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..buffers import TensorSpec
-from ..diagnosis import Evidence, Remade, exchanges, explains_far_less, image_channels, variants
+from ..diagnosis import MARGIN, Evidence, Remade, exchanges, explains_far_less, gained, image_channels, variants
 from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError
 from ..recordings import Feeds, Frame, Recording
@@ -17,6 +17,8 @@ from .comparing import Kept
 
 LOOKING = "looking for causes"  # what the progress says
 _RERUN = 6  # frames whose inputs are made in other ways
+_FEW = 2048  # values of an output, which in so many frames may prove nothing
+_LEADING = 2  # ways that explain most of such an output: they are tried on all kept frames
 _TRIED = {  # by the id of a variant
     "color": "colours",
     "scale": "mean and std",
@@ -52,8 +54,8 @@ def rerun(
     """Return {model's output: its tensors for each other way to make an input}.
 
     Tensors of another shape than for the recorded input are left out. A way has none at all if it has one in fewer than
-    half of the frames, or if it explains far less of the first one than the input as recorded. `evidence`: of the
-    model's outputs.
+    half of the frames, or if it explains far less of the first one than the input as recorded. Those that explain more
+    of an output of few values have one for every kept frame. `evidence`: of the model's outputs.
     """
     rows = sorted({int(i) for i in np.linspace(0, len(kept) - 1, min(_RERUN, len(kept))).round()})
     chosen = [(row, kept[row]) for row in rows]
@@ -63,11 +65,15 @@ def rerun(
         for image in images:
             far: set[Any] = set()
             for row, k in chosen:
-                _remake(engine, recording, image, row, k, made, far, shown)
+                _remake(engine, recording, image, row, k, made, shown, far)
                 if row == rows[0] < rows[-1]:
                     known = _keys(made, row)
                     far = {key for key in known if _is_far(evidence, row, {o: made[o][key] for o in evidence})}
                 shown.done()
+        leading = _leading(evidence, made, rows)
+        for image in images if leading else ():
+            for row in sorted(set(range(len(kept))) - set(rows)):
+                _remake(engine, recording, image, row, kept[row], made, shown, set(), leading)
         if len(kept[0].inputs) > 1:
             shown.say(f"{LOOKING}: order of the inputs")
             _exchange(engine, recording, chosen, made)
@@ -80,6 +86,20 @@ def rerun(
 def _keys(made: Mapping[str, Mapping[Any, Remade]], row: int) -> set[Any]:
     """Return the keys of the ways that have a tensor of every output for a frame."""
     return set.intersection(*({key for key, one in of.items() if row in one.answers} for of in made.values()))
+
+
+def _leading(
+    evidence: Mapping[str, Evidence], made: Mapping[str, Mapping[Any, Remade]], rows: Sequence[int]
+) -> set[Any]:
+    """Return the keys of the ways that explain clearly more of an output of few values than the input as recorded."""
+    found: dict[Any, float] = {}
+    for output, e in evidence.items():
+        if e.fits and e.references[0].size <= _FEW:
+            for key, one in made[output].items():
+                if 2 * len(one.answers) >= len(rows):
+                    found[key] = max(found.get(key, 0.0), gained(e, one.answers))
+    best = sorted((key for key, gain in found.items() if gain >= MARGIN), key=lambda key: -found[key])
+    return set(best[:_LEADING])
 
 
 def _is_far(evidence: Mapping[str, Evidence], row: int, remade: Mapping[str, Remade]) -> bool:
@@ -101,14 +121,18 @@ def _remake(
     row: int,
     k: Kept,
     made: Mapping[str, dict[Any, Remade]],
-    far: set[Any],
     shown: Steps,
+    far: set[Any],
+    only: set[Any] | None = None,
 ) -> None:
-    """Add the model's answers to one frame, an image of it made in each other way but for those of the keys `far`."""
+    """Add the model's answers to one frame, an image of it made in each other way but for those of the keys `far`.
+
+    only: the keys of the ways to try, if these are not all.
+    """
     channels = None if image.spec is None else image.spec.channels
     for variant in variants(k.inputs[image.name], recording.meta, k.frame, image.limits, channels, k.roi_xywh):
         key = image.name, variant.id
-        if key in far:
+        if key in far or (only is not None and key not in only):
             continue
         shown.say(f"{LOOKING}: {_TRIED[variant.id[0]]} of {image.words}")
         text = variant.text if image.alone else f"{image.words}: {variant.text}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -12,7 +13,7 @@ import npu_layout as nl
 from npu_layout.diagnosis import Evidence, Remade
 from npu_layout.validation.comparing import Kept, compare
 from npu_layout.validation.reruns import rerun
-from tests.support.boards import Board
+from tests.support.boards import PRE, Board, network
 
 
 @pytest.fixture(scope="module")
@@ -89,3 +90,53 @@ def test_what_is_far_off_in_the_first_frame_is_left(board: Board, monkeypatch: p
     remade, kept = remade_for(board, board.recording(None, as_fed))
     mirrored = next(one for one in remade if "left to right" in one.text)
     assert len(mirrored.answers) == min(6, len(kept)) and (mirrored.cause, mirrored.fix) == ("geometry", None)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_what_leads_in_few_values_is_tried_on_every_frame(seed: int) -> None:
+    """Six frames of a vector prove little; what explains them has to explain the others, too."""
+    engine = _classifier()
+    many, rng = Board(24), np.random.default_rng(seed)
+    answers = [engine.infer(x)["maps"] for x in many.inputs]
+    spec = nl.TensorSpec((1, 6), "NC", "float32")
+
+    def recording(change: Any, noise: float) -> nl.Recording:
+        given = [engine.infer(np.ascontiguousarray(change(x)))["maps"] for x in many.inputs]
+        noisy = [(y + noise * np.std(answers) * rng.standard_normal(y.shape)).astype(np.float32) for y in given]
+        rows = zip(many.inputs, many.frames, noisy)
+        pairs = [({"image": x, "frame": f}, {"maps": spec.pack(y)}) for x, f, y in rows]
+        return nl.Recording({"maps": spec}, pairs, {"preprocess": PRE})
+
+    def mirrored(x: np.ndarray) -> np.ndarray:
+        return x[..., ::-1]
+
+    remade, kept = _of(engine, recording(mirrored, 0.3))
+    assert {len(one.answers) for one in remade if "left to right" in one.text} == {len(kept)}
+    assert sum(len(one.answers) == len(kept) for one in remade) <= 2
+    assert nl.validate(recording(mirrored, 0.3), engine).outputs["maps"].verdict == "geometry"
+    for noise in (0.1, 0.3, 1.0):
+        found = nl.validate(recording(lambda x: x, noise), engine).outputs["maps"]
+        assert found.verdict in ("match", "mismatch", "ambiguous"), str(found)
+
+
+def _of(engine: nl.OnnxRuntimeEngine, recording: nl.Recording) -> tuple[list[Remade], list[Kept]]:
+    pairing, kept = compare(recording, engine, False)
+    (output,) = pairing.outputs
+    evidence = {
+        "maps": Evidence(output.spec, [k.outputs["maps"] for k in kept], [k.references["maps"] for k in kept], (), 1)
+    }
+    (remade,) = rerun(engine, recording, kept, evidence, False).values()
+    return remade, kept
+
+
+def _classifier() -> nl.OnnxRuntimeEngine:
+    """Six numbers of each frame, of which a mirrored one has others."""
+    model = onnx.load_from_string(network())
+    model.graph.node[-1].output[0] = "all"
+    weights = np.random.default_rng(1).standard_normal((19 * 12 * 12, 6)).astype(np.float32) / 50
+    model.graph.initializer.append(numpy_helper.from_array(weights, "last"))
+    model.graph.initializer.append(numpy_helper.from_array(np.array([1, -1]), "flat"))
+    model.graph.node.append(helper.make_node("Reshape", ["all", "flat"], ["row"]))
+    model.graph.node.append(helper.make_node("MatMul", ["row", "last"], ["maps"]))
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("maps", TensorProto.FLOAT, (1, 6)))
+    return nl.OnnxRuntimeEngine(model.SerializeToString(), threads=1)
