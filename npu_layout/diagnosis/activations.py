@@ -67,9 +67,10 @@ def _applicable(evidence: Evidence) -> Iterator[_Activation]:
 
 
 def _axes(evidence: Evidence) -> list[int]:
-    """Return the axes along which a function may be: the channels' first."""
+    """Return the axes along which a function may be: the channels' first, and both ends of rows of values."""
     shape = evidence.references[0].shape
-    axes = sorted({evidence.channel_axis or 0, len(shape) - 1}, key=lambda a: a != evidence.channel_axis)
+    ends = {evidence.channel_axis or 0, len(shape) - 1, *([1] if len(shape) == 3 else [])}
+    axes = sorted(ends, key=lambda a: a != evidence.channel_axis)
     return [axis for axis in axes if shape and shape[axis] > 1]
 
 

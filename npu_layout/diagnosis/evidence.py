@@ -273,7 +273,8 @@ class Evidence:
     def bent(self, candidate: Candidate) -> float:
         """Return the share of a candidate's error that depends on the model's value: near 0 for noise and rounding.
 
-        Only channels that any trial explains count: values below a step are always rounded in the same way.
+        Only channels that any trial explains count, and what rounding leaves does not: values below a step are always
+        rounded in the same way.
         """
         trial = self.trial(candidate)
         low, high = ends(trial.spec or self.spec)
@@ -287,7 +288,8 @@ class Evidence:
             return 0.0
         left = left - left.mean()
         depends = sum(len(part) * float(part.mean()) ** 2 for part in np.array_split(left, _BINS))
-        return depends / max(float((left * left).sum()), 1e-300)
+        depends -= ROUNDING * len(left) if trial.steps else 0.0
+        return max(depends, 0.0) / max(float((left * left).sum()), 1e-300)
 
     def within_range(self, candidate: Candidate) -> float:
         """Return the dB that a candidate explains where it changes what is predicted, and that does not saturate.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..comparison import listed
-from .channel_lines import lines, several
+from .channel_lines import Lines, lines, several
 from .evidence import Evidence, Trial
 from .scales import quantizations
 from .thresholds import ENOUGH, MARGIN
@@ -29,31 +29,51 @@ def factors(evidence: Evidence, sides: Sequence[int]) -> Iterator[Trial]:
     if evidence.settled or evidence.channel_axis is None or not evidence.enough:
         yield from () if one is None else (one,)
         return
-    each = _for_each(evidence)
+    each = _for_each(evidence, one)
     boxes = _boxes(evidence, each, sides)
     best = max(evidence.score(t) for t in (one, each, boxes) if t is not None) if one or each or boxes else 0.0
     if boxes is not None and evidence.score(boxes) > best - _AS_GOOD:
         yield boxes
-    elif each is not None and (one is None or evidence.score(each) > evidence.score(one) + MARGIN):
+    elif each is not None and (one is None or _is_better(evidence, each, one)):
         yield each
     elif one is not None:
         yield one
 
 
-def _for_each(evidence: Evidence) -> Trial | None:
-    """Return a factor and offset for each channel; None if these hardly differ."""
-    wanted, codes = evidence.by_channel(evidence.wanted), evidence.by_channel(evidence.codes)
-    found = lines(wanted, codes, np.ones(codes.shape, bool))
-    slopes, offsets, rising = (
-        found.slope,
-        found.offset,
-        (found.slope > 0) & (wanted.shape[1] >= ENOUGH) & several(wanted),
+def _rising(evidence: Evidence, found: Lines) -> np.ndarray:
+    """Return which channels have a factor: several of their values are far from the mean."""
+    wanted = evidence.by_channel(evidence.wanted)
+    return np.asarray((found.slope > 0) & (wanted.shape[1] >= ENOUGH) & several(wanted))
+
+
+def _is_better(evidence: Evidence, each: Trial, one: Trial) -> bool:
+    """Whether factors of channels explain more than one of all: of the channels that have one, if these are few."""
+    rising = _rising(evidence, _lines(evidence))
+    return evidence.score(each) > evidence.score(one) + MARGIN or (
+        evidence.score(each) > evidence.score(one)
+        and evidence.score(each, rising) > evidence.score(one, rising) + 2 * MARGIN
     )
+
+
+def _lines(evidence: Evidence) -> Lines:
+    codes = evidence.by_channel(evidence.codes)
+    return lines(evidence.by_channel(evidence.wanted), codes, np.ones(codes.shape, bool))
+
+
+def _for_each(evidence: Evidence, one: Trial | None) -> Trial | None:
+    """Return a factor and offset for each channel; None if these hardly differ.
+
+    one: a factor of all, which the other channels have if they are nearer to it than to the model's values.
+    """
+    found = _lines(evidence)
+    slopes, offsets, rising = found.slope, found.offset, _rising(evidence, found)
     if rising.sum() < 2 or float(np.log(slopes[rising]).std()) < _SPREAD:
         return None
     channel = evidence.samples.channel
-    expected = slopes[channel] * evidence.wanted + offsets[channel]
-    left = evidence.codes - np.where(rising[channel], expected, evidence.wanted)
+    own, rest = rising[channel], evidence.left
+    if one is not None and float((one.left[:, ~own] ** 2).sum()) < float((rest[:, ~own] ** 2).sum()):
+        rest = one.left
+    left = np.where(own, evidence.codes - slopes[channel] * evidence.wanted - offsets[channel], rest)
     text = f"each channel has a factor of its own, of {slopes[rising].min():.4g} to {slopes[rising].max():.4g}"
     parameters = 2 * int(rising.sum())
     return Trial("activation", text, None, evidence.codes, left, False, evidence.spec, parameters=parameters)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ _EDGE = 0.02  # of the range: values so near its ends count as saturated
 _SLIGHT = float(np.log(1.6))  # of a factor
 _MOVED = 0.02  # of the range of the dtype: zero points that noise moves by no more
 _AS_GOOD = 0.5  # dB that a simpler fit may explain less
+_CUT = 2.0  # dB that the mean of cut noise gains at most: its mean square is 0.5 of the noise's, its variance 0.34
 
 
 def quantizations(evidence: Evidence) -> Iterator[Trial]:
@@ -120,35 +122,70 @@ class _Fit(NamedTuple):
         """Return what the spec explains with this scale and zero point."""
         fixed = requantised(self.spec, Quantization(scale, zero_point, axis), self.evidence.spec.name)
         left = self.codes - predicted(fixed, self.evidence.samples, self.evidence.wanted)
-        text, count = f"{called(fixed)}, {words(fixed)}", np.size(scale) + np.size(zero_point)
+        text, count = f"{called(fixed)}, {words(fixed)}", self._fitted(scale, zero_point)
         return Trial(self.cause, text, fixed, self.codes, left, True, fixed, parameters=count)
 
+    def _fitted(self, scale: Any, zero_point: Any) -> int:
+        """Return how many of these numbers are not the declared ones."""
+        q = self.evidence.spec.quantization
+        declared = () if q is None else (q.scale, q.zero_point)
+        return sum(
+            np.size(x)
+            for x, y in zip_longest((scale, zero_point), declared)
+            if y is None or np.size(y) not in (1, np.size(x)) or not np.allclose(x, y, 1e-4, 0.0)
+        )
+
     def simplest(self, options: Sequence[Trial]) -> Trial:
-        """Return the first that explains as much as the best."""
+        """Return the first that explains as much as the best, or hardly less with fewer fitted numbers."""
         scores = [self.evidence.score(o) for o in options]
-        return next(o for o, score in zip(options, scores) if score > max(scores) - _AS_GOOD)
+        best = int(np.argmax(scores))
+        return next(
+            o
+            for o, score in zip(options, scores)
+            if score > scores[best] - _AS_GOOD * (1 + (o.parameters < options[best].parameters))
+        )
 
 
 def fitted(evidence: Evidence, spec: TensorSpec, codes: Matrix, cause: str) -> Iterator[Trial]:
     """Yield `spec` with the scale and zero point that fit best: the declared ones if they fit as well."""
     inner = _unsaturated(evidence, spec, codes)
     slope, offset = line(evidence.wanted, codes, inner)
-    if slope <= 0:
-        return
     q = evidence.spec.quantization
     declared = np.unique(0 if q is None else q.zero_point)
     fit = _Fit(evidence, spec, codes, inner, declared, cause)
-    options = [(s, z) for s, z in _for_all(fit, slope, offset) if abs(z) < _FARTHEST]
-    if not options:
+    one = _one(fit, slope, offset) if slope > 0 else None
+    each = _for_each(fit) if one is not None or slope <= 0 else None
+    if one is None or each is None:
+        yield from (trial for trial in (one, each) if trial is not None)
         return
-    one = fit.simplest([fit.trial(float(f"{s:.6g}"), z) for s, z in options])
-    each = _for_each(fit, 1 / slope)
-    if each is None:
-        yield one
-        return
-    best, spread = each
+    scales = np.asarray(0.0 if each.spec is None or each.spec.quantization is None else each.spec.quantization.scale)
+    spread = float(np.sqrt((np.log(scales * slope) ** 2).mean()))
     least = MARGIN if spread >= _SPREAD else 3 * MARGIN
-    yield best if evidence.score(best) > evidence.score(one) + least else one
+    yield each if evidence.score(each) > evidence.score(one) + least else one
+
+
+def _one(fit: _Fit, slope: float, offset: float) -> Trial | None:
+    """Return the scale and zero point for all channels that fit best; None if the zero point is beyond reason.
+
+    Noise of zeros is cut at the end of the range, so that its mean fits a little better than the true zero point.
+    """
+    found = []
+    for pairs in (_from_the_end(fit), _for_all(fit, slope, offset)):
+        trials = [fit.trial(float(f"{s:.6g}"), z) for s, z in pairs if abs(z) < _FARTHEST]
+        if trials:
+            found.append(fit.simplest(trials))
+    if len(found) == 2 and fit.evidence.score(found[0]) <= fit.evidence.score(found[1]) - _CUT:
+        del found[0]
+    return found[0] if found else None
+
+
+def _from_the_end(fit: _Fit) -> Iterator[tuple[float, int]]:
+    """Yield scales with the zero point at the end of the dtype's range, if the model's values are never negative."""
+    wanted, q, (low, _) = fit.evidence.wanted, fit.evidence.spec.quantization, ends(fit.spec)
+    if wanted.min() < 0 or q is None or q.axis is not None:
+        return
+    scale = _through(wanted[fit.inner], fit.codes[fit.inner] - low)
+    yield from ((s, int(low)) for s in (float(q.scale), scale) if s is not None)
 
 
 def _for_all(fit: _Fit, slope: float, offset: float) -> Iterator[tuple[float, Any]]:
@@ -168,11 +205,11 @@ def _for_all(fit: _Fit, slope: float, offset: float) -> Iterator[tuple[float, An
     yield 1 / slope, rounded(offset)
 
 
-def _for_each(fit: _Fit, whole: float) -> tuple[Trial, float] | None:
-    """Return a scale for each channel, with the declared zero point or one for each; and how much the scales differ.
+def _for_each(fit: _Fit) -> Trial | None:
+    """Return a scale for each channel, with the declared zero point or one for each.
 
-    None without channels or samples enough. It always explains a little more than one scale for all (`whole`), because
-    a network's rounding errors are biased.
+    None without channels or samples enough. It always explains a little more than one scale for all, because a
+    network's rounding errors are biased.
     """
     evidence, declared = fit.evidence, fit.zero_points
     if evidence.channel_axis is None or evidence.channels == 1 or not evidence.enough:
@@ -193,5 +230,4 @@ def _for_each(fit: _Fit, whole: float) -> tuple[Trial, float] | None:
     if len(declared) == 1:
         zero = [declared[0].item()] * len(through)
         options.insert(0, fit.trial(through.astype(np.float32), zero, axis))
-    spread = float(np.sqrt((np.log(scales / whole) ** 2).mean()))
-    return fit.simplest(options), spread
+    return fit.simplest(options)

@@ -49,9 +49,11 @@ def second_causes(evidence: Evidence, ranking: list[Candidate]) -> Pair | None:
     found: list[Pair] = []
     tried = len(evidence.trials)
     for number in _hypotheses(evidence):
-        under = _under(evidence, evidence.trials[number])
+        rows = sorted(evidence.trials[number].answers)[:_FRAMES]
+        under = _under(evidence, evidence.trials[number], rows)
         pairs = [Pair(reads, evidence.trials[number], under, number) for reads in under.rank(_ways_to_read(under))]
-        found += [pair for pair in pairs if _is_sound(pair, best)]
+        alone = max(best, evidence.score(evidence.as_declared(rows)))  # what is wrong may not show in these frames
+        found += [pair for pair in pairs if _is_sound(pair, alone)]
         tried += len(under.trials)
     found.sort(key=lambda pair: -pair.reads.score)
     if not found or not proven(found[0].evidence, found[0].reads, tried):
@@ -63,9 +65,8 @@ def second_causes(evidence: Evidence, ranking: list[Candidate]) -> Pair | None:
     return first
 
 
-def _under(evidence: Evidence, computes: Trial) -> Evidence:
+def _under(evidence: Evidence, computes: Trial, rows: list[int]) -> Evidence:
     """Return the evidence of a few frames, if what a trial says was computed."""
-    rows = sorted(computes.answers)[:_FRAMES]
     buffers, references = [evidence.buffers[k] for k in rows], [computes.answers[k] for k in rows]
     return Evidence(evidence.spec, buffers, references, (), evidence.named_axis)
 

@@ -17,6 +17,7 @@ from .second_causes import Pair, second_causes
 from .thresholds import BENT, ENOUGH, LEAST, MARGIN, ROUNDING
 
 _FINE, _CLEAR = 20.0, 10.0  # dB: if the declared reading explains so much, another scale has to gain so much
+_NEARLY = 12.0  # dB: as _FINE, of a scale that is slightly another one
 _ORDERS = ("layout", "channel_order", "output_order", "input_order", "wrong_input")  # another order of the same values
 _FIX = 6.0  # dB that other causes have to explain to be named: what explains less mends nothing
 _PERFECT = 40.0  # dB that the declared reading explains: the inputs hardly matter
@@ -175,7 +176,8 @@ def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> J
     score = -np.inf if declared is None else declared.score
     slight = [c for c in ranking if _is_slight(evidence, c)]
     possible = [c for c in ranking if c not in slight and not _only_saturates(evidence, c)]
-    strong = [c for c in possible if _accuses(c, score) and not (met and _needless(evidence, c, score))]
+    strong = [c for c in possible if _accuses(evidence, c, score) and not (met and _needless(evidence, c, score))]
+    strong = [c for c in strong if not _is_nearly_a_line(evidence, c, ranking)]
     if strong:
         return _named(evidence, strong, declared)
     others = [c for c in possible if c.cause not in ("match", "quantization", "activation")]
@@ -184,7 +186,7 @@ def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> J
     undecided = _undecided(evidence, score, others, met)
     if undecided is not None:
         return undecided
-    return _without_cause(score, met, others, next((c for c in slight if _accuses(c, score)), None))
+    return _without_cause(score, met, others, next((c for c in slight if _accuses(evidence, c, score)), None))
 
 
 def _undecided(evidence: Evidence, score: float, others: Sequence[Candidate], met: bool) -> Judgement | None:
@@ -226,13 +228,20 @@ def _only_saturates(evidence: Evidence, c: Candidate) -> bool:
     return c.cause == "activation" and c.score >= LEAST and evidence.within_range(c) < LEAST
 
 
+def _is_nearly_a_line(evidence: Evidence, c: Candidate, ranking: Sequence[Candidate]) -> bool:
+    """Whether a function explains no more than a slightly other scale: so does noise that shrinks the values."""
+    lines = (o.score for o in ranking if o.cause == "quantization" and is_slight(evidence.spec, o.spec))
+    return c.cause == "activation" and max(lines, default=-np.inf) > c.score - MARGIN
+
+
 def _needless(evidence: Evidence, c: Candidate, declared: float) -> bool:
     """Whether the declared reading is good, and another input is not proven: who reads the output does not mind."""
     return c.of_input and declared >= _FINE and not proven(evidence, c, len(evidence.trials))
 
 
-def _accuses(c: Candidate, declared: float) -> bool:
-    fine = c.cause == "quantization" and declared >= _FINE and c.gain < _CLEAR
+def _accuses(evidence: Evidence, c: Candidate, declared: float) -> bool:
+    enough = _NEARLY if c.cause == "quantization" and is_slight(evidence.spec, c.spec) else _FINE
+    fine = c.cause == "quantization" and declared >= enough and c.gain < _CLEAR
     as_good = c.of_input and declared >= _PERFECT  # who reads the output does not mind
     least = LEAST if c.cause in _ORDERS else _FIX
     return c.cause != "match" and c.score >= least and c.gain >= MARGIN and not (fine or as_good)

@@ -41,7 +41,7 @@ from .tolerances import Tolerance
 
 _OF_CHANNELS = ("quantization", "channel_order", "activation")  # causes that another axis of the channels may show
 _OF_ROWS = ("geometry", "activation")  # causes that channels in another order look like, along the other axis
-_DOUBTFUL = 15.0  # dB: a match that explains less may have channels of another axis in another order
+_DOUBTFUL = 15.0  # dB: what explains less may be another cause, in channels of another axis
 _UNSURE = ("ambiguous", "mismatch")
 _SHOWN = 3  # of the model's outputs for other inputs, in the report
 
@@ -218,17 +218,39 @@ def _examined(output: Output, evidence: Evidence, situation: Situation, asked: M
     all_met = all(ok for _, _, ok in met.values())
     ranking, judgement = diagnose(evidence, situation, all_met, comparison)
     axis = other_end(evidence)
-    in_rows = len(output.model.shape) < 4  # of values, which if they are moved may be channels in another order
     best = max((c.score for c in ranking if judgement.verdict != "match" or c.cause == "match"), default=-np.inf)
-    doubtful = judgement.verdict in _OF_ROWS or (judgement.verdict == "match" and best < _DOUBTFUL)
-    if axis is not None and (judgement.verdict in _UNSURE or (doubtful and in_rows)):
+    if axis is not None and _may_be_turned(judgement, best, len(output.model.shape)):
         turned = Evidence(output.spec, evidence.buffers, evidence.references, (), axis)
         others, found = diagnose(turned, situation, all_met, comparison)
-        least = best + (2 * MARGIN if judgement.verdict == "match" else -MARGIN)
-        if found.verdict in _OF_CHANNELS and found.verdict != judgement.verdict and others[0].score > least:
+        if others[0].score > best + _more(judgement, found):
             evidence, ranking, judgement = turned, others, found
     rows = sorted({row for remade in situation.remade for row in remade.answers})
     return _Examined(output, judgement, evidence, ranking, met, rows)
+
+
+def _may_be_turned(judgement: Judgement, best: float, axes: int) -> bool:
+    """Whether the channels may be along the other axis: no cause was found, or one that explains little.
+
+    best: the score of the best candidate; axes: of the output. Of maps, which have places, a match says enough.
+    """
+    if judgement.verdict in _UNSURE:
+        return True
+    of_rows = judgement.verdict in _OF_ROWS and axes < 4
+    return of_rows or (best < _DOUBTFUL and (judgement.verdict != "match" or axes < 4))
+
+
+def _more(judgement: Judgement, found: Judgement) -> float:
+    """Return the dB that what was found along the other axis has to explain more; inf if it is no cause.
+
+    A cause that is about channels may explain a little less where the axis shows no cause, or one that rows show.
+    """
+    if found.verdict in (*_UNSURE, "match"):
+        return np.inf
+    if judgement.verdict == "match":
+        return 2 * MARGIN if found.verdict in _OF_CHANNELS else np.inf
+    if found.verdict == judgement.verdict or found.verdict not in _OF_CHANNELS:
+        return MARGIN
+    return -MARGIN if judgement.verdict in (*_UNSURE, *_OF_ROWS) else MARGIN
 
 
 def _exchanged(examined: Sequence[_Examined]) -> list[_Examined]:

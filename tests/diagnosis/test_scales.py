@@ -74,3 +74,33 @@ def test_values_beyond_reason_have_no_scale() -> None:
         device = [rng.integers(-999, 999, 240).astype(np.int16) + np.int16(0) for _ in x]
         for trial in quantizations(Evidence(spec, device, x, (), 1)):
             assert np.all(np.abs(np.asarray(trial.fix.quantization.zero_point, np.float64)) < 2.0**40)
+
+
+@pytest.mark.parametrize("db", [18, 22, 40])
+@pytest.mark.parametrize("short", [0.95, 0.97])
+def test_noise_that_shrinks_a_map_is_no_other_scale(db: float, short: float) -> None:
+    """As of a network that rounds dim pictures: a declared scale that explains so much is right, or nearly."""
+    rng = np.random.default_rng(6)
+    model = [rng.uniform(0.1, 0.5, (1, 1, 24, 32)).astype(np.float32) for _ in range(3)]
+    spec = nl.TensorSpec((1, 1, 24, 32), "NCHW", "int8", quantization=nl.Quantization(0.6 / 255, -128))
+    level = float(np.std(model)) * 10 ** (-db / 20)
+    device = [spec.pack((short * x + level * rng.standard_normal(x.shape)).astype(np.float32)) for x in model]
+    frames = [({"x": x}, {"y": y}) for x, y in zip(model, device)]
+    output = nl.validate(nl.Recording({"y": spec}, frames), same((1, 1, 24, 32))).outputs["y"]
+    assert output.verdict == "match" or (db == 40 and output.verdict == "quantization"), str(output)
+
+
+def test_a_scale_of_each_channel_where_no_line_through_all_rises() -> None:
+    """Codes of one scale each, read by one: the channels' zero points hide how the values rise."""
+    rng = np.random.default_rng(7)
+    middle = np.linspace(-3, 3, 12).reshape(1, 12, 1, 1)
+    model = [(middle + 0.4 * rng.standard_normal((1, 12, 16, 16))).astype(np.float32) for _ in range(3)]
+    zero_points = np.linspace(100, -100, 12).round()  # the lower the values, the higher
+    each = nl.Quantization(np.linspace(0.1, 0.13, 12), (zero_points - 10 * middle.ravel()).round(), axis=1)
+    spec = nl.TensorSpec((1, 12, 16, 16), "NCHW", "int16", quantization=each)
+    buffers = [spec.pack(x) for x in model]
+    assert np.corrcoef(np.concatenate(buffers), np.concatenate([x.ravel() for x in model]))[0, 1] < 0
+    declared = spec.replace(quantization=nl.Quantization(0.1, 0))
+    (trial,) = quantizations(Evidence(declared, buffers, model, (), 1))
+    assert trial.fix.quantization.axis == 1
+    np.testing.assert_allclose(trial.fix.quantization.scale, each.scale, rtol=0.05)

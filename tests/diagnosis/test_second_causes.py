@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from tests.support.boards import SHAPE, Board, spec_as
+from tests.support.boards import SHAPE, Board, same, spec_as
 
 
 @pytest.fixture(scope="module")
@@ -75,3 +75,18 @@ def test_one_cause_or_none(board: Board, db: float) -> None:
     ):
         output = board.verdict(board.recording(None, outputs))
         assert output.also == () and (output.verdict in verdicts or db < 8), str(output)
+
+
+def test_what_is_wrong_in_frames_that_are_not_looked_at_is_no_pair() -> None:
+    """Of a classifier whose commonest class is dead, most frames are right; those are no proof of two causes."""
+    rng = np.random.default_rng(3)
+    classes = [k % 7 if k != 9 else 7 for k in range(20)]
+    model = [(0.9 * np.eye(20)[k] + 0.1 * rng.dirichlet(np.ones(20)))[None].astype(np.float32) for k in classes]
+    device = [np.array(x) for x in model]
+    for x in device:
+        x += rng.normal(0, 0.02, x.shape).astype(np.float32)
+        x[:, 7] = 0
+    spec = nl.TensorSpec((1, 20), "NC", "int8", quantization=nl.Quantization(1 / 255, -128))
+    frames = [({"x": x}, {"y": spec.pack(y)}) for x, y in zip(model, device)]
+    output = nl.validate(nl.Recording({"y": spec}, frames), same((1, 20))).outputs["y"]
+    assert output.also == () and output.verdict in ("match", "mismatch", "ambiguous"), str(output)
