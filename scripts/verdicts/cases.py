@@ -16,6 +16,9 @@ from .feeding import feed
 from .models import Model
 from .scenes import Arrays, Case, Scene, device_outputs
 
+TELLING = 16  # values that say something
+RATE, SEARCHED = 1e-4, 50  # how often chance may explain as much, of how many explanations: as in docs/proving.md
+ROOM = 2  # because the fourth powers of few values say little
 NOISES = ("qdq", "40", "30", "20", "15", "10")  # dB added to the float network, or the quantised network's own
 
 
@@ -271,19 +274,23 @@ def _plain(read: Sequence[np.ndarray], reference: Sequence[np.ndarray]) -> float
 
 
 class _Declared(NamedTuple):
-    """What an output read and fed as declared explains: dB without and with means, and how many values differ."""
+    """What an output read and fed as declared explains: dB without and with means, and how many values differ.
+
+    `telling`: how many values tell it from the truth.
+    """
 
     db: float
     plain_db: float
     changed: int
+    telling: float
 
 
 def _truth(scene: Scene, output: _Output, times: Sequence[int]) -> Truth:
     true, order, buffers = output.true, output.order, output.buffers
     values = [true.unpack(b) for b in buffers]
     with np.errstate(all="ignore"):
-        true_db, noise = _as_it_was(scene, output, values, times)
-        declared = _as_declared(scene, output, values)
+        true_db, noise, wanted = _as_it_was(scene, output, values, times)
+        declared = _as_declared(scene, output, values, wanted)
     if not output.planted:
         # Below the tolerance a faultless output is a mismatch.
         accept = faults.REFUSALS if declared.db < 11 else frozenset()
@@ -294,29 +301,66 @@ def _truth(scene: Scene, output: _Output, times: Sequence[int]) -> Truth:
 
 def _as_it_was(
     scene: Scene, output: _Output, values: Sequence[np.ndarray], times: Sequence[int]
-) -> tuple[float, np.ndarray]:
-    """How much of the reference the values explain when fed as in truth; and what is left, of each channel."""
+) -> tuple[float, np.ndarray, Sequence[np.ndarray]]:
+    """How much of the reference the values explain when fed as in truth; what is left, of each channel; the reference.
+
+    What is left of few values says little of noise: then that of all channels counts.
+    """
     order = output.order
     back = list(values) if order is None else [v[:, np.argsort(order)] for v in values]
-    explained = []
+    explained: list[tuple[float, np.ndarray, Sequence[np.ndarray]]] = []
     for cut in (False, True) if output.planted and scene.done is not scene.declared else (False,):
         wanted = [scene.says(scene.model.path, scene.done, t, cut)[output.holds] for t in times]
         if output.fault.device in faults.CHANGED:
             wanted = _changed(scene, wanted, (wanted[0], wanted[0]))[0]
         left = models.by_channel(back).astype(np.float64) - models.by_channel(wanted)
-        explained.append((score(back, wanted, _step(output.true)), np.sqrt((left**2).mean(1))))
-    true_db, noise = max(explained, key=lambda pair: pair[0])
-    return true_db, noise if order is None else noise[list(order)]
+        noise = np.sqrt((left**2).mean(1))
+        noise = np.maximum(noise, np.sqrt((left**2).mean())) if left.shape[1] < TELLING else noise
+        explained.append((score(back, wanted, _step(output.true)), noise, wanted))
+    true_db, noise, wanted = max(explained, key=lambda one: one[0])
+    return true_db, noise if order is None else noise[list(order)], wanted
 
 
-def _as_declared(scene: Scene, output: _Output, values: Sequence[np.ndarray]) -> _Declared:
+def _as_declared(
+    scene: Scene, output: _Output, values: Sequence[np.ndarray], wanted: Sequence[np.ndarray]
+) -> _Declared:
     declared = output.declared
     read = [declared.unpack(b.view(declared.stored)) for b in output.buffers]
     reference = [scene.says(scene.model.path, scene.declared, t)[output.name] for t in range(scene.count)]
     if read[0].shape != reference[0].shape:
-        return _Declared(-200.0, -200.0, 10**9)
+        return _Declared(-200.0, -200.0, 10**9, np.inf)
     changed = sum(int((y != v).sum()) for y, v in zip(read, values))
-    return _Declared(score(read, reference, _step(declared), loudest=True), _plain(read, reference), changed)
+    back = values if output.order is None else [v[:, np.argsort(output.order)] for v in values]
+    apart = np.stack(read).astype(np.float64) - np.stack(back) + np.stack(wanted) - np.stack(reference)
+    db = score(read, reference, _step(declared), loudest=True)
+    return _Declared(db, _plain(read, reference), changed, _telling(apart))
+
+
+def _telling(apart: np.ndarray) -> float:
+    """How many values tell two explanations apart, given by how much each does: few, if they agree in most."""
+    square = np.square(apart)
+    return ROOM * 3 * float(square.sum()) ** 2 / max(float(np.square(square).sum()), 1e-300)
+
+
+def _provable(gain: float, telling: float) -> bool:
+    """Whether so many values prove an explanation that is better by so many dB, at the rate that is asked.
+
+    Chernoff's bound, as docs/proving.md has it: an explanation of SEARCHED is by chance so good once in 1 / RATE times.
+    """
+    ratio = 10 ** (min(gain, 200.0) / 10)
+    return ratio > 1 and telling / 2 * np.log((1 + ratio) ** 2 / (4 * ratio)) >= np.log(SEARCHED / RATE)
+
+
+def _alike(buffers: Sequence[np.ndarray]) -> bool:
+    """Whether most frames have the output of another one: any input that saturates makes it so."""
+    return len(buffers) > 1 and 2 * len({b.tobytes() for b in buffers}) <= len(buffers)
+
+
+def _of_single_values(values: Sequence[np.ndarray]) -> bool:
+    """Whether half of the channels vary in one or two values alone: what fits these is no factor of a channel."""
+    y = models.by_channel(values).astype(np.float64)
+    square = np.square(y - y.mean(1, keepdims=True))
+    return bool((square.sum(1) < 2 * square.max(1)).mean() >= 0.5)
 
 
 def _accepted(scene: Scene, output: _Output, true_db: float, declared: _Declared) -> frozenset[str]:
@@ -328,7 +372,13 @@ def _accepted(scene: Scene, output: _Output, true_db: float, declared: _Declared
     elif fault.device in ("", *faults.CHANGED) and fault.cause not in ("mismatch", "ambiguous"):
         samples = scene.count * true.size // true.shape[1]
         accept |= _refusable(true_db, declared.db, declared.plain_db, scene.count, samples)
-        if fault.readings is not None and declared.changed < 16:
+        if not _provable(true_db - declared.db, declared.telling):
+            accept |= faults.REFUSALS
+        if fault.name in faults.OF_EACH_CHANNEL and _of_single_values([true.unpack(b) for b in output.buffers]):
+            accept |= faults.REFUSALS
+        if fault.done is not None and _alike(output.buffers):
+            accept |= faults.REFUSALS
+        if fault.readings is not None and declared.changed < TELLING:
             accept |= faults.REFUSALS | {"match"}  # a fault that a few values show at most
     elif fault.device == "noisy" and declared.plain_db >= 10:
         accept |= {"match"}  # what the tolerances ask for, thanks to the channels' means
@@ -339,7 +389,7 @@ def _refusable(true_db: float, declared_db: float, plain_db: float, frames: int,
     """What is right besides the cause itself: a refusal where the truth explains little, or little more than what was
     declared, or rests on too little; match where that is within the tolerance."""
     fits = declared_db >= 9 or (plain_db >= 10 and true_db - declared_db < 3)
-    if true_db >= 5 and true_db - declared_db >= 4 and frames > 1 and samples >= 16:
+    if true_db >= 5 and true_db - declared_db >= 4 and frames > 1 and samples >= TELLING:
         return frozenset()
     return faults.REFUSALS | ({"match"} if fits else set())
 
@@ -350,7 +400,7 @@ def _rival(scene: Scene, times: Sequence[int], truths: dict[str, Truth], name: s
     back = truth.in_model_order()
     found = [("none", -200.0)]
     if fault.done is not None:
-        for other, change in {"declared": dict, **faults.ARITHMETIC}.items():
+        for other, change in {"declared": dict, **faults.ARITHMETIC, **faults.FAMOUS}.items():
             try:
                 done = change(scene.declared)
             except NotApplicable:

@@ -314,6 +314,12 @@ ARITHMETIC: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "video_range": partial(_arithmetic, lambda m, s: (m - 16) * 255 / 219, lambda m, s: s * 255 / 219, False),
 }
 
+# Means and deviations that are near to those of a fault: what a recording may not tell from it.
+FAMOUS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "imagenet": partial(_famous, (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)),
+    "of_one": partial(_famous, (127.5, 127.5, 127.5), (127.5, 127.5, 127.5)),
+}
+
 
 def _resized(how: str, p: dict[str, Any]) -> dict[str, Any]:
     return {**p, "resize": how}
@@ -451,6 +457,7 @@ _ORDERS = {"reversed": _reversed, "rolled": _rolled, "shuffled": _shuffled, "swa
 _LOUD = ("not_divided", "raw_pixels", "doubled_unit", "std_forgotten")
 _FLOATS = ("float32", "int8", "float16", "int8")
 _OF_FLOATS = ("factors_each", "boxes_of_one", "relu_added")  # of integers, another scale or range
+OF_EACH_CHANNEL = ("each_channel_as_tensor", "factors_each")  # a number for each channel has to be found
 _TIMES = {"late_one": -1, "early_one": 1, "late_two": -2}
 
 FAULTS: tuple[Fault, ...] = (

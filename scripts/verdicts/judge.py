@@ -15,6 +15,7 @@ from .faults import REFUSALS
 from .feeding import feed, saturated
 from .second_input import EXCHANGED
 
+NOISE_OF_TWO = 1.1 * 2**0.5  # of channels that are equal in the model, in each other's place, each with its own noise
 FAILURES = ("accused", "wrong fix", "missed", "refused", "crashed")
 
 
@@ -65,6 +66,8 @@ def _judged(planted: Planted, name: str, truth: Truth, output: Any) -> Outcome:
     elif verdict == truth.cause or verdict in truth.accept:
         says = _fix_error(planted, truth, verdict, fix)
         outcome = "wrong fix" if says else "right" if verdict == truth.cause else "allowed"
+    elif verdict == "geometry" and _is_mirrored(truth, output):
+        outcome = "right"
     elif verdict in REFUSALS:
         rival, db = planted.rival(name) if truth.planted else ("none", -200.0)
         outcome = "allowed" if db > truth.true_db - 4 else "refused"
@@ -72,6 +75,16 @@ def _judged(planted: Planted, name: str, truth: Truth, output: Any) -> Outcome:
     else:
         outcome = "missed" if verdict == "match" else "accused"
     return _outcome(planted, name, truth, verdict, outcome, says, str(output.why))
+
+
+def _is_mirrored(truth: Truth, output: Any) -> bool:
+    """Whether places in reverse are called a mirrored row, of an output that is read with channels of another axis.
+
+    It is the same: the device's row is the model's from right to left.
+    """
+    order = None if truth.order is None else list(truth.order)
+    reverse = order is not None and len(truth.spec.shape) == 3 and order == sorted(order, reverse=True)
+    return reverse and output.channel_axis == 2 and "mirrored from left to right" in output.why
 
 
 def _fix_error(planted: Planted, truth: Truth, verdict: str, fix: Any) -> str:
@@ -124,8 +137,8 @@ def _order_error(truth: Truth, fix: Any) -> str:
     if not isinstance(fix, tuple) or sorted(fix) != list(range(count)):
         return f"fix {fix!r}, expected a permutation of {count} channels"
     expected = tuple(np.argsort(range(count) if truth.order is None else truth.order).tolist())
-    wanted = truth.in_model_order()
-    says = _differs(truth, [v[:, list(fix)] for v in truth.values], wanted, truth.noise[list(expected)])
+    wanted, noise = truth.in_model_order(), truth.noise[list(expected)] * NOISE_OF_TWO
+    says = _differs(truth, [v[:, list(fix)] for v in truth.values], wanted, noise)
     return says and f"{says}; fix {fix!r}, expected {expected!r}"
 
 
