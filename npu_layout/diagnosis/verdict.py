@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..buffers import TensorSpec
 from ..comparison import TELLING, OutputComparison, OutputPart
 from . import wording
 from .causes import Situation, every
 from .evidence import Candidate, Evidence
 from .proof import independent, proven
+from .samples import arithmetic, ends
 from .scales import is_slight
 from .second_causes import Pair, second_causes
 from .thresholds import BENT, ENOUGH, LEAST, MARGIN, ROUNDING
@@ -241,10 +243,25 @@ def _needless(evidence: Evidence, c: Candidate, declared: float) -> bool:
 
 def _accuses(evidence: Evidence, c: Candidate, declared: float) -> bool:
     enough = _NEARLY if c.cause == "quantization" and is_slight(evidence.spec, c.spec) else _FINE
-    fine = c.cause == "quantization" and declared >= enough and c.gain < _CLEAR
+    fine = c.cause == "quantization" and declared >= enough and c.gain < _CLEAR and not _clamps_less(evidence, c)
     as_good = c.of_input and declared >= _PERFECT  # who reads the output does not mind
     least = LEAST if c.cause in _ORDERS else _FIX
     return c.cause != "match" and c.score >= least and c.gain >= MARGIN and not (fine or as_good)
+
+
+def _clamps_less(evidence: Evidence, c: Candidate) -> bool:
+    """Whether the declared scale clamps more of the model's values than calibration leaves out, and another does not.
+
+    What is clamped agrees with any scale that clamps it, so that the declared one seems to explain most.
+    """
+    return bool(c.spec is not None and _clamped(evidence, evidence.spec) >= _SATURATED > _clamped(evidence, c.spec))
+
+
+def _clamped(evidence: Evidence, spec: TensorSpec) -> float:
+    """Return the share of the model's values at the samples that the dtype cannot store."""
+    scale, zero_point = arithmetic(spec, evidence.samples)
+    codes, (low, high) = evidence.wanted / scale + zero_point, ends(spec)
+    return float(((codes < low - 0.5) | (codes > high + 0.5)).mean())
 
 
 def _biased(evidence: Evidence, declared: float, gain: float) -> bool:

@@ -68,6 +68,22 @@ def test_another_scale_of_probabilities_is_no_missing_sigmoid(dtype: str, factor
         np.testing.assert_allclose(found.fix.quantization.scale, stored.quantization.scale, rtol=0.02)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_a_scale_that_clamps_what_is_sure(dtype: str) -> None:
+    """Ones agree with every scale that clamps them: what is between tells, and that no converter clamps so many."""
+    model, stored = probabilities(0), spec_of(TEXT, dtype, 0, 1)
+    for factor in (0.7, 0.77):
+        found = judged(model, model, stored, scaled(stored, factor))
+        assert found.verdict == "quantization", str(found)
+        np.testing.assert_allclose(found.fix.quantization.scale, stored.quantization.scale, rtol=0.02)
+    rng, clamping = np.random.default_rng(1), spec_of(TEXT, dtype, 0, 0.7)
+    for noise in (0, 0.004, 0.01, 0.02, 0.05):
+        noisy = [(x + noise * rng.standard_normal(x.shape)).astype(np.float32) for x in model]
+        for spec in (stored, clamping):
+            found = judged(model, noisy, spec)
+            assert found.verdict in ("match", "mismatch", "ambiguous"), str(found)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "int16"])
 def test_noise_that_is_cut_at_zero_is_no_zero_point(dtype: str) -> None:
     """The mean of what noise leaves of many zeros is above the end of the range, where the zero point is."""
