@@ -162,6 +162,33 @@ SOME = (
 )
 
 
+def test_what_a_recording_cannot_show_may_be_refused(matrix: Any) -> None:
+    """Few values that differ, frames that saturate, factors of single values; and what is not so is no excuse."""
+    cases, rng = matrix.cases, np.random.default_rng(0)
+    few = np.zeros(5000)
+    few[:8] = 1
+    assert cases._telling(few) == pytest.approx(48) and cases._telling(rng.standard_normal(5000)) > 5000
+    assert not cases._provable(6, 48) and cases._provable(12, 48) and cases._provable(4, 1000)
+    assert not cases._provable(-3, 1e6) and not cases._provable(200, 0)
+    frames = [np.full(9, k, np.int8) for k in (0, 0, 0, 1)]
+    assert cases._alike(frames) and not cases._alike(frames[2:]) and not cases._alike(frames[:1])
+    once = [np.eye(6, dtype=np.float32)[None, k] for k in range(6)]
+    twice = [*once, *once, *once]
+    assert cases._of_single_values(once) and not cases._of_single_values(twice)
+
+
+def test_columns_in_reverse_are_a_mirrored_row(matrix: Any) -> None:
+    case = matrix.cases.Case.parse("channels_reversed/words/float32/40/2")
+    truth = matrix.cases.build(case).truths["letters"]
+    mirrored = SimpleNamespace(channel_axis=2, why="The maps are mirrored from left to right.")
+    assert matrix.judge._is_mirrored(truth, mirrored)
+    assert not matrix.judge._is_mirrored(truth, SimpleNamespace(channel_axis=1, why=mirrored.why))
+    assert not matrix.judge._is_mirrored(truth, SimpleNamespace(channel_axis=2, why="upside down"))
+    assert not matrix.judge._is_mirrored(truth._replace(order=None), mirrored)
+    rolled = truth._replace(order=[*truth.order[1:], truth.order[0]])
+    assert not matrix.judge._is_mirrored(rolled, mirrored)
+
+
 @pytest.mark.parametrize("fault", SOME)
 def test_verdicts(matrix: Any, fault: str) -> None:
     found = matrix.run(first(matrix, fault, "maps", "twins", "constant", "pair").case)
