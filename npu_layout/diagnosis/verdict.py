@@ -19,7 +19,7 @@ from .second_causes import Pair, second_causes
 from .thresholds import BENT, ENOUGH, LEAST, MARGIN, ROUNDING
 
 _FINE, _CLEAR = 20.0, 10.0  # dB: if the declared reading explains so much, another scale has to gain so much
-_NEARLY = 12.0  # dB: as _FINE, of a scale that is slightly another one
+_NEARLY = 14.0  # dB: as _FINE, of a scale that is slightly another one
 _ORDERS = ("layout", "channel_order", "output_order", "input_order", "wrong_input")  # another order of the same values
 _FIX = 6.0  # dB that other causes have to explain to be named: what explains less mends nothing
 _PERFECT = 40.0  # dB that the declared reading explains: the inputs hardly matter
