@@ -76,15 +76,30 @@ def _keep_in_place(cost: np.ndarray, best: np.ndarray, values: float) -> None:
 
 
 def _exchange_pairs(cost: np.ndarray, best: np.ndarray) -> None:
-    """Exchange what two channels stand for as long as that costs less: the nearest ones first is not the best order."""
+    """Exchange what two channels stand for as long as that costs less: the nearest ones first is not the best order.
+
+    An exchange changes what is saved by others in two rows and two columns alone.
+    """
+    of = cost[:, best]  # of channel i, what j stands for
+    own = np.diagonal(of).copy()
+    saved = own[:, None] + own - of - of.T
+    partner = saved.argmax(1)
+    most, enough = saved.max(1), _ROUNDING * abs(own).max()
     for _ in range(len(best)):
-        of = cost[:, best]  # of channel i, what j stands for
-        own = np.diagonal(of)
-        saved = own[:, None] + own - of - of.T
-        i, j = np.unravel_index(int(saved.argmax()), saved.shape)
-        if saved[i, j] <= _ROUNDING * abs(own).max():
+        i = int(most.argmax())
+        both = np.array([i, partner[i]])
+        if most[i] <= enough:
             return
-        best[[i, j]] = best[[j, i]]
+        best[both], of[:, both] = best[both[::-1]], of[:, both[::-1]]
+        own[both] = of[both, both]
+        saved[both] = own[both, None] + own - of[both] - of[:, both].T
+        saved[:, both] = saved[both].T
+        old = np.flatnonzero((partner == both[0]) | (partner == both[1]) | np.isin(np.arange(len(best)), both))
+        partner[old] = saved[old].argmax(1)
+        most[old] = saved[old, partner[old]]
+        for k in both:
+            more = saved[:, k] > most
+            partner[more], most[more] = k, saved[more, k]
 
 
 def _is_likely(own: np.ndarray, moved: np.ndarray, cycle: np.ndarray, values: float) -> bool:

@@ -185,7 +185,7 @@ def _looked_up(frame: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Return the frame with another value for each of the 256 pixel values."""
     import cv2
 
-    return np.asarray(cv2.LUT(frame, np.clip(np.rint(values), 0, 255).astype(np.uint8)))
+    return np.asarray(cv2.LUT(frame, np.clip(np.rint(values), 0, 255).astype(np.uint8))).reshape(frame.shape)
 
 
 _COLOURS: Sequence[tuple[str, Callable[[np.ndarray], np.ndarray]]] = (

@@ -37,13 +37,20 @@ class Fitter:
 
     def __call__(self, frame: np.ndarray, fitting: How, roi: Part | None = None) -> np.ndarray:
         """Return the frame, or its part `roi`, as float32 pixels in the shape of the input; a new array."""
-        key = _hashable(fitting)
-        if key not in self._made:
+        made, _ = self._preprocessor(fitting)(np.ascontiguousarray(frame), roi_xywh=roi)
+        return made.reshape(self._target.shape)
+
+    def _preprocessor(self, fitting: How) -> Preprocessor:
+        try:
+            key = _hashable(fitting)
+            known = self._made.get(key)
+        except TypeError:  # a Preprocessor says what it refuses
+            return Preprocessor(self._target, **fitting)
+        if known is None:
             if len(self._made) >= _WAYS:
                 self._made.clear()
-            self._made[key] = Preprocessor(self._target, **fitting)
-        made, _ = self._made[key](np.ascontiguousarray(frame), roi_xywh=roi)
-        return made.reshape(self._target.shape)
+            known = self._made[key] = Preprocessor(self._target, **fitting)
+        return known
 
 
 def _hashable(value: Any) -> Any:

@@ -276,13 +276,14 @@ def _plain(read: Sequence[np.ndarray], reference: Sequence[np.ndarray]) -> float
 class _Declared(NamedTuple):
     """What an output read and fed as declared explains: dB without and with means, and how many values differ.
 
-    `telling`: how many values tell it from the truth.
+    `telling`: how many values tell it from the truth. `still`: whether most frames have the output of another one.
     """
 
     db: float
     plain_db: float
     changed: int
     telling: float
+    still: bool
 
 
 def _truth(scene: Scene, output: _Output, times: Sequence[int]) -> Truth:
@@ -328,12 +329,12 @@ def _as_declared(
     read = [declared.unpack(b.view(declared.stored)) for b in output.buffers]
     reference = [scene.says(scene.model.path, scene.declared, t)[output.name] for t in range(scene.count)]
     if read[0].shape != reference[0].shape:
-        return _Declared(-200.0, -200.0, 10**9, np.inf)
+        return _Declared(-200.0, -200.0, 10**9, np.inf, still=True)
     changed = sum(int((y != v).sum()) for y, v in zip(read, values))
     back = values if output.order is None else [v[:, np.argsort(output.order)] for v in values]
     apart = np.stack(read).astype(np.float64) - np.stack(back) + np.stack(wanted) - np.stack(reference)
     db = score(read, reference, _step(declared), loudest=True)
-    return _Declared(db, _plain(read, reference), changed, _telling(apart))
+    return _Declared(db, _plain(read, reference), changed, _telling(apart), _alike(reference))
 
 
 def _telling(apart: np.ndarray) -> float:
@@ -352,7 +353,7 @@ def _provable(gain: float, telling: float) -> bool:
 
 
 def _alike(buffers: Sequence[np.ndarray]) -> bool:
-    """Whether most frames have the output of another one: any input that saturates makes it so."""
+    """Whether most frames have the output of another one."""
     return len(buffers) > 1 and 2 * len({b.tobytes() for b in buffers}) <= len(buffers)
 
 
@@ -376,7 +377,7 @@ def _accepted(scene: Scene, output: _Output, true_db: float, declared: _Declared
             accept |= faults.REFUSALS
         if fault.name in faults.OF_EACH_CHANNEL and _of_single_values([true.unpack(b) for b in output.buffers]):
             accept |= faults.REFUSALS
-        if fault.done is not None and _alike(output.buffers):
+        if fault.done is not None and _alike(output.buffers) and not declared.still:  # inputs that saturate
             accept |= faults.REFUSALS
         if fault.readings is not None and declared.changed < TELLING:
             accept |= faults.REFUSALS | {"match"}  # a fault that a few values show at most

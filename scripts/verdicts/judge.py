@@ -84,7 +84,7 @@ def _is_mirrored(truth: Truth, output: Any) -> bool:
     """
     order = None if truth.order is None else list(truth.order)
     reverse = order is not None and len(truth.spec.shape) == 3 and order == sorted(order, reverse=True)
-    return reverse and output.channel_axis == 2 and "mirrored from left to right" in output.why
+    return reverse and output.channel_axis == 2 and "the maps are mirrored from left to right" in output.why.lower()
 
 
 def _fix_error(planted: Planted, truth: Truth, verdict: str, fix: Any) -> str:

@@ -147,7 +147,8 @@ def test_a_classifier_of_which_few_classes_are_seen_twice() -> None:
         for f, wrong in ((factor, "quantization"), (np.full(20, 0.1), "activation"), (np.ones(20), "activation")):
             device = [(x * f + rng.normal(0, 0.0005, x.shape)).astype(np.float32) for x in model]
             found = judged(model, device, nl.TensorSpec((1, 20), "NC", "float32"))
-            assert found.verdict != wrong, str(found)
+            right = {"quantization": "activation", "activation": "quantization"}[wrong]
+            assert found.verdict in (right, "match", "mismatch", "ambiguous"), str(found)
     assert found.verdict == "match"
 
 

@@ -156,5 +156,12 @@ def test_a_fitter_shares_what_is_fitted_in_the_same_way(monkeypatch: pytest.Monk
         assert len(made) == count
     for got, expected in kept:
         np.testing.assert_array_equal(got, expected)
+    frame = rng.integers(0, 256, (20, 30, 3)).astype(np.uint8)
+    for part in ((1, 3, 20, 9), None, (0, 0, 7, 15)):
+        expected = own(target, resize="letterbox")(frame, roi_xywh=part)[0].reshape(spec.shape)
+        np.testing.assert_array_equal(fit(frame, {"resize": "letterbox"}, part), expected)
+    for bad in ({"pad_value": {1, 2}}, {"source": {1: 2, "a": 3}}):
+        with pytest.raises(nl.NpuLayoutError):
+            fit(frame, bad)
     for i in range(200):
         assert fit(np.zeros((4, 4, 3), np.uint8), {"pad_value": i}).shape == spec.shape

@@ -183,7 +183,8 @@ def test_columns_in_reverse_are_a_mirrored_row(matrix: Any) -> None:
     mirrored = SimpleNamespace(channel_axis=2, why="The maps are mirrored from left to right.")
     assert matrix.judge._is_mirrored(truth, mirrored)
     assert not matrix.judge._is_mirrored(truth, SimpleNamespace(channel_axis=1, why=mirrored.why))
-    assert not matrix.judge._is_mirrored(truth, SimpleNamespace(channel_axis=2, why="upside down"))
+    for why in ("upside down", "The input is mirrored from left to right."):
+        assert not matrix.judge._is_mirrored(truth, SimpleNamespace(channel_axis=2, why=why))
     assert not matrix.judge._is_mirrored(truth._replace(order=None), mirrored)
     rolled = truth._replace(order=[*truth.order[1:], truth.order[0]])
     assert not matrix.judge._is_mirrored(rolled, mirrored)
