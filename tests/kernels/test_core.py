@@ -17,8 +17,10 @@ NATIVE_TESTS = {
     ("this machine", "check"): ["200000"],
     ("this machine", "threads"): ["10", "5"],
     ("this machine", "scan"): ["20000"],
+    ("this machine", "rows"): ["20000"],
     ("aarch64", "check"): ["50000"],
     ("aarch64", "scan"): ["3000"],
+    ("aarch64", "rows"): ["3000"],
     ("aarch64", "threads"): ["10", "0"],  # no forks: qemu-user crashes if a process with threads forks
 }
 

@@ -1,33 +1,6 @@
 /* Inputs of a fuzzer as rows of resized pictures: packed pixels against plain loops, YUV at every level against the first one. */
-#include <math.h>
+#include "axes.h"
 
-#include "pictures.h"
-
-typedef struct {
-    int64_t from, to;
-    int32_t *first;
-    uint16_t *weights;
-} Line;
-
-/* OpenCV's places and weights; `box`: that many elements for each result; `one`: one element without weights. */
-static Line line_of_axis(int64_t from, int64_t to, int down, int one) {
-    Line a = {from, to, malloc((size_t)to * 4), one ? NULL : malloc((size_t)to * 4)};
-    for (int64_t i = 0; i < to; ++i) {
-        const float place = (float)((double)(i + 0.5) * (1.0 / ((double)to / (double)from)) - 0.5);
-        int64_t first = (int64_t)floorf(place);
-        float rest = place - (float)first;
-        if (!down && (first < 0 || first >= from - 1)) rest = 0, first = first < 0 ? 0 : from - 1;
-        a.first[i] = (int32_t)(one ? (first < 0 ? 0 : first < from ? first : from - 1) : first);
-        if (one) continue;
-        a.weights[2 * i] = (uint16_t)lrintf((1.f - rest) * 2048), a.weights[2 * i + 1] = (uint16_t)lrintf(rest * 2048);
-    }
-    return a;
-}
-/* The axis of a part, with so many elements before and behind it. */
-static PictureAxis axis_of(const Line *a, int64_t before, int64_t behind) {
-    for (int64_t i = 0; i < a->to; ++i) a->first[i] += (int32_t)before;
-    return (PictureAxis){before + a->from + behind, a->to, before, before + a->from, a->first, a->weights};
-}
 static int64_t clamped(int64_t i, int64_t n) { return i < 0 ? 0 : i < n ? i : n - 1; }
 
 static uint8_t expected_pixel(const PictureSpec *spec, const uint8_t *src, int64_t pitch, int64_t x, int64_t y, int c) {

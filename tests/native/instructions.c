@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "axes.h"
 #include "convert.h"
 #include "gray.h"
 #include "peaks.h"
@@ -84,6 +85,26 @@ static void gray(int type, int64_t pixel, int64_t n) {
     gray_run(level, type, &box, src, src + plane, src + 2 * plane, dst, 0, 1);
 }
 
+/* n pixels of 512 across, out of so many percent of the columns and rows: BGR as it is, or NV12 as planes of R, G and B. */
+static void resize(int is_nv12, int64_t across, int64_t down, int64_t n) {
+    enum { WIDE = 512 };
+    PictureSpec spec = {.components = 3, .channels = 3, .packed = !is_nv12, .convert_first = 1, .group_pixels = 1, .group_bytes = 1,
+                        .color = {16, 1220542, 1673527, -409993, -852492, 2116026}, .channel = {0, 1, 2}};
+    const int64_t high = n / WIDE;
+    spec.width = WIDE * across / 100, spec.height = high * down / 100;
+    spec.mean[0] = across == 200 && down == 200;
+    Line x = line_of_axis(spec.width, WIDE, 0, spec.mean[0]), y = line_of_axis(spec.height, high, 1, spec.mean[0]);
+    spec.x[0] = axis_of(&x, 0, 0), spec.y[0] = axis_of(&y, 0, 0);
+    for (int c = 0; c < 3; ++c) spec.component[c] = (PictureComponent){0, c, 3, 1, 1};
+    if (is_nv12) spec.component[0] = (PictureComponent){0, 0, 1, 1, 1};
+    for (int c = 1; is_nv12 && c < 3; ++c) spec.component[c] = (PictureComponent){1, c - 1, 2, 2, 2};
+    const int64_t pitch = spec.width * (is_nv12 ? 1 : 3);
+    const PicturePlane planes[3] = {{src, pitch}, {src + pitch * spec.height, spec.width}, {0}};
+    PicturePlan *plan = picture_make(level->pictures, 0, &spec);
+    uint8_t *bench = aligned_alloc(64, (size_t)(picture_bench(plan) + 63) / 64 * 64);
+    picture_rows(plan, planes, 0, high, dst, is_nv12 ? WIDE : 3 * WIDE, n, bench);
+}
+
 #define BOX2(n0, s0, d0, n1, s1, d1) ((Box){2, {{n0, s0, d0, 0}, {n1, s1, d1, 0}}, 0, 0, 0})
 #define BOX3(n0, s0, d0, n1, s1, d1, n2, s2, d2) ((Box){3, {{n0, s0, d0, 0}, {n1, s1, d1, 0}, {n2, s2, d2, 0}}, 0, 0, 0})
 #define TRANSPOSE(z) move(BOX2(n / 64, z, 64 * (z), 64, n / 64 * (z) + 64, z), z) /* 64 planes to neighbours */
@@ -160,6 +181,11 @@ static void gray(int type, int64_t pixel, int64_t n) {
          convert_box(I8, F32, 1, -1, (Box){3, {{n / 64, 16, 256, 0}, {4, n / 4, 64, 0}, {16, 1, 4, 0}}, 0, 0, 0}))  \
     CASE("blocks of 4 float32 to 8 int8",                                                                        \
          convert_box(F32, I8, 1, -1, (Box){3, {{n / 8, 16, 8, 0}, {2, n * 2, 4, 0}, {4, 4, 1, 0}}, 0, 0, 0}))    \
+    CASE("resize of BGR, 2 rows", resize(0, 230, 230, n))                                                        \
+    CASE("resize of BGR, 1 row", resize(0, 230, 300, n))                                                         \
+    CASE("resize of BGR, 2 x 2", resize(0, 200, 200, n))                                                         \
+    CASE("resize of NV12 to RGB, 2 rows", resize(1, 230, 230, n))                                                \
+    CASE("resize of NV12 to RGB, 2 x 2", resize(1, 200, 200, n))                                                 \
     CASE("gray, planes of uint8", gray(0, 1, n))                                                                 \
     CASE("gray, pixels of 3 uint8", gray(0, 3, n))                                                               \
     CASE("gray, pixels of 4 uint8", gray(0, 4, n))                                                               \

@@ -27,6 +27,7 @@
 #include "simd/gather.inl.h"
 #include "simd/lines.inl.h"
 #include "simd/yuv.inl.h"
+#include "simd/rows_neon.inl.h"
 #include "simd/packed.inl.h"
 #include "simd/far.inl.h"
 #include "simd/boxes.inl.h"

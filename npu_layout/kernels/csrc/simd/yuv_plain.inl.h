@@ -1,8 +1,11 @@
-/* Rows of YUV element by element, as the compiler makes vectors of them: for machines without the instructions of yuv.inl.h. */
+/* Rows of YUV element by element, as the compiler makes vectors of them: for machines without the instructions of yuv.inl.h and
+ * rows_neon.inl.h. */
 #if !defined(__SSE2__)
-INLINE uint8_t clamped_to_byte(int32_t x) { return (uint8_t)(x < 0 ? 0 : x > 255 ? 255 : x); }
-INLINE int32_t luma_at(const uint8_t *y, int64_t i, const Color *c) { return (y[i] > c->offset ? y[i] - c->offset : 0) * c->luma; }
-
+static void HERE(picture_mean)(const uint8_t *a, const uint8_t *b, int64_t n, uint8_t *restrict out) {
+    for (int64_t i = 0; i < n; ++i) out[i] = (uint8_t)((a[2 * i] + a[2 * i + 1] + b[2 * i] + b[2 * i + 1] + 2) >> 2);
+}
+#endif
+#if !defined(__SSE2__) && !defined(__aarch64__)
 static void HERE(picture_line)(const uint8_t *pairs, const Weights *weights, int64_t n, int16_t *restrict line) {
     const int16_t *restrict w = weights->whole;
     for (int64_t i = 0; i < n; ++i) line[i] = (int16_t)((pairs[2 * i] * w[2 * i] + pairs[2 * i + 1] * w[2 * i + 1]) >> 4);
@@ -11,9 +14,9 @@ static void HERE(picture_blend)(const int16_t *a, const int16_t *b, int above, i
     if (!below) b = a;
     for (int64_t i = 0; i < n; ++i) out[i] = (uint8_t)((((a[i] * above) >> 16) + ((b[i] * below) >> 16) + 2) >> 2);
 }
-static void HERE(picture_mean)(const uint8_t *a, const uint8_t *b, int64_t n, uint8_t *restrict out) {
-    for (int64_t i = 0; i < n; ++i) out[i] = (uint8_t)((a[2 * i] + a[2 * i + 1] + b[2 * i] + b[2 * i + 1] + 2) >> 2);
-}
+INLINE uint8_t clamped_to_byte(int32_t x) { return (uint8_t)(x < 0 ? 0 : x > 255 ? 255 : x); }
+INLINE int32_t luma_at(const uint8_t *y, int64_t i, const Color *c) { return (y[i] > c->offset ? y[i] - c->offset : 0) * c->luma; }
+
 static void HERE(yuv_luma)(const uint8_t *y, const Color *color, int64_t n, uint8_t *restrict out) {
     const Color c = *color;
     for (int64_t i = 0; i < n; ++i) out[i] = clamped_to_byte((luma_at(y, i, &c) + (1 << 19)) >> 20);
