@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import platform
+import subprocess
+import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,6 +13,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
+from tests.conftest import LAST_CACHE
 from tests.support.kernel_walks import NATIVE, Loops
 from tests.support.move_examples import EXAMPLES, expected_of, mover
 
@@ -16,6 +21,12 @@ if NATIVE:
     from npu_layout.kernels import _native
 
 pytestmark = pytest.mark.skipif(not NATIVE, reason="the compiled kernels are turned off")
+looking = pytest.mark.skipif(  # elsewhere nothing is stored past the caches
+    platform.machine() not in ("x86_64", "AMD64"), reason="only programs of x86-64 look"
+)
+forbidding = pytest.mark.skipif(
+    platform.machine() != "x86_64" or sys.platform != "linux", reason="only Linux on x86-64 has these calls"
+)
 LEAST = 1 << 18  # bytes of a result that may be stored past the caches (cold.c)
 EVERY = 9  # of the examples of padded pixels, which are many
 
@@ -101,6 +112,7 @@ def looks(
     return cached(answer) - calls
 
 
+@looking
 def test_when_a_program_looks_whether_its_result_is_in_a_cache(cached: Callable[[int], int]) -> None:
     assert looks(cached, 0, 1, 1) == 0  # the first time a result is stored through the caches
     assert looks(cached, 0, 1, 2) == 1  # the second time it is looked for there
@@ -113,11 +125,39 @@ def test_when_a_program_looks_whether_its_result_is_in_a_cache(cached: Callable[
     assert looks(cached, 0, 1, 9, run="run") == 0  # new memory
 
 
-def test_a_loop_on_the_same_result_looks_for_nothing(cached: Callable[[int], int]) -> None:
-    """What this machine says: no look is counted, and results are equal whatever it finds."""
-    assert looks(cached, -1, 1, 100) == looks(cached, -1, 3, 100) == -100
+@looking
+def test_a_loop_on_the_same_result_looks_for_nothing(
+    cached: Callable[[int], int], last_cache: Callable[[int], None]
+) -> None:
+    """With the clock of this machine, and a cache that takes years to fill, and then no time."""
+    source, target = (nl.TensorSpec((3, 256, 400), layout, "uint8", axes="CHW") for layout in ("HWC", "CHW"))
+    x = np.random.default_rng(1).integers(0, 256, source.size, np.uint8)
+    expected = np.ascontiguousarray(x.reshape(256, 400, 3).transpose(2, 0, 1)).reshape(-1)
+    outs = [np.zeros_like(x) for _ in range(3)]
+    program = nl.plan(source, target).move.program()
+
+    def asked(calls: int) -> int:
+        cached(-1)
+        for call in range(calls):
+            out = outs[call % 3]
+            out[:] = 0
+            program.attempt(x, out)
+            assert np.array_equal(out, expected)
+        return cached(-1) - calls  # less those for the source
+
+    try:
+        last_cache(1 << 50)
+        assert asked(99) == 0
+        last_cache(1)
+        assert asked(3) == 0  # those results came again at once: through the caches
+        assert asked(90) in (90, 0, -90)  # then they are looked for, if there is a clock: 30 times each, less than 33
+        last_cache(1 << 50)
+        assert asked(9) == 0
+    finally:
+        last_cache(LAST_CACHE)
 
 
+@looking
 def test_when_a_program_looks_whether_its_source_is_in_a_cache(cached: Callable[[int], int]) -> None:
     for channels, found in ((64, 1), (4, 0)):  # 64 * 80 * 80 bytes, and less than 64 KB
         source, target = (nl.TensorSpec((1, channels, 80, 80), layout, "uint8") for layout in ("NCHW", "NHWC"))
@@ -128,3 +168,91 @@ def test_when_a_program_looks_whether_its_source_is_in_a_cache(cached: Callable[
         program.run(x, out)
         assert cached(0) == found
         assert np.array_equal(target.view(out), source.view(x))
+
+
+def ran(script: str) -> str:
+    """Return what a process prints; one that a signal ends, or that does not end, fails."""
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    return done.stdout
+
+
+@forbidding
+def test_where_the_clock_is_forbidden() -> None:
+    """A process that would be killed for reading it."""
+    assert "the same" in ran(
+        """
+        import ctypes, os
+        import numpy as np
+        import npu_layout as nl
+
+        source, target = (nl.TensorSpec((1, 64, 80, 80), layout, "uint8") for layout in ("NHWC", "NCHW"))
+        image = [nl.TensorSpec((3, 256, 400), layout, "uint8", axes="CHW") for layout in ("HWC", "CHW")]
+        there, back, split = (nl.plan(*two).move.program() for two in ((source, target), (target, source), image))
+        x = np.arange(source.size, dtype=np.uint64).astype(np.uint8)
+        y, z = np.zeros_like(x), np.zeros_like(x)
+        pixels, planes = x[: 3 * 256 * 400], np.zeros(3 * 256 * 400, np.uint8)
+        nl.set_num_threads(1)  # what shares work among threads reads the clock, and so does an interpreter with some
+        clock = ctypes.CDLL(None).prctl
+        assert clock(26, 2, 0, 0, 0) == 0  # PR_SET_TSC, PR_TSC_SIGSEGV
+        for _ in range(3):
+            there.attempt(x, y), back.run(y, z), split.attempt(pixels, planes)
+        clock(26, 1, 0, 0, 0)  # PR_TSC_ENABLE: numpy needs it
+        assert (x == z).all()
+        assert (planes.reshape(3, 256, 400) == pixels.reshape(256, 400, 3).transpose(2, 0, 1)).all()
+        print("the same")
+        """
+    )
+
+
+@forbidding
+def test_other_threads_run_while_a_look_waits_for_a_page() -> None:
+    """A thread of Python brings the pages of a source and a result: it could not, if the look kept it from running."""
+    said = ran(
+        """
+        import ctypes, fcntl, mmap, os, struct, sys, threading
+        import numpy as np
+        import npu_layout as nl
+        from npu_layout.kernels import _native
+
+        libc = ctypes.CDLL(None, use_errno=True)
+        faults = libc.syscall(323, os.O_CLOEXEC | 1)  # userfaultfd, of user mode
+        if faults < 0:
+            print("no userfaultfd"), sys.exit()
+        fcntl.ioctl(faults, 0xC018AA3F, bytearray(struct.pack("QQQ", 0xAA, 0, 0)))
+        served = []
+
+        def serve():
+            while True:
+                page = struct.unpack("<16xQ8x", os.read(faults, 32))[0] // 4096 * 4096
+                served.append(page)
+                fcntl.ioctl(faults, 0xC020AA04, bytearray(struct.pack("QQQq", page, 4096, 0, 0)))
+
+        def room(size):
+            memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            array = np.frombuffer(memory, np.uint8)
+            array[:] = 0
+            page = (size // 3 + array.ctypes.data) // 4096 * 4096  # the first that is looked at
+            memory.madvise(mmap.MADV_DONTNEED, page - array.ctypes.data, 4096)
+            fcntl.ioctl(faults, 0xC020AA00, bytearray(struct.pack("QQQQ", page, 4096, 1, 0)))
+            return memory, array, page
+
+        threading.Thread(target=serve, daemon=True).start()
+        _native.set_threads(1)
+        source, target = (nl.TensorSpec((3, 256, 400), layout, "uint8", axes="CHW") for layout in ("HWC", "CHW"))
+        program = nl.plan(source, target).move.program()
+        (_, x, of_source), (memory, out, of_result) = room(source.size), room(target.size)
+        _native.set_last_cache(1)  # no time is short
+        program.attempt(x, out)
+        memory.madvise(mmap.MADV_DONTNEED, of_result - out.ctypes.data, 4096)
+        program.attempt(x, out)
+        assert served == [of_source, of_result, of_result], served
+        print("served")
+        sys.stdout.flush()
+        os._exit(0)
+        """
+    )
+    if "no userfaultfd" in said:
+        pytest.skip("this kernel has no userfaultfd for this user")
+    assert "served" in said

@@ -1,6 +1,10 @@
 /* Whether buffers are in a cache: the time of a load tells. */
 #include "cold.h"
 
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/prctl.h>
+#endif
+
 static int64_t last_cache = 32 << 20;
 void set_last_cache(int64_t bytes) { last_cache = bytes; }
 
@@ -29,17 +33,26 @@ static int64_t load_time(const uint8_t *p) {
     return now() - start;
 }
 
-/* The times of a load from L1 and of one from memory, the shortest of some; 0 if this clock does not tell them apart. */
+/* Whether this process may read the clock: a sandbox can have it killed for that. */
+static int may_read_clock(void) {
+#if defined(__linux__)
+    int mode = 0;
+    return !prctl(PR_GET_TSC, &mode, 0, 0, 0) && mode == PR_TSC_ENABLE;
+#else
+    return 1;
+#endif
+}
+
+/* The times of a load from L1 and of one from memory, the shortest of some; far is 0 if this clock does not tell them apart, or is
+ * forbidden. */
 typedef struct {
-    int64_t near, far;
+    uint32_t near, far;
 } Times;
-static Times times(void) {
+static Times measured(void) {
     enum { TRIALS = 8, LINE = 64 };
-    static uint8_t lines[TRIALS * LINE];
-    static _Atomic int64_t near, far;
-    Times t = {atomic_load_explicit(&near, memory_order_acquire), atomic_load_explicit(&far, memory_order_relaxed)};
-    if (t.near) return t;
-    t = (Times){INT64_MAX, INT64_MAX};
+    uint8_t lines[TRIALS * LINE] = {0}; /* of this thread: another one may measure at the same time */
+    int64_t near = UINT32_MAX, far = UINT32_MAX;
+    if (!may_read_clock()) return (Times){1, 0};
     for (int i = 0; i < TRIALS; ++i) {
         uint8_t *line = lines + i * LINE;
         load_time(line);
@@ -47,24 +60,32 @@ static Times times(void) {
         __builtin_ia32_clflush(line);
         __builtin_ia32_mfence();
         const int64_t miss = load_time(line);
-        t.near = hit < t.near ? hit : t.near, t.far = miss < t.far ? miss : t.far;
+        near = hit < near ? hit : near, far = miss < far ? miss : far;
     }
-    if (t.near < 1 || t.far < 2 * t.near) t = (Times){1, 0};
-    atomic_store_explicit(&far, t.far, memory_order_relaxed);
-    atomic_store_explicit(&near, t.near, memory_order_release);
-    return t;
+    if (near < 1 || far < 2 * near) return (Times){1, 0};
+    return (Times){(uint32_t)near, (uint32_t)far};
+}
+
+/* What was measured first, by whichever thread: both times in one atomic, so that they belong together. */
+static Times times(void) {
+    static _Atomic uint64_t known;
+    uint64_t both = atomic_load_explicit(&known, memory_order_relaxed);
+    if (!both) {
+        const Times t = measured();
+        const uint64_t mine = (uint64_t)t.near << 32 | t.far;
+        if (atomic_compare_exchange_strong_explicit(&known, &both, mine, memory_order_relaxed, memory_order_relaxed)) both = mine;
+    }
+    return (Times){(uint32_t)(both >> 32), (uint32_t)both};
 }
 
 /* A load from the last cache takes a third of the time of one from memory, or less. One line that is in a cache is enough, so that
  * a buffer that is in one costs one load. */
 static int in_no_cache(const uint8_t *buffer, int64_t bytes) {
     const int answer = atomic_load_explicit(&cached, memory_order_relaxed);
-    if (answer >= 0) {
-        atomic_fetch_add_explicit(&looks, 1, memory_order_relaxed);
-        return !answer;
-    }
+    atomic_fetch_add_explicit(&looks, 1, memory_order_relaxed);
+    if (answer >= 0) return !answer;
     const Times t = times();
-    const int64_t least = (t.near + t.far) / 2;
+    const int64_t least = ((int64_t)t.near + t.far) / 2;
     return t.far && load_time(buffer + bytes / 3) >= least && load_time(buffer + bytes / 3 * 2) >= least;
 }
 
@@ -73,11 +94,11 @@ static int long_since(int64_t ticks) {
     enum { MOVED = 4096 };
     if (atomic_load_explicit(&cached, memory_order_relaxed) >= 0) return 1;
     const Times t = times();
-    return t.far && (uint64_t)ticks >= (uint64_t)(last_cache / MOVED * (t.far - t.near));
+    return (uint64_t)ticks >= (uint64_t)(last_cache / MOVED * ((int64_t)t.far - t.near));
 }
 
-/* Results are stored through the caches first. What is stored past them is in none when the same memory comes again, so after MANY
- * times it is tried again whether it would stay there. */
+/* Results are stored through the caches first. After MANY + 1 times past them, one is stored through them again, to see whether it
+ * stays there: what is stored past them is in none when the same memory comes again. */
 static int next_past(int *left, int recent, const uint8_t *result, int64_t bytes) {
     enum { MANY = 32 };
     if (recent || *left == LOOPED || !*left) {
@@ -96,9 +117,10 @@ int read_cold(const uint8_t *source, int64_t bytes) {
 
 int past_cold(Results *results, const uint8_t *result, int64_t bytes) {
     enum { LEAST = 1 << 18 };
-    if (bytes < LEAST) return 0;
+    const int asks = atomic_load_explicit(&cached, memory_order_relaxed) < 0;
+    if (bytes < LEAST || (asks && !times().far)) return 0;
     const uintptr_t at = (uintptr_t)result;
-    const int64_t when = now();
+    const int64_t when = asks ? now() : 0;
     int i = 0, left = TRIED, past = 0;
     while (i < RESULTS && atomic_load_explicit(&results->known[i].at, memory_order_relaxed) != at) ++i;
     if (i < RESULTS) {

@@ -30,7 +30,7 @@ int past_cold(Results *results, const uint8_t *result, int64_t bytes);
 /* Whether a source is in no cache. */
 int read_cold(const uint8_t *source, int64_t bytes);
 /* What a look into the caches finds: 1: the buffer is in one, 0: it is in none, -1: what this machine says. Return how many looks
- * there were since 1 or 0 was set. */
+ * there were since the last call. */
 int set_cached(int answer);
 
 #endif

@@ -191,12 +191,19 @@ static void program_part(const void *context, int64_t part, int64_t parts) {
     program_move(call->program, call->src, call->dst, part, parts, call->where);
 }
 
+/* A look loads from the buffers, whose pages may have to be read from a file first. `results`: NULL: the result is not looked at. */
+static Whereabouts look(const Program *p, const uint8_t *src, const uint8_t *dst, Results *results) {
+    const int past = results && p->gains_past && !p->arithmetic.past && past_cold(results, dst, p->dst_bytes);
+    return (Whereabouts){past, p->fetches && read_cold(src, p->src_bytes)};
+}
+
 /* On return an exception may be set. */
-static void run_program(const Call *call, long long part, long long parts) {
+static void run_program(Call *call, Results *results, long long part, long long parts) {
     const Program *p = call->program;
     Stop *stop;
     if (signals_stop(p->src_bytes + p->dst_bytes, &stop)) return;
     PyThreadState *others = p->dst_bytes < UNLOCK && p->src_bytes < UNLOCK ? NULL : PyEval_SaveThread();
+    call->where = look(p, call->src, call->dst, results);
     if (parts) {
         if (part == 0) program_fill(p, call->dst, 0, 1);
         program_part(call, part, parts);
@@ -225,9 +232,7 @@ static PyObject *call_program(ProgramObject *self, PyObject *const *args, long l
         PyErr_SetString(PyExc_ValueError, "source and destination overlap");
     } else {
         refused = 0;
-        const int past = fits && p->gains_past && !p->arithmetic.past && past_cold(&self->results, dst.buf, dst.len);
-        const int cold = p->fetches && read_cold(src.buf, src.len);
-        run_program(&(Call){p, src.buf, dst.buf, {past, cold}}, part, parts);
+        run_program(&(Call){p, src.buf, dst.buf, {0, 0}}, fits ? &self->results : NULL, part, parts);
     }
     PyBuffer_Release(&dst);
     PyBuffer_Release(&src);
