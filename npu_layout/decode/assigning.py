@@ -26,6 +26,17 @@ class UndistinguishedError(LayoutError):
         self.ways, self.spare = ways, spare
 
 
+class MisnamedError(LayoutError):
+    """An output has a part by its extents, and by its name another one: an output is missing, or the name misleads.
+
+    told_alone: that, without other forms. required: the head needs the part that would be missing.
+    """
+
+    def __init__(self, told: str, told_alone: str = "", required: bool = True) -> None:
+        super().__init__(told)
+        self.told_alone, self.required = told_alone or told, required
+
+
 class Axes(NamedTuple):
     """How an output's axes are read: as channels and cells, and anchors if they have an axis.
 

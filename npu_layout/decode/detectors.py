@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import NpuLayoutError
 from ..support import flag, numbers_of, one_of, whole_numbers
-from .head import Boxes, Form, Head, Part, Suppression
+from .head import HINTS, Boxes, Form, Head, Part, Suppression
 from .networks import STRIDES, sizes
 
 
@@ -90,7 +90,9 @@ def ppyoloe(
     """
     classes, strides = sizes(classes, strides)
     score = Part("score", classes, activation)
-    maps = Form("maps", (Part("box", 68), score, Part("bound", 1, optional=True, hint="sum")), Boxes("dfl", 17))
+    maps = Form(
+        "maps", (Part("box", 68), score, Part("bound", 1, optional=True, hint=HINTS["bound"])), Boxes("dfl", 17)
+    )
     listed = Form("list", (Part("box", 4), score), Boxes("xyxy", unit="pixel"), "list")
     return Head("ppyoloe", classes, strides, (maps, listed), labels=labels)
 

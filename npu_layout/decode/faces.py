@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..support import whole_numbers
-from .head import Boxes, Form, Head, Keypoints, Part, Suppression
+from .head import HINTS, Boxes, Form, Head, Keypoints, Part, Suppression
 from .networks import STRIDES, sizes
 
 RETINAFACE_ANCHORS = (  # biubug6/Pytorch_Retinaface, data/config.py, min_sizes: pixels
@@ -65,8 +65,8 @@ def yunet(strides: Sequence[int] = STRIDES, *, activation: str = "none") -> Head
     """
     _, strides = sizes(1, strides)
     parts = (
-        Part("score", 1, activation, hint="cls"),
-        Part("objectness", 1, activation, hint="obj"),
+        Part("score", 1, activation, hint=HINTS["score"]),
+        Part("objectness", 1, activation, hint=HINTS["objectness"]),
         Part("box", 4),
         Part("keypoints", 10),
     )

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..support import counted, items_of, whole_numbers
-from .assigning import UndistinguishedError, is_hinted
+from .assigning import MisnamedError, UndistinguishedError, is_hinted
 from .detectors import centernet_head, nanodet, ppyoloe, ssd_postprocessed
 from .faces import retinaface, scrfd, yunet
 from .head import Head
@@ -123,9 +123,10 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
     known = None if classes is None else counted("classes", classes)
     if not given:
         raise NpuLayoutError("specs: expected one for each output, got none")
-    found = list(_fitting(given, (size[0], size[1]), known))
+    tried = list(_tried(given, (size[0], size[1]), known))
+    found = _fitting(tried)
     if known is not None and found and all(one.is_joined for one in found):
-        found += _fitting(given, (size[0], size[1]), known + 1)
+        found += _fitting(list(_tried(given, (size[0], size[1]), known + 1)))
     found.sort(key=lambda one: one.rank(given))
     shapes = ", ".join(f"{spec.name or f'output {i}'} {spec.shape}" for i, spec in enumerate(given))
     if not found:
@@ -135,21 +136,36 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
             (spec for spec in given if len(spec.shape) > 2 and spec.axes[0] == "N" and spec.shape[0] != 1), None
         )
         hint += "" if batch is None else f"; a batch of {batch.shape[0]} is decoded image by image"
-        return Guess(None, f"no head that is known fits the outputs {shapes} of an input of {size[0]}x{size[1]}{hint}")
-    return _told(found, given)
+        told = f"no head that is known fits the outputs {shapes} of an input of {size[0]}x{size[1]}{hint}"
+        return Guess(None, told + _refused(tried))
+    fitting = _told(found, given)
+    return fitting._replace(why=fitting.why + _refused(tried))
+
+
+def _refused(tried: Sequence[_Fit]) -> str:
+    """Return what heads would fit, if a name that says otherwise misleads."""
+    why: dict[str, list[str]] = {}
+    for one in tried:
+        if one.misnamed:
+            why.setdefault(one.misnamed, []).append(f"{one.family.word}, {_classes(one.classes)}")
+    return "".join(f"; the outputs would fit {' or '.join(words)}, but {told}" for told, words in why.items())
+
+
+def _classes(n: int) -> str:
+    return f"{n} class{'es' * (n != 1)}"
 
 
 def _told(found: Sequence[_Fit], given: Sequence[TensorSpec]) -> Guess:
     """Return what is known of heads that fit: the one, or all with the questions that are open."""
     heads, questions, reasons = [], [], []
     for one in found:
-        family, fitted, n, unclear = one
+        family, fitted, n, unclear, _ = one
         acts = family.activations if fitted is None else _activations(family, fitted, given)
         units = _units(family, fitted, given)
         heads += [_in_unit(family.make(n, act), unit) for act in acts for unit in units]
-        reasons.append(f"{family.word}, {n} classes{' and an angle' * one.is_joined}")
+        reasons.append(f"{family.word}, {_classes(n)}{' and an angle' * one.is_joined}")
         if one.is_joined:
-            questions.append(f"whether those {n + 1} channels are {n} classes and an angle, or {n + 1} classes")
+            questions.append(f"whether those {n + 1} channels are {_classes(n)} and an angle, or {n + 1} classes")
         if unclear:
             questions.append(f"which output is which part (outputs=): {unclear}")
         if len(acts) > 1:
@@ -165,12 +181,16 @@ def _told(found: Sequence[_Fit], given: Sequence[TensorSpec]) -> Guess:
 
 
 class _Fit(NamedTuple):
-    """A family whose head the outputs fit with so many classes; unclear: why `fitted` is not known, "" if it is."""
+    """A family whose head the outputs fit with so many classes; unclear: why `fitted` is not known, "" if it is.
+
+    misnamed: nothing fits, because of this name alone.
+    """
 
     family: _Family
     fitted: Fitted | None
     classes: int
     unclear: str = ""
+    misnamed: str = ""
 
     @property
     def is_joined(self) -> bool:
@@ -186,11 +206,10 @@ class _Fit(NamedTuple):
         return self.is_joined, -sum(is_hinted(place.part, specs[place.output].name) for place in places)
 
 
-def _fitting(specs: tuple[TensorSpec, ...], size: tuple[int, int], known: int | None) -> Iterator[_Fit]:
-    """Yield each family and number of classes whose head the outputs fit; if none does, those that names would tell."""
-    every = list(_tried(specs, size, known))
-    clear = [one for one in every if one.fitted is not None]
-    yield from clear or every
+def _fitting(tried: Sequence[_Fit]) -> list[_Fit]:
+    """Return each family and number of classes whose head the outputs fit; if none, those that names would tell."""
+    every = [one for one in tried if not one.misnamed]
+    return [one for one in every if one.fitted is not None] or every
 
 
 def _tried(specs: tuple[TensorSpec, ...], size: tuple[int, int], known: int | None) -> Iterator[_Fit]:
@@ -212,6 +231,10 @@ def _tried(specs: tuple[TensorSpec, ...], size: tuple[int, int], known: int | No
             except UndistinguishedError as error:
                 if not error.spare:
                     yield _Fit(family, None, head.classes, error.ways)
+                continue
+            except MisnamedError as error:
+                if error.required:
+                    yield _Fit(family, None, head.classes, misnamed=error.told_alone)
                 continue
             except LayoutError:
                 continue

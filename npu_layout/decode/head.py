@@ -10,6 +10,7 @@ from ..support import flag, one_of, real_number, shown, text_of, whole_numbers
 from .records import Record, count_of, items
 
 ROLES = ("box", "score", "objectness", "bound", "keypoints", "coefficients", "label", "count", "angle", "offset")
+HINTS = {"score": "cls", "objectness": "obj", "bound": "sum", "angle": "angle"}  # in names of outputs of one channel
 ACTIVATIONS = ("none", "sigmoid", "softmax")
 ENCODINGS = ("dfl", "distances", "center_power", "center_exp", "variances", "xywh", "xyxy", "center_size")
 ANGLES = ("none", "shifted", "radians")

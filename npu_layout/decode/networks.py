@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..support import one_of, whole_numbers
-from .head import ACTIVATIONS, ANGLES, Boxes, Form, Head, Keypoints, Part, Prototypes, Suppression
+from .head import ACTIVATIONS, ANGLES, HINTS, Boxes, Form, Head, Keypoints, Part, Prototypes, Suppression
 
 STRIDES = (8, 16, 32)
 YOLOV5_ANCHORS = (  # ultralytics/yolov5, models/yolov5s.yaml: width and height in pixels
@@ -66,7 +66,7 @@ def yolov8(
     if coefficients:
         beside.append(Part("coefficients", coefficients))
     score = Part("score", classes, activation)
-    maps = (Part("box", 4 * bins), score, Part("bound", 1, optional=True, hint="sum"), *beside)
+    maps = (Part("box", 4 * bins), score, Part("bound", 1, optional=True, hint=HINTS["bound"]), *beside)
     listed = (Part("box", 4), score, *beside)
     forms = [Form("maps", maps, Boxes("dfl", bins)), Form("list", listed, Boxes("xywh", unit=unit), "list")]
     if keypoints:  # airockchip/rknn_model_zoo, examples/yolov8_pose
@@ -112,8 +112,8 @@ def yolov8_obb(
     """
     (classes, strides), bins = sizes(classes, strides), _count("bins", bins)
     score = Part("score", classes, activation)
-    turn = Part("angle", 1, one_of("angle_activation", angle_activation, ACTIVATIONS[:2]), hint="angle")
-    box, bound = Part("box", 4 * bins), Part("bound", 1, optional=True, hint="sum")
+    turn = Part("angle", 1, one_of("angle_activation", angle_activation, ACTIVATIONS[:2]), hint=HINTS["angle"])
+    box, bound = Part("box", 4 * bins), Part("bound", 1, optional=True, hint=HINTS["bound"])
     boxes = Boxes("dfl", bins, angle=one_of("angle", angle, ANGLES[1:]))
     forms = (
         Form("maps", (box, score, turn), boxes),
@@ -170,7 +170,7 @@ def yolov6(
     """
     classes, strides = sizes(classes, strides)
     box, score = Part("box", 4), Part("score", classes, activation)
-    maps = Form("maps", (box, score, Part("bound", 1, optional=True, hint="sum")), Boxes("distances"))
+    maps = Form("maps", (box, score, Part("bound", 1, optional=True, hint=HINTS["bound"])), Boxes("distances"))
     listed = Form("list", (box, Part("objectness", 1), score), Boxes("xywh", unit="pixel"), "list")
     return Head(name, classes, strides, (maps, listed), labels=labels)
 
@@ -209,7 +209,7 @@ def yolo26(
 def _without_suppression(
     classes: int, strides: tuple[int, ...], activation: str, box: Part, boxes: Boxes, name: str
 ) -> Head:
-    maps = (box, Part("score", classes, activation), Part("bound", 1, optional=True, hint="sum"))
+    maps = (box, Part("score", classes, activation), Part("bound", 1, optional=True, hint=HINTS["bound"]))
     rows = (Part("box", 4), Part("score", 1), Part("label", 1))
     forms = (Form("maps", maps, boxes), Form("rows", rows, Boxes("xyxy", unit="pixel"), "rows"))
     return Head(name, classes, strides, forms, labels="all", suppression=Suppression("none"))
@@ -232,7 +232,11 @@ def yolox(
     NpuLayoutError on anything else.
     """
     classes, strides = sizes(classes, strides)
-    parts = (Part("box", 4), Part("objectness", 1, activation, hint="obj"), Part("score", classes, activation))
+    parts = (
+        Part("box", 4),
+        Part("objectness", 1, activation, hint=HINTS["objectness"]),
+        Part("score", classes, activation),
+    )
     boxes = Boxes("center_exp", center=0.0)
     forms = (Form("maps", parts, boxes), Form("list", parts, boxes, "list"))
     return Head(name, classes, strides, forms, score="objectness", labels=labels)

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError
-from .assigning import Axes, Size, UndistinguishedError, assign, flat_axes, grid_axes, is_hinted, listed
-from .head import Form, Head, Part
+from .assigning import Axes, MisnamedError, Size, UndistinguishedError, assign, flat_axes, grid_axes, is_hinted, listed
+from .head import HINTS, Form, Head, Part
 from .mask_crops import planes_of
 
 
@@ -109,6 +109,9 @@ def fit(head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[
     told = "; ".join(f"as {form.name!r}: {error}" for form, error in zip(head.forms, problems))
     told = f"head {head.name!r} does not fit the outputs {shapes}; {told}"
     unclear = [error for error in problems if isinstance(error, UndistinguishedError)]
+    misnamed = next((error for error in problems if isinstance(error, MisnamedError)), None)
+    if not unclear and misnamed:
+        raise MisnamedError(told, misnamed.told_alone, misnamed.required)
     if not unclear:
         raise LayoutError(told)
     best = min(unclear, key=lambda error: error.spare)
@@ -154,28 +157,45 @@ def _check_optional(fitted: Fitted, specs: Sequence[TensorSpec]) -> None:
         lacking = next(level for level in fitted.levels if part.role not in level.places)
         got = ", ".join(listed(level.places[part.role].output, specs[level.places[part.role].output]) for level in have)
         raise LayoutError(
-            f"{part.role}: no output has it of the level of stride {lacking.stride}, got {got}; give those of all "
-            f"levels, or leave them all out"
+            f"{part.role}: the level of stride {lacking.stride} has no such output; those of other levels are {got}; "
+            f"give those of all levels, or leave them all out"
         )
 
 
+_CALLED = {"score": "scores", "bound": "sums of scores", "angle": "angles", "box": "boxes", "offset": "offsets"}
+
+
 def _check_hints(head: Head, fitted: Fitted, specs: Sequence[TensorSpec], names: Mapping[str, Sequence[str]]) -> None:
-    """Raise LayoutError if an output that has a part by its extents has the name of another part: one is missing."""
-    others = {part.role: part for form in head.forms for part in form.parts if part.hint}
-    for n, level in enumerate(fitted.levels):
+    """Raise MisnamedError if an output that has a part by its extents has the name of another part: one is missing.
+
+    The other part may be one of another head. Letters that are in the names of outputs of other parts too say nothing.
+    """
+    hinted = [part for form in head.forms for part in form.parts if part.hint]
+    hinted += [Part(role, 1, hint=letters) for role, letters in HINTS.items()]
+    for level in fitted.levels:
         held: dict[int, list[Part]] = {}
         for place in level.places.values():
             held.setdefault(place.output, []).append(place.part)
         for k, parts in held.items():
-            if any(part.role in names or (part.hint and is_hinted(part, specs[k].name)) for part in parts):
+            beside = [specs[other].name for other in held if other != k]
+            by_name = [
+                part
+                for part in hinted
+                if is_hinted(part, specs[k].name) and not any(is_hinted(part, name) for name in beside)
+            ]
+            roles = [part.role for part in parts]
+            if any(specs[k].name in names.get(role, ()) for role in roles) or any(p.role in roles for p in by_name):
                 continue
-            roles, count = [part.role for part in parts], sum(part.count for part in parts)
-            for other in others.values():
-                if other.role not in roles and other.count == count and is_hinted(other, specs[k].name):
-                    raise LayoutError(
-                        f"{' and '.join(roles)} of level {n}: by extents it is {listed(k, specs[k])}, by its name that "
-                        f"is {other.role!r}; is an output missing? If not, give Decoder outputs={{role: names}}"
-                    )
+            count = sum(part.count for part in parts)
+            for other in (part for part in by_name if part.count == count):
+                where = f" of the level of stride {level.stride}" * (fitted.form.cells == "grid")
+                called = " and ".join(_CALLED.get(role, role) for role in roles)
+                told = (
+                    f"{' and '.join(roles)}{where}: the only output of its shape is {listed(k, specs[k])}, whose name "
+                    f"is that of the {_CALLED.get(other.role, other.role)} ({other.role!r}); is the output of {called} "
+                    f"missing? If it is {specs[k].name}, give Decoder outputs={{{roles[0]!r}: [...]}}"
+                )
+                raise MisnamedError(told, required=not all(part.optional for part in parts))
 
 
 def _single(what: str, left: dict[int, TensorSpec], fits: Callable[[TensorSpec], bool], expected: str) -> int:

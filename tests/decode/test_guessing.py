@@ -162,3 +162,20 @@ def test_names_say_which_head_is_likelier() -> None:
         specs = [nl.TensorSpec(shape, name=f"{what}{shape[2]}") for shape, what in shapes]
         heads = [head.name for head in decode.guess(specs, (640, 640)).others]
         assert heads[0] == first and never not in heads
+
+
+def test_what_a_name_alone_refuses_is_said() -> None:
+    """One output of a channel and no scores beside it: it is called a sum, or an angle, and nothing else is missing."""
+    for name, head in (("sum", "yolov6"), ("angle", None)):
+        specs = [nl.TensorSpec(shape, name=f"{part}{shape[2]}") for shape, part in zip(maps((64, 1)), ("b", name) * 3)]
+        found = decode.guess(specs, (640, 640), 1) if head is None else decode.guess(specs, (640, 640))
+        assert {one.name for one in found.others} == ({head} if head else set())
+        assert "the outputs would fit suppression (YOLOv8, 9, 11, 12), 1 class or no suppression" in found.why
+        assert f"the only output of its shape is {name}80 (1, 1, 80, 80), whose name is that of the" in found.why
+        assert "1 classes" not in found.why
+
+
+def test_maps_with_angles_are_those_of_turned_boxes_alone() -> None:
+    shapes = zip(maps((64, 15, 1)), ("box", "score", "angle") * 3)
+    found = decode.guess([nl.TensorSpec(shape, name=f"{part}{shape[2]}") for shape, part in shapes], (640, 640), 15)
+    assert {head.name for head in found.others} == {"yolov8_obb"} and "missing" not in found.why

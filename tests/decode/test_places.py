@@ -111,10 +111,52 @@ def test_an_output_that_is_missing_is_refused(name: str) -> None:
 
 def test_what_is_missing_is_said() -> None:
     _, specs = HEADS["sums"]
-    with pytest.raises(nl.LayoutError, match=r"bound: no output has it of the level of stride 16, got .*sum/8.*sum/32"):
+    expected = r"bound: the level of stride 16 has no such output; those of other levels are sum/8 .*sum/32"
+    with pytest.raises(nl.LayoutError, match=expected):
         decode.Decoder(decode.yolov8(5), [spec for spec in specs if spec.name != "sum/16"], (SIDE, SIDE))
     alone = named(("box", 64), ("sum", 1))
-    with pytest.raises(nl.LayoutError, match=r"score of level 0: by extents it is sum/8 .*by its name that is 'bound'"):
+    expected = (
+        r"score of the level of stride 8: the only output of its shape is sum/8 \(1, 1, 8, 8\), whose name is that "
+        r"of the sums of scores \('bound'\); is the output of scores missing\? If it is sum/8, give Decoder "
+        r"outputs=\{'score': \[\.\.\.\]\}"
+    )
+    with pytest.raises(nl.LayoutError, match=expected):
         decode.Decoder(decode.yolov8(1), alone, (SIDE, SIDE))
     told = {"score": [f"sum/{s}" for s in STRIDES]}
     assert len(decode.Decoder(decode.yolov8(1), alone, (SIDE, SIDE), outputs=told).specs) == 6
+    with pytest.raises(nl.LayoutError, match="score of the level of stride 16"):
+        decode.Decoder(decode.yolov8(1), alone, (SIDE, SIDE), outputs={"score": ["sum/8"]})
+
+
+@pytest.mark.parametrize(
+    "head, parts, role",
+    [
+        (decode.yolov8(5), (("box", 64), ("score", 5), ("angle", 1)), "bound"),
+        (decode.yolov10(5), (("box", 64), ("score", 5), ("angle", 1)), "bound"),
+        (decode.ppyoloe(5), (("box", 68), ("score", 5), ("obj", 1)), "bound"),
+        (decode.yolov8(1), (("box", 64), ("angle", 1)), "score"),
+        (decode.yolov8(1), (("box", 64), ("obj", 1)), "score"),
+        (decode.yolov8_obb(5), (("box", 64), ("score", 5), ("sum", 1)), "angle"),
+        (decode.yolox(5), (("box", 4), ("score", 5), ("sum", 1)), "objectness"),
+    ],
+)
+def test_an_output_that_is_a_part_of_another_head_is_refused(
+    head: decode.Head, parts: tuple[tuple[str, int], ...], role: str
+) -> None:
+    specs = named(*parts)
+    with pytest.raises(nl.LayoutError, match=f"{role} of the level of stride 8: the only output of its shape is "):
+        decode.Decoder(head, specs, (SIDE, SIDE))
+    meant = {role: [f"{parts[-1][0]}/{s}" for s in STRIDES]}
+    decode.Decoder(head, specs, (SIDE, SIDE), outputs=meant)
+
+
+def test_letters_in_the_names_of_all_outputs_say_nothing() -> None:
+    for prefix in ("consumer", "triangle", "object"):
+        specs = named((f"{prefix}_box", 64), (f"{prefix}_score", 1))
+        fitted = decode.Decoder(decode.yolov8(1), specs, (SIDE, SIDE))._fitted
+        assert [specs[level.places["score"].output].name for level in fitted.levels] == [
+            f"{prefix}_score/{s}" for s in STRIDES
+        ]
+    specs = named(("consumer_box", 64), ("consumer_score", 5), ("consumer_angle", 1))
+    with pytest.raises(nl.LayoutError, match=r"bound of the level of stride 8: .*angles \('angle'\)"):
+        decode.Decoder(decode.yolov10(5), specs, (SIDE, SIDE))
