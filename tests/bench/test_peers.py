@@ -10,12 +10,13 @@ import cv2
 import numpy as np
 import pytest
 
+import npu_layout as nl
 from npu_layout import kernels
 from npu_layout.bench import contenders, peers
 from npu_layout.bench.answer_cases import answer_cases
 from npu_layout.bench.cases import cases
 from npu_layout.bench.frame_cases import frame_cases
-from npu_layout.bench.peers import calls, libraries, registry
+from npu_layout.bench.peers import calls, heads, libraries, registry, stored
 
 
 @pytest.fixture(autouse=True)
@@ -116,3 +117,35 @@ def test_a_graph_reads_and_writes_memory_in_place() -> None:
 def test_the_library_in_a_name() -> None:
     assert peers.library_of(peers.peer_name("cv2", "a: b")) == "cv2"
     assert [peers.library_of(name) for name in ("memcpy", contenders.OURS, "native (avx2)", "numpy")] == [""] * 4
+
+
+@pytest.mark.parametrize("layout", stored.STORED)
+def test_what_passes_every_threshold_of_codes(layout: str) -> None:
+    """The least code, with which everything passes, and one more than the greatest, with which nothing does."""
+    spec = nl.TensorSpec((1, 20, 2, 3), layout, "int8")
+    codes = np.random.default_rng(3).choice(np.array([-128, -127, 0, 126, 127], np.int8), spec.shape)
+    buffer = spec.pack(codes).reshape(-1)
+    limits = np.array([-128, -127, 0, 127, 128])
+    for least in (*limits.astype(np.int16), np.int8(-128), -128, limits[np.arange(20) % 5].astype(np.int16)):
+        each = np.broadcast_to(least, 20)
+        expected = {
+            (y * 3 + x, c)
+            for c in range(20)
+            for y in range(2)
+            for x in range(3)
+            if int(codes[0, c, y, x]) >= int(each[c])
+        }
+        found = [part.tolist() for part in stored.passing(spec, buffer, least)]
+        assert sorted(zip(*found)) == sorted(expected)
+        assert stored.passing_cells(spec, buffer, least).tolist() == sorted({cell for cell, _ in expected})
+    for cell, channel in ((0, 0), (5, 19), (4, 16)):
+        at = stored.STORED[layout].place(np.array(cell), np.array(channel), 20, 6)
+        assert at == spec.offset(0, channel, cell // 3, cell % 3)
+
+
+def test_the_least_code_that_means_enough() -> None:
+    scales = nl.Quantization((0.01, 0.001, 0.01), (-128, -128, -328), axis=1)
+    spec = nl.TensorSpec((1, 3, 2, 3), "NCHW", "int8", quantization=scales)
+    assert heads._least(spec, 0.5).tolist() == [-78, 128, -128] and heads._least(spec, 0.5).dtype == np.int16
+    one = spec.replace(quantization=nl.Quantization(0.001, -128))
+    assert heads._least(one, 0.5) == 128 and heads._least(one, 0.25) == 122

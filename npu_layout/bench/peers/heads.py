@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,11 +37,11 @@ def _sides(bins: np.ndarray) -> np.ndarray:
 
 
 def _least(spec: Any, confidence: float) -> np.ndarray:
-    """Return the least code of each channel, or of all, that means `confidence` or more: int8."""
+    """Return the least code of each channel, or of all, that means `confidence` or more: int16; 128 if none does."""
     codes = np.arange(-128, 128).astype(np.int8)
     count = np.size(spec.quantization.scale)
     means = real(spec, np.repeat(codes[:, None], count, 1))
-    found: np.ndarray = np.where(means[-1] >= confidence, (means >= confidence).argmax(0) - 128, 127).astype(np.int8)
+    found: np.ndarray = np.where(means[-1] >= confidence, (means >= confidence).argmax(0) - 128, 128).astype(np.int16)
     return found[0] if count == 1 else found
 
 
@@ -122,13 +121,6 @@ def _turned(case: DetectCase, whole: bool) -> Call:
     return run
 
 
-PLACES: dict[str, Callable[[np.ndarray, np.ndarray, int, int], np.ndarray]] = {  # of channels of cells, in the buffer
-    "NHWC": lambda cell, channel, channels, size: cell * channels + channel,
-    "NCHW": lambda cell, channel, channels, size: channel * size + cell,
-    "NCHW16c": lambda cell, channel, channels, size: (channel // 16 * size + cell) * 16 + channel % 16,
-}
-
-
 def _maxima(heat: np.ndarray) -> np.ndarray:
     """Return the largest of each cell and its eight neighbours, of (rows, columns, channels)."""
     wide = np.pad(heat, ((1, 1), (1, 1), (0, 0)), constant_values=-1)
@@ -148,7 +140,7 @@ def _centers(case: DetectCase, whole: bool) -> Call:
         cell, label = passing(spec, heat, _least(spec, case.scene.confidence))
         order = np.lexsort((label, cell))
         cell, label = cell[order], label[order]
-        at, (y, x) = PLACES[spec.layout.tag], np.divmod(cell, side)
+        at, (y, x) = STORED[spec.layout.tag].place, np.divmod(cell, side)
         own, good = heat[at(cell, label, spec.shape[1], size_of(spec))], np.ones(len(cell), bool)
         for dy, dx in ((dy, dx) for dy in (-1, 0, 1) for dx in (-1, 0, 1)):
             beside = (y + dy).clip(0, side - 1) * side + (x + dx).clip(0, side - 1)

@@ -13,15 +13,16 @@ _Passing = Callable[[np.ndarray, int, int, np.ndarray], tuple[np.ndarray, np.nda
 class _Stored(NamedTuple):
     """How numpy reads an output of `size` cells and `channels` as it is stored.
 
-    passing: cells and channels, in the order of memory, of what is greater than an int8, or than one for each channel;
+    passing: cells and channels, in the order of memory, of what is greater than a code, or than one for each channel;
     cells: the cells of those, ascending; some: channels `c` of some cells, (n, len(c)); every: (cells, channels), a
-    view or, of blocks, a copy.
+    view or, of blocks, a copy; place: of cells and channels, with the numbers of channels and of cells, in the buffer.
     """
 
     passing: _Passing
     cells: Callable[[np.ndarray, int, int, np.ndarray], np.ndarray]
     some: Callable[[np.ndarray, int, np.ndarray, np.ndarray], np.ndarray]
     every: Callable[[np.ndarray, int], np.ndarray]
+    place: Callable[[np.ndarray, np.ndarray, int, int], np.ndarray]
 
 
 def _of_planes(x: np.ndarray, size: int, channels: int, above: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -41,7 +42,7 @@ def _of_pixels(x: np.ndarray, size: int, channels: int, above: np.ndarray) -> tu
 
 
 def _of_blocks(x: np.ndarray, size: int, channels: int, above: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    each = np.full(-(-channels // 16) * 16, 127, np.int8)  # no padding is greater
+    each = np.full(-(-channels // 16) * 16, 127, above.dtype)  # no padding is greater
     each[:channels] = above
     block, at = np.divmod(np.flatnonzero(x.reshape(-1, size, 16) > each.reshape(-1, 1, 16)), 16 * size)
     return at // 16, block * 16 + at % 16
@@ -64,18 +65,21 @@ STORED = {
         _cells_by(_of_pixels),
         lambda x, size, cells, c: x.reshape(size, -1)[cells, c[0] : c[-1] + 1],
         lambda x, size: x.reshape(size, -1),
+        lambda cell, channel, channels, size: cell * channels + channel,
     ),
     "NCHW": _Stored(
         _of_planes,
         _cells_of_planes,
         lambda x, size, cells, c: x.reshape(-1, size)[c[0] : c[-1] + 1, cells].T,
         lambda x, size: x.reshape(-1, size).T,
+        lambda cell, channel, channels, size: channel * size + cell,
     ),
     "NCHW16c": _Stored(
         _of_blocks,
         _cells_by(_of_blocks),
         lambda x, size, cells, c: x.reshape(-1, size, 16)[c // 16, cells[:, None], c % 16],
         lambda x, size: x.reshape(-1, size, 16).transpose(1, 0, 2).reshape(size, -1),
+        lambda cell, channel, channels, size: (channel // 16 * size + cell) * 16 + channel % 16,
     ),
 }
 
@@ -92,18 +96,22 @@ def stored_steps(spec: Any, buffer: np.ndarray) -> np.ndarray:
 
 
 def passing(spec: Any, buffer: np.ndarray, least: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return cells and channels of what has a code of `least` (one, or one for each channel) or more, in any order."""
+    """Return cells and channels of what has a code of `least` or more, in any order.
+
+    least: -128 to 128, one, or one for each channel; no code has 128.
+    """
     return STORED[spec.layout.tag].passing(buffer, size_of(spec), spec.shape[1], _below(least))
 
 
 def passing_cells(spec: Any, buffer: np.ndarray, least: Any) -> np.ndarray:
-    """Return the cells of which a channel has a code of `least` or more, ascending."""
+    """Return the cells of which a channel has a code of `least` or more, ascending; least: as for `passing`."""
     return STORED[spec.layout.tag].cells(buffer, size_of(spec), spec.shape[1], _below(least))
 
 
 def _below(least: Any) -> np.ndarray:
-    """Return codes that are one less, int8."""
-    return np.asarray(np.asarray(least, np.int16) - 1, np.int8)
+    """Return codes that are one less: int8, which numpy compares fastest, or int16 if one is below those."""
+    below = np.asarray(np.asarray(least, np.int16) - 1)
+    return below.astype(np.int8) if below.min() >= -128 else below
 
 
 def some(spec: Any, buffer: np.ndarray, cells: np.ndarray, first: int, count: int) -> np.ndarray:
