@@ -232,20 +232,23 @@ def _again(head: Head, specs: Any, input_shape: Any, outputs: Any) -> Decoder:
     return Decoder(head, specs, input_shape, outputs=outputs)
 
 
-def in_order(specs: Sequence[TensorSpec], buffers: Any) -> list[np.ndarray]:
-    """Return the buffers, {name: buffer} or in the order of the specs, in that order, checked."""
+def in_order(specs: Sequence[TensorSpec], buffers: Any, what: str = "buffers") -> list[np.ndarray]:
+    """Return the buffers, {name: buffer} or in the order of the specs, in that order, checked.
+
+    what: the argument's name, for messages.
+    """
     if isinstance(buffers, Mapping):
         missing = [spec.name for spec in specs if spec.name not in buffers]
         if missing:
-            raise NpuLayoutError(f"buffers: no output {missing[0]!r}; got {', '.join(map(str, buffers)) or 'none'}")
+            raise NpuLayoutError(f"{what}: no output {missing[0]!r}; got {', '.join(map(str, buffers)) or 'none'}")
         given = [buffers[spec.name] for spec in specs]
     elif isinstance(buffers, (list, tuple)):
         given = list(buffers)
     else:
         given = [buffers]
     if len(given) != len(specs):
-        raise NpuLayoutError(f"buffers: expected {len(specs)}, one for each output, got {len(given)}")
-    with naming("buffers"):
+        raise NpuLayoutError(f"{what}: expected {len(specs)}, one for each output, got {len(given)}")
+    with naming(what):
         return [spec.flat(buffer) for spec, buffer in zip(specs, given)]
 
 

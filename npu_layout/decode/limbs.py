@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,11 +78,12 @@ def people(maps: Any, buffer: Any = None, skeleton: Skeleton = OPENPOSE) -> np.n
     Parameters
     ----------
     maps
-        The output's spec: one image with the axes N, C, H and W in any order, in any layout and dtype; or a list of the
-        specs of outputs whose channels follow each other: the heatmaps, then the fields. Or real values, (channels, H,
-        W) or (1, channels, H, W), as TensorSpec.unpack returns them.
+        The output's spec: one image with the axes N, C, H and W in any order, in any layout and dtype; or a list or
+        {name: spec} of outputs whose channels follow each other: the heatmaps, then the fields. Or real values,
+        (channels, H, W) or (1, channels, H, W), as TensorSpec.unpack returns them.
     buffer
-        The output as it is stored; of a list of specs a list, or {name: buffer}. Of real values None, or the skeleton.
+        The output as it is stored, or {name: buffer}; of several specs a list or {name: buffer}. Of real values None,
+        or the skeleton.
     skeleton
         What the channels are.
 
@@ -131,6 +133,9 @@ def people(maps: Any, buffer: Any = None, skeleton: Skeleton = OPENPOSE) -> np.n
 
 def _values(maps: Any, buffer: Any) -> np.ndarray:
     """Return the real values of outputs as they are stored, channels after channels; of real values themselves."""
+    maps = list(maps.values()) if isinstance(maps, Mapping) else maps
+    if isinstance(maps, Iterator) or (isinstance(maps, (list, tuple)) and not maps):
+        raise NpuLayoutError(f"maps: expected a TensorSpec, a list of TensorSpecs or real values, got {shown(maps)}")
     several = isinstance(maps, (list, tuple)) and any(isinstance(one, TensorSpec) for one in maps)
     if not several and not isinstance(maps, TensorSpec):
         if buffer is not None:
@@ -143,13 +148,21 @@ def _values(maps: Any, buffer: Any) -> np.ndarray:
     if None in planes or len({found[1:] for found in planes if found}) != 1:
         got = ", ".join(spec.describe() for spec in specs)
         raise LayoutError(f"maps: expected one image with the axes N, C, H and W, of one height and width; got {got}")
-    flats = in_order(specs, buffer if several else [buffer])
     parts = []
-    for spec, found, flat in zip(specs, planes, flats):
+    for spec, found, flat in zip(specs, planes, _flats(specs, buffer, several)):
         values = spec.unpack(flat)
         order = [spec.axes.index(letter) for letter in "CHW"]
         parts.append(values.transpose(*(set(range(values.ndim)) - {*order}), *order).reshape(found))
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _flats(specs: Sequence[TensorSpec], buffer: Any, several: bool) -> list[np.ndarray]:
+    """Return the argument `buffer` as the stored values of each output."""
+    if buffer is None:
+        raise NpuLayoutError(f"buffer: expected the output of {'; '.join(spec.describe() for spec in specs)}, got none")
+    if several or isinstance(buffer, Mapping):
+        return in_order(specs, buffer, "buffer")
+    return [specs[0].flat(buffer)]
 
 
 def _assembled(real: np.ndarray, found: np.ndarray, ends: list[int], skeleton: Skeleton) -> list[dict[int, int]]:

@@ -211,10 +211,9 @@ class Preprocessor:
         frame. out and errors: as for a single frame; NpuLayoutError also if there are more or fewer frames or parts
         than N.
         """
-        _check_sequence("frames", frames, "frames", 3)
-        if rois_xywh is not None:
-            _check_sequence("rois_xywh", rois_xywh, "parts (x, y, width, height)", 2)
-        return self._written(frames, out, rois_xywh, "rois_xywh[{}]")
+        given = _sequence("frames", frames, "frames", 3)
+        rois = None if rois_xywh is None else _sequence("rois_xywh", rois_xywh, "parts (x, y, width, height)", 2)
+        return self._written(given, out, rois, "rois_xywh[{}]")
 
     def _written(
         self, given: Sequence[Any], out: np.ndarray | None, rois: Sequence[Any] | None, part: str
@@ -327,12 +326,17 @@ def compiled_pass(preprocess: Preprocessor, frame: np.ndarray, backend: str) -> 
     return None if made is None else made.within(frame, read.planes)
 
 
-def _check_sequence(what: str, given: Any, items: str, axes: int) -> None:
-    """Raise NpuLayoutError if `given` is no sequence; an array is one if it has at least so many axes."""
-    if isinstance(given, np.ndarray) and given.ndim < axes:
+def _sequence(what: str, given: Any, items: str, axes: int) -> list[Any]:
+    """Return the items of a sequence; NpuLayoutError if `given` is none.
+
+    An array is one if it has at least so many axes, or one axis of objects.
+    """
+    if isinstance(given, np.ndarray) and given.ndim < (1 if given.dtype == object else axes):
         raise NpuLayoutError(f"{what}: expected a sequence of {items}, got an array of shape {given.shape}")
-    if not hasattr(given, "__len__") or not hasattr(given, "__getitem__"):
+    none = isinstance(given, (Mapping, str, bytes, bytearray, type))
+    if none or not hasattr(given, "__len__") or not hasattr(given, "__getitem__"):
         raise NpuLayoutError(f"{what}: expected a sequence of {items}, got {type(given).__name__}")
+    return list(given)
 
 
 @lru_cache(maxsize=256)

@@ -46,6 +46,9 @@ def test_people_of_stored_outputs_are_those_of_their_values(layout, dtype):
         values.append(made.values)
     found = decode.people(specs[0], buffers[0])
     assert len(found) == 3 and np.array_equal(found, decode.people(values[0]), equal_nan=True)
+    assert np.array_equal(decode.people(specs[0], {"all": buffers[0]}), found, equal_nan=True)
+    by_name = {spec.name: spec for spec in specs[1:]}
+    assert np.array_equal(decode.people(by_name, buffers[1:]), found, equal_nan=True)
     for given in (buffers[1:], {"fields": buffers[2], "heat": buffers[1].tobytes()}):
         assert np.array_equal(decode.people(specs[1:], given), found, equal_nan=True)
 
@@ -63,8 +66,15 @@ def test_outputs_that_do_not_fit():
         ((TensorSpec((2, 57, 4, 4)), flat), "maps: expected one image"),
         (([TensorSpec((1, 19, 4, 4)), TensorSpec((1, 38, 8, 4))], [flat, flat]), "of one height and width"),
         ((TensorSpec((1, 56, 4, 4)), flat[:-16]), r"maps: expected \(57, H, W\), got \(56, 4, 4\)"),
-        ((spec, flat[:-1]), "buffers: buffer has"),
-        (([spec, spec], [flat]), "buffers: expected 2"),
+        ((spec, flat[:-1]), "^buffer has"),
+        (([spec, spec], [flat]), "^buffer: expected 2"),
+        (([spec], [flat[:-1]]), "^buffer: buffer has"),
+        ((spec.replace(name="maps"), {"other": flat}), "^buffer: no output 'maps'; got other"),
+        ((spec, decode.OPENPOSE), r"^buffer: expected the output of .*\(1,57,4,4\) float32, got none"),
+        (([spec, spec],), r"^buffer: expected the output of .*; .*, got none"),
+        (([], None), r"^maps: expected a TensorSpec, a list of TensorSpecs or real values, got \[\]"),
+        (({}, {}), r"^maps: expected a TensorSpec, a list of TensorSpecs or real values, got \[\]"),
+        ((iter([spec]), [flat]), "^maps: expected a TensorSpec, a list of TensorSpecs or real values, got <list_it"),
         ((np.zeros((57, 4, 4)), flat), "buffer: expected none beside real values"),
     ):
         with pytest.raises(NpuLayoutError, match=words):

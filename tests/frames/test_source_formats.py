@@ -197,10 +197,22 @@ def test_parts_of_one_frame_are_a_batch(format: str, layout: str) -> None:
         (np.array([3, 5, 11, 9]), r"rois_xywh: expected a sequence of parts .* got an array of shape \(4,\)"),
         (iter(rois), "rois_xywh: expected a sequence of parts .* got list_iterator"),
         (7, "rois_xywh: expected a sequence of parts .* got int"),
+        (list, "rois_xywh: expected a sequence of parts .* got type"),
+        ({(0, 0, 4, 4): 1}, "rois_xywh: expected a sequence of parts .* got dict"),
+        ("0123", "rois_xywh: expected a sequence of parts .* got str"),
+        (np.array(None), r"rois_xywh: expected a sequence of parts .* got an array of shape \(\)"),
     ):
         with pytest.raises(nl.NpuLayoutError, match=says):
             preprocess.batch([frame] * 4, out, rois_xywh=bad)  # type: ignore[arg-type]
     assert (out == 7).all()
+    for frames in ({str(i): frame for i in range(4)}, list, "abcd", b"abcd"):
+        with pytest.raises(nl.NpuLayoutError, match=r"^frames: expected a sequence of frames, got "):
+            preprocess.batch(frames, out)  # type: ignore[arg-type]
+    objects, parts = np.empty(4, object), np.empty(4, object)
+    for i, roi in enumerate(rois):
+        objects[i], parts[i] = frame, roi
+    expected = preprocess.batch([frame] * 4, rois_xywh=rois)[0]
+    np.testing.assert_array_equal(preprocess.batch(objects, rois_xywh=parts)[0], expected)
 
 
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW4c", "NCHW16c", "NHWC8c", "CHWN"])
