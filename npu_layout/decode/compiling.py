@@ -15,7 +15,6 @@ from .ranges import values_of
 from .reference import activated, point_encoding
 
 _DTYPES = ("int8", "uint8", "int16", "uint16", "float16", "bfloat16", "float32")
-_SUPPRESSIONS = ("none", "greedy", "probiou", "peaks")  # those for which there are loops
 
 
 def compiled(
@@ -58,7 +57,7 @@ def _unread(head: Head) -> tuple[str, ...]:
 
 def decoded_whole(head: Head) -> bool:
     """Whether the kernels have loops for the head's suppression; else they find candidates, or their boxes, alone."""
-    return head.suppression.kind in _SUPPRESSIONS
+    return head.suppression.kind in kernels.SUPPRESSIONS
 
 
 def has_boxes(fitted: Fitted, specs: Sequence[TensorSpec]) -> bool:
@@ -232,15 +231,14 @@ def _most(score: kernels.AnchorPart) -> float:
     if score.values is not None:
         return float(np.nanmax(score.values))
     if score.scales is not None:
-        info = np.iinfo(score.map.dtype)
-        return float(_scaled(score, (int(info.max) - int(info.min)) // 2).max())
+        half, _ = kernels.half_and_zero(score.map.dtype)
+        return float(_scaled(score, half - 1).max())
     return 1.0 if score.activation == "sigmoid" else np.inf
 
 
 def _least_scaled(source: kernels.AnchorPart, bound: float) -> int:
     """Return the least code that means `bound` or more with one of the scales, by halves."""
-    info = np.iinfo(source.map.dtype)
-    half = (int(info.max) - int(info.min) + 1) // 2
+    half, _ = kernels.half_and_zero(source.map.dtype)
     low, high = np.full((2, len(source.scales.scale)), -half)  # type: ignore[union-attr]
     high += 2 * half
     while (low < high).any():

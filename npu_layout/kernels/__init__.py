@@ -22,6 +22,7 @@ from .choice import active as active
 from .choice import backends as backends
 from .choice import get_num_threads as get_num_threads
 from .choice import set_num_threads as set_num_threads
+from .detecting import SUPPRESSIONS as SUPPRESSIONS
 from .detecting import Anchor as Anchor
 from .detecting import AnchorPart as AnchorPart
 from .detecting import Detection as Detection
@@ -30,6 +31,7 @@ from .detecting import Grid as Grid
 from .detecting import Points as Points
 from .detecting import Scales as Scales
 from .detecting import codes as codes
+from .detecting import half_and_zero as half_and_zero
 from .detecting import least_code as least_code
 from .detecting import least_float as least_float
 from .moves import FallbackProgram as FallbackProgram
@@ -37,6 +39,7 @@ from .moves import fit as fit
 from .moves import gray as gray
 from .moves import picture_rows as picture_rows
 from .moves import program as program
+from .pictures import SIDE as SIDE
 from .pictures import Axis as Axis
 from .pictures import Color as Color
 from .pictures import Fit as Fit
@@ -69,5 +72,3 @@ __all__ = [
     "top_k",
     "tops",
 ]
-
-SIDE = 1 << 16  #: pixels of a side, at most, that the compiled resizes have

@@ -35,9 +35,11 @@ class Scales(NamedTuple):
     zero: np.ndarray
 
     def real(self, dtype: str, code: np.ndarray) -> np.ndarray:
-        """Return what codes mean, as they sort (from -half the number on), float32; the last axis is that of scales."""
-        info = np.iinfo(dtype)
-        first = (int(info.max) - int(info.min) + 1) // 2 + int(info.min)  # what the code 0 is stored as
+        """Return the real values of sorted codes; the lowest code is minus half their number.
+
+        float32; the last axis is that of scales.
+        """
+        _, first = half_and_zero(dtype)
         with np.errstate(over="ignore", under="ignore"):
             means: np.ndarray = ((code + first).astype(np.float32) - self.zero) * self.scale
         return means
@@ -137,6 +139,13 @@ def codes(dtype: str) -> np.ndarray | None:
     bits = np.where(key < 0, -key | 0x8000, key)
     bits[0] = 0xFFFF  # no code has this place
     return bits.astype(np.uint16)
+
+
+def half_and_zero(dtype: str) -> tuple[int, int]:
+    """Return half the number of codes of integers, and what is stored for 0 if the lowest counts as minus that."""
+    info = np.iinfo(dtype)
+    half = (int(info.max) - int(info.min) + 1) // 2
+    return half, half + int(info.min)
 
 
 def least_code(values: np.ndarray, bound: float) -> int:

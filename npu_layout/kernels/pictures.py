@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+SIDE = 1 << 16  #: pixels of a side, at most, that the compiled resizes have
 _ONE = 2048  # weights have 11 bits
 _BOX = 16  # elements of a mean, at most
 

@@ -9,7 +9,7 @@ import struct
 import numpy as np
 import pytest
 
-from npu_layout.kernels.detecting import codes, least_code, least_float
+from npu_layout.kernels.detecting import codes, half_and_zero, least_code, least_float
 
 
 def value(bits: int, dtype: str) -> float:
@@ -27,6 +27,14 @@ def value(bits: int, dtype: str) -> float:
 def test_codes_of_integers_are_all_of_them(dtype: str, low: int, high: int) -> None:
     found = codes(dtype)
     assert found is not None and found.dtype == dtype and found.tolist() == list(range(low, high + 1))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "half", "zero"), [("int8", 128, 0), ("uint8", 128, 128), ("int16", 32768, 0), ("uint16", 32768, 32768)]
+)
+def test_half_of_the_codes_are_below_that_of_zero(dtype: str, half: int, zero: int) -> None:
+    found = codes(dtype)
+    assert found is not None and half_and_zero(dtype) == (half, zero) == (len(found) // 2, int(found[half]))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "uint16"])

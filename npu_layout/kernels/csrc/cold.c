@@ -122,13 +122,13 @@ int past_cold(Results *results, const uint8_t *result, int64_t bytes) {
     const uintptr_t at = (uintptr_t)result;
     const int64_t when = asks ? now() : 0;
     int i = 0, left = TRIED, past = 0;
-    while (i < RESULTS && atomic_load_explicit(&results->known[i].at, memory_order_relaxed) != at) ++i;
-    if (i < RESULTS) {
+    while (i < KNOWN_RESULTS && atomic_load_explicit(&results->known[i].at, memory_order_relaxed) != at) ++i;
+    if (i < KNOWN_RESULTS) {
         const int recent = !long_since(when - atomic_load_explicit(&results->known[i].when, memory_order_relaxed));
         left = atomic_load_explicit(&results->known[i].left, memory_order_relaxed);
         past = next_past(&left, recent, result, bytes);
     } else {
-        i = (int)(atomic_fetch_add_explicit(&results->next, 1, memory_order_relaxed) % RESULTS);
+        i = (int)(atomic_fetch_add_explicit(&results->next, 1, memory_order_relaxed) % KNOWN_RESULTS);
         atomic_store_explicit(&results->known[i].at, at, memory_order_relaxed);
     }
     atomic_store_explicit(&results->known[i].when, when, memory_order_relaxed);

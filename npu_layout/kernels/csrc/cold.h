@@ -14,13 +14,13 @@ void set_last_cache(int64_t bytes);
 
 /* Where the last results of a program began, when, and how they were stored: past the caches, `left` times more; or through them:
  * TRIED, or LOOPED if the one before was so recent that it was in a cache in any case. */
-enum { RESULTS = 16, TRIED = -1, LOOPED = -2 };
+enum { KNOWN_RESULTS = 16, TRIED = -1, LOOPED = -2 };
 typedef struct {
     struct {
         _Atomic uintptr_t at;
         _Atomic int64_t when;
         _Atomic int left;
-    } known[RESULTS];
+    } known[KNOWN_RESULTS];
     atomic_uint next;
 } Results;
 

@@ -338,8 +338,7 @@ void move_run(const Level *level, const Move *m, const uint8_t *src, uint8_t *ds
 }
 
 /* Other loops store past the caches too, and gain nothing by it, or lose; or have no such stores. */
-int move_gains_past(const Level *level, const Move *m) {
-    (void)level;
+int move_gains_past(const Move *m) {
     return m->path == PATH_SPLIT || m->path == PATH_MERGE || m->path == PATH_REVERSE || m->path == PATH_PADDED;
 }
 

@@ -23,7 +23,7 @@ void move_plan(Move *move, const Box *box, int size, int64_t pad);
 /* Whether a move fetches more lines ahead if its source is in no cache. */
 int move_fetches(const Move *move);
 /* Whether a move is faster with stores past the caches if its result is in none (measured). */
-int move_gains_past(const Level *level, const Move *move);
+int move_gains_past(const Move *move);
 void move_run(const Level *level, const Move *move, const uint8_t *src, uint8_t *dst);
 
 #endif

@@ -49,7 +49,7 @@ void program_planned(Program *p) {
         const Job *job = p->job + i;
         if (job->is_fill) continue;
         p->fetches |= p->converts ? convert_fetches(&job->convert, &p->arithmetic) : move_fetches(&job->move);
-        p->gains_past &= p->converts ? convert_gains_past(p->level, &job->convert, &p->arithmetic) : move_gains_past(p->level, &job->move);
+        p->gains_past &= p->converts ? convert_gains_past(&job->convert, &p->arithmetic) : move_gains_past(&job->move);
     }
 }
 

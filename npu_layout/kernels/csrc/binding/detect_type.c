@@ -85,6 +85,11 @@ static int read_points(const DetectorObject *self, PyObject *points, PyObject *h
     return n == codes || refuse("points: a table of heats of another length");
 }
 
+static int64_t box_channels(const BoxRule *rule) {
+    if (rule->encoding == DFL) return 4 * rule->bins;
+    return rule->encoding == CENTER_SIZE ? 2 : 4;
+}
+
 /* The angle of a turned box, and the offset of a centre or None. */
 static int read_beside(const DetectorObject *self, PyObject *angle, PyObject *offset, const DetectLevel *level, Anchor *anchor) {
     if (level->angle != UPRIGHT) {
@@ -108,7 +113,7 @@ static int read_anchor(const DetectorObject *self, PyObject *tuple, const Detect
     const int product = self->detector.score != CLASS_ONLY;
     if (product && (!read_source(self, objectness, &anchor->objectness) || !same_cells(&anchor->score, &anchor->objectness))) return 0;
     if (product && anchor->objectness.map.count != 1) return refuse("objectness: expected one channel");
-    if (anchor->box.map.count != (rule->encoding == DFL ? 4 * rule->bins : rule->encoding == CENTER_SIZE ? 2 : 4)) return refuse("box: another number of channels");
+    if (anchor->box.map.count != box_channels(rule)) return refuse("box: another number of channels");
     if (rule->encoding == DFL && anchor->box.values && dtype_size[anchor->box.map.type] == 1) {
         anchor->box.powers = malloc(65536 * sizeof(double));
         if (!anchor->box.powers) return PyErr_NoMemory(), 0;
@@ -142,8 +147,10 @@ static int read_level(const DetectorObject *self, PyObject *tuple, DetectLevel *
                           &r->of_center, &r->of_size, &r->stride, &angle, &points, &anchors, &priors))
         return refuse("level: expected 14 fields");
     if (!read_point_rule(self, points, level)) return 0;
-    if (columns < 1 || columns > MOST_CELLS || angle < 0 || angle >= (int)ANGLES || encoding < 0 || encoding >= (int)ENCODINGS || r->bins < 1 || r->bins > MOST_BINS || !PyTuple_Check(anchors))
-        return refuse("level: out of range");
+    if (columns < 1 || columns > MOST_CELLS || !PyTuple_Check(anchors)) return refuse("level: columns or anchors out of range");
+    if (angle < 0 || angle >= (int)ANGLES || encoding < 0 || encoding >= (int)ENCODINGS)
+        return refuse("level: angle or encoding out of range");
+    if (r->bins < 1 || r->bins > MOST_BINS) return refuse("level: bins out of range");
     if (angle == UPRIGHT && self->detector.suppression == PROBIOU) return refuse("level: boxes without an angle");
     const Py_ssize_t n = PyTuple_Size(anchors);
     if (n < 1 || n > MOST_ANCHORS) return refuse("level: expected 1 to 64 anchors");
