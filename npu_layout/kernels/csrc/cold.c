@@ -1,4 +1,4 @@
-/* Whether buffers are in a cache: the time of a load tells. */
+/* The time that a load takes shows whether its line is in a cache. */
 #include "cold.h"
 
 #if defined(__x86_64__) && defined(__linux__)

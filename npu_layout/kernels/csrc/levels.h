@@ -152,7 +152,8 @@ typedef struct {
  * `epsilon` to the union. */
 typedef int Overlaps(const KeptBoxes *rows, int32_t row, const float box[4], float area, float extra, float epsilon, float least);
 
-/* e**x of n numbers, a multiple of POWERS_STEP (or as many behind them as make one), in place, with the bits of exponential.h. */
+/* e**x of n numbers in place, with the bits of exponential.h. n is rounded up to a multiple of POWERS_STEP: the array has to have
+ * room for it. */
 enum { POWERS_STEP = 8 };
 typedef void Powers(double *x, int64_t n);
 
