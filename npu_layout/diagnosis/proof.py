@@ -36,10 +36,12 @@ def proven(evidence: Evidence, candidate: Candidate, tried: int) -> bool:
 
 def surprise(evidence: Evidence, candidate: Candidate) -> float:
     """Return minus the logarithm of the probability that noise alone makes a candidate so much better."""
-    ratio = 10 ** (min(candidate.gain, 200.0) / 10)
-    if ratio <= 1:
-        return 0.0
-    return independent(evidence, candidate) / 2 * math.log((1 + ratio) ** 2 / (4 * ratio))
+    return by_chance(10 ** (min(candidate.gain, 200.0) / 10), independent(evidence, candidate))
+
+
+def by_chance(ratio: float, values: float) -> float:
+    """Return minus the logarithm of the bound of the probability that two sums of so many squares differ so much."""
+    return values / 2 * math.log((1 + ratio) ** 2 / (4 * ratio)) if ratio > 1 else 0.0
 
 
 def needed(evidence: Evidence, candidate: Candidate, tried: int) -> float:

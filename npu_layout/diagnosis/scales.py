@@ -12,8 +12,9 @@ from ..buffers import Quantization, TensorSpec
 from ..engines import axes_in_model
 from .channel_lines import lines
 from .evidence import Evidence, Trial
+from .proof import RATE, by_chance
 from .samples import Matrix, ends, predicted
-from .thresholds import ENOUGH, MARGIN
+from .thresholds import ENOUGH, MARGIN, ROUNDING
 
 _SPREAD = 0.15  # rms of the logarithms of the channels' scales, from which on each channel has its own
 _FARTHEST = 2.0**40  # steps of a zero point: what fits by such a one is no line
@@ -22,6 +23,7 @@ _SLIGHT = float(np.log(1.6))  # of a factor
 _MOVED = 0.02  # of the range of the dtype: zero points that noise moves by no more
 _AS_GOOD = 0.5  # dB that a simpler fit may explain less
 _CUT = 2.0  # dB that the mean of cut noise gains at most: its mean square is 0.5 of the noise's, its variance 0.34
+_AT_THE_END = 0.2  # of the values below a deviation of the noise: normal noise that is cut puts 0.3 there
 
 
 def quantizations(evidence: Evidence) -> Iterator[Trial]:
@@ -174,9 +176,26 @@ def _one(fit: _Fit, slope: float, offset: float) -> Trial | None:
         trials = [fit.trial(float(f"{s:.6g}"), z) for s, z in pairs if abs(z) < _FARTHEST]
         if trials:
             found.append(fit.simplest(trials))
-    if len(found) == 2 and fit.evidence.score(found[0]) <= fit.evidence.score(found[1]) - _CUT:
+    if len(found) == 2 and not _is_cut(fit, *found):
         del found[0]
     return found[0] if found else None
+
+
+def _is_cut(fit: _Fit, end: Trial, free: Trial) -> bool:
+    """Whether noise is cut at the end of the range, so that a zero point above it (`free`) explains hardly more.
+
+    Then many of the values near zero are stored as the end; and the values that are too far from it to be cut do not
+    tell the two apart, or are nearer to `end`.
+    """
+    if fit.evidence.score(end) <= fit.evidence.score(free) - _CUT:
+        return False
+    low, steps = ends(fit.spec)[0], end.codes - end.left - ends(fit.spec)[0]
+    noise = float(np.sqrt(max((end.left**2).mean(), ROUNDING)))
+    near, far = steps < noise, (steps > 2 * noise) & fit.inner
+    if near.sum() < ENOUGH or (end.codes[near] <= low).mean() < _AT_THE_END:
+        return False
+    errors = [max(float((t.left[far] ** 2).sum()), ROUNDING * far.sum(), 1e-300) for t in (end, free)]
+    return bool(by_chance(errors[0] / errors[1], float(far.sum())) < -np.log(RATE))
 
 
 def _from_the_end(fit: _Fit) -> Iterator[tuple[float, int]]:

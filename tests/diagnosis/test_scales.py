@@ -104,3 +104,24 @@ def test_a_scale_of_each_channel_where_no_line_through_all_rises() -> None:
     (trial,) = quantizations(Evidence(declared, buffers, model, (), 1))
     assert trial.fix.quantization.axis == 1
     np.testing.assert_allclose(trial.fix.quantization.scale, each.scale, rtol=0.05)
+
+
+@pytest.mark.parametrize("above", [3, 9, 36])
+@pytest.mark.parametrize("db", [12, 20])
+def test_values_that_are_never_zero_tell_the_zero_point(above: int, db: float) -> None:
+    """Noise is cut at the end of the range of values near zero only; of others, the zero point is where they say."""
+    rng = np.random.default_rng(above)
+    model = [rng.uniform(0.1, 0.5, (1, 1, 24, 32)).astype(np.float32) for _ in range(6)]
+    true = nl.Quantization(0.7 / 255, -128 + above)
+    spec = nl.TensorSpec((1, 1, 24, 32), "NCHW", "int8", quantization=true)
+    level = float(np.std(model)) * 10 ** (-db / 20)
+    device = [spec.pack((x + level * rng.standard_normal(x.shape)).astype(np.float32)) for x in model]
+    for declared in (spec, spec.replace(quantization=nl.Quantization(0.7 / 255, 0))):
+        frames = [({"x": x}, {"y": y}) for x, y in zip(model, device)]
+        output = nl.validate(nl.Recording({"y": declared}, frames), same((1, 1, 24, 32))).outputs["y"]
+        if declared is spec:
+            assert output.verdict == "match", str(output)
+            continue
+        assert output.verdict == "quantization", str(output)
+        assert abs(output.fix.quantization.zero_point - true.zero_point) <= 1, str(output)
+        assert output.fix.quantization.scale == pytest.approx(float(true.scale), rel=0.01)
