@@ -270,11 +270,11 @@ class Evidence:
         """Return the trial of a candidate that `rank` returned."""
         return self.trials[candidate.trial]
 
-    def bent(self, candidate: Candidate) -> float:
+    def bent(self, candidate: Candidate, rounding: float = ROUNDING) -> float:
         """Return the share of a candidate's error that depends on the model's value: near 0 for noise and rounding.
 
         Only channels that any trial explains count, and what rounding leaves does not: values below a step are always
-        rounded in the same way.
+        rounded in the same way. `rounding`: its variance, 0 if what is rounded alike is to count.
         """
         trial = self.trial(candidate)
         low, high = ends(trial.spec or self.spec)
@@ -288,7 +288,7 @@ class Evidence:
             return 0.0
         left = left - left.mean()
         depends = sum(len(part) * float(part.mean()) ** 2 for part in np.array_split(left, _BINS))
-        depends -= ROUNDING * len(left) if trial.steps else 0.0
+        depends -= rounding * len(left) if trial.steps else 0.0
         return max(depends, 0.0) / max(float((left * left).sum()), 1e-300)
 
     def within_range(self, candidate: Candidate) -> float:

@@ -22,6 +22,7 @@ READS = ("layout", "quantization", "channel_order")  # causes in how the buffer 
 _COMPUTES = ("preprocessing", "input_order", "output_order", "wrong_input", "geometry", "activation")
 _WHOLE = 15.0  # dB: one cause that explains so much is the only one
 _SOUND = 2 * LEAST  # dB that two causes have to explain
+_MOST = 2 * LEAST  # dB: a function of the model's values explains most of the output
 _BETTER = 2 * MARGIN  # dB that two causes have to explain more than one
 _EACH = 2  # hypotheses that agree best in line, and in the distribution of their values
 _IN_LINE, _ALIKE = 0.8, 0.15  # share of the variance off a line; deviations between distributions: of noise
@@ -47,13 +48,14 @@ def second_causes(evidence: Evidence, ranking: list[Candidate]) -> Pair | None:
     if not evidence.fits or best >= _WHOLE:
         return None
     found: list[Pair] = []
+    curve = any(_is_a_curve(evidence, c) for c in ranking)
     tried = len(evidence.trials)
     for number in _hypotheses(evidence):
         rows = sorted(evidence.trials[number].answers)[:_FRAMES]
         under = _under(evidence, evidence.trials[number], rows)
         pairs = [Pair(reads, evidence.trials[number], under, number) for reads in under.rank(_ways_to_read(under))]
         alone = max(best, evidence.score(evidence.as_declared(rows)))  # what is wrong may not show in these frames
-        found += [pair for pair in pairs if _is_sound(pair, alone)]
+        found += [pair for pair in pairs if _is_sound(pair, alone) and not (curve and _is_fitted(pair))]
         tried += len(under.trials)
     found.sort(key=lambda pair: -pair.reads.score)
     if not found or not proven(found[0].evidence, found[0].reads, tried):
@@ -73,13 +75,26 @@ def _under(evidence: Evidence, computes: Trial, rows: list[int]) -> Evidence:
 
 def _is_sound(pair: Pair, best: float) -> bool:
     """Return whether two causes are of two kinds and explain enough, and more than the `best` score of one cause."""
-    reads, kinds = pair.reads, (pair.reads.cause, pair.computes.cause)
+    reads, fitted = pair.reads, _is_fitted(pair)
     if reads.cause not in READS or reads.fix is None:  # a line through floats, which no spec describes, fits much
         return False
-    if kinds == ("quantization", "activation") and _has_many(reads.fix):
+    if fitted and _has_many(reads.fix):
         return False  # any curve is near a line in each channel
-    least = _WHOLE if kinds == ("quantization", "activation") else _SOUND  # a curve with a scale of its own fits much
-    return reads.score >= max(least, best + _BETTER) and reads.gain >= MARGIN and pair.evidence.bent(reads) <= BENT
+    least = _WHOLE if fitted else _SOUND  # a curve with a scale of its own fits much
+    if reads.score < max(least, best + _BETTER) or reads.gain < MARGIN:
+        return False
+    return pair.evidence.bent(reads, rounding=0.0) <= BENT  # values that are rounded alike hide a curve
+
+
+def _is_a_curve(evidence: Evidence, c: Candidate) -> bool:
+    """Whether a function without fitted numbers explains most alone: another one with a scale of its own is near it."""
+    trial = evidence.trial(c)
+    free = not (trial.parameters or trial.choices)
+    return c.cause == "activation" and free and c.score >= _MOST and evidence.bent(c) <= BENT
+
+
+def _is_fitted(pair: Pair) -> bool:
+    return (pair.reads.cause, pair.computes.cause) == ("quantization", "activation")
 
 
 def _has_many(fix: TensorSpec) -> bool:

@@ -90,3 +90,19 @@ def test_what_is_wrong_in_frames_that_are_not_looked_at_is_no_pair() -> None:
     frames = [({"x": x}, {"y": spec.pack(y)}) for x, y in zip(model, device)]
     output = nl.validate(nl.Recording({"y": spec}, frames), same((1, 20))).outputs["y"]
     assert output.also == () and output.verdict in ("match", "mismatch", "ambiguous"), str(output)
+
+
+@pytest.mark.parametrize("sharp", [2.0, 4.0, 6.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_sigmoid_of_probabilities_is_one_cause(sharp: float, seed: int) -> None:
+    """Most are rounded to the same few steps, where a scale with a tanh is as near as the sigmoid."""
+    rng = np.random.default_rng(seed)
+    powers = [np.exp(sharp * rng.standard_normal((1, 100))) for _ in range(24)]
+    model = [(p / p.sum()).astype(np.float32) for p in powers]
+    level = np.std([1 / (1 + np.exp(-x)) for x in model], 0) * 10 ** (-33 / 20)
+    device = [(1 / (1 + np.exp(-x)) + level * rng.standard_normal(x.shape)).astype(np.float32) for x in model]
+    spec = nl.TensorSpec((1, 100), "NC", "int8", quantization=nl.Quantization(float(np.max(device)) / 255, -128))
+    for stored, found in ((device, ("activation",)), (model, ("match",))):
+        frames = [({"x": x}, {"y": spec.pack(y)}) for x, y in zip(model, stored)]
+        output = nl.validate(nl.Recording({"y": spec}, frames), same((1, 100))).outputs["y"]
+        assert output.also == () and output.verdict in (*found, "mismatch", "ambiguous"), str(output)
