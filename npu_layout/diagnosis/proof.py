@@ -47,8 +47,19 @@ def by_chance(ratio: float, values: float) -> float:
 def needed(evidence: Evidence, candidate: Candidate, tried: int) -> float:
     """Return what `surprise` has to exceed for a candidate of so many that were tried."""
     trial = evidence.trial(candidate)
-    parameters = trial.parameters * 0.5 * math.log(max(independent(evidence, candidate), math.e))
-    return math.log(max(tried, 1) / RATE) + trial.choices + parameters
+    fitted = trial.parameters * _schwarz(independent(evidence, candidate))
+    return math.log(max(tried, 1) / RATE) + trial.choices + fitted
+
+
+def cost(evidence: Evidence, candidate: Candidate) -> float:
+    """Return the dB that a candidate's fitted numbers have to explain more than another candidate without any."""
+    values = independent(evidence, candidate)
+    return 20 / math.log(10) * evidence.trial(candidate).parameters * _schwarz(values) / max(values, 1.0)
+
+
+def _schwarz(values: float) -> float:
+    """Return what a fitted number costs."""
+    return 0.5 * math.log(max(values, math.e))
 
 
 def independent(evidence: Evidence, candidate: Candidate) -> float:

@@ -12,7 +12,7 @@ from ..comparison import TELLING, OutputComparison, OutputPart
 from . import wording
 from .causes import Situation, every
 from .evidence import Candidate, Evidence
-from .proof import independent, proven
+from .proof import cost, independent, proven
 from .samples import arithmetic, ends
 from .scales import is_slight
 from .second_causes import Pair, second_causes
@@ -26,6 +26,7 @@ _PERFECT = 40.0  # dB that the declared reading explains: the inputs hardly matt
 _SOUND = 15.0  # dB that a slightly other scale has to explain: what noise leaves of a right one is less
 _MOST = 8.0  # dB: as declared, most of the output is explained
 _HARDLY = 4.0  # dB more that fitted numbers explain of what is a function of the model's values
+_BIAS = 8.0  # dB more that scales of channels explain, which fit the channels' constant errors, too
 _SATURATED = 0.01  # of the values: what calibration leaves out is less
 _BEATEN = 0.25  # of the way from the best candidate to another: data before that are clearly on the best one's side
 
@@ -315,6 +316,8 @@ def _is_bent(evidence: Evidence, c: Candidate) -> bool:
 def _plainest(evidence: Evidence, strong: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates, but a function without fitted numbers before scales that explain hardly more.
 
+    Hardly is what as many fitted numbers explain of noise or, of each channel, of a constant error, or less.
+
     A part of a sigmoid is nearly a line, but only by chance the one that the declared scale makes of it. A function of
     chosen channels has to explain most.
     """
@@ -323,11 +326,17 @@ def _plainest(evidence: Evidence, strong: Sequence[Candidate]) -> list[Candidate
     plain = next((c for c in functions if c is best or not evidence.trial(c).choices), None)
     if (
         plain is None
-        or plain.score < best.score - _HARDLY
+        or best.score - plain.score > max(_BIAS if _is_for_each(best) else _HARDLY, cost(evidence, best))
         or (best is not plain and not evidence.trial(best).parameters)
     ):
         return list(strong)
     return [plain, *(c for c in strong if c is not plain and not evidence.trial(c).parameters)]
+
+
+def _is_for_each(c: Candidate) -> bool:
+    """Whether it has a scale for each channel."""
+    quantization = None if c.spec is None else c.spec.quantization
+    return c.cause == "quantization" and quantization is not None and quantization.axis is not None
 
 
 def _once(sentences: Iterable[str]) -> list[str]:

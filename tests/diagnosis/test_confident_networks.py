@@ -252,3 +252,24 @@ def test_an_input_that_saturates_is_one_explanation_of_several() -> None:
     found = board.verdict(board.recording(None, raw))
     assert found.verdict in ("mismatch", "ambiguous") and found.fix is None, str(found)
     assert "the same values for every frame" in found.why, found.why
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_second_softmax_with_a_constant_error_of_each_class(seed: int) -> None:
+    """Zero points of the classes fit the constant errors, too; they are no more likely for that."""
+    rng = np.random.default_rng(seed)
+    model = []
+    for k in [*range(8), *range(8)]:
+        x = 0.02 * rng.dirichlet(np.full(20, 5.0))
+        x[k] += 0.98
+        model.append(x[None].astype(np.float32))
+    powers = [np.exp(x) for x in model]
+    again = np.stack([p / p.sum() for p in powers])
+    bias = 0.8 * rng.standard_normal((1, 20))
+    errors = (bias + 0.6 * rng.standard_normal(again.shape)) * again.std() * 10 ** (-18 / 20)
+    device = (again + errors).astype(np.float32)
+    found = judged(model, list(device), spec_of((1, 20), "int16", float(device.min()), float(device.max()), "NC"))
+    assert found.verdict == "activation" and "an extra softmax" in found.why, str(found)
+    device = (np.stack(model) + errors).astype(np.float32)
+    found = judged(model, list(device), spec_of((1, 20), "int16", float(device.min()), float(device.max()), "NC"))
+    assert found.verdict in ("match", "ambiguous"), str(found)
