@@ -52,6 +52,8 @@ class Trial(NamedTuple):
         {row of the kept frames: what the model would have returned}, if the trial says that it was something else.
     of_input
         Whether the trial is about the model's inputs: somebody who reads the output does not mind.
+    line
+        Slope and offset of the stored floats over the model's values, if the trial says that they are scaled.
     """
 
     cause: str
@@ -69,6 +71,7 @@ class Trial(NamedTuple):
     parameters: int = 0
     choices: float = 0.0
     of_input: bool = False
+    line: tuple[float, float] | None = None
 
 
 class Candidate(NamedTuple):

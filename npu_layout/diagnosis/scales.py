@@ -37,7 +37,9 @@ def quantizations(evidence: Evidence) -> Iterator[Trial]:
     if slope > 0:
         text = f"each value is {slope:.6g} times the model's, plus {offset:.6g} (was it ever dequantised?)"
         left = evidence.codes - (slope * evidence.wanted + offset)
-        yield Trial("quantization", text, None, evidence.codes, left, False, evidence.spec, parameters=2)
+        yield Trial(
+            "quantization", text, None, evidence.codes, left, False, evidence.spec, parameters=2, line=(slope, offset)
+        )
 
 
 def called(spec: TensorSpec) -> str:
@@ -92,11 +94,16 @@ def _through(x: np.ndarray, off: np.ndarray) -> float | None:
     return float((x * x).sum()) / along if along > 0 else None
 
 
-def is_slight(declared: TensorSpec, fixed: TensorSpec | None) -> bool:
+def is_slight(evidence: Evidence, trial: Trial) -> bool:
     """Whether a fitted quantization is the declared one but for some per cent, as noise that is not symmetric looks.
 
     True mistakes are larger: a factor of two, a forgotten zero point, a sign, a dtype, another tensor's scale.
     """
+    if trial.line is not None:
+        slope, offset = trial.line
+        span = max(float(evidence.wanted.max()), 0.0) - min(float(evidence.wanted.min()), 0.0)
+        return bool(abs(np.log(slope)) < _SLIGHT and abs(offset) <= _MOVED * span)
+    declared, fixed = evidence.spec, trial.spec
     if fixed is None or fixed.dtype != declared.dtype or fixed.quantization is None or declared.quantization is None:
         return False
     (scale, zero_point), (was, zero) = (

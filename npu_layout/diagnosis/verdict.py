@@ -223,7 +223,7 @@ def _is_slight(evidence: Evidence, c: Candidate) -> bool:
     declared, fitted = evidence.spec.quantization, c.spec.quantization
     each = fitted is not None and fitted.axis is not None and (declared is None or declared.axis is None)
     weak = c.score < _MOST and (each or c.gain < _HARDLY)
-    return weak or (c.score < _SOUND and is_slight(evidence.spec, c.spec))
+    return weak or (c.score < _SOUND and is_slight(evidence, evidence.trial(c)))
 
 
 def _only_saturates(evidence: Evidence, c: Candidate) -> bool:
@@ -233,7 +233,7 @@ def _only_saturates(evidence: Evidence, c: Candidate) -> bool:
 
 def _is_nearly_a_line(evidence: Evidence, c: Candidate, ranking: Sequence[Candidate]) -> bool:
     """Whether a function explains no more than a slightly other scale: so does noise that shrinks the values."""
-    lines = (o.score for o in ranking if o.cause == "quantization" and is_slight(evidence.spec, o.spec))
+    lines = (o.score for o in ranking if o.cause == "quantization" and is_slight(evidence, evidence.trial(o)))
     return c.cause == "activation" and max(lines, default=-np.inf) > c.score - MARGIN
 
 
@@ -243,7 +243,7 @@ def _needless(evidence: Evidence, c: Candidate, declared: float) -> bool:
 
 
 def _accuses(evidence: Evidence, c: Candidate, declared: float) -> bool:
-    enough = _NEARLY if c.cause == "quantization" and is_slight(evidence.spec, c.spec) else _FINE
+    enough = _NEARLY if c.cause == "quantization" and is_slight(evidence, evidence.trial(c)) else _FINE
     fine = c.cause == "quantization" and declared >= enough and c.gain < _CLEAR and not _clamps_less(evidence, c)
     as_good = c.of_input and declared >= _PERFECT  # who reads the output does not mind
     least = LEAST if c.cause in _ORDERS else _FIX
