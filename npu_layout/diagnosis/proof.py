@@ -9,7 +9,9 @@ each; one that is an arrangement of many, the logarithm of the number of arrange
 
 n is the number of values, neighbours in a map as one, frames that are repeated once; but not more than 6 * S**2 / Q,
 where S and Q are the sums of the squares and of the fourth powers of what the declared reading leaves. Of normal noise
-that is about twice the number of values; it is small if a few values make up the error.
+that is about twice the number of values; it is small if a few values make up the error. A cause of p fitted numbers
+goes through as many values, whatever they are, and a line through two errors: its n is not more than the number of
+values less p, and 3 * (S**2 / Q - min(p, 2)).
 
 See Chernoff, "A measure of asymptotic efficiency for tests of a hypothesis based on the sum of observations", Annals
 of Mathematical Statistics 23 (1952); Schwarz, "Estimating the dimension of a model", Annals of Statistics 6 (1978).
@@ -25,6 +27,8 @@ import numpy as np
 from .evidence import Candidate, Evidence
 
 RATE = 1e-4  # faultless outputs of which a cause is named, in the whole search
+_NORMAL = 3  # the fourth power of normal noise is on average so many times the square of its mean square
+_LINE = 2  # errors that a line goes through, whatever they are
 _ROOM = 2  # because the fourth powers of few values say little
 _NEIGHBOURS = 8  # places of a map that err alike, as one
 
@@ -72,17 +76,20 @@ def independent(evidence: Evidence, candidate: Candidate) -> float:
     distinct = _distinct(evidence, trial.rows)
     values = int(trial.left.size) * share * distinct / min(_NEIGHBOURS, max(places, 1))
     left = evidence.as_declared(trial.rows).left if evidence.fits else trial.left
-    return min(values, _of_noise(left) * distinct)
+    errors = _that_err(left) * distinct
+    if not trial.parameters:
+        return min(values, _ROOM * _NORMAL * errors)
+    return max(min(values - trial.parameters, _NORMAL * (errors - min(trial.parameters, _LINE))), 0.0)
 
 
-def _of_noise(left: np.ndarray) -> float:
-    """Return how many values of normal noise would vary as much in their sum of squares as these errors, twice.
+def _that_err(left: np.ndarray) -> float:
+    """Return how many errors of one size vary as much in their sum of squares as these.
 
-    More than there are, if they are normal; few, if the errors of some values are all that matters, as those of the
-    class that is named in a vector of probabilities.
+    A third of normal ones; one, if the error of one value is all that matters, as that of the class that is named in a
+    vector of probabilities.
     """
     squares = np.square(left)
-    return _ROOM * 3 * float(squares.sum()) ** 2 / max(float(np.square(squares).sum()), 1e-300)
+    return float(squares.sum()) ** 2 / max(float(np.square(squares).sum()), 1e-300)
 
 
 def _distinct(evidence: Evidence, rows: Sequence[int] | None) -> float:

@@ -17,7 +17,6 @@ from .samples import Matrix, ends, predicted
 from .thresholds import ENOUGH, MARGIN, ROUNDING
 
 _SPREAD = 0.15  # rms of the logarithms of the channels' scales, from which on each channel has its own
-_FARTHEST = 2.0**40  # steps of a zero point: what fits by such a one is no line
 _EDGE = 0.02  # of the range: values so near its ends count as saturated
 _SLIGHT = float(np.log(1.6))  # of a factor
 _MOVED = 0.02  # of the range of the dtype: zero points that noise moves by no more
@@ -144,6 +143,15 @@ class _Fit(NamedTuple):
             if y is None or np.size(y) not in (1, np.size(x)) or not np.allclose(x, y, 1e-4, 0.0)
         )
 
+    def inside(self, zero_points: Any) -> Any:
+        """Return zero points in the range of the dtype, where noise has moved them out of it; None if they are far out.
+
+        No device has such zero points.
+        """
+        low, high = ends(self.spec)
+        inside = np.clip(zero_points, low, high)
+        return inside if (np.abs(zero_points - inside) <= _MOVED * (high - low)).all() else None
+
     def simplest(self, options: Sequence[Trial]) -> Trial:
         """Return the first that explains as much as the best, or hardly less with fewer fitted numbers."""
         scores = [self.evidence.score(o) for o in options]
@@ -174,13 +182,13 @@ def fitted(evidence: Evidence, spec: TensorSpec, codes: Matrix, cause: str) -> I
 
 
 def _one(fit: _Fit, slope: float, offset: float) -> Trial | None:
-    """Return the scale and zero point for all channels that fit best; None if the zero point is beyond reason.
+    """Return the scale and zero point for all channels that fit best; None if the zero point is far out of the range.
 
     Noise of zeros is cut at the end of the range, so that its mean fits a little better than the true zero point.
     """
     found = []
     for pairs in (_from_the_end(fit), _for_all(fit, slope, offset)):
-        trials = [fit.trial(float(f"{s:.6g}"), z) for s, z in pairs if abs(z) < _FARTHEST]
+        trials = [fit.trial(float(f"{s:.6g}"), z) for s, z in pairs]
         if trials:
             found.append(fit.simplest(trials))
     if len(found) == 2 and not _is_cut(fit, *found):
@@ -223,12 +231,17 @@ def _for_all(fit: _Fit, slope: float, offset: float) -> Iterator[tuple[float, An
         return int(np.rint(zero_point)) if whole else float(zero_point)
 
     if q is not None and q.axis is None:
-        yield float(q.scale), rounded((fit.codes - wanted / q.scale)[fit.inner].mean())
+        inside = fit.inside((fit.codes - wanted / q.scale)[fit.inner].mean())
+        if inside is not None:
+            yield float(q.scale), rounded(inside)
     if q is not None and len(declared) == 1:
         scale = _through(wanted[fit.inner], fit.codes[fit.inner] - declared[0])
         if scale is not None:
             yield scale, rounded(declared[0])
-    yield 1 / slope, rounded(offset)
+    inside = fit.inside(offset)
+    if inside is not None:
+        scale = 1 / slope if inside == offset else _through(wanted[fit.inner], fit.codes[fit.inner] - inside)
+        yield from () if scale is None else ((scale, rounded(inside)),)
 
 
 def _for_each(fit: _Fit) -> Trial | None:
@@ -247,12 +260,15 @@ def _for_each(fit: _Fit) -> Trial | None:
     usual = float(np.median(found.slope[found.clear]))  # where none is clear, through the channel's own mean
     slopes = np.where(found.clear, found.slope, usual)
     offsets = np.where(found.clear, found.offset, found.mean_y - usual * found.mean_x)
-    scales = 1 / slopes
-    if not (np.abs(offsets) < _FARTHEST).all():
+    inside = fit.inside(offsets)
+    if inside is None:
         return None
+    along = (wanted * (codes - inside[:, None]) * inner).sum(1)
+    again = (inside != offsets) & found.clear & (along > 0)
+    scales = np.where(again, (wanted * wanted * inner).sum(1) / np.where(again, along, 1.0), 1 / slopes)
     through = np.where(found.clear & (found.through > 0), found.through, scales)
     axis = axes_in_model(fit.spec.axes)[evidence.channel_axis]
-    options = [fit.trial(scales.astype(np.float32), np.rint(offsets).astype(np.int64), axis)]
+    options = [fit.trial(scales.astype(np.float32), np.rint(inside).astype(np.int64), axis)]
     if len(declared) == 1:
         zero = [declared[0].item()] * len(through)
         options.insert(0, fit.trial(through.astype(np.float32), zero, axis))

@@ -61,8 +61,8 @@ def test_parameters_and_arrangements_cost() -> None:
     found.trials = [free, free._replace(parameters=2), free._replace(choices=math.lgamma(65))]
     costs = [needed(found, Candidate("layout", "", 20.0, 10.0, None, trial=i), 10) for i in range(3)]
     assert costs[0] == pytest.approx(math.log(10 / RATE))
-    values = independent(found, Candidate("layout", "", 20.0, 10.0, None))
-    assert values == 256 and costs[1] == pytest.approx(costs[0] + math.log(values))
+    free, fitted = (independent(found, Candidate("layout", "", 20.0, 10.0, None, trial=i)) for i in range(2))
+    assert free == 256 and costs[1] == pytest.approx(costs[0] + math.log(fitted)) and fitted < free
     assert costs[2] == pytest.approx(costs[0] + math.lgamma(65))
 
 
@@ -135,3 +135,45 @@ def test_the_table_of_the_docs() -> None:
         found.trials = [Trial("layout", "", None, np.zeros((1, n)), np.zeros((1, n)), False)]
         for gain, sound in ((float(decibels) + 0.05, True), (float(decibels) - 0.05, n >= 1000)):
             assert proven(found, Candidate("layout", "", 50.0, gain, None), 50) == sound, (values, gain)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "int16"])
+@pytest.mark.parametrize(("classes", "frames"), [(1, 2), (2, 1), (10, 1), (10, 2), (1000, 1)])
+def test_a_line_through_few_errors_is_no_scale(classes: int, frames: int, dtype: str) -> None:
+    """Of a classifier that is less sure than its model, or of one or two values: a line goes through them anyway."""
+    rng = np.random.default_rng(classes)
+    model, device = [], []
+    for _ in range(frames):
+        x = np.full((1, classes), 0.02 / classes)
+        x[0, rng.integers(classes)] = 0.98
+        x = x if classes > 2 else rng.uniform(0.1, 0.9, (1, classes))
+        y = x * rng.uniform(0.8, 0.95) + (0.1 / classes if classes > 2 else rng.normal(0, 0.03, x.shape))
+        model.append(x.astype(np.float32))
+        device.append(y.astype(np.float32))
+    quantization = None
+    if dtype != "float32":
+        limits = np.iinfo(dtype)
+        quantization = nl.Quantization(1 / (int(limits.max) - limits.min), int(limits.min))
+    spec = nl.TensorSpec((1, classes), "NC", dtype, quantization=quantization)
+    found = Evidence(spec, [spec.pack(y) for y in device], model, (), 1)
+    assert judged(found) in ("match", "ambiguous", "mismatch")
+
+
+def test_many_errors_prove_a_line() -> None:
+    rng = np.random.default_rng(4)
+    model = [rng.dirichlet(np.full(10, 0.2))[None].astype(np.float32) for _ in range(24)]
+    spec = nl.TensorSpec((1, 10), "NC", "float32")
+    noisy = [(x + rng.normal(0, 0.01, x.shape)).astype(np.float32) for x in model]
+    assert judged(Evidence(spec, [spec.pack(x) for x in noisy], model, (), 1)) == "match"
+    assert judged(Evidence(spec, [spec.pack(3 * x) for x in noisy], model, (), 1)) == "quantization"
+
+
+def test_fitted_numbers_are_taken_from_the_values() -> None:
+    """And errors of two values are none at all: a line goes through them."""
+    candidate, reference = Candidate("quantization", "", 20.0, 10.0, None), np.zeros((1, 1000), np.float32)
+    for far, fitted, values in ((2, 2, 0), (3, 2, 3), (3, 1, 6), (1000, 2, 998), (1000, 40, 960), (1000, 2000, 0)):
+        device = reference.copy()
+        device[0, :far] = 1
+        found = Evidence(nl.TensorSpec((1, 1000), "NC"), [device.ravel()], [reference], (), 1)
+        found.trials = [found.as_declared()._replace(parameters=fitted)]
+        assert independent(found, candidate) == pytest.approx(values), (far, fitted)

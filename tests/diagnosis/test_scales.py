@@ -64,7 +64,7 @@ def test_a_channel_in_another_ones_place_is_no_scale(board: Board) -> None:
 
 
 def test_values_beyond_reason_have_no_scale() -> None:
-    """As an exp of pixels: no zero point is so far away."""
+    """As an exp of pixels: no zero point is out of the dtype's range."""
     rng = np.random.default_rng(0)
     x = [np.exp(rng.uniform(60, 80, (1, 4, 60))).astype(np.float32) for _ in range(4)]
     for each in (False, True):
@@ -73,7 +73,7 @@ def test_values_beyond_reason_have_no_scale() -> None:
         spec = nl.TensorSpec((1, 4, 60), "NCW", "int16", quantization=nl.Quantization(0.01))
         device = [rng.integers(-999, 999, 240).astype(np.int16) + np.int16(0) for _ in x]
         for trial in quantizations(Evidence(spec, device, x, (), 1)):
-            assert np.all(np.abs(np.asarray(trial.fix.quantization.zero_point, np.float64)) < 2.0**40)
+            assert np.all(np.abs(np.asarray(trial.fix.quantization.zero_point, np.float64)) <= 2**15)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float32", "float16"])
@@ -129,3 +129,18 @@ def test_values_that_are_never_zero_tell_the_zero_point(above: int, db: float) -
         assert output.verdict == "quantization", str(output)
         assert abs(output.fix.quantization.zero_point - true.zero_point) <= 1, str(output)
         assert output.fix.quantization.scale == pytest.approx(float(true.scale), rel=0.01)
+
+
+@pytest.mark.parametrize("each", [False, True])
+def test_a_zero_point_that_noise_moves_out_of_the_range_is_its_end(each: bool) -> None:
+    rng = np.random.default_rng(8)
+    model = [rng.uniform(0.1, 0.5, (1, 12, 6, 8)).astype(np.float32) for _ in range(4)]
+    scales = np.linspace(0.6, 1.2, 12) / 255 if each else 0.6 / 255
+    spec = nl.TensorSpec((1, 12, 6, 8), "NCHW", "int8")
+    spec = spec.replace(quantization=nl.Quantization(scales, np.full(12, -128) if each else -128, 1 if each else None))
+    buffers = [spec.pack((x + 0.01 * rng.standard_normal(x.shape)).astype(np.float32)) for x in model]
+    declared = spec.replace(quantization=nl.Quantization(1.8 / 255, 0))
+    (trial,) = quantizations(Evidence(declared, buffers, model, (), 1))
+    assert trial.fix.quantization.axis == (1 if each else None)
+    assert np.asarray(trial.fix.quantization.zero_point).min() >= -128
+    np.testing.assert_allclose(trial.fix.quantization.scale, scales, rtol=0.05)
