@@ -115,12 +115,23 @@ def shuffled_frames(evidence: Evidence, numbers: Sequence[int]) -> Iterator[Tria
     most = max(count for shift, count in shifts.items() if shift or len(shifts) == 1)
     if (len(chosen) - shifts[0]) * 4 < len(chosen) or most * 5 >= 3 * len(chosen):
         return
+    if evidence.channel_axis != evidence.named_axis and _repeats(evidence, chosen):
+        return
     left = evidence.codes - np.stack([predicted[j] for j in chosen])
-    if not _worth(evidence, range(len(chosen)), left, len(chosen) * np.log(len(chosen))):
+    choices = len(chosen) * float(np.log(len(chosen)))
+    if not _worth(evidence, range(len(chosen)), left, choices):
         return
     pairs = (f"{numbers[k]} has the output of {numbers[j]}" for k, j in enumerate(chosen) if j != k)
     text = f"frame {listed(pairs, 8)}"
-    yield Trial("wrong_input", text, None, evidence.codes, left, evidence.steps, evidence.spec, of_input=True)
+    yield Trial(
+        "wrong_input", text, None, evidence.codes, left, evidence.steps, evidence.spec, choices=choices, of_input=True
+    )
+
+
+def _repeats(evidence: Evidence, chosen: Sequence[int]) -> bool:
+    """Whether fewer different outputs are chosen than there are: of a class in another one's place, no exchange."""
+    outputs = [w.tobytes() for w in evidence.wanted]
+    return len({outputs[j] for j in chosen}) < len(set(outputs))
 
 
 def other_inputs(

@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import npu_layout as nl
-from tests.support.boards import PRE, Board, network
+from tests.support.boards import PRE, Board, network, same
 
 
 @pytest.fixture(scope="module")
@@ -50,3 +50,28 @@ def test_one_noisy_value_a_frame_answers_its_own_frame(noise: float, frames: int
         noisy = [(a + noise * np.std(answers) * rng.standard_normal(a.shape)).astype(np.float32) for a in answers]
         assert verdict(noisy).verdict == "match"
     assert verdict([answers[k] for k in np.random.default_rng(0).permutation(frames)]).verdict == "wrong_input"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_two_classes_exchanged_are_no_exchanged_frames(seed: int) -> None:
+    """Each frame is like another one with the other class; these are few."""
+    rng, spec = np.random.default_rng(seed), nl.TensorSpec((1, 4), "NC", "float32")
+    model = [
+        (0.9 * np.eye(4)[[k]] + 0.1 * rng.dirichlet(np.ones(4))).astype(np.float32) for k in (0, 1, 0, 0, 2, 1, 0, 3)
+    ]
+    noisy = [(x + rng.normal(0, 0.01, x.shape)).astype(np.float32) for x in model]
+    for device, found in (([x[:, [1, 0, 2, 3]] for x in noisy], "channel_order"), (noisy, "match")):
+        frames = [({"x": x}, {"y": np.ascontiguousarray(y)}) for x, y in zip(model, device)]
+        output = nl.validate(nl.Recording({"y": spec}, frames), same((1, 4))).outputs["y"]
+        assert output.verdict in (found, "ambiguous", "mismatch") and (found != "match" or output.verdict == found)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_three_single_values_show_no_exchange(seed: int) -> None:
+    rng, spec = np.random.default_rng(seed), nl.TensorSpec((1, 1), "NC", "uint8", quantization=nl.Quantization(0.01, 0))
+    model = [rng.uniform(0.5, 1.5, (1, 1)).astype(np.float32) for _ in range(3)]
+    for order in ((0, 1, 2), (1, 0, 2)):
+        noisy = [(model[k] + rng.normal(0, 0.1)).astype(np.float32) for k in order]
+        frames = [({"x": x}, {"y": spec.pack(y)}) for x, y in zip(model, noisy)]
+        output = nl.validate(nl.Recording({"y": spec}, frames), same((1, 1))).outputs["y"]
+        assert output.verdict in ("match", "ambiguous", "mismatch"), str(output)
