@@ -28,6 +28,7 @@ _MOST = 8.0  # dB: as declared, most of the output is explained
 _HARDLY = 4.0  # dB more that fitted numbers explain of what is a function of the model's values
 _BIAS = 8.0  # dB more that scales of channels explain, which fit the channels' constant errors, too
 _SATURATED = 0.01  # of the values: what calibration leaves out is less
+_AT_THE_ENDS = 0.75  # of the values that a scale clamps: noise leaves half
 _BEATEN = 0.25  # of the way from the best candidate to another: data before that are clearly on the best one's side
 
 
@@ -180,7 +181,7 @@ def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> J
     slight = [c for c in ranking if _is_slight(evidence, c)]
     possible = [c for c in ranking if c not in slight and not _only_saturates(evidence, c)]
     strong = [c for c in possible if _accuses(evidence, c, score) and not (met and _needless(evidence, c, score))]
-    strong = [c for c in strong if not _is_nearly_a_line(evidence, c, ranking)]
+    strong = [c for c in strong if not (_is_nearly_a_line(evidence, c, ranking) or _clamps_noise(evidence, c))]
     if strong:
         return _named(evidence, strong, declared)
     others = [c for c in possible if c.cause not in ("match", "quantization", "activation")]
@@ -258,11 +259,31 @@ def _clamps_less(evidence: Evidence, c: Candidate) -> bool:
     return bool(c.spec is not None and _clamped(evidence, evidence.spec) >= _SATURATED > _clamped(evidence, c.spec))
 
 
+def _clamps_noise(evidence: Evidence, c: Candidate) -> bool:
+    """Whether a scale clamps many of the model's values, but the device does not, or the others do not follow it.
+
+    A right scale that clamps them stores the ends; one that is fitted to noise clamps what the noise makes smaller.
+    """
+    if c.cause != "quantization" or c.spec is None or c.spec.quantization is None:
+        return False
+    if _clamped(evidence, c.spec) < max(_SATURATED, _clamped(evidence, evidence.spec)):
+        return False
+    codes, (low, high) = evidence.trial(c).codes, ends(c.spec)
+    stored = codes[_beyond(evidence, c.spec)]
+    at_the_ends = float(((stored <= low) | (stored >= high)).mean())
+    return at_the_ends < _AT_THE_ENDS or evidence.within_range(c) < LEAST
+
+
 def _clamped(evidence: Evidence, spec: TensorSpec) -> float:
     """Return the share of the model's values at the samples that the dtype cannot store."""
+    return float(_beyond(evidence, spec).mean())
+
+
+def _beyond(evidence: Evidence, spec: TensorSpec) -> np.ndarray:
+    """Return which of the model's values at the samples the dtype cannot store."""
     scale, zero_point = arithmetic(spec, evidence.samples)
     codes, (low, high) = evidence.wanted / scale + zero_point, ends(spec)
-    return float(((codes < low - 0.5) | (codes > high + 0.5)).mean())
+    return np.asarray((codes < low - 0.5) | (codes > high + 0.5))
 
 
 def _biased(evidence: Evidence, declared: float, gain: float) -> bool:

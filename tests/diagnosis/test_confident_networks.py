@@ -273,3 +273,26 @@ def test_a_second_softmax_with_a_constant_error_of_each_class(seed: int) -> None
     device = (np.stack(model) + errors).astype(np.float32)
     found = judged(model, list(device), spec_of((1, 20), "int16", float(device.min()), float(device.max()), "NC"))
     assert found.verdict in ("match", "ambiguous"), str(found)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("true", [1.0, 0.8])
+def test_a_scale_that_clamps_what_the_device_does_not_is_not_named(seed: int, true: float) -> None:
+    """Noise of what a network is sure of is cut at the end, and what is not cut is no more than noise."""
+    rng = np.random.default_rng(seed)
+    model = [(0.98 * np.eye(100)[[k]] + 0.02 * rng.dirichlet(np.ones(100))).astype(np.float32) for k in range(24)]
+    stored = spec_of((1, 100), "uint8", 0, true, "NC")
+    noisy = [(x * (1 + 0.25 * rng.standard_normal(x.shape))).astype(np.float32) for x in model]
+    assert judged(model, noisy, stored).verdict in ("match", "mismatch", "ambiguous")
+    found = judged(model, noisy, stored, scaled(stored, 2))
+    if found.verdict == "quantization":
+        assert float(found.fix.quantization.scale) >= 0.85 * float(stored.quantization.scale), str(found)
+    else:
+        assert found.verdict in ("match", "mismatch", "ambiguous"), str(found)
+
+
+def test_a_scale_that_clamps_as_the_device_does_is_named() -> None:
+    model, stored = probabilities(3), spec_of(TEXT, "int16", 0, 0.7)
+    found = judged(model, model, stored, scaled(stored, 2))
+    assert found.verdict == "quantization", str(found)
+    np.testing.assert_allclose(found.fix.quantization.scale, stored.quantization.scale, rtol=0.02)
