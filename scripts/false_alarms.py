@@ -4,9 +4,10 @@
     scripts/false_alarms.py                     # 100,000 draws
     scripts/false_alarms.py --draws 2000 --most 20
 
-A draw is one output of a network of the matrix (scripts/verdicts) for 1 to 16 frames, dim or not, with noise of 5 to
-40 dB of some kind, stored in some dtype and layout, and declared as it is. The causes are searched for as `validate`
-does, the model's answers to inputs made in other ways among them. Exit status 1 if more than 1 in 10,000 are accused.
+A draw is one output of a network of the matrix (scripts/verdicts), one or two values, or a classifier that is sure,
+for 1 to 16 frames, dim or not, with noise of 5 to 40 dB of some kind, stored in some dtype and layout, and declared
+as it is. The causes are searched for as `validate` does, the model's answers to inputs made in other ways among them.
+Exit status 1 if more than 1 in 10,000 are accused.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from npu_layout.diagnosis.evidence import Evidence
 
 RATE = 1e-4  # asked
 MODELS = ("maps", "yolo", "yolo8", "segmentation", "classifier", "ssd", "twins", "gray", "flow", "embedding", "box")
+MADE = {"value": 1, "values": 2, "sure": 10, "surest": 1000}  # outputs that no network is needed for, of so many values
 FRAMES, SHADES = 20, {"": 1.0, "dim": 0.12}
 Rng = np.random.Generator
 REFUSALS = {"match", "ambiguous", "mismatch"}
@@ -51,8 +53,29 @@ class Zoo(NamedTuple):
     remade: dict[str, list[Remade]]
 
 
+def of_numbers(name: str) -> Zoo:
+    """One or two values, or probabilities of a classifier that is sure: quantised, it is less so, if at all."""
+    rng, count = np.random.default_rng(len(name)), MADE[name]
+    references, quantised = [], []
+    for _ in range(FRAMES):
+        if count <= 2:
+            x, y = rng.uniform(-1, 1, (2, 1, count))
+            y = x + 0.05 * y
+        else:
+            x = 0.02 * rng.dirichlet(np.ones(count))[None]
+            x[0, rng.integers(count)] += 0.98
+            y = (1 - (share := rng.uniform(0, 0.2))) * x + share * rng.dirichlet(np.ones(count))
+        references.append({"y": x.astype(np.float32)})
+        quantised.append({"y": y.astype(np.float32)})
+    limits = np.full(count, -1.0 if count <= 2 else 0.0), np.full(count, 1.0)
+    model = models.load(MODELS[0])._replace(outputs={"y": (1, count)}, ranges={"y": limits})
+    return Zoo(model, references, quantised, {"y": []})
+
+
 @cache
 def zoo(name: str, shade: str) -> Zoo:
+    if name in MADE:
+        return of_numbers(name)
     model, rng = models.load(name), np.random.default_rng(len(name))
     frames = pictures.stream(rng, "mixed", FRAMES, (model.shape[3], model.shape[2]))
     frames = [(frame * SHADES[shade]).astype(np.uint8) for frame in frames]
@@ -134,7 +157,8 @@ def _remade(home: Zoo, output: str, rows: range) -> Iterator[Remade]:
 def draw(seed: int) -> tuple[str, str]:
     """One draw: the verdict, and what it was of."""
     rng = np.random.default_rng(seed)
-    name, shade = MODELS[seed % len(MODELS)], ("", "dim")[int(rng.random() < 0.4)]
+    names = (*MODELS, *MADE)
+    name, shade = names[seed % len(names)], ("", "dim")[int(rng.random() < 0.4)]
     home = zoo(name, shade)
     output = str(rng.choice(list(home.model.outputs)))
     count = min(int(rng.choice([1, 2, 3, 5, 8, 16])), FRAMES)
