@@ -268,8 +268,10 @@ def _clamps_noise(evidence: Evidence, c: Candidate) -> bool:
         return False
     if _clamped(evidence, c.spec) < max(_SATURATED, _clamped(evidence, evidence.spec)):
         return False
-    codes, (low, high) = evidence.trial(c).codes, ends(c.spec)
-    stored = codes[_beyond(evidence, c.spec)]
+    trial, (low, high) = evidence.trial(c), ends(c.spec)
+    stored = trial.codes[_beyond(evidence, c.spec, float(np.sqrt((trial.left**2).mean())))]
+    if stored.size == 0:
+        return False
     at_the_ends = float(((stored <= low) | (stored >= high)).mean())
     return at_the_ends < _AT_THE_ENDS or evidence.within_range(c) < LEAST
 
@@ -279,11 +281,11 @@ def _clamped(evidence: Evidence, spec: TensorSpec) -> float:
     return float(_beyond(evidence, spec).mean())
 
 
-def _beyond(evidence: Evidence, spec: TensorSpec) -> np.ndarray:
-    """Return which of the model's values at the samples the dtype cannot store."""
+def _beyond(evidence: Evidence, spec: TensorSpec, steps: float = 0.5) -> np.ndarray:
+    """Return which of the model's values at the samples are further out of the dtype's range than so many steps."""
     scale, zero_point = arithmetic(spec, evidence.samples)
     codes, (low, high) = evidence.wanted / scale + zero_point, ends(spec)
-    return np.asarray((codes < low - 0.5) | (codes > high + 0.5))
+    return np.asarray((codes < low - steps) | (codes > high + steps))
 
 
 def _biased(evidence: Evidence, declared: float, gain: float) -> bool:
