@@ -18,6 +18,7 @@ from .thresholds import LEAST, MARGIN, ROUNDING
 
 _MANY = 1000  # values, of which so many do not fit by coincidence
 _FAR = 2 * MARGIN  # dB
+_FEW = 16  # values of a frame, to which the output of some other one is near by chance
 _FEWEST = 3  # frames that are needed to find exchanged ones
 
 
@@ -115,7 +116,8 @@ def shuffled_frames(evidence: Evidence, numbers: Sequence[int]) -> Iterator[Tria
     most = max(count for shift, count in shifts.items() if shift or len(shifts) == 1)
     if (len(chosen) - shifts[0]) * 4 < len(chosen) or most * 5 >= 3 * len(chosen):
         return
-    if evidence.channel_axis != evidence.named_axis and _repeats(evidence, chosen):
+    few = evidence.channel_axis != evidence.named_axis or evidence.references[0].size < _FEW
+    if few and _repeats(evidence, chosen):
         return
     left = evidence.codes - np.stack([predicted[j] for j in chosen])
     choices = len(chosen) * float(np.log(len(chosen)))
