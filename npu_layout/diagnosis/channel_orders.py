@@ -11,10 +11,9 @@ from ..comparison import listed
 from ..engines import axes_in_model
 from ..support import finite
 from .evidence import Evidence, Trial
+from .thresholds import NEIGHBOURS, RATE
 
 _CLEAR = 0.25  # of the declared order's cost: where no cycle of channels costs less, none is moved
-_SURE = 1e-4  # how often noise may exchange channels that are alike
-_NEIGHBOURS = 8  # places of a map that err alike, as one
 _EVERY = 16  # places, of which the first may prove that no channel is moved
 _ROUNDING = 1e-9  # of the squares that a distance is the difference of
 _PLACES, _VALUES = 1024, 1 << 22  # from which distances are computed: in each channel, and in all
@@ -55,7 +54,7 @@ def _assigned(evidence: Evidence, axis: int) -> np.ndarray:
         best[k] = int(np.flatnonzero(free)[cost[k, free].argmin()])
         free[best[k]] = False
     _exchange_pairs(cost, best)
-    _keep_in_place(cost, best, real.shape[1] / (_NEIGHBOURS if len(evidence.letters) > 3 else 1))
+    _keep_in_place(cost, best, real.shape[1] / (NEIGHBOURS if len(evidence.letters) > 3 else 1))
     return best
 
 
@@ -105,7 +104,7 @@ def _exchange_pairs(cost: np.ndarray, best: np.ndarray) -> None:
 def _is_likely(own: np.ndarray, moved: np.ndarray, cycle: np.ndarray, values: float) -> bool:
     """Whether a cycle of channels fits better by more than noise of the size that is left makes it, if others moved."""
     noise = max(moved.mean(), moved[cycle].mean(), 1e-300)
-    return bool((own[cycle] - moved[cycle]).sum() / noise * values / 2 > math.log(len(own) ** 2 / _SURE))
+    return bool((own[cycle] - moved[cycle]).sum() / noise * values / 2 > math.log(len(own) ** 2 / RATE))
 
 
 def _costs(real: np.ndarray, wanted: np.ndarray) -> np.ndarray:

@@ -29,12 +29,14 @@ def factors(evidence: Evidence, sides: Sequence[int]) -> Iterator[Trial]:
     if evidence.settled or evidence.channel_axis is None or not evidence.enough:
         yield from () if one is None else (one,)
         return
-    each = _for_each(evidence, one)
+    codes = evidence.by_channel(evidence.codes)
+    found = lines(evidence.by_channel(evidence.wanted), codes, np.ones(codes.shape, bool))
+    each = _for_each(evidence, found, one)
     boxes = _boxes(evidence, each, sides)
     best = max(evidence.score(t) for t in (one, each, boxes) if t is not None) if one or each or boxes else 0.0
     if boxes is not None and evidence.score(boxes) > best - _AS_GOOD:
         yield boxes
-    elif each is not None and (one is None or _is_better(evidence, each, one)):
+    elif each is not None and (one is None or _is_better(evidence, found, each, one)):
         yield each
     elif one is not None:
         yield one
@@ -46,26 +48,20 @@ def _rising(evidence: Evidence, found: Lines) -> np.ndarray:
     return np.asarray((found.slope > 0) & (wanted.shape[1] >= ENOUGH) & several(wanted))
 
 
-def _is_better(evidence: Evidence, each: Trial, one: Trial) -> bool:
+def _is_better(evidence: Evidence, found: Lines, each: Trial, one: Trial) -> bool:
     """Whether factors of channels explain more than one of all: of the channels that have one, if these are few."""
-    rising = _rising(evidence, _lines(evidence))
+    rising = _rising(evidence, found)
     return evidence.score(each) > evidence.score(one) + MARGIN or (
         evidence.score(each) > evidence.score(one)
         and evidence.score(each, rising) > evidence.score(one, rising) + 2 * MARGIN
     )
 
 
-def _lines(evidence: Evidence) -> Lines:
-    codes = evidence.by_channel(evidence.codes)
-    return lines(evidence.by_channel(evidence.wanted), codes, np.ones(codes.shape, bool))
-
-
-def _for_each(evidence: Evidence, one: Trial | None) -> Trial | None:
-    """Return a factor and offset for each channel; None if these hardly differ.
+def _for_each(evidence: Evidence, found: Lines, one: Trial | None) -> Trial | None:
+    """Return a factor and offset for each channel, by lines through their values; None if these hardly differ.
 
     one: a factor of all, which the other channels have if they are nearer to it than to the model's values.
     """
-    found = _lines(evidence)
     slopes, offsets, rising = found.slope, found.offset, _rising(evidence, found)
     if rising.sum() < 2 or float(np.log(slopes[rising]).std()) < _SPREAD:
         return None

@@ -25,12 +25,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from .evidence import Candidate, Evidence
+from .thresholds import NEIGHBOURS, RATE
 
-RATE = 1e-4  # faultless outputs of which a cause is named, in the whole search
 _NORMAL = 3  # the fourth power of normal noise is on average so many times the square of its mean square
 _LINE = 2  # errors that a line goes through, whatever they are
 _ROOM = 2  # because the fourth powers of few values say little
-_NEIGHBOURS = 8  # places of a map that err alike, as one
 
 
 def proven(evidence: Evidence, candidate: Candidate, tried: int) -> bool:
@@ -74,7 +73,7 @@ def independent(evidence: Evidence, candidate: Candidate) -> float:
     if trial.order is not None:
         share = sum(i != at for i, at in enumerate(trial.order)) / len(trial.order)
     distinct = _distinct(evidence, trial.rows)
-    values = int(trial.left.size) * share * distinct / min(_NEIGHBOURS, max(places, 1))
+    values = int(trial.left.size) * share * distinct / min(NEIGHBOURS, max(places, 1))
     left = evidence.as_declared(trial.rows).left if evidence.fits else trial.left
     errors = _that_err(left) * distinct
     if not trial.parameters:

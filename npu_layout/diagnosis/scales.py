@@ -12,9 +12,9 @@ from ..buffers import Quantization, TensorSpec
 from ..engines import axes_in_model
 from .channel_lines import lines
 from .evidence import Evidence, Trial
-from .proof import RATE, by_chance
+from .proof import by_chance
 from .samples import Matrix, ends, predicted
-from .thresholds import ENOUGH, MARGIN, ROUNDING
+from .thresholds import ENOUGH, MARGIN, RATE, ROUNDING
 
 _SPREAD = 0.15  # rms of the logarithms of the channels' scales, from which on each channel has its own
 _EDGE = 0.02  # of the range: values so near its ends count as saturated
@@ -91,6 +91,11 @@ def _through(x: np.ndarray, off: np.ndarray) -> float | None:
     """Return the scale of the line through a zero point: x over off, off regressed on x."""
     along = float((x * off).sum())
     return float((x * x).sum()) / along if along > 0 else None
+
+
+def has_scales_of_channels(spec: TensorSpec | None) -> bool:
+    """Whether each channel has a scale of its own."""
+    return spec is not None and spec.quantization is not None and spec.quantization.axis is not None
 
 
 def is_slight(evidence: Evidence, trial: Trial) -> bool:
@@ -175,7 +180,8 @@ def fitted(evidence: Evidence, spec: TensorSpec, codes: Matrix, cause: str) -> I
     if one is None or each is None:
         yield from (trial for trial in (one, each) if trial is not None)
         return
-    scales = np.asarray(0.0 if each.spec is None or each.spec.quantization is None else each.spec.quantization.scale)
+    assert each.spec is not None and each.spec.quantization is not None
+    scales = np.asarray(each.spec.quantization.scale)
     spread = float(np.sqrt((np.log(scales * slope) ** 2).mean()))
     least = MARGIN if spread >= _SPREAD else 3 * MARGIN
     yield each if evidence.score(each) > evidence.score(one) + least else one

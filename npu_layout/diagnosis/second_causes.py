@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..buffers import TensorSpec
 from ..support import finite
 from .channel_orders import channel_orders
 from .evidence import Candidate, Evidence, Trial
@@ -15,7 +14,7 @@ from .factors import factors
 from .proof import proven
 from .readings import declared, readings
 from .scale_axes import scale_axes
-from .scales import line
+from .scales import has_scales_of_channels, line
 from .thresholds import BENT, LEAST, MARGIN
 
 READS = ("layout", "quantization", "channel_order")  # causes in how the buffer is read, the first named first
@@ -78,7 +77,7 @@ def _is_sound(pair: Pair, best: float) -> bool:
     reads, fitted = pair.reads, _is_fitted(pair)
     if reads.cause not in READS or reads.fix is None:  # a line through floats, which no spec describes, fits much
         return False
-    if fitted and _has_many(reads.fix):
+    if fitted and has_scales_of_channels(reads.fix):
         return False  # any curve is near a line in each channel
     least = _WHOLE if fitted else _SOUND  # a curve with a scale of its own fits much
     if reads.score < max(least, best + _BETTER) or reads.gain < MARGIN:
@@ -95,10 +94,6 @@ def _is_a_curve(evidence: Evidence, c: Candidate) -> bool:
 
 def _is_fitted(pair: Pair) -> bool:
     return (pair.reads.cause, pair.computes.cause) == ("quantization", "activation")
-
-
-def _has_many(fix: TensorSpec) -> bool:
-    return fix.quantization is not None and fix.quantization.axis is not None
 
 
 def _ways_to_read(evidence: Evidence) -> Iterator[Trial]:

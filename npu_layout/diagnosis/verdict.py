@@ -14,7 +14,7 @@ from .causes import Situation, every
 from .evidence import Candidate, Evidence
 from .proof import cost, independent, proven
 from .samples import arithmetic, ends
-from .scales import is_slight
+from .scales import has_scales_of_channels, is_slight
 from .second_causes import Pair, second_causes
 from .thresholds import BENT, ENOUGH, LEAST, MARGIN, ROUNDING
 
@@ -347,19 +347,14 @@ def _plainest(evidence: Evidence, strong: Sequence[Candidate]) -> list[Candidate
     best = strong[0]
     functions = (c for c in strong if c.cause == "activation" and not evidence.trial(c).parameters)
     plain = next((c for c in functions if c is best or not evidence.trial(c).choices), None)
+    of_channels = best.cause == "quantization" and has_scales_of_channels(best.spec)
     if (
         plain is None
-        or best.score - plain.score > max(_BIAS if _is_for_each(best) else _HARDLY, cost(evidence, best))
+        or best.score - plain.score > max(_BIAS if of_channels else _HARDLY, cost(evidence, best))
         or (best is not plain and not evidence.trial(best).parameters)
     ):
         return list(strong)
     return [plain, *(c for c in strong if c is not plain and not evidence.trial(c).parameters)]
-
-
-def _is_for_each(c: Candidate) -> bool:
-    """Whether it has a scale for each channel."""
-    quantization = None if c.spec is None else c.spec.quantization
-    return c.cause == "quantization" and quantization is not None and quantization.axis is not None
 
 
 def _once(sentences: Iterable[str]) -> list[str]:

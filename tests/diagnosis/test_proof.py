@@ -11,7 +11,8 @@ import pytest
 import npu_layout as nl
 from npu_layout.diagnosis import Situation, diagnose
 from npu_layout.diagnosis.evidence import Candidate, Evidence, Trial
-from npu_layout.diagnosis.proof import RATE, independent, needed, proven
+from npu_layout.diagnosis.proof import independent, needed, proven
+from npu_layout.diagnosis.thresholds import RATE
 from tests.support.paths import ROOT
 
 
