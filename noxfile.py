@@ -14,6 +14,7 @@ import sysconfig
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 
 import nox
@@ -59,18 +60,30 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def parts(chosen: list[str]) -> list[list[str]]:
+    """Pytest's arguments for each part of one half. On several cores what measures time, signals or threads runs after
+    the rest, with nothing beside it."""
+    every = ["-m", "slow or not slow"] if SLOW else []
+    if chosen or cores() == 1:
+        return [[*every, *chosen]]
+    return [
+        [*every, "-n", str(cores()), "--dist", "worksteal", "--alone", "never"],
+        [*every, "--alone", "only"],
+    ]
+
+
+def environment(kernels: str) -> dict[str, str]:
+    """What one half sets. BLAS's threads beside other processes wait for each other: half of the time of some tests."""
+    return {"NPU_LAYOUT_KERNELS": kernels, **({"OPENBLAS_NUM_THREADS": "1"} if cores() > 1 else {})}
+
+
 def suite(session: nox.Session, kernels: str) -> None:
-    """One half. On several cores what measures time, signals or threads runs after the rest, with nothing beside it."""
-    env = {"NPU_LAYOUT_KERNELS": kernels}
-    chosen = [*session.posargs]
+    """One half."""
+    env = environment(kernels)
     if SLOW:
         env["HYPOTHESIS_PROFILE"] = "slow"
-        chosen = ["-m", "slow or not slow", *chosen]
-    if chosen or cores() == 1:
-        module(session, "pytest", *chosen, env=env)
-        return
     failed = False
-    for part in (["-n", str(cores()), "--dist", "worksteal", "--alone", "never"], ["--alone", "only"]):
+    for part in parts(session.posargs):
         try:
             module(session, "pytest", *part, env=env)
         except nox.command.CommandFailed:
@@ -207,24 +220,25 @@ def from_wheel(away: Path, name: str, interpreter: str, pins: list[str], argumen
     if not where.startswith(f"{home}/venv/"):
         raise OSError(f"npu_layout was imported from {where}, not from the wheel")
     lines = []
-    for kernels in ("native", "numpy"):
-        command = [python, "-m", "pytest", "-o", f"testpaths=tests {where}", *arguments]
+    failed = []
+    for kernels, part in product(("native", "numpy"), parts(arguments)):
+        command = [python, "-m", "pytest", "-o", f"testpaths=tests {where}", *part]
         with subprocess.Popen(
-            command, cwd=home, env={**env, "NPU_LAYOUT_KERNELS": kernels}, stdout=subprocess.PIPE, text=True
+            command, cwd=home, env={**env, **environment(kernels)}, stdout=subprocess.PIPE, text=True
         ) as running:
             assert running.stdout is not None
             for line in running.stdout:
                 print(line, end="", flush=True)
                 lines += SUMMARY.findall(line)
-        if running.returncode:
-            raise OSError("\n".join([f"pytest failed with the {kernels} kernels", *lines]))
+        failed += [kernels] if running.returncode else []
+    if failed:
+        raise OSError("\n".join([f"pytest failed with the {' and '.join(dict.fromkeys(failed))} kernels", *lines]))
     return "\n".join(lines)
 
 
 @nox.session
 def matrix(session: nox.Session) -> None:
     """The wheel, installed outside the checkout, on every interpreter that is found, and on the oldest packages."""
-    arguments = [*(["-m", "slow or not slow"] if SLOW else []), *session.posargs]
     if SLOW:
         os.environ["HYPOTHESIS_PROFILE"] = "slow"
     summary, failed = [], False
@@ -239,7 +253,7 @@ def matrix(session: nox.Session) -> None:
         for name, interpreter, pins in runs:
             print(f"\n== {name}", flush=True)
             try:
-                summary.append(f"{name}: passed\n" + from_wheel(Path(folder), name, interpreter, pins, arguments))
+                summary.append(f"{name}: passed\n" + from_wheel(Path(folder), name, interpreter, pins, session.posargs))
             except (OSError, subprocess.CalledProcessError, SystemExit) as error:
                 summary.append(f"{name}: FAILED\n{error}")
                 failed = True
