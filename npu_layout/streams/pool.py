@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
@@ -27,7 +28,7 @@ class EnginePool:
     Parameters
     ----------
     engines
-        Engines of the same network, which the pool closes; each gets a thread.
+        Engines of the same network, which the pool closes; each gets a thread, which ends with the pool.
 
     Raises
     ------
@@ -65,9 +66,12 @@ class EnginePool:
         self._tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._closed = self._hung = False
         self._threads = [
-            threading.Thread(target=self._work, args=(engine,), name=f"npu_layout engine {i}", daemon=True)
+            threading.Thread(
+                target=_work, args=(self._tasks, engine, self._outputs), name=f"npu_layout engine {i}", daemon=True
+            )
             for i, engine in enumerate(self.engines)
         ]
+        self._end = weakref.finalize(self, _end, self._tasks, len(self.engines))  # of a pool that nobody closed too
         for thread in self._threads:
             thread.start()
 
@@ -119,20 +123,6 @@ class EnginePool:
         while waiting:
             yield waiting.popleft().result()
 
-    def _work(self, engine: Any) -> None:
-        while True:
-            task = self._tasks.get()
-            if task is None:
-                return
-            future, inputs, out = task
-            if not future.set_running_or_notify_cancel():
-                continue
-            try:
-                future.set_result(run(engine, inputs, self._outputs, out))
-            except BaseException as error:
-                future.set_exception(error)
-            del task, future, inputs, out
-
     def close(self) -> None:
         """Finish what was submitted, and close the engines; a second call does nothing. Raises nothing.
 
@@ -141,8 +131,7 @@ class EnginePool:
         if self._closed:
             return
         self._closed = True
-        for _ in self._threads:
-            self._tasks.put(None)
+        self._end()
         for thread, engine in zip(self._threads, self.engines):
             thread.join(_PATIENCE if self._hung else None)
             if not thread.is_alive():
@@ -157,6 +146,28 @@ class EnginePool:
 
     def __exit__(self, *error: Any) -> None:
         self.close()
+
+
+def _work(tasks: queue.SimpleQueue[Any], engine: Any, specs: Mapping[str, TensorSpec]) -> None:
+    """Run what is submitted on one engine; a function, so that the thread does not keep its pool alive."""
+    while True:
+        task = tasks.get()
+        if task is None:
+            return
+        future, inputs, out = task
+        if not future.set_running_or_notify_cancel():
+            continue
+        try:
+            future.set_result(run(engine, inputs, specs, out))
+        except BaseException as error:
+            future.set_exception(error)
+        del task, future, inputs, out
+
+
+def _end(tasks: queue.SimpleQueue[Any], threads: int) -> None:
+    """Let the threads end, after what was submitted."""
+    for _ in range(threads):
+        tasks.put(None)
 
 
 def run(

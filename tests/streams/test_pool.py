@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import random
+import threading
 import time
 
 import numpy as np
@@ -60,6 +62,19 @@ def test_outputs_that_engines_own_are_copied() -> None:
     with EnginePool([Owner()]) as pool:
         first = pool.infer(inputs(1))["number"]
         assert pool.infer(inputs(2))["number"].tolist() == [2] * 4 and first.tolist() == [1] * 4
+
+
+def test_the_threads_of_a_pool_that_nobody_closed_end_after_its_work() -> None:
+    pool = EnginePool([Reader(0.01), Reader(0.01)])
+    threads = [thread for thread in threading.enumerate() if thread in pool._threads]
+    futures = [pool.submit(inputs(n)) for n in range(6)]
+    del pool
+    gc.collect()
+    assert len(threads) == 2
+    for thread in threads:
+        thread.join(10)
+        assert not thread.is_alive()
+    assert [int(f.result(0)["number"][0]) for f in futures] == list(range(6))
 
 
 @pytest.mark.alone
