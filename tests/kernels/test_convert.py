@@ -127,23 +127,21 @@ def test_every_pair_of_dtypes(source: str, backend: str, fences: tuple[Fenced, F
         assert same(got.view(expected.dtype), expected, target), f"{backend} {arithmetic} {n}"
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("path", CONVERSIONS)
-def test_every_width_converted_between_fences(path: str, backend: str, fences: tuple[Fenced, Fenced]) -> None:
-    check_conversions_between_fences(path, backend, fences, 1)
+def test_every_width_converted_between_fences(path: str, fences: tuple[Fenced, Fenced]) -> None:
+    check_conversions_between_fences(path, BACKENDS, fences, 1)
 
 
 @pytest.mark.usefixtures("no_cache")
-@pytest.mark.parametrize("backend", NATIVE)
-@pytest.mark.parametrize("path", CONVERSIONS)
-def test_widths_converted_past_the_caches(path: str, backend: str, fences: tuple[Fenced, Fenced]) -> None:
-    check_conversions_between_fences(path, backend, fences, 3)
+@pytest.mark.parametrize("path", CONVERSIONS if NATIVE else [])
+def test_widths_converted_past_the_caches(path: str, fences: tuple[Fenced, Fenced]) -> None:
+    check_conversions_between_fences(path, NATIVE, fences, 3)
 
 
-def check_conversions_between_fences(path: str, backend: str, fences: tuple[Fenced, Fenced], every: int) -> None:
-    rng, used = np.random.default_rng(5), Counter[str]()
+def check_conversions_between_fences(path: str, backends: list[str], fences: tuple[Fenced, Fenced], every: int) -> None:
+    rng, used = np.random.default_rng(5), Counter[tuple[str, str]]()
     for a, loops in CONVERSIONS[path]:
-        step = 8 if backend == "numpy" else WIDEST // min(a.itemsizes)
+        step = max(8, WIDEST // min(a.itemsizes))
         for n, at_end in itertools.product((*range(1, 2 * step + 22, every), 1023, 1026, 2051), (False, True)):
             box, src_size, dst_size = boxed(loops(n))
             stored = np.dtype("uint16" if a.dst_dtype == "bfloat16" else a.dst_dtype)
@@ -156,11 +154,13 @@ def check_conversions_between_fences(path: str, backend: str, fences: tuple[Fenc
             expected = got.copy().view(stored)
             source, target, channel = (walked(loops(n), *at) for at in ((0, box.src), (1, box.dst), (2, 0)))
             expected[target] = converted(x[source], a, channel).astype(stored)
-            program = kernels.program(src_size, dst_size, (), (box,), a, backend)
-            program.run(given.view(x.dtype), got.view(stored))
-            assert same(got.view(stored), expected, a.dst_dtype), f"{backend} {a} {loops(n)}"
-            used.update(getattr(program, "paths", list)())
-    assert backend == "numpy" or used[path] > 9 // every * len(CONVERSIONS[path]), used
+            for backend in backends:
+                got[:] = 0x77
+                program = kernels.program(src_size, dst_size, (), (box,), a, backend)
+                program.run(given.view(x.dtype), got.view(stored))
+                assert same(got.view(stored), expected, a.dst_dtype), f"{backend} {a} {loops(n)}"
+                used.update((backend, name) for name in getattr(program, "paths", list)())
+    assert all(used[backend, path] > 9 // every * len(CONVERSIONS[path]) for backend in NATIVE), used
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

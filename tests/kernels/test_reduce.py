@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import threading
+from collections.abc import Iterator, Sequence
+from typing import Callable
 
 import numpy as np
 import pytest
@@ -37,6 +39,14 @@ if NATIVE:
     from npu_layout.kernels import native
 
 pytestmark = pytest.mark.usefixtures("core_computes")
+
+
+@pytest.fixture
+def threads() -> Iterator[Callable[[int], None]]:
+    """``threads(n)``: the number of threads until the test ends."""
+    before = kernels.get_num_threads()
+    yield kernels.set_num_threads
+    kernels.set_num_threads(before)
 
 
 def reduced(path: str, x: np.ndarray, dtype: str, out: np.ndarray, level: str, channels: int) -> tuple[str, np.ndarray]:
@@ -230,64 +240,64 @@ def test_channels_alone(backend: str) -> None:
         assert where == first_largest(x.tolist())
 
 
-@pytest.mark.parametrize("backend", NATIVE)
-def test_threads_and_large_results(backend: str) -> None:
-    rng = np.random.default_rng(10)
-    before = kernels.get_num_threads()
+@pytest.mark.parametrize(  # planes and pixels that begin at cache lines, and some that do not
+    "shape", [(2, 277, 285, 21), (1, 901, 880, 4), (1, 797, 797, 5), (1, 284, 176, 64), (1, 201, 201, 79)], ids=str
+)
+def test_threads_and_large_results(shape: tuple[int, ...], threads: Callable[[int], None]) -> None:
+    x = (np.random.default_rng(10).standard_normal(shape) * 9).astype(np.float32)
+    largest, ranks, k = x.argmax(-1), (-x).argsort(-1, kind="stable"), min(5, shape[3])
+    kernels.softmax(x, reference := np.empty(shape, np.float32), backend="numpy")
+    sigmoids = 1 / (1 + np.exp(-x.astype(np.float64)))
+    orders = (("NCHW", "NCHW"), ("NHWC", "NHWC"), ("CHWN", "CHWN"), ("NHWC", "NCHW"), ("NCHW", "NHWC"))
+    for backend in NATIVE:
+        threads(1)
+        work = []
+        for order, other in orders:
+            view, soft = (
+                np.empty([shape["NHWC".index(a)] for a in o], np.float32).transpose([o.index(a) for a in "NHWC"])
+                for o in (order, other)
+            )
+            where = np.empty(view.shape[:3], np.int64)
+            view[...] = x
+            kernels.argmax(view, where, backend=backend)
+            # So large that results of four threads are stored past the caches (levels.c).
+            assert view.nbytes + soft.nbytes > LAST_CACHE * 3 // 4
+            kernels.softmax(view, soft, backend=backend)
+            np.testing.assert_array_equal(where, largest)
+            np.testing.assert_allclose(soft, reference, rtol=1e-5, atol=1e-37)
+            curve = np.empty_like(soft)
+            kernels.sigmoid(view, curve, backend=backend)
+            np.testing.assert_allclose(curve, sigmoids, rtol=5e-7)
+            top_values, which = np.empty((*view.shape[:3], k), np.float32), np.empty((*view.shape[:3], k), np.int64)
+            kernels.top_k(view, top_values, which, backend=backend)
+            np.testing.assert_array_equal(which, ranks[..., :k])
+            work.append((view, where, soft, curve, top_values, which))
+        threads(4)
+        assert not other_in_threads(work, backend)
+
+
+def other_in_threads(work: Sequence[tuple[np.ndarray, ...]], backend: str) -> list[str]:
+    """Return what differs from the results where four threads of Python compute all at once."""
     wrong: list[str] = []
-    work = []
-    try:
-        kernels.set_num_threads(1)
-        orders = (("NCHW", "NCHW"), ("NHWC", "NHWC"), ("CHWN", "CHWN"), ("NHWC", "NCHW"), ("NCHW", "NHWC"))
-        # Planes and pixels that begin at cache lines, and some that do not.
-        shapes = ((2, 277, 285, 21), (1, 901, 880, 4), (1, 797, 797, 5), (1, 284, 176, 64), (1, 201, 201, 79))
-        for shape in shapes:
-            x = (rng.standard_normal(shape) * 9).astype(np.float32)
-            largest, ranks, k = x.argmax(-1), (-x).argsort(-1, kind="stable"), min(5, shape[3])
-            kernels.softmax(x, reference := np.empty(shape, np.float32), backend="numpy")
-            sigmoids = 1 / (1 + np.exp(-x.astype(np.float64)))
-            for order, other in orders:
-                view, soft = (
-                    np.empty([shape["NHWC".index(a)] for a in o], np.float32).transpose([o.index(a) for a in "NHWC"])
-                    for o in (order, other)
-                )
-                where = np.empty(view.shape[:3], np.int64)
-                view[...] = x
-                kernels.argmax(view, where, backend=backend)
-                # So large that results of four threads are stored past the caches (levels.c).
-                assert view.nbytes + soft.nbytes > LAST_CACHE * 3 // 4
-                kernels.softmax(view, soft, backend=backend)
-                np.testing.assert_array_equal(where, largest)
-                np.testing.assert_allclose(soft, reference, rtol=1e-5, atol=1e-37)
-                curve = np.empty_like(soft)
-                kernels.sigmoid(view, curve, backend=backend)
-                np.testing.assert_allclose(curve, sigmoids, rtol=5e-7)
-                top_values, which = np.empty((*view.shape[:3], k), np.float32), np.empty((*view.shape[:3], k), np.int64)
-                kernels.top_k(view, top_values, which, backend=backend)
-                np.testing.assert_array_equal(which, ranks[..., :k])
-                work.append((view, where, soft, curve, top_values, which))
-        kernels.set_num_threads(4)
 
-        def many() -> None:
-            for view, where, soft, curve, top_values, which in work:
-                others = np.empty_like(top_values), np.empty_like(which)
-                kernels.top_k(view, *others, backend=backend)
-                wrong.extend("top_k" for a, b in zip((top_values, which), others) if not np.array_equal(a, b))
-                out, floats, elements = np.empty_like(where), np.empty_like(soft), view.copy(order="K")
-                kernels.argmax(view, out, backend=backend)
-                kernels.softmax(view, floats, backend=backend)
-                kernels.sigmoid(elements, elements, backend=backend)
-                if not all(map(np.array_equal, (out, floats, elements), (where, soft, curve))):
-                    wrong.append(str(view.strides))
+    def many() -> None:
+        for view, where, soft, curve, top_values, which in work:
+            others = np.empty_like(top_values), np.empty_like(which)
+            kernels.top_k(view, *others, backend=backend)
+            wrong.extend("top_k" for a, b in zip((top_values, which), others) if not np.array_equal(a, b))
+            out, floats, elements = np.empty_like(where), np.empty_like(soft), view.copy(order="K")
+            kernels.argmax(view, out, backend=backend)
+            kernels.softmax(view, floats, backend=backend)
+            kernels.sigmoid(elements, elements, backend=backend)
+            if not all(map(np.array_equal, (out, floats, elements), (where, soft, curve))):
+                wrong.append(str(view.strides))
 
-        threads = [threading.Thread(target=many) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        kernels.set_num_threads(before)
-    assert not wrong
+    running = [threading.Thread(target=many) for _ in range(4)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+    return wrong
 
 
 @given(data=st.data())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -164,16 +165,26 @@ def expected_of(
 
 
 def check_move(
-    fences: tuple[Fenced, Fenced], backend: str, path: str, size: int, loops: Loops, first: bool, sentinel: int
-) -> list[str]:
-    program, box, src_size, dst_size = mover(path, size, loops, backend)
-    rng = np.random.default_rng(src_size)
-    places = [fence.first if first else fence.last for fence in fences]
-    source, target = places[0](src_size * size), places[1](dst_size * size)
-    source[:] = rng.integers(0, 256, source.size, np.uint8)
-    target[:] = sentinel
-    program.run(source.view(f"V{size}"), target.view(f"V{size}"))
-    expected = expected_of(path, loops, box, source, size, dst_size, sentinel)
-    if not np.array_equal(target, expected):  # many times faster than the one that explains
-        np.testing.assert_array_equal(target, expected, err_msg=f"{backend} {size} {loops}")
-    return program.paths() if hasattr(program, "paths") else []
+    fences: tuple[Fenced, Fenced],
+    backends: Sequence[str],
+    path: str,
+    size: int,
+    loops: Loops,
+    first: bool,
+    sentinel: int,
+) -> list[tuple[str, str]]:
+    """Return each path that a backend used, with the backend."""
+    expected, used = None, []
+    for backend in backends:
+        program, box, src_size, dst_size = mover(path, size, loops, backend)
+        places = [fence.first if first else fence.last for fence in fences]
+        source, target = places[0](src_size * size), places[1](dst_size * size)
+        if expected is None:
+            source[:] = np.random.default_rng(src_size).integers(0, 256, source.size, np.uint8)
+            expected = expected_of(path, loops, box, source, size, dst_size, sentinel)
+        target[:] = sentinel
+        program.run(source.view(f"V{size}"), target.view(f"V{size}"))
+        if not np.array_equal(target, expected):  # many times faster than the one that explains
+            np.testing.assert_array_equal(target, expected, err_msg=f"{backend} {size} {loops}")
+        used += [(backend, name) for name in getattr(program, "paths", list)()]
+    return used

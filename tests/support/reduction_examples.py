@@ -129,7 +129,7 @@ def softmax_oracle(v: np.ndarray) -> np.ndarray:
     result = np.empty(rows.shape)
     for index in np.ndindex(*rows.shape[:-1]):
         row = rows[index].tolist()
-        most = max(row, key=lambda a: (math.isnan(a), a))
+        most = math.nan if any(map(math.isnan, row)) else max(row)
         if math.isnan(most) or math.isinf(most):
             result[index] = math.nan
             continue
