@@ -19,6 +19,9 @@ class Steps:
     def done(self) -> None:
         """Count one step."""
 
+    def more(self, count: int) -> None:
+        """Add so many steps to those that there are to do."""
+
 
 class _Line(Steps):
     """A line on stderr that is written again and again."""
@@ -36,6 +39,11 @@ class _Line(Steps):
         self._done += 1
         self._write()
 
+    def more(self, count: int) -> None:
+        if count:
+            self._total += count
+            self._write()
+
     def _write(self) -> None:
         text = f"{self._words}: {self._done} of {self._total}"
         print(f"\r{text}{' ' * (self._width - len(text))}", end="", file=sys.stderr, flush=True)
@@ -46,13 +54,17 @@ class _Bar(Steps):
     """A bar of rich's."""
 
     def __init__(self, progress: Any, total: int, what: str) -> None:
-        self._progress, self._task = progress, progress.add_task(_escaped(what), total=total)
+        self._progress, self._total, self._task = progress, total, progress.add_task(_escaped(what), total=total)
 
     def say(self, words: str) -> None:
         self._progress.update(self._task, description=_escaped(words))
 
     def done(self) -> None:
         self._progress.advance(self._task)
+
+    def more(self, count: int) -> None:
+        self._total += count
+        self._progress.update(self._task, total=self._total)
 
 
 def _escaped(words: str) -> str:

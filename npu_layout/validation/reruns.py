@@ -61,7 +61,8 @@ def rerun(
     chosen = [(row, kept[row]) for row in rows]
     images = _images(recording, kept)
     made: dict[str, dict[Any, Remade]] = {output: {} for output in kept[0].references}
-    with steps(len(images) * len(rows), LOOKING, progress) as shown:
+    exchanges_inputs = len(kept[0].inputs) > 1
+    with steps((len(images) + exchanges_inputs) * len(rows), LOOKING, progress) as shown:
         for image in images:
             far: set[Any] = set()
             for row, k in chosen:
@@ -71,12 +72,15 @@ def rerun(
                     far = {key for key in known if _is_far(evidence, row, {o: made[o][key] for o in evidence})}
                 shown.done()
         leading = _leading(evidence, made, rows)
-        for image in images if leading else ():
-            for row in sorted(set(range(len(kept))) - set(rows)):
+        rest = sorted(set(range(len(kept))) - set(rows)) if leading else []
+        shown.more(len(images) * len(rest))
+        for image in images:
+            for row in rest:
                 _remake(engine, recording, image, row, kept[row], made, shown, set(), leading)
-        if len(kept[0].inputs) > 1:
+                shown.done()
+        if exchanges_inputs:
             shown.say(f"{LOOKING}: order of the inputs")
-            _exchange(engine, recording, chosen, made)
+            _exchange(engine, recording, chosen, made, shown)
     return {
         output: [one if 2 * len(one.answers) >= len(rows) else one._replace(answers={}) for one in of.values()]
         for output, of in made.items()
@@ -149,6 +153,7 @@ def _exchange(
     recording: Recording,
     chosen: Sequence[tuple[int, Kept]],
     made: Mapping[str, dict[Any, Remade]],
+    shown: Steps,
 ) -> None:
     """Add the model's answers to exchanged inputs, if they differ from those as recorded, and from each other.
 
@@ -168,6 +173,7 @@ def _exchange(
                 others.append(answer[output])
                 one = made[output].setdefault(("order", text), Remade(text, dict(places), {}, "input_order"))
                 one.answers[row] = answer[output]
+        shown.done()
 
 
 def _limits(inputs: Sequence[np.ndarray]) -> tuple[float, float]:

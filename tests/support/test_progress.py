@@ -56,6 +56,35 @@ def test_words_change_with_what_is_done(capsys: pytest.CaptureFixture[str], monk
     ]
 
 
+def test_more_to_do_than_was_known(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    import rich.progress
+
+    totals = []
+    update = rich.progress.Progress.update
+    monkeypatch.setattr(
+        rich.progress.Progress, "update", lambda self, task, **new: totals.append(new) or update(self, task, **new)
+    )
+    with steps(2, "looking", show=True) as shown:
+        shown.more(3)
+        shown.more(1)
+    assert totals == [{"total": 5}, {"total": 6}]
+    capsys.readouterr()
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    with steps(1, "looking", show=True) as shown:
+        shown.done()
+        shown.more(0)
+        shown.more(2)
+        shown.done()
+    assert capsys.readouterr().err.split("\r")[1:] == [
+        "looking: 0 of 1",
+        "looking: 1 of 1",
+        "looking: 1 of 3",
+        "looking: 2 of 3\n",
+    ]
+    with steps(1, "looking", show=False) as shown:
+        shown.more(2)
+
+
 def test_an_error_leaves_the_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rich.console", None)
     with pytest.raises(ValueError, match="why"), steps(2, "looking", show=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ import npu_layout as nl
 from npu_layout.diagnosis import Evidence, Remade
 from npu_layout.validation.comparing import Kept, compare
 from npu_layout.validation.reruns import rerun
+from tests.support import two_inputs
 from tests.support.boards import PRE, Board, network
 
 
@@ -119,13 +122,38 @@ def test_what_leads_in_few_values_is_tried_on_every_frame(seed: int) -> None:
         assert found.verdict in ("match", "mismatch", "ambiguous"), str(found)
 
 
-def _of(engine: nl.OnnxRuntimeEngine, recording: nl.Recording) -> tuple[list[Remade], list[Kept]]:
+@pytest.mark.parametrize(("pair", "total"), [(False, 24), (True, 18)])
+def test_progress_counts_every_frame_that_is_tried(
+    pair: bool, total: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All on which the leading ways are tried, and those whose inputs are exchanged."""
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    if pair:
+        engine = nl.OnnxRuntimeEngine(two_inputs.matcher())
+        inputs = [dict(zip(("left", "right"), two_inputs.pictures(2, 2 * i))) for i in range(8)]
+        recording = two_inputs.recording(engine, inputs)
+        rerun(engine, recording, compare(recording, engine, False)[1], {}, True)
+    else:
+        engine, many = _classifier(), Board(24)
+        spec = nl.TensorSpec((1, 6), "NC", "float32")
+        said = [engine.infer(np.ascontiguousarray(x[..., ::-1]))["maps"] for x in many.inputs]
+        rows = zip(many.inputs, many.frames, said)
+        pairs = [({"image": x, "frame": f}, {"maps": spec.pack(y)}) for x, f, y in rows]
+        _of(engine, nl.Recording({"maps": spec}, pairs, {"preprocess": PRE}), progress=True)
+    written = re.findall(r": (\d+) of (\d+) *$", capsys.readouterr().err.replace("\r", "\n"), re.MULTILINE)
+    counts = [(int(done), int(of)) for done, of in written]
+    assert all(done <= of for done, of in counts) and counts[-1] == (total, total), counts
+
+
+def _of(
+    engine: nl.OnnxRuntimeEngine, recording: nl.Recording, progress: bool = False
+) -> tuple[list[Remade], list[Kept]]:
     pairing, kept = compare(recording, engine, False)
     (output,) = pairing.outputs
     evidence = {
         "maps": Evidence(output.spec, [k.outputs["maps"] for k in kept], [k.references["maps"] for k in kept], (), 1)
     }
-    (remade,) = rerun(engine, recording, kept, evidence, False).values()
+    (remade,) = rerun(engine, recording, kept, evidence, progress).values()
     return remade, kept
 
 
