@@ -305,7 +305,7 @@ def _as_it_was(
 ) -> tuple[float, np.ndarray, Sequence[np.ndarray]]:
     """How much of the reference the values explain when fed as in truth; what is left, of each channel; the reference.
 
-    What is left of few values says little of noise: then that of all channels counts.
+    What is left of few values says little of noise: then that of all channels counts, as a share of what they vary by.
     """
     order = output.order
     back = list(values) if order is None else [v[:, np.argsort(order)] for v in values]
@@ -315,11 +315,23 @@ def _as_it_was(
         if output.fault.device in faults.CHANGED:
             wanted = _changed(scene, wanted, (wanted[0], wanted[0]))[0]
         left = models.by_channel(back).astype(np.float64) - models.by_channel(wanted)
-        noise = np.sqrt((left**2).mean(1))
-        noise = np.maximum(noise, np.sqrt((left**2).mean())) if left.shape[1] < TELLING else noise
+        noise = noise_of_channels(left, models.by_channel(wanted).std(1))
         explained.append((score(back, wanted, _step(output.true)), noise, wanted))
     true_db, noise, wanted = max(explained, key=lambda one: one[0])
     return true_db, noise if order is None else noise[list(order)], wanted
+
+
+def noise_of_channels(left: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+    """The root mean square of what is left, (channels, values); of few values, no less than the channel's share.
+
+    The noise of a loud channel says nothing of a quiet one.
+    """
+    noise = np.asarray(np.sqrt((left**2).mean(1)))
+    if left.shape[1] >= TELLING:
+        return noise
+    varying = float(np.sqrt((deviation**2).mean()))
+    shares = deviation / varying if varying else np.ones(len(noise))
+    return np.maximum(noise, np.sqrt((left**2).mean()) * shares)
 
 
 def _as_declared(

@@ -136,6 +136,19 @@ def test_the_judge(matrix: Any) -> None:
     assert outcomes(matrix, constant, "layout", constant.truths["maps"].spec) == {"accused"}
 
 
+def test_the_noise_of_a_quiet_channel_is_not_that_of_a_loud_one(matrix: Any) -> None:
+    """Of few values, a channel has its share of the noise of all, by what it varies; of many, its own."""
+    rng = np.random.default_rng(0)
+    deviation = np.array([10.0, 10.0, 0.1])
+    few, many = (0.1 * deviation[:, None] * rng.standard_normal((3, n)) for n in (6, 4000))
+    few[2] = 0  # by chance
+    noise = matrix.cases.noise_of_channels(few, deviation)
+    assert 0.004 < noise[2] < 0.02 and (noise[:2] > 0.4).all()
+    np.testing.assert_allclose(matrix.cases.noise_of_channels(many, deviation), 0.1 * deviation, rtol=0.1)
+    same = matrix.cases.noise_of_channels(few, np.zeros(3))  # of one frame nothing varies
+    np.testing.assert_allclose(same[2], np.sqrt((few**2).mean()))
+
+
 def failures(matrix: Any, chosen: Any) -> list[str]:
     return [f"{o.case} {o.output}: {o.verdict} ({o.outcome}) {o.says}" for o in chosen if o.outcome in matrix.FAILURES]
 
