@@ -53,7 +53,8 @@ def _possible(evidence: Evidence, axes: Axes) -> Iterator[Move]:
         tall = 1 if down is None else shape[down]
         if (move.down and down is None) or (move.square and tall != shape[across]):
             continue
-        if down != evidence.named_axis or move.across:
+        along = {axis for axis, moved in ((down, move.down), (across, move.across)) if moved}
+        if along != {evidence.named_axis}:
             yield move
 
 

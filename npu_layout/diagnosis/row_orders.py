@@ -31,17 +31,12 @@ def row_orders(evidence: Evidence) -> Iterator[Trial]:
         y = np.asarray(transposed(evidence.spec.unpack(evidence.buffers[k]), evidence.spec.axes, False))
         y, x = (finite(side).reshape(rows, values).astype(np.float64) for side in (y, evidence.references[k]))
         spread = np.maximum(x.std(0), 1e-12)
-        order = _assigned(y / spread, x / spread)
         device.append(y / spread)
         model.append(x / spread)
-        orders.append(order)
-    constant = all((order == orders[0]).all() for order in orders)
-    if constant and ((orders[0] == np.arange(rows)).all() or evidence.channel_axis == len(shape) - 2):
-        return  # in their places, or one order of the channels
-    left = np.stack([y - x[order] for y, x, order in zip(device, model, orders)])
-    before = np.stack(device) - np.stack(model)
-    if not _worth(evidence, left, before, rows):
+        orders.append(_assigned(device[-1], model[-1]))
+    if not _differ(evidence, device, model, orders):
         return
+    left = np.stack([y - x[order] for y, x, order in zip(device, model, orders)])
     moved = sum(int((order != np.arange(rows)).sum()) for order in orders)
     text = f"{moved} of {rows * len(chosen)} rows are at other places{_sorted_by(device, model)}"
     codes = np.stack(device).transpose(0, 2, 1).reshape(len(chosen), -1)
@@ -51,6 +46,24 @@ def row_orders(evidence: Evidence) -> Iterator[Trial]:
         choices=len(chosen) * rows * float(np.log(rows)),
         answers={k: _ordered(evidence.references[k], order) for k, order in zip(chosen, orders)},
     )  # fmt: skip
+
+
+def _differ(evidence: Evidence, device: list[np.ndarray], model: list[np.ndarray], orders: list[np.ndarray]) -> bool:
+    """Whether an order of each frame explains more than the declared one, and than the best one of all frames.
+
+    What is in one order in all frames is an order of channels, if the rows are these.
+    """
+    rows = len(orders[0])
+    one = _assigned(np.concatenate(device, 1), np.concatenate(model, 1))
+    several = len({x.tobytes() for x in model}) > 1
+    others = [np.arange(rows)]
+    if several or evidence.channel_axis == evidence.references[0].ndim - 2:
+        others.append(one)
+    left, *before = (
+        np.stack([y - x[order] for y, x, order in zip(device, model, chosen)])
+        for chosen in (orders, *([other] * len(orders) for other in others))
+    )
+    return all(_worth(evidence, left, rest, rows) for rest in before)
 
 
 def _ordered(reference: np.ndarray, order: np.ndarray) -> np.ndarray:

@@ -223,7 +223,7 @@ def _examined(output: Output, evidence: Evidence, situation: Situation, asked: M
     if axis is not None and _may_be_turned(judgement, best, len(output.model.shape)):
         turned = Evidence(output.spec, evidence.buffers, evidence.references, (), axis)
         others, found = diagnose(turned, situation, all_met, comparison)
-        if others[0].score > best + _more(judgement, found):
+        if _says_more(judgement, found, ranking, others, best):
             evidence, ranking, judgement = turned, others, found
     rows = sorted({row for remade in situation.remade for row in remade.answers})
     return _Examined(output, judgement, evidence, ranking, met, rows)
@@ -252,6 +252,21 @@ def _more(judgement: Judgement, found: Judgement) -> float:
     if found.verdict == judgement.verdict or found.verdict not in _OF_CHANNELS:
         return MARGIN
     return -MARGIN if judgement.verdict in (*_UNSURE, *_OF_ROWS) else MARGIN
+
+
+def _says_more(
+    judgement: Judgement, found: Judgement, ranking: Sequence[Candidate], others: Sequence[Candidate], best: float
+) -> bool:
+    """Whether what was found with channels along the other axis, of these other candidates, says more.
+
+    A row in reverse is an order of the channels along the other axis, which has a fix. Both may make the same values,
+    but explain other shares of what varies within channels: so these are compared by what they gain.
+    """
+    verdicts = judgement.verdict, found.verdict
+    if sorted(verdicts) != ["channel_order", "geometry"]:
+        return others[0].score > best + _more(judgement, found)
+    now, then = (next(c for c in of if c.cause == v).gain for of, v in zip((ranking, others), verdicts))
+    return then > now + (MARGIN if found.verdict == "geometry" else -MARGIN)
 
 
 def _exchanged(examined: Sequence[_Examined]) -> list[_Examined]:

@@ -90,3 +90,15 @@ def test_the_page_shows_the_moved_maps(board: Board) -> None:
     best = output.ranking[0]
     shown = output.exhibit.answers[best.trial]
     assert np.array_equal(shown, output.exhibit.reference[..., ::-1])
+
+
+@pytest.mark.parametrize("shape", [(1, 12, 3), (1, 36, 3), (1, 4, 20)])
+@pytest.mark.parametrize("db", [30, 20])
+@pytest.mark.parametrize("wide", [1, 50])
+def test_a_row_along_the_channels_is_an_order_of_these(shape: tuple[int, ...], db: float, wide: float) -> None:
+    """In reverse it may be mirrored, too: the order has a fix, which is right for both."""
+    rng = np.random.default_rng(0)
+    inputs = [(rng.standard_normal(shape) * np.linspace(1, wide, shape[2])).astype(np.float32) for _ in range(16)]
+    output = verdict(ending(shape), inputs, lambda x, y: y[:, ::-1], db)
+    assert output.verdict == "channel_order" and output.fix == tuple(range(shape[1]))[::-1], str(output)
+    assert verdict(ending(shape), inputs, lambda x, y: y, db).verdict == "match"

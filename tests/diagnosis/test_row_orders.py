@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -47,3 +49,22 @@ def test_sorted_noise_is_no_order() -> None:
     inputs = [rng.normal(size=shape).astype(np.float32) for _ in range(6)]
     output = verdict(ending(shape), inputs, lambda x, y: rng.normal(size=shape), 200)
     assert output.verdict in ("mismatch", "ambiguous"), str(output)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_one_order_of_all_frames_is_one_of_channels(seed: int) -> None:
+    """Half of them are constant, some alike: in each frame another order fits these a little better."""
+    rng, shape = np.random.default_rng(seed), (1, 36, 48)
+    level = rng.standard_normal((1, 36, 1)).round(1)
+    model = [(level + (np.arange(36) >= 18)[:, None] * rng.standard_normal(shape)).astype(np.float32) for _ in range(5)]
+    for order in (np.arange(36)[::-1], rng.permutation(36)):
+        output = verdict(ending(shape), model, partial(_in_order, order, rng), 60)
+        assert output.verdict == "channel_order" and output.channel_axis == 1, str(output)
+        moved = np.argsort(order)[18:]
+        assert [output.fix[k] for k in range(18, 36)] == moved.tolist(), output.fix
+    output = verdict(ending(shape), model, lambda x, y: y * (1 + 0.05 * rng.standard_normal(shape)), 60)
+    assert output.verdict == "match", str(output)
+
+
+def _in_order(order: np.ndarray, rng: np.random.Generator, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.asarray(y[:, order] * (1 + 0.05 * rng.standard_normal(y.shape)))
