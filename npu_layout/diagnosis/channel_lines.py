@@ -25,8 +25,6 @@ class Lines(NamedTuple):
         stored in some steps.
     mean_x, mean_y
         The means of the values, or of all, if none is used.
-    through
-        x over y, of the line through 0; NaN if there is none.
     """
 
     slope: np.ndarray
@@ -34,21 +32,31 @@ class Lines(NamedTuple):
     clear: np.ndarray
     mean_x: np.ndarray
     mean_y: np.ndarray
-    through: np.ndarray
 
 
-def lines(x: np.ndarray, y: np.ndarray, inner: np.ndarray, zero: float = 0.0) -> Lines:
-    """Return the lines through (channels, values), of which those that are `inner` count.
-
-    zero: of y, through which `through` goes.
-    """
-    found = Lines(*(np.zeros(len(x), dtype) for dtype in (float, float, bool, float, float, float)))
+def lines(x: np.ndarray, y: np.ndarray, inner: np.ndarray) -> Lines:
+    """Return the lines through (channels, values), of which those that are `inner` count."""
+    found = Lines(*(np.zeros(len(x), dtype) for dtype in (float, float, bool, float, float)))
     for rows, xs, ys in _of_one_length(x, y, inner):
-        for values, of_rows in zip(found, _lines(xs, ys, zero)):
+        for values, of_rows in zip(found, _lines(xs, ys)):
             values[rows] = of_rows
     empty = ~inner.any(1)
     found.mean_x[empty], found.mean_y[empty] = x[empty].mean(1), y[empty].mean(1)
     return found
+
+
+def through(x: np.ndarray, y: np.ndarray, inner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return x over y of each channel's line through 0, and which channels have one; values that are `inner` count.
+
+    They have one if their values vary by more than rounding, several of them much, and several of the inner ones are
+    far from 0.
+    """
+    squares = np.where(inner, x * x, 0.0)
+    along = np.where(inner, x * y, 0.0).sum(1)
+    rising = along > 0
+    ratio = np.divide(squares.sum(1), along, out=np.ones(len(x)), where=rising)
+    clear = rising & (squares.sum(1) >= _SEVERAL * squares.max(1)) & several(x) & (np.ptp(y, 1) >= _STEPS)
+    return ratio, clear & (x.var(1) >= 4 * ROUNDING * ratio * ratio)
 
 
 def _of_one_length(
@@ -65,7 +73,7 @@ def _of_one_length(
         yield rows, x[rows][kept].reshape(len(rows), count), y[rows][kept].reshape(len(rows), count)
 
 
-def _lines(x: np.ndarray, y: np.ndarray, zero: float) -> Lines:
+def _lines(x: np.ndarray, y: np.ndarray) -> Lines:
     """Return the lines through (channels, values), of which all count."""
     count, mean_x, mean_y = x.shape[1], x.mean(1), y.mean(1)
     dx, dy = x - mean_x[:, None], y - mean_y[:, None]
@@ -75,12 +83,10 @@ def _lines(x: np.ndarray, y: np.ndarray, zero: float) -> Lines:
     offset = np.where(count > 1, mean_y - slope * mean_x, 0.0)
     clear = (slope > 0) & (count >= ENOUGH // 2) & (slope * slope * power >= 4 * ROUNDING) & (np.ptp(y, 1) >= _STEPS)
     clear &= several(x)
-    along = (x * (y - zero)).sum(1)
-    through = np.divide((x * x).sum(1), along, out=np.full(len(x), np.nan), where=along > 0)
-    return Lines(slope, offset, clear, mean_x, mean_y, through)
+    return Lines(slope, offset, clear, mean_x, mean_y)
 
 
-def several(x: np.ndarray) -> np.ndarray:
-    """Return of which channels (channels, values) more than one or two values are far from the mean."""
-    square = (x - x.mean(1, keepdims=True)) ** 2
+def several(x: np.ndarray, centre: float | None = None) -> np.ndarray:
+    """Return of which channels (channels, values) more than one or two values are far from the centre, or the mean."""
+    square = (x - (x.mean(1, keepdims=True) if centre is None else centre)) ** 2
     return np.asarray(square.sum(1) >= _SEVERAL * square.max(1))

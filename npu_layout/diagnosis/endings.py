@@ -11,6 +11,7 @@ from ..engines import shape_in_model, transposed
 from ..support import finite
 from .activations import normalised, softmax
 from .changed import Changed
+from .channel_lines import several
 from .evidence import Evidence, Trial
 from .thresholds import MARGIN
 
@@ -69,7 +70,8 @@ def _missing(evidence: Evidence, device: list[np.ndarray]) -> Iterator[tuple[str
         if all((m >= 0).all() and _is_one(m.sum(axis)) for m in model) and _far(device, partial(np.sum, axis=axis)):
             yield f"a missing softmax{along}", partial(softmax, axis=axis)
         length = partial(_length, axis=axis)
-        if all(_is_one(length(m)) for m in model) and _far(device, length) and _unequal(device, length):
+        normal = all(_is_one(length(m)) and _of_several(m, axis) for m in model)
+        if normal and _far(device, length) and _unequal(device, length):
             yield f"a missing L2 normalisation{along}", partial(normalised, axis=axis)
     if all((m >= 0).all() and (m == 0).mean() >= _ZEROS and m.any() for m in model):
         yield _RELU, partial(np.maximum, 0)
@@ -77,6 +79,11 @@ def _missing(evidence: Evidence, device: list[np.ndarray]) -> Iterator[tuple[str
 
 def _length(x: np.ndarray, axis: int) -> np.ndarray:
     return np.asarray(np.linalg.norm(x, axis=axis))
+
+
+def _of_several(x: np.ndarray, axis: int) -> bool:
+    """Whether several values make up the length of most vectors: a single one is 1 after it, whatever it was."""
+    return bool(several(np.moveaxis(x, axis, -1).reshape(-1, x.shape[axis]), 0.0).mean() > 0.5)
 
 
 def _is_one(x: np.ndarray) -> bool:

@@ -220,13 +220,13 @@ class Evidence:
         floors = np.maximum(ROUNDING if trial.steps else 0.0, 1e-20 * power)
         if only is not None:
             power, error, floors = power[only], error[only], floors[only]
-        together = _db(power.mean(), max(error.mean(), floors.mean()))
+        together = decibels(power.mean(), max(error.mean(), floors.mean()))
         if self.informative is None or not self.informative.any() or only is not None or trial.places:
             return together, together
         telling = self._telling(trial, power)
         error, power = np.maximum(error, floors)[telling], np.maximum(power, 1e-300)[telling]
         shares = np.minimum(error, power) / power
-        return together, _db(1.0, float(shares.mean()))
+        return together, decibels(1.0, float(shares.mean()))
 
     def _telling(self, trial: Trial, power: np.ndarray) -> np.ndarray:
         """Return which channels count: of a trial of some frames, those that vary in these frames, too."""
@@ -313,13 +313,29 @@ class Evidence:
         codes, left = trial.codes[inner], trial.left[inner]
         if codes.size < ENOUGH:
             return -np.inf
-        return _db(codes.var(), max(float((left * left).mean()), ROUNDING))
+        return decibels(codes.var(), max(float((left * left).mean()), ROUNDING))
 
     def sides(self, one: Candidate, other: Candidate) -> float | None:
         """Return the position of the data between two candidates: 0 at `one`, 1 at `other`.
 
         None if the data do not decide, or if the stored values of the two cannot be compared.
         """
+        both = self._errors_of_both(one, other)
+        if both is None:
+            return None
+        leans, decided = _contrast(*both, ROUNDING if self.trial(one).steps else 0.0)
+        return leans if decided else None
+
+    def alike(self, one: Candidate, other: Candidate) -> bool:
+        """Whether two candidates predict the same values, so that no data distinguish them."""
+        both = self._errors_of_both(one, other)
+        if both is None:
+            return False
+        noise = min(float((left * left).mean()) for left in both)
+        return float(np.square(both[0] - both[1]).mean()) <= _EXACT * noise
+
+    def _errors_of_both(self, one: Candidate, other: Candidate) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return what two candidates leave of the frames of both; None if the two cannot be compared."""
         a, b = self.trial(one), self.trial(other)
         everywhere = range(len(self.buffers))
         of_a, of_b = ({row: k for k, row in enumerate(everywhere if t.rows is None else t.rows)} for t in (a, b))
@@ -327,8 +343,7 @@ class Evidence:
         if not common or a.steps != b.steps or a.comparable != b.comparable:
             return None
         left_a, left_b = (t.left[[at[row] for row in common]] for t, at in ((a, of_a), (b, of_b)))
-        leans, decided = _contrast(left_a, left_b, ROUNDING if a.steps else 0.0)
-        return leans if decided else None
+        return (left_a, left_b) if left_a.shape == left_b.shape else None
 
     def differs(self, candidate: Candidate) -> bool:
         """Whether what a candidate predicts differs from what is declared by more than the noise."""
@@ -401,7 +416,3 @@ def _form(fix: Any) -> tuple[Any, ...] | None:
     q = fix.quantization
     scale = None if q is None else q.count if q.axis is not None else (f"{float(q.scale):.6g}", float(q.zero_point))
     return fix.layout, fix.shape, fix.dtype, scale
-
-
-def _db(power: float, error: float) -> float:
-    return decibels(float(power), float(error))

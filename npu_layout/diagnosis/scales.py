@@ -10,7 +10,7 @@ import numpy as np
 
 from ..buffers import Quantization, TensorSpec
 from ..engines import axes_in_model
-from .channel_lines import lines
+from .channel_lines import lines, through
 from .evidence import Evidence, Trial
 from .proof import by_chance
 from .samples import Matrix, ends, predicted
@@ -18,7 +18,7 @@ from .thresholds import ENOUGH, MARGIN, RATE, ROUNDING
 
 _SPREAD = 0.15  # rms of the logarithms of the channels' scales, from which on each channel has its own
 _EDGE = 0.02  # of the range: values so near its ends count as saturated
-_SLIGHT = float(np.log(1.6))  # of a factor
+_SLIGHT = 1.6  # factor
 _MOVED = 0.02  # of the range of the dtype: zero points that noise moves by no more
 _AS_GOOD = 0.5  # dB that a simpler fit may explain less
 _CUT = 2.0  # dB that the mean of cut noise gains at most: its mean square is 0.5 of the noise's, its variance 0.34
@@ -98,15 +98,17 @@ def has_scales_of_channels(spec: TensorSpec | None) -> bool:
     return spec is not None and spec.quantization is not None and spec.quantization.axis is not None
 
 
-def is_slight(evidence: Evidence, trial: Trial) -> bool:
+def is_slight(evidence: Evidence, trial: Trial, factor: float = _SLIGHT) -> bool:
     """Whether a fitted quantization is the declared one but for some per cent, as noise that is not symmetric looks.
 
     True mistakes are larger: a factor of two, a forgotten zero point, a sign, a dtype, another tensor's scale.
+    factor: of scales, which is slight.
     """
+    most = np.log(factor)
     if trial.line is not None:
         slope, offset = trial.line
         span = max(float(evidence.wanted.max()), 0.0) - min(float(evidence.wanted.min()), 0.0)
-        return bool(abs(np.log(slope)) < _SLIGHT and abs(offset) <= _MOVED * span)
+        return bool(abs(np.log(slope)) < most and abs(offset) <= _MOVED * span)
     declared, fixed = evidence.spec, trial.spec
     if fixed is None or fixed.dtype != declared.dtype or fixed.quantization is None or declared.quantization is None:
         return False
@@ -118,7 +120,7 @@ def is_slight(evidence: Evidence, trial: Trial) -> bool:
         return False
     low, high = ends(declared)
     moved = np.abs(zero_point - zero).max()
-    return bool((np.abs(np.log(scale / was)) < _SLIGHT).all() and moved <= _MOVED * (high - low))
+    return bool((np.abs(np.log(scale / was)) < most).all() and moved <= _MOVED * (high - low))
 
 
 class _Fit(NamedTuple):
@@ -256,11 +258,34 @@ def _for_each(fit: _Fit) -> Trial | None:
     None without channels or samples enough. It always explains a little more than one scale for all, because a
     network's rounding errors are biased.
     """
-    evidence, declared = fit.evidence, fit.zero_points
+    evidence = fit.evidence
     if evidence.channel_axis is None or evidence.channels == 1 or not evidence.enough:
         return None
-    wanted, codes, inner = (evidence.by_channel(a) for a in (evidence.wanted, fit.codes, fit.inner))
-    found = lines(wanted, codes, inner, float(declared[0]))
+    axis = axes_in_model(fit.spec.axes)[evidence.channel_axis]
+    found = filter(None, (_each_through_the_zero_point(fit), _each_with_a_zero_point(fit)))
+    options = [fit.trial(scales.astype(np.float32), zero_points, axis) for scales, zero_points in found]
+    return fit.simplest(options) if options else None
+
+
+def _each_through_the_zero_point(fit: _Fit) -> tuple[np.ndarray, Any] | None:
+    """Return a scale for each channel with the declared zero point, if there is one of all.
+
+    It needs no values near the zero point: those of a sure network are stored at the end of the range.
+    """
+    if len(fit.zero_points) != 1:
+        return None
+    wanted, codes, inner = (fit.evidence.by_channel(a) for a in (fit.evidence.wanted, fit.codes, fit.inner))
+    scales, clear = through(wanted, codes - fit.zero_points[0], inner)
+    if not clear.any():
+        return None
+    scales = np.where(clear, scales, np.median(scales[clear]))
+    return scales, [fit.zero_points[0].item()] * len(scales)
+
+
+def _each_with_a_zero_point(fit: _Fit) -> tuple[np.ndarray, Any] | None:
+    """Return a scale and a zero point for each channel; None if one is far out of the dtype's range."""
+    wanted, codes, inner = (fit.evidence.by_channel(a) for a in (fit.evidence.wanted, fit.codes, fit.inner))
+    found = lines(wanted, codes, inner)
     if not found.clear.any():
         return None
     usual = float(np.median(found.slope[found.clear]))  # where none is clear, through the channel's own mean
@@ -272,10 +297,4 @@ def _for_each(fit: _Fit) -> Trial | None:
     along = (wanted * (codes - inside[:, None]) * inner).sum(1)
     again = (inside != offsets) & found.clear & (along > 0)
     scales = np.where(again, (wanted * wanted * inner).sum(1) / np.where(again, along, 1.0), 1 / slopes)
-    through = np.where(found.clear & (found.through > 0), found.through, scales)
-    axis = axes_in_model(fit.spec.axes)[evidence.channel_axis]
-    options = [fit.trial(scales.astype(np.float32), np.rint(inside).astype(np.int64), axis)]
-    if len(declared) == 1:
-        zero = [declared[0].item()] * len(through)
-        options.insert(0, fit.trial(through.astype(np.float32), zero, axis))
-    return fit.simplest(options)
+    return scales, np.rint(inside).astype(np.int64)

@@ -12,21 +12,19 @@ from ..comparison import TELLING, OutputComparison, OutputPart
 from . import wording
 from .causes import Situation, every
 from .evidence import Candidate, Evidence
-from .proof import cost, independent, proven
+from .proof import independent, proven
 from .samples import arithmetic, ends
-from .scales import has_scales_of_channels, is_slight
+from .scales import is_slight
 from .second_causes import Pair, second_causes
+from .simplicity import HARDLY, ORDERS, as_good, simplest_first
 from .thresholds import BENT, ENOUGH, LEAST, MARGIN, ROUNDING
 
 _FINE, _CLEAR = 20.0, 10.0  # dB: if the declared reading explains so much, another scale has to gain so much
-_NEARLY = 14.0  # dB: as _FINE, of a scale that is slightly another one
-_ORDERS = ("layout", "channel_order", "output_order", "input_order", "wrong_input")  # another order of the same values
+_NEAR = 1.25  # factor: noise alone makes scales that are nearer to the declared one, whatever they explain
 _FIX = 6.0  # dB that other causes have to explain to be named: what explains less mends nothing
 _PERFECT = 40.0  # dB that the declared reading explains: the inputs hardly matter
 _SOUND = 15.0  # dB that a slightly other scale has to explain: what noise leaves of a right one is less
 _MOST = 8.0  # dB: as declared, most of the output is explained
-_HARDLY = 4.0  # dB more that fitted numbers explain of what is a function of the model's values
-_BIAS = 8.0  # dB more that scales of channels explain, which fit the channels' constant errors, too
 _SATURATED = 0.01  # of the values: what calibration leaves out is less
 _AT_THE_ENDS = 0.75  # of the values that a scale clamps: noise leaves half
 _BEATEN = 0.25  # of the way from the best candidate to another: data before that are clearly on the best one's side
@@ -223,7 +221,7 @@ def _is_slight(evidence: Evidence, c: Candidate) -> bool:
         return False
     declared, fitted = evidence.spec.quantization, c.spec.quantization
     each = fitted is not None and fitted.axis is not None and (declared is None or declared.axis is None)
-    weak = c.score < _MOST and (each or c.gain < _HARDLY)
+    weak = c.score < _MOST and (each or c.gain < HARDLY)
     return weak or (c.score < _SOUND and is_slight(evidence, evidence.trial(c)))
 
 
@@ -244,10 +242,10 @@ def _needless(evidence: Evidence, c: Candidate, declared: float) -> bool:
 
 
 def _accuses(evidence: Evidence, c: Candidate, declared: float) -> bool:
-    enough = _NEARLY if c.cause == "quantization" and is_slight(evidence, evidence.trial(c)) else _FINE
-    fine = c.cause == "quantization" and declared >= enough and c.gain < _CLEAR and not _clamps_less(evidence, c)
+    near = declared >= _FINE or is_slight(evidence, evidence.trial(c), _NEAR)
+    fine = c.cause == "quantization" and near and c.gain < _CLEAR and not _clamps_less(evidence, c)
     as_good = c.of_input and declared >= _PERFECT  # who reads the output does not mind
-    least = LEAST if c.cause in _ORDERS else _FIX
+    least = LEAST if c.cause in ORDERS else _FIX
     return c.cause != "match" and c.score >= least and c.gain >= MARGIN and not (fine or as_good)
 
 
@@ -307,7 +305,7 @@ def _in_doubt(evidence: Evidence, c: Candidate, declared: float) -> bool:
 
 def _named(evidence: Evidence, strong: Sequence[Candidate], declared: Candidate | None) -> Judgement:
     """Return the judgement if at least one cause is strong."""
-    strong = _plainest(evidence, [c for c in strong if not _is_bent(evidence, c)] or strong)
+    strong = simplest_first(evidence, [c for c in strong if not _is_bent(evidence, c)] or strong)
     best = strong[0]
     if best.cause == "quantization" and evidence.bent(best) > BENT:
         return Judgement("mismatch", None, wording.bent(best, declared), names_cause=True)
@@ -336,27 +334,6 @@ def _is_bent(evidence: Evidence, c: Candidate) -> bool:
     return c.cause == "activation" and not evidence.trial(c).places and evidence.bent(c) > BENT
 
 
-def _plainest(evidence: Evidence, strong: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates, but a function without fitted numbers before scales that explain hardly more.
-
-    Hardly is what as many fitted numbers explain of noise or, of each channel, of a constant error, or less.
-
-    A part of a sigmoid is nearly a line, but only by chance the one that the declared scale makes of it. A function of
-    chosen channels has to explain most.
-    """
-    best = strong[0]
-    functions = (c for c in strong if c.cause == "activation" and not evidence.trial(c).parameters)
-    plain = next((c for c in functions if c is best or not evidence.trial(c).choices), None)
-    of_channels = best.cause == "quantization" and has_scales_of_channels(best.spec)
-    if (
-        plain is None
-        or best.score - plain.score > max(_BIAS if of_channels else _HARDLY, cost(evidence, best))
-        or (best is not plain and not evidence.trial(best).parameters)
-    ):
-        return list(strong)
-    return [plain, *(c for c in strong if c is not plain and not evidence.trial(c).parameters)]
-
-
 def _once(sentences: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(sentences))
 
@@ -364,10 +341,15 @@ def _once(sentences: Iterable[str]) -> list[str]:
 def _beaten(evidence: Evidence, best: Candidate, c: Candidate) -> bool:
     """Whether the data are clearly on the side of `best`, of two candidates that are nearly as good.
 
-    They are if the other one was picked from more arrangements, such as an order of its own for each frame, and if they
-    are clearly nearer to `best`, of two candidates of one cause.
+    They are if the other one was picked from more arrangements, such as an order of its own for each frame, or has
+    numbers that were fitted and explain no more than they cost, and if they are clearly nearer to `best`, of two
+    candidates of one cause. Two causes of the same values are both possible.
     """
+    if best.cause != c.cause and evidence.alike(best, c):
+        return False
     if evidence.trial(c).choices > evidence.trial(best).choices and c.score <= best.score:
+        return True
+    if best.cause in ORDERS and as_good(evidence, best, c):
         return True
     leans = evidence.sides(best, c) if best.cause == c.cause else None
     return leans is not None and leans < _BEATEN

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from npu_layout.diagnosis.channel_lines import lines
+from npu_layout.diagnosis.channel_lines import lines, through
 
 
 def test_each_channel_has_the_line_of_its_own_values() -> None:
@@ -14,14 +14,14 @@ def test_each_channel_has_the_line_of_its_own_values() -> None:
     slope, offset = rng.uniform(5, 20, 30), rng.uniform(-9, 9, 30)
     y = np.rint(slope[:, None] * x + offset[:, None])
     inner = rng.random(x.shape) < np.linspace(0.3, 1.2, 30)[:, None]
-    found = lines(x, y, inner, zero=3.0)
-    assert found.clear.all() and len({int(n) for n in inner.sum(1)}) > 10
+    found = lines(x, y, inner)
+    ratio, rises = through(x, y - 3.0, inner)
+    assert found.clear.all() and rises.all() and len({int(n) for n in inner.sum(1)}) > 10
     for c, w in enumerate(inner):
         expected = np.polyfit(x[c, w], y[c, w], 1)
         np.testing.assert_allclose([found.slope[c], found.offset[c]], expected, rtol=1e-9)
         np.testing.assert_allclose([found.mean_x[c], found.mean_y[c]], [x[c, w].mean(), y[c, w].mean()], rtol=1e-12)
-        through = (x[c, w] @ x[c, w]) / (x[c, w] @ (y[c, w] - 3.0))
-        np.testing.assert_allclose(found.through[c], through, rtol=1e-9)
+        np.testing.assert_allclose(ratio[c], (x[c, w] @ x[c, w]) / (x[c, w] @ (y[c, w] - 3.0)), rtol=1e-9)
 
 
 def test_where_no_value_is_left_out_nothing_else_comes_out() -> None:
@@ -47,3 +47,19 @@ def test_what_has_no_slope_is_not_clear() -> None:
     assert found.clear.tolist() == [True, False, False, False, False, False, False]
     assert found.slope[2] == found.slope[6] == 0 and found.slope[1] < 0
     assert found.mean_x[6] == x[6].mean() and found.mean_y[6] == y[6].mean()  # of all, where none counts
+
+
+def test_a_line_through_zero_needs_several_values_far_from_it() -> None:
+    """Ones among zeros have one; a single one, a constant, values that fall, hardly more than rounding have none."""
+    x = np.zeros((6, 40))
+    x[:, :6] = 1
+    x[1, 1:] = 0
+    x[2] = 1
+    y = np.rint(100 * x)
+    y[3], y[4], y[5] = -y[3], np.rint(0.6 * x[4]), np.rint(5 * x[5])
+    inner = x > 0
+    ratio, clear = through(x, y, inner)
+    assert clear.tolist() == [True, False, False, False, False, True]
+    np.testing.assert_allclose(ratio[[0, 5]], [0.01, 0.2])
+    inner[0, 1:] = False
+    assert not through(x, y, inner)[1][0]

@@ -296,3 +296,21 @@ def test_a_scale_that_clamps_as_the_device_does_is_named() -> None:
     found = judged(model, model, stored, scaled(stored, 2))
     assert found.verdict == "quantization", str(found)
     np.testing.assert_allclose(found.fix.quantization.scale, stored.quantization.scale, rtol=0.02)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("dtype", ["int8", "int16"])
+@pytest.mark.parametrize("db", [15, 40])
+def test_a_scale_of_each_column_declared_as_one(seed: int, dtype: str, db: float) -> None:
+    """Nearly all values are at the zero point, the end of the range, and the ones of a column tell its scale."""
+    model, rng = probabilities(seed), np.random.default_rng(seed)
+    noisy = [(x + 10 ** (-db / 20) * np.std(model) * rng.standard_normal(x.shape)).astype(np.float32) for x in model]
+    info = np.iinfo(dtype)
+    scales = rng.uniform(1.2, 3, COLUMNS) / (info.max - info.min)
+    each = nl.TensorSpec(TEXT, "NCW", dtype, quantization=nl.Quantization(scales, [info.min] * COLUMNS, axis=1))
+    one = each.replace(quantization=nl.Quantization(float(scales.max()), info.min))
+    found = judged(model, noisy, each, one)
+    assert found.verdict == "quantization" and found.channel_axis == 1, str(found)
+    np.testing.assert_allclose(found.fix.quantization.scale, scales, rtol=0.1)
+    for declared in (each, one):
+        assert judged(model, noisy, declared).verdict in ("match", "ambiguous", "mismatch")

@@ -57,3 +57,15 @@ def test_scores_for_class_numbers() -> None:
     output = verdict(model, inputs, lambda x, y: x)
     assert output.verdict == "activation" and "a missing argmax along axis 1" in output.why, str(output)
     assert verdict(model, inputs, lambda x, y: y, 200).verdict == "match"
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("db", [9, 15, 25])
+def test_a_vector_with_a_single_large_value_has_no_missing_length(seed: int, db: float) -> None:
+    """Whatever the device returns for a class that is sure is 1 after a normalisation."""
+    rng = np.random.default_rng(seed)
+    sure = [np.eye(20, dtype=np.float32)[[int(rng.integers(20))]] for _ in range(5)]
+    noise = 10 ** (-db / 20)
+    for dtype in ("float32", "int8"):
+        output = verdict(ending((1, 20)), sure, lambda x, y: y * (1 + noise * rng.standard_normal(y.shape)), 80, dtype)
+        assert output.verdict in ("match", "mismatch", "ambiguous"), str(output)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import npu_layout as nl
 from npu_layout.diagnosis import wording
 from npu_layout.diagnosis.verdict import Judgement
-from tests.support.boards import Board, spec_as
+from tests.support.boards import Board, same, spec_as
 
 
 @pytest.fixture(scope="module")
@@ -61,3 +62,20 @@ def test_rewording_changes_no_verdict(board: Board, monkeypatch: pytest.MonkeyPa
         for a, b in zip(one.outputs.values(), other.outputs.values()):
             assert (a.verdict, a.fix, a.figures) == (b.verdict, b.fix, b.figures) and a.why != b.why
             assert list(a.exhibit.answers) == list(b.exhibit.answers)
+
+
+@pytest.mark.parametrize("noise", [0.02, 0.1])
+def test_two_causes_of_the_same_values_are_both_named(noise: float) -> None:
+    """A model that returns its image returns it in BGR if it is fed so, and if the device exchanges the channels."""
+    rng, shape = np.random.default_rng(0), (1, 3, 1, 3)
+    model = [rng.standard_normal(shape).astype(np.float32) for _ in range(24)]
+    spec = nl.TensorSpec(shape, "NCHW", "float32")
+
+    def judged(order: list[int]) -> nl.OutputReport:
+        device = [(x[:, order] + noise * rng.standard_normal(shape)).astype(np.float32) for x in model]
+        frames = [({"x": x}, {"y": spec.pack(y)}) for x, y in zip(model, device)]
+        return nl.validate(nl.Recording({"y": spec}, frames), same(shape)).outputs["y"]
+
+    found = judged([2, 1, 0])
+    assert found.verdict == "ambiguous" and "BGR" in found.why and "in other places" in found.why, str(found)
+    assert judged([1, 0, 2]).verdict == "channel_order" and judged([0, 1, 2]).verdict == "match"

@@ -1,0 +1,58 @@
+"""What has no fitted numbers comes before what explains hardly more with them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from tests.support.boards import same
+
+
+def judged(
+    model: list[np.ndarray], device: list[np.ndarray], stored: nl.TensorSpec, **more: nl.TensorSpec
+) -> nl.OutputReport:
+    frames = [({"x": np.float32(x)}, {"y": stored.pack(np.float32(y))}) for x, y in zip(model, device)]
+    recording = nl.Recording({"y": more.get("declared", stored)}, frames)
+    return nl.validate(recording, same(model[0].shape)).outputs["y"]
+
+
+def spec_of(values: list[np.ndarray], dtype: str) -> nl.TensorSpec:
+    info, low, high = np.iinfo(dtype), min(float(np.min(values)), 0.0), float(np.max(values))
+    scale = (high - low) / (info.max - info.min)
+    q = nl.Quantization(scale, round(info.min - low / scale))
+    return nl.TensorSpec(values[0].shape, "NCW", dtype, quantization=q)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("dtype", ["uint8", "int16"])
+def test_two_constant_channels_in_each_others_place(seed: int, dtype: str) -> None:
+    """A scale of each channel makes one of the other; an order says so without any number."""
+    rng, shape = np.random.default_rng(seed), (1, 4, 20)
+    constant = np.array([[[0.5], [2.0], [0], [0]]])
+    varies = np.array([[[0], [0], [1], [1]]])
+    model = [constant + varies * rng.standard_normal(shape) for _ in range(8)]
+    noise = 0.05 * np.std(model)
+    order = [1, 0, 2, 3]
+    for chosen, verdicts in ((order, {"channel_order", "ambiguous", "mismatch"}), ([0, 1, 2, 3], {"match"})):
+        device = [x[:, chosen] + noise * rng.standard_normal(shape) for x in model]
+        found = judged(model, device, spec_of(device, dtype))
+        assert found.verdict in verdicts and (found.verdict != "channel_order" or found.fix == (1, 0, 2, 3)), str(found)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_scale_that_a_normalisation_is_near(seed: int) -> None:
+    """Both explain most; with a line of its own the normalisation would explain less, because it is bent."""
+    rng, shape = np.random.default_rng(seed), (1, 4, 48)
+    powers = [np.exp(2 * rng.standard_normal(shape)) for _ in range(6)]
+    model = [p / p.sum(2, keepdims=True) for p in powers]
+    device = [x + 0.2 * np.std(model) * rng.standard_normal(shape) for x in model]
+    stored = spec_of(device, "int16")
+    q = stored.quantization
+    assert q is not None
+    declared = stored.replace(quantization=nl.Quantization(float(q.scale) / 2, q.zero_point))
+    assert judged(model, device, stored, declared=declared).verdict in ("quantization", "ambiguous")
+    lengths = [x / np.linalg.norm(x, axis=2, keepdims=True) for x in model]
+    noisy = [x + 0.1 * np.std(lengths) * rng.standard_normal(shape) for x in lengths]
+    assert judged(model, noisy, spec_of(noisy, "int16")).verdict == "activation"
+    assert judged(model, device, stored).verdict in ("match", "mismatch", "ambiguous")
