@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -50,12 +50,13 @@ def second_causes(evidence: Evidence, ranking: list[Candidate]) -> Pair | None:
     curve = any(_is_a_curve(evidence, c) for c in ranking)
     tried = len(evidence.trials)
     for number in _hypotheses(evidence):
-        rows = sorted(evidence.trials[number].answers)[:_FRAMES]
-        under = _under(evidence, evidence.trials[number], rows)
-        pairs = [Pair(reads, evidence.trials[number], under, number) for reads in under.rank(_ways_to_read(under))]
-        alone = max(best, evidence.score(evidence.as_declared(rows)))  # what is wrong may not show in these frames
-        found += [pair for pair in pairs if _is_sound(pair, alone) and not (curve and _is_fitted(pair))]
+        computes = evidence.trials[number]
+        rows = _rows(computes)
+        under = _of_frames(evidence, rows, [computes.answers[k] for k in rows])
+        pairs = [Pair(reads, computes, under, number) for reads in under.rank(_ways_to_read(under))]
+        found += [pair for pair in pairs if _is_sound(pair, best) and not (curve and _is_fitted(pair))]
         tried += len(under.trials)
+    found = _better_than_one(evidence, found)
     found.sort(key=lambda pair: -pair.reads.score)
     if not found or not proven(found[0].evidence, found[0].reads, tried):
         return None
@@ -66,9 +67,29 @@ def second_causes(evidence: Evidence, ranking: list[Candidate]) -> Pair | None:
     return first
 
 
-def _under(evidence: Evidence, computes: Trial, rows: list[int]) -> Evidence:
-    """Return the evidence of a few frames, if what a trial says was computed."""
-    buffers, references = [evidence.buffers[k] for k in rows], [computes.answers[k] for k in rows]
+def _better_than_one(evidence: Evidence, found: list[Pair]) -> list[Pair]:
+    """Return the pairs that explain more than each of their causes alone, of the same frames and channels.
+
+    In these frames less may be wrong, or a vector may have too few values for channels.
+    """
+    reads: dict[tuple[int, ...], float] = {}
+    for rows in {tuple(_rows(pair.computes)) for pair in found}:
+        plain = _of_frames(evidence, rows, [evidence.references[k] for k in rows])
+        reads[rows] = max(c.score for c in plain.rank(_ways_to_read(plain)))
+
+    def is_better(pair: Pair) -> bool:
+        computes = pair.evidence.score(pair.evidence.as_declared())
+        return pair.reads.score >= max(reads[tuple(_rows(pair.computes))], computes) + _BETTER
+
+    return [pair for pair in found if is_better(pair)]
+
+
+def _rows(computes: Trial) -> list[int]:
+    return sorted(computes.answers)[:_FRAMES]
+
+
+def _of_frames(evidence: Evidence, rows: Sequence[int], references: Sequence[np.ndarray]) -> Evidence:
+    buffers = [evidence.buffers[k] for k in rows]
     return Evidence(evidence.spec, buffers, references, (), evidence.named_axis)
 
 
@@ -77,8 +98,8 @@ def _is_sound(pair: Pair, best: float) -> bool:
     reads, fitted = pair.reads, _is_fitted(pair)
     if reads.cause not in READS or reads.fix is None:  # a line through floats, which no spec describes, fits much
         return False
-    if fitted and has_scales_of_channels(reads.fix):
-        return False  # any curve is near a line in each channel
+    if fitted and (has_scales_of_channels(reads.fix) or _exchanges_floats(pair)):
+        return False  # any curve is near a line in each channel, and the bits of a float are near its logarithm
     least = _WHOLE if fitted else _SOUND  # a curve with a scale of its own fits much
     if reads.score < max(least, best + _BETTER) or reads.gain < MARGIN:
         return False
@@ -94,6 +115,11 @@ def _is_a_curve(evidence: Evidence, c: Candidate) -> bool:
 
 def _is_fitted(pair: Pair) -> bool:
     return (pair.reads.cause, pair.computes.cause) == ("quantization", "activation")
+
+
+def _exchanges_floats(pair: Pair) -> bool:
+    """Whether floats are read as integers, or integers as floats."""
+    return pair.reads.spec is not None and (pair.reads.spec.element.unpacked.kind == "f") == pair.evidence.steps
 
 
 def _ways_to_read(evidence: Evidence) -> Iterator[Trial]:

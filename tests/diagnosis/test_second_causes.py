@@ -106,3 +106,34 @@ def test_a_sigmoid_of_probabilities_is_one_cause(sharp: float, seed: int) -> Non
         frames = [({"x": x}, {"y": spec.pack(y)}) for x, y in zip(model, stored)]
         output = nl.validate(nl.Recording({"y": spec}, frames), same((1, 100))).outputs["y"]
         assert output.also == () and output.verdict in (*found, "mismatch", "ambiguous"), str(output)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_forgotten_zero_point_of_probabilities_is_one_cause(seed: int) -> None:
+    """Six frames of a vector have no channels: there a tanh with another scale explains more than all frames show."""
+    rng = np.random.default_rng(seed)
+    powers = [np.exp(4 * rng.standard_normal((1, 100))) for _ in range(16)]
+    model = [(p / p.sum()).astype(np.float32) for p in powers]
+    noise = np.std(model) * 10 ** (-29 / 20)
+    device = [(x + noise * rng.standard_normal(x.shape)).astype(np.float32) for x in model]
+    q = nl.Quantization(float(np.max(model)) / 65535, -32768)
+    spec = nl.TensorSpec((1, 100), "NC", "int16", quantization=q)
+    for declared, found in ((spec.replace(quantization=nl.Quantization(q.scale)), "quantization"), (spec, "match")):
+        frames = [({"x": x}, {"y": spec.pack(y)}) for x, y in zip(model, device)]
+        output = nl.validate(nl.Recording({"y": declared}, frames), same((1, 100))).outputs["y"]
+        assert output.verdict == found and output.also == (), str(output)
+        if declared is not spec:
+            assert output.fix.quantization.zero_point == -32768, output.fix
+            assert output.fix.quantization.scale == pytest.approx(q.scale, rel=0.03), output.fix
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_bits_of_floats_are_no_logarithm(seed: int) -> None:
+    """Read as integers, they are nearly that: with a missing exp they are the floats."""
+    rng = np.random.default_rng(seed)
+    model = [np.abs(rng.standard_normal((1, 4, 20)) * np.r_[100, 100, np.ones(18)]) + 0.1 for _ in range(2)]
+    spec = nl.TensorSpec((1, 4, 20), "NCW", "float16")
+    noisy = [x * (1 + 0.25 * rng.standard_normal(x.shape)) for x in model]
+    frames = [({"x": np.float32(x)}, {"y": spec.pack(np.float32(y))}) for x, y in zip(model, noisy)]
+    output = nl.validate(nl.Recording({"y": spec}, frames), same((1, 4, 20))).outputs["y"]
+    assert output.verdict in ("match", "mismatch", "ambiguous") and output.also == (), str(output)
