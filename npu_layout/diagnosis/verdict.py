@@ -22,7 +22,7 @@ from .thresholds import BENT, ENOUGH, LEAST, MARGIN, ROUNDING
 _FINE, _CLEAR = 20.0, 10.0  # dB: if the declared reading explains so much, another scale has to gain so much
 _NEAR = 1.25  # factor: noise alone makes scales that are nearer to the declared one, whatever they explain
 _FIX = 6.0  # dB that other causes have to explain to be named: what explains less mends nothing
-_PERFECT = 40.0  # dB that the declared reading explains: the inputs hardly matter
+_PERFECT = 40.0  # dB that the declared reading explains: inputs hardly matter, nor a slightly other scale
 _SOUND = 15.0  # dB that a slightly other scale has to explain: what noise leaves of a right one is less
 _MOST = 8.0  # dB: as declared, most of the output is explained
 _SATURATED = 0.01  # of the values: what calibration leaves out is less
@@ -242,11 +242,13 @@ def _needless(evidence: Evidence, c: Candidate, declared: float) -> bool:
 
 
 def _accuses(evidence: Evidence, c: Candidate, declared: float) -> bool:
+    of_scale = c.cause == "quantization" and not _clamps_less(evidence, c)
     near = declared >= _FINE or is_slight(evidence, evidence.trial(c), _NEAR)
-    fine = c.cause == "quantization" and near and c.gain < _CLEAR and not _clamps_less(evidence, c)
-    as_good = c.of_input and declared >= _PERFECT  # who reads the output does not mind
+    fine = of_scale and near and c.gain < _CLEAR
+    indifferent = c.of_input or (of_scale and is_slight(evidence, evidence.trial(c)))  # to who reads the output
     least = LEAST if c.cause in ORDERS else _FIX
-    return c.cause != "match" and c.score >= least and c.gain >= MARGIN and not (fine or as_good)
+    perfect = indifferent and declared >= _PERFECT
+    return c.cause != "match" and c.score >= least and c.gain >= MARGIN and not (fine or perfect)
 
 
 def _clamps_less(evidence: Evidence, c: Candidate) -> bool:

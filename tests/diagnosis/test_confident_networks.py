@@ -314,3 +314,16 @@ def test_a_scale_of_each_column_declared_as_one(seed: int, dtype: str, db: float
     np.testing.assert_allclose(found.fix.quantization.scale, scales, rtol=0.1)
     for declared in (each, one):
         assert judged(model, noisy, declared).verdict in ("match", "ambiguous", "mismatch")
+
+
+@pytest.mark.parametrize("short", [0.9, 0.95, 1.05])
+def test_a_class_that_is_clamped_alike_leaves_no_other_scale(short: float) -> None:
+    """The range ends below what is sure: the values agree to 60 dB, whatever the small ones are multiplied by."""
+    rng = np.random.default_rng(0)
+    small = 0.005 * rng.random((1, 10))
+    small[0, 3] = 0.98
+    model, device = [small.astype(np.float32)], [(short * small).astype(np.float32)]
+    stored = spec_of((1, 10), "int16", 0, 0.75, "NC")
+    assert judged(model, device, stored).verdict == "match"
+    found = judged(model, model, stored, scaled(stored, 2.0))
+    assert found.verdict in ("quantization", "ambiguous", "mismatch"), str(found)  # one frame proves little
