@@ -119,8 +119,8 @@ def test_when_a_program_looks_whether_its_result_is_in_a_cache(cached: Callable[
     assert looks(cached, 0, 1, 34) == 33  # it was not there: so many times it is stored past them, if it is not there
     assert looks(cached, 0, 1, 36) == 34  # then through them again, and looked for again
     assert looks(cached, 1, 1, 36) == 35  # it was there
-    assert looks(cached, 0, 16, 3 * 16) == 32
-    assert looks(cached, 0, 17, 3 * 17) == 0  # more results than are remembered
+    assert looks(cached, 0, 32, 3 * 32) == 64
+    assert looks(cached, 0, 33, 3 * 33) == 0  # more results than are remembered
     assert looks(cached, 0, 1, 9, rows=200) == 0  # a small result
     assert looks(cached, 0, 1, 9, run="run") == 0  # new memory
 

@@ -14,7 +14,7 @@ void set_last_cache(int64_t bytes);
 
 /* Where the last results of a program began, when, and how they were stored: past the caches, `left` times more; or through them:
  * TRIED, or LOOPED if the one before was so recent that it was in a cache in any case. */
-enum { KNOWN_RESULTS = 16, TRIED = -1, LOOPED = -2 };
+enum { KNOWN_RESULTS = 32, TRIED = -1, LOOPED = -2 };
 typedef struct {
     struct {
         _Atomic uintptr_t at;

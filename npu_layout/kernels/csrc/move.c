@@ -337,9 +337,17 @@ void move_run(const Level *level, const Move *m, const uint8_t *src, uint8_t *ds
     ODOMETER(m->box.loops, outer, m->box.src, m->box.dst, 0, mover(m, src + src_, dst + dst_));
 }
 
+/* Planes of 4 bytes an element to pixels, a small number of whole lines each. */
+static int is_merge_of_lines(const Move *m) {
+    enum { SHORT = 256 };
+    const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
+    return m->path == PATH_TRANSPOSE && m->size == 4 && a.n % 16 == 0 && b.d % 64 == 0 && magnitude(b.d) <= SHORT &&
+           magnitude(a.s) >= magnitude(b.d);
+}
+
 /* Other loops store past the caches too, and gain nothing by it, or lose; or have no such stores. */
 int move_gains_past(const Move *m) {
-    return m->path == PATH_SPLIT || m->path == PATH_MERGE || m->path == PATH_REVERSE || m->path == PATH_PADDED;
+    return is_merge_of_lines(m) || m->path == PATH_SPLIT || m->path == PATH_MERGE || m->path == PATH_REVERSE || m->path == PATH_PADDED;
 }
 
 int move_fetches(const Move *m) {

@@ -121,8 +121,10 @@ typedef struct {
  * many rows at a time, and large results with short rows. BLOCK: bytes of the source that stay in L2 while all of its
  * columns are read. WIDE: bytes of a row of the result from which on so few rows share a page that the order along them is
  * not used. FEW_ROWS: rows of the result that can be written at a time at any pitch. LINES: lines of each row of the result
- * that are written one after the other if rows share sets of the cache. */
-enum { LARGE = 1 << 21, BLOCK = 1 << 18, WIDE = 2048, COLUMNS = 128, FEW_ROWS = 32, LINES = 4 };
+ * that are written one after the other if rows share sets of the cache. SHORT: bytes of rows of the result of which a line
+ * each is written past the caches as fast as a stream is; with twice as many it takes three times as long (Zen 5).
+ * SHORT_CACHED: the same through the caches. */
+enum { LARGE = 1 << 21, BLOCK = 1 << 18, WIDE = 2048, COLUMNS = 128, FEW_ROWS = 32, LINES = 4, SHORT = 256, SHORT_CACHED = 512 };
 /* What is fetched is needed after 100 to 500 other lines: the same columns of the next rows, if rows are so close that whole ones
  * are read soon, otherwise the next columns of the same rows; and where the next strip of the result is written, if it is
  * short (vectors of 32 bytes and less would need a tenth longer while caches contain it).
@@ -132,7 +134,7 @@ INLINE Fetch fetch_of(const Matrix *m, const Shape *t, const Walk *w, int whole,
     Fetch f = {0, 0};
     const int64_t across = m->sa < 0 ? -m->sa : m->sa, strip = 64 / t->size * m->db;
     if (m->a * m->b * t->size < (cold ? FETCHED_COLD : FETCHED) || (w->past && !whole)) return f;
-    if (whole) f.read = 256;
+    if (whole) f.read = w->by_destination ? 0 : 256; /* planes that are read from end to end the processor foresees */
     else if (across % PAGE == 0) return f; /* lines of all rows share a set of L1, where they would evict each other */
     else if (w->by_destination && m->sa > 0 && m->sa < 64) f.read = DENSE;
     else if (w->by_destination) f.read = across <= CLOSE_ROWS ? w->strip * t->rows * m->sa : 256;
@@ -148,9 +150,13 @@ INLINE Walk walk_of(const Matrix *m, const Shape *t, const Edges *e, int past, i
     /* Short rows that are stored past the caches are best written whole, from lines of the source that were prefetched. */
     const int whole =
         past && across >= down && fills_lines && reads_lines && aligned && m->a % t->rows == 0 && (e->joins || !e->lead);
+    /* Planes from end to end, a line of each row of the result at a time. */
+    const int from_end_to_end = whole     ? cold && down <= SHORT
+                                : aligned ? VB == 64 && fills_lines && reads_lines && down <= SHORT_CACHED
+                                          : VB == 64 && cold && m->a > FEW_ROWS;
     Walk w;
     w.by_destination = across < down ? t->size < 4 || ((reads_lines || m->b <= FEW_ROWS) && !large)
-                                     : !whole && (large || (VB == 32 && m->a >= 32) || (fills_lines && down % 1024 == 0));
+                                     : from_end_to_end || (!whole && (large || (VB == 32 && m->a >= 32) || (fills_lines && down % 1024 == 0)));
     const int64_t step = w.by_destination ? t->rows * t->size : t->columns * t->size;
     w.strip = step < 64 ? 64 / step : w.by_destination && across < down && down % 512 == 0 ? LINES : 1;
     const int lines = whole || (past && across < down && aligned && m->a * t->size >= 2048);
