@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..buffers import Quantization, TensorSpec
-from ..decode import Head, centernet_head, ssd, yolov5, yolov8, yolov8_obb
+from ..decode import Decoder, Head, centernet_head, ssd, yolov5, yolov8, yolov8_obb
 from .cases import Case
 from .instance_cases import INPUT, MasksCase, PeopleCase
 
@@ -55,6 +55,8 @@ class DetectCase(Case):
         What is decoded. `flat` has the outputs' bytes, one after the other; `buffers` are views of it.
     scene
         Its threshold, and which classes count.
+    decoders
+        Those that read it, by their backends; copies of the case share them.
     """
 
     def __init__(self, family: str, scene: str, layout: str) -> None:
@@ -65,6 +67,7 @@ class DetectCase(Case):
         self.specs = list(rows.parts(layout))
         self.target = TensorSpec((LIMIT, rows.columns), "NC")
         self.outputs = None
+        self.decoders: dict[str | None, Decoder] = {}
         rng = np.random.default_rng(0)
         values = rows.values(rng, self.scene.share)
         packed = [spec.pack(value) for spec, value in zip(self.specs, values)]

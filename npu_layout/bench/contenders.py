@@ -107,13 +107,18 @@ def skeletons(case: PeopleCase) -> dict[str, Call]:
 
 
 def detections(case: DetectCase) -> dict[str, Call]:
-    """Return the calls for a detector's outputs: the decoder, with each backend."""
+    """Return the calls for a detector's outputs: the decoder, with each backend.
+
+    Copies of a case share its decoders, as the outputs of one network do: their tables are in the caches as code is.
+    """
     size = (INPUT, INPUT)
 
     def call(backend: str | None) -> Call:
-        decoder, out = Decoder(case.head, case.specs, size), case.out()
-        if backend is not None:
-            decoder._use(backend)
+        decoder, out = case.decoders.get(backend), case.out()
+        if decoder is None:
+            decoder = case.decoders[backend] = Decoder(case.head, case.specs, size)
+            if backend is not None:
+                decoder._use(backend)
         memory = decoder(case.buffers, case.scene.confidence, IOU, LIMIT)
 
         def run() -> np.ndarray:

@@ -162,10 +162,10 @@ class Decoder:
         """Whether buffers are in the order of the specs, each a 1-D array as it is stored: the usual case."""
         if type(buffers) not in (list, tuple) or len(buffers) != len(self._plain):
             return False
-        return all(
-            type(buffer) is np.ndarray and (buffer.dtype, buffer.shape, buffer.strides) == plain
-            for buffer, plain in zip(buffers, self._plain)
-        )
+        for buffer, plain in zip(buffers, self._plain):
+            if type(buffer) is not np.ndarray or (buffer.dtype, buffer.shape, buffer.strides) != plain:
+                return False
+        return True
 
     def _masks(self, room: Memory, flat: Sequence[np.ndarray], pool: Pool) -> Masks:
         """Return the masks; in integers if coefficients are counted in steps, each level in its own."""

@@ -149,7 +149,9 @@ def memory_of(out: Any, room: int, points: tuple[int, int] | None = None, turned
 
 def detections(memory: Memory, n: int, masks: Any) -> Detections:
     """Return Detections of the first `n` rows of `memory`, which stays theirs."""
-    rows = memory.first(n)
-    found = Detections(*rows[:7], masks, rows.xywha)  # type: ignore[arg-type]
-    found.__dict__["_memory"] = memory
+    found = object.__new__(Detections)  # what a frozen dataclass does for each field takes longer than to decode
+    fields = found.__dict__
+    for name, column in zip(Memory._fields, memory):
+        fields[name] = None if column is None else column[:n]
+    fields["masks"], fields["_memory"] = masks, memory
     return found

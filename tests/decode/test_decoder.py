@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import itertools
 import pickle
 import random
@@ -143,6 +144,28 @@ def test_yolov8_list(turned: bool, dtype: str) -> None:
     assert len(wanted) > 5
     for decoder in decoders(decode.yolov8(3), [made.spec], (64, 64)):
         scenes.same(decoder(made.buffer, confidence=0.3, iou=0.5), scenes.kept(wanted, 0.5, 300))
+
+
+@pytest.mark.parametrize("share", [0.004, 0.1, 0.13, 0.16, 0.5])
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW16c"])
+def test_cells_of_many_equal_scores(share: float, layout: str) -> None:
+    rng, side, classes = np.random.default_rng(7), 72, 5
+    q = nl.Quantization(0.25, 0)
+    score = nl.TensorSpec((1, classes, side, side), layout, "int8", quantization=q, name="score")
+    box = nl.TensorSpec((1, 64, side, side), layout, "int8", quantization=q, name="box")
+    there = rng.random((side, side)) < share
+    codes = np.where(there, rng.integers(0, 4, (classes, side, side)), 0)
+    head = decode.yolov8(classes, strides=(8,))
+    head = dataclasses.replace(head, suppression=decode.Suppression("none"))
+    buffers = [score.pack(codes[None] / 4), box.pack(rng.integers(0, 8, (1, 64, side, side)) / 4)]
+    cells = np.flatnonzero(codes.max(0).reshape(-1) >= 1)
+    best = codes.reshape(classes, -1)[:, cells]
+    order = np.argsort(-best.max(0), kind="stable")
+    for decoder in decoders(head, [score, box], (8 * side, 8 * side)):
+        found = decoder(buffers, confidence=0.25, limit=30000)
+        assert found.cell.tolist() == cells[order].tolist()
+        assert found.class_id.tolist() == best.argmax(0)[order].tolist()
+        assert found.confidence.tolist() == (best.max(0)[order] / 4).tolist()
 
 
 def test_nothing_is_found() -> None:

@@ -57,8 +57,24 @@ def test_every_level_finds_what_loops_find(dtype: str, block: int) -> None:
             assert hits is not None
             assert {(cell, channel) for cell, channel, _ in hits.tolist()} == wanted
             assert len(hits) == len(wanted)
-            assert (np.diff(hits[:, 0]) >= 0).all()
+            assert hits[:, :2].tolist() == sorted(hits[:, :2].tolist())
     assert kernels.scan(made, data, least, "numpy") is None
+
+
+@pytest.mark.parametrize("cells", [(1, 33), (3, 700), (64, 77)])
+@pytest.mark.parametrize("share", [0.001, 0.03, 0.9])
+@pytest.mark.parametrize("pitch", [0, 5])
+def test_hits_of_planes_are_in_the_order_of_cells(cells: tuple[int, int], share: float, pitch: int) -> None:
+    rng = np.random.default_rng(int(1000 * share) + pitch)
+    (rows, columns), channels = cells, 21
+    wide = columns + pitch
+    tables = np.arange(channels) * rows * wide, np.arange(rows) * wide, np.arange(columns)
+    data = np.where(rng.random(channels * rows * wide) < share, rng.integers(0, 4, channels * rows * wide), -1)
+    values = data.reshape(channels, rows, wide)[:, :, :columns].reshape(channels, -1)
+    wanted = [[cell, c, int(values[c, cell])] for cell, c in np.argwhere(values.T >= 0).tolist()]
+    for backend in COMPILED:
+        hits = kernels.scan(kernels.FeatureMap("int8", *tables), data.astype(np.int8), 0, backend)
+        assert hits is not None and hits.tolist() == wanted
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,16 @@ static int append(Workspace *work, Candidate candidate) {
     return 1;
 }
 
+enum { AHEAD = 2 }; /* candidates */
+
+/* Fetch the lines of a part of a cell: of one whose channels are far apart there are many, and their latencies add up. */
+static void fetch(const Source *source, const uint8_t *const *buffers, int64_t cell) {
+    const FeatureMap *map = &source->map;
+    const uint8_t *p = buffers[source->buffer] + cell_at(map, cell);
+    const int64_t step = map->kind == BLOCKS ? map->block : map->kind == ROWS ? 64 / dtype_size[map->type] : 1;
+    for (int64_t i = 0; i < map->count; i += step) __builtin_prefetch(p + map->channel[i]);
+}
+
 static int class_candidates(const Detector *d, int level, int a, const uint8_t *const *buffers, double confidence, Workspace *work) {
     const Anchor *anchor = d->each[level].each + a;
     const Source *score = &anchor->score;
@@ -65,6 +75,7 @@ static int product_candidates(const Detector *d, int level, int a, const uint8_t
     for (int64_t i = 0; i < work->hits.count; ++i) {
         const Hit hit = work->hits.items[i];
         const double object = source_value(&anchor->objectness, hit.cell, 0, hit.code);
+        if (i + AHEAD < work->hits.count) fetch(score, buffers, work->hits.items[i + AHEAD].cell);
         if (object < 0) continue; /* the threshold is that of the largest scale */
         const Hit best = best_of_channels(d->level, score, data, hit.cell);
         const int64_t from = d->all_labels ? 0 : best.channel, to = d->all_labels ? score->map.count : best.channel + 1;
@@ -122,14 +133,6 @@ static uint32_t *sorted_candidates(Workspace *work) {
     if (!sorting_room(work)) return NULL;
     for (int64_t i = 0; i < work->count; ++i) work->scores[i] = work->candidates[i].score;
     return order_of_scores(work->scores, work->count, work->order);
-}
-
-/* Fetch the lines of a part of a cell: of one whose channels are far apart there are many, and their latencies add up. */
-static void fetch(const Source *source, const uint8_t *const *buffers, int64_t cell) {
-    const FeatureMap *map = &source->map;
-    const uint8_t *p = buffers[source->buffer] + cell_at(map, cell);
-    const int64_t step = map->kind == BLOCKS ? map->block : map->kind == ROWS ? 64 / dtype_size[map->type] : 1;
-    for (int64_t i = 0; i < map->count; i += step) __builtin_prefetch(p + map->channel[i]);
 }
 
 /* Fetch the box of a candidate, and its angle. */
@@ -218,8 +221,6 @@ static void turn(const Detector *d, const uint8_t *const *buffers, const Candida
     turn_box(upright, level->angle == SHIFTED ? (value - 0.25) * 3.141592653589793 : value, x, y, box, edges);
     for (int i = 0; i < 5; ++i) xywha[i] = (float)box[i];
 }
-
-enum { AHEAD = 2 }; /* candidates */
 
 /* What suppression compares by. */
 typedef struct {

@@ -52,7 +52,9 @@ void kept_free(Kept *kept) {
     free(kept->heads);
 }
 
-/* Radix sort by digits of 11 bits, the lowest first; digits that are the same everywhere are left out. */
+enum { FEW = 1024 }; /* below it the counts of long digits take longer than one more pass */
+
+/* Radix sort by digits of 11 bits, or of few by digits of 8, the lowest first; digits that are the same everywhere are left out. */
 uint32_t *order_of_scores(const float *scores, int64_t n, uint32_t *work) {
     uint32_t *index = work, *other = work + n, *key = work + 2 * n, all = ~(uint32_t)0, some = 0;
     for (int64_t i = 0; i < n; ++i) {
@@ -62,12 +64,15 @@ uint32_t *order_of_scores(const float *scores, int64_t n, uint32_t *work) {
         key[i] = bits >> 31 ? bits : ~(bits | 0x80000000); /* the greatest first */
         index[i] = (uint32_t)i, all &= key[i], some |= key[i];
     }
-    for (int shift = 0; shift < 33; shift += 11) {
-        uint32_t count[2049] = {0};
-        if (!((all ^ some) >> shift & 0x7FF)) continue;
-        for (int64_t i = 0; i < n; ++i) ++count[(key[i] >> shift & 0x7FF) + 1];
-        for (int d = 1; d < 2049; ++d) count[d] += count[d - 1];
-        for (int64_t i = 0; i < n; ++i) other[count[key[index[i]] >> shift & 0x7FF]++] = index[i];
+    const int width = n < FEW ? 8 : 11;
+    const uint32_t digits = (uint32_t)1 << width, mask = digits - 1;
+    for (int shift = 0; shift < 32; shift += width) {
+        uint32_t count[2049];
+        if (!((all ^ some) >> shift & mask)) continue;
+        memset(count, 0, (digits + 1) * sizeof *count);
+        for (int64_t i = 0; i < n; ++i) ++count[(key[i] >> shift & mask) + 1];
+        for (uint32_t d = 1; d < digits; ++d) count[d] += count[d - 1];
+        for (int64_t i = 0; i < n; ++i) other[count[key[index[i]] >> shift & mask]++] = index[i];
         uint32_t *const swapped = index;
         index = other, other = swapped;
     }

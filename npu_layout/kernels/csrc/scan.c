@@ -11,6 +11,41 @@ int hits_grow(Hits *hits, int64_t more) {
     return 1;
 }
 
+/* Hits that are sorted by insertion; bits of a digit; cells for each hit, from which on hits are few. */
+enum { FEW = 32, DIGIT = 11, SPARSE = 8 };
+
+/* Sort hits by cell, the equal ones as they are; `others` has room for as many. */
+static void sort_by_cell(Hit *hits, Hit *others, int64_t n, int32_t first, int64_t cells) {
+    for (int64_t i = 1; n <= FEW && i < n; ++i) {
+        const Hit hit = hits[i];
+        int64_t k = i;
+        for (; k && hits[k - 1].cell > hit.cell; --k) hits[k] = hits[k - 1];
+        hits[k] = hit;
+    }
+    Hit *from = hits, *to = others;
+    for (int shift = 0; n > FEW && (cells - 1) >> shift; shift += DIGIT) {
+        int64_t count[(1 << DIGIT) + 1] = {0};
+        const int32_t mask = (1 << DIGIT) - 1;
+        for (int64_t i = 0; i < n; ++i) ++count[((from[i].cell - first) >> shift & mask) + 1];
+        for (int d = 1; d <= mask; ++d) count[d] += count[d - 1];
+        for (int64_t i = 0; i < n; ++i) to[count[(from[i].cell - first) >> shift & mask]++] = from[i];
+        Hit *const swapped = from;
+        from = to, to = swapped;
+    }
+    if (from != hits) memcpy(hits, from, (size_t)n * sizeof *hits);
+}
+
+/* Sort the hits from `from` on, of a line; 0: there is no memory. */
+static int sort_line(Hits *hits, int64_t from, const Line *line) {
+    const int64_t n = hits->count - from;
+    int64_t sorted = 1;
+    while (sorted < n && hits->items[from + sorted - 1].cell <= hits->items[from + sorted].cell) ++sorted;
+    if (sorted >= n) return 1;
+    if (n > FEW && !hits_reserve(hits, n)) return 0;
+    sort_by_cell(hits->items + from, hits->items + hits->count, n, (int32_t)line->first, line->cells);
+    return 1;
+}
+
 /* What every map can use: the tables, an element at a time. `type` is a constant of each call, so that the compiler makes a loop
  * for each. */
 static inline __attribute__((always_inline)) Hit best_by_tables(Dtype type, const FeatureMap *map, const uint8_t *p, int64_t cell) {
@@ -116,13 +151,37 @@ Hit best_of_cell(const Level *level, const FeatureMap *map, const uint8_t *data,
     return best_at(map, data + offset, cell);
 }
 
+/* Of the hits from `from` on, by cells, keep the first one with the largest code of each. */
+static void keep_best(Hits *hits, int64_t from) {
+    int64_t last = from;
+    for (int64_t i = from + 1; i < hits->count; ++i) {
+        const Hit hit = hits->items[i];
+        if (hit.cell != hits->items[last].cell) hits->items[++last] = hit;
+        else if (hit.code > hits->items[last].code) hits->items[last] = hit;
+    }
+    if (hits->count > from) hits->count = last + 1;
+}
+
+/* Planes: every channel that passes is listed, which reads each element once; the best ones are looked for by maxima if those are many. */
+static int64_t scan_planes(Scan *run, const FeatureMap *map, const uint8_t *data, const Line *line, int32_t least, int all, Hits *hits) {
+    const int64_t from = hits->count;
+    hits->most = all ? INT64_MAX : from + line->cells / SPARSE;
+    const int64_t done = run(map, data, line->offset, line->first, line->cells, least, 1, hits);
+    if (done > 0 && !sort_line(hits, from, line)) return -1;
+    if (all || done < 0) return done;
+    if (done) return keep_best(hits, from), done;
+    hits->count = from;
+    return run(map, data, line->offset, line->first, line->cells, least, 0, hits);
+}
+
 int scan(const Level *level, const FeatureMap *map, const uint8_t *data, int32_t least, int all, Hits *hits) {
     const int32_t low = lowest(map), high = -1 - low;
     if (least > high) return 1;
     Scan *const run = map->kind == TABLES || least <= low ? NULL : scan_of(level, map);
     for (int64_t i = 0; run && i < map->lines; ++i) {
         const Line line = line_at(map, i);
-        const int64_t done = run(map, data, line.offset, line.first, line.cells, least, all, hits);
+        const int64_t done = map->kind == PLANES ? scan_planes(run, map, data, &line, least, all, hits)
+                                                 : run(map, data, line.offset, line.first, line.cells, least, all, hits);
         if (done < 0 || !by_tables(map, data, line.first + done, line.first + line.cells, least, all, hits)) return 0;
     }
     return run || by_tables(map, data, 0, map->rows * map->columns, least, all, hits);

@@ -8,10 +8,10 @@ typedef struct {
     int32_t cell, channel, code;
 } Hit;
 
-/* A list that grows. */
+/* A list that grows. most: with more, listing stops. */
 typedef struct Hits {
     Hit *items;
-    int64_t count, room;
+    int64_t count, room, most;
 } Hits;
 
 /* Make room for `more` items; 0: there is no memory. */

@@ -70,9 +70,8 @@ INLINE int next_of(uint64_t *bits, int unit) {
     return bit / unit;
 }
 
-/* Planes: maxima of up to a bench of neighbouring cells, four channels in one go, so that they stay in the first cache. LISTED:
- * channels of which every one above the bound is listed. */
-enum { SCANNED = 2048, AT_ONCE = 4, LISTED = 1024 };
+/* Planes: maxima of up to a bench of neighbouring cells, four channels in one go, so that they stay in the first cache. */
+enum { SCANNED = 2048, AT_ONCE = 4 };
 
 INLINE void maxima_of(const Codes *codes, const uint8_t *data, const int64_t *channel, int64_t count, int64_t bytes, uint8_t *top) {
     for (int64_t i = 0; i < bytes; i += VB) put(top + i, codes->key(data + channel[0] + i));
@@ -113,52 +112,53 @@ INLINE void best_of_planes(const Codes *codes, const FeatureMap *map, const uint
     }
 }
 
-/* Every channel of those cells: counted, then written to the places of its cell. */
-INLINE int all_of_planes(const Codes *codes, const FeatureMap *map, const uint8_t *data, int64_t first, uint64_t bits, V below, Hits *hits) {
-    const int size = codes->size, unit = UNIT(size);
-    uint64_t passes[LISTED];
-    int64_t places[VB] = {0}, total = 0;
+/* Every channel above the bound, channel after channel, so that each element is read once, in the order of memory; the caller sorts
+ * the hits by cell. At least a vector of cells. 0: there are too many. */
+INLINE int64_t all_of_planes(const Codes *codes, const FeatureMap *map, const uint8_t *data, int64_t first, int64_t cells, V below, Hits *hits) {
+    const int size = codes->size, each = VB / size;
     for (int64_t c = 0; c < map->count; ++c) {
-        uint64_t mine = passes[c] = BITS(codes->more(codes->key(data + map->channel[c]), below)) & bits;
-        while (mine) ++places[next_of(&mine, unit)];
-    }
-    for (int i = 0; i < VB / size; ++i) {
-        const int64_t n = places[i];
-        places[i] = hits->count + total, total += n;
-    }
-    if (!hits_reserve(hits, total)) return 0;
-    for (int64_t c = 0; c < map->count; ++c)
-        for (uint64_t mine = passes[c]; mine;) {
-            const int i = next_of(&mine, unit);
-            hits->items[places[i]++] = (Hit){(int32_t)first + i, (int32_t)c, sorted_code(codes->type, data + map->channel[c] + i * size)};
+        const uint8_t *p = data + map->channel[c];
+        for (int64_t i = 0, n; i < cells; i += n * each) {
+            n = cells - i >= AT_ONCE * each ? AT_ONCE : 1;
+            if (n == AT_ONCE) {
+                const uint8_t *q = p + i * size;
+                const V v = codes->greater(codes->greater(codes->key(q), codes->key(q + VB)),
+                                           codes->greater(codes->key(q + 2 * VB), codes->key(q + 3 * VB)));
+                if (__builtin_expect(!BITS(codes->more(v, below)), 1)) continue;
+            }
+            if (hits->count > hits->most) return 0;
+            if (!hits_reserve(hits, AT_ONCE * each)) return -1;
+            for (int64_t k = i; k < at_most(i + n * each, cells); k += each) {
+                const int64_t from = at_most(k, cells - each); /* the last vector begins earlier */
+                const int seen = (int)(k - from) * UNIT(size);
+                uint64_t bits = BITS(codes->more(codes->key(p + from * size), below)) >> seen << seen;
+                while (bits) {
+                    const int64_t at = from + next_of(&bits, UNIT(size));
+                    add_hit(codes, first + at, c, p + at * size, hits);
+                }
+            }
         }
-    hits->count += total;
-    return 1;
-}
-
-INLINE int hits_of_planes(const Codes *codes, const FeatureMap *map, const uint8_t *data, int64_t first, uint64_t bits, V below, int all,
-                          Hits *hits) {
-    if (all) return all_of_planes(codes, map, data, first, bits, below, hits);
-    if (!hits_reserve(hits, VB)) return 0;
-    best_of_planes(codes, map, data, first, bits, hits);
-    return 1;
+    }
+    return cells;
 }
 
 INLINE int64_t scan_planes(const Codes *codes, const FeatureMap *map, const uint8_t *data, int64_t offset, int64_t first, int64_t cells,
                            int32_t least, int all, Hits *hits) {
     uint8_t top[SCANNED];
     const int size = codes->size, each = VB / size;
-    if (cells < each || (all && map->count > LISTED)) return 0;
+    if (cells < each) return 0;
     const V below = number(size, least - 1);
     int64_t done = 0;
     data += offset;
+    if (all) return all_of_planes(codes, map, data, first, cells, below, hits);
     while (done + each <= cells) {
         const int64_t bytes = at_most(SCANNED, (cells - done) / each * VB);
         maxima_of(codes, data + done * size, map->channel, map->count, bytes, top);
         for (int64_t i = 0; i < bytes; i += VB, done += each) {
             const uint64_t bits = BITS(codes->more(whole(top + i), below));
             if (__builtin_expect(!bits, 1)) continue;
-            if (!hits_of_planes(codes, map, data + done * size, first + done, bits, below, all, hits)) return -1;
+            if (!hits_reserve(hits, VB)) return -1;
+            best_of_planes(codes, map, data + done * size, first + done, bits, hits);
         }
     }
     if (done < cells) { /* the last vector begins earlier */
@@ -166,7 +166,8 @@ INLINE int64_t scan_planes(const Codes *codes, const FeatureMap *map, const uint
         const int seen = (int)(done - from) * UNIT(size);
         maxima_of(codes, data + from * size, map->channel, map->count, VB, top);
         const uint64_t bits = BITS(codes->more(whole(top), below)) >> seen << seen;
-        if (bits && !hits_of_planes(codes, map, data + from * size, first + from, bits, below, all, hits)) return -1;
+        if (bits && !hits_reserve(hits, VB)) return -1;
+        if (bits) best_of_planes(codes, map, data + from * size, first + from, bits, hits);
     }
     return cells;
 }
