@@ -208,7 +208,8 @@ class Decoder:
         """Write detections to `room`, by the kernels a call at a time: they keep their workspace; return how many."""
         if self._detector is None or not self._whole:
             found, read = self._candidates(flat, confidence)
-            return finish(self.head, self._fitted, found, read, self.input_shape, iou, room)
+            backend = None if self._made is None else "numpy"
+            return finish(self.head, self._fitted, found, read, self.input_shape, iou, room, backend)
         with self._lock:
             return self._compiled(flat, confidence, iou, room)
 

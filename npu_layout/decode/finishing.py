@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .. import kernels
 from . import reference
 from .detections import Memory
 from .head import Head
@@ -23,10 +24,12 @@ def finish(
     input_hw: tuple[int, int],
     iou: float,
     room: Memory,
+    backend: str | None = None,
 ) -> int:
     """Write the detections of ordered candidates to `room`, as many as it has rows at most; return how many.
 
-    read: values of candidates, of the stored buffers or of unpacked tensors: both are the same.
+    read: values of candidates, of the stored buffers or of unpacked tensors: both are the same. backend: that of
+    suppression.
     """
     limit = len(room.xyxy)
     if head.suppression.kind == "peaks":
@@ -43,7 +46,7 @@ def finish(
     kept = np.arange(len(found))
     if head.suppression.kind in _OVERLAPS:
         edges = boxes if upright or head.suppression.kind != "greedy" else _bounds(exact)
-        kept = _OVERLAPS[head.suppression.kind](head, edges, found.class_id, iou, limit)
+        kept = _OVERLAPS[head.suppression.kind](head, edges, found, iou, limit, backend)
     found, boxes, n = found.take(kept), boxes[kept], len(kept)
     room.xyxy[:n] = boxes if upright else _bounds(exact[kept])
     for column, values in zip(room[1:6], found):
@@ -60,13 +63,19 @@ def _bounds(boxes: np.ndarray) -> np.ndarray:
         return bounds_of(boxes).astype(np.float32)
 
 
-def _greedy(head: Head, xyxy: np.ndarray, classes: np.ndarray, iou: float, limit: int) -> np.ndarray:
-    return suppress(xyxy, classes, iou, head.suppression, limit)
-
-
-def _of_turned(head: Head, xywha: np.ndarray, classes: np.ndarray, iou: float, limit: int) -> np.ndarray:
+def _greedy(head: Head, xyxy: np.ndarray, found: Candidates, iou: float, limit: int, backend: str | None) -> np.ndarray:
     rule = head.suppression
-    boxes, labels = xywha.astype(np.float64), classes if rule.per_class else None
+    options = (iou, rule.inclusive, rule.extra, rule.epsilon)
+    classes = found.class_id if rule.per_class else None
+    kept = kernels.nms(xyxy, found.score, classes, head.classes, options, limit, backend)
+    return suppress(xyxy, classes, iou, rule, limit) if kept is None else kept
+
+
+def _of_turned(
+    head: Head, xywha: np.ndarray, found: Candidates, iou: float, limit: int, backend: str | None
+) -> np.ndarray:
+    rule = head.suppression
+    boxes, labels = xywha.astype(np.float64), found.class_id if rule.per_class else None
     return suppressed(boxes, labels, iou, rule.inclusive, limit, rule.kind)
 
 

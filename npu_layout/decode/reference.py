@@ -106,19 +106,13 @@ def _of_level(
 ) -> tuple[np.ndarray, ...]:
     place = level.places["score"]
     stored = values(place, level, tensors[place.output])
-    if head.labels == "best" and place.part.activation != "softmax":
-        if head.background is not None:
-            stored = np.delete(stored, head.background, 1)
-        classes = stored.argmax(1, keepdims=True)
-        scores = activated(place.part.activation, np.take_along_axis(stored, classes, 1))
-    else:
-        scores = activated(place.part.activation, stored)
-        if head.background is not None:
-            scores = np.delete(scores, head.background, 1)
-        classes = np.broadcast_to(np.arange(scores.shape[1])[:, None], scores.shape)
-        if head.labels == "best":
-            classes = scores.argmax(1, keepdims=True)
-            scores = np.take_along_axis(scores, classes, 1)
+    picked = _reaching(head, place, stored, confidence)
+
+    def some(part: np.ndarray) -> np.ndarray:
+        """Return the cells of a part that can reach `confidence`, as cells of one anchor, or all of them."""
+        return part if picked is None else part[picked[0], :, picked[1]].T[None]
+
+    classes, scores = _scores(head, place, some(stored))
     if head.score != "class":
         at = level.places["objectness"]
         objectness = activated(at.part.activation, values(at, level, tensors[at.output]))
@@ -131,8 +125,42 @@ def _of_level(
         single = kept.astype(np.float32)
     if "label" in level.places:
         at = level.places["label"]
-        classes = _labels(values(at, level, tensors[at.output]), scores >= confidence, head.classes)
-    return single, classes[anchor, label, cell].astype(np.int64), np.full(len(cell), number), cell, anchor
+        classes = _labels(some(values(at, level, tensors[at.output])), scores >= confidence, head.classes)
+    labels = classes[anchor, label, cell].astype(np.int64)
+    if picked is not None:
+        anchor, cell = picked[0][cell], picked[1][cell]
+    return single, labels, np.full(len(cell), number), cell, anchor
+
+
+def _reaching(head: Head, place: Place, stored: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return anchors and cells of which a softmax can reach `confidence`; None: all of them.
+
+    A class has at most e**(its value - the background's), and the softmax of every cell takes longer than all else.
+    """
+    if place.part.activation != "softmax" or head.background is None or head.score != "class" or confidence <= 0:
+        return None
+    behind = head.background + 1
+    low = stored[:, : head.background].max(1, initial=-np.inf)
+    best = np.maximum(low, stored[:, behind:].max(1, initial=-np.inf)).astype(np.float64)
+    anchors, cells = np.nonzero(best - stored[:, head.background] >= np.log(confidence) - 1e-6)
+    return anchors, cells
+
+
+def _scores(head: Head, place: Place, stored: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers of the classes that count, and their scores, activated: each (anchors, labels, cells)."""
+    if head.labels == "best" and place.part.activation != "softmax":
+        if head.background is not None:
+            stored = np.delete(stored, head.background, 1)
+        classes = stored.argmax(1, keepdims=True)
+        return classes, activated(place.part.activation, np.take_along_axis(stored, classes, 1))
+    scores = activated(place.part.activation, stored)
+    if head.background is not None:
+        scores = np.delete(scores, head.background, 1)
+    classes = np.broadcast_to(np.arange(scores.shape[1])[:, None], scores.shape)
+    if head.labels == "best":
+        classes = scores.argmax(1, keepdims=True)
+        scores = np.take_along_axis(scores, classes, 1)
+    return classes, scores
 
 
 def _labels(given: np.ndarray, passing: np.ndarray, classes: int) -> np.ndarray:

@@ -13,6 +13,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import decode, kernels
+from npu_layout.decode import finishing, reference
 from npu_layout.decode.turned import polygon_iou
 from tests.support import scenes
 
@@ -288,3 +289,22 @@ def test_what_is_refused() -> None:
         decode.Decoder(decode.centernet_head(3), specs, (32, 32))
     told = decode.Decoder(decode.centernet_head(3), specs, (32, 32), outputs={"box": ["x2"], "offset": ["x1"]})
     assert [told._fitted.levels[0].places[role].output for role in ("score", "box", "offset")] == [0, 2, 1]
+
+
+@pytest.mark.parametrize("rule", [{}, {"per_class": False}, {"inclusive": True}, {"extra": 1.0}, {"epsilon": 0.5}])
+def test_backends_suppress_alike(rule: dict[str, Any]) -> None:
+    rng = np.random.default_rng(len(rule))
+    n, limit = 400, 90
+    corner = rng.integers(0, 40, (n, 2))
+    xyxy = np.concatenate([corner, corner + rng.integers(0, 20, (n, 2))], 1).astype(np.float32)
+    xyxy[::50] = np.nan
+    xyxy[7] = [-np.inf, 0, np.inf, 9]
+    head = dataclasses.replace(decode.yolov8(3), suppression=decode.Suppression(**rule))
+    columns = [np.sort(rng.integers(0, 20, n).astype(np.float32))[::-1].copy(), rng.integers(0, 3, n)]
+    found = reference.Candidates(*columns, *(np.zeros(n, np.int64) for _ in range(3)))
+    for some in (found, found.take(np.arange(0))):
+        kept = [
+            finishing._greedy(head, xyxy[: len(some)], some, 0.5, limit, backend).tolist()
+            for backend in kernels.backends()
+        ]
+        assert all(each == kept[0] for each in kept) and len(kept[0]) <= limit

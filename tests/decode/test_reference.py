@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -27,6 +28,37 @@ def test_candidates_take_rows() -> None:
     columns = [np.arange(4, dtype=kind) * k for k, kind in enumerate((np.float32, *[np.int64] * 4), 1)]
     some = reference.Candidates(*columns).take(np.array([2, 0]))
     assert len(some) == 2 and some.score.tolist() == [2, 0] and some.anchor.tolist() == [10, 0]
+
+
+@pytest.mark.parametrize("background", [0, 2, 4])
+@pytest.mark.parametrize("labels", ["best", "all"])
+@pytest.mark.parametrize("confidence", [-1.0, 0.0, 0.001, 0.3, 0.5, 0.75, 0.999])
+def test_cells_that_a_softmax_leaves_out_have_no_candidates(background: int, labels: str, confidence: float) -> None:
+    rng = np.random.default_rng(background)
+    logits = rng.integers(-6, 6, (1, 300, 5)).astype(np.float32)
+    logits[0, :, background] += 5
+    logits[0, :40, rng.integers(0, 5)] = [[np.nan, np.inf, -np.inf, 700][k % 4] for k in range(40)]
+    logits[0, 40] = 0  # shares of a fifth, equal to the background's
+    logits[0, 41] = -np.inf
+    priors = rng.uniform(0.2, 0.8, (300, 4))
+    head = decode.ssd(priors, 4, activation="softmax", labels=labels)
+    head = dataclasses.replace(head, background=background, suppression=decode.Suppression("none"))
+    boxes = np.zeros((1, 300, 4), np.float32)
+    specs = [nl.TensorSpec(a.shape, "NHW", name=n) for n, a in (("box", boxes), ("score", logits))]
+    found = decode.Decoder(head, specs, (64, 64))([boxes.ravel(), logits.ravel()], confidence=confidence, limit=2000)
+    wanted = []
+    with np.errstate(invalid="ignore", over="ignore"):
+        for cell, row in enumerate(logits[0].astype(np.float64)):
+            powers = reference.exponential(row - row.max())
+            total = 0.0
+            for power in powers:
+                total += power
+            shares = np.delete(powers / total, background)
+            top = range(4) if labels == "all" else [int(shares.argmax())]
+            wanted += [(float(np.float32(shares[k])), cell, k) for k in top if shares[k] >= confidence]
+    wanted.sort(key=lambda one: (-one[0], one[1], one[2]))
+    got = list(zip(found.confidence.tolist(), found.cell.tolist(), found.class_id.tolist()))
+    assert got == wanted and len(wanted) > 3
 
 
 def one_cell(head: decode.Head, channels: dict[str, int], cell: tuple[int, int], size: tuple[int, int]) -> object:
