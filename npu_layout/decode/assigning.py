@@ -68,11 +68,11 @@ def _inner(spec: TensorSpec) -> list[int]:
     return axes[1:] if batch and len(axes) > 2 else axes
 
 
-def flat_axes(spec: TensorSpec, cells: int) -> Iterator[Axes]:
-    """Yield the ways to read an output as channels of cells on one axis."""
+def flat_axes(spec: TensorSpec, cells: int, channels_last: bool = False) -> Iterator[Axes]:
+    """Yield the way to read an output as channels of cells on one axis: the last one that fits, or the first one."""
     shape = spec.shape
     inner = _inner(spec)
-    for columns in reversed(inner):
+    for columns in inner if channels_last else reversed(inner):
         rest = [axis for axis in inner if axis != columns]
         wide = [axis for axis in rest if shape[axis] != 1]
         if shape[columns] != cells or len(wide) > 1:
@@ -89,7 +89,7 @@ def grid_axes(spec: TensorSpec, grid: Size, anchors: int) -> Iterator[Axes]:
     shape, inner = spec.shape, _inner(spec)
     found = None
     if len(inner) == 4 and anchors > 1:
-        found = _with_anchors(spec, inner, grid, anchors)
+        yield from _with_anchors(spec, inner, grid, anchors)
     elif len(inner) == 3:
         ways = [(inner[0], inner[1], inner[2]), (inner[2], inner[0], inner[1])]
         if "C" in spec.axes and spec.axes[0] == "N":
@@ -105,16 +105,38 @@ def grid_axes(spec: TensorSpec, grid: Size, anchors: int) -> Iterator[Axes]:
             yield from (axes._replace(turned=True) for axes in flat_axes(spec, cells * anchors))
 
 
-def _with_anchors(spec: TensorSpec, inner: Sequence[int], grid: Size, anchors: int) -> Axes | None:
-    """Return how four axes are read: anchors, rows and columns in this order or last, and channels among them."""
+def _with_anchors(spec: TensorSpec, inner: Sequence[int], grid: Size, anchors: int) -> Iterator[Axes]:
+    """Yield how four axes can be read: anchors, rows and columns in this order or last, and channels among them."""
     shape = spec.shape
     for a in inner:
         rest = [axis for axis in inner if axis != a]
         for channel in (rest[0], rest[2]):
             rows, columns = (axis for axis in rest if axis != channel)
             if shape[a] == anchors and (shape[rows], shape[columns]) == grid:
-                return Axes(channel, rows, columns, a, shape[channel])
-    return None
+                yield Axes(channel, rows, columns, a, shape[channel])
+
+
+def read_alike(levels: Sequence[Sequence[tuple[int, Axes]]]) -> list[list[tuple[int, Axes]]]:
+    """Return the outputs of each level; of several ways to read axes of anchors, the one of other levels, or the first.
+
+    Channels can be as many as rows and columns, at one level: then its extents alone do not say which axis they are.
+    """
+    anchored = [[(k, axes) for k, axes in found if axes.anchor is not None] for found in levels]
+    ways = [{k: [axes for i, axes in found if i == k] for k, _ in found} for found in anchored]
+    sure = {_order(each[0]) for level in ways for each in level.values() if len(each) == 1}
+    alike = [
+        {k: next((axes for axes in each if _order(axes) in sure), each[0]) for k, each in level.items()}
+        for level in ways
+    ]
+    return [
+        [(k, axes) for k, axes in found if axes.anchor is None or axes == chosen[k]]
+        for found, chosen in zip(levels, alike)
+    ]
+
+
+def _order(axes: Axes) -> tuple[int | None, ...]:
+    """Return which axis is which."""
+    return axes.channel, axes.rows, axes.columns, axes.anchor
 
 
 class _Assignment(NamedTuple):

@@ -9,7 +9,18 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError
-from .assigning import Axes, MisnamedError, Size, UndistinguishedError, assign, flat_axes, grid_axes, is_hinted, listed
+from .assigning import (
+    Axes,
+    MisnamedError,
+    Size,
+    UndistinguishedError,
+    assign,
+    flat_axes,
+    grid_axes,
+    is_hinted,
+    listed,
+    read_alike,
+)
 from .head import HINTS, Form, Head, Part
 from .mask_crops import planes_of
 
@@ -209,11 +220,13 @@ def _single(what: str, left: dict[int, TensorSpec], fits: Callable[[TensorSpec],
 
 
 def _grids(given: _Given) -> tuple[Level, ...]:
-    levels = []
-    for n, (stride, grid) in enumerate(zip(given.head.strides, given.grids())):
+    levels, grids = [], given.grids()
+    each = given.head.anchors_each
+    ways = [[(i, axes) for i, spec in given.left.items() for axes in grid_axes(spec, grid, each)] for grid in grids]
+    for n, (stride, grid, found) in enumerate(zip(given.head.strides, grids, read_alike(ways))):
         anchors = given.anchors(n)
         many = max(1, len(anchors))
-        found = [(i, axes) for i, spec in given.left.items() for axes in grid_axes(spec, grid, many)]
+        found = [(i, axes) for i, axes in found if i in given.left]
         where = f"level {n} (stride {stride}, {grid[0]}x{grid[1]} cells)"
         places = _places(given, where, found, many, given.wanted(n), grid[0] * grid[1])
         levels.append(Level(stride, grid, anchors, places))
@@ -266,15 +279,15 @@ def _rows(given: _Given) -> tuple[Level, ...]:
     for n in counts:
         if all(any(True for _ in flat_axes(spec, n)) for spec in given.left.values()):
             try:
-                return (_whole(given, n, "rows"),)
+                return (_whole(given, n, "rows", channels_last=True),)
             except LayoutError as error:
                 problems.append(error)
     raise problems[0] if problems else LayoutError("expected outputs with one axis of rows in common")
 
 
-def _whole(given: _Given, n: int, what: str) -> Level:
-    """Return one level of `n` cells in a row."""
-    found = [(i, axes) for i, spec in given.left.items() for axes in flat_axes(spec, n)]
+def _whole(given: _Given, n: int, what: str, channels_last: bool = False) -> Level:
+    """Return one level of `n` cells in a row; channels_last: where two axes have n elements, cells are the first."""
+    found = [(i, axes) for i, spec in given.left.items() for axes in flat_axes(spec, n, channels_last)]
     places = _places(given, f"{n} {what} of {given.head.name!r}", found, 1, given.wanted(0), n)
     return Level(1, (1, n), (), places)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import npu_layout as nl
-from npu_layout.decode.assigning import Axes, assign, flat_axes, grid_axes
+from npu_layout.decode.assigning import Axes, assign, flat_axes, grid_axes, read_alike
 from npu_layout.decode.head import Part
 
 
@@ -43,6 +43,22 @@ def test_maps_are_read_by_their_grid() -> None:
     assert list(grid_axes(spec((1, 3, 6, 8, 85)), (6, 8), 3)) == [Axes(4, 2, 3, 1, 85)]
     turned = list(grid_axes(spec((1, 96, 10)), (6, 8), 2))
     assert turned == [Axes(2, None, 1, None, 10, True)]
+
+
+def test_as_many_channels_as_rows_and_columns() -> None:
+    """The other levels say which axis has them; without those, channels are before rows and columns."""
+    for order in ((2, 3, 4), (4, 2, 3)):
+        shapes = {side: (1, 3, *((8, side, side) if order[0] == 2 else (side, side, 8))) for side in (8, 4)}
+        levels = [[(k, axes) for axes in grid_axes(spec(s), (s[3], s[3]), 3)] for k, s in enumerate(shapes.values())]
+        assert len(levels[0]) == 2 and len(levels[1]) == 1
+        channel, rows, columns = order
+        assert read_alike(levels) == [[(k, Axes(channel, rows, columns, 1, 8))] for k in (0, 1)]
+        assert read_alike(levels[:1]) == [[(0, Axes(2, 3, 4, 1, 8))]]
+
+
+def test_as_many_rows_as_channels() -> None:
+    assert list(flat_axes(spec((1, 6, 6)), 6)) == [Axes(1, None, 2, None, 6)]
+    assert list(flat_axes(spec((1, 6, 6)), 6, channels_last=True)) == [Axes(2, None, 1, None, 6)]
 
 
 PARTS = (Part("box", 4), Part("score", 3), Part("bound", 1, optional=True))

@@ -168,6 +168,31 @@ def test_cells_of_many_equal_scores(share: float, layout: str) -> None:
         assert found.confidence.tolist() == (best.max(0)[order] / 4).tolist()
 
 
+@pytest.mark.parametrize("last", [False, True])
+def test_as_many_channels_as_rows_and_columns(last: bool) -> None:
+    """Maps (1, 3, 8, 8, 8) of three classes: the other levels say whether channels are first or last."""
+    rng, head = np.random.default_rng(4), decode.yolov5(3)
+    maps = [rng.random((1, 3, 8, side, side)).astype(np.float32) for side in (8, 4, 2)]
+    stored = [np.ascontiguousarray(m.transpose(0, 1, 3, 4, 2)) if last else m for m in maps]
+    anchored = [nl.TensorSpec(m.shape, nl.Layout.of_rank(5), name=f"map{n}") for n, m in enumerate(stored)]
+    plain = [nl.TensorSpec((1, 24, *m.shape[3:]), name=f"map{n}") for n, m in enumerate(maps)]
+    one = decode.Decoder(head, anchored, (64, 64))([m.ravel() for m in stored], confidence=0.5)
+    two = decode.Decoder(head, plain, (64, 64))([m.ravel() for m in maps], confidence=0.5)
+    assert len(one) > 20 and one.xyxy.tobytes() == two.xyxy.tobytes()
+    assert one.class_id.tolist() == two.class_id.tolist() and one.anchor.tolist() == two.anchor.tolist()
+
+
+@pytest.mark.parametrize("rows", [1, 5, 6, 7])
+def test_rows_that_are_as_many_as_their_columns(rows: int) -> None:
+    rng = np.random.default_rng(rows)
+    x = np.concatenate(
+        [rng.uniform(0, 64, (rows, 4)), rng.uniform(0.5, 1, (rows, 1)), rng.integers(0, 9, (rows, 1))], 1
+    )
+    x = x[np.argsort(-x[:, 4])].astype(np.float32)
+    found = decode.Decoder(decode.yolo26(9), [nl.TensorSpec((1, rows, 6), "NHW", name="o")], (64, 64))([x.ravel()])
+    assert np.array_equal(found.xyxy, x[:, :4]) and np.array_equal(found.class_id, x[:, 5])
+
+
 def test_nothing_is_found() -> None:
     rng, choose = np.random.default_rng(0), random.Random(0)
     outputs, _, _ = maps_v8(rng, choose, (64, 64), 3, True)
