@@ -5,6 +5,7 @@ pytest itself loads ``_npu_layout_pytest``, which imports this module when a tes
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +20,7 @@ from .engines import OnnxRuntimeEngine, open_engine
 from .errors import NoDeviceError, NpuLayoutError
 from .recordings import FRAME, ROI, Recorder, Recording
 from .reports import Report
-from .support import PathLike, instance, path_of, shown, text_of, whole_folder
+from .support import PathLike, instance, nearest, path_of, shown, text_of, whole_folder
 from .validation import Tolerance, validate
 
 __all__ = ["Recordings", "assert_matches"]
@@ -126,6 +127,7 @@ class Recordings:
         import pytest
 
         try:
+            _check_about(about)
             folder = self._place(name)
             engine = None if engine is None else text_of("engine", engine)
             if self._is_to_be_recorded(folder):
@@ -182,6 +184,16 @@ class Recordings:
             with _importable(self._root):
                 self._engines[wanted] = open_engine(wanted)
         return self._engines[wanted]
+
+
+def _check_about(about: Mapping[str, Any]) -> None:
+    """Raise NpuLayoutError on what Recorder does not accept: a plain run would not notice it."""
+    known = [name for name, given in inspect.signature(Recorder).parameters.items() if given.kind is given.KEYWORD_ONLY]
+    for name in about:
+        if name not in known:
+            raise NpuLayoutError(
+                f"npu_recording: no argument {name!r}; expected engine, {', '.join(known)}{nearest(name, known)}"
+            )
 
 
 def _about(old: Recording) -> dict[str, Any]:

@@ -193,10 +193,14 @@ def test_other_errors_are_short_too(project: pytest.Pytester, board: Board) -> N
         @pytest.mark.parametrize("name", ["damaged", "../heat", "/heat", ""])
         def test_name(npu_recording, name):
             npu_recording(name)
+
+        def test_argument(npu_recording):
+            npu_recording("heat", input_spec=[])
         """
     )
     result = project.runpytest()
-    result.assert_outcomes(failed=6)
+    result.assert_outcomes(failed=7)
+    result.stdout.fnmatch_lines(["npu_recording: no argument 'input_spec'; * Is it input_specs[?]"])
     result.stdout.fnmatch_lines(
         [
             f"E       npu_layout.errors.NpuLayoutError: model {project.path / 'nowhere.onnx'}: no such file",

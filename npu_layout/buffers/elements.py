@@ -58,6 +58,13 @@ _SPECIAL = {
         for suffix in ("", "_high")
     },
 }
+#: What runtimes call dtypes, for messages.
+_ELSEWHERE = {
+    **{f"{short}{bits}": f"float{bits}" for short in ("f", "fp") for bits in (16, 32, 64)},
+    **{f"{short}{bits}": f"int{bits}" for short in ("i", "s") for bits in (8, 16, 32, 64)},
+    **{f"u{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
+    **{"bf16": "bfloat16", "float": "float32"},
+}
 
 
 @lru_cache(maxsize=256)
@@ -87,8 +94,10 @@ def _element(dtype: Any) -> Element:
     if known.name in _SPECIAL:  # the ml_dtypes package registers bfloat16 and int4
         return _SPECIAL[known.name]
     if known.kind not in "iufb" or dtype is None:
+        same = _ELSEWHERE.get(dtype.lower()) if isinstance(dtype, str) else None
+        hint = f". Is it {same}?" if same else ""
         raise LayoutError(
-            f"dtype {dtype!r}: expected an integer or float dtype of numpy, or one of {', '.join(_SPECIAL)}"
+            f"dtype {dtype!r}: expected an integer or float dtype of numpy, or one of {', '.join(_SPECIAL)}{hint}"
         )
     return Element(kernel_name(known), known, known.newbyteorder("="), kernel_name(known))
 

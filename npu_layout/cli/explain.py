@@ -21,7 +21,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("layout", type=_layout_or_file, metavar="LAYOUT",
                         help="a tag (NCHW16c), a vendor's name (NC1HWC2:16), or a spec's .json")  # fmt: skip
     parser.add_argument("shape", nargs="?", type=words.shape, help="logical shape, such as 1x57x46x46")
-    parser.add_argument("--dtype", help="of the elements (default: float32)")
+    parser.add_argument("--dtype", type=words.dtype, help="of the elements (default: float32)")
     parser.add_argument("--axes", help="letters of the shape, if they are not in the order N C D H W")
     parser.add_argument("--at", type=words.shape, metavar="N,C,H,W", help="an index: show where it is stored")
     parser.add_argument("--window", type=words.shape, metavar="3x3", help="mark what a convolution window reads")

@@ -8,8 +8,7 @@ import numpy as np
 
 from ..diagnosis import identify
 from ..errors import NpuLayoutError
-from . import console
-from .words import array_in, buffer_in
+from . import console, words
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -17,14 +16,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("buffer", metavar="BUFFER", help="the accelerator's bytes: a raw file, or .npy")
     parser.add_argument("reference", metavar="REFERENCE.npy", help="the tensor that they encode, as the model has it")
     parser.add_argument("--axes", help="letters of the reference's axes (default: NCHW and the like, by rank)")
-    parser.add_argument("--dtype", help="of the buffer's elements, if it is known (default: try all)")
+    parser.add_argument("--dtype", type=words.dtype, help="of the buffer's elements, if it is known (default: try all)")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the ranking; return 0 if a spec is identified, else 1."""
     dtype = None if options.dtype is None else _numpy_dtype(options.dtype)
-    found = identify(buffer_in(options.buffer, dtype), array_in(options.reference), axes=options.axes)
+    found = identify(words.buffer_in(options.buffer, dtype), words.array_in(options.reference), axes=options.axes)
     if options.json:
         console.show_json(
             {

@@ -19,6 +19,14 @@ from ..layouts import Layout, is_vendor_name
 from ..support import npy_bytes, parse_npy, whole
 
 T = TypeVar("T")
+#: Short names of dtypes: what numpy means by them, in bytes, and what runtimes mean, in bits.
+_TWO_MEANINGS = {
+    "i8": ("int64", "int8"),
+    "u8": ("uint64", "uint8"),
+    "i4": ("int32", "int4"),
+    "u4": ("uint32", "uint4"),
+    "f16": ("float128", "float16"),
+}
 
 
 def _argument(read: Callable[[str], T]) -> Callable[[str], T]:
@@ -62,14 +70,28 @@ def layout(text: str) -> Layout:
     except LayoutError:
         if not is_vendor_name(name):
             raise
-    return Layout.named(name, int(block) if block else None)
+    try:
+        return Layout.named(name, int(block) if block else None)
+    except LayoutError as error:
+        if block:
+            raise
+        raise LayoutError(f"{error}; write it behind a colon, as in {name}:16") from None
+
+
+@_argument
+def dtype(text: str) -> str:
+    """Read a dtype's name; ``i8``, which is int64 in numpy and int8 elsewhere, is refused."""
+    if text in _TWO_MEANINGS:
+        numpys, others = _TWO_MEANINGS[text]
+        raise NpuLayoutError(f"dtype {text!r}: numpy means {numpys} by it, others {others}; write one of these")
+    return text
 
 
 @_argument
 def layout_and_dtype(text: str) -> tuple[Layout, str]:
     """Read ``NCHW16c``, ``NCHW16c:uint8`` or ``NC1HWC2:16:int8``; the dtype is int8 if none is given."""
     head, _, last = text.rpartition(":")
-    return (layout(head), last) if head and not last.isdigit() else (layout(text), "int8")
+    return (layout(head), dtype(last)) if head and not last.isdigit() else (layout(text), "int8")
 
 
 @_argument

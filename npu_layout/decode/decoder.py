@@ -245,6 +245,11 @@ def in_order(specs: Sequence[TensorSpec], buffers: Any, what: str = "buffers") -
         given = [buffers[spec.name] for spec in specs]
     elif isinstance(buffers, (list, tuple)):
         given = list(buffers)
+    elif isinstance(getattr(buffers, "outputs", None), Mapping):
+        raise NpuLayoutError(
+            f"{what}: expected {{name: buffer}}, or buffers in the order of the specs, got {type(buffers).__name__}; "
+            f"give its outputs"
+        )
     else:
         given = [buffers]
     if len(given) != len(specs):

@@ -369,5 +369,10 @@ class Head(Record):
 
 
 def _pair(given: Any) -> tuple[float, float]:
+    if not hasattr(given, "__iter__"):
+        raise NpuLayoutError(
+            f"Head: anchors: expected pairs of width and height for each level, as in [[(10, 13), (16, 30)], "
+            f"[(30, 61), (62, 45)]], got {shown(given)} in the place of a pair"
+        )
     width, height = (real_number("Head: anchors", v, 0.0) for v in items("Head: anchors", given, 2))
     return width, height

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, Union, runtime_checkable
 
@@ -71,7 +72,7 @@ def specs_of(engine: Any, which: str) -> dict[str, TensorSpec]:
     if given is None:
         if which == "input_specs":
             return {}
-        raise NpuLayoutError(f"engine {kind}: expected an object with infer and output_specs")
+        raise NpuLayoutError(f"engine {kind}: expected an object with infer and output_specs{_advice(engine)}")
     pairs = given.items() if isinstance(given, Mapping) else [(getattr(s, "name", ""), s) for s in _several(given)]
     found: dict[str, TensorSpec] = {}
     for i, (name, spec) in enumerate(pairs):
@@ -81,6 +82,15 @@ def specs_of(engine: Any, which: str) -> dict[str, TensorSpec]:
             raise NpuLayoutError(f"engine {kind}: {which}: spec {i}, {spec.describe()}, needs a name of its own")
         found[name] = spec
     return found
+
+
+def _advice(given: Any) -> str:
+    """Return what to do with what is no engine."""
+    if isinstance(given, (str, os.PathLike)):
+        return f"; give open_engine({os.fspath(given)!r})"
+    if isinstance(given, (list, tuple)) and len(given) and all(hasattr(item, "infer") for item in given):
+        return "; give EnginePool(engines)"
+    return ""
 
 
 def _several(given: Any) -> Iterable[Any]:

@@ -85,6 +85,13 @@ def open_engine(name: str | os.PathLike[str], **options: Any) -> Any:
     kind, colon, model = text.partition(":")
     suffix = os.path.splitext(text)[1].lower()
     entry = plugin(GROUP, OWN, kind) if colon else None
+    is_word = len(kind) > 1 and kind.replace("-", "").isalnum()  # else the colon belongs to a path
+    if entry is None and colon and suffix in SUFFIXES and is_word and not os.path.exists(text):
+        known = ", ".join(plugins(GROUP, OWN))
+        raise NpuLayoutError(
+            f"engine {text!r}: expected a kind before the colon, one of {known}, got {kind!r}; for models {suffix} it "
+            f"is {SUFFIXES[suffix]}"
+        )
     if entry is None and suffix in SUFFIXES:
         entry, model = plugin(GROUP, OWN, SUFFIXES[suffix]), text
     if entry is None and colon:

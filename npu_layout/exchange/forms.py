@@ -184,10 +184,12 @@ def save(recording: Recording, path: PathLike, *, form: str, model: Model | None
     >>> load(folder).specs == recording.specs
     True
     """
-    exporter = FORMS[_form(form)].exporter
+    known = FORMS.get(form) if isinstance(form, str) else None
+    exporter = None if known is None else known.exporter
     if exporter is None:
-        writable = ", ".join(name for name, known in FORMS.items() if known.exporter is not None)
-        raise NpuLayoutError(f"form {form!r} cannot be written; expected one of {writable}")
+        writable = [name for name, other in FORMS.items() if other.exporter is not None]
+        words = f"form {form!r} cannot be written;" if known is not None else f"form {form!r}:"
+        raise NpuLayoutError(f"{words} expected one of {', '.join(writable)}{nearest(form, writable)}")
     if not isinstance(recording, Recording):
         raise NpuLayoutError(f"recording: expected a Recording, got {type(recording).__name__}")
     if not len(recording):

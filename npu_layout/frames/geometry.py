@@ -199,7 +199,8 @@ class Geometry:
         ----------
         mask
             (H, W) or (H, W, C), bool, integer or float. Any H and W: its cells share the whole input
-            evenly, so a network's 46x46 output over a 368x368 input needs no resizing first.
+            evenly, so a network's 46x46 output over a 368x368 input needs no resizing first. (1, H, W) is refused if H
+            and W, 8 or more, have the input's proportions.
         interpolation
             "nearest": the cell that contains the frame pixel's centre, found in whole numbers.
             "linear": between cell centres, the outermost ones repeated; cells whose centre is in the padding are
@@ -260,10 +261,10 @@ class Geometry:
 
     def _resampled(self, mask: Any, interpolation: str, to_frame: bool) -> np.ndarray:
         linear = one_of("interpolation", interpolation, ("nearest", "linear")) == "linear"
-        array = _mask(mask, linear)
         (source_x, (x0, width, whole_w)), (source_y, (y0, height, whole_h)) = (
             self._parts(axis, to_frame) for axis in range(2)
         )
+        array = _mask(mask, linear, source_x[2], source_y[2])
         lines = {1: (width, *source_x), 0: (height, *source_y)}
         cells = array.shape
         order = (1, 0) if cells[0] * width <= cells[1] * height else (0, 1)  # the cheaper intermediate
@@ -311,7 +312,10 @@ def _numbers(name: str, values: Any, last: int) -> tuple[np.ndarray, np.dtype[An
     if array.shape == (0,):
         array = array.reshape(0, last)
     if array.ndim == 0 or array.shape[-1] != last or array.dtype.kind not in "iuf":
-        raise NpuLayoutError(f"{name}: expected {expected}, got {array.dtype} of shape {array.shape}")
+        first = "x, y" if last == 2 else "the corners"
+        more = array.ndim > 1 and array.shape[-1] > last
+        hint = f"; if they begin with {first}, give {name}[..., :{last}]" if more else ""
+        raise NpuLayoutError(f"{name}: expected {expected}, got {array.dtype} of shape {array.shape}{hint}")
     single = array.dtype.kind == "f" and array.itemsize == 4
     return array.astype(np.float64, order="C"), np.dtype(np.float32 if single else np.float64)
 
@@ -328,11 +332,18 @@ def _check_corners(name: str, boxes: np.ndarray) -> None:
         )
 
 
-def _mask(mask: Any, linear: bool) -> np.ndarray:
+def _mask(mask: Any, linear: bool, width: int, height: int) -> np.ndarray:
     expected = "a non-empty array (H, W) or (H, W, C) of bools, integers or floats"
     array = plain_array("mask", mask, expected=expected)
     if array.ndim not in (2, 3) or array.size == 0 or array.dtype.kind not in "biuf":
-        raise NpuLayoutError(f"mask: expected {expected}, got {array.dtype} of shape {array.shape}")
+        hint = f"; give mask{[0] * (array.ndim - 2)}" if array.ndim > 3 and set(array.shape[:-2]) == {1} else ""
+        raise NpuLayoutError(f"mask: expected {expected}, got {array.dtype} of shape {array.shape}{hint}")
+    one, rows, columns = array.shape if array.ndim == 3 else (0, 0, 0)
+    if one == 1 and min(rows, columns) >= 8 and rows * width == columns * height:
+        raise NpuLayoutError(
+            f"mask: expected {expected}, got {array.dtype} of shape {array.shape}, which is one row of {columns} "
+            f"channels, but has the proportions of {width}x{height} behind its first axis; give mask[0]"
+        )
     if linear and array.dtype.kind in "iu" and array.itemsize > 4:
         raise NpuLayoutError(f"mask: linear interpolation expects integers of at most 32 bits, got {array.dtype}")
     return array

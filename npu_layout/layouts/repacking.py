@@ -104,6 +104,9 @@ def _repacking(
         )
     if dtype.hasobject or not dtype.itemsize:
         raise LayoutError(f"x: cannot repack dtype {dtype}: expected numbers")
+    if shape is not None and len(stored) == 1 < len(source.dims):
+        wanted = source.storage_shape(source.check_shape(shape))
+        raise LayoutError(f"x: layout {source} of {shape} is stored as {wanted}, got {stored}: give x.reshape{wanted}")
     with naming("x"):
         full = logical_shape(source, stored)
     if 0 in stored:

@@ -259,7 +259,8 @@ def resolve_name(name: str, block: int | None) -> tuple[str, str | None]:
     needs_block = "{block}" in entry.tag
     if block is None:
         if needs_block and not entry.block:
-            raise LayoutError(f"layout name {name!r} needs block=, the channels of one block ({entry.help})")
+            words = entry.help.replace("{block}", "block")
+            raise LayoutError(f"layout name {name!r} needs block=, the channels of one block ({words})")
     elif needs_block:
         if block < 1:
             raise LayoutError(f"layout name {name!r}: block must be 1 or more, got {block!r}")

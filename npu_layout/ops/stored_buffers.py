@@ -88,7 +88,7 @@ def is_stored(x: Any, buffer: Any, what: str) -> bool:
     """Whether an operator was given a spec and its buffer; NpuLayoutError if only one of them is."""
     if isinstance(x, TensorSpec):
         if buffer is None:
-            raise NpuLayoutError(f"{what}: buffer: expected {_WORDS}, got no buffer")
+            raise NpuLayoutError(f"{what}: buffer: expected {_WORDS}, got no buffer; give buffer=")
         return True
     if buffer is not None:
         raise NpuLayoutError(f"{what}: buffer: expected {_WORDS}; an array has no buffer")

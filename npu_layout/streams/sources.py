@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import time
@@ -77,9 +78,7 @@ def open_source(source: Any, *, reopen: float = 10.0) -> Source:
     if isinstance(source, Source):
         return source
     if isinstance(source, bool) or source is None:
-        raise NpuLayoutError(
-            f"source: expected a camera's number, a path, an address or an iterable, got {shown(source)}"
-        )
+        raise _none(source)
     if isinstance(source, int):
         if not 0 <= source < 1 << 16 or (sys.platform == "linux" and not os.path.exists(f"/dev/video{source}")):
             raise NpuLayoutError(f"source: {source}: no such camera")  # some versions of OpenCV crash on it
@@ -100,7 +99,14 @@ def open_source(source: Any, *, reopen: float = 10.0) -> Source:
 
 
 def _none(given: Any) -> NpuLayoutError:
-    return NpuLayoutError(f"source: expected a camera's number, a path, an address or an iterable, got {shown(given)}")
+    advice = ""
+    if callable(getattr(given, "read", None)) and hasattr(given, "isOpened"):
+        advice = "; give the number or path that it was opened with"
+    elif inspect.isgeneratorfunction(given):
+        advice = "; call it"
+    return NpuLayoutError(
+        f"source: expected a camera's number, a path, an address or an iterable, got {shown(given)}{advice}"
+    )
 
 
 def _folder(path: Path) -> Iterator[Any]:

@@ -199,9 +199,10 @@ def whole_numbers(what: str, given: Any, count: int | None, least: int | None) -
     except TypeError:
         fits = False
     if not fits:
-        many = "" if count is None else f"{count} "
+        many = "whole numbers" if count is None else "a whole number" if count == 1 else f"{count} whole numbers"
         bound = "" if least is None else f" of at least {least}"
-        raise NpuLayoutError(f"{what}: expected {many}whole numbers{bound}, got {given!r}")
+        got = given[0] if count == 1 and isinstance(given, list) and len(given) == 1 else given
+        raise NpuLayoutError(f"{what}: expected {many}{bound}, got {got!r}")
     return numbers
 
 

@@ -16,17 +16,27 @@ from ..recordings import Recording
 from ..support import isolated, real_number
 
 Tolerance = Union[None, float, Mapping[str, float]]
+#: {tolerance: (least, most) that it can be}: no cosine is above 1, and no error below 0.
+_RANGES: Mapping[str, tuple[float, float]] = {
+    "min_cosine": (-1.0, 1.0),
+    "max_abs": (0.0, math.inf),
+    "max_steps": (0.0, math.inf),
+}
 _DEFAULTS: Mapping[str, float] = {"min_snr_db": 10.0}  # for outputs that a tolerance does not name
 
 
 def check_numbers(asked: Mapping[str, Tolerance]) -> None:
-    """Raise NpuLayoutError if a tolerance is not a finite number, or a mapping of them."""
+    """Raise NpuLayoutError if a tolerance is not a finite number that can be met, or a mapping of them."""
     for what, given in asked.items():
+        least, most = _RANGES.get(what, (-math.inf, math.inf))
         for value in _by_output(given).values():
             try:
-                real_number(what, value)
+                number = real_number(what, value)
             except NpuLayoutError:
                 raise NpuLayoutError(f"{what}: expected a finite number or {{output: number}}, got {given!r}") from None
+            if not least <= number <= most:
+                bounds = f"{least:g} .. {most:g}" if math.isfinite(most) else f"at least {least:g}"
+                raise NpuLayoutError(f"{what}: expected {bounds}, which can be met, got {number:g}")
 
 
 def _by_output(given: Tolerance) -> Mapping[str, float]:

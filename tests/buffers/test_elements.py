@@ -63,3 +63,9 @@ def test_halves_of_every_byte(name: str) -> None:
         spare = 0xF0 if kind.nibbles == 1 else 0x0F
         last = packed[-1] if count == 512 else packed[-1] & ~np.uint8(spare)
         assert out[:-1].tolist() == packed[:-1].tolist() and out[-1] == last
+
+
+def test_what_runtimes_call_dtypes_is_named() -> None:
+    for name, same in (("fp16", "float16"), ("F32", "float32"), ("bf16", "bfloat16"), ("s8", "int8")):
+        with pytest.raises(nl.LayoutError, match=f"dtype '{name}': .* Is it {same}"):
+            element(name)

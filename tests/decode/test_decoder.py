@@ -8,6 +8,7 @@ import itertools
 import pickle
 import random
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -443,3 +444,10 @@ def test_a_scale_for_each_channel_of_anchors(seed: int) -> None:
         scenes.same(found, wanted)
         results.append(found.xyxy.tobytes())
     assert len(set(results)) == 1
+
+
+def test_the_result_of_a_stream_is_no_buffer() -> None:
+    spec = nl.TensorSpec((1, 84, 8400), "NCW", name="y")
+    decoder = decode.Decoder(decode.yolov8(80), [spec], (640, 640))
+    with pytest.raises(nl.NpuLayoutError, match="got SimpleNamespace; give its outputs"):
+        decoder(SimpleNamespace(outputs={"y": np.zeros(spec.size, np.float32)}))

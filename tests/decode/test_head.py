@@ -34,7 +34,7 @@ def test_json_both_ways(head: decode.Head) -> None:
 @pytest.mark.parametrize(
     "change, words",
     [
-        (dict(classes=0), "Head: classes: expected 1 whole numbers of at least 1"),
+        (dict(classes=0), "Head: classes: expected a whole number of 1 or more, got 0"),
         (dict(classes=81), "part 'score' has 80 channels, classes need 81"),
         (dict(strides=()), "strides: expected one for each level"),
         (dict(strides=(8, 0)), "strides"),
@@ -92,7 +92,7 @@ def test_bad_forms() -> None:
     ):
         with pytest.raises(nl.NpuLayoutError, match=words):
             decode.Form("maps", parts)
-    with pytest.raises(nl.NpuLayoutError, match="keypoints: expected 1 whole numbers of at least 0"):
+    with pytest.raises(nl.NpuLayoutError, match="keypoints: expected a whole number of at least 0, got -1"):
         decode.yolov8(2, keypoints=-1)
 
 

@@ -92,3 +92,9 @@ def test_recorders_take_the_engines_input_specs(tmp_path: Any) -> None:
     with nl.Recorder(npu, tmp_path / "s", input_specs=[other]) as recorder:
         recorder.infer(preprocess(detector.squares(0)[0])[0])
     assert nl.Recording.load(tmp_path / "s").specs["image"] == other
+
+
+def test_what_is_no_engine_is_told_what_to_give() -> None:
+    for given, says in (("m.onnx", r"give open_engine\('m.onnx'\)"), ([nl.SimulatedNpu, nl.SimulatedNpu], "give EnginePool")):
+        with pytest.raises(nl.NpuLayoutError, match=says):
+            specs_of(given, "output_specs")

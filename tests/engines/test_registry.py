@@ -47,3 +47,12 @@ def test_a_projects_factory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.syspath_prepend(tmp_path)
     assert type(nl.open_engine("a_board:E")).__name__ == "E"
     sys.modules.pop("a_board")
+
+
+def test_a_kind_that_is_unknown_is_no_missing_file(tmp_path: Path) -> None:
+    for kind in ("tflite", "coral", "edge-tpu"):
+        with pytest.raises(nl.NpuLayoutError, match=f"got '{kind}'; for models .tflite it is litert"):
+            nl.open_engine(f"{kind}:m.tflite")
+    for path in ("m.tflite", "a/b:m.tflite", str(tmp_path / "b:m.tflite")):
+        with pytest.raises(nl.NpuLayoutError, match=r"no such file|not installed|pip install"):
+            nl.open_engine(path)

@@ -340,3 +340,8 @@ def test_out_that_overlaps_a_plane(name: str) -> None:
     with pytest.raises(nl.NpuLayoutError, match="shares memory with a frame"):
         nl.Preprocessor(target(), source=spec)(frame, out)
     assert not memory.any()
+
+
+def test_what_a_capture_returns_is_a_pair() -> None:
+    with pytest.raises(nl.NpuLayoutError, match=r"as VideoCapture\.read returns; give its second item"):
+        FrameSource("BGR", None).read("frame", (True, np.zeros((4, 4, 3), np.uint8)))

@@ -395,3 +395,12 @@ def test_geometry_needs_no_opencv() -> None:
         "print(sorted({'cv2', 'onnxruntime'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_columns_that_are_too_many_are_named() -> None:
+    with pytest.raises(NpuLayoutError, match=r"got float64 of shape \(3, 17, 3\); if .* give points_xy\[..., :2\]"):
+        MIXED.points_to_frame(np.zeros((3, 17, 3)))
+    with pytest.raises(NpuLayoutError, match=r"give boxes_xyxy\[..., :4\]"):
+        MIXED.boxes_to_frame(np.zeros((3, 6)))
+    with pytest.raises(NpuLayoutError, match=r"got float64 of shape \(3, 1\)$"):
+        MIXED.points_to_frame(np.zeros((3, 1)))

@@ -240,3 +240,13 @@ def test_masks_may_be_lists_and_views() -> None:
         np.testing.assert_array_equal(
             MIXED.mask_to_frame(view, interpolation="linear"), MIXED.mask_to_frame(mask, interpolation="linear")
         )
+
+
+@pytest.mark.parametrize("method", ["mask_to_frame", "mask_to_input"])
+def test_a_leading_axis_of_one_is_no_row(method: str) -> None:
+    square = Geometry.letterbox((64, 64), (32, 32))
+    for shape, advice in (((1, 16, 16), r"give mask\[0\]"), ((1, 1, 16, 16), r"give mask\[0, 0\]")):
+        with pytest.raises(NpuLayoutError, match=advice):
+            getattr(square, method)(np.zeros(shape, np.uint8))
+    for shape in ((1, 16, 15), (1, 7, 7), (2, 16, 16), (1, 16, 1)):  # rows, columns, channels
+        assert getattr(square, method)(np.zeros(shape, np.uint8)).shape[2:] == shape[2:]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import npu_layout as nl
-from npu_layout.frames.pixel_formats import PIXEL_FORMATS, REFUSED, pixel_format
+from npu_layout.frames.pixel_formats import ELSEWHERE, PIXEL_FORMATS, REFUSED, pixel_format
 from tests.support import frame_formats as formats
 
 
@@ -73,4 +73,12 @@ def test_unknown_and_refused_names() -> None:
         pixel_format("NV12_64Z32", "source")
     for name in ("nv12", "", None, 3, ["NV12"]):
         with pytest.raises(nl.NpuLayoutError, match=r"^format: expected one of BGR, RGB, .*, NV12_8L128, MJPEG, got "):
+            pixel_format(name)
+
+
+def test_names_of_other_programs_lead_to_formats_that_exist() -> None:
+    assert set(ELSEWHERE.values()) <= set(PIXEL_FORMATS) and not set(ELSEWHERE) & set(PIXEL_FORMATS)
+    assert all(name == name.upper() for name in ELSEWHERE)
+    for name, same in (("GREY", "GRAY"), ("YU12", "I420"), ("yuv420p", "I420"), ("YUV420SP", "NV12"), ("nv12", "NV12")):
+        with pytest.raises(nl.NpuLayoutError, match=f"got '{name}'. Is it {same}"):
             pixel_format(name)

@@ -103,3 +103,8 @@ def test_axes_in_orders_of_their_own() -> None:
     padded = np.zeros((4, 5, 2), int)
     padded[:3] = x.transpose(1, 2, 0)
     assert got.shape == (1, 5, 2, 4) and got.tolist() == padded.reshape(1, 4, 5, 2).transpose(0, 2, 3, 1).tolist()
+
+
+def test_flat_memory_is_refused_with_the_shape_to_give() -> None:
+    with pytest.raises(nl.LayoutError, match=r"got \(64,\): give x.reshape\(1, 2, 2, 1, 16\)"):
+        nl.repack(np.zeros(64), "NCHW16c", "NCHW", shape=(1, 20, 2, 1))

@@ -131,3 +131,13 @@ def test_what_is_no_source() -> None:
     for number in (-1, 1 << 70, 60_000):
         with pytest.raises(nl.NpuLayoutError, match=f"source: {number}: "):
             open_source(number)
+
+
+def test_what_is_nearly_a_source_is_told_what_to_give() -> None:
+    def camera() -> Any:
+        yield None
+
+    with pytest.raises(nl.NpuLayoutError, match="; call it"):
+        open_source(camera)
+    with pytest.raises(nl.NpuLayoutError, match="give the number or path that it was opened with"):
+        open_source(cv2.VideoCapture())

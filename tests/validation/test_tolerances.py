@@ -7,13 +7,14 @@ import re
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import npu_layout as nl
 from npu_layout.comparison import Figures
 from npu_layout.reports import tables
-from npu_layout.validation.tolerances import met, passing
+from npu_layout.validation.tolerances import check_numbers, met, passing
 from tests.support.boards import SHAPE, Board
 
 
@@ -53,3 +54,15 @@ def test_the_page_and_the_text_show_what_passes(
     assert {name: float(text) for name, text in printed} == just
     assert all(ok for *_, ok in met("y", just, figures).values()), (just, figures)
     assert all(abs(just[k] - v) <= 1.1e-5 * abs(v) for k, (_, v, _) in met("y", just, figures).items())
+
+
+def test_tolerances_that_nothing_can_meet_are_refused() -> None:
+    for asked, says in (
+        ({"min_cosine": 1.5}, "min_cosine: expected -1 .. 1, which can be met, got 1.5"),
+        ({"min_cosine": {"heat": 99}}, "min_cosine: expected -1 .. 1"),
+        ({"max_abs": -1}, "max_abs: expected at least 0"),
+        ({"max_steps": -0.5}, "max_steps: expected at least 0"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=says):
+            check_numbers(asked)
+    check_numbers({"min_cosine": 1, "max_abs": 0, "max_steps": {"heat": 0}, "min_snr_db": -3})
