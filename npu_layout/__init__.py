@@ -1,4 +1,4 @@
-"""npu_layout: exactly the buffer that an accelerator wants, and a tensor that can be trusted back."""
+"""Camera frames into the buffers of neural network accelerators, and their outputs back into tensors and answers."""
 
 from typing import TYPE_CHECKING
 

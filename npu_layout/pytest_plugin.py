@@ -20,7 +20,7 @@ from .engines import OnnxRuntimeEngine, open_engine
 from .errors import NoDeviceError, NpuLayoutError
 from .recordings import FRAME, ROI, Recorder, Recording
 from .reports import Report
-from .support import PathLike, instance, nearest, path_of, shown, text_of, whole_folder
+from .support import PathLike, checked_call, instance, nearest, path_of, shown, text_of, whole_folder
 from .validation import Tolerance, validate
 
 __all__ = ["Recordings", "assert_matches"]
@@ -28,6 +28,7 @@ __all__ = ["Recordings", "assert_matches"]
 Inputs = Union[np.ndarray, Mapping[str, np.ndarray]]
 
 
+@checked_call
 def assert_matches(
     recording: Recording | PathLike,
     model: PathLike | bytes | OnnxRuntimeEngine,
@@ -45,7 +46,7 @@ def assert_matches(
     working directory. Arguments and other errors are those of `validate`; returns the Report.
     """
     __tracebackhide__ = True
-    folder = Path(sys._getframe(1).f_code.co_filename).absolute().parent
+    folder = Path(sys._getframe(2).f_code.co_filename).absolute().parent
     try:
         loaded = (
             recording

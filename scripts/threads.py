@@ -24,7 +24,7 @@ from verdicts.rebuild import Answer, Thread, answer
 from verdicts.threads import THREADS
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "threads.md"
-TEXT = """# Threads, rebuilt
+TEXT = """# Faults of public threads
 
 People have asked in public why their accelerator disagrees with their model. {count} such threads, most of them issues
 on GitHub, are rebuilt here: a small network of the same kind, its outputs with noise or with a quantised network's own

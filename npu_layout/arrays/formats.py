@@ -8,11 +8,12 @@ import numpy as np
 
 from ..errors import LayoutError
 from ..layouts import Layout, LayoutLike
-from ..support import array_of, plain_array, wanted_copy
+from ..support import array_of, checked_call, plain_array, wanted_copy
 from .orders import arranged, axis_order, check_rank, empty_in, fitting_best, letters_of
 from .tensor import Tensor
 
 
+@checked_call
 def asformat(x: Any, layout: LayoutLike, copy: bool | None = None) -> np.ndarray:
     """Return `x` with the same shape and values, contiguous in `layout`: only its memory changes.
 
@@ -54,6 +55,7 @@ def asformat(x: Any, layout: LayoutLike, copy: bool | None = None) -> np.ndarray
     return x if result is array and x._layout == order.layout else type(x).of(result, order.layout)
 
 
+@checked_call
 def clone(x: Any, layout: LayoutLike | None = None) -> np.ndarray:
     """Return a copy of `x`, without gaps, in `layout`, or in the order of `x` (a Tensor: in its layout).
 
@@ -67,6 +69,7 @@ def clone(x: Any, layout: LayoutLike | None = None) -> np.ndarray:
     return asformat(x, x.layout if layout is None else layout, copy=True)
 
 
+@checked_call
 def empty_like(x: Any, dtype: Any = None, layout: LayoutLike | None = None) -> np.ndarray:
     """Return an array of the shape of `x`, not initialised, with its dtype and order, or those given.
 
@@ -89,6 +92,7 @@ def empty_like(x: Any, dtype: Any = None, layout: LayoutLike | None = None) -> n
     return type(x).of(result, order.layout) if isinstance(x, Tensor) else result
 
 
+@checked_call
 def memory_format(x: np.ndarray, axes: str | None = None) -> Layout | None:
     """Return the layout of `x`: a Tensor's own, else the one that its strides show, or None.
 

@@ -29,7 +29,7 @@ from ..layouts import (
     plan_move,
     span_of,
 )
-from ..support import array_of, integers
+from ..support import array_of, checked_call, integers
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _NAMED_RANKS = 5  # above, axes are only letters, and an axis of extent 1 gets one place
@@ -169,6 +169,7 @@ def letters_of(x: np.ndarray, axes: str | None) -> str:
     return letters
 
 
+@checked_call
 def fitting_formats(x: np.ndarray, axes: str | None = None) -> tuple[Layout, ...]:
     """Return every plain layout whose order of axes is that of `x` in memory, the usual ones first.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Affine, Layout, affine_copy
-from ..support import flag, plain_array, shown, whole_number
+from ..support import checked_call, flag, plain_array, shown, whole_number
 from .elements import element, kernel_name
 
 Values = tuple[float, ...]
@@ -63,6 +63,7 @@ class Quantization:
     _fractional: bool
     axis: int | None
 
+    @checked_call
     def __init__(self, scale: Any, zero_point: Any = 0, axis: int | None = None) -> None:
         set_ = object.__setattr__
         if axis is not None:
@@ -122,6 +123,7 @@ class Quantization:
         return len(self._scales)
 
     @classmethod
+    @checked_call
     def from_dfp(cls, fl: Any, axis: int | None = None) -> Quantization:
         """Return the quantization of dynamic fixed point, ``real = q * 2**-fl`` for any sign of fl (VeriSilicon).
 
@@ -139,6 +141,7 @@ class Quantization:
         return cls(scale if axis is not None else scale[0], 0, axis)
 
     @classmethod
+    @checked_call
     def from_offset(cls, scale: Any, offset: Any, axis: int | None = None) -> Quantization:
         """Return the quantization of Qualcomm QNN's Qnn_ScaleOffset_t: ``real = (q + offset) * scale``.
 
@@ -148,6 +151,7 @@ class Quantization:
         return cls(scale, zero_points if axis is not None else zero_points[0], axis)
 
     @classmethod
+    @checked_call
     def from_multiplier(cls, m: Any, axis: int | None = None) -> Quantization:
         """Return the quantization of Kneron (m = scale * 2**radix) and TI TIDL (m = tensorScale): ``real = q / m``.
 

@@ -22,7 +22,7 @@ from ..layouts import (
     span_of,
     without_overlap,
 )
-from ..support import plain_array, wanted_copy
+from ..support import checked_call, plain_array, wanted_copy
 from .elements import DTypeName, Element, element, kernel_name, pack_nibbles, unpack_nibbles
 from .flat_memory import flat_memory
 from .packing import plan_packing
@@ -99,6 +99,7 @@ class TensorSpec:
     _plans: dict[Any, Unpacking]  # by `to` and `dtype`
     _shapes: set[Shape]  # of buffers that passed every check
 
+    @checked_call
     def __init__(
         self,
         shape: Sequence[int],
@@ -212,6 +213,7 @@ class TensorSpec:
             tuple(s * size for s in strides),
         )
 
+    @checked_call
     def unpack(
         self,
         flat: Any,
@@ -295,6 +297,7 @@ class TensorSpec:
             self._plans[key] = result
         return result
 
+    @checked_call
     def pack(self, tensor: Any, *, out: np.ndarray | None = None) -> np.ndarray:
         """Return a buffer that contains `tensor`: 1-D, of the stored dtype, pad elements and gaps zero. A copy.
 
@@ -332,6 +335,7 @@ class TensorSpec:
         return result
 
     @classmethod
+    @checked_call
     def of_storage(
         cls,
         stored: Sequence[int],

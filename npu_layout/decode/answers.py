@@ -10,7 +10,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
-from ..support import instance, naming, one_of, real_number, text_of, whole_number
+from ..support import checked_call, instance, naming, one_of, real_number, text_of, whole_number
 from .head import ACTIVATIONS
 from .reference import activated
 
@@ -33,6 +33,7 @@ class Classes:
     confidence: np.ndarray
 
 
+@checked_call
 def classify(spec: TensorSpec, buffer: Any, k: int = 5, *, activation: str = "none") -> Classes:
     """Return the best classes in a classifier's output.
 
@@ -103,6 +104,7 @@ class Text:
     steps: tuple[int, ...]
 
 
+@checked_call
 def ctc(
     spec: TensorSpec,
     buffer: Any,
@@ -185,6 +187,7 @@ def _text(scores: np.ndarray, letters: list[str], blank: int) -> Text:
     return Text("".join(letters[best[step]] for step in steps), mean, tuple(found), tuple(map(int, steps)))
 
 
+@checked_call
 def heatmap_points(spec: TensorSpec, buffer: Any, *, stride: float = 4.0, shift: str | None = "quarter") -> np.ndarray:
     """Return the joints in the heatmaps of one person's crop: HRNet, SimpleBaseline, ViTPose.
 
@@ -241,6 +244,7 @@ def heatmap_points(spec: TensorSpec, buffer: Any, *, stride: float = 4.0, shift:
     return result.astype(np.float32)
 
 
+@checked_call
 def simcc_points(x: TensorSpec, x_buffer: Any, y: TensorSpec, y_buffer: Any, *, split: float = 2.0) -> np.ndarray:
     """Return the joints in SimCC's two vectors for each: RTMPose.
 

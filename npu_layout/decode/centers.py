@@ -11,7 +11,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
-from ..support import instance, naming, one_of, real_number, whole_number
+from ..support import checked_call, instance, naming, one_of, real_number, whole_number
 from .decoder import MOST, Decoder
 from .detections import Detections
 from .detectors import centernet_head
@@ -21,6 +21,7 @@ _IMAGE = frozenset("NCHW")
 _LEAST_SIDE = 3.0  # cells; regions that are less are noise, as in the source
 
 
+@checked_call
 def centernet(
     specs: Mapping[str, TensorSpec],
     buffers: Mapping[str, Any],
@@ -109,6 +110,7 @@ class Regions:
         return len(self.corners)
 
 
+@checked_call
 def dbnet(
     spec: TensorSpec,
     buffer: Any,

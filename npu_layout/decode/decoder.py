@@ -11,7 +11,7 @@ import numpy as np
 from .. import kernels
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
-from ..support import instance, items_of, naming, real_number, shown, whole_number, whole_numbers
+from ..support import checked_call, instance, items_of, naming, real_number, shown, whole_number, whole_numbers
 from . import reference
 from .compiling import compiled, decoded_whole, has_boxes, thresholds
 from .detections import Detections, Memory, detections, memory_for, memory_of
@@ -66,6 +66,7 @@ class Decoder:
     specs: tuple[TensorSpec, ...]
     input_shape: tuple[int, int]
 
+    @checked_call
     def __init__(
         self,
         head: Head,
@@ -104,6 +105,7 @@ class Decoder:
         form = self._fitted.form.name
         return f"<Decoder {self.head.name} of {self.head.classes} classes, {form}, input {self.input_shape}>"
 
+    @checked_call
     def __call__(
         self,
         buffers: Any,

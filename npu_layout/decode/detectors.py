@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import NpuLayoutError
-from ..support import flag, numbers_of, one_of, whole_numbers
+from ..support import checked_call, flag, numbers_of, one_of, whole_numbers
 from .head import HINTS, Boxes, Form, Head, Part, Suppression
 from .networks import STRIDES, sizes
 
 
+@checked_call
 def ssd(
     priors: Any,
     classes: int = 90,
@@ -54,6 +55,7 @@ def ssd(
     return Head("ssd", classes, (1,), (form,), labels=labels, background=0, priors=given)
 
 
+@checked_call
 def ssd_postprocessed(classes: int = 90) -> Head:
     """Return the head of SSD with TFLite's post-process operator in the graph: rows that are detections.
 
@@ -76,6 +78,7 @@ def ssd_postprocessed(classes: int = 90) -> Head:
     return Head("ssd_postprocessed", classes, (1,), (form,), suppression=Suppression("none"))
 
 
+@checked_call
 def ppyoloe(
     classes: int = 80, strides: Sequence[int] = STRIDES, *, activation: str = "none", labels: str = "best"
 ) -> Head:
@@ -97,6 +100,7 @@ def ppyoloe(
     return Head("ppyoloe", classes, strides, (maps, listed), labels=labels)
 
 
+@checked_call
 def centernet_head(
     classes: int = 80, stride: int = 4, *, activation: str = "none", size_unit: str = "stride", name: str = "centernet"
 ) -> Head:
@@ -121,6 +125,7 @@ def centernet_head(
     return Head(name, classes, strides, forms, labels="all", suppression=Suppression("peaks"))
 
 
+@checked_call
 def nanodet(
     classes: int = 80,
     strides: Sequence[int] = (8, 16, 32, 64),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..support import whole_numbers
+from ..support import checked_call, whole_numbers
 from .head import HINTS, Boxes, Form, Head, Keypoints, Part, Suppression
 from .networks import STRIDES, sizes
 
@@ -17,6 +17,7 @@ RETINAFACE_ANCHORS = (  # biubug6/Pytorch_Retinaface, data/config.py, min_sizes:
 _ADDED = Suppression(extra=1.0)  # both scripts measure sides with one pixel more
 
 
+@checked_call
 def retinaface(
     strides: Sequence[int] = STRIDES, anchors: Any = RETINAFACE_ANCHORS, *, activation: str = "none"
 ) -> Head:
@@ -35,6 +36,7 @@ def retinaface(
     return Head("retinaface", 1, strides, (form,), anchors, background=0, keypoints=points, suppression=_ADDED)
 
 
+@checked_call
 def scrfd(strides: Sequence[int] = STRIDES, *, keypoints: int = 5, activation: str = "none") -> Head:
     """Return the head of SCRFD: two anchors a cell, sides and landmarks in strides from the cell's corner.
 
@@ -54,6 +56,7 @@ def scrfd(strides: Sequence[int] = STRIDES, *, keypoints: int = 5, activation: s
     return Head("scrfd", 1, strides, (form,), anchors, keypoints=points, suppression=_ADDED)
 
 
+@checked_call
 def yunet(strides: Sequence[int] = STRIDES, *, activation: str = "none") -> Head:
     """Return the head of YuNet: centre and logarithm of the size, the root of class times objectness, five landmarks.
 

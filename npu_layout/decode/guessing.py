@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
-from ..support import counted, items_of, whole_numbers
+from ..support import checked_call, counted, items_of, whole_numbers
 from .assigning import MisnamedError, UndistinguishedError, is_hinted
 from .detectors import centernet_head, nanodet, ppyoloe, ssd_postprocessed
 from .faces import retinaface, scrfd, yunet
@@ -87,6 +87,7 @@ _FAMILIES = (
 )
 
 
+@checked_call
 def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int | None = None) -> Guess:
     """Return the head that outputs can be.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from ..errors import NpuLayoutError
-from ..support import flag, one_of, real_number, shown, text_of, whole_numbers
+from ..support import checked_call, flag, one_of, real_number, shown, text_of, whole_numbers
 from .records import Record, count_of, items
 
 ROLES = ("box", "score", "objectness", "bound", "keypoints", "coefficients", "label", "count", "angle", "offset")
@@ -22,6 +22,7 @@ LABELS = ("best", "all")
 POINTS = ("cells", "pixels", "priors", "distances")
 
 
+@checked_call
 @dataclass(frozen=True)
 class Part(Record):
     """Channels of one anchor of a cell that mean one thing.
@@ -65,6 +66,7 @@ class Part(Record):
         self._set(count=count, optional=optional)
 
 
+@checked_call
 @dataclass(frozen=True)
 class Boxes(Record):
     """How channels become the edges of a box.
@@ -122,6 +124,7 @@ class Boxes(Record):
         return {"dfl": 4 * self.bins, "center_size": 2}.get(self.encoding, 4)
 
 
+@checked_call
 @dataclass(frozen=True)
 class Keypoints(Record):
     """Points beside each box.
@@ -144,6 +147,7 @@ class Keypoints(Record):
         self._set(count=count_of("Keypoints: count", self.count), values=values)
 
 
+@checked_call
 @dataclass(frozen=True)
 class Prototypes(Record):
     """The output that masks are made of: `channels` maps, `stride` pixels of the input a cell.
@@ -160,6 +164,7 @@ class Prototypes(Record):
         self._set(**{n: count_of(f"Prototypes: {n}", getattr(self, n)) for n in ("channels", "stride")})
 
 
+@checked_call
 @dataclass(frozen=True)
 class Suppression(Record):
     """Which boxes are dropped beside a better one; see `npu_layout.decode.nms`.
@@ -256,6 +261,7 @@ class Form(Record):
         return next((part for part in self.parts if part.role == role), None)
 
 
+@checked_call
 @dataclass(frozen=True)
 class Head(Record):
     """What a network's outputs mean, as data; a network is a row of `npu_layout.decode.networks`.

@@ -12,12 +12,13 @@ import numpy as np
 from .. import kernels
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
-from ..support import instance, items_of, numbers_of, real_number, shown, whole_numbers
+from ..support import checked_call, instance, items_of, numbers_of, real_number, shown, whole_numbers
 from .decoder import in_order
 from .mask_crops import planes_of
 from .records import items
 
 
+@checked_call
 @dataclass(frozen=True)
 class Skeleton:
     """What the channels of such a network are, and what makes a person.
@@ -72,6 +73,7 @@ OPENPOSE = Skeleton(
 )  # fmt: skip
 
 
+@checked_call
 def people(maps: Any, buffer: Any = None, skeleton: Skeleton = OPENPOSE) -> np.ndarray:
     """Return the people in the output of a network of heatmaps and fields.
 

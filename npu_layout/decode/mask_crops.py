@@ -12,7 +12,7 @@ import numpy as np
 from .. import kernels
 from ..buffers import TensorSpec, kernel_name
 from ..errors import LayoutError, NpuLayoutError
-from ..support import array_of, instance, numbers_of, one_of, real_number, whole_number, whole_numbers
+from ..support import array_of, checked_call, instance, numbers_of, one_of, real_number, whole_number, whole_numbers
 from .records import items
 
 
@@ -112,6 +112,7 @@ class Masks(Sequence[np.ndarray]):
         return result
 
 
+@checked_call
 def masks(
     spec: TensorSpec,
     buffer: Any,

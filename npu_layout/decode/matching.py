@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NpuLayoutError
-from ..support import instance, real_number
+from ..support import checked_call, instance, real_number
 from .detections import Detections
 
 _SEEN = 0.5  # confidence of a keypoint that counts
@@ -81,6 +81,7 @@ class Comparison:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
+@checked_call
 def same(
     found: Detections,
     reference: Detections,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..support import one_of, whole_numbers
+from ..support import checked_call, one_of, whole_numbers
 from .head import ACTIVATIONS, ANGLES, HINTS, Boxes, Form, Head, Keypoints, Part, Prototypes, Suppression
 
 STRIDES = (8, 16, 32)
@@ -17,6 +17,7 @@ YOLOV5_ANCHORS = (  # ultralytics/yolov5, models/yolov5s.yaml: width and height 
 )
 
 
+@checked_call
 def yolov8(
     classes: int = 80,
     strides: Sequence[int] = STRIDES,
@@ -83,6 +84,7 @@ def yolov8(
     )
 
 
+@checked_call
 def yolov8_obb(
     classes: int = 15,
     strides: Sequence[int] = STRIDES,
@@ -123,6 +125,7 @@ def yolov8_obb(
     return Head(name, classes, strides, forms, labels=labels, suppression=Suppression("probiou", inclusive=True))
 
 
+@checked_call
 def yolov5(
     classes: int = 80,
     strides: Sequence[int] = STRIDES,
@@ -152,6 +155,7 @@ def yolov5(
     return Head(name, classes, strides, (maps, listed), anchors, "objectness", labels, prototypes=prototypes)
 
 
+@checked_call
 def yolov6(
     classes: int = 80,
     strides: Sequence[int] = STRIDES,
@@ -175,6 +179,7 @@ def yolov6(
     return Head(name, classes, strides, (maps, listed), labels=labels)
 
 
+@checked_call
 def yolov10(
     classes: int = 80,
     strides: Sequence[int] = STRIDES,
@@ -193,6 +198,7 @@ def yolov10(
     return _without_suppression(classes, strides, activation, Part("box", 4 * bins), Boxes("dfl", bins), name)
 
 
+@checked_call
 def yolo26(
     classes: int = 80, strides: Sequence[int] = STRIDES, *, activation: str = "none", name: str = "yolo26"
 ) -> Head:
@@ -215,6 +221,7 @@ def _without_suppression(
     return Head(name, classes, strides, forms, labels="all", suppression=Suppression("none"))
 
 
+@checked_call
 def yolox(
     classes: int = 80,
     strides: Sequence[int] = STRIDES,

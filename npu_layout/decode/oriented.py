@@ -12,7 +12,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
-from ..support import counted, instance, items_of, one_of, plain_array, real_number, whole_numbers
+from ..support import checked_call, counted, instance, items_of, one_of, plain_array, real_number, whole_numbers
 from .decoder import Decoder
 from .head import ACTIVATIONS, Form, Head, Part, Suppression
 from .suppression import classes_of
@@ -102,6 +102,7 @@ class OrientedDecoder:
 
     decoder: Decoder
 
+    @checked_call
     def __init__(
         self,
         head: Head,
@@ -131,6 +132,7 @@ class OrientedDecoder:
     def __repr__(self) -> str:
         return f"<OrientedDecoder {self.decoder.head.name}, input {self.decoder.input_shape}>"
 
+    @checked_call
     def __call__(
         self, buffers: Any, confidence: float = 0.25, iou: float = 0.45, limit: int = 300
     ) -> OrientedDetections:
@@ -186,6 +188,7 @@ def _turned(head: Head, activation: str) -> Head:
     return replace(head, forms=tuple(forms), suppression=Suppression("probiou", inclusive=True))
 
 
+@checked_call
 def oriented_nms(boxes: Any, scores: Any, *, iou: float, class_id: Any = None, limit: int | None = None) -> np.ndarray:
     """Return the indices of the turned boxes that stay, best first: greedy suppression by ProbIoU.
 

@@ -9,12 +9,13 @@ import numpy as np
 
 from ..errors import NpuLayoutError
 from ..frames import Geometry
-from ..support import array_of, instance
+from ..support import array_of, checked_call, instance
 from .detections import Detections
 
 _GOLDEN = 0.61803398875  # steps of hue, so that neighbouring classes differ
 
 
+@checked_call
 def draw(
     frame: np.ndarray,
     found: Detections,

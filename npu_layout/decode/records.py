@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, TypeVar
 
 from ..errors import NpuLayoutError
-from ..support import counted, instance, items_of, naming, one_of, shown
+from ..support import instance, items_of, naming, one_of, shown, whole_numbers
 
 R = TypeVar("R", bound="Record")
 
@@ -83,7 +83,8 @@ def _read(kinds: Mapping[str, Any], value: Any) -> Any:
 
 def count_of(what: str, given: Any) -> int:
     """Return a whole number of at least 1; NpuLayoutError if it is anything else."""
-    return counted(what, given)
+    (number,) = whole_numbers(what, [given], 1, 1)
+    return number
 
 
 def items(what: str, given: Any, count: int | None = None) -> tuple[Any, ...]:

@@ -8,10 +8,11 @@ import numpy as np
 
 from .. import kernels
 from ..errors import NpuLayoutError
-from ..support import counted, plain_array, real_number
+from ..support import checked_call, counted, plain_array, real_number
 from .head import Suppression
 
 
+@checked_call
 def nms(
     boxes: Any,
     scores: Any,

@@ -10,7 +10,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import BY_RANK
-from ..support import instance, items_of, plain_array, text_of
+from ..support import checked_call, instance, items_of, plain_array, text_of
 from .buffer_scales import along_channels
 from .buffer_search import COARSE, Buffer, Hypothesis, explained, itemsize, sampled, searched
 from .fillings import BLOCKS
@@ -54,6 +54,7 @@ class Identification:
         return f"Identification({self.spec!r}: {self.why})"
 
 
+@checked_call
 def identify(flat: Any, reference: Any, *, axes: str | None = None) -> Identification:
     """Find dtype, axis order, block, padding, strides, scale and zero point of a buffer.
 

@@ -11,7 +11,7 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..frames import FrameSpec
 from ..layouts import Layout, Shape, as_layout
-from ..support import check_fields, counted, flag, items_of, naming, real_number, whole_number
+from ..support import check_fields, checked_call, counted, flag, items_of, naming, real_number, whole_number
 from . import reads
 from .figure import View, digit
 from .frame_memory import FrameExplanation
@@ -234,6 +234,7 @@ def explain(
 ) -> Explanation: ...
 
 
+@checked_call
 def explain(
     layout: Described | FrameSpec,
     shape: Sequence[int] | None = None,

@@ -15,7 +15,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..specs import from_acl
-from ..support import whole_number
+from ..support import checked_call, whole_number
 from .runtime import RuntimeEngine, distinct, model_file, names_of, opening, per_tensor, runtime
 
 # acl/acl_base.h, acl/acl_rt.h
@@ -55,6 +55,7 @@ class AclEngine(RuntimeEngine):
         outputs; of pyACL's errors the function, the code, and acl.get_recent_err_msg.
     """
 
+    @checked_call
     def __init__(
         self,
         model: str | os.PathLike[str],

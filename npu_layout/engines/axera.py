@@ -11,7 +11,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Layout
-from ..support import text_of, whole_number
+from ..support import checked_call, text_of, whole_number
 from .runtime import RuntimeEngine, distinct, model_file, opening, per_tensor, runtime
 
 
@@ -40,6 +40,7 @@ class AxeraEngine(RuntimeEngine):
         If axengine is missing, there is no NPU, the session refuses the model, or reports tensors without names.
     """
 
+    @checked_call
     def __init__(
         self,
         model: str | os.PathLike[str],

@@ -12,7 +12,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..specs import from_depthai, from_nnarchive
-from ..support import real_number
+from ..support import checked_call, real_number
 from .runtime import RuntimeEngine, model_file, opening, runtime, told
 
 _TYPES = {
@@ -49,6 +49,7 @@ class DepthAiEngine(RuntimeEngine):
         archive comes without `input_specs`.
     """
 
+    @checked_call
     def __init__(
         self,
         model: str | os.PathLike[str],

@@ -11,7 +11,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..specs import from_executorch
-from ..support import text_of
+from ..support import checked_call, text_of
 from .runtime import RuntimeEngine, model_file, names_of, refused, runtime
 
 
@@ -37,6 +37,7 @@ class ExecuTorchEngine(RuntimeEngine):
         tensors.
     """
 
+    @checked_call
     def __init__(
         self,
         model: str | os.PathLike[str],

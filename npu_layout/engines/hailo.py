@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..specs import from_hailo
-from ..support import one_of
+from ..support import checked_call, one_of
 from .runtime import RuntimeEngine, model_file, opening, runtime
 
 FORMATS = ("AUTO", "UINT8", "UINT16", "FLOAT32")
@@ -35,6 +35,7 @@ class HailoEngine(RuntimeEngine):
         If hailo_platform is missing, there is no device, or HailoRT refuses the model.
     """
 
+    @checked_call
     def __init__(
         self, model: str | os.PathLike[str], *, input_format: str = "AUTO", output_format: str = "AUTO"
     ) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..specs import from_hobot
+from ..support import checked_call
 from .runtime import RuntimeEngine, distinct, model_file, one_network, opening, per_tensor, runtime, told
 
 
@@ -44,6 +45,7 @@ class HobotEngine(RuntimeEngine):
         of several planes or has no fixed shape.
     """
 
+    @checked_call
     def __init__(
         self,
         model: str | os.PathLike[str],

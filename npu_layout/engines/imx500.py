@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import NpuLayoutError
 from ..specs import from_imx500
-from ..support import whole_number
+from ..support import checked_call, whole_number
 from .runtime import RuntimeEngine, model_file, names_of, opening, runtime
 
 
@@ -45,6 +45,7 @@ class Imx500Engine(RuntimeEngine):
 
     metadata: dict[str, Any]
 
+    @checked_call
     def __init__(
         self, model: str | os.PathLike[str], *, output_names: Sequence[str] | None = None, frames: int = 1000
     ) -> None:

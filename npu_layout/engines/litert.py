@@ -13,7 +13,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..specs import from_tflite
-from ..support import counted, one_of
+from ..support import checked_call, counted, one_of
 from .runtime import RuntimeEngine, model_file, refused, runtime
 
 _PACKAGE = "ai-edge-litert"
@@ -43,6 +43,7 @@ class LiteRtEngine(RuntimeEngine):
         both delegates and an accelerator are given.
     """
 
+    @checked_call
     def __init__(
         self,
         model: str | os.PathLike[str] | bytes,

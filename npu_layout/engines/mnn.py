@@ -10,7 +10,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..specs import from_mnn
-from ..support import counted
+from ..support import checked_call, counted
 from .runtime import RuntimeEngine, model_file, refused, runtime
 
 
@@ -34,6 +34,7 @@ class MnnEngine(RuntimeEngine):
         If MNN is missing, or the model is missing or damaged.
     """
 
+    @checked_call
     def __init__(self, model: str | os.PathLike[str], *, threads: int = 1, backend: str = "CPU") -> None:
         path = model_file(model)
         name = f"model {path}"

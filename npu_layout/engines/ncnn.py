@@ -13,7 +13,7 @@ from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Layout
 from ..specs import from_ncnn
-from ..support import counted, shown, whole_numbers
+from ..support import checked_call, counted, shown, whole_numbers
 from .runtime import RuntimeEngine, model_file, runtime
 
 
@@ -41,6 +41,7 @@ class NcnnEngine(RuntimeEngine):
         fails.
     """
 
+    @checked_call
     def __init__(
         self,
         model: str | os.PathLike[str],

@@ -11,7 +11,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Layout
-from ..support import counted, isolated, plain_array
+from ..support import checked_call, counted, isolated, plain_array
 from .model_axes import fits, shape_text
 
 Arrays = dict[str, np.ndarray]
@@ -88,6 +88,7 @@ class OnnxRuntimeEngine:
     model: str
     owns_outputs = False  # the arrays are copies
 
+    @checked_call
     def __init__(
         self,
         model: str | os.PathLike[str] | bytes,
@@ -166,6 +167,7 @@ class OnnxRuntimeEngine:
         """The outputs of infer in the model's order; see input_specs."""
         return [port.spec() for port in self._outputs]
 
+    @checked_call
     def infer(self, inputs: Any, out: Mapping[str, np.ndarray] | None = None) -> Arrays:
         """Run the model once.
 

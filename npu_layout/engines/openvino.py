@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..specs import from_openvino
+from ..support import checked_call
 from .runtime import RuntimeEngine, model_file, refused, runtime
 
 _CPU = {"INFERENCE_NUM_THREADS": 1, "INFERENCE_PRECISION_HINT": "f32"}
@@ -40,6 +41,7 @@ class OpenVinoEngine(RuntimeEngine):
         If openvino is missing, the model is missing or damaged, or its shapes are not fixed.
     """
 
+    @checked_call
     def __init__(
         self,
         model: Any,

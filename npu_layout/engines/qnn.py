@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import NpuLayoutError
+from ..support import checked_call
 from .onnxruntime import OnnxRuntimeEngine
 from .runtime import runtime
 
@@ -31,6 +32,7 @@ class QnnEngine(OnnxRuntimeEngine):
         If onnxruntime-qnn is missing or finds no device, and for the reasons of OnnxRuntimeEngine.
     """
 
+    @checked_call
     def __init__(
         self,
         model: str | os.PathLike[str] | bytes,

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
+from ..support import checked_call
 from .runtime import RuntimeEngine, model_file, refused, runtime, seen, told
 
 
@@ -38,6 +39,7 @@ class RknnEngine(RuntimeEngine):
         If rknn-toolkit-lite2 is missing, RKNNLite refuses the model, or the numbers of names and outputs differ.
     """
 
+    @checked_call
     def __init__(
         self,
         model: str | os.PathLike[str],

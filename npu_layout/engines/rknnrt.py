@@ -12,7 +12,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..specs import from_rknn
-from ..support import one_of, path_of, whole_number
+from ..support import checked_call, one_of, path_of, whole_number
 from .runtime import RuntimeEngine, distinct, model_file, refused
 
 # rknn_api.h of airockchip/rknn-toolkit2 2.3.2, rknpu2/runtime/Linux/librknn_api/include
@@ -184,6 +184,7 @@ class RknnRuntimeEngine(RuntimeEngine):
         If the library is missing, or returns an error: its function, number and name are in the message.
     """
 
+    @checked_call
     def __init__(
         self,
         model: str | os.PathLike[str],

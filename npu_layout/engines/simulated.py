@@ -10,7 +10,7 @@ import numpy as np
 
 from ..buffers import TensorSpec, in_model_order
 from ..errors import NpuLayoutError
-from ..support import items_of
+from ..support import checked_call, items_of
 from .model_axes import fits, order_in_model, shape_text
 from .onnxruntime import Arrays, OnnxRuntimeEngine, by_name, written
 
@@ -51,6 +51,7 @@ class SimulatedNpu:
     last_float: Arrays
     owns_outputs = False
 
+    @checked_call
     def __init__(
         self,
         model: str | os.PathLike[str] | bytes | OnnxRuntimeEngine,
@@ -78,6 +79,7 @@ class SimulatedNpu:
         """The flat buffers that infer returns, in the model's order."""
         return list(self._outputs.values())
 
+    @checked_call
     def infer(self, inputs: Any, out: Mapping[str, np.ndarray] | None = None) -> Arrays:
         """Run the model once, and return {name: buffer} in the model's order.
 

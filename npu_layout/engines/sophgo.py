@@ -11,7 +11,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..specs import from_sophgo
-from ..support import whole_number
+from ..support import checked_call, whole_number
 from .runtime import RuntimeEngine, distinct, model_file, one_network, opening, per_tensor, runtime
 
 
@@ -41,6 +41,7 @@ class SophgoEngine(RuntimeEngine):
         If sophon.sail is missing, there is no TPU, sail refuses the model, or there is no such network or tensor.
     """
 
+    @checked_call
     def __init__(
         self,
         model: str | os.PathLike[str],

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..buffers import TensorSpec
-from ..support import text_of
+from ..support import checked_call, text_of
 from .runtime import RuntimeEngine, model_file, refused, runtime, seen, told
 
 
@@ -38,6 +38,7 @@ class TvmEngine(RuntimeEngine):
         are not as many as outputs.
     """
 
+    @checked_call
     def __init__(
         self,
         model: str | os.PathLike[str],

@@ -13,7 +13,7 @@ from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..frames import Preprocessor
 from ..layouts import Layout
-from ..support import PathLike, instance, one_of, path_of, text_of, whole_folder, write_text
+from ..support import PathLike, checked_call, instance, one_of, path_of, text_of, whole_folder, write_text
 from .toolchains import TOOLCHAINS, Sample
 
 
@@ -47,6 +47,7 @@ class CalibrationSet(Iterable[dict[str, np.ndarray]]):
     [{'image': ((1, 3, 4, 4), 0.2)}]
     """
 
+    @checked_call
     def __init__(self, frames: Iterable[Any], preprocess: Preprocessor, name: str = "image") -> None:
         target = instance("preprocess", preprocess, Preprocessor).target
         if isinstance(frames, (str, bytes)) or not isinstance(frames, Iterable):

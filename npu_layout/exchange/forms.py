@@ -10,7 +10,7 @@ from typing import Any, Callable, NamedTuple
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError, RecordingError
 from ..recordings import Model, Recording, checked_specs, new_folder
-from ..support import PathLike, errors_named, items_of, nearest, path_of, plugin, plugins, text_of
+from ..support import PathLike, checked_call, errors_named, items_of, nearest, path_of, plugin, plugins, text_of
 from . import onnx_data, polygraphy, raw, rknn_snapshot
 from .foreign_files import existing
 
@@ -90,6 +90,7 @@ class Forms(Mapping[str, Form]):
 FORMS = Forms()
 
 
+@checked_call
 def load(
     path: PathLike,
     *,
@@ -164,6 +165,7 @@ def load(
     return importer(path, **_options(chosen, importer, 1, options))
 
 
+@checked_call
 def save(recording: Recording, path: PathLike, *, form: str, model: Model | None = None) -> None:
     """Write a recording in another tool's form: a new folder, which appears complete or not at all.
 

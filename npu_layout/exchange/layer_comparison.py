@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NpuLayoutError, RecordingError
-from ..support import PathLike, track
+from ..support import PathLike, checked_call, track
 from .layer_dumps import LayerDump, LayersLike, open_layers
 from .layer_names import matched
 from .layer_orders import StoredAs
@@ -24,6 +24,7 @@ _RECOVERED = 10.0  # dB above the limit: the error of a layer before it no longe
 _FLOOR = 1e-6  # of the inputs' values: a smaller error is rounding, whatever the layer's own values are
 
 
+@checked_call
 def compare_layers(
     a: LayersLike, b: LayersLike, model: PathLike, *, min_snr_db: float = LEAST_DB, frame: int = 0
 ) -> LayerComparison:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BufferSizeError, NpuLayoutError
-from ..support import foreign_array, one_of, shown, whole_number, whole_numbers
+from ..support import checked_call, foreign_array, one_of, shown, whole_number, whole_numbers
 from .camera_stacks import buffers_of, described
 from .color_matrices import MATRICES, RANGES
 from .pixel_formats import Plane, pixel_format
@@ -71,6 +71,7 @@ class FrameSpec:
     matrix: str
     range: str
 
+    @checked_call
     def __init__(
         self,
         format: str,

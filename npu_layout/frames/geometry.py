@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import NpuLayoutError
-from ..support import flag, one_of, plain_array, whole_numbers
+from ..support import checked_call, flag, one_of, plain_array, whole_numbers
 
 Pair = tuple[int, int]
 Quad = tuple[int, int, int, int]
 
 
+@checked_call
 @dataclass(frozen=True)
 class Geometry:
     """What was done to a frame to make a network's input, in whole pixels; frozen and hashable.
@@ -88,6 +89,7 @@ class Geometry:
             )
 
     @classmethod
+    @checked_call
     def letterbox(cls, frame_wh: Pair, input_wh: Pair, *, center: bool = True) -> Geometry:
         """Fit the whole frame in its own aspect, as large as fits, centred in padding, or at its top left.
 
@@ -166,6 +168,7 @@ class Geometry:
         """Map pixel centres of the frame to those of the input; else as `points_to_frame`, its inverse."""
         return self._mapped("points_xy", points_xy, 2, to_frame=False, clip=False)
 
+    @checked_call
     def boxes_to_frame(self, boxes_xyxy: Any, *, clip: bool = False) -> np.ndarray:
         """Map edges x0, y0, x1, y1 in the input to edges in the frame.
 
@@ -188,10 +191,12 @@ class Geometry:
         """
         return self._mapped("boxes_xyxy", boxes_xyxy, 4, to_frame=True, clip=clip)
 
+    @checked_call
     def boxes_to_input(self, boxes_xyxy: Any, *, clip: bool = False) -> np.ndarray:
         """Map edges in the frame to edges in the input (clip: to the input): else as `boxes_to_frame`, its inverse."""
         return self._mapped("boxes_xyxy", boxes_xyxy, 4, to_frame=False, clip=clip)
 
+    @checked_call
     def mask_to_frame(self, mask: Any, *, interpolation: str = "nearest") -> np.ndarray:
         """Map a mask over the whole input, padding included, to the frame; 0 outside crop_xyxy.
 
@@ -223,6 +228,7 @@ class Geometry:
         """
         return self._resampled(mask, interpolation, to_frame=True)
 
+    @checked_call
     def mask_to_input(self, mask: Any, *, interpolation: str = "nearest") -> np.ndarray:
         """Map a mask over the whole frame to the input, 0 in the padding; else as `mask_to_frame`.
 

@@ -21,12 +21,13 @@ from ..layouts import (
     logical_shape,
     repack,
 )
-from ..support import naming, plain_array
+from ..support import checked_call, naming, plain_array
 
 Views = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 _DTYPES = ("uint8", "uint16", "float32")
 
 
+@checked_call
 def to_gray(
     image: Any,
     layout: LayoutLike,

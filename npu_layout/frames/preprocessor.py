@@ -12,6 +12,7 @@ import numpy as np
 from ..buffers import TensorSpec, with_exchanged_colors
 from ..errors import NpuLayoutError
 from ..layouts import Affine, Plan, check_out, overlap
+from ..support import checked_call
 from .canvas import Canvas
 from .fitting import Pass, Run, Wanted, pass_of, single
 from .frame_parts import PLANES
@@ -94,6 +95,7 @@ class Preprocessor:
     yuv: str
     color: str
 
+    @checked_call
     def __init__(
         self,
         target: TensorSpec,
@@ -169,6 +171,7 @@ class Preprocessor:
         check_range(what, of_model or quantization, self.target.stored, self._mean, self._std, self.color)
         return stored._replace(shift=shift, scale=scale)
 
+    @checked_call
     def __call__(
         self, frame: Any, out: np.ndarray | None = None, *, roi_xywh: Sequence[int] | None = None
     ) -> tuple[np.ndarray, Geometry]:
@@ -197,6 +200,7 @@ class Preprocessor:
         buffer, geometries = self._written([frame], out, None if roi_xywh is None else [roi_xywh], "roi_xywh")
         return buffer, geometries[0]
 
+    @checked_call
     def batch(
         self,
         frames: Sequence[Any],

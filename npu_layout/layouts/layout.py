@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Union
 import numpy as np
 
 from ..errors import LayoutError
-from ..support import integers, whole_number
+from ..support import checked_call, integers, whole_number
 from .vendor_names import BY_RANK, FASTEST_FIRST, lists_vendor_names, resolve_name, vendor_name
 
 Shape = tuple[int, ...]
@@ -119,6 +119,7 @@ class Layout:
     tag: str
     axes: str
 
+    @checked_call
     def __init__(self, tag: str, axes: str | None = None) -> None:
         if not isinstance(tag, str):
             raise LayoutError(f"layout: expected a tag such as 'NCHW' or 'NCHW16c', got {tag!r}")
@@ -237,6 +238,7 @@ class Layout:
 
     @classmethod
     @lists_vendor_names
+    @checked_call
     def named(cls, name: str, block: int | None = None) -> Layout:
         """Return the layout of a vendor's name; give `block` for names whose block depends on chip or dtype.
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import LayoutError
-from ..support import naming, plain_array
+from ..support import checked_call, naming, plain_array
 from .layout import Layout, LayoutLike, Shape, as_layout, check_extents, logical_shape
 from .outputs import check_distinct, check_out, without_overlap
 from .planning import Plan, plan_move
@@ -17,6 +17,7 @@ from .spans import bind_array, span_of
 from .storage import Storage
 
 
+@checked_call
 def repack(
     x: Any,
     src: LayoutLike,

@@ -11,7 +11,7 @@ from ..arrays import AxisOrder, empty_in
 from ..buffers import Quantization, TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Shape, near, overlap
-from ..support import counted
+from ..support import checked_call, counted
 from . import bands, stored_buffers
 from .applying import Inputs, apply, checked_inputs, checked_out, fits
 from .moving import convert, move
@@ -22,6 +22,7 @@ _INDEX = np.dtype(np.int64)
 _TOGETHER = 1 << 14  # values that are found before they become real ones
 
 
+@checked_call
 def argmax_channels(
     x: Any, buffer: Any = None, *, quantization: Stored = None, out: np.ndarray | None = None
 ) -> np.ndarray:
@@ -71,6 +72,7 @@ def _any_argmax(x: np.ndarray, out: np.ndarray, order: AxisOrder) -> None:
 ARGMAX = OperatorKernels("argmax_channels", Kernel(_argmax, "argmax", dtypes=CORE), Kernel(_any_argmax))
 
 
+@checked_call
 def softmax_channels(
     x: Any, buffer: Any = None, *, quantization: Stored = None, out: np.ndarray | None = None
 ) -> np.ndarray:
@@ -123,6 +125,7 @@ def _any_softmax(x: np.ndarray, out: np.ndarray, order: AxisOrder, known: Quanti
 SOFTMAX = OperatorKernels("softmax_channels", Kernel(_softmax, "softmax", dtypes=CORE), Kernel(_any_softmax))
 
 
+@checked_call
 def top_k(
     x: Any,
     k: int,
@@ -229,6 +232,7 @@ def _count(k: Any, channels: int) -> int:
     return counted("top_k: k", k, channels, f"1 .. {channels}, the number of channels")
 
 
+@checked_call
 def max_channels(x: Any, buffer: Any = None, *, quantization: Stored = None) -> tuple[np.ndarray, np.ndarray]:
     """Return the largest value of each pixel and the first channel that has it: (N,C,H,W) -> two of (N,1,H,W).
 

@@ -12,7 +12,7 @@ from ..arrays import AxisOrder
 from ..buffers import Quantization, TensorSpec, element
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import CHANNEL_ORDERS, COLOR_ORDERS, Affine, Shape
-from ..support import per_channel, plain_array, shown
+from ..support import checked_call, per_channel, plain_array, shown
 from . import bands, stored_buffers
 from .applying import apply, checked_inputs
 from .moving import convert, rounded
@@ -23,6 +23,7 @@ _PLACES = {order: CHANNEL_ORDERS[order].bgr for order in COLOR_ORDERS}
 _WEIGHTS = (0.114, 0.587, 0.299)  # of blue, green and red
 
 
+@checked_call
 def to_gray(x: Any, *, order: str = "BGR", out: np.ndarray | None = None) -> np.ndarray:
     """Return the grayscale of the first three channels: (N,C,H,W) -> (N,1,H,W), the dtype of x.
 
@@ -62,6 +63,7 @@ TO_GRAY = OperatorKernels(
 )
 
 
+@checked_call
 def normalize(x: Any, mean: Any, std: Any, *, out: np.ndarray | None = None) -> np.ndarray:
     """Return ``(x - mean) * (1 / std)`` in float32, as Preprocessor does: (N,C,H,W) numbers, the same shape.
 
@@ -101,6 +103,7 @@ def _normalization(mean: tuple[float, ...], std: tuple[float, ...], channels: in
     return Affine("C", mean, tuple(factors.tolist()))
 
 
+@checked_call
 def quantize(x: Any, quantization: Stored, dtype: Any = None, *, out: np.ndarray | None = None) -> np.ndarray:
     """Return the stored integers of real values, as :meth:`Quantization.quantize`: the same shape, one pass.
 
@@ -123,6 +126,7 @@ def quantize(x: Any, quantization: Stored, dtype: Any = None, *, out: np.ndarray
     )
 
 
+@checked_call
 def dequantize(x: Any, quantization: Stored, *, out: np.ndarray | None = None) -> np.ndarray:
     """Return ``(x - zero_point) * scale`` of (N,C,H,W) stored integers in float32: the same shape, one pass.
 
@@ -147,6 +151,7 @@ QUANTIZE = OperatorKernels("quantize", *_AFFINE)
 DEQUANTIZE = OperatorKernels("dequantize", *_AFFINE)
 
 
+@checked_call
 def sigmoid(x: Any, buffer: Any = None, *, quantization: Stored = None, out: np.ndarray | None = None) -> np.ndarray:
     """Return 1 / (1 + e**-x) in float32: (N,C,H,W) numbers -> float32 of the same shape.
 

@@ -12,7 +12,7 @@ from .. import kernels
 from ..buffers import Quantization
 from ..errors import NpuLayoutError
 from ..layouts import near
-from ..support import integer, one_of
+from ..support import checked_call, integer, one_of
 from . import bands, stored_buffers
 from .applying import Inputs, checked_inputs, checked_out
 from .quantized import Stored, comparable, stored_as
@@ -21,6 +21,7 @@ from .registry import CORE, Kernel, OperatorKernels
 _REFINEMENTS = ("parabola", "quarter", None)
 
 
+@checked_call
 def peaks(
     x: Any,
     threshold: float,

@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import AxisOrder
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Shape, near, overlap
-from ..support import plain_array, whole_numbers
+from ..support import checked_call, plain_array, whole_numbers
 from .applying import Inputs, apply, checked_inputs, checked_out
 from .moving import move
 from .registry import Kernel, OperatorKernels
@@ -23,6 +23,7 @@ def _view(inputs: Inputs, part: np.ndarray, out: np.ndarray | None) -> np.ndarra
     return apply(inputs._replace(arrays=(part,)), part.shape, part.dtype, out)
 
 
+@checked_call
 def crop(x: Any, xywh: Sequence[int], *, out: np.ndarray | None = None) -> np.ndarray:
     """Return the rectangle of w x h pixels from column x and row y on: a view, or a copy in `out`.
 
@@ -40,6 +41,7 @@ def crop(x: Any, xywh: Sequence[int], *, out: np.ndarray | None = None) -> np.nd
     return _view(inputs, inputs.x[:, :, top : top + h, left : left + w], out)
 
 
+@checked_call
 def flip(x: Any, *, out: np.ndarray | None = None) -> np.ndarray:
     """Return the columns in reverse order (left-right): a view, or a copy in `out` (x itself too).
 
@@ -52,6 +54,7 @@ def flip(x: Any, *, out: np.ndarray | None = None) -> np.ndarray:
     return _view(inputs, inputs.x[..., ::-1], out)
 
 
+@checked_call
 def split_channels(x: Any, sizes: Sequence[int], *, out: Sequence[np.ndarray] | None = None) -> tuple[np.ndarray, ...]:
     """Return runs of `sizes` channels: views, or copies in the arrays of `out`, one for each.
 
@@ -94,6 +97,7 @@ FLIP = OperatorKernels("flip", _VIEW)
 SPLIT = OperatorKernels("split_channels", _VIEW)
 
 
+@checked_call
 def concat_channels(xs: Sequence[Any], *, out: np.ndarray | None = None) -> np.ndarray:
     """Concatenate arrays (N,Ci,H,W) along the channels: (N, sum of Ci, H, W), always a copy.
 
@@ -126,6 +130,7 @@ def _concatenate(x: Any, out: np.ndarray, order: AxisOrder) -> None:
 CONCAT = OperatorKernels("concat_channels", Kernel(_concatenate, "affine_copy"), argument="xs")
 
 
+@checked_call
 def pad(x: Any, pad_ltrb: Sequence[int], value: Any = 0, *, out: np.ndarray | None = None) -> np.ndarray:
     """Add so many pixels on the left, top, right and bottom, filled with `value`: always a copy.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import AxisOrder, axis_order, empty
 from ..errors import NpuLayoutError
-from ..support import one_of, whole_numbers
+from ..support import checked_call, one_of, whole_numbers
 from .applying import apply, checked_inputs
 from .moving import move, rounded
 from .registry import Kernel, OperatorKernels
@@ -26,6 +26,7 @@ _SMALL = 2048  # pixels, before and after, up to which planes are resized as cha
 _CHANNELS_INNERMOST, _C_ORDER = axis_order("HWNC"), axis_order("NCHW")
 
 
+@checked_call
 def resize(
     x: Any, size_wh: Sequence[int], interpolation: str = "linear", *, out: np.ndarray | None = None
 ) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import kernels
 from ..buffers import Quantization, TensorSpec
-from ..support import real_number
+from ..support import checked_call, real_number
 from . import bands, stored_buffers
 from .applying import checked_inputs
 from .quantized import Stored, stored_as
@@ -18,6 +18,7 @@ from .registry import OperatorKernels
 _INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80}  # the code of it; those above are NaN
 
 
+@checked_call
 def above(
     x: Any, threshold: float, buffer: Any = None, *, quantization: Stored = None
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -18,7 +18,7 @@ from ..engines import specs_of
 from ..errors import NpuLayoutError, RecordingError
 from ..frames import ARGUMENTS, FrameSpec, Geometry, Preprocessor, frame_array, frame_part
 from ..layouts import Layout
-from ..support import PathLike, __version__, isolated, path_of, text_of, whole_numbers
+from ..support import PathLike, __version__, checked_call, isolated, path_of, text_of, whole_numbers
 from .folder import (
     begin,
     sha256_of,
@@ -79,6 +79,7 @@ class Recorder:
     folder: Path
     count: int
 
+    @checked_call
     def __init__(
         self,
         engine: Any,
@@ -117,6 +118,7 @@ class Recorder:
         """The engine's output_specs."""
         return self.engine.output_specs
 
+    @checked_call
     def infer(self, inputs: Any, *, frame: Any = None, roi_xywh: Sequence[int] | None = None) -> Any:
         """Run the engine on `inputs` (an array, or {name: array}), record both, and return the engine's answer.
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np  # noqa: F401  (for the doctest)
 
 from ..buffers import TensorSpec
-from ..support import PathLike, isolated, path_of
+from ..support import PathLike, checked_call, isolated, path_of
 from .folder import (
     count_runs,
     new_folder,
@@ -61,6 +61,7 @@ class Recording:
     frames: Sequence[Frame]
     meta: dict[str, Any]
 
+    @checked_call
     def __init__(
         self, specs: Mapping[str, TensorSpec], frames: Iterable[Any], meta: Mapping[str, Any] | None = None
     ) -> None:

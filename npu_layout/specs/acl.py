@@ -9,7 +9,7 @@ from typing import Any
 from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
-from ..support import whole_numbers
+from ..support import checked_call, whole_numbers
 from .metadata import Metadata, check_bytes, enum_name, known, text
 
 # acl/acl_base.h: aclDataType and aclFormat, by number
@@ -29,6 +29,7 @@ _PLAIN = {**{order: order for order in ("NCHW", "NHWC", "HWCN", "NDHWC", "NCDHW"
 _BLOCKED = {"NC1HWC0": 5, "FRACTAL_NZ": 4}  # how many dims they have
 
 
+@checked_call
 def from_acl(desc: Any, *, shape: Sequence[int] | None = None) -> TensorSpec:
     """Return the spec of an input or output of a model of Huawei's AscendCL.
 

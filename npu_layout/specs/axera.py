@@ -7,7 +7,7 @@ from typing import Any
 from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
-from ..support import text_of
+from ..support import checked_call, text_of
 from .metadata import Metadata, check_bytes, element_strides, enum_name, itemsize_of, known
 
 # ax_engine_type.h: AX_ENGINE_TENSOR_LAYOUT_T, AX_ENGINE_DATA_TYPE_T, AX_ENGINE_COLOR_SPACE_T, by number
@@ -29,6 +29,7 @@ _COLORS = {
 _TENSORS = {"FEATUREMAP", "RGB", "BGR", "RGBA", "GRAY", "YUV444", "RAW8", "RAW16"}
 
 
+@checked_call
 def from_axera(meta: Any, *, name: str = "") -> TensorSpec:
     """Return the spec of an input or output of AXERA's runtime: dense, or with the pitches that pStride has.
 

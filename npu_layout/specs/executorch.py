@@ -7,7 +7,7 @@ from typing import Any
 from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
-from ..support import text_of
+from ..support import checked_call, text_of
 from .metadata import Metadata, check_bytes, enum_name, known, text
 
 # runtime/core/portable_type/scalar_type.h, by number
@@ -23,6 +23,7 @@ _DTYPES = {
 }
 
 
+@checked_call
 def from_executorch(info: Any, *, name: str = "") -> TensorSpec:
     """Return the spec of an input or output of an ExecuTorch method: dense, in its dimension order.
 

@@ -7,7 +7,7 @@ from typing import Any
 from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout
-from ..support import flag, shown
+from ..support import checked_call, flag, shown
 from .metadata import Metadata, affine, enum_name, itemsize_of, known, text
 
 # hailort.h: hailo_format_type_t and hailo_format_order_t, by number
@@ -30,6 +30,7 @@ _DEVICE = {
 _TRANSPOSED = 2  # HAILO_FORMAT_FLAGS_TRANSPOSED
 
 
+@checked_call
 def from_hailo(info: Any, *, format_type: Any = None, order: Any = None, device: bool = False) -> TensorSpec:
     """Return the spec of a stream's buffer on the host, or on the device.
 

@@ -7,7 +7,7 @@ from typing import Any
 from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
-from ..support import text_of
+from ..support import checked_call, text_of
 from .metadata import Metadata, affine, element_strides, enum_name, itemsize_of, known
 
 # dnn/hb_dnn.h: hbDNNDataType. Headers with alignedShape (X3, J5, X5) count pictures first, those without (S100) not.
@@ -24,6 +24,7 @@ _LAYOUTS = {0: "NHWC", 2: "NCHW", 255: "NONE"}  # hbDNNTensorLayout
 _QUANTIZATIONS = ("NONE", "SHIFT", "SCALE"), ("NONE", "SCALE")
 
 
+@checked_call
 def from_hobot(properties: Any, *, layout: str | None = None, name: str = "") -> TensorSpec:
     """Return the spec of a tensor of Horizon's or D-Robotics' runtime: padded as stride or alignedShape say.
 

@@ -8,12 +8,13 @@ from typing import Any
 from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
-from ..support import text_of, whole_number
+from ..support import checked_call, text_of, whole_number
 from .metadata import Metadata
 
 _LETTERS = "ABCDEFGH"
 
 
+@checked_call
 def from_imx500(info: Any, *, index: int = 0, name: str = "") -> TensorSpec:
     """Return the spec of one output in the camera's CnnOutputTensor: a single run of float32 for all outputs.
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import BY_RANK, Layout
-from ..support import counted, text_of
+from ..support import checked_call, counted, text_of
 from .metadata import Metadata, enum_name
 
 # include/MNN/Tensor.hpp, Tensor::DimensionType
@@ -24,6 +24,7 @@ _DTYPES = {"FLOAT": "float32", "DOUBLE": "float64", "INT": "int32", "INT64": "in
 _LAST = {"NHWC": {3: "NWC", 4: "NHWC", 5: "NDHWC"}}  # axes with the channels last; other ranks have none
 
 
+@checked_call
 def from_mnn(tensor: Any, *, dtype: Any = None, block: int = 4, name: str = "") -> TensorSpec:
     """Return the spec of the host memory of an MNN tensor: NCHW, NHWC or NC4HW4.
 

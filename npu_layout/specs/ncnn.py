@@ -7,12 +7,13 @@ from typing import Any
 from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import BY_RANK, Layout
-from ..support import flag, text_of
+from ..support import checked_call, flag, text_of
 from .metadata import Metadata, itemsize_of
 
 _DTYPES = {4: "float32", 1: "int8"}  # by the bytes of a scalar; two bytes are float16 or bfloat16
 
 
+@checked_call
 def from_ncnn(mat: Any, *, dtype: Any = None, batch: bool = True, name: str = "") -> TensorSpec:
     """Return the spec of the memory of an ncnn Mat: gaps behind its planes, and blocks of `elempack` scalars.
 

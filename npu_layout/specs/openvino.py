@@ -10,7 +10,7 @@ import numpy as np
 from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError
 from ..layouts import COLOR_ORDERS, SWAPPED_ORDERS, Layout
-from ..support import one_of, text_of
+from ..support import checked_call, one_of, text_of
 from .metadata import Metadata, known
 
 # Type.get_type_name() (src/core/src/type/element_type.cpp)
@@ -24,6 +24,7 @@ _LETTERS = "ABEFGIJKLMOPQRSTUVXYZ"  # for dimensions without a name
 _MOST = 16  # steps of a PrePostProcessor; more are the model's own
 
 
+@checked_call
 def from_openvino(port: Any, *, layout: str | None = None, color: str | None = None, name: str = "") -> TensorSpec:
     """Return the spec of a tensor of an OpenVINO model: the port's shape, in C order.
 

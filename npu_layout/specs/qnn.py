@@ -7,7 +7,7 @@ from typing import Any
 from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
-from ..support import text_of
+from ..support import checked_call, text_of
 from .metadata import Metadata, affine, enum_name, known, text
 
 # QnnTypes.h: Qnn_DataType_t. The low byte is the width in decimal digits, the high one the kind.
@@ -29,6 +29,7 @@ _DEFINITIONS = {0: "IMPL_GENERATED", 1: "DEFINED", 0x7FFFFFFF: "UNDEFINED"}
 _LAST = {3: "NWC", 4: "NHWC", 5: "NDHWC"}  # QNN's operations have their channels last
 
 
+@checked_call
 def from_qnn(tensor: Any, *, axes: str | None = None) -> TensorSpec:
     """Return the spec of a graph's input or output: dense, in the order of its dimensions.
 

@@ -11,6 +11,7 @@ import numpy as np
 from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import BY_RANK, Layout, c_strides, check_extents
+from ..support import checked_call
 from .metadata import Metadata, affine, enum_name, known, text
 
 # rknn_api.h: rknn_tensor_type, rknn_tensor_format, rknn_tensor_qnt_type, by number
@@ -96,6 +97,7 @@ def _up(n: int, to: int) -> int:
     return -(-n // to) * to
 
 
+@checked_call
 def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) -> TensorSpec:
     """Return the spec of a tensor from Rockchip's rknn_tensor_attr.
 

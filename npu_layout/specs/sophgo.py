@@ -8,7 +8,7 @@ from typing import Any
 from ..buffers import Quantization, TensorSpec, element
 from ..errors import LayoutError
 from ..layouts import Layout
-from ..support import one_of, text_of, whole_number
+from ..support import checked_call, one_of, text_of, whole_number
 from .metadata import Metadata, affine, enum_name, known, text
 
 # bmruntime's bmdef.h: bm_data_type_t, by number
@@ -21,6 +21,7 @@ _SIDES = ("input", "output")
 _MOST = 8  # BM_MAX_DIMS_NUM
 
 
+@checked_call
 def from_sophgo(
     info: Any, *, side: str = "output", index: int = 0, stage: int = 0, layout: str | None = None
 ) -> TensorSpec:

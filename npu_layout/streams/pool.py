@@ -15,7 +15,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..engines import checked_outputs, specs_of
 from ..errors import NpuLayoutError
-from ..support import items_of, naming
+from ..support import checked_call, items_of, naming
 
 _PATIENCE = 2.0  # seconds for a thread that may never end
 
@@ -88,6 +88,7 @@ class EnginePool:
         """The buffers that infer returns."""
         return list(self._outputs.values())
 
+    @checked_call
     def submit(self, inputs: Any, out: Mapping[str, np.ndarray] | None = None) -> Future[dict[str, np.ndarray]]:
         """Return a Future of what infer returns; inputs and `out` must stay until it is done.
 
@@ -101,6 +102,7 @@ class EnginePool:
         self._tasks.put((future, inputs, out))
         return future
 
+    @checked_call
     def infer(self, inputs: Any, out: Mapping[str, np.ndarray] | None = None) -> dict[str, np.ndarray]:
         """Run the network once on a free engine.
 

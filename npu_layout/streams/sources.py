@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import NpuLayoutError
-from ..support import path_of, real_number, shown
+from ..support import checked_call, path_of, real_number, shown
 
 IMAGES = (".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 _LIVE = ("rtsp://", "rtmp://", "http://", "https://", "udp://", "tcp://")
@@ -34,6 +34,7 @@ class Source:
     Raises NpuLayoutError if `frames` is no iterable.
     """
 
+    @checked_call
     def __init__(self, frames: Iterable[Any], live: bool = False, close: Callable[[], None] | None = None) -> None:
         if not isinstance(frames, Iterable):
             raise NpuLayoutError(f"frames: expected an iterable, got {shown(frames)}")
@@ -53,6 +54,7 @@ class Source:
                 closing()
 
 
+@checked_call
 def open_source(source: Any, *, reopen: float = 10.0) -> Source:
     """Return the frames of a camera, a file, a folder, a network stream, a pipeline or an iterable.
 

@@ -14,7 +14,7 @@ import numpy as np
 from ..engines import specs_of
 from ..errors import NpuLayoutError
 from ..frames import Preprocessor
-from ..support import counted, flag, one_of, real_number
+from ..support import checked_call, counted, flag, one_of, real_number
 from .leases import Result, Slot
 from .pool import EnginePool, run
 from .signals import Stopped
@@ -79,6 +79,7 @@ class Stream:
     ...         show(result.frame, result.value)
     """
 
+    @checked_call
     def __init__(
         self,
         source: Any,

@@ -32,6 +32,7 @@ from .arguments import (
 from .entry_points import Plugin, plugin, plugins
 from .files import PathLike, whole, whole_folder, write_text
 from .foreign_arrays import foreign_array
+from .keywords import checked_call
 from .late_names import late
 from .npy import errors_named, npy_bytes, parse_npy, parsed
 from .progress import Steps, steps, track
@@ -45,6 +46,7 @@ __all__ = [
     "__version__",
     "array_of",
     "check_fields",
+    "checked_call",
     "counted",
     "errors_named",
     "finite",

@@ -10,9 +10,10 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..engines import Engine, checked_outputs, specs_of
 from ..errors import NpuLayoutError
-from ..support import isolated
+from ..support import checked_call, isolated
 
 
+@checked_call
 def check_engine(make: Callable[[], Any], inputs: Mapping[str, Any] | None = None) -> list[str]:
     """Check an engine of yours against the protocol `npu_layout.engines.Engine`, and return what was checked.
 

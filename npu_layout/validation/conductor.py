@@ -31,7 +31,7 @@ from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError
 from ..recordings import Recording, normalisation
 from ..reports import Exhibit, OutputReport, Report
-from ..support import Steps, finite, flag, isolated, quoted, real_number, steps
+from ..support import Steps, checked_call, finite, flag, isolated, quoted, real_number, steps
 from . import tolerances
 from .comparing import Kept, compare
 from .detecting import compare_detections
@@ -47,6 +47,7 @@ _SHOWN = 3  # of the model's outputs for other inputs, in the report
 
 
 @np.errstate(over="ignore", divide="ignore", invalid="ignore")  # the report counts what is NaN or infinite
+@checked_call
 def validate(
     recording: Recording | str | os.PathLike[str],
     model: str | os.PathLike[str] | bytes | OnnxRuntimeEngine,

@@ -17,7 +17,7 @@ from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError, RecordingError
 from ..recordings import Recording
 from ..reports import Report, Reports
-from ..support import PathLike, counted, flag, instance, items_of, path_of, real_number, shown, track
+from ..support import PathLike, checked_call, counted, flag, instance, items_of, path_of, real_number, shown, track
 from .conductor import validate
 from .processes import ProcessDied, Processes
 from .tolerances import Tolerance, check_numbers
@@ -56,6 +56,7 @@ def _below(root: str) -> Iterator[str]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
 
 
+@checked_call
 def validate_many(
     paths: PathLike | Iterable[PathLike],
     model: PathLike | bytes,

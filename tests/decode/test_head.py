@@ -34,7 +34,7 @@ def test_json_both_ways(head: decode.Head) -> None:
 @pytest.mark.parametrize(
     "change, words",
     [
-        (dict(classes=0), "Head: classes: expected a whole number of 1 or more, got 0"),
+        (dict(classes=0), "Head: classes: expected a whole number of at least 1, got 0"),
         (dict(classes=81), "part 'score' has 80 channels, classes need 81"),
         (dict(strides=()), "strides: expected one for each level"),
         (dict(strides=(8, 0)), "strides"),

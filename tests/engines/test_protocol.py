@@ -95,6 +95,9 @@ def test_recorders_take_the_engines_input_specs(tmp_path: Any) -> None:
 
 
 def test_what_is_no_engine_is_told_what_to_give() -> None:
-    for given, says in (("m.onnx", r"give open_engine\('m.onnx'\)"), ([nl.SimulatedNpu, nl.SimulatedNpu], "give EnginePool")):
+    for given, says in (
+        ("m.onnx", r"give open_engine\('m.onnx'\)"),
+        ([nl.SimulatedNpu] * 2, "give EnginePool"),
+    ):
         with pytest.raises(nl.NpuLayoutError, match=says):
             specs_of(given, "output_specs")

@@ -1,0 +1,152 @@
+"""Check the names of the arguments of public functions: the error says which argument is meant."""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any, Callable, TypeVar
+
+from ..errors import NpuLayoutError
+from .arguments import nearest
+
+_Call = TypeVar("_Call", bound=Callable[..., Any])
+
+#: Argument, remark, and what other libraries and vendors call it; the first row whose argument a function has is meant.
+_MEANT = (
+    ("strides", "in bytes from one row to the next", "pitch pitches stride step bytesperline linesize line_size"),
+    ("storage_strides", "in elements", "pitch pitches stride strides step row_stride"),
+    ("offsets", "in bytes, of the planes", "offset plane_offsets"),
+    ("confidence", "", "conf conf_thres conf_threshold score score_threshold threshold"),
+    ("threshold", "", "thr thres confidence conf min_score"),
+    ("iou", "", "iou_thres iou_threshold nms nms_thres nms_threshold overlap"),
+    ("limit", "", "max_det max_detections max_num top_k topk keep_top_k"),
+    ("k", "", "top_k topk n count limit"),
+    ("classes", "their number", "nc num_classes n_classes nclasses num_class names"),
+    ("bins", "", "reg_max dfl dfl_len"),
+    ("keypoints", "their number", "nk kpt kpt_shape num_keypoints"),
+    ("coefficients", "their number", "nm masks num_masks"),
+    ("input_shape", "height and width", "imgsz img_size input_size input_hw input_wh size shape"),
+    ("input_wh", "width and height", "imgsz img_size input_size input_hw input_shape size"),
+    ("size_wh", "width and height", "width height size resolution shape wh hw dsize"),
+    ("format", "", "fmt pix_fmt pixel_format encoding fourcc"),
+    (
+        "source",
+        "a format's name or a FrameSpec",
+        "fmt format pix_fmt input_format encoding strides",
+    ),
+    ("matrix", "'bt601', 'bt709' or 'bt2020'", "colorspace color_space colorimetry color_matrix"),
+    ("range", "'limited' or 'full'", "color_range full_range limited"),
+    (
+        "std",
+        "which divides: for a scale of 1/255, std=255",
+        "scale scalefactor norm normalize std_values rescale",
+    ),
+    ("mean", "in pixel values", "mean_values means bias subtract"),
+    ("zero_point", "", "zp zero zeropoint zero_points qp_zp"),
+    ("zero_point", "of the other sign in QNN: see from_offset", "offset"),
+    ("scale", "", "scales qp_scale step"),
+    ("quantization", "Quantization(scale, zero_point)", "scale zero_point zp quant quant_info quantisation qparams"),
+    ("pad_value", "", "pad padding fill border border_value value letterbox_color"),
+    ("resize", "'letterbox', 'stretch' or 'crop'", "letterbox keep_aspect keep_ratio resize_mode mode"),
+    (
+        "color",
+        "the model's order; source is the frame's",
+        "swapRB swap_rb rgb bgr color_format channels order",
+    ),
+    ("channels", "'RGB' or 'BGR'", "color swapRB color_format channel_order"),
+    ("interpolation", "", "resample interp filter mode"),
+    ("roi_xywh", "x, y, width, height", "roi rect box crop bbox"),
+    ("rois_xywh", "x, y, width, height of each", "rois roi roi_xywh rects boxes crops"),
+    ("xywh", "x, y, width, height", "xyxy roi rect box"),
+    ("axes", "the letters of the shape", "order dims dim_order axis"),
+    ("layout", "", "tag order memory_format data_format data_layout fmt format"),
+    ("block", "the channels of one block", "c0 c2 C0 C2 block_size"),
+    ("src", "", "from_ source source_layout layout"),
+    ("dst", "", "to target target_layout"),
+    ("to", "", "dst layout target target_layout"),
+    ("dtype", "an integer dtype returns stored values", "dequantize dequant raw astype"),
+    ("dtype", "", "type data_type format_type"),
+    ("out", "", "dst output result"),
+    ("flat", "", "buffer data x"),
+    ("buffer", "", "flat data tensor output"),
+    ("frame", "", "image img picture"),
+    ("function", "", "callback fn func on_result decoder postprocess"),
+    ("policy", "'latest' or 'every'", "drop latest drop_frames mode strategy"),
+    ("engine", "EnginePool([...]) for several cores", "workers engines num_workers threads"),
+    ("watchdog", "in seconds", "timeout deadline"),
+    ("max_abs", "", "atol tolerance tol max_error abs_tol"),
+    ("max_steps", "in quantisation steps", "rtol lsb max_ulp steps"),
+    ("min_cosine", "", "cosine cos cosine_similarity"),
+    ("min_snr_db", "", "snr snr_db min_snr psnr sqnr"),
+    ("threads", "", "num_threads n_threads nthreads workers"),
+    ("delegates", "a list", "delegate experimental_delegates"),
+    ("native_attr", "", "native native_dims"),
+    ("target", "", "chip soc platform target_platform"),
+)
+
+
+class UnfitCall(NpuLayoutError, TypeError):
+    """A call with an argument that the function does not have, or without one: the library's, and a TypeError."""
+
+
+def checked_call(call: _Call) -> _Call:
+    """Decorate a public function, or a class for its constructor: arguments that are unknown or missing are UnfitCall.
+
+    Signature, docstring and types stay those of `call`, which is called by a function of the same parameters and
+    ``**unknown``. That function is compiled here: the usual wrapper of ``*args, **kwargs`` takes 0.13 microseconds a
+    call, this one 0.05.
+    """
+    if isinstance(call, type):
+        call.__init__ = checked_call(call.__init__)  # type: ignore[misc]
+        return call
+    names, by_position = _parameters(call), call.__code__.co_argcount
+    given = call.__defaults__ or ()
+    defaults = {**dict(zip(names[by_position - len(given) : by_position], given)), **(call.__kwdefaults__ or {})}
+    needed = [name for name in names if name not in defaults and name not in _BOUND]
+    defaults.update(dict.fromkeys(needed, _ABSENT))
+    parameters = [f"{name}=_defaults[{name!r}]" if name in defaults else name for name in names]
+    if by_position < len(names):
+        parameters.insert(by_position, "*")
+    text = _CHECKING.format(
+        parameters=", ".join([*parameters, "**_unknown"]),
+        absent="".join(f" or {name} is _absent" for name in needed),
+        needed=", ".join(f"{name}={name}" for name in needed),
+        passed=", ".join(name if i < by_position else f"{name}={name}" for i, name in enumerate(names)),
+    )
+    room: dict[str, Any] = {"_call": call, "_defaults": defaults, "_absent": _ABSENT, "_unfit": _unfit}
+    exec(compile(text, _NO_FILE, "exec"), room)
+    wrapped: Any = functools.wraps(call)(room["checking"])
+    return wrapped  # type: ignore[no-any-return]
+
+
+_ABSENT = object()
+_BOUND = ("self", "cls")
+_CHECKING = """
+def checking({parameters}):
+    __tracebackhide__ = True  # in pytest
+    if _unknown{absent}:
+        raise _unfit(_call, _unknown, dict({needed}))
+    return _call({passed})
+"""
+_NO_FILE = os.path.join(os.path.dirname(__file__), "<checked_call>")  # below the package: track_layout skips its frames
+
+
+def _parameters(call: Callable[..., Any]) -> tuple[str, ...]:
+    return call.__code__.co_varnames[: call.__code__.co_argcount + call.__code__.co_kwonlyargcount]
+
+
+def _unfit(call: Callable[..., Any], unknown: dict[str, Any], needed: dict[str, Any]) -> UnfitCall:
+    known = [name for name in _parameters(call) if name not in _BOUND]
+    where = call.__qualname__.replace(".__init__", "").replace(".__call__", " call")
+    for name in unknown:
+        return UnfitCall(f"{where}: no argument {name!r}; expected {', '.join(known)}{meant(name, known)}")
+    missing = next(name for name, value in needed.items() if value is _ABSENT)
+    return UnfitCall(f"{where}: argument {missing!r} is missing; expected {', '.join(known)}")
+
+
+def meant(given: str, known: list[str]) -> str:
+    """Return the end of a message: which of the `known` arguments is meant by the name `given`, or nothing."""
+    for name, remark, names in _MEANT:
+        if name in known and given in names.split():
+            return f". Is it {name}{', ' if remark else ''}{remark}?"
+    return nearest(given, known)

@@ -1,0 +1,128 @@
+"""A call that does not fit is the library's error, which names the argument that is meant; others are the same."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from typing import Any
+
+import pytest
+
+import npu_layout as nl
+from npu_layout import decode
+from npu_layout.engines import registry
+from npu_layout.support import checked_call, plugins
+from npu_layout.support.keywords import _MEANT, UnfitCall
+from tests import public_face
+
+# What the library makes itself, what is as Python's or another's protocol says, and what takes any keyword.
+MADE_HERE = (
+    *("Comparison", "Conversion", "Counts", "ComparedLayer", "Detections", "Engine", "Explanation", "Form", "Guess"),
+    *("Identification", "InputReport", "LayerComparison", "Masks", "OrientedDetections", "OutputReport", "Recordings"),
+    *("Report", "Reports", "Result", "StreamError", "Toolchain"),
+)
+LEFT = ("result_layout", "table", "Quantization.affine")  # for operators and tables, not for users' pictures
+
+
+@checked_call
+def one(a: int, b: int = 2, *, c: int, confidence: int = 4) -> tuple[int, ...]:
+    """One."""
+    return a, b, c, confidence
+
+
+class Several:
+    @checked_call
+    def __init__(self, a: int, *, out: int = 1) -> None:
+        self.held = a, out
+
+    @checked_call
+    def __call__(self, a: int = 0) -> int:
+        return a
+
+    @classmethod
+    @checked_call
+    def made(cls, a: int, *, out: int = 2) -> Several:
+        return cls(a, out=out)
+
+
+def test_a_call_that_fits_is_the_same() -> None:
+    assert (
+        one(1, c=3) == (1, 2, 3, 4) and one(1, 5, c=6, confidence=7) == (1, 5, 6, 7) and one(c=1, a=2) == (2, 2, 1, 4)
+    )
+    assert Several(1).held == (1, 1) and Several.made(3).held == (3, 2) and Several(1)(a=4) == 4
+    assert (
+        str(inspect.signature(one))
+        == "(a: 'int', b: 'int' = 2, *, c: 'int', confidence: 'int' = 4) -> 'tuple[int, ...]'"
+    )
+    assert one.__doc__ == "One." and pickle.loads(pickle.dumps(one)) is one
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: one(1, c=3, conf=1), "one: no argument 'conf'; expected a, b, c, confidence. Is it confidence?"),  # type: ignore[call-arg]
+        (lambda: one(1, c=3, confidense=1), "one: no argument 'confidense'; .* Is it confidence"),  # type: ignore[call-arg]
+        (lambda: one(1, c=3, zzz=1), "one: no argument 'zzz'; expected a, b, c, confidence$"),  # type: ignore[call-arg]
+        (lambda: one(conf=1), "one: no argument 'conf'"),  # type: ignore[call-arg]
+        (lambda: one(1), "one: argument 'c' is missing; expected a, b, c, confidence"),  # type: ignore[call-arg]
+        (lambda: Several(), "Several: argument 'a' is missing"),  # type: ignore[call-arg]
+        (lambda: Several(1, dst=1), "Several: no argument 'dst'; expected a, out. Is it out"),  # type: ignore[call-arg]
+        (lambda: Several(1)(b=1), "Several call: no argument 'b'; expected a$"),  # type: ignore[call-arg]
+        (lambda: Several.made(1, b=1), r"Several\.made: no argument 'b'"),  # type: ignore[call-arg]
+    ],
+)
+def test_a_call_that_does_not_fit(call: Any, says: str) -> None:
+    with pytest.raises(UnfitCall, match=says) as refused:
+        call()
+    assert isinstance(refused.value, (nl.NpuLayoutError, TypeError)) and isinstance(refused.value, TypeError)
+
+
+def test_what_newcomers_write() -> None:
+    spec = nl.TensorSpec((1, 84, 8400), "NCW", name="y")
+    decoder = decode.Decoder(decode.yolov8(80), [spec], (640, 640))
+    image = nl.TensorSpec((1, 3, 8, 8))
+    wrong: Any
+    for wrong, says in (
+        (lambda: nl.FrameSpec("NV12", (8, 8), pitch=16), "Is it strides, in bytes from one row to the next"),  # type: ignore[call-arg]
+        (lambda: nl.FrameSpec(fmt="NV12", size_wh=(8, 8)), "Is it format"),  # type: ignore[call-arg]
+        (lambda: decoder([], conf=0.3), "Decoder call: no argument 'conf'; .* Is it confidence"),  # type: ignore[call-arg]
+        (lambda: decoder([], max_det=3), "Is it limit"),  # type: ignore[call-arg]
+        (lambda: nl.Preprocessor(image, scale=1 / 255), "Is it std, which divides: for a scale of 1/255, std=255"),  # type: ignore[call-arg]
+        (lambda: nl.Preprocessor(image, pad=0), "Is it pad_value"),  # type: ignore[call-arg]
+        (lambda: nl.TensorSpec((1, 3, 8, 8), strides=(1,)), "Is it storage_strides, in elements"),  # type: ignore[call-arg]
+        (lambda: nl.Quantization(0.1, zp=3), "Is it zero_point"),  # type: ignore[call-arg]
+        (lambda: decode.yolov8(nc=80), "Is it classes, their number"),  # type: ignore[call-arg]
+        (lambda: nl.validate("x", "y", atol=1), "Is it max_abs"),  # type: ignore[call-arg]
+        (lambda: decode.Suppression(per_clas=True), "Suppression: no argument 'per_clas'; .* Is it per_class"),  # type: ignore[call-arg]
+    ):
+        with pytest.raises(UnfitCall, match=says):
+            wrong()
+
+
+def public_calls() -> list[tuple[str, Any]]:
+    items = [(item.line.partition("(")[0], item.function) for item in public_face.items() if item.function is not None]
+    engines = [(entry.name, entry.load()) for entry in plugins(registry.GROUP, registry.OWN).values()]
+    return [*items, *engines]
+
+
+def test_every_public_call_with_options_answers() -> None:
+    seen = set()
+    for name, call in public_calls():
+        call = vars(call).get("__init__") if isinstance(call, type) else call
+        if ".kernels." in name or not inspect.isfunction(call) or set(name.split(".")) & set(MADE_HERE):
+            continue
+        given = [p for p in inspect.signature(call).parameters.values() if p.name not in ("self", "cls")]
+        options = any(p.default is not p.empty or p.kind is p.KEYWORD_ONLY for p in given)
+        if not options or any(p.kind is p.VAR_KEYWORD for p in given) or name.endswith(LEFT):
+            continue
+        with pytest.raises(UnfitCall, match="no argument 'zzz'"):
+            call(*[None] * len({"self", "cls"} & set(inspect.signature(call).parameters)), zzz=1)
+        seen.add(name)
+    assert len(seen) > 100
+
+
+def test_the_table_names_arguments_that_exist() -> None:
+    known = {name for _, call in public_calls() for name in inspect.signature(call).parameters}
+    for argument, _, names in _MEANT:
+        assert argument in known and argument not in names.split(), argument
+        assert len(set(names.split())) == len(names.split())
