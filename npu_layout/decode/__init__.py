@@ -6,6 +6,9 @@ once, and then reads detections from stored buffers in any layout and dtype.
 Imports buffers, frames, kernels, layouts and support.
 """
 
+from typing import TYPE_CHECKING
+
+from ..support import late
 from .answers import Classes, Text, classify, ctc, heatmap_points, simcc_points
 from .centers import Regions, centernet, dbnet
 from .decoder import Decoder
@@ -71,3 +74,16 @@ __all__ = [
     "yolox",
     "yunet",
 ]
+
+_ELSEWHERE = {
+    **dict.fromkeys(("YOLOv8", "YOLO", "yolo", "yolov8n", "yolov8s", "yolov9", "yolov11", "yolov12"), "yolov8"),
+    **dict.fromkeys(("yolo8", "yolo9", "yolo11", "yolo12", "yolov8_seg", "yolov8_pose", "yolov8n_seg"), "yolov8"),
+    **dict.fromkeys(("YOLOv5", "yolo5", "yolov7", "yolov5s", "yolov5_seg"), "yolov5"),
+    **dict.fromkeys(("yolov10n", "yolo10"), "yolov10"),
+    **dict.fromkeys(("yolov26", "yolo26n"), "yolo26"),
+    **dict.fromkeys(("yolov11_obb", "yolo11_obb", "yolo_obb"), "yolov8_obb"),
+    **dict.fromkeys(("NMS", "non_max_suppression", "batched_nms"), "nms"),
+    **{"softmax": "classify(..., activation='softmax')", "top_k": "classify", "openpose": "people"},
+}
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = late(__name__, {}, _ELSEWHERE)

@@ -16,6 +16,9 @@ give the TensorSpec and its buffer in the place of the array.
 Imports arrays, buffers, layouts, kernels and support.
 """
 
+from typing import TYPE_CHECKING
+
+from ..support import late
 from .applying import result_layout
 from .channels import argmax_channels, max_channels, softmax_channels, top_k
 from .elementwise import dequantize, normalize, quantize, sigmoid, to_gray
@@ -46,3 +49,11 @@ __all__ = [
     "to_gray",
     "top_k",
 ]
+
+_ELSEWHERE = {
+    **dict.fromkeys(("softmax", "log_softmax"), "softmax_channels"),
+    **{"argmax": "argmax_channels", "topk": "top_k", "max": "max_channels", "concat": "concat_channels"},
+    **{"split": "split_channels", "threshold": "above", "find_peaks": "peaks", "nms": "npu_layout.decode.nms"},
+}
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = late(__name__, {}, _ELSEWHERE)

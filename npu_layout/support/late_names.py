@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from typing import Any, Callable
 
 
-def late(package: str, rooms: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def late(
+    package: str, rooms: Mapping[str, str], elsewhere: Mapping[str, str] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the ``__getattr__`` and ``__dir__`` of a package (PEP 562): dunders, and the names of its ``__all__``.
 
     Parameters
@@ -17,11 +19,14 @@ def late(package: str, rooms: Mapping[str, str]) -> tuple[Callable[[str], Any], 
         The package's ``__name__``.
     rooms
         {name: the module of the package that defines it}. A name equal to its module's stands for the module.
+    elsewhere
+        {what others call it: the name here}: the AttributeError says the latter.
     """
 
     def found(name: str) -> Any:
         if name not in rooms:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            same = (elsewhere or {}).get(name)
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{f'. Is it {same}?' if same else ''}")
         module = importlib.import_module(f".{rooms[name]}", package)
         return module if name == rooms[name] else getattr(module, name)
 

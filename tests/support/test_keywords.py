@@ -65,6 +65,8 @@ def test_a_call_that_fits_is_the_same() -> None:
         (lambda: one(1, c=3, zzz=1), "one: no argument 'zzz'; expected a, b, c, confidence$"),  # type: ignore[call-arg]
         (lambda: one(conf=1), "one: no argument 'conf'"),  # type: ignore[call-arg]
         (lambda: one(1), "one: argument 'c' is missing; expected a, b, c, confidence"),  # type: ignore[call-arg]
+        (lambda: one(1, 2, 3), "one: expected only a, b by position, got 3 arguments; give c=, confidence= by name"),  # type: ignore[call-arg, misc]
+        (lambda: Several(1)(2, 3), "expected only a by position, got 2 arguments$"),  # type: ignore[call-arg]
         (lambda: Several(), "Several: argument 'a' is missing"),  # type: ignore[call-arg]
         (lambda: Several(1, dst=1), "Several: no argument 'dst'; expected a, out. Is it out"),  # type: ignore[call-arg]
         (lambda: Several(1)(b=1), "Several call: no argument 'b'; expected a$"),  # type: ignore[call-arg]

@@ -50,3 +50,10 @@ def test_functions_of_a_package_that_is_loaded() -> None:
     get, names = late("npu_layout.support", {"whole_numbers": "arguments"})
     assert get("whole_numbers") is sys.modules["npu_layout.support.arguments"].whole_numbers
     assert {"whole_numbers", "late", "__version__"} <= {*names()}
+
+
+def test_what_others_call_a_name() -> None:
+    get, _ = late("npu_layout.support", {}, {"lazy": "late"})
+    for name, says in (("lazy", r"no attribute 'lazy'\. Is it late\?"), ("other", "no attribute 'other'$")):
+        with pytest.raises(AttributeError, match=says):
+            get(name)
