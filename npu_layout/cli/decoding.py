@@ -10,6 +10,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..decode import Decoder, Detections, draw
+from ..diagnosis import image_size
 from ..errors import NpuLayoutError
 from ..frames import Geometry, Preprocessor
 from ..recordings import CAMERA, FRAME, Frame, Recording, roi_of
@@ -63,11 +64,9 @@ def _input_shape(given: tuple[int, ...] | None, first: Frame) -> tuple[int, int]
             raise NpuLayoutError(f"--input: expected HxW, got {'x'.join(map(str, given))}")
         return given[0], given[1]
     for name, x in first.inputs.items():
-        if name not in CAMERA and x.ndim == 4:
-            axis = next((axis for axis in (1, 3) if x.shape[axis] in (1, 3)), None)
-            if axis is not None:
-                height, width = (n for i, n in enumerate(x.shape) if i not in (0, axis))
-                return height, width
+        size = None if name in CAMERA else image_size(x.shape)
+        if size is not None:
+            return size
     raise NpuLayoutError("--input: the recording has no image of the network's input; give its HxW")
 
 

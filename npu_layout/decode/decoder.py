@@ -11,7 +11,7 @@ import numpy as np
 from .. import kernels
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
-from ..support import checked_call, instance, items_of, naming, real_number, shown, whole_number, whole_numbers
+from ..support import checked_call, instance, items_of, naming, real_number, shown, whole_number
 from . import reference
 from .compiling import compiled, decoded_whole, has_boxes, thresholds
 from .detections import Detections, Memory, detections, memory_for, memory_of
@@ -20,8 +20,9 @@ from .gathering import Gather, gathers
 from .gathering import reader as stored_reader
 from .head import ROLES, Head
 from .mask_crops import Masks, Pool, masks_in, pool_of
-from .places import Fitted, fit
+from .places import Fitted, checked_specs, fit
 from .ranges import largest_score
+from .records import height_and_width
 
 MOST = 30000  #: detections of one call, at most
 
@@ -76,12 +77,8 @@ class Decoder:
         outputs: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.head = instance("head", head, Head, "a Head, such as npu_layout.decode.yolov8()")
-        given = specs.values() if isinstance(specs, Mapping) else specs
-        self.specs = tuple(items_of("specs", given, TensorSpec))
-        if not self.specs:
-            raise NpuLayoutError("specs: expected one for each output, got none")
-        rows, columns = whole_numbers("input_shape: height and width", input_shape, 2, 1)
-        self.input_shape = (rows, columns)
+        self.specs = checked_specs(specs)
+        self.input_shape = height_and_width(input_shape)
         self._outputs = _names(outputs, self.specs)
         self._fitted: Fitted = fit(head, self.specs, self.input_shape, self._outputs)
         self._most = largest_score(head, self._fitted, self.specs)

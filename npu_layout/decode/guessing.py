@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..buffers import TensorSpec
-from ..errors import LayoutError, NpuLayoutError
-from ..support import checked_call, counted, items_of, whole_numbers
+from ..errors import LayoutError
+from ..support import checked_call, counted
 from .assigning import MisnamedError, UndistinguishedError, is_hinted
 from .detectors import centernet_head, nanodet, ppyoloe, ssd_postprocessed
 from .faces import retinaface, scrfd, yunet
 from .head import Head
 from .networks import yolo26, yolov5, yolov6, yolov8, yolov8_obb, yolov10, yolox
 from .other_outputs import other_answers
-from .places import Fitted, fit
+from .places import Fitted, checked_specs, fit
 from .ranges import codes, values_of
+from .records import height_and_width
 
 
 class Guess(NamedTuple):
@@ -119,19 +120,16 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
     >>> [head.name for head in guess(maps, (64, 64)).others]
     ['yolov8', 'yolov8', 'yolov10', 'yolov10']
     """
-    given = tuple(items_of("specs", specs.values() if isinstance(specs, Mapping) else specs, TensorSpec))
-    size = whole_numbers("input_shape: height and width", input_shape, 2, 1)
+    given, size = checked_specs(specs), height_and_width(input_shape)
     known = None if classes is None else counted("classes", classes)
-    if not given:
-        raise NpuLayoutError("specs: expected one for each output, got none")
-    tried = list(_tried(given, (size[0], size[1]), known))
+    tried = list(_tried(given, size, known))
     found = _fitting(tried)
     if known is not None and found and all(one.is_joined for one in found):
-        found += _fitting(list(_tried(given, (size[0], size[1]), known + 1)))
+        found += _fitting(list(_tried(given, size, known + 1)))
     found.sort(key=lambda one: one.rank(given))
     shapes = ", ".join(f"{spec.name or f'output {i}'} {spec.shape}" for i, spec in enumerate(given))
     if not found:
-        others = other_answers(given, (size[0], size[1]))
+        others = other_answers(given, size)
         hint = f"; what decodes such outputs is {others}" if others else ""
         batch = next(
             (spec for spec in given if len(spec.shape) > 2 and spec.axes[0] == "N" and spec.shape[0] != 1), None

@@ -12,8 +12,8 @@ import numpy as np
 from .. import kernels
 from ..buffers import TensorSpec, kernel_name
 from ..errors import LayoutError, NpuLayoutError
-from ..support import array_of, checked_call, instance, numbers_of, one_of, real_number, whole_number, whole_numbers
-from .records import items
+from ..support import array_of, checked_call, instance, numbers_of, one_of, real_number, whole_number
+from .records import height_and_width, items
 
 
 class MaskRule(NamedTuple):
@@ -168,7 +168,7 @@ def masks_in(
 ) -> Masks:
     """Return what `masks` does, with crops and offsets in the memory of `pool`."""
     instance("spec", spec, TensorSpec, "a TensorSpec")
-    size = tuple(whole_numbers("input_shape: height and width", input_shape, 2, 1))
+    size = height_and_width(input_shape)
     one_of("rule", rule, tuple(RULES))
     zero_point = real_number("zero_point", zero_point)
     shape = planes_of(spec)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,9 +12,11 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
-from ..support import checked_call, counted, instance, items_of, one_of, plain_array, real_number, whole_numbers
+from ..support import checked_call, counted, instance, items_of, one_of, plain_array, real_number
 from .decoder import Decoder
 from .head import ACTIVATIONS, Form, Head, Part, Suppression
+from .places import checked_specs
+from .records import height_and_width
 from .suppression import classes_of
 from .turned import corners_of, suppressed
 
@@ -112,9 +114,7 @@ class OrientedDecoder:
         angles: Sequence[str],
         activation: str = "none",
     ) -> None:
-        given = items_of("specs", specs.values() if isinstance(specs, Mapping) else specs, TensorSpec)
-        if not given:
-            raise NpuLayoutError("specs: expected one for each output, got none")
+        given = checked_specs(specs)
         names = items_of("angles", [angles] if isinstance(angles, str) else angles, str, "names")
         known = {spec.name: spec for spec in given}
         unknown = [name for name in names if name not in known]
@@ -122,7 +122,7 @@ class OrientedDecoder:
             got = repr(unknown[0]) if unknown else "none"
             raise NpuLayoutError(f"angles: expected names of outputs, of {', '.join(known)}; got {got}")
         whole = _turned(head, one_of("activation", activation, ACTIVATIONS[:2]))
-        rows, columns = whole_numbers("input_shape: height and width", input_shape, 2, 1)
+        rows, columns = height_and_width(input_shape)
         cells = sum(-(-rows // stride) * -(-columns // stride) for stride in whole.strides)
         angled = sum(math.prod(known[name].shape) for name in names)
         if angled != cells:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..buffers import TensorSpec
-from ..errors import LayoutError
+from ..errors import LayoutError, NpuLayoutError
+from ..support import items_of
 from .assigning import (
     Axes,
     MisnamedError,
@@ -341,3 +342,11 @@ def offsets_along(place: Place, level: Level, spec: TensorSpec, a: int) -> tuple
     if place.rows is not None:
         return channels, along(place.rows, np.arange(rows)), along(place.columns, np.arange(columns))
     return channels, np.zeros(1, np.int64), along(place.columns, place.cells(a, rows * columns))
+
+
+def checked_specs(given: Any) -> tuple[TensorSpec, ...]:
+    """Return the argument `specs`, a sequence or {name: spec}; NpuLayoutError on what is no TensorSpec, and on none."""
+    specs = tuple(items_of("specs", given.values() if isinstance(given, Mapping) else given, TensorSpec))
+    if not specs:
+        raise NpuLayoutError("specs: expected one for each output, got none")
+    return specs

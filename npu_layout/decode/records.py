@@ -87,6 +87,27 @@ def count_of(what: str, given: Any) -> int:
     return number
 
 
+def height_and_width(given: Any) -> tuple[int, int]:
+    """Return an `input_shape` as two ints; NpuLayoutError, which says what to give, if it is anything else."""
+    try:
+        height, width = whole_numbers("input_shape: height and width", given, 2, 1)
+    except NpuLayoutError as error:
+        sides = _sides(given)
+        raise NpuLayoutError(f"{error}{f'; give {sides}' if sides else ''}") from None
+    return height, width
+
+
+def _sides(given: Any) -> tuple[Any, ...]:
+    """Return height and width if `given` is the side of a square, or the shape of a picture or of an input."""
+    if isinstance(given, int) and not isinstance(given, bool):
+        return (given, given)
+    if not isinstance(given, (tuple, list)) or len(given) not in (3, 4):
+        return ()
+    picture, channels = tuple(given)[-3:], (3, 4) if len(given) == 3 else (1, 3, 4)  # without N
+    first = picture[0] in channels and picture[2] not in channels
+    return picture[1:] if first else picture[:2] if picture[2] in channels else ()
+
+
 def items(what: str, given: Any, count: int | None = None) -> tuple[Any, ...]:
     """Return a sequence as a tuple; NpuLayoutError if it is none, or has not `count` items."""
     if isinstance(given, (str, bytes, Mapping)) or not hasattr(given, "__iter__"):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .evidence import Candidate, Evidence
     from .input_check import InputReport, recorded_inputs
     from .input_orders import exchanges, in_other_places
-    from .input_variants import image_channels, variants
+    from .input_variants import image_channels, image_size, variants
     from .runtime_colors import runtime_exchanges
     from .samples import by_channel, ends
     from .scales import called
@@ -46,6 +46,7 @@ __all__ = [
     "gained",
     "identify",
     "image_channels",
+    "image_size",
     "in_other_places",
     "noted_part",
     "other_end",
@@ -72,6 +73,7 @@ __getattr__, __dir__ = late(
         "explains_far_less": "answers",
         "gained": "answers",
         "image_channels": "input_variants",
+        "image_size": "input_variants",
         "in_other_places": "input_orders",
         "noted_part": "camera_frames",
         "other_end": "channel_ends",

@@ -47,6 +47,12 @@ def image_channels(shape: tuple[int, ...]) -> int | None:
     return next((axis for axis in (1, 3) if shape[axis] in (1, 3)), None)
 
 
+def image_size(shape: tuple[int, ...]) -> tuple[int, int] | None:
+    """Return height and width of an image input; None if the shape is not an image's."""
+    axis = image_channels(shape)
+    return None if axis is None else (shape[2 if axis == 1 else 1], shape[3 if axis == 1 else 2])
+
+
 def variants(
     x: np.ndarray,
     meta: Mapping[str, Any],

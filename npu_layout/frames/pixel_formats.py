@@ -183,7 +183,7 @@ ELSEWHERE = {
     },
     **{"YU12": "I420", "IYUV": "I420", "YUV420P": "I420", "YUVJ420P": "I420", "YUV420": "I420", "YM12": "I420"},
     **{"YVU420": "YV12", "YUV422P": "I422", "422P": "I422", "Y42B": "I422", "YUV444P": "I444", "Y444": "I444"},
-    **{"YUY2": "YUYV", "YUYV422": "YUYV", "YUV422": "YUYV", "UYVY422": "UYVY", "YVYU422": "YVYU", "P010LE": "P010"},
+    **{"YUY2": "YUYV", "YUYV422": "YUYV", "UYVY422": "UYVY", "YVYU422": "YVYU", "P010LE": "P010"},
     **{"GREY": "GRAY", "Y8": "GRAY", "GRAY8": "GRAY", "MONO8": "GRAY", "Y16": "GRAY16", "GRAY16LE": "GRAY16"},
     **{"RGBP": "RGB565", "BGR565": "RGB565", "BGR3": "BGR", "BGR24": "BGR", "BGR8": "BGR", "RGB3": "RGB"},
     **{"RGB24": "RGB", "RGB8": "RGB", "XR24": "BGRX", "BGR0": "BGRX", "RGB0": "RGBX", "BGRA32": "BGRA"},

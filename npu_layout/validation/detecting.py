@@ -8,7 +8,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..decode import Comparison, Decoder, Head, same
-from ..diagnosis import image_channels
+from ..diagnosis import image_size
 from ..errors import NpuLayoutError
 from ..layouts import Layout
 from ..support import instance, naming
@@ -44,9 +44,8 @@ def _plain(output: Output) -> TensorSpec:
 
 def _input_shape(inputs: Mapping[str, np.ndarray]) -> tuple[int, int]:
     for x in inputs.values():
-        axis = image_channels(x.shape)
-        if axis is not None and x.ndim == 4:
-            height, width = (n for i, n in enumerate(x.shape) if i not in (0, axis))
-            return height, width
+        size = image_size(x.shape)
+        if size is not None:
+            return size
     shapes = ", ".join(f"{name} {x.shape}" for name, x in inputs.items())
     raise NpuLayoutError(f"head: expected a model with an image as input, got {shapes}")

@@ -7,6 +7,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import decode
+from npu_layout.decode.places import checked_specs
 
 STRIDES, SIDE = (8, 16, 32), 64
 CELLS = [(SIDE // s) ** 2 for s in STRIDES]
@@ -160,3 +161,11 @@ def test_letters_in_the_names_of_all_outputs_say_nothing() -> None:
     specs = named(("consumer_box", 64), ("consumer_score", 5), ("consumer_angle", 1))
     with pytest.raises(nl.LayoutError, match=r"bound of the level of stride 8: .*angles \('angle'\)"):
         decode.Decoder(decode.yolov10(5), specs, (SIDE, SIDE))
+
+
+def test_specs_are_a_sequence_or_a_mapping() -> None:
+    spec = nl.TensorSpec((1, 2, 3, 3), name="y")
+    assert checked_specs([spec]) == checked_specs({"y": spec}) == (spec,)
+    for wrong, says in (([], "specs: expected one for each output, got none"), (spec, "specs: expected a sequence")):
+        with pytest.raises(nl.NpuLayoutError, match=says):
+            checked_specs(wrong)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.decode.records import Record, count_of, items
+from npu_layout.decode.records import Record, count_of, height_and_width, items
 
 
 @dataclass(frozen=True)
@@ -64,3 +66,20 @@ def test_items() -> None:
             items("x", given)
     with pytest.raises(nl.NpuLayoutError, match=r"x: expected 3 items, got \[1, 2\]"):
         items("x", [1, 2], 3)
+
+
+def test_height_and_width() -> None:
+    assert height_and_width([np.int64(480), 640]) == (480, 640)
+    for given, sides in (
+        (640, "(640, 640)"),
+        ((1, 3, 480, 640), "(480, 640)"),
+        ((1, 480, 640, 3), "(480, 640)"),
+        ((480, 640, 3), "(480, 640)"),
+        ([3, 480, 640], "(480, 640)"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=re.escape(f"got {given}; give {sides}")):
+            height_and_width(given)
+    for other in (None, True, 1.5, "640", (640,), (1, 84, 8400), (0, 640)):
+        with pytest.raises(nl.NpuLayoutError, match="input_shape: height and width: expected 2 whole") as refused:
+            height_and_width(other)
+        assert "give" not in str(refused.value)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
+from npu_layout.diagnosis import image_size
 from tests.support.boards import PRE, SHAPE, SIDE, Board
 
 
@@ -90,3 +91,8 @@ def test_colours_and_resizing_at_once(board: Board) -> None:
         {"preprocess": output.fix},
     )
     assert board.verdict(again).verdict == "match"
+
+
+def test_the_size_of_an_image() -> None:
+    assert image_size((1, 3, 48, 64)) == image_size((1, 48, 64, 3)) == image_size((2, 1, 48, 64)) == (48, 64)
+    assert image_size((1, 84, 8400)) is image_size((1, 84, 20, 20)) is image_size((1, 3, 0, 4)) is None
