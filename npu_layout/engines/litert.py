@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..specs import from_tflite
-from ..support import checked_call, counted, one_of
+from ..support import checked_call, counted, one_of, shown
 from .runtime import RuntimeEngine, model_file, refused, runtime
 
 _PACKAGE = "ai-edge-litert"
@@ -56,6 +56,9 @@ class LiteRtEngine(RuntimeEngine):
         path = "" if content is not None else model_file(model)
         name = "model" if content is not None else f"model {path}"
         threads = counted("threads", threads)
+        if isinstance(delegates, (str, bytes)) or not isinstance(delegates, Iterable):
+            loaded = f"; give [load_delegate({delegates!r})]" if isinstance(delegates, str) else ""
+            raise NpuLayoutError(f"delegates: expected a list of loaded delegates, got {shown(delegates)}{loaded}")
         if accelerator is not None and delegates:
             raise NpuLayoutError("delegates: expected none with accelerator=, which chooses them")
         try:
