@@ -213,7 +213,6 @@ class TensorSpec:
             tuple(s * size for s in strides),
         )
 
-    @checked_call
     def unpack(
         self,
         flat: Any,
