@@ -101,14 +101,15 @@ def has_scales_of_channels(spec: TensorSpec | None) -> bool:
 def is_slight(evidence: Evidence, trial: Trial, factor: float = _SLIGHT) -> bool:
     """Whether a fitted quantization is the declared one but for some per cent, as noise that is not symmetric looks.
 
-    True mistakes are larger: a factor of two, a forgotten zero point, a sign, a dtype, another tensor's scale.
+    True mistakes are larger: a factor of two, a forgotten zero point, a sign, a dtype, another tensor's scale. What
+    shrinks values does so towards 0 or their mean: the zero points are compared at both, and the nearer ones count.
     factor: of scales, which is slight.
     """
-    most = np.log(factor)
+    most, mean = np.log(factor), float(evidence.wanted.mean())
     if trial.line is not None:
         slope, offset = trial.line
         span = max(float(evidence.wanted.max()), 0.0) - min(float(evidence.wanted.min()), 0.0)
-        return bool(abs(np.log(slope)) < most and abs(offset) <= _MOVED * span)
+        return bool(abs(np.log(slope)) < most and min(abs(offset), abs((slope - 1) * mean + offset)) <= _MOVED * span)
     declared, fixed = evidence.spec, trial.spec
     if fixed is None or fixed.dtype != declared.dtype or fixed.quantization is None or declared.quantization is None:
         return False
@@ -120,6 +121,8 @@ def is_slight(evidence: Evidence, trial: Trial, factor: float = _SLIGHT) -> bool
         return False
     low, high = ends(declared)
     moved = np.abs(zero_point - zero).max()
+    if scale.size == was.size == 1:
+        moved = min(moved, float(np.abs(zero_point - zero + mean / scale - mean / was).max()))
     return bool((np.abs(np.log(scale / was)) < most).all() and moved <= _MOVED * (high - low))
 
 

@@ -10,7 +10,7 @@ import pytest
 import npu_layout as nl
 from npu_layout.diagnosis.channel_orders import _exchange_pairs, _in_their_places, channel_orders
 from npu_layout.diagnosis.evidence import Evidence
-from tests.support.boards import CHANNELS, Board
+from tests.support.boards import CHANNELS, Board, same
 
 
 @pytest.fixture(scope="module")
@@ -125,3 +125,25 @@ def test_two_thousand_channels_that_are_alike_take_no_time() -> None:
     _exchange_pairs(cost, best)
     assert time.process_time() - start < 5
     assert sorted(best) == [*range(2000)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_another_network_is_no_order_of_channels_that_are_alike(seed: int) -> None:
+    """Most of each channel is one map, as in networks of random weights: the nearest channels match by chance."""
+    rng = np.random.default_rng(seed)
+    shape = (1, 64, 12, 12)
+    of_model, of_device = rng.uniform(-0.8, 0.8, (2, 64, 1, 1))
+    spec = nl.TensorSpec(shape, "NCHW", "float32")
+    model, device = [], []
+    for _ in range(6):
+        common, other = rng.standard_normal((2, 1, 1, 12, 12))
+        for angles, outputs in ((of_model, model), (of_device, device)):
+            own = 0.3 * rng.standard_normal(shape)
+            outputs.append((np.cos(angles) * common + np.sin(angles) * other + own).astype(np.float32))
+    frames = [({"x": x}, {"y": spec.pack(y)}) for x, y in zip(model, device)]
+    output = nl.validate(nl.Recording({"y": spec}, frames), same(shape)).outputs["y"]
+    assert output.verdict == "mismatch", str(output)
+    moved = rng.permutation(64)
+    frames = [({"x": x}, {"y": spec.pack((x + 0.1 * rng.standard_normal(shape))[:, moved])}) for x in model]
+    output = nl.validate(nl.Recording({"y": spec}, frames), same(shape)).outputs["y"]
+    assert output.verdict == "channel_order" and list(np.argsort(moved)) == list(output.fix), str(output)

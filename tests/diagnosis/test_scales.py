@@ -95,6 +95,21 @@ def test_noise_that_shrinks_a_map_is_no_other_scale(db: float, short: float, dty
     assert output.verdict in refusals or (explained and output.verdict == "quantization"), str(output)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+@pytest.mark.parametrize("db", [14, 18, 22])
+def test_noise_that_shrinks_a_map_towards_its_mean_is_no_other_scale(db: float, dtype: str) -> None:
+    """As MNN computes a depth of dim pictures: the line crosses the declared one at the mean, far from 0."""
+    rng = np.random.default_rng(8)
+    model = [rng.uniform(0.1, 0.3, (1, 1, 24, 32)).astype(np.float32) for _ in range(4)]
+    quantization = nl.Quantization(0.6 / 255, -128) if dtype == "int8" else None
+    spec = nl.TensorSpec((1, 1, 24, 32), "NCHW", dtype, quantization=quantization)
+    level = float(np.std(model)) * 10 ** (-db / 20)
+    device = [spec.pack((0.2 + 0.87 * (x - 0.2) + level * rng.normal(size=x.shape)).astype(np.float32)) for x in model]
+    frames = [({"x": x}, {"y": y}) for x, y in zip(model, device)]
+    output = nl.validate(nl.Recording({"y": spec}, frames), same((1, 1, 24, 32))).outputs["y"]
+    assert output.verdict in ("match", "mismatch", "ambiguous"), str(output)
+
+
 def test_a_scale_of_each_channel_where_no_line_through_all_rises() -> None:
     """Codes of one scale each, read by one: the channels' zero points hide how the values rise."""
     rng = np.random.default_rng(7)
