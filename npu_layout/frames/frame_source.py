@@ -195,7 +195,9 @@ class FrameSource(NamedTuple):
             if form.kind == "yuv" and image.ndim == 3 and image.shape[2] == 2:
                 return "; two pixels share U and V, so that the width is even"
             return ""
-        packed = self.packed_shape(size_wh)
+        packed, exchanged = self.packed_shape(size_wh), (size_wh[1], size_wh[0])
+        if exchanged != size_wh and image.shape == self.packed_shape(exchanged):
+            return f"; size_wh is width and height: is it {exchanged}?"
         if packed and image.ndim == len(packed) and image.shape[0] == packed[0] and image.shape[1] > packed[1]:
             columns, pitch = packed[1], image.shape[1] * image.itemsize * int(np.prod(image.shape[2:]))
             return (

@@ -345,3 +345,11 @@ def test_out_that_overlaps_a_plane(name: str) -> None:
 def test_what_a_capture_returns_is_a_pair() -> None:
     with pytest.raises(nl.NpuLayoutError, match=r"as VideoCapture\.read returns; give its second item"):
         FrameSource("BGR", None).read("frame", (True, np.zeros((4, 4, 3), np.uint8)))
+
+
+def test_width_and_height_exchanged_are_named() -> None:
+    preprocess = nl.Preprocessor(nl.TensorSpec((1, 3, 8, 8)), source=nl.FrameSpec("NV12", (16, 32)))
+    with pytest.raises(nl.NpuLayoutError, match=r"size_wh is width and height: is it \(32, 16\)\?"):
+        preprocess(np.zeros((24, 32), np.uint8))
+    with pytest.raises(nl.NpuLayoutError, match=r"got uint8 of shape .24, 30.$"):
+        preprocess(np.zeros((24, 30), np.uint8))
