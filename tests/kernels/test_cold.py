@@ -91,6 +91,40 @@ def test_conversions_from_no_cache_to_no_cache(backend: str, cached: Callable[[i
             np.testing.assert_array_equal(out, expected, err_msg=f"{source} {wanted}")
 
 
+LINES = (  # of a result, some or all of them whole: dtype, layouts, shape, and what numpy says that the result is
+    ("float32", "NCHW", "NHWC", (1, 16, 65, 67), lambda x: x.transpose(0, 2, 3, 1)),
+    ("float32", "NCHW", "NHWC", (2, 64, 40, 40), lambda x: x.transpose(0, 2, 3, 1)),
+    ("float32", "NCHW", "NHWC", (1, 64, 32, 37), lambda x: x.transpose(0, 2, 3, 1)),
+    ("float32", "NCHW", "NHWC", (1, 57, 46, 46), lambda x: x.transpose(0, 2, 3, 1)),
+    ("float32", "NCHW", "NHWC", (1, 128, 33, 31), lambda x: x.transpose(0, 2, 3, 1)),
+    ("float32", "NHCW", "NCHW", (1, 20, 60, 80), lambda x: x.transpose(0, 2, 1, 3)),
+    ("float32", "NCHW", "NHCW", (1, 20, 60, 77), lambda x: x.transpose(0, 2, 1, 3)),
+    ("float16", "NCHW16c", "NHWC", (1, 64, 47, 50), lambda x: x.transpose(0, 2, 3, 1, 4)),
+    ("float32", "NHWC", "NCHW8c", (1, 40, 47, 50), lambda x: x.reshape(1, 47, 50, 5, 8).transpose(0, 3, 1, 2, 4)),
+)
+
+
+@pytest.mark.parametrize("dtype, given, wanted, shape, order", LINES)
+def test_lines_of_results_in_no_cache(
+    dtype: str, given: str, wanted: str, shape: tuple[int, ...], order: Any, cached: Callable[[int], int]
+) -> None:
+    cached(0)
+    source, target = nl.TensorSpec(shape, given, dtype), nl.TensorSpec(shape, wanted, dtype)
+    flat = np.random.default_rng(3).standard_normal(source.size).astype(dtype)
+    expected = np.ascontiguousarray(order(flat.reshape(source.storage_shape))).reshape(-1)
+    size = flat.itemsize
+    for backend in NATIVE:
+        program = nl.plan(source, target).move.program(backend)
+        for at in (0, size, 16, 32):
+            room = np.full(expected.nbytes + 96, 0x37, np.uint8)
+            out = room[at:][: expected.nbytes].view(dtype)
+            for call in range(3):
+                out[:] = 77
+                assert program.attempt(flat, out)
+                np.testing.assert_array_equal(out, expected, err_msg=f"{backend} {at} {call}")
+            assert (room[:at] == 0x37).all() and (room[at + out.nbytes :] == 0x37).all()
+
+
 def looks(
     cached: Callable[[int], int], answer: int, results: int, calls: int, rows: int = 256, run: str = "attempt"
 ) -> int:

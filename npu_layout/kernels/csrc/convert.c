@@ -300,7 +300,7 @@ void convert_run(const Level *level, const Convert *c, const Arithmetic *a, cons
 
 /* To float32, whose loops have such stores; rows of less than LEAST bytes begin and end within lines too often. */
 int convert_gains_past(const Convert *c, const Arithmetic *a) {
-    enum { LEAST = 1024 };
+    enum { LEAST = 960 };
     int64_t row = dtype_size[a->to];
     for (int i = c->box.count - c->dense; i < c->box.count; ++i) row *= tile_extent(c, i, 1, c->row_step);
     if (a->to != F32 || a->divides) return 0;
