@@ -125,6 +125,25 @@ def test_lines_of_results_in_no_cache(
             assert (room[:at] == 0x37).all() and (room[at + out.nbytes :] == 0x37).all()
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
+def test_gray_of_planes_in_no_cache(dtype: str, cached: Callable[[int], int]) -> None:
+    """At distances of planes and result, modulo a page, at which vectors of 64 bytes are not used, and others."""
+    n = 90_001
+    memory = (np.random.default_rng(5).random(3 * n) * 255).astype(dtype)
+    planes = memory.reshape(3, n)
+    expected = np.empty(n, dtype)
+    nl.kernels.gray(*planes, expected, backend="numpy")
+    room = np.empty(expected.nbytes + 3 * 4096, np.uint8)
+    start = (planes.ctypes.data - room.ctypes.data) % 4096
+    for backend in NATIVE:
+        for behind in (0, 16, 48, 64, 700, 772, 2048, 4080):
+            out = room[start + behind :][: expected.nbytes].view(dtype)
+            cached(0)
+            out[:] = 77
+            nl.kernels.gray(*planes, out, backend=backend)
+            np.testing.assert_array_equal(out, expected, err_msg=f"{backend} {behind}")
+
+
 def looks(
     cached: Callable[[int], int], answer: int, results: int, calls: int, rows: int = 256, run: str = "attempt"
 ) -> int:
