@@ -150,7 +150,7 @@ def ctc(
     'aab'
     """
     given = _checked("ctc", spec)
-    shape = (given.shape[0], *(n for n in given.shape[1:] if n != 1))
+    shape = given.shape if len(given.shape) == 3 else (given.shape[0], *(n for n in given.shape[1:] if n != 1))
     if len(shape) != 3:
         raise LayoutError(f"ctc: {given.describe()}: expected images, time and classes, and other axes of 1")
     one_of("activation", activation, ("none", "softmax"))

@@ -87,6 +87,12 @@ def test_ctc(dtype: str, blank: int, time: int) -> None:
             assert text.confidence == pytest.approx(sum(scores) / len(scores) if scores else 0)
 
 
+def test_ctc_of_one_step() -> None:
+    steps = np.float32([[[0, 2, 1]], [[3, 0, 0]]])
+    first, second = decode.ctc(nl.TensorSpec(steps.shape, "NHW"), steps.ravel(), "ab")
+    assert (first.text, first.steps, second.text) == ("a", (0,), "")
+
+
 def test_ctc_of_axes_of_one_and_softmax() -> None:
     spec = nl.TensorSpec((1, 3, 1, 4), "NCHW")  # (1, T, 1, n)
     logits = np.log(np.array([[1, 7, 1, 1], [8, 1, 1, 0.5], [1, 1, 1, 7]], np.float32))
