@@ -24,7 +24,7 @@ def compiled(
 
     Of a head that is not `decoded_whole` it finds the candidates alone, or their boxes too, see `has_boxes`.
     """
-    whole, rule = decoded_whole(head), head.suppression
+    whole, rule = decoded_whole(head, fitted, specs), head.suppression
     roles = [role for role in (_READ if whole else _READ[:2]) if role not in _unread(head)]
     places = [level.places[role] for level in fitted.levels for role in roles if role in level.places]
     if fitted.form.part("label") is not None:
@@ -55,9 +55,14 @@ def _unread(head: Head) -> tuple[str, ...]:
     return ("objectness",) * (head.score == "class") + ("keypoints",) * (head.keypoints is None)
 
 
-def decoded_whole(head: Head) -> bool:
-    """Whether the kernels have loops for the head's suppression; else they find candidates, or their boxes, alone."""
-    return head.suppression.kind in kernels.SUPPRESSIONS
+def decoded_whole(head: Head, fitted: Fitted, specs: Sequence[TensorSpec]) -> bool:
+    """Whether the kernels have loops for the head's suppression and read all parts beside scores.
+
+    Else they find candidates, or their boxes, alone.
+    """
+    beside = [role for role in _READ[2:] if role not in _unread(head)]
+    places = [level.places[role] for level in fitted.levels for role in beside if role in level.places]
+    return head.suppression.kind in kernels.SUPPRESSIONS and all(_runs(place, specs[place.output]) for place in places)
 
 
 def has_boxes(fitted: Fitted, specs: Sequence[TensorSpec]) -> bool:
@@ -78,7 +83,7 @@ def _grid(
 ) -> kernels.Grid:
     how = fitted.form.boxes
     unit = {"stride": (1.0, 1.0), "pixel": (1.0, 1.0), "input": (float(input_hw[1]), float(input_hw[0]))}[how.unit]
-    whole, boxed = decoded_whole(head), has_boxes(fitted, specs)
+    whole, boxed = decoded_whole(head, fitted, specs), has_boxes(fitted, specs)
     roles = (_READ if whole else _READ[:3] if boxed else _READ[:2]) + (("offset",) if boxed else ())
     points = _points(head, fitted) if whole else None
     anchors = []

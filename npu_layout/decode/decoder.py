@@ -88,7 +88,7 @@ class Decoder:
         self._points = None if how is None else (how.count, how.values)
         self._turned = self._fitted.form.boxes.angle != "none"
         self._weights = gathers(self._fitted.levels, "coefficients", self.specs) if head.prototypes else []
-        self._whole = decoded_whole(head)
+        self._whole = decoded_whole(head, self._fitted, self.specs)
         roles = () if self._whole else tuple(part.role for part in self._fitted.form.parts)
         self._gathered = {role: gathers(self._fitted.levels, role, self.specs) for role in roles}
         self._room = memory_for(1024 if roles else 0)
@@ -207,7 +207,7 @@ class Decoder:
         """Write detections to `room`, by the kernels a call at a time: they keep their workspace; return how many."""
         if self._detector is None or not self._whole:
             found, read = self._candidates(flat, confidence)
-            backend = None if self._made is None else "numpy"
+            backend = "numpy" if self._detector is None and self._made is not None else None
             return finish(self.head, self._fitted, found, read, self.input_shape, iou, room, backend)
         with self._lock:
             return self._compiled(flat, confidence, iou, room)

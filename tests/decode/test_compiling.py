@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from typing import Any
 
@@ -324,3 +325,30 @@ def test_powers_of_all_floats_have_the_same_bits(bins: int) -> None:
         results.append(found.xyxy)
     assert all(np.array_equal(one, results[-1], equal_nan=True) for one in results)
     assert np.isfinite(results[-1][20:]).all()
+
+
+@pytest.mark.parametrize("kind", ["greedy", "none"])
+@pytest.mark.parametrize("dtype", ["int32", "int4", "float64"])
+def test_boxes_of_other_dtypes_are_read_for_candidates_alone(dtype: str, kind: str) -> None:
+    """D-Robotics' boxes are int32 of a scale for each channel, beside scores of float32."""
+    rng, sizes = np.random.default_rng(3), (8, 4, 2)
+    scales = nl.Quantization(rng.uniform(0.1, 0.4, 64), np.zeros(64), axis=1)
+    specs = [
+        nl.TensorSpec((1, 64, n, n), "NHWC", dtype, quantization=None if dtype == "float64" else scales, name=f"box{n}")
+        for n in sizes
+    ]
+    specs += [nl.TensorSpec((1, 3, n, n), "NHWC", name=f"score{n}") for n in sizes]
+    values = [rng.integers(-7, 8, spec.shape) / (1 if k > 2 else 4) for k, spec in enumerate(specs)]
+    buffers = [spec.pack(np.float32(v)) for spec, v in zip(specs, values)]
+    head = dataclasses.replace(decode.yolov8(3, activation="sigmoid"), suppression=decode.Suppression(kind))
+    floats = [spec.replace(dtype="float32", quantization=None) for spec in specs]
+    decoder, plain = (decode.Decoder(head, each, (64, 64)) for each in (specs, floats))
+    assert decoder._made is not None and not decoder._whole and plain._whole
+    unpacked = [np.asarray(spec.unpack(buffer), np.float32) for spec, buffer in zip(specs, buffers)]
+    wanted = plain([spec.pack(values) for spec, values in zip(floats, unpacked)])
+    assert len(wanted) > 10
+    for backend in kernels.backends():
+        decoder._use(backend)
+        found = decoder(buffers)
+        for field in ("xyxy", "confidence", "class_id", "level", "cell"):
+            assert getattr(found, field).tobytes() == getattr(wanted, field).tobytes(), (backend, field)
