@@ -11,7 +11,7 @@ from ..comparison import listed
 from ..engines import axes_in_model
 from ..support import finite
 from .evidence import Evidence, Trial
-from .thresholds import NEIGHBOURS, RATE
+from .thresholds import MARGIN, NEIGHBOURS, RATE
 
 _CLEAR = 0.25  # of the declared order's cost: where no cycle of channels costs less, none is moved
 _EVERY = 16  # places, of which the first may prove that no channel is moved
@@ -25,8 +25,8 @@ def channel_orders(evidence: Evidence) -> Iterator[Trial]:
     if not evidence.fits or axis is None or evidence.references[0].shape[axis] == 1:
         return
     stands_for = _assigned(evidence, axis)
-    moved = int((stands_for != np.arange(len(stands_for))).sum())
-    if not moved:
+    moved = 0 if stands_for is None else int((stands_for != np.arange(len(stands_for))).sum())
+    if stands_for is None or not moved:
         return
     wanted = np.stack([evidence.samples.of(r, stands_for) for r in evidence.references])
     left = evidence.codes - evidence.predicted(wanted)
@@ -37,10 +37,10 @@ def channel_orders(evidence: Evidence) -> Iterator[Trial]:
     yield Trial("channel_order", text, fix, evidence.codes, left, evidence.steps, evidence.spec, fix, choices=choices)
 
 
-def _assigned(evidence: Evidence, axis: int) -> np.ndarray:
+def _assigned(evidence: Evidence, axis: int) -> np.ndarray | None:
     """Return for each stored channel the model's channel nearest to it in real values, each used once.
 
-    If two orders differ by little, the declared one wins.
+    If two orders differ by little, the declared one wins. None if other channels are nearly as near.
     """
     real, wanted = (np.concatenate(side, 1) for side in _common_places(evidence, axis))
     channels = len(real)
@@ -55,7 +55,19 @@ def _assigned(evidence: Evidence, axis: int) -> np.ndarray:
         free[best[k]] = False
     _exchange_pairs(cost, best)
     _keep_in_place(cost, best, real.shape[1] / (NEIGHBOURS if len(evidence.letters) > 3 else 1))
-    return best
+    return best if _stand_out(cost, best) else None
+
+
+def _stand_out(cost: np.ndarray, best: np.ndarray) -> bool:
+    """Whether the channels that moved are nearer to those that they stand for than to all others.
+
+    Of many channels that are alike, as of another network, some are near by chance, and others nearly as near.
+    """
+    rows = np.flatnonzero(best != np.arange(len(best)))
+    own = cost[rows, best[rows]]
+    others = cost[rows]
+    others[np.arange(len(rows)), best[rows]] = np.inf
+    return bool(others.min(1, initial=np.inf).sum() >= 10 ** (MARGIN / 10) * own.sum())
 
 
 def _keep_in_place(cost: np.ndarray, best: np.ndarray, values: float) -> None:

@@ -180,7 +180,6 @@ def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> J
     possible = [c for c in ranking if c not in slight and not _only_saturates(evidence, c)]
     strong = [c for c in possible if _accuses(evidence, c, score) and not (met and _needless(evidence, c, score))]
     strong = [c for c in strong if not (_is_nearly_a_line(evidence, c, ranking) or _clamps_noise(evidence, c))]
-    strong = [c for c in strong if not (score > 0 and c.gain < _CLEAR and _moves_most_channels(c))]
     if strong:
         return _named(evidence, strong, declared)
     others = [c for c in possible if c.cause not in ("match", "quantization", "activation")]
@@ -235,14 +234,6 @@ def _is_nearly_a_line(evidence: Evidence, c: Candidate, ranking: Sequence[Candid
     """Whether a function or another input explains no more than a slightly other scale: so does what shrinks values."""
     lines = (o.score for o in ranking if o.cause == "quantization" and is_slight(evidence, evidence.trial(o)))
     return (c.cause == "activation" or c.of_input) and max(lines, default=-np.inf) > c.score - MARGIN
-
-
-def _moves_most_channels(c: Candidate) -> bool:
-    """Whether it is an order of channels in which most are at other places.
-
-    If the declared one explains something nevertheless, channels are alike, and the nearest ones match by chance.
-    """
-    return c.cause == "channel_order" and 2 * int((np.asarray(c.fix) != np.arange(len(c.fix))).sum()) > len(c.fix)
 
 
 def _needless(evidence: Evidence, c: Candidate, declared: float) -> bool:

@@ -72,6 +72,7 @@ class EnginePool:
             for i, engine in enumerate(self.engines)
         ]
         self._end = weakref.finalize(self, _end, self._tasks, len(self.engines))  # of a pool that nobody closed too
+        self._end.atexit = False  # functions that run at exit may still infer
         for thread in self._threads:
             thread.start()
 

@@ -127,23 +127,42 @@ def test_two_thousand_channels_that_are_alike_take_no_time() -> None:
     assert sorted(best) == [*range(2000)]
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_another_network_is_no_order_of_channels_that_are_alike(seed: int) -> None:
+@pytest.mark.parametrize("own", [0.1, 0.3])
+@pytest.mark.parametrize("seed", range(4))
+def test_another_network_is_no_order_of_channels_that_are_alike(seed: int, own: float) -> None:
     """Most of each channel is one map, as in networks of random weights: the nearest channels match by chance."""
     rng = np.random.default_rng(seed)
     shape = (1, 64, 12, 12)
     of_model, of_device = rng.uniform(-0.8, 0.8, (2, 64, 1, 1))
-    spec = nl.TensorSpec(shape, "NCHW", "float32")
     model, device = [], []
     for _ in range(6):
         common, other = rng.standard_normal((2, 1, 1, 12, 12))
         for angles, outputs in ((of_model, model), (of_device, device)):
-            own = 0.3 * rng.standard_normal(shape)
-            outputs.append((np.cos(angles) * common + np.sin(angles) * other + own).astype(np.float32))
-    frames = [({"x": x}, {"y": spec.pack(y)}) for x, y in zip(model, device)]
-    output = nl.validate(nl.Recording({"y": spec}, frames), same(shape)).outputs["y"]
-    assert output.verdict == "mismatch", str(output)
+            noise = own * rng.standard_normal(shape)
+            outputs.append((np.cos(angles) * common + np.sin(angles) * other + noise).astype(np.float32))
+    assert verdict(model, device)[0] in ("mismatch", "ambiguous")
     moved = rng.permutation(64)
-    frames = [({"x": x}, {"y": spec.pack((x + 0.1 * rng.standard_normal(shape))[:, moved])}) for x in model]
+    found = verdict(model, [(x + 0.3 * own * rng.standard_normal(shape))[:, moved] for x in model])
+    assert found == ("channel_order", np.argsort(moved).tolist())
+
+
+@pytest.mark.parametrize("db", [8, 12, 16])
+@pytest.mark.parametrize("channels", [2, 4])
+def test_few_channels_that_are_alike(channels: int, db: float) -> None:
+    """Of which half is one map: a few have few orders, so that noise of their own size does not hide theirs."""
+    rng = np.random.default_rng(channels)
+    model = []
+    for _ in range(4):
+        common, own = rng.standard_normal((1, 1, 20, 24)), rng.standard_normal((1, channels, 20, 24))
+        model.append((0.6 * common + 0.8 * own).astype(np.float32))
+    device = [x[:, ::-1] + np.std(x) * 10 ** (-db / 20) * rng.standard_normal(x.shape) for x in model]
+    assert verdict(model, device) == ("channel_order", list(range(channels))[::-1])
+
+
+def verdict(model: list[np.ndarray], device: list[np.ndarray]) -> tuple[str, list[int] | None]:
+    """Return the verdict on float32 outputs, and the fix of an order of channels."""
+    shape = model[0].shape
+    spec = nl.TensorSpec(shape, "NCHW", "float32")
+    frames = [({"x": x}, {"y": spec.pack(y.astype(np.float32))}) for x, y in zip(model, device)]
     output = nl.validate(nl.Recording({"y": spec}, frames), same(shape)).outputs["y"]
-    assert output.verdict == "channel_order" and list(np.argsort(moved)) == list(output.fix), str(output)
+    return output.verdict, list(output.fix) if output.verdict == "channel_order" else None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import random
+import subprocess
+import sys
 import threading
 import time
 
@@ -75,6 +77,20 @@ def test_the_threads_of_a_pool_that_nobody_closed_end_after_its_work() -> None:
         thread.join(10)
         assert not thread.is_alive()
     assert [int(f.result(0)["number"][0]) for f in futures] == list(range(6))
+
+
+def test_a_function_that_runs_at_exit_may_infer() -> None:
+    code = """
+import atexit
+held = []
+atexit.register(lambda: print(int(held[0].infer(inputs(7))["number"][0])))
+from npu_layout.streams import EnginePool
+from tests.streams.test_pool import inputs
+from tests.support.streaming import Reader
+held.append(EnginePool([Reader()]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "7\n" and done.returncode == 0, done.stderr
 
 
 @pytest.mark.alone
