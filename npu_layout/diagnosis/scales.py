@@ -103,7 +103,7 @@ def is_slight(evidence: Evidence, trial: Trial, factor: float = _SLIGHT) -> bool
 
     True mistakes are larger: a factor of two, a forgotten zero point, a sign, a dtype, another tensor's scale. What
     shrinks values does so towards 0 or their mean: the zero points are compared at both, and the nearer ones count.
-    factor: of scales, which is slight.
+    factor: of a scale, or in the mean of the channels, of which one may differ more.
     """
     most, mean = np.log(factor), float(evidence.wanted.mean())
     if trial.line is not None:
@@ -123,7 +123,9 @@ def is_slight(evidence: Evidence, trial: Trial, factor: float = _SLIGHT) -> bool
     moved = np.abs(zero_point - zero).max()
     if scale.size == was.size == 1:
         moved = min(moved, float(np.abs(zero_point - zero + mean / scale - mean / was).max()))
-    return bool((np.abs(np.log(scale / was)) < most).all() and moved <= _MOVED * (high - low))
+    factors = np.abs(np.log(scale / was))
+    slight = (factors < np.log(_SLIGHT)).all() and np.sqrt((factors**2).mean()) < most
+    return bool(slight and moved <= _MOVED * (high - low))
 
 
 class _Fit(NamedTuple):

@@ -25,6 +25,7 @@ _FIX = 6.0  # dB that other causes have to explain to be named: what explains le
 _PERFECT = 40.0  # dB that the declared reading explains: inputs hardly matter, nor a slightly other scale
 _SOUND = 15.0  # dB that a slightly other scale has to explain: what noise leaves of a right one is less
 _MOST = 8.0  # dB: as declared, most of the output is explained
+_MORE = 0.5  # dB that a line explains more than an input by its two fitted numbers, of few values
 _SATURATED = 0.01  # of the values: what calibration leaves out is less
 _AT_THE_ENDS = 0.75  # of the values that a scale clamps: noise leaves half
 _BEATEN = 0.25  # of the way from the best candidate to another: data before that are clearly on the best one's side
@@ -231,9 +232,16 @@ def _only_saturates(evidence: Evidence, c: Candidate) -> bool:
 
 
 def _is_nearly_a_line(evidence: Evidence, c: Candidate, ranking: Sequence[Candidate]) -> bool:
-    """Whether a function or another input explains no more than a slightly other scale: so does what shrinks values."""
+    """Whether a slightly other scale explains as much as a function, or as an input that explains little more.
+
+    So does a network whose arithmetic shrinks the values. What an input explains much better, it has to explain no less
+    than such a scale.
+    """
+    if c.cause != "activation" and not c.of_input:
+        return False
     lines = (o.score for o in ranking if o.cause == "quantization" and is_slight(evidence, evidence.trial(o)))
-    return (c.cause == "activation" or c.of_input) and max(lines, default=-np.inf) > c.score - MARGIN
+    much = c.of_input and c.gain >= HARDLY
+    return max(lines, default=-np.inf) > c.score + (_MORE if much else -MARGIN)
 
 
 def _needless(evidence: Evidence, c: Candidate, declared: float) -> bool:

@@ -110,6 +110,24 @@ def test_noise_that_shrinks_a_map_towards_its_mean_is_no_other_scale(db: float, 
     assert output.verdict in ("match", "mismatch", "ambiguous"), str(output)
 
 
+@pytest.mark.parametrize("db", [18, 22])
+@pytest.mark.parametrize("share", [0.1, 0.25])
+@pytest.mark.parametrize("seed", range(4))
+def test_some_channels_that_shrink_are_no_other_scales(seed: int, share: float, db: float) -> None:
+    """Of right scales of 16 channels; those that shrink do so by a quarter, which calibration of a device may do."""
+    rng = np.random.default_rng(seed)
+    spread = np.linspace(0.3, 2, 16).reshape(1, 16, 1, 1)
+    model = [(spread * rng.standard_normal((1, 16, 12, 14))).astype(np.float32) for _ in range(6)]
+    shrunk = np.where(rng.random((1, 16, 1, 1)) < share, 0.76, 1.0)
+    each = nl.Quantization(spread.ravel() * 4 / 127, 0, axis=1)
+    spec = nl.TensorSpec(model[0].shape, "NCHW", "int8", quantization=each)
+    level = spread * 10 ** (-db / 20)
+    device = [spec.pack((shrunk * x + level * rng.standard_normal(x.shape)).astype(np.float32)) for x in model]
+    frames = [({"x": x}, {"y": y}) for x, y in zip(model, device)]
+    output = nl.validate(nl.Recording({"y": spec}, frames), same(model[0].shape)).outputs["y"]
+    assert output.verdict == "match", str(output)
+
+
 def test_a_scale_of_each_channel_where_no_line_through_all_rises() -> None:
     """Codes of one scale each, read by one: the channels' zero points hide how the values rise."""
     rng = np.random.default_rng(7)
