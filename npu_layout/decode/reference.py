@@ -139,9 +139,8 @@ def _reaching(head: Head, place: Place, stored: np.ndarray, confidence: float) -
     """
     if place.part.activation != "softmax" or head.background is None or head.score != "class" or confidence <= 0:
         return None
-    behind = head.background + 1
-    low = stored[:, : head.background].max(1, initial=-np.inf)
-    best = np.maximum(low, stored[:, behind:].max(1, initial=-np.inf)).astype(np.float64)
+    parts = (stored[:, : head.background], stored[:, head.background + 1 :])
+    best = np.maximum.reduce([part.max(1).astype(np.float64) for part in parts if part.shape[1]])
     anchors, cells = np.nonzero(best - stored[:, head.background] >= np.log(confidence) - 1e-6)
     return anchors, cells
 

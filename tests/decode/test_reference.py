@@ -61,6 +61,29 @@ def test_cells_that_a_softmax_leaves_out_have_no_candidates(background: int, lab
     assert got == wanted and len(wanted) > 3
 
 
+@pytest.mark.parametrize("background", [0, 2, 4])
+@pytest.mark.parametrize("dtype", ["int4", "uint4", "int8", "uint8", "int16", "uint16", "int32"])
+def test_a_softmax_of_integers_without_a_scale(dtype: str, background: int) -> None:
+    """Integers are values as they are; differences of unsigned ones do not wrap."""
+    rng = np.random.default_rng(background)
+    signed = not dtype.startswith("u")
+    values = rng.integers(-8 if signed else 0, 8 if signed else 16, (1, 200, 5))
+    head = decode.ssd(rng.uniform(0.2, 0.8, (200, 4)), 4, activation="softmax")
+    head = dataclasses.replace(head, background=background, suppression=decode.Suppression("none"))
+    box = nl.TensorSpec((1, 200, 4), "NHW", name="box")
+    score = nl.TensorSpec(values.shape, "NHW", dtype, name="score")
+    buffers = [np.zeros(800, np.float32), score.pack(values)]
+    found = decode.Decoder(head, [box, score], (64, 64))(buffers, confidence=0.2, limit=1000)
+    wanted = {}
+    for cell, row in enumerate(values[0].tolist()):
+        shares = [math.exp(v - max(row)) / sum(math.exp(u - max(row)) for u in row) for v in row]
+        del shares[background]
+        if max(shares) >= 0.2:
+            wanted[cell] = (shares.index(max(shares)), pytest.approx(max(shares), rel=1e-6))
+    got = dict(zip(found.cell.tolist(), zip(found.class_id.tolist(), found.confidence.tolist())))
+    assert got == wanted and 20 < len(wanted) < 200
+
+
 def one_cell(head: decode.Head, channels: dict[str, int], cell: tuple[int, int], size: tuple[int, int]) -> object:
     """Return boxes and points of the one cell that passes: every channel k has the value k / 8 - 0.5 there."""
     y, x = cell
