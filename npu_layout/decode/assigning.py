@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError
+from ..layouts import Layout
 from .head import Part
 
 Size = tuple[int, int]
@@ -106,28 +107,39 @@ def grid_axes(spec: TensorSpec, grid: Size, anchors: int) -> Iterator[Axes]:
 
 
 def _with_anchors(spec: TensorSpec, inner: Sequence[int], grid: Size, anchors: int) -> Iterator[Axes]:
-    """Yield how four axes can be read: anchors, rows and columns in this order or last, and channels among them."""
-    shape = spec.shape
+    """Yield how four axes can be read: channels before rows and columns or behind them, and anchors among them.
+
+    Of several ways, those that agree with most of the letters A (anchors) and C. Letters by the rank alone say nothing.
+    """
+    shape, ways = spec.shape, []
+    letters = "" if spec.axes == Layout.of_rank(len(shape)).axes else spec.axes
     for a in inner:
         rest = [axis for axis in inner if axis != a]
         for channel in (rest[0], rest[2]):
             rows, columns = (axis for axis in rest if axis != channel)
             if shape[a] == anchors and (shape[rows], shape[columns]) == grid:
-                yield Axes(channel, rows, columns, a, shape[channel])
+                agreeing = (letters.find("A") == a) + (letters.find("C") == channel)
+                ways.append((agreeing, Axes(channel, rows, columns, a, shape[channel])))
+    most = max((agreeing for agreeing, _ in ways), default=0)
+    yield from (axes for agreeing, axes in ways if agreeing == most)
 
 
 def read_alike(levels: Sequence[Sequence[tuple[int, Axes]]]) -> list[list[tuple[int, Axes]]]:
-    """Return the outputs of each level; of several ways to read axes of anchors, the one of other levels, or the first.
+    """Return the outputs of each level, each with one way to read axes of anchors.
 
-    Channels can be as many as rows and columns, at one level: then its extents alone do not say which axis they are.
+    Channels can be as many as rows and columns, at one level: then its extents alone do not say which axis they are. Of
+    several ways, an output has the first that is the only one of another, or else that every level has, or else of all.
     """
     anchored = [[(k, axes) for k, axes in found if axes.anchor is not None] for found in levels]
     ways = [{k: [axes for i, axes in found if i == k] for k, _ in found} for found in anchored]
     sure = {_order(each[0]) for level in ways for each in level.values() if len(each) == 1}
-    alike = [
-        {k: next((axes for axes in each if _order(axes) in sure), each[0]) for k, each in level.items()}
-        for level in ways
-    ]
+    orders = [{_order(axes) for each in level.values() for axes in each} for level in ways if level]
+    common = set.intersection(*orders) if orders else set()
+
+    def preferred(axes: Axes) -> int:
+        return 0 if _order(axes) in sure else 1 if _order(axes) in common else 2
+
+    alike = [{k: min(each, key=preferred) for k, each in level.items()} for level in ways]
     return [
         [(k, axes) for k, axes in found if axes.anchor is None or axes == chosen[k]]
         for found, chosen in zip(levels, alike)

@@ -56,6 +56,30 @@ def test_as_many_channels_as_rows_and_columns() -> None:
         assert read_alike(levels[:1]) == [[(0, Axes(2, 3, 4, 1, 8))]]
 
 
+def test_letters_of_anchors_and_channels() -> None:
+    """The spec's letters say what extents do not; those of the rank alone, and those that fit no way, say nothing."""
+    for shape, axes, expected in (
+        ((1, 3, 20, 20, 20), "NAHWC", Axes(4, 2, 3, 1, 20)),
+        ((1, 3, 20, 20, 20), "NACHW", Axes(2, 3, 4, 1, 20)),
+        ((1, 3, 20, 20, 20), "NXYZC", Axes(4, 2, 3, 1, 20)),
+        ((3, 20, 20, 20), "AHWC", Axes(3, 1, 2, 0, 20)),
+        ((1, 20, 20, 20, 3), "NHWCA", Axes(3, 1, 2, 4, 20)),
+        ((1, 3, 20, 20, 20), "NXHCW", Axes(2, 3, 4, 1, 20)),
+        ((1, 3, 20, 20, 20), None, Axes(2, 3, 4, 1, 20)),
+    ):
+        assert next(grid_axes(spec(shape, axes=axes), (20, 20), 3)) == expected, (shape, axes)
+    assert list(grid_axes(spec((1, 8, 8, 8, 8), axes="NHWAC"), (8, 8), 8)) == [Axes(4, 1, 2, 3, 8)]
+    assert len(list(grid_axes(spec((1, 8, 8, 8, 8)), (8, 8), 8))) == 8
+
+
+def test_an_order_that_all_levels_have() -> None:
+    """Eight anchors of eight channels: no level alone says the order, and one order is common to all."""
+    levels = [[(k, axes) for axes in grid_axes(spec((1, 8, n, n, 8)), (n, n), 8)] for k, n in enumerate((8, 4, 2))]
+    assert all(len(ways) > 1 for ways in levels) and levels[0][0][1] != levels[1][0][1]
+    assert read_alike(levels) == [[(k, Axes(4, 2, 3, 1, 8))] for k in range(3)]
+    assert read_alike([[], *levels, []])[0] == []
+
+
 def test_as_many_rows_as_channels() -> None:
     assert list(flat_axes(spec((1, 6, 6)), 6)) == [Axes(1, None, 2, None, 6)]
     assert list(flat_axes(spec((1, 6, 6)), 6, channels_last=True)) == [Axes(2, None, 1, None, 6)]
