@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
+
 from ..errors import NpuLayoutError
 from ..support import instance, items_of, naming, one_of, shown, whole_numbers
 
@@ -97,13 +99,18 @@ def height_and_width(given: Any) -> tuple[int, int]:
     return height, width
 
 
-def _sides(given: Any) -> tuple[Any, ...]:
+def _sides(given: Any) -> tuple[int, ...]:
     """Return height and width if `given` is the side of a square, or the shape of a picture or of an input."""
-    if isinstance(given, int) and not isinstance(given, bool):
-        return (given, given)
-    if not isinstance(given, (tuple, list)) or len(given) not in (3, 4):
+    several = isinstance(given, (tuple, list)) or (isinstance(given, np.ndarray) and given.ndim > 0)
+    if several and len(given) not in (3, 4):
         return ()
-    picture, channels = tuple(given)[-3:], (3, 4) if len(given) == 3 else (1, 3, 4)  # without N
+    try:
+        picture = whole_numbers("input_shape", given[-3:] if several else [given] * 2, None, 1)  # without N
+    except NpuLayoutError:
+        return ()
+    if not several:
+        return picture
+    channels = (3, 4) if len(given) == 3 else (1, 3, 4)
     first = picture[0] in channels and picture[2] not in channels
     return picture[1:] if first else picture[:2] if picture[2] in channels else ()
 

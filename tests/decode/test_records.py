@@ -76,10 +76,16 @@ def test_height_and_width() -> None:
         ((1, 480, 640, 3), "(480, 640)"),
         ((480, 640, 3), "(480, 640)"),
         ([3, 480, 640], "(480, 640)"),
+        (np.int64(640), "(640, 640)"),
+        (np.array([1, 3, 480, 640]), "(480, 640)"),
+        ((None, 3, np.int64(480), 640), "(480, 640)"),
+        (("batch", 480, 640, 3), "(480, 640)"),
     ):
-        with pytest.raises(nl.NpuLayoutError, match=re.escape(f"got {given}; give {sides}")):
+        with pytest.raises(nl.NpuLayoutError, match=re.escape(f"got {given!r}; give {sides}")):
             height_and_width(given)
-    for other in (None, True, 1.5, "640", (640,), (1, 84, 8400), (0, 640)):
+    refused_too = [-5, 0, (1, 3, 640.0, 640.0), ("a", 3, 3), (3, "a", "b"), (3, -1, 640), (3, True, 640), {3, 480, 640}]
+    arrays = [(3, np.zeros(2), np.zeros(2)), (np.zeros(2), 480, 640), np.zeros((3, 4), int), np.float32(640)]
+    for other in (None, True, 1.5, "640", (640,), (1, 84, 8400), (0, 640), *refused_too, *arrays):
         with pytest.raises(nl.NpuLayoutError, match="input_shape: height and width: expected 2 whole") as refused:
             height_and_width(other)
         assert "give" not in str(refused.value)
