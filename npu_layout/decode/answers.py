@@ -121,7 +121,8 @@ def ctc(
     Parameters
     ----------
     spec, buffer
-        The output, of three axes: images, and time and classes in the order that `time` says; others of 1.
+        The output, of three axes: images, and time and classes in the order that `time` says. Of more axes, those of 1
+        behind the first are left out; where then only classes are left, the output is one step.
     alphabet
         The characters of all classes but the blank, in their order.
     blank
@@ -129,8 +130,8 @@ def ctc(
     activation
         What is applied to scores, "none" or "softmax".
     time
-        Which axis is time, once axes of 1 behind the first are left out: 1, and classes are behind it, (1, T, n); or 2,
-        and classes are before it, (1, n, T).
+        Which of the three axes is time: 1, and classes are behind it, (1, T, n); or 2, and classes are before it,
+        (1, n, T).
 
     Returns
     -------
@@ -150,14 +151,11 @@ def ctc(
     'aab'
     """
     given = _checked("ctc", spec)
-    shape = given.shape if len(given.shape) == 3 else (given.shape[0], *(n for n in given.shape[1:] if n != 1))
-    if len(shape) != 3:
-        raise LayoutError(f"ctc: {given.describe()}: expected images, time and classes, and other axes of 1")
     one_of("activation", activation, ("none", "softmax"))
     at = whole_number("time", time)
     if at not in (1, 2):
         raise NpuLayoutError(f"time: expected 1 or 2, got {time}")
-    scores = given.unpack(buffer).reshape(shape)
+    scores = given.unpack(buffer).reshape(_steps(given, at))
     scores = scores if at == 1 else scores.transpose(0, 2, 1)
     classes, empty = scores.shape[2], whole_number("blank", blank)
     if not -classes <= empty < classes:
@@ -165,6 +163,18 @@ def ctc(
     letters = _letters(alphabet, classes - 1)
     letters.insert(empty % classes, "")
     return [_text(activated(activation, one), letters, empty % classes) for one in scores]
+
+
+def _steps(spec: TensorSpec, time: int) -> tuple[int, ...]:
+    """Return the extents of images, and of time and classes in the order that `time` says."""
+    shape = spec.shape
+    wide = shape[1:] if len(shape) == 3 else tuple(n for n in shape[1:] if n != 1)
+    if len(shape) < 3 or len(wide) > 2:
+        raise LayoutError(
+            f"ctc: {spec.describe()}: expected three axes, images, time and classes; of more, the others of extent 1"
+        )
+    one = (1,) * (2 - len(wide))
+    return (shape[0], *one, *wide) if time == 1 else (shape[0], *wide, *one)
 
 
 def _letters(alphabet: Any, count: int) -> list[str]:

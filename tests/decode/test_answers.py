@@ -91,6 +91,11 @@ def test_ctc_of_one_step() -> None:
     steps = np.float32([[[0, 2, 1]], [[3, 0, 0]]])
     first, second = decode.ctc(nl.TensorSpec(steps.shape, "NHW"), steps.ravel(), "ab")
     assert (first.text, first.steps, second.text) == ("a", (0,), "")
+    for shape in ((2, 1, 1, 3), (2, 3, 1, 1), (2, 1, 3, 1), (2, 1, 1, 1, 3), (2, 1, 3)):
+        for time in (1, 2) if len(shape) > 3 else (1,):
+            spec = nl.TensorSpec(shape, nl.Layout.of_rank(len(shape)))
+            first, second = decode.ctc(spec, steps.ravel(), "ab", time=time)
+            assert (first.text, first.steps, first.scores, second.text) == ("a", (0,), (2.0,), "")
 
 
 def test_ctc_of_axes_of_one_and_softmax() -> None:
@@ -152,7 +157,7 @@ def test_simcc(dtype: str) -> None:
 
 def test_bad_input() -> None:
     vector, maps, line = nl.TensorSpec((1, 4), "NC"), nl.TensorSpec((1, 3, 4, 4)), nl.TensorSpec((1, 5, 3), "NCW")
-    four = np.zeros(4, np.float32)
+    four, step = np.zeros(4, np.float32), nl.TensorSpec((1, 1, 1, 5))
     for call, words in (
         (lambda: decode.classify(vector, four, 5), r"k: expected 1 \.\. 4"),
         (lambda: decode.classify(maps, np.zeros(48, np.float32)), "classify: .*expected the axes N and C"),
@@ -162,7 +167,9 @@ def test_bad_input() -> None:
         (lambda: decode.ctc(line, np.zeros(15, np.float32), "abc"), "alphabet: expected 2 characters, .* got 3"),
         (lambda: decode.ctc(line, np.zeros(15, np.float32), "ab", blank=3), "blank: expected a class of 3, got 3"),
         (lambda: decode.ctc(line, np.zeros(15, np.float32), "ab", time=0), "time: expected 1 or 2"),
-        (lambda: decode.ctc(vector, four, "abc"), "ctc: .*expected images, time and classes"),
+        (lambda: decode.ctc(vector, four, "abc"), "ctc: .*expected three axes, images, time and classes"),
+        (lambda: decode.ctc(maps, np.zeros(48, np.float32), "abc"), "ctc: .*; of more, the others of extent 1"),
+        (lambda: decode.ctc(step, np.zeros(5, np.float32), "ab"), "alphabet: expected 4 characters, .* got 2"),
         (lambda: decode.heatmap_points(line, np.zeros(15, np.float32)), "heatmap_points: .*expected the axes N, C, H"),
         (lambda: decode.heatmap_points(maps, np.zeros(48, np.float32), shift="half"), "shift: expected"),
         (
