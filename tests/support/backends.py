@@ -1,0 +1,18 @@
+"""A decoder with each of this machine's kernels, and with numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from npu_layout import decode, kernels
+
+
+def decoders(*arguments: Any, **more: Any) -> Iterator[decode.Decoder]:
+    """A decoder with each of this machine's kernels."""
+    for backend in kernels.backends():
+        decoder = decode.Decoder(*arguments, **more)
+        assert decoder._made is not None
+        decoder._detector = kernels.detector(decoder._made, backend)
+        assert (decoder._detector is None) == (backend == "numpy")
+        yield decoder
