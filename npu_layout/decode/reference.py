@@ -122,7 +122,7 @@ def _of_level(
     anchor, label, cell = np.nonzero(scores >= confidence)
     kept = scores[anchor, label, cell]
     with np.errstate(over="ignore"):
-        single = kept.astype(np.float32)
+        single = kept.astype(np.float32) + np.float32(0)  # of -0.0: 0.0
     if "label" in level.places:
         at = level.places["label"]
         classes = _labels(some(values(at, level, tensors[at.output])), scores >= confidence, head.classes)

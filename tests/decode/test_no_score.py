@@ -1,4 +1,4 @@
-"""What is no score: NaN of any payload, and products with an objectness that is negative."""
+"""What is no score: NaN of any payload, and products with an objectness that is negative; and zeros have no sign."""
 
 from __future__ import annotations
 
@@ -124,3 +124,26 @@ def test_negative_objectness_is_none(dtype: str, rule: str, confidence: float) -
     for decoder in decoders(head, [o.spec for o in made], (64, 64)):
         found = decoder([o.buffer for o in made], confidence, limit=300)
         assert list(zip(found.confidence.tolist(), found.class_id.tolist(), found.cell.tolist())) == wanted
+
+
+@pytest.mark.parametrize("labels", ["best", "all"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("rule", ["class", "objectness", "root"])
+def test_zeros_have_no_sign(dtype: str, rule: str, labels: str) -> None:
+    """Of -0.0, and of a zero times a negative number, every backend returns 0.0."""
+    roles = {"box": 4, "score": 2} if rule == "class" else {"box": 4, "objectness": 1, "score": 2}
+    real = {role: np.zeros((1, n, 4, 4), np.float32) for role, n in roles.items()}
+    real["score"][:, 0] = -1
+    real["score"][:, 1] = -0.0
+    if rule == "objectness":
+        real["score"][:, :, 2:] = -1
+    specs = [nl.TensorSpec(x.shape, "NHWC", dtype, name=role) for role, x in real.items()]
+    parts = tuple(decode.Part(role, n) for role, n in roles.items())
+    form = decode.Form("maps", parts, decode.Boxes("xyxy", unit="pixel"))
+    head = decode.Head("any", 2, (8,), (form,), (), rule, labels, suppression=decode.Suppression("none"))
+    results = []
+    for decoder in decoders(head, specs, (32, 32)):
+        found = decoder([spec.pack(x) for spec, x in zip(specs, real.values())], confidence=0.0, limit=100)
+        assert len(found) >= 16 and not found.confidence.any() and not np.signbit(found.confidence).any()
+        results.append((found.cell.tolist(), found.class_id.tolist()))
+    assert all(result == results[0] for result in results)

@@ -35,6 +35,7 @@ static int append(Workspace *work, Candidate candidate) {
         if (!more) return 0;
         work->candidates = more, work->room = room;
     }
+    candidate.score += 0.0f; /* of -0.0, which has the code of 0.0: 0.0 */
     work->candidates[work->count++] = candidate;
     return 1;
 }
