@@ -339,9 +339,8 @@ void move_run(const Level *level, const Move *m, const uint8_t *src, uint8_t *ds
 
 /* Planes of 4 bytes an element to pixels, a small number of whole lines each. */
 static int is_merge_of_lines(const Move *m) {
-    enum { SHORT = 256 };
     const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
-    return m->path == PATH_TRANSPOSE && m->size == 4 && a.n % 16 == 0 && b.d % 64 == 0 && magnitude(b.d) <= SHORT &&
+    return m->path == PATH_TRANSPOSE && m->size == 4 && a.n % 16 == 0 && b.d % 64 == 0 && magnitude(b.d) <= SHORT_PAST &&
            magnitude(a.s) >= magnitude(b.d);
 }
 

@@ -6,6 +6,9 @@
 
 enum { MAX_TILE = 16384 }; /* bytes of a bench, a scratch buffer in L1 */
 enum { LONG_ROW = 512 }; /* bytes of the longest row that is moved together with its neighbours on both sides */
+/* Bytes of rows of a result of which a line each is written past the caches as fast as a stream is; with twice as many it takes three
+ * times as long (Zen 5). */
+enum { SHORT_PAST = 256 };
 enum { INNER = 2 }; /* loops that a mover walks itself, the last ones of the box; a detour has three */
 
 struct Move {

@@ -8,7 +8,7 @@ typedef struct {
     int32_t cell, channel, code;
 } Hit;
 
-/* A list that grows. most: with more, listing stops. */
+/* A list that grows. most: with more, listing every channel of planes stops; nothing else reads it. */
 typedef struct Hits {
     Hit *items;
     int64_t count, room, most;

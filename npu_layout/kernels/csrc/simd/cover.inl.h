@@ -121,10 +121,8 @@ typedef struct {
  * many rows at a time, and large results with short rows. BLOCK: bytes of the source that stay in L2 while all of its
  * columns are read. WIDE: bytes of a row of the result from which on so few rows share a page that the order along them is
  * not used. FEW_ROWS: rows of the result that can be written at a time at any pitch. LINES: lines of each row of the result
- * that are written one after the other if rows share sets of the cache. SHORT: bytes of rows of the result of which a line
- * each is written past the caches as fast as a stream is; with twice as many it takes three times as long (Zen 5).
- * SHORT_CACHED: the same through the caches. */
-enum { LARGE = 1 << 21, BLOCK = 1 << 18, WIDE = 2048, COLUMNS = 128, FEW_ROWS = 32, LINES = 4, SHORT = 256, SHORT_CACHED = 512 };
+ * that are written one after the other if rows share sets of the cache. SHORT_CACHED: as SHORT_PAST, through the caches. */
+enum { LARGE = 1 << 21, BLOCK = 1 << 18, WIDE = 2048, COLUMNS = 128, FEW_ROWS = 32, LINES = 4, SHORT_CACHED = 512 };
 /* What is fetched is needed after 100 to 500 other lines: the same columns of the next rows, if rows are so close that whole ones
  * are read soon, otherwise the next columns of the same rows; and where the next strip of the result is written, if it is
  * short (vectors of 32 bytes and less would need a tenth longer while caches contain it).
@@ -151,7 +149,7 @@ INLINE Walk walk_of(const Matrix *m, const Shape *t, const Edges *e, int past, i
     const int whole =
         past && across >= down && fills_lines && reads_lines && aligned && m->a % t->rows == 0 && (e->joins || !e->lead);
     /* Planes from end to end, a line of each row of the result at a time. */
-    const int from_end_to_end = whole     ? cold && down <= SHORT
+    const int from_end_to_end = whole     ? cold && down <= SHORT_PAST
                                 : aligned ? VB == 64 && fills_lines && reads_lines && down <= SHORT_CACHED
                                           : VB == 64 && cold && m->a > FEW_ROWS;
     Walk w;

@@ -113,7 +113,7 @@ INLINE void best_of_planes(const Codes *codes, const FeatureMap *map, const uint
 }
 
 /* Every channel above the bound, channel after channel, so that each element is read once, in the order of memory; the caller sorts
- * the hits by cell. At least a vector of cells. 0: there are too many. */
+ * the hits by cell. At least a vector of cells. 0: there are more than hits->most; -1: there is no memory. */
 INLINE int64_t all_of_planes(const Codes *codes, const FeatureMap *map, const uint8_t *data, int64_t first, int64_t cells, V below, Hits *hits) {
     const int size = codes->size, each = VB / size;
     for (int64_t c = 0; c < map->count; ++c) {
