@@ -68,5 +68,5 @@ def warn_of_storage_order(layout: Layout, shape: Sequence[int]) -> None:
         f"{call}) is read in the order of its axes, {words}. If the shape is in storage order, as TFLite and Hailo "
         f"list it, write TensorSpec.of_storage({tuple(shape)}, {str(layout)!r}); if not, say so: "
         f"{call}, axes={layout.axes!r})",
-        stacklevel=4,  # this, the constructor, what answers for it, its caller
+        stacklevel=4,  # this, the constructor, the check of its arguments (checked_call), its caller
     )

@@ -17,6 +17,7 @@ _MEANT = (
     ("strides", "in bytes from one row to the next", "pitch pitches stride step bytesperline linesize line_size"),
     ("storage_strides", "in elements", "pitch pitches stride strides step row_stride"),
     ("offsets", "in bytes, of the planes", "offset plane_offsets"),
+    ("storage_offset", "in elements", "offset start begin"),
     ("confidence", "", "conf conf_thres conf_threshold score score_threshold threshold"),
     ("threshold", "", "thr thres confidence conf min_score"),
     ("iou", "", "iou_thres iou_threshold nms nms_thres nms_threshold overlap"),
@@ -33,7 +34,12 @@ _MEANT = (
     (
         "source",
         "a format's name or a FrameSpec",
-        "fmt format pix_fmt input_format encoding strides",
+        "fmt format pix_fmt input_format encoding",
+    ),
+    (
+        "source",
+        "a FrameSpec, which has strides, matrix and range",
+        "strides stride pitch bytesperline offsets range full_range color_range matrix colorspace color_space",
     ),
     ("matrix", "'bt601', 'bt709' or 'bt2020'", "colorspace color_space colorimetry color_matrix"),
     ("range", "'limited' or 'full'", "color_range full_range limited"),
@@ -83,6 +89,7 @@ _MEANT = (
     ("delegates", "a list", "delegate experimental_delegates"),
     ("native_attr", "", "native native_dims"),
     ("target", "", "chip soc platform target_platform"),
+    ("target", "a TensorSpec, whose shape is the size", "size imgsz img_size input_size size_wh width height dsize"),
 )
 
 
@@ -93,9 +100,11 @@ class UnfitCall(NpuLayoutError, TypeError):
 def checked_call(call: _Call) -> _Call:
     """Decorate a public function, or a class for its constructor: what does not fit its parameters is an UnfitCall.
 
-    Signature, docstring and types stay those of `call`. Errors from inside it pass.
+    `inspect.signature`, the docstring, the names and the types stay those of `call`; `__defaults__`, `__kwdefaults__`
+    and `__code__` are the wrapper's. Errors from inside it pass.
     """
     if isinstance(call, type):
+        call.__init__.__qualname__ = f"{call.__qualname__}.__init__"  # type: ignore[misc]  # of dataclasses, Python 3.9
         call.__init__ = checked_call(call.__init__)  # type: ignore[misc]
         return call
 
@@ -107,14 +116,17 @@ def checked_call(call: _Call) -> _Call:
         except TypeError as error:
             if error.__traceback__ is not None and error.__traceback__.tb_next is not None:  # the call had begun
                 raise
-            raise UnfitCall(_why_unfit(call, args, kwargs)) from None
+            raise UnfitCall(_why_unfit(call, args, kwargs) or str(error)) from None
 
     return checked  # type: ignore[return-value]
 
 
 def _why_unfit(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """Return which argument does not fit; nothing if the parameters do not say it."""
     parameters = inspect.signature(call).parameters
-    where = call.__qualname__.replace(".__init__", "").replace(".__call__", " call")
+    if any(one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD) for one in parameters.values()):
+        return ""
+    where = _name(call, args)
     known = [name for name in parameters if name not in _BOUND]
     unknown = next((name for name in kwargs if name not in parameters), None)
     if unknown is not None:
@@ -131,8 +143,17 @@ def _why_unfit(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     if twice is not None:
         return f"{where}: argument {twice!r} is given by position and by name; give it once"
     there = {*first[: len(args)], *kwargs}
-    missing = next(name for name, one in parameters.items() if one.default is one.empty and name not in there)
-    return f"{where}: argument {missing!r} is missing; expected {', '.join(known)}"
+    missing = next((name for name, one in parameters.items() if one.default is one.empty and name not in there), None)
+    return "" if missing is None else f"{where}: argument {missing!r} is missing; expected {', '.join(known)}"
+
+
+def _name(call: Callable[..., Any], args: tuple[Any, ...]) -> str:
+    """Return what is called: of a method that a subclass inherits, the subclass's name."""
+    where = call.__qualname__
+    owner = args[0] if args and isinstance(args[0], type) else type(args[0]) if args else None
+    if getattr(getattr(owner, call.__name__, None), "__wrapped__", None) is call:
+        where = f"{getattr(owner, '__name__', '')}.{call.__name__}"
+    return where.replace(".__init__", "").replace(".__call__", " call")
 
 
 def meant(given: str, known: list[str]) -> str:

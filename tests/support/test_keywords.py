@@ -83,6 +83,65 @@ def test_a_call_that_does_not_fit(call: Any, says: str) -> None:
     assert isinstance(refused.value, (nl.NpuLayoutError, TypeError)) and isinstance(refused.value, TypeError)
 
 
+class Heir(Several):
+    """Inherits all calls."""
+
+
+class Other(Several):
+    """Has arguments of its own, of which one is not its base's."""
+
+    def __init__(self, b: int) -> None:
+        super().__init__(1, b=b)  # type: ignore[call-arg]
+
+
+def test_the_name_of_a_subclass() -> None:
+    wrong: Any
+    for wrong, says in (
+        (lambda: Heir(1, zzz=3), "^Heir: no argument 'zzz'; expected a, out$"),  # type: ignore[call-arg]
+        (lambda: Heir(1)(b=1), "^Heir call: no argument 'b'"),  # type: ignore[call-arg]
+        (lambda: Heir.made(1, b=1), r"^Heir\.made: no argument 'b'"),  # type: ignore[call-arg]
+        (lambda: Other(1), "^Several: no argument 'b'"),
+    ):
+        with pytest.raises(UnfitCall, match=says):
+            wrong()
+
+
+def test_the_name_of_a_class_whose_constructor_is_made() -> None:
+    """Dataclasses of Python 3.9 call it "__create_fn__.<locals>.__init__"."""
+
+    class Made:
+        def __init__(self, a: int) -> None:
+            self.a = a
+
+    class Heir(Made):
+        def __init__(self, a: int) -> None:
+            super().__init__(a, c=a)  # type: ignore[call-arg]
+
+    Made.__init__.__qualname__ = "__create_fn__.<locals>.__init__"
+    Made.__qualname__ = "Made"
+    checked_call(Made)
+    assert Made.__init__.__qualname__ == "Made.__init__"
+    wrong: Any
+    for wrong in (lambda: Made(1, c=2), lambda: Heir(1)):  # type: ignore[call-arg]
+        with pytest.raises(UnfitCall, match=r"^Made: no argument 'c'; expected a$"):
+            wrong()
+
+
+def test_what_parameters_do_not_explain_is_said_in_pythons_words() -> None:
+    @checked_call
+    def any_number(a: int, *rest: int, **others: int) -> int:
+        return a
+
+    assert any_number(1, 2, 3, b=4) == 1
+    wrong: Any
+    for wrong, says in (
+        (lambda: checked_call(len)(3), r"object of type 'int' has no len\(\)"),  # type: ignore[arg-type]
+        (lambda: any_number(b=1), "missing 1 required positional argument: 'a'"),  # type: ignore[call-arg]
+    ):
+        with pytest.raises(UnfitCall, match=says):
+            wrong()
+
+
 def test_what_newcomers_write() -> None:
     spec = nl.TensorSpec((1, 84, 8400), "NCW", name="y")
     decoder = decode.Decoder(decode.yolov8(80), [spec], (640, 640))
@@ -96,6 +155,11 @@ def test_what_newcomers_write() -> None:
         (lambda: nl.Preprocessor(image, scale=1 / 255), "Is it std, which divides: for a scale of 1/255, std=255"),  # type: ignore[call-arg]
         (lambda: nl.Preprocessor(image, pad=0), "Is it pad_value"),  # type: ignore[call-arg]
         (lambda: nl.TensorSpec((1, 3, 8, 8), strides=(1,)), "Is it storage_strides, in elements"),  # type: ignore[call-arg]
+        (lambda: nl.TensorSpec((1, 3, 8, 8), offset=64), "Is it storage_offset, in elements"),  # type: ignore[call-arg]
+        (lambda: nl.FrameSpec("NV12", (8, 8), full_range=True), "Is it range, 'limited' or 'full'"),  # type: ignore[call-arg]
+        (lambda: nl.Preprocessor(image, full_range=True), "Is it source, a FrameSpec, which has .* range"),  # type: ignore[call-arg]
+        (lambda: nl.Preprocessor(image, strides=16), "Is it source, a FrameSpec, which has strides"),  # type: ignore[call-arg]
+        (lambda: nl.Preprocessor(image, size=(8, 8)), "Is it target, a TensorSpec, whose shape is the size"),  # type: ignore[call-arg]
         (lambda: nl.Quantization(0.1, zp=3), "Is it zero_point"),  # type: ignore[call-arg]
         (lambda: decode.yolov8(nc=80), "Is it classes, their number"),  # type: ignore[call-arg]
         (lambda: nl.validate("x", "y", atol=1), "Is it max_abs"),  # type: ignore[call-arg]
