@@ -175,7 +175,8 @@ def noisy(c: Candidate) -> str:
 def too_little(evidence: Evidence, values: int) -> str:
     """Return why a cause is not proven, and what to record. values: how many are independent."""
     frames = len(evidence.buffers)
-    what = f"{max(values, 1)} independent values in {'one frame' if frames == 1 else f'{frames} frames'}"
+    count = f"{values} independent values" if values > 1 else "1 independent value"
+    what = f"{count} in {'one frame' if frames == 1 else f'{frames} frames'}"
     return f"But {what} cannot prove it: record more frames, unlike each other."
 
 
@@ -213,8 +214,8 @@ def flat(model: bool, device: bool, steps: bool, met: bool) -> str:
 def doubt(score: float, other: Candidate) -> str:
     """Return that the declared reading is hardly better than another candidate."""
     return (
-        f"As declared, {_agree(score)}, but the recording cannot rule out another explanation: {other.text} "
-        f"({_db(other.score)})."
+        f"As declared, {_agree(score)}, but the recording cannot rule out another explanation, "
+        f"{WRONG[other.cause]}: {other.text} ({_db(other.score)})."
     )
 
 

@@ -81,3 +81,22 @@ def test_lost_channels_are_split_from_the_others() -> None:
     assert "with a scale for each channel, or as a separate output" in split([1, 3, 5, 7], 9)
     assert "with a scale for each channel, or as a separate output" in split([0, 1], 2)
     assert wording.dead([OutputPart(1, 4, 9, 0.01)], 1).startswith("Channel 4 of 9 varies by less than half a")
+
+
+def test_another_explanation_says_of_what_it_is() -> None:
+    order = Candidate(
+        "channel_order", "6 of 6 are in other places (the model's are stored at 5, 4, ...)", 12.34, 1.0, ()
+    )
+    assert "another explanation, the channels are in another order: 6 of 6 are in" in wording.doubt(11.0, order)
+    assert wording.doubt(11.0, order).endswith("(12.3 dB).")
+
+
+@pytest.mark.parametrize(
+    ("values", "says"), [(0, "1 independent value in"), (1, "1 independent value in"), (2, "2 ind")]
+)
+def test_how_many_values_are_too_few(values: int, says: str) -> None:
+    class Recorded:
+        buffers = (None,)
+
+    sentence = wording.too_little(Recorded(), values)  # type: ignore[arg-type]
+    assert sentence.startswith(f"But {says}") and " in one frame cannot prove it" in sentence
