@@ -1,11 +1,11 @@
-"""Put causes without fitted numbers before those that explain hardly more with them.
+"""Put causes with fewer fitted numbers, or none, before those that explain hardly more with them.
 
 A number that is fitted explains some of any noise, and some of what another cause did. What it costs is in proof.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -19,7 +19,7 @@ _AS_GOOD = 0.5  # dB that a cause explains less by chance of what is its own
 
 
 def simplest_first(evidence: Evidence, strong: Sequence[Candidate]) -> list[Candidate]:
-    """Return candidates, of which one without fitted numbers comes first if the best explains hardly more with them."""
+    """Return the candidates, first another order or a function that explains hardly less than the best one."""
     return _plainest(evidence, _cheapest(evidence, strong))
 
 
@@ -40,26 +40,41 @@ def _plainest(evidence: Evidence, strong: Sequence[Candidate]) -> list[Candidate
 
 
 def _hardly(evidence: Evidence, best: Candidate, plain: Candidate) -> bool:
-    """Whether a candidate explains more than a function by no more than its fitted numbers explain of noise.
+    """Whether a candidate explains no more than HARDLY, or than its fitted numbers cost, above a function."""
+    if best.cause == "quantization" and not evidence.trial(plain).places:
+        return (_hardly_by_scales if has_scales_of_channels(best.spec) else _hardly_by_scale)(evidence, best, plain)
+    return best.score - plain.score <= max(HARDLY, cost(evidence, best))
 
-    The values of the function get a line of their own. If it is the cause, they explain as much then; if the cause is
-    a scale, less, because they are bent. Scales of channels fit the channels' constant errors, so that these do not
-    count.
+
+def _hardly_by_scale(evidence: Evidence, best: Candidate, plain: Candidate) -> bool:
+    """Whether a scale explains hardly more than a function, and not more than it with a line of its own.
+
+    If the function is the cause, it explains as much then; if the scale is, less, because the function is bent.
     """
-    paid, raw = cost(evidence, best), best.score - plain.score
-    if best.cause != "quantization" or evidence.trial(plain).places:
-        return raw <= max(HARDLY, paid)
-    each = has_scales_of_channels(best.spec)
-    change = _varying if each else _off_line
+    paid = cost(evidence, best)
+    straight = _more(evidence, _off_line, best, plain)
+    return best.score - plain.score <= max(HARDLY, paid) and straight <= max(_AS_GOOD, paid)
+
+
+def _hardly_by_scales(evidence: Evidence, best: Candidate, plain: Candidate) -> bool:
+    """Whether scales of channels explain hardly more than a function but for the constant errors of the channels.
+
+    Fitted zero points make these up, whatever the cause is.
+    """
+    return _more(evidence, _varying, best, plain) <= max(HARDLY, cost(evidence, best))
+
+
+def _more(evidence: Evidence, change: Callable[[Evidence, Trial], Trial], best: Candidate, plain: Candidate) -> float:
+    """Return by how many dB one candidate explains more than another, of which both are changed."""
     of_best, of_plain = (evidence.score(change(evidence, evidence.trial(c))) for c in (best, plain))
-    more = of_best - of_plain
-    return more <= max(HARDLY, paid) if each else raw <= max(HARDLY, paid) and more <= max(_AS_GOOD, paid)
+    return of_best - of_plain
 
 
 def _cheapest(evidence: Evidence, strong: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates, one without fitted numbers before the best if it explains less by no more than they cost.
+    """Return the candidates, first another order that explains less than the best by no more than it costs less.
 
-    Scales of channels make of a constant channel what it is in another one's place.
+    The order may have fitted numbers, too, if it has fewer. Scales of channels make of a constant channel what it is
+    in another one's place.
     """
     best, *others = strong
     if best.cause in ORDERS:

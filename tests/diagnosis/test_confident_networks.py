@@ -320,10 +320,16 @@ def test_a_scale_of_each_column_declared_as_one(seed: int, dtype: str, db: float
 def test_a_class_that_is_clamped_alike_leaves_no_other_scale(short: float) -> None:
     """The range ends below what is sure: the values agree to 60 dB, whatever the small ones are multiplied by."""
     rng = np.random.default_rng(0)
-    small = 0.005 * rng.random((1, 10))
-    small[0, 3] = 0.98
-    model, device = [small.astype(np.float32)], [(short * small).astype(np.float32)]
+    model = [0.005 * rng.random((1, 10)).astype(np.float32) for _ in range(4)]
+    for sure, values in enumerate(model):
+        values[0, sure] = 0.98
+    device = [np.float32(short) * values for values in model]
     stored = spec_of((1, 10), "int16", 0, 0.75, "NC")
-    assert judged(model, device, stored).verdict == "match"
+    assert stored.quantization is not None
+    for frames in (1, 4):
+        assert judged(model[:frames], device[:frames], stored).verdict == "match"
     found = judged(model, model, stored, scaled(stored, 2.0))
-    assert found.verdict in ("quantization", "ambiguous", "mismatch"), str(found)  # one frame proves little
+    assert found.verdict == "quantization", str(found)
+    assert found.fix.quantization.scale == pytest.approx(stored.quantization.scale, rel=1e-3)
+    found = judged(model[:1], model[:1], stored, scaled(stored, 2.0))
+    assert found.verdict in ("mismatch", "ambiguous") and found.fix is None, str(found)  # one frame proves little
