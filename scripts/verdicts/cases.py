@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -10,15 +10,12 @@ import numpy as np
 
 import npu_layout as nl
 
-from . import faults, feeding, models, pictures
+from . import faults, feeding, models, pictures, proof
 from .faults import Fault, NotApplicable, Port
 from .feeding import feed
 from .models import Model
 from .scenes import Arrays, Case, Scene, device_outputs
 
-TELLING = 16  # values that say something
-RATE, SEARCHED = 1e-4, 50  # how often chance may explain as much, of how many explanations: as in docs/proving.md
-ROOM = 2  # because the fourth powers of few values say little
 NOISES = ("qdq", "40", "30", "20", "15", "10")  # dB added to the float network, or the quantised network's own
 
 
@@ -58,17 +55,6 @@ class Planted(NamedTuple):
     names: dict[str, str]
     truths: dict[str, Truth]
     rival: Callable[[str], tuple[str, float]]
-
-
-def score(
-    read: Iterable[np.ndarray], reference: Iterable[np.ndarray], step: float = 0.0, *, loudest: bool = False
-) -> float:
-    """dB of a reading against "each channel is its own mean", floored at the rounding error of `step`; the mean of the
-    reference, or of the side that varies most."""
-    r, y = models.by_channel(list(reference)).astype(np.float64), models.by_channel(list(read)).astype(np.float64)
-    power = float(max(r.var(1).mean(), y.var(1).mean() if loudest else 0.0))
-    left = max(float(((y - r) ** 2).mean()), step * step / 12, 1e-20)
-    return 10 * float(np.log10(max(power, 1e-20) / left)) if np.isfinite(left) else -200.0
 
 
 def _specs(scene: Scene, port: Port, planted: bool) -> faults.Specs:
@@ -267,12 +253,6 @@ def _step(spec: nl.TensorSpec) -> float:
     return 0.0 if spec.quantization is None else float(np.min(spec.quantization.scale))
 
 
-def _plain(read: Sequence[np.ndarray], reference: Sequence[np.ndarray]) -> float:
-    """SNR in dB, means included."""
-    y, r = (np.stack(arrays).astype(np.float64) for arrays in (read, reference))
-    return 10 * float(np.log10(max((r**2).mean(), 1e-20) / max(((y - r) ** 2).mean(), 1e-20)))
-
-
 class _Declared(NamedTuple):
     """What an output read and fed as declared explains: dB without and with means, and how many values differ.
 
@@ -315,23 +295,10 @@ def _as_it_was(
         if output.fault.device in faults.CHANGED:
             wanted = _changed(scene, wanted, (wanted[0], wanted[0]))[0]
         left = models.by_channel(back).astype(np.float64) - models.by_channel(wanted)
-        noise = noise_of_channels(left, models.by_channel(wanted).std(1))
-        explained.append((score(back, wanted, _step(output.true)), noise, wanted))
+        noise = proof.noise_of_channels(left, models.by_channel(wanted).std(1))
+        explained.append((proof.score(back, wanted, _step(output.true)), noise, wanted))
     true_db, noise, wanted = max(explained, key=lambda one: one[0])
     return true_db, noise if order is None else noise[list(order)], wanted
-
-
-def noise_of_channels(left: np.ndarray, deviation: np.ndarray) -> np.ndarray:
-    """The root mean square of what is left, (channels, values); of few values, no less than the channel's share.
-
-    The noise of a loud channel says nothing of a quiet one.
-    """
-    noise = np.asarray(np.sqrt((left**2).mean(1)))
-    if left.shape[1] >= TELLING:
-        return noise
-    varying = float(np.sqrt((deviation**2).mean()))
-    shares = deviation / varying if varying else np.ones(len(noise))
-    return np.maximum(noise, np.sqrt((left**2).mean()) * shares)
 
 
 def _as_declared(
@@ -345,35 +312,8 @@ def _as_declared(
     changed = sum(int((y != v).sum()) for y, v in zip(read, values))
     back = values if output.order is None else [v[:, np.argsort(output.order)] for v in values]
     apart = np.stack(read).astype(np.float64) - np.stack(back) + np.stack(wanted) - np.stack(reference)
-    db = score(read, reference, _step(declared), loudest=True)
-    return _Declared(db, _plain(read, reference), changed, _telling(apart), _alike(reference))
-
-
-def _telling(apart: np.ndarray) -> float:
-    """How many values tell two explanations apart, given by how much each does: few, if they agree in most."""
-    square = np.square(apart)
-    return ROOM * 3 * float(square.sum()) ** 2 / max(float(np.square(square).sum()), 1e-300)
-
-
-def _provable(gain: float, telling: float) -> bool:
-    """Whether so many values prove an explanation that is better by so many dB, at the rate that is asked.
-
-    Chernoff's bound, as docs/proving.md has it: an explanation of SEARCHED is by chance so good once in 1 / RATE times.
-    """
-    ratio = 10 ** (min(gain, 200.0) / 10)
-    return ratio > 1 and telling / 2 * np.log((1 + ratio) ** 2 / (4 * ratio)) >= np.log(SEARCHED / RATE)
-
-
-def _alike(buffers: Sequence[np.ndarray]) -> bool:
-    """Whether most frames have the output of another one."""
-    return len(buffers) > 1 and 2 * len({b.tobytes() for b in buffers}) <= len(buffers)
-
-
-def _of_single_values(values: Sequence[np.ndarray]) -> bool:
-    """Whether half of the channels vary in one or two values alone: what fits these is no factor of a channel."""
-    y = models.by_channel(values).astype(np.float64)
-    square = np.square(y - y.mean(1, keepdims=True))
-    return bool((square.sum(1) < 2 * square.max(1)).mean() >= 0.5)
+    db = proof.score(read, reference, _step(declared), loudest=True)
+    return _Declared(db, proof.plain(read, reference), changed, proof.telling(apart), proof.alike(reference))
 
 
 def _accepted(scene: Scene, output: _Output, true_db: float, declared: _Declared) -> frozenset[str]:
@@ -385,13 +325,13 @@ def _accepted(scene: Scene, output: _Output, true_db: float, declared: _Declared
     elif fault.device in ("", *faults.CHANGED) and fault.cause not in ("mismatch", "ambiguous"):
         samples = scene.count * true.size // true.shape[1]
         accept |= _refusable(true_db, declared.db, declared.plain_db, scene.count, samples)
-        if not _provable(true_db - declared.db, declared.telling):
+        if not proof.provable(true_db - declared.db, declared.telling):
             accept |= faults.REFUSALS
-        if fault.name in faults.OF_EACH_CHANNEL and _of_single_values([true.unpack(b) for b in output.buffers]):
+        if fault.name in faults.OF_EACH_CHANNEL and proof.of_single_values([true.unpack(b) for b in output.buffers]):
             accept |= faults.REFUSALS
-        if fault.done is not None and _alike(output.buffers) and not declared.still:  # inputs that saturate
+        if fault.done is not None and proof.alike(output.buffers) and not declared.still:  # inputs that saturate
             accept |= faults.REFUSALS
-        if fault.readings is not None and declared.changed < TELLING:
+        if fault.readings is not None and declared.changed < proof.TELLING:
             accept |= faults.REFUSALS | {"match"}  # a fault that a few values show at most
     elif fault.device == "noisy" and declared.plain_db >= 10:
         accept |= {"match"}  # what the tolerances ask for, thanks to the channels' means
@@ -402,7 +342,7 @@ def _refusable(true_db: float, declared_db: float, plain_db: float, frames: int,
     """What is right besides the cause itself: a refusal where the truth explains little, or little more than what was
     declared, or rests on too little; match where that is within the tolerance."""
     fits = declared_db >= 9 or (plain_db >= 10 and true_db - declared_db < 3)
-    if true_db >= 5 and true_db - declared_db >= 4 and frames > 1 and samples >= TELLING:
+    if true_db >= 5 and true_db - declared_db >= 4 and frames > 1 and samples >= proof.TELLING:
         return frozenset()
     return faults.REFUSALS | ({"match"} if fits else set())
 
@@ -420,14 +360,14 @@ def _rival(scene: Scene, times: Sequence[int], truths: dict[str, Truth], name: s
                 continue
             if not np.allclose(feed(model, scene.image(0), done), feed(model, scene.image(0), scene.done), rtol=1e-3):
                 reference = [scene.says(model.path, done, t)[name] for t in range(scene.count)]
-                found.append((other, score(back, reference, _step(truth.spec))))
+                found.append((other, proof.score(back, reference, _step(truth.spec))))
     elif fault.times is not None:
         for shift in range(-3, 4):
             if shift != fault.shift:
                 pairs = [(back[t], t + shift) for t in range(scene.count) if 0 <= t + shift < scene.count]
                 reference = [scene.says(model.path, scene.done, at)[name] for _, at in pairs]
                 if pairs:
-                    found.append((f"shift {shift}", score([y for y, _ in pairs], reference, _step(truth.spec))))
+                    found.append((f"shift {shift}", proof.score([y for y, _ in pairs], reference, _step(truth.spec))))
     return max(found, key=lambda pair: pair[1])
 
 

@@ -42,7 +42,7 @@ def test_faults_of_every_class(matrix: Any) -> None:
 
 @pytest.mark.parametrize("name", ["maps", "yolo", "yolo8", "segmentation", "classifier", "sparse", "gray", "folded"])
 def test_outputs_depend_on_the_input(matrix: Any, name: str) -> None:
-    models, cases = matrix.models, matrix.cases
+    models, cases, score = matrix.models, matrix.cases, matrix.cases.proof.score
     model = models.load(name)
     engine = models.engine(model.path)
     images = matrix.cases.pictures.stream(np.random.default_rng(3), "mixed", 6, model.shape[:1:-1])
@@ -51,17 +51,17 @@ def test_outputs_depend_on_the_input(matrix: Any, name: str) -> None:
         assert models.by_channel(reference).std(1).min() > 0.01
         quantised = models.engine(model.quantised)
         answers = [quantised.infer(cases.feed(model, i, model.preprocess))[output] for i in images]
-        assert 12 < cases.score(answers, reference) < 45  # real noise, and not more than a network stands
-        assert cases.score(reference[1:], reference[:-1]) < 4
+        assert 12 < score(answers, reference) < 45  # real noise, and not more than a network stands
+        assert score(reference[1:], reference[:-1]) < 4
         if name != "gray":
             turned = {**model.preprocess, "color": model.preprocess["color"][::-1]}
-            assert cases.score([engine.infer(cases.feed(model, i, turned))[output] for i in images], reference) < 5
+            assert score([engine.infer(cases.feed(model, i, turned))[output] for i in images], reference) < 5
 
 
 @pytest.mark.parametrize("name", ["depth", "regions", "quarter", "anchors", "tokens", "face", "words"])
 def test_trained_outputs_depend_on_the_input(matrix: Any, name: str) -> None:
     """Each network has learned: what it says of one picture is not what it says of the next, nor noise."""
-    models, cases = matrix.models, matrix.cases
+    models, cases, score = matrix.models, matrix.cases, matrix.cases.proof.score
     model = models.load(name)
     assert name in models.TRAINED and len(models.TRAINED) == 7
     images = cases.pictures.stream(np.random.default_rng(3), models.KINDS[name].pictures, 6, model.shape[:1:-1])
@@ -71,8 +71,8 @@ def test_trained_outputs_depend_on_the_input(matrix: Any, name: str) -> None:
             [models.engine(path).infer(x)[output] for x in fed] for path in (model.path, model.quantised, model.other)
         )
         assert models.by_channel(said).std(1).max() > 0.005
-        assert 15 < cases.score(rounded, said) < 45
-        assert cases.score(said[1:], said[:-1]) < 4 and cases.score(other, said) < 4
+        assert 15 < score(rounded, said) < 45
+        assert score(said[1:], said[:-1]) < 4 and score(other, said) < 4
 
 
 def test_a_case_is_a_function_of_its_name(matrix: Any) -> None:
@@ -142,10 +142,10 @@ def test_the_noise_of_a_quiet_channel_is_not_that_of_a_loud_one(matrix: Any) -> 
     deviation = np.array([10.0, 10.0, 0.1])
     few, many = (0.1 * deviation[:, None] * rng.standard_normal((3, n)) for n in (6, 4000))
     few[2] = 0  # by chance
-    noise = matrix.cases.noise_of_channels(few, deviation)
+    noise = matrix.cases.proof.noise_of_channels(few, deviation)
     assert 0.004 < noise[2] < 0.02 and (noise[:2] > 0.4).all()
-    np.testing.assert_allclose(matrix.cases.noise_of_channels(many, deviation), 0.1 * deviation, rtol=0.1)
-    same = matrix.cases.noise_of_channels(few, np.zeros(3))  # of one frame nothing varies
+    np.testing.assert_allclose(matrix.cases.proof.noise_of_channels(many, deviation), 0.1 * deviation, rtol=0.1)
+    same = matrix.cases.proof.noise_of_channels(few, np.zeros(3))  # of one frame nothing varies
     np.testing.assert_allclose(same[2], np.sqrt((few**2).mean()))
 
 
@@ -177,17 +177,17 @@ SOME = (
 
 def test_what_a_recording_cannot_show_may_be_refused(matrix: Any) -> None:
     """Few values that differ, frames that saturate, factors of single values; and what is not so is no excuse."""
-    cases, rng = matrix.cases, np.random.default_rng(0)
+    proof, rng = matrix.cases.proof, np.random.default_rng(0)
     few = np.zeros(5000)
     few[:8] = 1
-    assert cases._telling(few) == pytest.approx(48) and cases._telling(rng.standard_normal(5000)) > 5000
-    assert not cases._provable(6, 48) and cases._provable(12, 48) and cases._provable(4, 1000)
-    assert not cases._provable(-3, 1e6) and not cases._provable(200, 0)
+    assert proof.telling(few) == pytest.approx(48) and proof.telling(rng.standard_normal(5000)) > 5000
+    assert not proof.provable(6, 48) and proof.provable(12, 48) and proof.provable(4, 1000)
+    assert not proof.provable(-3, 1e6) and not proof.provable(200, 0)
     frames = [np.full(9, k, np.int8) for k in (0, 0, 0, 1)]
-    assert cases._alike(frames) and not cases._alike(frames[2:]) and not cases._alike(frames[:1])
+    assert proof.alike(frames) and not proof.alike(frames[2:]) and not proof.alike(frames[:1])
     once = [np.eye(6, dtype=np.float32)[None, k] for k in range(6)]
     twice = [*once, *once, *once]
-    assert cases._of_single_values(once) and not cases._of_single_values(twice)
+    assert proof.of_single_values(once) and not proof.of_single_values(twice)
 
 
 def test_columns_in_reverse_are_a_mirrored_row(matrix: Any) -> None:

@@ -104,10 +104,10 @@ def _range(device: Device, output: str, answers: Sequence[np.ndarray]) -> list[l
 
 def _explained(model: Any, inputs: Sequence[np.ndarray], answers: Sequence[Arrays]) -> float:
     """How much of the float network's outputs the answers explain, in dB; of the worst output."""
-    from .. import cases, models
+    from .. import models, proof
 
     wanted = [models.engine(model.path).infer(x) for x in inputs]
-    return min(cases.score([a[o] for a in answers], [w[o] for w in wanted]) for o in model.outputs)
+    return min(proof.score([a[o] for a in answers], [w[o] for w in wanted]) for o in model.outputs)
 
 
 def on(model: Any, name: str, inputs: Callable[[], Sequence[np.ndarray]]) -> Any:
