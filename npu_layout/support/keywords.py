@@ -13,8 +13,13 @@ _BOUND = ("self", "cls")
 _Call = TypeVar("_Call", bound=Callable[..., Any])
 
 #: Argument, remark, and what other libraries and vendors call it; the first row whose argument a function has is meant.
+#: Where functions mean unlike things by an argument, those that are meant have the ones behind it, too.
 _MEANT = (
-    ("strides", "in bytes from one row to the next", "pitch pitches stride step bytesperline linesize line_size"),
+    (
+        "strides size_wh",
+        "in bytes from one row to the next",
+        "pitch pitches stride step bytesperline linesize line_size",
+    ),
     ("storage_strides", "in elements", "pitch pitches stride strides step row_stride"),
     ("offsets", "in bytes, of the planes", "offset plane_offsets"),
     ("storage_offset", "in elements", "offset start begin"),
@@ -32,12 +37,12 @@ _MEANT = (
     ("size_wh", "width and height", "width height size resolution shape wh hw dsize"),
     ("format", "", "fmt pix_fmt pixel_format encoding fourcc"),
     (
-        "source",
+        "source yuv",
         "a format's name or a FrameSpec",
         "fmt format pix_fmt input_format encoding",
     ),
     (
-        "source",
+        "source yuv",
         "a FrameSpec, which has strides, matrix and range",
         "strides stride pitch bytesperline offsets range full_range color_range matrix colorspace color_space",
     ),
@@ -89,7 +94,11 @@ _MEANT = (
     ("delegates", "a list", "delegate experimental_delegates"),
     ("native_attr", "", "native native_dims"),
     ("target", "", "chip soc platform target_platform"),
-    ("target", "a TensorSpec, whose shape is the size", "size imgsz img_size input_size size_wh width height dsize"),
+    (
+        "target resize",
+        "a TensorSpec, whose shape is the size",
+        "size imgsz img_size input_size size_wh width height dsize",
+    ),
 )
 
 
@@ -158,7 +167,8 @@ def _name(call: Callable[..., Any], args: tuple[Any, ...]) -> str:
 
 def meant(given: str, known: list[str]) -> str:
     """Return the end of a message: which of the `known` arguments is meant by the name `given`, or nothing."""
-    for name, remark, names in _MEANT:
-        if name in known and given in names.split():
+    for arguments, remark, names in _MEANT:
+        name = arguments.split()[0]
+        if given in names.split() and set(arguments.split()) <= set(known):
             return f". Is it {name}{', ' if remark else ''}{remark}?"
     return nearest(given, known)

@@ -169,6 +169,17 @@ def test_what_newcomers_write() -> None:
             wrong()
 
 
+def test_a_hint_is_for_the_functions_that_mean_it() -> None:
+    wrong: Any
+    for wrong, says in (
+        (lambda: decode.yolov8(stride=(8,)), r"Is it strides\?$"),  # type: ignore[call-arg]
+        (lambda: nl.specs.from_rknn(size=3), r"expected attr, native_attr, target$"),  # type: ignore[call-arg]
+        (lambda: nl.streams.Stream(pitch=3), r"watchdog, depth, debug$"),  # type: ignore[call-arg]
+    ):
+        with pytest.raises(UnfitCall, match=says):
+            wrong()
+
+
 def public_calls() -> list[tuple[str, Any]]:
     items = [(item.line.partition("(")[0], item.function) for item in public_face.items() if item.function is not None]
     engines = [(entry.name, entry.load()) for entry in plugins(registry.GROUP, registry.OWN).values()]
@@ -193,6 +204,6 @@ def test_every_public_call_with_options_answers() -> None:
 
 def test_the_table_names_arguments_that_exist() -> None:
     known = {name for _, call in public_calls() for name in inspect.signature(call).parameters}
-    for argument, _, names in _MEANT:
-        assert argument in known and argument not in names.split(), argument
+    for arguments, _, names in _MEANT:
+        assert set(arguments.split()) <= known and arguments.split()[0] not in names.split(), arguments
         assert len(set(names.split())) == len(names.split())
