@@ -169,6 +169,17 @@ def test_as_many_channels_as_rows_and_columns(last: bool) -> None:
     assert one.class_id.tolist() == two.class_id.tolist() and one.anchor.tolist() == two.anchor.tolist()
 
 
+def test_letters_say_where_channels_are() -> None:
+    """One map (1, 3, 20, 20, 20): its extents do not, and there is no other level."""
+    head = decode.yolov5(15, (32,), [[(10, 13), (16, 30), (33, 23)]], activation="sigmoid")
+    for axes, last in (("NAHWC", True), ("NACHW", False)):
+        x = np.full((1, 3, 20, 20, 20), -9, np.float32)
+        for channel in (4, 8):
+            x[(0, 1, 4, 7, channel) if last else (0, 1, channel, 4, 7)] = 9
+        found = decode.Decoder(head, [nl.TensorSpec(x.shape, nl.Layout.plain(axes))], (640, 640))([x.ravel()])
+        assert (found.cell.tolist(), found.anchor.tolist(), found.class_id.tolist()) == ([4 * 20 + 7], [1], [3]), axes
+
+
 @pytest.mark.parametrize("rows", [1, 5, 6, 7])
 def test_rows_that_are_as_many_as_their_columns(rows: int) -> None:
     rng = np.random.default_rng(rows)
