@@ -39,7 +39,7 @@ CHARTED = {
     "f uint8 HWC -> float32 CHW 3x640x640": "pixels to normalised planes",
     "r argmax float32 NCHW 1x21x513x513": "argmax of 21 classes",
     "r softmax float32 NCHW 1x21x513x513": "softmax of 21 classes",
-    "g' uint16 HWC -> uint16 HWC 3x1080x1920": "gray of uint16 pixels (we lose)",
+    "mirror uint8 CHW -> uint8 CHW 3x1080x1920 reversed": "mirrored planes (we lose)",
 }
 
 
