@@ -36,11 +36,7 @@ _MEANT = (
     ("input_wh", "width and height", "imgsz img_size input_size input_hw input_shape size"),
     ("size_wh", "width and height", "width height size resolution shape wh hw dsize"),
     ("format", "", "fmt pix_fmt pixel_format encoding fourcc"),
-    (
-        "source yuv",
-        "a format's name or a FrameSpec",
-        "fmt format pix_fmt input_format encoding",
-    ),
+    ("source yuv", "a format's name or a FrameSpec", "fmt format pix_fmt input_format encoding"),
     (
         "source yuv",
         "a FrameSpec, which has strides, matrix and range",
@@ -48,11 +44,7 @@ _MEANT = (
     ),
     ("matrix", "'bt601', 'bt709' or 'bt2020'", "colorspace color_space colorimetry color_matrix"),
     ("range", "'limited' or 'full'", "color_range full_range limited"),
-    (
-        "std",
-        "which divides: for a scale of 1/255, std=255",
-        "scale scalefactor norm normalize std_values rescale",
-    ),
+    ("std", "which divides: for a scale of 1/255, std=255", "scale scalefactor norm normalize std_values rescale"),
     ("mean", "in pixel values", "mean_values means bias subtract"),
     ("zero_point", "", "zp zero zeropoint zero_points qp_zp"),
     ("zero_point", "of the other sign in QNN: see from_offset", "offset"),
@@ -60,11 +52,7 @@ _MEANT = (
     ("quantization", "Quantization(scale, zero_point)", "scale zero_point zp quant quant_info quantisation qparams"),
     ("pad_value", "", "pad padding fill border border_value value letterbox_color"),
     ("resize", "'letterbox', 'stretch' or 'crop'", "letterbox keep_aspect keep_ratio resize_mode mode"),
-    (
-        "color",
-        "the model's order; source is the frame's",
-        "swapRB swap_rb rgb bgr color_format channels order",
-    ),
+    ("color", "the model's order; source is the frame's", "swapRB swap_rb rgb bgr color_format channels order"),
     ("channels", "'RGB' or 'BGR'", "color swapRB color_format channel_order"),
     ("interpolation", "", "resample interp filter mode"),
     ("roi_xywh", "x, y, width, height", "roi rect box crop bbox"),
