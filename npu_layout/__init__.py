@@ -19,7 +19,7 @@ from .arrays import (
 from .buffers import Conversion, Quantization, TensorSpec, plan
 from .diagnosis import Hypothesis, Identification, identify
 from .engines import Engine, OnnxRuntimeEngine, SimulatedNpu
-from .errors import BufferSizeError, LayoutError, NoDeviceError, NpuLayoutError, RecordingError
+from .errors import ArgumentError, BufferSizeError, LayoutError, NoDeviceError, NpuLayoutError, RecordingError
 from .kernels import set_num_threads
 from .layouts import Layout, repack
 from .support import __version__ as __version__
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from .validation import find_recordings, validate, validate_many
 
 __all__ = [
+    "ArgumentError",
     "BufferSizeError",
     "Conversion",
     "Engine",

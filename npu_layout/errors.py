@@ -5,6 +5,10 @@ class NpuLayoutError(ValueError):
     """Base of every error that the library raises on bad input."""
 
 
+class ArgumentError(NpuLayoutError, TypeError):
+    """A call that does not fit the parameters of the function: an argument is unknown, missing, or given twice."""
+
+
 class LayoutError(NpuLayoutError):
     """A layout, shape, storage shape or stride that is not possible, or an operation that a layout does not allow."""
 

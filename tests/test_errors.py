@@ -21,9 +21,10 @@ def test_errors(error: type[Exception]) -> None:
     assert type(again) is error and str(again) == "what"
 
 
-def test_there_are_five() -> None:
+def test_there_are_six() -> None:
     assert {error.__name__ for error in ERRORS} == {
         "NpuLayoutError",
+        "ArgumentError",
         "LayoutError",
         "BufferSizeError",
         "RecordingError",

@@ -6,7 +6,7 @@ import functools
 import inspect
 from typing import Any, Callable, TypeVar
 
-from ..errors import NpuLayoutError
+from ..errors import ArgumentError
 from .arguments import nearest
 
 _BOUND = ("self", "cls")
@@ -90,12 +90,8 @@ _MEANT = (
 )
 
 
-class UnfitCall(NpuLayoutError, TypeError):
-    """A call that does not fit the parameters of the function: the library's error, and a TypeError."""
-
-
 def checked_call(call: _Call) -> _Call:
-    """Decorate a public function, or a class for its constructor: what does not fit its parameters is an UnfitCall.
+    """Decorate a public function, or a class for its constructor: what does not fit its parameters is an ArgumentError.
 
     `inspect.signature`, the docstring, the names and the types stay those of `call`; `__defaults__`, `__kwdefaults__`
     and `__code__` are the wrapper's. Errors from inside it pass.
@@ -113,7 +109,7 @@ def checked_call(call: _Call) -> _Call:
         except TypeError as error:
             if error.__traceback__ is not None and error.__traceback__.tb_next is not None:  # the call had begun
                 raise
-            raise UnfitCall(_why_unfit(call, args, kwargs) or str(error)) from None
+            raise ArgumentError(_why_unfit(call, args, kwargs) or str(error)) from None
 
     return checked  # type: ignore[return-value]
 

@@ -12,7 +12,7 @@ import npu_layout as nl
 from npu_layout import decode
 from npu_layout.engines import registry
 from npu_layout.support import checked_call, plugins
-from npu_layout.support.keywords import _MEANT, UnfitCall
+from npu_layout.support.keywords import _MEANT
 from tests import public_face
 
 # What the library makes itself, what is as Python's or another's protocol says, and what takes any keyword.
@@ -78,7 +78,7 @@ def test_a_call_that_fits_is_the_same() -> None:
     ],
 )
 def test_a_call_that_does_not_fit(call: Any, says: str) -> None:
-    with pytest.raises(UnfitCall, match=says) as refused:
+    with pytest.raises(nl.ArgumentError, match=says) as refused:
         call()
     assert isinstance(refused.value, (nl.NpuLayoutError, TypeError)) and isinstance(refused.value, TypeError)
 
@@ -102,7 +102,7 @@ def test_the_name_of_a_subclass() -> None:
         (lambda: Heir.made(1, b=1), r"^Heir\.made: no argument 'b'"),  # type: ignore[call-arg]
         (lambda: Other(1), "^Several: no argument 'b'"),
     ):
-        with pytest.raises(UnfitCall, match=says):
+        with pytest.raises(nl.ArgumentError, match=says):
             wrong()
 
 
@@ -123,7 +123,7 @@ def test_the_name_of_a_class_whose_constructor_is_made() -> None:
     assert Made.__init__.__qualname__ == "Made.__init__"
     wrong: Any
     for wrong in (lambda: Made(1, c=2), lambda: Heir(1)):  # type: ignore[call-arg]
-        with pytest.raises(UnfitCall, match=r"^Made: no argument 'c'; expected a$"):
+        with pytest.raises(nl.ArgumentError, match=r"^Made: no argument 'c'; expected a$"):
             wrong()
 
 
@@ -138,7 +138,7 @@ def test_what_parameters_do_not_explain_is_said_in_pythons_words() -> None:
         (lambda: checked_call(len)(3), r"object of type 'int' has no len\(\)"),  # type: ignore[arg-type]
         (lambda: any_number(b=1), "missing 1 required positional argument: 'a'"),  # type: ignore[call-arg]
     ):
-        with pytest.raises(UnfitCall, match=says):
+        with pytest.raises(nl.ArgumentError, match=says):
             wrong()
 
 
@@ -165,7 +165,7 @@ def test_what_newcomers_write() -> None:
         (lambda: nl.validate("x", "y", atol=1), "Is it max_abs"),  # type: ignore[call-arg]
         (lambda: decode.Suppression(per_clas=True), "Suppression: no argument 'per_clas'; .* Is it per_class"),  # type: ignore[call-arg]
     ):
-        with pytest.raises(UnfitCall, match=says):
+        with pytest.raises(nl.ArgumentError, match=says):
             wrong()
 
 
@@ -176,7 +176,7 @@ def test_a_hint_is_for_the_functions_that_mean_it() -> None:
         (lambda: nl.specs.from_rknn(size=3), r"expected attr, native_attr, target$"),  # type: ignore[call-arg]
         (lambda: nl.streams.Stream(pitch=3), r"watchdog, depth, debug$"),  # type: ignore[call-arg]
     ):
-        with pytest.raises(UnfitCall, match=says):
+        with pytest.raises(nl.ArgumentError, match=says):
             wrong()
 
 
@@ -196,7 +196,7 @@ def test_every_public_call_with_options_answers() -> None:
         options = any(p.default is not p.empty or p.kind is p.KEYWORD_ONLY for p in given)
         if not options or any(p.kind is p.VAR_KEYWORD for p in given) or name.endswith(LEFT):
             continue
-        with pytest.raises(UnfitCall, match="no argument 'zzz'"):
+        with pytest.raises(nl.ArgumentError, match="no argument 'zzz'"):
             call(*[None] * len({"self", "cls"} & set(inspect.signature(call).parameters)), zzz=1)
         seen.add(name)
     assert len(seen) > 100
