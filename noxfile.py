@@ -66,9 +66,11 @@ def parts(chosen: list[str]) -> list[list[str]]:
     every = ["-m", "slow or not slow"] if SLOW else []
     if chosen or cores() == 1:
         return [[*every, *chosen]]
+    tests = sorted((ROOT / "tests").rglob("test_*.py"))
+    marked = [str(path.relative_to(ROOT)) for path in tests if "mark.alone" in path.read_text(encoding="utf-8")]
     return [
         [*every, "-n", str(cores()), "--dist", "worksteal", "--alone", "never"],
-        [*every, "--alone", "only"],
+        [*every, "--alone", "only", *marked],  # all files take longer to collect than these tests to run
     ]
 
 
