@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -186,11 +187,22 @@ def masks_in(
     sides = windows[:, 2:] - windows[:, :2]
     pixels = pool.array("pixels", (int(sides.astype(np.int64).prod(axis=1).sum()),), np.uint8)
     crops = _crops(pixels, sides.tolist())
-    if rule != "logits" or not _compiled(spec, buffer, given, zero_point, windows, size, pixels):
+    if not len(given):
+        spec.flat(buffer)  # whether it fits
+    elif rule != "logits" or not _compiled(spec, buffer, given, zero_point, windows, size, pixels):
         _fallback(spec, buffer, given, zero_point, boxes, windows, size, RULES[rule], crops)
     offsets = pool.array("offsets", (len(windows), 2), np.int64)
     offsets[:] = windows[:, :2]
-    found = Masks(crops, offsets, (size[0], size[1]))
+    return _masks(pool, crops, offsets, (size[0], size[1]))
+
+
+def no_masks(pool: Pool, input_shape: tuple[int, int]) -> Masks:
+    """Return the masks of no instance, in the memory of `pool`."""
+    return _masks(pool, (), pool.array("offsets", (0, 2), np.int64), input_shape)
+
+
+def _masks(pool: Pool, crops: Sequence[np.ndarray], offsets: np.ndarray, size: tuple[int, int]) -> Masks:
+    found = Masks(crops, offsets, size)
     found._pool = pool
     return found
 
@@ -260,19 +272,25 @@ def _compiled(
     out: np.ndarray,
 ) -> bool:
     """Write the masks, one after the other, to `out`; False if the kernels have no loops for them."""
-    count, h, w = planes_of(spec) or (0, 1, 1)
+    _, h, w = planes_of(spec) or (0, 1, 1)
     factor = size[0] // h
-    if not _integers(spec, given, zero_point) or size[1] // w != factor or not len(given):
+    if not _integers(spec, given, zero_point) or size[1] // w != factor:
         return False
     wide = given.astype(np.int32) - int(zero_point)
     if int(abs(wide).max()) > np.iinfo(np.int16).max or not -255 <= _zero(spec) <= 255:
         return False
+    return kernels.masks(_map_of(spec), spec.flat(buffer), _zero(spec), wide.astype(np.int16), windows, factor, out)
+
+
+@lru_cache(maxsize=64)
+def _map_of(spec: TensorSpec) -> kernels.FeatureMap:
+    """Return where the prototypes are, for the kernels."""
+    count, h, w = planes_of(spec) or (0, 1, 1)
     start = int(_places(spec, 0, 0, 0))
     channels = _places(spec, np.arange(count), 0, 0)
     rows = _places(spec, 0, np.arange(h), 0) - start
     columns = _places(spec, 0, 0, np.arange(w)) - start
-    place = kernels.FeatureMap(kernel_name(spec.stored), channels, rows, columns)
-    return kernels.masks(place, spec.flat(buffer), _zero(spec), wide.astype(np.int16), windows, factor, out)
+    return kernels.FeatureMap(kernel_name(spec.stored), channels, rows, columns)
 
 
 def _fallback(
