@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from .places import Fitted, Level, Place, offsets_along
 from .ranges import values_of
 from .reference import activated, point_encoding
 
-_DTYPES = ("int8", "uint8", "int16", "uint16", "float16", "bfloat16", "float32")
+_DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "float16", "bfloat16", "float32")
 
 
 def compiled(
@@ -25,11 +25,14 @@ def compiled(
     Of a head that is not `decoded_whole` it finds the candidates alone, or their boxes too, see `has_boxes`.
     """
     whole, rule = decoded_whole(head, fitted, specs), head.suppression
-    roles = [role for role in (_READ if whole else _READ[:2]) if role not in _unread(head)]
+    roles = [role for role in (_READ if whole else _READ[:3]) if role not in _unread(head)]
     places = [level.places[role] for level in fitted.levels for role in roles if role in level.places]
-    if fitted.form.part("label") is not None:
+    if "label" in roles and fitted.form.part("label") is not None and (head.score != "class" or rule.kind == "peaks"):
         return None
     if not all(_runs(place, specs[place.output]) for place in places):
+        return None
+    filled = None if fitted.filled is None else specs[fitted.filled]
+    if filled is not None and not _reads(filled):
         return None
     part = fitted.form.part("keypoints") if head.keypoints and whole else None
     return kernels.Detection(
@@ -44,10 +47,11 @@ def compiled(
         rule.extra,
         rule.epsilon,
         tuple(_grid(head, fitted, level, specs, input_hw) for level in fitted.levels),
+        None if filled is None else _single(fitted.filled or 0, filled),
     )
 
 
-_READ = ("score", "objectness", "box", "keypoints", "angle", "offset")
+_READ = ("score", "objectness", "label", "box", "keypoints", "angle", "offset")
 
 
 def _unread(head: Head) -> tuple[str, ...]:
@@ -60,7 +64,7 @@ def decoded_whole(head: Head, fitted: Fitted, specs: Sequence[TensorSpec]) -> bo
 
     Else they find candidates, or their boxes, alone.
     """
-    beside = [role for role in _READ[2:] if role not in _unread(head)]
+    beside = [role for role in _READ[3:] if role not in _unread(head)]
     places = [level.places[role] for level in fitted.levels for role in beside if role in level.places]
     return head.suppression.kind in kernels.SUPPRESSIONS and all(_runs(place, specs[place.output]) for place in places)
 
@@ -73,9 +77,28 @@ def has_boxes(fitted: Fitted, specs: Sequence[TensorSpec]) -> bool:
 
 
 def _runs(place: Place, spec: TensorSpec) -> bool:
-    """Whether the kernels read the part: a monotone activation, a dtype that they have."""
-    name = kernel_name(spec.stored) if spec.dtype != "bfloat16" else "bfloat16"
-    return place.part.activation != "softmax" and name in _DTYPES and not spec.element.nibbles
+    """Whether the kernels read the part: a monotone activation or that of scores, a dtype that they have."""
+    return (place.part.activation != "softmax" or place.part.role == "score") and _reads(spec)
+
+
+def _reads(spec: TensorSpec) -> bool:
+    """Whether the kernels read the dtype."""
+    return _dtype(spec) in _DTYPES and not spec.element.nibbles
+
+
+def _dtype(spec: TensorSpec) -> str:
+    return spec.dtype if spec.dtype == "bfloat16" else kernel_name(spec.stored)
+
+
+def _single(output: int, spec: TensorSpec) -> kernels.AnchorPart:
+    """Return the part that is an output's one element."""
+    scales, first = None, np.zeros(1, np.int64)
+    place = kernels.FeatureMap(_dtype(spec), first + int(spec.offset(*[0] * len(spec.shape))), first, first)
+    if spec.quantization is not None:
+        numbers = (np.full(1, v, np.float32) for v in (spec.quantization.scale, spec.quantization.zero_point))
+        scales = kernels.Scales("channels", *numbers)
+    values = None if scales is not None else meanings(spec, _dtype(spec), "none")
+    return kernels.AnchorPart(output, place, "none", values, scales)
 
 
 def _grid(
@@ -84,7 +107,7 @@ def _grid(
     how = fitted.form.boxes
     unit = {"stride": (1.0, 1.0), "pixel": (1.0, 1.0), "input": (float(input_hw[1]), float(input_hw[0]))}[how.unit]
     whole, boxed = decoded_whole(head, fitted, specs), has_boxes(fitted, specs)
-    roles = (_READ if whole else _READ[:3] if boxed else _READ[:2]) + (("offset",) if boxed else ())
+    roles = (_READ if whole else _READ[:4] if boxed else _READ[:3]) + (("offset",) if boxed else ())
     points = _points(head, fitted) if whole else None
     anchors = []
     for a in range(level.turns):
@@ -96,7 +119,10 @@ def _grid(
         size = level.anchors[a] if level.anchors else (1.0, 1.0)
         box = sources.get("box") or _stand_in(sources["score"])
         made = kernels.Anchor(sources["score"], sources.get("objectness"), box, size)
-        made = made._replace(angle=sources.get("angle"), offset=sources.get("offset"))
+        made = made._replace(angle=sources.get("angle"), offset=sources.get("offset"), label=sources.get("label"))
+        if sources["score"].activation == "softmax" and head.background is not None:
+            beside = _source(head, level, level.places["score"], a, specs, how, background=True)
+            made = made._replace(background=beside, aside=head.background)
         if points is not None:
             source = sources["keypoints"]
             heats = None if source.values is None else activated(points.activation, source.values[None])[0]
@@ -139,30 +165,50 @@ def _points(head: Head, fitted: Fitted) -> kernels.Points | None:
 
 
 def _source(
-    head: Head, level: Level, place: Place, a: int, specs: Sequence[TensorSpec], how: Boxes
+    head: Head,
+    level: Level,
+    place: Place,
+    a: int,
+    specs: Sequence[TensorSpec],
+    how: Boxes,
+    background: bool = False,
 ) -> kernels.AnchorPart:
-    spec, part = specs[place.output], place.part
-    dtype = spec.dtype if spec.dtype == "bfloat16" else kernel_name(spec.stored)
-    values, scales = meanings(spec, dtype, part.activation), _scales(head, level, place, a, spec, how)
-    if scales is not None and all((numbers == numbers[0]).all() for numbers in scales[1:]):
+    """Return a part of an anchor; background: that score alone, in place of the others."""
+    spec, part, dtype = specs[place.output], place.part, _dtype(specs[place.output])
+    table = "none" if part.activation == "softmax" else part.activation  # of single values
+
+    def picked(channels: np.ndarray) -> np.ndarray:
+        return channels[head.background or 0 :][:1] if background else _picked(head, place, channels, how)
+
+    values, scales = meanings(spec, dtype, table), _scales(level, place, a, spec, picked)
+    if scales is not None and dtype != "int32" and all((numbers == numbers[0]).all() for numbers in scales[1:]):
         one = type(spec.quantization)(float(scales.scale[0]), float(scales.zero[0]))  # type: ignore[misc,call-arg]
-        values, scales = meanings(spec.replace(quantization=one), dtype, part.activation), None
+        values, scales = meanings(spec.replace(quantization=one), dtype, table), None
     channels, rows, columns = offsets_along(place, level, spec, a)
-    places = kernels.FeatureMap(dtype, _picked(head, place, channels, how), rows, columns)
+    places = kernels.FeatureMap(dtype, picked(channels), rows, columns)
     return kernels.AnchorPart(place.output, places, part.activation, values, scales)
 
 
-def _scales(head: Head, level: Level, place: Place, a: int, spec: TensorSpec, how: Boxes) -> kernels.Scales | None:
-    """Return the scales and zero points along an axis, those of the part, of one anchor; None if there is one scale."""
+def _scales(
+    level: Level, place: Place, a: int, spec: TensorSpec, picked: Callable[[np.ndarray], np.ndarray]
+) -> kernels.Scales | None:
+    """Return the scales and zero points along an axis, those of the part, of one anchor.
+
+    None if there is no scale, or one for which there are tables; of int32 there are none. picked: the channels that
+    count.
+    """
     given = spec.quantization
-    if given is None or given.axis is None:
+    if given is None or (given.axis is None and spec.stored.itemsize < 4):
         return None
     rows, columns = level.grid
+    if given.axis is None:
+        count = rows if place.rows is not None else 1
+        return kernels.Scales("rows", *(np.full(count, v, np.float32) for v in (given.scale, given.zero_point)))
     outer, inner = np.divmod(place.numbers(a), 1 if place.inner is None else spec.shape[place.inner])
     cells = np.arange(columns) if place.rows is not None else place.cells(a, rows * columns)
     numbers: dict[int | None, tuple[str, np.ndarray]] = {
-        place.inner: ("channels", _picked(head, place, inner, how)),
-        place.channel: ("channels", _picked(head, place, outer, how)),
+        place.inner: ("channels", picked(inner)),
+        place.channel: ("channels", picked(outer)),
         place.anchor: ("channels", np.array([a])),
         place.rows: ("rows", np.arange(rows)),
         place.columns: ("columns", cells),
@@ -183,7 +229,7 @@ def _picked(head: Head, place: Place, channels: np.ndarray, how: Boxes) -> np.nd
 def meanings(spec: TensorSpec, dtype: str, activation: str) -> np.ndarray | None:
     """Return what all codes of a dtype mean, activated, float64, the lowest code first; None of float32.
 
-    None too of channels with scales of their own.
+    None too of int32, and of channels with scales of their own.
     """
     stored = kernels.codes(dtype)
     if stored is None or (spec.quantization is not None and spec.quantization.axis is not None):
@@ -210,7 +256,7 @@ def _real(spec: TensorSpec, stored: np.ndarray, dtype: str) -> np.ndarray:
 def thresholds(head: Head, made: kernels.Detection, confidence: float) -> bytes:
     """Return the least code that can pass, of each anchor of each level, int32; whatever has it is compared."""
     found = [_threshold(head, anchor, confidence) for level in made.levels for anchor in level.anchors]
-    return np.array(found, np.int32).tobytes()
+    return np.minimum(found, np.iinfo(np.int32).max).astype(np.int32).tobytes()
 
 
 def _threshold(head: Head, anchor: kernels.Anchor, confidence: float) -> int:
@@ -222,17 +268,26 @@ def _threshold(head: Head, anchor: kernels.Anchor, confidence: float) -> int:
         bound = 0.0 if confidence <= 0 else target / most * (1 - 1e-9) if most > 0 else np.inf
     if source.values is not None:
         return kernels.least_code(source.values, bound)
+    if source.activation == "softmax":  # is not scanned
+        return 0
     if source.scales is not None:
         return _least_scaled(source, bound)
     if source.activation == "sigmoid":
-        if bound >= 1:
-            return kernels.least_float(16.0)
-        bound = -np.inf if bound <= 0 else float(np.log(bound) - np.log1p(-bound)) - 1e-6 * (1 + abs(np.log(bound)))
+        bound = 16.0 if bound >= 1 else -np.inf if bound <= 0 else _logit(bound)
+    if source.map.dtype == "int32":
+        return int(np.floor(np.clip(bound, -(2.0**31), 2.0**31)))
     return kernels.least_float(bound)
+
+
+def _logit(share: float) -> float:
+    """Return a number that no float64 sorts below whose sigmoid is at least a share, above 0 and below 1."""
+    return float(np.log(share) - np.log1p(-share) - 1e-6 * (1 + abs(np.log(share))))
 
 
 def _most(score: kernels.AnchorPart) -> float:
     """Return the largest score that a class can have."""
+    if score.activation == "softmax":
+        return 1.0
     if score.values is not None:
         return float(np.nanmax(score.values))
     if score.scales is not None:

@@ -19,7 +19,7 @@ from .finishing import finish
 from .gathering import Gather, gathers
 from .gathering import reader as stored_reader
 from .head import ROLES, Head
-from .mask_crops import Masks, Pool, masks_in, pool_of
+from .mask_crops import Masks, Pool, masks_in, no_masks, pool_of
 from .places import Fitted, checked_specs, fit
 from .ranges import largest_score
 from .records import height_and_width
@@ -170,12 +170,16 @@ class Decoder:
         """Return the masks; in integers if coefficients are counted in steps, each level in its own."""
         how, at = self.head.prototypes, self._fitted.prototypes
         assert how is not None and at is not None
+        if not len(room.xyxy):
+            return no_masks(pool, self.input_shape)
         found = reference.Candidates(*room[1:6])
         exact = how.rule != "probabilities" and all(weights.counts for weights in self._weights)
         read = Gather.steps if exact else Gather.read
         weights = pool.array("weights", (len(found), how.channels), np.int16 if exact else np.float64)
         for n, gather in enumerate(self._weights):
             rows = np.flatnonzero(found.level == n)
+            if not len(rows):
+                continue
             weights[rows] = read(gather, flat[gather.place.output], found.take(rows))
         return masks_in(pool, self.specs[at], flat[at], weights, room.xyxy, self.input_shape, rule=how.rule)
 
@@ -219,7 +223,11 @@ class Decoder:
             codes = thresholds(self.head, self._made, confidence)
             self._thresholds = confidence, codes
         edges = self._edges if self._edged else None
-        return int(self._detector.run(tuple(flat), codes, confidence, iou, len(room.xyxy), *room, edges))
+        n = int(self._detector.run(tuple(flat), codes, confidence, iou, len(room.xyxy), *room, edges))
+        if n < 0:  # the label of a candidate is no class: numpy says which
+            tensors = [spec.unpack(memory) for spec, memory in zip(self.specs, flat)]
+            reference.candidates(self.head, self._fitted, tensors, confidence)
+        return n
 
 
 def _plain(spec: TensorSpec) -> tuple[np.dtype[Any], tuple[int], tuple[int]]:

@@ -12,7 +12,11 @@ from .records import Record, count_of, items
 ROLES = ("box", "score", "objectness", "bound", "keypoints", "coefficients", "label", "count", "angle", "offset")
 HINTS = {"score": "cls", "objectness": "obj", "bound": "sum", "angle": "angle"}  # in names of outputs of one channel
 ACTIVATIONS = ("none", "sigmoid", "softmax")
-ENCODINGS = ("dfl", "distances", "center_power", "center_exp", "variances", "xywh", "xyxy", "center_size")
+ENCODINGS = (
+    *("dfl", "distances", "center_power", "center_exp", "variances", "xywh", "xyxy", "center_size"),
+    "sigmoid_exp",
+)
+_ANCHORED = ("center_power", "sigmoid_exp")
 ANGLES = ("none", "shifted", "radians")
 ACROSS = ("keypoints", "angle")  # parts that one output may have for the cells of all levels
 UNITS = ("stride", "pixel", "input")
@@ -77,7 +81,8 @@ class Boxes(Record):
         "dfl": four sides left, top, right, bottom, each the mean of a softmax over `bins`, from the cell's centre (Li
         et al., Generalized Focal Loss, 2020). "distances": the four sides themselves. "center_power" (YOLOv5, v7):
         sigmoids s, centre 2 s - 0.5 + cell, size (2 s)**2 anchor. "center_exp" (YOLOX): centre v + cell, size exp(v)
-        strides; unit "pixel": times the anchor. "variances" (SSD): offsets from a prior, times `variances`. "xywh"
+        strides; unit "pixel": times the anchor. "sigmoid_exp" (YOLOv2, v3): centre sigmoid(v) + cell, size exp(v)
+        anchor. "variances" (SSD): offsets from a prior, times `variances`. "xywh"
         (centre and size), "xyxy" (edges): decoded already. "center_size" (CenterNet): width and height, of two
         channels; the centre is the part "offset" + cell, and without that part `center` + cell.
     bins
@@ -361,8 +366,8 @@ class Head(Record):
             raise NpuLayoutError(f"{where}: part 'keypoints' has {points.count} channels, keypoints= has {known}")
         if self.priors and (form.boxes.encoding, form.boxes.center) != ("variances", 0.0):
             raise NpuLayoutError(f"{where}: priors need boxes of encoding 'variances' with center 0, got {form.boxes}")
-        if form.boxes.encoding == "center_power" and not self.anchors:
-            raise NpuLayoutError(f"{where}: boxes of encoding 'center_power' need anchors")
+        if form.boxes.encoding in _ANCHORED and not self.anchors:
+            raise NpuLayoutError(f"{where}: boxes of encoding {form.boxes.encoding!r} need anchors")
         if self.suppression.kind in ("probiou", "polygons") and form.boxes.angle == "none":
             raise NpuLayoutError(
                 f"{where}: suppression {self.suppression.kind!r} needs boxes with an angle, got {form.boxes}"

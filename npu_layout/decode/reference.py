@@ -90,11 +90,9 @@ def candidates(head: Head, fitted: Fitted, tensors: Sequence[np.ndarray], confid
 
     Equal scores are in the order of levels, then cells, row by row, then anchors, then classes. NaN never passes.
     """
+    filled = np.inf if fitted.filled is None else float(tensors[fitted.filled].reshape(()))
     with np.errstate(invalid="ignore"):  # NaN, and infinity times 0
-        found = [_of_level(head, level, n, tensors, confidence) for n, level in enumerate(fitted.levels)]
-    if fitted.filled is not None:
-        rows = float(tensors[fitted.filled].reshape(()))
-        found = [tuple(column[cells[3] < rows] for column in cells) for cells in found]
+        found = [_of_level(head, level, n, tensors, confidence, filled) for n, level in enumerate(fitted.levels)]
     columns = [np.concatenate(column) for column in zip(*found)]
     score, class_id, level_of, cell, anchor = columns
     order = np.lexsort((class_id, anchor, cell, level_of, -score))
@@ -102,8 +100,9 @@ def candidates(head: Head, fitted: Fitted, tensors: Sequence[np.ndarray], confid
 
 
 def _of_level(
-    head: Head, level: Level, number: int, tensors: Sequence[np.ndarray], confidence: float
+    head: Head, level: Level, number: int, tensors: Sequence[np.ndarray], confidence: float, filled: float
 ) -> tuple[np.ndarray, ...]:
+    """Return the columns of candidates; filled: how many cells count, from the first on."""
     place = level.places["score"]
     stored = values(place, level, tensors[place.output])
     picked = _reaching(head, place, stored, confidence)
@@ -119,13 +118,16 @@ def _of_level(
         scores = np.where(objectness < 0, np.nan, objectness * scores)
         if head.score == "root":
             scores = np.sqrt(scores)
-    anchor, label, cell = np.nonzero(scores >= confidence)
+    passing = scores >= confidence
+    if filled < np.inf or np.isnan(filled):
+        passing &= (np.arange(passing.shape[2]) if picked is None else picked[1]) < filled
+    anchor, label, cell = np.nonzero(passing)
     kept = scores[anchor, label, cell]
     with np.errstate(over="ignore"):
         single = kept.astype(np.float32) + np.float32(0)  # of -0.0: 0.0
     if "label" in level.places:
         at = level.places["label"]
-        classes = _labels(some(values(at, level, tensors[at.output])), scores >= confidence, head.classes)
+        classes = _labels(some(values(at, level, tensors[at.output])), passing, head.classes)
     labels = classes[anchor, label, cell].astype(np.int64)
     if picked is not None:
         anchor, cell = picked[0][cell], picked[1][cell]
@@ -173,7 +175,7 @@ def _labels(given: np.ndarray, passing: np.ndarray, classes: int) -> np.ndarray:
 def boxes(fitted: Fitted, found: Candidates, read: Read, input_hw: tuple[int, int]) -> np.ndarray:
     """Return the edges of candidates' boxes, float32 (n, 4), in pixels of the input: float64 rounded once."""
     with np.errstate(over="ignore"):
-        return _edges(fitted, found, read, input_hw).astype(np.float32)
+        return _edges(fitted, found, read, input_hw).astype(np.float32) + np.float32(0)  # of -0.0: 0.0
 
 
 def _edges(fitted: Fitted, found: Candidates, read: Read, input_hw: tuple[int, int]) -> np.ndarray:
@@ -295,6 +297,11 @@ def _center_exp(at: _Cells, x: np.ndarray) -> np.ndarray:
     return _corners((x[:, :2] + at.cell + at.how.center) * at.stride, size)
 
 
+def _sigmoid_exp(at: _Cells, x: np.ndarray) -> np.ndarray:
+    center = sigmoid(x[:, :2]) + at.cell + at.how.center
+    return _corners(center * at.stride, exponential(x[:, 2:]) * at.anchor)
+
+
 def _variances(at: _Cells, x: np.ndarray) -> np.ndarray:
     of_center, of_size = at.how.variances
     center = (at.cell + at.how.center) * at.stride + x[:, :2] * of_center * at.anchor
@@ -315,6 +322,7 @@ _ENCODINGS: dict[str, Callable[[_Cells, np.ndarray], np.ndarray]] = {
     "distances": _distances,
     "center_power": _center_power,
     "center_exp": _center_exp,
+    "sigmoid_exp": _sigmoid_exp,
     "variances": _variances,
     "center_size": _center_size,
     "xywh": lambda at, x: _corners(x[:, :2] * at.unit, x[:, 2:] * at.unit),

@@ -45,6 +45,7 @@ class Detector:
         inclusive: bool,
         added: tuple[float, float],
         levels: tuple[Any, ...],
+        filled: tuple[Any, ...] | None,
         /,
     ) -> Detector: ...
     def run(

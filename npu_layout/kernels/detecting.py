@@ -7,8 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 SCORES = ("class", "objectness", "root")
-ACTIVATIONS = ("none", "sigmoid")
-ENCODINGS = ("dfl", "distances", "center_power", "center_exp", "variances", "xywh", "xyxy", "center_size")
+ACTIVATIONS = ("none", "sigmoid", "softmax")
+ENCODINGS = (
+    *("dfl", "distances", "center_power", "center_exp", "variances", "xywh", "xyxy", "center_size"),
+    "sigmoid_exp",
+)
 POINTS = ("cells", "pixels", "priors", "distances")
 ANGLES = ("none", "shifted", "radians")
 SUPPRESSIONS = ("none", "greedy", "probiou", "peaks")
@@ -49,7 +52,8 @@ class AnchorPart(NamedTuple):
     """One part of one anchor: the number of its buffer, its places, and what its codes mean.
 
     values: float64, activated, of all codes of 8 or 16 bits, in the order in which they sort (see `codes`); None for
-    float32, and for integers with `scales`: `activation` is applied to those.
+    float32, for int32, and for integers with `scales`: `activation` is applied to those. "softmax" is of scores alone,
+    over them and the background; values are those before it.
     """
 
     buffer: int
@@ -63,7 +67,8 @@ class Anchor(NamedTuple):
     """The parts of one anchor, and its width and height in pixels.
 
     heats: as `values` of the points, for the third channel of each. angle: of turned boxes; offset: of centres in their
-    cells, beside boxes of "center_size".
+    cells, beside boxes of "center_size". label: the class as a number, beside a single score. background: of "softmax"
+    the score that is no class; aside: its number among all.
     """
 
     score: AnchorPart
@@ -74,6 +79,9 @@ class Anchor(NamedTuple):
     heats: np.ndarray | None = None
     angle: AnchorPart | None = None
     offset: AnchorPart | None = None
+    label: AnchorPart | None = None
+    background: AnchorPart | None = None
+    aside: int = 0
 
 
 class Points(NamedTuple):
@@ -109,7 +117,8 @@ class Grid(NamedTuple):
 class Detection(NamedTuple):
     """What a detector does: the sizes of its buffers in bytes, its levels, and its rules.
 
-    points: channels of the points beside a box; 0: there are none.
+    points: channels of the points beside a box; 0: there are none. filled: one element, how many cells of a level
+    count, from the first on; None: all of them.
     """
 
     nbytes: tuple[int, ...]
@@ -123,12 +132,19 @@ class Detection(NamedTuple):
     extra: float
     epsilon: float
     levels: tuple[Grid, ...]
+    filled: AnchorPart | None = None
+
+
+def itemsize(dtype: str) -> int:
+    """Return the bytes of an element."""
+    return {"int8": 1, "uint8": 1, "int32": 4, "float32": 4}.get(dtype, 2)
 
 
 def codes(dtype: str) -> np.ndarray | None:
     """Return the stored codes of a dtype of 8 or 16 bits as they sort, the lowest first, in the buffer's dtype.
 
-    Those of floats: from -infinity to infinity by sign and magnitude; what is behind infinity is NaN. None: float32.
+    Those of floats: from -infinity to infinity by sign and magnitude; what is behind infinity is NaN. None: of 32
+    bits.
     """
     if dtype in ("int8", "uint8", "int16", "uint16"):
         info = np.iinfo(dtype)

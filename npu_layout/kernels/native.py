@@ -25,6 +25,7 @@ from .detecting import (
     FeatureMap,
     Points,
     Scales,
+    itemsize,
 )
 from .pictures import NO_COLOR, SOURCES, Axis, Fit, PictureResize
 
@@ -258,6 +259,9 @@ def detector(made: Detection, level: str = LEVEL) -> _native.Detector:
                     _table(a.heats),
                     _source(a.angle),
                     _source(a.offset),
+                    _source(a.label),
+                    _source(a.background),
+                    a.aside,
                     *a.size_wh,
                 )
                 for a in grid.anchors
@@ -268,7 +272,8 @@ def detector(made: Detection, level: str = LEVEL) -> _native.Detector:
     )
     suppression = SUPPRESSIONS.index(made.suppression)
     rules = (made.all_labels, suppression, made.per_class, made.inclusive, (made.extra, made.epsilon))
-    return _native.Detector(level, made.nbytes, SCORES.index(made.score), made.classes, made.points, *rules, levels)
+    described = SCORES.index(made.score), made.classes, made.points, *rules, levels, _source(made.filled)
+    return _native.Detector(level, made.nbytes, *described)
 
 
 def _points(points: Points | None) -> tuple[object, ...] | None:
@@ -284,7 +289,7 @@ def _table(numbers: np.ndarray | None) -> bytes | None:
 def _source(source: AnchorPart | None) -> tuple[object, ...] | None:
     if source is None:
         return None
-    size = {"int8": 1, "uint8": 1, "float32": 4}.get(source.map.dtype, 2)
+    size = itemsize(source.map.dtype)
     tables = [np.ascontiguousarray(table, np.int64) * size for table in source.map[1:]]
     number = _DTYPES.index(source.map.dtype)
     return (
@@ -327,7 +332,7 @@ def turned_nms(shapes: np.ndarray, class_id: np.ndarray | None, iou: float, incl
 
 def scan(made: FeatureMap, data: np.ndarray, least: int, level: str = LEVEL) -> np.ndarray:
     """Return cells, channels and codes of `kernels.scan`; ValueError if an element is outside the buffer."""
-    size = {"int8": 1, "uint8": 1, "float32": 4}.get(made.dtype, 2)
+    size = itemsize(made.dtype)
     channels, rows, columns = (np.ascontiguousarray(table, np.int64) * size for table in made[1:])
     hits = _native.scan(level, _DTYPES.index(made.dtype), data, channels, rows, columns, least)
     return np.frombuffer(hits, np.int32).reshape(-1, 3)

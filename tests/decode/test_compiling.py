@@ -72,8 +72,33 @@ def test_tables_of_values_are_dequantised_and_activated() -> None:
 
 def test_what_the_kernels_do_not_read() -> None:
     head = decode.yolov8(5, (8, 16))
-    assert described(head, maps("NCHW", "int32", (64, 5))) is None
-    assert described(decode.yolov10(5), [nl.TensorSpec((1, 300, 6), "NHW", name="out")]) is None
+    for dtype in ("int4", "float64", "int64"):
+        assert described(head, maps("NCHW", dtype, (64, 5))) is None
+
+
+@pytest.mark.parametrize("activation", ["none", "sigmoid"])
+@pytest.mark.parametrize("scales", [None, 1, 5])
+def test_thresholds_of_int32(activation: str, scales: int | None) -> None:
+    """Codes are too many for a table: the least that passes is looked for, or computed where they mean themselves."""
+    rng = np.random.default_rng(4)
+    for confidence in (0.3, 0.5, 1e-6, 1 - 1e-9, 1.5, 1e9):
+        scale, zero = np.exp(rng.uniform(-20, -2, scales or 1)), rng.integers(-(1 << 20), 1 << 20, scales or 1)
+        q = nl.Quantization(scale, zero, axis=1) if scales == 5 else nl.Quantization(float(scale[0]), int(zero[0]))
+        specs = [
+            spec.replace(quantization=q if scales and i % 2 else None)
+            for i, spec in enumerate(maps("NHWC", "int32", (64, 5)))
+        ]
+        head = decode.yolov8(5, (8, 16), activation=activation)
+        made = described(head, specs)
+        assert made is not None
+        least = int(np.frombuffer(thresholds(head, made, confidence), np.int32)[0])
+        codes = (np.int64(least) + np.arange(-40, 41)).clip(-(2**31), 2**31 - 1)
+        steps = codes.astype(np.float32)[:, None] - zero.astype(np.float32)
+        real = (steps * scale.astype(np.float32)).astype(float) if scales else codes[:, None].astype(float)
+        with np.errstate(over="ignore"):
+            passing = ((1 / (1 + np.exp(-real)) if activation == "sigmoid" else real) >= confidence).any(1)
+        assert not passing[codes < least].any()
+        assert passing[codes >= least].all() or not scales or least == 2**31 - 1
 
 
 def scaled(dtype: str, axis: int) -> tuple[list[nl.TensorSpec], list[np.ndarray]]:
@@ -328,9 +353,9 @@ def test_powers_of_all_floats_have_the_same_bits(bins: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["greedy", "none"])
-@pytest.mark.parametrize("dtype", ["int32", "int4", "float64"])
+@pytest.mark.parametrize("dtype", ["int64", "int4", "float64"])
 def test_boxes_of_other_dtypes_are_read_for_candidates_alone(dtype: str, kind: str) -> None:
-    """D-Robotics' boxes are int32 of a scale for each channel, beside scores of float32."""
+    """Boxes of a scale for each channel, beside scores of float32."""
     rng, sizes = np.random.default_rng(3), (8, 4, 2)
     scales = nl.Quantization(rng.uniform(0.1, 0.4, 64), np.zeros(64), axis=1)
     specs = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,6 +14,8 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import decode
+from tests.support import scenes
+from tests.support.backends import decoders
 from tests.support.networks import (
     CLASSES,
     SIZE,
@@ -47,6 +50,13 @@ def ssd(v: Values) -> Iterator[Any]:
         yield one_row(i), [sigmoid(n) for n in v["scores"][0, i, 1:]], box, []
 
 
+def ssd_shares(v: Values) -> Iterator[Any]:
+    """The same of scores before softmax, whose background is the first of them."""
+    for (c, _, box, points), scores in zip(ssd(v), v["scores"][0].astype(float)):
+        powers = [math.exp(n - max(scores)) for n in scores]
+        yield c, [power / sum(powers) for power in powers[1:]], box, points
+
+
 def ppyoloe_list(v: Values) -> Iterator[Any]:
     for c in cells():
         yield c, v["scores"][0, :, c.whole].astype(float).tolist(), tuple(v["boxes"][0, c.whole].astype(float)), []
@@ -64,6 +74,13 @@ NETWORKS = {
         {"boxes": (1, 150, 4), "scores": (1, 150, 6)},
         ssd,
         probabilities=False,
+    ),
+    "ssd softmax": Network(
+        decode.ssd(PRIORS, 5, activation="softmax"),
+        {"boxes": (1, 150, 4), "scores": (1, 150, 6)},
+        ssd_shares,
+        probabilities=False,
+        spread=3.0,
     ),
     "pp": Network(
         decode.ppyoloe(CLASSES), of_maps(STRIDES, box=68, score=CLASSES), distances("box", bins=17), spread=2
@@ -116,6 +133,87 @@ def test_tflites_post_process() -> None:
         decode.Decoder(decode.ssd_postprocessed(CLASSES), unnamed, SIZE)
     named = decode.Decoder(decode.ssd_postprocessed(CLASSES), unnamed, SIZE, outputs={"label": ["b"], "score": ["c"]})
     assert np.array_equal(named(buffers).xyxy, found.xyxy)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_rows_of_any_dtype(seed: int) -> None:
+    """Labels and their number as any dtype stores them; rows behind that number may have anything."""
+    rng, choose = np.random.default_rng(seed), random.Random(seed)
+    n, count_of = 60, choose.choice((0, 7, 60, 61))
+    shapes = {"box": (1, n, 4), "label": (1, n), "score": (1, n), "count": (1,)}
+    real = {
+        "box": rng.uniform(0, 1, (1, n, 4)),
+        "label": np.where(np.arange(n) < count_of, rng.integers(0, 5, n), 77)[None],
+        "score": rng.random((1, n)),
+        "count": np.array([count_of]),
+    }
+    outputs = []
+    for name, shape in shapes.items():
+        dtype = choose.choice(("int32", "float32", "float16", "uint8", "int16"))
+        scale = 1.0 if name in ("label", "count") else 1 / 200
+        outputs.append(scenes.output(rng, shape, real[name], nl.Layout.of_rank(len(shape)), dtype, scale, 0, name=name))
+    names = {name: [name] for name in ("box", "label", "score")}
+    values = {o.spec.name: o.values for o in outputs}
+    rows = [i for i in range(n) if i < count_of and float(values["score"][0, i]) >= 0.4]
+    rows.sort(key=lambda i: -float(values["score"][0, i]))
+    for decoder in decoders(decode.ssd_postprocessed(5), [o.spec for o in outputs], SIZE, outputs=names):
+        found = decoder([o.buffer for o in outputs], confidence=0.4)
+        assert found.cell.tolist() == rows and found.class_id.tolist() == real["label"][0, rows].tolist()
+        assert found.confidence.tolist() == values["score"][0, rows].tolist()
+        for k, i in enumerate(rows):
+            top, left, bottom, right = values["box"][0, i].astype(float)
+            box = np.float32([left * SIZE[1], top * SIZE[0], right * SIZE[1], bottom * SIZE[0]])
+            assert np.array_equal(found.xyxy[k], box)
+
+
+@pytest.mark.parametrize("label", [5, -1, 1.5, np.nan, np.inf, 1e30])
+def test_labels_that_are_no_classes(label: float) -> None:
+    """Of a row that passes it is an error with each backend, of others not."""
+    shapes = {"box": (1, 3, 4), "label": (1, 3), "score": (1, 3), "count": (1,)}
+    specs = [nl.TensorSpec(shape, nl.Layout.of_rank(len(shape)), name=name) for name, shape in shapes.items()]
+    labels = np.float32([4, label, label])
+    for decoder in decoders(decode.ssd_postprocessed(5), specs, SIZE, outputs={k: [k] for k in ("label", "score")}):
+        given = [np.zeros(12, np.float32), labels, np.float32([0.9, 0.4, 0.9]), np.float32([2])]
+        assert decoder(given, confidence=0.5).class_id.tolist() == [4]
+        with pytest.raises(nl.NpuLayoutError, match=r"label: expected whole numbers below 5 \(classes\), got"):
+            decoder(given, confidence=0.3)
+        assert decoder(given, confidence=0.5).class_id.tolist() == [4]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_softmax_has_the_same_bits_with_every_backend(seed: int) -> None:
+    """Infinities, NaN, ties and scales along axes; the background anywhere, or none; times objectness."""
+    rng, choose = np.random.default_rng(seed), random.Random(seed)
+    classes, dtype = choose.choice((1, 3, 20, 90)), choose.choice(scenes.DTYPES)
+    background = choose.choice((None, 0, classes // 2, classes))
+    product = choose.random() < 0.4
+    n = classes + (background is not None)
+    parts = [decode.Part("box", 4), decode.Part("score", n, "softmax")]
+    parts += [decode.Part("objectness", 1, "sigmoid")] * product
+    form = decode.Form("maps", tuple(parts), decode.Boxes("xyxy", unit="pixel"))
+    rule, labels = "objectness" if product else "class", choose.choice(("best", "all"))
+    head = decode.Head("any", classes, (8,), (form,), (), rule, labels, background)
+    outputs = []
+    for part in parts:
+        real = rng.normal(0, 3, (1, part.count, 9, 16)).round(choose.choice((0, 6)))
+        if dtype in ("float32", "float16") and part.role != "box":
+            real[rng.random(real.shape) < 0.02] = choose.choice((np.inf, -np.inf, np.nan, 800, 3e4))
+        layout = choose.choice(("NCHW", "NHWC", "NCHW16c"))
+        outputs.append(scenes.output(rng, real.shape, real, layout, dtype, 0.05, 3, name=part.role))
+    specs = [o.spec for o in outputs]
+    axis = choose.choice((None, 1, 2, 3))
+    if specs[1].quantization is not None and axis is not None:
+        steps = np.linspace(0.01, 0.07, specs[1].shape[axis])
+        specs[1] = specs[1].replace(quantization=nl.Quantization(steps, 3, axis=axis))
+    results = [
+        decoder([o.buffer for o in outputs], confidence, 0.7, 2000)
+        for decoder in decoders(head, specs, (72, 128), outputs={part.role: [part.role] for part in parts})
+        for confidence in (0.1, 0.5, 0.0)
+    ]
+    assert len(results[0]) > 0
+    for i, found in enumerate(results):
+        for field in ("xyxy", "confidence", "class_id", "level", "cell"):
+            assert getattr(found, field).tobytes() == getattr(results[i % 3 - 3], field).tobytes(), (i, field)
 
 
 @pytest.mark.parametrize("head", [n.head for n in NETWORKS.values()], ids=list(NETWORKS))

@@ -12,7 +12,7 @@ import npu_layout as nl
 from tests.support import oracle
 
 LAYOUTS = ("NCHW", "NHWC", "NCHW16c", "NCHW32c", "CNHW4c", "NHWC8c", "NHCW8w4c", "NHWC8h4w", "NHCW", "CHWN", "NCHW8w")
-DTYPES = ("int8", "uint8", "int16", "uint16", "float16", "float32", "bfloat16")
+DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "float16", "float32", "bfloat16")
 
 
 class Output(NamedTuple):

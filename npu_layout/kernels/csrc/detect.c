@@ -1,6 +1,9 @@
 #include "detect.h"
 
+#include <math.h>
 #include <stdlib.h>
+
+#include "shares.h"
 
 /* The first of the hits of one cell with the largest value; `i` is at the first of them, and then at the last. */
 static Hit best_of_hits(const Source *score, const Hits *hits, int64_t *i) {
@@ -50,19 +53,56 @@ static void fetch(const Source *source, const uint8_t *const *buffers, int64_t c
     for (int64_t i = 0; i < map->count; i += step) __builtin_prefetch(p + map->channel[i]);
 }
 
+/* The class of a candidate whose cell has it as a number; -1: it is none. */
+static int32_t label_of(const Detector *d, const Source *label, const uint8_t *const *buffers, int64_t cell) {
+    const double value = value_at(label, buffers[label->buffer], cell, 0);
+    return value >= 0 && value < (double)d->classes && value == floor(value) ? (int32_t)value : -1;
+}
+
+/* Cells whose scores are shares of a softmax: only those are computed that can reach the threshold. A class has at most
+ * e**(its value - the background's). */
+static int shared_candidates(const Detector *d, int level, int a, const uint8_t *const *buffers, double confidence, Workspace *work) {
+    const Anchor *anchor = d->each[level].each + a;
+    const Source *score = &anchor->score, *background = &anchor->background;
+    const int64_t cells = score->map.rows * score->map.columns;
+    const int bounded = background->map.count && confidence > 0;
+    const double bound = bounded ? log(confidence) - 1e-6 : 0;
+    for (int64_t cell = 0; cell < cells; ++cell) {
+        if (bounded) {
+            const Hit best = best_of_channels(d->level, score, buffers[score->buffer], cell);
+            const double value = source_value(score, cell, best.channel, best.code);
+            if (!(value - value_at(background, buffers[background->buffer], cell, 0) >= bound)) continue;
+        }
+        const double *shares = shares_of_cell(d->level, anchor, buffers, cell, work);
+        if (!shares) return 0;
+        const int64_t best = d->all_labels ? 0 : largest_share(anchor, shares), end = d->all_labels ? score->map.count : best + 1;
+        for (int64_t c = best; c < end; ++c) {
+            const double value = shares[share_at(anchor, c)];
+            if (value >= confidence && !append(work, (Candidate){(float)value, (int32_t)c, (int32_t)cell, (int16_t)level, (int16_t)a})) return 0;
+        }
+    }
+    return 1;
+}
+
 static int class_candidates(const Detector *d, int level, int a, const uint8_t *const *buffers, double confidence, Workspace *work) {
     const Anchor *anchor = d->each[level].each + a;
     const Source *score = &anchor->score;
     const uint8_t *data = buffers[score->buffer];
     const int each = score->scaling == BY_CHANNEL;
+    const Source *label = &anchor->label;
+    const double filled = d->filled.map.count ? value_at(&d->filled, buffers[d->filled.buffer], 0, 0) : INFINITY;
     work->hits.count = 0;
+    if (score->activation == SOFTMAX_OF) return shared_candidates(d, level, a, buffers, confidence, work);
     if (!(d->all_labels || each ? scan_all(d->level, &score->map, data, anchor->threshold, &work->hits)
                                        : scan_best(d->level, &score->map, data, anchor->threshold, &work->hits)))
         return 0;
     for (int64_t i = 0; i < work->hits.count; ++i) {
         const Hit hit = each && !d->all_labels ? best_of_hits(score, &work->hits, &i) : work->hits.items[i];
         const double value = source_value(score, hit.cell, hit.channel, hit.code);
-        if (value >= confidence && !append(work, (Candidate){(float)value, hit.channel, hit.cell, (int16_t)level, (int16_t)a})) return 0;
+        if (!(value >= confidence && hit.cell < filled)) continue;
+        const int32_t class_id = label->map.count ? label_of(d, label, buffers, hit.cell) : hit.channel;
+        if (class_id < 0) return work->unnumbered = 1, 0;
+        if (!append(work, (Candidate){(float)value, class_id, hit.cell, (int16_t)level, (int16_t)a})) return 0;
     }
     return 1;
 }
@@ -71,6 +111,7 @@ static int product_candidates(const Detector *d, int level, int a, const uint8_t
     const Anchor *anchor = d->each[level].each + a;
     const Source *score = &anchor->score;
     const uint8_t *data = buffers[score->buffer];
+    const int shared = score->activation == SOFTMAX_OF;
     work->hits.count = 0;
     if (!scan_best(d->level, &anchor->objectness.map, buffers[anchor->objectness.buffer], anchor->threshold, &work->hits)) return 0;
     for (int64_t i = 0; i < work->hits.count; ++i) {
@@ -78,11 +119,14 @@ static int product_candidates(const Detector *d, int level, int a, const uint8_t
         const double object = source_value(&anchor->objectness, hit.cell, 0, hit.code);
         if (i + AHEAD < work->hits.count) fetch(score, buffers, work->hits.items[i + AHEAD].cell);
         if (object < 0) continue; /* the threshold is that of the largest scale */
-        const Hit best = best_of_channels(d->level, score, data, hit.cell);
+        const double *shares = shared ? shares_of_cell(d->level, anchor, buffers, hit.cell, work) : NULL;
+        if (shared && !shares) return 0;
+        const Hit best = shared ? (Hit){0, (int32_t)largest_share(anchor, shares), 0} : best_of_channels(d->level, score, data, hit.cell);
         const int64_t from = d->all_labels ? 0 : best.channel, to = d->all_labels ? score->map.count : best.channel + 1;
         const int64_t offset = cell_at(&score->map, hit.cell);
         for (int64_t c = from; c < to; ++c) {
-            double value = object * source_value(score, hit.cell, c, d->all_labels ? code_at(score, data, offset, c) : best.code);
+            double value = shared ? object * shares[share_at(anchor, c)]
+                                  : object * source_value(score, hit.cell, c, d->all_labels ? code_at(score, data, offset, c) : best.code);
             if (d->score == ROOT_OF_PRODUCT) value = sqrt(value);
             if (value >= confidence && !append(work, (Candidate){(float)value, (int32_t)c, hit.cell, (int16_t)level, (int16_t)a})) return 0;
         }
@@ -239,7 +283,8 @@ static int stays(const Detector *d, const Rules *rules, Workspace *work, const C
 }
 
 int64_t detect_run(const Detector *d, const uint8_t *const *buffers, const Thresholds *t, Workspace *work, const DetectionArrays *out) {
-    if (!find_candidates(d, buffers, t->confidence, work)) return -1;
+    work->unnumbered = 0;
+    if (!find_candidates(d, buffers, t->confidence, work)) return work->unnumbered ? NO_CLASS : NO_MEMORY;
     const uint32_t *order = work->count ? sorted_candidates(work) : NULL;
     if (work->count && !order) return -1;
     const Rules rules = {nms_rule(t->iou, d->inclusive, d->extra, d->epsilon), turned_rule(t->iou, d->inclusive)};
@@ -256,7 +301,8 @@ int64_t detect_run(const Detector *d, const uint8_t *const *buffers, const Thres
         decode_box(d, buffers, c, edges);
         if (out->edges) memcpy(out->edges + 4 * n, edges, sizeof edges);
         if (d->each[c->level].angle != UPRIGHT) turn(d, buffers, c, edges, xywha);
-        const float box[4] = {(float)edges[0], (float)edges[1], (float)edges[2], (float)edges[3]};
+        float box[4];
+        for (int k = 0; k < 4; ++k) box[k] = (float)edges[k] + 0.0f; /* of -0.0, which has the code of 0.0: 0.0 */
         const int kept = stays(d, &rules, work, c, box, xywha);
         if (kept < 0) return -1;
         if (!kept) continue;
@@ -272,6 +318,7 @@ int64_t detect_run(const Detector *d, const uint8_t *const *buffers, const Thres
 
 void workspace_free(Workspace *work) {
     free(work->hits.items);
+    free(work->shares);
     free(work->candidates);
     free(work->others);
     free(work->scores);

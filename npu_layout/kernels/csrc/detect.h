@@ -15,10 +15,12 @@ typedef enum { UPRIGHT, SHIFTED, RADIANS, ANGLES } Angle;
 typedef enum { ALL_STAY, GREEDY, PROBIOU, NEIGHBOURS, SUPPRESSIONS } Suppression;
 
 /* One anchor of one level. `threshold`: no code of the scanned part below it can pass. `heats`: as `values` of `points`, for the third
- * channel of a point. `angle`: unless boxes are upright. `offset`: of CENTER_SIZE, if its map has channels. */
+ * channel of a point. `angle`: unless boxes are upright. `offset`: of CENTER_SIZE, `label`: the class as a number, of cells that have one
+ * score, `background`: of SOFTMAX_OF, the score that is no class and is number `aside` of all; each if its map has channels. */
 typedef struct {
-    Source score, objectness, box, points, angle, offset;
+    Source score, objectness, box, points, angle, offset, label, background;
     const double *heats;
+    int64_t aside;
     int32_t threshold;
     double w, h;
 } Anchor;
@@ -45,6 +47,7 @@ typedef struct {
     int64_t classes, points; /* channels of the points beside a box */
     double extra, epsilon;
     DetectLevel *each;
+    Source filled; /* one element: how many cells of each level count, from the first on; if its map has channels */
 } Detector;
 
 typedef struct {
@@ -56,6 +59,9 @@ typedef struct {
 /* What a call needs; kept for the next one. */
 typedef struct {
     Hits hits;
+    double *shares; /* of SOFTMAX_OF */
+    int64_t shared;
+    int unnumbered; /* a label is no class */
     Candidate *candidates, *others;
     int64_t count, room;
     float *scores;
@@ -78,7 +84,8 @@ typedef struct {
     double *edges; /* of the boxes before they are rounded or turned; or NULL */
 } DetectionArrays;
 
-/* Write at most `limit` detections; return how many, or -1 if there is no memory. */
+enum { NO_MEMORY = -1, NO_CLASS = -2 };
+/* Write at most `limit` detections; return how many, or NO_MEMORY, or NO_CLASS: the label of a candidate is no class. */
 int64_t detect_run(const Detector *detector, const uint8_t *const *buffers, const Thresholds *thresholds, Workspace *work,
                    const DetectionArrays *out);
 void workspace_free(Workspace *work);

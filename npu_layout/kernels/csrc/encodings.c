@@ -29,6 +29,11 @@ static void center_exp(const BoxRule *r, const double v[4], double x, double y, 
     corners((v[0] + x + r->center) * r->stride, (v[1] + y + r->center) * r->stride, exponential(v[2]) * of_w, exponential(v[3]) * of_h, e);
 }
 
+static void sigmoid_exp(const BoxRule *r, const double v[4], double x, double y, double w, double h, double e[4]) {
+    corners((sigmoid_of(v[0]) + x + r->center) * r->stride, (sigmoid_of(v[1]) + y + r->center) * r->stride, exponential(v[2]) * w,
+            exponential(v[3]) * h, e);
+}
+
 static void variances(const BoxRule *r, const double v[4], double x, double y, double w, double h, double e[4]) {
     const double cx = (x + r->center) * r->stride + v[0] * r->of_center * w, cy = (y + r->center) * r->stride + v[1] * r->of_center * h;
     corners(cx, cy, exponential(v[2] * r->of_size) * w, exponential(v[3] * r->of_size) * h, e);
@@ -52,6 +57,7 @@ static void center_size(const BoxRule *r, const double v[4], double x, double y,
 static void (*const encodings[ENCODINGS])(const BoxRule *, const double[4], double, double, double, double, double[4]) = {
     [DFL] = distances, [DISTANCES] = distances, [CENTER_POWER] = center_power, [CENTER_EXP] = center_exp,
     [VARIANCES] = variances, [XYWH] = xywh, [XYXY] = xyxy, [CENTER_SIZE] = center_size,
+    [SIGMOID_EXP] = sigmoid_exp,
 };
 
 void point_place(const PointRule *rule, const BoxRule *box, const double v[2], double x, double y, double w, double h, double place[2]) {

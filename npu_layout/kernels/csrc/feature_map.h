@@ -60,6 +60,7 @@ static inline int32_t sorted_code(Dtype type, const uint8_t *p) {
         case U8: return *p - 128;
         case I16: memcpy(&half, p, 2); return (int16_t)half;
         case U16: memcpy(&half, p, 2); return half - 32768;
+        case I32: memcpy(&word, p, 4); return (int32_t)word;
         case F16: memcpy(&half, p, 2); return sorted_half(half, 0x7C00);
         case BF16: memcpy(&half, p, 2); return sorted_half(half, 0x7F80);
         default: memcpy(&word, p, 4); return sorted_float(word);

@@ -57,16 +57,18 @@ enum { FEW = 1024 }; /* below it the counts of long digits take longer than one 
 /* Radix sort by digits of 11 bits, or of few by digits of 8, the lowest first; digits that are the same everywhere are left out. */
 uint32_t *order_of_scores(const float *scores, int64_t n, uint32_t *work) {
     uint32_t *index = work, *other = work + n, *key = work + 2 * n, all = ~(uint32_t)0, some = 0;
+    int ordered = 1; /* rows of networks that end in top-k are */
     for (int64_t i = 0; i < n; ++i) {
         uint32_t bits;
         const float score = scores[i] == 0 ? 0 : scores[i]; /* -0 is no less than 0 */
         memcpy(&bits, &score, 4);
         key[i] = bits >> 31 ? bits : ~(bits | 0x80000000); /* the greatest first */
         index[i] = (uint32_t)i, all &= key[i], some |= key[i];
+        ordered &= key[i] >= key[i ? i - 1 : 0];
     }
     const int width = n < FEW ? 8 : 11;
     const uint32_t digits = (uint32_t)1 << width, mask = digits - 1;
-    for (int shift = 0; shift < 32; shift += width) {
+    for (int shift = 0; !ordered && shift < 32; shift += width) {
         uint32_t count[2049];
         if (!((all ^ some) >> shift & mask)) continue;
         memset(count, 0, (digits + 1) * sizeof *count);

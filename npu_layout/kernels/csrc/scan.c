@@ -79,6 +79,7 @@ static inline __attribute__((always_inline)) int scan_by_tables(Dtype type, cons
         case U8: return call(U8);     \
         case I16: return call(I16);   \
         case U16: return call(U16);   \
+        case I32: return call(I32);   \
         case F16: return call(F16);   \
         case BF16: return call(BF16); \
         default: return call(F32);    \

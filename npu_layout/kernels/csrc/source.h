@@ -7,13 +7,14 @@
 
 enum { MOST_BINS = 64 };
 
-typedef enum { AS_STORED, SIGMOID_OF, ACTIVATIONS } Activation;
+/* SOFTMAX_OF: of the scores of a cell, see shares.h; what codes mean is before it. */
+typedef enum { AS_STORED, SIGMOID_OF, SOFTMAX_OF, ACTIVATIONS } Activation;
 
 /* What has a scale of its own: nothing, or each channel, row or column of the map. */
 typedef enum { ONE_SCALE, BY_CHANNEL, BY_ROW, BY_COLUMN, SCALINGS } Scaling;
 
-/* `values`: of every code of 8 or 16 bits, the lowest first, activated; NULL for float32, and for integers of several scales: those are
- * (integer - zero) * scale in float32, and then activated. `powers`: of 8 bits, 256 rows of e**(value - value of the row), for DFL; else
+/* `values`: of every code of 8 or 16 bits, the lowest first, activated; NULL for float32, for int32, which without
+ * scales mean themselves, and for integers of several scales: those are (integer - zero) * scale in float32, and then activated. `powers`: of 8 bits, 256 rows of e**(value - value of the row), for DFL; else
  * NULL. */
 typedef struct {
     int buffer;
@@ -44,7 +45,9 @@ static inline float scaled_value(const Source *source, int64_t cell, int64_t cha
 
 static inline double source_value(const Source *source, int64_t cell, int64_t channel, int32_t code) {
     if (source->values) return source->values[code - lowest_code(source->map.type)];
-    const double value = source->scaling ? (double)scaled_value(source, cell, channel, code) : float_of_code(code);
+    const double value = source->scaling          ? (double)scaled_value(source, cell, channel, code)
+                         : source->map.type == I32 ? (double)code
+                                                   : float_of_code(code);
     return source->activation == SIGMOID_OF ? sigmoid_of(value) : value;
 }
 

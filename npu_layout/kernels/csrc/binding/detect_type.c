@@ -38,7 +38,7 @@ static int read_scales(PyObject *tuple, Source *source) {
         return refuse("scales: expected 3 fields");
     source->scaling = (Scaling)scaling;
     const int64_t bytes = 4 * scales_of(source);
-    if (source->map.type > U16 || !PyBytes_Check(scale) || !PyBytes_Check(zero) || PyBytes_Size(scale) != bytes || PyBytes_Size(zero) != bytes)
+    if (source->map.type > I32 || !PyBytes_Check(scale) || !PyBytes_Check(zero) || PyBytes_Size(scale) != bytes || PyBytes_Size(zero) != bytes)
         return refuse("scales: expected one of each channel, row or column");
     source->scale = (const float *)PyBytes_AsString(scale), source->zero = (const float *)PyBytes_AsString(zero);
     return 1;
@@ -52,7 +52,7 @@ static int read_source(const DetectorObject *self, PyObject *tuple, Source *sour
     if (!PyTuple_Check(tuple) ||
         !PyArg_ParseTuple(tuple, "iiiOOOOO", &source->buffer, &dtype, &activation, &channels, &rows, &columns, &values, &scales))
         return refuse("source: expected 8 fields");
-    if (source->buffer < 0 || source->buffer >= self->buffers || dtype < 0 || dtype >= DTYPES || dtype == I32 || activation < 0 ||
+    if (source->buffer < 0 || source->buffer >= self->buffers || dtype < 0 || dtype >= DTYPES || activation < 0 ||
         activation >= (int)ACTIVATIONS)
         return refuse("source: out of range");
     map->type = (Dtype)dtype, source->activation = (Activation)activation;
@@ -63,10 +63,10 @@ static int read_source(const DetectorObject *self, PyObject *tuple, Source *sour
         return refuse("an element is outside its buffer");
     source->values = NULL, source->scaling = ONE_SCALE;
     if (scales != Py_None) return values == Py_None ? read_scales(scales, source) : refuse("source: expected values or scales");
-    if (values == Py_None) return dtype == F32 || refuse("source: expected a table of values");
+    if (values == Py_None) return dtype_size[dtype] == 4 || refuse("source: expected a table of values");
     int64_t n;
     if (!(source->values = table_of(values, &n))) return 0;
-    return (dtype != F32 && n == (dtype <= U8 ? 256 : 65536)) || refuse("source: a table of values of another length");
+    return (dtype_size[dtype] < 4 && n == (dtype <= U8 ? 256 : 65536)) || refuse("source: a table of values of another length");
 }
 
 static int same_cells(const Source *a, const Source *b) {
@@ -90,6 +90,26 @@ static int64_t box_channels(const BoxRule *rule) {
     return rule->encoding == CENTER_SIZE ? 2 : 4;
 }
 
+/* A part of one channel beside the scores; None: there is none. */
+static int read_single(const DetectorObject *self, PyObject *tuple, const Source *score, Source *source, const char *what) {
+    if (tuple == Py_None) return 1;
+    return read_source(self, tuple, source) && same_cells(score, source) && (source->map.count == 1 || refuse(what));
+}
+
+/* The class as a number, and the score that is no class. */
+static int read_labels(const DetectorObject *self, PyObject *label, PyObject *background, long long aside, Anchor *anchor) {
+    const Source *score = &anchor->score;
+    const int shared = score->activation == SOFTMAX_OF;
+    if (!read_single(self, label, score, &anchor->label, "label: expected one channel") ||
+        !read_single(self, background, score, &anchor->background, "background: expected one channel"))
+        return 0;
+    if (label != Py_None && (score->map.count != 1 || shared || self->detector.score != CLASS_ONLY || self->detector.suppression == NEIGHBOURS))
+        return refuse("label: beside other scores than one");
+    if (shared && self->detector.suppression == NEIGHBOURS) return refuse("softmax: of neighbours");
+    anchor->aside = aside;
+    return background == Py_None || (shared && aside >= 0 && aside <= score->map.count) || refuse("background: out of range");
+}
+
 /* The angle of a turned box, and the offset of a centre or None. */
 static int read_beside(const DetectorObject *self, PyObject *angle, PyObject *offset, const DetectLevel *level, Anchor *anchor) {
     if (level->angle != UPRIGHT) {
@@ -102,11 +122,12 @@ static int read_beside(const DetectorObject *self, PyObject *angle, PyObject *of
 }
 
 static int read_anchor(const DetectorObject *self, PyObject *tuple, const DetectLevel *level, Anchor *anchor) {
-    PyObject *score, *objectness, *box, *points, *heats, *angle, *offset;
+    PyObject *score, *objectness, *box, *points, *heats, *angle, *offset, *label, *background;
     const BoxRule *rule = &level->rule;
-    if (!PyTuple_Check(tuple) ||
-        !PyArg_ParseTuple(tuple, "OOOOOOOdd", &score, &objectness, &box, &points, &heats, &angle, &offset, &anchor->w, &anchor->h))
-        return refuse("anchor: expected 9 fields");
+    long long aside;
+    if (!PyTuple_Check(tuple) || !PyArg_ParseTuple(tuple, "OOOOOOOOOLdd", &score, &objectness, &box, &points, &heats, &angle, &offset, &label,
+                                                   &background, &aside, &anchor->w, &anchor->h))
+        return refuse("anchor: expected 12 fields");
     if (!read_source(self, score, &anchor->score) || !read_source(self, box, &anchor->box) || !same_cells(&anchor->score, &anchor->box))
         return 0;
     if (anchor->score.map.count > self->detector.classes) return refuse("more scores than classes");
@@ -119,6 +140,7 @@ static int read_anchor(const DetectorObject *self, PyObject *tuple, const Detect
         if (!anchor->box.powers) return PyErr_NoMemory(), 0;
         source_powers(self->detector.level, &anchor->box);
     }
+    if (!read_labels(self, label, background, aside, anchor)) return 0;
     return read_beside(self, angle, offset, level, anchor) && (!self->detector.points || read_points(self, points, heats, anchor));
 }
 
@@ -179,7 +201,7 @@ static int read_buffers(DetectorObject *self, PyObject *sizes) {
 
 static PyObject *detector_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     const char *name;
-    PyObject *sizes, *levels;
+    PyObject *sizes, *levels, *filled;
     int score, suppression;
     long long classes, points;
     DetectorObject *self = (DetectorObject *)PyType_GenericAlloc(type, 0);
@@ -187,8 +209,8 @@ static PyObject *detector_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     Detector *d = &self->detector;
     Py_INCREF(args);
     self->description = args;
-    int good = !kwargs && PyArg_ParseTuple(args, "sO!iLLpipp(dd)O!", &name, &PyTuple_Type, &sizes, &score, &classes, &points,
-                                           &d->all_labels, &suppression, &d->per_class, &d->inclusive, &d->extra, &d->epsilon, &PyTuple_Type, &levels);
+    int good = !kwargs && PyArg_ParseTuple(args, "sO!iLLpipp(dd)O!O", &name, &PyTuple_Type, &sizes, &score, &classes, &points,
+                                           &d->all_labels, &suppression, &d->per_class, &d->inclusive, &d->extra, &d->epsilon, &PyTuple_Type, &levels, &filled);
     good = good && (d->level = level_named(name)) && read_buffers(self, sizes);
     if (good && (score < 0 || score >= (int)SCORES || classes < 1 || classes > 1 << 20)) good = refuse("score or classes out of range");
     if (good && (suppression < 0 || suppression >= (int)SUPPRESSIONS)) good = refuse("suppression out of range");
@@ -199,6 +221,7 @@ static PyObject *detector_new(PyTypeObject *type, PyObject *args, PyObject *kwar
         good = n >= 1 && n <= MOST_LEVELS ? (d->each = calloc((size_t)n, sizeof *d->each)) != NULL : refuse("expected 1 to 64 levels");
         d->levels = good ? (int)n : 0;
         for (int i = 0; good && i < n; ++i) good = read_level(self, PyTuple_GetItem(levels, i), d->each + i);
+        if (good && filled != Py_None) good = read_source(self, filled, &d->filled);
     }
     if (good) return (PyObject *)self;
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "Detector takes no keywords");
@@ -279,7 +302,7 @@ static PyObject *detector_run(PyObject *object, PyObject *const *args, Py_ssize_
         n = detect_run(&self->detector, data, &t, &self->work, &out);
         PyEval_RestoreThread(state);
         self->busy = 0;
-        if (n < 0) PyErr_NoMemory();
+        if (n == NO_MEMORY) PyErr_NoMemory();
     }
 end:
     while (open--) PyBuffer_Release(views + open);
@@ -290,7 +313,7 @@ end:
 static PyMethodDef detector_methods[] = {
     {"run", (PyCFunction)(void (*)(void))detector_run, METH_FASTCALL,
      "run(buffers, thresholds, confidence, iou, limit, xyxy, confidence, class_id, level, cell, anchor, points or None, xywha or None, "
-     "edges or None): how many were found; xywha: of turned boxes; edges: float64, of boxes before they are rounded or turned"},
+     "edges or None): how many were found, or -2: the label of a candidate is no class; xywha: of turned boxes; edges: float64, of boxes before they are rounded or turned"},
     {NULL, NULL, 0, NULL},
 };
 static PyType_Slot detector_slots[] = {

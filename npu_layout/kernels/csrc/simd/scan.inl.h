@@ -347,9 +347,10 @@ SCANS(i8, I8, key_plain, 1, -128)
 SCANS(u8, U8, key_u8, 1, -128)
 SCANS(i16, I16, key_plain, 2, -32768)
 SCANS(u16, U16, key_u16, 2, -32768)
+SCANS(i32, I32, key_plain, 4, INT32_MIN)
 SCANS(f16, F16, key_f16, 2, -32768)
 SCANS(bf16, BF16, key_bf16, 2, -32768)
 SCANS(f32, F32, key_float, 4, INT32_MIN)
 
-#define SCANS_OF(kind) {HERE(scan_##kind##_i8), HERE(scan_##kind##_u8), HERE(scan_##kind##_i16), HERE(scan_##kind##_u16), NULL, \
-                        HERE(scan_##kind##_f16), HERE(scan_##kind##_bf16), HERE(scan_##kind##_f32)}
+#define SCANS_OF(kind) {HERE(scan_##kind##_i8), HERE(scan_##kind##_u8), HERE(scan_##kind##_i16), HERE(scan_##kind##_u16), \
+                        HERE(scan_##kind##_i32), HERE(scan_##kind##_f16), HERE(scan_##kind##_bf16), HERE(scan_##kind##_f32)}

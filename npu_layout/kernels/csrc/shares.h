@@ -1,0 +1,21 @@
+/* The softmax of the scores of a cell, with the bits of decode/reference.py. */
+#ifndef NPU_LAYOUT_SHARES_H
+#define NPU_LAYOUT_SHARES_H
+
+#include "detect.h"
+
+/* The shares of all scores of a cell, the background among them, in the order in which they are stored; NULL: there is no memory. */
+const double *shares_of_cell(const Level *level, const Anchor *anchor, const uint8_t *const *buffers, int64_t cell, Workspace *work);
+
+/* Where the share of a class is. */
+static inline int64_t share_at(const Anchor *anchor, int64_t class_id) { return class_id + (anchor->background.map.count && class_id >= anchor->aside); }
+
+/* The class with the largest share, the first of equal ones. */
+static inline int64_t largest_share(const Anchor *anchor, const double *shares) {
+    int64_t best = 0;
+    for (int64_t c = 1; c < anchor->score.map.count; ++c)
+        if (shares[share_at(anchor, c)] > shares[share_at(anchor, best)]) best = c;
+    return best;
+}
+
+#endif
