@@ -21,6 +21,7 @@ static double value_of(Dtype type, const uint8_t *p) {
     if (type == U8) return *p;
     if (type == I16) return (int16_t)half;
     if (type == U16) return half;
+    if (type == I32) return (int32_t)(half | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24);
     if (type == F16) {
         const int exponent = half >> 10 & 31, fraction = half & 1023;
         const double size = exponent == 31 ? (fraction ? 2e300 : 1e300) : exponent ? ldexp(1024 + fraction, exponent - 25) : ldexp(fraction, -24);
@@ -38,9 +39,9 @@ static int64_t channel[CHANNELS], row[SIDE], column[SIDE];
 
 /* Channels in blocks behind others, rows and columns in blocks, gaps, the planes outside or inside the rows. Return the bytes. */
 static int64_t random_map(FeatureMap *map) {
-    static const Dtype types[] = {I8, U8, I16, U16, F16, BF16, F32};
+    static const Dtype types[] = {I8, U8, I16, U16, I32, F16, BF16, F32};
     static const int64_t blocks[] = {1, 1, 2, 4, 8, 16, 32, 64, CHANNELS};
-    map->type = types[below(7)], map->count = 1 + below(below(4) ? 90 : 300);
+    map->type = types[below(8)], map->count = below(8) ? 1 + below(below(4) ? 90 : 300) : 1;
     map->rows = 1 + below(6), map->columns = 1 + below(below(4) ? 20 : 90);
     const int64_t size = dtype_size[map->type], before = below(3) ? 0 : below(40), all = map->count + before + (below(2) ? 0 : below(20));
     const int64_t high = below(3) ? 1 : 1 + below(4), wide = below(3) ? 1 : 1 << below(5), block = blocks[below(9)];

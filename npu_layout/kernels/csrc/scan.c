@@ -137,9 +137,11 @@ static Hit best_byte_of_cell(const FeatureMap *map, const uint8_t *p, int64_t ce
     return best;
 }
 
-/* The loops of a map: those of shorter vectors where a cell's channels do not fill one. */
-static Scan *scan_of(const Level *level, const FeatureMap *map) {
-    while (map->kind == ROWS && level->narrower && map->count * dtype_size[map->type] < level->vector) level = level->narrower;
+/* The loops of a map: those of shorter vectors where a cell's channels do not fill one; or some, if the best of them is looked for again
+ * among the lanes of one. */
+static Scan *scan_of(const Level *level, const FeatureMap *map, int all) {
+    const int64_t least = all ? 1 : 4, bytes = map->count * dtype_size[map->type];
+    while (map->kind == ROWS && level->narrower && bytes < least * level->vector) level = level->narrower;
     return level->detect->scan[map->kind][map->type];
 }
 
@@ -148,7 +150,7 @@ Hit best_of_cell(const Level *level, const FeatureMap *map, const uint8_t *data,
     Hits one = {found, 0, 64};
     const int64_t offset = cell_at(map, cell);
     if (map->type <= U8) return best_byte_of_cell(map, data + offset, cell);
-    if (map->kind == ROWS && scan_of(level, map)(map, data, offset, cell, 1, lowest(map) + 1, 0, &one) == 1 && one.count) return found[0];
+    if (map->kind == ROWS && scan_of(level, map, 0)(map, data, offset, cell, 1, lowest(map) + 1, 0, &one) == 1 && one.count) return found[0];
     return best_at(map, data + offset, cell);
 }
 
@@ -175,12 +177,38 @@ static int64_t scan_planes(Scan *run, const FeatureMap *map, const uint8_t *data
     return run(map, data, line->offset, line->first, line->cells, least, 0, hits);
 }
 
+enum { GAP = 128, AHEAD = 24 << 10 }; /* bytes between cells, and how far a line is fetched ahead: no prefetcher follows such gaps */
+
+/* One channel, whose cells do not neighbour each other. */
+static inline __attribute__((always_inline)) int scan_singles(Dtype type, const FeatureMap *map, const uint8_t *data, const Line *line,
+                                                              int32_t least, Hits *hits) {
+    const uint8_t *p = data + map->channel[0] + line->offset;
+    const int64_t ahead = map->cell >= GAP ? AHEAD / map->cell * map->cell : 0;
+    for (int64_t cell = line->first; cell < line->first + line->cells; ++cell, p += map->cell) {
+        const int32_t code = sorted_code(type, p);
+        if (ahead) __builtin_prefetch(p + ahead);
+        if (__builtin_expect(code < least, 1)) continue;
+        if (!hits_reserve(hits, 1)) return 0;
+        hits->items[hits->count++] = (Hit){(int32_t)cell, 0, code};
+    }
+    return 1;
+}
+
+static int singles(const FeatureMap *map, const uint8_t *data, const Line *line, int32_t least, Hits *hits) {
+#define SCAN_SINGLES(type) scan_singles(type, map, data, line, least, hits)
+    FOR_EACH_TYPE(SCAN_SINGLES)
+}
+
 int scan(const Level *level, const FeatureMap *map, const uint8_t *data, int32_t least, int all, Hits *hits) {
     const int32_t low = lowest(map), high = -1 - low;
     if (least > high) return 1;
-    Scan *const run = map->kind == TABLES || least <= low ? NULL : scan_of(level, map);
+    Scan *const run = map->kind == TABLES || least <= low ? NULL : scan_of(level, map, all);
     for (int64_t i = 0; run && i < map->lines; ++i) {
         const Line line = line_at(map, i);
+        if (map->kind == ROWS && map->count == 1) {
+            if (!singles(map, data, &line, least, hits)) return 0;
+            continue;
+        }
         const int64_t done = map->kind == PLANES ? scan_planes(run, map, data, &line, least, all, hits)
                                                  : run(map, data, line.offset, line.first, line.cells, least, all, hits);
         if (done < 0 || !by_tables(map, data, line.first + done, line.first + line.cells, least, all, hits)) return 0;
