@@ -11,6 +11,7 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..support import checked_call, counted
 from .assigning import MisnamedError, UndistinguishedError, is_hinted
+from .darknet import yolov2, yolov3
 from .detectors import centernet_head, nanodet, ppyoloe, ssd_postprocessed
 from .faces import retinaface, scrfd, yunet
 from .head import Head
@@ -38,8 +39,8 @@ class _Family(NamedTuple):
     """A family of heads: how one is made of a number of classes and an activation, and how it differs from others.
 
     beside: channels that an output may have beside those of classes, from which their number follows; anchors: outputs
-    have them this often. units: boxes of a list may be in pixels or of an input of 1. rows: classes, if outputs are
-    rows of detections, which do not say their number.
+    have them this often. activations: those with which networks are exported. units: boxes of a list may be in pixels
+    or of an input of 1. rows: classes, if outputs are rows of detections, which do not say their number.
     """
 
     make: Callable[[int, str], Head]
@@ -74,6 +75,27 @@ _FAMILIES = (
         (37,),
         3,
         units=True,
+    ),
+    _Family(
+        lambda n, act: yolov3(n, activation=act),
+        "sizes that are exponentials (YOLOv3 of Darknet; anchors= of your own)",
+        (5,),
+        3,
+        ("sigmoid",),
+    ),
+    _Family(
+        lambda n, act: yolov3(n, (16, 32), activation=act),
+        "two levels (YOLOv3-tiny of Darknet; anchors= of your own)",
+        (5,),
+        3,
+        ("sigmoid",),
+    ),
+    _Family(
+        lambda n, act: yolov2(n, activation=act),
+        "five anchors (YOLOv2 of Darknet; anchors= of your own)",
+        (5,),
+        5,
+        ("sigmoid",),
     ),
     _Family(lambda n, act: yolov6(n, activation=act), "suppression and sides of a number each (YOLOv6)", (0, 4, 5)),
     _Family(lambda n, act: yolo26(n, activation=act), "no suppression and sides of a number each (YOLO26)"),
@@ -237,6 +259,8 @@ def _tried(specs: tuple[TensorSpec, ...], size: tuple[int, int], known: int | No
                 continue
             except LayoutError:
                 continue
+            if not _activations(family, fitted, specs):
+                continue
             if known is not None or fitted.form.part("label") is None or n == family.rows:
                 yield _Fit(family, fitted, head.classes)
 
@@ -261,7 +285,7 @@ def _in_unit(head: Head, unit: str | None) -> Head:
 
 
 def _activations(family: _Family, fitted: Fitted, specs: Sequence[TensorSpec]) -> tuple[str, ...]:
-    """Return the activations that the ranges of the outputs of scores leave open."""
+    """Return the activations that the ranges of the outputs of scores leave open; none: it is another family."""
     if fitted.form.part("label") is not None:
         return ("none",)
     spans = [_span(specs[level.places["score"].output]) for level in fitted.levels]
@@ -272,7 +296,7 @@ def _activations(family: _Family, fitted: Fitted, specs: Sequence[TensorSpec]) -
     if low < -0.02 and not 0.9 < high < 1.1:
         return family.activations[1:] or family.activations
     if low >= -0.02 and high < 1.02:
-        return ("none",)
+        return family.activations[:1] if family.activations[0] == "none" else ()
     return family.activations
 
 

@@ -17,7 +17,7 @@ import pytest
 import npu_layout as nl
 from npu_layout import decode, kernels
 from tests.support import exports, quantizing, scenes
-from tests.support.exports import ANCHORS, CLASSES, EXPORTS, FACES, SIDE, SSD_CLASSES, STRIDES
+from tests.support.exports import ANCHORS, CLASSES, EXPORTS, FACES, SIDE, SSD_CLASSES, STRIDES, V2_ANCHORS
 
 LAYOUTS = {4: ("NCHW", "NHWC", "NCHW16c"), 3: ("NCW", "NWC", "NCW16c"), 2: ("NC", "CN"), 1: ("N",)}
 IMAGES = [exports.image(seed) for seed in range(3)]  # that calibrate
@@ -208,6 +208,17 @@ def v5_list(v: Values) -> Any:
     return (x[:, 4:5] * x[:, 5:])[order], around(x[:, :2], x[:, 2:4])[order]
 
 
+def darknet(v: Values, strides: Sequence[int], anchors: Any, classes_of: Callable[[Any], np.ndarray]) -> Any:
+    """Anchors: width and height in pixels, some for each stride."""
+    many = len(anchors[0])
+    x = listed(v, "out", many, strides)
+    cell, stride = places(strides, many)
+    size = np.concatenate([np.tile(sizes, ((SIDE // s) ** 2, 1)) for s, sizes in zip(strides, anchors)])
+    return sigmoid(x[:, 4:5]) * classes_of(x[:, 5:]), around(
+        (sigmoid(x[:, :2]) + cell) * stride, np.exp(x[:, 2:4]) * size
+    )
+
+
 def yolox(x: np.ndarray) -> Any:
     cell, stride = places()
     return x[:, 4:5] * x[:, 5:], around((x[:, :2] + cell) * stride, np.exp(x[:, 2:4]) * stride)
@@ -265,6 +276,8 @@ FORMULAS: dict[str, Callable[[Values], Any]] = {
     "v8-seg": v8,
     "v8-obb": obb,
     "v8-obb, a list": obb_list,
+    "v2": lambda v: darknet(v, (16,), [np.array(V2_ANCHORS) * 16], lambda x: softmax(x, 1)),
+    "v3": lambda v: darknet(v, STRIDES, ANCHORS, sigmoid),
     "v5": v5,
     "v5, logits": lambda v: v5(v, sigmoid),
     "v5, a list": v5_list,
@@ -326,7 +339,7 @@ def test_every_head_of_detectors_is_exported() -> None:
     """Those of `npu_layout.decode` that make a Head."""
     heads = {export.head.name for export in EXPORTS.values()}
     assert heads == {
-        "yolov5", "yolov6", "yolov8", "yolov8_obb", "yolov10", "yolo26", "yolox", "ppyoloe", "nanodet", "ssd",
-        "ssd_postprocessed", "retinaface", "scrfd", "yunet", "centernet",
+        "yolov2", "yolov3", "yolov5", "yolov6", "yolov8", "yolov8_obb", "yolov10", "yolo26", "yolox", "ppyoloe",
+        "nanodet", "ssd", "ssd_postprocessed", "retinaface", "scrfd", "yunet", "centernet",
     }  # fmt: skip
     assert SSD_CLASSES + 1 != 4  # boxes and scores are told apart by their channels

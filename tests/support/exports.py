@@ -14,6 +14,7 @@ from npu_layout import decode
 SIDE, CLASSES, POINTS = 64, 3, 17
 STRIDES = (8, 16, 32)
 ANCHORS = (((6, 9), (10, 8), (14, 20)), ((18, 14), (20, 30), (33, 25)), ((40, 30), (30, 50), (60, 60)))
+V2_ANCHORS = ((0.6, 0.9), (1.2, 0.7), (1.5, 1.6), (2.2, 1.1), (1.1, 2.4))  # in cells
 FACES = (((8, 8), (16, 16)), ((24, 24), (32, 32)), ((48, 48), (60, 60)))
 FEATURES, SSD_CLASSES = 16, 5
 
@@ -216,6 +217,19 @@ def v5_part(beside: int = 0, activated: bool = True) -> Callable[[Net, int], str
     return part
 
 
+def darknet(strides: Sequence[int], anchors: int) -> Callable[[Net], None]:
+    """What is before the region and yolo layers of Darknet: a convolution for each stride."""
+
+    def build(net: Net) -> None:
+        bias = np.tile([0.0] * 4 + [0.5] * (1 + CLASSES), anchors)
+        gain = np.tile([2.0, 2.0, 0.5, 0.5] + [3.0] * (1 + CLASSES), anchors)[:, None, None, None]
+        for s in strides:
+            weights = net.rng.normal(0, 1 / np.sqrt(FEATURES), (len(bias), FEATURES, 1, 1)) * gain
+            net.out(net.conv(net.features[s], FEATURES, len(bias), bias=bias, weights=weights), f"out_{s}")
+
+    return build
+
+
 def v5_list(net: Net) -> None:
     """`Detect.forward`: anchors have an axis, then every number gets a sigmoid, and boxes are decoded to pixels."""
     listed = []
@@ -393,6 +407,8 @@ EXPORTS = {
         decode.yolov5(CLASSES, anchors=ANCHORS, activation="sigmoid", coefficients=32),
         with_prototypes(maps(out=v5_part(32, activated=False))),
     ),
+    "v2": Export(decode.yolov2(CLASSES, 16, V2_ANCHORS), darknet((16,), len(V2_ANCHORS)), confidence=0.3),
+    "v3": Export(decode.yolov3(CLASSES, anchors=ANCHORS), darknet(STRIDES, 3)),
     "v6": Export(
         decode.yolov6(CLASSES), maps(box=lambda net, s: net.op("Relu", net.head(s, 4, bias=1.0)), score=probabilities)
     ),
