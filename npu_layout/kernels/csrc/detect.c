@@ -65,7 +65,7 @@ static int shared_candidates(const Detector *d, int level, int a, const uint8_t 
     const Anchor *anchor = d->each[level].each + a;
     const Source *score = &anchor->score, *background = &anchor->background;
     const int64_t cells = score->map.rows * score->map.columns;
-    const int bounded = background->map.count && confidence > 0;
+    const int bounded = background->map.count && confidence > 0 && !score->powers;
     const double bound = bounded ? log(confidence) - 1e-6 : 0;
     for (int64_t cell = 0; cell < cells; ++cell) {
         if (bounded) {
@@ -73,8 +73,10 @@ static int shared_candidates(const Detector *d, int level, int a, const uint8_t 
             const double value = source_value(score, cell, best.channel, best.code);
             if (!(value - value_at(background, buffers[background->buffer], cell, 0) >= bound)) continue;
         }
-        const double *shares = shares_of_cell(d->level, anchor, buffers, cell, work);
-        if (!shares) return 0;
+        const Shared found = shares_of_cell(d->level, anchor, buffers, cell, confidence, work);
+        if (found == NO_ROOM) return 0;
+        if (found == NONE_REACHES) continue;
+        const double *shares = work->shares;
         const int64_t best = d->all_labels ? 0 : largest_share(anchor, shares), end = d->all_labels ? score->map.count : best + 1;
         for (int64_t c = best; c < end; ++c) {
             const double value = shares[share_at(anchor, c)];
@@ -112,6 +114,7 @@ static int product_candidates(const Detector *d, int level, int a, const uint8_t
     const Source *score = &anchor->score;
     const uint8_t *data = buffers[score->buffer];
     const int shared = score->activation == SOFTMAX_OF;
+    const double target = confidence <= 0 ? 0 : d->score == ROOT_OF_PRODUCT ? confidence * confidence : confidence;
     work->hits.count = 0;
     if (!scan_best(d->level, &anchor->objectness.map, buffers[anchor->objectness.buffer], anchor->threshold, &work->hits)) return 0;
     for (int64_t i = 0; i < work->hits.count; ++i) {
@@ -119,8 +122,10 @@ static int product_candidates(const Detector *d, int level, int a, const uint8_t
         const double object = source_value(&anchor->objectness, hit.cell, 0, hit.code);
         if (i + AHEAD < work->hits.count) fetch(score, buffers, work->hits.items[i + AHEAD].cell);
         if (object < 0) continue; /* the threshold is that of the largest scale */
-        const double *shares = shared ? shares_of_cell(d->level, anchor, buffers, hit.cell, work) : NULL;
-        if (shared && !shares) return 0;
+        const Shared found = shared ? shares_of_cell(d->level, anchor, buffers, hit.cell, object > 0 ? target / object : 0, work) : SHARES;
+        if (found == NO_ROOM) return 0;
+        if (found == NONE_REACHES) continue;
+        const double *shares = work->shares;
         const Hit best = shared ? (Hit){0, (int32_t)largest_share(anchor, shares), 0} : best_of_channels(d->level, score, data, hit.cell);
         const int64_t from = d->all_labels ? 0 : best.channel, to = d->all_labels ? score->map.count : best.channel + 1;
         const int64_t offset = cell_at(&score->map, hit.cell);

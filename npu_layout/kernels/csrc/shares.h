@@ -4,8 +4,12 @@
 
 #include "detect.h"
 
-/* The shares of all scores of a cell, the background among them, in the order in which they are stored; NULL: there is no memory. */
-const double *shares_of_cell(const Level *level, const Anchor *anchor, const uint8_t *const *buffers, int64_t cell, Workspace *work);
+/* What shares_of_cell found. */
+typedef enum { NO_ROOM, NONE_REACHES, SHARES } Shared;
+
+/* Write the shares of all scores of a cell to work->shares, the background among them, in the order in which they are stored; but nothing of
+ * use if no class can have `least`. NO_ROOM: there is no memory. */
+Shared shares_of_cell(const Level *level, const Anchor *anchor, const uint8_t *const *buffers, int64_t cell, double least, Workspace *work);
 
 /* Where the share of a class is. */
 static inline int64_t share_at(const Anchor *anchor, int64_t class_id) { return class_id + (anchor->background.map.count && class_id >= anchor->aside); }

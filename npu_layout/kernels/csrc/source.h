@@ -13,9 +13,9 @@ typedef enum { AS_STORED, SIGMOID_OF, SOFTMAX_OF, ACTIVATIONS } Activation;
 /* What has a scale of its own: nothing, or each channel, row or column of the map. */
 typedef enum { ONE_SCALE, BY_CHANNEL, BY_ROW, BY_COLUMN, SCALINGS } Scaling;
 
-/* `values`: of every code of 8 or 16 bits, the lowest first, activated; NULL for float32, for int32, which without
- * scales mean themselves, and for integers of several scales: those are (integer - zero) * scale in float32, and then activated. `powers`: of 8 bits, 256 rows of e**(value - value of the row), for DFL; else
- * NULL. */
+/* `values`: of every code of 8 or 16 bits, the lowest first, activated; NULL for float32, for int32, which without scales mean themselves,
+ * and for integers of several scales: those are (integer - zero) * scale in float32, and then activated. `powers`: of 8 bits, 256 rows of
+ * e**(value - value of the row), for DFL and softmax; else NULL. */
 typedef struct {
     int buffer;
     FeatureMap map;

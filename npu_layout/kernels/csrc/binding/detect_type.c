@@ -121,6 +121,14 @@ static int read_beside(const DetectorObject *self, PyObject *angle, PyObject *of
     return anchor->offset.map.count == 2 || refuse("offset: expected two channels");
 }
 
+/* The table of the powers of 8 bits, if it is `wanted`. */
+static int make_powers(const DetectorObject *self, Source *source, int wanted) {
+    if (!wanted || !source->values || dtype_size[source->map.type] != 1) return 1;
+    if (!(source->powers = malloc(65536 * sizeof(double)))) return PyErr_NoMemory(), 0;
+    source_powers(self->detector.level, source);
+    return 1;
+}
+
 static int read_anchor(const DetectorObject *self, PyObject *tuple, const DetectLevel *level, Anchor *anchor) {
     PyObject *score, *objectness, *box, *points, *heats, *angle, *offset, *label, *background;
     const BoxRule *rule = &level->rule;
@@ -135,12 +143,11 @@ static int read_anchor(const DetectorObject *self, PyObject *tuple, const Detect
     if (product && (!read_source(self, objectness, &anchor->objectness) || !same_cells(&anchor->score, &anchor->objectness))) return 0;
     if (product && anchor->objectness.map.count != 1) return refuse("objectness: expected one channel");
     if (anchor->box.map.count != box_channels(rule)) return refuse("box: another number of channels");
-    if (rule->encoding == DFL && anchor->box.values && dtype_size[anchor->box.map.type] == 1) {
-        anchor->box.powers = malloc(65536 * sizeof(double));
-        if (!anchor->box.powers) return PyErr_NoMemory(), 0;
-        source_powers(self->detector.level, &anchor->box);
-    }
     if (!read_labels(self, label, background, aside, anchor)) return 0;
+    const Source *beside = &anchor->background;
+    const int alike = !beside->map.count || (beside->map.type == anchor->score.map.type && beside->values);
+    if (!make_powers(self, &anchor->box, rule->encoding == DFL) || !make_powers(self, &anchor->score, anchor->score.activation == SOFTMAX_OF && alike))
+        return 0;
     return read_beside(self, angle, offset, level, anchor) && (!self->detector.points || read_points(self, points, heats, anchor));
 }
 
@@ -233,7 +240,10 @@ static void detector_dealloc(PyObject *object) {
     DetectorObject *self = (DetectorObject *)object;
     PyTypeObject *type = Py_TYPE(object);
     for (int i = 0; i < self->detector.levels; ++i) {
-        for (int a = 0; a < self->detector.each[i].anchors; ++a) free(self->detector.each[i].each[a].box.powers);
+        for (int a = 0; a < self->detector.each[i].anchors; ++a) {
+            free(self->detector.each[i].each[a].box.powers);
+            free(self->detector.each[i].each[a].score.powers);
+        }
         free(self->detector.each[i].each);
     }
     free(self->detector.each);
