@@ -31,6 +31,8 @@ def finish(
     read: values of candidates, of the stored buffers or of unpacked tensors: both are the same. backend: that of
     suppression.
     """
+    if not len(found):
+        return 0
     limit = len(room.xyxy)
     if head.suppression.kind == "peaks":
         found = found.take(_peaks(head, fitted, found, read))

@@ -308,3 +308,16 @@ def test_backends_suppress_alike(rule: dict[str, Any]) -> None:
             for backend in kernels.backends()
         ]
         assert all(each == kept[0] for each in kept) and len(kept[0]) <= limit
+
+
+@pytest.mark.parametrize("kind", ["polygons", "probiou", "greedy", "none"])
+def test_no_candidate_is_no_detection(kind: str) -> None:
+    head = dataclasses.replace(decode.yolov8_obb(3), suppression=decode.Suppression(kind))
+    specs = [nl.TensorSpec((1, n, 64 // s, 64 // s), name=f"{n}/{s}") for s in (8, 16, 32) for n in (64, 3, 1)]
+    decoder = decode.Decoder(head, specs, (64, 64))
+    for backend in kernels.backends():
+        decoder._use(backend)
+        found = decoder([np.zeros(spec.size, np.float32) for spec in specs])
+        assert (
+            len(found) == 0 and found.xyxy.shape == (0, 4) and found.xywha is not None and found.xywha.shape == (0, 5)
+        )

@@ -267,3 +267,58 @@ def test_prototypes_that_are_no_numbers_warn_of_nothing(rule: str, side: int) ->
         near = [(np.abs(middles - at) < 1) for at in (y, x)]
         outside |= np.outer(*near)
     assert np.array_equal(found[0], ~outside)
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_every_width_and_number_of_channels_is_exact(seed: int) -> None:
+    """Rows shorter than a vector, tails, odd channels, and boxes that end anywhere, against products of whole maps."""
+    rng = np.random.default_rng(seed)
+    channels, h = int(rng.choice([2, 3, 7, 16, 31, 32, 33, 64])), int(rng.choice([1, 2, 5, 20]))
+    w, factor = int(rng.choice([1, 3, 8, 15, 16, 17, 20, 33, 40])), int(rng.choice([1, 2, 4, 4, 4, 8]))
+    spec, flat, prototypes = _made(rng, str(rng.choice(LAYOUTS)), str(rng.choice(["int8", "uint8"])), channels, h, w)
+    c = rng.integers(-128, 128, (5, channels)).astype(np.int16)
+    windows = np.sort(rng.integers(0, [[[w * factor + 1], [h * factor + 1]]], (5, 2, 2)), 2)
+    windows = windows.transpose(0, 2, 1).reshape(5, 4).astype(np.int32)
+    wanted = []
+    for weights, (x0, y0, x1, y1) in zip(c, windows):
+        logits = np.tensordot(weights.astype(np.int64), prototypes, 1)
+        for n, axis in ((h, 0), (w, 1)):  # times 2 factor along each axis
+            at = 2 * np.arange(n * factor) + 1 - factor
+            low, part = at // (2 * factor), at % (2 * factor)
+            ends = (np.take(logits, np.clip(low + k, 0, n - 1), axis) for k in (0, 1))
+            parts = (np.expand_dims(p, 1 - axis) for p in (2 * factor - part, part))
+            logits = sum(end * p for end, p in zip(ends, parts))
+        wanted.append((logits > 0)[y0:y1, x0:x1].reshape(-1))
+    for backend in kernels.backends()[:-1]:
+        out = np.full(sum(map(len, wanted)) + 8, 9, np.uint8)
+        place = kernels.FeatureMap(spec.dtype, *_tables(spec))
+        zero = int(spec.quantization.zero_point)
+        assert kernels.masks(place, flat, zero, c, windows, factor, out[:-8], backend)
+        assert np.array_equal(out[:-8], np.concatenate(wanted)) and (out[-8:] == 9).all()
+
+
+def _tables(spec):
+    """Return the offsets of channels, rows and columns, whose sum an element is at."""
+    _, channels, h, w = spec.shape
+    start = spec.offset(0, 0, 0, 0)
+    rows, columns = (
+        [spec.offset(0, 0, y, 0) - start for y in range(h)],
+        [spec.offset(0, 0, 0, x) - start for x in range(w)],
+    )
+    return tuple(np.array(v, np.int64) for v in ([spec.offset(0, c, 0, 0) for c in range(channels)], rows, columns))
+
+
+def test_no_instance_has_no_masks() -> None:
+    """Whether it is asked for alone, or a decoder found none; the prototypes still have to fit."""
+    spec = TensorSpec((1, 32, 16, 16), "NHWC", "int8", name="prototypes")
+    none = decode.masks(spec, np.zeros(spec.size, np.int8), np.zeros((0, 32), np.int8), np.zeros((0, 4)), (64, 64))
+    assert len(none) == 0 and none.offsets.shape == (0, 2) and none.dense().shape == (0, 64, 64)
+    with pytest.raises(NpuLayoutError, match="buffer"):
+        decode.masks(spec, np.zeros(9, np.int8), np.zeros((0, 32), np.int8), np.zeros((0, 4)), (64, 64))
+    specs = [TensorSpec((1, n, 64 // s, 64 // s), name=f"{n}/{s}") for s in (8, 16, 32) for n in (64, 3, 32)]
+    decoder = decode.Decoder(decode.yolov8(3, coefficients=32), [*specs, spec], (64, 64))
+    buffers = [np.zeros(one.size, one.stored) for one in decoder.specs]
+    buffers[1][5] = 0.9
+    one = decoder(buffers, 0.5)
+    found = decoder([b * 0 for b in buffers], 0.5, out=one)
+    assert len(one.masks) == 1 and len(found.masks) == 0 and found.masks.offsets.shape == (0, 2)

@@ -133,21 +133,30 @@ WIDE static void sums_wide(const Weights *w, const uint8_t *row, int64_t first, 
 }
 #endif
 
-/* Cells at once: what is behind a row is computed too, and not used. */
+/* Cells at once, at most: what is behind a row is computed too, and not used. */
 enum { LANES = 8, FOUR = 4 };
-typedef int32_t Cells __attribute__((vector_size(4 * LANES)));
-INLINE Cells cells_at(const int32_t *p) {
-    Cells v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
+typedef int32_t Cells4 __attribute__((vector_size(16)));
+typedef int32_t Cells8 __attribute__((vector_size(4 * LANES)));
 
 /* The pixels between n cells of two rows and the next ones, four each way: a pixel is at 1, 3, 5 or 7 eighths between the centres of two
  * cells. Pixels of a row are `pitch` bytes before those of the next. */
-#define QUADS(name, attribute)                                                                                                          attribute static void name(const int32_t *a, const int32_t *b, int64_t n, uint8_t *out, int64_t pitch) {                                for (int64_t x = 0; x < n; x += LANES) {                                                                                                const Cells la = cells_at(a + x), ra = cells_at(a + x + 1), lb = cells_at(b + x), rb = cells_at(b + x + 1);                         const Cells left = lb - la, right = rb - ra;                                                                                        Cells l = la * 8 + left, r = ra * 8 + right;                                                                                  for (int y = 0; y < FOUR; ++y, l += left * 2, r += right * 2) {                                                                       const Cells d = r - l, first = l * 8 + d, second = first + d * 2, third = second + d * 2, last = third + d * 2;                 const Cells pixels = ((first > 0) & 1) | ((second > 0) & 0x100) | ((third > 0) & 0x10000) | ((last > 0) & 0x1000000);                 memcpy(out + y * pitch + FOUR * x, &pixels, sizeof pixels);                                                                     }                                                                                                                               }                                                                                                                               }
-QUADS(quads, )
+#define QUADS(name, Cells, attribute)                                                                                                 \
+    attribute static void name(const int32_t *a, const int32_t *b, int64_t n, uint8_t *out, int64_t pitch) {                          \
+        for (int64_t x = 0; x < n; x += (int64_t)sizeof(Cells) / 4) {                                                                 \
+            Cells la, ra, lb, rb;                                                                                                     \
+            memcpy(&la, a + x, sizeof la), memcpy(&ra, a + x + 1, sizeof ra), memcpy(&lb, b + x, sizeof lb), memcpy(&rb, b + x + 1, sizeof rb); \
+            const Cells left = lb - la, right = rb - ra;                                                                              \
+            Cells l = la * 8 + left, r = ra * 8 + right;                                                                              \
+            for (int y = 0; y < FOUR; ++y, l += left * 2, r += right * 2) {                                                           \
+                const Cells d = r - l, step = d * 2, first = l * 8 + d, second = first + step, third = second + step, last = third + step; \
+                const Cells pixels = ((first > 0) & 1) | ((second > 0) & 0x100) | ((third > 0) & 0x10000) | ((last > 0) & 0x1000000);   \
+                memcpy(out + y * pitch + FOUR * x, &pixels, sizeof pixels);                                                           \
+            }                                                                                                                         \
+        }                                                                                                                             \
+    }
+QUADS(quads, Cells4, )
 #ifdef WIDE
-QUADS(quads_wide, WIDE)
+QUADS(quads_wide, Cells8, WIDE)
 #endif
 
 /* Bytes of a row of quads, and cells with a copy of their ends. */
