@@ -185,11 +185,18 @@ static uint32_t *sorted_candidates(Workspace *work) {
     return order_of_scores(work->scores, work->count, work->order);
 }
 
-/* Fetch the box of a candidate, and its angle. */
+/* Fetch the box of a candidate, its angle, the offset of its centre, and the scores above and below it, by which it is a peak. */
 static void fetch_box(const Detector *d, const uint8_t *const *buffers, const Candidate *c) {
-    const Anchor *anchor = d->each[c->level].each + c->anchor;
+    const DetectLevel *level = d->each + c->level;
+    const Anchor *anchor = level->each + c->anchor;
+    const FeatureMap *map = &anchor->score.map;
     fetch(&anchor->box, buffers, c->cell);
-    if (d->each[c->level].angle != UPRIGHT) fetch(&anchor->angle, buffers, c->cell);
+    if (level->angle != UPRIGHT) fetch(&anchor->angle, buffers, c->cell);
+    if (anchor->offset.map.count) fetch(&anchor->offset, buffers, c->cell);
+    if (d->suppression != NEIGHBOURS) return;
+    const int64_t width = level->columns, first = c->cell < width ? c->cell : c->cell - width;
+    for (int64_t cell = first; cell <= c->cell + width && cell < map->rows * map->columns; cell += width)
+        __builtin_prefetch(buffers[anchor->score.buffer] + cell_at(map, cell) + map->channel[c->class_id]);
 }
 
 /* Where a candidate is: its column and row, and its anchor's size; or its prior. */

@@ -140,7 +140,7 @@ static Hit best_byte_of_cell(const FeatureMap *map, const uint8_t *p, int64_t ce
 /* The loops of a map: those of shorter vectors where a cell's channels do not fill one; or some, if the best of them is looked for again
  * among the lanes of one. */
 static Scan *scan_of(const Level *level, const FeatureMap *map, int all) {
-    const int64_t least = all ? 1 : 4, bytes = map->count * dtype_size[map->type];
+    const int64_t least = all ? 2 : 4, bytes = map->count * dtype_size[map->type];
     while (map->kind == ROWS && level->narrower && bytes < least * level->vector) level = level->narrower;
     return level->detect->scan[map->kind][map->type];
 }
