@@ -137,7 +137,7 @@ INLINE int64_t lead_of_thirds(const uint8_t *p, int size) {
             const V x[3] = {lanes(s, 48), lanes(s + 16, 48), lanes(s + 32, 48)};                                 \
             for (int c = 0; c < 3; ++c) {                                                                        \
                 const V v = select3(x[0], x[1], x[2], t.at[(c + 2 * turn) % 3], t.at[(c + turn) % 3]);           \
-                put_past(dst + c * d + TO * size, turned(size, shuffled(v, t.order[c]), mirrored), past);                                 \
+                put_past_lanes(dst + c * d + TO * size, turned(size, shuffled(v, t.order[c]), mirrored), past);                                 \
             }                                                                                                    \
             if (i + STEP >= n) return n;                                                                         \
         }                                                                                                        \
@@ -240,7 +240,7 @@ MERGE3(4, 2)
             }                                                                                                    \
             for (int r = 0; r < count; ++r) {                                                                    \
                 const V v = SPLIT_TURNS(count, size) ? TURN##count(x[r], SCATTERED) : x[r];                      \
-                put_past(dst + r * d + TO * size, turned(size, v, mirrored), past);                              \
+                put_past_lanes(dst + r * d + TO * size, turned(size, v, mirrored), past);                              \
             }                                                                                                    \
             if (i + STEP >= n) return n;                                                                         \
         }                                                                                                        \

@@ -315,6 +315,11 @@ INLINE void put_lanes(uint8_t *p, int64_t step, V v, int past) {
     put_lane(p + 3 * step, LANE(v, 3), past);
 #endif
 }
+/* The same of a vector that may begin at any lane of a line, as rows of a picture do. */
+INLINE void put_past_lanes(uint8_t *p, V v, int past) {
+    if (VB > 16 && past && (uintptr_t)p % VB && (uintptr_t)p % 16 == 0) put_lanes(p, 16, v, 1);
+    else put_past(p, v, past);
+}
 
 INLINE void copy32(const uint8_t *src, uint8_t *dst) {
 #if VB >= 32
