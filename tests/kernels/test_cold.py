@@ -15,6 +15,7 @@ import pytest
 import npu_layout as nl
 from tests.conftest import LAST_CACHE
 from tests.support.kernel_walks import NATIVE, Loops
+from tests.support.memory import Fenced
 from tests.support.move_examples import EXAMPLES, expected_of, mover
 
 if NATIVE:
@@ -101,6 +102,15 @@ LINES = (  # of a result, some or all of them whole: dtype, layouts, shape, and 
     ("float32", "NCHW", "NHCW", (1, 20, 60, 77), lambda x: x.transpose(0, 2, 1, 3)),
     ("float16", "NCHW16c", "NHWC", (1, 64, 47, 50), lambda x: x.transpose(0, 2, 3, 1, 4)),
     ("float32", "NHWC", "NCHW8c", (1, 40, 47, 50), lambda x: x.reshape(1, 47, 50, 5, 8).transpose(0, 3, 1, 2, 4)),
+    ("float32", "NCHW", "NHCW", (1, 30, 40, 64), lambda x: x.transpose(0, 2, 1, 3)),
+    ("float32", "NCHW", "NHCW", (1, 30, 40, 300), lambda x: x.transpose(0, 2, 1, 3)),
+    ("uint8", "NHCW", "NCHW", (1, 5, 60, 1001), lambda x: x.transpose(0, 2, 1, 3)),
+    ("uint8", "NHCW", "NCHW", (1, 3, 32, 4000), lambda x: x.transpose(0, 2, 1, 3)),
+    *(
+        (dtype, "NHWC", f"NCHW{n}c", shape, lambda x, n=n: x.reshape(*x.shape[:3], -1, n).transpose(0, 3, 1, 2, 4))
+        for dtype, n in (("uint8", 16), ("uint16", 16), ("uint8", 48), ("float32", 4), ("float32", 16), ("float32", 20))
+        for shape in ((1, 4 * n, 40, 44), (2, 3 * n, 32, 62), (1, 4 * n, 41, 51))
+    ),
 )
 
 
@@ -110,7 +120,8 @@ def test_lines_of_results_in_no_cache(
 ) -> None:
     cached(0)
     source, target = nl.TensorSpec(shape, given, dtype), nl.TensorSpec(shape, wanted, dtype)
-    flat = np.random.default_rng(3).standard_normal(source.size).astype(dtype)
+    flat = Fenced(source.size * np.dtype(dtype).itemsize).last(source.size * np.dtype(dtype).itemsize).view(dtype)
+    flat[:] = np.random.default_rng(3).integers(0, 256, source.size).astype(dtype)
     expected = np.ascontiguousarray(order(flat.reshape(source.storage_shape))).reshape(-1)
     size = flat.itemsize
     for backend in NATIVE:

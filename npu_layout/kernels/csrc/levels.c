@@ -6,7 +6,7 @@ const char *const dtype_name[DTYPES] = {"int8", "uint8", "int16", "uint16", "int
 
 const Path paths[PATHS] = {
     {"copy", "move", "rows of neighbouring elements, in both"},
-    {"rows", "move", "the same of up to 512 bytes, whose neighbours in the destination are not those in the source"},
+    {"rows", "move", "the same of up to 64 KB, whose neighbours in the destination are not those in the source"},
     {"transpose", "move", "neighbours in the source along one loop, in the destination along another"},
     {"detour", "move", "the same of neighbours of 16 bytes or less that go on along a third loop: by way of a bench"},
     {"split", "move", "pixels of 2, 3, 4 or 8 channels, or some of these, to planes; elements of 1, 2 and 4 bytes"},

@@ -344,9 +344,17 @@ static int is_merge_of_lines(const Move *m) {
            magnitude(a.s) >= magnitude(b.d);
 }
 
+/* Rows of some lines, or of less, of which lines are made. */
+static int is_rows_of_lines(const Move *m) {
+    const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
+    return (m->path == PATH_COPY && row_gains_past(a.n * m->size)) ||
+           (m->path == PATH_ROWS && (row_gains_past(m->size) || lines_of_rows(a, b, m->size))) ||
+           (m->path == PATH_TRANSPOSE && m->size == 16 && lines_of_rows(a, b, 16));
+}
+
 /* Other loops store past the caches too, and gain nothing by it, or lose; or have no such stores. */
 int move_gains_past(const Move *m) {
-    return is_merge_of_lines(m) || m->path == PATH_SPLIT || m->path == PATH_MERGE || m->path == PATH_REVERSE || m->path == PATH_PADDED;
+    return is_merge_of_lines(m) || is_rows_of_lines(m) || m->path == PATH_SPLIT || m->path == PATH_MERGE || m->path == PATH_REVERSE || m->path == PATH_PADDED;
 }
 
 int move_fetches(const Move *m) {

@@ -5,11 +5,26 @@
 #include "levels.h"
 
 enum { MAX_TILE = 16384 }; /* bytes of a bench, a scratch buffer in L1 */
-enum { LONG_ROW = 512 }; /* bytes of the longest row that is moved together with its neighbours on both sides */
+/* Bytes of the longest row that is moved together with its neighbours on both sides, and of those of which runs are. */
+enum { LONG_ROW = 1 << 16, RUNS_OF_ROWS = 512 };
+/* Whether rows of so many bytes are faster past the caches, if the result is in none: whole lines outweigh the parts of lines at both
+ * ends (Zen 5). Shorter ones are if lines are made of some of them. */
+enum { ROW_PAST = 128 };
+static inline int row_gains_past(int64_t bytes) { return bytes >= (bytes % 64 == 0 ? ROW_PAST : bytes % 16 == 0 ? 320 : 960); }
 /* Bytes of rows of a result of which a line each is written past the caches as fast as a stream is; with twice as many it takes three
  * times as long (Zen 5). */
 enum { SHORT_PAST = 256 };
 enum { INNER = 2 }; /* loops that a mover walks itself, the last ones of the box; a detour has three */
+
+/* How many rows of a move from loop a to b (rows.inl.h) fill whole lines, or 0: they continue in the result, and are so near each other
+ * in the source that L1 contains them. */
+enum { MOST_LANES = 32, NEAR_ROWS = 1 << 14 };
+static inline int64_t lines_of_rows(Loop a, Loop b, int64_t bytes) {
+    int64_t rows = 1;
+    if (bytes % 16 || bytes >= ROW_PAST || a.d != bytes || b.d % 64 || a.s <= 0 || a.s > 2 * b.n * bytes) return 0;
+    while (rows * bytes % 64) ++rows;
+    return rows * a.s <= NEAR_ROWS ? rows : 0;
+}
 
 struct Move {
     int path, size;

@@ -29,6 +29,20 @@ INLINE void copy_past(const uint8_t *s, uint8_t *d, int64_t bytes) {
     copy_row(s + i, d + i, bytes - i);
 }
 
+/* The same, and lanes of 16 bytes before and behind them: the rest of these lines is written much later, so that through the caches
+ * each would be read first. */
+INLINE void row_past(const uint8_t *s, uint8_t *d, int64_t bytes) {
+    int64_t i = 0;
+    if ((uintptr_t)d % 16 || bytes % 16) {
+        copy_past(s, d, bytes);
+        return;
+    }
+    for (; i < bytes && (uintptr_t)(d + i) % 64; i += 16) put_lane(d + i, load16(s + i), 1);
+    for (; i + 64 <= bytes; i += 64)
+        for (int k = 0; k < 64; k += VB) put_past(d + i + k, whole(s + i + k), 1);
+    for (; i < bytes; i += 16) put_lane(d + i, load16(s + i), 1);
+}
+
 /* A row of `size` bytes: one move. */
 #define ONE_ROW(size)                                                    \
     INLINE void row##size(const uint8_t *s, uint8_t *d, int64_t bytes) { \
@@ -63,11 +77,15 @@ ROWS_FROM(64)
         else CALL(rows_from64);                         \
     } while (0)
 
+enum { BY_CALL = 2048 }; /* bytes; longer rows are copied by memcpy */
+
 static void HERE(move_copy)(const Move *m, const uint8_t *src, uint8_t *dst) {
     const Loop rows = m->box.loops[m->box.count - 2], row = m->box.loops[m->box.count - 1];
     const int64_t bytes = row.n * m->size;
 #define CALL(copy) for (int64_t i = 0; i < rows.n; ++i) copy(src + i * rows.s, dst + i * rows.d, bytes)
-    if (bytes > 2048)
+    if (m->past && row_gains_past(bytes))
+        CALL(row_past);
+    else if (bytes > BY_CALL)
         for (int64_t i = 0; i < rows.n; ++i) memcpy(dst + i * rows.d, src + i * rows.s, (size_t)bytes);
     else
         BY_ROW(bytes, CALL);
@@ -83,13 +101,89 @@ INLINE void fetch_run(const uint8_t *p, Loop rows, int64_t count, int64_t step) 
         for (int64_t k = 0; k < count; ++k) __builtin_prefetch(p + k * rows.s);
 }
 
+/* Rows in the order of the source, past the caches, or from no cache. */
+INLINE void rows_in_order(const uint8_t *src, uint8_t *dst, Loop a, Loop b, int64_t bytes, int past) {
+    enum { AHEAD = 4096 };
+    for (int64_t i = 0; i < a.n; ++i)
+        for (int64_t j = 0; j < b.n; ++j) {
+            const uint8_t *s = src + i * a.s + j * b.s;
+            uint8_t *d = dst + i * a.d + j * b.d;
+            for (int64_t x = 0; !past && x < bytes; x += 64) __builtin_prefetch(s + AHEAD + x);
+            if (past) row_past(s, d, bytes);
+            else copy_row(s, d, bytes);
+        }
+}
+/* Long rows in the order of the result. */
+INLINE void rows_of_result(const uint8_t *src, uint8_t *dst, Loop a, Loop b, int64_t bytes) {
+    for (int64_t j = 0; j < b.n; ++j)
+        for (int64_t i = 0; i < a.n; ++i) {
+            const uint8_t *s = src + i * a.s + j * b.s;
+            uint8_t *d = dst + i * a.d + j * b.d;
+            if (bytes > BY_CALL) memcpy(d, s, (size_t)bytes);
+            else copy_row(s, d, bytes);
+        }
+}
+
+/* Rows of less than a line that continue along loop a of the result, as many of each step of loop b as fill lines: whole lines past
+ * the caches, of lanes of 16 bytes, since arrays begin at any lane of a line. Loop a is the outer one, so that the source is read
+ * from end to end. 0: no lines. */
+#ifdef STREAM
+static __attribute__((noinline)) int HERE(rows_by_lines)(const uint8_t *src, uint8_t *dst, Loop a, Loop b, int64_t bytes) {
+    enum { AHEAD = 4096 };
+    const int64_t group = lines_of_rows(a, b, bytes), lanes = group * bytes / 16, lead = (int64_t)(-(uintptr_t)dst % 64);
+    const int64_t first = lead / bytes, begun = lead % bytes, groups = (a.n - first - !!begun) / (group ? group : 1);
+    const int64_t last = first + groups * group, step = group * a.s / b.n;
+    int64_t at[MOST_LANES];
+    if (!group || (uintptr_t)dst % 16 || groups < 1) return 0;
+    for (int64_t l = 0; l < lanes; ++l) at[l] = (begun + 16 * l) / bytes * a.s + (begun + 16 * l) % bytes;
+    for (int64_t j = 0; j < b.n; ++j) {
+        const uint8_t *s = src + j * b.s;
+        uint8_t *d = dst + j * b.d;
+        for (int64_t i = 0; i < first; ++i) copy_row(s + i * a.s, d + i * bytes, bytes);
+        copy_row(s + first * a.s, d + first * bytes, begun);
+        if (last < a.n) copy_row(s + last * a.s + begun, d + last * bytes + begun, bytes - begun);
+        for (int64_t i = last + 1; i < a.n; ++i) copy_row(s + i * a.s, d + i * bytes, bytes);
+    }
+#define LINES(count)                                                                                      \
+    for (int64_t g = 0; g < groups; ++g) {                                                                \
+        const uint8_t *s = src + (first + g * group) * a.s, *next = s + AHEAD;                            \
+        uint8_t *d = dst + lead + g * group * bytes;                                                      \
+        for (int64_t j = 0; j < b.n; ++j, s += b.s, d += b.d, next += step) {                             \
+            for (int64_t x = 0; x < step; x += 64) __builtin_prefetch(next + x);                          \
+            for (int64_t l = 0; l < (count); ++l) put_lane(d + 16 * l, load16(s + at[l]), 1);             \
+        }                                                                                                 \
+    }
+    if (lanes == 4) LINES(4)
+    else LINES(lanes)
+#undef LINES
+    return 1;
+}
+#else
+INLINE int HERE(rows_by_lines)(const uint8_t *src, uint8_t *dst, Loop a, Loop b, int64_t bytes) {
+    (void)src, (void)dst, (void)a, (void)b, (void)bytes;
+    return 0;
+}
+#endif
+
 /* `near` is walked in runs of RUN bytes, at most 16 rows, each along all of `far`. It is the loop of the side on which the
  * steps of the other loop are larger, but the destination's if these are a multiple of a page, so that lines would share sets of
- * L1. Of sources in many planes the next run is fetched meanwhile (with vectors of 32 bytes: measured on Zen 3). */
+ * L1. Of sources in many planes the next run is fetched meanwhile (with vectors of 32 bytes: measured on Zen 3). Not longer rows,
+ * and from no cache not those of some lines. */
 static void HERE(move_rows)(const Move *m, const uint8_t *src, uint8_t *dst) {
-    enum { RUN = 2048, PAGE = 4096, FAR_AWAY = 1 << 18 };
+    enum { RUN = 2048, PAGE = 4096, FAR_AWAY = 1 << 18, FEW_LINES = 160, SOME_LINES = 256 };
     const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
-    const int64_t bytes = m->size, most = at_most(RUN / bytes, 16);
+    const int64_t bytes = m->size;
+    const int past = m->past && row_gains_past(bytes), crowd = magnitude(b.d) % PAGE == 0;
+    if (past || (m->cold && bytes >= (crowd ? SOME_LINES : FEW_LINES))) {
+        rows_in_order(src, dst, a, b, bytes, past);
+        return;
+    }
+    if (m->past && HERE(rows_by_lines)(src, dst, a, b, bytes)) return;
+    if (bytes > RUNS_OF_ROWS) {
+        rows_of_result(src, dst, a, b, bytes);
+        return;
+    }
+    const int64_t most = at_most(RUN / bytes, 16);
     const int reads = magnitude(a.s) > magnitude(b.d) && b.d % PAGE;
     const Loop near = reads ? b : a, far = reads ? a : b;
     const int fetches = near.s >= 0 && ((VB == 32 && reads) || (m->cold && bytes <= 64)) && near.n * far.n * bytes >= FAR_AWAY;

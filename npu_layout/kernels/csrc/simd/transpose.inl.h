@@ -122,6 +122,7 @@ static void HERE(transpose)(int size, const uint8_t *src, int64_t sa, int64_t a,
                             int how) {
     const Tiling *t = HERE(tilings)[size > 4 ? 3 : size / 2];
     if (size == 16) {
+        if (how & PAST && HERE(rows_by_lines)(src, dst, (Loop){a, sa, 16, 0}, (Loop){b, 16, db, 0}, 16)) return;
         transpose16(src, sa, a, dst, db, b);
         return;
     }
