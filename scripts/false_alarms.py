@@ -33,7 +33,7 @@ from verdicts import faults, models, pictures
 
 from npu_layout.buffers import TensorSpec
 from npu_layout.comparison import channel_axis
-from npu_layout.diagnosis import Remade, Situation, diagnose, variants
+from npu_layout.diagnosis import Remade, Situation, diagnose, distinct, variants
 from npu_layout.diagnosis.evidence import Evidence
 
 RATE = 1e-4  # asked
@@ -85,12 +85,18 @@ def zoo(name: str, shade: str) -> Zoo:
     limits = min(float(x.min()) for x in inputs), max(float(x.max()) for x in inputs)
     made: dict[str, dict[Any, Remade]] = {output: {} for output in references[0]}
     for row, x in enumerate(inputs):
+        answers: dict[int, tuple[np.ndarray, dict[str, np.ndarray]]] = {}  # by the id of an input, which it keeps alive
         for variant in variants(x, {"preprocess": model.preprocess}, frames[row], limits):
-            for output, answer in engine.infer(variant.x).items():
+            if id(variant.x) not in answers:
+                answers[id(variant.x)] = variant.x, engine.infer(variant.x)
+            for output, answer in answers[id(variant.x)][1].items():
                 one = made[output].setdefault(variant.id, Remade(variant.text, variant.fix, {}, variant.cause))
                 one.answers[row] = answer
     return Zoo(
-        model, references, [quantised.infer(x) for x in inputs], {output: [*of.values()] for output, of in made.items()}
+        model,
+        references,
+        [quantised.infer(x) for x in inputs],
+        {output: [*distinct(of).values()] for output, of in made.items()},
     )
 
 

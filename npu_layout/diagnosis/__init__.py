@@ -11,7 +11,7 @@ from .identification import Identification, identify
 from .thresholds import LEAST, MARGIN
 
 if TYPE_CHECKING:
-    from .answers import Remade, explains_far_less, gained
+    from .answers import Remade, distinct, explains_far_less, gained
     from .camera_frames import noted_part
     from .causes import Situation
     from .channel_ends import other_end
@@ -39,6 +39,7 @@ __all__ = [
     "by_channel",
     "called",
     "diagnose",
+    "distinct",
     "doubled",
     "ends",
     "exchanges",
@@ -67,6 +68,7 @@ __getattr__, __dir__ = late(
         "by_channel": "samples",
         "called": "scales",
         "diagnose": "verdict",
+        "distinct": "answers",
         "doubled": "wording",
         "ends": "samples",
         "exchanges": "input_orders",

@@ -35,6 +35,14 @@ class Remade(NamedTuple):
     cause: str = "preprocessing"
 
 
+def distinct(ways: Mapping[Any, Remade]) -> dict[Any, Remade]:
+    """Return the ways, of those that have the same tensors in all frames the first: their inputs were the same."""
+    first: dict[Any, Any] = {}
+    for key, one in ways.items():
+        first.setdefault(tuple((row, id(tensor)) for row, tensor in one.answers.items()) or key, key)
+    return {key: ways[key] for key in first.values()}
+
+
 def other_outputs(
     evidence: Evidence, name: str, references: Mapping[str, Sequence[np.ndarray]], specs: Mapping[str, TensorSpec]
 ) -> Iterator[Trial]:

@@ -61,7 +61,10 @@ def variants(
     channels: str | None = None,
     roi_xywh: Sequence[int] | None = None,
 ) -> Iterator[Variant]:
-    """Yield every other way to make `x`, an image as the model reads it: no two nearly alike, none like `x`.
+    """Yield every other way to make `x`, an image as the model reads it: none like `x`.
+
+    Ways that make nearly the same of this frame share one array: another frame may tell them apart, if less of it is
+    clamped.
 
     x: 4-D with 1 or 3 channels in axis 1 or 3; meta: the recording's, with "preprocess"; frame: the camera's frame,
     as recorded of its "source", or None; limits: lowest and highest value of all recorded inputs;
@@ -80,13 +83,19 @@ def variants(
         meta = {**meta, "preprocess": how} if own else meta
     source = {"source": own["source"]} if "source" in own else {}
     image = _Image(x, axis, meta, channels)
-    known = [_Input.of(image.x)]
+    given = _Input.of(image.x)
+    known: list[tuple[_Input, np.ndarray]] = []
     for variant in _every(image, frame, limits):
-        made = _Input.of(variant.x)
-        if not _alike(made, known[0], _AS_GIVEN) and not any(_alike(made, other, _AS_ANOTHER) for other in known):
-            known.append(made)
-            fix = None if variant.fix is None else {**variant.fix, **source}
-            yield variant._replace(x=variant.x.astype(x.dtype), fix=fix)
+        made = next((made for one, made in known if one.x is variant.x), None)
+        if made is None:
+            one = _Input.of(variant.x)
+            if _alike(one, given, _AS_GIVEN):
+                continue
+            made = next((made for other, made in known if _alike(one, other, _AS_ANOTHER)), None)
+            if made is None:
+                made = variant.x.astype(x.dtype)
+                known.append((one, made))
+        yield variant._replace(x=made, fix=None if variant.fix is None else {**variant.fix, **source})
 
 
 class _Input(NamedTuple):
@@ -198,23 +207,27 @@ def _recolored(image: _Image) -> Iterator[Variant]:
 
 
 def _rescaled(image: _Image, limits: tuple[float, float]) -> Iterator[Variant]:
-    """Yield another mean and std; also clamped to the range on which an integer accelerator was calibrated."""
-    ranges = {"the recorded inputs": limits}
+    """Yield another mean and std; also clamped to the range on which an integer accelerator was calibrated.
+
+    Those that make nearly the same of this frame share one array. What is clamped may differ where the pixels hardly
+    do: half a pixel value is half of a range that is as wide as one.
+    """
+    ranges: dict[str, tuple[float, float]] = {"": (-np.inf, np.inf), "the recorded inputs": limits}
     if image.known:
         ends = np.stack([(0 - image.mean) / image.std, (255 - image.mean) / image.std])
         ranges["all pixels"] = float(ends.min()), float(ends.max())
-    known = [_Input.of(image.x)]
+    known: dict[str, list[_Input]] = {what: [] for what in ranges}
     for mistake in mistakes(image.mean, image.std, image.color, image.known):
-        made = (image.pixels - image.along(mistake.mean)) / image.along(mistake.std)
-        one = _Input.of(made)
-        if any(_alike(one, other, _AS_GIVEN) for other in known):
-            continue
-        known.append(one)
+        made = _Input.of((image.pixels - image.along(mistake.mean)) / image.along(mistake.std))
+        least, largest = float(made.x.min()), float(made.x.max())
         fix = {**image.base, "mean": _plain(mistake.mean), "std": _plain(mistake.std)}
-        yield Variant(("scale", mistake.id), mistake.text, fix, made)
         for what, (low, high) in ranges.items():
-            text = f"{mistake.text}, clamped to the range of {what}"
-            yield Variant(("scale", mistake.id, what), text, fix, np.clip(made, low, high))
+            one = made if low <= least and largest <= high else _Input.of(np.clip(made.x, low, high))
+            first = next((other for other in known[what] if _alike(one, other, _AS_GIVEN)), one)
+            if first is one:
+                known[what].append(one)
+            text = f"{mistake.text}, clamped to the range of {what}" if what else mistake.text
+            yield Variant(("scale", mistake.id, what), text, fix, first.x)
 
 
 def _misread(image: _Image) -> Iterator[Variant]:

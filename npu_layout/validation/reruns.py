@@ -8,7 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..buffers import TensorSpec
-from ..diagnosis import MARGIN, Evidence, Remade, exchanges, explains_far_less, gained, image_channels, variants
+from ..diagnosis import (
+    MARGIN,
+    Evidence,
+    Remade,
+    distinct,
+    exchanges,
+    explains_far_less,
+    gained,
+    image_channels,
+    variants,
+)
 from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError
 from ..recordings import Feeds, Frame, Recording
@@ -71,6 +81,7 @@ def rerun(
                     known = _keys(made, row)
                     far = {key for key in known if _is_far(evidence, row, {o: made[o][key] for o in evidence})}
                 shown.done()
+        made = {output: distinct(of) for output, of in made.items()}
         leading = _leading(evidence, made, rows)
         rest = sorted(set(range(len(kept))) - set(rows)) if leading else []
         shown.more(len(images) * len(rest))
@@ -134,13 +145,16 @@ def _remake(
     only: the keys of the ways to try, if these are not all.
     """
     channels = None if image.spec is None else image.spec.channels
+    answers: dict[int, tuple[np.ndarray, dict[str, np.ndarray]]] = {}  # by the id of an input, which it keeps alive
     for variant in variants(k.inputs[image.name], recording.meta, k.frame, image.limits, channels, k.roi_xywh):
         key = image.name, variant.id
         if key in far or (only is not None and key not in only):
             continue
         shown.say(f"{LOOKING}: {_TRIED[variant.id[0]]} of {image.words}")
         text = variant.text if image.alone else f"{image.words}: {variant.text}"
-        answer = engine.infer({**k.inputs, image.name: variant.x})
+        if id(variant.x) not in answers:
+            answers[id(variant.x)] = variant.x, engine.infer({**k.inputs, image.name: variant.x})
+        answer = answers[id(variant.x)][1]
         fix = _stored_as(image.spec, variant.fix)
         for output, reference in k.references.items():
             if answer[output].shape == reference.shape:

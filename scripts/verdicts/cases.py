@@ -36,6 +36,7 @@ class Truth(NamedTuple):
     values: list[np.ndarray]  # what the true spec reads from the buffers, channels as the device has them
     order: Sequence[int] | None  # channel k of the device is the model's channel order[k]
     noise: np.ndarray  # of each of the device's channels: root mean square of what the truth leaves
+    cut: bool = False  # whether the device cuts its input to the declared range, as far as the output tells
 
     def in_model_order(self) -> list[np.ndarray]:
         """`values`, their channels as the model has them."""
@@ -270,35 +271,36 @@ def _truth(scene: Scene, output: _Output, times: Sequence[int]) -> Truth:
     true, order, buffers = output.true, output.order, output.buffers
     values = [true.unpack(b) for b in buffers]
     with np.errstate(all="ignore"):
-        true_db, noise, wanted = _as_it_was(scene, output, values, times)
+        true_db, noise, wanted, cut = _as_it_was(scene, output, values, times)
         declared = _as_declared(scene, output, values, wanted)
     if not output.planted:
         # Below the tolerance a faultless output is a mismatch.
         accept = faults.REFUSALS if declared.db < 11 else frozenset()
         return Truth("match", accept, False, declared.db, declared.db, buffers, true, values, order, noise)
     accept = _accepted(scene, output, true_db, declared)
-    return Truth(output.fault.cause, accept, True, declared.db, true_db, buffers, true, values, order, noise)
+    return Truth(output.fault.cause, accept, True, declared.db, true_db, buffers, true, values, order, noise, cut)
 
 
 def _as_it_was(
     scene: Scene, output: _Output, values: Sequence[np.ndarray], times: Sequence[int]
-) -> tuple[float, np.ndarray, Sequence[np.ndarray]]:
-    """How much of the reference the values explain when fed as in truth; what is left, of each channel; the reference.
+) -> tuple[float, np.ndarray, Sequence[np.ndarray], bool]:
+    """How much of the reference the values explain when fed as in truth; what is left, of each channel; the reference;
+    whether its input is cut.
 
     What is left of few values says little of noise: then that of all channels counts, as a share of what they vary by.
     """
     order = output.order
     back = list(values) if order is None else [v[:, np.argsort(order)] for v in values]
-    explained: list[tuple[float, np.ndarray, Sequence[np.ndarray]]] = []
+    explained: list[tuple[float, np.ndarray, Sequence[np.ndarray], bool]] = []
     for cut in (False, True) if output.planted and scene.done is not scene.declared else (False,):
         wanted = [scene.says(scene.model.path, scene.done, t, cut)[output.holds] for t in times]
         if output.fault.device in faults.CHANGED:
             wanted = _changed(scene, wanted, (wanted[0], wanted[0]))[0]
         left = models.by_channel(back).astype(np.float64) - models.by_channel(wanted)
         noise = proof.noise_of_channels(left, models.by_channel(wanted).std(1))
-        explained.append((proof.score(back, wanted, _step(output.true)), noise, wanted))
-    true_db, noise, wanted = max(explained, key=lambda one: one[0])
-    return true_db, noise if order is None else noise[list(order)], wanted
+        explained.append((proof.score(back, wanted, _step(output.true)), noise, wanted, cut))
+    true_db, noise, wanted, cut = max(explained, key=lambda one: one[0])
+    return true_db, noise if order is None else noise[list(order)], wanted, cut
 
 
 def _as_declared(

@@ -94,7 +94,7 @@ def _fix_error(planted: Planted, truth: Truth, verdict: str, fix: Any) -> str:
     if verdict == "channel_order":
         return _order_error(truth, fix)
     if verdict == "preprocessing" and "seen" not in planted.done:
-        return _input_error(planted, fix)
+        return _input_error(planted, truth, fix)
     expected: Any = {
         "output_order": planted.names,
         "input_order": EXCHANGED,
@@ -142,7 +142,7 @@ def _order_error(truth: Truth, fix: Any) -> str:
     return says and f"{says}; fix {fix!r}, expected {expected!r}"
 
 
-def _input_error(planted: Planted, fix: Any) -> str:
+def _input_error(planted: Planted, truth: Truth, fix: Any) -> str:
     if not isinstance(fix, Mapping):
         return f"fix {fix!r}, expected Preprocessor arguments"
     arguments = {k: v for k, v in fix.items() if v is not None}
@@ -155,7 +155,7 @@ def _input_error(planted: Planted, fix: Any) -> str:
         except (ValueError, TypeError) as error:
             return f"fix {fix!r} is none: {error}"
         wanted = fed
-        if planted.case.noise == "qdq":  # what saturates alike is alike
+        if truth.cut:  # what saturates alike is alike
             seen, wanted = (saturated(x, planted.recording.meta["preprocess"]) for x in (seen, fed))
         for y, r in zip(seen[0], wanted[0]):
             limit = max(0.05 * r.std(), 0.01 * np.sqrt((r**2).mean()), 1e-6)

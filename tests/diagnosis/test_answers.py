@@ -8,6 +8,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import npu_layout as nl
+from npu_layout.diagnosis import Remade, distinct
 from tests.support.boards import PRE, Board, network, same
 from tests.support.paths import ROOT
 
@@ -86,3 +87,11 @@ def test_the_nearest_output_of_single_values_is_no_exchange(seed: int, monkeypat
 
     verdict, words = false_alarms.draw(seed)
     assert verdict in ("match", "ambiguous", "mismatch"), words
+
+
+def test_ways_with_the_same_answers_are_one() -> None:
+    """Of those that share all tensors the first; ways without any are kept, because they were tried, too."""
+    a, b, same_as_a = np.zeros(3), np.ones(3), np.zeros(3)
+    ways = {k: Remade(k, None, t) for k, t in (("p", {0: a, 1: b}), ("q", {0: a, 1: b}), ("r", {0: a}), ("s", {}))}
+    ways.update(t=Remade("t", None, {0: same_as_a, 1: b}), u=Remade("u", None, {}))
+    assert [*distinct(ways)] == ["p", "r", "s", "t", "u"]

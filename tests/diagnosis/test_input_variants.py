@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.diagnosis import image_size
-from tests.support.boards import PRE, SHAPE, SIDE, Board
+from npu_layout.diagnosis import image_size, variants
+from tests.support.boards import PRE, SHAPE, SIDE, Board, picture
 
 
 @pytest.fixture(scope="module")
@@ -96,3 +96,45 @@ def test_colours_and_resizing_at_once(board: Board) -> None:
 def test_the_size_of_an_image() -> None:
     assert image_size((1, 3, 48, 64)) == image_size((1, 48, 64, 3)) == image_size((2, 1, 48, 64)) == (48, 64)
     assert image_size((1, 84, 8400)) is image_size((1, 84, 20, 20)) is image_size((1, 3, 0, 4)) is None
+
+
+def _scaled(x: np.ndarray, how: dict[str, Any]) -> dict[tuple[Any, ...], np.ndarray]:
+    """The inputs of other means and deviations, by what identifies each."""
+    return {v.id: v.x for v in variants(x, {"preprocess": how}, None, (-0.5, 127 / 256)) if v.id[0] == "scale"}
+
+
+def test_ways_that_are_clamped_alike_in_one_frame_are_apart_in_another() -> None:
+    """Pixels of 0 are 0 without a mean, and -0.5 with one in units of 0 to 1: far apart in a range of -0.5 to 0.5."""
+    how = {"mean": [128.0] * 3, "std": [256.0] * 3}
+    bright = np.random.default_rng(0).integers(1, 256, (1, 3, 16, 16)).astype(np.float32)
+    dark = np.where(bright < 128, 0, bright).astype(np.float32)
+    forgotten, units = (("scale", name, "the recorded inputs") for name in ("forgotten", "units_of_one"))
+    of_bright, of_dark = (_scaled((p - 128) / 256, how) for p in (bright, dark))
+    assert of_bright.keys() == of_dark.keys() and of_bright[forgotten] is of_bright[units]
+    np.testing.assert_allclose(of_dark[forgotten], np.clip(dark, -0.5, 127 / 256))
+    np.testing.assert_allclose(of_dark[units], np.clip((dark - 128 / 255) / (256 / 255), -0.5, 127 / 256))
+    assert of_dark[("scale", "forgotten", "")] is of_dark[("scale", "units_of_one", "")]  # 1 % of its deviation
+
+
+@pytest.mark.parametrize("mean_std", [(128.0, 256.0), (120.0, 60.0)])
+@pytest.mark.parametrize("name", ["units_of_one", "forgotten"])
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_what_the_runtime_clamps(board: Board, mean_std: tuple[float, float], name: str, noise: float) -> None:
+    """Also if most frames are so bright that all their pixels are clamped, so that every way makes the same of them."""
+    mean, std = mean_std
+    how = {"color": "RGB", "mean": [mean] * 3, "std": [std] * 3, "resize": "stretch"}
+    preprocess = nl.Preprocessor(nl.TensorSpec((1, 3, SIDE, SIDE)), **how)
+    bright = [f if i < 4 else np.maximum(f, 8) for i, f in enumerate(picture(i) for i in range(10))]
+    inputs = [preprocess(f)[0].copy() for f in bright]
+    done = ([mean / 255] * 3, [std / 255] * 3) if name == "units_of_one" else ([0.0] * 3, [1.0] * 3)
+    low, high = (0 - mean) / std, (255 - mean) / std
+    rng, answers = np.random.default_rng(0), []
+    for x in inputs:
+        fed = np.clip((x * std + mean - done[0][0]) / done[1][0], low, high).astype(np.float32)
+        y = board.engine.infer(fed)["maps"]
+        answers.append((y + noise * y.std() * rng.standard_normal(y.shape)).astype(np.float32))
+    spec = nl.TensorSpec(SHAPE, "NCHW", "float32")
+    frames = [({"image": x}, {"maps": a}) for x, a in zip(inputs, answers)]
+    output = board.verdict(nl.Recording({"maps": spec}, frames, {"preprocess": how}))
+    assert output.verdict == "preprocessing" and "clamped" in output.why, str(output)
+    np.testing.assert_allclose((output.fix["mean"], output.fix["std"]), done)

@@ -136,6 +136,18 @@ def test_the_judge(matrix: Any) -> None:
     assert outcomes(matrix, constant, "layout", constant.truths["maps"].spec) == {"accused"}
 
 
+def test_inputs_are_compared_as_the_device_sees_them(matrix: Any) -> None:
+    """Pixels without a mean, and with one of half a pixel value: far apart if they are cut to -0.5 to 0.5."""
+    planted = matrix.cases.build(matrix.Case("not_divided", "ssd", "int8", "qdq", 0))
+    fix = {**planted.done, "mean": [0.0] * 3, "std": [1.0] * 3}
+    for cut, expected in ((True, "wrong fix"), (False, "right")):
+        truths = {name: truth._replace(cut=cut) for name, truth in planted.truths.items()}
+        assert outcomes(matrix, planted._replace(truths=truths), "preprocessing", fix) == {expected}
+    assert all(truth.cut for truth in planted.truths.values())
+    noisy = matrix.cases.build(matrix.Case("not_divided", "ssd", "int8", "40", 0))
+    assert not any(truth.cut for truth in noisy.truths.values())
+
+
 def test_the_noise_of_a_quiet_channel_is_not_that_of_a_loud_one(matrix: Any) -> None:
     """Of few values, a channel has its share of the noise of all, by what it varies; of many, its own."""
     rng = np.random.default_rng(0)
