@@ -24,10 +24,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..comparison import decibels
 from .evidence import Candidate, Evidence
-from .thresholds import NEIGHBOURS, RATE
+from .thresholds import MARGIN, NEIGHBOURS, RATE, SOUND
 
 _NORMAL = 3  # the fourth power of normal noise is on average so many times the square of its mean square
+_SPREAD = 1 / 12  # of the values err alike: of normal noise a third
 _LINE = 2  # errors that a line goes through, whatever they are
 _ROOM = 2  # because the fourth powers of few values say little
 
@@ -40,6 +42,21 @@ def proven(evidence: Evidence, candidate: Candidate, tried: int) -> bool:
 def surprise(evidence: Evidence, candidate: Candidate) -> float:
     """Return minus the logarithm of the probability that noise alone makes a candidate so much better."""
     return by_chance(10 ** (min(candidate.gain, 200.0) / 10), independent(evidence, candidate))
+
+
+def follows_frames(evidence: Evidence, candidate: Candidate) -> bool:
+    """Whether a cause explains what differs between the frames, unless that is noise, or little.
+
+    What all frames have in common, such as the background of a text, agrees between unrelated ones, too: an input that
+    has the same answer in every frame may explain most of it. If the device had that input, noise alone differs, which
+    is in many values; what it saw is in few.
+    """
+    trial = evidence.trial(candidate)
+    differs, unexplained = (float(np.square(x - x.mean(0)).mean()) for x in (trial.codes, trial.left))
+    little = candidate.score + decibels(float(np.square(trial.left).mean()), differs) >= SOUND
+    if little or decibels(differs, unexplained) >= MARGIN:
+        return True
+    return _that_err(trial.left) >= _SPREAD * trial.left.size
 
 
 def by_chance(ratio: float, values: float) -> float:

@@ -12,18 +12,17 @@ from ..comparison import TELLING, OutputComparison, OutputPart
 from . import wording
 from .causes import Situation, every
 from .evidence import Candidate, Evidence
-from .proof import independent, proven
+from .proof import follows_frames, independent, proven
 from .samples import arithmetic, ends
 from .scales import is_slight
 from .second_causes import Pair, second_causes
 from .simplicity import HARDLY, ORDERS, as_good, simplest_first
-from .thresholds import BENT, ENOUGH, LEAST, MARGIN, ROUNDING
+from .thresholds import BENT, ENOUGH, LEAST, MARGIN, ROUNDING, SOUND
 
 _FINE, _CLEAR = 20.0, 10.0  # dB: if the declared reading explains so much, another scale has to gain so much
 _NEAR = 1.25  # factor: noise alone makes scales that are nearer to the declared one, whatever they explain
 _FIX = 6.0  # dB that other causes have to explain to be named: what explains less mends nothing
 _PERFECT = 40.0  # dB that the declared reading explains: inputs hardly matter, nor a slightly other scale
-_SOUND = 15.0  # dB that a slightly other scale has to explain: what noise leaves of a right one is less
 _MOST = 8.0  # dB: as declared, most of the output is explained
 _MORE = 0.5  # dB that a line explains more than an input by its two fitted numbers, of few values
 _SATURATED = 0.01  # of the values: what calibration leaves out is less
@@ -181,6 +180,7 @@ def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> J
     possible = [c for c in ranking if c not in slight and not _only_saturates(evidence, c)]
     strong = [c for c in possible if _accuses(evidence, c, score) and not (met and _needless(evidence, c, score))]
     strong = [c for c in strong if not (_is_nearly_a_line(evidence, c, ranking) or _clamps_noise(evidence, c))]
+    strong = [c for c in strong if not c.of_input or follows_frames(evidence, c)]
     if strong:
         return _named(evidence, strong, declared)
     others = [c for c in possible if c.cause not in ("match", "quantization", "activation")]
@@ -223,7 +223,7 @@ def _is_slight(evidence: Evidence, c: Candidate) -> bool:
     declared, fitted = evidence.spec.quantization, c.spec.quantization
     each = fitted is not None and fitted.axis is not None and (declared is None or declared.axis is None)
     weak = c.score < _MOST and (each or c.gain < HARDLY)
-    return weak or (c.score < _SOUND and is_slight(evidence, evidence.trial(c)))
+    return weak or (c.score < SOUND and is_slight(evidence, evidence.trial(c)))
 
 
 def _only_saturates(evidence: Evidence, c: Candidate) -> bool:
@@ -324,7 +324,7 @@ def _named(evidence: Evidence, strong: Sequence[Candidate], declared: Candidate 
         record = " ".join(_once(wording.RECORD[c.cause] for c in (best, rival)))
         return Judgement("ambiguous", None, wording.rivals(best, rival, declared), record, names_cause=True)
     small = best.cause == "quantization" and declared is not None and _biased(evidence, declared.score, best.gain)
-    small = small and best.score < _SOUND
+    small = small and best.score < SOUND
     with_that = wording.with_that(best, declared)
     if small or not proven(evidence, best, len(evidence.trials)):
         agreement = f"{with_that} {wording.too_little(evidence, int(independent(evidence, best)))}"

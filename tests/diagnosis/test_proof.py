@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.diagnosis import Situation, diagnose
+from npu_layout.diagnosis import Remade, Situation, diagnose
 from npu_layout.diagnosis.evidence import Candidate, Evidence, Trial
 from npu_layout.diagnosis.proof import independent, needed, proven
 from npu_layout.diagnosis.thresholds import RATE
@@ -178,3 +178,35 @@ def test_fitted_numbers_are_taken_from_the_values() -> None:
         found = Evidence(nl.TensorSpec((1, 1000), "NC"), [device.ravel()], [reference], (), 1)
         found.trials = [found.as_declared()._replace(parameters=fitted)]
         assert independent(found, candidate) == pytest.approx(values), (far, fitted)
+
+
+def _words(rng: np.random.Generator, frames: int, letters: int) -> list[np.ndarray]:
+    """Probabilities of 37 classes in 32 columns: so many letters in each frame, else the background."""
+    made = []
+    for _ in range(frames):
+        logits = rng.standard_normal((1, 32, 37)).astype(np.float32)
+        logits[..., 36] += 7
+        for column in rng.choice(32, letters, replace=False):
+            logits[0, column, rng.integers(36)] += 14
+        made.append(np.exp(logits) / np.exp(logits).sum(-1, keepdims=True))
+    return made
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_input_explains_what_differs_between_frames(seed: int) -> None:
+    """The background of words agrees with that of a blank input, whatever the words are."""
+    rng = np.random.default_rng(seed)
+    declared, others, blank = _words(rng, 8, 12), _words(rng, 8, 3), _words(rng, 1, 0)[0]
+    spec = nl.TensorSpec((1, 32, 37), "NCW", "float32")
+    remade = [Remade("blank", {"mean": 0.0}, dict.fromkeys(range(8), blank))]
+
+    def verdict(device: list[np.ndarray], noise: float) -> str:
+        spread = float(np.std(device))
+        noisy = [(y + noise * spread * rng.standard_normal(y.shape)).astype(np.float32) for y in device]
+        found = Evidence(spec, [y.ravel() for y in noisy], declared, (), 1)
+        return diagnose(found, Situation("y", range(8), {"y": declared}, {"y": spec}, remade), True, None)[1].verdict
+
+    assert verdict(others, 0.01) in ("mismatch", "ambiguous")
+    for noise in (0.01, 0.1, 0.3):
+        assert verdict([blank] * 8, noise) == "preprocessing", noise
+        assert verdict(declared, noise) in ("match", "mismatch"), noise
