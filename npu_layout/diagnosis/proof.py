@@ -11,7 +11,8 @@ n is the number of values, neighbours in a map as one, frames that are repeated 
 where S and Q are the sums of the squares and of the fourth powers of what the declared reading leaves. Of normal noise
 that is about twice the number of values; it is small if a few values make up the error. A cause of p fitted numbers
 goes through as many values, whatever they are, and a line through two errors: its n is not more than the number of
-values less p, and 3 * (S**2 / Q - min(p, 2)).
+values less p, and 3 * (S**2 / Q - min(p, 2)), where S and Q are also those of the model's values about their channels'
+means: of these, too, a line goes through two. And of n frames whose errors are the same, it explains one.
 
 See Chernoff, "A measure of asymptotic efficiency for tests of a hypothesis based on the sum of observations", Annals
 of Mathematical Statistics 23 (1952); Schwarz, "Estimating the dimension of a model", Annals of Statistics 6 (1978).
@@ -25,7 +26,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..comparison import decibels
-from .evidence import Candidate, Evidence
+from .evidence import Candidate, Evidence, Trial
 from .thresholds import MARGIN, NEIGHBOURS, RATE, SOUND
 
 _NORMAL = 3  # the fourth power of normal noise is on average so many times the square of its mean square
@@ -73,8 +74,18 @@ def needed(evidence: Evidence, candidate: Candidate, tried: int) -> float:
 
 def cost(evidence: Evidence, candidate: Candidate) -> float:
     """Return the dB that a candidate's fitted numbers have to explain more than another candidate without any."""
-    values = independent(evidence, candidate)
-    return 20 / math.log(10) * evidence.trial(candidate).parameters * _schwarz(values) / max(values, 1.0)
+    return cost_of(evidence, evidence.trial(candidate))
+
+
+def cost_of(evidence: Evidence, trial: Trial, *, noisy: bool = False) -> float:
+    """Return the dB that a trial's fitted numbers have to explain more than a trial without any.
+
+    noisy: of the values that the trial leaves most of, as noise in proportion leaves it of large ones.
+    """
+    values = _independent(evidence, trial)
+    if noisy:
+        values = min(values, _NORMAL * _that_err(trial.left))
+    return 20 / math.log(10) * trial.parameters * _schwarz(values) / max(values, 1.0)
 
 
 def _schwarz(values: float) -> float:
@@ -84,18 +95,40 @@ def _schwarz(values: float) -> float:
 
 def independent(evidence: Evidence, candidate: Candidate) -> float:
     """Return the number of values that a candidate is judged by: of moved channels only, neighbours in a map as one."""
-    trial = evidence.trial(candidate)
+    return _independent(evidence, evidence.trial(candidate))
+
+
+def _independent(evidence: Evidence, trial: Trial) -> float:
     shape, axis, share = evidence.references[0].shape, evidence.named_axis, 1.0
     places = evidence.references[0].size // (1 if axis is None else shape[axis])
     if trial.order is not None:
         share = sum(i != at for i, at in enumerate(trial.order)) / len(trial.order)
     distinct = _distinct(evidence, trial.rows)
-    values = int(trial.left.size) * share * distinct / min(NEIGHBOURS, max(places, 1))
+    values = int(trial.left.size) * share / min(NEIGHBOURS, max(places, 1))
     left = evidence.as_declared(trial.rows).left if evidence.fits else trial.left
     errors = _that_err(left) * distinct
     if not trial.parameters:
-        return min(values, _ROOM * _NORMAL * errors)
+        return min(values * distinct, _ROOM * _NORMAL * errors)
+    values *= min(distinct, _share_of_its_own(trial.left))
+    errors = min(errors, _that_vary(evidence, trial) * distinct)
     return max(min(values - trial.parameters, _NORMAL * (errors - min(trial.parameters, _LINE))), 0.0)
+
+
+def _that_vary(evidence: Evidence, trial: Trial) -> float:
+    """Return how many of the model's values differ from their channel's mean: a line goes through any two."""
+    if trial.places:  # samples of another tensor
+        return math.inf
+    wanted = evidence.by_channel(evidence.wanted if trial.rows is None else evidence.wanted[list(trial.rows)])
+    return _that_err(wanted - wanted.mean(1, keepdims=True))
+
+
+def _share_of_its_own(left: np.ndarray) -> float:
+    """Return which share of the values err by themselves: an error that is the same in all frames counts once.
+
+    left: (frames, places). Of errors of their own, the mean of n frames has an nth of their power.
+    """
+    alone, together = float(np.square(left).mean()) / len(left), float(np.square(left.mean(0)).mean())
+    return min(alone / together, 1.0) if together > 0 else 1.0
 
 
 def _that_err(left: np.ndarray) -> float:

@@ -12,7 +12,7 @@ from ..buffers import Quantization, TensorSpec
 from ..engines import axes_in_model
 from .channel_lines import lines, through
 from .evidence import Evidence, Trial
-from .proof import by_chance
+from .proof import by_chance, cost_of
 from .samples import Matrix, ends, predicted
 from .thresholds import ENOUGH, MARGIN, RATE, ROUNDING
 
@@ -20,6 +20,7 @@ _SPREAD = 0.15  # rms of the logarithms of the channels' scales, from which on e
 _EDGE = 0.02  # of the range: values so near its ends count as saturated
 _SLIGHT = 1.6  # factor
 _MOVED = 0.02  # of the range of the dtype: zero points that noise moves by no more
+_POWERS = float(np.log(32))  # of two, by which a scale may be off: from 2**-16 to 2**16
 _AS_GOOD = 0.5  # dB that a simpler fit may explain less
 _CUT = 2.0  # dB that the mean of cut noise gains at most: its mean square is 0.5 of the noise's, its variance 0.34
 _AT_THE_END = 0.2  # of the values below a deviation of the noise: normal noise that is cut puts 0.3 there
@@ -206,7 +207,23 @@ def _one(fit: _Fit, slope: float, offset: float) -> Trial | None:
             found.append(fit.simplest(trials))
     if len(found) == 2 and not _is_cut(fit, *found):
         del found[0]
-    return found[0] if found else None
+    return _of_a_power(fit, found[0]) if found else None
+
+
+def _of_a_power(fit: _Fit, found: Trial) -> Trial:
+    """Return the declared scale times a power of two, with the declared zero point, if what was found is hardly better.
+
+    That is a mistake that people make, of which no number is fitted; another explains more than its numbers cost.
+    """
+    q, own = fit.evidence.spec.quantization, found.spec
+    if q is None or q.axis is not None or own is None or own.quantization is None:
+        return found
+    power = float(np.rint(np.log2(float(own.quantization.scale) / float(q.scale))))
+    if power == 0:
+        return found
+    usual = fit.trial(float(q.scale) * 2**power, q.zero_point)._replace(parameters=0, choices=_POWERS)
+    more = fit.evidence.score(found) - fit.evidence.score(usual)
+    return usual if more <= cost_of(fit.evidence, found, noisy=True) else found
 
 
 def _is_cut(fit: _Fit, end: Trial, free: Trial) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
+from npu_layout.diagnosis import Situation, diagnose
 from npu_layout.diagnosis.channel_orders import _exchange_pairs, _in_their_places, channel_orders
 from npu_layout.diagnosis.evidence import Evidence
 from tests.support.boards import CHANNELS, Board, same
@@ -157,6 +158,40 @@ def test_few_channels_that_are_alike(channels: int, db: float) -> None:
         model.append((0.6 * common + 0.8 * own).astype(np.float32))
     device = [x[:, ::-1] + np.std(x) * 10 ** (-db / 20) * rng.standard_normal(x.shape) for x in model]
     assert verdict(model, device) == ("channel_order", list(range(channels))[::-1])
+
+
+@pytest.mark.parametrize("written", ["reversed", "rotated", "interleaved"])
+@pytest.mark.parametrize("seed", range(3))
+def test_an_order_that_a_mistake_makes_is_proven_by_few_values(written: str, seed: int) -> None:
+    """Of 36 channels with three values each; half of them constant, whose own order noise would decide."""
+    rng, channels = np.random.default_rng(seed), np.arange(36)
+    order = {
+        "reversed": channels[::-1],
+        "rotated": np.roll(channels, 5),
+        "interleaved": channels.reshape(4, 9).T.ravel(),
+    }
+    moved = order[written]
+    for constant in (0, 18):
+        base = rng.standard_normal((1, 36, 12))
+        model = [base + 0.5 * rng.standard_normal(base.shape) for _ in range(2)]
+        for x in model:
+            x[:, channels < constant] = np.linspace(-1, 1, 36)[None, channels < constant, None]
+        model = [x.astype(np.float32) for x in model]
+        noise = [0.1 * np.std(x) * rng.standard_normal(x.shape) for x in model]
+        assert _of_words(model, [x[:, moved] + e for x, e in zip(model, noise)]) == np.argsort(moved).tolist()
+        for times in (1, 3, 6):
+            assert _of_words(model, [x + times * e for x, e in zip(model, noise)]) is None
+
+
+def _of_words(model: list[np.ndarray], device: list[np.ndarray]) -> list[int] | None:
+    """Return the order of the channels in axis 1; None if no cause is named."""
+    spec = nl.TensorSpec(model[0].shape, "NCW", "float32")
+    buffers = [spec.pack(y.astype(np.float32)) for y in device]
+    found = Evidence(spec, buffers, model, (), 1)
+    situation = Situation("y", range(len(model)), {"y": model}, {"y": spec}, ())
+    judgement = diagnose(found, situation, True, None)[1]
+    assert judgement.verdict in ("channel_order", "match", "ambiguous", "mismatch"), judgement
+    return list(judgement.fix) if judgement.verdict == "channel_order" else None
 
 
 def verdict(model: list[np.ndarray], device: list[np.ndarray]) -> tuple[str, list[int] | None]:

@@ -12,6 +12,8 @@ import npu_layout as nl
 from npu_layout.diagnosis import Remade, Situation, diagnose
 from npu_layout.diagnosis.evidence import Candidate, Evidence, Trial
 from npu_layout.diagnosis.proof import independent, needed, proven
+from npu_layout.diagnosis.readings import declared
+from npu_layout.diagnosis.scales import quantizations
 from npu_layout.diagnosis.thresholds import RATE
 from tests.support.paths import ROOT
 
@@ -171,10 +173,11 @@ def test_many_errors_prove_a_line() -> None:
 
 def test_fitted_numbers_are_taken_from_the_values() -> None:
     """And errors of two values are none at all: a line goes through them."""
-    candidate, reference = Candidate("quantization", "", 20.0, 10.0, None), np.zeros((1, 1000), np.float32)
+    candidate = Candidate("quantization", "", 20.0, 10.0, None)
+    reference = np.resize(np.float32([-3, 3]), (1, 1000))  # all of which vary
     for far, fitted, values in ((2, 2, 0), (3, 2, 3), (3, 1, 6), (1000, 2, 998), (1000, 40, 960), (1000, 2000, 0)):
         device = reference.copy()
-        device[0, :far] = 1
+        device[0, :far] += 1
         found = Evidence(nl.TensorSpec((1, 1000), "NC"), [device.ravel()], [reference], (), 1)
         found.trials = [found.as_declared()._replace(parameters=fitted)]
         assert independent(found, candidate) == pytest.approx(values), (far, fitted)
@@ -210,3 +213,32 @@ def test_an_input_explains_what_differs_between_frames(seed: int) -> None:
     for noise in (0.01, 0.1, 0.3):
         assert verdict([blank] * 8, noise) == "preprocessing", noise
         assert verdict(declared, noise) in ("match", "mismatch"), noise
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_line_through_what_is_the_same_in_all_frames_proves_nothing(seed: int) -> None:
+    """Six values, whose errors are the same in eight frames: six errors, and not 48."""
+    rng = np.random.default_rng(seed)
+    model = [rng.standard_normal((1, 2, 3)).astype(np.float32) for _ in range(8)]
+    spec, always = nl.TensorSpec((1, 2, 3), "NCW", "float32"), 0.2 * rng.standard_normal((1, 2, 3))
+    numbers = []
+    for errors in ([always] * 8, [0.2 * rng.standard_normal((1, 2, 3)) for _ in range(8)]):
+        device = [(1.9 * x + 0.1 + e).astype(np.float32).ravel() for x, e in zip(model, errors)]
+        found = Evidence(spec, device, model, (), None)
+        ranking = found.rank([*declared(found), *quantizations(found)])
+        numbers.append(independent(found, next(c for c in ranking if c.cause == "quantization")))
+    assert numbers[0] == 0 < 4 < numbers[1], numbers
+    faultless = [(x + always).astype(np.float32).ravel() for x in model]
+    assert judged(Evidence(spec, faultless, model, (), None)) in ("match", "ambiguous")
+
+
+def test_few_values_that_vary_prove_no_line() -> None:
+    """A sigmoid of zeros and two other numbers is on a line with any scale and zero point."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        model = np.zeros((1, 36, 3), np.float32)
+        model.reshape(-1)[rng.choice(108, 2, replace=False)] = 2 * np.abs(rng.standard_normal(2)) + 0.5
+        device = 1 / (1 + np.exp(-model)) * (1 + 1e-3 * rng.standard_normal(model.shape))
+        spec = nl.TensorSpec((1, 36, 3), "NCW", "int16", quantization=nl.Quantization(1 / 33000, -32768))
+        found = Evidence(spec, [spec.pack(device.astype(np.float32))], [model], (), 1)
+        assert judged(found) in ("activation", "ambiguous", "mismatch"), seed

@@ -197,3 +197,25 @@ def test_a_scale_that_is_near_is_noise_and_one_that_is_not_is_named(dtype: str, 
 
     assert {judged(0.95), judged(1.04)} <= {"match", "mismatch", "ambiguous"}
     assert db < 19 or judged(0.7) == judged(1.4) == "quantization"
+
+
+@pytest.mark.parametrize("factor", [2.0, 0.5, 2.7, 1.0])
+def test_a_power_of_two_is_found_exactly(factor: float) -> None:
+    """Noise of a sure classifier's ones moves the scale that fits best; a power of two is as good, without a number."""
+    found: list[float] = []
+    for seed in range(10):
+        rng, model = np.random.default_rng(seed), []
+        for _ in range(12):
+            x = 0.02 * rng.dirichlet(np.ones(20))[None]
+            x[0, rng.integers(20)] += 0.98
+            model.append(x.astype(np.float32))
+        true = nl.TensorSpec((1, 20), "NC", "int16", quantization=nl.Quantization(1 / 16384, -100))
+        spec = true.replace(quantization=nl.Quantization(factor / 16384, -100))
+        noisy = [(x * (1 + 0.1 * rng.standard_normal(x.shape))).astype(np.float32) for x in model]
+        frames = [({"x": x}, {"y": true.pack(y)}) for x, y in zip(model, noisy)]
+        output = nl.validate(nl.Recording({"y": spec}, frames), same((1, 20))).outputs["y"]
+        assert output.verdict in (("match",) if factor == 1 else ("quantization", "ambiguous")), str(output)
+        if output.verdict == "quantization":
+            assert output.fix.quantization.scale == pytest.approx(1 / 16384, 0.1), str(output)
+            found.append(float(output.fix.quantization.scale))
+    assert (found.count(1 / 16384) >= 6) == (factor in (2, 0.5)), found
