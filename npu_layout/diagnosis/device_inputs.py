@@ -54,20 +54,28 @@ def seen(shape: tuple[int, ...], color: str) -> Iterator[Seen]:
             yield Seen(f"shift {axis} {sign * by}", words, "geometry", move, False)
 
 
+def _bytes(pixels: Pixels) -> Pixels:
+    """Return the bytes that pixels are made of: mean and std, applied and undone, leave less than 128 of some 128."""
+    return np.asarray(np.clip(np.rint(pixels), 0, 255))
+
+
 def _inverted(pixels: Pixels) -> Pixels:
-    return np.where(pixels < 128, pixels + 128, pixels - 128)
+    given = _bytes(pixels)
+    return np.where(given < 128, given + 128, given - 128)
 
 
 def _signed(pixels: Pixels) -> Pixels:
-    return np.where(pixels < 128, pixels, pixels - 256)
+    given = _bytes(pixels)
+    return np.where(given < 128, given, given - 256)
 
 
 def _without_negative(pixels: Pixels) -> Pixels:
-    return np.where(pixels < 128, pixels, 0)
+    given = _bytes(pixels)
+    return np.where(given < 128, given, 0)
 
 
 def _clamped(pixels: Pixels) -> Pixels:
-    return np.asarray(np.minimum(pixels, 127))
+    return np.asarray(np.minimum(_bytes(pixels), 127))
 
 
 def _gamma(pixels: Pixels, power: float) -> Pixels:

@@ -135,3 +135,13 @@ def test_a_way_that_is_hardly_another_input_is_not_tried() -> None:
     ids = {variant.id for variant in variants(flat, {"preprocess": {"mean": 0, "std": 1}}, None, (0.0, 255.0))}
     assert not {("device", name) for name in WAYS if WAYS[name][0] == "geometry" or name == "gray"} & ids
     assert ("device", "clamped") not in ids and ("device", "sign") in ids
+
+
+@pytest.mark.parametrize(("mean", "std"), [(128, 256), (0, 255), (123.675, 58.395), (104, 57.12)])
+def test_pixels_that_mean_and_std_leave_nearly_whole_are_their_bytes(mean: float, std: float) -> None:
+    """In float32 some 128 become less than 128, whose byte is that of 127 if they are cut."""
+    codes = np.arange(256, dtype=np.float32).reshape(1, 1, 16, 16)
+    x = (codes - np.float32(mean)) * (np.float32(1) / np.float32(std))
+    made = {v.id[1]: v.x for v in variants(x, {"preprocess": {"mean": mean, "std": std}}, None, (-3, 3))}
+    for name in ("sign", "signed", "negative", "clamped"):
+        np.testing.assert_allclose(made[name] * std + mean, WAYS[name][2](codes.astype(int)), atol=1e-2)
