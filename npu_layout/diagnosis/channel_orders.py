@@ -15,7 +15,7 @@ from .thresholds import MARGIN, NEIGHBOURS, RATE
 
 _CLEAR = 0.25  # of the declared order's cost: where no cycle of channels costs less, none is moved
 _EVERY = 16  # places, of which the first may prove that no channel is moved
-_MOST = 0.9  # of the variance is in channels that two orders have in the same places
+_APART = 0.1  # of the variance, by which two orders differ in what a device stores
 _ROUNDING = 1e-9  # of the squares that a distance is the difference of
 _PLACES, _VALUES = 1024, 1 << 22  # from which distances are computed: in each channel, and in all
 
@@ -31,10 +31,15 @@ def channel_orders(evidence: Evidence) -> Iterator[Trial]:
         return
     count = len(stands_for)
     free = _trial(evidence, stands_for, math.lgamma(count + 1) - math.lgamma(count - moved + 1))
-    varies = evidence.by_channel(evidence.wanted).var(1)[stands_for]
-    written = _written(count) if 2 * moved > count else ()
-    near = (order for order in written if varies[order == stands_for].sum() >= _MOST * varies.sum())
-    yield max([free, *(_trial(evidence, order, math.log(3 * count)) for order in near)], key=_likely(evidence))
+    written = _written(stands_for) if 2 * moved > count else ()
+    trials = (_trial(evidence, order, math.log(3 * count)) for order in written)
+    yield max([free, *(t for t in trials if _nearly_equal(evidence, t, free))], key=_likely(evidence))
+
+
+def _nearly_equal(evidence: Evidence, one: Trial, other: Trial) -> bool:
+    """Whether two orders predict nearly the same: they differ in channels that are alike, or hardly vary."""
+    apart = np.square(one.left - other.left).mean()
+    return bool(apart <= _APART * evidence.by_channel(evidence.codes).var(1).mean())
 
 
 def _likely(evidence: Evidence) -> Callable[[Trial], float]:
@@ -54,11 +59,14 @@ def _trial(evidence: Evidence, stands_for: np.ndarray, choices: float) -> Trial:
     return Trial("channel_order", text, fix, evidence.codes, left, evidence.steps, evidence.spec, fix, choices=choices)
 
 
-def _written(count: int) -> Iterator[np.ndarray]:
-    """Yield the orders that a mistake in a program makes: reversed, rotated, or rows of channels read as columns."""
-    channels = np.arange(count)
+def _written(stands_for: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield the orders that a mistake in a program makes: reversed, rotated, or rows of channels read as columns.
+
+    Of the rotations, the one that has most channels where they were found.
+    """
+    count, channels = len(stands_for), np.arange(len(stands_for))
     yield channels[::-1]
-    yield from (np.roll(channels, by) for by in range(1, count))
+    yield np.roll(channels, -int(np.bincount((stands_for - channels) % count).argmax()))
     yield from (channels.reshape(n, -1).T.ravel() for n in range(2, count) if count % n == 0)
 
 

@@ -163,7 +163,7 @@ def test_few_channels_that_are_alike(channels: int, db: float) -> None:
 @pytest.mark.parametrize("written", ["reversed", "rotated", "interleaved"])
 @pytest.mark.parametrize("seed", range(3))
 def test_an_order_that_a_mistake_makes_is_proven_by_few_values(written: str, seed: int) -> None:
-    """Of 36 channels with three values each; half of them constant, whose own order noise would decide."""
+    """Of 36 channels with three values each; half of them constant or equal, whose own order noise would decide."""
     rng, channels = np.random.default_rng(seed), np.arange(36)
     order = {
         "reversed": channels[::-1],
@@ -171,11 +171,14 @@ def test_an_order_that_a_mistake_makes_is_proven_by_few_values(written: str, see
         "interleaved": channels.reshape(4, 9).T.ravel(),
     }
     moved = order[written]
-    for constant in (0, 18):
-        base = rng.standard_normal((1, 36, 12))
+    for alike in ("none", "constant", "equal"):
+        base, half = rng.standard_normal((1, 36, 12)), channels < 18
         model = [base + 0.5 * rng.standard_normal(base.shape) for _ in range(2)]
         for x in model:
-            x[:, channels < constant] = np.linspace(-1, 1, 36)[None, channels < constant, None]
+            if alike == "constant":
+                x[:, half] = np.linspace(-1, 1, 36)[None, half, None]
+            if alike == "equal":
+                x[:, half] = x[:, :1] + 0.02 * x[:, half]
         model = [x.astype(np.float32) for x in model]
         noise = [0.1 * np.std(x) * rng.standard_normal(x.shape) for x in model]
         assert _of_words(model, [x[:, moved] + e for x, e in zip(model, noise)]) == np.argsort(moved).tolist()
