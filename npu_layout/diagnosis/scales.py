@@ -19,6 +19,7 @@ from .thresholds import ENOUGH, MARGIN, RATE, ROUNDING
 _SPREAD = 0.15  # rms of the logarithms of the channels' scales, from which on each channel has its own
 _EDGE = 0.02  # of the range: values so near its ends count as saturated
 _SLIGHT = 1.6  # factor
+_KEPT = 1.1  # factor: of scales that noise moves by no more
 _MOVED = 0.02  # of the range of the dtype: zero points that noise moves by no more
 _POWERS = float(np.log(32))  # of two, by which a scale may be off: from 2**-16 to 2**16
 _AS_GOOD = 0.5  # dB that a simpler fit may explain less
@@ -127,6 +128,19 @@ def is_slight(evidence: Evidence, trial: Trial, factor: float = _SLIGHT) -> bool
     factors = np.abs(np.log(scale / was))
     slight = (factors < np.log(_SLIGHT)).all() and np.sqrt((factors**2).mean()) < most
     return bool(slight and moved <= _MOVED * (high - low))
+
+
+def is_of_some_channels(evidence: Evidence, trial: Trial) -> bool:
+    """Whether most of the declared scales of channels are kept, and the others are off by less than mistakes are.
+
+    A device whose arithmetic shrinks some channels stores the same as one of which these scales are declared wrongly.
+    """
+    was, fixed = evidence.spec.quantization, None if trial.spec is None else trial.spec.quantization
+    if was is None or fixed is None or was.count != fixed.count or was.axis is None or was.axis != fixed.axis:
+        return False
+    factors = np.abs(np.log(np.asarray(fixed.scale, np.float64) / np.asarray(was.scale, np.float64)))
+    kept = (factors < np.log(_KEPT)).mean() > 0.5
+    return bool(kept and factors.max() >= np.log(_KEPT) and is_slight(evidence, trial))
 
 
 class _Fit(NamedTuple):

@@ -14,7 +14,7 @@ from .causes import Situation, every
 from .evidence import Candidate, Evidence
 from .proof import follows_frames, independent, proven
 from .samples import arithmetic, ends
-from .scales import is_slight
+from .scales import is_of_some_channels, is_slight
 from .second_causes import Pair, second_causes
 from .simplicity import HARDLY, ORDERS, as_good, simplest_first
 from .thresholds import BENT, ENOUGH, LEAST, MARGIN, ROUNDING, SOUND
@@ -323,6 +323,9 @@ def _named(evidence: Evidence, strong: Sequence[Candidate], declared: Candidate 
     if rival is not None:
         record = " ".join(_once(wording.RECORD[c.cause] for c in (best, rival)))
         return Judgement("ambiguous", None, wording.rivals(best, rival, declared), record, names_cause=True)
+    if best.cause == "quantization" and is_of_some_channels(evidence, evidence.trial(best)):
+        agreement = f"{wording.with_that(best, declared)} {wording.SOME_CHANNELS}"
+        return Judgement("ambiguous", None, wording.explains(best, proven=False), agreement=agreement, names_cause=True)
     small = best.cause == "quantization" and declared is not None and _biased(evidence, declared.score, best.gain)
     small = small and best.score < SOUND
     with_that = wording.with_that(best, declared)

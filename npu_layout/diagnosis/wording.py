@@ -26,6 +26,10 @@ _CORRECT_THE_INPUT = (
     "No argument of Preprocessor makes that. Fix: find what changes the picture between the recorded input and the "
     "accelerator's network."
 )
+SOME_CHANNELS = (
+    "But most channels have the declared scales, and the others nearly: their scales may be declared wrongly, or the "
+    "device's arithmetic may shrink or stretch them. Compare the scales with those that the runtime lists."
+)
 THEN = "Then validate again: the second cause is named with its own fix."
 NO_CAUSE = "No known cause explains the difference."
 

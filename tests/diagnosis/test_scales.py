@@ -128,6 +128,34 @@ def test_some_channels_that_shrink_are_no_other_scales(seed: int, share: float, 
     assert output.verdict == "match", str(output)
 
 
+@pytest.mark.parametrize("db", [26, 40])
+@pytest.mark.parametrize("wrong", ["some", "some with noise", "all", "rolled", "some by two"])
+def test_what_scales_of_channels_are_mistakes(wrong: str, db: float) -> None:
+    """Some channels that are a quarter smaller may be the device's arithmetic; a person errs in all, or by more."""
+    rng = np.random.default_rng(9)
+    spread = np.geomspace(0.3, 2, 16).reshape(1, 16, 1, 1)
+    model = [(spread * rng.standard_normal((1, 16, 12, 14))).astype(np.float32) for _ in range(6)]
+    some = np.arange(16).reshape(1, 16, 1, 1) % 4 == 1
+    held = {
+        "some": np.where(some, 0.74, 1.0),
+        "all": np.full(some.shape, 0.7),
+        "rolled": np.roll(spread, 3, 1) / spread,
+    }
+    held["some with noise"], held["some by two"] = held["some"], np.where(some, 0.5, 1.0)
+    level = spread * 10 ** (-db / 20) * (2 if wrong == "some with noise" else 1)
+    spec = nl.TensorSpec(
+        model[0].shape, "NCHW", "int8", quantization=nl.Quantization(spread.ravel() * 5 / 127, 0, axis=1)
+    )
+    device = [spec.pack((held[wrong] * x + level * rng.standard_normal(x.shape)).astype(np.float32)) for x in model]
+    frames = [({"x": x}, {"y": y}) for x, y in zip(model, device)]
+    output = nl.validate(nl.Recording({"y": spec}, frames), same(model[0].shape)).outputs["y"]
+    if wrong.startswith("some") and wrong != "some by two":
+        assert output.verdict in ("match", "ambiguous"), str(output)
+        assert output.verdict == "match" or "that the runtime lists" in output.why, output.why
+    else:
+        assert output.verdict == "quantization", str(output)
+
+
 def test_a_scale_of_each_channel_where_no_line_through_all_rises() -> None:
     """Codes of one scale each, read by one: the channels' zero points hide how the values rise."""
     rng = np.random.default_rng(7)
