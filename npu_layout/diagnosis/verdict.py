@@ -14,7 +14,7 @@ from .causes import Situation, every
 from .evidence import Candidate, Evidence
 from .proof import follows_frames, independent, proven
 from .samples import arithmetic, ends
-from .scales import is_of_some_channels, is_slight
+from .scales import has_scales_of_channels, is_of_some_channels, is_slight
 from .second_causes import Pair, second_causes
 from .simplicity import HARDLY, ORDERS, as_good, simplest_first
 from .thresholds import BENT, ENOUGH, LEAST, MARGIN, ROUNDING, SOUND
@@ -180,7 +180,9 @@ def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> J
     possible = [c for c in ranking if c not in slight and not _only_saturates(evidence, c)]
     strong = [c for c in possible if _accuses(evidence, c, score) and not (met and _needless(evidence, c, score))]
     strong = [c for c in strong if not (_is_nearly_a_line(evidence, c, ranking) or _clamps_noise(evidence, c))]
-    strong = [c for c in strong if not c.of_input or follows_frames(evidence, c)]
+    strong = [
+        c for c in strong if not (_is_of_constants(evidence, c) or (c.of_input and not follows_frames(evidence, c)))
+    ]
     if strong:
         return _named(evidence, strong, declared)
     others = [c for c in possible if c.cause not in ("match", "quantization", "activation")]
@@ -282,6 +284,17 @@ def _clamps_noise(evidence: Evidence, c: Candidate) -> bool:
         return False
     at_the_ends = float(((stored <= low) | (stored >= high)).mean())
     return at_the_ends < _AT_THE_ENDS or evidence.within_range(c) < LEAST
+
+
+def _is_of_constants(evidence: Evidence, c: Candidate) -> bool:
+    """Whether scales of channels gain only in channels that do not vary: any scale makes one constant of another."""
+    if c.cause != "quantization" or not has_scales_of_channels(c.spec) or not evidence.fits:
+        return False
+    varying = np.flatnonzero(evidence.informative) if evidence.informative is not None else np.zeros(0)
+    if not varying.size:
+        return False
+    before, after = (evidence.score(t, varying) for t in (evidence.as_declared(), evidence.trial(c)))
+    return after - before < MARGIN
 
 
 def _clamped(evidence: Evidence, spec: TensorSpec) -> float:

@@ -247,3 +247,32 @@ def test_a_power_of_two_is_found_exactly(factor: float) -> None:
             assert output.fix.quantization.scale == pytest.approx(1 / 16384, 0.1), str(output)
             found.append(float(output.fix.quantization.scale))
     assert (found.count(1 / 16384) >= 6) == (factor in (2, 0.5)), found
+
+
+@pytest.mark.parametrize("db", [23, 28, 35])
+@pytest.mark.parametrize("seed", range(3))
+def test_constants_in_each_others_place_are_no_scales(seed: int, db: float) -> None:
+    """Half of 36 channels are constant: a scale of its own makes of each what another one is."""
+    rng = np.random.default_rng(seed)
+    means = rng.standard_normal((1, 36, 1))
+    means[:, [2, 3, 9, 10]] = [[-6], [-5.9], [6], [5.9]]
+    model = [(means + rng.standard_normal((1, 36, 24))).astype(np.float32) for _ in range(3)]
+    for x in model:
+        x[:, :18] = means[:, :18]
+    order = np.arange(36)
+    order[[2, 9]] = 9, 2
+    spec = nl.TensorSpec((1, 36, 24), "NCW", "int16", quantization=nl.Quantization(16 / 65535, 0))
+    for moved, doubled in ((order, False), (np.arange(36), False), (np.arange(36), True)):
+        noise = [x * 10 ** (-db / 20) * rng.standard_normal(x.shape) for x in model]
+        device = [
+            (x + e)[:, moved] * np.where(doubled & (np.arange(36) % 3 > 0), 2, 1)[:, None] for x, e in zip(model, noise)
+        ]
+        frames = [({"x": x}, {"y": spec.pack((y / 2).astype(np.float32))}) for x, y in zip(model, device)]
+        read = spec.replace(quantization=nl.Quantization(32 / 65535, 0))
+        output = nl.validate(nl.Recording({"y": read}, frames), same((1, 36, 24))).outputs["y"]
+        if doubled:
+            assert output.verdict == "quantization", str(output)
+        elif moved is order:
+            assert output.verdict in ("channel_order", "mismatch", "ambiguous"), str(output)
+        else:
+            assert output.verdict == "match", str(output)
