@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from .camera_frames import noted_part
     from .causes import Situation
     from .channel_ends import other_end
-    from .evidence import Candidate, Evidence
+    from .evidence import Evidence
     from .input_check import InputReport, recorded_inputs
     from .input_orders import exchanges, in_other_places
     from .input_variants import image_channels, image_size, variants
     from .runtime_colors import runtime_exchanges
     from .samples import by_channel, ends
     from .scales import called
+    from .trials import Candidate
     from .verdict import Judgement, diagnose
     from .wording import doubled
 
@@ -59,7 +60,7 @@ __all__ = [
 __getattr__, __dir__ = late(
     __name__,
     {
-        "Candidate": "evidence",
+        "Candidate": "trials",
         "Evidence": "evidence",
         "InputReport": "input_check",
         "Judgement": "verdict",

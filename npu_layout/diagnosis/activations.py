@@ -11,8 +11,9 @@ import numpy as np
 from ..comparison import listed
 from ..support import finite
 from .changed import Changed
-from .evidence import Evidence, Trial
+from .evidence import Evidence
 from .thresholds import LEAST, MARGIN
+from .trials import Trial
 
 _LEVELS = 4  # different values of a channel, of which a function makes a curve
 _WORTH = 1.0  # dB that a function along an axis has to explain more in one frame, before it is tried in all

@@ -12,9 +12,10 @@ from ..buffers import TensorSpec
 from ..comparison import channel_axis, listed
 from ..engines import shape_in_model
 from ..support import quoted
-from .evidence import Evidence, Trial
+from .evidence import Evidence
 from .readings import declared
 from .thresholds import LEAST, MARGIN, ROUNDING
+from .trials import Trial
 
 _MANY = 1000  # values, of which so many do not fit by coincidence
 _FAR = 2 * MARGIN  # dB

@@ -12,13 +12,14 @@ from .activations import activations
 from .answers import Remade, other_inputs, other_outputs, shifted_frames, shuffled_frames
 from .channel_orders import channel_orders
 from .endings import endings
-from .evidence import Evidence, Trial
+from .evidence import Evidence
 from .factors import factors
 from .geometries import geometries
 from .readings import declared, readings
 from .resizes import resizes
 from .row_orders import row_orders
 from .scale_axes import scale_axes
+from .trials import Trial
 
 __all__ = ["Situation", "declared", "every", "other_inputs"]
 

@@ -10,8 +10,9 @@ import numpy as np
 from ..comparison import listed
 from ..engines import axes_in_model
 from ..support import finite
-from .evidence import Evidence, Trial
+from .evidence import Evidence
 from .thresholds import MARGIN, NEIGHBOURS, RATE
+from .trials import Trial
 
 _CLEAR = 0.25  # of the declared order's cost: where no cycle of channels costs less, none is moved
 _EVERY = 16  # places, of which the first may prove that no channel is moved

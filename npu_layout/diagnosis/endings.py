@@ -12,8 +12,9 @@ from ..support import finite
 from .activations import normalised, softmax
 from .changed import Changed
 from .channel_lines import several
-from .evidence import Evidence, Trial
+from .evidence import Evidence
 from .thresholds import MARGIN
+from .trials import Trial
 
 _ROWS = 6  # frames that are tried
 _ONE = 2e-3  # off 1: rounding of sums and lengths is less

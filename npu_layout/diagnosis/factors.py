@@ -8,9 +8,10 @@ import numpy as np
 
 from ..comparison import listed
 from .channel_lines import Lines, lines, several
-from .evidence import Evidence, Trial
+from .evidence import Evidence
 from .scales import quantizations
 from .thresholds import ENOUGH, MARGIN
+from .trials import Trial
 
 _SPREAD = 0.15  # rms of the logarithms of the channels' factors, from which on each channel has its own
 _NEAR = 0.03  # off the side of an image: of noise

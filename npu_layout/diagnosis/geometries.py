@@ -11,10 +11,11 @@ from ..buffers import TensorSpec
 from ..engines import axes_in_model, shape_in_model
 from ..support import finite
 from .changed import Changed
-from .evidence import Evidence, Trial
+from .evidence import Evidence
 from .moves import MOVES, Axes, Move, fills, values_in, whole
 from .samples import Matrix, arithmetic, ends, predicted
 from .thresholds import MARGIN, ROUNDING
+from .trials import Trial
 
 _LEAST = 4  # places along an axis that is moved
 _FRAMES, _PLACES = 3, 4096  # in which moves are compared before one is tried on all samples

@@ -26,8 +26,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..comparison import decibels
-from .evidence import Candidate, Evidence, Trial
+from .evidence import Evidence
 from .thresholds import MARGIN, NEIGHBOURS, RATE, SOUND
+from .trials import Candidate, Trial
 
 _NORMAL = 3  # the fourth power of normal noise is on average so many times the square of its mean square
 _SPREAD = 1 / 12  # of the values err alike: of normal noise a third

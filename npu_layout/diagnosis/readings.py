@@ -10,11 +10,12 @@ import numpy as np
 from ..buffers import Quantization, TensorSpec
 from ..errors import NpuLayoutError
 from ..support import finite
-from .evidence import Evidence, Trial
+from .evidence import Evidence
 from .identification import hypotheses
 from .samples import predicted, read_all, stored
 from .scales import called, fitted, quantizations, requantised, words
 from .thresholds import MARGIN
+from .trials import Trial
 
 _READINGS = 16  # of identify's best
 _FRAMES = 2  # in which readings are looked for

@@ -10,9 +10,10 @@ import numpy as np
 
 from ..support import finite
 from .changed import Changed
-from .evidence import Evidence, Trial
+from .evidence import Evidence
 from .geometries import WORTH, axes_of
 from .thresholds import MARGIN
+from .trials import Trial
 
 _FACTORS = (32, 16, 8, 4, 2)
 _ROWS, _CHANNELS = 4, 4  # frames that are resized, and channels of one that show whether the model resizes

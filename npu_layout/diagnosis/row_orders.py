@@ -8,8 +8,9 @@ import numpy as np
 
 from ..engines import transposed
 from ..support import finite
-from .evidence import Evidence, Trial
+from .evidence import Evidence
 from .thresholds import LEAST, ROUNDING
+from .trials import Trial
 
 _MOST = 1024  # rows
 _FRAMES = 6

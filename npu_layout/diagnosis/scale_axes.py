@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..buffers import Quantization
-from .evidence import Evidence, Trial
+from .evidence import Evidence
 from .samples import predicted
 from .scales import requantised
+from .trials import Trial
 
 
 def scale_axes(evidence: Evidence) -> Iterator[Trial]:

@@ -11,10 +11,11 @@ import numpy as np
 from ..buffers import Quantization, TensorSpec
 from ..engines import axes_in_model
 from .channel_lines import lines, through
-from .evidence import Evidence, Trial
+from .evidence import Evidence
 from .proof import by_chance, cost_of
 from .samples import Matrix, ends, predicted
 from .thresholds import ENOUGH, MARGIN, RATE, ROUNDING
+from .trials import Trial
 
 _SPREAD = 0.15  # rms of the logarithms of the channels' scales, from which on each channel has its own
 _EDGE = 0.02  # of the range: values so near its ends count as saturated

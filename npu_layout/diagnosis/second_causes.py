@@ -9,13 +9,14 @@ import numpy as np
 
 from ..support import finite
 from .channel_orders import channel_orders
-from .evidence import Candidate, Evidence, Trial
+from .evidence import Evidence
 from .factors import factors
 from .proof import proven
 from .readings import declared, readings
 from .scale_axes import scale_axes
 from .scales import has_scales_of_channels, line
 from .thresholds import BENT, LEAST, MARGIN
+from .trials import Candidate, Trial
 
 READS = ("layout", "quantization", "channel_order")  # causes in how the buffer is read, the first named first
 _COMPUTES = ("preprocessing", "input_order", "output_order", "wrong_input", "geometry", "activation")

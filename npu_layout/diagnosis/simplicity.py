@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .evidence import Candidate, Evidence, Trial
+from .evidence import Evidence
 from .proof import cost
 from .scales import has_scales_of_channels, line
+from .trials import Candidate, Trial
 
 ORDERS = ("layout", "channel_order", "output_order", "input_order", "wrong_input")  # another order of the same values
 HARDLY = 4.0  # dB more that fitted numbers explain of what is a function of the model's values

@@ -11,13 +11,14 @@ from ..buffers import TensorSpec
 from ..comparison import TELLING, OutputComparison, OutputPart
 from . import wording
 from .causes import Situation, every
-from .evidence import Candidate, Evidence
+from .evidence import Evidence
 from .proof import follows_frames, independent, proven
 from .samples import arithmetic, ends
 from .scales import has_scales_of_channels, is_of_some_channels, is_slight
 from .second_causes import Pair, second_causes
 from .simplicity import HARDLY, ORDERS, as_good, simplest_first
 from .thresholds import BENT, ENOUGH, LEAST, MARGIN, ROUNDING, SOUND
+from .trials import Candidate
 
 _FINE, _CLEAR = 20.0, 10.0  # dB: if the declared reading explains so much, another scale has to gain so much
 _NEAR = 1.25  # factor: noise alone makes scales that are nearer to the declared one, whatever they explain

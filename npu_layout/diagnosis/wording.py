@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ..comparison import Confused, Figures, OutputPart, listed
 from ..support import quoted
-from .evidence import Candidate, Evidence, Trial
+from .evidence import Evidence
 from .thresholds import LEAST
+from .trials import Candidate, Trial
 
 _RUNS = 4  # outputs into which one is split
 _GOOD = 15.0  # dB: a candidate that explains so much is the whole cause, and not a part of it

@@ -7,7 +7,8 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.diagnosis import causes
-from npu_layout.diagnosis.evidence import Candidate, Evidence, Trial, _distinct
+from npu_layout.diagnosis.evidence import Evidence
+from npu_layout.diagnosis.trials import Trial
 
 
 def test_a_cause_does_not_gain_at_the_cost_of_quiet_channels() -> None:
@@ -51,17 +52,6 @@ def test_a_candidate_leads_to_its_own_trial() -> None:
     assert [c.fix for c in ranking] == [None, {"n": 1}, {"n": 0}]
     assert all(evidence.trial(c).fix == c.fix for c in ranking)
     assert evidence.sides(ranking[1], ranking[2]) is not None
-
-
-def test_what_comes_to_the_same_fix_is_named_once() -> None:
-    def reading(score: float, scale: float, **strides: tuple[int, ...]) -> Candidate:
-        q = nl.Quantization(scale)
-        spec = nl.TensorSpec((1, 4, 2, 2), "NHWC", "int8", quantization=q, size=64, storage_strides=strides.get("by"))
-        return Candidate("layout", "", score, score, spec, spec=spec)
-
-    one, strided, scaled = reading(9, 0.5), reading(8, 0.5, by=(32, 16, 8, 1)), reading(7, 0.25)
-    none = Candidate("mismatch", "", 6, 6, None)
-    assert _distinct([one, strided, scaled, none, none]) == [one, scaled, none, none]
 
 
 def test_what_is_measured_once_is_that_of_its_own_values() -> None:

@@ -10,11 +10,12 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.diagnosis import Remade, Situation, diagnose
-from npu_layout.diagnosis.evidence import Candidate, Evidence, Trial
+from npu_layout.diagnosis.evidence import Evidence
 from npu_layout.diagnosis.proof import independent, needed, proven
 from npu_layout.diagnosis.readings import declared
 from npu_layout.diagnosis.scales import quantizations
 from npu_layout.diagnosis.thresholds import RATE
+from npu_layout.diagnosis.trials import Candidate, Trial
 from tests.support.paths import ROOT
 
 

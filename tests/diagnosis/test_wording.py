@@ -7,7 +7,7 @@ import pytest
 import npu_layout as nl
 from npu_layout.comparison import OutputPart
 from npu_layout.diagnosis import wording
-from npu_layout.diagnosis.evidence import Candidate
+from npu_layout.diagnosis.trials import Candidate
 from tests.support.boards import Board, spec_as
 
 
