@@ -169,9 +169,13 @@ def head(path: str) -> Head:
 
 
 def buffer_in(path: str, dtype: str | None = None) -> np.ndarray:
-    """Read the elements of a .npy file or of a file of raw bytes: 1-D of `dtype`, by default uint8."""
+    """Read the elements of a .npy file, in its shape, or of a file of raw bytes, 1-D: of `dtype`, by default uint8.
+
+    The shape says an order, which the library checks: a flat copy would be read in any. Bytes that a .npy file has for
+    elements of another dtype are 1-D too.
+    """
     if path.endswith(".npy"):
-        array = np.ascontiguousarray(array_in(path)).reshape(-1)
+        array = np.ascontiguousarray(array_in(path))
         if dtype is not None and array.dtype != np.dtype(dtype) and array.dtype != np.uint8:
             raise NpuLayoutError(f"{path}: contains {array.dtype}, but --dtype is {dtype}")
     else:
@@ -180,7 +184,7 @@ def buffer_in(path: str, dtype: str | None = None) -> np.ndarray:
         return array
     if array.nbytes % np.dtype(dtype).itemsize:
         raise NpuLayoutError(f"{path}: {array.nbytes} bytes are not a whole number of {dtype} elements")
-    return array.view(dtype)
+    return array.reshape(-1).view(dtype)
 
 
 def specs_in(text: str) -> dict[str, TensorSpec]:

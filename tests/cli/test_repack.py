@@ -39,6 +39,20 @@ def test_repack(here: Path, capsys: pytest.CaptureFixture[str], dtype: str, raw:
     assert not list(Path().glob(".*"))
 
 
+def test_a_npy_file_whose_shape_says_another_order(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The library refuses such an array; its elements in one row would be read as NHWC."""
+    array = np.arange(60, dtype=np.int8).reshape(1, 3, 4, 5)
+    np.save("in.npy", array)
+    for how in (["--from", "NHWC", "--to", "NCHW"], ["--from", "NHWC", "--to", "NCHW", "--dtype", "int8"]):
+        status, out, err = ran(capsys, "repack", "in.npy", "out.npy", "--shape", "1x3x4x5", *how)
+        assert status == 2 and "(1,3,4,5)" in err.replace(", ", ",") and not out and not Path("out.npy").exists()
+    for name, given in (("rows", array.reshape(1, 60)), ("row", array.ravel()), ("plain", array[0])):
+        np.save(f"{name}.npy", given)
+        how = ["--shape", "1x3x4x5", "--from", "NCHW", "--to", "NHWC"]
+        assert ran(capsys, "repack", f"{name}.npy", f"{name}_out.npy", *how)[0] == 0
+        assert np.array_equal(np.load(f"{name}_out.npy"), array.transpose(0, 2, 3, 1))
+
+
 def test_links_are_followed_and_pipes_written_to(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """For root, a file put in their place would remove /dev/stdout."""
     Path("raw.bin").write_bytes(bytes(range(6)))

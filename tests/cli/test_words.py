@@ -99,9 +99,11 @@ def test_buffers(tmp_path: Path) -> None:
     words.write_array(npy, numbers.T)
     assert Path(raw).read_bytes() == numbers.T.copy().tobytes() and np.array_equal(np.load(npy), numbers.T)
     assert words.buffer_in(raw).dtype == np.uint8 and words.buffer_in(raw).tobytes() == numbers.T.copy().tobytes()
-    for path in (raw, npy):
+    for path, shape in ((raw, (12,)), (npy, (4, 3))):
         found = words.buffer_in(path, "int16")
-        assert found.dtype == np.int16 and np.array_equal(found, numbers.T.ravel())
+        assert found.dtype == np.int16 and found.shape == shape and np.array_equal(found.ravel(), numbers.T.ravel())
+    np.save(tmp_path / "bytes.npy", numbers.view(np.uint8))
+    assert np.array_equal(words.buffer_in(str(tmp_path / "bytes.npy"), "int16"), numbers.ravel())
     with pytest.raises(nl.NpuLayoutError, match=r"int16.*float32"):
         words.buffer_in(npy, "float32")
     Path(raw).write_bytes(bytes(7))
