@@ -57,9 +57,9 @@ class CalibrationSet(Iterable[dict[str, np.ndarray]]):
             raise NpuLayoutError(f"preprocess: expected a target of one image, got {target.describe()}")
         self.frames, self.name = frames, text_of("name", name)
         self.preprocess = preprocess
-        order = target.axes if target.layout.is_blocked else target.layout.tag
+        self._order = target.axes if target.layout.is_blocked else target.layout.tag
         arguments = preprocess.arguments
-        made = TensorSpec(target.shape, Layout(order, target.axes), "float32")
+        made = TensorSpec(target.shape, Layout(self._order, target.axes), "float32")
         self._float = Preprocessor(made, **arguments)
         last = TensorSpec((1, *(extents[letter] for letter in "CHW")), Layout("NHWC", "NCHW"), "float32")
         self._image = Preprocessor(last, **arguments)
@@ -106,7 +106,8 @@ class CalibrationSet(Iterable[dict[str, np.ndarray]]):
             raise NpuLayoutError(f"folder: {folder} is there already; expected a new or an empty one")
         row = TOOLCHAINS[one_of("toolchain", toolchain, tuple(TOOLCHAINS))]
         shape, pixels = (maker.target.storage_shape for maker in (self._float, self._pixels))
-        how = {**self.preprocess.arguments, "name": self.name, "shape": shape, "pixels": pixels}
+        how = {**self.preprocess.arguments, "name": self.name, "order": self._order}
+        how.update(shape=shape, pixels=pixels)
         row.check(toolchain, how)
         with whole_folder(folder) as unfinished:
             count = row.write(unfinished, self.samples(), how)

@@ -14,7 +14,8 @@ import numpy as np
 from ..errors import NpuLayoutError
 from ..support import npy_bytes, per_channel, write_text
 
-How = Mapping[str, Any]  # the Preprocessor's arguments; name, shape of the model's input; pixels: H, W, C
+#: The Preprocessor's arguments; name, order and shape of the model's input (order: letters); pixels: H, W, C.
+How = Mapping[str, Any]
 
 
 class Sample:
@@ -83,13 +84,13 @@ def _archives(folder: Path, arrays: Iterable[np.ndarray], how: How) -> int:
 
 
 def _planes(folder: Path, samples: Iterable[Sample], how: How) -> int:
-    """Pixels in the order of the model's axes, and dataset.txt, whose names are relative to its own folder."""
+    """Pixels in the shape of the model's input, and dataset.txt, whose names are relative to its own folder."""
     names = []
-    channels_last = how["shape"][-1] == how["pixels"][-1] and how["shape"][1:] == how["pixels"]
+    axes = ["HWC".index(letter) for letter in how["order"] if letter != "N"]
     for n, sample in enumerate(samples):
         names.append(_numbered(n, "npy"))
-        pixels = sample.pixels if channels_last else sample.pixels.transpose(2, 0, 1)
-        (folder / names[-1]).write_bytes(npy_bytes(np.ascontiguousarray(pixels[None])))
+        pixels = sample.pixels.transpose(axes).reshape(how["shape"])  # which has an N of 1, or none
+        (folder / names[-1]).write_bytes(npy_bytes(np.ascontiguousarray(pixels)))
     write_text(folder / "dataset.txt", "".join(f"{name}\n" for name in names))
     return len(names)
 
@@ -213,18 +214,13 @@ as they are, and applies mean and scale of model_transform to images alone.
 def _rknn(how: How, count: int) -> str:
     mean, std = _numbers(how)
     return f"""\
-{count} files NNNNN.npy of pixels, uint8 {_planes_shape(how)}, channels in the order {how["color"]}, and dataset.txt.
+{count} files NNNNN.npy of pixels, uint8 {tuple(how["shape"])}, channels in the order {how["color"]}, and dataset.txt.
 Mean and std are not applied: the toolkit applies those of config() to .npy files too, and normalised files twice.
 
     rknn.config(mean_values=[{mean}], std_values=[{std}], target_platform=...)
     rknn.load_onnx("model.onnx")
     rknn.build(do_quantization=True, dataset="dataset.txt")
 """
-
-
-def _planes_shape(how: How) -> tuple[int, ...]:
-    height, width, channels = how["pixels"]
-    return (1, *how["pixels"]) if tuple(how["shape"][1:]) == how["pixels"] else (1, channels, height, width)
 
 
 def _hailo(how: How, count: int) -> str:

@@ -127,6 +127,23 @@ def test_tflite(tmp_path: Path, axes: str) -> None:
     assert "float32 (1, 16, 24, 3), channels last" in (tmp_path / "set" / "how.txt").read_text()
 
 
+@pytest.mark.parametrize(("order", "side"), [("HWC", 16), ("CHW", 16), ("HCW", 16), ("NHCW", 16), ("NHWC", 3)])
+def test_rknn_files_have_the_shape_of_the_models_input(tmp_path: Path, order: str, side: int) -> None:
+    """Without N, and where the shape alone does not tell channels from rows."""
+    axes = "NCHW" if "N" in order else "CHW"
+    extents = {"N": 1, "C": 3, "H": side, "W": side}
+    target = nl.TensorSpec(tuple(extents[letter] for letter in axes), nl.Layout(order, axes))
+    samples = CalibrationSet(frames(1), nl.Preprocessor(target, **HOW))
+    assert samples.save(tmp_path / "set", "rknn") == 1
+    found = np.load(tmp_path / "set" / "00000.npy")
+    (fed,) = (inputs["image"] for inputs in samples)
+    assert found.shape == fed.shape == tuple(extents[letter] for letter in order)
+    view = [np.array(numbers).reshape([3 if letter == "C" else 1 for letter in order]) for numbers in
+            (HOW["mean"], HOW["std"])]  # fmt: skip
+    np.testing.assert_allclose((found - view[0]) / view[1], fed, rtol=3e-7, atol=3e-7)
+    assert f"uint8 {found.shape}, channels" in (tmp_path / "set" / "how.txt").read_text()
+
+
 @pytest.mark.parametrize("axes", ["NCHW", "NHWC"])
 def test_rknn(tmp_path: Path, axes: str) -> None:
     """Pixels in the order of the model's axes; a .npy of another shape is refused by rknn-toolkit2."""
