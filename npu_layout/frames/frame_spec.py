@@ -13,12 +13,10 @@ from ..support import checked_call, foreign_array, one_of, shown, whole_number, 
 from .camera_stacks import buffers_of, described
 from .color_matrices import MATRICES, RANGES
 from .pixel_formats import Plane, pixel_format
+from .plane_memory import Reading, offsets_of, other_reading, readings, side_by_side, stored_rows, strides_of
 
 Pair = tuple[int, int]
 _FIELDS = ("format", "size_wh", "strides", "offsets", "size", "matrix", "range")
-_PITCHES = (16, 32, 64, 128, 256, 512)  # bytes: what cameras and codecs round a row up to
-_LINES = (2, 8, 16, 32, 64)  # to whose multiples drivers round the height
-_PITCH_UNIT = 4  # bytes: every pitch that was met is a multiple
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -49,7 +47,9 @@ class FrameSpec:
     ------
     NpuLayoutError
         On an unknown format (the known ones are listed), strides that are negative or shorter than a row, planes that
-        overlap or end behind `size`, and a `size` without offsets that is that of a rounded height.
+        overlap or end behind `size`, and a `size` that another usual reading explains: without offsets that of a
+        rounded height, without strides that of rounded rows too, each also rounded up to pages. Offsets, and strides
+        if the pitch is meant, say which reading it is.
 
     16-bit samples are little endian; their high byte is what counts: of P010 and GRAY16, and of 10 or 12 bits of a
     mosaic, the high 8 bits are used and the others dropped, not rounded.
@@ -90,8 +90,8 @@ class FrameSpec:
             raise NpuLayoutError(
                 f"{what}: compressed bytes have no strides, offsets or size of their own; leave them out"
             )
-        pitches = _strides(what, form.planes, width, strides)
-        starts = _offsets(what, form.planes, height, pitches, offsets)
+        pitches = strides_of(what, form.planes, width, strides)
+        starts = offsets_of(what, form.planes, height, pitches, offsets)
         values = dict(format=format, size_wh=(width, height), strides=pitches, offsets=starts, size=None)
         values.update(matrix=one_of("matrix", matrix, MATRICES), range=one_of("range", range, RANGES))
         for name, value in values.items():
@@ -99,34 +99,54 @@ class FrameSpec:
         if form.kind != "coded":
             object.__setattr__(self, "size", self._checked_size(what, size))
             if offsets is None and size is not None:
-                self._check_lines(what)
+                self._check_reading(what, strides is not None)
 
-    def _check_lines(self, what: str) -> None:
-        """Raise NpuLayoutError if a buffer is as large as one with more rows, in which other planes begin later."""
-        width, height = self.size_wh
+    def _check_reading(self, what: str, fixed: bool) -> None:
+        """Raise NpuLayoutError if the size is that of a usual pitch or height with other rows, or planes elsewhere.
+
+        fixed: the strides were given, so that only other heights are usual.
+        """
         form = pixel_format(self.format)
-        if len(form.planes) < 2 or form.is_tiled:
+        if form.is_tiled or self.size is None or self.size <= self._end:
             return
-        for lines in {-(-height // step) * step for step in _LINES} - {height}:
-            other = FrameSpec(self.format, (width, lines), strides=self.strides)
-            if other.size == self.size:
-                raise NpuLayoutError(
-                    f"{what}: size {self.size} is that of {lines} rows of {self.strides[0]} bytes: expected "
-                    f"offsets={other.offsets}, as drivers that round the height place planes, or "
-                    f"offsets={self.offsets} if what is behind the last row is a gap"
-                )
+        found = readings(form.planes, self.size_wh, self.size, self.strides, fixed=fixed)
+        other = other_reading(found, self.strides, self.offsets)
+        if other is None:
+            return
+        if other.strides == self.strides:
+            expected = f"offsets={other.offsets}, as drivers that round the height place planes, or {self._own}"
+        else:
+            at = "" if other.lines == self.size_wh[1] else f" and offsets={other.offsets}"
+            expected = f"strides={other.strides}{at}, or {self._own}"
+        raise NpuLayoutError(
+            f"{what}: size {self.size} is that of {other.lines} rows of {other.strides[0]} bytes{other.rounded}: "
+            f"expected {expected} if what is behind the last row is a gap"
+        )
+
+    @property
+    def _end(self) -> int:
+        """Where the last plane ends, the gap of its last row included."""
+        planes = pixel_format(self.format).planes
+        rows = (stored_rows(plane, self.size_wh[1]) for plane in planes)
+        return max(offset + stride * n for offset, stride, n in zip(self.offsets, self.strides, rows))
+
+    @property
+    def _own(self) -> str:
+        """The places of the planes, as arguments that say them."""
+        dense = f"strides={self.strides} and " if self.is_dense else ""
+        return f"{dense}offsets={self.offsets}"
 
     def _checked_size(self, what: str, given: int | None) -> int:
         """Return the bytes of the buffer; NpuLayoutError if planes overlap or end behind it."""
         ends, spans = [], []
         for plane, stride, offset in zip(pixel_format(self.format).planes, self.strides, self.offsets):
-            rows, row = _stored_rows(plane, self.size_wh[1]), plane.row_bytes(self.size_wh[0])
+            rows, row = stored_rows(plane, self.size_wh[1]), plane.row_bytes(self.size_wh[0])
             row = stride if plane.tile else row
             ends.append((offset + stride * rows, offset + stride * (rows - 1) + row))
             spans.append((plane.name, offset, ends[-1][1], stride, row))
         for i, (name, start, end, stride, row) in enumerate(spans):
             for other, other_start, other_end, other_stride, other_row in spans[i + 1 :]:
-                beside = stride == other_stride and _side_by_side(other_start - start, stride, row, other_row)
+                beside = stride == other_stride and side_by_side(other_start - start, stride, row, other_row)
                 if start < other_end and other_start < end and not beside:
                     raise NpuLayoutError(
                         f"{what}: offsets {self.offsets} with strides {self.strides}: planes {name} (bytes {start} to "
@@ -142,12 +162,15 @@ class FrameSpec:
     @property
     def is_dense(self) -> bool:
         """Whether rows follow each other without gaps."""
-        return self.strides == _strides("", pixel_format(self.format).planes, self.size_wh[0], None)
+        return self.strides == strides_of("", pixel_format(self.format).planes, self.size_wh[0], None)
 
     def __repr__(self) -> str:
         plain = FrameSpec(self.format, self.size_wh)
+        gap = self.size is not None and self.size > self._end  # of which the places of planes do not follow
         given = [
-            f"{name}={getattr(self, name)!r}" for name in _FIELDS[2:] if getattr(self, name) != getattr(plain, name)
+            f"{name}={getattr(self, name)!r}"
+            for name in _FIELDS[2:]
+            if getattr(self, name) != getattr(plain, name) or (gap and name in ("strides", "offsets"))
         ]
         return f"FrameSpec({', '.join([repr(self.format), repr(self.size_wh), *given])})"
 
@@ -165,6 +188,8 @@ class FrameSpec:
         buffer
             The frame in one piece: bytes, memoryview, mmap, a C-contiguous uint8 array, of `size` bytes; or a tuple or
             list of such, one for each plane, which begin at 0 and have `strides`; or a PyAV frame or a ROS image.
+            Each plane's buffer may be larger, rounded up to a page say, unless rows of another usual pitch, with a
+            height that is rounded up or not, explain its size as well (better, if the spec's rows have gaps).
 
         Returns
         -------
@@ -176,7 +201,8 @@ class FrameSpec:
         Raises
         ------
         BufferSizeError
-            On another size. If it is that of another pitch, both readings are named.
+            On another size. If it is that of another pitch, both readings are named. On planes apart whose size is
+            that of another pitch.
         NpuLayoutError
             On what is no such memory.
         """
@@ -201,18 +227,19 @@ class FrameSpec:
             raise NpuLayoutError(f"buffer has {len(buffers)} planes; {self.describe()} has {len(planes)}: {names}")
         views = []
         for plane, stride, given in zip(planes, self.strides, buffers):
-            memory, rows = _bytes_of(given, f"buffer: plane {plane.name}"), _stored_rows(plane, self.size_wh[1])
+            memory, rows = _bytes_of(given, f"buffer: plane {plane.name}"), stored_rows(plane, self.size_wh[1])
             row = stride if plane.tile else plane.row_bytes(self.size_wh[0])
             if memory.size < stride * (rows - 1) + row:
                 raise BufferSizeError(
                     f"buffer: plane {plane.name} has {memory.size} bytes; {self.describe()} needs "
                     f"{stride * (rows - 1) + row}: {rows} rows, one every {stride} bytes"
                 )
-            if plane.tile is None and memory.size > stride * rows and memory.size % rows == 0:
+            other = self._pitch_of(plane, stride, memory.size) if memory.size > stride * rows else None
+            if other is not None:
                 raise BufferSizeError(
-                    f"buffer: plane {plane.name} has {memory.size} bytes, which are {rows} rows of "
-                    f"{memory.size // rows}; {self.describe()} has rows of {stride}: give strides= with that pitch, or "
-                    f"the first {stride * rows} bytes"
+                    f"buffer: plane {plane.name} has {memory.size} bytes, which are {plane.rows(other.lines)} rows of "
+                    f"{other.strides[0]}{other.rounded}; {self.describe()} has rows of {stride}: give strides= with "
+                    f"that pitch, or the first {stride * rows} bytes"
                 )
             views.append(self._view(plane, stride, 0, memory))
         return tuple(views)
@@ -227,30 +254,28 @@ class FrameSpec:
         steps = (stride, *([dtype.itemsize * plane.channels] if plane.channels else []), dtype.itemsize)
         return np.ndarray(plane.view_shape(self.size_wh), dtype, memory, offset, steps)
 
-    def _other_reading(self, nbytes: int) -> str:
-        """Return in words which other pitch, or which rounded height, has so many bytes; empty if none has."""
-        width, height = self.size_wh
-        first = pixel_format(self.format).planes[0]
-        row = first.row_bytes(width)
-        pitches = dict.fromkeys([row, *(-(-row // step) * step for step in _PITCHES)])
-        rows = dict.fromkeys([height, *(-(-height // step) * step for step in (2, 8, 16, 32, 64))])
-        tried = [(lines, pitch) for lines in rows for pitch in pitches]
-        dense = FrameSpec(self.format, self.size_wh).size
-        if dense and first.tile is None:
-            equal = row * nbytes // dense  # any other pitch: all bytes, in equal rows
-            if equal % _PITCH_UNIT == 0 and row < equal < 2 * row:
-                tried.append((height, equal))
-        for lines, pitch in tried:
-            other = FrameSpec(self.format, (width, lines), strides=pitch) if self._fits(pitch) else None
-            if other is not None and nbytes == other.size and (pitch, lines) != (self.strides[0], height):
-                at = "" if lines == height else f", offsets={other.offsets}, size={nbytes}"
-                return f"; {nbytes} are those of {lines} rows of {pitch} bytes: give strides={other.strides}{at}"
-        return ""
+    def _pitch_of(self, plane: Plane, stride: int, nbytes: int) -> Reading | None:
+        """Return a usual reading of a plane's own buffer with rows of another pitch; None if its own explains more."""
+        if plane.tile is not None:
+            return None
+        found = readings((plane,), self.size_wh, nbytes, (stride,), apart=True)
+        return other_reading(found, (stride,), (0,), stated=not self.is_dense)
 
-    def _fits(self, pitch: int) -> bool:
-        """Return whether the first plane can have rows at that distance: whole tiles, if it has any."""
-        tile = pixel_format(self.format).planes[0].tile
-        return tile is None or pitch % tile[0] == 0
+    def _other_reading(self, nbytes: int) -> str:
+        """Return in words which pitch, height or rounding to pages has so many bytes; empty if none has."""
+        found = readings(pixel_format(self.format).planes, self.size_wh, nbytes, self.strides)
+        other = other_reading(found, self.strides, self.offsets)
+        if other is None and not found:
+            return ""
+        read = other or found[0]
+        say = f"; {nbytes} are those of {read.lines} rows of {read.strides[0]} bytes{read.rounded}: give "
+        if other is None:
+            return f"{say}size={nbytes}"
+        at = "" if read.lines == self.size_wh[1] else f", offsets={read.offsets}"
+        size = f", size={nbytes}" if at or read.page else ""
+        own = any((r.strides, r.offsets) == (self.strides, self.offsets) for r in found)
+        gap = f", or {self._own} and size={nbytes} if what is behind the last row is a gap" if own else ""
+        return f"{say}strides={read.strides}{at}{size}{gap}"
 
     @classmethod
     def of(cls, x: Any) -> FrameSpec:
@@ -292,54 +317,6 @@ class FrameSpec:
             words = f"unknown keys {sorted(map(str, unknown))}" if unknown else f"no {' and no '.join(sorted(missing))}"
             raise NpuLayoutError(f"d: {words}; the keys are {', '.join(_FIELDS)}")
         return cls(**d)
-
-
-def _stored_rows(plane: Plane, height: int) -> int:
-    """Return the rows of a plane in memory, those of half filled tiles included."""
-    tile_h = plane.tile[1] if plane.tile else 1
-    return -(-plane.rows(height) // tile_h) * tile_h
-
-
-def _strides(what: str, planes: Sequence[Plane], width: int, given: Any) -> tuple[int, ...]:
-    tiles = [plane.tile[0] if plane.tile else 1 for plane in planes]
-    least = tuple(-(-plane.row_bytes(width) // tile) * tile for plane, tile in zip(planes, tiles))
-    if given is None:
-        return least
-    if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
-        first = planes[0].bytes_per_pixel
-        ratios = [plane.bytes_per_pixel / first for plane in planes]
-        strides = tuple(int(-(-int(given) * ratio // 1)) for ratio in ratios)
-        if given >= least[0]:  # an odd first pitch is rounded up where the others have pairs
-            strides = tuple(map(max, strides, least))
-    else:
-        strides = whole_numbers(f"{what}: strides", given, len(planes), None)
-    for plane, stride, tile, needed in zip(planes, strides, tiles, least):
-        if stride < needed or stride % tile:
-            tiled = f" in whole tiles of {tile}" if tile > 1 else ""
-            hint = ""
-            if stride < 0:
-                hint = "; a picture stored from the bottom up: give its array with the rows reversed, planes[::-1]"
-            raise NpuLayoutError(
-                f"{what}: strides: plane {plane.name} expects at least {needed} bytes from one row to the next{tiled}, "
-                f"got {stride}{hint}"
-            )
-    return strides
-
-
-def _offsets(what: str, planes: Sequence[Plane], height: int, strides: Sequence[int], given: Any) -> tuple[int, ...]:
-    if given is not None:
-        return whole_numbers(f"{what}: offsets", given, len(planes), 0)
-    offsets, end = [], 0
-    for plane, stride in zip(planes, strides):
-        offsets.append(end)
-        end += stride * _stored_rows(plane, height)
-    return tuple(offsets)
-
-
-def _side_by_side(distance: int, stride: int, row: int, other_row: int) -> bool:
-    """Return whether rows that alternate at one stride have no byte in common."""
-    between = distance % stride
-    return between >= row and between + other_row <= stride
 
 
 def _bytes_of(given: Any, what: str) -> np.ndarray:

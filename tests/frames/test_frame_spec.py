@@ -186,6 +186,23 @@ def test_planes_may_alternate_by_rows() -> None:
         (nl.FrameSpec("NV12", (1920, 1080)), 1984 * 1620, r"1080 rows of 1984 bytes: give strides=\(1984, 1984\)"),
         (nl.FrameSpec("NV12", (1920, 1080)), 1922 * 1620, r"needs 3110400$"),
         (nl.FrameSpec("NV12_32L32", (64, 40)), 96 * 96, r"needs 6144$"),
+        (
+            nl.FrameSpec("NV12", (640, 480)),
+            462848,
+            r"462848 are those of 480 rows of 640 bytes, rounded up to pages of 4096: give size=462848$",
+        ),
+        (
+            nl.FrameSpec("NV12", (640, 360)),
+            356352,
+            r"368 rows of 640 bytes, rounded up to pages of 4096: .* offsets=\(0, 235520\), size=356352$",
+        ),
+        (
+            nl.FrameSpec("NV12", (160, 120)),
+            32768,
+            r"give strides=\(160, 160\), offsets=\(0, 20480\), size=32768, or strides=\(160, 160\) and "
+            r"offsets=\(0, 19200\) and size=32768 if what is behind the last row is a gap$",
+        ),
+        (nl.FrameSpec("BGR", (1920, 1080)), 5760 * 1088, r"1088 rows of 5760 bytes: give size=6266880$"),
     ],
 )
 def test_another_size_names_both_readings(spec: nl.FrameSpec, nbytes: int, says: str) -> None:
@@ -223,12 +240,67 @@ def test_a_size_of_more_rows_needs_offsets() -> None:
     assert gap.offsets == nl.FrameSpec("NV12", (1920, 1080), strides=2048).offsets
     assert nl.FrameSpec("NV12", (1920, 1080), strides=2048, size=2048 * 1080 * 3 // 2 + 4096).size == 3321856
     assert nl.FrameSpec("BGR", (1920, 1080), size=1920 * 3 * 1088).size == 1920 * 3 * 1088
+    with pytest.raises(
+        nl.NpuLayoutError, match=r"size 356352 is that of 368 rows of 640 bytes, rounded up to pages of 4096: .*235520"
+    ):
+        nl.FrameSpec("NV12", (640, 360), strides=640, size=356352)
+    assert nl.FrameSpec("NV12", (640, 480), size=462848).size == 462848  # pages, and nothing else
     for name in ("I420", "NV16", "P010", "NV21"):
         whole = nl.FrameSpec(name, (64, 50)).size
         taller = nl.FrameSpec(name, (64, 64)).size
         assert whole and taller and nl.FrameSpec(name, (64, 50), size=whole).size == whole
         with pytest.raises(nl.NpuLayoutError, match="is that of 64 rows"):
             nl.FrameSpec(name, (64, 50), size=taller)
+
+
+def test_a_size_of_another_pitch_needs_strides() -> None:
+    """A driver's buffer given by its length alone: of rows of 2048 bytes, and of 1088 of them."""
+    for lines, places in ((1080, r"\(2048, 2048\), or"), (1088, r"\(2048, 2048\) and offsets=\(0, 2228224\), or")):
+        size = 2048 * lines * 3 // 2
+        with pytest.raises(
+            nl.NpuLayoutError, match=rf"size {size} is that of {lines} rows of 2048 bytes: expected strides={places}"
+        ):
+            nl.FrameSpec("NV12", (1920, 1080), size=size)
+    with pytest.raises(nl.NpuLayoutError, match=r"1080 rows of 5760 bytes: expected strides=\(5760,\), or"):
+        nl.FrameSpec("BGR", (1918, 1080), size=5760 * 1080)
+    with pytest.raises(nl.NpuLayoutError, match=r"1080 rows of 1984 bytes: expected strides=\(1984, 1984\), or"):
+        nl.FrameSpec("NV12", (1920, 1080), size=1984 * 1620)
+    gap = nl.FrameSpec("NV12", (1920, 1080), strides=1920, size=1984 * 1620)
+    assert gap.strides == (1920, 1920) and gap.offsets == (0, 2073600)
+    for spec in (gap, nl.FrameSpec("NV12", (64, 50), offsets=(0, 3200), size=64 * 96)):
+        assert eval(repr(spec), {"FrameSpec": nl.FrameSpec}) == spec == nl.FrameSpec.from_dict(spec.to_dict())
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "planes", "says"),
+    [
+        ("NV12", (1920, 1080), (2048 * 1088, 2048 * 544), "Y has 2228224 bytes, which are 1088 rows of 2048; .* 1920"),
+        ("NV12", (1920, 1080), (1920 * 1080, 2048 * 544), "UV has 1114112 bytes, which are 544 rows of 2048; .* 1920"),
+        ("NV12", (1920, 1088), (1920 * 1088, 2048 * 576), "UV has 1179648 bytes, which are 576 rows of 2048"),
+        ("I420", (640, 480), (640 * 480, 384 * 256, 384 * 256), "U has 98304 bytes, which are 256 rows of 384; .* 320"),
+        ("BGR", (1918, 1080), (5760 * 1088,), "pixels has 6266880 bytes, which are 1088 rows of 5760; .* rows of 5754"),
+        ("NV12", (632, 360), (233472, 640 * 180), "Y has 233472 bytes, which are 360 rows of 640, rounded up to pages"),
+        ("NV12", (160, 120), (160 * 120, 12288), "UV has 12288 bytes, which are 64 rows of 192; .* the first 9600 "),
+    ],
+)
+def test_planes_with_other_rows_and_a_rounded_height_are_refused(
+    name: str, size: Any, planes: tuple[int, ...], says: str
+) -> None:
+    with pytest.raises(nl.BufferSizeError, match="plane " + says):
+        nl.FrameSpec(name, size).planes(tuple(map(bytes, planes)))
+
+
+def test_planes_that_are_rounded_up_are_accepted() -> None:
+    """To a height that rows of the same pitch explain, or to whole pages where nothing else explains it."""
+    for spec, planes in (
+        (nl.FrameSpec("NV12", (1920, 1080)), (1920 * 1088, 1920 * 544)),
+        (nl.FrameSpec("NV12", (1920, 1080), strides=2048), (2048 * 1088, 2048 * 544)),
+        (nl.FrameSpec("NV12", (640, 480)), (307200, 155648)),  # 38 pages
+        (nl.FrameSpec("NV12", (160, 120), strides=192), (24576, 12288)),  # a pitch that was given
+    ):
+        memory = [formats.noise(size, i) for i, size in enumerate(planes)]
+        for view, given, stride in zip(spec.planes(memory), memory, spec.strides):
+            assert view[1].tobytes() == given[stride : stride + view[1].nbytes].tobytes()
 
 
 def test_planes_with_other_rows_are_refused() -> None:

@@ -1,0 +1,72 @@
+"""Which pitch and height a number of bytes is of: every usual reading is found, and the one that explains more wins."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from npu_layout.frames.pixel_formats import pixel_format
+from npu_layout.frames.plane_memory import Reading, other_reading, readings, side_by_side, strides_of
+from tests.support import frame_formats as formats
+
+NV12 = pixel_format("NV12").planes
+
+
+def up(number: int, step: int) -> int:
+    while number % step:
+        number += 1
+    return number
+
+
+@pytest.mark.parametrize("name", ["NV12", "I420", "NV24", "P010", "YUYV", "BGR", "GRAY", "RGGB10P", "I422"])
+@pytest.mark.parametrize("size", [(1920, 1080), (634, 358), (37, 21)])
+def test_drivers_roundings_are_found(name: str, size: Any) -> None:
+    """Of rows to 16 to 512 bytes, of heights to 8 to 64, and of the whole to pages."""
+    planes = pixel_format(name).planes
+    for pitch, lines, page in itertools.product((1, 16, 64, 512), (1, 8, 16, 64), (1, 4096, 16384)):
+        width, height = size[0], up(size[1], lines)
+        rows = formats.planes_of(name, width, height)
+        strides = [up(rows[0][0], pitch) * row // rows[0][0] for row, _ in rows] if size[0] % 8 == 0 else None
+        if strides is None:  # rows that no ratio divides: the library's own, which test_frame_spec checks
+            strides = list(strides_of("", planes, width, up(rows[0][0], pitch)))
+        total = sum(stride * count for stride, (_, count) in zip(strides, rows))
+        found = readings(planes, size, up(total, page), strides_of("", planes, width, None))
+        same = [r for r in found if r.size == total and r.strides == tuple(strides)]
+        assert same and same[0].offsets[0] == 0 and bool(same[0].page) == (up(total, page) != total)
+        assert [bool(r.page) for r in found] == sorted(bool(r.page) for r in found)  # exact ones first
+
+
+def test_equal_rows_are_a_reading() -> None:
+    """Of a whole frame if they are a multiple of 4 bytes, of a plane apart whatever they are."""
+    (y, _), dense = NV12, (1920, 1920)
+    assert [r.strides for r in readings(NV12, (1920, 1080), 1984 * 1620, dense)] == [(1984, 1984)]
+    assert readings(NV12, (1920, 1080), 1922 * 1620, dense) == []
+    assert [r.strides for r in readings((y,), (1920, 1080), 1922 * 1080, (1920,), apart=True)] == [(1922,)]
+    assert readings(NV12, (1920, 1080), 1984 * 1620, dense, fixed=True) == []
+
+
+def test_the_reading_that_explains_more() -> None:
+    own, exact = ((8, 8), (0, 64)), Reading(8, (16, 16), (0, 128), 192)
+    paged = exact._replace(page=4096)
+    own_exact, own_paged = Reading(8, *own, 96), Reading(8, *own, 96, 4096)
+    for found, unsaid, stated in (
+        ([], None, None),
+        ([exact], exact, exact),
+        ([paged], paged, paged),
+        ([own_exact], None, None),
+        ([own_exact, exact], exact, None),
+        ([exact, own_exact], exact, None),
+        ([own_exact, paged], None, None),
+        ([exact, own_paged], exact, exact),
+        ([own_paged, paged], paged, None),
+    ):
+        assert other_reading(found, *own) == unsaid
+        assert other_reading(found, *own, stated=True) == stated
+    elsewhere = Reading(16, (8, 8), (0, 128), 192)  # a rounded height: U and V begin later
+    assert other_reading([elsewhere], *own) == elsewhere
+
+
+def test_rows_that_alternate() -> None:
+    assert side_by_side(4, 16, 4, 4) and not side_by_side(3, 16, 4, 4) and not side_by_side(13, 16, 4, 4)
