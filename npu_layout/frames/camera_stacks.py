@@ -8,11 +8,13 @@ None of these libraries is imported. What is read, and where it is documented:
 * GStreamer ``GstVideo.VideoMeta`` (`format`, `width`, `height`, `n_planes`, `offset`, `stride`) and ``VideoInfo``
   (`finfo`, the same and `size`, `colorimetry`): https://gstreamer.freedesktop.org/documentation/video/gstvideometa.html
   and video-info.html; a ``Gst.Sample`` by its caps, and by its buffer's meta if GstVideo is loaded. Without one, rows
-  are rounded up to 4 bytes and heights of 4:2:0 to 2 (video-info.c, fill_planes). Tiled formats have the numbers of
-  tiles for a stride (video-tile.h, GST_VIDEO_TILE_X_TILES).
-* picamera2: ``request.config[name]`` or a stream's configuration, `format`, `size`, `stride`: The Picamera2 Library,
-  appendix A (BGR888 has R first in memory, RGB888 has B first) and section 4.2; of a request its `colour_space`, with
-  `ycbcrEncoding` and `range`: libcamera, src/py/libcamera/py_color_space.cpp.
+  are rounded up to 4 bytes and heights of 4:2:0 to 2 (video-info.c, fill_planes), and a buffer of another size is
+  refused. Colours that are not said are BT.709 above 576 lines and BT.601 below, of limited range (video-info.c,
+  set_default_colorimetry). Tiled formats have the numbers of tiles for a stride (video-tile.h, GST_VIDEO_TILE_X_TILES).
+* picamera2: ``request.config``, a camera's configuration, or that of one stream, `format`, `size`, `stride`: The
+  Picamera2 Library, appendix A (BGR888 has R first in memory, RGB888 has B first) and section 4.2; of a request or a
+  camera's configuration its `colour_space`, which is that of main and of lores (picamera2.py, _make_libcamera_config),
+  with `ycbcrEncoding` and `range`: libcamera, src/py/libcamera/py_color_space.cpp.
 * Pillow ``Image``: `mode`, `size` and `tobytes`: https://pillow.readthedocs.io/en/stable/handbook/concepts.html.
 * ROS ``sensor_msgs/Image``: `encoding`, `width`, `height`, `step`, `is_bigendian`, `data`: sensor_msgs/msg/Image.msg
   and include/sensor_msgs/image_encodings.hpp; ``CompressedImage``: `format`, `data`.
@@ -24,10 +26,11 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import NpuLayoutError
-from ..support import shown
+from ..errors import BufferSizeError, NpuLayoutError
+from ..support import shown, text_of
 from .jpeg import jpeg_size
 from .pixel_formats import PIXEL_FORMATS
+from .plane_memory import stored_rows, strides_of
 
 _FFMPEG = {
     **{"bgr24": "BGR", "rgb24": "RGB", "bgra": "BGRA", "rgba": "RGBA", "bgr0": "BGRX", "rgb0": "RGBX"},
@@ -66,18 +69,32 @@ _ROS = {
 _PILLOW = {"RGB": "RGB", "RGBA": "RGBA", "RGBX": "RGBX", "L": "GRAY"}
 _FFMPEG_MATRICES = {1: "bt709", 5: "bt601", 6: "bt601", 9: "bt2020"}  # AVCOL_SPC_BT709, BT470BG, SMPTE170M, BT2020_NCL
 _GSTREAMER_MATRICES = {3: "bt709", 4: "bt601", 6: "bt2020"}  # GST_VIDEO_COLOR_MATRIX_BT709, BT601, BT2020
+_OTHER_MATRICES = (2, 5)  # GST_VIDEO_COLOR_MATRIX_FCC, SMPTE240M; those left belong to no YUV, nor does their range
 _LIBCAMERA_MATRICES = {"Rec601": "bt601", "Rec709": "bt709", "Rec2020": "bt2020"}  # ColorSpace.YcbcrEncoding
 _GSTREAMER_NAMES = {  # gst-libs/gst/video/video-color.h
     **{"bt601": "bt601", "bt709": "bt709", "bt2020": "bt2020", "bt2020-10": "bt2020"},
     **{"bt2100-pq": "bt2020", "bt2100-hlg": "bt2020"},
 }
 _FULL_FFMPEG, _FULL_GSTREAMER = 2, 1  # AVCOL_RANGE_JPEG, GST_VIDEO_COLOR_RANGE_0_255
+_SD_LINES = 576  # up to which GStreamer takes BT.601 for YUV that says no matrix
+_STREAMS = ("main", "lores", "raw")  # of a camera of picamera2
 
 Described = dict[str, Any]
 
 
-def described(x: Any) -> Described:
-    """Return the arguments of the FrameSpec of a foreign frame; NpuLayoutError if it is none that is known."""
+def described(x: Any, stream: str = "main") -> Described:
+    """Return the arguments of the FrameSpec of a foreign frame; NpuLayoutError if it is none that is known.
+
+    stream: which one of a picamera2 camera.
+    """
+    text_of("stream", stream)
+    config = _camera_configuration(x)
+    if config is not None:
+        return _picamera2(config, stream)
+    if stream != "main":
+        raise NpuLayoutError(
+            f"stream: expected a picamera2 request, or its configuration, with a stream {stream!r}; x is {shown(x)}"
+        )
     if _is_pillow(x):
         return {"format": _known("Pillow", _PILLOW, x.mode), "size_wh": tuple(x.size)}
     if hasattr(x, "get_caps") and hasattr(x, "get_buffer"):
@@ -90,10 +107,8 @@ def described(x: Any) -> Described:
         return _ros_image(x)
     if hasattr(x, "data") and "jpeg" in str(getattr(x, "format", "")).lower():
         return {"format": "MJPEG", "size_wh": jpeg_size(bytes(x.data))}
-    if isinstance(getattr(x, "config", None), Mapping):
-        return _picamera2(x.config.get("main", x.config), x.config.get("colour_space"))
     if isinstance(x, Mapping) and {"format", "size"} <= set(x):
-        return _picamera2(x)
+        return _picamera2_stream(x)
     raise NpuLayoutError(
         f"x: expected a frame of PyAV, GStreamer, picamera2, ROS or Pillow, got {shown(x)}; describe others with "
         f"FrameSpec(format, size_wh, strides=, offsets=)"
@@ -160,11 +175,9 @@ def _gst_video(info: Any) -> Described:
     found["offsets"] = [int(offset) for offset in info.offset[: len(planes)]]
     if getattr(info, "size", 0):
         found["size"] = int(info.size)
-    colorimetry = getattr(info, "colorimetry", None)
-    if colorimetry is not None:
-        found["matrix"] = _GSTREAMER_MATRICES.get(int(colorimetry.matrix), "bt601")
-        found["range"] = "full" if int(colorimetry.range) == _FULL_GSTREAMER else "limited"
-    return found
+    said = getattr(info, "colorimetry", None)
+    numbers = None if said is None else f"{int(said.range)}:{int(said.matrix)}:0:0"
+    return {**found, **_colorimetry(numbers, name, int(info.height))}
 
 
 def _gst_sample(sample: Any) -> Described:
@@ -172,37 +185,73 @@ def _gst_sample(sample: Any) -> Described:
     size_wh = tuple(fields.get_value(side) for side in ("width", "height"))
     if fields.get_name() == "image/jpeg":
         return {"format": "MJPEG", "size_wh": size_wh}
-    colors = _colorimetry(fields.get_value("colorimetry") if fields.has_field("colorimetry") else None)
+    said = fields.get_value("colorimetry") if fields.has_field("colorimetry") else None
     video = sys.modules.get("gi.repository.GstVideo")
     meta = video.buffer_get_video_meta(buffer) if video is not None else None
     if meta is not None:
-        return {**_gst_video(meta), "size": buffer.get_size(), **colors}
+        found = _gst_video(meta)
+        return {**found, "size": buffer.get_size(), **_colorimetry(said, found["format"], int(meta.height))}
     name = _known("GStreamer", _GSTREAMER, fields.get_value("format"))
     form, (width, height) = PIXEL_FORMATS[name], size_wh
-    strides = [-(-plane.row_bytes(width) // 4) * 4 for plane in form.planes]
+    strides = strides_of("", form.planes, width, None)
+    if not form.is_tiled:
+        strides = tuple(-(-stride // 4) * 4 for stride in strides)
     even = -(-height // form.steps[1]) * form.steps[1]
     ends = [0]
     for plane, stride in zip(form.planes, strides):
-        ends.append(ends[-1] + stride * plane.rows(even))
-    found = {"format": name, "size_wh": size_wh, "strides": strides, "offsets": ends[:-1], "size": buffer.get_size()}
-    if form.is_tiled:
-        found = {"format": name, "size_wh": size_wh}
-    return {**found, **colors}
+        ends.append(ends[-1] + stride * stored_rows(plane, even))
+    if buffer.get_size() != ends[-1]:
+        raise BufferSizeError(
+            f"x: its buffer has {buffer.get_size()} bytes; {name} of {width}x{height}, as its caps say, has {ends[-1]} "
+            f"with GStreamer's own strides {strides}: {_HAS_NO_META if video else _IMPORT}"
+        )
+    return {
+        **{"format": name, "size_wh": size_wh, "strides": strides, "offsets": ends[:-1], "size": ends[-1]},
+        **_colorimetry(said, name, height),
+    }
 
 
-def _colorimetry(text: Any) -> Described:
-    """Return matrix and range of a caps field: "bt709", or the numbers of range, matrix, transfer and primaries."""
+_IMPORT = "import GstVideo (from gi.repository import GstVideo), so that the buffer's VideoMeta is read"
+_HAS_NO_META = "it has no VideoMeta; describe it with FrameSpec(format, size_wh, strides=, offsets=, size=)"
+
+
+def _colorimetry(text: Any, name: str, height: int) -> Described:
+    """Return matrix and range of a caps field: "bt709", or the numbers of range, matrix, transfer and primaries.
+
+    Of what it does not say, and of a matrix that the table has not, GStreamer's default for the height; of a format
+    that has no Y, U and V, nothing.
+    """
+    if PIXEL_FORMATS[name].kind != "yuv":
+        return {}
     parts = str(text or "").split(":")
-    if len(parts) == 4 and all(part.isdigit() for part in parts[:2]):
-        matrix = _GSTREAMER_MATRICES.get(int(parts[1]), "bt601")
-        return {"matrix": matrix, "range": "full" if int(parts[0]) == _FULL_GSTREAMER else "limited"}
-    return {"matrix": _GSTREAMER_NAMES[parts[0]]} if parts[0] in _GSTREAMER_NAMES else {}
+    numbers = [int(part) for part in parts[:2]] if len(parts) == 4 and all(p.isdecimal() for p in parts[:2]) else [0, 0]
+    matrix = _GSTREAMER_NAMES.get(parts[0]) or _GSTREAMER_MATRICES.get(numbers[1])
+    known = matrix is not None or numbers[1] in _OTHER_MATRICES
+    return {
+        "matrix": matrix or ("bt709" if height > _SD_LINES else "bt601"),
+        "range": "full" if known and numbers[0] == _FULL_GSTREAMER else "limited",
+    }
 
 
-def _picamera2(stream: Mapping[str, Any], space: Any = None) -> Described:
-    if not {"format", "size"} <= set(stream):
-        streams = ", ".join(map(str, stream)) or "none"
-        raise NpuLayoutError(f"x: picamera2: expected a stream 'main' with format and size, got {streams}")
+def _camera_configuration(x: Any) -> Mapping[str, Any] | None:
+    """Return the configuration of a picamera2 request, or x if it is one; None if it is not."""
+    config = getattr(x, "config", x)
+    streams = isinstance(config, Mapping) and "format" not in config and any(name in config for name in _STREAMS)
+    return config if streams else None
+
+
+def _picamera2(config: Mapping[str, Any], stream: str) -> Described:
+    """Return what the configuration of a camera says of one of its streams."""
+    found = config.get(stream)
+    if not isinstance(found, Mapping) or not {"format", "size"} <= set(found):
+        streams = ", ".join(name for name in _STREAMS if config.get(name) is not None) or "none"
+        raise NpuLayoutError(
+            f"stream: picamera2: expected a stream {stream!r} with format and size, got {streams}; give stream="
+        )
+    return _picamera2_stream(found, config.get("colour_space"))
+
+
+def _picamera2_stream(stream: Mapping[str, Any], space: Any = None) -> Described:
     name = _known("picamera2", _PICAMERA2, stream["format"])
     found: Described = {"format": name, "size_wh": tuple(stream["size"])}
     if stream.get("stride") and name != "MJPEG":
@@ -210,7 +259,7 @@ def _picamera2(stream: Mapping[str, Any], space: Any = None) -> Described:
     if stream.get("framesize") and name != "MJPEG":
         found["size"] = int(stream["framesize"])
     matrix = _LIBCAMERA_MATRICES.get(getattr(getattr(space, "ycbcrEncoding", None), "name", ""))
-    if matrix is not None:
+    if matrix is not None and PIXEL_FORMATS[name].kind == "yuv":
         found["matrix"] = matrix
         found["range"] = "full" if getattr(getattr(space, "range", None), "name", "") == "Full" else "limited"
     return found

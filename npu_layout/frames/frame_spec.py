@@ -278,24 +278,30 @@ class FrameSpec:
         return f"{say}strides={read.strides}{at}{size}{gap}"
 
     @classmethod
-    def of(cls, x: Any) -> FrameSpec:
+    @checked_call
+    def of(cls, x: Any, *, stream: str = "main") -> FrameSpec:
         """Return the spec of a frame of another library, with its real pitches; nothing of it is copied.
 
         Parameters
         ----------
         x
-            A PyAV VideoFrame; a GStreamer sample, or its GstVideo.VideoMeta or VideoInfo; a picamera2 request
-            or the configuration of one of its streams; a ROS sensor_msgs/Image or CompressedImage. Read by their
-            attributes: none of these libraries is imported.
+            A PyAV VideoFrame; a GStreamer sample, or its GstVideo.VideoMeta or VideoInfo; a picamera2 request,
+            the configuration of its camera, or that of one of its streams, which does not say the colour space; a ROS
+            sensor_msgs/Image or CompressedImage. Read by their attributes: none of these libraries is imported.
+        stream
+            Of a picamera2 request, or its camera's configuration: "main", "lores" or "raw".
 
         Raises
         ------
+        BufferSizeError
+            On a GStreamer sample without a VideoMeta that is read, whose size is not what its caps say.
         NpuLayoutError
-            On anything else, and on a format that is not in the table; it names the library's own word.
+            On anything else, on a format that is not in the table (it names the library's own word), and on a stream
+            that is not there.
 
         Which attributes are read, and where each library documents them: ``npu_layout/frames/camera_stacks.py``.
         """
-        return cls(**described(x))
+        return cls(**described(x, stream))
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dict; from_dict makes an equal spec of it."""

@@ -186,6 +186,65 @@ def test_a_samples_meta_is_read_if_gstvideo_is_loaded(monkeypatch: Any) -> None:
     assert nl.FrameSpec.of(sample(2000, format="NV12", width=20, height=10)) == spec
 
 
+LARGER = [
+    ("NV12", (1920, 1080), 2048 * 1620, 3110400),
+    ("NV12", (1920, 1080), 1920 * 1632, 3110400),
+    ("I420", (640, 480), 462848, 460800),
+    ("BGR", (1918, 1080), 5760 * 1080, 5756 * 1080),
+    ("NV12_4L4", (8, 8), 97, 96),
+]
+
+
+@pytest.mark.parametrize(("name", "size", "nbytes", "own"), LARGER)
+def test_a_sample_of_another_size_is_refused(name: str, size: Any, nbytes: int, own: int, monkeypatch: Any) -> None:
+    """Its pitch is in a VideoMeta that nobody read; rows of the width would be other pixels."""
+    given = sample(nbytes, format=name, width=size[0], height=size[1])
+    says = rf"x: its buffer has {nbytes} bytes; {name} of {size[0]}x{size[1]}, as its caps say, has {own} .*"
+    monkeypatch.delitem(sys.modules, "gi.repository.GstVideo", raising=False)
+    with pytest.raises(nl.BufferSizeError, match=says + r"import GstVideo \(from gi.repository import GstVideo\)"):
+        nl.FrameSpec.of(given)
+    monkeypatch.setitem(sys.modules, "gi.repository.GstVideo", Twin(buffer_get_video_meta=lambda buffer: None))
+    with pytest.raises(nl.BufferSizeError, match=says + r"it has no VideoMeta; describe it with FrameSpec"):
+        nl.FrameSpec.of(given)
+    assert nl.FrameSpec.of(sample(own, format=name, width=size[0], height=size[1])).size == own
+
+
+@pytest.mark.parametrize(
+    ("height", "colorimetry", "matrix", "span"),
+    [
+        (576, None, "bt601", "limited"),
+        (578, None, "bt709", "limited"),
+        (1080, None, "bt709", "limited"),
+        (2160, None, "bt709", "limited"),
+        (1080, "what is this", "bt709", "limited"),
+        (480, "what is this", "bt601", "limited"),
+        (1080, "1:0:0:0", "bt709", "limited"),  # no matrix of YUV: GStreamer takes all of its default
+        (1080, "1:1:7:1", "bt709", "limited"),
+        (1080, "sRGB", "bt709", "limited"),
+        (1080, "1:5:0:0", "bt709", "full"),
+        (1080, "1:4:0:0", "bt601", "full"),
+        (480, "2:3:5:1", "bt709", "limited"),
+        (1080, "bt601", "bt601", "limited"),
+    ],
+)
+def test_gstreamers_default_colours(height: int, colorimetry: Any, matrix: str, span: str) -> None:
+    """video-info.c, set_default_colorimetry: by the height, where caps say none, or none that is known."""
+    said = {} if colorimetry is None else {"colorimetry": colorimetry}
+    for name, lines in (("I420", height * 3 // 2), ("YUY2", height * 2)):
+        got = nl.FrameSpec.of(sample(16 * lines, format=name, width=16, height=height, **said))
+        assert (got.matrix, got.range) == (matrix, span)
+    plain = nl.FrameSpec.of(sample(64 * height, format="BGRx", width=16, height=height, **said))
+    assert plain == nl.FrameSpec("BGRX", (16, height))
+
+
+def test_default_colours_of_a_meta_and_of_an_info() -> None:
+    for height, matrix in ((480, "bt601"), (1080, "bt709")):
+        given = meta("NV12", (64, height), [64, 64], [0, 64 * height])
+        assert nl.FrameSpec.of(given).matrix == matrix
+        info = Twin(**{**vars(given), "finfo": Twin(name="NV12"), "colorimetry": Twin(matrix=0, range=0)})
+        assert (nl.FrameSpec.of(info).matrix, nl.FrameSpec.of(info).range) == (matrix, "limited")
+
+
 @pytest.mark.parametrize("name", ["bt2020-10", "bt2100-pq", "bt2100-hlg"])
 def test_gstreamers_names_of_colours(name: str) -> None:
     got = nl.FrameSpec.of(sample(2 * 24 * 18, format="P010_10LE", width=24, height=12, colorimetry=name))
@@ -214,6 +273,34 @@ def test_picamera2_colour_spaces(encoding: str, span: str) -> None:
     known = encoding != "Null"
     assert found.matrix == {"Rec709": "bt709", "Rec2020": "bt2020"}.get(encoding, "bt601")
     assert found.range == ("full" if known and span == "Full" else "limited")
+
+
+@pytest.mark.parametrize("as_request", [True, False])
+def test_picamera2_streams(as_request: bool) -> None:
+    """A preview's colour space is sYCC, for main and lores alike; picamera2 gives it to libcamera for both."""
+    config = {
+        "main": {"format": "XBGR8888", "size": (640, 480), "stride": 2560, "framesize": 1228800},
+        "lores": {"format": "YUV420", "size": (320, 240), "stride": 384, "framesize": 384 * 360},
+        "raw": None,
+        "colour_space": Twin(ycbcrEncoding=Twin(name="Rec601"), range=Twin(name="Full")),
+        "controls": {},
+    }
+    x = Twin(config=config) if as_request else config
+    assert nl.FrameSpec.of(x) == nl.FrameSpec.of(x, stream="main") == nl.FrameSpec("RGBX", (640, 480))
+    lores = nl.FrameSpec("I420", (320, 240), strides=384, matrix="bt601", range="full")
+    assert nl.FrameSpec.of(x, stream="lores") == lores
+    config["raw"] = {"format": "SBGGR10_CSI2P", "size": (1536, 864), "stride": 1920}
+    assert nl.FrameSpec.of(x, stream="raw") == nl.FrameSpec("BGGR10P", (1536, 864), strides=1920)
+    with pytest.raises(nl.NpuLayoutError, match=r"^stream: picamera2: expected a stream 'low' .*got main, lores, raw;"):
+        nl.FrameSpec.of(x, stream="low")
+    config["lores"] = None
+    with pytest.raises(nl.NpuLayoutError, match=r"^stream: .* expected a stream 'lores' .*got main, raw;"):
+        nl.FrameSpec.of(x, stream="lores")
+    with pytest.raises(nl.NpuLayoutError, match=r"^stream: expected text, got 3"):
+        nl.FrameSpec.of(x, stream=3)  # type: ignore[arg-type]
+    for other in (config["main"], meta("NV12", (20, 10), [20, 20], [0, 200]), np.zeros(3)):
+        with pytest.raises(nl.NpuLayoutError, match=r"^stream: expected a picamera2 request, or its configuration"):
+            nl.FrameSpec.of(other, stream="lores")
 
 
 class Image:

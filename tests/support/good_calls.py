@@ -377,7 +377,9 @@ CALLS: dict[str, Callable[[], Call]] = {
     ),
     "FrameSpec.describe": lambda: Call(nl.FrameSpec("NV12", (8, 6)).describe, {}),
     "FrameSpec.from_dict": lambda: Call(nl.FrameSpec.from_dict, dict(d=nl.FrameSpec("NV12", (8, 6)).to_dict())),
-    "FrameSpec.of": lambda: Call(nl.FrameSpec.of, dict(x=dict(format="YUV420", size=(8, 6), stride=64))),
+    "FrameSpec.of": lambda: Call(
+        nl.FrameSpec.of, dict(x={"lores": dict(format="YUV420", size=(8, 6), stride=64)}, stream="lores")
+    ),
     "FrameSpec.planes": lambda: Call(nl.FrameSpec("NV12", (8, 6)).planes, dict(buffer=bytes(72))),
     "FrameSpec.to_dict": lambda: Call(nl.FrameSpec("NV12", (8, 6)).to_dict, {}),
     "Geometry": lambda: Call(

@@ -160,6 +160,7 @@ def frame_specs() -> None:
     assert_type(spec.planes(bytes(144)), tuple[np.ndarray, ...])
     assert nl.FrameSpec.from_dict(spec.to_dict()) == spec
     assert_type(nl.FrameSpec.of({"format": "YUV420", "size": (8, 6), "stride": 64}), nl.FrameSpec)
+    assert_type(nl.FrameSpec.of({"lores": {"format": "YUV420", "size": (8, 6)}}, stream="lores"), nl.FrameSpec)
     assert_type(nl.explain(spec).to_svg(), str)
 
 
