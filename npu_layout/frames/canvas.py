@@ -11,6 +11,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..layouts import CHANNEL_ORDERS, Affine, Layout, Plan, Storage, plan_move, repack
+from ..support import naming
 from .fitting import resized_planes, rows_of
 from .geometry import Geometry
 from .pictures import FramePlanes, picture
@@ -53,8 +54,9 @@ class Canvas:
         fitted = self._as_it_is(frames[0], geometries[0])
         if fitted is None:
             fitted = self._scratch("canvas", (self._batch, *self._input_wh[::-1], self._channels))
-            for frame, geometry, canvas in zip(frames, geometries, fitted):
-                self._fit(self._part(frame, geometry), geometry, canvas)
+            for i, (frame, geometry, canvas) in enumerate(zip(frames, geometries, fitted)):
+                with naming("frame" if self._batch == 1 else f"frame {i}"):  # a JPEG is decoded here
+                    self._fit(self._part(frame, geometry), geometry, canvas)
         return fitted
 
     def _as_it_is(self, frame: FramePlanes, geometry: Geometry) -> np.ndarray | None:

@@ -94,6 +94,8 @@ class FrameSource(NamedTuple):
 
     def _of(self, spec: FrameSpec, planes: Sequence[np.ndarray]) -> FramePlanes:
         colors = self.spec or spec
+        if self.format.kind == "mosaic" and min(spec.size_wh) < 3:
+            raise NpuLayoutError(f"OpenCV interpolates mosaics from 3x3 pixels on, got {spec.size_wh}")
         return FramePlanes(self.format, spec.size_wh, tuple(planes), color_of(colors.matrix, colors.range))
 
     def _unfit(self, reason: str, size_wh: tuple[int, int] | None = None) -> NpuLayoutError:
@@ -137,7 +139,9 @@ class FrameSource(NamedTuple):
             return self._pixels(array, got)
         if is_row and self.spec.size_wh[1] > 1 and array.size == self.spec.size:
             array = array[0]
-        if self.format.is_tiled or array.ndim == 1 or self._is_memory_with_pitch(array):
+        if self._is_memory_with_pitch(array):
+            array = array.reshape(-1).view(np.uint8)
+        if self.format.is_tiled or array.ndim == 1:
             return self._of(self.spec, self.spec.planes(array))
         return self._pixels(array, got)
 
@@ -166,11 +170,18 @@ class FrameSource(NamedTuple):
         return array[..., 0] if array.shape[2] == 1 else array
 
     def _is_memory_with_pitch(self, array: np.ndarray) -> bool:
-        """Return whether an array is the spec's memory as rows of its pitch."""
+        """Return whether an array is the spec's memory as rows of its first plane's pitch; False if that is no news.
+
+        Such as picamera2's arrays of I420, in whose last rows two of U or V are one, and of YUYV (H, pitch / 2, 2).
+        """
         spec = self.spec
-        if spec is None or spec.is_dense or array.ndim != 2 or array.dtype != np.uint8:
+        if spec is None or array.ndim < 2 or array.nbytes != spec.size or not array.flags.c_contiguous:
             return False
-        return bool(array.flags.c_contiguous and array.nbytes == spec.size and {array.shape[1]} == set(spec.strides))
+        plain = _dense(self.name, spec.size_wh)
+        if (spec.strides, spec.offsets, spec.size) == (plain.strides, plain.offsets, plain.size):
+            return False
+        known = array.dtype in (np.uint8, np.dtype(self.format.planes[0].dtype))
+        return known and array.nbytes == len(array) * spec.strides[0]
 
     def _size_of(self, shape: Shape) -> tuple[int, int] | None:
         """Return the size of a frame from the shape of its one array; None if no frame has it."""
@@ -200,16 +211,20 @@ class FrameSource(NamedTuple):
             return f"; size_wh is width and height: is it {exchanged}?"
         if packed and image.ndim == len(packed) and image.shape[0] == packed[0] and image.shape[1] > packed[1]:
             columns, pitch = packed[1], image.shape[1] * image.itemsize * int(np.prod(image.shape[2:]))
+            if self.spec is not None and pitch == self.spec.strides[0]:
+                own = f"{self.spec.describe()} has {self.spec.size}, in one piece"
+                return f": {image.nbytes} bytes in rows of {pitch}; {own}"
+            cut = f"frame[:, :{columns}], or the memory and " if _one_row(form) else "the memory and "
             return (
                 f": {columns} pixels a row and {image.shape[1]} differ; if {pitch} is the pitch in bytes, give "
-                f"frame[:, :{columns}], or the memory and FrameSpec(..., strides={pitch})"
+                f"{cut}FrameSpec(..., strides={pitch})"
             )
         return ""
 
     def _split(self, spec: FrameSpec, image: np.ndarray) -> Sequence[np.ndarray]:
         """Return the planes of several that are in one array, views."""
         form = pixel_format(spec.format)
-        if all(plane.bytes_per_pixel == form.planes[0].bytes_per_pixel for plane in form.planes):
+        if _one_row(form):
             planes, at = [], 0
             for plane in form.planes:
                 shape = plane.view_shape(spec.size_wh)
@@ -316,6 +331,11 @@ def usual_frame(name: str, shape: Shape, dtype: np.dtype[Any]) -> tuple[PixelFor
 @lru_cache(maxsize=256)
 def _dense(name: str, size_wh: tuple[int, int]) -> FrameSpec:
     return FrameSpec(name, size_wh)
+
+
+def _one_row(form: PixelFormat) -> bool:
+    """Return whether rows of all planes have the same bytes, so that columns of one array are columns of each plane."""
+    return all(plane.bytes_per_pixel == form.planes[0].bytes_per_pixel for plane in form.planes)
 
 
 def _words(every_x: int, every_y: int, channels: int) -> str:

@@ -33,10 +33,13 @@ def _markers(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def jpeg_size(data: bytes) -> tuple[int, int]:
-    """Return width and height from a JPEG's frame header; NpuLayoutError if it has none."""
+    """Return width and height from a JPEG's frame header; NpuLayoutError if it has none, or one of 0."""
     for marker, at in _markers(data):
         if marker in _FRAMES and at + 9 <= len(data):
-            return int.from_bytes(data[at + 7 : at + 9], "big"), int.from_bytes(data[at + 5 : at + 7], "big")
+            width, height = (int.from_bytes(data[at + i : at + i + 2], "big") for i in (7, 5))
+            if not (width and height):
+                raise NpuLayoutError(f"MJPEG: expected a JPEG whose header has its size, got one of {width}x{height}")
+            return width, height
     raise NpuLayoutError(f"MJPEG: expected a JPEG with a frame header, got {len(data)} bytes without one")
 
 

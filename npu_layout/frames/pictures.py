@@ -181,14 +181,12 @@ def gray_table(color: Color) -> np.ndarray:
 
 
 def _mosaic(frame: FramePlanes, box: Box, gray: bool) -> np.ndarray:
-    """Return OpenCV's bilinear interpolation of the whole mosaic, and of it the part."""
+    """Return OpenCV's bilinear interpolation of the whole mosaic, of 3x3 pixels at least, and of it the part."""
     import cv2
 
     x0, y0, x1, y1 = box
     (plane,) = untiled(frame).planes
     code = getattr(cv2, "COLOR_" + frame.format.conversion.format("GRAY" if gray else "BGR"))
-    if min(frame.size_wh) < 3:
-        raise NpuLayoutError(f"frame: OpenCV interpolates mosaics from 3x3 pixels on, got {frame.size_wh}")
     return np.asarray(cv2.cvtColor(np.ascontiguousarray(plane), code))[y0:y1, x0:x1]
 
 
@@ -209,7 +207,10 @@ def _coded(frame: FramePlanes, box: Box, gray: bool) -> np.ndarray:
     x0, y0, x1, y1 = box
     (data,) = frame.planes
     how = (cv2.IMREAD_GRAYSCALE if gray else cv2.IMREAD_COLOR) | cv2.IMREAD_IGNORE_ORIENTATION
-    decoded = cv2.imdecode(data, how)
+    try:
+        decoded = cv2.imdecode(data, how)
+    except cv2.error:  # a size that it does not allocate
+        decoded = None
     if decoded is None or decoded.shape[1::-1] != frame.size_wh:
         got = "nothing" if decoded is None else f"{decoded.shape[1]}x{decoded.shape[0]}"
         raise NpuLayoutError(f"MJPEG: expected a JPEG of {frame.size_wh[0]}x{frame.size_wh[1]}, OpenCV decoded {got}")

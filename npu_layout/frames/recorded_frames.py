@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NpuLayoutError
+from ..support import naming
 from .camera_stacks import is_described
 from .frame_source import FrameSource
 from .frame_spec import FrameSpec
@@ -98,6 +99,8 @@ def as_channels(
         return frame[y0:y1, x0:x1], dict(how)
     gray = how.get("color") == "GRAY" and form.kind != "channels"
     read = source.read("frame", frame)
-    pixels = picture(read, _part(read, roi_xywh), gray=gray)
+    part = _part(read, roi_xywh)
+    with naming("frame"):
+        pixels = picture(read, part, gray=gray)
     others = {name: value for name, value in how.items() if name != "yuv"}
     return np.ascontiguousarray(pixels), {**others, "source": "GRAY" if gray else form.order}

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
+from npu_layout.frames import as_channels
 from npu_layout.frames.color_matrices import color_of
 from npu_layout.frames.frame_source import FrameSource
 from npu_layout.frames.pictures import FramePlanes, picture
@@ -72,8 +73,9 @@ def test_planes_with_any_pitch(name: str, size: Any) -> None:
     spec = nl.FrameSpec(name, size)
     memory = formats.noise(spec.size or 0, 3)
     if name in formats.MOSAICS and min(size) < 3:
-        with pytest.raises(nl.NpuLayoutError, match="OpenCV interpolates mosaics from 3x3 pixels on"):
-            whole(spec, memory)
+        for given in (memory, memory.tobytes(), spec.planes(memory)):
+            with pytest.raises(nl.NpuLayoutError, match=r"^frame: OpenCV interpolates mosaics from 3x3 pixels"):
+                FrameSource.of(spec).read("frame", given)
         return
     planes = []
     for i, plane in enumerate(spec.planes(memory)):
@@ -108,6 +110,62 @@ def test_memory_as_rows_of_its_pitch() -> None:
     memory = formats.noise(PITCHED.size or 0, 5)
     np.testing.assert_array_equal(
         picture(FrameSource.of(PITCHED).read("frame", memory.reshape(18, 32))), whole(PITCHED, memory)
+    )
+
+
+@pytest.mark.parametrize("name", ["I420", "YV12", "I422", "NV12", "NV16", "I444", "YUYV", "P010", "GRAY16", "BGR"])
+@pytest.mark.parametrize("gap", [12, 80])
+def test_arrays_of_a_pitch_are_read_by_its_strides(name: str, gap: int) -> None:
+    """As picamera2's make_array hands them out: rows of the pitch, in I420's last of which are two of U or V."""
+    dense = nl.FrameSpec(name, (64, 48))
+    spec = nl.FrameSpec(name, (64, 48), strides=dense.strides[0] + gap)
+    memory = formats.noise(spec.size or 0, 6)
+    rows = memory.reshape(-1, spec.strides[0])
+    arrays = [rows]
+    if name == "YUYV":
+        arrays.append(rows.reshape(48, -1, 2))
+    if name in ("P010", "GRAY16"):
+        arrays.append(rows.view("<u2"))
+    preprocess = nl.Preprocessor(nl.TensorSpec((1, 3, 48, 64), "NHWC", "uint8"), source=spec)
+    for array in arrays:
+        read = FrameSource.of(spec).read("frame", array)
+        assert all(np.shares_memory(plane, memory) for plane in read.planes)
+        np.testing.assert_array_equal(picture(read), whole(spec, memory))
+        for _ in range(2):  # the second call goes to the pass at once
+            np.testing.assert_array_equal(preprocess(array)[0], preprocess(memory)[0])
+        for other in (array[:-1], array[::-1], np.asfortranarray(array)):
+            with pytest.raises(nl.NpuLayoutError, match=r"^frame: "):
+                preprocess(other)
+
+
+@pytest.mark.parametrize("name", ["I420", "YV12", "I422", "NV12", "NV16", "YUYV", "BGR"])
+def test_advice_for_an_array_of_a_pitch_leads_to_its_pixels(name: str) -> None:
+    """Columns of one array are columns of each plane only where all have the same bytes a row."""
+    dense = nl.FrameSpec(name, (64, 48))
+    pitched = nl.FrameSpec(name, (64, 48), strides=dense.strides[0] + 48)
+    memory = formats.noise(pitched.size or 0, 7)
+    shape = {"YUYV": (48, -1, 2), "BGR": (48, -1, 3)}.get(name, (-1, pitched.strides[0]))
+    array = memory.reshape(shape)
+    with pytest.raises(nl.NpuLayoutError) as caught:
+        FrameSource.of(dense).read("frame", array)
+    assert f"FrameSpec(..., strides={pitched.strides[0]})" in str(caught.value)
+    assert ("frame[:, :64]" in str(caught.value)) == (name not in ("I420", "YV12", "I422"))
+    if "frame[:, :64]" in str(caught.value):
+        for view in (array[:, :64], array[:, :64].copy()):
+            np.testing.assert_array_equal(picture(FrameSource.of(dense).read("frame", view)), whole(pitched, memory))
+
+
+def test_rows_of_the_specs_pitch_that_are_not_its_memory() -> None:
+    spec = nl.FrameSpec("I420", (64, 48), strides=96, size=96 * 72 + 5000)
+    with pytest.raises(nl.NpuLayoutError, match=r"6912 bytes in rows of 96; .* has 11912, in one piece$"):
+        FrameSource.of(spec).read("frame", zeros(72, 96))
+
+
+def test_an_array_of_a_rounded_height() -> None:
+    spec = nl.FrameSpec("NV12", (16, 10), offsets=(0, 256), size=384)
+    memory = formats.noise(384, 8)
+    np.testing.assert_array_equal(
+        picture(FrameSource.of(spec).read("frame", memory.reshape(24, 16))), whole(spec, memory)
     )
 
 
@@ -291,6 +349,33 @@ def test_mjpeg() -> None:
         with pytest.raises(nl.NpuLayoutError, match=f"^frame: .*{says}"):
             nl.Preprocessor(target(), source=source)(given, out)
     assert (out == 77).all()
+
+
+def test_frames_of_a_batch_are_named() -> None:
+    """Whatever finds the fault: the reading of the frame, or OpenCV's decoder."""
+    pair = nl.TensorSpec((2, 3, 8, 8), "NHWC", "uint8")
+    good, header = jpeg(), jpeg().index(b"\xff\xc0")
+    flat, vast, broken = bytearray(good), bytearray(good), bytearray(good)
+    flat[header + 5 : header + 7] = b"\0\0"
+    vast[header + 5 : header + 9] = b"\xff" * 4
+    broken[header + 9] = 7  # components
+    mosaic = np.zeros((6, 6), np.uint8)
+    for source, first, bad, says in (
+        ("MJPEG", good, bytes(flat), "MJPEG: expected a JPEG whose header has its size, got one of 16x0"),
+        ("MJPEG", good, bytes(vast), "MJPEG: expected a JPEG of 65535x65535, OpenCV decoded nothing"),
+        ("MJPEG", good, bytes(broken), "MJPEG: expected a JPEG of 16x12, OpenCV decoded nothing"),
+        ("MJPEG", good, good[:-2], "expected the bytes of a JPEG"),
+        ("RGGB", mosaic, mosaic[:2, :2], r"OpenCV interpolates mosaics from 3x3 pixels on, got \(2, 2\)"),
+    ):
+        out = np.full((2, 8, 8, 3), 77, np.uint8)
+        with pytest.raises(nl.NpuLayoutError, match=f"^frame 1: {says}"):
+            nl.Preprocessor(pair, source=source).batch([first, bad], out)
+        assert (out == 77).all()
+        with pytest.raises(nl.NpuLayoutError, match=f"^frame: {says}"):
+            nl.Preprocessor(target(), source=source)(bad, out[:1])
+        assert (out == 77).all()
+        with pytest.raises(nl.NpuLayoutError, match=f"^frame: {says}"):
+            as_channels(np.frombuffer(bad, np.uint8) if source == "MJPEG" else bad, {"source": source})
 
 
 def test_a_frame_as_one_row_of_bytes() -> None:
