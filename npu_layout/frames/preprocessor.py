@@ -60,7 +60,8 @@ class Preprocessor:
         each with the nearest sample of U and V, then resized, as cv2.cvtColor and cv2.resize do. "planes": Y, U and V
         are resized, each as an image of one channel, then converted: for "linear" and the two nearest interpolations.
     color
-        Channel order that the model reads: RGB, BGR, GRAY (cv2.cvtColor's; of Y, U and V it is Y, brought to 0..255),
+        Channel order that the model reads: RGB, BGR, GRAY (cv2.cvtColor's; of Y, U and V it is Y, brought to 0..255;
+        made of the frame's pixels, then resized, but of planes that ``yuv="planes"`` resizes first),
         or RGBA, BGRA (alpha is 255 if the source has none, and dropped if the model has none). It is also written,
         unless ``target.channels`` is another: mean, std and pad_value stay in the model's order, and scales for each C
         of the target's quantization are in the buffer's.

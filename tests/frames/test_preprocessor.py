@@ -64,6 +64,35 @@ def test_pixels_colours_and_modes(resize: str, source: str, color: str, size: tu
     np.testing.assert_array_equal(frame, before)
 
 
+@pytest.mark.parametrize("interpolation", ["linear", "cubic", "area", "nearest_floor"])
+@pytest.mark.parametrize("source", ["BGR", "RGBA", "NV12"])
+@pytest.mark.parametrize("size", [(48, 36), (60, 44), (20, 14)])
+def test_gray_is_made_then_resized(interpolation: str, source: str, size: tuple[int, int]) -> None:
+    """OpenCV's gray, or its stretched Y; resized first, then stretched, if planes are resized."""
+    flag = getattr(cv2, "INTER_" + interpolation.removesuffix("_floor").upper())
+    shape = (size[1] * 3 // 2, size[0]) if source == "NV12" else (size[1], size[0], CHANNELS[source])
+    frame = np.random.default_rng(2).integers(0, 256, shape, np.uint8)
+
+    def gray(pixels: np.ndarray) -> np.ndarray:
+        if source != "NV12":
+            return np.asarray(cv2.cvtColor(pixels, getattr(cv2, f"COLOR_{source}2GRAY")))
+        light = np.maximum(pixels.astype(np.int64) - 16, 0) * 1220542  # OpenCV's 1.164
+        return np.clip((light + (1 << 19)) >> 20, 0, 255).astype(np.uint8)
+
+    def made(**how: Any) -> np.ndarray:
+        spec = nl.TensorSpec((1, 1, 18, 24), "NCHW", "uint8")
+        how = {"interpolation": interpolation, "resize": "stretch", "color": "GRAY", **how}
+        return nl.Preprocessor(spec, source=source, **how)(frame)[0][0, 0]
+
+    pixels = frame[: size[1]]
+    first = cv2.resize(gray(pixels), (24, 18), interpolation=flag)
+    np.testing.assert_array_equal(made(), first)
+    if source == "NV12" and interpolation == "linear":
+        last = gray(cv2.resize(pixels, (24, 18), interpolation=flag))
+        np.testing.assert_array_equal(made(yuv="planes"), last)
+        assert (first != last).any()
+
+
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC", "CHWN", "NCHW4c", "NCHW16c", "NHCW8w", "NHWC8c"])
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "uint8", "int8", "int16"])
 @pytest.mark.parametrize("interpolation", ["linear", "cubic", "area", "nearest"])
