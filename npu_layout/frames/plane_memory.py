@@ -139,17 +139,16 @@ def _usual_strides(
 def other_reading(
     found: Sequence[Reading], strides: Numbers, offsets: Numbers, *, stated: bool = False
 ) -> Reading | None:
-    """Return a reading with planes or rows elsewhere that explains as much as the one that was meant; else None.
+    """Return a reading with planes or rows elsewhere than those that were meant; None if there is none.
 
-    Exact sizes explain more than those that are rounded up to pages. stated: somebody said the strides, so that another
-    reading has to explain more.
+    stated: somebody said the strides, so that another reading counts only if it explains more: an exact size, where
+    theirs is rounded up to pages.
     """
     same = next((r for r in found if (r.strides, r.offsets) == (strides, offsets)), None)
     other = next((r for r in found if (r.strides, r.offsets) != (strides, offsets)), None)
-    if same is None or other is None:
+    if same is None or other is None or not stated:
         return other
-    own, others = bool(same.page), bool(other.page)
-    return other if others < own or (others == own and not stated) else None
+    return other if same.page and not other.page else None
 
 
 def _rounded(number: int, steps: Sequence[int]) -> list[int]:

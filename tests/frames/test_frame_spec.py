@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import mmap
 import pickle
@@ -288,6 +289,40 @@ def test_planes_with_other_rows_and_a_rounded_height_are_refused(
 ) -> None:
     with pytest.raises(nl.BufferSizeError, match="plane " + says):
         nl.FrameSpec(name, size).planes(tuple(map(bytes, planes)))
+
+
+@pytest.mark.parametrize("name", ["NV12", "I420", "NV16", "P010", "NV24", "YUYV", "BGR", "GRAY"])
+def test_no_usual_pitch_is_read_as_pixels(name: str) -> None:
+    """Rows rounded up, heights rounded up, pages: nothing is accepted that has rows or planes elsewhere."""
+
+    def up(number: int, step: int) -> int:
+        return -(-number // step) * step
+
+    seen = {"accepted": 0, "refused": 0}
+    room = np.zeros(1 << 24, np.uint8)
+    cases = [(320, 240), (424, 240), (638, 360), (1366, 768), (1920, 1080)]
+    for (width, height), pitch, lines, page in itertools.product(
+        cases, (1, 16, 64, 256), (1, 8, 16, 64), (1, 4096, 16384)
+    ):
+        rows = [row for row, _ in formats.planes_of(name, width, height)]
+        counts = [count for _, count in formats.planes_of(name, width, up(height, lines))]
+        first = up(rows[0], pitch)
+        strides = [first * row // rows[0] for row in rows]
+        sizes = [stride * count for stride, count in zip(strides, counts)]
+        starts = [sum(sizes[:i]) for i in range(len(sizes))]
+        own = [sum(row * count for row, count in formats.planes_of(name, width, height)[:i]) for i in range(len(rows))]
+        try:
+            nl.FrameSpec(name, (width, height)).planes([room[: up(size, page)] for size in sizes])
+            assert strides == rows
+            seen["accepted"] += 1
+        except nl.BufferSizeError:
+            seen["refused"] += 1
+        try:
+            nl.FrameSpec(name, (width, height), size=up(sum(sizes), page))
+            assert strides == rows and starts == own
+        except nl.NpuLayoutError as error:
+            assert "is that of" in str(error)
+    assert seen["accepted"] > 40 and seen["refused"] > 40
 
 
 def test_planes_that_are_rounded_up_are_accepted() -> None:

@@ -58,7 +58,7 @@ def test_the_reading_that_explains_more() -> None:
         ([own_exact], None, None),
         ([own_exact, exact], exact, None),
         ([exact, own_exact], exact, None),
-        ([own_exact, paged], None, None),
+        ([own_exact, paged], paged, None),
         ([exact, own_paged], exact, exact),
         ([own_paged, paged], paged, None),
     ):
