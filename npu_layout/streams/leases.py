@@ -21,6 +21,7 @@ class Slot:
         self.frames: list[np.ndarray] = []  # the frame, or its planes
         self.inputs: dict[str, np.ndarray] = {}
         self.outputs: dict[str, np.ndarray] = {}
+        self.borrowed = False  # whether the inputs are memory of whoever preprocesses
         self.lease = 0  # counts the frames that had it
 
     def keep(self, frame: Any) -> Any:
@@ -47,7 +48,8 @@ class Slot:
         """End the lease; with `poison`, what still uses the memory sees bytes of 0xA5."""
         self.lease += 1
         if poison:
-            for array in (*self.frames, *self.inputs.values(), *self.outputs.values()):
+            inputs = () if self.borrowed else self.inputs.values()
+            for array in (*self.frames, *inputs, *self.outputs.values()):
                 if isinstance(array, np.ndarray) and array.flags.writeable and array.flags.c_contiguous:
                     array.reshape(-1).view(np.uint8).fill(POISON)
 

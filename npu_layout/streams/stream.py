@@ -9,17 +9,14 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
-import numpy as np
-
-from ..engines import specs_of
 from ..errors import NpuLayoutError
-from ..frames import Preprocessor
 from ..support import checked_call, counted, flag, one_of, real_number
 from .leases import Result, Slot
-from .pool import EnginePool, run
+from .pool import EnginePool
 from .signals import Stopped
 from .sources import open_source
 from .stages import Counts, Job, StreamError, failure
+from .work import Work
 
 POLICIES = ("latest", "every")
 ERRORS = ("stop", "skip")
@@ -93,21 +90,12 @@ class Stream:
         depth: int = 2,
         debug: bool = False,
     ) -> None:
-        if not callable(preprocess):
-            raise NpuLayoutError(f"preprocess: expected a Preprocessor or a function, got {type(preprocess).__name__}")
-        if function is not None and not callable(function):
-            raise NpuLayoutError(f"function: expected one, or None, got {type(function).__name__}")
+        self._work = Work(preprocess, engine, function)
         self._source = open_source(source)
         policy = one_of("policy", policy, (None, *POLICIES)) or ("latest" if self._source.live else "every")
         self._latest, self._skips = policy == "latest", bool(one_of("on_error", on_error, ERRORS) == "skip")
         self._watchdog = None if watchdog is None else real_number("watchdog", watchdog, 0.0)
-        self._preprocess, self._function, self._debug = preprocess, function, flag("debug", debug)
-        self._engine, self._specs = engine, specs_of(engine, "output_specs")
-        inputs = specs_of(engine, "input_specs")
-        self._inputs, self._input = list(inputs) or [""], next(iter(inputs.values()), None)
-        if len(self._inputs) != 1:
-            raise NpuLayoutError(f"engine: expected one input, got {', '.join(self._inputs)}")
-        self._workers = len(engine) if isinstance(engine, EnginePool) else 1
+        self._engine, self._debug, self._workers = engine, flag("debug", debug), self._work.workers
         self._most = self._workers + counted("depth", depth)
         self._slots: deque[Slot] = deque(Slot() for _ in range(self._most + 2))
         self._change = threading.Condition()
@@ -137,7 +125,7 @@ class Stream:
         self._started = True
         names = ["capture", *(f"worker {i}" for i in range(self._workers))]
         for name in names:
-            target = self._capture if name == "capture" else self._work
+            target = self._capture if name == "capture" else self._labour
             self._threads.append(threading.Thread(target=target, name=f"npu_layout stream {name}", daemon=True))
         for thread in self._threads:
             thread.start()
@@ -273,7 +261,7 @@ class Stream:
 
     # The workers
 
-    def _work(self) -> None:
+    def _labour(self) -> None:
         while True:
             with self._change:
                 while not self._ready() and not self._stopping and not self._ended:
@@ -302,7 +290,7 @@ class Stream:
         result = Result(job.number, job.captured, slot, job.frame, None, job.dropped)
         last = time.monotonic()
         try:
-            for stage, act in (("preprocess", self._make), ("infer", self._infer), ("function", self._call)):
+            for stage, act in self._work.stages:
                 job.stage, job.since = stage, last
                 act(slot, result)
                 now = time.monotonic()
@@ -320,29 +308,6 @@ class Stream:
                 job.state = state
             self._change.notify_all()
         return True
-
-    def _make(self, slot: Slot, result: Result) -> None:
-        name = self._inputs[0]
-        if isinstance(self._preprocess, Preprocessor):
-            buffer, result.geometry = self._preprocess(result.frame, slot.inputs.get(name))
-        else:
-            buffer, result.geometry = self._preprocess(result.frame)
-        slot.inputs[name] = buffer
-
-    def _infer(self, slot: Slot, result: Result) -> None:
-        if not slot.outputs:
-            slot.outputs = {name: np.zeros(spec.size, spec.stored) for name, spec in self._specs.items()}
-        name = self._inputs[0]
-        given: Any = slot.inputs[name]
-        if self._input is not None and given.size == int(np.prod(self._input.storage_shape)):
-            given = {name: given.reshape(self._input.storage_shape)}
-        if isinstance(self._engine, EnginePool):
-            self._engine.infer(given, slot.outputs)
-        else:
-            run(self._engine, given, self._specs, slot.outputs)
-
-    def _call(self, slot: Slot, result: Result) -> None:
-        result.value = None if self._function is None else self._function(result)
 
     # The consumer
 

@@ -1,0 +1,100 @@
+"""Do what is done to a frame: preprocess it, run the engine, call the function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..buffers import TensorSpec
+from ..engines import specs_of
+from ..errors import NpuLayoutError
+from ..frames import Preprocessor
+from ..support import isolated, shown
+from .leases import Result, Slot
+from .pool import EnginePool, run
+
+
+class Work:
+    """The stages of a frame after its capture, for any number of threads.
+
+    Raises NpuLayoutError if `preprocess` or `function` is none, the engine is none, or has several inputs, or if the
+    Preprocessor's target is not what the engine reads.
+    """
+
+    def __init__(self, preprocess: Any, engine: Any, function: Callable[[Result], Any] | None) -> None:
+        if not callable(preprocess):
+            raise NpuLayoutError(f"preprocess: expected a Preprocessor or a function, got {type(preprocess).__name__}")
+        if function is not None and not callable(function):
+            raise NpuLayoutError(f"function: expected one, or None, got {type(function).__name__}")
+        if isinstance(engine, type):
+            raise NpuLayoutError(f"engine: expected an engine, got the class {engine.__name__}; call it")
+        self._preprocess, self._engine, self._function = preprocess, engine, function
+        self._outputs, inputs = specs_of(engine, "output_specs"), specs_of(engine, "input_specs")
+        if len(inputs) > 1:
+            raise NpuLayoutError(f"engine: expected one input, got {', '.join(inputs)}")
+        self._name = next(iter(inputs), "")
+        self._input: TensorSpec | None = inputs.get(self._name)
+        if self._input is not None and isinstance(preprocess, Preprocessor):
+            _check_target(preprocess.target, self._input)
+        self.workers = len(engine) if isinstance(engine, EnginePool) else 1
+        self.stages = (("preprocess", self._make), ("infer", self._infer), ("function", self._call))
+
+    def _make(self, slot: Slot, result: Result) -> None:
+        if isinstance(self._preprocess, Preprocessor):
+            buffer, result.geometry = self._preprocess(result.frame, slot.inputs.get(self._name))
+        else:
+            made = self._preprocess(result.frame)
+            if not isinstance(made, (tuple, list)) or len(made) != 2:
+                raise NpuLayoutError(f"preprocess: expected (buffer, geometry), got {_several(made)}")
+            buffer, result.geometry = made
+            slot.borrowed = True
+        slot.inputs[self._name] = buffer
+
+    def _infer(self, slot: Slot, result: Result) -> None:
+        if not slot.outputs:
+            slot.outputs = {name: np.zeros(spec.size, spec.stored) for name, spec in self._outputs.items()}
+        given: Any = slot.inputs[self._name]
+        if self._input is not None:
+            storage = self._input.storage
+            flat = isinstance(given, np.ndarray) and given.ndim == 1 and given.size == storage.size
+            given = {self._name: given.reshape(storage.storage_shape) if flat and storage.is_dense else given}
+        if isinstance(self._engine, EnginePool):
+            self._engine.infer(given, slot.outputs)
+        else:
+            run(self._engine, given, self._outputs, slot.outputs)
+
+    def _call(self, slot: Slot, result: Result) -> None:
+        result.value = None if self._function is None else self._function(result)
+
+
+def _check_target(target: TensorSpec, wanted: TensorSpec) -> None:
+    """Raise NpuLayoutError if a buffer of `target` is not one of `wanted`, which an engine reads."""
+    axes, read = target.layout.letters, wanted.layout.letters
+    turned = axes != read and sorted(axes) == sorted(read)
+    colors = {target.channels, wanted.channels} - {None}
+    if _memory(target) != _memory(wanted) or turned or len(colors) > 1:
+        raise NpuLayoutError(
+            f"preprocess: its target is not the engine's input {isolated(wanted.name)}: {_words(target)}, and "
+            f"{_words(wanted)}; make the Preprocessor with the engine's input_specs[0] as its target"
+        )
+
+
+def _memory(spec: TensorSpec) -> tuple[Any, ...]:
+    """Return what tells the memory of a buffer."""
+    storage = spec.storage
+    gaps = None if storage.is_dense else (storage.strides, storage.start, storage.size)
+    return storage.storage_shape, gaps, spec.stored
+
+
+def _words(spec: TensorSpec) -> str:
+    storage = spec.storage
+    gaps = "" if storage.is_dense else f" with strides {storage.strides} in {storage.size} elements"
+    return f"{spec.replace(name='').describe()}, stored as {spec.stored} {storage.storage_shape}{gaps}"
+
+
+def _several(made: Any) -> str:
+    """Return in words what is no pair."""
+    items = isinstance(made, (tuple, list))
+    return f"{len(made)} items" if items else shown(made)
