@@ -3,6 +3,7 @@
 Imports buffers, layouts, kernels and support.
 """
 
+from .camera_stacks import own_copy
 from .frame_spec import FrameSpec
 from .geometry import MODES, Geometry
 from .gray import gray_views, to_gray
@@ -27,6 +28,7 @@ __all__ = [
     "frame_part",
     "frame_spec_of",
     "gray_views",
+    "own_copy",
     "pixel_format",
     "said",
     "to_gray",

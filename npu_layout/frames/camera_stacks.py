@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 
 from ..errors import BufferSizeError, NpuLayoutError
@@ -134,6 +135,28 @@ def buffers_of(x: Any) -> Any:
     if hasattr(x, "encoding") and hasattr(x, "step") and hasattr(x, "data"):
         return x.data
     return x
+
+
+def own_copy(x: Any) -> Any:
+    """Return a copy of a frame of ROS or Pillow, and one of PyAV, whose memory is its own, as it is; None of others.
+
+    NpuLayoutError if it cannot be copied.
+    """
+    if _is_pillow(x):
+        return x.copy()
+    compressed = hasattr(x, "data") and "jpeg" in str(getattr(x, "format", "")).lower()
+    if not compressed and not is_described(x):
+        return None
+    if hasattr(x, "planes"):
+        return x
+    data = x.data
+    try:
+        return deepcopy(x, {id(data): data.tobytes()} if isinstance(data, memoryview) else {})
+    except Exception as error:  # each library has exceptions of its own
+        raise NpuLayoutError(
+            f"frame: this {type(x).__module__}.{type(x).__qualname__} cannot be copied ({error}); its data may change, "
+            f"so give a copy of it, or an array"
+        ) from None
 
 
 def _known(stack: str, table: Mapping[str, str], name: Any) -> str:

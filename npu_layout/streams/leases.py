@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import mmap
 from typing import Any
 
 import numpy as np
 
 from ..errors import NpuLayoutError
 from ..frames import Geometry
-from ..support import foreign_array, instance
+from ..support import instance
+from .copies import Memory
 
 POISON = 0xA5
 
@@ -18,53 +18,22 @@ class Slot:
     """Memory of one frame on its way: the frame, the network's inputs and its outputs. All of it is used again."""
 
     def __init__(self) -> None:
-        self.frames: list[np.ndarray] = []  # the frame, or its planes
+        self._memory = Memory()
+        self.keep = self._memory.keep
         self.inputs: dict[str, np.ndarray] = {}
         self.outputs: dict[str, np.ndarray] = {}
         self.borrowed = False  # whether the inputs are memory of whoever preprocesses
         self.lease = 0  # counts the frames that had it
 
-    def keep(self, frame: Any) -> Any:
-        """Return a copy in memory that is used again: of an array of any library, of memory, or of a tuple of planes.
-
-        What has no memory of its own kind, as PyAV's frames, and bytes, which do not change, are returned as they are.
-        """
-        parts = frame if isinstance(frame, (tuple, list)) else [frame]
-        arrays = [_array_of(part) for part in parts]
-        if not arrays or any(array is None for array in arrays):
-            return frame
-        kept = [self._kept(i, array) for i, array in enumerate(arrays) if array is not None]
-        return tuple(kept) if parts is frame else kept[0]
-
-    def _kept(self, i: int, array: np.ndarray) -> np.ndarray:
-        if i == len(self.frames):
-            self.frames.append(np.zeros(0, np.uint8))
-        if self.frames[i].shape != array.shape or self.frames[i].dtype != array.dtype:
-            self.frames[i] = np.empty_like(array, order="C", subok=False)
-        np.copyto(self.frames[i], array)
-        return self.frames[i]
-
     def returned(self, poison: bool) -> None:
         """End the lease; with `poison`, what still uses the memory sees bytes of 0xA5."""
         self.lease += 1
         if poison:
+            self._memory.fill(POISON)
             inputs = () if self.borrowed else self.inputs.values()
-            for array in (*self.frames, *inputs, *self.outputs.values()):
+            for array in (*inputs, *self.outputs.values()):
                 if isinstance(array, np.ndarray) and array.flags.writeable and array.flags.c_contiguous:
                     array.reshape(-1).view(np.uint8).fill(POISON)
-
-
-def _array_of(part: Any) -> np.ndarray | None:
-    """Return an array of the memory that a frame, or a plane of it, may change; None if it is of another kind."""
-    if isinstance(part, bytes):
-        return None
-    try:
-        array = foreign_array("frame", part)
-    except NpuLayoutError:  # memory of a GPU: what the user's own preprocess reads
-        return None
-    if array is None and isinstance(part, (bytearray, memoryview, mmap.mmap)):
-        array = np.asarray(memoryview(part))
-    return array
 
 
 class Result:
@@ -113,7 +82,10 @@ class Result:
 
     @property
     def frame(self) -> Any:
-        """The frame as the source returned it: arrays and memory, of any library, as arrays of numpy."""
+        """The frame as the source returned it: arrays and memory, of any library, as arrays of numpy.
+
+        Those have the strides of what was given. Frames of PyAV, ROS and Pillow, which describe themselves, stay so.
+        """
         self._held()
         return self._frame
 

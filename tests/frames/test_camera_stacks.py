@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
+from npu_layout.frames.camera_stacks import own_copy
 from npu_layout.frames.frame_source import FrameSource
 from npu_layout.frames.jpeg import jpeg_size
 from npu_layout.frames.pictures import picture
@@ -399,3 +400,20 @@ def test_pyav_itself() -> None:
     spec = nl.FrameSpec.of(frame)
     for view, plane in zip(spec.planes(frame), frame.planes):
         assert np.shares_memory(view, np.frombuffer(plane, np.uint8))
+
+
+def test_own_copies() -> None:
+    """Of ROS messages with all they have; PyAV's frames have their own memory; others are none of this."""
+    data = bytearray(range(12))
+    message = Twin(encoding="bgr8", width=2, height=2, step=6, data=data, header=Twin(stamp=3))
+    coded = Twin(format="jpeg", data=memoryview(data))
+    copies = [own_copy(message), own_copy(coded)]
+    data[:] = bytes(12)
+    assert [bytes(copy.data) for copy in copies] == [bytes(range(12))] * 2 and type(copies[0].data) is bytearray
+    assert (copies[0].width, copies[0].header.stamp) == (2, 3) and copies[0].header is not message.header
+    frame = Twin(format=Twin(name="nv12"), planes=(Plane(b"abc"),))
+    assert own_copy(frame) is frame
+    for other in (np.zeros((2, 2), np.uint8), b"abc", None, {"format": "NV12", "size": (2, 2)}, Twin(data=data)):
+        assert own_copy(other) is None
+    with pytest.raises(nl.NpuLayoutError, match=r"frame: this .*SimpleNamespace cannot be copied \(.*generator"):
+        own_copy(Twin(encoding="bgr8", step=6, data=(n for n in range(3))))

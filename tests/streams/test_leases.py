@@ -39,38 +39,6 @@ def test_the_same_memory_is_used_again() -> None:
     assert len(addresses) <= 6
 
 
-class OnGpu:
-    """An array that numpy cannot read, as a tensor of CUDA."""
-
-    def __array__(self, *given: object) -> np.ndarray:
-        raise TypeError("can't convert cuda:0 device type tensor to numpy")
-
-
-def test_a_slot_keeps_frames_in_its_memory() -> None:
-    slot = Slot()
-    given = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)
-    kept = slot.keep(given[:, ::-1])  # no array of its own memory order
-    assert np.array_equal(kept, given[:, ::-1]) and kept.flags.c_contiguous and not np.shares_memory(kept, given)
-    given[:] = 0
-    assert kept.any()
-    address = kept.ctypes.data
-    again = slot.keep(np.full((2, 4, 3), 7, np.uint8))
-    assert again.ctypes.data == address and (again == 7).all() and again is kept
-    for other in (np.zeros((2, 4), np.uint8), np.zeros((2, 4, 3), np.uint16)):
-        found = slot.keep(other)
-        assert found.shape == other.shape and found.dtype == other.dtype
-    planes = (np.full((4, 4), 1, np.uint8), np.full((2, 4), 2, np.uint8))
-    kept_planes = slot.keep(planes)
-    assert type(kept_planes) is tuple and all(np.array_equal(a, b) for a, b in zip(kept_planes, planes))
-    assert not any(np.shares_memory(a, b) for a, b in zip(kept_planes, planes))
-    memory = bytearray(b"abc")
-    found = slot.keep(memory)
-    memory[:] = b"xyz"
-    assert found.tobytes() == b"abc"
-    for other in (b"abc", object(), OnGpu(), (planes[0], object()), ()):
-        assert slot.keep(other) is other  # what does not change, or is no memory
-
-
 def made(slot: Slot, **more: object) -> Result:
     slot.inputs = {"x": np.array([1, 2], np.int16)}
     slot.outputs = {"y": np.array([0.5], np.float32)}
