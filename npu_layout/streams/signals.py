@@ -1,7 +1,8 @@
-"""End a stream on SIGTERM as on Ctrl-C."""
+"""End streams on SIGTERM as on Ctrl-C."""
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable
@@ -9,24 +10,52 @@ from typing import Any
 
 
 class Stopped:
-    """Calls a function on SIGTERM, while nobody else has a handler for it, and only from the main thread."""
+    """Calls a function on SIGTERM, while nobody else has a handler for it; it is caught from the main thread only.
+
+    One handler serves all that caught it. When none is left the signal ends the process again, whichever thread the
+    last one was restored in.
+    """
 
     def __init__(self, stop: Callable[[], None]) -> None:
-        self._stop, self._caught = stop, False
+        self.stop = stop
 
     def catch(self) -> None:
         """Catch the signal from now on."""
-        main = threading.current_thread() is threading.main_thread()
-        if main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-            signal.signal(signal.SIGTERM, self._called)
-            self._caught = True
+        if _is_main() and signal.getsignal(signal.SIGTERM) in (signal.SIG_DFL, _called):
+            _CAUGHT.add(self)
+            signal.signal(signal.SIGTERM, _called)
 
     def restore(self) -> None:
-        """Leave it to the system again."""
-        if self._caught and threading.current_thread() is threading.main_thread():
+        """Leave it to the others, or to the system; a second call does nothing."""
+        _CAUGHT.discard(self)
+        if not _CAUGHT and _is_main() and signal.getsignal(signal.SIGTERM) is _called:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            self._caught = False
 
-    def _called(self, number: int, frame: Any) -> None:
-        # In the main thread, which may have the stream's lock: another thread asks for the end.
-        threading.Thread(target=self._stop, name="npu_layout stream stop", daemon=True).start()
+
+_CAUGHT: set[Stopped] = set()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_CAUGHT.clear)  # the threads of its streams are the parent's
+
+
+def _is_main() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def _called(number: int, frame: Any) -> None:
+    stops = [one.stop for one in _CAUGHT]
+    if stops:
+        # In the main thread, which may have the streams' locks: another thread asks for the end.
+        beside("stop", *stops)
+    else:
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
+
+
+def beside(what: str, *acts: Callable[[], None]) -> None:
+    """Call functions in a thread of their own, for who may be called in the middle of anything."""
+
+    def act() -> None:
+        for one in acts:
+            one()
+
+    threading.Thread(target=act, name=f"npu_layout stream {what}", daemon=True).start()

@@ -170,9 +170,12 @@ class Stream:
             self._change.notify_all()
 
     def close(self) -> None:
-        """Stop, wait for the threads, and release the source; the engine stays open. A second call does nothing."""
+        """Stop, wait for the threads, and release the source; the engine stays open. A second call does nothing.
+
+        In a thread of the stream, as in its function, it is `stop`: who iterates closes it at the end.
+        """
         self.stop()
-        if self._finished:
+        if self._finished or threading.current_thread() in self._threads:
             return
         self._finished = True
         self._source.close()
@@ -195,7 +198,10 @@ class Stream:
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self.close()
+        try:
+            self.close()
+        finally:
+            self._signals.restore()  # another thread may have closed it
 
     # The capture thread
 

@@ -93,20 +93,116 @@ def test_a_handler_of_yours_stays() -> None:
 
 
 @pytest.mark.usefixtures("handler")
-def test_of_two_streams_the_first_has_it() -> None:
-    (first, threads, called), (second, others, _) = stopped(), stopped()
-    first.catch()
-    second.catch()
-    second.restore()  # what it did not catch it does not restore
+def test_all_of_several_are_stopped_and_the_last_one_restores() -> None:
+    several = [stopped() for _ in range(3)]
+    for one, _, _ in several:
+        one.catch()
+    several[0][0].restore()  # in any order
     os.kill(os.getpid(), signal.SIGTERM)
-    assert called.wait(5) and len(threads) == 1 and others == []
-    first.restore()
+    for one, threads, called in several[1:]:
+        assert called.wait(5) and threads == ["npu_layout stream stop"]
+        assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+        one.restore()
+    assert several[0][1] == [] and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+@pytest.mark.usefixtures("handler")
+def test_a_handler_that_came_later_stays() -> None:
+    def own(number: int, frame: FrameType | None) -> None:
+        pass
+
+    one, _, _ = stopped()
+    one.catch()
+    signal.signal(signal.SIGTERM, own)
+    one.restore()
+    assert signal.getsignal(signal.SIGTERM) is own
+
+
+ENDED = """
+import asyncio, os, signal, sys, threading, time
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+from npu_layout.streams import Stream
+from tests.support.streaming import PREPROCESS, Reader, frames
+
+def stream(function=None):
+    return Stream(frames(5), PREPROCESS, Reader(), function)
+
+async def in_a_loop(one):
+    async for result in one:
+        pass
+
+def by_loop():
+    with stream() as one:
+        asyncio.run(in_a_loop(one))
+
+def by_thread():
+    with stream() as one:
+        thread = threading.Thread(target=lambda: list(one))
+        thread.start()
+        thread.join()
+
+def by_function():
+    with stream(lambda result: one.close()) as one:
+        list(one)
+
+def within():
+    with stream() as one:
+        asyncio.run(in_a_loop(one))
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(5)
+
+def in_a_child():
+    with stream():
+        child = os.fork()
+        if child:
+            _, status = os.waitpid(child, 0)
+            assert os.WTERMSIG(status) == signal.SIGTERM, status
+        else:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(5)
+            os._exit(0)
+
+globals()[sys.argv[1]]()
+assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+print("over", flush=True)
+os.kill(os.getpid(), signal.SIGTERM)
+time.sleep(5)
+"""
+
+
+@pytest.mark.parametrize("how", ["by_loop", "by_thread", "by_function", "within", "in_a_child"])
+def test_after_a_stream_the_signal_ends_the_process(how: str) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", ENDED, how]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == -signal.SIGTERM, done.stderr
+    assert done.stdout == ("" if how == "within" else "over\n")
+
+
+TWO = """
+import signal
+from npu_layout.streams import Stream
+from tests.support.streaming import PREPROCESS, Reader, frames
+with Stream(frames(10**9), PREPROCESS, Reader()) as one, Stream(frames(10**9), PREPROCESS, Reader()) as other:
+    both = iter(one), iter(other)
+    for n, _ in enumerate(zip(*both)):
+        if n == 3:
+            print("running", flush=True)
+    print(len(list(both[0])) < 99, len(list(both[1])) < 99, flush=True)
+"""
+
+
+def test_the_signal_ends_both_of_two_streams() -> None:
+    process = subprocess.Popen([sys.executable, "-c", TWO], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline() == "running\n"
+    os.kill(process.pid, signal.SIGTERM)
+    out, err = process.communicate(timeout=20)
+    assert out == "True True\n" and process.returncode == 0, err
 
 
 @pytest.mark.usefixtures("handler")
 def test_other_threads_leave_it_alone() -> None:
-    """Python sets handlers in the main thread only."""
-    one, _, _ = stopped()
+    """Python sets handlers in the main thread only; what was restored in another one stops nothing any more."""
+    one, threads, _ = stopped()
     thread = threading.Thread(target=one.catch)
     thread.start()
     thread.join()
@@ -117,3 +213,4 @@ def test_other_threads_leave_it_alone() -> None:
     thread.join()
     assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
     one.restore()
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL and threads == []

@@ -273,6 +273,26 @@ def test_stop_and_leaving_early() -> None:
     stream.close()
 
 
+def test_close_in_a_thread_of_the_stream_stops_it() -> None:
+    def closes(result: Any) -> None:
+        if result.number == 3:
+            stream.close()
+
+    with Stream(frames(100), PREPROCESS, Reader(), closes) as stream:
+        seen = [checked(r) for r in stream]
+    assert seen == list(range(len(seen))) and 4 <= len(seen) < 9 and stream.counts.failed == stream.counts.pending == 0
+
+    def source() -> Iterator[np.ndarray]:
+        for n in range(100):
+            yield drawn(n)
+            if n == 3:
+                stream.close()
+
+    with Stream(source(), PREPROCESS, Reader()) as stream:
+        assert len(list(stream)) <= 5
+        assert stream.counts.failed == stream.counts.pending == 0
+
+
 @pytest.mark.alone
 def test_several_cameras_share_a_pool_fairly() -> None:
     with EnginePool([Reader(0.003), Reader(0.003)]) as pool:
