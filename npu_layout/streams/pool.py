@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -64,10 +66,15 @@ class EnginePool:
                     if specs_of(engine, which) != wanted:
                         raise NpuLayoutError(f"engine {i} has other {which} than engine 0; expected one network")
         self._tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._since: list[float | None] = [None] * len(self.engines)  # when each began its task
+        self._change = threading.Lock()  # of what is submitted beside `close`
         self._closed = self._hung = False
         self._threads = [
             threading.Thread(
-                target=_work, args=(self._tasks, engine, self._outputs), name=f"npu_layout engine {i}", daemon=True
+                target=_work,
+                args=(self._tasks, engine, self._outputs, self._since, i),
+                name=f"npu_layout engine {i}",
+                daemon=True,
             )
             for i, engine in enumerate(self.engines)
         ]
@@ -97,10 +104,17 @@ class EnginePool:
         specs, 1-D or of the storage shape. Raises NpuLayoutError if the pool is closed; the Future, what the engine
         raises.
         """
-        if self._closed:
-            raise NpuLayoutError("EnginePool: the engine is closed")
+        return self._submitted(inputs, out)
+
+    def _submitted(
+        self, inputs: Any, out: Mapping[str, np.ndarray] | None = None, begun: Callable[[], None] | None = None
+    ) -> Future[dict[str, np.ndarray]]:
+        """Return as `submit` does; `begun` is called when an engine begins."""
         future: Future[dict[str, np.ndarray]] = Future()
-        self._tasks.put((future, inputs, out))
+        with self._change:
+            if self._closed:
+                raise _closed()
+            self._tasks.put((future, inputs, out, begun))
         return future
 
     @checked_call
@@ -129,20 +143,32 @@ class EnginePool:
     def close(self) -> None:
         """Finish what was submitted, and close the engines; a second call does nothing. Raises nothing.
 
-        An engine that a stream's watchdog gave up is waited for 2 seconds, and left open if it still does not answer.
+        An engine that a stream's watchdog gave up is waited for 2 seconds, and left open if it still does not answer;
+        what no engine began then fails as after `close`.
         """
-        if self._closed:
-            return
-        self._closed = True
-        self._end()
+        with self._change:
+            if self._closed:
+                return
+            self._closed = True
+            self._end()
         for thread, engine in zip(self._threads, self.engines):
             thread.join(_PATIENCE if self._hung else None)
             if not thread.is_alive():
                 getattr(engine, "close", lambda: None)()
+        if any([thread.is_alive() for thread in self._threads]):
+            _fail(self._tasks)
+            _end(self._tasks, len(self._threads))
 
-    def _give_up(self) -> None:
-        """Say that one of the engines does not answer: `close` does not wait for it forever."""
+    def _give_up(self, future: Future[Any] | None) -> None:
+        """Say that an engine does not answer, so that `close` does not wait for it forever, and forget its task."""
         self._hung = True
+        if future is not None:
+            future.cancel()  # if it was not begun
+
+    def _answers_none(self, seconds: float) -> bool:
+        """Return whether every engine is in one task for more than so many seconds."""
+        now = time.monotonic()
+        return all([since is not None and now - since > seconds for since in self._since])
 
     def __enter__(self) -> EnginePool:
         return self
@@ -151,20 +177,39 @@ class EnginePool:
         self.close()
 
 
-def _work(tasks: queue.SimpleQueue[Any], engine: Any, specs: Mapping[str, TensorSpec]) -> None:
-    """Run what is submitted on one engine; a function, so that the thread does not keep its pool alive."""
+def _work(
+    tasks: queue.SimpleQueue[Any], engine: Any, specs: Mapping[str, TensorSpec], since: list[float | None], i: int
+) -> None:
+    """Run what is submitted on engine `i`; a function, so that the thread does not keep its pool alive."""
     while True:
         task = tasks.get()
         if task is None:
             return
-        future, inputs, out = task
+        future, inputs, out, begun = task
         if not future.set_running_or_notify_cancel():
             continue
+        since[i] = time.monotonic()
+        if begun is not None:
+            begun()
         try:
             future.set_result(run(engine, inputs, specs, out))
         except BaseException as error:
             future.set_exception(error)
-        del task, future, inputs, out
+        since[i] = None
+        del task, future, inputs, out, begun
+
+
+def _closed() -> NpuLayoutError:
+    return NpuLayoutError("EnginePool: the engine is closed")
+
+
+def _fail(tasks: queue.SimpleQueue[Any]) -> None:
+    """Let what is left fail."""
+    with suppress(queue.Empty):
+        while True:
+            task = tasks.get_nowait()
+            if task is not None and task[0].set_running_or_notify_cancel():
+                task[0].set_exception(_closed())
 
 
 def _end(tasks: queue.SimpleQueue[Any], threads: int) -> None:

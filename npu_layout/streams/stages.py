@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 from ..errors import NpuLayoutError
@@ -65,3 +67,15 @@ class Job:
         self.number, self.captured, self.frame, self.slot = number, captured, frame, slot
         self.stage, self.since, self.state = "capture", captured, None  # type: tuple[str, float, Any]
         self.dropped = 0
+        self.hung = False  # whether a stage that was given up may still use the slot
+        self.queued = False  # whether no engine of a pool has begun it
+        self.future: Future[Any] | None = None  # of a pool
+
+    def begin(self, stage: str) -> None:
+        """Begin a stage now."""
+        self.stage, self.since = stage, time.monotonic()
+
+    def begun(self) -> None:
+        """Note that an engine of the pool begins now; a watchdog reads `queued` first."""
+        self.since = time.monotonic()
+        self.queued = False

@@ -12,10 +12,10 @@ from typing import Any
 from ..errors import NpuLayoutError
 from ..support import checked_call, counted, flag, one_of, real_number
 from .leases import Result, Slot
-from .pool import EnginePool
 from .signals import Stopped
 from .sources import open_source
 from .stages import Counts, Job, StreamError, failure
+from .watchdog import Watchdog
 from .work import Work
 
 POLICIES = ("latest", "every")
@@ -49,7 +49,8 @@ class Stream:
         counted as failed, and the stream goes on.
     watchdog
         Seconds that a frame may be preprocessed, be in the engine, or in the function; then a StreamError is raised, or
-        with "skip" its engine is left alone. None: any time. A source may take as long as it likes.
+        with "skip" its engine is left alone. Time in a pool's queue does not count, unless none of its engines answers.
+        None: any time. A source may take as long as it likes.
     depth
         Frames that may wait or be in a stage, beside one for each engine.
     debug
@@ -94,8 +95,8 @@ class Stream:
         self._source = open_source(source)
         policy = one_of("policy", policy, (None, *POLICIES)) or ("latest" if self._source.live else "every")
         self._latest, self._skips = policy == "latest", bool(one_of("on_error", on_error, ERRORS) == "skip")
-        self._watchdog = None if watchdog is None else real_number("watchdog", watchdog, 0.0)
-        self._engine, self._debug, self._workers = engine, flag("debug", debug), self._work.workers
+        self._watchdog = Watchdog(None if watchdog is None else real_number("watchdog", watchdog, 0.0), engine)
+        self._debug, self._workers = flag("debug", debug), self._work.workers
         self._most = self._workers + counted("depth", depth)
         self._slots: deque[Slot] = deque(Slot() for _ in range(self._most + 2))
         self._change = threading.Condition()
@@ -282,7 +283,7 @@ class Stream:
                 if job.state is not None:
                     self._change.notify_all()
                     continue
-                job.stage, job.since = "preprocess", time.monotonic()
+                job.begin("preprocess")
             if not self._stages(job):
                 return
 
@@ -297,8 +298,8 @@ class Stream:
         last = time.monotonic()
         try:
             for stage, act in self._work.stages:
-                job.stage, job.since = stage, last
-                act(slot, result)
+                job.begin(stage)
+                act(job, slot, result)
                 now = time.monotonic()
                 result.seconds[stage], last = now - last, now
             result.seconds["total"] = last - job.captured
@@ -331,7 +332,7 @@ class Stream:
                     self._change.notify_all()
                     if isinstance(job.state, StreamError):
                         self._failed += 1
-                        if job.slot is not None and job.stage != "hung":
+                        if job.slot is not None and not job.hung:
                             self._back(job)
                         if self._skips and self._left and isinstance(job.state.__cause__, (Exception, type(None))):
                             continue
@@ -359,20 +360,14 @@ class Stream:
 
     def _watch(self) -> None:
         """Give up frames that are in one stage for too long, with the worker that has them."""
-        if self._watchdog is None:
-            return
-        now = time.monotonic()
         for job in self._order:
-            if job.state is None and now - job.since > self._watchdog:
-                stage = job.stage
-                self._fail(job, stage, None)
-                job.stage = "hung"
+            if self._watchdog.late(job):
+                self._fail(job, job.stage, None)
+                self._watchdog.give_up(job)
                 self._left -= 1
-                if isinstance(self._engine, EnginePool):
-                    self._engine._give_up()
 
     def _fail(self, job: Job, stage: str, error: BaseException | None) -> None:
-        job.stage, job.state = stage, failure(stage, job.number, error, self._watchdog)
+        job.stage, job.state = stage, failure(stage, job.number, error, self._watchdog.seconds)
 
     def _give(self, result: Result) -> None:
         slot = result._slot

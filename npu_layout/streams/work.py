@@ -14,6 +14,7 @@ from ..frames import Preprocessor
 from ..support import isolated, shown
 from .leases import Result, Slot
 from .pool import EnginePool, run
+from .stages import Job
 
 
 class Work:
@@ -41,7 +42,7 @@ class Work:
         self.workers = len(engine) if isinstance(engine, EnginePool) else 1
         self.stages = (("preprocess", self._make), ("infer", self._infer), ("function", self._call))
 
-    def _make(self, slot: Slot, result: Result) -> None:
+    def _make(self, job: Job, slot: Slot, result: Result) -> None:
         if isinstance(self._preprocess, Preprocessor):
             buffer, result.geometry = self._preprocess(result.frame, slot.inputs.get(self._name))
         else:
@@ -52,7 +53,7 @@ class Work:
             slot.borrowed = True
         slot.inputs[self._name] = buffer
 
-    def _infer(self, slot: Slot, result: Result) -> None:
+    def _infer(self, job: Job, slot: Slot, result: Result) -> None:
         if not slot.outputs:
             slot.outputs = {name: np.zeros(spec.size, spec.stored) for name, spec in self._outputs.items()}
         given: Any = slot.inputs[self._name]
@@ -61,11 +62,14 @@ class Work:
             flat = isinstance(given, np.ndarray) and given.ndim == 1 and given.size == storage.size
             given = {self._name: given.reshape(storage.storage_shape) if flat and storage.is_dense else given}
         if isinstance(self._engine, EnginePool):
-            self._engine.infer(given, slot.outputs)
+            job.queued = True
+            job.future = self._engine._submitted(given, slot.outputs, job.begun)
+            job.future.result()
+            job.future = None
         else:
             run(self._engine, given, self._outputs, slot.outputs)
 
-    def _call(self, slot: Slot, result: Result) -> None:
+    def _call(self, job: Job, slot: Slot, result: Result) -> None:
         result.value = None if self._function is None else self._function(result)
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -91,6 +92,91 @@ held.append(EnginePool([Reader()]))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout == "7\n" and done.returncode == 0, done.stderr
+
+
+def test_what_is_submitted_beside_close_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread may be anywhere in submit when another one closes: here, where it puts its task."""
+    pool = EnginePool([Reader()])
+    arrived, closes = threading.Event(), threading.Thread(target=pool.close)
+
+    class Queue:
+        """The pool's queue, which lets `close` begin before a task is in it."""
+
+        def __init__(self, inner: Any) -> None:
+            self.put_task, self.get = inner.put, inner.get
+
+        def put(self, task: Any) -> None:
+            if task is not None:
+                arrived.set()
+                closes.start()
+                closes.join(0.5)  # it waits for what is submitted
+            self.put_task(task)
+
+    monkeypatch.setattr(pool, "_tasks", Queue(pool._tasks))
+    future = pool.submit(inputs(4))
+    assert arrived.is_set() and future.result(10)["number"].tolist() == [4] * 4
+    closes.join(10)
+    with pytest.raises(nl.NpuLayoutError, match="the engine is closed"):
+        pool.submit(inputs(0))
+
+
+def test_many_submit_beside_close() -> None:
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(20):
+            pool, answers = EnginePool([Reader()]), []
+
+            def submits(pool: Any = pool, answers: Any = answers) -> None:
+                try:
+                    while True:
+                        pool.submit(inputs(1)).result(20)
+                except nl.NpuLayoutError as error:
+                    answers.append(str(error))
+
+            threads = [threading.Thread(target=submits) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            time.sleep(0.001)
+            pool.close()
+            for thread in threads:
+                thread.join(30)
+            assert answers == ["EnginePool: the engine is closed"] * 3
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def test_what_no_engine_began_fails_at_close(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("npu_layout.streams.pool._PATIENCE", 0.1)
+    release = threading.Event()
+    pool = EnginePool([Reader(fault=lambda n: release.wait(30) and None)])
+    futures = [pool.submit(inputs(n)) for n in range(3)]
+    pool._give_up(None)
+    pool.close()
+    for future in futures[1:]:
+        with pytest.raises(nl.NpuLayoutError, match="the engine is closed"):
+            future.result(10)
+    release.set()
+    assert futures[0].result(10)["number"].tolist() == [0] * 4
+    for thread in pool._threads:
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+def test_whether_any_engine_answers() -> None:
+    release = threading.Event()
+    with EnginePool([Reader(fault=lambda n: release.wait(30) and None) for _ in range(2)]) as pool:
+        assert not pool._answers_none(0.0)
+        futures = [pool.submit(inputs(n)) for n in range(1)]
+        time.sleep(0.05)
+        assert not pool._answers_none(0.01)  # one is free
+        futures += [pool.submit(inputs(n)) for n in range(2)]
+        time.sleep(0.05)
+        assert pool._answers_none(0.01) and not pool._answers_none(60)
+        pool._give_up(futures[2])
+        release.set()
+        assert futures[2].cancelled() and [f.result(10)["number"][0] for f in futures[:2]] == [0, 0]
+        assert not pool._answers_none(0.0)
 
 
 @pytest.mark.alone

@@ -12,6 +12,7 @@ import pytest
 import npu_layout as nl
 from npu_layout.streams import Stream, StreamError
 from npu_layout.streams.leases import Result, Slot
+from npu_layout.streams.stages import Job
 from npu_layout.streams.work import Work
 from tests.support.streaming import INPUT, PREPROCESS, Reader, drawn, read
 
@@ -36,8 +37,9 @@ def done(work: Work, frame: Any, slot: Slot | None = None) -> Result:
     """The result of a frame after all stages."""
     slot = slot or Slot()
     result = Result(0, 0.0, slot, frame)
+    job = Job(0, 0.0, frame, slot)
     for _, act in work.stages:
-        act(slot, result)
+        act(job, slot, result)
     return result
 
 
@@ -90,9 +92,9 @@ def test_flat_memory_gets_the_shape_and_others_go_as_they_are() -> None:
         work = Work(lambda frame, b=buffer: (b, None), engine, None)
         slot = Slot()
         result = Result(0, 0.0, slot, None)
-        work.stages[0][1](slot, result)
+        work.stages[0][1](Job(0, 0.0, None, slot), slot, result)
         with suppress(nl.NpuLayoutError):  # of the outputs, which have another size then
-            work.stages[1][1](slot, result)
+            work.stages[1][1](Job(0, 0.0, None, slot), slot, result)
         assert engine.given[0].shape == shape and np.shares_memory(engine.given[0], buffer)
 
 
