@@ -337,6 +337,43 @@ def test_in_an_event_loop() -> None:
     assert seen == list(range(40)) and ticks > 20
 
 
+def test_tasks_that_iterate_at_the_same_time_share_the_results() -> None:
+    async def numbers(fails: int) -> tuple[list[int], list[Any]]:
+        seen: list[int] = []
+
+        def function(result: Any) -> None:
+            if result.number == fails:
+                raise ValueError("x")
+
+        async def watch() -> None:
+            async for result in stream:
+                seen.append(checked(result))
+                await asyncio.sleep(0.001)
+
+        with Stream(frames(30), PREPROCESS, Reader(0.002), function) as stream:
+            answers = await asyncio.gather(*(watch() for _ in range(3)), return_exceptions=True)
+        return seen, [type(answer) for answer in answers if answer is not None]
+
+    assert asyncio.run(numbers(-1)) == (list(range(30)), [])
+    assert asyncio.run(numbers(20)) == (list(range(20)), [StreamError])
+
+
+@pytest.mark.alone
+def test_what_was_dropped_is_told_also_beside_frames_that_fail() -> None:
+    def function(result: Any) -> None:
+        time.sleep(0.01)
+        if result.number % 2:
+            raise ValueError("odd")
+
+    with Stream(frames(60, 0.002), PREPROCESS, Reader(), function, policy="latest", on_error="skip") as stream:
+        told, last = 0, -1
+        for result in stream:
+            told, last = told + result.dropped, result.number
+    counts = stream.counts
+    assert counts.failed > 0 and counts.dropped > 10
+    assert told == counts.dropped if last == 59 else told <= counts.dropped
+
+
 def soak(count: int, seed: int, policy: str = "every") -> None:
     """Random faults in every stage: no result is ever shown with another frame, and every frame is accounted for."""
     rng = random.Random(seed)

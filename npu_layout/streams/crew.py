@@ -1,0 +1,123 @@
+"""Lead frames through their stages, in threads."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from ..errors import NpuLayoutError
+from .leases import Result
+from .line import Line
+from .signals import Stopped, beside
+from .sources import Source
+from .stages import Job, StreamError
+from .work import Work
+
+_PATIENCE = 2.0  # seconds for a thread that may never end
+
+
+class Crew:
+    """The threads of a stream: one captures, the others do the work.
+
+    They have no reference to the Stream, so that one that was dropped is collected, and ends them.
+    """
+
+    def __init__(self, source: Source, work: Work, line: Line) -> None:
+        self._source, self._work, self.line = source, work, line
+        self._started = self._finished = False
+        self._change = threading.Lock()
+        self._threads: list[threading.Thread] = []
+        self.signals = Stopped(line.stop)
+
+    def start(self) -> None:
+        """Start the threads, once; NpuLayoutError if the stream was stopped."""
+        with self._change:
+            if self._finished or (self.line.stopping and not self._started):
+                raise NpuLayoutError("stream: it was stopped; make a new one")
+            if self._started:
+                return
+            self._started = True
+            acts = [("capture", self._capture), *((f"worker {i}", self._labour) for i in range(self._work.workers))]
+            self._threads = [
+                threading.Thread(target=act, name=f"npu_layout stream {name}", daemon=True) for name, act in acts
+            ]
+            for thread in self._threads:
+                thread.start()
+
+    def next(self) -> Result | None:
+        """Return the next result, None at the end; StreamError on what failed. Both close the stream."""
+        try:
+            result = self.line.next(lambda: any([thread.is_alive() for thread in self._threads]))
+        except StreamError:
+            self.close()
+            raise
+        if result is None:
+            self.close()
+        return result
+
+    def close(self) -> None:
+        """Stop, wait for the threads, and release the source; in one of the threads, only stop."""
+        self.line.stop()
+        if threading.current_thread() in self._threads:
+            return
+        with self._change:
+            if self._finished:
+                return
+            self._finished = True
+        self._source.close()
+        for thread in self._threads:  # who captures may wait for a frame that never comes
+            thread.join(timeout=_PATIENCE if thread is self._threads[0] or self.line.hung else None)
+        self.line.clear()
+        self.signals.restore()
+
+    def abandon(self) -> None:
+        """End the threads of a stream that nobody has any more; memory that a result leased stays as it is."""
+        self.signals.restore()
+        if self._finished:
+            return
+        if self._started:
+            beside("end", self.line.stop, self._source.close)
+        else:
+            self._source.close()
+
+    def _capture(self) -> None:
+        number = 0
+        try:
+            while not self.line.stopping:
+                error: BaseException | None = None
+                frame = None
+                try:
+                    frame = next(self._source)
+                except StopIteration:
+                    break
+                except BaseException as raised:  # whatever the source's own code raises
+                    error = raised
+                if isinstance(frame, Exception):
+                    error, frame = frame, None
+                if not self.line.put(number, time.monotonic(), frame, error):
+                    break
+                number += 1
+        finally:
+            self.line.end()
+
+    def _labour(self) -> None:
+        while True:
+            job = self.line.take()
+            if job is None or not self.line.finish(job, self._result(job)):
+                return
+
+    def _result(self, job: Job) -> Result | BaseException:
+        """Do the stages of a frame; return what one of them raised, if it did."""
+        assert job.slot is not None
+        result = Result(job.number, job.captured, job.slot, job.frame, None, job.dropped)
+        last = time.monotonic()
+        try:
+            for stage, act in self._work.stages:
+                job.begin(stage)
+                act(job, job.slot, result)
+                now = time.monotonic()
+                result.seconds[stage], last = now - last, now
+            result.seconds["total"] = last - job.captured
+        except BaseException as raised:  # what users' code, engines and frames raise; SystemExit too
+            return raised
+        return result

@@ -1,0 +1,198 @@
+"""Keep the frames of a stream in order, from capture to the result, each with memory, and count them."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from .leases import Result, Slot
+from .stages import Counts, Job, StreamError, failure
+from .watchdog import Watchdog
+
+_TICK = 0.05  # seconds between looks at the watchdog and at signals
+
+
+class Line:
+    """The frames of a stream: one thread puts them in, workers take and finish them, whoever iterates asks for them.
+
+    At most `workers` + `depth` wait or are in a stage. latest: of those that wait only the newest one stays. skips:
+    frames that fail are counted, and do not end the stream. debug: memory that was returned is filled.
+    """
+
+    def __init__(self, workers: int, depth: int, watchdog: Watchdog, *, latest: bool, skips: bool, debug: bool) -> None:
+        self._latest, self._skips, self._debug, self._watchdog = latest, skips, debug, watchdog
+        self._most = workers + depth
+        self._slots: deque[Slot] = deque(Slot() for _ in range(self._most + 2))
+        self._change = threading.Condition()
+        self._waiting: deque[Job] = deque()  # captured, in no worker yet
+        self._order: deque[Job] = deque()  # in a worker or done, in the order of their numbers
+        self._captured = self._shown = self._dropped = self._failed = 0
+        self._unreported = 0  # dropped since the last frame that was put in
+        self._unshown = 0  # dropped before frames that failed, since the last result
+        self._ended = self.stopping = False
+        self._held: Result | None = None
+        self._left = workers  # that are not hung
+        self.hung = False  # whether a worker is
+
+    @property
+    def counts(self) -> Counts:
+        """How many frames were captured, shown, dropped, have failed and are pending."""
+        with self._change:
+            pending = self._captured - self._shown - self._dropped - self._failed
+            return Counts(self._captured, self._shown, self._dropped, self._failed, pending)
+
+    def stop(self) -> None:
+        """Begin nothing more."""
+        with self._change:
+            self.stopping = True
+            self._change.notify_all()
+
+    def end(self) -> None:
+        """Say that no frame will be put in any more."""
+        with self._change:
+            self._ended = True
+            self._change.notify_all()
+
+    def put(self, number: int, captured: float, frame: Any, error: BaseException | None) -> bool:
+        """Put a frame in; return whether to go on. Frames that failed wait too: they may come fast."""
+        waits = error is not None or not self._latest
+        with self._change:
+            self._captured += 1
+            while waits and not self.stopping and len(self._waiting) + len(self._order) >= self._most:
+                self._change.wait()
+            if self.stopping:
+                self._dropped += 1
+                return False
+            if error is not None:
+                job = Job(number, captured, None, None)
+                self._fail(job, "capture", error)
+                self._waiting.append(job)
+                self._change.notify_all()
+                return self._skips and isinstance(error, Exception)
+            if self._latest:
+                for old in [job for job in self._waiting if job.state is None]:
+                    self._waiting.remove(old)
+                    self._back(old)
+                    self._dropped += 1
+                    self._unreported += 1 + old.dropped
+            slot = self._slots.popleft() if self._slots else Slot()
+            job = Job(number, captured, frame, slot)
+            job.dropped, self._unreported = self._unreported, 0
+        failed: Exception | None = None
+        try:
+            job.frame = slot.keep(frame)
+        except Exception as raised:  # such as no memory
+            failed = raised
+        with self._change:
+            if failed is not None:
+                self._fail(job, "capture", failed)
+            self._waiting.append(job)
+            self._change.notify_all()
+        return failed is None or self._skips
+
+    def take(self) -> Job | None:
+        """Return the next frame to work on, which may take any time; None if there will be none."""
+        with self._change:
+            while not self.stopping:
+                if self._waiting and len(self._order) < self._most:
+                    job = self._waiting.popleft()
+                    self._order.append(job)
+                    if job.state is None:
+                        job.begin("preprocess")
+                        return job
+                    self._change.notify_all()
+                elif self._ended and not self._waiting:
+                    return None
+                else:
+                    self._change.wait(_TICK if self._ended else None)
+        return None
+
+    def finish(self, job: Job, state: Result | BaseException) -> bool:
+        """Say what became of a frame in its stages; return False if the watchdog has given it up meanwhile."""
+        with self._change:
+            if job.state is not None:
+                return False
+            if isinstance(state, BaseException):
+                self._fail(job, job.stage, state)
+            else:
+                job.state = state
+            self._change.notify_all()
+        return True
+
+    def next(self, alive: Callable[[], bool]) -> Result | None:
+        """Return the next result in order, None at the end; StreamError on what failed, if that ends the stream.
+
+        alive: whether any thread of the stream is.
+        """
+        with self._change:
+            if self._held is not None:
+                self._give(self._held)
+                self._held = None
+            while True:
+                job = self._order[0] if self._order else None
+                if job is not None and job.state is not None:
+                    self._order.popleft()
+                    self._change.notify_all()
+                    if isinstance(job.state, StreamError):
+                        self._failed_is_next(job, job.state)
+                        continue
+                    self._shown += 1
+                    self._held = result = job.state
+                    result.dropped, self._unshown = result.dropped + self._unshown, 0
+                    return result  # type: ignore[no-any-return]
+                if self._over(alive):
+                    return None
+                self._change.wait(_TICK)
+                self._watch()
+
+    def clear(self) -> None:
+        """Return all memory, and count what was left; no thread puts in or takes any more."""
+        with self._change:
+            for job in (*self._waiting, *self._order):
+                failed = isinstance(job.state, StreamError)
+                self._failed, self._dropped = self._failed + failed, self._dropped + (not failed)
+            for job in (*self._waiting, *(job for job in self._order if job.state is not None)):
+                self._back(job)  # but for memory that a stage may still use
+            self._waiting.clear()
+            self._order.clear()
+            if self._held is not None:
+                self._give(self._held)
+                self._held = None
+
+    def _failed_is_next(self, job: Job, error: StreamError) -> None:
+        """Count a frame that failed; raise what failed, if that ends the stream."""
+        self._failed += 1
+        self._unshown += job.dropped
+        self._back(job)
+        if not (self._skips and self._left and isinstance(error.__cause__, (Exception, type(None)))):
+            raise error
+
+    def _over(self, alive: Callable[[], bool]) -> bool:
+        if self.stopping:
+            return not any(job.state is None for job in self._order) or not alive()
+        return self._ended and not self._waiting and not self._order
+
+    def _watch(self) -> None:
+        """Give up frames that are in one stage for too long, with the worker that has them."""
+        for job in self._order:
+            if self._watchdog.late(job):
+                self._fail(job, job.stage, None)
+                self._watchdog.give_up(job)
+                self._left -= 1
+                self.hung = True
+
+    def _fail(self, job: Job, stage: str, error: BaseException | None) -> None:
+        job.stage, job.state = stage, failure(stage, job.number, error, self._watchdog.seconds)
+
+    def _give(self, result: Result) -> None:
+        slot = result._slot
+        slot.returned(self._debug)
+        self._slots.append(slot)
+
+    def _back(self, job: Job) -> None:
+        if job.slot is not None and not job.hung:
+            job.slot.returned(self._debug)
+            self._slots.append(job.slot)
+            job.slot = None

@@ -1,0 +1,120 @@
+"""The threads of a stream: what they are called, when they begin, and that they end with it, however it ends."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout.streams import EnginePool, Source, Stream
+from tests.support.streaming import PREPROCESS, Reader, checked, drawn, frames
+
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
+
+
+def own() -> set[str]:
+    return {thread.name for thread in threading.enumerate() if thread.name.startswith("npu_layout stream")}
+
+
+def ended(seconds: float = 5.0) -> bool:
+    """Whether the threads of all streams end."""
+    end = time.monotonic() + seconds
+    while own() and time.monotonic() < end:
+        time.sleep(0.005)
+    return not own()
+
+
+def test_threads_begin_once_and_have_names() -> None:
+    with EnginePool([Reader(), Reader()]) as pool, Stream(frames(10**9), PREPROCESS, pool) as stream:
+        assert not own()
+        stream.start()
+        stream.start()
+        assert own() == {f"npu_layout stream {name}" for name in ("capture", "worker 0", "worker 1")}
+    assert not own()
+    with pytest.raises(nl.NpuLayoutError, match="it was stopped; make a new one"):
+        stream.start()
+
+
+@pytest.mark.parametrize("kind", ["never asked", "left", "started"])
+def test_a_stream_that_is_dropped_ends_its_threads(kind: str) -> None:
+    closed = []
+
+    def endless() -> Iterator[np.ndarray]:
+        n = 0
+        try:
+            while True:
+                yield drawn(n)
+                n += 1
+        finally:
+            closed.append(True)
+
+    stream = Stream(endless(), PREPROCESS, Reader(0.001), lambda result: result.number)
+    dropped = weakref.ref(stream)
+    result: Any = None
+    if kind == "started":
+        stream.start()
+    if kind == "left":
+        for result in stream:
+            if result.number == 5:
+                break
+    del stream
+    gc.collect()
+    assert dropped() is None and ended()
+    if kind == "left":
+        time.sleep(0.05)
+        assert checked(result) == 5  # nobody asked for the next one
+    if kind != "never asked":
+        gc.collect()
+        assert closed == [True]
+
+
+def test_the_source_of_a_dropped_stream_is_closed() -> None:
+    calls: list[str] = []
+    stream = Stream(Source(frames(3), close=lambda: calls.append("closed")), PREPROCESS, Reader())
+    del stream
+    gc.collect()
+    assert calls == ["closed"]
+    stream = Stream(Source(frames(3), close=lambda: calls.append("closed again")), PREPROCESS, Reader())
+    assert len(list(stream)) == 3
+    del stream
+    gc.collect()
+    assert calls == ["closed", "closed again"]
+
+
+def test_threads_that_close_together_close_once() -> None:
+    calls: list[str] = []
+
+    def close() -> None:
+        time.sleep(0.05)
+        calls.append("closed")
+
+    stream = Stream(Source(frames(10**9), close=close), PREPROCESS, Reader())
+    stream.start()
+    threads = [threading.Thread(target=stream.close) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert calls == ["closed"] and ended()
+
+
+def test_a_source_that_waits_does_not_keep_it_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("npu_layout.streams.crew._PATIENCE", 0.1)
+    release = threading.Event()
+
+    def waits() -> Iterator[np.ndarray]:
+        yield drawn(0)
+        release.wait(30)
+
+    with Stream(waits(), PREPROCESS, Reader()) as stream:
+        assert checked(next(iter(stream))) == 0
+    assert own() == {"npu_layout stream capture"}
+    release.set()
+    assert ended()
