@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..errors import NpuLayoutError
 from ..support import checked_call, path_of, real_number, shown
 
@@ -74,14 +76,15 @@ def open_source(source: Any, *, reopen: float = 10.0) -> Source:
     Raises
     ------
     NpuLayoutError
-        If there is no such camera or file, and on what is no source.
+        If there is no such camera or file, or no image in a folder, and on what is no source.
     """
     patience = real_number("reopen", reopen)
     if isinstance(source, Source):
         return source
     if isinstance(source, bool) or source is None:
         raise _none(source)
-    if isinstance(source, int):
+    if isinstance(source, (int, np.integer)):
+        source = int(source)
         if not 0 <= source < 1 << 16 or (sys.platform == "linux" and not os.path.exists(f"/dev/video{source}")):
             raise NpuLayoutError(f"source: {source}: no such camera")  # some versions of OpenCV crash on it
         return _captured(source, True, patience)
@@ -91,7 +94,7 @@ def open_source(source: Any, *, reopen: float = 10.0) -> Source:
             return _captured(text, True, patience)
         path = Path(text)
         if text and path.is_dir():
-            return Source(_folder(path))
+            return Source(_folder(path, _images(path)))
         if not text or not path.is_file():
             raise NpuLayoutError(f"source: {path}: no such file or folder")
         return _captured(str(path), False, 0.0)
@@ -111,12 +114,19 @@ def _none(given: Any) -> NpuLayoutError:
     )
 
 
-def _folder(path: Path) -> Iterator[Any]:
+def _images(folder: Path) -> list[str]:
+    names = sorted(name for name in os.listdir(folder) if name.lower().endswith(IMAGES))
+    if not names:
+        raise NpuLayoutError(f"source: {folder}: no images in this folder (looked for {' '.join(IMAGES)})")
+    return names
+
+
+def _folder(folder: Path, names: Iterable[str]) -> Iterator[Any]:
     import cv2
 
-    for name in sorted(p for p in os.listdir(path) if p.lower().endswith(IMAGES)):
-        picture = cv2.imread(str(path / name), cv2.IMREAD_COLOR)
-        yield NpuLayoutError(f"{path / name}: no image that OpenCV reads") if picture is None else picture
+    for name in names:
+        picture = cv2.imread(str(folder / name), cv2.IMREAD_COLOR)
+        yield NpuLayoutError(f"{folder / name}: no image that OpenCV reads") if picture is None else picture
 
 
 def _captured(source: Any, live: bool, patience: float) -> Source:

@@ -121,8 +121,35 @@ def test_a_camera_that_is_gone_comes_back(monkeypatch: pytest.MonkeyPatch) -> No
     assert isinstance(last, nl.NpuLayoutError) and "is gone, and did not come back in 0 s" in str(last)
 
 
+def test_a_folder_without_images_is_refused(tmp_path: Path) -> None:
+    """As the command line does: a stream without results says nothing."""
+    (tmp_path / "note.txt").write_text("no image")
+    for give in (open_source, lambda path: Stream(path, PREPROCESS, Reader())):
+        with pytest.raises(nl.NpuLayoutError, match=r"source: .*: no images in this folder \(looked for \.bmp \.jpeg"):
+            give(tmp_path)
+
+
+def test_a_number_of_numpy_is_a_cameras(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+
+    class Opened(Camera):
+        def __init__(self, source: Any, *api: int) -> None:
+            given.append(source)
+            super().__init__(source, *api)
+
+    monkeypatch.setattr(cv2, "VideoCapture", Opened)
+    monkeypatch.setattr("os.path.exists", lambda path: path == "/dev/video0" or os.path.lexists(path))
+    monkeypatch.setattr(Opened, "opened", 0)
+    for zero in (0, np.int64(0), np.uint8(0)):
+        assert read(next(open_source(zero))) in (0, 3)
+        Opened.opened = 0
+    assert [type(source) for source in given] == [int] * 3
+    with pytest.raises(nl.NpuLayoutError, match="source: -1: no such camera"):
+        open_source(np.int16(-1))
+
+
 def test_what_is_no_source() -> None:
-    for wrong in (None, True, 1.5, b"x", object()):
+    for wrong in (None, True, np.True_, 1.5, np.float32(0), b"x", object()):
         with pytest.raises(nl.NpuLayoutError, match="source: expected a camera's number, a path, an address"):
             open_source(wrong)
     for wrong in ("nowhere", ""):
