@@ -51,7 +51,8 @@ class Result:
     geometry
         How the frame became the network's input.
     dropped
-        Frames that were dropped between the last result and this one.
+        Frames that were dropped between the last result and this one; in the function, since the last frame, which
+        may have failed.
     captured
         When, in seconds of time.monotonic.
     seconds
