@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
-from itertools import product
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
@@ -15,8 +14,6 @@ from ..recordings import FRAME, ROI, Recording, roi_of
 
 Part = tuple[int, ...]  # x, y, width, height
 OtherParts = Mapping[str, Callable[[], np.ndarray]]
-_OFF = 2  # pixels to each side
-_SIDES = (-1, 0, "to the left of"), (1, 0, "to the right of"), (0, -1, "above"), (0, 1, "below")
 _REACH = 2  # frames before and after, whose parts are tried
 
 
@@ -36,6 +33,14 @@ def noted_part(inputs: Mapping[str, np.ndarray], how: Any, number: int) -> Part 
     if roi[0] + roi[2] > width or roi[1] + roi[3] > height:
         raise RecordingError(f"frame {number}: input {ROI!r}: expected a part of {width}x{height}, got {roi}")
     return roi
+
+
+class Cut(NamedTuple):
+    """A part of a frame: the frame, the part, and the Preprocessor's arguments that the frame alone has."""
+
+    frame: np.ndarray
+    part: Part
+    how: Mapping[str, Any]
 
 
 class CameraFrames(Mapping[int, np.ndarray]):
@@ -75,7 +80,7 @@ class CameraFrames(Mapping[int, np.ndarray]):
         roi = self.roi(number)
         if roi is None:
             return {}
-        size_wh = frame_part(self._runs[number].inputs[FRAME], self._how)[2:]
+        size_wh = self._size_wh(number)
         x, y, width, height = roi
         parts: dict[str, Part] = {
             "the whole frame": (0, 0, *size_wh),
@@ -84,24 +89,31 @@ class CameraFrames(Mapping[int, np.ndarray]):
             "roi_xywh with x and y rounded down to even numbers": (x & ~1, y & ~1, width, height),
             "roi_xywh rounded down to even numbers": (x & ~1, y & ~1, width & ~1, height & ~1),
         }
-        for by, (right, down, where) in product(range(1, _OFF + 1), _SIDES):
-            parts[f"the part {by} pixel{'s'[: by > 1]} {where} roi_xywh"] = (
-                x + by * right,
-                y + by * down,
-                width,
-                height,
-            )
         for by in range(1, _REACH + 1):
             for other, where in ((number - by, "before"), (number + by, "after")):
                 if other in self:
                     parts[f"the roi_xywh of {by} frame{'s'[: by > 1]} {where}"] = self.roi(other) or (0, 0, *size_wh)
         found: dict[Part, str] = {roi: ""}
         for words, part in parts.items():
-            if (
-                min(part[2:]) > 0
-                and min(part[:2]) >= 0
-                and part[0] + part[2] <= size_wh[0]
-                and part[1] + part[3] <= size_wh[1]
-            ):
+            if _is_inside(part, size_wh):
                 found.setdefault(part, words)
         return {words: partial(self._read, number, part) for part, words in found.items() if words}
+
+    def near(self, number: int, by: Part) -> Cut | None:
+        """Return the part of a frame whose four numbers differ by `by` from the noted one; None if it is outside."""
+        roi, (width, height) = self.roi(number), self._size_wh(number)
+        part = tuple(a + b for a, b in zip(roi or (), by))
+        if not part or not _is_inside(part, (width, height)):
+            return None
+        own = {name: self._how[name] for name in ("source", "yuv") if name in self._how}
+        if own.get("yuv") == "planes":  # these are resized before they are colours
+            return Cut(self._runs[number].inputs[FRAME], part, own)
+        return Cut(self._read(number, None), part, {})
+
+    def _size_wh(self, number: int) -> tuple[int, int]:
+        return frame_part(self._runs[number].inputs[FRAME], self._how)[2:]
+
+
+def _is_inside(part: Part, size_wh: tuple[int, int]) -> bool:
+    x, y, width, height = part
+    return min(width, height) > 0 and min(x, y) >= 0 and x + width <= size_wh[0] and y + height <= size_wh[1]

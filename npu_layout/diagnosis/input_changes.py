@@ -17,6 +17,7 @@ from .usual_mistakes import mistakes
 
 _QUALITIES = (50, 70, 85)  # of JPEG
 _SHIFTS = 2  # pixels of the network's input, and of the frame
+_OF_INPUT = 5  # changes of an input that is shifted: a part is simpler
 _LUMA = 0.114, 0.587, 0.299  # of blue, green and red, ITU-R BT.601
 _GAMMAS = 2.2, 1 / 2.2, 1.8, 1 / 1.8
 _FEWEST = 16  # values that a brightness is fitted to
@@ -42,6 +43,14 @@ class Change(NamedTuple):
         Index of the places of the input that count.
     applies
         The pair -> whether it can be made of it.
+    kind
+        "part" of another part of the frame, "source" of another reading of its bytes; what explains as much as another
+        of its kind is named with it.
+    changes
+        How many numbers or names differ from what was declared, 0 of a usual mistake; of a kind, those of the fewest
+        are named first.
+    is_least
+        Of a part: whether those that differ from it by a pixel explain less, on either side by as much.
     """
 
     words: str
@@ -51,6 +60,9 @@ class Change(NamedTuple):
     is_formula: bool = False
     where: Any = ...
     applies: Callable[[Pair], bool] = bool
+    kind: str = ""
+    changes: int = 1
+    is_least: bool = False
 
 
 def arguments(base: How, pair: Pair, scaled: bool) -> Iterator[Change]:
@@ -132,6 +144,8 @@ _GEOMETRY: Sequence[tuple[str, Callable[[np.ndarray], np.ndarray]]] = (
     ("the frame rotated by 90 degrees clockwise", lambda x: np.rot90(x, -1)),
     ("the frame rotated by 90 degrees counterclockwise", np.rot90),
     ("the frame with rows and columns exchanged", lambda x: x.swapaxes(0, 1)),
+)
+_CROPS: Sequence[tuple[str, Callable[[np.ndarray], np.ndarray]]] = (
     ("the frame without its first row", lambda x: x[1:]),
     ("the frame without its last row", lambda x: x[:-1]),
     ("the frame without its first column", lambda x: x[:, 1:]),
@@ -140,8 +154,8 @@ _GEOMETRY: Sequence[tuple[str, Callable[[np.ndarray], np.ndarray]]] = (
 
 
 def geometry(base: How, pair: Pair) -> Iterator[Change]:
-    """Yield the same picture mirrored, rotated, cropped or shifted."""
-    for words, change in _GEOMETRY:
+    """Yield the same picture mirrored, rotated, cropped or shifted. A noted part is not cropped: other parts are."""
+    for words, change in (*_GEOMETRY, *(_CROPS if pair.near is None else ())):
         yield Change(words, partial(_made_of, how=base, change=change), verdict="geometry", applies=_is_cropable)
     steps = range(-_SHIFTS, _SHIFTS + 1)
     axes = pair.spec.axes.index("W"), pair.spec.axes.index("H")
@@ -153,7 +167,8 @@ def geometry(base: How, pair: Pair) -> Iterator[Change]:
                 for letter, extent in zip(pair.spec.axes, pair.spec.shape)
             )
             make = partial(_shifted, how=base, by=(right, down), axes=axes)
-            yield Change(words, make, verdict="geometry", where=where)
+            shifted = Change(words, make, verdict="geometry", where=where)
+            yield shifted if pair.near is None else shifted._replace(kind="part", changes=_OF_INPUT)
 
 
 def colours(base: How) -> Iterator[Change]:
@@ -252,7 +267,8 @@ def other_parts(base: How, pairs: Sequence[Pair]) -> Iterator[Change]:
     """Yield the inputs of other parts of the frame, if a part was declared."""
     for words in dict.fromkeys(words for pair in pairs for words in pair.others):
         applies = partial(_has_part, words=words)
-        yield Change(words, partial(_of_part, how=base, words=words), verdict="geometry", applies=applies)
+        make = partial(_of_part, how=base, words=words)
+        yield Change(words, make, verdict="geometry", applies=applies, kind="part", changes=0)
 
 
 def _has_part(pair: Pair, words: str) -> bool:

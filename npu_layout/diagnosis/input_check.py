@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,31 +16,19 @@ from ..layouts import Layout
 from ..recordings import CAMERA, FRAME, Recording
 from ..support import check_fields, isolated
 from .camera_frames import CameraFrames, Part
-from .input_bytes import stored, without_padding
-from .input_changes import (
-    Change,
-    arguments,
-    border,
-    colours,
-    compressed,
-    geometry,
-    lighting,
-    other_frames,
-    other_parts,
-)
+from .flat_colours import colour_difference
+from .input_bytes import without_padding
+from .input_changes import Change
 from .input_pairs import Fitter, Pair
-from .input_sources import other_sources
+from .input_sources import source_changes
+from .input_trials import BETTER, SAME, Tried, alike, best, every, tried
 from .input_variants import FLIPPED, How, image_channels
 from .verdict import Judgement
 
-_SAME = 1.0  # steps, root mean square: differences of rounding, and of other code for the same resize
-_EXACT = 0.25  # steps: another of cv2's interpolations has to match exactly to be named
 _NEAR = 1.2  # times what a formula or JPEG changes: other code for the same changes as much
-_BETTER = 0.5  # of what is left as declared: what leaves more is no explanation
-_AS_GOOD = 1.3  # times what the best leaves: among these the first in the list is the cause
+_SATURATED = 0.5  # of the values: what saturates more is another quantization than declared
 _EXPLAINED = 0.5  # of the contrast of what was recorded: what leaves more explains nothing of it
-_SATURATED = 0.5  # of the values: what saturates more is no way to make an input
-_REACH = 2  # frames before and after
+_NAMED = 3  # changes that explain as much as each other
 _FIX = "Fix: correct preprocess= by the arguments of the fix, or make the input as declared."
 _COMPARE = "Fix: compare the code that makes the input with preprocess=."
 _COMPARE_OR_NOTE = f"{_COMPARE[:-1]}; if it was made of a part of the frame, record that with roi_xywh=."
@@ -140,13 +129,13 @@ def recorded_inputs(recording: Recording) -> InputChecks:
         how = as_channels(seen[0][FRAME], _stated(declared))[1]
         raw = {i: np.asarray(one[FRAME]) for i, one in zip(numbers, seen)}
         ordered = spec_in_model_order(spec, color)
-        found = _of_raw_frames(ordered, raw, rois, recorded, _stated(declared))
-        found = found or _found(_Seen(ordered, frames, recorded, Fitter(ordered)), how)
+        found, sources = _of_raw_frames(ordered, raw, rois, recorded, _stated(declared))
+        found = found or _found(_Seen(ordered, frames, recorded, Fitter(ordered)), how, sources)
     except NpuLayoutError as error:
         return InputChecks({}, f"{_CANNOT}: {error}")
     if found is None:
         return InputChecks({}, _NO_USUAL)
-    changed = found.fix is not None and "source" in found.fix and found.names_cause
+    changed = found.fix is not None and found.fix.get("source") != how.get("source")
     own = {} if changed or "source" not in declared else {"source": declared["source"]}  # colours were made of frames
     fix = found.fix and {**declared, **found.fix, **_stored_colors(spec, color, found.fix), **own}
     return InputChecks({name: InputReport(name, found.verdict, fix, found.why, spec, tuple(numbers))})
@@ -170,37 +159,44 @@ def _of_raw_frames(
     rois: Mapping[int, Part | None],
     recorded: Mapping[int, np.ndarray],
     how: How,
-) -> Judgement | None:
-    """Return the judgement that the frames give in their own format; None if they have none, or it explains nothing."""
-    others = [*other_sources(how.get("source", "BGR"), next(iter(raw.values())))]
+) -> tuple[Judgement | None, list[Tried]]:
+    """Return the judgement that the frames give in their own format, and what each other reading of them leaves.
+
+    None if they have no other reading, or it is not within rounding.
+    """
     fitter = Fitter(spec)
     pairs = [
         Pair(spec, raw, number, array, how, roi_xywh=rois[number], fitter=fitter) for number, array in recorded.items()
     ]
+    others = source_changes(how, pairs)
     if not others or not (pairs[0].is_pixels or {"mean", "std"} & how.keys()):
-        return None
-    frames = f"frame{'s'[: len(pairs) > 1]} {', '.join(map(str, recorded))}"
+        return None, []
+    frames = _numbered(pairs)
+    made = [pair.made(pair.pixels(how), how).values for pair in pairs]
+    declared = max(pair.off(values) for pair, values in zip(pairs, made))
+    if declared <= SAME:
+        return _makeable(spec, how, Judgement("match", None, f"{_RIGHT} ({frames} made again).")), []
+    sources = [tried(change, pairs, made) for change in others]
+    ways = [*sources, *(tried(change, pairs, made) for change in without_padding(how, pairs[0]))]
+    least = min(ways, key=lambda way: way.off)
+    if least.off > min(SAME, BETTER * declared):
+        return None, sources
+    return _explained(pairs, alike(least, ways), declared)._replace(names_cause=True), sources
 
-    def off(by: How) -> float:
-        return max(pair.off(pair.made(pair.pixels(by), by).values) for pair in pairs)
 
-    declared = off(how)
-    if declared <= _SAME:
-        return _makeable(spec, how, Judgement("match", None, f"{_RIGHT} ({frames} made again)."))
-    fixes = [(one.words, {**how, "source": one.source}) for one in others]
-    ways: list[tuple[float, str, How | None, str, str]] = [
-        (off(fix), words, fix, "preprocessing", _FIX) for words, fix in fixes
-    ]
-    for change in without_padding(how, pairs[0]):
-        error = max(pair.off(change.make(pair).values) for pair in pairs)
-        ways.append((error, change.words, None, change.verdict, _COMPARE))
-    best, words, fix, verdict, advice = min(ways, key=lambda way: way[0])
-    if best > min(_SAME, _BETTER * declared):
-        return None
+def _explained(pairs: Sequence[Pair], ways: Sequence[Tried], declared: float) -> Judgement:
+    """Return the judgement that names a change, or several that the data do not tell apart, which have no fix."""
+    off = max(way.off for way in ways)
     by = (
-        f"within {_pixels(pairs, best)} pixel values in {frames}; as declared, it differs by {_pixels(pairs, declared)}"
+        f"within {_pixels(pairs, off)} pixel values in {_numbered(pairs)}; as declared, it differs by "
+        f"{_pixels(pairs, declared)} pixel values"
     )
-    return Judgement(verdict, fix, f"{_WRONG}: it is what {words} makes ({by}).", advice, names_cause=True)
+    named = [way.change.words for way in ways[:_NAMED]] + ["another such change"] * (len(ways) > _NAMED)
+    words = " or ".join(named)
+    change = ways[0].change
+    usable = None if len(ways) > 1 else _usable(pairs[0].spec, change.how)
+    advice = _COMPARE if usable is None else _FIX
+    return Judgement(change.verdict, usable, f"{_WRONG}: it is what {words} makes ({by}).", advice)
 
 
 def _spec(array: np.ndarray, spec: TensorSpec | None) -> TensorSpec | None:
@@ -246,20 +242,21 @@ class _Seen(NamedTuple):
                 array,
                 how,
                 others=self.frames.other_parts(number),
+                near=None if self.frames.roi(number) is None else partial(self.frames.near, number),
                 fitter=self.fitter,
             )
             for number, array in self.recorded.items()
         ]
 
 
-def _found(seen: _Seen, how: How) -> Judgement | None:
-    """Return the judgement of the input, or None.
+def _found(seen: _Seen, how: How, sources: Sequence[Tried]) -> Judgement | None:
+    """Return the judgement of the input, or None. sources: what other readings of the frames leave.
 
     If neither mean nor std is declared, any usual ones are accepted, and others are not judged.
     """
     pairs = seen.pairs(how)
     if pairs[0].is_pixels or {"mean", "std"} & how.keys():
-        return _makeable(seen.spec, how, _judged(pairs, how))
+        return _makeable(seen.spec, how, _judged(pairs, how, sources=sources))
     usually = []
     for m, s in usual(how.get("color", "RGB"), pairs[0].channels).values():
         base = {**how, "mean": list(m), "std": list(s)}
@@ -269,48 +266,32 @@ def _found(seen: _Seen, how: How) -> Judgement | None:
     return min(explained, key=lambda found: found.verdict != "match", default=refused)
 
 
-class _Tried(NamedTuple):
-    """A change, and what it makes: how far that is from what was recorded, and from what was declared, in steps.
-
-    `saturated`: the share of the values that saturate in it. All are the largest of the frames.
-    """
-
-    change: Change
-    off: float
-    from_declared: float
-    saturated: float
-
-
-def _judged(pairs: Sequence[Pair], base: How, scaled: bool = True) -> Judgement:
+def _judged(pairs: Sequence[Pair], base: How, scaled: bool = True, sources: Sequence[Tried] = ()) -> Judgement:
     """Return whether the recorded inputs are as declared, and if not, how they were made.
 
-    base: the declared arguments, with mean and std; scaled: whether these two were declared, so that others are wrong.
+    base: the declared arguments, with mean and std; scaled: whether these two were declared, so that others are wrong;
+    sources: what other readings of the frames leave.
     """
-    numbers = [pair.number for pair in pairs]
-    frames = f"frame{'s'[: len(pairs) > 1]} {', '.join(map(str, numbers))}"
+    numbers, frames = [pair.number for pair in pairs], _numbered(pairs)
     made = [pair.made(pair.pixels(base), base).values for pair in pairs]
     offs = [pair.off(m) for pair, m in zip(pairs, made)]
     declared = max(offs)
-    if declared <= _SAME:
+    if declared <= SAME:
         return Judgement("match", None, f"{_RIGHT} ({frames} made again).")
     off_by = f"{_pixels(pairs, declared)} pixel values"
-    formulas, others = _tried(pairs, made, base, scaled)
-    resized = _NEAR * max([_SAME, *(t.from_declared for t in formulas if t.change.how is not None)])
-    spread = _NEAR * max([_SAME, *(t.from_declared for t in formulas)])
+    formulas, others = every(pairs, made, base, scaled)
+    resized = _NEAR * max([SAME, *(t.from_declared for t in formulas if t.change.how is not None)])
+    spread = _NEAR * max([SAME, *(t.from_declared for t in formulas)])
     contrast = max(pair.contrast for pair in pairs)
-    best = _best(formulas, others, max(_SAME, min(spread, _BETTER * declared)), _EXPLAINED * contrast)
-    if best is not None:
-        by = f"within {_pixels(pairs, best.off)} pixel values in {frames}; as declared, it differs by {off_by}"
-        usable = _usable(pairs[0].spec, best.change.how)
-        return Judgement(
-            best.change.verdict,
-            usable,
-            f"{_WRONG}: it is what {best.change.words} makes ({by}).",
-            _COMPARE if usable is None else _FIX,
-        )
+    found = best(formulas, [*others, *sources], spread, _EXPLAINED * contrast)
+    flat = _Flat(pairs, made, [t.change for t in formulas])
+    if found and (found[0].off <= SAME or not flat.colours_left(found[0], base)):
+        return _explained(pairs, found, declared)
     nearest = min(tried.off for tried in formulas)
-    if declared <= spread or nearest <= _SAME:
-        is_resize = declared <= resized or nearest <= _SAME
+    in_colour = 0.0 if nearest <= SAME else flat.difference([pair.recorded for pair in pairs])
+    is_colour = in_colour > max(SAME, BETTER * declared) and in_colour > _NEAR * flat.lost()
+    if nearest <= SAME or (declared <= spread and not is_colour):
+        is_resize = declared <= resized or nearest <= SAME
         except_for = "the resize formula" if is_resize else "a loss as JPEG's"
         most = f"cv2's interpolations by up to {_pixels(pairs, resized / _NEAR)}"
         most += "" if is_resize else f", JPEG by up to {_pixels(pairs, spread / _NEAR)}"
@@ -320,8 +301,46 @@ def _judged(pairs: Sequence[Pair], base: How, scaled: bool = True) -> Judgement:
     why = f"{_WRONG}: it differs by {off_by} in frame {worst}, and no change of one argument explains that"
     hint = _COMPARE if pairs[0].others else _COMPARE_OR_NOTE
     judgement = Judgement("preprocessing", None, f"{why} ({frames} made again).", hint)
+    if is_colour:
+        by = f"{_pixels(pairs, in_colour)} pixel values"
+        judgement = judgement.noted(f"It differs by {by} where the picture is flat: its colours are others.")
     clamped = max(pair.at_top for pair in pairs)
     return judgement.noted(_clamped(clamped)) if clamped > _SATURATED else judgement
+
+
+class _Flat:
+    """What differs in the flat areas of some pictures, which no formula changes. made: as declared."""
+
+    def __init__(self, pairs: Sequence[Pair], made: Sequence[np.ndarray], formulas: Sequence[Change]) -> None:
+        self._pairs, self._made, self._formulas = pairs, made, formulas
+
+    def difference(self, recorded: Sequence[np.ndarray], made: Sequence[np.ndarray] | None = None) -> float:
+        """Return by how many steps inputs differ from those as declared, or from `made`, in their colours."""
+        return colour_difference(self._pairs, made or self._made, recorded, self._same)
+
+    @cached_property
+    def _same(self) -> list[list[np.ndarray]]:
+        formulas = [change for change in self._formulas if change.how is not None]
+        return [
+            [made, *(change.make(pair).values for change in formulas)] for pair, made in zip(self._pairs, self._made)
+        ]
+
+    def lost(self) -> float:
+        """Return what a loss as JPEG's changes of them."""
+        losses = [change for change in self._formulas if change.how is None]
+        return max(self.difference([change.make(pair).values for pair in self._pairs]) for change in losses)
+
+    def colours_left(self, way: Tried, base: How) -> bool:
+        """Whether most of what a change of arguments leaves is other colours, if it leaves the picture where it is."""
+        how = way.change.how
+        if how is None or how.get("resize") != base.get("resize"):
+            return False
+        made = [way.change.make(pair).values for pair in self._pairs]
+        return self.difference([pair.recorded for pair in self._pairs], made) > max(SAME, BETTER * way.off)
+
+
+def _numbered(pairs: Sequence[Pair]) -> str:
+    return f"frame{'s'[: len(pairs) > 1]} {', '.join(str(pair.number) for pair in pairs)}"
 
 
 def _pixels(pairs: Sequence[Pair], steps: float) -> str:
@@ -331,54 +350,6 @@ def _pixels(pairs: Sequence[Pair], steps: float) -> str:
 def _clamped(share: float) -> str:
     what = f"{100 * share:.0f} % of its values are at the upper end of the range that its quantization can store"
     return f"{what}, as with mean and std forgotten, or with another quantization than declared."
-
-
-def _tried(
-    pairs: Sequence[Pair], declared: Sequence[np.ndarray], base: How, scaled: bool
-) -> tuple[list[_Tried], list[_Tried]]:
-    """Return the formulas, and all other changes, each with what it leaves; the commonest first.
-
-    declared: what `base` makes of each pair.
-    """
-
-    def tried(change: Change) -> _Tried:
-        off, from_declared, saturated = [], [_SAME], [0.0]
-        for pair, as_declared in zip(pairs, declared):
-            if change.applies(pair):
-                made = change.make(pair)
-                off.append(pair.off(made.values, where=change.where))
-                saturated.append(made.saturated)
-                if change.is_formula:
-                    from_declared.append(pair.off(as_declared, made.values))
-        return _Tried(change, max(off, default=np.inf), max(from_declared), max(saturated))
-
-    changed = [tried(change) for change in (*arguments(base, pairs[0], scaled), *border(base, pairs))]
-    formulas = [t for t in changed if t.change.is_formula] + [tried(change) for change in compressed(base)]
-    others = [t for t in changed if not t.change.is_formula]
-    if min(t.off for t in (*formulas, *others)) > _SAME:
-        rest = (
-            *geometry(base, pairs[0]),
-            *other_parts(base, pairs),
-            *stored(base, pairs[0]),
-            *other_frames(base, pairs, _REACH),
-            *colours(base),
-            *lighting(base, pairs),
-        )
-        others += [tried(change) for change in rest]
-    return formulas, others
-
-
-def _best(formulas: Sequence[_Tried], others: Sequence[_Tried], most: float, explained: float) -> _Tried | None:
-    """Return the change that explains the recorded inputs; None if none does.
-
-    most: steps that it may leave; explained: steps that leave enough of the contrast.
-    """
-    exact = [t for t in formulas if t.change.how is not None and t.off <= _EXACT]
-    least = min([t.off for t in (*exact, *others)], default=np.inf)
-    if least > most or least >= explained:
-        return None
-    best = next(t for t in (*exact, *others) if t.off <= max(least * _AS_GOOD, least + _EXACT))
-    return None if best.saturated > _SATURATED else best
 
 
 def _usable(spec: TensorSpec, how: How | None) -> How | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from ..buffers import TensorSpec
 from ..frames import Preprocessor
 from ..layouts import Layout
 from ..recordings import normalisation
-from .camera_frames import OtherParts, Part
+from .camera_frames import Cut, OtherParts, Part
 from .input_variants import How
 from .samples import ends
 
@@ -83,6 +83,9 @@ class Pair:
         The part of the frame that was used, if `frames` are whole; None if they are parts, or all of it was.
     others
         {words: a function that returns it} of other parts that may have been used.
+    near
+        The four numbers that are added to those of the part -> that part, None if it is outside; None if no part was
+        noted.
     fitter
         Of the input, which the pairs of one check share; None: one of its own.
     """
@@ -97,10 +100,11 @@ class Pair:
         *,
         roi_xywh: Part | None = None,
         others: OtherParts | None = None,
+        near: Callable[[Part], Cut | None] | None = None,
         fitter: Fitter | None = None,
     ) -> None:
         self.spec, self.frames, self.number = spec, frames, number
-        self._roi, self.others = roi_xywh, others or {}
+        self._roi, self.others, self.near = roi_xywh, others or {}, near
         self.recorded, self.declared = np.asarray(recorded, np.float32), declared
         self.channels = spec.shape[spec.axes.index("C")]
         # Integers that are not quantised are the pixels: mean and std are the compiled model's.
@@ -137,6 +141,13 @@ class Pair:
             self._fitted = fitting, self._fit(self.frame, fitting, self._roi)
         return self._fitted[1]
 
+    def near_pixels(self, how: How, by: Part) -> np.ndarray:
+        """Return the part near the noted one, which is inside the frame, fitted into the input as `how` says."""
+        cut = None if self.near is None else self.near(by)
+        assert cut is not None
+        fitting = {k: v for k, v in how.items() if k not in ("mean", "std")}
+        return self._fit(cut.frame, {**fitting, **cut.how}, cut.part)
+
     def made(self, pixels: np.ndarray, how: How) -> Made:
         """Return the input that `how` makes of fitted pixels, saturated and rounded if it is quantised."""
         mean, std = self.arithmetic(how)
@@ -164,6 +175,10 @@ class Pair:
         error = ((made - (self.recorded if other is None else other)) * self._unit)[where]
         off = float(np.sqrt(np.square(error).mean(dtype=np.float64)))
         return off if np.isfinite(off) else np.inf
+
+    def in_steps(self, values: np.ndarray) -> np.ndarray:
+        """Return values of the input in steps."""
+        return np.asarray(values * self._unit)
 
     @property
     def contrast(self) -> float:

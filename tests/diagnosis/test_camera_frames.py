@@ -97,6 +97,22 @@ def test_the_parts_that_are_read() -> None:
     assert CameraFrames(same, HOW).other_parts(0).keys() == set()
     plain = CameraFrames(nl.Recording({}, [({FRAME: FRAMES[0]}, {})]), HOW)
     assert plain.roi(0) is None and plain[0] is not None and plain.other_parts(0) == {}
+    assert plain.near(0, (0, 0, 0, 0)) is None
+
+
+def test_the_parts_near_the_noted_one() -> None:
+    runs = [({FRAME: frame, ROI: np.array((400, 31, 239, 300))}, {}) for frame in FRAMES]
+    frames = CameraFrames(nl.Recording({}, runs), {**HOW, "yuv": "exact"})
+    near = frames.near(1, (-2, 1, 3, -1))
+    assert near is not None and near.part == (398, 32, 242, 299) and near.how == {}
+    np.testing.assert_array_equal(near.frame, FRAMES[1])
+    for outside in ((0, 0, 2, 0), (2, 0, 0, 0), (0, -32, 0, 0), (0, 0, -239, 0), (0, 150, 0, 0)):
+        assert frames.near(1, outside) is None
+    assert frames.near(1, (1, 0, 0, 0)) is not None
+    planes = {"source": "NV12", "yuv": "planes"}
+    raw = [({FRAME: stored("NV12", frame), ROI: np.array((5, 3, 20, 20))}, {}) for frame in FRAMES]
+    cut = CameraFrames(nl.Recording({}, raw), {**HOW, **planes}).near(0, (1, 1, 0, 0))
+    assert cut is not None and cut.how == planes and cut.frame is raw[0][0][FRAME] and cut.part == (6, 4, 20, 20)
 
 
 @pytest.mark.parametrize("yuv", ["exact", "planes"])

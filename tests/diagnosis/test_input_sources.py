@@ -134,19 +134,75 @@ def test_a_border_that_fits_is_no_padding(seed: int) -> None:
     assert (found.verdict, found.fix["color"]) == ("preprocessing", "BGR"), found
 
 
-def test_others_are_of_one_change() -> None:
+WAYS = [(f, m, r) for f in ("NV12", "NV21") for m in ("bt601", "bt709", "bt2020") for r in ("limited", "full")]
+
+
+def coloured(seed: int) -> np.ndarray:
+    """Areas of strong colours, so that matrices differ."""
+    picture, rng = np.zeros((*SIZE[::-1], 3), np.uint8), np.random.default_rng(seed)
+    for y in range(0, SIZE[1], 12):
+        for x in range(0, SIZE[0], 12):
+            picture[y : y + 12, x : x + 12] = rng.integers(0, 256, 3)
+    return picture
+
+
+@pytest.mark.parametrize("yuv", ["exact", "planes"])
+@pytest.mark.parametrize("spec", [TARGET, QUANTISED], ids=["float32", "int8"])
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_several_wrong_at_once(way: tuple[str, str, str], spec: nl.TensorSpec, yuv: str) -> None:
+    """U and V, the matrix and the range: the fix makes the bytes that the device made."""
+    for declared in (WAYS[0], WAYS[7]):
+        own, other = ({"source": nl.FrameSpec(f, SIZE, matrix=m, range=r)} for f, m, r in (declared, way))
+        frames = [coloured(seed) for seed in range(3)]
+        found = judged("NV12", spec, {**own, "yuv": yuv}, {**other, "yuv": yuv}, frames)
+        if way == declared:
+            assert found.verdict == "match", found
+            continue
+        assert found.verdict == "preprocessing" and found.fix is not None, found
+        again, device = (nl.Preprocessor(spec, **how) for how in (found.fix, {**own, **other, "yuv": yuv, "std": 255}))
+        for frame in frames:
+            memory = stored("NV12", frame)
+            np.testing.assert_array_equal(again(memory)[0], device(memory)[0])
+        assert ("U and V exchanged" in found.why) == (way[0] != declared[0])
+        assert (f"matrix='{way[1]}'" in found.why) == (way[1] != declared[1])
+
+
+@pytest.mark.parametrize("most", [0.5, 2.0])
+@pytest.mark.parametrize("way", [("NV12", "bt709", "full"), ("NV21", "bt601", "full"), ("NV21", "bt709", "limited")])
+def test_several_wrong_at_once_with_noise(way: tuple[str, str, str], most: float) -> None:
+    rng = np.random.default_rng(5)
+
+    def noise(_: int, x: np.ndarray) -> np.ndarray:
+        return (x + most / 255 * rng.standard_normal(x.shape)).astype(np.float32)
+
+    really = {"source": nl.FrameSpec(way[0], SIZE, matrix=way[1], range=way[2])}
+    found = judged("NV12", TARGET, {"source": "NV12"}, really, [coloured(seed) for seed in range(3)], noise)
+    assert found.fix is not None and found.fix["source"] == really["source"].to_dict(), found
+
+
+def test_what_a_gray_picture_cannot_tell() -> None:
+    """The range is wrong and the matrix may be: the simplest is the fix. The matrix alone changes nothing."""
+    gray = [scene(seed, colour=0) for seed in range(3)]
+    frames = [np.repeat(frame[..., :1], 3, axis=2) for frame in gray]
+    really = {"source": nl.FrameSpec("NV12", SIZE, range="full")}
+    found = judged("NV12", TARGET, {"source": "NV12"}, really, frames)
+    assert found.fix is not None and "it is what range='full' (0 to 255) makes" in found.why, found
+
+
+def test_others_are_of_one_change_or_of_several() -> None:
     frame = stored("NV12", scene(0))
-    named = [*other_sources("NV12", frame)]
-    assert [one.source for one in named][:1] == ["NV21"] and len(named) == 4
+    named = other_sources("NV12", frame)
+    assert [one.changes for one in named] == [1] * 4 + [2] * 5 + [3] * 2
+    assert [one.source for one in named if isinstance(one.source, str)] == ["NV21"]
     spec = nl.FrameSpec("NV12", SIZE, strides=64, matrix="bt2020", range="full")
     memory = np.zeros(spec.size or 0, np.uint8)
-    others = [nl.FrameSpec.from_dict(one.source) for one in other_sources(spec.to_dict(), memory)]
+    found = other_sources(spec.to_dict(), memory)
+    others = [nl.FrameSpec.from_dict(one.source) for one in found]
     assert all(other.strides == spec.strides and other.size == spec.size for other in others)
-    changed = [
-        {field for field in ("format", "matrix", "range") if getattr(other, field) != getattr(spec, field)}
-        for other in others
-    ]
-    assert changed == [{"format"}, {"matrix"}, {"matrix"}, {"range"}]
+    fields = ("format", "matrix", "range")
+    changed = [sum(getattr(other, field) != getattr(spec, field) for field in fields) for other in others]
+    assert changed == [one.changes for one in found] and len({str(one.source) for one in found}) == len(found) == 11
     for channels in ("BGR", "GRAY", "MJPEG", "RGGB", "RGB565"):
-        assert not [*other_sources(channels, frame)]
-    assert [one.source["matrix"] for one in other_sources("NV16", np.zeros((36 * 2, 48), np.uint8))][:1] == ["bt709"]
+        assert not other_sources(channels, frame)
+    only = other_sources("NV16", np.zeros((36 * 2, 48), np.uint8))
+    assert [one.changes for one in only] == [1] * 3 + [2] * 2 and only[-1].words.count(" and ") == 1

@@ -1,0 +1,57 @@
+"""Whether an input differs where the picture is flat: a resize leaves a flat area as it is, other colours do not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from .input_pairs import Pair
+
+_FLAT = 2.0  # steps: in a flat area the pixels around one differ by no more
+_FEWEST = 16  # flat places for each number that is fitted
+
+
+def colour_difference(
+    pairs: Sequence[Pair],
+    made: Sequence[np.ndarray],
+    recorded: Sequence[np.ndarray],
+    formulas: Sequence[Sequence[np.ndarray]],
+) -> float:
+    """Return by how many steps, root mean square, inputs differ as a function of the colour, where the picture is flat.
+
+    made, recorded: two inputs of each pair; formulas: of each pair what other interpolations make of the frame, which
+    are the same where it is flat. A function that is linear in the channels is fitted to the differences, so that noise
+    is none. 0.0 if too few places are flat.
+    """
+    colours, differences = [], []
+    for pair, one, other, same in zip(pairs, made, recorded, formulas):
+        picture, where = _pixels(pair, one), _flat([_pixels(pair, values) for values in same])
+        colours.append(picture[where])
+        differences.append((_pixels(pair, other) - picture)[where])
+    x, y = np.concatenate(colours), np.concatenate(differences)
+    known = np.column_stack([x, np.ones(len(x))])
+    numbers = known.shape[1]
+    if len(x) < _FEWEST * numbers:
+        return 0.0
+    fitted = known @ np.linalg.lstsq(known, y, rcond=None)[0]
+    noise = np.square(y - fitted).sum() / (len(x) - numbers) / y.shape[1]
+    return float(np.sqrt(max(0.0, np.square(fitted).mean() - noise * numbers / len(x))))
+
+
+def _pixels(pair: Pair, values: np.ndarray) -> np.ndarray:
+    """Return an input as (height, width, channels), in steps."""
+    axes = [pair.spec.axes.index(letter) for letter in "HWC"]
+    steps = np.moveaxis(pair.in_steps(values), axes, (-3, -2, -1))
+    return np.asarray(steps.reshape(steps.shape[-3:]), np.float64)
+
+
+def _flat(pictures: Sequence[np.ndarray]) -> np.ndarray:
+    """Return where the pixels around one are like it in all channels, and in all pictures."""
+    flat = np.zeros(pictures[0].shape[:2], bool)
+    if min(flat.shape) > 2:
+        low, high = np.min(pictures, axis=0), np.max(pictures, axis=0)
+        low, high = (sliding_window_view(values, (3, 3), axis=(0, 1)) for values in (low, high))
+        flat[1:-1, 1:-1] = (high.max((-2, -1)) - low.min((-2, -1)) <= _FLAT).all(axis=-1)
+    return flat
