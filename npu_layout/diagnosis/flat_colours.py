@@ -28,8 +28,10 @@ def colour_difference(
     colours, differences = [], []
     for pair, one, other, same in zip(pairs, made, recorded, formulas):
         picture, where = _pixels(pair, one), _flat([_pixels(pair, values) for values in same])
+        difference = _pixels(pair, other) - picture
+        where &= np.isfinite(difference).all(axis=-1)
         colours.append(picture[where])
-        differences.append((_pixels(pair, other) - picture)[where])
+        differences.append(difference[where])
     x, y = np.concatenate(colours), np.concatenate(differences)
     known = np.column_stack([x, np.ones(len(x))])
     numbers = known.shape[1]

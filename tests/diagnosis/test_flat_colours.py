@@ -45,7 +45,11 @@ def test_a_function_of_the_colour_is_measured() -> None:
     recorded = [np.einsum("cd,ndhw->nchw", other, made(f)) for f in FRAMES]
     whole = np.sqrt(np.mean([np.square(255 * (x - made(f))) for x, f in zip(recorded, FRAMES)]))
     assert 0.7 * whole < difference(recorded) < 1.3 * whole
-    assert difference([made(f) + np.float32(5 / 255) for f in FRAMES]) == pytest.approx(5, abs=0.01)
+    brighter = [made(f) + np.float32(5 / 255) for f in FRAMES]
+    assert difference(brighter) == pytest.approx(5, abs=0.01)
+    for odd, x in zip((np.nan, np.inf, -np.inf), brighter):
+        x[..., 3:9, 3:9] = odd
+    assert difference(brighter) == pytest.approx(5, abs=0.01)
 
 
 def test_formulas_and_noise_are_none() -> None:
