@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from .input_pairs import Pair
 
@@ -32,7 +32,7 @@ def colour_difference(
         where &= np.isfinite(difference).all(axis=-1)
         colours.append(picture[where])
         differences.append(difference[where])
-    x, y = np.concatenate(colours), np.concatenate(differences)
+    x, y = (np.concatenate(values).astype(np.float64) for values in (colours, differences))
     known = np.column_stack([x, np.ones(len(x))])
     numbers = known.shape[1]
     if len(x) < _FEWEST * numbers:
@@ -46,14 +46,15 @@ def _pixels(pair: Pair, values: np.ndarray) -> np.ndarray:
     """Return an input as (height, width, channels), in steps."""
     axes = [pair.spec.axes.index(letter) for letter in "HWC"]
     steps = np.moveaxis(pair.in_steps(values), axes, (-3, -2, -1))
-    return np.asarray(steps.reshape(steps.shape[-3:]), np.float64)
+    return np.asarray(steps.reshape(steps.shape[-3:]), np.float32)
 
 
 def _flat(pictures: Sequence[np.ndarray]) -> np.ndarray:
     """Return where the pixels around one are like it in all channels, and in all pictures."""
     flat = np.zeros(pictures[0].shape[:2], bool)
     if min(flat.shape) > 2:
-        low, high = np.min(pictures, axis=0), np.max(pictures, axis=0)
-        low, high = (sliding_window_view(values, (3, 3), axis=(0, 1)) for values in (low, high))
-        flat[1:-1, 1:-1] = (high.max((-2, -1)) - low.min((-2, -1)) <= _FLAT).all(axis=-1)
+        low, high = reduce(np.minimum, pictures), reduce(np.maximum, pictures)
+        low, high = (reduce(of, (x[:-2], x[1:-1], x[2:])) for of, x in ((np.minimum, low), (np.maximum, high)))
+        low, high = (reduce(of, (x[:, :-2], x[:, 1:-1], x[:, 2:])) for of, x in ((np.minimum, low), (np.maximum, high)))
+        flat[1:-1, 1:-1] = (high - low <= _FLAT).all(axis=-1)
     return flat

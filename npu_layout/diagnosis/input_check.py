@@ -288,7 +288,7 @@ def _judged(pairs: Sequence[Pair], base: How, scaled: bool = True, sources: Sequ
     if found and (found[0].off <= SAME or not flat.colours_left(found[0], base)):
         return _explained(pairs, found, declared)
     nearest = min(tried.off for tried in formulas)
-    in_colour = 0.0 if nearest <= SAME else flat.difference([pair.recorded for pair in pairs])
+    in_colour = 0.0 if nearest <= SAME or declared > spread else flat.difference([pair.recorded for pair in pairs])
     is_colour = in_colour > max(SAME, BETTER * declared) and in_colour > _NEAR * flat.lost()
     if nearest <= SAME or (declared <= spread and not is_colour):
         is_resize = declared <= resized or nearest <= SAME
