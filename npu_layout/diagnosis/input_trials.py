@@ -76,7 +76,8 @@ def every(
     formulas = [t for t in changed if t.change.is_formula] + trials(*compressed(base))
     others = [t for t in changed if not t.change.is_formula]
     parts = trials(*other_parts(base, pairs), *near_parts(base, pairs, declared))
-    if min(t.off for t in (*formulas, *others)) > SAME:
+    exact = min((t.off for t in parts), default=np.inf) <= EQUAL
+    if not exact and min(t.off for t in (*formulas, *others)) > SAME:
         moved = trials(*geometry(base, pairs[0]))
         parts += [t for t in moved if t.change.kind]
         others += [t for t in moved if not t.change.kind]
