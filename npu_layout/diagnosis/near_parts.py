@@ -27,6 +27,7 @@ EQUAL = 0.02  # steps: float32, rounded in another order; what fits so well ends
 _INSET: Sequence[Part] = [(1, 1, -2, -2), (-1, -1, 2, 2)]  # without a pixel on each side, or with one
 _CLEAR = 1.1  # times the square of what the best leaves: what is a pixel off leaves more
 _MIDDLE = 0.25  # pixels: a parabola through the three squares has its least so near to the best
+_HOPELESS = 0.9  # of what is left as declared: what is a few pixels off leaves less
 _FEW = 6  # parts of the frame that differs most: the others are not tried in other frames
 _NAMES = ("x", "y", "width", "height")
 
@@ -39,7 +40,7 @@ def near_parts(base: How, pairs: Sequence[Pair], declared: Sequence[np.ndarray])
     noted = [(pair.off(made), pair) for pair, made in zip(pairs, declared) if pair.near is not None]
     if not noted:
         return
-    pair = max(noted, key=lambda each: each[0])[1]
+    most, pair = max(noted, key=lambda each: each[0])
     offs: dict[Part, float] = {}
 
     def off(by: Part) -> float:
@@ -50,7 +51,7 @@ def near_parts(base: How, pairs: Sequence[Pair], declared: Sequence[np.ndarray])
     steps = [each for each in product(range(-_OFF, _OFF + 1), repeat=2) if any(each)]
     least = min([*((*by, 0, 0) for by in steps), *((0, 0, *by) for by in steps), *_INSET], key=off)
     for _ in range(_ROUNDS):
-        if offs[least] <= EQUAL:
+        if offs[least] <= EQUAL or offs[least] > _HOPELESS * most:
             break
         found = min((_moved(least, step) for step in _STEPS), key=off)
         if off(found) >= offs[least]:
