@@ -27,7 +27,7 @@ def compiled(
     whole, rule = decoded_whole(head, fitted, specs), head.suppression
     roles = [role for role in (_READ if whole else _READ[:3]) if role not in _unread(head)]
     places = [level.places[role] for level in fitted.levels for role in roles if role in level.places]
-    if "label" in roles and fitted.form.part("label") is not None and (head.score != "class" or rule.kind == "peaks"):
+    if fitted.form.part("label") is not None and not _labels(head, fitted):
         return None
     if not all(_runs(place, specs[place.output]) for place in places):
         return None
@@ -52,6 +52,13 @@ def compiled(
 
 
 _READ = ("score", "objectness", "label", "box", "keypoints", "angle", "offset")
+
+
+def _labels(head: Head, fitted: Fitted) -> bool:
+    """Whether the kernels read classes as numbers beside scores like the head's."""
+    score = fitted.form.part("score")
+    shared = score is not None and score.activation == "softmax"
+    return head.score == "class" and head.suppression.kind != "peaks" and not shared
 
 
 def _unread(head: Head) -> tuple[str, ...]:
@@ -202,8 +209,9 @@ def _scales(
         return None
     rows, columns = level.grid
     if given.axis is None:
-        count = rows if place.rows is not None else 1
-        return kernels.Scales("rows", *(np.full(count, v, np.float32) for v in (given.scale, given.zero_point)))
+        # Of int32, neighbouring codes mean the same float32: classes are compared by what they mean.
+        each, count = ("channels", len(picked(place.numbers(a))))
+        return kernels.Scales(each, *(np.full(count, v, np.float32) for v in (given.scale, given.zero_point)))
     outer, inner = np.divmod(place.numbers(a), 1 if place.inner is None else spec.shape[place.inner])
     cells = np.arange(columns) if place.rows is not None else place.cells(a, rows * columns)
     numbers: dict[int | None, tuple[str, np.ndarray]] = {

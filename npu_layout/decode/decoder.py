@@ -224,9 +224,10 @@ class Decoder:
             self._thresholds = confidence, codes
         edges = self._edges if self._edged else None
         n = int(self._detector.run(tuple(flat), codes, confidence, iou, len(room.xyxy), *room, edges))
-        if n < 0:  # the label of a candidate is no class: numpy says which
+        if n < 0:  # the label of a candidate is no class: numpy says which, unless buffers were written meanwhile
             tensors = [spec.unpack(memory) for spec, memory in zip(self.specs, flat)]
             reference.candidates(self.head, self._fitted, tensors, confidence)
+            raise NpuLayoutError(f"label: expected whole numbers below {self.head.classes} (classes), got another")
         return n
 
 

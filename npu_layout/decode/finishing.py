@@ -44,7 +44,7 @@ def finish(
     else:
         exact = reference.turned(fitted, found, read, input_hw)
         with np.errstate(over="ignore"):
-            boxes = exact.astype(np.float32)
+            boxes = exact.astype(np.float32) + np.float32(0)
     kept = np.arange(len(found))
     if head.suppression.kind in _OVERLAPS:
         edges = boxes if upright or head.suppression.kind != "greedy" else _bounds(exact)
@@ -62,7 +62,7 @@ def finish(
 
 def _bounds(boxes: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore", over="ignore"):
-        return bounds_of(boxes).astype(np.float32)
+        return bounds_of(boxes).astype(np.float32) + np.float32(0)  # of -0.0: 0.0
 
 
 def _greedy(head: Head, xyxy: np.ndarray, found: Candidates, iou: float, limit: int, backend: str | None) -> np.ndarray:

@@ -360,7 +360,7 @@ def keypoints(head: Head, fitted: Fitted, found: Candidates, read: Read) -> np.n
         if how.values == 3:
             result[rows, :, 2] = activated(activation, x[..., 2])
     with np.errstate(over="ignore"):
-        return result.astype(np.float32)
+        return result.astype(np.float32) + np.float32(0)  # of -0.0: 0.0
 
 
 _POINTS: dict[str, Callable[..., np.ndarray]] = {

@@ -147,3 +147,32 @@ def test_zeros_have_no_sign(dtype: str, rule: str, labels: str) -> None:
         assert len(found) >= 16 and not found.confidence.any() and not np.signbit(found.confidence).any()
         results.append((found.cell.tolist(), found.class_id.tolist()))
     assert all(result == results[0] for result in results)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("beside", ["keypoints", "angle"])
+def test_places_of_zero_have_no_sign(beside: str, dtype: str) -> None:
+    """Of points, turned boxes and the boxes around them: 0.0 of -0.0 and of what rounds to it."""
+    counts = {"box": 4, "score": 1, beside: 6 if beside == "keypoints" else 1}
+    parts = tuple(decode.Part(role, n) for role, n in counts.items())
+    boxes = decode.Boxes("xywh", unit="pixel", angle="radians" if beside == "angle" else "none")
+    form = decode.Form("maps", parts, boxes)
+    rule = decode.Suppression("probiou" if beside == "angle" else "none")
+    points = decode.Keypoints(2, 3, "pixels", "none") if beside == "keypoints" else None
+    head = decode.Head("any", 1, (8,), (form,), keypoints=points, suppression=rule)
+    specs = [nl.TensorSpec((1, n, 1, 1), "NCHW", dtype, name=role) for role, n in counts.items()]
+    zero, one = np.float32(-0.0), np.float32(1)
+    small = np.float32(-1e-45)  # half of it is rounded to -0.0
+    for value in (zero, small):
+        buffers = [
+            spec.pack(np.full((1, n, 1, 1), one if role == "score" else value, np.float32))
+            for spec, (role, n) in zip(specs, counts.items())
+        ]
+        results = []
+        for decoder in decoders(head, specs, (8, 8), outputs={role: [role] for role in counts}):
+            found = decoder(buffers, 0.5)
+            places = [found.xyxy, found.keypoints if beside == "keypoints" else found.xywha]
+            assert value == small or not any(np.signbit(part).any() for part in places)
+            assert not any(np.signbit(part[part == 0]).any() for part in places)
+            results.append([part.tobytes() for part in places])
+        assert all(result == results[0] for result in results)

@@ -67,7 +67,7 @@ static int shared_candidates(const Detector *d, int level, int a, const uint8_t 
     const int64_t cells = score->map.rows * score->map.columns;
     const int bounded = background->map.count && confidence > 0 && !score->powers;
     const double bound = bounded ? log(confidence) - 1e-6 : 0;
-    for (int64_t cell = 0; cell < cells; ++cell) {
+    for (int64_t cell = 0; cell < cells && (double)cell < work->filled; ++cell) {
         if (bounded) {
             const Hit best = best_of_channels(d->level, score, buffers[score->buffer], cell);
             const double value = source_value(score, cell, best.channel, best.code);
@@ -92,7 +92,6 @@ static int class_candidates(const Detector *d, int level, int a, const uint8_t *
     const uint8_t *data = buffers[score->buffer];
     const int each = score->scaling == BY_CHANNEL;
     const Source *label = &anchor->label;
-    const double filled = d->filled.map.count ? value_at(&d->filled, buffers[d->filled.buffer], 0, 0) : INFINITY;
     work->hits.count = 0;
     if (score->activation == SOFTMAX_OF) return shared_candidates(d, level, a, buffers, confidence, work);
     if (!(d->all_labels || each ? scan_all(d->level, &score->map, data, anchor->threshold, &work->hits)
@@ -101,7 +100,7 @@ static int class_candidates(const Detector *d, int level, int a, const uint8_t *
     for (int64_t i = 0; i < work->hits.count; ++i) {
         const Hit hit = each && !d->all_labels ? best_of_hits(score, &work->hits, &i) : work->hits.items[i];
         const double value = source_value(score, hit.cell, hit.channel, hit.code);
-        if (!(value >= confidence && hit.cell < filled)) continue;
+        if (!(value >= confidence && hit.cell < work->filled)) continue;
         const int32_t class_id = label->map.count ? label_of(d, label, buffers, hit.cell) : hit.channel;
         if (class_id < 0) return work->unnumbered = 1, 0;
         if (!append(work, (Candidate){(float)value, class_id, hit.cell, (int16_t)level, (int16_t)a})) return 0;
@@ -121,7 +120,7 @@ static int product_candidates(const Detector *d, int level, int a, const uint8_t
         const Hit hit = work->hits.items[i];
         const double object = source_value(&anchor->objectness, hit.cell, 0, hit.code);
         if (i + AHEAD < work->hits.count) fetch(score, buffers, work->hits.items[i + AHEAD].cell);
-        if (object < 0) continue; /* the threshold is that of the largest scale */
+        if (!(hit.cell < work->filled) || object < 0) continue; /* the threshold is that of the largest scale */
         const Shared found = shared ? shares_of_cell(d->level, anchor, buffers, hit.cell, object > 0 ? target / object : 0, work) : SHARES;
         if (found == NO_ROOM) return 0;
         if (found == NONE_REACHES) continue;
@@ -170,6 +169,7 @@ static int order_by_cell(Workspace *work, int64_t from) {
 /* All candidates, in the order of levels, cells, anchors, classes. */
 static int find_candidates(const Detector *d, const uint8_t *const *buffers, double confidence, Workspace *work) {
     work->count = 0;
+    work->filled = d->filled.map.count ? value_at(&d->filled, buffers[d->filled.buffer], 0, 0) : INFINITY;
     for (int level = 0; level < d->levels; ++level) {
         const int64_t from = work->count;
         for (int a = 0; a < d->each[level].anchors; ++a)
@@ -220,11 +220,11 @@ static void decode_points(const Detector *d, const uint8_t *const *buffers, cons
     for (int64_t i = 0; i < d->points; i += level->point.values) {
         for (int k = 0; k < 2; ++k) v[k] = source_value(source, c->cell, i + k, code_at(source, data, offset, i + k));
         point_place(&level->point, &level->rule, v, at[0], at[1], at[2], at[3], place);
-        points[i] = (float)place[0], points[i + 1] = (float)place[1];
+        points[i] = (float)place[0] + 0.0f, points[i + 1] = (float)place[1] + 0.0f;
         if (level->point.values < 3) continue;
         const int32_t code = code_at(source, data, offset, i + 2);
         const double value = heats ? heats[code - lowest_code(source->map.type)] : source_value(source, c->cell, i + 2, code);
-        points[i + 2] = (float)(!heats && level->heat == SIGMOID_OF ? sigmoid_of(value) : value);
+        points[i + 2] = (float)(!heats && level->heat == SIGMOID_OF ? sigmoid_of(value) : value) + 0.0f;
     }
 }
 
@@ -256,8 +256,8 @@ static int is_peak(const Detector *d, const uint8_t *const *buffers, const Candi
         for (int32_t u = x ? x - 1 : 0; u <= x + 1 && u < columns; ++u) {
             const int64_t cell = (int64_t)v * columns + u;
             const int32_t code = code_at(score, data, cell_at(&score->map, cell), c->class_id);
-            if (score->scaling == BY_ROW || score->scaling == BY_COLUMN) {
-                if (scaled_value(score, cell, 0, code) > scaled_value(score, c->cell, 0, own)) return 0;
+            if (score->scaling != ONE_SCALE) {
+                if (scaled_value(score, cell, c->class_id, code) > scaled_value(score, c->cell, c->class_id, own)) return 0;
             } else if (code > own)
                 return 0;
         }
@@ -276,7 +276,7 @@ static void turn(const Detector *d, const uint8_t *const *buffers, const Candida
     }
     memcpy(upright, edges, sizeof upright);
     turn_box(upright, level->angle == SHIFTED ? (value - 0.25) * 3.141592653589793 : value, x, y, box, edges);
-    for (int i = 0; i < 5; ++i) xywha[i] = (float)box[i];
+    for (int i = 0; i < 5; ++i) xywha[i] = (float)box[i] + 0.0f;
 }
 
 /* What suppression compares by. */

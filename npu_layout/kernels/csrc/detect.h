@@ -62,6 +62,7 @@ typedef struct {
     double *shares; /* of SOFTMAX_OF */
     int64_t shared;
     int unnumbered; /* a label is no class */
+    double filled;  /* how many cells of each level count */
     Candidate *candidates, *others;
     int64_t count, room;
     float *scores;

@@ -3,153 +3,12 @@
 #include <Python.h>
 #include <stdlib.h>
 
+#include "binding/detect_sources.h"
 #include "binding/detect_type.h"
 #include "binding/level_named.h"
 #include "detect.h"
 
-enum { MOST_BUFFERS = 64, MOST_LEVELS = 64, MOST_ANCHORS = 64, MOST_CELLS = 1 << 24, RESULTS = 9 };
-
-typedef struct {
-    PyObject_HEAD
-    Detector detector;
-    PyObject *description; /* whose bytes the tables are */
-    int buffers, busy;
-    int64_t bytes[MOST_BUFFERS];
-    Workspace work;
-} DetectorObject;
-
-static int refuse(const char *what) {
-    if (!PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "detector: %s", what);
-    return 0;
-}
-
-/* A table of elements of 8 bytes in a bytes object; NULL, with an error set, if it is none. */
-static const void *table_of(PyObject *bytes, int64_t *n) {
-    if (!PyBytes_Check(bytes) || PyBytes_Size(bytes) % 8 || !PyBytes_Size(bytes)) return refuse("expected a table, as bytes"), NULL;
-    *n = PyBytes_Size(bytes) / 8;
-    return PyBytes_AsString(bytes);
-}
-
-/* (which has a scale of its own, scales, zero points), float32 in bytes: one for each channel, row or column. */
-static int read_scales(PyObject *tuple, Source *source) {
-    int scaling;
-    PyObject *scale, *zero;
-    if (!PyTuple_Check(tuple) || !PyArg_ParseTuple(tuple, "iOO", &scaling, &scale, &zero) || scaling <= ONE_SCALE || scaling >= (int)SCALINGS)
-        return refuse("scales: expected 3 fields");
-    source->scaling = (Scaling)scaling;
-    const int64_t bytes = 4 * scales_of(source);
-    if (source->map.type > I32 || !PyBytes_Check(scale) || !PyBytes_Check(zero) || PyBytes_Size(scale) != bytes || PyBytes_Size(zero) != bytes)
-        return refuse("scales: expected one of each channel, row or column");
-    source->scale = (const float *)PyBytes_AsString(scale), source->zero = (const float *)PyBytes_AsString(zero);
-    return 1;
-}
-
-/* (buffer, dtype, activation, channels, rows, columns, values or None, scales or None) */
-static int read_source(const DetectorObject *self, PyObject *tuple, Source *source) {
-    int dtype, activation;
-    PyObject *channels, *rows, *columns, *values, *scales;
-    FeatureMap *map = &source->map;
-    if (!PyTuple_Check(tuple) ||
-        !PyArg_ParseTuple(tuple, "iiiOOOOO", &source->buffer, &dtype, &activation, &channels, &rows, &columns, &values, &scales))
-        return refuse("source: expected 8 fields");
-    if (source->buffer < 0 || source->buffer >= self->buffers || dtype < 0 || dtype >= DTYPES || activation < 0 ||
-        activation >= (int)ACTIVATIONS)
-        return refuse("source: out of range");
-    map->type = (Dtype)dtype, source->activation = (Activation)activation;
-    if (!(map->channel = table_of(channels, &map->count)) || !(map->row = table_of(rows, &map->rows)) ||
-        !(map->column = table_of(columns, &map->columns)))
-        return 0;
-    if (map->rows > MOST_CELLS / map->columns || map->count > 1 << 20 || !feature_map_plan(map, self->bytes[source->buffer]))
-        return refuse("an element is outside its buffer");
-    source->values = NULL, source->scaling = ONE_SCALE;
-    if (scales != Py_None) return values == Py_None ? read_scales(scales, source) : refuse("source: expected values or scales");
-    if (values == Py_None) return dtype_size[dtype] == 4 || refuse("source: expected a table of values");
-    int64_t n;
-    if (!(source->values = table_of(values, &n))) return 0;
-    return (dtype_size[dtype] < 4 && n == (dtype <= U8 ? 256 : 65536)) || refuse("source: a table of values of another length");
-}
-
-static int same_cells(const Source *a, const Source *b) {
-    return a->map.rows * a->map.columns == b->map.rows * b->map.columns || refuse("parts of a level with other numbers of cells");
-}
-
-/* The points of an anchor: a source, and the table of heats or None. */
-static int read_points(const DetectorObject *self, PyObject *points, PyObject *heats, Anchor *anchor) {
-    const Source *source = &anchor->points;
-    int64_t n;
-    if (!read_source(self, points, &anchor->points) || !same_cells(&anchor->box, source)) return 0;
-    if (source->map.count != self->detector.points) return refuse("points: another number of channels");
-    if (!source->values) return heats == Py_None || refuse("points: expected no table of heats");
-    if (!(anchor->heats = table_of(heats, &n))) return 0;
-    const int64_t codes = dtype_size[source->map.type] == 1 ? 256 : 65536;
-    return n == codes || refuse("points: a table of heats of another length");
-}
-
-static int64_t box_channels(const BoxRule *rule) {
-    if (rule->encoding == DFL) return 4 * rule->bins;
-    return rule->encoding == CENTER_SIZE ? 2 : 4;
-}
-
-/* A part of one channel beside the scores; None: there is none. */
-static int read_single(const DetectorObject *self, PyObject *tuple, const Source *score, Source *source, const char *what) {
-    if (tuple == Py_None) return 1;
-    return read_source(self, tuple, source) && same_cells(score, source) && (source->map.count == 1 || refuse(what));
-}
-
-/* The class as a number, and the score that is no class. */
-static int read_labels(const DetectorObject *self, PyObject *label, PyObject *background, long long aside, Anchor *anchor) {
-    const Source *score = &anchor->score;
-    const int shared = score->activation == SOFTMAX_OF;
-    if (!read_single(self, label, score, &anchor->label, "label: expected one channel") ||
-        !read_single(self, background, score, &anchor->background, "background: expected one channel"))
-        return 0;
-    if (label != Py_None && (score->map.count != 1 || shared || self->detector.score != CLASS_ONLY || self->detector.suppression == NEIGHBOURS))
-        return refuse("label: beside other scores than one");
-    if (shared && self->detector.suppression == NEIGHBOURS) return refuse("softmax: of neighbours");
-    anchor->aside = aside;
-    return background == Py_None || (shared && aside >= 0 && aside <= score->map.count) || refuse("background: out of range");
-}
-
-/* The angle of a turned box, and the offset of a centre or None. */
-static int read_beside(const DetectorObject *self, PyObject *angle, PyObject *offset, const DetectLevel *level, Anchor *anchor) {
-    if (level->angle != UPRIGHT) {
-        if (!read_source(self, angle, &anchor->angle) || !same_cells(&anchor->box, &anchor->angle)) return 0;
-        if (anchor->angle.map.count != 1) return refuse("angle: expected one channel");
-    }
-    if (level->rule.encoding != CENTER_SIZE || offset == Py_None) return 1;
-    if (!read_source(self, offset, &anchor->offset) || !same_cells(&anchor->box, &anchor->offset)) return 0;
-    return anchor->offset.map.count == 2 || refuse("offset: expected two channels");
-}
-
-/* The table of the powers of 8 bits, if it is `wanted`. */
-static int make_powers(const DetectorObject *self, Source *source, int wanted) {
-    if (!wanted || !source->values || dtype_size[source->map.type] != 1) return 1;
-    if (!(source->powers = malloc(65536 * sizeof(double)))) return PyErr_NoMemory(), 0;
-    source_powers(self->detector.level, source);
-    return 1;
-}
-
-static int read_anchor(const DetectorObject *self, PyObject *tuple, const DetectLevel *level, Anchor *anchor) {
-    PyObject *score, *objectness, *box, *points, *heats, *angle, *offset, *label, *background;
-    const BoxRule *rule = &level->rule;
-    long long aside;
-    if (!PyTuple_Check(tuple) || !PyArg_ParseTuple(tuple, "OOOOOOOOOLdd", &score, &objectness, &box, &points, &heats, &angle, &offset, &label,
-                                                   &background, &aside, &anchor->w, &anchor->h))
-        return refuse("anchor: expected 12 fields");
-    if (!read_source(self, score, &anchor->score) || !read_source(self, box, &anchor->box) || !same_cells(&anchor->score, &anchor->box))
-        return 0;
-    if (anchor->score.map.count > self->detector.classes) return refuse("more scores than classes");
-    const int product = self->detector.score != CLASS_ONLY;
-    if (product && (!read_source(self, objectness, &anchor->objectness) || !same_cells(&anchor->score, &anchor->objectness))) return 0;
-    if (product && anchor->objectness.map.count != 1) return refuse("objectness: expected one channel");
-    if (anchor->box.map.count != box_channels(rule)) return refuse("box: another number of channels");
-    if (!read_labels(self, label, background, aside, anchor)) return 0;
-    const Source *beside = &anchor->background;
-    const int alike = !beside->map.count || (beside->map.type == anchor->score.map.type && beside->values);
-    if (!make_powers(self, &anchor->box, rule->encoding == DFL) || !make_powers(self, &anchor->score, anchor->score.activation == SOFTMAX_OF && alike))
-        return 0;
-    return read_beside(self, angle, offset, level, anchor) && (!self->detector.points || read_points(self, points, heats, anchor));
-}
+enum { MOST_LEVELS = 64, MOST_ANCHORS = 64, RESULTS = 9 };
 
 /* (encoding, values, activation of the third, variance); None if a box has no points. */
 static int read_point_rule(const DetectorObject *self, PyObject *tuple, DetectLevel *level) {
@@ -157,10 +16,10 @@ static int read_point_rule(const DetectorObject *self, PyObject *tuple, DetectLe
     PointRule *r = &level->point;
     if (!self->detector.points) return 1;
     if (!PyTuple_Check(tuple) || !PyArg_ParseTuple(tuple, "iiid", &encoding, &r->values, &heat, &r->variance))
-        return refuse("points: expected 4 fields");
+        return detector_refuse("points: expected 4 fields");
     if (encoding < 0 || encoding >= (int)POINT_ENCODINGS || r->values < 2 || r->values > 3 || heat < 0 || heat >= (int)ACTIVATIONS ||
         self->detector.points % r->values)
-        return refuse("points: out of range");
+        return detector_refuse("points: out of range");
     r->encoding = (PointEncoding)encoding, level->heat = (Activation)heat;
     return 1;
 }
@@ -174,34 +33,34 @@ static int read_level(const DetectorObject *self, PyObject *tuple, DetectLevel *
     if (!PyTuple_Check(tuple) ||
         !PyArg_ParseTuple(tuple, "LiiiddddddiOOO", &columns, &encoding, &r->bins, &r->strides, &r->center, &r->unit_x, &r->unit_y,
                           &r->of_center, &r->of_size, &r->stride, &angle, &points, &anchors, &priors))
-        return refuse("level: expected 14 fields");
+        return detector_refuse("level: expected 14 fields");
     if (!read_point_rule(self, points, level)) return 0;
-    if (columns < 1 || columns > MOST_CELLS || !PyTuple_Check(anchors)) return refuse("level: columns or anchors out of range");
+    if (columns < 1 || columns > MOST_CELLS || !PyTuple_Check(anchors)) return detector_refuse("level: columns or anchors out of range");
     if (angle < 0 || angle >= (int)ANGLES || encoding < 0 || encoding >= (int)ENCODINGS)
-        return refuse("level: angle or encoding out of range");
-    if (r->bins < 1 || r->bins > MOST_BINS) return refuse("level: bins out of range");
-    if (angle == UPRIGHT && self->detector.suppression == PROBIOU) return refuse("level: boxes without an angle");
+        return detector_refuse("level: angle or encoding out of range");
+    if (r->bins < 1 || r->bins > MOST_BINS) return detector_refuse("level: bins out of range");
+    if (angle == UPRIGHT && self->detector.suppression == PROBIOU) return detector_refuse("level: boxes without an angle");
     const Py_ssize_t n = PyTuple_Size(anchors);
-    if (n < 1 || n > MOST_ANCHORS) return refuse("level: expected 1 to 64 anchors");
+    if (n < 1 || n > MOST_ANCHORS) return detector_refuse("level: expected 1 to 64 anchors");
     level->columns = columns, level->angle = (Angle)angle, r->encoding = (Encoding)encoding;
     if (!(level->each = calloc((size_t)n, sizeof *level->each))) return PyErr_NoMemory(), 0;
     level->anchors = (int)n;
     for (int a = 0; a < n; ++a)
-        if (!read_anchor(self, PyTuple_GetItem(anchors, a), level, level->each + a)) return 0;
+        if (!detector_anchor(self, PyTuple_GetItem(anchors, a), level, level->each + a)) return 0;
     if (priors == Py_None) return 1;
     const FeatureMap *cells = &level->each->box.map;
     int64_t numbers;
-    if (!(level->priors = table_of(priors, &numbers))) return 0;
-    return numbers == 4 * cells->rows * cells->columns || refuse("level: expected a prior for each cell");
+    if (!(level->priors = detector_table(priors, &numbers))) return 0;
+    return numbers == 4 * cells->rows * cells->columns || detector_refuse("level: expected a prior for each cell");
 }
 
 static int read_buffers(DetectorObject *self, PyObject *sizes) {
     const Py_ssize_t n = PyTuple_Size(sizes);
-    if (n < 1 || n > MOST_BUFFERS) return refuse("expected 1 to 64 buffers");
+    if (n < 1 || n > MOST_BUFFERS) return detector_refuse("expected 1 to 64 buffers");
     self->buffers = (int)n;
     for (int i = 0; i < n; ++i) {
         self->bytes[i] = PyLong_AsLongLong(PyTuple_GetItem(sizes, i));
-        if (self->bytes[i] < 0) return refuse("sizes of buffers");
+        if (self->bytes[i] < 0) return detector_refuse("sizes of buffers");
     }
     return 1;
 }
@@ -219,16 +78,16 @@ static PyObject *detector_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     int good = !kwargs && PyArg_ParseTuple(args, "sO!iLLpipp(dd)O!O", &name, &PyTuple_Type, &sizes, &score, &classes, &points,
                                            &d->all_labels, &suppression, &d->per_class, &d->inclusive, &d->extra, &d->epsilon, &PyTuple_Type, &levels, &filled);
     good = good && (d->level = level_named(name)) && read_buffers(self, sizes);
-    if (good && (score < 0 || score >= (int)SCORES || classes < 1 || classes > 1 << 20)) good = refuse("score or classes out of range");
-    if (good && (suppression < 0 || suppression >= (int)SUPPRESSIONS)) good = refuse("suppression out of range");
-    if (good && (points < 0 || points > 1 << 12)) good = refuse("points out of range");
+    if (good && (score < 0 || score >= (int)SCORES || classes < 1 || classes > 1 << 20)) good = detector_refuse("score or classes out of range");
+    if (good && (suppression < 0 || suppression >= (int)SUPPRESSIONS)) good = detector_refuse("suppression out of range");
+    if (good && (points < 0 || points > 1 << 12)) good = detector_refuse("points out of range");
     if (good) {
         const Py_ssize_t n = PyTuple_Size(levels);
         d->score = (ScoreRule)score, d->suppression = (Suppression)suppression, d->classes = classes, d->points = points;
-        good = n >= 1 && n <= MOST_LEVELS ? (d->each = calloc((size_t)n, sizeof *d->each)) != NULL : refuse("expected 1 to 64 levels");
+        good = n >= 1 && n <= MOST_LEVELS ? (d->each = calloc((size_t)n, sizeof *d->each)) != NULL : detector_refuse("expected 1 to 64 levels");
         d->levels = good ? (int)n : 0;
         for (int i = 0; good && i < n; ++i) good = read_level(self, PyTuple_GetItem(levels, i), d->each + i);
-        if (good && filled != Py_None) good = read_source(self, filled, &d->filled);
+        if (good && filled != Py_None) good = detector_source(self, filled, &d->filled);
     }
     if (good) return (PyObject *)self;
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "Detector takes no keywords");
@@ -258,7 +117,7 @@ static void detector_dealloc(PyObject *object) {
 static int set_thresholds(const Detector *d, PyObject *bytes) {
     int64_t n = 0;
     for (int i = 0; i < d->levels; ++i) n += d->each[i].anchors;
-    if (!PyBytes_Check(bytes) || PyBytes_Size(bytes) != 4 * n) return refuse("thresholds: expected one for each anchor");
+    if (!PyBytes_Check(bytes) || PyBytes_Size(bytes) != 4 * n) return detector_refuse("thresholds: expected one for each anchor");
     const char *from = PyBytes_AsString(bytes);
     for (int i = 0; i < d->levels; ++i)
         for (int a = 0; a < d->each[i].anchors; ++a, from += 4) memcpy(&d->each[i].each[a].threshold, from, 4);
@@ -274,7 +133,7 @@ static int open_results(PyObject *const *args, const Detector *d, int64_t limit,
         Py_buffer *view = views + *open;
         if (PyObject_GetBuffer(args[i], view, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS)) return 0;
         ++*open;
-        if (view->len < limit * sizes[i]) return refuse("results that are too short");
+        if (view->len < limit * sizes[i]) return detector_refuse("results that are too short");
         places[i] = view->buf;
     }
     *out = (DetectionArrays){places[0], places[1], places[2], places[3], places[4], places[5], places[6], places[7], places[8]};
@@ -290,15 +149,15 @@ static PyObject *detector_run(PyObject *object, PyObject *const *args, Py_ssize_
     DetectionArrays out;
     int open = 0, made = 0;
     int64_t n = 0;
-    if (count != 5 + RESULTS || !PyTuple_Check(args[0]) || PyTuple_Size(args[0]) != self->buffers) return refuse("run: other arguments"), NULL;
+    if (count != 5 + RESULTS || !PyTuple_Check(args[0]) || PyTuple_Size(args[0]) != self->buffers) return detector_refuse("run: other arguments"), NULL;
     const Thresholds t = {PyFloat_AsDouble(args[2]), PyFloat_AsDouble(args[3]), PyLong_AsLongLong(args[4])};
     if (PyErr_Occurred()) return NULL;
-    if (t.limit < 0 || t.limit > 1 << 24) return refuse("limit out of range"), NULL;
+    if (t.limit < 0 || t.limit > 1 << 24) return detector_refuse("limit out of range"), NULL;
     for (; open < self->buffers; ++open) {
         if (PyObject_GetBuffer(PyTuple_GetItem(args[0], open), views + open, PyBUF_C_CONTIGUOUS)) goto end;
         data[open] = views[open].buf;
         if (views[open].len != self->bytes[open]) {
-            ++open, refuse("a buffer of another size");
+            ++open, detector_refuse("a buffer of another size");
             goto end;
         }
     }
@@ -389,14 +248,14 @@ PyObject *native_nms(PyObject *module, PyObject *args) {
     call.n = views[1].len / 4, call.limit = limit;
     if (views[0].len != 16 * call.n || views[3].len < 8 * (limit < call.n ? limit : call.n) || limit < 0 || classes < 1 ||
         classes > 1 << 20 || call.n > 1 << 30 || (arrays[2] != Py_None && views[2].len != 8 * call.n)) {
-        refuse("nms: arrays that do not fit");
+        detector_refuse("nms: arrays that do not fit");
         goto end;
     }
     call.boxes = views[0].buf, call.scores = views[1].buf, call.kept = views[3].buf;
     call.class_id = arrays[2] == Py_None ? NULL : views[2].buf;
     for (int64_t i = 0; call.class_id && i < call.n; ++i)
         if (call.class_id[i] < 0 || call.class_id[i] >= classes) {
-            refuse("nms: a class out of range");
+            detector_refuse("nms: a class out of range");
             goto end;
         }
     call.rule = nms_rule(iou, inclusive, extra, epsilon);

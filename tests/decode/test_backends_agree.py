@@ -1,0 +1,109 @@
+"""What every backend has to read in the same way: the number of rows, backgrounds, labels, integers of 32 bits."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout import decode
+from npu_layout.decode.compiling import compiled
+from npu_layout.decode.places import fit
+from tests.support.backends import decoders
+
+SIZE = (32, 32)
+
+
+def of_rows(parts: tuple[decode.Part, ...], rows: int, **how: Any) -> tuple[decode.Head, list[nl.TensorSpec]]:
+    """A head of rows with these parts, an output each, and the specs of float32."""
+    form = decode.Form("rows", parts, decode.Boxes("xyxy", unit="input"), "rows")
+    head = decode.Head("any", 3, (1,), (form,), suppression=decode.Suppression("none"), **how)
+    shapes = [(1,) if p.role == "count" else (1, rows, p.count) if p.count > 1 else (1, rows) for p in parts]
+    return head, [nl.TensorSpec(s, nl.Layout.of_rank(len(s)), name=p.role) for s, p in zip(shapes, parts)]
+
+
+def named(specs: list[nl.TensorSpec]) -> dict[str, list[str]]:
+    return {spec.name: [spec.name] for spec in specs if spec.name != "count"}
+
+
+@pytest.mark.parametrize("scales, zeros", [((0.02, 0.1, 0.1), (0, 0, 0)), ((0.1, 0.1, 0.1), (60, 0, 0))])
+def test_a_softmax_reads_the_background_with_its_own_scale(scales: Any, zeros: Any) -> None:
+    """The classes' scales are equal, and the background has another scale, or another zero point."""
+    parts = (decode.Part("box", 4), decode.Part("score", 3, "softmax"))
+    head = decode.Head("any", 2, (8,), (decode.Form("maps", parts, decode.Boxes("xyxy", unit="pixel")),), background=0)
+    q = nl.Quantization(list(scales), list(zeros), axis=1)
+    specs = [
+        nl.TensorSpec((1, 4, 1, 1), name="box"),
+        nl.TensorSpec((1, 3, 1, 1), "NCHW", "int8", quantization=q, name="score"),
+    ]
+    codes = np.array([100, 40, 10], np.int8)
+    powers = [math.exp((int(c) - z) * s) for c, z, s in zip(codes, zeros, scales)]
+    for decoder in decoders(head, specs, (8, 8), outputs=named(specs)):
+        found = decoder([np.zeros(4, np.float32), codes], 0.05, limit=1)
+        assert len(found) == 1 and found.confidence[0] == pytest.approx(powers[1] / sum(powers), rel=1e-6)
+
+
+@pytest.mark.parametrize("count", [4.0, 0.0, 3.5, 16.0, 99.0, float("nan")])
+@pytest.mark.parametrize("labels", ["best", "all"])
+@pytest.mark.parametrize("activation", ["none", "softmax"])
+@pytest.mark.parametrize("rule", ["class", "objectness", "root"])
+def test_rows_behind_the_number_of_rows_do_not_count(rule: str, activation: str, labels: str, count: float) -> None:
+    beside = (decode.Part("objectness", 1),) if rule != "class" else ()
+    parts = (decode.Part("box", 4), decode.Part("score", 3, activation), *beside, decode.Part("count", 1))
+    head, specs = of_rows(parts, 16, score=rule, labels=labels)
+    rng = np.random.default_rng(0)
+    drawn = [rng.uniform(0.6, 1, spec.size).astype(np.float32) for spec in specs[:-1]]
+    buffers = [*drawn, np.array([count], np.float32)]
+    wanted = [row for row in range(16) if row < count]
+    for decoder in decoders(head, specs, SIZE, outputs=named(specs)):
+        assert sorted(set(decoder(buffers, 0.05).cell.tolist())) == wanted
+
+
+@pytest.mark.parametrize("rule, activation", [("class", "none"), ("class", "sigmoid"), ("objectness", "none")])
+def test_int32_classes_are_compared_by_what_they_mean(rule: str, activation: str) -> None:
+    """Neighbouring integers above 2**24 are one float32: the first class with the largest value wins."""
+    parts = [decode.Part("box", 4), decode.Part("score", 3, activation)]
+    parts += [decode.Part("objectness", 1)] * (rule != "class")
+    form = decode.Form("maps", tuple(parts), decode.Boxes("xyxy", unit="pixel"))
+    specs = [nl.TensorSpec((1, part.count, 1, 1), name=part.role) for part in parts]
+    specs[1] = specs[1].replace(dtype="int32", quantization=nl.Quantization(2.0**-30, 0))
+    codes = np.array([800000000, 800000001, 5], np.int32)
+    assert np.float32(codes[0]) == np.float32(codes[1])
+    buffers = [np.ones(4, np.float32), codes, np.ones(1, np.float32)][: len(parts)]
+    for decoder in decoders(decode.Head("any", 3, (8,), (form,), (), rule), specs, (8, 8), outputs=named(specs)):
+        assert decoder(buffers, 0.3).class_id.tolist() == [0]
+
+
+def test_int32_neighbours_are_compared_by_what_they_mean() -> None:
+    """Of two neighbours that are one float32, neither exceeds the other: both are peaks."""
+    specs = [nl.TensorSpec((1, n, 2, 2), "NCHW", name=name) for n, name in ((1, "hm"), (2, "wh"), (2, "reg"))]
+    specs[0] = specs[0].replace(dtype="int32", quantization=nl.Quantization(2.0**-30, 0))
+    buffers = [np.array([800000000, 800000001, 5, 6], np.int32), np.ones(8, np.float32), np.ones(8, np.float32)]
+    for decoder in decoders(decode.centernet_head(1, activation="none"), specs, (8, 8)):
+        assert sorted(decoder(buffers, 0.3).cell.tolist()) == [0, 1]
+
+
+def test_labels_beside_a_softmax_are_decoded_by_numpy() -> None:
+    head, specs = of_rows((decode.Part("box", 4), decode.Part("label", 1), decode.Part("score", 1, "softmax")), 5)
+    assert compiled(head, fit(head, specs, SIZE, named(specs)), specs, SIZE) is None
+    label = np.array([0, 1, 2, 1, 0], np.float32)
+    found = decode.Decoder(head, specs, SIZE, outputs=named(specs))([np.zeros(20, np.float32), label, label + 1], 0.5)
+    assert found.class_id.tolist() == [0, 1, 2, 1, 0]
+
+
+def test_a_label_that_is_written_meanwhile_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernels saw a label that is no class, and numpy does not: there is no number of detections."""
+
+    class Racing:
+        def run(self, *given: Any) -> int:
+            return -2
+
+    head, specs = of_rows((decode.Part("box", 4), decode.Part("label", 1), decode.Part("score", 1)), 5)
+    decoder = decode.Decoder(head, specs, SIZE, outputs=named(specs))
+    monkeypatch.setattr(decoder, "_made", compiled(head, decoder._fitted, specs, SIZE))
+    monkeypatch.setattr(decoder, "_detector", Racing())
+    with pytest.raises(nl.NpuLayoutError, match=r"label: expected whole numbers below 3 \(classes\)"):
+        decoder([np.zeros(20, np.float32), np.zeros(5, np.float32), np.ones(5, np.float32)], 0.5)
