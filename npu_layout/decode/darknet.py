@@ -10,15 +10,17 @@ import numpy as np
 from ..errors import NpuLayoutError
 from ..support import checked_call, numbers_of, one_of, shown, whole_numbers
 from .head import ACTIVATIONS, Boxes, Form, Head, Part
-from .networks import STRIDES, YOLOV5_ANCHORS, sizes
+from .networks import STRIDES, YOLOV5_ANCHORS, anchors_of, sizes
 
 # pjreddie/darknet, cfg/yolov2.cfg (of COCO) and cfg/yolov2-tiny-voc.cfg: width and height in cells.
 YOLOV2_ANCHORS = ((0.57273, 0.677385), (1.87446, 2.06253), (3.33843, 5.47434), (7.88282, 3.52778), (9.77052, 9.16828))
 YOLOV2_VOC_ANCHORS = ((1.08, 1.19), (3.42, 4.41), (6.63, 11.38), (9.42, 5.11), (16.62, 10.52))
 _VOC_CLASSES = 20
-YOLOV3_ANCHORS = {  # cfg/yolov3.cfg, cfg/yolov3-tiny.cfg: width and height in pixels, by the number of levels
-    3: YOLOV5_ANCHORS,
-    2: (((10, 14), (23, 27), (37, 58)), ((81, 82), (135, 169), (344, 319))),
+# cfg/yolov3.cfg; cfg/yolov3-tiny.cfg with the masks 1,2,3 and 3,4,5 of the published weights: width, height in pixels.
+# Later versions of that file say 0,1,2, with which those weights were not trained (AlexeyAB/darknet#1341).
+YOLOV3_ANCHORS = {
+    STRIDES: YOLOV5_ANCHORS,
+    (16, 32): (((23, 27), (37, 58), (81, 82)), ((81, 82), (135, 169), (344, 319))),
 }
 
 
@@ -34,8 +36,9 @@ def yolov2(
 ) -> Head:
     """Return the head of YOLOv2 and YOLOv2-tiny, as boards with a Kendryte K210 run it.
 
-    The output is one map of 5 (5 + classes) channels, anchor by anchor: centre, logarithm of the size, objectness,
-    scores. The score is objectness times the softmax of the classes (pjreddie/darknet, src/region_layer.c).
+    The output is one map of 5 + classes channels for each anchor, anchor by anchor: centre, logarithm of the size,
+    objectness, scores. The score is objectness times the softmax of the classes (pjreddie/darknet,
+    src/region_layer.c).
 
     Parameters
     ----------
@@ -64,7 +67,8 @@ def yolov2(
     pairs = numbers_of("anchors", given)
     if pairs.ndim not in (1, 2) or not pairs.size or pairs.size % 2 or (pairs.ndim == 2 and pairs.shape[1] != 2):
         raise NpuLayoutError(f"anchors: expected pairs of width and height in cells, got {shown(given)}")
-    pixels = tuple(map(tuple, (pairs.reshape(-1, 2).astype(np.float64) * strides[0]).tolist()))
+    with np.errstate(over="ignore"):  # the Head refuses what is not finite
+        pixels = tuple(map(tuple, (pairs.reshape(-1, 2).astype(np.float64) * strides[0]).tolist()))
     return _head(name, classes, strides, (pixels,), activation, "softmax", labels)
 
 
@@ -89,8 +93,11 @@ def yolov3(
     classes, strides
         Their number; pixels from one cell to the next, a level each.
     anchors
-        Width and height in pixels of some anchors for each stride, as the mask of each level in the cfg file picks
-        them; None: those of yolov3.cfg for three strides, of yolov3-tiny.cfg for two.
+        Width and height in pixels of some anchors for each stride, in the order of `strides`, as the mask of each level
+        in the cfg file picks them. None: those of yolov3.cfg, if the strides are 8, 16 and 32 in any order; if they are
+        16 and 32, those of the published yolov3-tiny weights, keras-yolo3 and Kneron (masks 1,2,3 and 3,4,5). The
+        present yolov3-tiny.cfg has the masks 0,1,2 and 3,4,5; of a network trained with it, stride 16 has (10, 14),
+        (23, 27) and (37, 58).
     activation
         "sigmoid": maps are those of the last convolutions, and the decoder applies it to centres, objectness and
         scores; "none": that is in the graph, but not the exponentials.
@@ -101,17 +108,11 @@ def yolov3(
 
     Raises NpuLayoutError on anything else.
 
-    >>> yolov3(80, (16, 32)).anchors[1][2]
-    (344.0, 319.0)
+    >>> yolov3(80, (32, 16)).anchors[1]
+    ((23.0, 27.0), (37.0, 58.0), (81.0, 82.0))
     """
     classes, strides = sizes(classes, strides)
-    if anchors is None:
-        anchors = YOLOV3_ANCHORS.get(len(strides))
-    if anchors is None:
-        raise NpuLayoutError(
-            f"anchors: expected width and height in pixels of some for each of {len(strides)} strides; those of "
-            f"Darknet's cfg files are for {' and '.join(map(str, sorted(YOLOV3_ANCHORS)))}"
-        )
+    anchors = anchors_of(strides, YOLOV3_ANCHORS) if anchors is None else anchors
     return _head(name, classes, strides, anchors, activation, "sigmoid", labels)
 
 

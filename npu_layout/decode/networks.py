@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..errors import NpuLayoutError
 from ..support import checked_call, one_of, whole_numbers
 from .head import ACTIVATIONS, ANGLES, HINTS, Boxes, Form, Head, Keypoints, Part, Prototypes, Suppression
 
@@ -129,7 +130,7 @@ def yolov8_obb(
 def yolov5(
     classes: int = 80,
     strides: Sequence[int] = STRIDES,
-    anchors: Any = YOLOV5_ANCHORS,
+    anchors: Any = None,
     *,
     activation: str = "none",
     labels: str = "best",
@@ -143,10 +144,11 @@ def yolov5(
     (1, cells, 5 + classes) of boxes in pixels. The score is objectness times class.
 
     classes, strides, activation, labels, coefficients, unit, name: as for `yolov8`; activation "sigmoid" is applied to
-    boxes too. anchors: width and height in pixels of some anchors for each stride. Raises NpuLayoutError on anything
-    else.
+    boxes too. anchors: width and height in pixels of some anchors for each stride, in the order of `strides`; None:
+    those of yolov5s.yaml, if the strides are 8, 16 and 32 in any order. Raises NpuLayoutError on anything else.
     """
     (classes, strides), coefficients = sizes(classes, strides), _count("coefficients", coefficients, 0)
+    anchors = anchors_of(strides, {STRIDES: YOLOV5_ANCHORS}) if anchors is None else anchors
     scores = (Part("objectness", 1, activation), Part("score", classes, activation))
     beside = (Part("coefficients", coefficients),) if coefficients else ()
     maps = Form("maps", (Part("box", 4, activation), *scores, *beside), Boxes("center_power"))
@@ -252,6 +254,19 @@ def yolox(
 def sizes(classes: Any, strides: Any) -> tuple[int, tuple[int, ...]]:
     """Return the number of classes, and the strides, checked."""
     return _count("classes", classes), whole_numbers("strides", strides, None, 1)
+
+
+def anchors_of(strides: tuple[int, ...], published: dict[tuple[int, ...], Any]) -> tuple[Any, ...]:
+    """Return the published anchors of the strides, in their order; NpuLayoutError if there are none."""
+    ordered = tuple(sorted(strides))
+    if ordered not in published:
+        known = " and for ".join(", ".join(map(str, each)) for each in published)
+        raise NpuLayoutError(
+            f"anchors: expected width and height in pixels of some for each of the strides "
+            f"{', '.join(map(str, strides))}; those that are published are for {known}"
+        )
+    each = dict(zip(ordered, published[ordered]))
+    return tuple(each[stride] for stride in strides)
 
 
 def _count(what: str, given: Any, least: int = 1) -> int:

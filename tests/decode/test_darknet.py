@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Callable, Iterator
@@ -30,7 +31,7 @@ from tests.support.networks import (
 VOC = "1.08,1.19, 3.42,4.41, 6.63,11.38, 9.42,5.11, 16.62,10.52"
 COCO = "0.57273, 0.677385, 1.87446, 2.06253, 3.33843, 5.47434, 7.88282, 3.52778, 9.77052, 9.16828"
 THREE = "10,13, 16,30, 33,23, 30,61, 62,45, 59,119, 116,90, 156,198, 373,326"
-TINY = "10,14, 23,27, 37,58, 81,82, 135,169, 344,319"
+TINY = "23,27, 37,58, 81,82, 81,82, 135,169, 344,319"  # masks 1,2,3 and 3,4,5, of the published weights
 OWN = ((1.5, 2.0), (3.25, 0.5))  # of a network of two anchors, in cells
 
 
@@ -133,6 +134,26 @@ def test_anchors_are_those_of_cfg_files() -> None:
     assert decode.yolov2(3, 16, OWN).anchors == (((24.0, 32.0), (52.0, 8.0)),)
 
 
+@pytest.mark.parametrize("make", [decode.yolov3, decode.yolov5])
+@pytest.mark.parametrize("strides", [*itertools.permutations((8, 16, 32)), (32, 16), (16, 32)])
+def test_anchors_are_those_of_their_strides(make: Callable[..., decode.Head], strides: tuple[int, ...]) -> None:
+    """cfg files list stride 32 first; the anchors of a stride do not depend on where it stands."""
+    if make is decode.yolov5 and len(strides) == 2:
+        with pytest.raises(nl.NpuLayoutError, match="anchors: expected width and height in pixels"):
+            make(3, strides)
+        return
+    text = THREE if len(strides) == 3 else TINY
+    pairs = of_cfg(text)
+    wanted = {s: tuple(pairs[3 * i : 3 * i + 3]) for i, s in enumerate(sorted(strides))}
+    assert dict(zip(strides, make(3, strides).anchors)) == wanted
+
+
+def test_anchors_that_are_no_numbers_of_pixels(recwarn: pytest.WarningsRecorder) -> None:
+    with pytest.raises(nl.NpuLayoutError, match="anchors"):
+        decode.yolov2(anchors=[[1e308, 1.0]])
+    assert not recwarn.list
+
+
 @pytest.mark.parametrize("head", [n.head for n in NETWORKS.values()], ids=list(NETWORKS))
 def test_heads_are_data(head: decode.Head) -> None:
     assert decode.Head.from_dict(json.loads(json.dumps(head.to_dict()))) == head
@@ -149,7 +170,12 @@ def test_heads_are_data(head: decode.Head) -> None:
         (lambda: decode.yolov2(stride=0), "stride: expected"),
         (lambda: decode.yolov2(activation="softmax"), "activation: expected none or sigmoid, got 'softmax'"),
         (lambda: decode.yolov3(activation="softmax"), "activation: expected none or sigmoid, got 'softmax'"),
-        (lambda: decode.yolov3(80, (8,)), "anchors: expected width and height in pixels of some for each of 1 strides"),
+        (
+            lambda: decode.yolov3(80, (8,)),
+            "anchors: expected width and height in pixels of some for each of the strides 8;",
+        ),
+        (lambda: decode.yolov3(80, (16, 32, 64)), r"of the strides 16, 32, 64; .* for 8, 16, 32 and for 16, 32"),
+        (lambda: decode.yolov5(80, (8, 16, 32, 64)), "of the strides 8, 16, 32, 64; .* for 8, 16, 32$"),
         (lambda: decode.yolov3(80, (8, 16), [[(1, 2)]]), "anchors: expected as many for each of 2 strides"),
         (lambda: decode.yolov3(labels="every"), "labels: expected best or all"),
     ],
