@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,12 +12,12 @@ from ..comparison import listed
 from ..engines import axes_in_model
 from ..support import finite
 from .evidence import Evidence
+from .proof import by_chance
 from .thresholds import MARGIN, NEIGHBOURS, RATE
 from .trials import Trial
 
 _CLEAR = 0.25  # of the declared order's cost: where no cycle of channels costs less, none is moved
 _EVERY = 16  # places, of which the first may prove that no channel is moved
-_APART = 0.1  # of the variance, by which two orders differ in what a device stores
 _ROUNDING = 1e-9  # of the squares that a distance is the difference of
 _PLACES, _VALUES = 1024, 1 << 22  # from which distances are computed: in each channel, and in all
 
@@ -26,27 +27,61 @@ def channel_orders(evidence: Evidence) -> Iterator[Trial]:
     axis = evidence.channel_axis
     if not evidence.fits or axis is None or evidence.references[0].shape[axis] == 1:
         return
-    stands_for = _assigned(evidence, axis)
-    moved = 0 if stands_for is None else int((stands_for != np.arange(len(stands_for))).sum())
-    if stands_for is None or not moved:
+    found = _assigned(evidence, axis)
+    moved = 0 if found is None else int((found.best != np.arange(len(found.best))).sum())
+    if found is None or not moved:
         return
-    count = len(stands_for)
-    free = _trial(evidence, stands_for, math.lgamma(count + 1) - math.lgamma(count - moved + 1))
-    written = _written(stands_for) if 2 * moved > count else ()
-    trials = (_trial(evidence, order, math.log(3 * count)) for order in written)
-    yield max([free, *(t for t in trials if _nearly_equal(evidence, t, free))], key=_likely(evidence))
+    count = len(found.best)
+    trials = [_trial(evidence, found.best, _choices(count, moved))]
+    if 2 * moved > count:
+        written, others = _nearly_written(found)
+        if 2 * others <= count:
+            trials.append(_trial(evidence, written, math.log(3 * count) + _choices(count, others)))
+    yield max(trials, key=_likely(evidence))
 
 
-def _nearly_equal(evidence: Evidence, one: Trial, other: Trial) -> bool:
-    """Whether two orders predict nearly the same: they differ in channels that are alike, or hardly vary."""
-    apart = np.square(one.left - other.left).mean()
-    return bool(apart <= _APART * evidence.by_channel(evidence.codes).var(1).mean())
+class _Assigned(NamedTuple):
+    """Which of the model's channels each stored one stands for, the squared distances of all, and their values.
+
+    values: independent ones of each channel.
+    """
+
+    best: np.ndarray
+    cost: np.ndarray
+    values: float
+
+
+def _choices(count: int, moved: int) -> float:
+    """Return the logarithm of the number of orders in which so many channels are in others' places."""
+    return math.lgamma(count + 1) - math.lgamma(count - moved + 1)
+
+
+def _nearly_written(found: _Assigned) -> tuple[np.ndarray, int]:
+    """Return the nearest order that a mistake makes, and how many channels are in another place than in that order.
+
+    Those are the cycles of the found order that are nearer by more than noise makes them: of channels that are alike,
+    or hardly vary, noise decides which stands for which.
+    """
+    rows = np.arange(len(found.best))
+    order = min(_written(found.best), key=lambda written: float(found.cost[rows, written].sum())).copy()
+    own, moved = found.cost[rows, order], found.cost[rows, found.best]
+    likely = [c for c in cycles(np.argsort(order)[found.best]) if _is_likely(found, own, moved, c)]
+    for cycle in likely:
+        order[cycle] = found.best[cycle]
+    return order, sum(map(len, likely))
 
 
 def _likely(evidence: Evidence) -> Callable[[Trial], float]:
     """Return the dB that a trial explains, less what so many orders as it was picked from explain by chance."""
-    values = evidence.left.size / (NEIGHBOURS if len(evidence.letters) > 3 else 1)
+    values = evidence.left.size / _alike(evidence)
     return lambda trial: evidence.score(trial) - 20 / math.log(10) * trial.choices / values
+
+
+def _alike(evidence: Evidence) -> int:
+    """Return how many values of a channel count as one: neighbours in a map err alike."""
+    shape, axis = evidence.references[0].shape, evidence.channel_axis
+    places = evidence.references[0].size // (1 if axis is None else shape[axis])
+    return min(NEIGHBOURS, max(places, 1)) if len(evidence.letters) > 3 else 1
 
 
 def _trial(evidence: Evidence, stands_for: np.ndarray, choices: float) -> Trial:
@@ -71,15 +106,15 @@ def _written(stands_for: np.ndarray) -> Iterator[np.ndarray]:
     yield from (channels.reshape(n, -1).T.ravel() for n in range(2, count) if count % n == 0)
 
 
-def _assigned(evidence: Evidence, axis: int) -> np.ndarray | None:
+def _assigned(evidence: Evidence, axis: int) -> _Assigned | None:
     """Return for each stored channel the model's channel nearest to it in real values, each used once.
 
-    If two orders differ by little, the declared one wins. None if other channels are nearly as near.
+    If two orders differ by little, the declared one wins. None if that is proven, or other channels are nearly as near.
     """
     real, wanted = (np.concatenate(side, 1) for side in _common_places(evidence, axis))
     channels = len(real)
     if _in_their_places(real, wanted):
-        return np.arange(channels)
+        return None
     cost = _costs(real, wanted)
     best = np.full(channels, -1)
     by_gain = np.sort(cost, 1)
@@ -88,8 +123,9 @@ def _assigned(evidence: Evidence, axis: int) -> np.ndarray | None:
         best[k] = int(np.flatnonzero(free)[cost[k, free].argmin()])
         free[best[k]] = False
     _exchange_pairs(cost, best)
-    _keep_in_place(cost, best, real.shape[1] / (NEIGHBOURS if len(evidence.letters) > 3 else 1))
-    return best if _stand_out(cost, best) else None
+    found = _Assigned(best, cost, real.shape[1] / _alike(evidence))
+    _keep_in_place(found)
+    return found if _stand_out(cost, best) else None
 
 
 def _stand_out(cost: np.ndarray, best: np.ndarray) -> bool:
@@ -104,19 +140,17 @@ def _stand_out(cost: np.ndarray, best: np.ndarray) -> bool:
     return bool(others.min(1, initial=np.inf).sum() >= 10 ** (MARGIN / 10) * own.sum())
 
 
-def _keep_in_place(cost: np.ndarray, best: np.ndarray, values: float) -> None:
-    """Put the cycles of channels back that may be moved by noise, if most channels are not clearly moved.
-
-    values: independent ones of each channel.
-    """
+def _keep_in_place(found: _Assigned) -> None:
+    """Put the cycles of channels back that may be moved by noise, if most channels are not clearly moved."""
+    cost, best = found.cost, found.best
     own, moved = np.diagonal(cost), cost[np.arange(len(cost)), best]
-    found = list(cycles(best))
-    clear = [moved[cycle].sum() < _CLEAR * own[cycle].sum() for cycle in found]
-    count = sum(len(cycle) for cycle, is_clear in zip(found, clear) if is_clear)
+    of_best = list(cycles(best))
+    clear = [moved[cycle].sum() < _CLEAR * own[cycle].sum() for cycle in of_best]
+    count = sum(len(cycle) for cycle, is_clear in zip(of_best, clear) if is_clear)
     if 2 * count > len(cost):
         return
-    for cycle, is_clear in zip(found, clear):
-        if not (is_clear or (count and _is_likely(own, moved, cycle, values))):
+    for cycle, is_clear in zip(of_best, clear):
+        if not (is_clear or (count and _is_likely(found, own, moved, cycle))):
             best[cycle] = cycle
 
 
@@ -147,10 +181,17 @@ def _exchange_pairs(cost: np.ndarray, best: np.ndarray) -> None:
             partner[more], most[more] = k, saved[more, k]
 
 
-def _is_likely(own: np.ndarray, moved: np.ndarray, cycle: np.ndarray, values: float) -> bool:
-    """Whether a cycle of channels fits better by more than noise of the size that is left makes it, if others moved."""
-    noise = max(moved.mean(), moved[cycle].mean(), 1e-300)
-    return bool((own[cycle] - moved[cycle]).sum() / noise * values / 2 > math.log(len(own) ** 2 / RATE))
+def _is_likely(found: _Assigned, own: np.ndarray, moved: np.ndarray, cycle: np.ndarray) -> bool:
+    """Whether a cycle of channels fits better by more than noise makes it, of the size that is left of all or of these.
+
+    Of loud channels more is left than of quiet ones, which the ratio of what is left of these before and after tells.
+    """
+    floor = max(_ROUNDING * float(abs(found.cost[cycle]).max()), 1e-300)
+    before, after = (max(float(side[cycle].sum()), floor) for side in (own, moved))
+    noise = max(float(moved.mean()), after / len(cycle))
+    needed = len(cycle) * math.log(len(own)) - math.log(RATE)
+    by_all = (before - after) / noise * found.values / 2
+    return max(by_all, by_chance(before / after, len(cycle) * found.values)) > needed
 
 
 def _costs(real: np.ndarray, wanted: np.ndarray) -> np.ndarray:

@@ -227,6 +227,10 @@ def _swapped(rng: Rng, count: int) -> Sequence[int]:
     return order
 
 
+def _reversed_but_two(rng: Rng, count: int) -> Sequence[int]:
+    return _swapped(rng, count)[::-1]
+
+
 # Preprocessing: Preprocessor arguments -> those of what was done. Units are pixels, 0..255.
 
 
@@ -453,7 +457,13 @@ _LAYOUTS = {
     "ncwh_as_nchw": ("NCWH", "NCHW"),
     "nhcw_as_nchw": ("NHCW", "NCHW"),
 }
-_ORDERS = {"reversed": _reversed, "rolled": _rolled, "shuffled": _shuffled, "swapped": _swapped}
+_ORDERS = {
+    "reversed": _reversed,
+    "rolled": _rolled,
+    "shuffled": _shuffled,
+    "swapped": _swapped,
+    "reversed_but_two": _reversed_but_two,
+}
 _LOUD = ("not_divided", "raw_pixels", "doubled_unit", "std_forgotten")
 _FLOATS = ("float32", "int8", "float16", "int8")
 _OF_FLOATS = ("factors_each", "boxes_of_one", "relu_added")  # of integers, another scale or range

@@ -186,6 +186,27 @@ def test_an_order_that_a_mistake_makes_is_proven_by_few_values(written: str, see
             assert _of_words(model, [x + times * e for x, e in zip(model, noise)]) is None
 
 
+@pytest.mark.parametrize("written", ["reversed", "rotated", "interleaved"])
+@pytest.mark.parametrize(
+    ("shape", "frames", "db"), [((1, 100, 1, 1), 16, 15), ((1, 64, 2, 2), 6, 20), ((1, 90, 4, 4), 3, 15)]
+)
+def test_an_order_that_a_mistake_makes_but_for_one_pair(
+    written: str, shape: tuple[int, ...], frames: int, db: float
+) -> None:
+    """Of many channels two are a small share of what varies: they, and not their share, decide."""
+    rng, channels = np.random.default_rng(frames), np.arange(shape[1])
+    order = {"reversed": channels[::-1], "rotated": np.roll(channels, 5), "interleaved": channels.reshape(-1, 2).T}
+    moved = order[written].ravel().copy()
+    moved[[7, 31]] = moved[[31, 7]]
+    loud = np.where(channels % 4 == 0, 4.0, 1.0)[:, None, None]  # the pair is of those that are quiet
+    model = [(loud * rng.standard_normal(shape)).astype(np.float32) for _ in range(frames)]
+    noise = [loud * 10 ** (-db / 20) * rng.standard_normal(shape) for _ in range(frames)]
+    device = [(x + e)[:, moved] for x, e in zip(model, noise)]
+    assert verdict(model, device) == ("channel_order", np.argsort(moved).tolist())
+    for times in (1, 4):
+        assert verdict(model, [x + times * e for x, e in zip(model, noise)])[1] is None
+
+
 def _of_words(model: list[np.ndarray], device: list[np.ndarray]) -> list[int] | None:
     """Return the order of the channels in axis 1; None if no cause is named."""
     spec = nl.TensorSpec(model[0].shape, "NCW", "float32")
