@@ -40,7 +40,8 @@ class _Family(NamedTuple):
 
     beside: channels that an output may have beside those of classes, from which their number follows; anchors: outputs
     have them this often. activations: those with which networks are exported. units: boxes of a list may be in pixels
-    or of an input of 1. rows: classes, if outputs are rows of detections, which do not say their number.
+    or of an input of 1. rows: classes, if outputs are rows of detections, which do not say their number. asked: what
+    extents leave open where the number of classes is not known, or another call can decode the outputs.
     """
 
     make: Callable[[int, str], Head]
@@ -50,8 +51,11 @@ class _Family(NamedTuple):
     activations: tuple[str, ...] = ("none", "sigmoid")
     units: bool = False
     rows: int = 80
+    asked: str = ""
 
 
+# ultralytics/yolov3, models/yolov3-tiny.yaml: width and height in pixels
+_TWO_LEVELS = (((10, 14), (23, 27), (37, 58)), ((81, 82), (135, 169), (344, 319)))
 _FAMILIES = (
     _Family(lambda n, act: yolov8(n, activation=act), "suppression (YOLOv8, 9, 11, 12)", (0, 4, 64, 68), units=True),
     _Family(lambda n, act: yolov10(n, activation=act), "no suppression (YOLOv10)", (0, 64)),
@@ -85,10 +89,18 @@ _FAMILIES = (
     ),
     _Family(
         lambda n, act: yolov3(n, (16, 32), activation=act),
-        "two levels (YOLOv3-tiny of Darknet; anchors= of your own)",
+        "two levels, sizes that are exponentials (YOLOv3-tiny of Darknet; anchors= of your own; centres of YOLOv4-tiny "
+        "have a factor that no head has)",
         (5,),
         3,
         ("sigmoid",),
+    ),
+    _Family(
+        lambda n, act: yolov5(n, (16, 32), _TWO_LEVELS, activation=act),
+        "two levels, boxes of YOLOv5 (YOLOv3-tiny of ultralytics; anchors= of your own)",
+        (5,),
+        3,
+        units=True,
     ),
     _Family(
         lambda n, act: yolov2(n, activation=act),
@@ -96,6 +108,8 @@ _FAMILIES = (
         (5,),
         5,
         ("sigmoid",),
+        asked="whether the outputs are of YOLOv2 at all: any map of stride 32 with a multiple of 5 channels has these "
+        "extents (classes= says more)",
     ),
     _Family(lambda n, act: yolov6(n, activation=act), "suppression and sides of a number each (YOLOv6)", (0, 4, 5)),
     _Family(lambda n, act: yolo26(n, activation=act), "no suppression and sides of a number each (YOLO26)"),
@@ -128,8 +142,9 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
     Returns
     -------
     A Guess. Its head is None if outputs fit no head, or several: extents never show whether a head needs suppression,
-    or whether the sigmoid is in the graph; the range of stored values does sometimes. If outputs are no detector's,
-    `why` names the call that decodes classes, pixels, text or joints.
+    or whether the sigmoid is in the graph; the range of stored values does sometimes. Of one map, which fits YOLOv2
+    and much else, it is None unless `classes` is given. If outputs may be no detector's, `why` names the call that
+    decodes classes, pixels, text or joints.
 
     Raises
     ------
@@ -150,8 +165,8 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
         found += _fitting(list(_tried(given, size, known + 1)))
     found.sort(key=lambda one: one.rank(given))
     shapes = ", ".join(f"{spec.name or f'output {i}'} {spec.shape}" for i, spec in enumerate(given))
+    others = other_answers(given, size)
     if not found:
-        others = other_answers(given, size)
         hint = f"; what decodes such outputs is {others}" if others else ""
         batch = next(
             (spec for spec in given if len(spec.shape) > 2 and spec.axes[0] == "N" and spec.shape[0] != 1), None
@@ -159,7 +174,7 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
         hint += "" if batch is None else f"; a batch of {batch.shape[0]} is decoded image by image"
         told = f"no head that is known fits the outputs {shapes} of an input of {size[0]}x{size[1]}{hint}"
         return Guess(None, told + _refused(tried))
-    fitting = _told(found, given)
+    fitting = _told(found, given, known, others)
     return fitting._replace(why=fitting.why + _refused(tried))
 
 
@@ -176,8 +191,11 @@ def _classes(n: int) -> str:
     return f"{n} class{'es' * (n != 1)}"
 
 
-def _told(found: Sequence[_Fit], given: Sequence[TensorSpec]) -> Guess:
-    """Return what is known of heads that fit: the one, or all with the questions that are open."""
+def _told(found: Sequence[_Fit], given: Sequence[TensorSpec], known: int | None, others: str) -> Guess:
+    """Return what is known of heads that fit: the one, or all with the questions that are open.
+
+    known: the number of classes; others: calls that can decode the outputs too, in words.
+    """
     heads, questions, reasons = [], [], []
     for one in found:
         family, fitted, n, unclear, _ = one
@@ -189,6 +207,8 @@ def _told(found: Sequence[_Fit], given: Sequence[TensorSpec]) -> Guess:
             questions.append(f"whether those {n + 1} channels are {_classes(n)} and an angle, or {n + 1} classes")
         if unclear:
             questions.append(f"which output is which part (outputs=): {unclear}")
+        if family.asked and (known is None or others):
+            questions.append(family.asked + f"; what else decodes such outputs is {others}" * bool(others))
         if len(acts) > 1:
             questions.append(f"whether the {acts[-1]} of scores is in the graph (activation=)")
         if len(units) > 1:
@@ -259,10 +279,15 @@ def _tried(specs: tuple[TensorSpec, ...], size: tuple[int, int], known: int | No
                 continue
             except LayoutError:
                 continue
-            if not _activations(family, fitted, specs):
+            if not _activations(family, fitted, specs) or _one_cell(fitted):
                 continue
             if known is not None or fitted.form.part("label") is None or n == family.rows:
                 yield _Fit(family, fitted, head.classes)
+
+
+def _one_cell(fitted: Fitted) -> bool:
+    """Whether the outputs are one map of one cell, as those of a classifier are."""
+    return fitted.form.cells == "grid" and [level.grid for level in fitted.levels] == [(1, 1)]
 
 
 _NORMAL = 2.0  # boxes that are never larger are of an input of 1

@@ -284,7 +284,7 @@ class Head(Record):
     score
         "class": the class's own; "objectness": times objectness; "root": the square root of that product.
     labels
-        "best": one detection for each cell, the first class with the largest stored value; "all": one for each class.
+        "best": one detection for each cell, the first class with the largest float32; "all": one for each class.
     background
         The number of the class that is none; it is left out, and classes behind it count from there. None: there is no
         such class.

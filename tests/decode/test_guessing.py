@@ -28,7 +28,7 @@ EXPORTS = {
     "v8 seg rknn": ([*maps((64, 80, 1, 32)), (1, 32, 160, 160)], 640, {"yolov8"}, 80),
     "v8 seg onnx": ([(1, 116, 8400), (1, 32, 160, 160)], 640, {"yolov8"}, 80),
     "v2 voc": ([(1, 125, 13, 13)], 416, {"yolov2"}, 20),
-    "v3-tiny": (maps((255,), 416, (16, 32)), 416, {"yolov3"}, 80),
+    "v3-tiny": (maps((255,), 416, (16, 32)), 416, {"yolov3", "yolov5"}, 80),
     "v5 rknn": (maps((255,)), 640, {"yolov5", "yolov3"}, 80),
     "v5 onnx": ([(1, 25200, 85)], 640, {"yolov5"}, 80),
     "v5 5-D": ([(1, 3, 85, 80, 80), (1, 3, 85, 40, 40), (1, 3, 85, 20, 20)], 640, {"yolov5", "yolov3"}, 80),
@@ -182,3 +182,34 @@ def test_maps_with_angles_are_those_of_turned_boxes_alone() -> None:
     shapes = zip(maps((64, 15, 1)), ("box", "score", "angle") * 3)
     found = decode.guess([nl.TensorSpec(shape, name=f"{part}{shape[2]}") for shape, part in shapes], (640, 640), 15)
     assert {head.name for head in found.others} == {"yolov8_obb"} and "missing" not in found.why
+
+
+@pytest.mark.parametrize(
+    ("shape", "size"),
+    [((1, 1280, 7, 7), 224), ((1, 320, 7, 7), 224), ((1, 40, 16, 16), 512), ((1, 125, 13, 13), 416)],
+)
+def test_one_map_is_never_certain(shape: tuple[int, ...], size: int) -> None:
+    """Any map of a stride of 32 with a multiple of 5 channels has the extents of YOLOv2's; classes= decides."""
+    found = decode.guess(of_shapes([shape]), (size, size))
+    assert found.head is None and [head.name for head in found.others] == ["yolov2"]
+    assert "whether the outputs are of YOLOv2 at all" in found.why
+    assert decode.guess(of_shapes([shape]), (size, size), shape[1] // 5 - 5).head == found.others[0]
+    assert decode.guess(of_shapes([shape]), (size, size), 1).head is None
+
+
+def test_one_map_of_one_cell_is_classes() -> None:
+    for classes in (None, 195):
+        found = decode.guess(of_shapes([(1, 1000, 1, 1)]), (32, 32), classes)
+        assert found.head is None and not found.others and "decode.classify(spec, buffer): classes" in found.why
+
+
+def test_two_levels_have_the_boxes_of_one_of_two_networks() -> None:
+    """Darknet's YOLOv3-tiny and ultralytics' have the same extents; ranges tell if the sigmoid is in the graph."""
+    shapes = maps((255,), 416, (16, 32))
+    anchors = (((10, 14), (23, 27), (37, 58)), ((81, 82), (135, 169), (344, 319)))
+    of_v5 = [decode.yolov5(80, (16, 32), anchors, activation=act) for act in ("none", "sigmoid")]
+    found = decode.guess(of_shapes(shapes), (416, 416), 80)
+    assert found.head is None and set(found.others) == {decode.yolov3(80, (16, 32)), *of_v5}
+    assert "centres of YOLOv4-tiny have a factor that no head has" in found.why
+    done = decode.guess(of_shapes(shapes, dtype="int8", quantization=nl.Quantization(1 / 255, -128)), (416, 416), 80)
+    assert done.head == of_v5[0]
