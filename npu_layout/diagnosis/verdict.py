@@ -181,9 +181,7 @@ def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> J
     possible = [c for c in ranking if c not in slight and not _only_saturates(evidence, c)]
     strong = [c for c in possible if _accuses(evidence, c, score) and not (met and _needless(evidence, c, score))]
     strong = [c for c in strong if not (_is_nearly_a_line(evidence, c, ranking) or _clamps_noise(evidence, c))]
-    strong = [
-        c for c in strong if not (_is_of_constants(evidence, c) or (c.of_input and not follows_frames(evidence, c)))
-    ]
+    strong = _without_heirs(strong, [c for c in strong if not _is_of_what_is_constant(evidence, c)])
     if strong:
         return _named(evidence, strong, declared)
     others = [c for c in possible if c.cause not in ("match", "quantization", "activation")]
@@ -193,6 +191,15 @@ def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> J
     if undecided is not None:
         return undecided
     return _without_cause(score, met, others, next((c for c in slight if _accuses(evidence, c, score)), None))
+
+
+def _without_heirs(strong: Sequence[Candidate], left: Sequence[Candidate]) -> list[Candidate]:
+    """Return the candidates that are `left`, none if another one that is no cause explains clearly more than these.
+
+    What explains less than a part of the truth is no cause for the reason that the part is none.
+    """
+    most, best = (max((c.score for c in some), default=-np.inf) for some in (strong, left))
+    return [] if most >= best + MARGIN else list(left)
 
 
 def _undecided(evidence: Evidence, score: float, others: Sequence[Candidate], met: bool) -> Judgement | None:
@@ -285,6 +292,11 @@ def _clamps_noise(evidence: Evidence, c: Candidate) -> bool:
         return False
     at_the_ends = float(((stored <= low) | (stored >= high)).mean())
     return at_the_ends < _AT_THE_ENDS or evidence.within_range(c) < LEAST
+
+
+def _is_of_what_is_constant(evidence: Evidence, c: Candidate) -> bool:
+    """Whether a cause explains only channels that do not vary, or, of an input, what does not differ between frames."""
+    return _is_of_constants(evidence, c) or (c.of_input and not follows_frames(evidence, c))
 
 
 def _is_of_constants(evidence: Evidence, c: Candidate) -> bool:

@@ -7,7 +7,9 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.diagnosis import wording
-from npu_layout.diagnosis.verdict import Judgement
+from npu_layout.diagnosis.evidence import Evidence
+from npu_layout.diagnosis.trials import Trial
+from npu_layout.diagnosis.verdict import Judgement, judge
 from tests.support.boards import Board, same, spec_as
 
 
@@ -79,3 +81,26 @@ def test_two_causes_of_the_same_values_are_both_named(noise: float) -> None:
     found = judged([2, 1, 0])
     assert found.verdict == "ambiguous" and "BGR" in found.why and "in other places" in found.why, str(found)
     assert judged([1, 0, 2]).verdict == "channel_order" and judged([0, 1, 2]).verdict == "match"
+
+
+@pytest.mark.parametrize(("left_by_layout", "verdict"), [(0.45, "mismatch"), (0.2, "layout")])
+def test_what_explains_less_than_a_refused_input_is_not_named(left_by_layout: float, verdict: str) -> None:
+    """The input explains what all frames have in common, 11 dB, and nothing of the letters in which they differ."""
+    rng, shape = np.random.default_rng(0), (1, 4, 20, 20)
+    model = [rng.standard_normal(shape).astype(np.float32) for _ in range(6)]
+    background = rng.standard_normal(shape)
+    letters = np.zeros((6, 1600))
+    for row in letters:
+        row[rng.choice(1600, 30, replace=False)] = 2 * rng.choice([-1, 1], 30)
+    spec = nl.TensorSpec(shape, "NCHW", "float32")
+    buffers = [spec.pack((background + x.reshape(shape)).astype(np.float32)) for x in letters]
+    evidence = Evidence(spec, buffers, model, (), 1)
+    of_letters = np.stack([evidence.samples.of(x.reshape(shape)) for x in letters])
+    noise = left_by_layout * rng.standard_normal(evidence.codes.shape)
+    trials = [
+        evidence.as_declared(),
+        Trial("preprocessing", "an input", {}, evidence.codes, of_letters, False, of_input=True),
+        Trial("layout", "a layout", spec, evidence.codes, noise, False, spec),
+    ]
+    assert judge(evidence, evidence.rank(trials[:2]), False, None).verdict == "mismatch"
+    assert judge(evidence, evidence.rank(trials), False, None).verdict == verdict
