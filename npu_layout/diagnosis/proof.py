@@ -7,9 +7,10 @@ hypotheses, none of which is true, one exceeds what has the probability p / h wi
 whose parameters are fitted pays for them as in Schwarz's criterion, half the logarithm of the number of values for
 each; one that is an arrangement of many, the logarithm of the number of arrangements.
 
-n is the number of values, neighbours in a map as one, frames that are repeated once; but not more than 6 * S**2 / Q,
-where S and Q are the sums of the squares and of the fourth powers of what the declared reading leaves. Of normal noise
-that is about twice the number of values; it is small if a few values make up the error. A cause of p fitted numbers
+n is the number of values, neighbours in a map as one, frames that are repeated once; but not more than
+2 * (3 * S**2 / Q - 2), where S and Q are the sums of the squares and of the fourth powers of what the declared reading
+leaves. Of n normal values S**2 / Q is about (n + 2) / 3, the ratio of the expected values, so that is about twice their
+number; it is small if a few values make up the error, and 2 if one does. A cause of p fitted numbers
 goes through as many values, whatever they are, and a line through two errors: its n is not more than the number of
 values less p, and 3 * (S**2 / Q - min(p, 2)), where S and Q are also those of the model's values about their channels'
 means: of these, too, a line goes through two. And of n frames whose errors are the same, it explains one.
@@ -32,6 +33,7 @@ from .trials import Candidate, Trial
 
 _NORMAL = 3  # the fourth power of normal noise is on average so many times the square of its mean square
 _SPREAD = 1 / 12  # of the values err alike: of normal noise a third
+_EXTRA = 2  # of n normal errors the square of the sum of squares is on average n * (n + 2)
 _LINE = 2  # errors that a line goes through, whatever they are
 _ROOM = 2  # because the fourth powers of few values say little
 
@@ -109,7 +111,7 @@ def _independent(evidence: Evidence, trial: Trial) -> float:
     left = evidence.as_declared(trial.rows).left if evidence.fits else trial.left
     errors = _that_err(left) * distinct
     if not trial.parameters:
-        return min(values * distinct, _ROOM * _NORMAL * errors)
+        return min(values * distinct, _ROOM * max(_NORMAL * errors - _EXTRA, 0.0))
     values *= min(distinct, _share_of_its_own(trial.left))
     errors = min(errors, _that_vary(evidence, trial) * distinct)
     return max(min(values - trial.parameters, _NORMAL * (errors - min(trial.parameters, _LINE))), 0.0)
