@@ -48,7 +48,8 @@ class FrameSpec:
     NpuLayoutError
         On an unknown format (the known ones are listed), strides that are negative or shorter than a row, planes that
         overlap or end behind `size`, and a `size` that another usual reading explains: without offsets that of a
-        rounded height, without strides that of rounded rows too, each also rounded up to pages. Offsets, and strides
+        rounded height, without strides that of rounded rows too, each also rounded up to pages. With strides, what
+        rows of them explain with pages is refused only if a rounded height explains it without. Offsets, and strides
         if the pitch is meant, say which reading it is.
 
     16-bit samples are little endian; their high byte is what counts: of P010 and GRAY16, and of 10 or 12 bits of a
@@ -104,13 +105,14 @@ class FrameSpec:
     def _check_reading(self, what: str, fixed: bool) -> None:
         """Raise NpuLayoutError if the size is that of a usual pitch or height with other rows, or planes elsewhere.
 
-        fixed: the strides were given, so that only other heights are usual.
+        fixed: the strides were given, so that only other heights are usual, and of those none that is rounded up to
+        pages where the height of the frame is too: drivers round `sizeimage` up to pages when it is mapped.
         """
         form = pixel_format(self.format)
         if form.is_tiled or self.size is None or self.size <= self._end:
             return
         found = readings(form.planes, self.size_wh, self.size, self.strides, fixed=fixed)
-        other = other_reading(found, self.strides, self.offsets)
+        other = other_reading(found, self.strides, self.offsets, stated=fixed)
         if other is None:
             return
         if other.strides == self.strides:

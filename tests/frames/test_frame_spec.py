@@ -254,6 +254,20 @@ def test_a_size_of_more_rows_needs_offsets() -> None:
             nl.FrameSpec(name, (64, 50), size=taller)
 
 
+@pytest.mark.parametrize(
+    ("size", "pitch", "nbytes"), [((160, 120), 160, 32768), ((320, 180), 320, 90112), ((300, 300), 320, 147456)]
+)
+def test_a_stated_pitch_and_pages_are_a_drivers_buffer(size: Any, pitch: int, nbytes: int) -> None:
+    """V4L2's bytesperline and the length of its map; a rounded height counts if it explains the size without pages."""
+    for name in ("NV12", "I420"):
+        spec = nl.FrameSpec(name, size, strides=pitch, size=nbytes)
+        assert spec.offsets == nl.FrameSpec(name, size, strides=pitch).offsets and spec.size == nbytes
+        with pytest.raises(nl.NpuLayoutError, match=f"size {nbytes} is that of"):
+            nl.FrameSpec(name, size, size=nbytes)
+    with pytest.raises(nl.NpuLayoutError, match=r"is that of 128 rows of 192 bytes: expected offsets=\(0, 24576\)"):
+        nl.FrameSpec("NV12", (160, 120), strides=192, size=192 * 192)
+
+
 def test_a_size_of_another_pitch_needs_strides() -> None:
     """A driver's buffer given by its length alone: of rows of 2048 bytes, and of 1088 of them."""
     for lines, places in ((1080, r"\(2048, 2048\), or"), (1088, r"\(2048, 2048\) and offsets=\(0, 2228224\), or")):
