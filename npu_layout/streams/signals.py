@@ -42,7 +42,7 @@ def _is_main() -> bool:
 
 
 def _called(number: int, frame: Any) -> None:
-    stops = [one.stop for one in _CAUGHT]
+    stops = [one.stop for one in list(_CAUGHT)]  # other threads may restore theirs meanwhile
     if stops:
         # In the main thread, which may have the streams' locks: another thread asks for the end.
         beside("stop", *stops)

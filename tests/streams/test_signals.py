@@ -13,6 +13,7 @@ from types import FrameType
 
 import pytest
 
+from npu_layout.streams import signals
 from npu_layout.streams.signals import Stopped
 
 SCRIPT = """
@@ -214,3 +215,22 @@ def test_other_threads_leave_it_alone() -> None:
     assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
     one.restore()
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL and threads == []
+
+
+def test_what_is_restored_while_the_signal_is_handled_loses_nothing() -> None:
+    """Each one restores itself when it is asked for its function, as another thread may at that moment."""
+    called = [threading.Event() for _ in range(3)]
+
+    class Restoring(Stopped):
+        def __getattribute__(self, name: str) -> object:
+            if name == "stop":
+                signals._CAUGHT.discard(self)
+            return super().__getattribute__(name)
+
+    caught = [Restoring(event.set) for event in called]
+    signals._CAUGHT.update(caught)
+    try:
+        signals._called(signal.SIGTERM, None)
+    finally:
+        signals._CAUGHT.difference_update(caught)
+    assert all(event.wait(5) for event in called)
