@@ -66,6 +66,8 @@ class Crew:
             self._finished = True
         self._source.close()
         for thread in self._threads:  # who captures may wait for a frame that never comes
+            if not thread.is_alive():
+                continue  # it has ended, or an exception came before it was started: join would raise
             thread.join(timeout=_PATIENCE if thread is self._threads[0] or self.line.hung else None)
         self.line.clear()
         self.signals.restore()

@@ -118,3 +118,19 @@ def test_a_source_that_waits_does_not_keep_it_open(monkeypatch: pytest.MonkeyPat
     assert own() == {"npu_layout stream capture"}
     release.set()
     assert ended()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("can't start new thread")])
+def test_what_comes_while_threads_are_started_is_told(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin, closed = threading.Thread.start, []
+
+    def start(thread: threading.Thread) -> None:
+        if thread.name == "npu_layout stream worker 0":
+            raise error
+        begin(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    stream = Stream(Source(frames(9), close=lambda: closed.append(True)), PREPROCESS, Reader())
+    with pytest.raises(type(error)) as raised, stream:
+        list(stream)
+    assert raised.value is error and closed == [True] and ended() and stream.counts.pending == 0
