@@ -7,7 +7,7 @@ import time
 
 from ..errors import NpuLayoutError
 from .leases import Result
-from .line import Line
+from .line import TICK, Line
 from .signals import Stopped, beside
 from .sources import Source
 from .stages import Job, StreamError
@@ -65,12 +65,21 @@ class Crew:
                 return
             self._finished = True
         self._source.close()
-        for thread in self._threads:  # who captures may wait for a frame that never comes
-            if not thread.is_alive():
-                continue  # it has ended, or an exception came before it was started: join would raise
-            thread.join(timeout=_PATIENCE if thread is self._threads[0] or self.line.hung else None)
+        for thread in self._threads:
+            self._wait(thread)
         self.line.clear()
         self.signals.restore()
+
+    def _wait(self, thread: threading.Thread) -> None:
+        """Wait for a thread; not long for what captures, whose frame may never come, and when a worker is hung."""
+        end: float | None = None
+        while thread.is_alive():  # not if it has ended, or an exception came before it was started: join would raise
+            if end is None and (thread is self._threads[0] or self.line.hung):
+                end = time.monotonic() + _PATIENCE
+            if end is not None and time.monotonic() >= end:
+                return
+            thread.join(TICK)
+            self.line.watch()
 
     def abandon(self) -> None:
         """End the threads of a stream that nobody has any more; memory that a result leased stays as it is."""

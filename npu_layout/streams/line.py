@@ -11,7 +11,7 @@ from .leases import Result, Slot
 from .stages import Counts, Job, StreamError, failure
 from .watchdog import Watchdog
 
-_TICK = 0.05  # seconds between looks at the watchdog and at signals
+TICK = 0.05  # seconds between looks at the watchdog and at signals
 
 
 class Line:
@@ -106,7 +106,7 @@ class Line:
                 elif self._ended and not self._waiting:
                     return None
                 else:
-                    self._change.wait(_TICK if self._ended else None)
+                    self._change.wait(TICK if self._ended else None)
         return None
 
     def finish(self, job: Job, state: Result | BaseException) -> bool:
@@ -144,8 +144,8 @@ class Line:
                     return result  # type: ignore[no-any-return]
                 if self._over(alive):
                     return None
-                self._change.wait(_TICK)
-                self._watch()
+                self._change.wait(TICK)
+                self.watch()
 
     def clear(self) -> None:
         """Return all memory, and count what was left; no thread puts in or takes any more."""
@@ -174,14 +174,15 @@ class Line:
             return not any(job.state is None for job in self._order) or not alive()
         return self._ended and not self._waiting and not self._order
 
-    def _watch(self) -> None:
+    def watch(self) -> None:
         """Give up frames that are in one stage for too long, with the worker that has them."""
-        for job in self._order:
-            if self._watchdog.late(job):
-                self._fail(job, job.stage, None)
-                self._watchdog.give_up(job)
-                self._left -= 1
-                self.hung = True
+        with self._change:
+            for job in self._order:
+                if self._watchdog.late(job):
+                    self._fail(job, job.stage, None)
+                    self._watchdog.give_up(job)
+                    self._left -= 1
+                    self.hung = True
 
     def _fail(self, job: Job, stage: str, error: BaseException | None) -> None:
         job.stage, job.state = stage, failure(stage, job.number, error, self._watchdog.seconds)

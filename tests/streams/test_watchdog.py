@@ -92,3 +92,23 @@ def test_who_waits_for_a_pool_that_hangs_is_told() -> None:
             list(second)
         release.set()
         assert [checked(r) for r in first] == [0]
+
+
+def test_who_leaves_the_loop_does_not_wait_for_an_engine_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("npu_layout.streams.crew._PATIENCE", 0.05)
+    release, reached = threading.Event(), threading.Event()
+
+    def hangs(number: int) -> None:
+        if number == 1:
+            reached.set()
+            release.wait(30)
+
+    with Stream(frames(9), PREPROCESS, Reader(fault=hangs), watchdog=0.1) as stream:
+        assert checked(next(iter(stream))) == 0 and reached.wait(5)
+        closing = threading.Thread(target=stream.close)
+        closing.start()
+        closing.join(0.8)
+        left = not closing.is_alive()
+        release.set()
+        closing.join(5)
+    assert left and stream.counts.failed == 1 and stream.counts.pending == 0
