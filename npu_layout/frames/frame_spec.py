@@ -13,7 +13,16 @@ from ..support import checked_call, foreign_array, one_of, shown, whole_number, 
 from .camera_stacks import buffers_of, described
 from .color_matrices import MATRICES, RANGES
 from .pixel_formats import Plane, pixel_format
-from .plane_memory import Reading, offsets_of, other_reading, readings, side_by_side, stored_rows, strides_of
+from .plane_memory import (
+    Reading,
+    offsets_of,
+    other_reading,
+    readings,
+    readings_apart,
+    side_by_side,
+    stored_rows,
+    strides_of,
+)
 
 Pair = tuple[int, int]
 _FIELDS = ("format", "size_wh", "strides", "offsets", "size", "matrix", "range")
@@ -191,7 +200,8 @@ class FrameSpec:
             The frame in one piece: bytes, memoryview, mmap, a C-contiguous uint8 array, of `size` bytes; or a tuple or
             list of such, one for each plane, which begin at 0 and have `strides`; or a PyAV frame or a ROS image.
             Each plane's buffer may be larger, rounded up to a page say, unless rows of another usual pitch, with a
-            height that is rounded up or not, explain its size as well (better, if the spec's rows have gaps).
+            height that is rounded up or not, explain the sizes of all planes as well (better, if the spec's rows have
+            gaps), or that of one where the spec's rows do not explain all.
 
         Returns
         -------
@@ -227,7 +237,7 @@ class FrameSpec:
         if len(buffers) != len(planes):
             names = ", ".join(plane.name for plane in planes)
             raise NpuLayoutError(f"buffer has {len(buffers)} planes; {self.describe()} has {len(planes)}: {names}")
-        views = []
+        memories = []
         for plane, stride, given in zip(planes, self.strides, buffers):
             memory, rows = _bytes_of(given, f"buffer: plane {plane.name}"), stored_rows(plane, self.size_wh[1])
             row = stride if plane.tile else plane.row_bytes(self.size_wh[0])
@@ -236,15 +246,42 @@ class FrameSpec:
                     f"buffer: plane {plane.name} has {memory.size} bytes; {self.describe()} needs "
                     f"{stride * (rows - 1) + row}: {rows} rows, one every {stride} bytes"
                 )
-            other = self._pitch_of(plane, stride, memory.size) if memory.size > stride * rows else None
+            memories.append(memory)
+        if not pixel_format(self.format).is_tiled:
+            self._check_apart(tuple(memory.size for memory in memories))
+        return tuple(map(self._view, planes, self.strides, [0] * len(planes), memories))
+
+    def _check_apart(self, sizes: tuple[int, ...]) -> None:
+        """Raise BufferSizeError if planes that are buffers of their own have another pitch: together, or else one."""
+        planes, stated = pixel_format(self.format).planes, not self.is_dense
+        ends = [stride * plane.rows(self.size_wh[1]) for plane, stride in zip(planes, self.strides)]
+        longer = [i for i, (size, end) in enumerate(zip(sizes, ends)) if size > end]
+        if not longer:
+            return
+        nowhere = (0,) * len(planes)
+        found = readings_apart(planes, self.size_wh, sizes, self.strides, both=not stated)
+        other = other_reading(found, self.strides, nowhere, stated=stated)
+        if other is not None:
+            self._refuse_plane(longer[0], sizes, ends, other, other.strides[longer[0]], f"={other.strides[0]}")
+        if any(read.strides == self.strides for read in found):
+            return  # they explain every plane, and a pitch that explains one is none of the others
+        for i in longer:
+            own = (self.strides[i],)
+            found = readings((planes[i],), self.size_wh, sizes[i], own, apart=True, both=not stated)
+            other = other_reading(found, own, (0,), stated=stated)
             if other is not None:
-                raise BufferSizeError(
-                    f"buffer: plane {plane.name} has {memory.size} bytes, which are {plane.rows(other.lines)} rows of "
-                    f"{other.strides[0]}{other.rounded}; {self.describe()} has rows of {stride}: give strides= with "
-                    f"that pitch, or the first {stride * rows} bytes"
-                )
-            views.append(self._view(plane, stride, 0, memory))
-        return tuple(views)
+                self._refuse_plane(i, sizes, ends, other, other.strides[0], "= with that pitch")
+
+    def _refuse_plane(
+        self, i: int, sizes: Sequence[int], ends: Sequence[int], read: Reading, pitch: int, give: str
+    ) -> None:
+        plane = pixel_format(self.format).planes[i]
+        rows = plane.rows(read.lines)
+        paged = read.rounded if sizes[i] > pitch * rows else ""
+        raise BufferSizeError(
+            f"buffer: plane {plane.name} has {sizes[i]} bytes, which are {rows} rows of {pitch}{paged}; "
+            f"{self.describe()} has rows of {self.strides[i]}: give strides{give}, or the first {ends[i]} bytes"
+        )
 
     def _view(self, plane: Plane, stride: int, offset: int, memory: np.ndarray) -> np.ndarray:
         width, height = self.size_wh
@@ -255,13 +292,6 @@ class FrameSpec:
             return np.ndarray(shape, dtype, memory, offset, (stride * tile_h, tile_w * tile_h, tile_w, 1))
         steps = (stride, *([dtype.itemsize * plane.channels] if plane.channels else []), dtype.itemsize)
         return np.ndarray(plane.view_shape(self.size_wh), dtype, memory, offset, steps)
-
-    def _pitch_of(self, plane: Plane, stride: int, nbytes: int) -> Reading | None:
-        """Return a usual reading of a plane's own buffer with rows of another pitch; None if its own explains more."""
-        if plane.tile is not None:
-            return None
-        found = readings((plane,), self.size_wh, nbytes, (stride,), apart=True)
-        return other_reading(found, (stride,), (0,), stated=not self.is_dense)
 
     def _other_reading(self, nbytes: int) -> str:
         """Return in words which pitch, height or rounding to pages has so many bytes; empty if none has."""

@@ -99,17 +99,18 @@ def readings(
     *,
     fixed: bool = False,
     apart: bool = False,
+    both: bool = True,
 ) -> list[Reading]:
     """Return the usual readings of so many bytes, exact ones first, then those that are rounded up to pages.
 
     strides: those that were meant, which count as usual; alone if they are `fixed`. apart: the planes are one that is a
-    buffer of its own, of which equal rows of any length are a reading.
+    buffer of its own, of which equal rows of any length are a reading. both: with rows and height both rounded.
     """
     exact: list[Reading] = []
     paged: list[Reading] = []
     tried = [strides] if fixed else list(_usual_strides(planes, size_wh, nbytes, strides, apart))
     for lines in _rounded(size_wh[1], _LINES):
-        for pitches in tried:
+        for pitches in tried if both else _at_height(planes, size_wh, lines, tried):
             offsets, size = _one_behind_the_other(planes, lines, pitches)
             if size == nbytes:
                 exact.append(Reading(lines, pitches, offsets, size))
@@ -117,6 +118,40 @@ def readings(
                 page = next((page for page in _PAGES if _up(size, page) == nbytes), 0)
                 paged += [Reading(lines, pitches, offsets, size, page)] if page else []
     return exact + paged
+
+
+def readings_apart(
+    planes: Sequence[Plane], size_wh: tuple[int, int], sizes: Numbers, strides: Numbers, *, both: bool = True
+) -> list[Reading]:
+    """Return the usual readings that planes which are buffers of their own have in common, exact ones first.
+
+    An exact size may be that of the rows without the gap of the last one.
+    """
+    width, height = size_wh
+    exact: list[Reading] = []
+    paged: list[Reading] = []
+    tried = list(_usual_strides(planes, size_wh, sum(sizes), strides, True))
+    for lines in _rounded(height, _LINES):
+        for pitches in tried if both else _at_height(planes, size_wh, lines, tried):
+            ends = [stride * stored_rows(plane, lines) for plane, stride in zip(planes, pitches)]
+            gaps = [stride - plane.row_bytes(width) for plane, stride in zip(planes, pitches)]
+            reading = Reading(lines, pitches, (0,) * len(planes), sum(ends))
+            if all(end - gap <= size <= end for size, end, gap in zip(sizes, ends, gaps)):
+                exact.append(reading)
+                continue
+            page = next((page for page in _PAGES if all(_up(end, page) == size for size, end in zip(sizes, ends))), 0)
+            paged += [reading._replace(page=page)] if page else []
+    return exact + paged
+
+
+def _at_height(
+    planes: Sequence[Plane], size_wh: tuple[int, int], lines: int, tried: Sequence[Numbers]
+) -> Sequence[Numbers]:
+    """Return the strides that are no second rounding: all at the frame's height, the meant and the least elsewhere."""
+    if lines == size_wh[1]:
+        return tried
+    least = strides_of("", planes, size_wh[0], None)
+    return [strides for strides in tried if strides in (tried[0], least)]
 
 
 def _usual_strides(

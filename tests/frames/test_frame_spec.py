@@ -352,6 +352,36 @@ def test_planes_that_are_rounded_up_are_accepted() -> None:
             assert view[1].tobytes() == given[stride : stride + view[1].nbytes].tobytes()
 
 
+@pytest.mark.parametrize(
+    ("name", "size", "pitch", "planes"),
+    [
+        ("I420", (848, 480), 896, (430080, 110592, 110592)),  # U is 256 rows of 432 too
+        ("I420", (720, 480), None, (348160, 90112, 90112)),  # U is 240 rows of 368 in pages too, Y none of 736
+    ],
+)
+def test_planes_in_pages_are_judged_together(name: str, size: Any, pitch: Any, planes: tuple[int, ...]) -> None:
+    """V4L2's YM12: a pitch that one plane's size has is none where another plane has no room for it."""
+    memory = [formats.noise(nbytes, i) for i, nbytes in enumerate(planes)]
+    spec = nl.FrameSpec(name, size, strides=pitch)
+    for view, given, stride in zip(spec.planes(memory), memory, spec.strides):
+        assert view[1].tobytes() == given[stride : stride + view[1].nbytes].tobytes()
+
+
+def test_the_advice_on_planes_is_the_pitch_of_the_first() -> None:
+    """It is accepted where it is followed, and so is what both pitches explain."""
+    for name, size, planes, pitch in (
+        ("I420", (176, 144), (28672, 8192, 8192), 192),
+        ("NV12", (1920, 1080), (2048 * 1088, 2048 * 544), 2048),
+        ("NV12", (854, 480), (413696, 208896), 856),
+    ):
+        memory = list(map(bytes, planes))
+        with pytest.raises(nl.BufferSizeError, match=f"give strides={pitch}, or the first"):
+            nl.FrameSpec(name, size).planes(memory)
+        assert nl.FrameSpec(name, size, strides=pitch).planes(memory)[0].strides[0] == pitch
+    with pytest.raises(nl.BufferSizeError, match=r"U has 88320 bytes, which are 240 rows of 368; .* with that pitch"):
+        nl.FrameSpec("I420", (720, 480)).planes([bytes(720 * 480), bytes(368 * 240), bytes(368 * 240)])
+
+
 def test_planes_with_other_rows_are_refused() -> None:
     """Their memory is as long as rows of another pitch."""
     spec = nl.FrameSpec("NV12", (16, 16))

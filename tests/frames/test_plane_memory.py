@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from npu_layout.frames.pixel_formats import pixel_format
-from npu_layout.frames.plane_memory import Reading, other_reading, readings, side_by_side, strides_of
+from npu_layout.frames.plane_memory import Reading, other_reading, readings, readings_apart, side_by_side, strides_of
 from tests.support import frame_formats as formats
 
 NV12 = pixel_format("NV12").planes
@@ -70,3 +70,17 @@ def test_the_reading_that_explains_more() -> None:
 
 def test_rows_that_alternate() -> None:
     assert side_by_side(4, 16, 4, 4) and not side_by_side(3, 16, 4, 4) and not side_by_side(13, 16, 4, 4)
+
+
+def test_planes_apart_have_their_readings_in_common() -> None:
+    """One height, one pitch and one rounding to pages explain all of their sizes."""
+    i420 = pixel_format("I420").planes
+    size, strides, sizes = (848, 480), (896, 448, 448), (430080, 110592, 110592)
+    found = readings_apart(i420, size, sizes, strides)
+    assert [(r.lines, r.strides, r.page) for r in found] == [(480, strides, 4096)]
+    assert readings_apart(i420, size, (430080, 110592, 448 * 240), strides) == []  # one of them is in no pages
+    whole = readings_apart(i420, size, (896 * 480 - 48, 448 * 240, 448 * 240 - 24), strides)  # without the last gaps
+    assert [(r.lines, r.strides, r.page) for r in whole] == [(480, strides, 0)]
+    taller = (896 * 512, 448 * 256, 448 * 256)
+    assert [r.lines for r in readings_apart(i420, size, taller, (848, 424, 424))] == [512]
+    assert readings_apart(i420, size, taller, (848, 424, 424), both=False) == []
