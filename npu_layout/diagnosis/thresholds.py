@@ -9,4 +9,5 @@ ENOUGH = 16  # samples of a channel
 BENT = 0.3  # of what a scale leaves: rounding and noise leave less than 0.1 that depends on the value
 RATE = 1e-4  # how often noise may look like a cause: of faultless outputs, in the whole search
 NEIGHBOURS = 8  # places of a map that err alike, as one
+SATURATED = 0.01  # of the values: what calibration leaves out is less
 ROUNDING = 1 / 12  # variance of rounding to whole steps, in steps squared

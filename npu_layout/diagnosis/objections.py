@@ -1,0 +1,143 @@
+"""Decide what speaks against naming a candidate: what noise, rounding, clamping or constants explain as well."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..buffers import TensorSpec
+from .evidence import Evidence
+from .proof import follows_frames, proven
+from .samples import arithmetic, ends
+from .scales import has_scales_of_channels, is_slight
+from .simplicity import HARDLY, ORDERS
+from .thresholds import BENT, ENOUGH, LEAST, MARGIN, SATURATED, SOUND
+from .trials import Candidate
+
+_FINE, _CLEAR = 20.0, 10.0  # dB: if the declared reading explains so much, another scale has to gain so much
+_NEAR = 1.25  # factor: noise alone makes scales that are nearer to the declared one, whatever they explain
+_FIX = 6.0  # dB that other causes have to explain to be named: what explains less mends nothing
+_PERFECT = 40.0  # dB that the declared reading explains: inputs hardly matter, nor a slightly other scale
+_MOST = 8.0  # dB: as declared, most of the output is explained
+_MORE = 0.5  # dB that a line explains more than an input by its two fitted numbers, of few values
+_AT_THE_ENDS = 0.75  # of the values that a scale clamps: noise leaves half
+
+
+def is_slight_scale(evidence: Evidence, c: Candidate) -> bool:
+    """Whether it is a scale that noise may explain as well: near the declared one, or of little effect."""
+    if c.cause != "quantization" or c.spec is None:
+        return False
+    declared, fitted = evidence.spec.quantization, c.spec.quantization
+    each = fitted is not None and fitted.axis is not None and (declared is None or declared.axis is None)
+    weak = c.score < _MOST and (each or c.gain < HARDLY)
+    return weak or (c.score < SOUND and is_slight(evidence, evidence.trial(c)))
+
+
+def only_saturates(evidence: Evidence, c: Candidate) -> bool:
+    """Whether a function explains nothing but values that it saturates: most scales do that with zeros and ones."""
+    return c.cause == "activation" and c.score >= LEAST and evidence.within_range(c) < LEAST
+
+
+def is_nearly_a_line(evidence: Evidence, c: Candidate, ranking: Sequence[Candidate]) -> bool:
+    """Whether a slightly other scale explains as much as a function, or as an input that explains little more.
+
+    So does a network whose arithmetic shrinks the values. What an input explains much better, it has to explain no less
+    than such a scale.
+    """
+    if c.cause != "activation" and not c.of_input:
+        return False
+    lines = (o.score for o in ranking if o.cause == "quantization" and is_slight(evidence, evidence.trial(o)))
+    much = c.of_input and c.gain >= HARDLY
+    return max(lines, default=-np.inf) > c.score + (_MORE if much else -MARGIN)
+
+
+def is_needless(evidence: Evidence, c: Candidate, declared: float) -> bool:
+    """Whether the declared reading is good, and another input is not proven: who reads the output does not mind."""
+    return c.of_input and declared >= _FINE and not proven(evidence, c, len(evidence.trials))
+
+
+def accuses(evidence: Evidence, c: Candidate, declared: float) -> bool:
+    """Whether it explains enough, and enough more than the declared reading, which explains so many dB."""
+    of_scale = c.cause == "quantization" and not _clamps_less(evidence, c)
+    near = declared >= _FINE or is_slight(evidence, evidence.trial(c), _NEAR)
+    fine = of_scale and near and c.gain < _CLEAR
+    indifferent = c.of_input or (of_scale and is_slight(evidence, evidence.trial(c)))  # to who reads the output
+    least = LEAST if c.cause in ORDERS else _FIX
+    perfect = indifferent and declared >= _PERFECT
+    return c.cause != "match" and c.score >= least and c.gain >= MARGIN and not (fine or perfect)
+
+
+def _clamps_less(evidence: Evidence, c: Candidate) -> bool:
+    """Whether the declared scale clamps more of the model's values than calibration leaves out, and another does not.
+
+    What is clamped agrees with any scale that clamps it, so that the declared one seems to explain most.
+    """
+    return bool(c.spec is not None and _clamped(evidence, evidence.spec) >= SATURATED > _clamped(evidence, c.spec))
+
+
+def clamps_noise(evidence: Evidence, c: Candidate) -> bool:
+    """Whether a scale clamps many of the model's values, but the device does not, or the others do not follow it.
+
+    A right scale that clamps them stores the ends; one that is fitted to noise clamps what the noise makes smaller.
+    """
+    if c.cause != "quantization" or c.spec is None or c.spec.quantization is None:
+        return False
+    if _clamped(evidence, c.spec) < max(SATURATED, _clamped(evidence, evidence.spec)):
+        return False
+    trial, (low, high) = evidence.trial(c), ends(c.spec)
+    stored = trial.codes[_beyond(evidence, c.spec, float(np.sqrt((trial.left**2).mean())))]
+    if stored.size == 0:
+        return False
+    at_the_ends = float(((stored <= low) | (stored >= high)).mean())
+    return at_the_ends < _AT_THE_ENDS or evidence.within_range(c) < LEAST
+
+
+def is_of_what_is_constant(evidence: Evidence, c: Candidate) -> bool:
+    """Whether a cause explains only channels that do not vary, or, of an input, what does not differ between frames."""
+    return _is_of_constants(evidence, c) or (c.of_input and not follows_frames(evidence, c))
+
+
+def _is_of_constants(evidence: Evidence, c: Candidate) -> bool:
+    """Whether scales of channels gain only in channels that do not vary: any scale makes one constant of another."""
+    if c.cause != "quantization" or not has_scales_of_channels(c.spec) or not evidence.fits:
+        return False
+    varying = np.flatnonzero(evidence.informative) if evidence.informative is not None else np.zeros(0)
+    if not varying.size:
+        return False
+    before, after = (evidence.score(t, varying) for t in (evidence.as_declared(), evidence.trial(c)))
+    return after - before < MARGIN
+
+
+def _clamped(evidence: Evidence, spec: TensorSpec) -> float:
+    """Return the share of the model's values at the samples that the dtype cannot store."""
+    return float(_beyond(evidence, spec).mean())
+
+
+def _beyond(evidence: Evidence, spec: TensorSpec, steps: float = 0.5) -> np.ndarray:
+    """Return which of the model's values at the samples are further out of the dtype's range than so many steps."""
+    scale, zero_point = arithmetic(spec, evidence.samples)
+    codes, (low, high) = evidence.wanted / scale + zero_point, ends(spec)
+    return np.asarray((codes < low - steps) | (codes > high + steps))
+
+
+def is_biased(evidence: Evidence, declared: float, gain: float) -> bool:
+    """Whether a scale may gain so much because a network's rounding errors are biased, if there are few values."""
+    return declared >= _MOST and gain < _CLEAR and evidence.values < 2 * ENOUGH
+
+
+def is_in_doubt(evidence: Evidence, c: Candidate, declared: float) -> bool:
+    """Whether the declared reading explains the values, but hardly better than `c`, and the data do not decide.
+
+    Another input does not matter to somebody who reads the output, unless the data are on its side.
+    """
+    if declared < LEAST or min(c.gain, c.score - declared) < -MARGIN:
+        return False
+    if c.of_input:
+        return declared < _PERFECT and c.decided and c.leans > 0.5 and evidence.differs(c)
+    return not c.decided or c.leans > 0.5
+
+
+def is_bent(evidence: Evidence, c: Candidate) -> bool:
+    """Whether a function leaves an error that depends on the value: it is another function."""
+    return c.cause == "activation" and not evidence.trial(c).places and evidence.bent(c) > BENT

@@ -1,0 +1,67 @@
+"""What speaks against a candidate, each objection with a candidate that it is against and one that it is not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout.diagnosis import objections
+from npu_layout.diagnosis.evidence import Evidence
+from npu_layout.diagnosis.trials import Candidate, Trial
+
+SHAPE = (1, 4, 12, 12)
+SPEC = nl.TensorSpec(SHAPE, "NCHW", "int8", quantization=nl.Quantization(0.05))
+
+
+def evidence(factor: float = 1.0, *, noise: float = 0.0) -> Evidence:
+    """A device that stores the model's values times a factor."""
+    rng = np.random.default_rng(5)
+    model = [rng.standard_normal(SHAPE).astype(np.float32) for _ in range(4)]
+    device = [(factor * x + noise * rng.standard_normal(SHAPE)).astype(np.float32) for x in model]
+    return Evidence(SPEC, [SPEC.pack(y) for y in device], model, (), 1)
+
+
+def scaled(found: Evidence, factor: float) -> Candidate:
+    """The candidate of another scale, after the declared one."""
+    spec = SPEC.replace(quantization=nl.Quantization(0.05 * factor))
+    codes, left = found.read_as(spec, found.wanted)
+    declared = found.as_declared()
+    ranking = found.rank([declared, Trial("quantization", "", spec, codes, left, True, spec, parameters=1)])
+    return next(c for c in ranking if c.cause == "quantization")
+
+
+@pytest.mark.parametrize(("factor", "slight"), [(1.05, True), (2.5, False)])
+def test_a_scale_near_the_declared_one_is_slight(factor: float, slight: bool) -> None:
+    found = evidence(1 / factor, noise=0.3)
+    assert objections.is_slight_scale(found, scaled(found, factor)) == slight
+
+
+@pytest.mark.parametrize(("factor", "accused"), [(1.01, False), (3.0, True)])
+def test_who_accuses_explains_more_than_the_declared_reading(factor: float, accused: bool) -> None:
+    found = evidence(1 / factor)
+    declared = found.score(found.as_declared())
+    assert objections.accuses(found, scaled(found, factor), declared) == accused
+
+
+@pytest.mark.parametrize(("device", "fitted", "noise"), [(4.0, 0.25, False), (1.0, 0.2, True)])
+def test_a_scale_that_clamps_what_the_device_does_not_is_of_noise(device: float, fitted: float, noise: bool) -> None:
+    found = evidence(device)
+    assert objections.clamps_noise(found, scaled(found, fitted)) == noise
+
+
+def test_scales_that_gain_in_constant_channels_alone() -> None:
+    rng = np.random.default_rng(2)
+    model = [rng.standard_normal(SHAPE).astype(np.float32) for _ in range(4)]
+    for x in model:
+        x[:, 2:] = [[[[3.0]], [[5.0]]]]
+    spec = SPEC.replace(quantization=nl.Quantization(np.full(4, 0.05), np.zeros(4, int), axis=1))
+    for channels, constant in (([2, 3], True), ([0, 1], False)):
+        scales = np.full(4, 0.05)
+        scales[channels] *= 0.5
+        true = spec.replace(quantization=nl.Quantization(scales, np.zeros(4, int), axis=1))
+        found = Evidence(spec, [true.pack(x) for x in model], model, (), 1)
+        codes, left = found.read_as(true, found.wanted)
+        trial = Trial("quantization", "", true, codes, left, True, true, parameters=4)
+        c = next(c for c in found.rank([found.as_declared(), trial]) if c.cause == "quantization")
+        assert objections.is_of_what_is_constant(found, c) == constant, channels
