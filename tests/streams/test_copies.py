@@ -16,7 +16,7 @@ import pytest
 import npu_layout as nl
 from npu_layout.streams import Stream, StreamError
 from npu_layout.streams.copies import Memory
-from tests.support.streaming import INPUT, Reader
+from tests.support.streaming import INPUT, Foreign, Reader
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 GRAY = nl.Preprocessor(INPUT, source=nl.FrameSpec("GRAY", (8, 8)))
@@ -38,17 +38,6 @@ class OnGpu:
 
     def __array__(self, *given: object) -> np.ndarray:
         raise TypeError("can't convert cuda:0 device type tensor to numpy")
-
-
-class Foreign:
-    """Another library's array."""
-
-    def __init__(self, array: np.ndarray) -> None:
-        self.array = array
-
-    @property
-    def __array_interface__(self) -> Any:
-        return self.array.__array_interface__
 
 
 class Message:

@@ -18,7 +18,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.streams import EnginePool, Source, Stream, StreamError
-from tests.support.streaming import PREPROCESS, Reader, checked, drawn, frames, number
+from tests.support.streaming import PREPROCESS, Foreign, Reader, checked, drawn, frames, number
 from tests.support.writing import no_room
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
@@ -95,17 +95,6 @@ def test_outputs_belong_to_the_frame_also_of_an_engine_that_ignores_out() -> Non
         assert [checked(r) for r in stream] == list(range(40))
     with EnginePool([Obstinate(), Obstinate()]) as pool, Stream(frames(40), PREPROCESS, pool) as stream:
         assert [checked(r) for r in stream] == list(range(40))
-
-
-class Foreign:
-    """Another library's array, of memory that the source uses again."""
-
-    def __init__(self, array: np.ndarray) -> None:
-        self.array = array
-
-    @property
-    def __array_interface__(self) -> Any:
-        return self.array.__array_interface__
 
 
 @pytest.mark.parametrize("as_given", [lambda x: x, Foreign, memoryview], ids=["array", "foreign", "memoryview"])

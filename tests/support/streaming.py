@@ -29,6 +29,17 @@ def read(pixels: np.ndarray) -> int:
     return b | g << 8 | r << 16
 
 
+class Foreign:
+    """Another library's array, of memory that a source may use again."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    @property
+    def __array_interface__(self) -> Any:
+        return self.array.__array_interface__
+
+
 class Reader:
     """An engine that returns the number in its input, after some seconds; `fault`: called with each number first."""
 
