@@ -187,12 +187,18 @@ def _source(
     def picked(channels: np.ndarray) -> np.ndarray:
         return channels[head.background or 0 :][:1] if background else _picked(head, place, channels, how)
 
-    values, scales = meanings(spec, dtype, table), _scales(level, place, a, spec, picked)
-    if scales is not None and dtype != "int32" and all((numbers == numbers[0]).all() for numbers in scales[1:]):
-        one = type(spec.quantization)(float(scales.scale[0]), float(scales.zero[0]))  # type: ignore[misc,call-arg]
-        values, scales = meanings(spec.replace(quantization=one), dtype, table), None
     channels, rows, columns = offsets_along(place, level, spec, a)
     places = kernels.FeatureMap(dtype, picked(channels), rows, columns)
+    scales = _scales(level, place, a, spec, picked)
+    if scales is not None and all((numbers == numbers[0]).all() for numbers in scales[1:]):
+        one = type(spec.quantization)(float(scales.scale[0]), float(scales.zero[0]))  # type: ignore[misc,call-arg]
+        spec = spec.replace(quantization=one)
+        if part.role == "score":  # of all channels: none means more than that of the largest code
+            scales = kernels.Scales("rows", *(np.repeat(numbers[:1], len(rows)) for numbers in scales[1:]))
+    values = meanings(spec, dtype, table)
+    if scales is not None and values is not None and part.role == "score" and not _distinct(spec, dtype):
+        values = None
+    scales = None if values is not None else scales
     return kernels.AnchorPart(place.output, places, part.activation, values, scales)
 
 
@@ -201,16 +207,14 @@ def _scales(
 ) -> kernels.Scales | None:
     """Return the scales and zero points along an axis, those of the part, of one anchor.
 
-    None if there is no scale, or one for which there are tables; of int32 there are none. picked: the channels that
-    count.
+    None if there is no scale. picked: the channels that count.
     """
     given = spec.quantization
-    if given is None or (given.axis is None and spec.stored.itemsize < 4):
+    if given is None or spec.stored.kind not in "iu":
         return None
     rows, columns = level.grid
     if given.axis is None:
-        # Of int32, neighbouring codes mean the same float32: classes are compared by what they mean.
-        each, count = ("channels", len(picked(place.numbers(a))))
+        each, count = "channels", len(picked(place.numbers(a)))
         return kernels.Scales(each, *(np.full(count, v, np.float32) for v in (given.scale, given.zero_point)))
     outer, inner = np.divmod(place.numbers(a), 1 if place.inner is None else spec.shape[place.inner])
     cells = np.arange(columns) if place.rows is not None else place.cells(a, rows * columns)
@@ -224,6 +228,12 @@ def _scales(
     each, at = numbers.get(given.axis % len(spec.shape), ("channels", np.array([0])))
     scale, zero = (np.asarray(v, np.float32)[at] for v in (given.scale, given.zero_point))
     return kernels.Scales(each, scale, zero)
+
+
+def _distinct(spec: TensorSpec, dtype: str) -> bool:
+    """Whether no two codes of a dtype of 8 or 16 bits mean the same: with a far zero point, neighbours do."""
+    stored = kernels.codes(dtype)
+    return stored is None or bool((np.diff(_real(spec, stored, dtype)) > 0).all())
 
 
 def _picked(head: Head, place: Place, channels: np.ndarray, how: Boxes) -> np.ndarray:

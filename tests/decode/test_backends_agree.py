@@ -86,6 +86,38 @@ def test_int32_neighbours_are_compared_by_what_they_mean() -> None:
         assert sorted(decoder(buffers, 0.3).cell.tolist()) == [0, 1]
 
 
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW16c"])
+@pytest.mark.parametrize(
+    "dtype, zero, axis",
+    [("int32", 0, None), ("int32", 0, 1), ("int32", 0, 2), ("int8", 1 << 29, None), ("uint16", -(2.0**40), None)]
+    + [("int16", 1 << 28, axis) for axis in (1, 2, 3)],
+)
+def test_of_codes_that_mean_the_same_the_first_class_counts(
+    dtype: str, zero: float, axis: int | None, layout: str
+) -> None:
+    """float32 holds 24 bits: codes far from zero, or from the zero point, share a value. The oracle compares floats."""
+    rng, (c, h, w) = np.random.default_rng(0), (19, 4, 4)
+    form = decode.Form("maps", (decode.Part("box", 4), decode.Part("score", c, "sigmoid")), decode.Boxes("distances"))
+    head = decode.Head("any", c, (8,), (form,), suppression=decode.Suppression("none"))
+    q = nl.Quantization(np.full((c, h, w)[axis - 1], 2.0**-28) if axis else 2.0**-28, zero, axis=axis)
+    specs = [nl.TensorSpec((1, n, h, w), layout, name=name) for n, name in ((4, "box"), (c, "score"))]
+    specs[1] = specs[1].replace(dtype=dtype, quantization=q)
+    info = np.iinfo(dtype)
+    top = min(int(info.max), 1 << 28)
+    codes = rng.integers(top - 40, top + 1, (c, h, w))
+    real = (codes.astype(np.float32) - np.float32(zero)) * np.float32(2.0**-28)
+    buffers = [np.zeros(specs[0].size, np.float32), np.zeros(specs[1].size, dtype)]
+    for index in np.ndindex(c, h, w):
+        buffers[1][specs[1].offset(0, *index)] = codes[index]
+    apart = sum(np.argmax(codes[:, y, x]) != np.argmax(real[:, y, x]) for y in range(h) for x in range(w))
+    assert apart > 3
+    for decoder in decoders(head, specs, SIZE):
+        found = decoder(buffers, 0)
+        assert len(found) == h * w
+        for cell, class_id in zip(found.cell.tolist(), found.class_id.tolist()):
+            assert class_id == int(np.argmax(real[:, cell // w, cell % w]))
+
+
 def test_labels_beside_a_softmax_are_decoded_by_numpy() -> None:
     head, specs = of_rows((decode.Part("box", 4), decode.Part("label", 1), decode.Part("score", 1, "softmax")), 5)
     assert compiled(head, fit(head, specs, SIZE, named(specs)), specs, SIZE) is None

@@ -17,9 +17,23 @@ static Hit best_of_hits(const Source *score, const Hits *hits, int64_t *i) {
     return best;
 }
 
+/* The first channel of a cell that means what the best one does. Two codes of one scale may mean the same float32; if the next lower code
+ * means less, no other channel means the same. */
+static Hit first_that_means(const Source *score, const uint8_t *data, Hit best) {
+    if (!score->scaling || !best.channel || best.code == INT32_MIN) return best;
+    const float top = scaled_value(score, best.cell, best.channel, best.code);
+    if (scaled_value(score, best.cell, best.channel, best.code - 1) < top) return best;
+    const int64_t offset = cell_at(&score->map, best.cell);
+    for (int32_t c = 0; c < best.channel; ++c) {
+        const int32_t code = code_at(score, data, offset, c);
+        if (scaled_value(score, best.cell, c, code) == top) return (Hit){best.cell, c, code};
+    }
+    return best;
+}
+
 /* The first channel with the largest value of one cell, whether or not each has a scale of its own. */
 static Hit best_of_channels(const Level *level, const Source *score, const uint8_t *data, int64_t cell) {
-    if (score->scaling != BY_CHANNEL) return best_of_cell(level, &score->map, data, cell);
+    if (score->scaling != BY_CHANNEL) return first_that_means(score, data, best_of_cell(level, &score->map, data, cell));
     const int64_t offset = cell_at(&score->map, cell);
     Hit best = {(int32_t)cell, 0, code_at(score, data, offset, 0)};
     float top = scaled_value(score, cell, 0, best.code);
@@ -98,9 +112,10 @@ static int class_candidates(const Detector *d, int level, int a, const uint8_t *
                                        : scan_best(d->level, &score->map, data, anchor->threshold, &work->hits)))
         return 0;
     for (int64_t i = 0; i < work->hits.count; ++i) {
-        const Hit hit = each && !d->all_labels ? best_of_hits(score, &work->hits, &i) : work->hits.items[i];
+        Hit hit = each && !d->all_labels ? best_of_hits(score, &work->hits, &i) : work->hits.items[i];
         const double value = source_value(score, hit.cell, hit.channel, hit.code);
         if (!(value >= confidence && hit.cell < work->filled)) continue;
+        if (!each && !d->all_labels) hit = first_that_means(score, data, hit);
         const int32_t class_id = label->map.count ? label_of(d, label, buffers, hit.cell) : hit.channel;
         if (class_id < 0) return work->unnumbered = 1, 0;
         if (!append(work, (Candidate){(float)value, class_id, hit.cell, (int16_t)level, (int16_t)a})) return 0;
