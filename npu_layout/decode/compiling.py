@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import kernels
 from ..buffers import TensorSpec, kernel_name
+from .gathering import are_steps
 from .head import Boxes, Head
 from .places import Fitted, Level, Place, offsets_along
 from .ranges import values_of
@@ -48,7 +49,24 @@ def compiled(
         rule.epsilon,
         tuple(_grid(head, fitted, level, specs, input_hw) for level in fitted.levels),
         None if filled is None else _single(fitted.filled or 0, filled),
+        _coefficients(head, fitted, specs),
     )
+
+
+def _coefficients(head: Head, fitted: Fitted, specs: Sequence[TensorSpec]) -> int:
+    """Return how many coefficients of masks the kernels read beside a box."""
+    part = fitted.form.part("coefficients")
+    if head.prototypes is None or part is None or not decoded_whole(head, fitted, specs):
+        return 0
+    places = [level.places[part.role] for level in fitted.levels]
+    return part.count if all(_runs(place, specs[place.output]) for place in places) else 0
+
+
+def in_steps(head: Head, fitted: Fitted, specs: Sequence[TensorSpec]) -> bool:
+    """Whether the coefficients of masks are counted in steps, each level in its own: the sign of a sum is exact."""
+    places = [level.places["coefficients"] for level in fitted.levels if "coefficients" in level.places]
+    known = head.prototypes is not None and head.prototypes.rule != "probabilities"
+    return known and all(are_steps(place, specs[place.output]) for place in places)
 
 
 _READ = ("score", "objectness", "label", "box", "keypoints", "angle", "offset")
@@ -130,6 +148,8 @@ def _grid(
         if sources["score"].activation == "softmax" and head.background is not None:
             beside = _source(head, level, level.places["score"], a, specs, how, background=True)
             made = made._replace(background=beside, aside=head.background)
+        if _coefficients(head, fitted, specs):
+            made = made._replace(coefficients=_of_masks(head, fitted, level, a, specs))
         if points is not None:
             source = sources["keypoints"]
             heats = None if source.values is None else activated(points.activation, source.values[None])[0]
@@ -152,6 +172,17 @@ def _grid(
         points,
         how.angle if whole else "none",
     )
+
+
+def _of_masks(head: Head, fitted: Fitted, level: Level, a: int, specs: Sequence[TensorSpec]) -> kernels.AnchorPart:
+    """Return the coefficients of an anchor: what they mean, or the steps from their zero point."""
+    place = level.places["coefficients"]
+    source = _source(head, level, place, a, specs, fitted.form.boxes)
+    if not in_steps(head, fitted, specs):
+        return source
+    given, one = specs[place.output].quantization, np.ones(place.part.count, np.float32)
+    zero = 0.0 if given is None else float(given.zero_point)
+    return source._replace(values=None, scales=kernels.Scales("channels", one, one * np.float32(zero)))
 
 
 def _stand_in(score: kernels.AnchorPart) -> kernels.AnchorPart:

@@ -13,7 +13,7 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..support import checked_call, instance, items_of, naming, real_number, shown, whole_number
 from . import reference
-from .compiling import compiled, decoded_whole, has_boxes, thresholds
+from .compiling import compiled, decoded_whole, has_boxes, in_steps, thresholds
 from .detections import Detections, Memory, detections, memory_for, memory_of
 from .finishing import finish
 from .gathering import Gather, gathers
@@ -88,6 +88,7 @@ class Decoder:
         self._points = None if how is None else (how.count, how.values)
         self._turned = self._fitted.form.boxes.angle != "none"
         self._weights = gathers(self._fitted.levels, "coefficients", self.specs) if head.prototypes else []
+        self._steps = in_steps(head, self._fitted, self.specs)
         self._whole = decoded_whole(head, self._fitted, self.specs)
         roles = () if self._whole else tuple(part.role for part in self._fitted.form.parts)
         self._gathered = {role: gathers(self._fitted.levels, role, self.specs) for role in roles}
@@ -153,9 +154,14 @@ class Decoder:
         flat = buffers if self._are_plain(buffers) else in_order(self.specs, buffers)
         beside = self._points, self._turned
         room = memory_for(most, *beside) if out is None else memory_of(out, most, *beside)
-        n = self._run(flat, least, overlap, room.first(most))
+        if not self._weights:
+            return detections(room, self._run(flat, least, overlap, room.first(most)), None)
         pool = pool_of(None if out is None else out.masks)
-        return detections(room, n, self._masks(room.first(n), flat, pool) if self._weights else None)
+        read = self._room_for_weights(pool, most)
+        n = self._run(flat, least, overlap, room.first(most), read)
+        first = room.first(n)
+        weights = self._gathered_weights(first, flat, pool) if read is None else read[:n]
+        return detections(room, n, self._masks(first, weights, flat, pool))
 
     def _are_plain(self, buffers: Any) -> bool:
         """Whether buffers are in the order of the specs, each a 1-D array as it is stored: the usual case."""
@@ -166,22 +172,31 @@ class Decoder:
                 return False
         return True
 
-    def _masks(self, room: Memory, flat: Sequence[np.ndarray], pool: Pool) -> Masks:
+    def _room_for_weights(self, pool: Pool, most: int) -> np.ndarray | None:
+        """Return memory for what masks are made of, float64; None if the kernels do not read it."""
+        count = 0 if self._made is None or self._detector is None else self._made.coefficients
+        return pool.array("weights", (most, count), np.float64) if count else None
+
+    def _gathered_weights(self, room: Memory, flat: Sequence[np.ndarray], pool: Pool) -> np.ndarray:
+        """Return the coefficients of masks, or the steps from their zero points, float64, without the kernels."""
+        assert self.head.prototypes is not None
+        found = reference.Candidates(*room[1:6])
+        weights = pool.array("weights", (len(found), self.head.prototypes.channels), np.float64)
+        read = Gather.steps if self._steps else Gather.read
+        for n, gather in enumerate(self._weights):
+            rows = np.flatnonzero(found.level == n)
+            if len(rows):
+                weights[rows] = read(gather, flat[gather.place.output], found.take(rows))
+        return weights
+
+    def _masks(self, room: Memory, weights: np.ndarray, flat: Sequence[np.ndarray], pool: Pool) -> Masks:
         """Return the masks; in integers if coefficients are counted in steps, each level in its own."""
         how, at = self.head.prototypes, self._fitted.prototypes
         assert how is not None and at is not None
         if not len(room.xyxy):
             return no_masks(pool, self.input_shape)
-        found = reference.Candidates(*room[1:6])
-        exact = how.rule != "probabilities" and all(weights.counts for weights in self._weights)
-        read = Gather.steps if exact else Gather.read
-        weights = pool.array("weights", (len(found), how.channels), np.int16 if exact else np.float64)
-        for n, gather in enumerate(self._weights):
-            rows = np.flatnonzero(found.level == n)
-            if not len(rows):
-                continue
-            weights[rows] = read(gather, flat[gather.place.output], found.take(rows))
-        return masks_in(pool, self.specs[at], flat[at], weights, room.xyxy, self.input_shape, rule=how.rule)
+        given, boxes = weights.astype(np.int16) if self._steps else weights, room.xyxy.astype(np.float64)
+        return masks_in(pool, self.specs[at], flat[at], given, boxes, self.input_shape, how.rule)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how another process makes it again."""
@@ -207,23 +222,30 @@ class Decoder:
             found = reference.Candidates(*(column[:n].copy() for column in columns))  # type: ignore[index]
         return found, stored_reader(self._gathered, flat)
 
-    def _run(self, flat: Sequence[np.ndarray], confidence: float, iou: float, room: Memory) -> int:
-        """Write detections to `room`, by the kernels a call at a time: they keep their workspace; return how many."""
+    def _run(
+        self, flat: Sequence[np.ndarray], confidence: float, iou: float, room: Memory, weights: np.ndarray | None = None
+    ) -> int:
+        """Write detections to `room`, by the kernels a call at a time: they keep their workspace; return how many.
+
+        weights: for what masks are made of, if the kernels read it.
+        """
         if self._detector is None or not self._whole:
             found, read = self._candidates(flat, confidence)
             backend = "numpy" if self._detector is None and self._made is not None else None
             return finish(self.head, self._fitted, found, read, self.input_shape, iou, room, backend)
         with self._lock:
-            return self._compiled(flat, confidence, iou, room)
+            return self._compiled(flat, confidence, iou, room, weights)
 
-    def _compiled(self, flat: Sequence[np.ndarray], confidence: float, iou: float, room: Memory) -> int:
+    def _compiled(
+        self, flat: Sequence[np.ndarray], confidence: float, iou: float, room: Memory, weights: np.ndarray | None = None
+    ) -> int:
         assert self._detector is not None and self._made is not None
         known, codes = self._thresholds
         if known != confidence:
             codes = thresholds(self.head, self._made, confidence)
             self._thresholds = confidence, codes
         edges = self._edges if self._edged else None
-        n = int(self._detector.run(tuple(flat), codes, confidence, iou, len(room.xyxy), *room, edges))
+        n = int(self._detector.run(tuple(flat), codes, confidence, iou, len(room.xyxy), *room, edges, weights))
         if n < 0:  # the label of a candidate is no class: numpy says which, unless buffers were written meanwhile
             tensors = [spec.unpack(memory) for spec, memory in zip(self.specs, flat)]
             reference.candidates(self.head, self._fitted, tensors, confidence)

@@ -71,19 +71,13 @@ class Gather:
         return _real(self.spec, flat[at]).astype(np.float64)
 
     @property
-    def counts(self) -> bool:
-        """Whether what is stored are 8-bit integers of one positive scale."""
-        quantization = self.spec.quantization
-        return self._has_bytes and (quantization is None or float(quantization.scale) > 0)
-
-    @property
     def _has_bytes(self) -> bool:
         """Whether what is stored are 8-bit integers of one scale."""
         kind = self.spec.element.unpacked
         return self._direct and not self._each and kind.kind in "iu" and kind.itemsize == 1
 
     def steps(self, flat: np.ndarray, found: Candidates) -> np.ndarray:
-        """Return the part's stored integers above the zero point, int16 (n, count); `counts` must be true."""
+        """Return the part's stored integers above the zero point, int16 (n, count); `are_steps` must be true."""
         zero = 0 if self.spec.quantization is None else int(self.spec.quantization.zero_point)  # type: ignore[arg-type]
         return self._stored(flat, found).astype(np.int16) - np.int16(zero)
 
@@ -111,6 +105,18 @@ def _real(spec: TensorSpec, stored: np.ndarray) -> np.ndarray:
     if spec.dtype == "bfloat16":
         return (stored.astype(np.uint32) << 16).view(np.float32)
     return stored if spec.quantization is None else spec.quantization.dequantize(stored)
+
+
+def are_steps(place: Place, spec: TensorSpec) -> bool:
+    """Whether what is stored are 8-bit integers that count steps of one scale from a whole zero point, in 16 bits."""
+    kind, given = spec.element, spec.quantization
+    if kind.nibbles or kind.unpacked.kind not in "iu" or kind.unpacked.itemsize != 1 or place.part.activation != "none":
+        return False
+    zero = 0.0 if given is None else np.inf if given.axis is not None else float(given.zero_point)
+    return abs(zero) <= _FARTHEST and zero.is_integer()
+
+
+_FARTHEST = 1 << 14  # a zero point from which steps have 16 bits
 
 
 def gathers(levels: Sequence[Level], role: str, specs: Sequence[TensorSpec]) -> list[Gather]:

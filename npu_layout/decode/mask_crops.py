@@ -153,21 +153,6 @@ def masks(
     LayoutError, NpuLayoutError
         If the prototypes, coefficients, boxes and the input do not fit each other; on an unknown rule.
     """
-    return masks_in(Pool(), spec, buffer, coefficients, xyxy, input_shape, zero_point=zero_point, rule=rule)
-
-
-def masks_in(
-    pool: Pool,
-    spec: TensorSpec,
-    buffer: Any,
-    coefficients: Any,
-    xyxy: Any,
-    input_shape: Sequence[int],
-    *,
-    zero_point: float = 0,
-    rule: str = "logits",
-) -> Masks:
-    """Return what `masks` does, with crops and offsets in the memory of `pool`."""
     instance("spec", spec, TensorSpec, "a TensorSpec")
     size = height_and_width(input_shape)
     one_of("rule", rule, tuple(RULES))
@@ -183,17 +168,32 @@ def masks_in(
         raise LayoutError(
             f"coefficients and xyxy: expected (n, {shape[0]}) and (n, 4), got {given.shape} and {boxes.shape}"
         )
+    return masks_in(Pool(), spec, spec.flat(buffer), given, boxes, size, rule, zero_point)
+
+
+def masks_in(
+    pool: Pool,
+    spec: TensorSpec,
+    flat: np.ndarray,
+    given: np.ndarray,
+    boxes: np.ndarray,
+    size: tuple[int, int],
+    rule: str,
+    zero_point: float = 0,
+) -> Masks:
+    """Return what `masks` does, with crops and offsets in the memory of `pool`; arguments are known to be good.
+
+    flat: the prototypes' buffer, 1-D; given: the coefficients; boxes: float64 (n, 4).
+    """
     windows = _windows(boxes, size)
-    sides = windows[:, 2:] - windows[:, :2]
-    pixels = pool.array("pixels", (int(sides.astype(np.int64).prod(axis=1).sum()),), np.uint8)
-    crops = _crops(pixels, sides.tolist())
-    if not len(given):
-        spec.flat(buffer)  # whether it fits
-    elif rule != "logits" or not _compiled(spec, buffer, given, zero_point, windows, size, pixels):
-        _fallback(spec, buffer, given, zero_point, boxes, windows, size, RULES[rule], crops)
+    sides = (windows[:, 2:] - windows[:, :2]).tolist()
+    pixels = pool.array("pixels", (sum(across * down for across, down in sides),), np.uint8)
+    crops = _crops(pixels, sides)
+    if len(given) and (rule != "logits" or not _compiled(spec, flat, given, zero_point, windows, size, pixels)):
+        _fallback(spec, flat, given, zero_point, boxes, windows, size, RULES[rule], crops)
     offsets = pool.array("offsets", (len(windows), 2), np.int64)
     offsets[:] = windows[:, :2]
-    return _masks(pool, crops, offsets, (size[0], size[1]))
+    return _masks(pool, crops, offsets, size)
 
 
 def no_masks(pool: Pool, input_shape: tuple[int, int]) -> Masks:
@@ -237,9 +237,13 @@ def _places(spec: TensorSpec, channel: Any, row: Any, column: Any) -> np.ndarray
 
 def _windows(boxes: np.ndarray, size: tuple[int, ...]) -> np.ndarray:
     """Return left, top, right, bottom of the pixels inside each box, int32; 0, 0, 0, 0 if there are none."""
-    known = np.where(np.isfinite(boxes).all(axis=1)[:, None], boxes, 0)
-    found: np.ndarray = np.ceil(np.clip(known, 0, [size[1], size[0]] * 2)).astype(np.int32)
-    found[(found[:, 2:] <= found[:, :2]).any(axis=1)] = 0
+    finite = np.isfinite(boxes)
+    known = boxes if finite.all() else np.where(finite.all(axis=1)[:, None], boxes, 0)
+    inside = np.minimum(np.maximum(known, 0), (size[1], size[0], size[1], size[0]))
+    found: np.ndarray = np.ceil(inside, inside).astype(np.int32)
+    empty = found[:, 2:] <= found[:, :2]
+    if empty.any():
+        found[empty.any(axis=1)] = 0
     return found
 
 
@@ -250,7 +254,7 @@ def _integers(spec: TensorSpec, given: np.ndarray, zero_point: float) -> bool:
         spec.stored.kind in "iu"
         and spec.stored.itemsize == 1
         and not spec.element.nibbles
-        and (known is None or (known.axis is None and float(known.scale) > 0))
+        and (known is None or (known.axis is None and float(known.zero_point).is_integer()))  # type: ignore[arg-type]
         and given.dtype.kind in "iu"
         and given.dtype.itemsize <= 2
         and abs(zero_point) < 1 << 17
@@ -264,7 +268,7 @@ def _zero(spec: TensorSpec) -> int:
 
 def _compiled(
     spec: TensorSpec,
-    buffer: Any,
+    flat: np.ndarray,
     given: np.ndarray,
     zero_point: float,
     windows: np.ndarray,
@@ -276,10 +280,15 @@ def _compiled(
     factor = size[0] // h
     if not _integers(spec, given, zero_point) or size[1] // w != factor:
         return False
-    wide = given.astype(np.int32) - int(zero_point)
-    if int(abs(wide).max()) > np.iinfo(np.int16).max or not -255 <= _zero(spec) <= 255:
+    if not -255 <= _zero(spec) <= 255:
         return False
-    return kernels.masks(_map_of(spec), spec.flat(buffer), _zero(spec), wide.astype(np.int16), windows, factor, out)
+    if given.dtype != np.int16 or zero_point:
+        wide = given.astype(np.int32) - int(zero_point)
+        if int(abs(wide).max()) > np.iinfo(np.int16).max:
+            return False
+        given = wide.astype(np.int16)
+    steps = np.ascontiguousarray(given)
+    return kernels.masks(_map_of(spec), flat, _zero(spec), steps, windows, factor, out)
 
 
 @lru_cache(maxsize=64)
@@ -295,7 +304,7 @@ def _map_of(spec: TensorSpec) -> kernels.FeatureMap:
 
 def _fallback(
     spec: TensorSpec,
-    buffer: Any,
+    flat: np.ndarray,
     given: np.ndarray,
     zero_point: float,
     boxes: np.ndarray,
@@ -309,11 +318,11 @@ def _fallback(
     kind: type = np.int64 if exact else np.float64
     count, h, w = planes_of(spec) or (0, 1, 1)
     if exact:
-        stored = spec.flat(buffer)[_places(spec, *np.ogrid[:count, :h, :w])]
+        stored = flat[_places(spec, *np.ogrid[:count, :h, :w])]
         prototypes = stored.astype(np.int64) - _zero(spec)
     else:
         order = [spec.axes.index(letter) for letter in "CHW"]
-        values = spec.unpack(buffer)
+        values = spec.unpack(flat)
         prototypes = values.transpose(*(set(range(values.ndim)) - {*order}), *order).reshape(count, h, w)
         with np.errstate(invalid="ignore"):  # signalling NaN
             prototypes = prototypes.astype(np.float64)

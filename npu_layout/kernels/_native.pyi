@@ -39,6 +39,7 @@ class Detector:
         score: int,
         classes: int,
         points: int,
+        coefficients: int,
         all_labels: bool,
         suppression: int,
         per_class: bool,
@@ -64,6 +65,7 @@ class Detector:
         points: Any,
         xywha: Any,
         edges: Any,
+        coefficients: Any,
         /,
     ) -> int: ...
 

@@ -68,7 +68,7 @@ class Anchor(NamedTuple):
 
     heats: as `values` of the points, for the third channel of each. angle: of turned boxes; offset: of centres in their
     cells, beside boxes of "center_size". label: the class as a number, beside a single score. background: of "softmax"
-    the score that is no class; aside: its number among all.
+    the score that is no class; aside: its number among all. coefficients: what masks are made of.
     """
 
     score: AnchorPart
@@ -82,6 +82,7 @@ class Anchor(NamedTuple):
     label: AnchorPart | None = None
     background: AnchorPart | None = None
     aside: int = 0
+    coefficients: AnchorPart | None = None
 
 
 class Points(NamedTuple):
@@ -117,7 +118,7 @@ class Grid(NamedTuple):
 class Detection(NamedTuple):
     """What a detector does: the sizes of its buffers in bytes, its levels, and its rules.
 
-    points: channels of the points beside a box; 0: there are none. filled: one element, how many cells of a level
+    points, coefficients: channels beside a box; 0: there are none. filled: one element, how many cells of a level
     count, from the first on; None: all of them.
     """
 
@@ -133,6 +134,7 @@ class Detection(NamedTuple):
     epsilon: float
     levels: tuple[Grid, ...]
     filled: AnchorPart | None = None
+    coefficients: int = 0
 
 
 def itemsize(dtype: str) -> int:

@@ -261,6 +261,7 @@ def detector(made: Detection, level: str = LEVEL) -> _native.Detector:
                     _source(a.offset),
                     _source(a.label),
                     _source(a.background),
+                    _source(a.coefficients),
                     a.aside,
                     *a.size_wh,
                 )
@@ -272,7 +273,15 @@ def detector(made: Detection, level: str = LEVEL) -> _native.Detector:
     )
     suppression = SUPPRESSIONS.index(made.suppression)
     rules = (made.all_labels, suppression, made.per_class, made.inclusive, (made.extra, made.epsilon))
-    described = SCORES.index(made.score), made.classes, made.points, *rules, levels, _source(made.filled)
+    described = (
+        SCORES.index(made.score),
+        made.classes,
+        made.points,
+        made.coefficients,
+        *rules,
+        levels,
+        _source(made.filled),
+    )
     return _native.Detector(level, made.nbytes, *described)
 
 

@@ -19,7 +19,7 @@ NUMBERS = (-(2**62), -(2**31), -1, 0, 1, 2, 3, 7, 63, 64, 65, 255, 1 << 16, 1 <<
 
 def made(choose: random.Random) -> tuple[kernels.Detection, list[np.ndarray]]:
     """A description that is right, and its buffers."""
-    family = choose.choice(("v8", "v5", "ssd", "shares", "rows", "pose", "obb", "centernet"))
+    family = choose.choice(("v8", "v5", "ssd", "shares", "rows", "pose", "obb", "centernet", "seg"))
     layout = choose.choice(("NCHW", "NHWC", "NCHW16c", "NHWC8c"))
     dtype = choose.choice(("int8", "uint8", "int16", "int32", "float16", "float32"))
     q = nl.Quantization(0.05, 3) if dtype[-2:] not in ("16", "32") or "int" in dtype else None
@@ -40,6 +40,7 @@ def made(choose: random.Random) -> tuple[kernels.Detection, list[np.ndarray]]:
             "v8": (decode.yolov8(5, (8, 16)), (8, 16), {"box": 64, "score": 5}),
             "v5": (decode.yolov5(5, (8, 16), decode.yolov5().anchors[:2]), (8, 16), {"map": 30}),
             "pose": (decode.yolov8(5, (8, 16), keypoints=7), (8, 16), {"box": 64, "score": 5, "points": 21}),
+            "seg": (decode.yolov8(5, (8, 16), coefficients=9), (8, 16), {"box": 64, "score": 5, "weights": 9}),
             "obb": (decode.yolov8_obb(5, (8, 16)), (8, 16), {"box": 64, "score": 5, "angle": 1}),
             "centernet": (decode.centernet_head(5), (4,), {"hm": 5, "wh": 2, "reg": 2}),
         }[family]
@@ -48,6 +49,8 @@ def made(choose: random.Random) -> tuple[kernels.Detection, list[np.ndarray]]:
             for s in strides
             for name, n in channels.items()
         ]
+        if family == "seg":
+            specs.append(nl.TensorSpec((1, 9, 8, 8), nl.Layout(layout), dtype, name="prototypes"))
         if q is not None and choose.random() < 0.6:  # scales along an axis
             axis = choose.choice((1, 1, 2, 3))
             specs = [
@@ -114,7 +117,8 @@ def lied(choose: random.Random, description: Any) -> Any:
         wrong = (None, ("cells", 4, "none", 0.1), ("pixels", 2, "sigmoid", 0.1), ("priors", -1, "none", np.inf))
         chosen = choose.choice(wrong)
         if choose.random() < 0.5:
-            return description._replace(points=choose.choice((0, 1, 20, 21, 22, 1 << 40, -1)))
+            field = choose.choice(("points", "coefficients"))
+            return description._replace(**{field: choose.choice((0, 1, 8, 9, 10, 20, 21, 22, 1 << 40, -1))})
         levels[at] = grid._replace(points=None if chosen is None else kernels.Points(*chosen))
     elif what == 3:
         levels[at] = grid._replace(columns=choose.choice(NUMBERS), bins=choose.choice((1, 2, 16, 64)))
@@ -124,7 +128,7 @@ def lied(choose: random.Random, description: Any) -> Any:
     else:
         anchors = list(grid.anchors)
         k = choose.randrange(len(anchors))
-        parts = ("score", "box", "objectness", "points", "angle", "offset", "label", "background")
+        parts = ("score", "box", "objectness", "points", "angle", "offset", "label", "background", "coefficients")
         part = choose.choice([name for name in parts if getattr(anchors[k], name) is not None])
         anchors[k] = anchors[k]._replace(**{part: source(choose, getattr(anchors[k], part))})
         if choose.random() < 0.1:
@@ -166,7 +170,8 @@ def test_lies_are_refused_or_harmless(seed: int) -> None:
         )
         try:
             edges, turned = choose.choice((None, np.empty((20, 4)))), choose.choice((None, room.xywha))
-            n = detector.run(tuple(buffers), thresholds.tobytes(), 0.1, 0.5, 20, *room[:7], turned, edges)
+            weights = choose.choice((None, np.empty((20, 9)), np.empty((20, 8))))
+            n = detector.run(tuple(buffers), thresholds.tobytes(), 0.1, 0.5, 20, *room[:7], turned, edges, weights)
         except (ValueError, TypeError):
             refused += 1
             continue
@@ -183,7 +188,7 @@ def test_bad_runs_are_refused() -> None:
     thresholds = np.zeros(count, np.int32).tobytes()
     room = memory_for(5, (7, 3), True)
     edges = np.empty((5, 4))
-    good = (tuple(buffers), thresholds, 0.1, 0.5, 5, *room, edges)
+    good = (tuple(buffers), thresholds, 0.1, 0.5, 5, *room, edges, None)
     n = detector.run(*good)
     with np.errstate(over="ignore"):
         assert 0 < n <= 5 and np.array_equal(edges[:n].astype(np.float32), room.xyxy[:n])

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import random
+from typing import Any
 
 import numpy as np
 import pytest
 
 import npu_layout as nl
 from npu_layout import decode
-from npu_layout.decode.gathering import gathers
+from npu_layout.decode.gathering import are_steps, gathers
 from npu_layout.decode.places import fit
 from npu_layout.decode.reference import Candidates
 from tests.support import scenes
+from tests.support.backends import decoders
 
 SIZE, STRIDES, COUNT = (32, 48), (8, 16), 6
 HEAD = decode.yolov8(2, STRIDES, bins=4, coefficients=COUNT)
@@ -54,8 +57,8 @@ def test_values_are_those_of_the_unpacked_tensor(dtype: str | None) -> None:
             expected = expected[:, some.cell // columns, some.cell % columns].T
             got = gather.read(output.spec.flat(output.buffer), some)
             assert got.shape == (len(some), COUNT) and np.array_equal(got, expected.astype(np.float64))
-            assert gather.counts == (output.spec.dtype in ("int8", "uint8"))
-            if gather.counts:
+            assert are_steps(gather.place, gather.spec) == (output.spec.dtype in ("int8", "uint8"))
+            if are_steps(gather.place, gather.spec):
                 steps = gather.steps(output.spec.flat(output.buffer), some)
                 assert steps.dtype == np.int16 and np.allclose(steps * np.float64(0.05), got, atol=1e-6)
 
@@ -70,7 +73,7 @@ def test_what_has_a_scale_for_each_channel(layout: str) -> None:
     buffer = np.random.default_rng(0).integers(-128, 128, specs[at].size).astype(np.int8)
     found = fit(HEAD, specs, SIZE, {})
     gather = gathers(found.levels, "coefficients", specs)[0]
-    assert not gather.counts
+    assert not are_steps(gather.place, gather.spec)
     some = candidates(random.Random(4), 0)
     expected = specs[at].unpack(buffer)[0].reshape(COUNT, -1)[:, some.cell].T
     assert np.array_equal(gather.read(buffer, some), expected)
@@ -89,7 +92,7 @@ def test_what_has_a_scale_for_each_row_is_unpacked_first() -> None:
     zeros = np.zeros(7, np.int64)
     some = Candidates(np.ones(7, np.float32), zeros, zeros, np.arange(7), zeros)
     expected = specs[at].unpack(buffer)[0].reshape(COUNT, -1)[:, some.cell].T
-    assert not gather.counts and np.array_equal(gather.read(buffer, some), expected)
+    assert not are_steps(gather.place, gather.spec) and np.array_equal(gather.read(buffer, some), expected)
     channels = np.arange(len(some)) % COUNT
     assert np.array_equal(gather.read_each(buffer, some, channels), expected[np.arange(len(some)), channels])
 
@@ -108,3 +111,55 @@ def test_anchors_have_the_scales_of_their_own_channels() -> None:
     assert np.array_equal(gather.read(buffer, some), expected)
     channels = np.arange(20) % 3
     assert np.array_equal(gather.read_each(buffer, some, channels), expected[np.arange(20), channels])
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW16c"])
+@pytest.mark.parametrize("rule", ["logits", "probabilities", "cells"])
+@pytest.mark.parametrize(
+    "dtype, q",
+    [
+        ("int8", (0.02, 3)),
+        ("uint8", (0.02, 0.5)),
+        ("int8", (0.02, 20000)),
+        ("int8", (0.02, 1000000.0)),
+        ("uint8", "each"),
+        ("int16", (0.0001, 7)),
+        ("int32", (1e-06, 7)),
+        ("float16", None),
+        ("float32", None),
+        ("float64", None),
+        ("int8", None),
+    ],
+)
+def test_a_decoder_reads_coefficients_of_every_kind(dtype: str, q: Any, rule: str, layout: str) -> None:
+    """Against masks of unpacked coefficients in float64, whichever backend decodes."""
+    rng, size = np.random.default_rng(3), (32, 32)
+    head = decode.yolov8(2, (8, 16), coefficients=5)
+    head = dataclasses.replace(head, prototypes=decode.Prototypes(5, 4, rule))
+    specs = [
+        nl.TensorSpec((1, n, 32 // s, 32 // s), layout, name=f"{name}{s}")
+        for s in (8, 16)
+        for name, n in (("box", 64), ("score", 2), ("coefficients", 5))
+    ]
+    specs.append(nl.TensorSpec((1, 5, 8, 8), layout, "int8", quantization=nl.Quantization(0.05, -2), name="prototypes"))
+    known = nl.Quantization(np.linspace(0.01, 0.03, 5), 4, axis=1) if q == "each" else q and nl.Quantization(*q)
+    specs = [s.replace(dtype=dtype, quantization=known) if s.name[0] == "c" else s for s in specs]
+    buffers = []
+    for spec in specs:
+        if np.dtype(spec.stored).kind == "f":
+            buffers.append(spec.pack(rng.normal(0, 1, spec.shape).astype(spec.stored)))
+        else:
+            buffers.append(rng.integers(-50, 50, spec.size).astype(spec.stored))
+    tensors = {spec.name: spec.unpack(buffer) for spec, buffer in zip(specs, buffers)}
+    for decoder in decoders(head, specs, size):
+        found = decoder(buffers, 0.2, 0.95, limit=9)
+        assert len(found) > 4
+        again = decoder(buffers, 0.2, 0.95, limit=9, out=decoder(buffers, -9.0, limit=20))
+        columns = np.where(found.level == 0, 4, 2)
+        weights = [
+            tensors[f"coefficients{(8, 16)[level]}"][0, :, cell // n, cell % n]
+            for level, cell, n in zip(found.level, found.cell, columns)
+        ]
+        expected = decode.masks(specs[-1], buffers[-1], np.array(weights, np.float64), found.xyxy, size, rule=rule)
+        for mask, other, same in zip(found.masks, again.masks, expected):
+            assert np.array_equal(mask, same) and np.array_equal(mask, other)

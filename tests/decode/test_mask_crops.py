@@ -322,3 +322,12 @@ def test_no_instance_has_no_masks() -> None:
     one = decoder(buffers, 0.5)
     found = decoder([b * 0 for b in buffers], 0.5, out=one)
     assert len(one.masks) == 1 and len(found.masks) == 0 and found.masks.offsets.shape == (0, 2)
+
+
+def test_prototypes_with_a_zero_point_that_is_no_integer() -> None:
+    """Half a step from 0: what is stored as 0 is outside or inside by half a step times the coefficient."""
+    boxes = np.float32([[0, 0, 16, 16]])
+    for zero, inside in ((0.5, False), (-0.5, True), (0.0, False)):
+        spec = TensorSpec((1, 1, 4, 4), "NCHW", "int8", quantization=Quantization(0.5, zero))
+        found = decode.masks(spec, np.zeros(16, np.int8), np.int16([[3]]), boxes, (16, 16))
+        assert (found.crops[0] == inside).all()

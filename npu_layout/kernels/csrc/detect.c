@@ -243,6 +243,13 @@ static void decode_points(const Detector *d, const uint8_t *const *buffers, cons
     }
 }
 
+static void read_coefficients(const Detector *d, const uint8_t *const *buffers, const Candidate *c, double *values) {
+    const Source *source = &d->each[c->level].each[c->anchor].coefficients;
+    const uint8_t *data = buffers[source->buffer];
+    const int64_t offset = cell_at(&source->map, c->cell);
+    for (int64_t i = 0; i < d->coefficients; ++i) values[i] = source_value(source, c->cell, i, code_at(source, data, offset, i));
+}
+
 static void decode_box(const Detector *d, const uint8_t *const *buffers, const Candidate *c, double edges[4]) {
     const DetectLevel *level = d->each + c->level;
     const Anchor *anchor = level->each + c->anchor;
@@ -325,6 +332,7 @@ int64_t detect_run(const Detector *d, const uint8_t *const *buffers, const Thres
         if (i + AHEAD < work->count) fetch_box(d, buffers, work->candidates + order[i + AHEAD]);
         if (d->suppression == NEIGHBOURS && !is_peak(d, buffers, c)) continue;
         if (out->points) fetch(&d->each[c->level].each[c->anchor].points, buffers, c->cell);
+        if (out->coefficients) fetch(&d->each[c->level].each[c->anchor].coefficients, buffers, c->cell);
         decode_box(d, buffers, c, edges);
         if (out->edges) memcpy(out->edges + 4 * n, edges, sizeof edges);
         if (d->each[c->level].angle != UPRIGHT) turn(d, buffers, c, edges, xywha);
@@ -338,6 +346,7 @@ int64_t detect_run(const Detector *d, const uint8_t *const *buffers, const Thres
         out->cell[n] = c->cell, out->anchor[n] = c->anchor;
         if (out->xywha) memcpy(out->xywha + 5 * n, xywha, sizeof xywha);
         if (out->points) decode_points(d, buffers, c, out->points + n * d->points);
+        if (out->coefficients) read_coefficients(d, buffers, c, out->coefficients + n * d->coefficients);
         ++n;
     }
     return n;

@@ -16,9 +16,10 @@ typedef enum { ALL_STAY, GREEDY, PROBIOU, NEIGHBOURS, SUPPRESSIONS } Suppression
 
 /* One anchor of one level. `threshold`: no code of the scanned part below it can pass. `heats`: as `values` of `points`, for the third
  * channel of a point. `angle`: unless boxes are upright. `offset`: of CENTER_SIZE, `label`: the class as a number, of cells that have one
- * score, `background`: of SOFTMAX_OF, the score that is no class and is number `aside` of all; each if its map has channels. */
+ * score, `background`: of SOFTMAX_OF, the score that is no class and is number `aside` of all, `coefficients`: of masks; each if its map has
+ * channels. */
 typedef struct {
-    Source score, objectness, box, points, angle, offset, label, background;
+    Source score, objectness, box, points, angle, offset, label, background, coefficients;
     const double *heats;
     int64_t aside;
     int32_t threshold;
@@ -44,7 +45,7 @@ typedef struct {
     int levels, all_labels, per_class, inclusive;
     ScoreRule score;
     Suppression suppression;
-    int64_t classes, points; /* channels of the points beside a box */
+    int64_t classes, points, coefficients; /* channels of the points and of the coefficients beside a box */
     double extra, epsilon;
     DetectLevel *each;
     Source filled; /* one element: how many cells of each level count, from the first on; if its map has channels */
@@ -83,6 +84,7 @@ typedef struct {
     float *points; /* or NULL: not asked for */
     float *xywha;  /* of turned boxes: centre, size and angle; or NULL */
     double *edges; /* of the boxes before they are rounded or turned; or NULL */
+    double *coefficients; /* or NULL: not asked for */
 } DetectionArrays;
 
 enum { NO_MEMORY = -1, NO_CLASS = -2 };

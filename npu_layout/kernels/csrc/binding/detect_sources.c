@@ -104,6 +104,13 @@ static int read_beside(const DetectorObject *self, PyObject *angle, PyObject *of
     return anchor->offset.map.count == 2 || detector_refuse("offset: expected two channels");
 }
 
+/* The coefficients of masks, if there are some. */
+static int read_coefficients(const DetectorObject *self, PyObject *tuple, Anchor *anchor) {
+    if (!self->detector.coefficients) return 1;
+    if (!detector_source(self, tuple, &anchor->coefficients) || !same_cells(&anchor->box, &anchor->coefficients)) return 0;
+    return anchor->coefficients.map.count == self->detector.coefficients || detector_refuse("coefficients: another number of channels");
+}
+
 /* Whether codes of two parts of 8 bits mean the same. */
 static int same_values(const Source *a, const Source *b) {
     if (dtype_size[a->map.type] != 1 || a->map.type != b->map.type || !a->values || !b->values) return 0;
@@ -119,12 +126,12 @@ static int make_powers(const DetectorObject *self, Source *source, int wanted) {
 }
 
 int detector_anchor(const DetectorObject *self, PyObject *tuple, const DetectLevel *level, Anchor *anchor) {
-    PyObject *score, *objectness, *box, *points, *heats, *angle, *offset, *label, *background;
+    PyObject *score, *objectness, *box, *points, *heats, *angle, *offset, *label, *background, *coefficients;
     const BoxRule *rule = &level->rule;
     long long aside;
-    if (!PyTuple_Check(tuple) || !PyArg_ParseTuple(tuple, "OOOOOOOOOLdd", &score, &objectness, &box, &points, &heats, &angle, &offset, &label,
-                                                   &background, &aside, &anchor->w, &anchor->h))
-        return detector_refuse("anchor: expected 12 fields");
+    if (!PyTuple_Check(tuple) || !PyArg_ParseTuple(tuple, "OOOOOOOOOOLdd", &score, &objectness, &box, &points, &heats, &angle, &offset, &label,
+                                                   &background, &coefficients, &aside, &anchor->w, &anchor->h))
+        return detector_refuse("anchor: expected 13 fields");
     if (!detector_source(self, score, &anchor->score) || !detector_source(self, box, &anchor->box) || !same_cells(&anchor->score, &anchor->box))
         return 0;
     if (anchor->score.map.count > self->detector.classes) return detector_refuse("more scores than classes");
@@ -132,7 +139,7 @@ int detector_anchor(const DetectorObject *self, PyObject *tuple, const DetectLev
     if (product && (!detector_source(self, objectness, &anchor->objectness) || !same_cells(&anchor->score, &anchor->objectness))) return 0;
     if (product && anchor->objectness.map.count != 1) return detector_refuse("objectness: expected one channel");
     if (anchor->box.map.count != box_channels(rule)) return detector_refuse("box: another number of channels");
-    if (!read_labels(self, label, background, aside, anchor)) return 0;
+    if (!read_labels(self, label, background, aside, anchor) || !read_coefficients(self, coefficients, anchor)) return 0;
     const Source *beside = &anchor->background;
     const int shared = anchor->score.activation == SOFTMAX_OF && (!beside->map.count || same_values(&anchor->score, beside));
     if (!make_powers(self, &anchor->box, rule->encoding == DFL) || !make_powers(self, &anchor->score, shared)) return 0;

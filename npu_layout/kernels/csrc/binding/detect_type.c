@@ -8,7 +8,7 @@
 #include "binding/level_named.h"
 #include "detect.h"
 
-enum { MOST_LEVELS = 64, MOST_ANCHORS = 64, RESULTS = 9 };
+enum { MOST_LEVELS = 64, MOST_ANCHORS = 64, RESULTS = 10 };
 
 /* (encoding, values, activation of the third, variance); None if a box has no points. */
 static int read_point_rule(const DetectorObject *self, PyObject *tuple, DetectLevel *level) {
@@ -69,21 +69,23 @@ static PyObject *detector_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     const char *name;
     PyObject *sizes, *levels, *filled;
     int score, suppression;
-    long long classes, points;
+    long long classes, points, coefficients;
     DetectorObject *self = (DetectorObject *)PyType_GenericAlloc(type, 0);
     if (!self) return NULL;
     Detector *d = &self->detector;
     Py_INCREF(args);
     self->description = args;
-    int good = !kwargs && PyArg_ParseTuple(args, "sO!iLLpipp(dd)O!O", &name, &PyTuple_Type, &sizes, &score, &classes, &points,
+    int good = !kwargs && PyArg_ParseTuple(args, "sO!iLLLpipp(dd)O!O", &name, &PyTuple_Type, &sizes, &score, &classes, &points, &coefficients,
                                            &d->all_labels, &suppression, &d->per_class, &d->inclusive, &d->extra, &d->epsilon, &PyTuple_Type, &levels, &filled);
     good = good && (d->level = level_named(name)) && read_buffers(self, sizes);
     if (good && (score < 0 || score >= (int)SCORES || classes < 1 || classes > 1 << 20)) good = detector_refuse("score or classes out of range");
     if (good && (suppression < 0 || suppression >= (int)SUPPRESSIONS)) good = detector_refuse("suppression out of range");
-    if (good && (points < 0 || points > 1 << 12)) good = detector_refuse("points out of range");
+    if (good && (points < 0 || points > 1 << 12 || coefficients < 0 || coefficients > 1 << 12))
+        good = detector_refuse("points or coefficients out of range");
     if (good) {
         const Py_ssize_t n = PyTuple_Size(levels);
-        d->score = (ScoreRule)score, d->suppression = (Suppression)suppression, d->classes = classes, d->points = points;
+        d->score = (ScoreRule)score, d->suppression = (Suppression)suppression, d->classes = classes, d->points = points,
+        d->coefficients = coefficients;
         good = n >= 1 && n <= MOST_LEVELS ? (d->each = calloc((size_t)n, sizeof *d->each)) != NULL : detector_refuse("expected 1 to 64 levels");
         d->levels = good ? (int)n : 0;
         for (int i = 0; good && i < n; ++i) good = read_level(self, PyTuple_GetItem(levels, i), d->each + i);
@@ -124,24 +126,25 @@ static int set_thresholds(const Detector *d, PyObject *bytes) {
     return 1;
 }
 
-/* Open the results: xyxy, confidence; class_id, level, cell, anchor; points, if there are some; xywha and edges, each or None. */
+/* Open the results: xyxy, confidence; class_id, level, cell, anchor; points, if there are some; xywha, edges and coefficients, each or
+ * None. */
 static int open_results(PyObject *const *args, const Detector *d, int64_t limit, Py_buffer *views, int *open, DetectionArrays *out) {
-    const int64_t sizes[RESULTS] = {16, 4, 8, 8, 8, 8, 4 * d->points, 20, 32};
+    const int64_t sizes[RESULTS] = {16, 4, 8, 8, 8, 8, 4 * d->points, 20, 32, 8 * d->coefficients};
     void *places[RESULTS] = {NULL};
     for (int i = 0; i < RESULTS; ++i) {
-        if (!sizes[i] || (i >= RESULTS - 2 && args[i] == Py_None)) continue;
+        if (!sizes[i] || (i >= RESULTS - 3 && args[i] == Py_None)) continue;
         Py_buffer *view = views + *open;
         if (PyObject_GetBuffer(args[i], view, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS)) return 0;
         ++*open;
         if (view->len < limit * sizes[i]) return detector_refuse("results that are too short");
         places[i] = view->buf;
     }
-    *out = (DetectionArrays){places[0], places[1], places[2], places[3], places[4], places[5], places[6], places[7], places[8]};
+    *out = (DetectionArrays){places[0], places[1], places[2], places[3], places[4], places[5], places[6], places[7], places[8], places[9]};
     return 1;
 }
 
-/* run(buffers, thresholds, confidence, iou, limit, xyxy, confidence, class_id, level, cell, anchor, points, xywha or None, edges or None):
- * how many */
+/* run(buffers, thresholds, confidence, iou, limit, xyxy, confidence, class_id, level, cell, anchor, points, xywha or None, edges or None,
+ * coefficients or None): how many */
 static PyObject *detector_run(PyObject *object, PyObject *const *args, Py_ssize_t count) {
     DetectorObject *self = (DetectorObject *)object;
     Py_buffer views[MOST_BUFFERS], results[RESULTS];
@@ -182,7 +185,7 @@ end:
 static PyMethodDef detector_methods[] = {
     {"run", (PyCFunction)(void (*)(void))detector_run, METH_FASTCALL,
      "run(buffers, thresholds, confidence, iou, limit, xyxy, confidence, class_id, level, cell, anchor, points or None, xywha or None, "
-     "edges or None): how many were found, or -2: the label of a candidate is no class; xywha: of turned boxes; edges: float64, of boxes before they are rounded or turned"},
+     "edges or None, coefficients or None): how many were found, or -2: the label of a candidate is no class; xywha: of turned boxes; edges: float64, of boxes before they are rounded or turned"},
     {NULL, NULL, 0, NULL},
 };
 static PyType_Slot detector_slots[] = {
