@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..support import late
 from .answers import Classes, Text, classify, ctc, heatmap_points, simcc_points
 from .centers import Regions, centernet, dbnet
-from .darknet import yolov2, yolov3
+from .darknet import yolov2, yolov3, yolov4
 from .decoder import Decoder
 from .detections import Detections
 from .detectors import centernet_head, nanodet, ppyoloe, ssd, ssd_postprocessed
@@ -69,6 +69,7 @@ __all__ = [
     "yolo26",
     "yolov2",
     "yolov3",
+    "yolov4",
     "yolov5",
     "yolov6",
     "yolov8",
@@ -83,6 +84,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("yolo8", "yolo9", "yolo11", "yolo12", "yolov8_seg", "yolov8_pose", "yolov8n_seg"), "yolov8"),
     **dict.fromkeys(("YOLOv2", "yolo2", "tiny_yolo", "yolov2_tiny", "region"), "yolov2"),
     **dict.fromkeys(("YOLOv3", "yolo3", "yolov3_tiny", "darknet"), "yolov3"),
+    **dict.fromkeys(("YOLOv4", "yolo4", "yolov4_tiny"), "yolov4"),
     **dict.fromkeys(("YOLOv5", "yolo5", "yolov7", "yolov5s", "yolov5_seg"), "yolov5"),
     **dict.fromkeys(("yolov10n", "yolo10"), "yolov10"),
     **dict.fromkeys(("yolov26", "yolo26n"), "yolo26"),

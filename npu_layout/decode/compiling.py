@@ -13,7 +13,7 @@ from .gathering import are_steps
 from .head import Boxes, Head
 from .places import Fitted, Level, Place, offsets_along
 from .ranges import values_of
-from .reference import activated, point_encoding
+from .reference import activated, point_encoding, spread_of
 
 _DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "float16", "bfloat16", "float32")
 
@@ -47,7 +47,7 @@ def compiled(
         rule.inclusive,
         rule.extra,
         rule.epsilon,
-        tuple(_grid(head, fitted, level, specs, input_hw) for level in fitted.levels),
+        tuple(_grid(head, fitted, number, specs, input_hw) for number in range(len(fitted.levels))),
         None if filled is None else _single(fitted.filled or 0, filled),
         _coefficients(head, fitted, specs),
     )
@@ -127,9 +127,9 @@ def _single(output: int, spec: TensorSpec) -> kernels.AnchorPart:
 
 
 def _grid(
-    head: Head, fitted: Fitted, level: Level, specs: Sequence[TensorSpec], input_hw: tuple[int, int]
+    head: Head, fitted: Fitted, number: int, specs: Sequence[TensorSpec], input_hw: tuple[int, int]
 ) -> kernels.Grid:
-    how = fitted.form.boxes
+    level, how = fitted.levels[number], fitted.form.boxes
     unit = {"stride": (1.0, 1.0), "pixel": (1.0, 1.0), "input": (float(input_hw[1]), float(input_hw[0]))}[how.unit]
     whole, boxed = decoded_whole(head, fitted, specs), has_boxes(fitted, specs)
     roles = (_READ if whole else _READ[:4] if boxed else _READ[:3]) + (("offset",) if boxed else ())
@@ -171,6 +171,7 @@ def _grid(
         level.priors,
         points,
         how.angle if whole else "none",
+        spread_of(how, number),
     )
 
 

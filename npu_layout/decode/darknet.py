@@ -1,4 +1,4 @@
-"""Make the heads of YOLOv2 and YOLOv3, as Darknet defines them: exponentials of sizes, times anchors."""
+"""Make the heads of YOLOv2, v3 and v4, as Darknet defines them: exponentials of sizes, times anchors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import NpuLayoutError
 from ..support import checked_call, numbers_of, one_of, shown, whole_numbers
 from .head import ACTIVATIONS, Boxes, Form, Head, Part
-from .networks import STRIDES, YOLOV5_ANCHORS, anchors_of, sizes
+from .networks import STRIDES, YOLOV5_ANCHORS, anchors_of, of_strides, sizes
 
 # pjreddie/darknet, cfg/yolov2.cfg (of COCO) and cfg/yolov2-tiny-voc.cfg: width and height in cells.
 YOLOV2_ANCHORS = ((0.57273, 0.677385), (1.87446, 2.06253), (3.33843, 5.47434), (7.88282, 3.52778), (9.77052, 9.16828))
@@ -22,6 +22,16 @@ YOLOV3_ANCHORS = {
     STRIDES: YOLOV5_ANCHORS,
     (16, 32): (((23, 27), (37, 58), (81, 82)), ((81, 82), (135, 169), (344, 319))),
 }
+# AlexeyAB/darknet, cfg/yolov4.cfg and cfg/yolov4-tiny.cfg (masks 1,2,3 and 3,4,5), with the scale_x_y of each level.
+YOLOV4_ANCHORS = {
+    STRIDES: (
+        ((12, 16), (19, 36), (40, 28)),
+        ((36, 75), (76, 55), (72, 146)),
+        ((142, 110), (192, 243), (459, 401)),
+    ),
+    (16, 32): YOLOV3_ANCHORS[16, 32],
+}
+_YOLOV4_SPREADS = {STRIDES: (1.2, 1.1, 1.05), (16, 32): (1.05, 1.05)}
 
 
 @checked_call
@@ -116,12 +126,71 @@ def yolov3(
     return _head(name, classes, strides, anchors, activation, "sigmoid", labels)
 
 
+@checked_call
+def yolov4(
+    classes: int = 80,
+    strides: Sequence[int] = STRIDES,
+    anchors: Any = None,
+    *,
+    spreads: Any = None,
+    activation: str = "sigmoid",
+    labels: str = "best",
+    name: str = "yolov4",
+) -> Head:
+    """Return the head of YOLOv4, and of YOLOv4-tiny with `strides` (16, 32), as Darknet defines them.
+
+    Outputs and scores are those of `yolov3`; a centre is its sigmoid times `spread`, less (spread - 1) / 2, in its cell
+    (AlexeyAB/darknet, src/yolo_layer.c, forward_yolo_layer). Networks whose cfg files have new_coords=1 and
+    scale_x_y=2.0 (Scaled-YOLOv4: yolov4-csp, yolov4x-mish, p5, p6; YOLOv7-tiny of Darknet) are decoded as YOLOv5, with
+    these anchors: ``yolov5(80, anchors=yolov4().anchors)``.
+
+    Parameters
+    ----------
+    classes, strides
+        Their number; pixels from one cell to the next, a level each.
+    anchors
+        As for `yolov3`. None: those of yolov4.cfg, if the strides are 8, 16 and 32 in any order, and of yolov4-tiny.cfg
+        (masks 1,2,3 and 3,4,5), if they are 16 and 32.
+    spreads
+        scale_x_y of each stride, in the order of `strides`. None: those of the same files, 1.2, 1.1 and 1.05 for
+        strides 8, 16 and 32, and 1.05 for both of tiny.
+    activation
+        As for `yolov3`; "none": centres are behind the sigmoid, and not yet spread.
+    labels, name
+        As for `yolov3`.
+
+    Raises NpuLayoutError on anything else.
+
+    >>> yolov4(80, (32, 16, 8)).forms[0].boxes.spreads
+    (1.05, 1.1, 1.2)
+    """
+    classes, strides = sizes(classes, strides)
+    anchors = anchors_of(strides, YOLOV4_ANCHORS) if anchors is None else anchors
+    given = (
+        of_strides("spreads: expected a number", strides, _YOLOV4_SPREADS)
+        if spreads is None
+        else numbers_of("spreads", spreads)
+    )
+    factors = np.asarray(given, np.float64)
+    if factors.shape != (len(strides),):
+        raise NpuLayoutError(f"spreads: expected one for each of {len(strides)} strides, got {shown(spreads)}")
+    return _head(name, classes, strides, anchors, activation, "sigmoid", labels, tuple(factors.tolist()))
+
+
 def _head(
-    name: str, classes: int, strides: tuple[int, ...], anchors: Any, activation: str, of_classes: str, labels: str
+    name: str,
+    classes: int,
+    strides: tuple[int, ...],
+    anchors: Any,
+    activation: str,
+    of_classes: str,
+    labels: str,
+    spreads: tuple[float, ...] = (),
 ) -> Head:
     """Return the record; of_classes: their activation, if the decoder applies them."""
     raw = one_of("activation", activation, ACTIVATIONS[:2]) == "sigmoid"
     score = Part("score", classes, of_classes if raw else "none")
-    boxes = Boxes("sigmoid_exp", center=0.0) if raw else Boxes("center_exp", center=0.0, unit="pixel")
+    encoding, unit = ("sigmoid_exp", "stride") if raw else ("center_exp", "pixel")
+    boxes = Boxes(encoding, center=0.0, unit=unit, spreads=spreads)
     form = Form("maps", (Part("box", 4), Part("objectness", 1, activation), score), boxes)
     return Head(name, classes, strides, (form,), anchors, "objectness", labels)

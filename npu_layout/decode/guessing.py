@@ -11,7 +11,7 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..support import checked_call, counted
 from .assigning import MisnamedError, UndistinguishedError, is_hinted
-from .darknet import yolov2, yolov3
+from .darknet import yolov2, yolov3, yolov4
 from .detectors import centernet_head, nanodet, ppyoloe, ssd_postprocessed
 from .faces import retinaface, scrfd, yunet
 from .head import Head
@@ -89,8 +89,21 @@ _FAMILIES = (
     ),
     _Family(
         lambda n, act: yolov3(n, (16, 32), activation=act),
-        "two levels, sizes that are exponentials (YOLOv3-tiny of Darknet; anchors= of your own; centres of YOLOv4-tiny "
-        "have a factor that no head has)",
+        "two levels, sizes that are exponentials (YOLOv3-tiny of Darknet; anchors= of your own)",
+        (5,),
+        3,
+        ("sigmoid",),
+    ),
+    _Family(
+        lambda n, act: yolov4(n, activation=act),
+        "exponentials, and centres that are spread (YOLOv4 of Darknet; anchors= and spreads= of your own)",
+        (5,),
+        3,
+        ("sigmoid",),
+    ),
+    _Family(
+        lambda n, act: yolov4(n, (16, 32), activation=act),
+        "two levels, exponentials, and centres that are spread (YOLOv4-tiny of Darknet; anchors= of your own)",
         (5,),
         3,
         ("sigmoid",),

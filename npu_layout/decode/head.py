@@ -17,6 +17,7 @@ ENCODINGS = (
     "sigmoid_exp",
 )
 _ANCHORED = ("center_power", "sigmoid_exp")
+_SPREAD = ("center_exp", "sigmoid_exp")
 ANGLES = ("none", "shifted", "radians")
 ACROSS = ("keypoints", "angle")  # parts that one output may have for the cells of all levels
 UNITS = ("stride", "pixel", "input")
@@ -81,7 +82,7 @@ class Boxes(Record):
         "dfl": four sides left, top, right, bottom, each the mean of a softmax over `bins`, from the cell's centre (Li
         et al., Generalized Focal Loss, 2020). "distances": the four sides themselves. "center_power" (YOLOv5, v7):
         sigmoids s, centre 2 s - 0.5 + cell, size (2 s)**2 anchor. "center_exp" (YOLOX): centre v + cell, size exp(v)
-        strides; unit "pixel": times the anchor. "sigmoid_exp" (YOLOv2, v3): centre sigmoid(v) + cell, size exp(v)
+        strides; unit "pixel": times the anchor. "sigmoid_exp" (YOLOv2 to v4): centre sigmoid(v) + cell, size exp(v)
         anchor. "variances" (SSD): offsets from a prior, times `variances`. "xywh"
         (centre and size), "xyxy" (edges): decoded already. "center_size" (CenterNet): width and height, of two
         channels; the centre is the part "offset" + cell, and without that part `center` + cell.
@@ -100,6 +101,9 @@ class Boxes(Record):
         What the part "angle" means, by which boxes are turned from x towards y: "none" (boxes are upright), "shifted"
         ((v - 0.25) pi radians, v from 0 to 1; YOLOv8-OBB's maps), "radians". Boxes of "dfl" and "distances" are turned
         around the cell's centre, others around their own.
+    spreads
+        Of "center_exp" and "sigmoid_exp", factors of each level by which a centre moves from the middle of its cell
+        (Darknet's scale_x_y): c = v or sigmoid(v) becomes c spread - (spread - 1) / 2. (): 1.
 
     Raises NpuLayoutError on other words and numbers.
     """
@@ -111,6 +115,7 @@ class Boxes(Record):
     variances: tuple[float, float] = (0.1, 0.2)
     order: tuple[int, ...] = (0, 1, 2, 3)
     angle: str = "none"
+    spreads: tuple[float, ...] = ()
     _words: ClassVar[dict[str, tuple[str, ...]]] = {"encoding": ENCODINGS, "unit": UNITS, "angle": ANGLES}
 
     def _check(self) -> None:
@@ -121,7 +126,12 @@ class Boxes(Record):
             raise NpuLayoutError(f"Boxes: order: expected 0, 1, 2 and 3 in any order, got {order}")
         if self.encoding == "center_size" and order != (0, 1, 2, 3):
             raise NpuLayoutError(f"Boxes: order: 'center_size' has two numbers and no order, got {order}")
-        self._set(bins=count_of("Boxes: bins", self.bins), center=center, variances=pair, order=order)
+        spreads = tuple(real_number("Boxes: spreads", v, 0.0) for v in items("Boxes: spreads", self.spreads))
+        if spreads and self.encoding not in _SPREAD:
+            known = " and ".join(map(repr, _SPREAD))
+            raise NpuLayoutError(f"Boxes: spreads: {known} have some, {self.encoding!r} has none, got {spreads}")
+        bins = count_of("Boxes: bins", self.bins)
+        self._set(bins=bins, center=center, variances=pair, order=order, spreads=spreads)
 
     @property
     def channels(self) -> int:
@@ -368,6 +378,9 @@ class Head(Record):
             raise NpuLayoutError(f"{where}: priors need boxes of encoding 'variances' with center 0, got {form.boxes}")
         if form.boxes.encoding in _ANCHORED and not self.anchors:
             raise NpuLayoutError(f"{where}: boxes of encoding {form.boxes.encoding!r} need anchors")
+        count, spreads = len(self.strides), form.boxes.spreads
+        if spreads and len(spreads) != count:
+            raise NpuLayoutError(f"{where}: Boxes: spreads: expected one for each of {count} strides, got {spreads}")
         if self.suppression.kind in ("probiou", "polygons") and form.boxes.angle == "none":
             raise NpuLayoutError(
                 f"{where}: suppression {self.suppression.kind!r} needs boxes with an angle, got {form.boxes}"

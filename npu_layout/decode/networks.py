@@ -258,12 +258,16 @@ def sizes(classes: Any, strides: Any) -> tuple[int, tuple[int, ...]]:
 
 def anchors_of(strides: tuple[int, ...], published: dict[tuple[int, ...], Any]) -> tuple[Any, ...]:
     """Return the published anchors of the strides, in their order; NpuLayoutError if there are none."""
+    return of_strides("anchors: expected width and height in pixels of some", strides, published)
+
+
+def of_strides(what: str, strides: tuple[int, ...], published: dict[tuple[int, ...], Any]) -> tuple[Any, ...]:
+    """Return what is published for each of the strides, in their order; NpuLayoutError if there is nothing."""
     ordered = tuple(sorted(strides))
     if ordered not in published:
         known = " and for ".join(", ".join(map(str, each)) for each in published)
         raise NpuLayoutError(
-            f"anchors: expected width and height in pixels of some for each of the strides "
-            f"{', '.join(map(str, strides))}; those that are published are for {known}"
+            f"{what} for each of the strides {', '.join(map(str, strides))}; those that are published are for {known}"
         )
     each = dict(zip(ordered, published[ordered]))
     return tuple(each[stride] for stride in strides)

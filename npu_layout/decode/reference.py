@@ -249,7 +249,13 @@ def _boxes(how: Boxes, level: Level, n: int, found: Candidates, read: Read, inpu
     cell, anchor = _cells(level, found)
     unit = {"stride": [level.stride] * 2, "pixel": [1, 1], "input": input_hw[::-1]}[how.unit]
     with np.errstate(over="ignore", invalid="ignore"):
-        return _ENCODINGS[how.encoding](_Cells(how, cell, float(level.stride), anchor, np.array(unit, np.float64)), x)
+        at = _Cells(how, cell, float(level.stride), anchor, np.array(unit, np.float64), spread_of(how, n))
+        return _ENCODINGS[how.encoding](at, x)
+
+
+def spread_of(how: Boxes, n: int) -> float:
+    """Return the factor by which centres of level `n` move from the middles of their cells."""
+    return how.spreads[n] if how.spreads else 1.0
 
 
 def _cells(level: Level, found: Candidates) -> tuple[np.ndarray, np.ndarray]:
@@ -269,6 +275,7 @@ class _Cells(NamedTuple):
     stride: float
     anchor: np.ndarray
     unit: np.ndarray
+    spread: float
 
 
 def _dfl(at: _Cells, x: np.ndarray) -> np.ndarray:
@@ -294,11 +301,16 @@ def _center_power(at: _Cells, x: np.ndarray) -> np.ndarray:
 
 def _center_exp(at: _Cells, x: np.ndarray) -> np.ndarray:
     size = exponential(x[:, 2:]) * (at.anchor if at.how.unit == "pixel" else at.stride)
-    return _corners((x[:, :2] + at.cell + at.how.center) * at.stride, size)
+    return _corners((_spread(at, x[:, :2]) + at.cell + at.how.center) * at.stride, size)
+
+
+def _spread(at: _Cells, share: np.ndarray) -> np.ndarray:
+    """Return the place of a centre in its cell, from where it is without the factor."""
+    return share * at.spread - (at.spread - 1.0) / 2.0
 
 
 def _sigmoid_exp(at: _Cells, x: np.ndarray) -> np.ndarray:
-    center = sigmoid(x[:, :2]) + at.cell + at.how.center
+    center = _spread(at, sigmoid(x[:, :2])) + at.cell + at.how.center
     return _corners(center * at.stride, exponential(x[:, 2:]) * at.anchor)
 
 

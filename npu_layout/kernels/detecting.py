@@ -98,7 +98,8 @@ class Grid(NamedTuple):
     """One level: columns of cells, and how boxes are encoded in it; `strides`: in cells, else in `unit_xy` pixels.
 
     priors: float64 (cells, 4), centre x, y, width and height in pixels of each cell, in place of its column and row and
-    the anchor's size; None: there are none. angle: what the anchors' angles mean; "none": boxes are upright.
+    the anchor's size; None: there are none. angle: what the anchors' angles mean; "none": boxes are upright. spread:
+    the factor by which centres of "center_exp" and "sigmoid_exp" move from the middles of their cells.
     """
 
     columns: int
@@ -113,6 +114,7 @@ class Grid(NamedTuple):
     priors: np.ndarray | None = None
     points: Points | None = None
     angle: str = "none"
+    spread: float = 1.0
 
 
 class Detection(NamedTuple):

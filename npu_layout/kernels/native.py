@@ -248,6 +248,7 @@ def detector(made: Detection, level: str = LEVEL) -> _native.Detector:
             *grid.unit_xy,
             *grid.variances,
             grid.stride,
+            grid.spread,
             ANGLES.index(grid.angle),
             _points(grid.points),
             tuple(

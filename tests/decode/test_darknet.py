@@ -1,4 +1,4 @@
-"""The heads of YOLOv2 and YOLOv3 against Darknet's formulas, written down as loops over cells in plain numbers."""
+"""The heads of YOLOv2, v3 and v4 against Darknet's formulas, written down as loops over cells in plain numbers."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ VOC = "1.08,1.19, 3.42,4.41, 6.63,11.38, 9.42,5.11, 16.62,10.52"
 COCO = "0.57273, 0.677385, 1.87446, 2.06253, 3.33843, 5.47434, 7.88282, 3.52778, 9.77052, 9.16828"
 THREE = "10,13, 16,30, 33,23, 30,61, 62,45, 59,119, 116,90, 156,198, 373,326"
 TINY = "23,27, 37,58, 81,82, 81,82, 135,169, 344,319"  # masks 1,2,3 and 3,4,5, of the published weights
+FOUR = "12, 16, 19, 36, 40, 28, 36, 75, 76, 55, 72, 146, 142, 110, 192, 243, 459, 401"  # yolov4.cfg
 OWN = ((1.5, 2.0), (3.25, 0.5))  # of a network of two anchors, in cells
 
 
@@ -41,11 +42,14 @@ def of_cfg(text: str) -> list[tuple[float, float]]:
 
 
 def region(
-    strides: tuple[int, ...], pairs: list[tuple[float, float]], in_cells: bool, shares: bool, raw: bool = True
+    strides: tuple[int, ...],
+    pairs: list[tuple[float, float]],
+    in_cells: bool,
+    shares: bool,
+    scale_x_y: dict[int, float] | None = None,
 ) -> Callable[[Values], Any]:
     """Boxes and scores of `out_STRIDE`, an output with the channels of one anchor after the other."""
     each = len(pairs) // len(strides)
-    act: Callable[[Any], float] = sigmoid if raw else float
 
     def loop(v: Values) -> Iterator[Any]:
         for c in cells(strides, each):
@@ -54,12 +58,14 @@ def region(
             w, h = pairs[c.level * each + c.anchor]
             unit = c.stride if in_cells else 1
             size = math.exp(e[2]) * w * unit, math.exp(e[3]) * h * unit
-            box = corners((act(e[0]) + c.x) * c.stride, (act(e[1]) + c.y) * c.stride, *size)
-            scores = [act(x) for x in e[5:]]
-            if shares and raw:
+            scale = scale_x_y[c.stride] if scale_x_y else 1.0
+            x, y = (sigmoid(v) * scale - 0.5 * (scale - 1) for v in e[:2])
+            box = corners((x + c.x) * c.stride, (y + c.y) * c.stride, *size)
+            scores = [sigmoid(x) for x in e[5:]]
+            if shares:
                 powers = [math.exp(x - max(e[5:])) for x in e[5:]]
                 scores = [p / sum(powers) for p in powers]
-            yield c, [act(e[4]) * s for s in scores], box, []
+            yield c, [sigmoid(e[4]) * s for s in scores], box, []
 
     return loop
 
@@ -83,6 +89,26 @@ NETWORKS = {
     "v3": Network(
         decode.yolov3(CLASSES), maps(STRIDES, 3), region(STRIDES, of_cfg(THREE), False, False), probabilities=False
     ),
+    "v4": Network(
+        decode.yolov4(CLASSES),
+        maps(STRIDES, 3),
+        region(STRIDES, of_cfg(FOUR), False, False, scale_x_y={8: 1.2, 16: 1.1, 32: 1.05}),
+        probabilities=False,
+    ),
+    "v4 of its own": Network(
+        decode.yolov4(CLASSES, (32, 16), anchors=[[(20, 30)], [(9, 9)]], spreads=[1.5, 0.75]),
+        maps((32, 16), 1),
+        region((32, 16), [(20, 30), (9, 9)], False, False, {32: 1.5, 16: 0.75}),
+        probabilities=False,
+        spread=2,
+    ),
+    "v4-tiny": Network(
+        decode.yolov4(CLASSES, (16, 32)),
+        maps((16, 32), 3),
+        region((16, 32), of_cfg(TINY), False, False, scale_x_y={16: 1.05, 32: 1.05}),
+        probabilities=False,
+        spread=2,
+    ),
     "v3-tiny": Network(
         decode.yolov3(CLASSES, (16, 32)),
         maps((16, 32), 3),
@@ -99,7 +125,7 @@ def test_network(name: str, seed: int) -> None:
     compare(NETWORKS[name], name, seed)
 
 
-@pytest.mark.parametrize("make", [decode.yolov2, decode.yolov3])
+@pytest.mark.parametrize("make", [decode.yolov2, decode.yolov3, decode.yolov4])
 def test_activations_in_the_graph(make: Callable[..., decode.Head]) -> None:
     """What the decoder applies to raw maps gives the same detections if the network applies it, in float64's bits."""
     rng, raw, done = np.random.default_rng(4), make(CLASSES), make(CLASSES, activation="none")
@@ -126,6 +152,7 @@ def test_anchors_are_those_of_cfg_files() -> None:
         decode.yolov2(80): [(w * 32, h * 32) for w, h in of_cfg(COCO)],
         decode.yolov3(): of_cfg(THREE),
         decode.yolov3(80, (16, 32)): of_cfg(TINY),
+        decode.yolov4(): of_cfg(FOUR),
     }
     for head, pairs in pixels.items():
         np.testing.assert_allclose([pair for level in head.anchors for pair in level], pairs, rtol=1e-12)
@@ -183,3 +210,26 @@ def test_heads_are_data(head: decode.Head) -> None:
 def test_bad_arguments(make: Callable[[], Any], words: str) -> None:
     with pytest.raises(nl.NpuLayoutError, match=words):
         make()
+
+
+def test_spreads_are_numbers_of_each_stride_and_of_two_encodings() -> None:
+    head = decode.yolov4(3, (32, 8, 16))
+    assert head.forms[0].boxes.spreads == (1.05, 1.2, 1.1)
+    assert decode.Head.from_dict(json.loads(json.dumps(head.to_dict()))) == head
+    for spreads, told in (
+        ([1.2], "spreads: expected one for each of 3 strides"),
+        ("text", "spreads"),
+        ([1.0, -1.0, 1.0], "Boxes: spreads"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=told):
+            decode.yolov4(3, spreads=spreads)
+    with pytest.raises(nl.NpuLayoutError, match="spreads: expected a number for each of the strides 8, 16; those that"):
+        decode.yolov4(3, (8, 16), [[(1, 1)], [(2, 2)]])
+    with pytest.raises(
+        nl.NpuLayoutError, match="Boxes: spreads: 'center_exp' and 'sigmoid_exp' have some, 'dfl' has none"
+    ):
+        decode.Boxes("dfl", spreads=(1.0,))
+    boxes = decode.Boxes("center_exp", spreads=(1.0, 2.0))
+    form = decode.Form("maps", (decode.Part("box", 4), decode.Part("score", 1)), boxes)
+    with pytest.raises(nl.NpuLayoutError, match="Boxes: spreads: expected one for each of 1 strides"):
+        decode.Head("any", 1, (8,), (form,))

@@ -28,11 +28,11 @@ EXPORTS = {
     "v8 seg rknn": ([*maps((64, 80, 1, 32)), (1, 32, 160, 160)], 640, {"yolov8"}, 80),
     "v8 seg onnx": ([(1, 116, 8400), (1, 32, 160, 160)], 640, {"yolov8"}, 80),
     "v2 voc": ([(1, 125, 13, 13)], 416, {"yolov2"}, 20),
-    "v3-tiny": (maps((255,), 416, (16, 32)), 416, {"yolov3", "yolov5"}, 80),
-    "v5 rknn": (maps((255,)), 640, {"yolov5", "yolov3"}, 80),
+    "v3-tiny": (maps((255,), 416, (16, 32)), 416, {"yolov3", "yolov4", "yolov5"}, 80),
+    "v5 rknn": (maps((255,)), 640, {"yolov5", "yolov4", "yolov3"}, 80),
     "v5 onnx": ([(1, 25200, 85)], 640, {"yolov5"}, 80),
-    "v5 5-D": ([(1, 3, 85, 80, 80), (1, 3, 85, 40, 40), (1, 3, 85, 20, 20)], 640, {"yolov5", "yolov3"}, 80),
-    "v5 one class": (maps((18,), 320), 320, {"yolov5", "yolov3"}, 1),
+    "v5 5-D": ([(1, 3, 85, 80, 80), (1, 3, 85, 40, 40), (1, 3, 85, 20, 20)], 640, {"yolov5", "yolov4", "yolov3"}, 80),
+    "v5 one class": (maps((18,), 320), 320, {"yolov5", "yolov4", "yolov3"}, 1),
     "v5 seg onnx": ([(1, 25200, 117), (1, 32, 160, 160)], 640, {"yolov5"}, 80),
     "v6 rknn": (maps((4, 80, 1)), 640, {"yolov6", "yolo26", "yolox"}, 80),
     "v10 onnx": ([(1, 300, 6)], 640, {"yolov10", "yolo26"}, 80),
@@ -89,10 +89,10 @@ def test_the_range_of_scores_tells_the_sigmoid() -> None:
         for dtype, kinds in (("int8", SIGMOID_DONE), ("uint8", LOGITS), ("float32", {}))
     )
     both = decode.yolov5(80), decode.yolov5(80, activation="sigmoid")
-    assert done.head == both[0] and logits.head is None and logits.others == (both[1], decode.yolov3())
+    assert done.head == both[0] and logits.head is None and logits.others == (both[1], decode.yolov3(), decode.yolov4())
     assert "the anchors of YOLOv5" in logits.why and "sizes that are exponentials (YOLOv3" in logits.why
     assert unknown.head is None and "whether the sigmoid of scores is in the graph (activation=)" in unknown.why
-    assert unknown.others == (*both, decode.yolov3())
+    assert unknown.others == (*both, decode.yolov3(), decode.yolov4())
 
 
 def test_what_shapes_never_tell() -> None:
@@ -209,7 +209,11 @@ def test_two_levels_have_the_boxes_of_one_of_two_networks() -> None:
     anchors = (((10, 14), (23, 27), (37, 58)), ((81, 82), (135, 169), (344, 319)))
     of_v5 = [decode.yolov5(80, (16, 32), anchors, activation=act) for act in ("none", "sigmoid")]
     found = decode.guess(of_shapes(shapes), (416, 416), 80)
-    assert found.head is None and set(found.others) == {decode.yolov3(80, (16, 32)), *of_v5}
-    assert "centres of YOLOv4-tiny have a factor that no head has" in found.why
+    assert found.head is None and set(found.others) == {
+        decode.yolov3(80, (16, 32)),
+        decode.yolov4(80, (16, 32)),
+        *of_v5,
+    }
+    assert "centres that are spread (YOLOv4-tiny of Darknet" in found.why
     done = decode.guess(of_shapes(shapes, dtype="int8", quantization=nl.Quantization(1 / 255, -128)), (416, 416), 80)
     assert done.head == of_v5[0]

@@ -409,6 +409,7 @@ EXPORTS = {
     ),
     "v2": Export(decode.yolov2(CLASSES, 16, V2_ANCHORS), darknet((16,), len(V2_ANCHORS)), confidence=0.3),
     "v3": Export(decode.yolov3(CLASSES, anchors=ANCHORS), darknet(STRIDES, 3)),
+    "v4": Export(decode.yolov4(CLASSES, anchors=ANCHORS), darknet(STRIDES, 3)),
     "v6": Export(
         decode.yolov6(CLASSES), maps(box=lambda net, s: net.op("Relu", net.head(s, 4, bias=1.0)), score=probabilities)
     ),

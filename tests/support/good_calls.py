@@ -140,6 +140,9 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
         "yolo26": dict(**made, name="x"),
         "yolov2": dict(classes=2, stride=8, anchors=(4, 5), activation="none", labels="all", name="x"),
         "yolov3": dict(classes=2, strides=(8,), anchors=(((4, 5),),), activation="none", labels="all", name="x"),
+        "yolov4": dict(
+            classes=2, strides=(8,), anchors=(((4, 5),),), spreads=(1.2,), activation="none", labels="all", name="x"
+        ),
         "yolov5": dict(**named, anchors=(((4, 5),),), coefficients=0, unit="input"),
         "yolov6": named,
         "yolov8": dict(**named, bins=8, keypoints=0, coefficients=0, unit="input"),

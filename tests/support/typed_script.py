@@ -362,7 +362,7 @@ def decoding() -> None:
     assert_type((guessed.head, guessed.why, guessed.others), "tuple[decode.Head | None, str, tuple[decode.Head, ...]]")
     more = [decode.yolov6(), decode.yolov10(), decode.yolo26(), decode.yolox(), decode.ppyoloe(), decode.nanodet()]
     more += [decode.retinaface(), decode.scrfd(), decode.yunet(), decode.ssd_postprocessed()]
-    more += [decode.yolov8_obb(), decode.centernet_head(), decode.yolov2(), decode.yolov3()]
+    more += [decode.yolov8_obb(), decode.centernet_head(), decode.yolov2(), decode.yolov3(), decode.yolov4()]
     assert_type(
         (found.xywha, found.xyxyxyxy, found.angle), "tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]"
     )

@@ -24,14 +24,17 @@ static void center_power(const BoxRule *r, const double v[4], double x, double y
     corners((2.0 * v[0] - 0.5 + x) * r->stride, (2.0 * v[1] - 0.5 + y) * r->stride, double_w * double_w * w, double_h * double_h * h, e);
 }
 
+static double spread(const BoxRule *r, double share) { return share * r->spread - (r->spread - 1.0) / 2.0; }
+
 static void center_exp(const BoxRule *r, const double v[4], double x, double y, double w, double h, double e[4]) {
     const double of_w = r->strides ? r->stride : w, of_h = r->strides ? r->stride : h;
-    corners((v[0] + x + r->center) * r->stride, (v[1] + y + r->center) * r->stride, exponential(v[2]) * of_w, exponential(v[3]) * of_h, e);
+    corners((spread(r, v[0]) + x + r->center) * r->stride, (spread(r, v[1]) + y + r->center) * r->stride, exponential(v[2]) * of_w,
+            exponential(v[3]) * of_h, e);
 }
 
 static void sigmoid_exp(const BoxRule *r, const double v[4], double x, double y, double w, double h, double e[4]) {
-    corners((sigmoid_of(v[0]) + x + r->center) * r->stride, (sigmoid_of(v[1]) + y + r->center) * r->stride, exponential(v[2]) * w,
-            exponential(v[3]) * h, e);
+    corners((spread(r, sigmoid_of(v[0])) + x + r->center) * r->stride, (spread(r, sigmoid_of(v[1])) + y + r->center) * r->stride,
+            exponential(v[2]) * w, exponential(v[3]) * h, e);
 }
 
 static void variances(const BoxRule *r, const double v[4], double x, double y, double w, double h, double e[4]) {

@@ -7,11 +7,12 @@
 /* As decode/head.py lists them. */
 typedef enum { DFL, DISTANCES, CENTER_POWER, CENTER_EXP, VARIANCES, XYWH, XYXY, CENTER_SIZE, SIGMOID_EXP, ENCODINGS } Encoding;
 
-/* How boxes of a level are encoded. `strides`: channels are in cells, else in units of unit_x and unit_y pixels. */
+/* How boxes of a level are encoded. `strides`: channels are in cells, else in units of unit_x and unit_y pixels. `spread`: of CENTER_EXP and
+ * SIGMOID_EXP, how far a centre moves from the middle of its cell. */
 typedef struct {
     Encoding encoding;
     int bins, strides;
-    double center, unit_x, unit_y, of_center, of_size, stride;
+    double center, unit_x, unit_y, of_center, of_size, stride, spread;
 } BoxRule;
 
 /* Edges from values of 4 channels; of DFL from those of the four sides; of CENTER_SIZE from the centre in its cell and the size. x, y: the

@@ -24,16 +24,17 @@ static int read_point_rule(const DetectorObject *self, PyObject *tuple, DetectLe
     return 1;
 }
 
-/* (columns, encoding, bins, strides, center, unit_x, unit_y, of_center, of_size, stride, angle, points, anchors, priors or None) */
+/* (columns, encoding, bins, strides, center, unit_x, unit_y, of_center, of_size, stride, spread, angle, points, anchors, priors or
+ * None) */
 static int read_level(const DetectorObject *self, PyObject *tuple, DetectLevel *level) {
     long long columns;
     int encoding, angle;
     PyObject *points, *anchors, *priors;
     BoxRule *r = &level->rule;
     if (!PyTuple_Check(tuple) ||
-        !PyArg_ParseTuple(tuple, "LiiiddddddiOOO", &columns, &encoding, &r->bins, &r->strides, &r->center, &r->unit_x, &r->unit_y,
-                          &r->of_center, &r->of_size, &r->stride, &angle, &points, &anchors, &priors))
-        return detector_refuse("level: expected 14 fields");
+        !PyArg_ParseTuple(tuple, "LiiidddddddiOOO", &columns, &encoding, &r->bins, &r->strides, &r->center, &r->unit_x, &r->unit_y,
+                          &r->of_center, &r->of_size, &r->stride, &r->spread, &angle, &points, &anchors, &priors))
+        return detector_refuse("level: expected 15 fields");
     if (!read_point_rule(self, points, level)) return 0;
     if (columns < 1 || columns > MOST_CELLS || !PyTuple_Check(anchors)) return detector_refuse("level: columns or anchors out of range");
     if (angle < 0 || angle >= (int)ANGLES || encoding < 0 || encoding >= (int)ENCODINGS)
