@@ -14,8 +14,8 @@ from .centers import Regions, centernet, dbnet
 from .darknet import yolov2, yolov3, yolov4
 from .decoder import Decoder
 from .detections import Detections
-from .detectors import centernet_head, nanodet, ppyoloe, ssd, ssd_postprocessed
-from .faces import retinaface, scrfd, yunet
+from .detectors import centernet_head, nanodet, ppyoloe, rtmdet, ssd, ssd_postprocessed
+from .faces import blazeface, retinaface, scrfd, yunet
 from .guessing import Guess, guess
 from .head import Boxes, Form, Head, Keypoints, Part, Prototypes, Suppression
 from .limbs import OPENPOSE, Skeleton, people
@@ -24,6 +24,7 @@ from .matching import Comparison, same
 from .networks import yolo26, yolov5, yolov6, yolov8, yolov8_obb, yolov10, yolox
 from .oriented import OrientedDecoder, OrientedDetections, oriented_nms
 from .overlay import draw
+from .queries import detr, rtdetr
 from .suppression import nms
 
 __all__ = [
@@ -46,11 +47,13 @@ __all__ = [
     "Skeleton",
     "Suppression",
     "Text",
+    "blazeface",
     "centernet",
     "centernet_head",
     "classify",
     "ctc",
     "dbnet",
+    "detr",
     "draw",
     "guess",
     "heatmap_points",
@@ -61,6 +64,8 @@ __all__ = [
     "people",
     "ppyoloe",
     "retinaface",
+    "rtdetr",
+    "rtmdet",
     "same",
     "scrfd",
     "simcc_points",
@@ -89,6 +94,8 @@ _ELSEWHERE = {
     **dict.fromkeys(("yolov10n", "yolo10"), "yolov10"),
     **dict.fromkeys(("yolov26", "yolo26n"), "yolo26"),
     **dict.fromkeys(("yolov11_obb", "yolo11_obb", "yolo_obb"), "yolov8_obb"),
+    **dict.fromkeys(("RTDETR", "rt_detr", "dfine", "deim", "rfdetr", "deformable_detr"), "rtdetr"),
+    **dict.fromkeys(("mediapipe", "palm", "blazepalm", "blazepose"), "blazeface"),
     **dict.fromkeys(("NMS", "non_max_suppression", "batched_nms"), "nms"),
     **{"softmax": "classify(..., activation='softmax')", "top_k": "classify", "openpose": "people"},
 }

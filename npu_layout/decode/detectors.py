@@ -1,4 +1,4 @@
-"""Make the heads of SSD, PP-YOLOE and NanoDet."""
+"""Make the heads of SSD, PP-YOLOE, RTMDet, CenterNet and NanoDet."""
 
 from __future__ import annotations
 
@@ -98,6 +98,33 @@ def ppyoloe(
     )
     listed = Form("list", (Part("box", 4), score), Boxes("xyxy", unit="pixel"), "list")
     return Head("ppyoloe", classes, strides, (maps, listed), labels=labels)
+
+
+@checked_call
+def rtmdet(
+    classes: int = 80,
+    strides: Sequence[int] = STRIDES,
+    *,
+    activation: str = "sigmoid",
+    labels: str = "best",
+    unit: str = "pixel",
+    name: str = "rtmdet",
+) -> Head:
+    """Return the head of RTMDet: scores, and sides of a number each from the cell's corner.
+
+    Outputs are maps of scores and of four sides for each stride (open-mmlab/mmdetection,
+    mmdet/models/dense_heads/rtmdet_head.py, whose priors have offset 0; without its own suppression).
+
+    classes, strides, activation, labels, name: as for `yolov8`. unit: of sides, "pixel" (MMDetection multiplies them by
+    the stride in the graph) or "stride" (MMYOLO does not). Raises NpuLayoutError on anything else.
+
+    >>> rtmdet(3).forms[0].boxes.center
+    0.0
+    """
+    classes, strides = sizes(classes, strides)
+    boxes = Boxes("distances", center=0.0, unit=one_of("unit", unit, ("pixel", "stride")))
+    form = Form("maps", (Part("score", classes, activation), Part("box", 4)), boxes)
+    return Head(name, classes, strides, (form,), labels=labels)
 
 
 @checked_call

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -75,3 +76,56 @@ def yunet(strides: Sequence[int] = STRIDES, *, activation: str = "none") -> Head
     )
     form = Form("maps", parts, Boxes("center_exp", center=0.0))
     return Head("yunet", 1, strides, (form,), score="root", keypoints=Keypoints(5, 2, "distances"))
+
+
+@checked_call
+def blazeface(
+    side: int = 128,
+    strides: Sequence[int] = (8, 16, 16, 16),
+    *,
+    keypoints: int = 6,
+    anchors: int = 2,
+    activation: str = "sigmoid",
+    name: str = "blazeface",
+) -> Head:
+    """Return the head of MediaPipe's detectors: BlazeFace, and of palms and persons.
+
+    Outputs are boxes with keypoints (1, n, 4 + 2 keypoints), centre, size and points in pixels of the input from a
+    prior, and scores (1, n, 1) (google/mediapipe, mediapipe/calculators/tflite/ssd_anchors_calculator.cc and
+    tflite_tensors_to_detections_calculator.cc). MediaPipe averages boxes that overlap; here the best one stays.
+
+    Parameters
+    ----------
+    side
+        Pixels of the square input: 128 (faces, short range), 256 (with strides 16, 32, 32, 32), 192 (palms), 224
+        (persons, with strides 8, 16, 32, 32, 32).
+    strides
+        Of the layers; equal ones that follow each other have their priors in one cell.
+    keypoints
+        6 of a face, 7 of a palm, 4 of a person.
+    anchors
+        Priors of each cell in each layer; 1 for faces at full range (side 192, strides (4,)).
+    activation
+        What the decoder applies to scores, "sigmoid" or "none".
+    name
+        Of the head.
+
+    Raises NpuLayoutError on anything else.
+
+    >>> len(blazeface().priors), len(blazeface(192, keypoints=7).priors)
+    (896, 2016)
+    """
+    _, strides = sizes(1, strides)
+    (side, each) = (whole_numbers(what, [n], 1, 1)[0] for what, n in (("side", side), ("anchors", anchors)))
+    (keypoints,) = whole_numbers("keypoints", [keypoints], 1, 0)
+    priors = []
+    for stride, layers in itertools.groupby(strides):
+        cells = -(-side // stride)
+        centers = [(i + 0.5) / cells for i in range(cells)]
+        count = each * len(list(layers))
+        priors += [(x, y, 1.0, 1.0) for y in centers for x in centers for _ in range(count)]
+    beside = (Part("keypoints", 2 * keypoints),) if keypoints else ()
+    parts = (Part("box", 4), *beside, Part("score", 1, activation))
+    form = Form("list", parts, Boxes("linear", center=0.0, variances=(1 / side, 1 / side)), "list")
+    points = Keypoints(keypoints, 2, "priors") if keypoints else None
+    return Head(name, 1, (1,), (form,), keypoints=points, priors=tuple(priors))

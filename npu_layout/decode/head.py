@@ -14,7 +14,7 @@ HINTS = {"score": "cls", "objectness": "obj", "bound": "sum", "angle": "angle"} 
 ACTIVATIONS = ("none", "sigmoid", "softmax")
 ENCODINGS = (
     *("dfl", "distances", "center_power", "center_exp", "variances", "xywh", "xyxy", "center_size"),
-    "sigmoid_exp",
+    *("sigmoid_exp", "linear"),
 )
 _ANCHORED = ("center_power", "sigmoid_exp")
 _SPREAD = ("center_exp", "sigmoid_exp")
@@ -83,7 +83,8 @@ class Boxes(Record):
         et al., Generalized Focal Loss, 2020). "distances": the four sides themselves. "center_power" (YOLOv5, v7):
         sigmoids s, centre 2 s - 0.5 + cell, size (2 s)**2 anchor. "center_exp" (YOLOX): centre v + cell, size exp(v)
         strides; unit "pixel": times the anchor. "sigmoid_exp" (YOLOv2 to v4): centre sigmoid(v) + cell, size exp(v)
-        anchor. "variances" (SSD): offsets from a prior, times `variances`. "xywh"
+        anchor. "variances" (SSD): offsets from a prior, and exp of sizes, times
+        `variances`; "linear" (MediaPipe): the same without exp. "xywh"
         (centre and size), "xyxy" (edges): decoded already. "center_size" (CenterNet): width and height, of two
         channels; the centre is the part "offset" + cell, and without that part `center` + cell.
     bins
@@ -374,8 +375,10 @@ class Head(Record):
         known = self.keypoints.count * self.keypoints.values if self.keypoints else 0
         if points is not None and points.count != known:
             raise NpuLayoutError(f"{where}: part 'keypoints' has {points.count} channels, keypoints= has {known}")
-        if self.priors and (form.boxes.encoding, form.boxes.center) != ("variances", 0.0):
-            raise NpuLayoutError(f"{where}: priors need boxes of encoding 'variances' with center 0, got {form.boxes}")
+        if self.priors and (form.boxes.encoding not in ("variances", "linear") or form.boxes.center != 0.0):
+            raise NpuLayoutError(
+                f"{where}: priors need boxes of encoding 'variances' or 'linear' with center 0, got {form.boxes}"
+            )
         if form.boxes.encoding in _ANCHORED and not self.anchors:
             raise NpuLayoutError(f"{where}: boxes of encoding {form.boxes.encoding!r} need anchors")
         count, spreads = len(self.strides), form.boxes.spreads

@@ -320,6 +320,12 @@ def _variances(at: _Cells, x: np.ndarray) -> np.ndarray:
     return _corners(center, exponential(x[:, 2:] * of_size) * at.anchor)
 
 
+def _linear(at: _Cells, x: np.ndarray) -> np.ndarray:
+    of_center, of_size = at.how.variances
+    center = (at.cell + at.how.center) * at.stride + x[:, :2] * of_center * at.anchor
+    return _corners(center, x[:, 2:] * of_size * at.anchor)
+
+
 def _center_size(at: _Cells, x: np.ndarray) -> np.ndarray:
     return _corners((x[:, :2] + at.cell) * at.stride, x[:, 2:] * at.unit)
 
@@ -336,6 +342,7 @@ _ENCODINGS: dict[str, Callable[[_Cells, np.ndarray], np.ndarray]] = {
     "center_exp": _center_exp,
     "sigmoid_exp": _sigmoid_exp,
     "variances": _variances,
+    "linear": _linear,
     "center_size": _center_size,
     "xywh": lambda at, x: _corners(x[:, :2] * at.unit, x[:, 2:] * at.unit),
     "xyxy": lambda at, x: x * np.tile(at.unit, 2),

@@ -10,7 +10,7 @@ SCORES = ("class", "objectness", "root")
 ACTIVATIONS = ("none", "sigmoid", "softmax")
 ENCODINGS = (
     *("dfl", "distances", "center_power", "center_exp", "variances", "xywh", "xyxy", "center_size"),
-    "sigmoid_exp",
+    *("sigmoid_exp", "linear"),
 )
 POINTS = ("cells", "pixels", "priors", "distances")
 ANGLES = ("none", "shifted", "radians")

@@ -57,6 +57,14 @@ def ssd_shares(v: Values) -> Iterator[Any]:
         yield c, [power / sum(powers) for power in powers[1:]], box, points
 
 
+def rtmdet(v: Values) -> Iterator[Any]:
+    """Sides in pixels from the corner of the cell."""
+    for c in cells():
+        left, top, right, bottom = (float(n) for n in v[f"box_{c.stride}"][0, :, c.y, c.x])
+        box = c.x * c.stride - left, c.y * c.stride - top, c.x * c.stride + right, c.y * c.stride + bottom
+        yield c, [sigmoid(n) for n in v[f"score_{c.stride}"][0, :, c.y, c.x]], box, []
+
+
 def ppyoloe_list(v: Values) -> Iterator[Any]:
     for c in cells():
         yield c, v["scores"][0, :, c.whole].astype(float).tolist(), tuple(v["boxes"][0, c.whole].astype(float)), []
@@ -69,6 +77,15 @@ def nanodet(v: Values) -> Iterator[Any]:
 
 
 NETWORKS = {
+    "rtmdet of MMYOLO": Network(
+        decode.rtmdet(CLASSES, activation="none", unit="stride"),
+        of_maps(STRIDES, box=4, score=CLASSES),
+        distances("box", 0.0),
+        spread=2,
+    ),
+    "rtmdet": Network(
+        decode.rtmdet(CLASSES), of_maps(STRIDES, box=4, score=CLASSES), rtmdet, probabilities=False, spread=20
+    ),
     "ssd": Network(
         decode.ssd(PRIORS, 5),
         {"boxes": (1, 150, 4), "scores": (1, 150, 6)},

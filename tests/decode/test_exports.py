@@ -340,6 +340,6 @@ def test_every_head_of_detectors_is_exported() -> None:
     heads = {export.head.name for export in EXPORTS.values()}
     assert heads == {
         "yolov2", "yolov3", "yolov4", "yolov5", "yolov6", "yolov8", "yolov8_obb", "yolov10", "yolo26", "yolox",
-        "ppyoloe", "nanodet", "ssd", "ssd_postprocessed", "retinaface", "scrfd", "yunet", "centernet",
+        "ppyoloe", "rtmdet", "nanodet", "ssd", "ssd_postprocessed", "retinaface", "scrfd", "yunet", "centernet",
     }  # fmt: skip
     assert SSD_CLASSES + 1 != 4  # boxes and scores are told apart by their channels

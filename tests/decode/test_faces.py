@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Callable, Iterator
@@ -12,7 +13,20 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import decode
-from tests.support.networks import SIZE, STRIDES, Network, Values, cells, compare, corners, count, grid, sides
+from tests.support.networks import (
+    SIZE,
+    STRIDES,
+    Cell,
+    Network,
+    Values,
+    cells,
+    compare,
+    corners,
+    count,
+    grid,
+    sides,
+    sigmoid,
+)
 
 
 def retinaface(v: Values) -> Iterator[Any]:
@@ -43,7 +57,29 @@ def yunet(v: Values) -> Iterator[Any]:
         yield c, [score], box, [((m[2 * i] + c.x) * c.stride, (m[2 * i + 1] + c.y) * c.stride) for i in range(5)]
 
 
+SIDE, LAYERS = 64, (8, 16, 16)  # of BlazeFace: a layer has two priors in each cell
+
+
+def blazeface(v: Values) -> Iterator[Any]:
+    i = 0
+    for stride, priors in ((8, 2), (16, 4)):
+        for y, x, _ in itertools.product(range(SIDE // stride), range(SIDE // stride), range(priors)):
+            cx, cy = (x + 0.5) * stride / SIDE, (y + 0.5) * stride / SIDE
+            t = v["regressors"][0, i].astype(float) / SIDE
+            box = corners((cx + t[0]) * SIZE[1], (cy + t[1]) * SIZE[0], t[2] * SIZE[1], t[3] * SIZE[0])
+            points = [((cx + t[k]) * SIZE[1], (cy + t[k + 1]) * SIZE[0]) for k in range(4, 16, 2)]
+            yield Cell(0, 1, 0, i, i, 0, i, i), [sigmoid(v["classificators"][0, i, 0])], box, points
+            i += 1
+
+
 NETWORKS = {
+    "blazeface": Network(
+        decode.blazeface(SIDE, LAYERS),
+        {"regressors": (1, 192, 16), "classificators": (1, 192, 1)},
+        blazeface,
+        probabilities=False,
+        spread=4,
+    ),
     "retinaface": Network(
         decode.retinaface(activation="softmax"),
         {"loc": (1, count(anchors=2), 4), "conf": (1, count(anchors=2), 2), "landms": (1, count(anchors=2), 10)},
@@ -148,3 +184,23 @@ def test_yunets_outputs_are_known_by_their_names() -> None:
 def test_bad_arguments(make: Callable[[], Any], words: str) -> None:
     with pytest.raises(nl.NpuLayoutError, match=words):
         make()
+
+
+def test_blazefaces_priors_are_those_of_mediapipe() -> None:
+    """Their number for the published networks, and the first and last of each layer."""
+    for given, keypoints, count_ in (
+        ((128, (8, 16, 16, 16)), 6, 896),
+        ((256, (16, 32, 32, 32)), 6, 896),
+        ((192, (8, 16, 16, 16)), 7, 2016),
+        ((224, (8, 16, 32, 32, 32)), 4, 2254),
+    ):
+        assert len(decode.blazeface(*given, keypoints=keypoints).priors) == count_
+    assert len(decode.blazeface(192, (4,), anchors=1).priors) == 2304
+    priors = decode.blazeface().priors
+    assert priors[0] == priors[1] == (0.5 / 16, 0.5 / 16, 1, 1) and priors[2][:2] == (1.5 / 16, 0.5 / 16)
+    assert priors[511][:2] == (15.5 / 16, 15.5 / 16) and priors[512] == priors[517] == (0.5 / 8, 0.5 / 8, 1, 1)
+    assert priors[518][:2] == (1.5 / 8, 0.5 / 8)
+    with pytest.raises(nl.NpuLayoutError, match="side"):
+        decode.blazeface(0)
+    plain = decode.blazeface(keypoints=0)
+    assert plain.keypoints is None and plain.forms[0].part("keypoints") is None

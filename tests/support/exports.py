@@ -420,6 +420,10 @@ EXPORTS = {
     ),
     "x": Export(decode.yolox(CLASSES, activation="sigmoid"), maps(out=x_part(False))),
     "x, a list": Export(decode.yolox(CLASSES), x_list),
+    "rtmdet": Export(
+        decode.rtmdet(CLASSES, activation="none", unit="stride"),
+        maps(box=lambda net, s: net.op("Relu", net.head(s, 4, bias=1.0)), score=probabilities),
+    ),
     "ppyoloe": Export(decode.ppyoloe(CLASSES), maps(box=raw(68), score=probabilities)),
     "ppyoloe, a list": Export(decode.ppyoloe(CLASSES), ppyoloe_list, LISTED),
     "nanodet": Export(decode.nanodet(CLASSES), nanodet),

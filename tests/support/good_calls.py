@@ -129,6 +129,10 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
     named = dict(**made, labels="all", name="x")
     networks: dict[str, dict[str, Any]] = {
         "centernet_head": dict(classes=2, stride=4, activation="sigmoid", size_unit="pixel", name="x"),
+        "blazeface": dict(side=8, strides=(4, 8), keypoints=2, anchors=1, activation="none", name="x"),
+        "detr": dict(classes=2, activation="none", name="x"),
+        "rtdetr": dict(classes=2, activation="none", labels="best", unit="pixel", name="x"),
+        "rtmdet": dict(**named, unit="stride"),
         "nanodet": dict(**made, bins=8, center=0.5, labels="all"),
         "ppyoloe": dict(**made, labels="all"),
         "retinaface": dict(strides=(8,), anchors=(((4, 5),),), activation="softmax"),

@@ -363,10 +363,11 @@ def decoding() -> None:
     more = [decode.yolov6(), decode.yolov10(), decode.yolo26(), decode.yolox(), decode.ppyoloe(), decode.nanodet()]
     more += [decode.retinaface(), decode.scrfd(), decode.yunet(), decode.ssd_postprocessed()]
     more += [decode.yolov8_obb(), decode.centernet_head(), decode.yolov2(), decode.yolov3(), decode.yolov4()]
+    more += [decode.rtdetr(), decode.detr(), decode.rtmdet(), decode.blazeface()]
     assert_type(
         (found.xywha, found.xyxyxyxy, found.angle), "tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]"
     )
-    assert form.boxes.angle == "none"
+    assert form.boxes.angle == "none" and not form.boxes.spreads
     more.append(decode.ssd(np.full((1, 4), 0.5)))
     assert_type(more, list[decode.Head])
     assert more[-1].priors and form.boxes.order == (0, 1, 2, 3) and not form.interleaved and form.parts[0].hint == ""

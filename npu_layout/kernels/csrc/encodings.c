@@ -42,6 +42,11 @@ static void variances(const BoxRule *r, const double v[4], double x, double y, d
     corners(cx, cy, exponential(v[2] * r->of_size) * w, exponential(v[3] * r->of_size) * h, e);
 }
 
+static void linear(const BoxRule *r, const double v[4], double x, double y, double w, double h, double e[4]) {
+    const double cx = (x + r->center) * r->stride + v[0] * r->of_center * w, cy = (y + r->center) * r->stride + v[1] * r->of_center * h;
+    corners(cx, cy, v[2] * r->of_size * w, v[3] * r->of_size * h, e);
+}
+
 static void xywh(const BoxRule *r, const double v[4], double x, double y, double w, double h, double e[4]) {
     (void)x, (void)y, (void)w, (void)h;
     corners(v[0] * r->unit_x, v[1] * r->unit_y, v[2] * r->unit_x, v[3] * r->unit_y, e);
@@ -60,7 +65,7 @@ static void center_size(const BoxRule *r, const double v[4], double x, double y,
 static void (*const encodings[ENCODINGS])(const BoxRule *, const double[4], double, double, double, double, double[4]) = {
     [DFL] = distances, [DISTANCES] = distances, [CENTER_POWER] = center_power, [CENTER_EXP] = center_exp,
     [VARIANCES] = variances, [XYWH] = xywh, [XYXY] = xyxy, [CENTER_SIZE] = center_size,
-    [SIGMOID_EXP] = sigmoid_exp,
+    [SIGMOID_EXP] = sigmoid_exp, [LINEAR] = linear,
 };
 
 void point_place(const PointRule *rule, const BoxRule *box, const double v[2], double x, double y, double w, double h, double place[2]) {
