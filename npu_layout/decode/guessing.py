@@ -18,6 +18,7 @@ from .head import Head
 from .networks import yolo26, yolov5, yolov6, yolov8, yolov8_obb, yolov10, yolox
 from .other_outputs import other_answers
 from .places import Fitted, checked_specs, fit
+from .queries import detr, rtdetr
 from .ranges import codes, values_of
 from .records import height_and_width
 
@@ -135,6 +136,13 @@ _FAMILIES = (
     _Family(lambda n, act: centernet_head(n, activation=act), "heat of centres (CenterNet)"),
     _Family(lambda n, act: ssd_postprocessed(n), "rows after TFLite's post-process", activations=("none",), rows=90),
 )
+# Any number of rows fits them: they are tried if nothing else fits.
+_QUERIES = (
+    _Family(lambda n, act: rtdetr(n, activation=act), "queries (RT-DETR, D-FINE, RF-DETR)", (0, 4)),
+    _Family(
+        lambda n, act: detr(n, activation=act), "queries and a last score of none (DETR)", (1,), 1, ("none", "softmax")
+    ),
+)
 
 
 @checked_call
@@ -173,6 +181,8 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
     given, size = checked_specs(specs), height_and_width(input_shape)
     known = None if classes is None else counted("classes", classes)
     tried = list(_tried(given, size, known))
+    if not tried and (len(given) > 1 or known is not None):
+        tried = list(_tried(given, size, known, _QUERIES))
     found = _fitting(tried)
     if known is not None and found and all(one.is_joined for one in found):
         found += _fitting(list(_tried(given, size, known + 1)))
@@ -266,9 +276,11 @@ def _fitting(tried: Sequence[_Fit]) -> list[_Fit]:
     return [one for one in every if one.fitted is not None] or every
 
 
-def _tried(specs: tuple[TensorSpec, ...], size: tuple[int, int], known: int | None) -> Iterator[_Fit]:
+def _tried(
+    specs: tuple[TensorSpec, ...], size: tuple[int, int], known: int | None, families: Sequence[_Family] = _FAMILIES
+) -> Iterator[_Fit]:
     extents = sorted({n for spec in specs for n in spec.shape})
-    for family in _FAMILIES:
+    for family in families:
         counts = {
             e // family.anchors - b for e, b in itertools.product(extents, family.beside) if e % family.anchors == 0
         }

@@ -36,6 +36,7 @@ EXPORTS = {
     "v5 seg onnx": ([(1, 25200, 117), (1, 32, 160, 160)], 640, {"yolov5"}, 80),
     "v6 rknn": (maps((4, 80, 1)), 640, {"yolov6", "yolo26", "yolox"}, 80),
     "v10 onnx": ([(1, 300, 6)], 640, {"yolov10", "yolo26"}, 80),
+    "rt-detr": ([(1, 300, 80), (1, 300, 4)], 640, {"rtdetr", "detr"}, 80),
     "x rknn": (maps((85,)), 640, {"yolox"}, 80),
     "x onnx": ([(1, 8400, 85)], 640, {"yolox", "yolov6", "yolov8", "yolov8_obb"}, 80),
     "pp rknn": (maps((68, 80, 1)), 640, {"ppyoloe"}, 80),
@@ -217,3 +218,11 @@ def test_two_levels_have_the_boxes_of_one_of_two_networks() -> None:
     assert "centres that are spread (YOLOv4-tiny of Darknet" in found.why
     done = decode.guess(of_shapes(shapes, dtype="int8", quantization=nl.Quantization(1 / 255, -128)), (416, 416), 80)
     assert done.head == of_v5[0]
+
+
+def test_one_output_of_rows_is_queries_if_the_classes_are_known() -> None:
+    """Any two axes are rows and channels: without `classes` no text model's output is a detector's."""
+    found = decode.guess(of_shapes([(1, 300, 84)]), (640, 640), 80)
+    assert [head.name for head in found.others] == ["rtdetr", "rtdetr"]
+    for shape in ((1, 300, 84), (1, 77, 512)):
+        assert decode.guess(of_shapes([shape]), (640, 640)).others == ()
