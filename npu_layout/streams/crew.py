@@ -25,18 +25,22 @@ class Crew:
     def __init__(self, source: Source, work: Work, line: Line) -> None:
         self._source, self._work, self.line = source, work, line
         self._started = self._finished = False
-        self._change = threading.Lock()
+        self._patient = True  # whether `close` waits for the threads
+        self._starting, self._closing = threading.RLock(), threading.RLock()  # taken again by a signal's handler
         self._threads: list[threading.Thread] = []
         self.signals = Stopped(line.stop)
 
     def start(self) -> None:
-        """Start the threads, once; NpuLayoutError if the stream was stopped."""
-        with self._change:
-            if self._finished or (self.line.stopping and not self._started):
+        """Start the threads, once; NpuLayoutError if the stream was stopped, but none to start if by a signal."""
+        with self._starting:
+            stopped = self.line.stopping and not self._started
+            if self._finished or (stopped and not self.signals.came):
                 raise NpuLayoutError("stream: it was stopped; make a new one")
             if self._started:
                 return
             self._started = True
+            if stopped:
+                return
             acts = [("capture", self._capture), *((f"worker {i}", self._labour) for i in range(self._work.workers))]
             self._threads = [
                 threading.Thread(target=act, name=f"npu_layout stream {name}", daemon=True) for name, act in acts
@@ -45,7 +49,7 @@ class Crew:
                 thread.start()
 
     def next(self) -> Result | None:
-        """Return the next result, None at the end; StreamError on what failed. Both close the stream."""
+        """Return the next result, None at the end; StreamError on what failed, in each who asks. Both close it."""
         try:
             result = self.line.next(lambda: any([thread.is_alive() for thread in self._threads]))
         except StreamError:
@@ -53,22 +57,35 @@ class Crew:
             raise
         if result is None:
             self.close()
+            failed = self.line.failure
+            if failed is not None:  # another thread was told
+                raise StreamError(failed.stage, failed.number, failed.words) from failed.__cause__
         return result
 
     def close(self) -> None:
-        """Stop, wait for the threads, and release the source; in one of the threads, only stop."""
+        """Stop, wait for the threads, and release the source; in one of the threads, only stop.
+
+        Who comes meanwhile waits for the same. After one that was interrupted the next does what is left, but does not
+        wait for the threads: whoever interrupts twice has waited enough.
+        """
         self.line.stop()
         if threading.current_thread() in self._threads:
             return
-        with self._change:
+        with self._closing:
             if self._finished:
                 return
+            with self._starting:  # what was on its way has begun
+                threads = self._threads
+            self._source.close()
+            try:
+                for thread in threads if self._patient else ():
+                    self._wait(thread)
+            except BaseException:
+                self._patient = False
+                raise
+            self.line.clear()
+            self.signals.restore()
             self._finished = True
-        self._source.close()
-        for thread in self._threads:
-            self._wait(thread)
-        self.line.clear()
-        self.signals.restore()
 
     def _wait(self, thread: threading.Thread) -> None:
         """Wait for a thread; not long for what captures, whose frame may never come, and when a worker is hung."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from .changes import AGAIN, Changes
 from .leases import Result, Slot
 from .stages import Counts, Job, StreamError, failure
 from .watchdog import Watchdog
@@ -25,13 +25,14 @@ class Line:
         self._latest, self._skips, self._debug, self._watchdog = latest, skips, debug, watchdog
         self._most = workers + depth
         self._slots: deque[Slot] = deque(Slot() for _ in range(self._most + 2))
-        self._change = threading.Condition()
+        self._changes = Changes()
         self._waiting: deque[Job] = deque()  # captured, in no worker yet
         self._order: deque[Job] = deque()  # in a worker or done, in the order of their numbers
         self._captured = self._shown = self._dropped = self._failed = 0
         self._unreported = 0  # dropped since the last frame that was put in
         self._unshown = 0  # dropped before frames that failed, since the last result
         self._ended = self.stopping = False
+        self.failure: StreamError | None = None  # what ended it
         self._held: Result | None = None
         self._left = workers  # that are not hung
         self.hung = False  # whether a worker is
@@ -39,86 +40,89 @@ class Line:
     @property
     def counts(self) -> Counts:
         """How many frames were captured, shown, dropped, have failed and are pending."""
-        with self._change:
+        with self._changes.lock:
             pending = self._captured - self._shown - self._dropped - self._failed
             return Counts(self._captured, self._shown, self._dropped, self._failed, pending)
 
     def stop(self) -> None:
         """Begin nothing more."""
-        with self._change:
+        with self._changes.lock:
             self.stopping = True
-            self._change.notify_all()
+            self._changes.tell()
 
     def end(self) -> None:
         """Say that no frame will be put in any more."""
-        with self._change:
+        with self._changes.lock:
             self._ended = True
-            self._change.notify_all()
+            self._changes.tell()
 
     def put(self, number: int, captured: float, frame: Any, error: BaseException | None) -> bool:
         """Put a frame in; return whether to go on. Frames that failed wait too: they may come fast."""
-        waits = error is not None or not self._latest
-        with self._change:
+        with self._changes.lock:
             self._captured += 1
-            while waits and not self.stopping and len(self._waiting) + len(self._order) >= self._most:
-                self._change.wait()
-            if self.stopping:
-                self._dropped += 1
-                return False
+        job = self._changes.until(lambda: self._room(number, captured, frame, error))
+        if job is None:
+            return False
+        if error is None:
+            try:
+                job.frame = job.slot.keep(frame)
+            except Exception as raised:  # such as no memory
+                error = raised
+        with self._changes.lock:
             if error is not None:
-                job = Job(number, captured, None, None)
                 self._fail(job, "capture", error)
-                self._waiting.append(job)
-                self._change.notify_all()
-                return self._skips and isinstance(error, Exception)
-            if self._latest:
-                for old in [job for job in self._waiting if job.state is None]:
-                    self._waiting.remove(old)
-                    self._back(old)
-                    self._dropped += 1
-                    self._unreported += 1 + old.dropped
-            slot = self._slots.popleft() if self._slots else Slot()
-            job = Job(number, captured, frame, slot)
-            job.dropped, self._unreported = self._unreported, 0
-        failed: Exception | None = None
-        try:
-            job.frame = slot.keep(frame)
-        except Exception as raised:  # such as no memory
-            failed = raised
-        with self._change:
-            if failed is not None:
-                self._fail(job, "capture", failed)
             self._waiting.append(job)
-            self._change.notify_all()
-        return failed is None or self._skips
+            self._changes.tell()
+        return error is None or (self._skips and isinstance(error, Exception))
+
+    def _room(self, number: int, captured: float, frame: Any, error: BaseException | None) -> Any:
+        """Return the job of a frame, with its memory; None when the stream stops, AGAIN while there is no room."""
+        if self.stopping:
+            self._dropped += 1
+            return None
+        if error is not None or not self._latest:
+            if len(self._waiting) + len(self._order) >= self._most:
+                return AGAIN
+            if error is not None:
+                return Job(number, captured, None, None)
+        else:
+            for old in [job for job in self._waiting if job.state is None]:
+                self._waiting.remove(old)
+                self._back(old)
+                self._dropped += 1
+                self._unreported += 1 + old.dropped
+        job = Job(number, captured, frame, self._slots.popleft() if self._slots else Slot())
+        job.dropped, self._unreported = self._unreported, 0
+        return job
 
     def take(self) -> Job | None:
         """Return the next frame to work on, which may take any time; None if there will be none."""
-        with self._change:
-            while not self.stopping:
-                if self._waiting and len(self._order) < self._most:
-                    job = self._waiting.popleft()
-                    self._order.append(job)
-                    if job.state is None:
-                        job.begin("preprocess")
-                        return job
-                    self._change.notify_all()
-                elif self._ended and not self._waiting:
-                    return None
-                else:
-                    self._change.wait(TICK if self._ended else None)
+        return self._changes.until(self._taken)  # type: ignore[no-any-return]
+
+    def _taken(self) -> Any:
+        while not self.stopping:
+            if not self._waiting and self._ended:
+                return None
+            if not self._waiting or len(self._order) >= self._most:
+                return AGAIN
+            job = self._waiting.popleft()
+            self._order.append(job)
+            if job.state is None:
+                job.begin("preprocess")
+                return job
+            self._changes.tell()  # one that failed already
         return None
 
     def finish(self, job: Job, state: Result | BaseException) -> bool:
         """Say what became of a frame in its stages; return False if the watchdog has given it up meanwhile."""
-        with self._change:
+        with self._changes.lock:
             if job.state is not None:
                 return False
             if isinstance(state, BaseException):
                 self._fail(job, job.stage, state)
             else:
                 job.state = state
-            self._change.notify_all()
+            self._changes.tell()
         return True
 
     def next(self, alive: Callable[[], bool]) -> Result | None:
@@ -126,33 +130,34 @@ class Line:
 
         alive: whether any thread of the stream is.
         """
-        with self._change:
+        with self._changes.lock:
             if self._held is not None:
                 self._give(self._held)
                 self._held = None
-            while True:
-                job = self._order[0] if self._order else None
-                if job is not None and job.state is not None:
-                    self._order.popleft()
-                    self._change.notify_all()
-                    if isinstance(job.state, StreamError):
-                        self._failed_is_next(job, job.state)
-                        continue
-                    self._shown += 1
-                    self._held = result = job.state
-                    result.dropped, self._unshown = result.dropped + self._unshown, 0
-                    return result  # type: ignore[no-any-return]
-                if self._over(alive):
-                    return None
-                self._change.wait(TICK)
-                self.watch()
+        return self._changes.until(lambda: self._come(alive), TICK)  # type: ignore[no-any-return]
+
+    def _come(self, alive: Callable[[], bool]) -> Any:
+        self.watch()
+        if self.failure is not None:  # what ends it comes last, whoever was told
+            return None
+        while self._order and self._order[0].state is not None:
+            job = self._order.popleft()
+            self._changes.tell()
+            if isinstance(job.state, StreamError):
+                self._failed_is_next(job, job.state)
+                continue
+            self._shown += 1
+            self._held = result = job.state
+            result.dropped, self._unshown = result.dropped + self._unshown, 0
+            return result
+        return None if self._over(alive) else AGAIN
 
     def clear(self) -> None:
         """Return all memory, and count what was left; no thread puts in or takes any more."""
-        with self._change:
-            for job in (*self._waiting, *self._order):
-                failed = isinstance(job.state, StreamError)
-                self._failed, self._dropped = self._failed + failed, self._dropped + (not failed)
+        with self._changes.lock:
+            self._failed += sum(isinstance(job.state, StreamError) for job in (*self._waiting, *self._order))
+            # All others, also one that an exception of a signal's handler took out of the line.
+            self._dropped = self._captured - self._shown - self._failed
             for job in (*self._waiting, *(job for job in self._order if job.state is not None)):
                 self._back(job)  # but for memory that a stage may still use
             self._waiting.clear()
@@ -167,6 +172,7 @@ class Line:
         self._unshown += job.dropped
         self._back(job)
         if not (self._skips and self._left and isinstance(error.__cause__, (Exception, type(None)))):
+            self.failure = error
             raise error
 
     def _over(self, alive: Callable[[], bool]) -> bool:
@@ -176,8 +182,8 @@ class Line:
 
     def watch(self) -> None:
         """Give up frames that are in one stage for too long, with the worker that has them."""
-        with self._change:
-            for job in self._order:
+        with self._changes.lock:
+            for job in tuple(self._order):
                 if self._watchdog.late(job):
                     self._fail(job, job.stage, None)
                     self._watchdog.give_up(job)

@@ -13,11 +13,11 @@ class Stopped:
     """Calls a function on SIGTERM, while nobody else has a handler for it; it is caught from the main thread only.
 
     One handler serves all that caught it. When none is left the signal ends the process again, whichever thread the
-    last one was restored in.
+    last one was restored in. `came`: whether a signal did.
     """
 
     def __init__(self, stop: Callable[[], None]) -> None:
-        self.stop = stop
+        self.stop, self.came = stop, False
 
     def catch(self) -> None:
         """Catch the signal from now on."""
@@ -42,7 +42,10 @@ def _is_main() -> bool:
 
 
 def _called(number: int, frame: Any) -> None:
-    stops = [one.stop for one in list(_CAUGHT)]  # other threads may restore theirs meanwhile
+    caught = list(_CAUGHT)  # other threads may restore theirs meanwhile
+    stops = [one.stop for one in caught]
+    for one in caught:
+        one.came = True
     if stops:
         # In the main thread, which may have the streams' locks: another thread asks for the end.
         beside("stop", *stops)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import Future
 from typing import Any
 
 from ..support import checked_call, counted, flag, one_of, real_number
@@ -101,7 +103,8 @@ class Stream:
             debug=flag("debug", debug),
         )
         self._crew = Crew(opened, work, line)
-        self._asked: asyncio.Future[Result | None] | None = None
+        self._asked: Future[Result | None] | None = None
+        self._asking = threading.Lock()
         self._end = weakref.finalize(self, self._crew.abandon)  # of a stream that nobody closed
         self._end.atexit = False  # its threads are daemons
 
@@ -132,26 +135,27 @@ class Stream:
     async def __aiter__(self) -> AsyncIterator[Result]:
         """Yield the results in an event loop, which is free meanwhile; tasks share them as threads do."""
         self.start()
-        loop = asyncio.get_running_loop()
         while True:
-            if self._asked is None or self._asked.get_loop() is not loop:
-                self._asked = loop.run_in_executor(None, self._crew.next)
-            asked = self._asked
-            try:
-                result = await asyncio.shield(asked)
-            except asyncio.CancelledError:  # who asks next gets that result
-                raise
-            except BaseException:
-                if self._asked is not asked:
-                    continue  # another task has it
-                self._asked = None
-                raise
-            if self._asked is not asked:
-                continue
-            self._asked = None
+            asked = self._next_asked()
+            result = await asyncio.wrap_future(asked)  # a task that is cancelled leaves it to who asks next
+            with self._asking:
+                mine = self._asked is asked
+                if mine:
+                    self._asked = None
             if result is None:
                 return
-            yield result
+            if mine:
+                yield result
+
+    def _next_asked(self) -> Future[Result | None]:
+        """Return the future of the next result that nobody has, of whichever event loop asked for it."""
+        with self._asking:
+            if self._asked is None:
+                asked: Future[Result | None] = Future()
+                asked.set_running_or_notify_cancel()  # so that nobody cancels it
+                asyncio.get_running_loop().run_in_executor(None, _answer, asked, self._crew)
+                self._asked = asked
+            return self._asked
 
     def stop(self) -> None:
         """Ask the stream to end; what is in a stage is finished, nothing else begins. Raises nothing."""
@@ -174,3 +178,10 @@ class Stream:
             self.close()
         finally:
             self._crew.signals.restore()  # another thread may have closed it
+
+
+def _answer(asked: Future[Result | None], crew: Crew) -> None:
+    try:
+        asked.set_result(crew.next())
+    except BaseException as error:  # also what an interrupt raises in a thread that closes
+        asked.set_exception(error)

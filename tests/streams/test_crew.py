@@ -105,6 +105,58 @@ def test_threads_that_close_together_close_once() -> None:
     assert calls == ["closed"] and ended()
 
 
+def test_each_close_waits_for_the_threads() -> None:
+    begun, release, left = threading.Event(), threading.Event(), []
+
+    def slow(number: int) -> None:
+        begun.set()
+        release.wait(10)
+
+    stream = Stream(frames(10**9), PREPROCESS, Reader(fault=slow))
+    stream.start()
+    assert begun.wait(10)
+
+    def close() -> None:
+        stream.close()
+        left.append((own(), stream.counts.pending))
+
+    threads = [threading.Thread(target=close) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.1)
+    assert left == []
+    release.set()
+    for thread in threads:
+        thread.join(10)
+    assert left == [(set(), 0)] * 3
+
+
+def test_a_close_that_was_interrupted_is_done_by_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, release = threading.Event(), threading.Event()
+
+    def hangs(number: int) -> None:
+        begun.set()
+        release.wait(10)
+
+    closed: list[bool] = []
+    stream = Stream(Source(frames(9), close=lambda: closed.append(True)), PREPROCESS, Reader(fault=hangs))
+
+    def interrupt(self: object, thread: threading.Thread) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), stream:
+        stream.start()
+        assert begun.wait(10)
+        monkeypatch.setattr("npu_layout.streams.crew.Crew._wait", interrupt)
+    monkeypatch.undo()
+    assert closed == [True] and own()
+    start = time.monotonic()
+    stream.close()  # does not wait again
+    assert time.monotonic() - start < 5 and stream.counts.pending == 0
+    release.set()
+    assert ended()
+
+
 def test_a_source_that_waits_does_not_keep_it_open(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("npu_layout.streams.crew._PATIENCE", 0.1)
     release = threading.Event()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -13,8 +14,10 @@ from types import FrameType
 
 import pytest
 
-from npu_layout.streams import signals
+import npu_layout as nl
+from npu_layout.streams import Result, Source, Stream, signals
 from npu_layout.streams.signals import Stopped
+from tests.support.streaming import PREPROCESS, Reader, frames
 
 SCRIPT = """
 import signal
@@ -198,6 +201,31 @@ def test_the_signal_ends_both_of_two_streams() -> None:
     os.kill(process.pid, signal.SIGTERM)
     out, err = process.communicate(timeout=20)
     assert out == "True True\n" and process.returncode == 0, err
+
+
+@pytest.mark.usefixtures("handler")
+@pytest.mark.parametrize("begins", ["for", "async for", "start"])
+def test_a_signal_before_the_first_result_ends_it_without_any(begins: str) -> None:
+    closed: list[bool] = []
+
+    async def results() -> list[Result]:
+        return [result async for result in stream]
+
+    with Stream(Source(frames(9), close=lambda: closed.append(True)), PREPROCESS, Reader()) as stream:
+        os.kill(os.getpid(), signal.SIGTERM)
+        until = time.monotonic() + 10
+        while not stream._crew.line.stopping and time.monotonic() < until:
+            time.sleep(0.001)
+        if begins == "start":
+            stream.start()
+        assert (asyncio.run(results()) if begins == "async for" else list(stream)) == []
+    assert closed == [True] and stream.counts == (0, 0, 0, 0, 0)
+    with pytest.raises(nl.NpuLayoutError, match="it was stopped; make a new one"):
+        list(stream)
+    with Stream(frames(9), PREPROCESS, Reader()) as stream:
+        stream.stop()  # no signal
+        with pytest.raises(nl.NpuLayoutError, match="it was stopped; make a new one"):
+            list(stream)
 
 
 @pytest.mark.usefixtures("handler")

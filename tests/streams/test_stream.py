@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import itertools
 import os
@@ -344,7 +345,70 @@ def test_tasks_that_iterate_at_the_same_time_share_the_results() -> None:
         return seen, [type(answer) for answer in answers if answer is not None]
 
     assert asyncio.run(numbers(-1)) == (list(range(30)), [])
-    assert asyncio.run(numbers(20)) == (list(range(20)), [StreamError])
+    assert asyncio.run(numbers(20)) == (list(range(20)), [StreamError] * 3)
+
+
+def test_what_fails_is_told_to_each_thread_that_iterates() -> None:
+    def function(result: Any) -> None:
+        if result.number == 20:
+            raise ValueError("x")
+
+    seen: list[int] = []
+    told: list[Any] = []
+
+    def watch() -> None:
+        try:
+            for result in stream:
+                seen.append(result.number)
+                time.sleep(0.001)
+        except StreamError as error:
+            told.append(error)
+
+    with Stream(frames(30), PREPROCESS, Reader(0.001), function) as stream:
+        threads = [threading.Thread(target=watch) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sorted(seen) == list(range(20)) and len({id(error) for error in told}) == 3
+    assert {str(error) for error in told} == {"stream: frame 20: function: ValueError: x"}
+    assert all(isinstance(error.__cause__, ValueError) for error in told)
+
+
+def test_an_event_loop_goes_on_with_what_another_one_asked_for() -> None:
+    seen: list[int] = []
+
+    async def some(seconds: float) -> bool:
+        async def watch() -> None:
+            async for result in stream:
+                seen.append(checked(result))
+
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(watch(), seconds)
+            return True
+        return False
+
+    with Stream(frames(30), PREPROCESS, Reader(0.01)) as stream:
+        assert not asyncio.run(some(0.035))
+        assert not asyncio.run(some(0.025))
+        assert asyncio.run(some(30.0))
+    assert seen == list(range(30)) and stream.counts.shown == 30
+
+
+def test_event_loops_of_several_threads_share_the_results() -> None:
+    seen: list[int] = []
+
+    async def watch() -> None:
+        async for result in stream:
+            seen.append(result.number)
+
+    with Stream(frames(300), PREPROCESS, Reader()) as stream:
+        threads = [threading.Thread(target=lambda: asyncio.run(watch())) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sorted(seen) == list(range(300)) and stream.counts.shown == 300
 
 
 @pytest.mark.alone

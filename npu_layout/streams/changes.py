@@ -1,0 +1,58 @@
+"""Threads that wait for a change of what they share, under a lock that no interrupt leaves taken."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+AGAIN = object()  # what `until` is answered when there is nothing yet
+
+
+class Changes:
+    """A lock, and those who wait until what it guards has changed.
+
+    threading.Condition takes its lock, and waits, in code of Python, in which the exception of a signal's handler
+    (KeyboardInterrupt) may come while the main thread has the lock and no `with` that returns it. Here both are calls
+    of C. The lock may be taken again by its owner, such as a handler that stops a stream.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self._asleep: set[queue.SimpleQueue[None]] = set()
+        _ALL.add(self)
+
+    def tell(self) -> None:
+        """Wake all who wait; the caller has the lock."""
+        for bell in tuple(self._asleep):
+            bell.put(None)  # they are forgotten afterwards: an exception between leaves them to the next call
+        self._asleep.clear()
+
+    def until(self, act: Callable[[], Any], tick: float | None = None) -> Any:
+        """Call `act` with the lock, again after each change and every `tick` seconds; return what is not AGAIN."""
+        bell: queue.SimpleQueue[None] = queue.SimpleQueue()
+        while True:
+            with self.lock:
+                answer = act()
+                if answer is not AGAIN:
+                    return answer
+                self._asleep.add(bell)
+            with suppress(queue.Empty):
+                bell.get(timeout=tick)
+
+
+_ALL: weakref.WeakSet[Changes] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    """Make the locks anew in a child, where the threads that may have had them are not."""
+    for one in list(_ALL):
+        one.lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
