@@ -15,6 +15,7 @@ from .color_matrices import MATRICES, RANGES
 from .pixel_formats import Plane, pixel_format
 from .plane_memory import (
     Reading,
+    coded_offsets,
     offsets_of,
     other_reading,
     readings,
@@ -58,8 +59,9 @@ class FrameSpec:
         On an unknown format (the known ones are listed), strides that are negative or shorter than a row, planes that
         overlap or end behind `size`, and a `size` that another usual reading explains: without offsets that of a
         rounded height, without strides that of rounded rows too, each also rounded up to pages. With strides, what
-        rows of them explain with pages is refused only if a rounded height explains it without. Offsets, and strides
-        if the pitch is meant, say which reading it is.
+        rows of them explain with pages is refused only if a rounded height explains it without. What nothing explains
+        is refused if it has room for the planes of decoders, which round the height. Offsets, and strides if the pitch
+        is meant, say which reading it is.
 
     16-bit samples are little endian; their high byte is what counts: of P010 and GRAY16, and of 10 or 12 bits of a
     mosaic, the high 8 bits are used and the others dropped, not rounded.
@@ -123,6 +125,13 @@ class FrameSpec:
         found = readings(form.planes, self.size_wh, self.size, self.strides, fixed=fixed)
         other = other_reading(found, self.strides, self.offsets, stated=fixed)
         if other is None:
+            coded = None if found else coded_offsets(form.planes, self.size_wh, self.size, self.strides)
+            if coded is not None and len(coded) > 1:
+                raise NpuLayoutError(
+                    f"{what}: size {self.size} is that of no usual rows and height, and has room for those of decoders "
+                    f"that round the height: expected offsets={coded}, as these place planes, or {self._own} if what "
+                    "is behind the last row is a gap"
+                )
             return
         if other.strides == self.strides:
             expected = f"offsets={other.offsets}, as drivers that round the height place planes, or {self._own}"

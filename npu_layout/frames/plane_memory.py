@@ -1,7 +1,8 @@
 """Where the planes of a frame are in memory, and of which pitch and height a number of bytes is.
 
 A number of bytes is explained by a usual reading: rows that are rounded up, a height that is rounded up, both, and the
-whole rounded up to pages. A reading of other strides or offsets than those that were meant has other pixels.
+whole rounded up to pages. What none of these explains may be rows of any pitch, or have a
+decoder's data behind the picture. A reading of other strides or offsets than those that were meant has other pixels.
 """
 
 from __future__ import annotations
@@ -20,6 +21,11 @@ _PITCHES = (8, 16, 32, 64, 128, 256, 512, 1024)  # bytes: what cameras and codec
 _LINES = (2, 4, 8, 16, 32, 64, 128)  # to whose multiples drivers round the height
 _PAGES = (4096, 16384)  # bytes, to whose multiples allocators round a buffer
 _PITCH_UNIT = 4  # bytes: every pitch of a whole frame that was met is a multiple
+_PAGED_UNIT = 16  # bytes: the same where a rounding to pages leaves several
+_CODED_LINES = (16, 32)  # to whose multiples decoders round the height, whatever is behind the picture
+# Motion vectors that Linux's drivers of decoders keep there: for each block of so many pixels so many bytes, and more.
+# drivers/media/platform: rockchip/rkvdec/rkvdec.c, and of verisilicon/hantro_hw.h H.264, VP9, HEVC and AV1.
+_BEHIND = ((16, 128, 0), (16, 64, 32), (64, 1024, 0), (16, 16, 0), (64, 768, 512))
 
 
 class Reading(NamedTuple):
@@ -29,12 +35,14 @@ class Reading(NamedTuple):
     strides: Numbers
     offsets: Numbers
     size: int
-    page: int = 0  #: bytes of the pages that `size` was rounded up to; 0 if it was not
+    page: int = 0  #: bytes of the pages that the whole was rounded up to; 0 if it was not
+    behind: int = 0  #: bytes of a decoder behind the planes
 
     @property
     def rounded(self) -> str:
-        """The rounding to pages, as messages name it behind the rows."""
-        return f", rounded up to pages of {self.page}" if self.page else ""
+        """What is behind the planes, and the rounding to pages, as messages name them behind the rows."""
+        behind = f", with {self.behind} bytes of a decoder behind them" if self.behind else ""
+        return behind + (f", rounded up to pages of {self.page}" if self.page else "")
 
 
 def stored_rows(plane: Plane, height: int) -> int:
@@ -104,20 +112,52 @@ def readings(
     """Return the usual readings of so many bytes, exact ones first, then those that are rounded up to pages.
 
     strides: those that were meant, which count as usual; alone if they are `fixed`. apart: the planes are one that is a
-    buffer of its own, of which equal rows of any length are a reading. both: with rows and height both rounded.
+    buffer of its own, of which equal rows of any length are a reading. both: with rows and height both rounded. If
+    there is none: the meant rows with what decoders keep behind them, or else rows of any pitch.
     """
-    exact: list[Reading] = []
-    paged: list[Reading] = []
+    found: list[Reading | None] = []
     tried = [strides] if fixed else list(_usual_strides(planes, size_wh, nbytes, strides, apart))
     for lines in _rounded(size_wh[1], _LINES):
         for pitches in tried if both else _at_height(planes, size_wh, lines, tried):
-            offsets, size = _one_behind_the_other(planes, lines, pitches)
-            if size == nbytes:
-                exact.append(Reading(lines, pitches, offsets, size))
-            else:
-                page = next((page for page in _PAGES if _up(size, page) == nbytes), 0)
-                paged += [Reading(lines, pitches, offsets, size, page)] if page else []
-    return exact + paged
+            found.append(_whole(planes, lines, pitches, nbytes))
+    if not any(found) and planes[0].tile is None:
+        found += _with_decoders(planes, size_wh, nbytes, strides)
+    if both and not fixed and not any(found) and planes[0].tile is None:
+        for lines in _rounded(size_wh[1], _LINES):
+            for pitch in _any_pitch(planes, size_wh[0], lines, nbytes, 1 if apart else _PITCH_UNIT):
+                found.append(_whole(planes, lines, strides_of("", planes, size_wh[0], pitch), nbytes))
+    return _exact_first(found)
+
+
+def _whole(planes: Sequence[Plane], lines: int, strides: Numbers, nbytes: int, behind: int = 0) -> Reading | None:
+    """Return planes one behind the other as a reading of so many bytes, if they are one."""
+    offsets, size = _one_behind_the_other(planes, lines, strides)
+    if size + behind == nbytes:
+        return Reading(lines, strides, offsets, size, 0, behind)
+    page = next((page for page in _PAGES if _up(size + behind, page) == nbytes), 0)
+    return Reading(lines, strides, offsets, size, page, behind) if page else None
+
+
+def _with_decoders(
+    planes: Sequence[Plane], size_wh: tuple[int, int], nbytes: int, strides: Numbers
+) -> Iterator[Reading | None]:
+    """Yield readings of the meant rows with what decoders keep behind them."""
+    for lines in _rounded(size_wh[1], _LINES) if len(planes) > 1 else ():
+        for side, each, more in _BEHIND:
+            behind = -(-size_wh[0] // side) * -(-lines // side) * each + more
+            yield _whole(planes, lines, strides, nbytes, behind)
+
+
+def _any_pitch(planes: Sequence[Plane], width: int, lines: int, nbytes: int, unit: int) -> Iterator[int]:
+    """Yield pitches of less than two rows with which planes of `lines` rows have so many bytes, or so many pages."""
+    row = planes[0].row_bytes(width)
+    dense = sum(plane.row_bytes(width) * plane.rows(lines) for plane in planes)
+    equal, rest = divmod(row * nbytes, dense)
+    if not rest and row <= equal < 2 * row and equal % unit == 0:
+        yield equal
+    for page in _PAGES if nbytes % _PAGES[0] == 0 else ():
+        least, most = row * (nbytes - page) // dense + 1, row * nbytes // dense
+        yield from range(_up(max(least, row), _PAGED_UNIT), min(most + 1, 2 * row), _PAGED_UNIT)
 
 
 def readings_apart(
@@ -125,23 +165,43 @@ def readings_apart(
 ) -> list[Reading]:
     """Return the usual readings that planes which are buffers of their own have in common, exact ones first.
 
-    An exact size may be that of the rows without the gap of the last one.
+    An exact size may be that of the rows without the gap of the last one. If there are none: those of any pitch.
     """
     width, height = size_wh
-    exact: list[Reading] = []
-    paged: list[Reading] = []
     tried = list(_usual_strides(planes, size_wh, sum(sizes), strides, True))
+    found: list[Reading | None] = []
     for lines in _rounded(height, _LINES):
         for pitches in tried if both else _at_height(planes, size_wh, lines, tried):
-            ends = [stride * stored_rows(plane, lines) for plane, stride in zip(planes, pitches)]
-            gaps = [stride - plane.row_bytes(width) for plane, stride in zip(planes, pitches)]
-            reading = Reading(lines, pitches, (0,) * len(planes), sum(ends))
-            if all(end - gap <= size <= end for size, end, gap in zip(sizes, ends, gaps)):
-                exact.append(reading)
-                continue
-            page = next((page for page in _PAGES if all(_up(end, page) == size for size, end in zip(sizes, ends))), 0)
-            paged += [reading._replace(page=page)] if page else []
-    return exact + paged
+            found.append(_apart(planes, width, lines, pitches, sizes))
+    if both and not any(found) and planes[0].tile is None:
+        for lines in _rounded(height, _LINES):
+            for pitch in _any_pitch(planes[:1], width, lines, sizes[0], 1):
+                found.append(_apart(planes, width, lines, strides_of("", planes, width, pitch), sizes))
+    return _exact_first(found)
+
+
+def _apart(planes: Sequence[Plane], width: int, lines: int, strides: Numbers, sizes: Numbers) -> Reading | None:
+    """Return planes of buffers of their own as a reading of so many bytes each, if they are one."""
+    ends = [stride * stored_rows(plane, lines) for plane, stride in zip(planes, strides)]
+    gaps = [stride - plane.row_bytes(width) for plane, stride in zip(planes, strides)]
+    reading = Reading(lines, strides, (0,) * len(planes), sum(ends))
+    if all(end - gap <= size <= end for size, end, gap in zip(sizes, ends, gaps)):
+        return reading
+    page = next((page for page in _PAGES if all(_up(end, page) == size for size, end in zip(sizes, ends))), 0)
+    return reading._replace(page=page) if page else None
+
+
+def _exact_first(found: Sequence[Reading | None]) -> list[Reading]:
+    return sorted((one for one in dict.fromkeys(found) if one is not None), key=lambda one: bool(one.page))
+
+
+def coded_offsets(planes: Sequence[Plane], size_wh: tuple[int, int], nbytes: int, strides: Numbers) -> Numbers | None:
+    """Return where a decoder would place the planes, if so many bytes have room for its rows; None if they have not."""
+    for lines in _rounded(size_wh[1], _CODED_LINES)[1:]:
+        offsets, size = _one_behind_the_other(planes, lines, strides)
+        if size <= nbytes:
+            return offsets
+    return None
 
 
 def _at_height(

@@ -181,7 +181,7 @@ def test_gstreamer_samples() -> None:
 
 
 def test_a_samples_meta_is_read_if_gstvideo_is_loaded(monkeypatch: Any) -> None:
-    spec = nl.FrameSpec("NV12", (20, 10), strides=64, size=2000)
+    spec = nl.FrameSpec("NV12", (20, 10), strides=64, offsets=(0, 640), size=2000)
     found = meta("NV12", (20, 10), spec.strides, spec.offsets)
     monkeypatch.setitem(sys.modules, "gi.repository.GstVideo", Twin(buffer_get_video_meta=lambda buffer: found))
     assert nl.FrameSpec.of(sample(2000, format="NV12", width=20, height=10)) == spec

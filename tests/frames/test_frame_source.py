@@ -156,7 +156,7 @@ def test_advice_for_an_array_of_a_pitch_leads_to_its_pixels(name: str) -> None:
 
 
 def test_rows_of_the_specs_pitch_that_are_not_its_memory() -> None:
-    spec = nl.FrameSpec("I420", (64, 48), strides=96, size=96 * 72 + 5000)
+    spec = nl.FrameSpec("I420", (64, 48), strides=96, offsets=(0, 4608, 5760), size=96 * 72 + 5000)
     with pytest.raises(nl.NpuLayoutError, match=r"6912 bytes in rows of 96; .* has 11912, in one piece$"):
         FrameSource.of(spec).read("frame", zeros(72, 96))
 

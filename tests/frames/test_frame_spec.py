@@ -280,10 +280,68 @@ def test_a_size_of_another_pitch_needs_strides() -> None:
         nl.FrameSpec("BGR", (1918, 1080), size=5760 * 1080)
     with pytest.raises(nl.NpuLayoutError, match=r"1080 rows of 1984 bytes: expected strides=\(1984, 1984\), or"):
         nl.FrameSpec("NV12", (1920, 1080), size=1984 * 1620)
-    gap = nl.FrameSpec("NV12", (1920, 1080), strides=1920, size=1984 * 1620)
+    gap = nl.FrameSpec("NV12", (1920, 1080), strides=1920, offsets=(0, 2073600), size=1984 * 1620)
     assert gap.strides == (1920, 1920) and gap.offsets == (0, 2073600)
     for spec in (gap, nl.FrameSpec("NV12", (64, 50), offsets=(0, 3200), size=64 * 96)):
         assert eval(repr(spec), {"FrameSpec": nl.FrameSpec}) == spec == nl.FrameSpec.from_dict(spec.to_dict())
+
+
+BEHIND = {  # bytes that Linux's drivers of decoders add behind the planes
+    "rkvdec": lambda w, h: 128 * -(-w // 16) * -(-h // 16),
+    "hantro H.264": lambda w, h: 64 * -(-w // 16) * -(-h // 16) + 32,
+    "hantro VP9": lambda w, h: 16 * 64 * -(-w // 64) * -(-h // 64),
+    "hantro HEVC": lambda w, h: w * h // 16,
+    "hantro AV1": lambda w, h: 384 * -(-w // 64) * -(-h // 64) * 2 + 512,
+}
+
+
+@pytest.mark.parametrize("decoder", BEHIND)
+@pytest.mark.parametrize("page", [1, 4096])
+@pytest.mark.parametrize("name", ["NV12", "I420"])
+def test_what_decoders_keep_behind_the_picture(name: str, decoder: str, page: int) -> None:
+    """They round the height to 16: where that moves planes, the size is refused, and says where they are."""
+    for size in ((1920, 1080), (1280, 720), (640, 360), (1024, 768), (720, 576)):
+        lines = -(-size[1] // 16) * 16
+        nbytes = size[0] * lines * 3 // 2 + BEHIND[decoder](size[0], lines)
+        nbytes = -(-nbytes // page) * page
+        if lines == size[1]:
+            spec = nl.FrameSpec(name, size, strides=size[0], size=nbytes)
+            assert spec.offsets == nl.FrameSpec(name, size).offsets and spec.size == nbytes
+            continue
+        for pitch in (dict(strides=size[0]), {}):
+            with pytest.raises(nl.NpuLayoutError, match=f"size {nbytes} is that of ") as caught:
+                nl.FrameSpec(name, size, size=nbytes, **pitch)  # type: ignore[arg-type]
+            text = str(caught.value)
+            assert "if what is behind the last row is a gap" in text
+            if pitch and page == 1:
+                assert f"{lines} rows of {size[0]} bytes, with " in text
+                assert f"expected offsets=(0, {size[0] * lines}" in text
+
+
+def test_a_size_that_nothing_explains() -> None:
+    """With room for a decoder's rows, the planes may be there; offsets say that they are not."""
+    size, venus = (1280, 720), 1280 * 736 * 3 // 2 + 16384  # heights rounded to 32, and data of its own
+    for pitch in (dict(strides=1280), {}):
+        with pytest.raises(nl.NpuLayoutError, match=r"no usual rows.*expected offsets=\(0, 942080\), .* 921600\) if"):
+            nl.FrameSpec("NV12", size, size=venus, **pitch)  # type: ignore[arg-type]
+    for offsets in ((0, 942080), (0, 921600)):
+        assert nl.FrameSpec("NV12", size, strides=1280, offsets=offsets, size=venus).offsets == offsets
+    assert nl.FrameSpec("NV12", size, strides=1280, size=1280 * 1080 + 999).offsets == (0, 921600)  # no room
+    assert nl.FrameSpec("BGR", (1920, 1080), size=5760 * 1088 + 6001).offsets == (0,)  # one plane
+
+
+@pytest.mark.parametrize("pitch", [1984, 2560])
+@pytest.mark.parametrize("lines", [1080, 1088])
+@pytest.mark.parametrize("page", [1, 4096])
+@pytest.mark.parametrize(("name", "parts"), [("NV12", (2, 1)), ("I420", (4, 1, 1)), ("NV16", (1, 1)), ("GRAY", (1,))])
+def test_rows_of_any_pitch_are_no_pixels(name: str, parts: tuple[int, ...], pitch: int, lines: int, page: int) -> None:
+    spec = nl.FrameSpec(name, (1920, 1080))
+    sizes = [-(-pitch * lines * part // parts[0] // page) * page for part in parts]
+    with pytest.raises(nl.BufferSizeError, match=f"rows of {pitch}.* has rows of 1920"):
+        spec.planes([bytes(size) for size in sizes])
+    whole = -(-pitch * lines * sum(parts) // parts[0] // page) * page
+    with pytest.raises(nl.NpuLayoutError, match=f"size {whole} is that of .* rows of .*if what is behind the last row"):
+        nl.FrameSpec(name, (1920, 1080), size=whole)
 
 
 @pytest.mark.parametrize(

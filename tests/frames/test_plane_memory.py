@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from npu_layout.frames.pixel_formats import pixel_format
-from npu_layout.frames.plane_memory import Reading, other_reading, readings, readings_apart, side_by_side, strides_of
+from npu_layout.frames.plane_memory import (
+    Reading,
+    coded_offsets,
+    other_reading,
+    readings,
+    readings_apart,
+    side_by_side,
+    strides_of,
+)
 from tests.support import frame_formats as formats
 
 NV12 = pixel_format("NV12").planes
@@ -84,3 +92,21 @@ def test_planes_apart_have_their_readings_in_common() -> None:
     taller = (896 * 512, 448 * 256, 448 * 256)
     assert [r.lines for r in readings_apart(i420, size, taller, (848, 424, 424))] == [512]
     assert readings_apart(i420, size, taller, (848, 424, 424), both=False) == []
+
+
+def test_what_is_unusual_is_tried_last() -> None:
+    dense, size = (1920, 1920), (1920, 1080)
+    decoder = readings(NV12, size, 1920 * 1632 + 128 * 120 * 68, dense)  # also 1088 rows of 2560
+    assert [(r.lines, r.strides, r.behind) for r in decoder] == [(1088, dense, 128 * 120 * 68)]
+    assert decoder[0].rounded == ", with 1044480 bytes of a decoder behind them"
+    assert [(r.lines, r.strides[0]) for r in readings(NV12, size, 1988 * 1632, dense)] == [(1088, 1988)]
+    assert readings(NV12, size, 1988 * 1632, dense, fixed=True) == readings(NV12, size, 1990 * 1632, dense) == []
+    assert [r.lines for r in readings_apart(NV12, size, (1990 * 1088, 1990 * 544), dense)] == [1088]
+    assert readings_apart(NV12, size, (1990 * 1088, 1992 * 544), dense) == []
+
+
+def test_where_a_decoder_would_place_the_planes() -> None:
+    assert coded_offsets(NV12, (1920, 1080), 1920 * 1632, (1920, 1920)) == (0, 1920 * 1088)
+    assert coded_offsets(NV12, (1920, 1080), 1920 * 1632 - 1, (1920, 1920)) is None
+    assert coded_offsets(NV12, (1280, 720), 1280 * 1104, (1280, 1280)) == (0, 1280 * 736)
+    assert coded_offsets(NV12, (640, 480), 1 << 20, (640, 640)) is None  # whole blocks of 32 rows
