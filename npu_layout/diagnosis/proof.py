@@ -109,6 +109,8 @@ def _independent(evidence: Evidence, trial: Trial) -> float:
     distinct = _distinct(evidence, trial.rows)
     values = int(trial.left.size) * share / min(NEIGHBOURS, max(places, 1))
     left = evidence.as_declared(trial.rows).left if evidence.fits else trial.left
+    if not left.any():  # exact, and the declared spec reads nothing: what is explained is all that varies
+        left = trial.codes - trial.codes.mean()
     errors = _that_err(left) * distinct
     if not trial.parameters:
         return min(values * distinct, _ROOM * max(_NORMAL * errors - _EXTRA, 0.0))

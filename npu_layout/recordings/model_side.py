@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any, Callable, Union
 
 import numpy as np
 
 from ..buffers import Quantization, TensorSpec, in_model_order
-from ..engines import OnnxRuntimeEngine, fits, order_in_model, shape_in_model, transposed
+from ..engines import OnnxRuntimeEngine, axes_in_model, fits, order_in_model, shape_in_model, transposed
 from ..errors import LayoutError, NpuLayoutError, RecordingError
 from ..layouts import Layout, Shape
 from .recording import Recording
@@ -178,8 +180,57 @@ def as_model(spec: TensorSpec, wanted: Shape) -> TensorSpec:
     return TensorSpec.from_dict({**fields, **named})
 
 
+def without_ones(spec: TensorSpec, wanted: Shape) -> TensorSpec:
+    """Return `spec` without axes of extent 1 that the model's shape `wanted` lacks: H and W of (1, 1000, 1, 1).
+
+    The others get the letters of the model's axes. A spec to which that does not apply is returned as it is.
+    """
+    ones = [axis for axis, n in zip(spec.axes, spec.shape) if n == 1]
+    letters = Layout.of_rank(len(wanted)).axes
+    surplus = len(spec.axes) - len(wanted)
+    if surplus < 1 or len(ones) < surplus or not letters:
+        return spec
+    inner = sorted(reversed(ones), key=lambda axis: axis in letters)  # those that the model does not have go first
+    order = [spec.axes[i] for i in axes_in_model(spec.axes)]
+    for dropped in combinations(inner, surplus):
+        kept = [axis for axis in order if axis not in dropped]
+        if tuple(spec.shape[spec.axes.index(axis)] for axis in kept) == wanted:
+            return _of_axes(spec, kept, letters)
+    return spec
+
+
+def _of_axes(spec: TensorSpec, kept: Sequence[str], letters: str) -> TensorSpec:
+    """Return `spec` with the axes `kept` alone, whose letters become `letters`; the others have the extent 1."""
+    names = str.maketrans("".join(kept).lower() + "".join(kept), letters.lower() + letters)
+    dropped = "".join(axis for axis in spec.axes if axis not in kept)
+    axes = "".join(axis for axis in spec.axes if axis in kept)
+    tag = re.sub(rf"[{dropped}]|[0-9]+[{dropped.lower()}]", "", spec.layout.tag)
+    places = [k for k, dim in enumerate(spec.layout.dims) if spec.layout.axes[dim.axis] in kept]
+    quantization = spec.quantization
+    if quantization is not None and quantization.axis is not None:
+        scaled = spec.axes[quantization.axis]
+        if scaled in dropped:  # of one scale
+            scale, zero_point = (np.asarray(x).reshape(-1)[0] for x in (quantization.scale, quantization.zero_point))
+            quantization = Quantization(scale, zero_point)
+        else:
+            quantization = Quantization(quantization.scale, quantization.zero_point, axes.index(scaled))
+    return TensorSpec(
+        [n for axis, n in zip(spec.axes, spec.shape) if axis in kept],
+        tag.translate(names),
+        spec.dtype,
+        axes=axes.translate(names),
+        quantization=quantization,
+        storage_shape=[spec.storage_shape[k] for k in places],
+        storage_strides=[spec.storage_strides[k] for k in places],
+        storage_offset=spec.storage_offset,
+        size=spec.size,
+        name=spec.name,
+    )
+
+
 def completed(spec: TensorSpec, wanted: Shape) -> TensorSpec:
-    """Return `spec` with the leading axes of extent 1, such as N, that it omits from the model's shape `wanted`."""
+    """Return `spec` with the axes of extent 1 that the model's shape `wanted` has, such as N, and without others."""
+    spec = without_ones(spec, wanted)
     letters = Layout.of_rank(len(wanted)).axes
     lacking = [a for a, n in zip(letters, wanted) if a not in spec.axes and n == 1]
     if not lacking or len(spec.axes) + len(lacking) != len(wanted) or not set(spec.axes) <= set(letters):

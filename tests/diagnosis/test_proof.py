@@ -255,3 +255,13 @@ def test_one_wrong_probability_is_no_normalisation(seed: int) -> None:
     device[0, reference.argmax()] = 1
     spec = nl.TensorSpec(reference.shape, "NC", "int16", quantization=nl.Quantization(1 / 32000))
     assert judged(Evidence(spec, [spec.pack(device).ravel()], [reference], (), 1)) == "ambiguous"
+
+
+@pytest.mark.parametrize("frames", [1, 2, 8])
+def test_exact_values_of_another_shape_are_proof(frames: int) -> None:
+    """A reading that leaves no error has explained all that varies, and not one value."""
+    rng = np.random.default_rng(0)
+    references = [rng.standard_normal((1, 7, 120)).astype(np.float32) for _ in range(frames)]
+    spec = nl.TensorSpec((1, 7, 12, 10), "NCHW", "float32")
+    found = Evidence(spec, [r.ravel() for r in references], references, (), 1)
+    assert judged(found) == "layout"

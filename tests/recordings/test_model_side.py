@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
 import npu_layout as nl
+from npu_layout.engines import shape_in_model, transposed
 from npu_layout.recordings.model_side import (
     Feeds,
     as_model,
@@ -154,3 +157,48 @@ def test_what_the_camera_saw_is_no_input_of_the_model() -> None:
         shapes = [[(name, FLOAT, (1, 3, 2, 2))] for name in "xy"]
         engine = nl.OnnxRuntimeEngine(build([helper.make_node("Neg", ["x"], ["y"])], *shapes), threads=1)
         assert Feeds(engine, recording)(recording.frames[0], 0)["x"].sum() == 12
+
+
+@pytest.mark.parametrize(
+    ("shape", "layout", "more", "wanted"),
+    [
+        ((1, 9, 1, 1), "NHWC", {}, (1, 9)),
+        ((1, 1, 1, 9), "NHWC", {"axes": "NHWC"}, (1, 9)),
+        ((1, 9, 1, 1), "NCHW4c", {}, (1, 9)),
+        ((1, 9, 1, 1), "NCHW8w4c", {}, (9,)),
+        ((1, 9, 1, 1), "NHWC", {"storage_strides": (99, 40, 20, 2), "storage_offset": 1, "size": 99}, (1, 9)),
+        ((1, 5, 1, 7), "NCHW", {}, (1, 5, 7)),
+        ((1, 5, 7, 1), "NHWC", {}, (1, 5, 7)),
+        ((1, 5, 1, 7), "NHWC", {}, (5, 7)),
+        ((1, 1, 1, 1), "NCHW", {}, (1,)),
+        ((1, 5, 1, 4, 7), "NDHWC", {}, (1, 5, 4, 7)),
+    ],
+)
+def test_axes_of_extent_1_that_the_model_lacks(
+    shape: tuple[int, ...], layout: str, more: dict[str, Any], wanted: tuple[int, ...]
+) -> None:
+    """Runtimes return a classifier's vector as a picture of one pixel."""
+    spec = nl.TensorSpec(shape, layout, "int16", **more)
+    found = as_model(spec, wanted)
+    assert shape_in_model(found) == wanted and found.size == spec.size
+    buffer = np.arange(spec.size, dtype=np.int16)
+    model = nl.Layout.of_rank(len(shape)).axes
+    order = [spec.axes.index(axis) for axis in model]
+    given = transposed(found.unpack(buffer), found.axes, False)
+    assert given.tolist() == spec.unpack(buffer).transpose(order).reshape(wanted).tolist()
+
+
+def test_scales_follow_axes_that_the_model_lacks() -> None:
+    scales = nl.Quantization([0.5, 2.0, 1.0], [1, 0, 0], axis=3)
+    spec = nl.TensorSpec.of_storage((1, 1, 1, 3), "NHWC", "int8", quantization=scales, name="y")
+    found = as_model(spec, (1, 3))
+    assert found.unpack(np.array([3, 3, 3], np.int8)).tolist() == [[1.0, 6.0, 3.0]] and found.name == "y"
+    one = nl.TensorSpec((1, 3, 1, 1), "NCHW", "int8", quantization=nl.Quantization([0.5], [1], axis=2))
+    assert as_model(one, (1, 3)).unpack(np.array([3, 4, 5], np.int8)).tolist() == [[1.0, 1.5, 2.0]]
+
+
+@pytest.mark.parametrize("wanted", [(1, 8), (9, 1), (), (1, 1, 9), (1, 9, 1, 1)])
+def test_other_extents_are_no_axes_too_many(wanted: tuple[int, ...]) -> None:
+    spec = nl.TensorSpec((1, 9, 1, 1), "NHWC", "int8")
+    assert as_model(spec, wanted).shape in (spec.shape, wanted)
+    assert as_model(spec, wanted).size == 9
