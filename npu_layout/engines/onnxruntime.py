@@ -61,6 +61,15 @@ class _Port:
             raise NpuLayoutError(f"{self.what} expects shape {shape_text(self.shape)}, got {array.shape}")
         return array
 
+    def answer(self, result: Any) -> np.ndarray:
+        """Return what onnxruntime returns for this output as an array; a sequence is one of objects."""
+        if isinstance(result, list):
+            array = np.empty(len(result), object)
+            for i, value in enumerate(result):
+                array[i] = value
+            return array
+        return result if self.shape else np.asarray(result).reshape(1)
+
 
 class OnnxRuntimeEngine:
     """Runs an ONNX model in onnxruntime on the CPU.
@@ -173,8 +182,8 @@ class OnnxRuntimeEngine:
 
         inputs: {name: array}, or one array if the model has one input, of exactly the model's dtype and shape. out:
         {name: array} of the outputs' shapes and dtypes, to write them to. Returns {name: array} in the model's order,
-        those of `out` or copies. Raises NpuLayoutError if a name is missing or unknown, a shape or dtype differs,
-        onnxruntime fails, or the engine is closed.
+        those of `out` or copies; of a sequence, an array of objects. Raises NpuLayoutError if a name is missing or
+        unknown, a shape or dtype differs, onnxruntime fails, or the engine is closed.
         """
         if self._session is None:
             raise NpuLayoutError(f"{self.model}: the engine is closed")
@@ -184,10 +193,7 @@ class OnnxRuntimeEngine:
             results = self._session.run(None, feeds)
         except Exception as error:  # onnxruntime's exceptions share no base of their own
             raise NpuLayoutError(f"{self.model}: onnxruntime failed: {_reason(error)}") from error
-        found = {
-            port.name: result if port.shape else np.asarray(result).reshape(1)
-            for port, result in zip(self._outputs, results)
-        }
+        found = {port.name: port.answer(result) for port, result in zip(self._outputs, results)}
         return found if out is None else written(self.model, found, out)
 
     def close(self) -> None:

@@ -173,6 +173,23 @@ def test_what_no_spec_can_describe():
         _ = OnnxRuntimeEngine(model).output_specs
 
 
+def test_a_sequence_is_an_array_of_objects():
+    """Its parts may have one shape, of which numpy would make one array."""
+    parts = helper.make_value_info("y", helper.make_sequence_type_proto(helper.make_tensor_type_proto(FLOAT, None)))
+    graph = helper.make_graph(
+        [helper.make_node("SplitToSequence", ["x"], ["y"], axis=0)],
+        "parts",
+        [helper.make_tensor_value_info("x", FLOAT, ("n", 2))],
+        [parts],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    engine = OnnxRuntimeEngine(model.SerializeToString())
+    for count in (1, 3):
+        x = np.arange(2 * count, dtype=np.float32).reshape(count, 2)
+        y = engine.infer(x)["y"]
+        assert (y.shape, y.dtype) == ((count,), object) and [a.tolist() for a in y] == [[row] for row in x.tolist()]
+
+
 def test_a_failure_inside_onnxruntime_is_one_line():
     table = helper.make_tensor("t", FLOAT, (3,), [1, 2, 3])
     model = build(
