@@ -14,7 +14,7 @@ from ..engines import shape_in_model
 from ..support import quoted
 from .evidence import Evidence
 from .readings import declared
-from .thresholds import LEAST, MARGIN, ROUNDING
+from .thresholds import LEAST, MARGIN
 from .trials import Trial
 
 _MANY = 1000  # values, of which so many do not fit by coincidence
@@ -194,6 +194,6 @@ def _worth(evidence: Evidence, rows: Sequence[int], left: np.ndarray, choice: fl
 
     `choice`: the logarithm of the number that it was chosen among.
     """
-    floor = ROUNDING if evidence.steps else 0.0
+    floor = evidence.rounding(evidence.steps)
     before, after = (max(float((x * x).mean()), floor, 1e-300) for x in (evidence.left[list(rows)], left))
     return bool(0.5 * left.size * np.log(before / after) > 2 * choice)

@@ -60,6 +60,7 @@ class Evidence:
         self.elements = [stored(spec, b) for b in buffers]
         self.fits = shape_in_model(spec) == shape
         self.steps = spec.element.unpacked.kind != "f"
+        self._whole = spec.quantization is None and all(r.dtype.kind in "biu" for r in references)
         self.informative: np.ndarray | None = None
         self.trials: list[Trial] = []
         self._of_rows: tuple[list[int], Trial] | None = None
@@ -89,7 +90,7 @@ class Evidence:
         if not self.fits:
             return False
         power, error = self._powers(self.as_declared())
-        return bool((error <= np.maximum(2 * ROUNDING if self.steps else 0.0, _EXACT * power)).all())
+        return bool((error <= np.maximum(2 * self.rounding(self.steps), _EXACT * power)).all())
 
     @property
     def device_values(self) -> np.ndarray:
@@ -108,6 +109,10 @@ class Evidence:
             codes, left = self.codes[chosen], self.left[chosen]
             self._of_rows = chosen, Trial("match", "", None, codes, left, self.steps, rows=chosen)
         return self._of_rows[1]
+
+    def rounding(self, steps: bool) -> float:
+        """Return the variance that rounding to steps adds; 0 without steps, or if the model's values are whole."""
+        return ROUNDING if steps and not self._whole else 0.0
 
     def predicted(self, wanted: Matrix) -> Matrix:
         """Return what the device stores for the values `wanted` under the declared quantization."""
@@ -139,7 +144,7 @@ class Evidence:
         powers: what `_powers` returns for the trial, if it is known.
         """
         power, error = powers or self._powers(trial)
-        floors = np.maximum(ROUNDING if trial.steps else 0.0, 1e-20 * power)
+        floors = np.maximum(self.rounding(trial.steps), 1e-20 * power)
         if only is not None:
             power, error, floors = power[only], error[only], floors[only]
         together = decibels(power.mean(), max(error.mean(), floors.mean()))
@@ -184,7 +189,7 @@ class Evidence:
         for trial, (power, error) in zip(self.trials, powers):
             if trial.places:  # of a tensor of another shape
                 continue
-            live |= (power > (4 * ROUNDING if trial.steps else 0.0)) & (error * 10 ** (LEAST / 10) <= power)
+            live |= (power > 4 * self.rounding(trial.steps)) & (error * 10 ** (LEAST / 10) <= power)
         self.informative = live
         candidates = (
             self._candidate(trial, known)._replace(trial=i) for i, (trial, known) in enumerate(zip(self.trials, powers))
@@ -213,7 +218,7 @@ class Evidence:
             return 0.0
         left = left - left.mean()
         depends = sum(len(part) * float(part.mean()) ** 2 for part in np.array_split(left, _BINS))
-        depends -= rounding * len(left) if trial.steps else 0.0
+        depends -= rounding * len(left) if self.rounding(trial.steps) else 0.0
         return max(depends, 0.0) / max(float((left * left).sum()), 1e-300)
 
     def within_range(self, candidate: Candidate) -> float:
@@ -245,7 +250,7 @@ class Evidence:
         both = self._errors_of_both(one, other)
         if both is None:
             return None
-        leans, decided = _contrast(*both, ROUNDING if self.trial(one).steps else 0.0)
+        leans, decided = _contrast(*both, self.rounding(self.trial(one).steps))
         return leans if decided else None
 
     def alike(self, one: Candidate, other: Candidate) -> bool:
@@ -274,7 +279,7 @@ class Evidence:
         if not self.fits or trial.left.shape != declared.shape:
             return True
         difference, noise = (float((x * x).mean()) for x in (declared - trial.left, trial.left))
-        return difference > max(noise, ROUNDING if self.steps else 0.0)
+        return difference > max(noise, self.rounding(self.steps))
 
     def _candidate(self, t: Trial, powers: tuple[np.ndarray, np.ndarray]) -> Candidate:
         together, equally = self._scores(t, powers=powers)
@@ -295,7 +300,7 @@ class Evidence:
                 gain = min(gain, equals)
         leans, decided = 1.0, True
         if t.steps == self.steps and t.comparable:
-            leans, decided = _contrast(declared.left, t.left, ROUNDING if self.steps else 0.0)
+            leans, decided = _contrast(declared.left, t.left, self.rounding(self.steps))
         return Candidate(t.cause, t.text, score, gain, t.fix, leans, decided, t.spec, t.order, of_input=t.of_input)
 
 

@@ -14,7 +14,7 @@ from .changed import Changed
 from .evidence import Evidence
 from .moves import MOVES, Axes, Move, fills, values_in, whole
 from .samples import Matrix, arithmetic, ends, predicted
-from .thresholds import MARGIN, ROUNDING
+from .thresholds import MARGIN
 from .trials import Trial
 
 _LEAST = 4  # places along an axis that is moved
@@ -67,7 +67,7 @@ def _moves(evidence: Evidence, axes: Axes) -> Iterator[Trial]:
     index = tuple(i[some] for i in samples.index)
     scale, zero_point = (np.broadcast_to(a, count)[some] for a in arithmetic(evidence.spec, samples))
     codes, low_high = evidence.codes[rows][:, some], ends(evidence.spec)
-    floor = ROUNDING if evidence.steps else 0.0
+    floor = evidence.rounding(evidence.steps)
 
     def error(wanted: Matrix) -> float:
         left = codes - np.clip(wanted / scale + zero_point, *low_high)

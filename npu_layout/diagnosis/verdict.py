@@ -27,7 +27,7 @@ from .proof import independent, proven
 from .scales import is_of_some_channels
 from .second_causes import Pair, second_causes
 from .simplicity import ORDERS, as_good, simplest_first
-from .thresholds import BENT, LEAST, MARGIN, ROUNDING, SATURATED, SOUND
+from .thresholds import BENT, LEAST, MARGIN, SATURATED, SOUND
 from .trials import Candidate
 
 _BEATEN = 0.25  # of the way from the best candidate to another: data before that are clearly on the best one's side
@@ -285,7 +285,7 @@ def _within_a_step(evidence: Evidence) -> bool:
 
 def _varies(evidence: Evidence) -> tuple[bool, bool]:
     """Return whether the model's values, and the device's, vary within the channels by more than rounding."""
-    floor = 4 * ROUNDING if evidence.steps else 0.0
+    floor = 4 * evidence.rounding(evidence.steps)
 
     def varies(x: np.ndarray) -> bool:
         y = evidence.by_channel(x)

@@ -11,6 +11,7 @@ from ..buffers import Quantization
 from ..comparison import OutputComparison
 from ..diagnosis import ends, noted_part
 from ..engines import OnnxRuntimeEngine, axes_in_model, transposed
+from ..errors import RecordingError
 from ..recordings import FRAME, Feeds, Recording
 from ..support import track
 from .pairing import Output, Pairing
@@ -48,7 +49,7 @@ def compare(recording: Recording, engine: OnnxRuntimeEngine, progress: bool | No
     for i, frame in enumerate(track(recording.frames, count, "comparing", progress)):
         roi = noted_part(frame.inputs, how, i)
         inputs = feeds(frame, i)
-        references = engine.infer(inputs)
+        references = _numbers(engine, recording, engine.infer(inputs))
         buffers = {name: array.reshape(-1) for name, array in frame.outputs.items()}  # the spec may have changed since
         if pairing is None:
             pairing = Pairing(recording, references)
@@ -65,6 +66,21 @@ def compare(recording: Recording, engine: OnnxRuntimeEngine, progress: bool | No
             kept.append(Kept(i, inputs, seen, copies, references, recorded, roi))
     assert pairing is not None
     return pairing, [k._replace(references=pairing.comparable(k.references)) for k in kept]
+
+
+def _numbers(engine: OnnxRuntimeEngine, recording: Recording, answers: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Return the model's outputs that are tensors of numbers: a classifier may return names and probabilities by name.
+
+    RecordingError if the recording has one of the others.
+    """
+    found = {k: a for k, a in answers.items() if isinstance(a, np.ndarray) and a.dtype.kind in "biuf"}
+    others = {port.name: port.type for port in engine._outputs if port.name not in found}
+    for name in (name for name in recording.outputs if name in others):
+        raise RecordingError(
+            f"output {name!r}: {engine.model} returns a {others[name]}, which has no numbers to compare: leave it out "
+            f"of the recording"
+        )
+    return found
 
 
 def chosen(count: int, nbytes: int) -> set[int]:
@@ -94,8 +110,9 @@ def add(output: Output, number: int, buffer: Any, reference: np.ndarray) -> None
 def _comparison(output: Output, reference: np.ndarray) -> OutputComparison:
     """Return an OutputComparison with the output's steps, and the ends of what can be stored."""
     spec, channels = output.spec, output.channel_axis
+    labels = reference.dtype.kind in "biu" and spec.quantization is None
     if not stepped(spec):
-        return OutputComparison(channels)
+        return OutputComparison(channels, labels=labels and spec.element.unpacked.kind == "b")
     q = spec.quantization or Quantization(1.0)
     step, zero_point = np.asarray(q.scale, np.float64), np.asarray(q.zero_point, np.float64)
     low, high = ((end + by - zero_point) * step for end, by in zip(ends(spec), (-0.5, 0.5)))
@@ -104,5 +121,4 @@ def _comparison(output: Output, reference: np.ndarray) -> OutputComparison:
         along = np.ones(reference.ndim, int)
         along[axis] = -1
         step, low, high = step.reshape(along), low.min(), high.max()
-    labels = reference.dtype.kind in "iu" and spec.quantization is None
     return OutputComparison(channels, step, (low, high), labels)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -150,3 +151,94 @@ def test_kept_frames_are_few_and_in_runs(count: int, megabytes: int) -> None:
     assert kept[0] == 0 and kept[-1] == count - 1 if len(kept) > 4 else kept == list(range(len(kept)))
     assert len(kept) == count if count <= room else room - 4 < len(kept) <= room
     assert count <= room or all(kept[k : k + 4] == list(range(kept[k], kept[k] + 4)) for k in range(0, len(kept), 4))
+
+
+def classifier() -> bytes:
+    """Probabilities, a name, and probabilities by class, as converters of scikit-learn's models make them."""
+    by_class = helper.make_map_type_proto(TensorProto.INT64, helper.make_tensor_type_proto(TensorProto.FLOAT, None))
+    weights = np.random.default_rng(0).standard_normal((8, 6)).astype(np.float32)
+    names = dict(keys_int64s=range(6), values_strings=list("abcdef"))
+    graph = helper.make_graph(
+        [
+            helper.make_node("MatMul", ["x", "w"], ["p"]),
+            helper.make_node("ArgMax", ["p"], ["k"], axis=1, keepdims=0),
+            helper.make_node("LabelEncoder", ["k"], ["label"], domain="ai.onnx.ml", **names),
+            helper.make_node("ZipMap", ["p"], ["by_class"], domain="ai.onnx.ml", classlabels_int64s=range(6)),
+        ],
+        "classifier",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (2, 8))],
+        [
+            helper.make_tensor_value_info("label", TensorProto.STRING, (2,)),
+            helper.make_tensor_value_info("p", TensorProto.FLOAT, (2, 6)),
+            helper.make_value_info("by_class", helper.make_sequence_type_proto(by_class)),
+        ],
+        [helper.make_tensor("w", TensorProto.FLOAT, (8, 6), weights.ravel())],
+    )
+    opsets = [helper.make_opsetid("", 13), helper.make_opsetid("ai.onnx.ml", 2)]
+    made: bytes = helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
+    return made
+
+
+def test_outputs_that_are_no_numbers_are_left_out() -> None:
+    engine = nl.OnnxRuntimeEngine(classifier())
+    rng = np.random.default_rng(1)
+    inputs = [{"x": rng.standard_normal((2, 8)).astype(np.float32)} for _ in range(20)]
+    frames = [(x, {"p": engine.infer(x)["p"]}) for x in inputs]
+    report = nl.validate(nl.Recording({"p": nl.TensorSpec((2, 6), "NC")}, frames), engine)
+    assert report and list(report.outputs) == ["p"], str(report)
+    frames = [(x, {"label": np.zeros(2, np.int64)}) for x in inputs]
+    labels = nl.Recording({"label": nl.TensorSpec((2,), "N", "int64")}, frames)
+    with pytest.raises(nl.RecordingError, match=r"output 'label': model returns a tensor\(string\), which"):
+        nl.validate(labels, engine)
+
+
+def masks(kind: str) -> nl.OnnxRuntimeEngine:
+    """A model that returns two classes: of each pixel the larger channel, or whether each channel is above zero."""
+    weights = np.random.default_rng(0).standard_normal((2, 3, 5, 5)).astype(np.float32)
+    last = {
+        "int64": helper.make_node("ArgMax", ["maps"], ["y"], axis=1),
+        "bool": helper.make_node("Greater", ["maps", "zero"], ["y"]),
+    }[kind]
+    graph = helper.make_graph(
+        [helper.make_node("Conv", ["x", "w"], ["maps"], pads=[2] * 4), last],
+        "masks",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 3, 24, 20))],
+        [
+            helper.make_tensor_value_info(
+                "y", helper.np_dtype_to_tensor_dtype(np.dtype(kind)), (1, 1 + (kind == "bool"), 24, 20)
+            )
+        ],
+        [
+            helper.make_tensor("w", TensorProto.FLOAT, weights.shape, weights.ravel()),
+            helper.make_tensor("zero", TensorProto.FLOAT, (), [0.0]),
+        ],
+    )
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    return nl.OnnxRuntimeEngine(made.SerializeToString())
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [(kind, dtype) for kind in ("int64", "bool") for dtype in ("uint8", "int32", "bool", "float32")],
+)
+def test_masks_of_two_classes_vary(kind: str, dtype: str) -> None:
+    """By less than a step, which is no rounding: the model's own values are whole."""
+    engine, rng = masks(kind), np.random.default_rng(1)
+    inputs = [{"x": rng.standard_normal((1, 3, 24, 20)).astype(np.float32)} for _ in range(6)]
+    answers = [engine.infer(x)["y"] for x in inputs]
+    spec = nl.TensorSpec(answers[0].shape, "NHWC", dtype)
+
+    def judged(change: Callable[[np.ndarray], np.ndarray], order: str = "NHWC") -> nl.Report:
+        stored = nl.TensorSpec(spec.shape, order, dtype)
+        frames = [
+            (x, {"y": stored.pack(change(y.astype(np.uint8)).astype(dtype)).ravel()}) for x, y in zip(inputs, answers)
+        ]
+        return nl.validate(nl.Recording({"y": spec}, frames), engine, progress=False)
+
+    assert judged(lambda y: y)
+    assert judged(lambda y: y ^ (rng.random(y.shape) < 0.01)).verdict == "match"
+    assert judged(lambda y: rng.integers(0, 2, y.shape)).verdict == "mismatch"
+    assert judged(lambda y: 1 - y).verdict in ("mismatch", "quantization", "activation")
+    assert judged(lambda y: y[..., ::-1]).verdict == "geometry"
+    if kind == "bool":
+        assert judged(lambda y: y, "NCHW").outputs["y"].fix.layout == nl.Layout("NCHW")
