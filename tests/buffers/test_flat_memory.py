@@ -1,4 +1,4 @@
-"""The memory that callers pass as a buffer; more in test_spec.py and tests/support/test_foreign_arrays.py."""
+"""The memory that callers pass as a buffer; more in test_access.py and tests/support/test_foreign_arrays.py."""
 
 from __future__ import annotations
 

@@ -1,0 +1,192 @@
+"""The memory of a described tensor: the flat buffer as it is, a view of it, the tensor unpacked from it, and packed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import LayoutError, NpuLayoutError
+from ..layouts import (
+    Layout,
+    LayoutLike,
+    Plan,
+    Shape,
+    Storage,
+    bind_array,
+    check_distinct,
+    check_out,
+    plan_move,
+    span_of,
+    without_overlap,
+)
+from ..support import checked_call, plain_array, wanted_copy
+from .elements import Element, kernel_name, pack_nibbles, unpack_nibbles
+from .flat_memory import flat_memory
+from .packing import plan_packing
+from .stored import StoredTensor
+from .unpacking import Unpacking, plan_unpacking, real_values
+
+
+class BufferAccess:
+    """How the flat buffer of a TensorSpec, which sets these fields, is read and written."""
+
+    shape: Shape
+    axes: str
+    storage_offset: int
+    size: int
+    storage: Storage
+    element: Element
+    _tensor: StoredTensor  # the same as a record
+    _plans: dict[Any, Unpacking]  # by `to` and `dtype`
+    _shapes: set[Shape]  # of buffers that passed every check
+
+    def flat(self, buffer: Any) -> np.ndarray:
+        """Return `buffer` as a 1-D array of the stored dtype: its own memory, never a copy.
+
+        bytes, bytearray, memoryview, mmap, ctypes array or another C-contiguous buffer of `nbytes` bytes, or a
+        C-contiguous ndarray of the stored dtype, or another library's array (``__dlpack__`` on the CPU,
+        ``__array_interface__``): 1-D, or of the storage shape, in which dimensions of 1 may be left out or added, and
+        neighbours merged. Raises BufferSizeError on another size, LayoutError on an array whose shape belongs to
+        another order, NpuLayoutError on another dtype or a non-contiguous array.
+        """
+        return flat_memory(self._tensor, self._shapes, buffer)
+
+    def view(self, flat: Any) -> np.ndarray:
+        """Return the buffer as a strided array with the logical axes, of the stored dtype: no copy.
+
+        bfloat16 is seen as its bits in uint16. Read-only if the buffer is. Raises LayoutError if no single view
+        exists; for the rest see `flat`.
+        """
+        if self.element.nibbles:
+            raise LayoutError(f"{self._tensor.describe()}: half bytes cannot be viewed without a copy; use unpack")
+        strides = self.storage.view_strides()
+        array = self.flat(flat)
+        size = array.itemsize
+        return np.ndarray(
+            self.shape,
+            array.dtype,
+            array,
+            self.storage_offset * size,
+            tuple(s * size for s in strides),
+        )
+
+    def unpack(
+        self,
+        flat: Any,
+        *,
+        to: LayoutLike | None = None,
+        dtype: Any = None,
+        out: np.ndarray | None = None,
+        copy: bool | None = None,
+    ) -> np.ndarray:
+        """Return the tensor in the buffer, C-contiguous in logical axes order, or as the storage array of `to`.
+
+        Parameters
+        ----------
+        flat
+            See :meth:`flat`.
+        to
+            Storage order of the result; pad elements are zero (if memory is shared: as the buffer has them).
+        dtype
+            None: float32 if quantised, else the stored dtype (native byte order; bfloat16: float32; int4: int8).
+            Of a quantised spec, a float dtype returns real values; an integer dtype that can represent the stored one
+            returns stored values.
+        out
+            Array to write to, of the result's shape and dtype. Ctrl-C leaves it half written.
+        copy
+            None: memory is shared if the buffer already is that array. False: NpuLayoutError (a ValueError) if
+            a copy is needed. True: always a copy.
+
+        Raises
+        ------
+        BufferSizeError, NpuLayoutError, LayoutError
+            On a buffer that does not fit, an out that does not, a dtype that would lose values.
+        """
+        move, shape, wanted, shares = self._unpacking(to, dtype)
+        if copy is not None and copy is not True:  # False by identity below: numpy's bools are no such object
+            copy = wanted_copy(copy)
+        # The usual case of a hot loop; if it fails, the checks below find out why.
+        if type(out) is np.ndarray and type(flat) is np.ndarray and not (copy is False or self.element.nibbles):
+            fit = out.shape == shape and flat.dtype == self.element.buffer and out.dtype == wanted
+            if fit and flat.shape in self._shapes and move.attempt(flat, out):
+                return out
+        array = self.flat(flat)
+        if out is None and copy is not True and shares:
+            return array[self.storage_offset : self.storage_offset + move.dst.size].reshape(shape)
+        if copy is False:
+            why = "out= is given" if out is not None else f"result {move.dst.layout} of {wanted} differs from storage"
+            raise NpuLayoutError(f"{self._tensor.describe()} cannot be unpacked without a copy: {why}")
+        if self.element.nibbles:
+            array = unpack_nibbles(array, self.element, self.size)
+        if out is None:
+            result = np.empty(shape, wanted)
+            move.run(array, result.reshape(-1))
+            return result
+        check_out(out, shape, wanted, array, lambda: f"unpack of {self._tensor.describe()}")
+        self._run_into(out, move, without_overlap(array, out), wanted)
+        return out
+
+    def _run_into(self, out: np.ndarray, move: Plan, array: np.ndarray, wanted: np.dtype[Any]) -> None:
+        """Unpack `array`, the buffer's elements, into an `out` of any strides."""
+        if out.flags.c_contiguous:
+            move.run(array, out.reshape(-1))
+        elif span_of(out).copied:
+            check_distinct(out, lambda: f"unpack of {self._tensor.describe()}")
+            result = np.empty(out.shape, wanted)
+            move.run(array, result.reshape(-1))
+            np.copyto(out, result)
+        else:
+            target, memory = bind_array(move.dst.layout, move.dst.shape, out)
+            affine = real_values(self._tensor, wanted)
+            plan_move(self.storage, target, self.element.kernel, kernel_name(wanted), affine, False).run(array, memory)
+
+    def _unpacking(self, to: LayoutLike | None, dtype: Any) -> Unpacking:
+        key = (to, dtype)
+        try:
+            cached: Unpacking | None = self._plans.get(key)
+        except TypeError:
+            cached, key = None, (None, ())
+        if cached is not None:
+            return cached
+        result = plan_unpacking(self._tensor, to, dtype)
+        if dtype is None or isinstance(dtype, (str, type)):
+            self._plans[key] = result
+        return result
+
+    @checked_call
+    def pack(self, tensor: Any, *, out: np.ndarray | None = None) -> np.ndarray:
+        """Return a buffer that contains `tensor`: 1-D, of the stored dtype, pad elements and gaps zero. A copy.
+
+        Parameters
+        ----------
+        tensor
+            Numbers of the logical shape, any strides. Floats are quantised if the spec is (as
+            Quantization.quantize), and refused if it stores integers that are not; integers are used as stored
+            values, and refused if they do not fit.
+        out
+            1-D array of the buffer's dtype and length to write to. Ctrl-C leaves it half written.
+
+        Raises
+        ------
+        LayoutError
+            On another shape.
+        NpuLayoutError
+            On values that the stored dtype cannot represent, and on an out that does not fit.
+        """
+        array = plain_array("tensor", tensor)
+        affine = plan_packing(self._tensor, array)
+        kind = self.element
+        length = kind.buffer_size(self.size)
+        if out is None:
+            result = np.empty(length, self.element.buffer)
+        else:
+            result = check_out(out, (length,), self.element.buffer, array, lambda: f"pack of {self._tensor.describe()}")
+            if not result.flags.c_contiguous:
+                raise NpuLayoutError(f"out for pack of {self._tensor.describe()}: expected a contiguous array")
+        memory = np.empty(self.size, kind.unpacked) if kind.nibbles else result
+        src, flat = bind_array(Layout.plain(self.axes), self.shape, without_overlap(array, memory))
+        plan_move(src, self.storage, kernel_name(array.dtype), kind.kernel, affine).run(flat, memory)
+        if kind.nibbles:
+            pack_nibbles(memory, kind, result)
+        return result
