@@ -25,9 +25,11 @@ def _prepare(core: Any) -> None:
 # Chosen at import, once for the process, so that a wrong choice fails here. This is an import statement because Python
 # calls functions of an imported name faster than those of an assigned one (30 ns).
 core: Any = None
+answer_core: Any = None
 if _wanted() != "numpy":
     try:
         from . import native as core
+        from . import native_answers as answer_core  # noqa: F401  # for answers.py
     except ImportError as error:
         if _wanted() == "native":
             raise ImportError(

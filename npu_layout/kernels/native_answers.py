@@ -1,0 +1,164 @@
+"""Pass what describes a detector, boxes, masks and limbs to the compiled core, as its tuples and tables of bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import _native
+from .detecting import (
+    ACTIVATIONS,
+    ANGLES,
+    ENCODINGS,
+    POINTS,
+    SCALINGS,
+    SCORES,
+    SUPPRESSIONS,
+    AnchorPart,
+    Detection,
+    FeatureMap,
+    Points,
+    Scales,
+    itemsize,
+)
+
+_DTYPES = _native.DTYPES
+
+
+def detector(made: Detection, level: str) -> _native.Detector:
+    """Return the compiled detector; ValueError if an element is outside its buffer."""
+    levels = tuple(
+        (
+            grid.columns,
+            ENCODINGS.index(grid.encoding),
+            grid.bins,
+            int(grid.strides),
+            grid.center,
+            *grid.unit_xy,
+            *grid.variances,
+            grid.stride,
+            grid.spread,
+            ANGLES.index(grid.angle),
+            _points(grid.points),
+            tuple(
+                (
+                    _source(a.score),
+                    _source(a.objectness),
+                    _source(a.box),
+                    _source(a.points),
+                    _table(a.heats),
+                    _source(a.angle),
+                    _source(a.offset),
+                    _source(a.label),
+                    _source(a.background),
+                    _source(a.coefficients),
+                    a.aside,
+                    *a.size_wh,
+                )
+                for a in grid.anchors
+            ),
+            _table(grid.priors),
+        )
+        for grid in made.levels
+    )
+    suppression = SUPPRESSIONS.index(made.suppression)
+    rules = (made.all_labels, suppression, made.per_class, made.inclusive, (made.extra, made.epsilon))
+    described = (
+        SCORES.index(made.score),
+        made.classes,
+        made.points,
+        made.coefficients,
+        *rules,
+        levels,
+        _source(made.filled),
+    )
+    return _native.Detector(level, made.nbytes, *described)
+
+
+def _points(points: Points | None) -> tuple[object, ...] | None:
+    if points is None:
+        return None
+    return POINTS.index(points.encoding), points.values, ACTIVATIONS.index(points.activation), points.variance
+
+
+def _table(numbers: np.ndarray | None) -> bytes | None:
+    return None if numbers is None else np.ascontiguousarray(numbers, np.float64).tobytes()
+
+
+def _source(source: AnchorPart | None) -> tuple[object, ...] | None:
+    if source is None:
+        return None
+    size = itemsize(source.map.dtype)
+    tables = [np.ascontiguousarray(table, np.int64) * size for table in source.map[1:]]
+    number = _DTYPES.index(source.map.dtype)
+    return (
+        source.buffer,
+        number,
+        ACTIVATIONS.index(source.activation),
+        *(t.tobytes() for t in tables),
+        _table(source.values),
+        _scales(source.scales),
+    )
+
+
+def _scales(given: Scales | None) -> tuple[int, bytes, bytes] | None:
+    if given is None:
+        return None
+    scale, zero = (np.ascontiguousarray(numbers, np.float32).tobytes() for numbers in given[1:])
+    return SCALINGS.index(given.each), scale, zero
+
+
+def nms(
+    boxes: np.ndarray,
+    scores: np.ndarray,
+    class_id: np.ndarray | None,
+    classes: int,
+    rule: tuple[float, bool, float, float],
+    limit: int,
+    level: str,
+) -> np.ndarray:
+    """Return the indices of boxes that stay, int64; float32 boxes and scores, int64 classes from 0 to `classes` - 1."""
+    kept = np.empty(min(limit, len(scores)), np.int64)
+    return kept[: _native.nms(level, boxes, scores, class_id, classes, *rule, limit, kept)]
+
+
+def turned_nms(shapes: np.ndarray, class_id: np.ndarray | None, iou: float, inclusive: bool, limit: int) -> np.ndarray:
+    """Return the rows that stay, int64, see `kernels.turned_nms`."""
+    kept = np.empty(min(limit, len(shapes)), np.int64)
+    labels = None if class_id is None else np.ascontiguousarray(class_id, np.int64)
+    return kept[: _native.turned_nms(np.ascontiguousarray(shapes), labels, iou, inclusive, limit, kept)]
+
+
+def scan(made: FeatureMap, data: np.ndarray, least: int, level: str) -> np.ndarray:
+    """Return cells, channels and codes of `kernels.scan`; ValueError if an element is outside the buffer."""
+    size = itemsize(made.dtype)
+    channels, rows, columns = (np.ascontiguousarray(table, np.int64) * size for table in made[1:])
+    hits = _native.scan(level, _DTYPES.index(made.dtype), data, channels, rows, columns, least)
+    return np.frombuffer(hits, np.int32).reshape(-1, 3)
+
+
+def masks(
+    made: FeatureMap,
+    data: np.ndarray,
+    zero: int,
+    coefficients: np.ndarray,
+    windows: np.ndarray,
+    factor: int,
+    out: np.ndarray,
+    level: str,
+) -> bool:
+    """Write masks, see `kernels.masks`; False if they do not fit."""
+    channels, rows, columns = (np.ascontiguousarray(table, np.int64) for table in made[1:])
+    signed = made.dtype == "int8"
+    return bool(_native.masks(level, signed, zero, factor, data, channels, rows, columns, coefficients, windows, out))
+
+
+def limbs(
+    fields: np.ndarray, number: int, first: np.ndarray, second: np.ndarray, samples: int, enough: int, least: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return pairs of joints and their scores, see `kernels.limbs`."""
+    n, m = len(first), len(second)
+    pairs, found = np.empty((min(n, m), 2), np.int64), np.empty(min(n, m))
+    rows, columns = fields.shape[1:]
+    scores = np.empty(n * m)
+    count = _native.limbs(fields, number, rows, columns, samples, enough, least, first, second, scores, pairs, found)
+    return pairs[:count], found[:count]
