@@ -12,6 +12,7 @@ from .proof import follows_frames, proven
 from .samples import arithmetic, ends
 from .scales import has_scales_of_channels, is_slight
 from .simplicity import HARDLY, ORDERS
+from .slopes import is_of_two_scales
 from .thresholds import BENT, ENOUGH, LEAST, MARGIN, SATURATED, SOUND
 from .trials import Candidate
 
@@ -140,4 +141,13 @@ def is_in_doubt(evidence: Evidence, c: Candidate, declared: float) -> bool:
 
 def is_bent(evidence: Evidence, c: Candidate) -> bool:
     """Whether a function leaves an error that depends on the value: it is another function."""
-    return c.cause == "activation" and not evidence.trial(c).places and evidence.bent(c) > BENT
+    return c.cause == "activation" and not evidence.trial(c).places and _depends_on_values(evidence, c)
+
+
+def is_no_line(evidence: Evidence, c: Candidate) -> bool:
+    """Whether a scale leaves an error that depends on the value, as a function does, or what a device cuts."""
+    return c.cause == "quantization" and _depends_on_values(evidence, c)
+
+
+def _depends_on_values(evidence: Evidence, c: Candidate) -> bool:
+    return evidence.bent(c) > BENT or is_of_two_scales(evidence, evidence.trial(c))

@@ -14,6 +14,7 @@ from .channel_lines import lines, through
 from .evidence import Evidence
 from .proof import by_chance, cost_of
 from .samples import Matrix, ends, predicted
+from .slopes import halves
 from .thresholds import ENOUGH, MARGIN, RATE, ROUNDING
 from .trials import Trial
 
@@ -228,7 +229,8 @@ def _one(fit: _Fit, slope: float, offset: float) -> Trial | None:
 def _of_a_power(fit: _Fit, found: Trial) -> Trial:
     """Return the declared scale times a power of two, with the declared zero point, if what was found is hardly better.
 
-    That is a mistake that people make, of which no number is fitted; another explains more than its numbers cost.
+    That is a mistake that people make, of which no number is fitted; another explains more than its numbers cost, or
+    half of the values, the small or the large ones, clearly ask for another one.
     """
     q, own = fit.evidence.spec.quantization, found.spec
     if q is None or q.axis is not None or own is None or own.quantization is None:
@@ -238,7 +240,9 @@ def _of_a_power(fit: _Fit, found: Trial) -> Trial:
         return found
     usual = fit.trial(float(q.scale) * 2**power, q.zero_point)._replace(parameters=0, choices=_POWERS)
     more = fit.evidence.score(found) - fit.evidence.score(usual)
-    return usual if more <= cost_of(fit.evidence, found, noisy=True) else found
+    if more > cost_of(fit.evidence, found, noisy=True) or any(h.is_certain for h in halves(fit.evidence, usual)):
+        return found
+    return usual
 
 
 def _is_cut(fit: _Fit, end: Trial, free: Trial) -> bool:

@@ -15,6 +15,7 @@ from .proof import proven
 from .readings import declared, readings
 from .scale_axes import scale_axes
 from .scales import has_scales_of_channels, line
+from .slopes import is_of_two_scales
 from .thresholds import BENT, LEAST, MARGIN
 from .trials import Candidate, Trial
 
@@ -103,6 +104,8 @@ def _is_sound(pair: Pair, best: float) -> bool:
         return False  # any curve is near a line in each channel, and the bits of a float are near its logarithm
     least = _WHOLE if fitted else _SOUND  # a curve with a scale of its own fits much
     if reads.score < max(least, best + _BETTER) or reads.gain < MARGIN:
+        return False
+    if fitted and is_of_two_scales(pair.evidence, pair.evidence.trial(reads)):
         return False
     return pair.evidence.bent(reads, rounding=0.0) <= BENT  # values that are rounded alike hide a curve
 

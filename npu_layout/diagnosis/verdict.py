@@ -19,6 +19,7 @@ from .objections import (
     is_in_doubt,
     is_nearly_a_line,
     is_needless,
+    is_no_line,
     is_of_what_is_constant,
     is_slight_scale,
     only_saturates,
@@ -27,7 +28,7 @@ from .proof import independent, proven
 from .scales import is_of_some_channels
 from .second_causes import Pair, second_causes
 from .simplicity import ORDERS, as_good, simplest_first
-from .thresholds import BENT, LEAST, MARGIN, SATURATED, SOUND
+from .thresholds import LEAST, MARGIN, SATURATED, SOUND
 from .trials import Candidate
 
 _BEATEN = 0.25  # of the way from the best candidate to another: data before that are clearly on the best one's side
@@ -232,7 +233,7 @@ def _named(evidence: Evidence, strong: Sequence[Candidate], declared: Candidate 
     """Return the judgement if at least one cause is strong."""
     strong = simplest_first(evidence, [c for c in strong if not is_bent(evidence, c)] or strong)
     best = strong[0]
-    if best.cause == "quantization" and evidence.bent(best) > BENT:
+    if is_no_line(evidence, best):
         return Judgement("mismatch", None, wording.bent(best, declared), names_cause=True)
     rival = next((c for c in strong[1:] if c.score >= best.score - MARGIN and not _beaten(evidence, best, c)), None)
     if rival is not None:

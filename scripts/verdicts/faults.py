@@ -474,7 +474,7 @@ FAULTS: tuple[Fault, ...] = (
     *(Fault(name, "layout", readings=partial(read_as, *pair)) for name, pair in _LAYOUTS.items()),
     *(
         Fault(name, "quantization", readings=partial(_scaled, factor), dtypes=QUANTISED)
-        for name, factor in (("scale_x2", 2.0), ("scale_half", 0.5), ("scale_x1.3", 1.3))
+        for name, factor in (("scale_x2", 2.0), ("scale_half", 0.5), ("scale_x1.3", 1.3), ("scale_x1.7", 1.7))
     ),
     Fault("zero_point_ignored", "quantization", readings=partial(_zero_point, "ignored"), dtypes=QUANTISED),
     Fault("zero_point_off_20", "quantization", readings=partial(_zero_point, "off"), dtypes=QUANTISED),

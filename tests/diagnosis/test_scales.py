@@ -249,6 +249,29 @@ def test_a_power_of_two_is_found_exactly(factor: float) -> None:
     assert (found.count(1 / 16384) >= 6) == (factor in (2, 0.5)), found
 
 
+@pytest.mark.parametrize("factor", [1.7, 2.0, 1.0])
+@pytest.mark.parametrize("db", [14, 20])
+def test_a_device_that_cuts_its_large_values_has_no_wrong_scale(factor: float, db: float) -> None:
+    """A line through what is cut and what is not is between the two, and near a power of two by chance."""
+    for seed in range(4):
+        rng, model = np.random.default_rng(seed), []
+        for _ in range(4):
+            x = rng.uniform(0, 0.01, (1, 6, 100))
+            large = rng.random(x.shape) < 0.02
+            x[large] = rng.uniform(0.2, 1, large.sum())
+            model.append(x.astype(np.float32))
+        true = nl.TensorSpec((1, 6, 100), "NCW", "int8", quantization=nl.Quantization(1.1 / 255, -128))
+        spec = true.replace(quantization=nl.Quantization(1.1 / 255 / factor, -128))
+        sigma = float(np.std(model)) * 10 ** (-db / 20)
+        device = [np.minimum(x + sigma * rng.standard_normal(x.shape), 0.6).astype(np.float32) for x in model]
+        frames = [({"x": x}, {"y": true.pack(y)}) for x, y in zip(model, device)]
+        output = nl.validate(nl.Recording({"y": spec}, frames), same((1, 6, 100))).outputs["y"]
+        if output.verdict == "quantization":
+            assert output.fix.quantization.scale == pytest.approx(1.1 / 255, 0.1), str(output)
+        else:
+            assert output.verdict in ("mismatch", "ambiguous", *(["match"] if factor == 1 else [])), str(output)
+
+
 @pytest.mark.parametrize("db", [23, 28, 35])
 @pytest.mark.parametrize("seed", range(3))
 def test_constants_in_each_others_place_are_no_scales(seed: int, db: float) -> None:

@@ -1,0 +1,79 @@
+"""Judge whether the small and the large values ask for the scale that a trial has.
+
+A scale that is fitted to values of which the device cuts the large ones is between what the others ask for and what
+the cut ones do. The values are in two halves, the inner and the outer ones, of equal sums of their squares from the
+zero point: as far as the fit is concerned, each is half of the data. By how much the scale is off in each is the slope
+of what the trial leaves over what it predicts. Its variance is estimated from the squares that are left about that
+slope, each over the square of the share that the value has not in it: noise in proportion is more where values are
+large, and a value that decides a slope alone proves none.
+
+See MacKinnon & White, "Some heteroskedasticity-consistent covariance matrix estimators with improved finite sample
+properties", Journal of Econometrics 29 (1985).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .evidence import Evidence
+from .samples import arithmetic, ends
+from .trials import Trial
+
+_CERTAIN = 3.0  # deviations
+_ONE = 2  # numbers of a scale for all values: itself and a zero point
+_APART = 1.1  # factor: of scales that noise moves by no more
+
+
+class Slope(NamedTuple):
+    """By how much of itself a scale is off, and the variance of that."""
+
+    off: float
+    variance: float
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether it is more than noise."""
+        return self.off**2 > _CERTAIN**2 * self.variance
+
+
+def is_of_two_scales(evidence: Evidence, trial: Trial) -> bool:
+    """Whether the large values ask for clearly another scale than the small ones, of a trial with one scale for all."""
+    if trial.parameters > _ONE:
+        return False
+    inner, outer = halves(evidence, trial)
+    apart = abs(np.log(max(1 + outer.off, 1e-9) / max(1 + inner.off, 1e-9)))
+    return apart > np.log(_APART) and Slope(outer.off - inner.off, inner.variance + outer.variance).is_certain
+
+
+def halves(evidence: Evidence, trial: Trial) -> tuple[Slope, Slope]:
+    """Return by how much the scale of a trial is off in the inner and the outer half of its values."""
+    predicted = trial.codes - trial.left
+    low, high = ends(trial.spec or evidence.spec) if trial.steps else (-np.inf, np.inf)
+    used = (trial.codes > low) & (trial.codes < high) & (predicted > low) & (predicted < high)
+    centre = predicted.mean() if trial.spec is None or trial.line else arithmetic(trial.spec, evidence.samples)[1]
+    x, left, alike = (predicted - centre)[used], trial.left[used], _alike(evidence, trial)[used]
+    rows = np.argsort(abs(x), kind="stable")
+    power = np.cumsum(x[rows] ** 2)
+    count = int(np.searchsorted(power, power[-1] / 2)) if len(power) else 0
+    inner, outer = (_slope(x[part], left[part], alike[part]) for part in (rows[:count], rows[count:]))
+    return inner, outer
+
+
+def _slope(x: np.ndarray, left: np.ndarray, alike: np.ndarray) -> Slope:
+    power = float((x * x).sum())
+    if power <= 0:
+        return Slope(0.0, np.inf)
+    off = float((x * left).sum()) / power
+    share = np.bincount(alike, x * x) / power
+    sums = np.bincount(alike, x * (left - off * x)) / np.maximum(1 - share, 1e-9)
+    return Slope(off, float((sums * sums).sum()) / power**2 if share.max() < 1 else np.inf)
+
+
+def _alike(evidence: Evidence, trial: Trial) -> np.ndarray:
+    """Return a number for each value, (frames, places), equal if they may err alike: those of a map."""
+    if len(evidence.references[0].shape) <= 3 or trial.places:
+        return np.arange(trial.left.size).reshape(trial.left.shape)
+    channel = evidence.samples.channel
+    return np.arange(len(trial.left))[:, None] * (int(channel.max()) + 1) + channel
