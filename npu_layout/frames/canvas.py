@@ -14,7 +14,7 @@ from ..layouts import CHANNEL_ORDERS, Affine, Layout, Plan, Storage, plan_move, 
 from ..support import naming
 from .fitting import resized_planes, rows_of
 from .geometry import Geometry
-from .pictures import FramePlanes, picture
+from .pictures import FramePlanes, in_one_piece, picture
 from .pixel_formats import PixelFormat
 from .preprocess_arguments import INTERPOLATIONS
 
@@ -67,6 +67,11 @@ class Canvas:
         whole = geometry.crop_xyxy[2:] == self._input_wh and pixels.itemsize == 1
         return pixels if whole and pixels.flags.c_contiguous else None
 
+    def copied(self, index: int, plane: np.ndarray) -> np.ndarray:
+        """Return memory of this thread for a copy of a frame's plane."""
+        *rows, items = plane.shape
+        return self._scratch(f"plane {index}", (*rows, items * plane.itemsize)).view(plane.dtype)
+
     def _scratch(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
         """Return an array of this thread for `name`, the same one while its shape stays."""
         kept: np.ndarray | None = getattr(self._local, name, None)
@@ -88,10 +93,10 @@ class Canvas:
             return part
         row = part.shape[1] * part.shape[2]
         if min(part.strides) <= 0 or part.strides[1:] != (part.shape[2], 1) or part.strides[0] < row:
-            part = repack(part, "HWC", "HWC", out=self._scratch("frame", part.shape))
+            part = in_one_piece(part, self._scratch("frame", part.shape))
         if order != wanted:
             if "X" in order:
-                order, part = order[:3], np.ascontiguousarray(part[..., :3])
+                order, part = order[:3], in_one_piece(part[..., :3])
             depth = len(wanted) if wanted != "GRAY" else 1
             shape = part.shape[:2] if depth == 1 else (*part.shape[:2], depth)
             part = cv2.cvtColor(part, getattr(cv2, f"COLOR_{order}2{wanted}"), self._scratch("colour", shape))

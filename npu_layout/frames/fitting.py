@@ -14,10 +14,11 @@ from ..errors import NpuLayoutError
 from ..layouts import Affine, Layout, Storage, affine_copy, plan_move
 from .frame_parts import AXES, PLANES, Box, Place, axes_of_pixels, axes_of_samples, plane_parts, read_box
 from .geometry import Geometry
-from .pictures import FramePlanes, byte_rows, untiled
+from .pictures import FramePlanes, byte_rows, in_rows, untiled
 from .pixel_formats import PixelFormat, Plane
 
 Run = Callable[[np.ndarray, np.ndarray], bool]
+Copied = Callable[[int, np.ndarray], np.ndarray]
 _KEPT = 64  # fits
 _BAND = 1 << 14  # bytes of a band of rows, at most, so that it stays in the first cache
 
@@ -50,16 +51,25 @@ class Pass(NamedTuple):
     fit: Any
     parts: tuple[tuple[slice, slice], ...]  #: rows and bytes of each plane that are read
 
-    def planes(self, planes: tuple[np.ndarray, ...]) -> list[np.ndarray]:
-        """Return the parts of the planes that are read, as rows of bytes."""
-        return [byte_rows(plane)[part] for plane, part in zip(planes, self.parts)]
+    def planes(self, planes: tuple[np.ndarray, ...], copied: Copied | None = None) -> list[np.ndarray]:
+        """Return the parts of the planes that are read, as rows of bytes.
 
-    def run(self, buffer: np.ndarray, planes: tuple[np.ndarray, ...]) -> bool:
+        copied: returns the memory for a copy of the i-th plane, whose rows are not in one piece.
+        """
+        parts = []
+        for i, (plane, (rows, columns)) in enumerate(zip(planes, self.parts)):
+            read = plane[rows]
+            parts.append(byte_rows(read, None if copied is None or in_rows(read) else copied(i, read))[:, columns])
+        return parts
+
+    def run(self, buffer: np.ndarray, planes: tuple[np.ndarray, ...], copied: Copied | None = None) -> bool:
         """Write the buffer; False if the planes do not fit: then nothing was written."""
-        return bool(self.fit.run(buffer, 0, *self.planes(planes)))
+        return bool(self.fit.run(buffer, 0, *self.planes(planes, copied)))
 
     def within(self, frame: np.ndarray, planes: tuple[np.ndarray, ...]) -> Run | None:
         """Return ``run(buffer, frame)`` for frames of this shape and these strides; None if a plane is a copy."""
+        if not all(in_rows(plane) for plane in planes):
+            return None
         start = frame.ctypes.data
         parts = self.planes(planes)
         if not all(np.may_share_memory(part, frame) for part in parts):

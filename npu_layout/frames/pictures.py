@@ -63,13 +63,60 @@ def component(frame: FramePlanes, samples: Samples) -> np.ndarray:
     return plane[:, samples.start :: samples.step][:, :columns]
 
 
-def byte_rows(plane: np.ndarray) -> np.ndarray:
-    """Return a plane as (rows, bytes of a row), a view if each row is in one piece."""
-    if plane[:1].strides[1:] != np.empty((1, *plane.shape[1:]), plane.dtype).strides[1:]:
-        plane = np.ascontiguousarray(plane)
+def in_rows(plane: np.ndarray) -> bool:
+    """Return whether each row of a plane is in one piece."""
+    return plane[:1].strides[1:] == np.empty((1, *plane.shape[1:]), plane.dtype).strides[1:]
+
+
+def byte_rows(plane: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """Return a plane as (rows, bytes of a row), a view if each row is in one piece.
+
+    out: what a copy is written to, a C-contiguous array of the plane's shape and dtype; None: new memory.
+    """
+    if not in_rows(plane):
+        plane = in_one_piece(plane, out)
     items = int(np.prod(plane.shape[1:]))
     flat = np.lib.stride_tricks.as_strided(plane, (len(plane), items), (plane.strides[0], plane.itemsize))
     return flat.view(np.uint8)
+
+
+def in_one_piece(plane: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """Return a C-contiguous array: the plane itself if it is one, else a copy, in `out` if that is given.
+
+    numpy copies an array of pixels that is mirrored or turned byte by byte.
+    """
+    if plane.flags.c_contiguous:
+        return plane
+    if out is None:
+        out = np.empty(plane.shape, plane.dtype)
+    axes = {2: "HW", 3: "HWC"}.get(plane.ndim)
+    if axes is None:
+        out[...] = plane
+    elif _is_turned_pixels(plane):
+        _turn(plane, out)
+    else:
+        repack(plane, axes, axes, out=out)
+    return out
+
+
+def _turn(plane: np.ndarray, out: np.ndarray) -> None:
+    import cv2
+
+    mirrored = tuple(axis for axis in (0, 1) if plane.strides[axis] < 0)
+    forwards = np.flip(plane, mirrored)
+    made = cv2.transpose(forwards.transpose(1, 0, 2), dst=out)
+    if mirrored:
+        made = cv2.flip(made, -1 if len(mirrored) == 2 else mirrored[0], dst=out)
+    if made.ctypes.data != out.ctypes.data:
+        out[...] = made
+
+
+def _is_turned_pixels(plane: np.ndarray) -> bool:
+    """Return whether columns of pixels of three bytes, which no move of the kernels takes whole, are rows."""
+    if plane.ndim != 3 or plane.itemsize != 1 or plane.shape[2] != 3:
+        return False
+    down, along, channel = plane.strides
+    return channel == 1 and abs(down) == 3 and abs(along) >= 3 * plane.shape[0]
 
 
 def picture(frame: FramePlanes, box: Box | None = None, *, gray: bool = False) -> np.ndarray:
@@ -124,7 +171,7 @@ def _by_opencv(frame: FramePlanes, box: Box) -> np.ndarray:
     for form, plane in zip(frame.format.planes, frame.planes):
         wide = form.every_x if form.channels != 2 or form.nbytes == 2 else 1  # YUYV's view has a column for each pixel
         part = plane[y0 // form.every_y : y1 // form.every_y, x0 // wide : x1 // wide]
-        parts.append(part if part[:1].flags.c_contiguous and part.strides[0] > 0 else np.ascontiguousarray(part))
+        parts.append(part if part[:1].flags.c_contiguous and part.strides[0] > 0 else in_one_piece(part))
     if len(parts) == 1:
         return np.asarray(cv2.cvtColor(parts[0], code))
     if len(parts) == 2:
@@ -187,7 +234,7 @@ def _mosaic(frame: FramePlanes, box: Box, gray: bool) -> np.ndarray:
     x0, y0, x1, y1 = box
     (plane,) = untiled(frame).planes
     code = getattr(cv2, "COLOR_" + frame.format.conversion.format("GRAY" if gray else "BGR"))
-    return np.asarray(cv2.cvtColor(np.ascontiguousarray(plane), code))[y0:y1, x0:x1]
+    return np.asarray(cv2.cvtColor(in_one_piece(plane), code))[y0:y1, x0:x1]
 
 
 def _packed(frame: FramePlanes, box: Box, gray: bool) -> np.ndarray:
@@ -195,7 +242,7 @@ def _packed(frame: FramePlanes, box: Box, gray: bool) -> np.ndarray:
 
     x0, y0, x1, y1 = box
     (plane,) = frame.planes
-    pixels = np.ascontiguousarray(plane[y0:y1, x0:x1]).view(np.uint8).reshape(y1 - y0, x1 - x0, 2)
+    pixels = in_one_piece(plane[y0:y1, x0:x1]).view(np.uint8).reshape(y1 - y0, x1 - x0, 2)
     return np.asarray(
         cv2.cvtColor(pixels, getattr(cv2, "COLOR_" + frame.format.conversion.format("GRAY" if gray else "BGR")))
     )

@@ -253,7 +253,7 @@ class Preprocessor:
         given: the whole frame as it was given; frames of the same form need no checks from then on.
         """
         known = self._pass(self._wanted, frame, geometry)
-        if known is None or not known.run(buffer, frame.planes):
+        if known is None or not known.run(buffer, frame.planes, self._canvas.copied):
             return False
         if type(given) is np.ndarray and len(self._known) < _PASSES:
             run = known.within(given, frame.planes)
@@ -280,7 +280,11 @@ class Preprocessor:
         if not all(passes):
             return False
         parts = buffer.reshape(self._batch, -1)
-        return all(known.run(part, frame.planes) for known, part, frame in zip(passes, parts, frames) if known)
+        return all(
+            known.run(part, frame.planes, self._canvas.copied)
+            for known, part, frame in zip(passes, parts, frames)
+            if known
+        )
 
     @cached_property
     def _wanted_of_one(self) -> Wanted | None:

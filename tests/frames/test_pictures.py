@@ -10,7 +10,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.frames.color_matrices import color_of
-from npu_layout.frames.pictures import FramePlanes, byte_rows, gray_table, picture, untiled
+from npu_layout.frames.pictures import FramePlanes, byte_rows, gray_table, in_one_piece, in_rows, picture, untiled
 from npu_layout.frames.pixel_formats import PIXEL_FORMATS
 from tests.support import frame_formats as formats
 from tests.support.paths import ROOT
@@ -219,3 +219,25 @@ def test_kernels_convert_as_numpy_does(name: str, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("npu_layout.kernels.SIDE", 0)  # without the kernels
     for roi, result in zip((None, (3, 5, 20, 11), (7, 2, 38, 29)), made):
         np.testing.assert_array_equal(preprocess(memory, roi_xywh=roi)[0], result)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "<u2"])
+@pytest.mark.parametrize(
+    "shape", [(7, 5), (6, 9, 1), (1, 8, 2), (9, 4, 3), (5, 1, 3), (1, 1, 3), (8, 3, 4), (2, 3, 4, 5)]
+)
+def test_a_copy_in_one_piece(shape: tuple[int, ...], dtype: str) -> None:
+    """Of every way to mirror, turn and cut an array: what numpy copies element by element."""
+    whole = formats.noise(4 * int(np.prod(shape)), 4).view(dtype)[: int(np.prod(shape))].reshape(shape)
+    for turned in (False, True):
+        for mirrored in np.ndindex(*(2,) * len(shape)):
+            view = whole.swapaxes(0, 1) if turned else whole
+            view = view[tuple(slice(None, None, -1 if m else 1) for m in mirrored)]
+            for part in (view, view[1:] if len(view) > 1 else view, view[:, ::2]):
+                part.flags.writeable = False
+                expected = np.array(part.tolist(), dtype)
+                out = np.zeros(part.shape, dtype)
+                copy = in_one_piece(part, out)
+                assert copy.flags.c_contiguous and (copy is out or part.flags.c_contiguous)
+                np.testing.assert_array_equal(copy, expected)
+                np.testing.assert_array_equal(byte_rows(part), expected.reshape(len(expected), -1).view(np.uint8))
+                assert not in_rows(part) or np.shares_memory(byte_rows(part), part)

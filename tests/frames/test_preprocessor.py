@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import tracemalloc
 from functools import partial
@@ -12,6 +13,9 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
+from npu_layout import kernels
+from npu_layout.frames.pictures import in_one_piece
+from tests.support import frame_formats as formats
 
 RNG = np.random.default_rng(7)
 CHANNELS = {"BGR": 3, "RGB": 3, "BGRA": 4, "RGBA": 4, "GRAY": 1}
@@ -142,6 +146,55 @@ def test_strided_frames() -> None:
         np.testing.assert_array_equal(preprocess(view)[0], expected)
     four = frame_of(20, 20, "BGRA")
     np.testing.assert_array_equal(preprocess(four[..., :3])[0], preprocess(four[..., :3].copy())[0])
+
+
+@pytest.mark.parametrize("name", ["BGR", "RGBA", "GRAY", "NV12", "I420", "P010", "NV24"])
+@pytest.mark.parametrize("interpolation", ["linear", "cubic", "nearest"])
+@pytest.mark.parametrize("roi", [None, (4, 2, 10, 12)])
+def test_frames_of_a_camera_that_is_mounted_turned_or_mirrored(name: str, interpolation: str, roi: Any) -> None:
+    """Views of each plane are the views of the picture."""
+    spec = nl.FrameSpec(name, (24, 18), strides=128)
+    planes = spec.planes(formats.noise(spec.size or 0, 9))
+    color = "GRAY" if name == "GRAY" else "BGR"
+    shown = nl.TensorSpec((1, 1 if name == "GRAY" else 3, 18, 24), "NHWC", "uint8")
+    picture = nl.Preprocessor(shown, source=name, color=color, resize="stretch")(
+        planes if len(planes) > 1 else planes[0]
+    )
+    preprocess = nl.Preprocessor(
+        nl.TensorSpec((1, 3, 20, 16), "NCHW", "float32"), source=name, interpolation=interpolation
+    )
+    plain = nl.Preprocessor(preprocess.target, source=color, interpolation=interpolation)
+    for turns, mirrored in itertools.product(range(4), (False, True)):
+
+        def seen(plane: np.ndarray, turns: int = turns, mirrored: bool = mirrored) -> np.ndarray:
+            turned = np.rot90(plane, turns)
+            return turned[:, ::-1] if mirrored else turned
+
+        views = tuple(map(seen, planes))
+        expected, geometry = plain(np.ascontiguousarray(seen(picture[0][0])), roi_xywh=roi)
+        for _ in range(2):
+            buffer, same = preprocess(views if len(views) > 1 else views[0], roi_xywh=roi)
+            np.testing.assert_array_equal(buffer, expected)
+            assert same == geometry
+
+
+@pytest.mark.skipif(kernels.active() == "numpy", reason="the pass of numpy copies what it reads")
+@pytest.mark.parametrize("roi", [None, (5, 40, 60, 33)])
+def test_rows_that_are_mirrored_are_copied_once(roi: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that are read, to the same memory for each frame."""
+    copied: list[tuple[Any, int]] = []
+
+    def counted(plane: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        copy = in_one_piece(plane, out)
+        copied.append((plane.shape, copy.ctypes.data))
+        return copy
+
+    monkeypatch.setattr("npu_layout.frames.pictures.in_one_piece", counted)
+    preprocess = nl.Preprocessor(nl.TensorSpec((1, 3, 32, 32), "NHWC", "uint8"))
+    for _ in range(3):
+        preprocess(frame_of(120, 90, "BGR")[:, ::-1], roi_xywh=roi)
+    rows = 90 if roi is None else 33
+    assert [shape for shape, _ in copied] == [(rows, 120, 3)] * 3 and len({at for _, at in copied[1:]}) == 1
 
 
 class Mirrored(nl.Preprocessor):
