@@ -245,19 +245,19 @@ def _scales(
     if given is None or spec.stored.kind not in "iu":
         return None
     rows, columns = level.grid
+    count = len(picked(place.numbers(a)))
     if given.axis is None:
-        each, count = "channels", len(picked(place.numbers(a)))
-        return kernels.Scales(each, *(np.full(count, v, np.float32) for v in (given.scale, given.zero_point)))
+        return kernels.Scales("channels", *(np.full(count, v, np.float32) for v in (given.scale, given.zero_point)))
     outer, inner = np.divmod(place.numbers(a), 1 if place.inner is None else spec.shape[place.inner])
     cells = np.arange(columns) if place.rows is not None else place.cells(a, rows * columns)
     numbers: dict[int | None, tuple[str, np.ndarray]] = {
         place.inner: ("channels", picked(inner)),
         place.channel: ("channels", picked(outer)),
-        place.anchor: ("channels", np.array([a])),
+        place.anchor: ("channels", np.full(count, a)),
         place.rows: ("rows", np.arange(rows)),
         place.columns: ("columns", cells),
     }
-    each, at = numbers.get(given.axis % len(spec.shape), ("channels", np.array([0])))
+    each, at = numbers.get(given.axis % len(spec.shape), ("channels", np.zeros(count, np.int64)))
     scale, zero = (np.asarray(v, np.float32)[at] for v in (given.scale, given.zero_point))
     return kernels.Scales(each, scale, zero)
 

@@ -131,6 +131,9 @@ class Boxes(Record):
         if spreads and self.encoding not in _SPREAD:
             known = " and ".join(map(repr, _SPREAD))
             raise NpuLayoutError(f"Boxes: spreads: {known} have some, {self.encoding!r} has none, got {spreads}")
+        if self.encoding == "center_exp" and self.unit == "input":
+            told = "'center_exp' has sizes in 'stride' or, times the anchor, in 'pixel'"
+            raise NpuLayoutError(f"Boxes: unit: {told}, got {self.unit!r}")
         bins = count_of("Boxes: bins", self.bins)
         self._set(bins=bins, center=center, variances=pair, order=order, spreads=spreads)
 

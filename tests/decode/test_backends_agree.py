@@ -118,6 +118,24 @@ def test_of_codes_that_mean_the_same_the_first_class_counts(
             assert class_id == int(np.argmax(real[:, cell // w, cell % w]))
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_int32_beside_scores_has_scales_along_any_axis(axis: int) -> None:
+    """One scale along N, and one for each anchor along an axis of anchors, for boxes of several channels."""
+    form = decode.Form("maps", (decode.Part("box", 4), decode.Part("score", 3)), decode.Boxes("xywh", unit="pixel"))
+    head = decode.Head("any", 3, (8,), (form,), (((1, 1), (2, 2)),), suppression=decode.Suppression("none"))
+    scales = [0.5] if axis == 0 else [0.5, 0.25]
+    specs = [nl.TensorSpec((1, 2, n, 4, 4), "NACHW", name=name) for n, name in ((4, "box"), (3, "score"))]
+    specs[0] = specs[0].replace(dtype="int32", quantization=nl.Quantization(scales, 3, axis=axis))
+    rng = np.random.default_rng(0)
+    box, score = rng.integers(0, 40, (2, 4, 4, 4)), rng.random((2, 3, 4, 4)).astype(np.float32)
+    for decoder in decoders(head, specs, SIZE, outputs=named(specs)):
+        found = decoder([box.astype(np.int32).ravel(), score.ravel()], 0.5)
+        assert len(found) > 9 and set(found.anchor.tolist()) == {0, 1}
+        for edges, cell, anchor in zip(found.xyxy, found.cell, found.anchor):
+            x, y, w, h = (box[anchor, :, cell // 4, cell % 4] - 3) * scales[min(anchor, len(scales) - 1)]
+            assert edges.tolist() == [x - w / 2, y - h / 2, x + w / 2, y + h / 2]
+
+
 def test_labels_beside_a_softmax_are_decoded_by_numpy() -> None:
     head, specs = of_rows((decode.Part("box", 4), decode.Part("label", 1), decode.Part("score", 1, "softmax")), 5)
     assert compiled(head, fit(head, specs, SIZE, named(specs)), specs, SIZE) is None

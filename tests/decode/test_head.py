@@ -55,6 +55,13 @@ def test_bad_heads(change: dict[str, Any], words: str) -> None:
         dataclasses.replace(decode.yolov8(), **change)
 
 
+def test_sizes_of_center_exp_are_in_strides_or_anchors() -> None:
+    for unit in ("stride", "pixel"):
+        assert decode.Boxes("center_exp", unit=unit).unit == unit
+    with pytest.raises(nl.NpuLayoutError, match="Boxes: unit: 'center_exp' has sizes in 'stride' or"):
+        decode.Boxes("center_exp", unit="input")
+
+
 ONE = {"name": "x", "classes": 1, "strides": [8]}
 
 
