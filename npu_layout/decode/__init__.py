@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ..support import late
 from .answers import Classes, Text, classify, ctc, heatmap_points, simcc_points
 from .centers import Regions, centernet, dbnet
+from .crops import Masks
 from .darknet import yolov2, yolov3, yolov4
 from .decoder import Decoder
 from .detections import Detections
@@ -19,7 +20,7 @@ from .faces import blazeface, retinaface, scrfd, yunet
 from .guessing import Guess, guess
 from .head import Boxes, Form, Head, Keypoints, Part, Prototypes, Suppression
 from .limbs import OPENPOSE, Skeleton, people
-from .mask_crops import Masks, masks
+from .mask_crops import masks
 from .matching import Comparison, same
 from .networks import yolo26, yolov5, yolov6, yolov8, yolov8_obb, yolov10, yolox
 from .oriented import OrientedDecoder, OrientedDetections, oriented_nms

@@ -14,12 +14,13 @@ from ..errors import LayoutError, NpuLayoutError
 from ..support import checked_call, instance, items_of, naming, real_number, shown, whole_number
 from . import reference
 from .compiling import compiled, decoded_whole, has_boxes, in_steps, thresholds
+from .crops import Masks, Pool, no_masks, pool_of
 from .detections import Detections, Memory, detections, memory_for, memory_of
 from .finishing import finish
 from .gathering import Gather, gathers
 from .gathering import reader as stored_reader
 from .head import ROLES, Head
-from .mask_crops import Masks, Pool, masks_in, no_masks, pool_of
+from .mask_crops import masks_in
 from .places import Fitted, checked_specs, fit
 from .ranges import largest_score
 from .records import height_and_width

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -12,9 +10,10 @@ import numpy as np
 
 from .. import kernels
 from ..buffers import TensorSpec, kernel_name
-from ..errors import LayoutError, NpuLayoutError
-from ..support import array_of, checked_call, instance, numbers_of, one_of, real_number, whole_number
-from .records import height_and_width, items
+from ..errors import LayoutError
+from ..support import checked_call, instance, numbers_of, one_of, real_number
+from .crops import Masks, Pool, crops_in, masks_of
+from .records import height_and_width
 
 
 class MaskRule(NamedTuple):
@@ -32,85 +31,6 @@ class MaskRule(NamedTuple):
 #: examples/yolov8_seg). cells: cut the box out of the prototypes, then enlarge (ultralytics' older process_mask): the
 #: mask's edge is smeared beyond the box.
 RULES = {"logits": MaskRule(False, False), "probabilities": MaskRule(True, False), "cells": MaskRule(False, True)}
-
-
-class Pool:
-    """Memory of one call's masks, which a later call may use again: arrays by name, which grow and never shrink."""
-
-    def __init__(self) -> None:
-        self._flat: dict[str, np.ndarray] = {}
-
-    def array(self, name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        """Return an array over the memory of that name; what was in it is still there."""
-        count = math.prod(shape)
-        flat = self._flat.get(name)
-        if flat is None or flat.dtype != dtype or len(flat) < count:
-            flat = self._flat[name] = np.empty(count, dtype)
-        return flat[:count].reshape(shape)
-
-
-class Masks(Sequence[np.ndarray]):
-    """Masks of n instances, each a crop: bool (h, w) with the place of its first pixel.
-
-    Attributes
-    ----------
-    crops
-        The n crops: bool (h, w), of another size each; empty where a box has no pixel inside the input. Crops of one
-        call lie in one array, and `masks[rows]` has views of them: see Decoder's `out` for who writes to it again.
-    offsets
-        int64 (n, 2): x, y of each crop's first pixel in the network's input.
-    input_shape
-        Height and width of the network's input.
-
-    Raises nothing: `masks` makes them.
-    """
-
-    def __init__(self, crops: Sequence[np.ndarray], offsets: np.ndarray, input_shape: tuple[int, int]) -> None:
-        self.crops: tuple[np.ndarray, ...] = items("crops", crops)
-        self.offsets, self.input_shape = offsets, input_shape
-        self._pool = Pool()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_pool": Pool()}  # memory that nothing of these masks is in
-
-    def __len__(self) -> int:
-        return len(self.crops)
-
-    def __repr__(self) -> str:
-        return f"<Masks: {len(self)} crops of {self.input_shape[0]}x{self.input_shape[1]}>"
-
-    def __iter__(self) -> Iterator[np.ndarray]:
-        return iter(self.crops)
-
-    def __getitem__(self, rows: Any) -> Any:
-        """Return one crop (an index), or the Masks of some rows (bools, indices or a slice)."""
-        if isinstance(rows, (int, np.integer)):
-            return self.crops[operator.index(rows)]
-        picked = np.arange(len(self))[rows]
-        return Masks([self.crops[i] for i in picked], self.offsets[picked], self.input_shape)
-
-    def full(self, i: int, out: np.ndarray | None = None) -> np.ndarray:
-        """Return mask `i` over the whole input, bool (H, W); `out`: an array to write it to.
-
-        IndexError if there is no such mask; NpuLayoutError on an `out` of another shape or dtype.
-        """
-        whole = np.empty(self.input_shape, bool) if out is None else array_of(out, "out")
-        i = whole_number("i", i)
-        if not -len(self) <= i < len(self):
-            raise IndexError(f"i: expected one of {len(self)} masks, got {i}")
-        if whole.shape != self.input_shape or whole.dtype != bool:
-            raise NpuLayoutError(f"out: expected bool {self.input_shape}, got {whole.dtype} {whole.shape}")
-        (x, y), crop = self.offsets[i], self.crops[i]
-        whole[...] = False
-        whole[y : y + crop.shape[0], x : x + crop.shape[1]] = crop
-        return whole
-
-    def dense(self) -> np.ndarray:
-        """Return all masks over the whole input, bool (n, H, W): 410 KB each at 640x640."""
-        result = np.empty((len(self), *self.input_shape), bool)
-        for i in range(len(self)):
-            self.full(i, result[i])
-        return result
 
 
 @checked_call
@@ -188,37 +108,12 @@ def masks_in(
     windows = _windows(boxes, size)
     sides = (windows[:, 2:] - windows[:, :2]).tolist()
     pixels = pool.array("pixels", (sum(across * down for across, down in sides),), np.uint8)
-    crops = _crops(pixels, sides)
+    crops = crops_in(pixels, sides)
     if len(given) and (rule != "logits" or not _compiled(spec, flat, given, zero_point, windows, size, pixels)):
         _fallback(spec, flat, given, zero_point, boxes, windows, size, RULES[rule], crops)
     offsets = pool.array("offsets", (len(windows), 2), np.int64)
     offsets[:] = windows[:, :2]
-    return _masks(pool, crops, offsets, size)
-
-
-def no_masks(pool: Pool, input_shape: tuple[int, int]) -> Masks:
-    """Return the masks of no instance, in the memory of `pool`."""
-    return _masks(pool, (), pool.array("offsets", (0, 2), np.int64), input_shape)
-
-
-def _masks(pool: Pool, crops: Sequence[np.ndarray], offsets: np.ndarray, size: tuple[int, int]) -> Masks:
-    found = Masks(crops, offsets, size)
-    found._pool = pool
-    return found
-
-
-def pool_of(found: Any) -> Pool:
-    """Return the memory of Masks; of None new memory."""
-    return found._pool if isinstance(found, Masks) else Pool()
-
-
-def _crops(pixels: np.ndarray, sides: Sequence[Sequence[int]]) -> list[np.ndarray]:
-    """Return views of masks that follow each other, bool, of such widths and heights."""
-    whole, crops, at = pixels.view(bool), [], 0
-    for across, down in sides:
-        crops.append(whole[at : at + across * down].reshape(down, across))
-        at += across * down
-    return crops
+    return masks_of(pool, crops, offsets, size)
 
 
 def planes_of(spec: TensorSpec) -> tuple[int, int, int] | None:

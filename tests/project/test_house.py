@@ -31,6 +31,7 @@ LATE = {
     "kernels.fallback.converting": {"cv2"},
     "kernels.fallback.gray": {"cv2"},
     "decode.centers": {"cv2"},
+    "decode.crops": {"cv2"},
     "exchange.onnx_graph": {"onnx"},
     "exchange.toolchains": {"cv2"},
     "reports.pictures": {"cv2"},

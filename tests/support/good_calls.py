@@ -215,6 +215,7 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
             decode.Masks, dict(crops=[np.ones((2, 3), bool)], offsets=np.zeros((1, 2), int), input_shape=(4, 4))
         ),
         "decode.Masks.full": lambda: Call(one_mask.full, dict(i=0, out=np.empty((4, 4), bool))),
+        "decode.Masks.polygons": lambda: Call(one_mask.polygons, dict(i=0)),
         "decode.Masks.dense": lambda: Call(one_mask.dense, {}),
         "decode.people": lambda: Call(
             decode.people,

@@ -329,6 +329,7 @@ def decoding() -> None:
     crops = decode.masks(maps[1], np.zeros(maps[1].size, np.int8), np.ones((1, 2), np.int8), [[0, 0, 8, 8]], (16, 16))
     assert isinstance(crops, decode.Masks)
     assert_type((crops.full(0), crops.dense(), crops.offsets), tuple[np.ndarray, np.ndarray, np.ndarray])
+    assert_type(crops.polygons(0), "list[np.ndarray]")
     assert_type((crops.crops, crops.input_shape), tuple[tuple[np.ndarray, ...], tuple[int, int]])
     alike = decode.same(found, found, confidence=0.0)
     assert_type((alike, alike.matched, alike.pixels), "tuple[decode.Comparison, tuple[tuple[int, int], ...], float]")
