@@ -40,9 +40,12 @@ class Hypothesis(NamedTuple):
 
 
 class Buffer:
-    """The bytes to be read, and their possible dtypes; `own`: the dtype of the array that was given, or None."""
+    """The bytes to be read, and their possible dtypes; `own`: the dtype of the array that was given, or None.
 
-    def __init__(self, flat: Any) -> None:
+    also: a dtype that is possible, too; sub-byte ones are not tried.
+    """
+
+    def __init__(self, flat: Any, also: str = "int8") -> None:
         foreign = foreign_array("buffer", flat)
         flat = flat if foreign is None else foreign
         self.own: str | None = None
@@ -59,6 +62,8 @@ class Buffer:
             self.raw = np.ascontiguousarray(flat).reshape(-1)
         else:
             self.raw = _bytes(flat)
+        if self.own is None and not element(also).nibbles and element(also).unpacked.kind != "b":
+            self.dtypes = tuple(dict.fromkeys((*self.dtypes, also)))
 
     def fitting(self, size: int) -> list[str]:
         """Return the dtypes of which it has at least `size` elements."""

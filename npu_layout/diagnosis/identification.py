@@ -103,10 +103,13 @@ def identify(flat: Any, reference: Any, *, axes: str | None = None) -> Identific
     return _refined(_verdict(ranking, values.size), buffer, values, rng)
 
 
-def hypotheses(flat: bytes, reference: np.ndarray, axes: str, most: int) -> list[Hypothesis]:
-    """Return the first of the ranking of `identify`, each with one scale for all channels."""
+def hypotheses(flat: bytes, reference: np.ndarray, axes: str, most: int, dtype: str = "int8") -> list[Hypothesis]:
+    """Return the first of the ranking of `identify`, each with one scale for all channels.
+
+    dtype: one that is tried too, such as int32, whose halves would be found in its place.
+    """
     values, letters = _reference(reference, axes)
-    buffer = Buffer(flat)
+    buffer = Buffer(flat, dtype)
     fitting = _fitting(buffer, values)
     return searched(buffer, fitting, values, letters, np.random.default_rng(0), most) if _varies(values) else []
 

@@ -75,7 +75,7 @@ def _identified(evidence: Evidence) -> list[_Located]:
     for i in sorted(range(len(variances)), key=lambda i: -variances[i])[:_FRAMES]:
         flat = evidence.spec.flat(evidence.buffers[i]).tobytes()
         try:
-            ranking = hypotheses(flat, evidence.references[i], evidence.letters, _READINGS)
+            ranking = hypotheses(flat, evidence.references[i], evidence.letters, _READINGS, evidence.spec.dtype)
         except NpuLayoutError:
             continue
         for spec, _ in ranking:

@@ -32,3 +32,16 @@ def test_the_shape_itself_is_wrong(board: Board) -> None:
     output = board.verdict(board.recording(declared, board.packed(actual)))
     assert output.verdict == "layout" and board.reads(output.fix, board.packed(actual)), str(output)
     assert output.to_dict()["tolerances"]["min_snr_db"] == {"asked": 10, "found": None, "held": False}
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e-6])
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "float64"])
+@pytest.mark.parametrize("true", ["NCHW", "NHCW16c"])
+def test_layout_of_wide_elements(board: Board, true: str, dtype: str, scale: float) -> None:
+    """Their halves are integers of 16 bits in NHWC2n, which explain as much where the values are small."""
+    known = None if dtype == "float64" else nl.Quantization(scale, 1 << 24 if dtype == "uint32" else 0)
+    actual = nl.TensorSpec(board.spec.shape, true, dtype, quantization=known)
+    declared = nl.TensorSpec(board.spec.shape, "NHWC", dtype, quantization=known, size=actual.size)
+    output = board.verdict(board.recording(declared, board.packed(actual)))
+    assert output.verdict == "layout" and output.fix.dtype == dtype, str(output)
+    assert board.reads(output.fix, board.packed(actual)), str(output)
