@@ -60,8 +60,7 @@ def _with_verdict(
         few = f"{ours.size} values fit too easily to decide, as no scale is known"
         return described._replace(verdict="undecided", why=few, snr_db=None)
     if measured.snr_db < limit and reading.lacks_scale(tensor.dtype):
-        why = "integers on one side, and no scale is known"
-        return described._replace(verdict="undecided", why=why, snr_db=None)
+        return _without_scale(described, ours, theirs)
     whole = {"int", "bool"} & {tensor.dtype.lstrip("u").rstrip("0123456789")}
     if whole and measured.snr_db < limit:
         return _whole_numbers(described, ours, theirs)
@@ -73,6 +72,16 @@ def _with_verdict(
         why = f"{measured.unrelated}{'; ' + described.why if described.why else ''}"
         return described._replace(verdict="differs", why=why)
     return described._replace(verdict="same")
+
+
+def _without_scale(described: ComparedLayer, a: np.ndarray, b: np.ndarray) -> ComparedLayer:
+    """Return the verdict on integers that no positive scale makes the other side's real values.
+
+    Numbers that are all equal have any scale; others vary without relation to the real values, or against them.
+    """
+    few = a.size < _ENOUGH or np.ptp(a) == 0 or np.ptp(b) == 0
+    why = "integers on one side, and no scale is known" if few else "no scale makes one side's integers the other's values"
+    return described._replace(verdict="undecided" if few else "differs", why=why, snr_db=None)
 
 
 def _of_another_size(layer: ComparedLayer, tensor: GraphTensor, a: Stored, b: Stored) -> ComparedLayer:
@@ -131,9 +140,13 @@ def _unrelated(a: np.ndarray, b: np.ndarray, figures: OutputComparison, step: fl
     first = [part for part in parts if part.axis == parts[0].axis]
     if not first:
         return ""
-    what = "channel" if first[0].axis == figures.channel_axis else f"index of axis {first[0].axis}:"
+    many, among = len(first) > 1, first[0].among
     places = ", ".join(str(part.at) for part in first[:6]) + (", ..." if len(first) > 6 else "")
-    return f"{what} {places} of {first[0].among} {'is' if len(first) == 1 else 'are'} unrelated"
+    if first[0].axis == figures.channel_axis:
+        where = f"channel{'s' if many else ''} {places} of {among}"
+    else:
+        where = f"{'indices' if many else 'index'} {places} of the {among} along axis {first[0].axis}"
+    return f"{where} {'are' if many else 'is'} unrelated"
 
 
 def _not_finite(a: np.ndarray, b: np.ndarray) -> str:

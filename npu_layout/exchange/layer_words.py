@@ -32,7 +32,8 @@ def worded(layers: Sequence[ComparedLayer], roots: Sequence[ComparedLayer], limi
     first = roots[0]
     said = [f"The first layer that differs is {first.name!r}{_operator(first)}: {_figures(first, limit)}."]
     if first.skipped:
-        said.append(f"The fault may also be in {some(first.skipped)} before it, which were not compared.")
+        were = "was" if len(first.skipped) == 1 else "were"
+        said.append(f"The fault may also be in {some(first.skipped)} before it, which {were} not compared.")
     if len(roots) > 1:
         differ = "differs" if len(roots) == 2 else "differ"
         said.append(f"Independently of it, {some([layer.name for layer in roots[1:]])} {differ}.")

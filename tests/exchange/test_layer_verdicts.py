@@ -52,10 +52,10 @@ def test_channels_that_are_unrelated(count: int) -> None:
     wide = np.repeat(X, 8, 1), np.concatenate([b, *[eight_bits(X)] * 7], 1)
     found = verdict(np.concatenate([X] * 8, 1), wide[1])
     assert found.verdict == "differs" and found.snr_db is not None and found.snr_db > 10
-    assert found.why.startswith("channel 2 of 64 is" if count == 1 else "channel 2, 3 of 64 are")
+    assert found.why.startswith("channel 2 of 64 is" if count == 1 else "channels 2, 3 of 64 are")
     row = np.concatenate([eight_bits(np.concatenate([X] * 4, 2))])
     row[:, :, 5] = RNG.standard_normal(row[:, :, 5].shape)
-    assert verdict(np.concatenate([X] * 4, 2), row).why.startswith("index of axis 2: 5 of 48 is")
+    assert verdict(np.concatenate([X] * 4, 2), row).why.startswith("index 5 of the 48 along axis 2 is unrelated")
 
 
 def test_whole_numbers() -> None:
@@ -77,6 +77,16 @@ def test_scales_that_few_values_do_not_show() -> None:
     found = verdict(X, np.round(X / 0.05).astype(np.int8) * 0)
     assert found.verdict == "undecided" and "no scale is known" in found.why
     assert verdict(X, np.round(X / 0.05).astype(np.int8)).why.startswith("b read with the scale 0.05")
+
+
+def test_integers_against_the_sign_of_the_values() -> None:
+    """No scale is needed to see that they are wrong."""
+    codes = np.round(X / 0.05).astype(np.int8)
+    for a, b in ((X, -codes), (-codes, X)):
+        found = verdict(a, b)
+        assert found.verdict == "differs" and found.snr_db is None and found.why.startswith("no scale makes")
+    few = X[:, :2, :1, :2].reshape(1, 4)
+    assert verdict(few, -codes[:, :2, :1, :2].reshape(1, 4)).verdict == "undecided"
 
 
 def test_not_finite() -> None:
