@@ -177,6 +177,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     It is 0 for a match, 1 for a mismatch, 2 for bad input (SystemExit for bad usage), and 130 if it is interrupted.
     """
     given = [*(sys.argv[1:] if arguments is None else arguments)]
+    for stream in ("stdout", "stderr"):
+        if getattr(sys, stream) is None:  # closed, as by 2>&-: print would take the other one in its place
+            setattr(sys, stream, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     options = parser(whole=False).parse_args(given)
     options.command = shlex.join(["npu-layout", *given])
     # A damaged file is reported in one sentence, without what OpenCV and FFmpeg print about it.
@@ -197,7 +200,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of stdout has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
-    except (NpuLayoutError, OSError) as error:
+    except OSError as error:
+        return _refuse(options.verb, _of_file(error))
+    except NpuLayoutError as error:
         return _refuse(options.verb, _as_options(str(error), vars(options)))
     except Exception as error:
         at = error.__traceback__
@@ -205,6 +210,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             at = at.tb_next
         where = "" if at is None else f" ({PurePath(at.tb_frame.f_code.co_filename).name}:{at.tb_lineno})"
         return _refuse(options.verb, f"{type(error).__name__}: {error}{where}; this is a defect of npu_layout")
+
+
+def _of_file(error: OSError) -> str:
+    """Return what the system says of a file, without its number: ``x.npy: No such file or directory``."""
+    if error.strerror is None:
+        return str(error)
+    return error.strerror if error.filename is None else f"{os.fsdecode(error.filename)}: {error.strerror}"
 
 
 def _as_options(text: str, options: Mapping[str, Any]) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Iterator
 
 from ..errors import NpuLayoutError
-from ..reports import Report, write_junit
+from ..reports import Report, Reports, write_junit
 from ..validation import find_recordings, validate_many
 from . import console, words
 
@@ -52,19 +53,35 @@ def run(options: argparse.Namespace) -> int:
         confidence=options.confidence,
         **tolerances,
     )
-    if options.junit:
-        write_junit(reports, options.junit, options.command)
     single = next(iter(reports.values())) if len(reports) == 1 else None
+    refused = [_refusal(write) for write in _files(options, reports, single)]
     if isinstance(single, str):
         raise NpuLayoutError(single)
-    if options.html and single is not None:
-        single.to_html(options.html)
     if options.json:
         console.show_json({"command": options.command, **reports.to_dict()})
     elif single is not None:
         console.show_report(single)
     else:
         console.show_reports(reports)
+    for error in filter(None, refused):  # after the verdict, which is not lost
+        raise error
     if not all(isinstance(report, Report) for report in reports.values()):
         return 2
     return 0 if reports else 1
+
+
+def _files(options: argparse.Namespace, reports: Reports, single: Report | str | None) -> Iterator[Callable[[], None]]:
+    """Yield what writes each file that was asked for."""
+    if options.junit:
+        yield lambda: write_junit(reports, options.junit, options.command)
+    if options.html and isinstance(single, Report):
+        yield lambda: single.to_html(options.html)
+
+
+def _refusal(write: Callable[[], None]) -> Exception | None:
+    """Return why a file cannot be written, or None."""
+    try:
+        write()
+    except (NpuLayoutError, OSError) as error:
+        return error
+    return None

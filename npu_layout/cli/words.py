@@ -66,10 +66,14 @@ def layout(text: str) -> Layout:
     if block and not (block.isascii() and block.isdigit()):
         raise NpuLayoutError(f"{text!r}: expected a block's size behind the colon, as in NC1HWC2:16")
     try:
-        return Layout(name)
+        found = Layout(name)
     except LayoutError:
         if not is_vendor_name(name):
             raise
+    else:
+        if not block:
+            return found
+        raise NpuLayoutError(f"{text!r}: a tag has its blocks inside, as NCHW16c; {name} takes none behind a colon")
     try:
         return Layout.named(name, int(block) if block else None)
     except LayoutError as error:
@@ -143,8 +147,8 @@ def file(what: str, path: str) -> str:
 def tolerances(what: str, given: Sequence[tuple[str, float]] | None) -> Any:
     """Return what `validate` accepts: a number for all outputs, or {output: number}; NpuLayoutError for both."""
     named = dict(given or ())
-    if "" in named and len(given or ()) > 1:
-        raise NpuLayoutError(f"{what}: expected one number for all outputs, or OUTPUT:NUMBER for each")
+    if len(named) < len(given or ()) or ("" in named and len(named) > 1):
+        raise NpuLayoutError(f"{what}: expected one number for all outputs, or OUTPUT:NUMBER once for each")
     return named.get("", named)
 
 

@@ -93,6 +93,10 @@ def _opened(path: Path, frame: int) -> LayerDump:
     layers = rknn_snapshot.layer_files(path)
     if layers is not None:
         return LayerDump(where, "rknn", {k: functools.partial(_read, f, f.parent, k) for k, f in layers.items()})
+    if path.is_file() and _form(path) is None:
+        raise RecordingError(
+            f"{path}: expected an .npz, Polygraphy's JSON, or a folder of a tool's dumps, got another file"
+        )
     if path.is_file() or (path / "recording.json").exists() or _form(path):
         return _recorded(path, frame)
     folder, form, names = _tool_folder(path, frame)

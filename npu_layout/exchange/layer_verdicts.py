@@ -80,8 +80,11 @@ def _without_scale(described: ComparedLayer, a: np.ndarray, b: np.ndarray) -> Co
     Numbers that are all equal have any scale; others vary without relation to the real values, or against them.
     """
     few = a.size < _ENOUGH or np.ptp(a) == 0 or np.ptp(b) == 0
-    why = "integers on one side, and no scale is known" if few else "no scale makes one side's integers the other's values"
-    return described._replace(verdict="undecided" if few else "differs", why=why, snr_db=None)
+    if few:
+        why = "integers on one side, and no scale is known"
+        return described._replace(verdict="undecided", why=why, snr_db=None)
+    why = "no scale makes one side's integers the other's values"
+    return described._replace(verdict="differs", why=why, snr_db=None)
 
 
 def _of_another_size(layer: ComparedLayer, tensor: GraphTensor, a: Stored, b: Stored) -> ComparedLayer:

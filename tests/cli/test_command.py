@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 import os
 import re
 import shlex
@@ -88,7 +89,6 @@ BAD = (
     ["validate", "good", "model.onnx", "--min-cosine", "heat:0.9"],
     ["validate", "good", "model.onnx", "--min-cosine", "nan"],
     ["validate", "good", "model.onnx", "--min-cosine", "0.9", "--min-cosine", "maps:0.8"],
-    ["validate", "good", "model.onnx", "--junit", "no/such/folder.xml"],
     ["inspect", "nowhere"],
     ["record", "model.onnx", "images", "--simulate", "NCHW", "--out", "model.onnx"],
     ["inspect", "images"],
@@ -246,6 +246,21 @@ def test_as_a_process(here: Path) -> None:
     refused = started("validate", "nowhere", "model.onnx")
     assert refused.returncode == 2 and refused.stdout == "" and "Traceback" not in refused.stderr
     assert started("--version").stdout.startswith(f"npu_layout {nl.__version__}, kernels")
+
+
+def test_a_closed_stream_is_not_written_to_the_other(here: Path) -> None:
+    for closed, status in (("2>&-", 0), ("1>&-", 0), ("1>&- 2>&-", 0)):
+        line = shlex.join([*COMMAND, "inspect", "good", "--json"])
+        done = subprocess.run(
+            ["bash", "-c", f"{line} {closed}"], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == status and "defect" not in done.stderr, done
+        assert "1>" in closed or json.loads(done.stdout)["frames"] == 5, done
+
+
+def test_what_the_system_says_of_a_file(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, _, err = ran(capsys, "identify", "nowhere", "heat.npy")
+    assert err.splitlines()[1:] == ["npu-layout identify: nowhere: No such file or directory"]
 
 
 def test_a_reader_who_has_seen_enough(here: Path) -> None:

@@ -57,6 +57,8 @@ def test_words(read: Callable[[str], Any], text: str, value: Any) -> None:
         (words.layout, "NC1HWC2", "needs block="),
         (words.layout, "NC1HWC2", "write it behind a colon, as in NC1HWC2:16"),
         (words.layout, "QQQ", "QQQ"),
+        (words.layout, "NCHW16c:8", "NCHW16c takes none behind a colon"),
+        (words.layout_and_dtype, "NHWC:16", "NHWC takes none behind a colon"),
         (words.dtype, "i8", "numpy means int64 by it, others int8"),
         (words.layout_and_dtype, "NCHW16c:u8", "numpy means uint64 by it, others uint8"),
         (words.option, "core_mask", "expected NAME=VALUE"),
@@ -90,6 +92,9 @@ def test_tolerances() -> None:
     assert words.tolerances("--x", None) == {}
     with pytest.raises(nl.NpuLayoutError, match=r"--x: expected one number for all outputs, or"):
         words.tolerances("--x", [("", 2.0), ("b", 2.0)])
+    for twice in ([("a", 1.0), ("a", 0.5)], [("", 1.0), ("", 0.5)]):  # the last one is not the one that counts
+        with pytest.raises(nl.NpuLayoutError, match=r"--x: expected one number for all outputs, or OUTPUT:NUMBER once"):
+            words.tolerances("--x", twice)
 
 
 def test_buffers(tmp_path: Path) -> None:
