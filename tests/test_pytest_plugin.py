@@ -161,7 +161,7 @@ def test_the_failure_is_the_verdict(
     result.stdout.fnmatch_lines(
         [
             '>       assert_matches(npu_recording("heat"), "model.onnx")',
-            "E       AssertionError: layout: 1 outputs, * frames, model model.onnx",
+            "E       AssertionError: layout: 1 output, * frames, model model.onnx",
             "E       maps: layout",
             "E         The buffer is stored in another way than declared: layout NHWC of (1,19,12,12) int8. *",
             "E         fix: TensorSpec((1, 19, 12, 12), 'NHWC', 'int8', *",
@@ -325,7 +325,7 @@ def test_assert_matches_outside_pytest(board: Board, tmp_path: Path) -> None:
     assert isinstance(report, nl.Report) and report
     with pytest.raises(AssertionError, match="NOT met") as failed:
         assert_matches(str(tmp_path / "heat"), board.engine, max_abs=0)
-    assert str(failed.value).startswith("mismatch: 1 outputs")
+    assert str(failed.value).startswith("mismatch: 1 output")
     with pytest.raises(nl.RecordingError, match="nowhere"):
         assert_matches(tmp_path / "nowhere", board.engine)
     assert pytest_plugin.assert_matches is assert_matches

@@ -11,7 +11,7 @@ from ..errors import NpuLayoutError
 from ..exchange import TOOLCHAINS, CalibrationSet
 from ..frames import MODES, Preprocessor
 from ..recordings import Frames
-from ..support import isolated, track
+from ..support import isolated, many, track
 from . import console, words
 
 
@@ -51,6 +51,6 @@ def run(options: argparse.Namespace) -> int:
     some = (frame for frame, _ in zip(chosen, range(total)))
     samples = CalibrationSet(track(some, total, "frames"), Preprocessor(spec, **how), spec.name)
     count = samples.save(options.out, options.toolchain)
-    console.show(f"{isolated(options.out)}: {count} frames for {options.toolchain}\n")
+    console.show(f"{isolated(options.out)}: {many(count, 'frame')} for {options.toolchain}\n")
     console.show((Path(options.out) / "how.txt").read_text("utf-8").rstrip())
     return 0

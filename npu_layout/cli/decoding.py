@@ -14,7 +14,7 @@ from ..diagnosis import image_size
 from ..errors import NpuLayoutError
 from ..frames import Geometry, Preprocessor
 from ..recordings import CAMERA, FRAME, Frame, Recording, roi_of
-from ..support import whole
+from ..support import many, whole
 from . import console, words
 
 
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         rows = [(d["frame"], d["class_id"], f"{d['confidence']:.3f}", *(f"{v:.1f}" for v in d["xyxy"])) for d in shown]
         console.table(("frame", "class", "score", "left", "top", "right", "bottom"), rows)
-        console.show(f"{len(shown)} detections in {len(recording)} frames")
+        console.show(f"{many(len(shown), 'detection')} in {many(len(recording), 'frame')}")
     return 0
 
 

@@ -6,7 +6,7 @@ import argparse
 
 from .. import exchange
 from ..recordings import Recording
-from ..support import isolated
+from ..support import isolated, many
 from . import console, words
 
 
@@ -26,5 +26,5 @@ def run(options: argparse.Namespace) -> int:
         words.file("--model", options.model)
     recording = Recording.load(options.recording)
     exchange.save(recording, options.out, form=options.form, model=options.model)
-    console.show(f"{isolated(options.out)}: {len(recording)} frames")
+    console.show(f"{isolated(options.out)}: {many(len(recording), 'frame')}")
     return 0

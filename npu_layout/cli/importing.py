@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from .. import exchange
-from ..support import isolated
+from ..support import isolated, many
 from . import console, words
 
 
@@ -35,5 +35,5 @@ def run(options: argparse.Namespace) -> int:
         words.file("--model", options.model)
     recording = exchange.load(options.path, **given)
     recording.save(options.out)
-    console.show(f"{isolated(options.out)}: {len(recording)} frames")
+    console.show(f"{isolated(options.out)}: {many(len(recording), 'frame')}")
     return 0

@@ -14,6 +14,7 @@ from ..buffers import TensorSpec
 from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError
 from ..recordings import Frame, Recording
+from ..support import many
 from . import console
 from .words import specs_in
 
@@ -68,7 +69,7 @@ def _inspect_recording(recording: Recording, as_json: bool) -> int:
             }
         )
         return 0
-    console.show(f"{len(recording)} frames of {sum(nbytes for *_, nbytes in arrays)} bytes")
+    console.show(f"{many(len(recording), 'frame')} of {sum(nbytes for *_, nbytes in arrays)} bytes")
     console.table(("in each", "name", "array", "dtype", "bytes"), ((k, n, _x(s), d, b) for k, n, s, d, b in arrays))
     _show_specs(recording.specs)
     if recording.meta:

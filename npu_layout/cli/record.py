@@ -11,7 +11,7 @@ from ..engines import OnnxRuntimeEngine, open_engine
 from ..errors import NpuLayoutError
 from ..frames import MODES
 from ..recordings import Feed, Frames, capture, simulated
-from ..support import isolated
+from ..support import isolated, many
 from . import console, words
 
 
@@ -56,5 +56,5 @@ def run(options: argparse.Namespace) -> int:
         engine = simulated(model, feed, frames, *options.simulate)
     about: dict[str, Any] = dict(keep_frames=not options.without_frames, model=options.model, note=options.note)
     count = capture(engine, feed, frames, options.out, **about)
-    console.show(f"{isolated(options.out)}: {count} frames")
+    console.show(f"{isolated(options.out)}: {many(count, 'frame')}")
     return 0

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
-from ..support import isolated
+from ..support import isolated, many
 
 Specs = Union[Sequence[TensorSpec], Mapping[str, TensorSpec]]
 
@@ -107,7 +107,7 @@ def checked_outputs(engine: Any, answer: Any, specs: Mapping[str, TensorSpec]) -
     if not isinstance(answer, Mapping):
         several = list(answer) if isinstance(answer, (list, tuple)) else [answer]
         if len(several) != len(specs):
-            raise NpuLayoutError(f"engine {kind}: returned {len(several)} outputs, expected {_names(specs)}")
+            raise NpuLayoutError(f"engine {kind}: returned {many(len(several), 'output')}, expected {_names(specs)}")
         answer = dict(zip(specs, several))
     if set(answer) != set(specs):
         raise NpuLayoutError(f"engine {kind}: returned the outputs {_names(answer)}, expected {_names(specs)}")

@@ -129,7 +129,10 @@ def capture(
         if not isinstance(error, (Exception, SystemExit)):
             raise
         what = str(error) if isinstance(error, NpuLayoutError) else f"{type(error).__name__}: {error}"
-        kept = f"; the {recorder.count} frames before it are in {folder}" if recorder.count else ""
+        if isinstance(error, OSError) and error.strerror and error.filename:
+            what = f"{error.filename}: {error.strerror}"
+        before = "frame before it is" if recorder.count == 1 else f"{recorder.count} frames before it are"
+        kept = f"; the {before} in {folder}" if recorder.count else ""
         raise NpuLayoutError(f"frame {recorder.count}: {what}{kept}") from error
     recorder.close()
     return recorder.count

@@ -18,7 +18,7 @@ from ..engines import specs_of
 from ..errors import NpuLayoutError, RecordingError
 from ..frames import ARGUMENTS, FrameSpec, Geometry, Preprocessor, frame_array, frame_part
 from ..layouts import Layout
-from ..support import PathLike, __version__, checked_call, isolated, path_of, text_of, whole_numbers
+from ..support import PathLike, __version__, checked_call, isolated, many, path_of, text_of, whole_numbers
 from .folder import (
     begin,
     sha256_of,
@@ -210,7 +210,7 @@ class Recorder:
         given = outputs if isinstance(outputs, (list, tuple)) else [outputs]
         if len(given) != len(self._outputs):
             wanted = f"{len(self._outputs)}, as its output_specs: {', '.join(map(isolated, self._outputs)) or 'none'}"
-            raise RecordingError(f"{where}: the engine returned {len(given)} outputs, expected {wanted}")
+            raise RecordingError(f"{where}: the engine returned {many(len(given), 'output')}, expected {wanted}")
         return dict(zip(self._outputs, given))
 
     def _input_names(self) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np  # noqa: F401  (for the doctest)
 
 from ..buffers import TensorSpec
-from ..support import PathLike, checked_call, isolated, path_of
+from ..support import PathLike, checked_call, isolated, many, path_of
 from .folder import (
     count_runs,
     new_folder,
@@ -76,7 +76,7 @@ class Recording:
         return iter(self.frames)
 
     def __repr__(self) -> str:
-        return f"Recording({len(self)} frames, outputs {', '.join(map(isolated, self.outputs)) or 'none'})"
+        return f"Recording({many(len(self), 'frame')}, outputs {', '.join(map(isolated, self.outputs)) or 'none'})"
 
     @property
     def outputs(self) -> tuple[str, ...]:

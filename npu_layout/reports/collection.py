@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Union
 
 from ..errors import NpuLayoutError
-from ..support import PathLike, isolated, shown, write_text
+from ..support import PathLike, isolated, many, shown, write_text
 from .report import Report
 
 
@@ -80,7 +80,7 @@ class Reports(Mapping[str, Union[Report, str]]):
 def summary_line(reports: Reports) -> str:
     """Return how many recordings there are, and how many of each verdict: ``3 recordings: 2 match, 1 layout``."""
     counts = ", ".join(f"{n} {word}" for word, n in reports.counts.items()) or "none"
-    return f"{len(reports)} recording{'' if len(reports) == 1 else 's'}: {counts}"
+    return f"{many(len(reports), 'recording')}: {counts}"
 
 
 def _line(result: Report | str) -> str:

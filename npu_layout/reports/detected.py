@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..decode import Comparison
+from ..support import many
 
 _SHOWN = 3  # of the frames that differ
 
@@ -17,7 +18,7 @@ def detected(found: Mapping[int, Comparison]) -> str:
     marginal = sum(len(one.marginal) for one in found.values())
     wrong = [f"  frame {frame}: {one}" for frame, one in found.items() if not one]
     words = "the same" if not wrong else f"differ in {len(wrong)}"
-    head = f"detections: {words}, {len(found)} frames, {matched} matched, {marginal} marginal"
+    head = f"detections: {words}, {many(len(found), 'frame')}, {matched} matched, {marginal} marginal"
     if not matched and not wrong:
         head += "; nothing was detected, so that they say nothing"
     more = [f"  and in {len(wrong) - _SHOWN} more frames"] if len(wrong) > _SHOWN else []

@@ -16,7 +16,7 @@ from ..buffers import TensorSpec
 from ..comparison import Figures, listed
 from ..decode import Comparison as DetectionComparison
 from ..diagnosis import Candidate, InputReport
-from ..support import __version__, check_fields, isolated, write_text
+from ..support import __version__, check_fields, isolated, many, write_text
 from . import fixes, page
 from .detected import detected
 from .tables import passing, tolerance
@@ -281,7 +281,9 @@ class Report:
         return self._text([*bad, f"match: {good}"] if bad and good else map(str, self.findings))
 
     def _text(self, findings: Iterable[str]) -> str:
-        head = f"{self.verdict}: {len(self.outputs)} outputs, {self.frames} frames, {isolated(self.model)}"
+        head = (
+            f"{self.verdict}: {many(len(self.outputs), 'output')}, {many(self.frames, 'frame')}, {isolated(self.model)}"
+        )
         return "\n".join(filter(None, (head, self.note, *findings, self.unchecked, detected(self.detections))))
 
     def to_dict(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
-from ..support import checked_call, text_of, whole_number
+from ..support import checked_call, many, text_of, whole_number
 from .metadata import Metadata
 
 _LETTERS = "ABCDEFGH"
@@ -57,7 +57,7 @@ def from_imx500(info: Any, *, index: int = 0, name: str = "") -> TensorSpec:
         raise LayoutError(f"IMX500 num_tensors {count}: expected 1 to {len(tensors)}, as many as info has")
     place = whole_number("index", index)
     if not 0 <= place < count:
-        raise LayoutError(f"IMX500 index {index}: expected 0 to {count - 1}, because info has {count} outputs")
+        raise LayoutError(f"IMX500 index {index}: expected 0 to {count - 1}, because info has {many(count, 'output')}")
     sizes = [_size(Metadata(f"IMX500 info {i}", one), i) for i, one in enumerate(tensors[:count])]
     counts = [math.prod(size) for size in sizes]
     axes = _LETTERS[: len(sizes[place])]

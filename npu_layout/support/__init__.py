@@ -36,7 +36,7 @@ from .keywords import checked_call
 from .late_names import late
 from .npy import errors_named, npy_bytes, parse_npy, parsed
 from .progress import Steps, steps, track
-from .text_direction import isolated, quoted
+from .text_direction import isolated, many, quoted
 from .version import __version__
 
 __all__ = [
@@ -58,6 +58,7 @@ __all__ = [
     "isolated",
     "items_of",
     "late",
+    "many",
     "naming",
     "nearest",
     "npy_bytes",

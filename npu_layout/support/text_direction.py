@@ -37,6 +37,11 @@ def isolated(text: str) -> str:
     return _FSI * (before + 1) + legible + _PDI * (opened + 1)
 
 
+def many(count: int, what: str) -> str:
+    """Return a number of things: ``1 frame``, ``2 frames``."""
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 def quoted(name: str) -> str:
     r"""Return `name` in quotes, with marks of direction escaped, and isolated if it is written from right to left.
 

@@ -18,7 +18,7 @@ from tests.support.command_line import ran
 
 def test_validate(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = ran(capsys, "validate", "good", "model.onnx", "--min-cosine", "maps:0.999", "--max-steps", "0.6")
-    assert status == 0 and out.startswith("match: 1 outputs, 5 frames") and "min_cosine: at least 0.999" in out
+    assert status == 0 and out.startswith("match: 1 output, 5 frames") and "min_cosine: at least 0.999" in out
     assert err == "npu-layout validate good model.onnx --min-cosine maps:0.999 --max-steps 0.6\n"
     assert main(shlex.split(err)[1:]) == 0  # it can be run again
     status, out, _ = ran(capsys, "validate", "good", "model.onnx", "--min-cosine", "0.9999999")
@@ -38,6 +38,17 @@ def test_validate_many(here: Path, capsys: pytest.CaptureFixture[str], workers: 
     status, out, _ = ran(capsys, "validate", "good", "damaged", "model.onnx", *workers)
     assert status == 2 and "error" in out and "frame-000002.npz" in out
     assert ran(capsys, "validate", "good", "tree/right", "model.onnx", *workers)[:2] == (0, "2 recordings: 2 match\n")
+
+
+@pytest.mark.parametrize("more", [["--junit", "no/report.xml"], ["--html", "no/page.html"], ["--junit", "good"]])
+def test_a_report_that_cannot_be_written_costs_no_verdict(
+    here: Path, capsys: pytest.CaptureFixture[str], more: list[str]
+) -> None:
+    status, out, err = ran(capsys, "validate", "good", "model.onnx", *more)
+    assert status == 2 and out.startswith("match: 1 output, 5 frames") and more[1] in err.splitlines()[-1]
+    status, out, _ = ran(capsys, "validate", "good", "model.onnx", "--json", "--html", "page.html", *more)
+    assert status == 2 and json.loads(out)["match"] is True
+    assert (here / "page.html").exists() == ("--html" not in more)
 
 
 def test_for_machines(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

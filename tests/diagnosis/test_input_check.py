@@ -205,7 +205,7 @@ def test_the_report_is_false_and_says_so_everywhere(
     found = report.inputs["image"]
     says = "it is what color='BGR' makes"
     assert report.outputs["maps"].verdict == "match" and not report and report.verdict == "preprocessing"
-    assert str(report).startswith("preprocessing: 1 outputs, 5 frames") and str(found) in str(report)
+    assert str(report).startswith("preprocessing: 1 output, 5 frames") and str(found) in str(report)
     assert says in str(report) and f"fix: {found.fix}" in str(report)
     told = json.loads(report.to_json())
     assert told["match"] is False and told["inputs"]["image"]["fix"] == {**HOW, "color": "BGR"}

@@ -120,7 +120,7 @@ def test_bfloat16_is_fed_and_read_as_its_bits(model: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("lie", "says"),
     [
-        (lambda answers: answers[:1], "engine AxeraEngine: returned 1 outputs, expected box, score"),
+        (lambda answers: answers[:1], "engine AxeraEngine: returned 1 output, expected box, score"),
         (lambda answers: [answers[0][:, 1:], answers[1]], "engine AxeraEngine: output box"),
         (lambda answers: [answers[0].astype(np.float64), answers[1]], "engine AxeraEngine: output box: .*float64"),
         (lambda answers: [answers[0].transpose(0, 3, 1, 2), answers[1]], "engine AxeraEngine: output box"),

@@ -39,7 +39,7 @@ def test_sizes_beyond_the_dimensions_are_not_read() -> None:
 @pytest.mark.parametrize(
     ("info", "index", "says"),
     [
-        (about([4, 3]), 1, "index 1: expected 0 to 0, because info has 1 outputs"),
+        (about([4, 3]), 1, "index 1: expected 0 to 0, because info has 1 output"),
         (about([4, 3]), -1, "index -1"),
         (about([4, 3], num_tensors=2), 0, "num_tensors 2: expected 1 to 1"),
         ([], 0, "num_tensors 0"),
