@@ -249,7 +249,7 @@ def not_finite(odd: int, values: int) -> str:
 def frozen(whole: Figures) -> str:
     """Return that the device's values are the same for every frame."""
     constant = whole.device_low == whole.device_high
-    what = f"{whole.device_low:g} everywhere and for" if constant else "the same values for"
+    what = f"{whole.device_low + 0.0:g} everywhere and for" if constant else "the same values for"
     return f"The device returned {what} every frame, while the model's values change."
 
 

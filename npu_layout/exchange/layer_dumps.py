@@ -142,7 +142,7 @@ def _recorded(path: Path, frame: int) -> LayerDump:
 def _tool_folder(path: Path, frame: int) -> tuple[Path, str, dict[str, str]]:
     """Return the folder of the frame's tensors, the tool, and {name in the file system: the tensor's name}."""
     aimet = (path / _ORDER).is_file() or (path / _MAPPER).is_file()
-    for home in (path, path / "outputs") if aimet else (path,):
+    for home in (path, path / ("outputs" if aimet else "output")):  # of the accuracy debugger, net-run's is in output
         for stem, form in (("Result_", "qairt"), ("layer_outputs_", "aimet")):
             numbered = (
                 [p.name for p in home.iterdir() if re.fullmatch(rf"{stem}[0-9]+", p.name)] if home.is_dir() else []

@@ -21,6 +21,10 @@ def board() -> Board:
 def test_what_cannot_be_told(board: Board) -> None:
     flat = board.verdict(board.recording(None, board.changed(lambda y: 0 * y)))
     assert flat.verdict == "mismatch" and "returned 0 everywhere and for every frame" in flat.why
+    floats = spec_as(board, dtype="float32", quantization=None)
+    zeros = [{"maps": np.full(floats.size, -0.0, np.float32)} for _ in board.inputs]
+    minus = board.verdict(board.recording(floats, zeros))
+    assert minus.verdict == "mismatch" and "returned 0 everywhere and for every frame" in minus.why
     frozen = board.verdict(board.recording(None, board.packed(board.spec)[:1] * 8))
     assert frozen.verdict == "mismatch" and "the same values for every frame" in frozen.why
     repeated = nl.Recording({"maps": board.spec}, [({"image": board.inputs[0]}, board.packed(board.spec)[0])] * 3)

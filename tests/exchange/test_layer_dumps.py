@@ -68,6 +68,8 @@ def test_qualcomms_results(tmp_path: Path) -> None:
     assert dump.readers["only"]() == bytes(range(6))
     assert open_layers(tmp_path / "out", 1).readers["scores"]() == (LAYERS["scores"] + 1).tobytes()
     assert open_layers(tmp_path / "out" / "Result_0").form == "files"
+    as_qairt(LAYERS, tmp_path / "latest" / "output")  # the accuracy debugger's own folder
+    assert sorted(open_layers(tmp_path / "latest").readers) == ["_conv_out", "scores"]
     with pytest.raises(nl.RecordingError, match="frame 2: there are Result_0, Result_1"):
         open_layers(tmp_path / "out", 2)
 
