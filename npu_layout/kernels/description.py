@@ -38,8 +38,22 @@ class Description(NamedTuple):
     summand: np.ndarray  #: int16
 
 
+# The last arithmetic and its description, because programs of one plan, such as its own and that of a Preprocessor's
+# band, follow each other. A search for shorter arithmetic takes up to 2 ms for each channel.
+_latest: tuple[Arithmetic | None, Description | None] = (None, None)
+
+
 def describe(a: Arithmetic) -> Description | None:
     """Return the description of an arithmetic, or None if the core has no loops for it."""
+    global _latest
+    known, described = _latest
+    if known is not a:
+        described = _described(a)
+        _latest = a, described
+    return described
+
+
+def _described(a: Arithmetic) -> Description | None:
     if not _has_loops(a):
         return None
     channels = next((len(p) for p in a.affine.values if p is not None), 1)

@@ -8,7 +8,7 @@ import mmap
 import numpy as np
 
 PAGE = mmap.PAGESIZE
-LAST_CACHE = 12 << 20  # what the last cache of the machine is said to hold while tests run (conftest.py)
+LAST_CACHE = 4 << 20  # what the last cache of the machine is said to hold while tests run (conftest.py)
 _libc = ctypes.CDLL(None, use_errno=True)
 
 

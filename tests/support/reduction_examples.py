@@ -152,7 +152,9 @@ def sigmoid_oracle(v: np.ndarray) -> np.ndarray:
         power = math.exp(-abs(a))
         return (power if a < 0 else 1.0) / (1.0 + power)
 
-    return np.array([of(a) for a in v.astype(np.float64).ravel().tolist()]).reshape(v.shape)
+    numbers = v.astype(np.float64).ravel().tolist()
+    known = {a: of(a) for a in {*numbers}}  # most are there many times
+    return np.array([known[a] for a in numbers]).reshape(v.shape)
 
 
 def scaled(x: np.ndarray, dtype: str, scale: float, zero: float) -> np.ndarray:
