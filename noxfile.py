@@ -75,8 +75,11 @@ def parts(chosen: list[str]) -> list[list[str]]:
 
 
 def environment(kernels: str) -> dict[str, str]:
-    """What one half sets. BLAS's threads beside other processes wait for each other: half of the time of some tests."""
-    return {"NPU_LAYOUT_KERNELS": kernels, **({"OPENBLAS_NUM_THREADS": "1"} if cores() > 1 else {})}
+    """What one half sets. BLAS's threads beside other processes wait for each other: half of the time of some tests.
+    Bytecode is written even where the shell says otherwise: each worker, and each script that a test starts, would
+    compile again what it imports."""
+    threads = {"OPENBLAS_NUM_THREADS": "1"} if cores() > 1 else {}
+    return {"NPU_LAYOUT_KERNELS": kernels, "PYTHONDONTWRITEBYTECODE": "", **threads}
 
 
 def suite(session: nox.Session, kernels: str) -> None:
