@@ -32,15 +32,28 @@ def stored(base: How, pair: Pair) -> Iterator[Change]:
 
 
 def without_padding(base: How, pair: Pair) -> Iterator[Change]:
-    """Yield the frame of padded rows that are read one behind the other, for each pitch that they may have."""
-    frame, seen = pair.frame, set()
-    row = frame[0].nbytes if frame.ndim > 1 and frame.flags.c_contiguous else 0
+    """Yield the frame of padded rows that are read one behind the other, for each pitch that they may have.
+
+    Frames of other widths have other pitches.
+    """
+    row, seen = _row(pair), set()
     for pitch in _PITCHES:
         padded = -(-row // pitch) * pitch
         if row and padded != row and padded not in seen:
             seen.add(padded)
             words = f"the frame read as if its rows had no padding (they begin every {padded} bytes)"
-            yield Change(words, partial(_sheared, how=base, padded=padded), verdict="input_layout")
+            make, applies = partial(_sheared, how=base, padded=padded), partial(_has_row, row=row)
+            yield Change(words, make, verdict="input_layout", applies=applies)
+
+
+def _row(pair: Pair) -> int:
+    """Return the bytes of a row of the camera's frame; 0 if it has no rows, or they are not behind each other."""
+    frame = pair.frame
+    return int(frame[0].nbytes) if frame.ndim > 1 and frame.flags.c_contiguous else 0
+
+
+def _has_row(pair: Pair, row: int) -> bool:
+    return _row(pair) == row
 
 
 def _change(words: str, base: How, change: Callable[[Pair, np.ndarray], np.ndarray]) -> Change:
@@ -78,7 +91,10 @@ def _misread(pair: Pair, values: np.ndarray, wrong: str, meant: str) -> np.ndarr
 
 
 def _sheared(pair: Pair, how: How, padded: int) -> Made:
-    """Return the input of rows that begin every `padded` bytes; where the padding is in it, what was recorded."""
+    """Return the input of rows that begin every `padded` bytes.
+
+    Where the padding is in it, it is off what was recorded by as much as it is elsewhere.
+    """
     frame = pair.frame
     rows, row = len(frame), frame[0].nbytes
     one, other = (
@@ -87,7 +103,10 @@ def _sheared(pair: Pair, how: How, padded: int) -> Made:
     known = one.values == other.values
     if known.mean() < _KNOWN or pair.recorded[known].std() < _VARIES * pair.recorded.std():  # of a border alone
         return one
-    return one._replace(values=np.where(known, one.values, pair.recorded))
+    others = tuple(k for k, letter in enumerate(pair.spec.axes) if letter != "C")
+    squares = np.where(known, (one.values - pair.recorded) ** 2, 0).sum(others, keepdims=True, dtype=np.float64)
+    off = np.sqrt(squares / np.maximum(known.sum(others, keepdims=True), 1)).astype(np.float32)
+    return one._replace(values=np.where(known, one.values, pair.recorded + off))
 
 
 def _with_padding(frame: np.ndarray, rows: int, row: int, padded: int, filled: int) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
@@ -103,9 +103,9 @@ def _words(mean: Any, std: Any) -> str:
     return f"mean={said(mean)}, std={said(std)}"
 
 
-def compressed(base: How) -> Iterator[Change]:
+def compressed(base: How, qualities: Iterable[int] = _QUALITIES) -> Iterator[Change]:
     """Yield frames that were JPEG files."""
-    for quality in _QUALITIES:
+    for quality in qualities:
         make = partial(_made_of, how=base, change=partial(_jpeg, quality=quality))
         yield Change(f"JPEG of quality {quality}", make, is_formula=True)
 

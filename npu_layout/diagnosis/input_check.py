@@ -18,7 +18,7 @@ from ..support import check_fields, isolated
 from .camera_frames import CameraFrames, Part
 from .flat_colours import colour_difference
 from .input_bytes import without_padding
-from .input_changes import Change
+from .input_changes import Change, compressed
 from .input_pairs import Fitter, Pair
 from .input_sources import source_changes
 from .input_trials import BETTER, SAME, Tried, alike, best, every, tried
@@ -28,6 +28,8 @@ from .verdict import Judgement
 _NEAR = 1.2  # times what a formula or JPEG changes: other code for the same changes as much
 _SATURATED = 0.5  # of the values: what saturates more is another quantization than declared
 _EXPLAINED = 0.5  # of the contrast of what was recorded: what leaves more explains nothing of it
+_QUALITIES = range(50, 100)  # of JPEG
+_JPEG = 2.9  # pixel values of blue: half a step of the mean of Y, and 1.772 of that of Cb, of 16 / 8 and 17 / 8 at 50
 _NAMED = 3  # changes that explain as much as each other
 _FIX = "Fix: correct preprocess= by the arguments of the fix, or make the input as declared."
 _COMPARE = "Fix: compare the code that makes the input with preprocess=."
@@ -284,6 +286,8 @@ def _judged(pairs: Sequence[Pair], base: How, scaled: bool = True, sources: Sequ
     spread = _NEAR * max([SAME, *(t.from_declared for t in formulas)])
     contrast = max(pair.contrast for pair in pairs)
     found = best(formulas, [*others, *sources], spread, _EXPLAINED * contrast)
+    if _is_compressed(pairs, made, base, declared, spread, found[0].off if found else np.inf):
+        return Judgement("match", None, f"{_RIGHT}, except for a loss as JPEG's: it differs by {off_by} ({frames}).")
     flat = _Flat(pairs, made, [t.change for t in formulas])
     if found and (found[0].off <= SAME or not flat.colours_left(found[0], base)):
         return _explained(pairs, found, declared)
@@ -306,6 +310,19 @@ def _judged(pairs: Sequence[Pair], base: How, scaled: bool = True, sources: Sequ
         judgement = judgement.noted(f"It differs by {by} where the picture is flat: its colours are others.")
     clamped = max(pair.at_top for pair in pairs)
     return judgement.noted(_clamped(clamped)) if clamped > _SATURATED else judgement
+
+
+def _is_compressed(
+    pairs: Sequence[Pair], made: Sequence[np.ndarray], base: How, declared: float, spread: float, others: float
+) -> bool:
+    """Whether JPEG of some quality explains what differs, and no other change leaves less than it (`others`).
+
+    Where the picture is flat, each quality moves its colours to other values, by up to _JPEG.
+    """
+    if declared > spread + _JPEG / pairs[0].step or others == 0:
+        return False
+    most = min(SAME, BETTER * declared, others)
+    return any(tried(change, pairs, made).off <= most for change in compressed(base, _QUALITIES))
 
 
 class _Flat:

@@ -254,3 +254,34 @@ def test_what_a_preprocessor_refuses_is_no_match() -> None:
         assert judged(by(spec, mean=0, std=255), {**said, **how}, spec=spec).verdict == "match"
         white = [np.full_like(frame, 255) - frame // 250 for frame in FRAMES]
         assert judged(by(spec, mean=0, std=255), {**said, **how}, white, spec=spec).verdict == "match"
+
+
+@pytest.mark.parametrize("quality", [53, 58, 64, 94])
+def test_flat_frames_that_were_jpeg_files_are_no_fault(quality: int) -> None:
+    """Each quality moves a flat colour to another one, by more or less than the qualities beside it."""
+
+    def lossy(frame: np.ndarray) -> np.ndarray:
+        return cv2.imdecode(cv2.imencode(".jpg", frame, [cv2.IMWRITE_JPEG_QUALITY, quality])[1], 1)
+
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        colours = rng.uniform(20, 235, (3, 1, 1, 3)) + rng.uniform(-20, 20, (3, 1, 2, 3)).repeat([40, 93], 2)
+        noise = rng.normal(size=(3, 90, 133, 3)) * rng.choice([0, 0.7, 2])
+        frames = list(np.clip(colours + noise, 0, 255).astype(np.uint8))
+        found = judged(lambda frame: by()(lossy(frame)), frames=frames)
+        assert found.verdict == "match", str(found)
+        lit = judged(lambda frame: by()(np.clip(frame * 1.07 + 0.5, 0, 255).astype(np.uint8)), frames=frames)
+        assert lit.verdict == "preprocessing", str(lit)
+
+
+def test_frames_of_different_sizes_that_no_change_explains() -> None:
+    """The rows of each have a pitch of their own."""
+    rng = np.random.default_rng(0)
+
+    def picture(*size: int) -> np.ndarray:
+        small = rng.integers(0, 256, (4, 5, 3)).astype(np.uint8)
+        return cv2.resize(small, size, interpolation=cv2.INTER_CUBIC)
+
+    frames = [picture(width, 70) for width in (90, 173, 41)]
+    found = judged(lambda frame: by()(picture(*frame.shape[1::-1])), frames=frames)
+    assert found.verdict == "preprocessing" and found.fix is None
