@@ -73,7 +73,8 @@ def classify(spec: TensorSpec, buffer: Any, k: int = 5, *, activation: str = "no
     order = [given.axes.index(letter) for letter in given.axes if letter != "C"] + [given.axes.index("C")]
     scores = given.unpack(buffer).transpose(order).reshape(-1, extents["C"])
     values = activated(activation, scores)
-    ranked = np.argsort(-np.nan_to_num(scores, nan=-np.inf), axis=1, kind="stable")[:, :count]
+    descending = -scores if scores.dtype.kind == "f" else ~scores  # of integers there is no least one's negative
+    ranked = np.argsort(descending, axis=1, kind="stable")[:, :count]  # NaN last
     return Classes(ranked.astype(np.int64), np.take_along_axis(values, ranked, 1).astype(np.float32))
 
 
@@ -238,7 +239,7 @@ def heatmap_points(spec: TensorSpec, buffer: Any, *, stride: float = 4.0, shift:
     step = real_number("stride", stride, 0.0)
     maps = given.unpack(buffer).transpose([given.axes.index(letter) for letter in "NCHW"])
     n, c, h, w = maps.shape
-    flat = np.nan_to_num(maps.reshape(n, c, -1), nan=-np.inf)
+    flat = _without_nan(maps.reshape(n, c, -1))
     best = flat.argmax(2)
     value = np.take_along_axis(flat, best[..., None], 2)[..., 0]
     y, x = np.divmod(best, w)
@@ -247,11 +248,23 @@ def heatmap_points(spec: TensorSpec, buffer: Any, *, stride: float = 4.0, shift:
         inner = (x > 1) & (x < w - 1) & (y > 1) & (y < h - 1)
         i, k = np.nonzero(inner)
         row, column = y[inner], x[inner]
-        result[i, k, 0] += 0.25 * np.sign(maps[i, k, row, column + 1] - maps[i, k, row, column - 1])
-        result[i, k, 1] += 0.25 * np.sign(maps[i, k, row + 1, column] - maps[i, k, row - 1, column])
+        result[i, k, 0] += 0.25 * _order(maps[i, k, row, column + 1], maps[i, k, row, column - 1])
+        result[i, k, 1] += 0.25 * _order(maps[i, k, row + 1, column], maps[i, k, row - 1, column])
     result[..., :2] *= step
     result[value <= 0, :2] = np.nan
     return result.astype(np.float32)
+
+
+def _order(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return 1, -1 or 0: a is greater, b is, or neither. A difference of stored integers may have no room in them."""
+    order: np.ndarray = (a > b).astype(np.int64) - (a < b)
+    return order
+
+
+def _without_nan(values: np.ndarray) -> np.ndarray:
+    """Return values with -infinity for NaN."""
+    known: np.ndarray = np.nan_to_num(values, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+    return known
 
 
 @checked_call
@@ -293,7 +306,7 @@ def simcc_points(x: TensorSpec, x_buffer: Any, y: TensorSpec, y_buffer: Any, *, 
         if len(given.shape) != 3:
             raise LayoutError(f"simcc_points: {what}: {given.describe()}: expected three axes, N, joints and elements")
         with naming(f"{what}_buffer"):
-            vectors.append(np.nan_to_num(given.unpack(buffer), nan=-np.inf))
+            vectors.append(_without_nan(given.unpack(buffer)))
     if vectors[0].shape[:2] != vectors[1].shape[:2]:
         raise LayoutError(f"simcc_points: x has {vectors[0].shape[:2]} images and joints, y {vectors[1].shape[:2]}")
     score = np.minimum(*(v.max(2) for v in vectors))

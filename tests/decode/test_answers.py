@@ -52,6 +52,23 @@ def test_classify_ties_and_nan() -> None:
     assert found.class_id.tolist() == [[1, 3, 4, 0, 2]]
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "uint32", "int64", "bool"])
+def test_classify_integers_without_a_scale(dtype: str) -> None:
+    """The least integer of a dtype has no negative: it was the best one, and 0 of unsigned integers."""
+    stored = np.array([3, 0, 7, 1, 2]).astype(dtype)
+    if dtype in ("int8", "int64"):
+        stored[1] = np.iinfo(dtype).min
+    found = decode.classify(nl.TensorSpec((1, 5), "NC", dtype), stored, 5)
+    order = sorted(range(5), key=lambda c: -int(stored[c]))
+    assert found.class_id.tolist() == [order]
+    assert found.confidence.tolist() == [[float(np.float32(stored[c])) for c in order]]
+
+
+def test_classify_infinity() -> None:
+    scores = np.float32([np.finfo(np.float32).max, np.inf, np.nan, -np.inf])
+    assert decode.classify(nl.TensorSpec((1, 4), "NC"), scores, 4).class_id.tolist() == [[1, 0, 3, 2]]
+
+
 def collapsed(scores: np.ndarray, alphabet: str, blank: int) -> tuple[str, list[float], list[int]]:
     """By the definition: the best class of each step, runs as one, without blanks."""
     best = [max(range(len(row)), key=lambda c: row[c]) for row in scores.tolist()]
@@ -135,6 +152,23 @@ def test_heatmaps(dtype: str, layout: str, shift: str | None) -> None:
                 wanted = at_peak(values[n, joint], shift is not None, 4)
                 np.testing.assert_allclose(found[n, joint], wanted, rtol=1e-6)
     assert np.isnan(found[0, 0, :2]).all()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "bool"])
+def test_heatmaps_of_integers_without_a_scale(dtype: str) -> None:
+    """A difference of two of them has no room in their dtype; the neighbour that is greater counts."""
+    rng = np.random.default_rng(7)
+    spec = nl.TensorSpec((1, 9, 6, 7), "NHWC", dtype)
+    stored = rng.integers(0, 256, spec.size).astype(np.uint8).astype(dtype)
+    found, values = decode.heatmap_points(spec, stored), spec.unpack(stored)
+    for joint in range(9):
+        np.testing.assert_allclose(found[0, joint], at_peak(values[0, joint].astype(float), True, 4), rtol=1e-6)
+
+
+def test_a_joint_beside_nan_stays_in_its_cell() -> None:
+    heat = np.zeros((1, 1, 6, 6), np.float32)
+    heat[0, 0, 3, 2:5] = np.nan, 2, 1
+    assert decode.heatmap_points(nl.TensorSpec(heat.shape), heat.ravel()).tolist() == [[[12.0, 12.0, 2.0]]]
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
