@@ -246,33 +246,58 @@ _READINGS: dict[str, Callable[[FramePlanes, str], Reading | None]] = {
 }
 
 
+class Written(NamedTuple):
+    """How canvases of one kind become the buffer: in bands of rows, by programs."""
+
+    flipped: bool  #: pixels are stored as int8 that are 128 less
+    rows: int  #: of a band
+    pitch: int  #: elements from one row of the buffer to the next; 0: it is not written in bands
+    programs: tuple[Any, Any]  #: of a band, and of the rows behind the last one; None: the canvas is the result
+
+
 def _fit(wanted: Wanted, resize: kernels.PictureResize, geometry: Geometry, backend: str | None) -> Any:
     """Return the kernels' fit, or None."""
-    storage, channels = wanted.target.storage, resize.depth
-    (width, height), element = geometry.input_wh, wanted.target.element.kernel
+    written = _written(wanted, resize.depth, resize.packed, geometry.input_wh, backend)
+    if written is None:
+        return None
+    target = wanted.target
+    description = kernels.Fit(
+        resize,
+        geometry.input_wh,
+        geometry.pad_ltrb[:2],
+        wanted.border,
+        written.flipped,
+        target.storage.size,
+        written.rows,
+        written.pitch,
+    )
+    return kernels.fit(description, *written.programs, target.element.kernel, backend)
+
+
+@lru_cache(maxsize=64)
+def _written(
+    wanted: Wanted, channels: int, packed: bool, input_wh: tuple[int, int], backend: str | None
+) -> Written | None:
+    """Return how canvases of so many channels become the buffer, whichever picture is in them; None: they do not."""
+    storage = wanted.target.storage
+    (width, height), element = input_wh, wanted.target.element.kernel
     pitch = _row_pitch(storage)
+    if not pitch and "N" in storage.layout.axes and storage.extent("N") > 1:
+        return None
     band = max(1, min(height, _BAND // (width * channels))) if pitch else height
     flipped = _only_flips(wanted.affine, element)
     canvas, affine = ("int8", None) if flipped else ("uint8", wanted.affine)
     fits_a_row = (pitch or 0) >= width * channels  # a single row may have any pitch
-    direct = fits_a_row and resize.packed and affine is None and element == canvas and _has_rows_of_pixels(storage)
-    if not pitch and "N" in storage.layout.axes and storage.extent("N") > 1:
-        return None
+    direct = fits_a_row and packed and affine is None and element == canvas and _has_rows_of_pixels(storage)
 
     def program(rows: int) -> Any:
         if direct or not rows:
             return None
         target = _rows_of(storage, rows) if pitch else storage
-        plan = plan_move(
-            _canvas(target, width, rows, channels, resize.packed), target, canvas, element, affine, not pitch
-        )
+        plan = plan_move(_canvas(target, width, rows, channels, packed), target, canvas, element, affine, not pitch)
         return plan.program(backend, wanted.alongside)
 
-    description = kernels.Fit(
-        resize, geometry.input_wh, geometry.pad_ltrb[:2], wanted.border, flipped, storage.size, band, pitch or 0
-    )
-    made = kernels.fit(description, program(band), program(height % band if pitch else 0), element, backend)
-    return made
+    return Written(flipped, band, pitch or 0, (program(band), program(height % band if pitch else 0)))
 
 
 @lru_cache(maxsize=64)

@@ -17,7 +17,7 @@ from .color_matrices import color_of
 from .frame_spec import FrameSpec
 from .jpeg import jpeg_end, jpeg_size
 from .pictures import FramePlanes
-from .pixel_formats import PixelFormat, pixel_format
+from .pixel_formats import PIXEL_FORMATS, PixelFormat, pixel_format
 
 Shape = tuple[int, ...]
 
@@ -52,7 +52,7 @@ class FrameSource(NamedTuple):
     @property
     def format(self) -> PixelFormat:
         """The row of the table of formats."""
-        return pixel_format(self.name)
+        return PIXEL_FORMATS[self.name]
 
     def describe(self) -> str:
         """Return what the frames are, as messages name it."""
@@ -121,12 +121,7 @@ class FrameSource(NamedTuple):
 
     def packed_shape(self, size_wh: tuple[int, int]) -> Shape | None:
         """Return the shape of the planes in one array; None if an odd size has none."""
-        form, (width, height) = self.format, size_wh
-        if len(form.planes) == 1:
-            return form.planes[0].view_shape(size_wh)
-        if width % form.steps[0] or height % form.steps[1]:
-            return None
-        return (int(form.stacked * height), form.planes[0].view_shape(size_wh)[1])
+        return _packed_shape(self.name, size_wh)
 
     def _array(self, array: np.ndarray) -> FramePlanes:
         got = f"got {array.dtype} of shape {array.shape}"
@@ -148,7 +143,7 @@ class FrameSource(NamedTuple):
     def _pixels(self, array: np.ndarray, got: str) -> FramePlanes:
         """Return the frame of an array with an axis for rows and one for columns; `got` begins what messages say."""
         first, image = self.format.planes[0], self._image(array)
-        size_wh = self.spec.size_wh if self.spec else self._size_of(image.shape)
+        size_wh = self.spec.size_wh if self.spec else _size_of(self.name, image.shape)
         fits = size_wh is not None and image.shape == self.packed_shape(size_wh)
         if size_wh is None or not fits or image.dtype != np.dtype(first.dtype):
             raise self._unfit(got + self._hint(image))
@@ -182,16 +177,6 @@ class FrameSource(NamedTuple):
             return False
         known = array.dtype in (np.uint8, np.dtype(self.format.planes[0].dtype))
         return known and array.nbytes == len(array) * spec.strides[0]
-
-    def _size_of(self, shape: Shape) -> tuple[int, int] | None:
-        """Return the size of a frame from the shape of its one array; None if no frame has it."""
-        form = self.format
-        plane = form.planes[0]
-        if len(shape) != 2 + bool(plane.channels) or 0 in shape:
-            return None
-        height = shape[0] / form.stacked
-        width = shape[1] * plane.every_x // plane.nbytes if form.high_bytes else shape[1]
-        return (width, int(height)) if height.denominator == 1 else None
 
     def _hint(self, image: np.ndarray) -> str:
         """Return what else the array may be: rows with a pitch, or a height that has no such array."""
@@ -252,7 +237,7 @@ class FrameSource(NamedTuple):
             raise self._unfit(f"{got}; tiles need source=FrameSpec(format, size_wh)")
         size_wh = self.spec.size_wh if self.spec else (planes[0].shape[1], planes[0].shape[0])
         if not self.spec and form.high_bytes:
-            size_wh = self._size_of(planes[0].shape) or size_wh
+            size_wh = _size_of(self.name, planes[0].shape) or size_wh
         spec = self.spec or _dense(self.name, size_wh)
         views = self._fitting(spec, planes)
         if views is None:
@@ -315,6 +300,28 @@ class FrameSource(NamedTuple):
         if self.spec is not None and size_wh != self.spec.size_wh:
             raise NpuLayoutError(f"expected a JPEG for {self.describe()}, got one of {size_wh[0]}x{size_wh[1]}")
         return FramePlanes(self.format, size_wh, (data[:end],))
+
+
+@lru_cache(maxsize=256)
+def _packed_shape(name: str, size_wh: tuple[int, int]) -> Shape | None:
+    form, (width, height) = PIXEL_FORMATS[name], size_wh
+    if len(form.planes) == 1:
+        return form.planes[0].view_shape(size_wh)
+    if width % form.steps[0] or height % form.steps[1]:
+        return None
+    return (int(form.stacked * height), form.planes[0].view_shape(size_wh)[1])
+
+
+@lru_cache(maxsize=256)
+def _size_of(name: str, shape: Shape) -> tuple[int, int] | None:
+    """Return the size of a frame from the shape of its one array; None if no frame has it."""
+    form = PIXEL_FORMATS[name]
+    plane = form.planes[0]
+    if len(shape) != 2 + bool(plane.channels) or 0 in shape:
+        return None
+    height = shape[0] / form.stacked
+    width = shape[1] * plane.every_x // plane.nbytes if form.high_bytes else shape[1]
+    return (width, int(height)) if height.denominator == 1 else None
 
 
 @lru_cache(maxsize=256)

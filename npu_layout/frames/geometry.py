@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,10 @@ from ..support import checked_call, flag, one_of, plain_array, whole_numbers
 
 Pair = tuple[int, int]
 Quad = tuple[int, int, int, int]
+
+
+# Of each field: how many whole numbers, and the least.
+_FIELDS = (("frame_wh", 2, 1), ("input_wh", 2, 1), ("resized_wh", 2, 1), ("pad_ltrb", 4, 0), ("crop_xyxy", 4, 0))
 
 
 @checked_call
@@ -71,10 +75,8 @@ class Geometry:
     crop_xyxy: Quad
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            size = field.name.endswith("_wh")
-            whole = whole_numbers(field.name, getattr(self, field.name), 2 if size else 4, 1 if size else 0)
-            object.__setattr__(self, field.name, whole)
+        for name, count, least in _FIELDS:
+            object.__setattr__(self, name, whole_numbers(name, getattr(self, name), count, least))
         left, top, right, bottom = self.pad_ltrb
         total = (left + self.resized_wh[0] + right, top + self.resized_wh[1] + bottom)
         if total != self.input_wh:

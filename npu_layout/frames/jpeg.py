@@ -10,7 +10,7 @@ from ..errors import NpuLayoutError
 _START, _SCAN, _END = 0xD8, 0xDA, 0xD9
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 # In the bytes of a scan, FF is followed by 00, by a restart marker, or by the next marker (ITU-T T.81, B.1.1.5).
-_MARKER = re.compile(rb"\xff+[^\x00\xd0-\xd7\xff]")
+_MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
 
 
 def _markers(data: bytes) -> Iterator[tuple[int, int]]:

@@ -123,13 +123,18 @@ def linear_axis(size: int, results: int, down: bool = False) -> Axis:
 def _weighted(size: int, places: np.ndarray, down: bool) -> Axis:
     """Return the axis of places between elements, in single precision as OpenCV has them."""
     place = places.astype(np.float32)
-    first = np.floor(place).astype(np.int32)
-    rest = place - first.astype(np.float32)
+    below = np.floor(place)
+    first = below.astype(np.int32)
+    rest = np.subtract(place, below, out=place)
     if not down:
         rest[(first < 0) | (first >= size - 1)] = 0
-        first = np.clip(first, 0, size - 1).astype(np.int32)
-    weights = np.stack([(np.float32(1) - rest) * np.float32(_ONE), rest * np.float32(_ONE)], axis=1)
-    return Axis(size, first, np.rint(weights).astype(np.uint16))
+        np.maximum(first, 0, out=first)
+        np.minimum(first, size - 1, out=first)
+    weights = np.empty((len(rest), 2), np.float32)
+    np.subtract(np.float32(1), rest, out=weights[:, 0])
+    weights[:, 1] = rest
+    weights *= np.float32(_ONE)
+    return Axis(size, first, np.rint(weights, out=weights).astype(np.uint16))
 
 
 def area_axis(size: int, results: int, down: bool = False) -> Axis | None:

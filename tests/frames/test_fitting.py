@@ -13,6 +13,7 @@ import pytest
 import npu_layout as nl
 from npu_layout import kernels
 from npu_layout.frames import compiled_pass
+from npu_layout.layouts import plan_move
 from tests.support.memory import Fenced
 from tests.support.resized_pixels import METHODS
 
@@ -313,3 +314,26 @@ def test_a_target_of_one_row_may_have_its_columns_outermost() -> None:
         buffer, _ = nl.Preprocessor(spec, resize="stretch")(frame)
         wanted = METHODS["linear"](frame[..., ::-1], (63, 1))
         assert np.array_equal(spec.unpack(buffer).reshape(3, 1, 63), wanted.transpose(2, 0, 1))
+
+
+@pytest.mark.skipif(not NATIVE, reason="needs compiled kernels")
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+def test_parts_of_any_size_share_the_conversion_to_the_buffer(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which depends on the target alone, and takes longer to plan than a small part to resize."""
+    planned = []
+
+    def counted(*args: Any) -> Any:
+        planned.append(args)
+        return plan_move(*args)
+
+    monkeypatch.setattr("npu_layout.frames.fitting.plan_move", counted)
+    target = nl.TensorSpec((1, 3, 19, 37), layout, "float32")
+    preprocess = nl.Preprocessor(target, mean=[3, 5, 7], std=4, resize="stretch")
+    frame = np.random.default_rng(3).integers(0, 256, (90, 120, 3), np.uint8)
+    for size in range(20, 60):
+        part = (size // 2, 5, size, size + 7)
+        buffer, _ = preprocess(frame, roi_xywh=part)
+        cut = np.ascontiguousarray(frame[part[1] : part[1] + part[3], part[0] : part[0] + part[2]])
+        resized = cv2.cvtColor(cv2.resize(cut, (37, 19)), cv2.COLOR_BGR2RGB).astype(np.float32)
+        np.testing.assert_array_equal(target.unpack(buffer)[0].transpose(1, 2, 0), (resized - [3, 5, 7]) / 4)
+    assert 1 <= len(planned) <= 2  # a band, and the rows behind the last one
