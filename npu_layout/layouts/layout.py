@@ -234,7 +234,7 @@ class Layout:
         473
         """
         checked = self.check_shape(shape)
-        return element_offset(self, checked, c_strides(self.storage_shape(checked)), 0, index)
+        return element_offset(self, checked, _contiguous(self, checked), 0, index)
 
     @classmethod
     @lists_vendor_names
@@ -250,6 +250,12 @@ class Layout:
         """
         tag, axes = resolve_name(name, block)
         return cls(tag, axes)
+
+
+@lru_cache(maxsize=64)  # loops ask for one offset after the other
+def _contiguous(layout: Layout, shape: Shape) -> Shape:
+    """Return the strides of the C array that stores a tensor of `shape`."""
+    return c_strides(layout.storage_shape(shape))
 
 
 @lru_cache(maxsize=64)
@@ -286,6 +292,9 @@ def element_offset(layout: Layout, shape: Shape, strides: Shape, start: int, ind
         raise IndexError(f"layout {layout}: expected {len(shape)} indices ({layout.axes}), got {len(index)}")
     values: list[Any] = []
     for letter, extent, i in zip(layout.axes, shape, index):
+        if type(i) is int and 0 <= i < extent:  # the usual case, which loops repeat
+            values.append(i)
+            continue
         if isinstance(i, (bool, np.bool_)):
             raise IndexError(f"layout {layout}: index {letter} must be an integer, got {i!r}")
         try:

@@ -139,6 +139,7 @@ def yolov5(
     return sorted(found, key=lambda f: -f.score)
 
 
+@np.errstate(invalid="ignore", divide="ignore")
 def kept(found: list[Found], iou: float, limit: int, per_class: bool = True, extra: float = 0) -> list[Found]:
     """Greedy suppression in float32, as torchvision writes it; `extra` pixels are added to each side."""
     f = np.float32
@@ -152,9 +153,8 @@ def kept(found: list[Found], iou: float, limit: int, per_class: bool = True, ext
             w = max(f(0), min(x1, u1) - max(x0, u0) + f(extra))
             h = max(f(0), min(y1, v1) - max(y0, v0) + f(extra))
             shared = w * h
-            with np.errstate(invalid="ignore", divide="ignore"):
-                if float(shared / (its + area - shared)) > iou:
-                    break
+            if float(shared / (its + area - shared)) > iou:
+                break
         else:
             stay.append((one, [x0, y0, x1, y1], area))
             if len(stay) == limit:
