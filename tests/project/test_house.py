@@ -7,6 +7,7 @@ import importlib
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from inspect import ismodule
 from pathlib import Path
 
@@ -65,6 +66,7 @@ LATE = {
 SIDE_DOORS = {"kernels.caches", "kernels.native"}
 
 
+@cache
 def modules() -> dict[str, ast.Module]:
     return {
         ".".join(path.relative_to(HOUSE).with_suffix("").parts).replace(".__init__", ""): ast.parse(path.read_text())
