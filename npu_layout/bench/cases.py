@@ -1,15 +1,17 @@
-"""List the benchmark's cases: what is converted into what, and the same as another library sees it."""
+"""Make a case of each row of the benchmark: its specs, random contents, and the same as another library sees it."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..buffers import Quantization, TensorSpec
 from ..frames import IMAGENET
+from .case_rows import ROWS
 
 MEAN, STD = IMAGENET
 REDUCTIONS = ("argmax", "top_k", "softmax", "sigmoid", "peaks")
@@ -48,190 +50,6 @@ _QUANTISED = {
     "quantize-each": (None, _EACH),
 }
 
-# Letter, kind, axes and extents, source, target, and how a peer sees the source: its shape, and the order in which the
-# target stores its axes; for gray: the axis of channels. For sources with gaps or mirrored ones: their strides, and the
-# index that selects what a peer uses of that shape.
-_PITCHES = (255 * 6464, 6464, 80, 1)
-_MIRRORED = np.s_[:, ::-1]
-_EVERY_SECOND = (6400 * 128, 80 * 128, 128, 2)
-_ROWS: tuple[tuple[Any, ...], ...] = (
-    ("a", "move", "NCHW 1 57 46 46", "float32 NCHW", "float32 NHWC", (57, 2116), (1, 0)),
-    ("a", "move", "NCHW 1 57 46 46", "float32 NHWC", "float32 NCHW", (2116, 57), (1, 0)),
-    ("a'", "move", "NCHW 1 57 46 46", "uint8 NCHW", "uint8 NHWC", (57, 2116), (1, 0)),
-    ("a'", "move", "NCHW 1 57 46 46", "uint8 NHWC", "uint8 NCHW", (2116, 57), (1, 0)),
-    ("b", "move", "NCHW 1 255 80 80", "float32 NCHW", "float32 NHWC", (255, 6400), (1, 0)),
-    ("b", "move", "NCHW 1 255 80 80", "float32 NHWC", "float32 NCHW", (6400, 255), (1, 0)),
-    ("b'", "move", "NCHW 1 255 80 80", "uint8 NCHW", "uint8 NHWC", (255, 6400), (1, 0)),
-    ("b'", "move", "NCHW 1 255 80 80", "uint8 NHWC", "uint8 NCHW", (6400, 255), (1, 0)),
-    ("b'", "move", "NCHW 1 255 80 80", "uint16 NCHW", "uint16 NHWC", (255, 6400), (1, 0)),
-    ("b'", "move", "NCHW 1 255 80 80", "uint16 NHWC", "uint16 NCHW", (6400, 255), (1, 0)),
-    ("k", "move", "NCHW 1 17 96 72", "float32 NCHW", "float32 NHWC", (17, 6912), (1, 0)),
-    ("k", "move", "NCHW 1 17 96 72", "float32 NHWC", "float32 NCHW", (6912, 17), (1, 0)),
-    ("k", "move", "NCHW 1 5 80 80", "uint8 NCHW", "uint8 NHWC", (5, 6400), (1, 0)),
-    ("k", "move", "NCHW 1 5 80 80", "uint8 NHWC", "uint8 NCHW", (6400, 5), (1, 0)),
-    ("h", "move", "NCHW 1 64 224 224", "float32 NCHW", "float32 NHWC", (64, 50176), (1, 0)),
-    ("h", "move", "NCHW 1 64 224 224", "float32 NHWC", "float32 NCHW", (50176, 64), (1, 0)),
-    ("h", "move", "NCHW 1 512 80 80", "float32 NCHW", "float32 NHWC", (512, 6400), (1, 0)),
-    ("h", "move", "NCHW 1 512 80 80", "float32 NHWC", "float32 NCHW", (6400, 512), (1, 0)),
-    ("c", "move", "NCHW 1 256 80 80", "int8 NCHW16c", "int8 NCHW", (16, 6400, 16), (0, 2, 1)),
-    ("c", "move", "NCHW 1 256 80 80", "int8 NCHW16c", "int8 NHWC", (16, 6400, 16), (1, 0, 2)),
-    ("d", "dequantize", "NCHW 1 64 80 80", "int8 NCHW16c", "float32 NCHW", (4, 6400, 16), (0, 2, 1)),
-    ("d", "dequantize", "NCHW 1 255 80 80", "int8 NCHW16c", "float32 NCHW", (16, 6400, 16), (0, 2, 1)),
-    ("d", "dequantize", "NCHW 1 32 160 160", "int8 NCHW16c", "float32 NCHW", (2, 25600, 16), (0, 2, 1)),
-    ("d''", "dequantize", "NCHW 1 64 80 80", "int8 NCHW16c", "float32 NHWC", (4, 6400, 16), (1, 0, 2)),
-    ("d''", "dequantize", "NCHW 1 256 80 80", "int8 NCHW8c", "float32 NHWC", (32, 6400, 8), (1, 0, 2)),
-    ("d''", "dequantize", "NCHW 1 255 80 80", "int8 NCHW16c", "float32 NHWC", (16, 6400, 16), (1, 0, 2)),
-    ("d''", "dequantize", "NCHW 1 85 80 80", "int8 NCHW32c", "float32 NHWC", (3, 6400, 32), (1, 0, 2)),
-    ("d'", "dequantize", "NCHW 1 64 80 80", "int8 NHWC", "float32 NCHW", (6400, 64), (1, 0)),
-    ("d'", "dequantize", "NCHW 1 255 80 80", "int8 NHWC", "float32 NCHW", (6400, 255), (1, 0)),
-    ("d'", "dequantize", "NCHW 1 21 513 513", "int8 NHWC", "float32 NCHW", (263169, 21), (1, 0)),
-    ("e", "move", "CHW 3 368 368", "uint8 HWC", "uint8 CHW", (368, 368, 3), (2, 0, 1)),
-    ("e", "move", "CHW 3 640 640", "uint8 HWC", "uint8 CHW", (640, 640, 3), (2, 0, 1)),
-    ("e", "move", "CHW 3 1080 1920", "uint8 HWC", "uint8 CHW", (1080, 1920, 3), (2, 0, 1)),
-    ("e'", "move", "CHW 3 368 368", "uint8 CHW", "uint8 HWC", (3, 368, 368), (1, 2, 0)),
-    ("e'", "move", "CHW 3 640 640", "uint8 CHW", "uint8 HWC", (3, 640, 640), (1, 2, 0)),
-    ("e'", "move", "CHW 3 1080 1920", "uint8 CHW", "uint8 HWC", (3, 1080, 1920), (1, 2, 0)),
-    ("e''", "move", "CHW 4 1080 1920", "uint8 HWC", "uint8 CHW", (1080, 1920, 4), (2, 0, 1)),
-    ("e''", "move", "CHW 4 1080 1920", "uint8 CHW", "uint8 HWC", (4, 1080, 1920), (1, 2, 0)),
-    ("f", "normalize", "CHW 3 640 640", "uint8 HWC", "float32 CHW", (640, 640, 3), (2, 0, 1)),
-    ("f'", "input", "CHW 3 640 640", "uint8 HWC", "int8 HWC", (640, 640, 3), (0, 1, 2)),
-    ("f'", "input", "CHW 3 640 640", "uint8 HWC", "int8 CHW4c", (640, 640, 3), (0, 1, 2)),
-    ("g", "gray", "CHW 3 1080 1920", "uint8 HWC", "uint8 HWC", (1080, 1920, 3), (2,)),
-    ("g", "gray", "CHW 3 1080 1920", "uint8 CHW", "uint8 CHW", (3, 1080, 1920), (0,)),
-    ("g", "gray", "CHW 3 1080 1920", "uint8 CHW4c", "uint8 CHW", (1080, 1920, 4), (2,)),
-    ("g", "gray", "NCHW 8 3 360 640", "uint8 CHWN", "uint8 CHWN", (3, 360, 5120), (0,)),
-    ("g'", "gray", "CHW 3 1080 1920", "uint16 HWC", "uint16 HWC", (1080, 1920, 3), (2,)),
-    ("g'", "gray", "CHW 3 720 1280", "float32 HWC", "float32 HWC", (720, 1280, 3), (2,)),
-    ("pack", "move", "NCHW 1 256 80 80", "int8 NCHW", "int8 NCHW16c", (16, 16, 6400), (0, 2, 1)),
-    ("pack", "move", "NCHW 1 256 80 80", "int8 NCHW", "int8 NCHW4c", (64, 4, 6400), (0, 2, 1)),
-    ("pack", "quantize", "NCHW 1 64 80 80", "float32 NCHW", "int8 NCHW16c", (4, 16, 6400), (0, 2, 1)),
-    ("pack", "quantize", "NCHW 1 64 80 80", "float32 NHWC", "int8 NCHW16c", (6400, 4, 16), (1, 0, 2)),
-    ("pad", "pad", "CHW 3 640 640", "uint8 HWC", "uint8 CHW4c", (640, 640, 3), (0, 1, 2)),
-    ("pad", "pad", "CHW 3 640 640", "uint8 CHW", "uint8 CHW4c", (3, 640, 640), (1, 2, 0)),
-    ("pad", "pad", "CHW 3 640 640", "uint8 HWC", "uint8 CHW16c", (640, 640, 3), (0, 1, 2)),
-    ("pad", "pad", "CHW 8 160 160", "float32 HWC", "float32 CHW16c", (160, 160, 8), (0, 1, 2)),
-    ("pad", "pad", "CHW 8 160 160", "float32 CHW", "float32 CHW16c", (8, 160, 160), (1, 2, 0)),
-    ("unpack", "move", "NCHW 1 256 80 80", "int8 NCHW4c", "int8 NCHW", (64, 6400, 4), (0, 2, 1)),
-    ("unpack", "move", "NCHW 1 256 80 80", "int8 NCHW8c", "int8 NCHW", (32, 6400, 8), (0, 2, 1)),
-    ("blocks", "move", "NCHW 1 256 80 80", "float16 NCHW16c", "float16 NHWC", (16, 6400, 16), (1, 0, 2)),
-    ("blocks", "move", "NCHW 1 256 80 80", "float16 NHWC", "float16 NCHW16c", (6400, 16, 16), (1, 0, 2)),
-    ("blocks", "move", "NCHW 1 256 80 80", "float16 NCHW16c", "float16 NCHW", (16, 6400, 16), (0, 2, 1)),
-    ("blocks", "move", "NCHW 1 256 80 80", "float32 NCHW8c", "float32 NHWC", (32, 6400, 8), (1, 0, 2)),
-    ("blocks", "move", "NCHW 1 256 80 80", "float32 NHWC", "float32 NCHW8c", (6400, 32, 8), (1, 0, 2)),
-    ("CHWN", "move", "NCHW 8 64 40 40", "float32 CHWN", "float32 NCHW", (102400, 8), (1, 0)),
-    ("CHWN", "move", "NCHW 8 64 40 40", "float32 NCHW", "float32 CHWN", (8, 102400), (1, 0)),
-    ("CHWN", "move", "NCHW 8 3 360 640", "uint8 NHWC", "uint8 CHWN", (8, 360, 640, 3), (3, 1, 2, 0)),
-    ("CHWN", "move", "NCHW 8 3 360 640", "uint8 CHWN", "uint8 NHWC", (3, 360, 640, 8), (3, 1, 2, 0)),
-    ("CHWN", "move", "NCHW 4 64 40 40", "float32 NCHW4c", "float32 CHWN", (4, 16, 1600, 4), (1, 3, 2, 0)),
-    ("CHWN", "move", "NCHW 4 64 40 40", "float32 CHWN", "float32 NCHW4c", (16, 4, 1600, 4), (3, 0, 2, 1)),
-    ("NHCW", "dequantize", "NCHW 1 85 80 80", "int8 NHCW", "float32 NCHW", (80, 85, 80), (1, 0, 2)),
-    ("NHCW", "move", "NCHW 1 64 80 80", "float32 NHCW", "float32 NCHW", (80, 64, 80), (1, 0, 2)),
-    ("NHCW", "move", "NCHW 1 64 80 80", "float32 NCHW", "float32 NHCW", (64, 80, 80), (1, 0, 2)),
-    ("5-D", "move", "NCDHW 1 32 16 40 40", "float32 NCDHW", "float32 NDHWC", (32, 25600), (1, 0)),
-    ("batch", "move", "NCHW 8 64 40 40", "float32 NCHW", "float32 NHWC", (8, 64, 1600), (0, 2, 1)),
-    ("batch", "move", "NCHW 8 64 40 40", "float32 NHWC", "float32 NCHW", (8, 1600, 64), (0, 2, 1)),
-    (
-        "pitch",
-        "move",
-        "CHW 3 640 640",
-        "uint8 CHW",
-        "uint8 CHW",
-        (3, 640, 704),
-        (0, 1, 2),
-        (450560, 704, 1),
-        np.s_[..., :640],
-    ),
-    (
-        "pitch",
-        "move",
-        "CHW 3 1080 1920",
-        "uint8 HWC",
-        "uint8 CHW",
-        (1080, 2048, 3),
-        (2, 0, 1),
-        (6144, 3, 1),
-        np.s_[:, :1920],
-    ),
-    (
-        "pitch",
-        "move",
-        "NCHW 1 255 80 80",
-        "float32 NCHW",
-        "float32 NHWC",
-        (255, 6464),
-        (1, 0),
-        (1648320, 6464, 80, 1),
-        np.s_[:, :6400],
-    ),
-    (
-        "pixels",
-        "move",
-        "CHW 3 1080 1920",
-        "uint8 HWC",
-        "uint8 HWC",
-        (2073600, 4),
-        (0, 1),
-        (7680, 4, 1),
-        np.s_[:, :3],
-    ),
-    (
-        "strided",
-        "move",
-        "NCHW 1 64 80 80",
-        "float32 NHWC",
-        "float32 NCHW",
-        (6400, 128),
-        (1, 0),
-        _EVERY_SECOND,
-        np.s_[:, ::2],
-    ),
-    (
-        "BGR",
-        "move",
-        "CHW 3 1080 1920",
-        "uint8 HWC",
-        "uint8 HWC",
-        (1080, 1920, 3),
-        (0, 1, 2),
-        (5760, 3, -1),
-        np.s_[:, :, ::-1],
-    ),
-    *(
-        ("mirror", "move", "CHW 3 1080 1920", f"uint8 {source}", f"uint8 {target}", view, order, strides, mirrored)
-        for source, target, view, order, strides, mirrored in (
-            ("CHW", "CHW", (3240, 1920), (0, 1), (2073600, 1920, -1), _MIRRORED),
-            ("HWC", "HWC", (1080, 1920, 3), (0, 1, 2), (5760, -3, 1), _MIRRORED),
-            ("HWC", "CHW", (1080, 1920, 3), (2, 0, 1), (5760, -3, 1), _MIRRORED),
-            ("CHW", "HWC", (3, 1080, 1920), (1, 2, 0), (2073600, 1920, -1), np.s_[:, :, ::-1]),
-        )
-    ),
-    ("r", "argmax", "NCHW 1 21 513 513", "float32 NCHW", "int64 NCHW", (1, 5526549), (0, 1)),
-    ("r", "argmax", "NCHW 1 21 513 513", "float32 NHWC", "int64 NHWC", (1, 5526549), (0, 1)),
-    ("r", "argmax", "NCHW 1 21 513 513", "int8 NCHW", "int64 NCHW", (1, 5526549), (0, 1)),
-    ("r", "argmax", "NCHW 1 21 513 513", "int8 NHWC", "int64 NHWC", (1, 5526549), (0, 1)),
-    ("r", "argmax", "NCHW 1 80 80 80", "int8 NCHW16c", "int64 NCHW", (1, 512000), (0, 1)),
-    ("r", "top_k", "NCHW 1 80 80 80", "float32 NCHW", "int64 NCHW", (1, 512000), (0, 1)),
-    ("r", "top_k", "NCHW 1 80 80 80", "float32 NHWC", "int64 NHWC", (1, 512000), (0, 1)),
-    ("r", "top_k", "NCHW 1 1000 1 1", "float32 NCHW", "int64 NCHW", (1, 1000), (0, 1)),
-    ("r", "softmax", "NCHW 1 21 513 513", "float32 NCHW", "float32 NCHW", (1, 5526549), (0, 1)),
-    ("r", "softmax", "NCHW 1 21 513 513", "float32 NHWC", "float32 NHWC", (1, 5526549), (0, 1)),
-    ("r", "softmax", "NCHW 1 4 320 320", "float32 NCHW", "float32 NCHW", (1, 409600), (0, 1)),
-    ("r", "softmax", "NCHW 1 150 64 64", "float32 NHWC", "float32 NHWC", (1, 614400), (0, 1)),
-    ("r", "sigmoid", "NCHW 1 85 80 80", "float32 NCHW", "float32 NCHW", (1, 544000), (0, 1)),
-    ("r", "peaks", "NCHW 1 19 46 46", "float32 NCHW", "float32 NCHW", (1, 40204), (0, 1)),
-    ("r", "peaks", "NCHW 1 19 46 46", "float32 NHWC", "float32 NHWC", (1, 40204), (0, 1)),
-    ("r", "peaks", "NCHW 1 19 46 46", "int8 NCHW", "int8 NCHW", (1, 40204), (0, 1)),
-    ("r", "peaks", "NCHW 1 19 46 46", "int8 NHWC", "int8 NHWC", (1, 40204), (0, 1)),
-    ("half", "half", "NCHW 1 255 80 80", "float32 NCHW", "float16 NCHW", (255, 6400), (0, 1)),
-    ("half", "half", "NCHW 1 255 80 80", "float32 NCHW", "float16 NHWC", (255, 6400), (1, 0)),
-    ("half", "half", "NCHW 1 256 80 80", "float16 NCHW8c", "float32 NCHW", (32, 6400, 8), (0, 2, 1)),
-    ("half", "half", "NCHW 1 255 80 80", "float16 NHWC", "float32 NCHW", (6400, 255), (1, 0)),
-    ("int32", "quantize", "NCHW 1 64 80 80", "float32 NCHW", "int32 NCHW", (64, 6400), (0, 1)),
-    ("int32", "quantize-each", "NCHW 1 64 80 80", "float32 NHWC", "int32 NHWC", (6400, 64), (0, 1)),
-    ("q", "requantize", "NCHW 1 64 80 80", "uint8 NCHW", "int8 NCHW", (64, 6400), (0, 1)),
-    ("q", "requantize-each", "NCHW 1 64 80 80", "int8 NHWC", "int8 NHWC", (6400, 64), (0, 1)),
-)
-
 
 class Case:
     """One row of the benchmark, with random contents.
@@ -240,10 +58,6 @@ class Case:
     ----------
     source, target
         TensorSpecs.
-    flat
-        What is converted: 1-D, as an accelerator returns it.
-    x
-        The same as a peer sees it: transposed by `order` it is what the target stores, without pad channels.
     mean, std
         For pictures: float32, in the order of the model's channels, RGB.
     """
@@ -282,20 +96,34 @@ class Case:
         if kind in ("gray", "argmax", "top_k"):
             extents["C"] = TOP if kind == "top_k" else 1
         self.target = TensorSpec(list(extents.values()), to_layout, to_dtype, axes=axes, quantization=wanted)
-        rng = np.random.default_rng(0)
-        stored, size = self.source.stored, int(np.prod(view))
-        if stored.kind == "f":
-            memory = rng.standard_normal(size).astype(stored)
-        else:
-            memory = rng.integers(np.iinfo(stored).min, np.iinfo(stored).max, size, stored, endpoint=True)
         self.outputs: Outputs | None = None
-        self._use(memory)
+
+    @cached_property
+    def memory(self) -> np.ndarray:
+        """All of the source's memory, also what a peer does not use; made when it is first asked for."""
+        rng = np.random.default_rng(0)
+        stored, size = self.source.stored, int(np.prod(self.row[5]))
+        if stored.kind == "f":
+            return rng.standard_normal(size).astype(stored)
+        return rng.integers(np.iinfo(stored).min, np.iinfo(stored).max, size, stored, endpoint=True)
+
+    @cached_property
+    def flat(self) -> np.ndarray:
+        """What is converted: 1-D, as an accelerator returns it."""
+        return self.memory[: self.source.size]
+
+    @cached_property
+    def x(self) -> np.ndarray:
+        """The same as a peer sees it: transposed by `order` it is what the target stores, without pad channels."""
+        view, kept = self.row[5], self.row[8]
+        seen: np.ndarray = self.memory.reshape(view)[kept]
+        return seen
 
     def _use(self, memory: np.ndarray) -> None:
-        view, kept = self.row[5], self.row[8]
-        self.flat = memory[: self.source.size]
-        self.x: np.ndarray = memory.reshape(view)[kept]
+        """Take other memory: `flat` and `x` are views of it."""
         self.memory = memory
+        for view in ("flat", "x"):
+            self.__dict__.pop(view, None)
 
     def again(self) -> Case:
         """Return the same case in other memory."""
@@ -367,4 +195,4 @@ class Case:
 
 def cases() -> Iterator[Case]:
     """Yield the case of every row; each is made when it is needed."""
-    return (Case(*row) for row in _ROWS)
+    return (Case(*row) for row in ROWS)

@@ -10,7 +10,8 @@ import pytest
 import npu_layout as nl
 from npu_layout import decode, kernels
 from npu_layout.bench import contenders, measuring, peers
-from npu_layout.bench.answer_cases import CLASSES, FAMILIES, LIMIT, DetectCase, NmsCase, answer_cases
+from npu_layout.bench.answer_cases import LIMIT, DetectCase, NmsCase, answer_cases
+from npu_layout.bench.detector_outputs import CLASSES, FAMILIES
 
 DETECT = {
     "numpy: threshold on stored integers, candidates only, suppression in numpy",

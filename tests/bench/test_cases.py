@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from npu_layout.bench.cases import TOP, Case, Outputs, cases
-
-CASES = list(cases())
+from npu_layout.bench.cases import TOP, Case, Outputs
+from tests.support.bench_cases import CASES
 
 
 def test_titles_are_distinct() -> None:

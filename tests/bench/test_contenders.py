@@ -7,9 +7,8 @@ import pytest
 
 from npu_layout import kernels
 from npu_layout.bench import contenders, peers
-from npu_layout.bench.cases import Case, cases
-
-CASES = list(cases())
+from npu_layout.bench.cases import Case
+from tests.support.bench_cases import CASES
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.key} {case.title}")

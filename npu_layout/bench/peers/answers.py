@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..answer_cases import CLASSES, IOU, LIMIT, POINTS, STRIDES, DetectCase, NmsCase, priors, rows
+from ..answer_cases import IOU, LIMIT, DetectCase, NmsCase, rows
+from ..detector_outputs import CLASSES, POINTS, STRIDES, priors
 from ..instance_cases import INPUT
 from .registry import Call, peer
 from .stored import passing_cells, real, some, stored_steps

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..answer_cases import IOU, LIMIT, STRIDE, STRIDES, DetectCase, rows
+from ..answer_cases import IOU, LIMIT, DetectCase, rows
+from ..detector_outputs import STRIDE, STRIDES
 from ..instance_cases import INPUT
 from .answers import Suppress, suppressed_by_cv2, suppressed_by_numpy
 from .registry import Call, peer
