@@ -13,6 +13,7 @@ from ..frames import INTERPOLATIONS, MODES, said
 from ..layouts import CHANNEL_ORDERS
 from .input_pairs import Made, Pair
 from .input_variants import FLIPPED, PADS, How
+from .scales import line
 from .usual_mistakes import mistakes
 
 _QUALITIES = (50, 70, 85)  # of JPEG
@@ -248,7 +249,7 @@ def lighting(base: How, pairs: Sequence[Pair]) -> Iterator[Change]:
     x, y = np.concatenate(made), np.concatenate(measured)
     if x.size < _FEWEST or x.std() == 0:
         return
-    factor, offset = (float(v) for v in np.polyfit(x, y, 1))
+    factor, offset = line(x, y, np.ones(x.shape, bool))
     if factor > 0 and (abs(factor - 1) > _BRIGHTER or abs(offset) > _LIGHTER):
         words = f"{factor:.2f} times the pixel values {'plus' if offset >= 0 else 'minus'} {abs(offset):.0f}"
         yield Change(words, partial(_made_of, how=base, change=partial(_lit, factor=factor, offset=offset)))

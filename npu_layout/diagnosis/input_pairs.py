@@ -115,6 +115,7 @@ class Pair:
         self._unit = std / np.float32(self.step)
         self._fit = fitter or Fitter(spec)
         self._fitted: tuple[How, np.ndarray] = ({}, np.empty(0))  # the last one: changes share it
+        self._declared: tuple[np.ndarray, float] | None = None  # what was made as declared, and how far off it is
         self.measured = (self.recorded * std + mean).astype(np.float32)
 
     @property
@@ -172,9 +173,17 @@ class Pair:
 
         `where`: an index of the places that count.
         """
-        error = ((made - (self.recorded if other is None else other)) * self._unit)[where]
-        off = float(np.sqrt(np.square(error).mean(dtype=np.float64)))
+        error = np.subtract(made, self.recorded if other is None else other)
+        error *= self._unit
+        error = error[where].ravel()
+        off = float(np.sqrt(float(error @ error) / error.size))
         return off if np.isfinite(off) else np.inf
+
+    def off_declared(self, made: np.ndarray) -> float:
+        """Return `off` of what is made as declared, which every change is compared with: one array, measured once."""
+        if self._declared is None or self._declared[0] is not made:
+            self._declared = made, self.off(made)
+        return self._declared[1]
 
     def in_steps(self, values: np.ndarray) -> np.ndarray:
         """Return values of the input in steps."""

@@ -55,7 +55,7 @@ def tried(change: Change, pairs: Sequence[Pair], declared: Sequence[np.ndarray])
             made = change.make(pair)
             off.append(pair.off(made.values, where=change.where))
             saturated.append(made.saturated)
-            before.append(pair.off(as_declared))
+            before.append(pair.off_declared(as_declared))
             if change.is_formula:
                 from_declared.append(pair.off(as_declared, made.values))
     return Tried(change, max(off, default=np.inf), max(from_declared), max(saturated), max(before))
