@@ -8,9 +8,9 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from .evidence import Evidence
-from .proof import follows_frames, proven
+from .proof import cost_of, follows_frames, proven
 from .samples import arithmetic, ends
-from .scales import has_scales_of_channels, is_slight
+from .scales import SLIGHT, has_scales_of_channels, is_slight
 from .simplicity import HARDLY, ORDERS
 from .slopes import is_of_two_scales
 from .thresholds import BENT, ENOUGH, LEAST, MARGIN, SATURATED, SOUND
@@ -44,13 +44,35 @@ def is_nearly_a_line(evidence: Evidence, c: Candidate, ranking: Sequence[Candida
     """Whether a slightly other scale explains as much as a function, or as an input that explains little more.
 
     So does a network whose arithmetic shrinks the values. What an input explains much better, it has to explain no less
-    than such a scale.
+    than such a scale, nor than one for each channel less what these numbers cost.
     """
     if c.cause != "activation" and not c.of_input:
         return False
+    if c.of_input and _by_channel(evidence) > c.score + _MORE:
+        return True
     lines = (o.score for o in ranking if o.cause == "quantization" and is_slight(evidence, evidence.trial(o)))
     much = c.of_input and c.gain >= HARDLY
     return max(lines, default=-np.inf) > c.score + (_MORE if much else -MARGIN)
+
+
+def _by_channel(evidence: Evidence) -> float:
+    """Return the dB that slightly other scales of the channels explain, less what their numbers cost.
+
+    The values shrink towards 0 or their channel's mean; -inf if a channel's scale is no slightly other one.
+    """
+    if not evidence.fits:
+        return -np.inf
+    predicted = evidence.codes - evidence.left
+    means, channel = evidence.by_channel(predicted).mean(1), evidence.samples.channel
+    found = []
+    for centre in (arithmetic(evidence.spec, evidence.samples)[1], means[channel]):
+        x, y = predicted - centre, evidence.codes - centre
+        power = evidence.by_channel(x * x).sum(1)
+        slope = np.divide(evidence.by_channel(x * y).sum(1), power, out=np.ones(len(power)), where=power > 0)
+        if (abs(np.log(np.maximum(slope, 1e-9))) < np.log(SLIGHT)).all():
+            trial = evidence.as_declared()._replace(left=y - slope[channel] * x, parameters=len(slope))
+            found.append(evidence.score(trial) - cost_of(evidence, trial))
+    return max(found, default=-np.inf)
 
 
 def is_needless(evidence: Evidence, c: Candidate, declared: float) -> bool:

@@ -20,7 +20,7 @@ from .trials import Trial
 
 _SPREAD = 0.15  # rms of the logarithms of the channels' scales, from which on each channel has its own
 _EDGE = 0.02  # of the range: values so near its ends count as saturated
-_SLIGHT = 1.6  # factor
+SLIGHT = 1.6  # factor
 _KEPT = 1.1  # factor: of scales that noise moves by no more
 _MOVED = 0.02  # of the range of the dtype: zero points that noise moves by no more
 _POWERS = float(np.log(32))  # of two, by which a scale may be off: from 2**-16 to 2**16
@@ -102,7 +102,7 @@ def has_scales_of_channels(spec: TensorSpec | None) -> bool:
     return spec is not None and spec.quantization is not None and spec.quantization.axis is not None
 
 
-def is_slight(evidence: Evidence, trial: Trial, factor: float = _SLIGHT) -> bool:
+def is_slight(evidence: Evidence, trial: Trial, factor: float = SLIGHT) -> bool:
     """Whether a fitted quantization is the declared one but for some per cent, as noise that is not symmetric looks.
 
     True mistakes are larger: a factor of two, a forgotten zero point, a sign, a dtype, another tensor's scale. What
@@ -128,7 +128,7 @@ def is_slight(evidence: Evidence, trial: Trial, factor: float = _SLIGHT) -> bool
     if scale.size == was.size == 1:
         moved = min(moved, float(np.abs(zero_point - zero + mean / scale - mean / was).max()))
     factors = np.abs(np.log(scale / was))
-    slight = (factors < np.log(_SLIGHT)).all() and np.sqrt((factors**2).mean()) < most
+    slight = (factors < np.log(SLIGHT)).all() and np.sqrt((factors**2).mean()) < most
     return bool(slight and moved <= _MOVED * (high - low))
 
 

@@ -65,3 +65,17 @@ def test_scales_that_gain_in_constant_channels_alone() -> None:
         trial = Trial("quantization", "", true, codes, left, True, true, parameters=4)
         c = next(c for c in found.rank([found.as_declared(), trial]) if c.cause == "quantization")
         assert objections.is_of_what_is_constant(found, c) == constant, channels
+
+
+@pytest.mark.parametrize("shrinks", [True, False])
+def test_an_input_that_explains_less_than_scales_of_channels(shrinks: bool) -> None:
+    """A device that shrinks some channels, each by a share, returns nearly what the model says of a paler input."""
+    rng = np.random.default_rng(3)
+    model = [rng.standard_normal(SHAPE).astype(np.float32) for _ in range(2)]
+    share = np.reshape([0.72, 1.0, 0.75, 0.97] if shrinks else [0.86] * 4, (1, 4, 1, 1))
+    device = [SPEC.pack((share * x + 0.1 * rng.standard_normal(SHAPE)).astype(np.float32)) for x in model]
+    found = Evidence(SPEC, device, model, (), 1)
+    left = found.codes - found.predicted(0.86 * found.wanted)
+    trial = Trial("preprocessing", "", {}, found.codes, left, True, SPEC, of_input=True)
+    c = next(c for c in found.rank([found.as_declared(), trial]) if c.of_input)
+    assert objections.is_nearly_a_line(found, c, [c]) == shrinks

@@ -48,6 +48,30 @@ def test_a_judgement_keeps_its_advice_apart() -> None:
     assert Judgement("match", None, "It is so.").why == "It is so."
 
 
+@pytest.mark.parametrize("scales", [True, False])
+def test_what_explains_less_than_scales_of_constants_is_not_named_instead(scales: bool) -> None:
+    """Two channels are constant, and off: scales of channels explain that best, but any scale does."""
+    rng = np.random.default_rng(0)
+    shape = (1, 4, 12, 12)
+    model = [rng.standard_normal(shape).astype(np.float32) for _ in range(4)]
+    for x in model:
+        x[:, 2:] = [[[[3.0]], [[5.0]]]]
+    spec = nl.TensorSpec(
+        shape, "NCHW", "int8", quantization=nl.Quantization(np.full(4, 0.05), np.zeros(4, int), axis=1)
+    )
+    true = spec.replace(quantization=nl.Quantization(np.array([0.05, 0.05, 0.1, 0.1]), np.zeros(4, int), axis=1))
+    noise = [0.2 * rng.standard_normal(shape) * (np.arange(4) < 2).reshape(1, 4, 1, 1) for _ in model]
+    device = [true.pack((x + e).astype(np.float32)) for x, e in zip(model, noise)]
+    found = Evidence(spec, device, model, (), 1)
+    codes, left = found.read_as(true, found.wanted)
+    constant = found.samples.channel >= 2
+    of_scales = Trial("quantization", "", true, codes, left, True, true, parameters=2)
+    less = left + 8 * constant * rng.standard_normal(left.shape)
+    other = Trial("preprocessing", "gamma", {"color": "BGR"}, codes, less, True, spec)
+    trials = [found.as_declared(), other, *([of_scales] if scales else [])]
+    assert judge(found, found.rank(trials), False, None).verdict == ("mismatch" if scales else "preprocessing")
+
+
 def test_rewording_changes_no_verdict(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not a fix, not a picture: every sentence is replaced, and nothing else changes."""
     two = Board(outputs=("a", "b"))
