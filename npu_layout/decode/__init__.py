@@ -18,7 +18,7 @@ from .detections import Detections
 from .detectors import centernet_head, nanodet, ppyoloe, rtmdet, ssd, ssd_postprocessed
 from .faces import blazeface, retinaface, scrfd, yunet
 from .guessing import Guess, guess
-from .head import Boxes, Form, Head, Keypoints, Part, Prototypes, Suppression
+from .head import Boxes, Form, Head, Part
 from .limbs import OPENPOSE, Skeleton, people
 from .mask_crops import masks
 from .matching import Comparison, same
@@ -26,6 +26,7 @@ from .networks import yolo26, yolov5, yolov6, yolov8, yolov8_obb, yolov10, yolox
 from .oriented import OrientedDecoder, OrientedDetections, oriented_nms
 from .overlay import draw
 from .queries import detr, rtdetr
+from .rules import Keypoints, Prototypes, Suppression
 from .suppression import nms
 
 __all__ = [

@@ -9,8 +9,9 @@ import numpy as np
 
 from ..errors import NpuLayoutError
 from ..support import checked_call, flag, numbers_of, one_of, whole_numbers
-from .head import HINTS, Boxes, Form, Head, Part, Suppression
+from .head import HINTS, Boxes, Form, Head, Part
 from .networks import STRIDES, sizes
+from .rules import Suppression
 
 
 @checked_call

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..support import checked_call, whole_numbers
-from .head import HINTS, Boxes, Form, Head, Keypoints, Part, Suppression
+from .head import HINTS, Boxes, Form, Head, Part
 from .networks import STRIDES, sizes
+from .rules import Keypoints, Suppression
 
 RETINAFACE_ANCHORS = (  # biubug6/Pytorch_Retinaface, data/config.py, min_sizes: pixels
     ((16, 16), (32, 32)),

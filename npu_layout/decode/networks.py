@@ -8,7 +8,8 @@ from typing import Any
 
 from ..errors import NpuLayoutError
 from ..support import checked_call, one_of, whole_numbers
-from .head import ACTIVATIONS, ANGLES, HINTS, Boxes, Form, Head, Keypoints, Part, Prototypes, Suppression
+from .head import ACTIVATIONS, ANGLES, HINTS, Boxes, Form, Head, Part
+from .rules import Keypoints, Prototypes, Suppression
 
 STRIDES = (8, 16, 32)
 YOLOV5_ANCHORS = (  # ultralytics/yolov5, models/yolov5s.yaml: width and height in pixels

@@ -14,9 +14,10 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..support import checked_call, counted, instance, items_of, one_of, plain_array, real_number
 from .decoder import Decoder
-from .head import ACTIVATIONS, Form, Head, Part, Suppression
+from .head import ACTIVATIONS, Form, Head, Part
 from .places import checked_specs
 from .records import height_and_width
+from .rules import Suppression
 from .suppression import classes_of
 from .turned import corners_of, suppressed
 

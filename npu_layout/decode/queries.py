@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..support import checked_call, one_of
-from .head import ACTIVATIONS, UNITS, Boxes, Form, Head, Part, Suppression
+from .head import ACTIVATIONS, UNITS, Boxes, Form, Head, Part
 from .networks import sizes
+from .rules import Suppression
 
 _BOX, _SCORE = Part("box", 4, hint="box"), Part("score", 1, hint="logit|score|class")
 

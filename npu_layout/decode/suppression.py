@@ -9,7 +9,7 @@ import numpy as np
 from .. import kernels
 from ..errors import NpuLayoutError
 from ..support import checked_call, counted, plain_array, real_number
-from .head import Suppression
+from .rules import Suppression
 
 
 @checked_call

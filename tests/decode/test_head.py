@@ -113,15 +113,3 @@ def test_what_a_peak_or_an_angle_needs() -> None:
     parts = decode.Part("box", 4), decode.Part("score", 2), decode.Part("angle", 1, optional=True)
     with pytest.raises(nl.NpuLayoutError, match="need a part 'angle' of 1 channels, got one of 1 channels, optional"):
         decode.Form("list", parts, boxes=turned)
-
-
-@pytest.mark.parametrize("kind", ["greedy", "probiou", "polygons", "none", "peaks"])
-def test_options_of_suppression_that_have_no_effect_are_refused(kind: str) -> None:
-    used = {"greedy": 4, "probiou": 2, "polygons": 2}.get(kind, 0)
-    options = {"per_class": False, "inclusive": True, "extra": 1, "epsilon": 1e-6}
-    for i, (name, value) in enumerate(options.items()):
-        if i < used:
-            assert getattr(decode.Suppression(kind, **{name: value}), name) == value  # type: ignore[arg-type]
-            continue
-        with pytest.raises(nl.NpuLayoutError, match=f"Suppression: {name}: no effect on kind '{kind}'"):
-            decode.Suppression(kind, **{name: value})  # type: ignore[arg-type]
