@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+import random
 from typing import Any
 
 import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout import decode
+from npu_layout import decode, kernels
 from npu_layout.decode.compiling import compiled
 from npu_layout.decode.places import fit
+from tests.support import random_heads
 from tests.support.backends import decoders
 
 SIZE = (32, 32)
@@ -157,3 +159,39 @@ def test_a_label_that_is_written_meanwhile_is_an_error(monkeypatch: pytest.Monke
     monkeypatch.setattr(decoder, "_detector", Racing())
     with pytest.raises(nl.NpuLayoutError, match=r"label: expected whole numbers below 3 \(classes\)"):
         decoder([np.zeros(20, np.float32), np.zeros(5, np.float32), np.ones(5, np.float32)], 0.5)
+
+
+def bits(column: Any) -> Any:
+    """What is equal where every bit is, but for the sign and the payload of NaN."""
+    if column is None or column.dtype.kind != "f":
+        return column
+    return np.where(np.isnan(column), np.float32(np.nan), column).view(np.uint32)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_heads_are_decoded_alike(seed: int) -> None:
+    """Any record, layout, dtype, scales, threshold and limit; `out=` of another call is the same call."""
+    choose = random.Random(seed)
+    found = 0
+    for _ in range(6):
+        head, specs, size, outputs = random_heads.case(choose)
+        buffers = [random_heads.buffer_of(choose, spec) for spec in specs]
+        confidence, iou = choose.choice((0.0, 0.001, 0.25, 0.5, 0.9, -1.0)), choose.choice((0.0, 0.45, 1.0))
+        limit, wanted = choose.choice((1, 5, 300)), None
+        for backend in (kernels.backends()[0], choose.choice(kernels.backends()), "numpy"):
+            decoder = decode.Decoder(head, specs, size, outputs=outputs)
+            decoder._use(backend)
+            try:
+                got = decoder(buffers, confidence, iou, limit)
+            except nl.NpuLayoutError as error:
+                assert "no stored value reaches" in str(error)
+                break
+            again = decoder(buffers, confidence, iou, limit, out=decoder(buffers, confidence, iou, 300))
+            wanted = got if wanted is None else wanted
+            for name in ("xyxy", "confidence", "class_id", "level", "cell", "anchor", "keypoints", "xywha"):
+                for other in (got, again):
+                    np.testing.assert_array_equal(
+                        bits(getattr(other, name)), bits(getattr(wanted, name)), f"{name} {backend} {head}"
+                    )
+            found += len(got)
+    assert found
