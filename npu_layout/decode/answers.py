@@ -163,7 +163,7 @@ def ctc(
         raise NpuLayoutError(f"blank: expected a class of {classes}, got {blank}")
     letters = _letters(alphabet, classes - 1)
     letters.insert(empty % classes, "")
-    return [_text(activated(activation, one), letters, empty % classes) for one in scores]
+    return [_text(one, letters, empty % classes, activation == "softmax") for one in scores]
 
 
 def _steps(spec: TensorSpec, time: int) -> tuple[int, ...]:
@@ -181,7 +181,9 @@ def _steps(spec: TensorSpec, time: int) -> tuple[int, ...]:
 def _letters(alphabet: Any, count: int) -> list[str]:
     if isinstance(alphabet, (bytes, bytearray)) or not isinstance(alphabet, Sequence):
         raise NpuLayoutError(f"alphabet: expected the characters, got {type(alphabet).__name__}")
-    letters = [text_of("alphabet", letter) for letter in alphabet]
+    letters = list(alphabet)
+    if set(map(type, letters)) != {str}:
+        letters = [text_of("alphabet", letter) for letter in alphabet]
     if len(letters) != count:
         raise NpuLayoutError(
             f"alphabet: expected {count} characters, one for each class but the blank; got {len(letters)}"
@@ -189,11 +191,18 @@ def _letters(alphabet: Any, count: int) -> list[str]:
     return letters
 
 
-def _text(scores: np.ndarray, letters: list[str], blank: int) -> Text:
+def _text(scores: np.ndarray, letters: list[str], blank: int, shares: bool) -> Text:
+    """Return the text of (steps, classes); shares: a score is one of softmax, computed where a character is."""
     best = scores.argmax(1)
     new = np.concatenate([[True], best[1:] != best[:-1]]) & (best != blank)
     steps = np.flatnonzero(new)
-    found = [float(scores[step, best[step]]) for step in steps]
+    values = scores[steps, best[steps]].astype(np.float64)
+    if shares:
+        with np.errstate(invalid="ignore", under="ignore"):
+            powers = scores[steps].astype(np.float64)
+            powers -= values[:, None]
+            values = 1 / np.exp(powers, powers).sum(1)
+    found = values.tolist()
     mean = float(np.mean(found)) if found else 0.0
     return Text("".join(letters[best[step]] for step in steps), mean, tuple(found), tuple(map(int, steps)))
 

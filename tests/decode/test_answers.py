@@ -122,6 +122,27 @@ def test_ctc_of_axes_of_one_and_softmax() -> None:
     assert text.text == "xz" and text.scores == pytest.approx([0.7, 0.7]) and text.steps == (0, 2)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32"])
+def test_ctc_applies_softmax_to_each_step(dtype: str) -> None:
+    rng = np.random.default_rng(8)
+    real = rng.normal(0, 3, (2, 30, 6)).astype(np.float32)
+    spec = nl.TensorSpec(real.shape, "NCW", dtype, quantization=quantized(dtype, real))
+    buffer = spec.pack(real)
+    found = decode.ctc(spec, buffer, "abcde", activation="softmax")
+    for text, scores in zip(found, spec.unpack(buffer).astype(float)):
+        plain, _, steps = collapsed(scores, "abcde", 0)
+        assert text.text == plain and list(text.steps) == steps and len(plain) > 9
+        for score, step in zip(text.scores, steps):
+            assert score == pytest.approx(math.exp(scores[step].max()) / sum(math.exp(v) for v in scores[step]))
+
+
+def test_ctc_letters_are_texts() -> None:
+    spec = nl.TensorSpec((1, 2, 3), "NCW")
+    for letters in (["a", 3], [b"a", "b"], [None, "b"]):
+        with pytest.raises(nl.NpuLayoutError, match="alphabet: expected text"):
+            decode.ctc(spec, np.zeros(6, np.float32), letters)  # type: ignore[arg-type]
+
+
 def at_peak(heat: np.ndarray, shift: bool, stride: float) -> tuple[float, float, float]:
     """The steps of get_max_preds and get_final_preds, for one map."""
     h, w = heat.shape
