@@ -19,13 +19,14 @@ from .trials import Trial
 _CLEAR = 0.25  # of the declared order's cost: where no cycle of channels costs less, none is moved
 _EVERY = 16  # places, of which the first may prove that no channel is moved
 _ROUNDING = 1e-9  # of the squares that a distance is the difference of
+_MOST = 4096  # channels: distances of all from all, of 16,000 some gigabytes
 _PLACES, _VALUES = 1024, 1 << 22  # from which distances are computed: in each channel, and in all
 
 
 def channel_orders(evidence: Evidence) -> Iterator[Trial]:
-    """Yield the order of the channels that fits best, if it is not the declared one."""
+    """Yield the order of the channels that fits best, if it is not the declared one; none of more than 4,096."""
     axis = evidence.channel_axis
-    if not evidence.fits or axis is None or evidence.references[0].shape[axis] == 1:
+    if not evidence.fits or axis is None or not 1 < evidence.references[0].shape[axis] <= _MOST:
         return
     found = _assigned(evidence, axis)
     moved = 0 if found is None else int((found.best != np.arange(len(found.best))).sum())

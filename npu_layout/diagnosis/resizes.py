@@ -19,6 +19,7 @@ _FACTORS = (32, 16, 8, 4, 2)
 _ROWS, _CHANNELS = 4, 4  # frames that are resized, and channels of one that show whether the model resizes
 _EXACT = 1e-7  # of the variance, as error: the rounding of float32 is less
 _MOST = 512  # places along an axis, of which a quarter or less has to be enough
+_LARGEST = 2048  # places along an axis: the time is their third power, and vocabularies are no maps
 
 MODES = {
     "half_pixel": "linear resize with half_pixel",
@@ -75,7 +76,8 @@ def resizes(evidence: Evidence) -> Iterator[Trial]:
 
 
 def _last_resize(evidence: Evidence, axes: tuple[int, int]) -> _Resize | None:
-    """Return the resize that the model's maps come from, the largest that leaves nothing of them; None if none does."""
+    """Return the resize that the model's maps come from, the largest that leaves nothing of them; None if none does,
+    or an axis is long."""
     reference = max(evidence.references, key=lambda r: float(finite(r).var()))
     x = np.moveaxis(finite(reference), axes, (-2, -1))
     planes = x.reshape(-1, *x.shape[-2:]).astype(np.float64)
@@ -85,6 +87,8 @@ def _last_resize(evidence: Evidence, axes: tuple[int, int]) -> _Resize | None:
     if not power:
         return None
     tall, wide = planes.shape[1:]
+    if max(tall, wide) > _LARGEST:
+        return None
     for factor in _FACTORS:
         for mode in MODES:
             height, width = (_source(n, factor, mode) for n in (tall, wide))

@@ -9,6 +9,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.diagnosis import Situation, diagnose
+from npu_layout.diagnosis import channel_orders as module
 from npu_layout.diagnosis.channel_orders import _exchange_pairs, _in_their_places, channel_orders
 from npu_layout.diagnosis.evidence import Evidence
 from tests.support.boards import CHANNELS, Board, same
@@ -225,3 +226,13 @@ def verdict(model: list[np.ndarray], device: list[np.ndarray]) -> tuple[str, lis
     frames = [({"x": x}, {"y": spec.pack(y.astype(np.float32))}) for x, y in zip(model, device)]
     output = nl.validate(nl.Recording({"y": spec}, frames), same(shape)).outputs["y"]
     return output.verdict, list(output.fix) if output.verdict == "channel_order" else None
+
+
+@pytest.mark.parametrize("count", [4096, 4097])
+def test_so_many_channels_are_not_compared_with_each_other(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A vocabulary of 32,000 words has a thousand million distances."""
+    asked: list[int] = []
+    monkeypatch.setattr(module, "_assigned", lambda evidence, axis: asked.append(axis))
+    references = [np.random.default_rng(k).standard_normal((1, count)).astype(np.float32) for k in range(20)]
+    evidence = Evidence(nl.TensorSpec((1, count), "NC"), [r.ravel() for r in references], references, (), 1)
+    assert list(channel_orders(evidence)) == [] and asked == ([1] if count == 4096 else [])

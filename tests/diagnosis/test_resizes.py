@@ -7,6 +7,9 @@ import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+import npu_layout as nl
+from npu_layout.diagnosis import resizes
+from npu_layout.diagnosis.evidence import Evidence
 from npu_layout.diagnosis.resizes import MODES, matrix
 from tests.support.endings import smooth, verdict
 
@@ -63,3 +66,18 @@ def test_the_models_resize_under_noise(db: float) -> None:
     for seed in range(3):
         output = verdict(_resize("half_pixel"), smooth(SMALL, seed=seed), lambda x, y: y, db, "int8", seed=seed)
         assert output.verdict == "match", str(output)
+
+
+@pytest.mark.parametrize("width", [2048, 2052])
+def test_long_rows_are_no_maps(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Boxes of a head, or words: to undo a resize of 8,400 places takes minutes, and of 32,000 more memory than there is."""
+    asked: list[int] = []
+
+    def undone(x: np.ndarray, mode: str, height: int, width: int) -> np.ndarray:
+        asked.append(width)
+        return np.zeros((*x.shape[:-2], height, width))
+
+    monkeypatch.setattr(resizes, "_reduced", undone)
+    references = [np.random.default_rng(k).standard_normal((1, 4, 8, width)).astype(np.float32) for k in range(2)]
+    evidence = Evidence(nl.TensorSpec(references[0].shape, "NCHW"), [-r.ravel() for r in references], references, (), 1)
+    assert list(resizes.resizes(evidence)) == [] and bool(asked) == (width == 2048)
