@@ -76,8 +76,10 @@ def resizes(evidence: Evidence) -> Iterator[Trial]:
 
 
 def _last_resize(evidence: Evidence, axes: tuple[int, int]) -> _Resize | None:
-    """Return the resize that the model's maps come from, the largest that leaves nothing of them; None if none does,
-    or an axis is long."""
+    """Return the resize that the model's maps come from, the largest that leaves nothing of them.
+
+    None if none does, or an axis is long.
+    """
     reference = max(evidence.references, key=lambda r: float(finite(r).var()))
     x = np.moveaxis(finite(reference), axes, (-2, -1))
     planes = x.reshape(-1, *x.shape[-2:]).astype(np.float64)

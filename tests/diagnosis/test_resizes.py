@@ -70,7 +70,7 @@ def test_the_models_resize_under_noise(db: float) -> None:
 
 @pytest.mark.parametrize("width", [2048, 2052])
 def test_long_rows_are_no_maps(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Boxes of a head, or words: to undo a resize of 8,400 places takes minutes, and of 32,000 more memory than there is."""
+    """Boxes, or words: to undo a resize of 8,400 places takes minutes, of 32,000 more memory than there is."""
     asked: list[int] = []
 
     def undone(x: np.ndarray, mode: str, height: int, width: int) -> np.ndarray:
