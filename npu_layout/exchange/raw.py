@@ -20,8 +20,8 @@ the same with .npy that matches a file is used.
 A tensor's other keys are TensorSpec's (shape, layout, dtype, axes, quantization, storage_shape, storage_strides,
 storage_offset, size, channels), with the shorter scale, zero_point and axis for quantization, and a vendor's name with
 block (``"layout": "NC1HWC2", "block": 16``) for layout; without one it is NCHW, or the default of its rank. A .bin
-file contains only the buffer's bytes. Of an .npy the bytes are used and its shape is not; its dtype must be the stored
-one or bytes. An input with a layout is a buffer of the accelerator; one without is ready for the ONNX model, with its
+file contains only the buffer's bytes. Of an .npy the bytes are used; its dtype must be the stored
+one or bytes, and its shape must not say another order than the layout. An input with a layout is a buffer of the accelerator; one without is ready for the ONNX model, with its
 shape and dtype, or those of its .npy.
 """
 
@@ -147,6 +147,8 @@ def _dumps(folder: Path, where: str, kind: str, words: Any, specs: Mapping[str, 
 
 def _spec(name: str, given: dict[str, Any]) -> TensorSpec:
     """Return TensorSpec.from_dict of `given`, which may have the shorter forms of quantization and layout."""
+    if "shape" not in given:
+        raise LayoutError("give its shape, and its layout, dtype and scale if it has any of its own")
     short = {key: given.pop(key) for key in ("scale", "zero_point", "axis") if key in given}
     if short:
         if given.get("quantization") is not None or "scale" not in short:
@@ -220,6 +222,8 @@ def _bytes_of(array: np.ndarray, spec: TensorSpec) -> bytes:
         raise RecordingError(f".npy of {array.dtype}; expected {spec.stored} or its bytes for {spec.describe()}")
     if not array.flags.c_contiguous:
         raise RecordingError(".npy in column order; expected the bytes as the accelerator wrote them")
+    if array.dtype == spec.stored and array.size == spec.size:
+        spec.flat(array)  # an array whose shape says another order is refused
     return array.tobytes()
 
 

@@ -131,6 +131,11 @@ def test_a_spec_file_written_by_hand(tmp_path: Path) -> None:
         ({"shape": [1, 4], "dtype": "int8", "file": "sub"}, "sub: output 'y': expected a file"),
         ({"shape": [1, 4], "dtype": "int8", "file": "f.npy"}, "npy of float32; expected int8 or its bytes"),
         ({"shape": [2, 2], "dtype": "float32", "file": "t.npy"}, "npy in column order"),
+        (
+            {"shape": [1, 2, 3, 4], "layout": "NHWC", "dtype": "float32", "file": "c.npy"},
+            r"c\.npy: output 'y': buffer has shape \(1, 2, 3, 4\), axes in the order NCHW; 'y': layout NHWC",
+        ),
+        ({"file": "f.npy", "dtype": "float32"}, r"give its shape, and its layout, dtype and scale if it has any"),
         ({"shape": [1, 4], "dtype": "int8", "file": "o.npy"}, r"o\.npy: output 'y': dtype object"),
         ("y.bin", r"expected \{...\}, got 'y.bin'"),
         (None, "got None"),
@@ -140,8 +145,8 @@ def test_a_spec_file_that_is_wrong(tmp_path: Path, entry: Any, says: str) -> Non
     outside = tmp_path / "outside"
     dumps(outside, secret__bin=bytes(4))
     folder = tmp_path / "dumps"
-    square = np.arange(4, dtype=np.float32).reshape(2, 2)
-    dumps(folder, y__bin=bytes(4), f__npy=npy(square[:1, :1]), t__npy=npy(square.T))
+    square, cube = np.arange(4, dtype=np.float32).reshape(2, 2), np.zeros((1, 2, 3, 4), np.float32)
+    dumps(folder, y__bin=bytes(4), f__npy=npy(square[:1, :1]), t__npy=npy(square.T), c__npy=npy(cube))
     np.save(folder / "o.npy", np.array([None]), allow_pickle=True)
     (folder / "sub").mkdir()
     (folder / "link.bin").symlink_to(outside / "secret.bin")
