@@ -20,9 +20,9 @@ the same with .npy that matches a file is used.
 A tensor's other keys are TensorSpec's (shape, layout, dtype, axes, quantization, storage_shape, storage_strides,
 storage_offset, size, channels), with the shorter scale, zero_point and axis for quantization, and a vendor's name with
 block (``"layout": "NC1HWC2", "block": 16``) for layout; without one it is NCHW, or the default of its rank. A .bin
-file contains only the buffer's bytes. Of an .npy the bytes are used; its dtype must be the stored
-one or bytes, and its shape must not say another order than the layout. An input with a layout is a buffer of the accelerator; one without is ready for the ONNX model, with its
-shape and dtype, or those of its .npy.
+file contains only the buffer's bytes. Of an .npy the bytes are used; its dtype must be the stored one or bytes, and its
+shape must not say another order than the layout. An input with a layout is a buffer of the accelerator; one without is
+ready for the ONNX model, with its shape and dtype, or those of its .npy.
 """
 
 from __future__ import annotations

@@ -44,5 +44,5 @@ def test_no_room(here: Path, board: Board, capsys: pytest.CaptureFixture[str], a
         status, _, err = ran(capsys, *arguments)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert status == 2 and re.search(r"File too large: 'new[^']*'$|'new': File too large$", err.splitlines()[-1]), err
+    assert status == 2 and re.search(r": (new\S*|.*'new'): File too large$", err.splitlines()[-1]), err
     assert sorted(here.rglob("*")) == before
