@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 
@@ -13,17 +12,9 @@ from ..comparison import OutputComparison
 from ..decode import Head
 from ..diagnosis import (
     LEAST,
-    MARGIN,
-    Candidate,
     Evidence,
-    Judgement,
-    Remade,
-    Situation,
-    diagnose,
-    doubled,
     image_channels,
     in_other_places,
-    other_end,
     recorded_inputs,
     runtime_exchanges,
 )
@@ -31,18 +22,13 @@ from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError
 from ..recordings import Recording, normalisation
 from ..reports import Exhibit, OutputReport, Report
-from ..support import Steps, checked_call, finite, flag, isolated, quoted, real_number, steps
+from ..support import checked_call, finite, flag, isolated, real_number
 from . import tolerances
 from .comparing import Kept, compare
 from .detecting import compare_detections
-from .pairing import Output
-from .reruns import LOOKING, rerun
+from .examining import Examined, examine, exchanged, frames_run_again, inputs_in_other_places
 from .tolerances import Tolerance
 
-_OF_CHANNELS = ("quantization", "channel_order", "activation")  # causes that another axis of the channels may show
-_OF_ROWS = ("geometry", "activation")  # causes that channels in another order look like, along the other axis
-_DOUBTFUL = 15.0  # dB: what explains less may be another cause, in channels of another axis
-_UNSURE = ("ambiguous", "mismatch")
 _SHOWN = 3  # of the model's outputs for other inputs, in the report
 
 
@@ -118,10 +104,10 @@ def validate(
     pairing, kept = compare(recording, engine, progress)
     _check_normalisation(recording, kept[0])
     outputs = pairing.outputs
-    examined = _exchanged(_examine(engine, recording, outputs, kept, asked, progress))
+    examined = exchanged(examine(engine, recording, outputs, kept, asked, progress))
     checked, unchecked = recorded_inputs(recording)
     judgements, inputs = runtime_exchanges({e.output.name: e.judgement for e in examined}, checked, recording.meta)
-    inputs = in_other_places(_in_other_places(examined), inputs, recording, _reran(examined, kept))
+    inputs = in_other_places(inputs_in_other_places(examined), inputs, recording, frames_run_again(examined, kept))
     reports = {e.output.name: _report(e._replace(judgement=judgements[e.output.name]), kept) for e in examined}
     detections = {} if head is None else compare_detections(head, outputs, kept, confidence)
     note = _not_recorded(pairing.missing)
@@ -133,11 +119,6 @@ def _not_recorded(missing: Sequence[str]) -> str:
     return f"the model's outputs {', '.join(map(isolated, missing))} were not recorded" if missing else ""
 
 
-def _saying(shown: Steps, output: str) -> Callable[[str], None]:
-    """Return what shows the causes that are tried for an output: "looking for causes: layouts of 'p4'"."""
-    return lambda words: shown.say(f"{LOOKING}: {words} of {quoted(output)}")
-
-
 def _check_normalisation(recording: Recording, first: Kept) -> None:
     """RecordingError if the meta's mean and std do not fit the images that are the model's inputs."""
     for x in first.inputs.values():
@@ -146,165 +127,7 @@ def _check_normalisation(recording: Recording, first: Kept) -> None:
             normalisation(recording.meta, x.shape[axis])
 
 
-def _evidence(output: Output, kept: Sequence[Kept]) -> Evidence:
-    name = output.model.name
-    references = [k.references[name] for k in kept]
-    alike = [t for k in kept for o, t in k.references.items() if o != name and t.shape == references[0].shape]
-    return Evidence(output.spec, [k.outputs[output.name] for k in kept], references, alike, output.channel_axis)
-
-
-def _unexplained(output: Output) -> bool:
-    return output.comparison is not None and bool(output.comparison.parts.unexplained())
-
-
-def _situation(
-    output: Output, outputs: Sequence[Output], kept: Sequence[Kept], remade: Mapping[str, list[Remade]]
-) -> Situation:
-    references = {name: [k.references[name] for k in kept] for name in kept[0].references}
-    specs = {o.model.name: o.spec for o in outputs}
-    numbers, images = [k.number for k in kept], remade.get(output.model.name, ())
-    return Situation(output.model.name, numbers, references, specs, images, _sides(kept[0]))
-
-
-def _sides(first: Kept) -> list[int]:
-    """Return the heights and widths of the images that are the model's inputs."""
-    axes = {name: image_channels(x.shape) for name, x in first.inputs.items()}
-    sides = {
-        n
-        for name, x in first.inputs.items()
-        if axes[name] is not None
-        for n in np.delete(x.shape, [0, axes[name] or 0])
-    }
-    return sorted(int(n) for n in sides if n > 1)
-
-
-class _Examined(NamedTuple):
-    """An output with its judgement; without evidence if nothing could be compared."""
-
-    output: Output
-    judgement: Judgement
-    evidence: Evidence | None = None
-    ranking: Sequence[Candidate] = ()
-    met: Mapping[str, tuple[float, float, bool]] = {}
-    rows: Sequence[int] = ()  # of the kept frames on which the model ran again
-
-
-def _examine(
-    engine: OnnxRuntimeEngine,
-    recording: Recording,
-    outputs: Sequence[Output],
-    kept: Sequence[Kept],
-    asked: Mapping[str, Tolerance],
-    progress: bool | None,
-) -> list[_Examined]:
-    """Look for the causes of every output; the model runs again unless all differ by rounding alone."""
-    evidence = {o.name: _evidence(o, kept) for o in outputs if not o.model.silent}
-    settled = all(evidence[o.name].settled and not _unexplained(o) for o in outputs if o.name in evidence)
-    of_models = {o.model.name: evidence[o.name] for o in outputs if o.name in evidence}
-    remade = {} if settled else rerun(engine, recording, kept, of_models, progress)
-    examined = []
-    with steps(len(outputs), LOOKING, progress) as shown:
-        for o in outputs:
-            if o.name in evidence:
-                situation = _situation(o, outputs, kept, remade)._replace(say=_saying(shown, o.name))
-                examined.append(_examined(o, evidence[o.name], situation, asked))
-            else:
-                examined.append(_Examined(o, Judgement("ambiguous", None, o.model.silent)))
-            shown.done()
-    return examined
-
-
-def _examined(output: Output, evidence: Evidence, situation: Situation, asked: Mapping[str, Tolerance]) -> _Examined:
-    comparison = output.comparison
-    met = tolerances.met(output.name, asked, None if comparison is None else comparison.whole)
-    all_met = all(ok for _, _, ok in met.values())
-    ranking, judgement = diagnose(evidence, situation, all_met, comparison)
-    axis = other_end(evidence)
-    best = max((c.score for c in ranking if judgement.verdict != "match" or c.cause == "match"), default=-np.inf)
-    if axis is not None and _may_be_turned(judgement, best, len(output.model.shape)):
-        turned = Evidence(output.spec, evidence.buffers, evidence.references, (), axis)
-        others, found = diagnose(turned, situation, all_met, comparison)
-        if _says_more(judgement, found, ranking, others, best):
-            evidence, ranking, judgement = turned, others, found
-    rows = sorted({row for remade in situation.remade for row in remade.answers})
-    return _Examined(output, judgement, evidence, ranking, met, rows)
-
-
-def _may_be_turned(judgement: Judgement, best: float, axes: int) -> bool:
-    """Whether the channels may be along the other axis: no cause was found, or one that explains little.
-
-    best: the score of the best candidate; axes: of the output. Of maps, which have places, a match says enough.
-    """
-    if judgement.verdict in _UNSURE:
-        return True
-    of_rows = judgement.verdict in _OF_ROWS and axes < 4
-    return of_rows or (best < _DOUBTFUL and (judgement.verdict != "match" or axes < 4))
-
-
-def _more(judgement: Judgement, found: Judgement) -> float:
-    """Return the dB that what was found along the other axis has to explain more; inf if it is no cause.
-
-    A cause that is about channels may explain a little less where the axis shows no cause, or one that rows show.
-    """
-    if found.verdict in (*_UNSURE, "match"):
-        return np.inf
-    if judgement.verdict == "match":
-        return 2 * MARGIN if found.verdict in _OF_CHANNELS else np.inf
-    if found.verdict == judgement.verdict or found.verdict not in _OF_CHANNELS:
-        return MARGIN
-    return -MARGIN if judgement.verdict in (*_UNSURE, *_OF_ROWS) else MARGIN
-
-
-def _says_more(
-    judgement: Judgement, found: Judgement, ranking: Sequence[Candidate], others: Sequence[Candidate], best: float
-) -> bool:
-    """Whether what was found with channels along the other axis, of these other candidates, says more.
-
-    A row in reverse is an order of the channels along the other axis, which has a fix. Both may make the same values,
-    but explain other shares of what varies within channels: so these are compared by what they gain.
-    """
-    verdicts = judgement.verdict, found.verdict
-    if sorted(verdicts) != ["channel_order", "geometry"]:
-        return others[0].score > best + _more(judgement, found)
-    now, then = (next(c for c in of if c.cause == v).gain for of, v in zip((ranking, others), verdicts))
-    return then > now + (MARGIN if found.verdict == "geometry" else -MARGIN)
-
-
-def _exchanged(examined: Sequence[_Examined]) -> list[_Examined]:
-    """Return the outputs, each exchanged one with the whole exchange as its fix.
-
-    Without a fix if another name has the same tensor, because one of the two was never recorded.
-    """
-    names = {e.output.name: e.judgement.fix for e in examined if e.judgement.verdict == "output_order"}
-    content = {e.output.name: names.get(e.output.name, e.output.model.name) for e in examined}
-    sharing = {name: [k for k in content if content[k] == content[name]] for name in content}
-    exchange = {name: other for name, other in names.items() if len(sharing[name]) == 1}
-
-    def finished(name: str, judgement: Judgement) -> Judgement:
-        if name in exchange:
-            return judgement._replace(fix=dict(exchange))
-        return judgement._replace(fix=None, advice=doubled(sharing[name]), notes=())
-
-    return [
-        e._replace(judgement=finished(e.output.name, e.judgement)) if e.output.name in names else e for e in examined
-    ]
-
-
-def _in_other_places(examined: Sequence[_Examined]) -> dict[str, tuple[Judgement, Mapping[str, str]]]:
-    """Return {output: judgement, and where each moved input was fed} of the outputs that show exchanged inputs."""
-    shown = {}
-    for e in examined:
-        if "input_order" in (e.judgement.verdict, *e.judgement.also):
-            best = next(c for c in e.ranking if c.cause == "input_order")
-            shown[e.output.name] = e.judgement, best.fix
-    return shown
-
-
-def _reran(examined: Sequence[_Examined], kept: Sequence[Kept]) -> list[int]:
-    return sorted({kept[row].number for e in examined for row in e.rows})
-
-
-def _report(examined: _Examined, kept: Sequence[Kept]) -> OutputReport:
+def _report(examined: Examined, kept: Sequence[Kept]) -> OutputReport:
     output, judgement, evidence = examined[:3]
     name, model, spec = output.name, output.model.name, output.spec
     if evidence is None:
@@ -326,7 +149,7 @@ def _report(examined: _Examined, kept: Sequence[Kept]) -> OutputReport:
     )  # fmt: skip
 
 
-def _exhibit(examined: _Examined, evidence: Evidence, kept: Sequence[Kept]) -> Exhibit:
+def _exhibit(examined: Examined, evidence: Evidence, kept: Sequence[Kept]) -> Exhibit:
     """Return the exhibit of the kept frame whose reference varies most, of those on which the model ran again."""
     at = max(examined.rows or range(len(kept)), key=lambda i: float(finite(evidence.references[i]).var()))
     answers = ((c.trial, evidence.trial(c).answers.get(at)) for c in examined.ranking if c.score >= LEAST)

@@ -1,0 +1,115 @@
+"""Causes of outputs: those exchanged with each other, what is shown while they are looked for, and what it costs."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from tests.support.boards import SHAPE, Board, same
+
+
+@pytest.fixture(scope="module")
+def board() -> Board:
+    return Board()
+
+
+def test_outputs_exchanged() -> None:
+    board = Board(outputs=("a", "b"))
+    outputs = [{"a": board.spec.pack(x["b"]), "b": board.spec.pack(x["a"])} for x in board.answers]
+    report = nl.validate(board.recording(None, outputs), board.engine)
+    for name in "ab":
+        assert report.outputs[name].verdict == "output_order", str(report)
+        assert report.outputs[name].fix == {"a": "b", "b": "a"}
+    assert nl.validate(board.recording(), board.engine)
+    only = [{"a": board.spec.pack(x["a"])} for x in board.answers]
+    report = nl.validate(board.recording({"a": board.spec}, only), board.engine)
+    assert report and "b were not recorded" in report.note
+
+
+def test_a_name_that_holds_another_output() -> None:
+    two = Board(outputs=("a", "b"))
+    twice = [{"a": two.spec.pack(x["b"]), "b": two.spec.pack(x["b"])} for x in two.answers]
+    report = nl.validate(two.recording(None, twice), two.engine)
+    a, b = report.outputs["a"], report.outputs["b"]
+    assert a.verdict == "output_order" and a.fix is None and "'a' and 'b' contain the same tensor" in a.why, str(a)
+    assert b.verdict == "match" and "fix" not in str(a)
+    alone = [{"a": o["a"]} for o in twice]
+    report = nl.validate(two.recording({"a": two.spec}, alone), two.engine)
+    assert report.outputs["a"].verdict == "output_order" and report.outputs["a"].fix == {"a": "b"}, str(report)
+
+
+def test_specs_stay_with_the_names_of_exchanged_outputs() -> None:
+    two = Board(outputs=("a", "b"))
+    q = two.spec.quantization
+    assert q is not None
+    tight = nl.TensorSpec(SHAPE, "NHWC16c", "int8", quantization=nl.Quantization(3 * float(q.scale), 3))
+    assert tight.size == two.spec.size
+    specs = {"a": two.spec, "b": tight}
+    outputs = [{"a": tight.pack(x["b"]), "b": two.spec.pack(x["a"])} for x in two.answers]
+    report = nl.validate(two.recording(specs, outputs), two.engine)
+    for name in "ab":
+        assert report.outputs[name].verdict == "output_order", str(report)
+        assert report.outputs[name].fix == {"a": "b", "b": "a"}
+    renamed = [{"a": o["b"], "b": o["a"]} for o in outputs]
+    assert nl.validate(two.recording(specs, renamed), two.engine)
+
+
+def test_progress_describes_what_is_tried(
+    board: Board, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a terminal, or if it is asked for; quiet elsewhere, and the report is the same."""
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    wrong = board.recording(None, board.changed(lambda y: y[:, ::-1]))
+    quiet = nl.validate(wrong, board.engine)
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    told = nl.validate(wrong, board.engine)
+    out, err = capsys.readouterr()
+    lines = [line.strip() for line in re.split("[\\r\\n]", err)]
+    assert out == "" and str(told) == str(quiet)
+    assert lines[1] == "comparing: 0 of 8" and lines[-2] == "looking for causes: pairs of causes of 'maps': 1 of 1"
+    tried = [line.partition("looking for causes: ")[2].rpartition(": ")[0] for line in lines]
+    of_inputs = ["colours", "mean and std", "layouts", "resizing", "what the device sees"]
+    of_outputs = ["scales", "layouts", "activations", "orders of channels and rows", "geometry", "exchanges", "inputs"]
+    words = [f"{what} of the input" for what in of_inputs]
+    words += [f"{what} of 'maps'" for what in (*of_outputs, "pairs of causes")]
+    assert list(dict.fromkeys(filter(None, tried))) == words
+    assert nl.validate(board.recording(), board.engine, progress=False) and capsys.readouterr() == ("", "")
+
+
+def _reductions(channels: int, noise: float) -> int:
+    """How many arrays `validate` adds up, or looks for the ends of, for an output of so many channels."""
+    rng = np.random.default_rng(0)
+    shape = (1, channels, 3200 // channels, 10)
+    q = nl.Quantization(0.03, 3)
+    spec = nl.TensorSpec(shape, "NHWC", "int8", quantization=q, name="y")
+    inputs = [rng.standard_normal(shape).astype(np.float32) for _ in range(4)]
+    outputs = [spec.pack((x + noise * rng.standard_normal(shape)).astype(np.float32)) for x in inputs]
+    engine = nl.OnnxRuntimeEngine(same(shape))
+    recording = nl.Recording({"y": spec}, [({"x": x}, {"y": y}) for x, y in zip(inputs, outputs)])
+    count = 0
+
+    def counted(frame: Any, event: str, called: Any) -> None:
+        nonlocal count
+        count += event == "c_call" and called.__name__ == "reduce"
+
+    before = sys.getprofile()
+    sys.setprofile(counted)
+    try:
+        report = nl.validate(recording, engine, progress=False)
+    finally:
+        sys.setprofile(before)
+    assert report.verdict == "match", str(report)
+    return count
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_no_channel_is_searched_by_itself(noise: float) -> None:
+    """Causes are looked for in all channels at once: 8 reductions a channel were counted, and 240 for one by one."""
+    few, many = _reductions(20, noise), _reductions(160, noise)
+    assert many - few < 20 * 140
