@@ -3,7 +3,8 @@
 Imports buffers, frames, layouts and support.
 """
 
-from .explanation import Explanation, explain
+from .explaining import explain
+from .explanation import Explanation
 from .frame_memory import FrameExplanation
 from .reads import CACHE_LINE
 from .terminal import colour_depth

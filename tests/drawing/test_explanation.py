@@ -1,4 +1,4 @@
-"""explain: its numbers against the scalar oracle, and its refusals."""
+"""What is explained: its numbers against the scalar oracle, and measures of a picture that are refused."""
 
 from __future__ import annotations
 
@@ -62,41 +62,6 @@ def test_an_axis_too_long_to_be_enumerated() -> None:
     assert found.place(0, 2, 0, 10**12 - 1).endswith(" = 7999999999994") and rects(found.to_svg())
 
 
-def test_part_and_at() -> None:
-    found = nl.explain("NCHW16c", (1, 57, 46, 46), at=(0, 50, 45, 45), part=(1, 9, 1, 2))
-    assert found.part == {"N": range(1), "C": range(48, 57), "H": range(45, 46), "W": range(44, 46)}
-    assert sum(title.startswith("padding at") for title in rects(found.to_svg())) >= 14
-
-
-def test_bad_input() -> None:
-    shape = (1, 3, 8, 8)
-    for arguments, options, words in (
-        (("NCHW",), {}, "needs a shape"),
-        (("NCHW", (1, 3)), {}, "4 axes"),
-        (("NCHW", shape), {"window": (9, 3)}, "reaches beyond"),
-        (("NCHW", shape), {"window": (3, 3, 3)}, "2 axes besides N and C, expected 3"),
-        (("NCHW", shape), {"window": (0, 3)}, "1 or more"),
-        (("NCHW", shape), {"window": ()}, "got none"),
-        (("NCHW", shape), {"window": 3}, "sequence of integers"),
-        (("NCHW", shape), {"at": 3}, "an index for each"),
-        (("NCHW", (1, 2, 8, 8)), {"gray": True}, "at least 3"),
-        (("NCHW", shape), {"compare": "CHW"}, "axes"),
-        (("NCHW", shape), {"part": (1, 0, 8, 8)}, "1 or more"),
-        (("NCHW", shape), {"cache_line": 0}, "1 byte or more"),
-        ((nl.TensorSpec(shape), shape), {}, "give only the spec"),
-        (("NCHW", shape), {"compare": nl.TensorSpec((1, 3, 8, 9))}, "is not"),
-    ):
-        with pytest.raises(nl.NpuLayoutError, match=words):
-            nl.explain(*arguments, **options)  # type: ignore[arg-type]
-    with pytest.raises(IndexError):
-        nl.explain("NCHW", shape, at=(0, 3, 0, 0))
-    with pytest.raises(nl.NpuLayoutError, match=r"\.svg or \.png"):
-        nl.explain("NCHW", shape).save("picture.gif")
-    for scale in (0, -1, float("nan")):
-        with pytest.raises(nl.NpuLayoutError, match="above 0"):
-            nl.explain("NCHW", shape).to_png(scale=scale)
-
-
 def test_the_readmes_picture_is_what_explain_draws() -> None:
     found = nl.explain("NCHW", (1, 20, 2, 2), compare=["NHWC", "NCHW16c"])
     assert README_PICTURE.read_text(encoding="utf-8") == found.to_svg(860)
@@ -118,8 +83,6 @@ def test_measures_of_a_picture_are_above_0(bad: Any, tmp_path: Path) -> None:
     assert found.to_svg(1) == found.to_svg(np.float32(0.5))
 
 
-@pytest.mark.parametrize("bad", [0, -1, 2**30 + 1, 10**30, 1.5, math.nan, "64", None, []])
-def test_cache_lines_that_are_none(bad: Any) -> None:
-    with pytest.raises(nl.NpuLayoutError, match="cache_line: expected 1 byte or more"):
-        nl.explain("NCHW", (1, 3, 4, 4), window=(2, 2), cache_line=bad)
-    assert nl.explain("NCHW", (1, 3, 4, 4), window=(2, 2), cache_line=np.int64(2**30)).reads[0].lines == [0]
+def test_other_endings_are_refused() -> None:
+    with pytest.raises(nl.NpuLayoutError, match=r"\.svg or \.png"):
+        nl.explain("NCHW", (1, 3, 8, 8)).save("picture.gif")

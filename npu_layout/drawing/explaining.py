@@ -1,0 +1,161 @@
+"""Read what is to be explained: a layout or several of one tensor, an index, a window, and the part that is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Union, overload
+
+from ..buffers import TensorSpec
+from ..errors import LayoutError, NpuLayoutError
+from ..frames import FrameSpec
+from ..layouts import Layout, as_layout
+from ..support import checked_call, counted, flag, items_of, naming
+from . import reads
+from .explanation import Explanation
+from .frame_memory import FrameExplanation
+from .memory_lines import choose_part
+from .reads import CACHE_LINE
+
+Described = Union[str, Layout, TensorSpec]
+
+_LONGEST_LINE = 1 << 30  # bytes of a cache line
+
+
+@overload
+def explain(layout: FrameSpec) -> FrameExplanation: ...
+
+
+@overload
+def explain(
+    layout: Described,
+    shape: Sequence[int] | None = ...,
+    dtype: Any = ...,
+    *,
+    axes: str | None = ...,
+    at: Sequence[int] | None = ...,
+    window: Sequence[int] | None = ...,
+    gray: bool = ...,
+    compare: Described | Sequence[Described] = ...,
+    part: Sequence[int] | None = ...,
+    cache_line: int = ...,
+) -> Explanation: ...
+
+
+@checked_call
+def explain(
+    layout: Described | FrameSpec,
+    shape: Sequence[int] | None = None,
+    dtype: Any = None,
+    *,
+    axes: str | None = None,
+    at: Sequence[int] | None = None,
+    window: Sequence[int] | None = None,
+    gray: bool = False,
+    compare: Described | Sequence[Described] = (),
+    part: Sequence[int] | None = None,
+    cache_line: int = CACHE_LINE,
+) -> Explanation | FrameExplanation:
+    """Explain where a layout stores each element of a tensor, in numbers and as a picture.
+
+    Parameters
+    ----------
+    layout
+        A tag, a Layout, or a TensorSpec, whose shape, dtype, pitches and gaps are then explained; or a FrameSpec alone:
+        the result then has the first bytes of each plane as text (``str``) and as a picture (``save``, ``to_svg``).
+    shape, axes
+        The logical shape and its axes, as for TensorSpec.
+    dtype
+        Of the elements; default: float32.
+    at
+        A logical index: its offset is explained, and the window and the gray pixel start there. By
+        default they start at the first element.
+    window
+        Extents of one convolution window over the last axes that are neither N nor C, such as (3, 3); it reads
+        every channel, and at most 2**20 elements.
+    gray
+        Whether to mark what one gray pixel reads: three channels.
+    compare
+        Layouts of the same tensor to show beside it.
+    part
+        Extents that the picture shows, at most 4096 elements; default: as much as a reader can take in.
+    cache_line
+        Bytes of a cache line.
+
+    Raises
+    ------
+    LayoutError
+        If shape and layout do not match, the window reaches beyond the tensor, or the part or the window is too large.
+    IndexError
+        If `at` is outside.
+
+    Examples
+    --------
+    >>> found = explain("NCHW16c", (1, 57, 46, 46), "int8", at=(0, 17, 2, 3))
+    >>> found.formula
+    'n*135424 + c//16*33856 + h*736 + w*16 + c%16'
+    >>> found.place(0, 17, 2, 3), found.padding_bytes
+    ('0*135424 + 1*33856 + 2*736 + 3*16 + 1 = 35377', 14812)
+    >>> both = explain("NHWC", (1, 3, 8, 8), window=(3, 3), compare="NCHW")
+    >>> len(both.reads[0].runs), len(both.compared[0].reads[0].runs)
+    (3, 9)
+    """
+    if isinstance(layout, FrameSpec):
+        return _of_frame(layout, (shape, dtype, axes, at, window, part, gray or None, compare or None))
+    line = counted("cache_line", cache_line, _LONGEST_LINE, f"1 byte or more, up to {_LONGEST_LINE}")
+    spec = _spec(layout, shape, dtype, axes)
+    one = isinstance(compare, (str, Layout, TensorSpec))
+    others: list[Any] = [compare] if one else items_of("compare", compare, object, "layouts")
+    with naming("compare"):
+        specs = [spec, *(_beside(other, spec) for other in others)]
+    index = None if at is None else _checked_index(spec, at)
+    gray = flag("gray", gray)
+    start = dict(zip(spec.axes, index or (0,) * len(spec.axes)))
+    found = []
+    for each in specs:
+        marked = [] if window is None else [reads.window(each, window, start, line)]
+        marked += [reads.gray(each, start, line)] if gray else []
+        found.append(tuple(marked))
+    reach = {}
+    if window is not None:
+        reach = dict(zip([a for a in spec.axes if a not in "NC"][-len(window) :], window))
+    with naming("part"):
+        extents = None if part is None else spec.layout.check_shape(part)
+    shown = choose_part([s.storage for s in specs], start if at is not None else {}, reach, extents)
+    made = [Explanation(s, index, r, shown) for s, r in zip(specs, found)]
+    return Explanation(spec, index, found[0], shown, tuple(made[1:]))
+
+
+def _of_frame(spec: FrameSpec, others: Sequence[Any]) -> FrameExplanation:
+    if any(value is not None for value in others):
+        raise NpuLayoutError(f"layout: {spec.describe()} is explained alone; leave the other arguments out")
+    return FrameExplanation(spec)
+
+
+def _checked_index(spec: TensorSpec, at: Any) -> tuple[Any, ...]:
+    if not isinstance(at, Sequence):
+        raise NpuLayoutError(f"at: expected an index for each of {spec.axes}, got {at!r}")
+    try:
+        spec.offset(*at)
+    except IndexError as error:
+        raise IndexError(f"at: {error}") from None
+    return tuple(at)
+
+
+def _spec(layout: Described, shape: Sequence[int] | None, dtype: Any, axes: str | None) -> TensorSpec:
+    if isinstance(layout, TensorSpec):
+        if shape is not None or dtype is not None or axes is not None:
+            raise NpuLayoutError(f"{layout.describe()} has its own shape, dtype and axes; give only the spec")
+        return layout
+    if shape is None:
+        raise NpuLayoutError(f"layout {layout} needs a shape")
+    return TensorSpec(shape, as_layout(layout, axes), "float32" if dtype is None else dtype)
+
+
+def _beside(other: Described, spec: TensorSpec) -> TensorSpec:
+    if not isinstance(other, TensorSpec):
+        return TensorSpec(spec.shape, other, spec.dtype, axes=spec.axes)
+    if (other.axes, other.shape) != (spec.axes, spec.shape):
+        raise LayoutError(
+            f"compare: {other.describe()} of axes {other.axes} is not {spec.describe()} of axes {spec.axes}"
+        )
+    return other
