@@ -13,14 +13,6 @@ from npu_layout.bench import contenders
 from npu_layout.cli import main
 
 
-@pytest.fixture(autouse=True)
-def as_before() -> object:
-    threads = kernels.get_num_threads(), cv2.getNumThreads()
-    yield
-    kernels.set_num_threads(threads[0])
-    cv2.setNumThreads(threads[1])
-
-
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # matplotlib's own, on old Pythons
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = {kind: tmp_path / f"bench.{kind}" for kind in ("json", "md", "png")}

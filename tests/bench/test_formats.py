@@ -15,13 +15,6 @@ from npu_layout.cli import main
 from npu_layout.kernels.caches import USUAL, caches
 
 
-@pytest.fixture(autouse=True)
-def as_before() -> object:
-    threads = kernels.get_num_threads()
-    yield
-    kernels.set_num_threads(threads)
-
-
 @pytest.mark.parametrize("name", bench_layouts.OPERATORS)
 def test_every_format_is_right_and_timed(name: str) -> None:
     row = bench_layouts.measure(bench_layouts.OPERATORS[name], "L1", 24 << 10, 0.001)

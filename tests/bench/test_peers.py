@@ -19,14 +19,6 @@ from npu_layout.bench.frame_cases import frame_cases
 from npu_layout.bench.peers import calls, heads, libraries, registry, stored
 
 
-@pytest.fixture(autouse=True)
-def as_before() -> object:
-    threads = kernels.get_num_threads(), cv2.getNumThreads()
-    yield
-    kernels.set_num_threads(threads[0])
-    cv2.setNumThreads(threads[1])
-
-
 @pytest.mark.skipif(
     "native (avx512)" not in kernels.backends(), reason="this machine has nothing above AVX2 to turn off"
 )

@@ -23,18 +23,21 @@ from tests.support.recorded import SPECS, Engine, image
 from tests.support.writing import no_room
 
 
+class InPlace(Engine):
+    """It computes in the memory of its inputs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.input_specs = ()  # the model's own input, float32
+
+    def infer(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        outputs = super().infer(inputs)
+        for x in inputs.values():
+            x *= 0
+        return outputs
+
+
 def test_what_went_in_is_recorded_where_an_engine_works_in_place(tmp_path: Path) -> None:
-    class InPlace(Engine):
-        def __init__(self) -> None:
-            super().__init__()
-            self.input_specs = ()  # the model's own input, float32
-
-        def infer(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-            outputs = super().infer(inputs)
-            for x in inputs.values():
-                x *= 0
-            return outputs
-
     given = {"image": np.arange(1, 13, dtype=np.float32)}
     with nl.Recorder(InPlace(), tmp_path / "r") as recorder:
         recorder.infer(given)
@@ -44,16 +47,6 @@ def test_what_went_in_is_recorded_where_an_engine_works_in_place(tmp_path: Path)
 
 
 def test_the_frame_is_kept_where_an_engine_works_in_place(tmp_path: Path) -> None:
-    class InPlace(Engine):
-        def __init__(self) -> None:
-            super().__init__()
-            self.input_specs = ()  # the model's own input, float32
-
-        def infer(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-            outputs = super().infer(inputs)
-            inputs["image"] *= 0
-            return outputs
-
     camera = np.arange(1, 13, dtype=np.float32)
     with nl.Recorder(InPlace(), tmp_path / "r") as recorder:
         recorder.infer({"image": camera}, frame=camera)
