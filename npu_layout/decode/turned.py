@@ -124,6 +124,11 @@ def polygon_iou(one: np.ndarray, others: np.ndarray) -> np.ndarray:
     return ious
 
 
+def _between(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Return values kept between two bounds; NaN where a bound is NaN, which `clip` of numpy before 1.25 ignores."""
+    return np.asarray(np.minimum(np.maximum(values, low), high))
+
+
 def _inside(corners: np.ndarray, x: float, y: float) -> np.ndarray:
     """Return the areas of convex polygons (n, corners, 2) between -x and x, and -y and y.
 
@@ -132,12 +137,12 @@ def _inside(corners: np.ndarray, x: float, y: float) -> np.ndarray:
     start, end = corners, np.roll(corners, -1, 1)
     with np.errstate(invalid="ignore", divide="ignore"):
         slope = np.nan_to_num((end[..., 1] - start[..., 1]) / (end[..., 0] - start[..., 0]), posinf=0, neginf=0)
-        first, last = start[..., 0].clip(-x, x), end[..., 0].clip(-x, x)
+        first, last = _between(start[..., 0], -x, x), _between(end[..., 0], -x, x)
         heights = [start[..., 1] + (at - start[..., 0]) * slope for at in (first, last)]
         low, high = np.minimum(*heights), np.maximum(*heights)
         below, above = (np.nan_to_num(((edge - low) / (high - low)).clip(0, 1)) for edge in (-y, y))
-        mean = -y * below + (low.clip(-y, y) + high.clip(-y, y)) / 2 * (above - below) + y * (1 - above)
-        mean = np.where(high == low, low.clip(-y, y), mean)
+        mean = -y * below + (_between(low, -y, y) + _between(high, -y, y)) / 2 * (above - below) + y * (1 - above)
+        mean = np.where(high == low, _between(low, -y, y), mean)
         return np.asarray(np.abs(((last - first) * mean).sum(1)))
 
 

@@ -317,6 +317,7 @@ def _quantise(source: Path, target: Path, inputs: list[np.ndarray], kind: Kind) 
             Reader(),
             quant_format=QuantFormat.QDQ,
             per_channel=True,
+            extra_options={"QDQOpTypePerChannelSupportToAxis": {"MatMul": 1, "LayerNormalization": 0}},  # 1.17: axis 1
             activation_type=QuantType.QInt16 if kind.wide else QuantType.QInt8,
             weight_type=QuantType.QInt8,
             nodes_to_exclude=list(kind.apart),

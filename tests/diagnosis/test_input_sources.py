@@ -16,7 +16,7 @@ from tests.support.small_models import FLOAT, build, helper
 SIZE = (48, 36)
 TARGET = nl.TensorSpec((1, 3, 24, 32), "NCHW", "float32", name="x")
 QUANTISED = nl.TensorSpec((1, 3, 24, 32), "NHWC", "int8", name="x", quantization=nl.Quantization(1 / 255, -128))
-FORMATS = {"NV12": cv2.COLOR_BGR2YUV_I420, "I420": cv2.COLOR_BGR2YUV_I420, "YUYV": cv2.COLOR_BGR2YUV_YUYV}
+FORMATS = ("NV12", "I420", "YUYV")
 TWINS = {"NV12": "NV21", "I420": "YV12", "YUYV": "YVYU"}
 
 
@@ -34,12 +34,11 @@ def scene(seed: int, colour: float = 1.0) -> np.ndarray:
 
 
 def stored(name: str, bgr: np.ndarray) -> np.ndarray:
-    flat = cv2.cvtColor(bgr, FORMATS[name])
-    if name != "NV12":
-        return flat
     height, width = bgr.shape[:2]
-    uv = flat[height:].reshape(2, -1, width // 2).transpose(1, 2, 0).reshape(-1, width)
-    return np.concatenate([flat[:height], uv])
+    flat = cv2.cvtColor(bgr, cv2.COLOR_BGR2YUV_I420)
+    y, uv = flat[:height], flat[height:].reshape(2, -1, width // 2).transpose(1, 2, 0).reshape(-1, width)
+    frames = {"I420": flat, "NV12": np.concatenate([y, uv]), "YUYV": np.stack([y, uv.repeat(2, 0)], 2)}
+    return np.ascontiguousarray(frames[name])
 
 
 def judged(name: str, spec: nl.TensorSpec, declared: Any, really: Any, frames: Any = None, noise: Any = None) -> Any:
