@@ -20,6 +20,7 @@ from .trials import Trial
 _MANY = 1000  # values, of which so many do not fit by coincidence
 _FAR = 2 * MARGIN  # dB
 _FEW = 16  # values of a frame, to which the output of some other one is near by chance
+_NAMED = 2  # further ways whose inputs were the same
 _FEWEST = 3  # frames that are needed to find exchanged ones
 
 
@@ -37,11 +38,20 @@ class Remade(NamedTuple):
 
 
 def distinct(ways: Mapping[Any, Remade]) -> dict[Any, Remade]:
-    """Return the ways, of those that have the same tensors in all frames the first: their inputs were the same."""
-    first: dict[Any, Any] = {}
+    """Return the ways, of those that have the same tensors in all frames the first: their inputs were the same.
+
+    Where these have other fixes, as what is clamped alike in every frame, the words are those of all.
+    """
+    alike: dict[Any, list[Any]] = {}
     for key, one in ways.items():
-        first.setdefault(tuple((row, id(tensor)) for row, tensor in one.answers.items()) or key, key)
-    return {key: ways[key] for key in first.values()}
+        alike.setdefault(tuple((row, id(tensor)) for row, tensor in one.answers.items()) or key, []).append(key)
+    found = {}
+    for first, *others in alike.values():
+        words = {repr(ways[key].fix): ways[key].text for key in reversed((first, *others)) if ways[key].fix is not None}
+        words.pop(repr(ways[first].fix), None)
+        text = " or ".join([ways[first].text, *list(reversed(words.values()))[:_NAMED]])
+        found[first] = ways[first]._replace(text=f"{text} (equal in the frames that were tried)" if words else text)
+    return found
 
 
 def other_outputs(

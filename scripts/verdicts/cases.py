@@ -292,7 +292,8 @@ def _as_it_was(
     order = output.order
     back = list(values) if order is None else [v[:, np.argsort(order)] for v in values]
     explained: list[tuple[float, np.ndarray, Sequence[np.ndarray], bool]] = []
-    for cut in (False, True) if output.planted and scene.done is not scene.declared else (False,):
+    quantised = scene.case.noise == "qdq"  # its input, too
+    for cut in (False, True) if output.planted and quantised and scene.done is not scene.declared else (False,):
         wanted = [scene.says(scene.model.path, scene.done, t, cut)[output.holds] for t in times]
         if output.fault.device in faults.CHANGED:
             wanted = _changed(scene, wanted, (wanted[0], wanted[0]))[0]

@@ -95,3 +95,20 @@ def test_ways_with_the_same_answers_are_one() -> None:
     ways = {k: Remade(k, None, t) for k, t in (("p", {0: a, 1: b}), ("q", {0: a, 1: b}), ("r", {0: a}), ("s", {}))}
     ways.update(t=Remade("t", None, {0: same_as_a, 1: b}), u=Remade("u", None, {}))
     assert [*distinct(ways)] == ["p", "r", "s", "t", "u"]
+    assert distinct(ways)["p"].text == "p"
+
+
+def test_ways_with_the_same_answers_and_other_fixes_are_all_named() -> None:
+    """What is clamped alike in every frame may have been made in any of these ways."""
+    a = {0: np.zeros(3)}
+    fixes = {
+        "p": {"std": [1.0]},
+        "q": {"std": [1.0]},
+        "r": {"std": [2.0]},
+        "s": None,
+        "t": {"std": [3.0]},
+        "u": {"std": [4.0]},
+    }
+    found = distinct({k: Remade(k, fix, a) for k, fix in fixes.items()})
+    assert [*found] == ["p"] and found["p"].fix == {"std": [1.0]}
+    assert found["p"].text == "p or r or t (equal in the frames that were tried)"
