@@ -324,7 +324,7 @@ def sanitize(session: nox.Session) -> None:
         "tests/project/test_fuzzing.py::test_what_the_fuzzers_found[pictures]",
     ]
     decoding = ["boundary", "decoder", "networks", "detectors", "faces", "suppression"]
-    decoding += ["mask_crops", "compiling", "finishing"]
+    decoding += ["mask_crops", "compiling", "finishing", "gathering", "backends_agree"]
     files += [f"tests/decode/test_{room}.py" for room in decoding]
     files += ["tests/ops/test_stored_buffers.py"]
     files += [f"tests/frames/test_{room}.py" for room in ("gray", "fitting", "fitting_yuv", "source_formats")]
