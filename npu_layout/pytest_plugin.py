@@ -5,6 +5,7 @@ pytest itself loads ``_npu_layout_pytest``, which imports this module when a tes
 
 from __future__ import annotations
 
+import errno
 import inspect
 import os
 import sys
@@ -25,6 +26,7 @@ from .validation import Tolerance, validate
 
 __all__ = ["Recordings", "assert_matches"]
 
+_LONGEST = 255  # bytes of a file's name
 Inputs = Union[np.ndarray, Mapping[str, np.ndarray]]
 
 
@@ -144,6 +146,8 @@ class Recordings:
         folder = self.folder / path_of("name", name)
         if os.path.isabs(name) or not name or ".." in Path(name).parts:
             raise NpuLayoutError(f"recording {name!r}: expected a name below {self.folder}")
+        if any(len(os.fsencode(part)) > _LONGEST for part in Path(name).parts):
+            raise NpuLayoutError(f"recording {name!r}: no file can have a name of more than {_LONGEST} bytes")
         return folder
 
     def _is_to_be_recorded(self, folder: Path) -> bool:
@@ -158,7 +162,7 @@ class Recordings:
 
     def _record(self, folder: Path, inputs: Any, engine: str | None, about: Mapping[str, Any]) -> None:
         """Record it; a recording that is there is replaced when the new one is complete."""
-        if folder.exists() and not (folder / "recording.json").exists():
+        if folder.exists() and not _is_recording(folder):
             raise NpuLayoutError(f"{folder} is no recording; nothing is written over it")
         old = Recording.load(folder) if folder.exists() and inputs is None else None
         if inputs is None and old is None:
@@ -167,14 +171,20 @@ class Recordings:
         frames = (f.inputs for f in old) if old is not None else inputs() if callable(inputs) else inputs
         if old is not None:
             about = {**_about(old), **about}
-        with whole_folder(folder, replace=True) as partial:
-            with Recorder(runs, partial, **about) as recorder:
-                for frame in frames:
-                    given = dict(frame) if isinstance(frame, Mapping) else frame
-                    seen, roi = (given.pop(k, None) if isinstance(given, dict) else None for k in (FRAME, ROI))
-                    recorder.infer(given, frame=seen, roi_xywh=roi)
-            if not recorder.count:
-                raise NpuLayoutError(f"{folder}: there were no inputs to record")
+        replace = folder.exists()
+        try:
+            with whole_folder(folder, replace=replace) as partial:
+                with Recorder(runs, partial, **about) as recorder:
+                    for frame in frames:
+                        given = dict(frame) if isinstance(frame, Mapping) else frame
+                        seen, roi = (given.pop(k, None) if isinstance(given, dict) else None for k in (FRAME, ROI))
+                        recorder.infer(given, frame=seen, roi_xywh=roi)
+                if not recorder.count:
+                    raise NpuLayoutError(f"{folder}: there were no inputs to record")
+        except OSError as error:
+            if replace or error.errno not in (errno.ENOTEMPTY, errno.EEXIST) or not _is_recording(folder):
+                raise
+            return  # another process of pytest-xdist was faster, and tests read its recording already
         self._recorded[str(folder)] = recorder.count
 
     def _engine(self, name: str | None) -> Any:
@@ -185,6 +195,10 @@ class Recordings:
             with _importable(self._root):
                 self._engines[wanted] = open_engine(wanted)
         return self._engines[wanted]
+
+
+def _is_recording(folder: Path) -> bool:
+    return (folder / "recording.json").exists()
 
 
 def _check_about(about: Mapping[str, Any]) -> None:

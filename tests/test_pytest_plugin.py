@@ -302,6 +302,38 @@ def test_each_engine_is_made_once(project: pytest.Pytester) -> None:
     assert (project.path / "recordings" / "c" / "d" / "recording.json").exists()
 
 
+def test_a_faster_process_is_not_written_over(project: pytest.Pytester) -> None:
+    """Two workers of pytest-xdist record the same: what the first one has, its test is reading already."""
+    project.makepyfile(
+        test_it="""
+        import numpy as np
+        import npu_layout as nl
+
+        def inputs():
+            yield np.ones((1, 3, 48, 48), np.float32)
+            spec = nl.TensorSpec((1, 2), "NC", name="y")
+            other = nl.Recording({"y": spec}, [({}, {"y": np.zeros(2, np.float32)})], {"note": "theirs"})
+            other.save("recordings/heat")
+
+        def test_it(npu_recording):
+            assert npu_recording("heat", inputs).meta == {"note": "theirs"}
+        """
+    )
+    result = project.runpytest("--npu-record")
+    result.assert_outcomes(passed=1)
+    assert "heat: " not in result.stdout.str()
+    assert [p.name for p in (project.path / "recordings").iterdir()] == ["heat"]
+
+
+def test_a_name_that_no_file_can_have(project: pytest.Pytester) -> None:
+    for name in ("x" * 300, "a/../../b"):
+        wrote(project, name)
+        result = project.runpytest("--npu-record")
+        result.assert_outcomes(failed=1)
+        assert "Traceback" not in result.stdout.str() and "pathlib" not in result.stdout.str()
+        result.stdout.fnmatch_lines([f"recording '{name}': *"])
+
+
 def test_the_folder_is_chosen(project: pytest.Pytester) -> None:
     """Beside the test's file, or where the ini file says."""
     (project.path / "deep" / "er").mkdir(parents=True)
