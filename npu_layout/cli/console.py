@@ -19,6 +19,8 @@ _STYLES = {
     "ambiguous": "bold yellow",
 }
 
+_BORDERS = 3  # columns that a cell has beside its text
+
 
 def show(text: str) -> None:
     """Print one line or more to stdout."""
@@ -40,7 +42,10 @@ def _width(text: str) -> int:
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Print rows, which have a cell for each heading; verdicts are coloured."""
+    """Print rows, which have a cell for each heading; verdicts are coloured.
+
+    On a terminal that is too narrow for the headings, a row is a line for each cell.
+    """
     cells = [[isolated(str(cell)) for cell in row] for row in rows]
     if not _is_rich():
         widths = [max(map(_width, column)) for column in zip(headings, *cells)]
@@ -51,10 +56,17 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    terminal = Console()
+    if sum(_width(heading) + _BORDERS for heading in headings) >= terminal.width:
+        longest = max(map(_width, headings))
+        for row in cells:
+            lines = (Text(f"{h:{longest}}  ").append(cell, _STYLES.get(cell)) for h, cell in zip(headings, row) if cell)
+            terminal.print(*lines, "", sep="\n")
+        return
     drawn = Table(*headings)
     for row in cells:
         drawn.add_row(*(Text(cell, _STYLES.get(cell, ""), overflow="fold") for cell in row))
-    Console().print(drawn)
+    terminal.print(drawn)
 
 
 def show_report(report: Report) -> None:

@@ -146,7 +146,8 @@ class OnnxRuntimeEngine:
         try:
             return onnxruntime.InferenceSession(source, options, **more)
         except Exception as error:
-            raise NpuLayoutError(f"{where}: onnxruntime cannot load it: {_reason(error)}") from error
+            hint = "; give the model's path, its weights are beside it" if _lacks_files(model, error) else ""
+            raise NpuLayoutError(f"{where}: onnxruntime cannot load it: {_reason(error)}{hint}") from error
 
     def _provided(self, onnxruntime: Any, options: Any) -> dict[str, Any]:
         """Say who computes: in `options`, or in further arguments of the session, which are returned."""
@@ -221,6 +222,11 @@ def written(model: str, found: Arrays, out: Any) -> Arrays:
     for name, array in found.items():
         np.copyto(out[name].reshape(array.shape), array)
     return {name: out[name] for name in found}
+
+
+def _lacks_files(model: Any, error: Exception) -> bool:
+    """Whether a model was given as bytes, and has weights in other files."""
+    return isinstance(model, (bytes, bytearray)) and "external data" in str(error).lower()
 
 
 def _reason(error: Exception) -> str:

@@ -17,11 +17,11 @@ from npu_layout.cli import console
 from tests.support.command_line import COMMAND, ran
 
 
-def on_a_terminal(*arguments: str) -> tuple[int, str]:
-    """(status, everything that a terminal of 100 columns shows)."""
+def on_a_terminal(*arguments: str, columns: int = 100) -> tuple[int, str]:
+    """(status, everything that a terminal of so many columns shows)."""
     pid, terminal = pty.fork()
     if pid == 0:
-        os.environ.update(TERM="xterm-256color", COLUMNS="100")
+        os.environ.update(TERM="xterm-256color", COLUMNS=str(columns))
         os.environ.pop("NO_COLOR", None)
         os.execv(sys.executable, [*COMMAND, *arguments])
     shown = io.BytesIO()
@@ -43,6 +43,15 @@ def test_on_a_terminal(here: Path) -> None:
     assert status == 0 and "\u2503" in shown and re.search(r"\x1b\[1;32mmatch", shown), shown
     status, shown = on_a_terminal("validate", "tree", "model.onnx")
     assert status == 1 and re.search(r"\x1b\[1;31mlayout", shown) and "validating" in shown, shown
+
+
+@pytest.mark.filterwarnings("ignore:.*forkpty.*:DeprecationWarning")
+def test_on_a_narrow_terminal(here: Path) -> None:
+    """Ten columns of two letters cannot be read."""
+    status, shown = on_a_terminal("inspect", "good", columns=50)
+    lines = [line.rstrip() for line in shown.splitlines()]
+    assert status == 0 and "dtype       int8" in lines and "name        maps" in lines, shown
+    assert "\u2503" in shown  # the tables of fewer columns are tables
 
 
 def test_plain_where_rich_is_missing(

@@ -173,6 +173,18 @@ def test_what_no_spec_can_describe():
         _ = OnnxRuntimeEngine(model).output_specs
 
 
+def test_bytes_of_a_model_whose_weights_are_elsewhere(tmp_path):
+    weights = onnx.numpy_helper.from_array(np.ones((1, 2), np.float32), "w")
+    model = onnx.ModelProto.FromString(
+        build([helper.make_node("Add", ["x", "w"], ["y"])], [("x", FLOAT, (1, 2))], [("y", FLOAT, (1, 2))], [weights])
+    )
+    path = tmp_path / "m.onnx"
+    onnx.save_model(model, str(path), save_as_external_data=True, location="m.data", size_threshold=0)
+    assert OnnxRuntimeEngine(path).infer(np.zeros((1, 2), np.float32))["y"].tolist() == [[1, 1]]
+    with pytest.raises(NpuLayoutError, match="give the model's path, its weights are beside it"):
+        OnnxRuntimeEngine(path.read_bytes())
+
+
 def test_a_sequence_is_an_array_of_objects():
     """Its parts may have one shape, of which numpy would make one array."""
     parts = helper.make_value_info("y", helper.make_sequence_type_proto(helper.make_tensor_type_proto(FLOAT, None)))
