@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..buffers import TensorSpec
+from ..comparison import decibels
 from .evidence import Evidence
-from .proof import cost_of, follows_frames, proven
+from .proof import by_chance, cost_of, follows_frames, proven
 from .samples import arithmetic, ends
 from .scales import SLIGHT, has_scales_of_channels, is_slight
 from .simplicity import HARDLY, ORDERS
 from .slopes import is_of_two_scales
-from .thresholds import BENT, ENOUGH, LEAST, MARGIN, SATURATED, SOUND
+from .thresholds import BENT, ENOUGH, LEAST, MARGIN, RATE, ROUNDING, SATURATED, SOUND
 from .trials import Candidate
 
 _FINE, _CLEAR = 20.0, 10.0  # dB: if the declared reading explains so much, another scale has to gain so much
@@ -130,6 +131,27 @@ def _is_of_constants(evidence: Evidence, c: Candidate) -> bool:
         return False
     before, after = (evidence.score(t, varying) for t in (evidence.as_declared(), evidence.trial(c)))
     return after - before < MARGIN
+
+
+def is_of_biases(evidence: Evidence, c: Candidate, declared: float) -> bool:
+    """Whether zero points gain in the channels' means alone, and these do not prove them: each channel counts once.
+
+    A device's rounding moves each channel by a number of its own, of which one that is fitted to all makes up a part.
+    Where the declared reading explains little, the values are off by more than that.
+    """
+    if c.cause != "quantization" or declared < _MOST or not evidence.fits or evidence.channels == 1:
+        return False
+    trial = evidence.trial(c)
+    if trial.places or trial.left.shape != evidence.left.shape:
+        return False
+    before, after = evidence.by_channel(evidence.left), evidence.by_channel(trial.left)
+    floor = ROUNDING if trial.steps else 1e-300
+    rest_before, rest_after = (max(float(left.var(1).mean()), floor) for left in (before, after))
+    if decibels(rest_before, rest_after) >= MARGIN:
+        return False
+    means = [max(float(np.square(left.mean(1)).mean()), floor / left.shape[1]) for left in (before, after)]
+    count = evidence.channels - trial.parameters
+    return bool(by_chance(means[0] / means[1], max(count, 0)) < np.log(len(evidence.trials) / RATE))
 
 
 def _clamped(evidence: Evidence, spec: TensorSpec) -> float:

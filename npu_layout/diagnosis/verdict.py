@@ -20,6 +20,7 @@ from .objections import (
     is_nearly_a_line,
     is_needless,
     is_no_line,
+    is_of_biases,
     is_of_what_is_constant,
     is_slight_scale,
     only_saturates,
@@ -184,6 +185,7 @@ def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> J
     possible = [c for c in ranking if c not in slight and not only_saturates(evidence, c)]
     strong = [c for c in possible if accuses(evidence, c, score) and not (met and is_needless(evidence, c, score))]
     strong = [c for c in strong if not (is_nearly_a_line(evidence, c, ranking) or clamps_noise(evidence, c))]
+    strong = [c for c in strong if not is_of_biases(evidence, c, score)]
     strong = _without_heirs(strong, [c for c in strong if not is_of_what_is_constant(evidence, c)])
     if strong:
         return _named(evidence, strong, declared)

@@ -79,3 +79,26 @@ def test_an_input_that_explains_less_than_scales_of_channels(shrinks: bool) -> N
     trial = Trial("preprocessing", "", {}, found.codes, left, True, SPEC, of_input=True)
     c = next(c for c in found.rank([found.as_declared(), trial]) if c.of_input)
     assert objections.is_nearly_a_line(found, c, [c]) == shrinks
+
+
+@pytest.mark.parametrize(("channels", "bias", "offset", "named"), [(4, 0.2, 0, False), (32, 0, 0.2, True)])
+def test_a_zero_point_that_makes_up_a_part_of_the_channels_biases(
+    channels: int, bias: float, offset: float, named: bool
+) -> None:
+    """Of few channels whose means are off the mean of that is another number; of many that are off alike it is one."""
+    rng = np.random.default_rng(0)
+    shape = (1, channels, 12, 12)
+    model = [rng.standard_normal(shape).astype(np.float32) for _ in range(4)]
+    means = offset + bias * (0.7 + np.linspace(-1, 1, channels)).reshape(1, channels, 1, 1)
+    read = nl.TensorSpec(shape, "NCHW", "int8", quantization=nl.Quantization(0.05))
+    device = [read.pack((x + means).astype(np.float32)) for x in model]
+    found = Evidence(read, device, model, (), 1)
+    off = int(np.rint(float(found.left.mean())))
+    spec = read.replace(quantization=nl.Quantization(0.05, off))
+    codes, left = found.read_as(spec, found.wanted)
+    trial = Trial("quantization", "", spec, codes, left, True, spec, parameters=1)
+    c = next(c for c in found.rank([found.as_declared(), trial]) if c.cause == "quantization")
+    declared = found.score(found.as_declared())
+    assert declared > 8 and c.gain > 0
+    assert objections.is_of_biases(found, c, declared) != named
+    assert not objections.is_of_biases(found, c, 5.0)  # what is off by so much is no bias
