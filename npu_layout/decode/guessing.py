@@ -287,6 +287,7 @@ def _tried(
         counts |= {e - b for e, b in itertools.product(extents, family.beside)}
         tried: list[int] = sorted(n for n in counts if 0 < n <= 20000) if known is None else [known]
         seen: set[Any] = set()
+        unclear: dict[str, _Fit] = {}  # of rows of detections, the same whatever the number of classes
         for n in [*tried, *([family.rows] if known is None else [])]:
             head = family.make(n, "none")
             if head.classes in seen or (known is not None and head.classes != known):
@@ -295,8 +296,8 @@ def _tried(
             try:
                 fitted = fit(head, specs, size, {})
             except UndistinguishedError as error:
-                if not error.spare:
-                    yield _Fit(family, None, head.classes, error.ways)
+                if not error.spare and (error.ways not in unclear or n == family.rows):
+                    unclear[error.ways] = _Fit(family, None, head.classes, error.ways)
                 continue
             except MisnamedError as error:
                 if error.required:
@@ -308,6 +309,7 @@ def _tried(
                 continue
             if known is not None or fitted.form.part("label") is None or n == family.rows:
                 yield _Fit(family, fitted, head.classes)
+        yield from unclear.values()
 
 
 def _one_cell(fitted: Fitted) -> bool:

@@ -226,3 +226,10 @@ def test_one_output_of_rows_is_queries_if_the_classes_are_known() -> None:
     assert [head.name for head in found.others] == ["rtdetr", "rtdetr"]
     for shape in ((1, 300, 84), (1, 77, 512)):
         assert decode.guess(of_shapes([shape]), (640, 640)).others == ()
+
+
+def test_rows_whose_parts_are_not_distinguished_are_named_once() -> None:
+    """Labels and scores of one shape: every number of classes fits, and one of each family is offered."""
+    found = decode.guess(of_shapes([(1, 300), (1, 300, 4), (1, 300)]), (640, 640))
+    assert {(head.name, head.classes) for head in found.others} == {("yolov10", 80), ("yolo26", 80)}
+    assert "which output is which part (outputs=)" in found.why
