@@ -141,8 +141,11 @@ def _iterations(content: Any, file: Path, runner: str | None) -> tuple[bool, lis
         runs = [(name, iterations) for name, iterations in content["lst"]]
         chosen = [iterations for name, iterations in runs if runner in (None, name)]
         if len(chosen) != 1:
-            names = ", ".join(repr(name) for name, _ in runs) or "none"
-            raise RecordingError(f"{file}: runner {runner!r}: expected one, by name if there are several; has {names}")
+            asked = "expected one runner" if runner is None else f"no runner is called {runner!r}"
+            if not runs:
+                raise RecordingError(f"{file}: {asked}, and it has none")
+            names = ", ".join(repr(name) for name, _ in runs)
+            raise RecordingError(f"{file}: {asked}, and it has {names}; import one of them with runner=")
         found = chosen[0]
         for k, iteration in enumerate(found):
             if iteration[_KIND] != "IterationResult":
