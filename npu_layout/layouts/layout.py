@@ -89,6 +89,30 @@ def _parse(tag: str) -> list[tuple[str, int]]:
     return tokens
 
 
+def _letters(tag: str) -> str:
+    """Return the axes of `tag`, outermost first."""
+    return "".join(letter for letter, block in _parse(tag) if not block)
+
+
+@lru_cache(maxsize=256)  # the same few are made again and again, with each spec that is made of another one
+def _dimensions(tag: str, axes: str | None) -> tuple[str, tuple[Dim, ...]]:
+    """Return the logical order of the axes, which is `axes` if that is given, and the storage dimensions of `tag`."""
+    letters = _letters(tag)
+    if axes is None:
+        axes = "".join(sorted(letters, key=_CANONICAL.index)) if set(letters) <= set(_CANONICAL) else letters
+    elif sorted(axes) != sorted(letters):
+        raise LayoutError(f"layout {tag!r}: axes must be an order of the letters {letters!r}, got {axes!r}")
+    tokens = _parse(tag)
+    steps = dict.fromkeys(letters, 1)
+    blocks = []
+    for letter, block in reversed(tokens):  # innermost first
+        if block:
+            blocks.append(Dim(axes.index(letter), steps[letter], block))
+            steps[letter] *= block
+    dims = [blocks.pop() if block else Dim(axes.index(letter), steps[letter], 0) for letter, block in tokens]
+    return axes, tuple(dims)
+
+
 @dataclass(frozen=True, init=False, repr=False)
 class Layout:
     """A storage order, from its tag. Frozen, hashable; ``str()`` returns the tag.
@@ -128,23 +152,12 @@ class Layout:
                 f"layout {tag!r}: vendors list these axes fastest first; use Layout.named({tag!r}), "
                 f"which is {FASTEST_FIRST[tag]} memory"
             )
-        tokens = _parse(tag)
-        letters = "".join(letter for letter, block in tokens if not block)
-        if axes is None:
-            axes = "".join(sorted(letters, key=_CANONICAL.index)) if set(letters) <= set(_CANONICAL) else letters
-        elif not isinstance(axes, str) or sorted(axes) != sorted(letters):
-            raise LayoutError(f"layout {tag!r}: axes must be an order of the letters {letters!r}, got {axes!r}")
-        dims = []
-        steps = dict.fromkeys(letters, 1)
-        for letter, block in reversed(tokens):
-            if block:
-                dims.append(Dim(axes.index(letter), steps[letter], block))
-                steps[letter] *= block
-        blocks = list(reversed(dims))
-        dims = [blocks.pop(0) if block else Dim(axes.index(letter), steps[letter], 0) for letter, block in tokens]
+        if axes is not None and not isinstance(axes, str):
+            raise LayoutError(f"layout {tag!r}: axes must be an order of the letters {_letters(tag)!r}, got {axes!r}")
+        order, dims = _dimensions(tag, axes)
         object.__setattr__(self, "tag", tag)
-        object.__setattr__(self, "axes", axes)
-        object.__setattr__(self, "_dims", tuple(dims))
+        object.__setattr__(self, "axes", order)
+        object.__setattr__(self, "_dims", dims)
 
     @classmethod
     def plain(cls, axes: str) -> Layout:
