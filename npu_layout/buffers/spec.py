@@ -102,6 +102,17 @@ class TensorSpec(BufferAccess):
         if axes is None and isinstance(layout, str):
             warn_of_storage_order(order, shape)
         storage = Storage.bind(order, shape, storage_shape, storage_strides, storage_offset, size)
+        self._describe(storage, kind, quantization, name, channels)
+
+    def _describe(
+        self,
+        storage: Storage,
+        kind: Element,
+        quantization: Quantization | None,
+        name: str,
+        channels: str | None,
+    ) -> None:
+        """Check what the elements of `storage` are, and set the fields."""
         if quantization is not None:
             check_quantization(quantization, kind, storage)
         if not isinstance(name, str):
@@ -109,9 +120,9 @@ class TensorSpec(BufferAccess):
         colors = None if channels is None else checked_channels(channels, storage)
         self.__dict__.update(
             shape=storage.shape,
-            layout=order,
+            layout=storage.layout,
             dtype=DTypeName(kind.name),
-            axes=order.axes,
+            axes=storage.layout.axes,
             quantization=quantization,
             storage_shape=storage.storage_shape,
             storage_strides=storage.strides,
@@ -236,7 +247,15 @@ class TensorSpec(BufferAccess):
         >>> TensorSpec((1, 3, 4, 4), "NHWC", "uint8").replace(dtype="int8", name="x")
         TensorSpec((1, 3, 4, 4), 'NHWC', 'int8', name='x')
         """
+        if fields.keys() <= {"quantization", "name", "channels"}:  # the elements stay where they are
+            same: TensorSpec = object.__new__(type(self))
+            same._describe(self.storage, self.element, **{**self._meaning(), **fields})
+            return same
         return type(self)(**replaced(self._tensor, fields))
+
+    def _meaning(self) -> dict[str, Any]:
+        """Return the fields that do not say where elements are."""
+        return {"quantization": self.quantization, "name": self.name, "channels": self.channels}
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dict; from_dict makes an equal spec of it."""

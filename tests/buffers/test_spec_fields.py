@@ -106,3 +106,25 @@ def test_replace_of_random_specs() -> None:
         for name in ("dtype", "quantization", "name", "channels", "storage_shape", "storage_strides", "size"):
             assert spec.replace(**{name: getattr(spec, name)}) == spec, (spec, name)
         assert spec.replace(name="other").replace(name=spec.name) == spec
+
+
+def test_what_elements_mean_is_replaced_as_if_the_spec_were_made_anew() -> None:
+    """Where they are is not computed again; what the constructor refuses is refused, and nothing is shared."""
+    one, other = nl.Quantization(0.5, 3), nl.Quantization([0.1, 0.2, 0.3], 0, axis=1)
+    spec = nl.TensorSpec((1, 3, 4, 5), "NHWC", "int8", quantization=one, storage_strides=(96, 24, 4, 1), size=99)
+    flat = spec.pack(np.arange(60, dtype=np.int8).reshape(spec.shape))
+    before = spec.unpack(flat)
+    for fields in ({"quantization": other}, {"quantization": None, "name": "y"}, {"channels": "BGR"}, {}):
+        made = spec.replace(**fields)
+        anew = nl.TensorSpec.from_dict({**spec.to_dict(), **fields})
+        assert made == anew and repr(made) == repr(anew) and made.axes == spec.axes == "NCHW"
+        np.testing.assert_array_equal(made.unpack(flat), anew.unpack(flat))
+    np.testing.assert_array_equal(spec.unpack(flat), before)
+    for fields, says in (
+        ({"quantization": nl.Quantization([1, 2], 0, 1)}, "2 scales"),
+        ({"quantization": 0.5}, "expected a Quantization or None"),
+        ({"name": 5}, "name: expected a string"),
+        ({"channels": "GBR"}, "channels: expected"),
+    ):
+        with pytest.raises(nl.LayoutError, match=says):
+            spec.replace(**fields)
