@@ -322,7 +322,13 @@ def _is_compressed(
     if declared > spread + _JPEG / pairs[0].step or others == 0:
         return False
     most = min(SAME, BETTER * declared, others)
-    return any(tried(change, pairs, made).off <= most for change in compressed(base, _QUALITIES))
+    worst = max(range(len(pairs)), key=lambda k: pairs[k].off_declared(made[k]))
+
+    def explains(change: Change) -> bool:
+        one = tried(change, pairs[worst : worst + 1], made[worst : worst + 1])
+        return one.off <= most and tried(change, pairs, made).off <= most
+
+    return any(map(explains, compressed(base, _QUALITIES)))
 
 
 class _Flat:
