@@ -43,8 +43,25 @@ void program_fill(const Program *p, uint8_t *dst, int64_t part, int64_t parts) {
     }
 }
 
+/* Whether the conversions are two that are one. */
+static int is_joined(Program *p) {
+    const Job *of[2] = {NULL, NULL};
+    int found = 0;
+    for (int i = 0; i < p->jobs; ++i) {
+        if (p->job[i].is_fill) continue;
+        if (found == 2 || p->job[i].pad) return 0;
+        of[found++] = p->job + i;
+    }
+    return found == 2 && joined_plan(&p->joined, &of[0]->convert.box, &of[1]->convert.box, &p->arithmetic);
+}
+
 void program_planned(Program *p) {
+    p->is_joined = p->converts && is_joined(p);
     p->gains_past = 1, p->fetches = 0;
+    if (p->is_joined) {
+        p->gains_past = convert_gains_past(&p->joined.some.convert, &p->arithmetic);
+        return;
+    }
     for (int i = 0; i < p->jobs; ++i) {
         const Job *job = p->job + i;
         if (job->is_fill) continue;
@@ -57,9 +74,10 @@ void program_move(const Program *p, const uint8_t *src, uint8_t *dst, int64_t pa
     const int past = where.past || (parts > 1 ? past_caches(p->touched, pool_threads() > 1) : p->arithmetic.past);
     Arithmetic arithmetic = p->arithmetic;
     arithmetic.past = past, arithmetic.cold = where.cold;
+    if (p->is_joined) joined_run(p->level, &p->joined, &arithmetic, src, dst, part, parts);
     for (int i = 0; i < p->jobs; ++i) {
         const Job *job = p->job + i;
-        if (job->is_fill) continue;
+        if (job->is_fill || p->is_joined) continue;
         if (p->converts) {
             if (parts == 1) {
                 convert_run(p->level, &job->convert, &arithmetic, src, dst);

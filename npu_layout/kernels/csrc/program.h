@@ -2,7 +2,7 @@
 #ifndef NPU_LAYOUT_PROGRAM_H
 #define NPU_LAYOUT_PROGRAM_H
 
-#include "convert.h"
+#include "joined.h"
 
 typedef struct {
     int is_fill;
@@ -19,6 +19,8 @@ typedef struct {
     int64_t src_bytes, dst_bytes, fill_bytes, touched; /* touched: read and written, at most */
     int gains_past; /* whether all moves and conversions gain by stores past the caches if the result is in none */
     int fetches;    /* whether any move fetches more if the source is in no cache */
+    int is_joined;  /* whether `joined` does what both of two conversions do */
+    Joined joined;
     int jobs;
     Job *job;
 } Program;

@@ -281,12 +281,15 @@ static PyObject *program_paths(PyObject *object, PyObject *unused) {
     (void)unused;
     for (int i = 0; list && i < p->jobs; ++i) {
         const Job *job = p->job + i;
-        int taken[4] = {job->move.path}, count = job->is_fill ? 0 : 1;
+        int taken[4] = {job->move.path}, count = job->is_fill || p->is_joined ? 0 : 1;
         if (count && p->converts) count = convert_paths(p->level, &job->convert, &p->arithmetic, taken);
         int good = !job->is_fill || append_text(list, "fill");
         for (int k = 0; k < count; ++k) good = good && append_text(list, paths[taken[k]].name);
         if (!good) Py_CLEAR(list);
     }
+    int taken[2 + 4], count = p->is_joined ? joined_paths(p->level, &p->joined, &p->arithmetic, taken) : 0;
+    for (int k = 0; list && k < count; ++k)
+        if (!append_text(list, paths[taken[k]].name)) Py_CLEAR(list);
     return list;
 }
 
