@@ -5,6 +5,9 @@ from __future__ import annotations
 import multiprocessing
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from typing import Any, Callable
 
 from ..errors import NpuLayoutError
@@ -68,13 +71,27 @@ class Processes:
     def _start(self) -> tuple[Any, Any]:
         ours, theirs = self._context.Pipe()
         process = self._context.Process(target=_serve, args=(theirs,), daemon=True)
-        with self._lock:
+        with self._lock, _deaf_to_ctrl_c():
             process.start()
             self._all = [p for p in self._all if p.is_alive()] + [process]
             if self._closed:
                 process.kill()
         theirs.close()
         return process, ours
+
+
+@contextmanager
+def _deaf_to_ctrl_c() -> Iterator[None]:
+    """Let a process that is started in the block not be interrupted while it imports: it would print a traceback."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # which would end the block's mask
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _death(exitcode: int | None) -> str:

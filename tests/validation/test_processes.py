@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 
 import pytest
 
@@ -40,3 +41,15 @@ def test_a_thread_keeps_its_process() -> None:
         workers.kill()
     with pytest.raises(processes.ProcessDied, match="signal 9"):
         workers("1")
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="Windows has no masks of signals")
+def test_a_process_that_starts_is_not_interrupted() -> None:
+    """A Ctrl-C while it imports the library would print its traceback; the owner hears the next one."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    workers = processes.Processes(eval)
+    try:
+        assert workers("__import__('signal').SIGINT in __import__('signal').pthread_sigmask(0, [])") is True
+    finally:
+        workers.kill()
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
