@@ -146,4 +146,4 @@ def _match(what: str, shapes: Mapping[str, tuple[Any, ...]], given: Sequence[Ten
 
 
 def _named(spec: TensorSpec, name: str) -> TensorSpec:
-    return TensorSpec.from_dict({**spec.to_dict(), "name": name})
+    return spec.replace(name=name)
