@@ -62,7 +62,7 @@ def words(spec: TensorSpec | None) -> str:
 
 def requantised(spec: TensorSpec, quantization: Quantization | None, name: str) -> TensorSpec:
     """Return `spec` with another quantization and name."""
-    return TensorSpec.from_dict({**spec.to_dict(), "quantization": quantization, "name": name})
+    return spec.replace(quantization=quantization, name=name)
 
 
 def line(x: Matrix, y: Matrix, inner: np.ndarray) -> tuple[float, float]:

@@ -177,7 +177,10 @@ def _unlike(evidence: Evidence, t: Trial) -> float:
     def quantiles(x: np.ndarray) -> np.ndarray:
         flat = finite(np.asarray(x)).ravel()
         some = flat if flat.size <= _VALUES else flat[rng.integers(0, flat.size, _VALUES)]
-        found = np.quantile(some.astype(np.float64), np.linspace(0.01, 0.99, _QUANTILES))
+        ordered = np.sort(some.astype(np.float64))  # np.quantile takes seven times as long
+        at = np.linspace(0.01, 0.99, _QUANTILES) * (ordered.size - 1)
+        low = at.astype(int)
+        found = ordered[low] + (ordered[np.minimum(low + 1, ordered.size - 1)] - ordered[low]) * (at - low)
         return np.asarray((found - found.mean()) / max(float(found.std()), 1e-300)) if each else np.asarray(found)
 
     distances = []

@@ -242,6 +242,8 @@ class FrameSource(NamedTuple):
         views = self._fitting(spec, planes)
         if views is None:
             raise self._unfit(got + self._other_order(spec, planes), spec.size_wh)
+        if mirrored := _mirrored_apart(spec, planes, views):
+            raise self._unfit(f"{got}, mirrored so that {mirrored}")
         return self._of(spec, views)
 
     def _fitting(self, spec: FrameSpec, planes: Sequence[np.ndarray]) -> list[np.ndarray] | None:
@@ -391,3 +393,14 @@ def _is_memory(given: Any) -> bool:
     except (TypeError, ValueError):  # or it was released
         return False
     return True
+
+
+def _mirrored_apart(spec: FrameSpec, planes: Sequence[np.ndarray], views: Sequence[np.ndarray]) -> str:
+    """Return in words what mirrored planes mix up: U and V, or which pixels share them; "" if nothing."""
+    for axis, pixels, step in zip((1, 0), spec.size_wh, pixel_format(spec.format).steps):
+        if pixels > 1 and pixels % step and any(view.strides[axis] < 0 for view in views):
+            return f"other ones of {pixels} pixels share U and V; give an even part of them"
+    for plane, view in zip(planes, views):
+        if plane.ndim < view.ndim and plane.strides[1] < 0:
+            return f"U and V are exchanged; mirror the planes in the shape {view.shape}"
+    return ""
