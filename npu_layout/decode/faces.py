@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from ..errors import NpuLayoutError
 from ..support import checked_call, whole_numbers
 from .head import HINTS, Boxes, Form, Head, Part
 from .networks import STRIDES, sizes
@@ -16,6 +17,7 @@ RETINAFACE_ANCHORS = (  # biubug6/Pytorch_Retinaface, data/config.py, min_sizes:
     ((64, 64), (128, 128)),
     ((256, 256), (512, 512)),
 )
+_PRIORS = 2**20  # MediaPipe's detectors have up to 2,304
 _ADDED = Suppression(extra=1.0)  # both scripts measure sides with one pixel more
 
 
@@ -119,11 +121,15 @@ def blazeface(
     _, strides = sizes(1, strides)
     (side, each) = (whole_numbers(what, [n], 1, 1)[0] for what, n in (("side", side), ("anchors", anchors)))
     (keypoints,) = whole_numbers("keypoints", [keypoints], 1, 0)
+    levels = [(-(-side // stride), each * len(list(layers))) for stride, layers in itertools.groupby(strides)]
+    if (total := sum(cells * cells * count for cells, count in levels)) > _PRIORS:
+        raise NpuLayoutError(
+            f"blazeface: expected side, strides and anchors of at most {_PRIORS} priors; side {side}, strides "
+            f"{strides} and {each} anchors make {total}"
+        )
     priors = []
-    for stride, layers in itertools.groupby(strides):
-        cells = -(-side // stride)
+    for cells, count in levels:
         centers = [(i + 0.5) / cells for i in range(cells)]
-        count = each * len(list(layers))
         priors += [(x, y, 1.0, 1.0) for y in centers for x in centers for _ in range(count)]
     beside = (Part("keypoints", 2 * keypoints),) if keypoints else ()
     parts = (Part("box", 4), *beside, Part("score", 1, activation))
