@@ -10,10 +10,11 @@ each; one that is an arrangement of many, the logarithm of the number of arrange
 n is the number of values, neighbours in a map as one, frames that are repeated once; but not more than
 2 * (3 * S**2 / Q - 2), where S and Q are the sums of the squares and of the fourth powers of what the declared reading
 leaves. Of n normal values S**2 / Q is about (n + 2) / 3, the ratio of the expected values, so that is about twice their
-number; it is small if a few values make up the error, and 2 if one does. A cause of p fitted numbers
-goes through as many values, whatever they are, and a line through two errors: its n is not more than the number of
-values less p, and 3 * (S**2 / Q - min(p, 2)), where S and Q are also those of the model's values about their channels'
-means: of these, too, a line goes through two. And of n frames whose errors are the same, it explains one.
+number; it is small if a few values make up the error, and 2 if one does. A cause of p fitted numbers goes through as
+many values, whatever they are, and a line through two errors: its n is not more than the number of values less p, and
+3 * (S**2 / Q - min(p, 2)). Nor is it more than S**2 / Q - min(p, 2) of the model's values about their channels' means:
+so many values of one size have their part in a line if the noise is in proportion to them. And of n frames whose errors
+are the same, it explains one.
 
 See Chernoff, "A measure of asymptotic efficiency for tests of a hypothesis based on the sum of observations", Annals
 of Mathematical Statistics 23 (1952); Schwarz, "Estimating the dimension of a model", Annals of Statistics 6 (1978).
@@ -115,8 +116,9 @@ def _independent(evidence: Evidence, trial: Trial) -> float:
     if not trial.parameters:
         return min(values * distinct, _ROOM * max(_NORMAL * errors - _EXTRA, 0.0))
     values *= min(distinct, _share_of_its_own(trial.left))
-    errors = min(errors, _that_vary(evidence, trial) * distinct)
-    return max(min(values - trial.parameters, _NORMAL * (errors - min(trial.parameters, _LINE))), 0.0)
+    through = min(trial.parameters, _LINE)
+    vary = _that_vary(evidence, trial) * distinct
+    return max(min(values - trial.parameters, _NORMAL * (errors - through), vary - through), 0.0)
 
 
 def _that_vary(evidence: Evidence, trial: Trial) -> float:

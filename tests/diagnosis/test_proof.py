@@ -163,6 +163,22 @@ def test_a_line_through_few_errors_is_no_scale(classes: int, frames: int, dtype:
     assert judged(found) in ("match", "ambiguous", "mismatch")
 
 
+@pytest.mark.parametrize("frames", [3, 4, 5])
+def test_few_large_values_that_err_alike_prove_no_scale(frames: int) -> None:
+    """Noise in proportion to the values moves the classes that a classifier is sure of; by chance all by one factor."""
+    rng = np.random.default_rng(frames)
+    model, device = [], []
+    for _ in range(frames):
+        x = np.full((1, 1000), 0.01 / 1000)
+        x[0, rng.integers(1000)] = 0.99
+        factors = np.where(x > 0.5, 0.9 * rng.normal(1, 0.005, x.shape), rng.normal(1, 0.2, x.shape))
+        model.append(x.astype(np.float32))
+        device.append((x * factors).astype(np.float32))
+    spec = nl.TensorSpec((1, 1000), "NC", "int16", quantization=nl.Quantization(1 / 65535, -32768))
+    found = Evidence(spec, [spec.pack(y) for y in device], model, (), 1)
+    assert judged(found) in ("match", "ambiguous", "mismatch")
+
+
 def test_many_errors_prove_a_line() -> None:
     rng = np.random.default_rng(4)
     model = [rng.dirichlet(np.full(10, 0.2))[None].astype(np.float32) for _ in range(24)]
