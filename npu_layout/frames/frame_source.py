@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from itertools import permutations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,12 +12,12 @@ from ..errors import NpuLayoutError
 from ..support import foreign_array, naming, plain_array
 from .camera_stacks import buffers_of, is_described
 from .color_matrices import color_of
+from .frame_misfits import expected, hint, mirrored_apart, other_order
+from .frame_shapes import dense, has_rows_alike, packed_shape, size_of, usual_frame, views_of
 from .frame_spec import FrameSpec
 from .jpeg import jpeg_end, jpeg_size
 from .pictures import FramePlanes
 from .pixel_formats import PIXEL_FORMATS, PixelFormat, pixel_format
-
-Shape = tuple[int, ...]
 
 
 class FrameSource(NamedTuple):
@@ -99,29 +97,8 @@ class FrameSource(NamedTuple):
         return FramePlanes(self.format, spec.size_wh, tuple(planes), color_of(colors.matrix, colors.range))
 
     def _unfit(self, reason: str, size_wh: tuple[int, int] | None = None) -> NpuLayoutError:
-        return NpuLayoutError(f"expected {self._expected(size_wh)} for {self.describe()}, {reason}")
-
-    def _expected(self, size_wh: tuple[int, int] | None = None) -> str:
-        """Return in words the arrays that are accepted."""
-        form, size_wh = self.format, size_wh or (self.spec.size_wh if self.spec else None)
-        dtype = np.dtype(form.planes[0].dtype).name
-        if form.is_tiled:
-            return f"memory of tiles: bytes, or {len(form.planes)} planes as FrameSpec.planes returns them,"
-        if size_wh is not None:
-            shapes = " and ".join(str(plane.view_shape(size_wh)) for plane in form.planes)
-            packed = self.packed_shape(size_wh)
-            stacked = f"{packed}, or planes " if packed and len(form.planes) > 1 else ""
-            return f"a {dtype} array {stacked}{shapes}"
-        words = [_words(plane.every_x, plane.every_y, plane.channels) for plane in form.planes]
-        if len(words) == 1:
-            columns = "bytes of a row" if form.high_bytes else "width"
-            channels = f", {form.planes[0].channels}" if form.planes[0].channels else ""
-            return f"a {dtype} array (height, {columns}{channels})"
-        return f"a {dtype} array (height * {form.stacked}, width), or planes {' and '.join(words)},"
-
-    def packed_shape(self, size_wh: tuple[int, int]) -> Shape | None:
-        """Return the shape of the planes in one array; None if an odd size has none."""
-        return _packed_shape(self.name, size_wh)
+        known = size_wh or (self.spec.size_wh if self.spec else None)
+        return NpuLayoutError(f"expected {expected(self.name, known)} for {self.describe()}, {reason}")
 
     def _array(self, array: np.ndarray) -> FramePlanes:
         got = f"got {array.dtype} of shape {array.shape}"
@@ -143,11 +120,11 @@ class FrameSource(NamedTuple):
     def _pixels(self, array: np.ndarray, got: str) -> FramePlanes:
         """Return the frame of an array with an axis for rows and one for columns; `got` begins what messages say."""
         first, image = self.format.planes[0], self._image(array)
-        size_wh = self.spec.size_wh if self.spec else _size_of(self.name, image.shape)
-        fits = size_wh is not None and image.shape == self.packed_shape(size_wh)
+        size_wh = self.spec.size_wh if self.spec else size_of(self.name, image.shape)
+        fits = size_wh is not None and image.shape == packed_shape(self.name, size_wh)
         if size_wh is None or not fits or image.dtype != np.dtype(first.dtype):
-            raise self._unfit(got + self._hint(image))
-        spec = self.spec or _dense(self.name, size_wh)
+            raise self._unfit(got + hint(self.name, self.spec, image))
+        spec = self.spec or dense(self.name, size_wh)
         if self.spec is not None and not spec.is_dense and image.strides[0] != spec.strides[0]:
             raise self._unfit(
                 f"{got} whose rows begin every {image.strides[0]} bytes; leave out strides= for arrays, which have "
@@ -172,44 +149,16 @@ class FrameSource(NamedTuple):
         spec = self.spec
         if spec is None or array.ndim < 2 or array.nbytes != spec.size or not array.flags.c_contiguous:
             return False
-        plain = _dense(self.name, spec.size_wh)
+        plain = dense(self.name, spec.size_wh)
         if (spec.strides, spec.offsets, spec.size) == (plain.strides, plain.offsets, plain.size):
             return False
         known = array.dtype in (np.uint8, np.dtype(self.format.planes[0].dtype))
         return known and array.nbytes == len(array) * spec.strides[0]
 
-    def _hint(self, image: np.ndarray) -> str:
-        """Return what else the array may be: rows with a pitch, or a height that has no such array."""
-        form = self.format
-        size_wh = self.spec.size_wh if self.spec else None
-        if size_wh is None:
-            steps = form.steps
-            if image.dtype != np.dtype(form.planes[0].dtype):
-                return ""
-            if len(form.planes) > 1 and image.ndim == 2 and max(steps) > 1:
-                return f"; one array needs an even width{' and height' * (steps[1] > 1)}, give others as planes"
-            if form.kind == "yuv" and image.ndim == 3 and image.shape[2] == 2:
-                return "; two pixels share U and V, so that the width is even"
-            return ""
-        packed, exchanged = self.packed_shape(size_wh), (size_wh[1], size_wh[0])
-        if exchanged != size_wh and image.shape == self.packed_shape(exchanged):
-            return f"; size_wh is width and height: is it {exchanged}?"
-        if packed and image.ndim == len(packed) and image.shape[0] == packed[0] and image.shape[1] > packed[1]:
-            columns, pitch = packed[1], image.shape[1] * image.itemsize * int(np.prod(image.shape[2:]))
-            if self.spec is not None and pitch == self.spec.strides[0]:
-                own = f"{self.spec.describe()} has {self.spec.size}, in one piece"
-                return f": {image.nbytes} bytes in rows of {pitch}; {own}"
-            cut = f"frame[:, :{columns}], or the memory and " if _one_row(form) else "the memory and "
-            return (
-                f": {columns} pixels a row and {image.shape[1]} differ; if {pitch} is the pitch in bytes, give "
-                f"{cut}FrameSpec(..., strides={pitch})"
-            )
-        return ""
-
     def _split(self, spec: FrameSpec, image: np.ndarray) -> Sequence[np.ndarray]:
         """Return the planes of several that are in one array, views."""
         form = pixel_format(spec.format)
-        if _one_row(form):
+        if has_rows_alike(form):
             planes, at = [], 0
             for plane in form.planes:
                 shape = plane.view_shape(spec.size_wh)
@@ -237,46 +186,14 @@ class FrameSource(NamedTuple):
             raise self._unfit(f"{got}; tiles need source=FrameSpec(format, size_wh)")
         size_wh = self.spec.size_wh if self.spec else (planes[0].shape[1], planes[0].shape[0])
         if not self.spec and form.high_bytes:
-            size_wh = _size_of(self.name, planes[0].shape) or size_wh
-        spec = self.spec or _dense(self.name, size_wh)
-        views = self._fitting(spec, planes)
+            size_wh = size_of(self.name, planes[0].shape) or size_wh
+        spec = self.spec or dense(self.name, size_wh)
+        views = views_of(spec, planes)
         if views is None:
-            raise self._unfit(got + self._other_order(spec, planes), spec.size_wh)
-        if mirrored := _mirrored_apart(spec, planes, views):
+            raise self._unfit(got + other_order(self.spec, spec, planes), spec.size_wh)
+        if mirrored := mirrored_apart(spec, planes, views):
             raise self._unfit(f"{got}, mirrored so that {mirrored}")
         return self._of(spec, views)
-
-    def _fitting(self, spec: FrameSpec, planes: Sequence[np.ndarray]) -> list[np.ndarray] | None:
-        """Return the planes in the shapes of views; None if one of them has another shape or dtype."""
-        views = []
-        for form, plane in zip(pixel_format(spec.format).planes, planes):
-            shape = form.view_shape(spec.size_wh)
-            if form.tile is not None:
-                shape = form.layout.storage_shape((form.rows(spec.size_wh[1]), form.row_bytes(spec.size_wh[0])))
-            flat = (shape[0], shape[1] * shape[2]) if len(shape) == 3 else shape
-            single = (*shape, 1) if len(shape) == 2 else shape
-            if plane.dtype != np.dtype(form.dtype) or plane.shape not in (shape, flat, single):
-                return None
-            views.append(plane.reshape(shape) if plane.shape != shape else plane)
-        return views
-
-    def _other_order(self, spec: FrameSpec, planes: Sequence[np.ndarray]) -> str:
-        """Return in words in which order the planes would fit, or that a pitch was given as pixels."""
-        names = [plane.name for plane in pixel_format(spec.format).planes]
-        for order in permutations(range(len(planes))):
-            turned = [planes[i] for i in order]
-            guess = self.spec or FrameSpec(self.name, (turned[0].shape[1], turned[0].shape[0]))
-            if self._fitting(guess, turned) is not None:
-                got = ", ".join(names[order.index(i)] for i in range(len(planes)))
-                return f": they are in another order; expected {', '.join(names)}, got {got}"
-        for form, plane in zip(pixel_format(spec.format).planes, planes):
-            shape = form.view_shape(spec.size_wh)
-            if plane.shape[0] == shape[0] and plane.shape[1] > shape[1] and len(plane.shape) == len(shape):
-                return (
-                    f": plane {form.name} has {plane.shape[1]} columns for {shape[1]}; if {plane.strides[0]} is the "
-                    f"pitch in bytes, give plane[:, :{shape[1]}]"
-                )
-        return ""
 
     def _self_described(self, frame: Any) -> FramePlanes:
         own = FrameSpec.of(frame)
@@ -302,54 +219,6 @@ class FrameSource(NamedTuple):
         if self.spec is not None and size_wh != self.spec.size_wh:
             raise NpuLayoutError(f"expected a JPEG for {self.describe()}, got one of {size_wh[0]}x{size_wh[1]}")
         return FramePlanes(self.format, size_wh, (data[:end],))
-
-
-@lru_cache(maxsize=256)
-def _packed_shape(name: str, size_wh: tuple[int, int]) -> Shape | None:
-    form, (width, height) = PIXEL_FORMATS[name], size_wh
-    if len(form.planes) == 1:
-        return form.planes[0].view_shape(size_wh)
-    if width % form.steps[0] or height % form.steps[1]:
-        return None
-    return (int(form.stacked * height), form.planes[0].view_shape(size_wh)[1])
-
-
-@lru_cache(maxsize=256)
-def _size_of(name: str, shape: Shape) -> tuple[int, int] | None:
-    """Return the size of a frame from the shape of its one array; None if no frame has it."""
-    form = PIXEL_FORMATS[name]
-    plane = form.planes[0]
-    if len(shape) != 2 + bool(plane.channels) or 0 in shape:
-        return None
-    height = shape[0] / form.stacked
-    width = shape[1] * plane.every_x // plane.nbytes if form.high_bytes else shape[1]
-    return (width, int(height)) if height.denominator == 1 else None
-
-
-@lru_cache(maxsize=256)
-def usual_frame(name: str, shape: Shape, dtype: np.dtype[Any]) -> tuple[PixelFormat, tuple[int, int]] | None:
-    """Return format and size of an array that has a pixel's channels in its last axis, or none; else None."""
-    form = pixel_format(name)
-    if form.kind != "channels" or dtype != np.dtype(form.planes[0].dtype) or 0 in shape:
-        return None
-    channels = form.planes[0].channels
-    fits = len(shape) == 3 and shape[2] == channels if channels else len(shape) == 2
-    return (form, (shape[1], shape[0])) if fits else None
-
-
-@lru_cache(maxsize=256)
-def _dense(name: str, size_wh: tuple[int, int]) -> FrameSpec:
-    return FrameSpec(name, size_wh)
-
-
-def _one_row(form: PixelFormat) -> bool:
-    """Return whether rows of all planes have the same bytes, so that columns of one array are columns of each plane."""
-    return all(plane.bytes_per_pixel == form.planes[0].bytes_per_pixel for plane in form.planes)
-
-
-def _words(every_x: int, every_y: int, channels: int) -> str:
-    parts = [f"{side}{f' / {every}' if every > 1 else ''}" for side, every in (("height", every_y), ("width", every_x))]
-    return f"({', '.join([*parts, *([str(channels)] if channels else [])])})"
 
 
 def _in_place(given: Any) -> Any:
@@ -393,14 +262,3 @@ def _is_memory(given: Any) -> bool:
     except (TypeError, ValueError):  # or it was released
         return False
     return True
-
-
-def _mirrored_apart(spec: FrameSpec, planes: Sequence[np.ndarray], views: Sequence[np.ndarray]) -> str:
-    """Return in words what mirrored planes mix up: U and V, or which pixels share them; "" if nothing."""
-    for axis, pixels, step in zip((1, 0), spec.size_wh, pixel_format(spec.format).steps):
-        if pixels > 1 and pixels % step and any(view.strides[axis] < 0 for view in views):
-            return f"other ones of {pixels} pixels share U and V; give an even part of them"
-    for plane, view in zip(planes, views):
-        if plane.ndim < view.ndim and plane.strides[1] < 0:
-            return f"U and V are exchanged; mirror the planes in the shape {view.shape}"
-    return ""

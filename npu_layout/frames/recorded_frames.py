@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import NpuLayoutError
 from ..support import naming
 from .camera_stacks import is_described
+from .frame_shapes import packed_shape
 from .frame_source import FrameSource
 from .frame_spec import FrameSpec
 from .geometry import Quad
@@ -40,7 +41,7 @@ def frame_array(frame: Any, how: Mapping[str, Any]) -> np.ndarray:
         own[...] = plane
     if source.spec is not None:
         return memory
-    shape = source.packed_shape(read.size_wh)
+    shape = packed_shape(source.name, read.size_wh)
     if shape is None:
         raise NpuLayoutError(
             f"frame: planes of {spec.describe()} fit no single array; expected source=FrameSpec(...) in preprocess, so "

@@ -1,0 +1,98 @@
+"""Say what an array that fits no frame of a source may be, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import permutations
+
+import numpy as np
+
+from .frame_shapes import has_rows_alike, packed_shape, views_of
+from .frame_spec import FrameSpec
+from .pixel_formats import pixel_format
+
+
+def expected(name: str, size_wh: tuple[int, int] | None) -> str:
+    """Return in words the arrays that are accepted, of a size if it is known."""
+    form = pixel_format(name)
+    dtype = np.dtype(form.planes[0].dtype).name
+    if form.is_tiled:
+        return f"memory of tiles: bytes, or {len(form.planes)} planes as FrameSpec.planes returns them,"
+    if size_wh is not None:
+        shapes = " and ".join(str(plane.view_shape(size_wh)) for plane in form.planes)
+        packed = packed_shape(name, size_wh)
+        stacked = f"{packed}, or planes " if packed and len(form.planes) > 1 else ""
+        return f"a {dtype} array {stacked}{shapes}"
+    words = [_words(plane.every_x, plane.every_y, plane.channels) for plane in form.planes]
+    if len(words) == 1:
+        columns = "bytes of a row" if form.high_bytes else "width"
+        channels = f", {form.planes[0].channels}" if form.planes[0].channels else ""
+        return f"a {dtype} array (height, {columns}{channels})"
+    return f"a {dtype} array (height * {form.stacked}, width), or planes {' and '.join(words)},"
+
+
+def _words(every_x: int, every_y: int, channels: int) -> str:
+    parts = [f"{side}{f' / {every}' if every > 1 else ''}" for side, every in (("height", every_y), ("width", every_x))]
+    return f"({', '.join([*parts, *([str(channels)] if channels else [])])})"
+
+
+def hint(name: str, spec: FrameSpec | None, image: np.ndarray) -> str:
+    """Return what else the array may be: rows with a pitch, or a height that has no such array."""
+    form = pixel_format(name)
+    size_wh = spec.size_wh if spec else None
+    if size_wh is None:
+        steps = form.steps
+        if image.dtype != np.dtype(form.planes[0].dtype):
+            return ""
+        if len(form.planes) > 1 and image.ndim == 2 and max(steps) > 1:
+            return f"; one array needs an even width{' and height' * (steps[1] > 1)}, give others as planes"
+        if form.kind == "yuv" and image.ndim == 3 and image.shape[2] == 2:
+            return "; two pixels share U and V, so that the width is even"
+        return ""
+    packed, exchanged = packed_shape(name, size_wh), (size_wh[1], size_wh[0])
+    if exchanged != size_wh and image.shape == packed_shape(name, exchanged):
+        return f"; size_wh is width and height: is it {exchanged}?"
+    if packed and image.ndim == len(packed) and image.shape[0] == packed[0] and image.shape[1] > packed[1]:
+        columns, pitch = packed[1], image.shape[1] * image.itemsize * int(np.prod(image.shape[2:]))
+        if spec is not None and pitch == spec.strides[0]:
+            own = f"{spec.describe()} has {spec.size}, in one piece"
+            return f": {image.nbytes} bytes in rows of {pitch}; {own}"
+        cut = f"frame[:, :{columns}], or the memory and " if has_rows_alike(form) else "the memory and "
+        return (
+            f": {columns} pixels a row and {image.shape[1]} differ; if {pitch} is the pitch in bytes, give "
+            f"{cut}FrameSpec(..., strides={pitch})"
+        )
+    return ""
+
+
+def other_order(given: FrameSpec | None, spec: FrameSpec, planes: Sequence[np.ndarray]) -> str:
+    """Return in words in which order the planes would fit, or that a pitch was given as pixels.
+
+    given: the source's own spec, if it has one.
+    """
+    names = [plane.name for plane in pixel_format(spec.format).planes]
+    for order in permutations(range(len(planes))):
+        turned = [planes[i] for i in order]
+        guess = given or FrameSpec(spec.format, (turned[0].shape[1], turned[0].shape[0]))
+        if views_of(guess, turned) is not None:
+            got = ", ".join(names[order.index(i)] for i in range(len(planes)))
+            return f": they are in another order; expected {', '.join(names)}, got {got}"
+    for form, plane in zip(pixel_format(spec.format).planes, planes):
+        shape = form.view_shape(spec.size_wh)
+        if plane.shape[0] == shape[0] and plane.shape[1] > shape[1] and len(plane.shape) == len(shape):
+            return (
+                f": plane {form.name} has {plane.shape[1]} columns for {shape[1]}; if {plane.strides[0]} is the "
+                f"pitch in bytes, give plane[:, :{shape[1]}]"
+            )
+    return ""
+
+
+def mirrored_apart(spec: FrameSpec, planes: Sequence[np.ndarray], views: Sequence[np.ndarray]) -> str:
+    """Return in words what mirrored planes mix up: U and V, or which pixels share them; "" if nothing."""
+    for axis, pixels, step in zip((1, 0), spec.size_wh, pixel_format(spec.format).steps):
+        if pixels > 1 and pixels % step and any(view.strides[axis] < 0 for view in views):
+            return f"other ones of {pixels} pixels share U and V; give an even part of them"
+    for plane, view in zip(planes, views):
+        if plane.ndim < view.ndim and plane.strides[1] < 0:
+            return f"U and V are exchanged; mirror the planes in the shape {view.shape}"
+    return ""
