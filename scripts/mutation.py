@@ -39,7 +39,7 @@ ROOT = Path(__file__).resolve().parent.parent
 EQUIVALENT = ROOT / "scripts" / "equivalent_mutants.json"
 WINGS = ("layouts", "buffers", "frames", "specs", "comparison")
 ASKED = 0.95
-COMPANIONS = {"frames/geometry.py": ["tests/frames/test_geometry_masks.py"]}  # tests of a room in more than one file
+COMPANIONS = {"frames/geometry.py": ["tests/frames/test_mask_resampling.py"]}  # tests of a room in more than one file
 MEMORY = 8 << 30  # bytes that a mutant may map
 NOT_RUN = 70  # exit status of a process that did not reach the tests
 

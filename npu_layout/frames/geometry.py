@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import NpuLayoutError
 from ..support import checked_call, flag, one_of, plain_array, whole_numbers
+from .mask_resampling import Part, resampled
 
 Pair = tuple[int, int]
 Quad = tuple[int, int, int, int]
@@ -238,7 +239,7 @@ class Geometry:
         """
         return self._resampled(mask, interpolation, to_frame=False)
 
-    def _parts(self, axis: int, to_frame: bool) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    def _parts(self, axis: int, to_frame: bool) -> tuple[Part, Part]:
         """Return (start, extent, whole size) of the parts that correspond, in the source and in the destination."""
         start = self.crop_xyxy[axis]
         in_frame = (start, self.crop_xyxy[axis + 2] - start, self.frame_wh[axis])
@@ -269,28 +270,7 @@ class Geometry:
 
     def _resampled(self, mask: Any, interpolation: str, to_frame: bool) -> np.ndarray:
         linear = one_of("interpolation", interpolation, ("nearest", "linear")) == "linear"
-        (source_x, (x0, width, whole_w)), (source_y, (y0, height, whole_h)) = (
-            self._parts(axis, to_frame) for axis in range(2)
-        )
-        array = _mask(mask, linear, source_x[2], source_y[2])
-        lines = {1: (width, *source_x), 0: (height, *source_y)}
-        cells = array.shape
-        order = (1, 0) if cells[0] * width <= cells[1] * height else (0, 1)  # the cheaper intermediate
-        work = array
-        if linear:
-            single = array.itemsize <= 2 or (array.itemsize == 4 and array.dtype.kind == "f")
-            work = array.astype(np.float32 if single else np.float64)
-        for axis in order:
-            work = (_lerp if linear else _gather)(work, axis, *lines[axis])
-        if linear:
-            if array.dtype.kind in "biu":
-                work = work >= 0.5 if array.dtype.kind == "b" else np.rint(work)
-            work = work.astype(array.dtype, copy=False)
-        if (width, height) == (whole_w, whole_h):
-            return work
-        result = np.zeros((whole_h, whole_w, *cells[2:]), array.dtype)
-        result[y0 : y0 + height, x0 : x0 + width] = work
-        return result
+        return resampled(mask, self._parts(0, to_frame), self._parts(1, to_frame), linear)
 
 
 MODES: dict[str, Callable[[Pair, Pair], Geometry]] = {
@@ -338,54 +318,3 @@ def _check_corners(name: str, boxes: np.ndarray) -> None:
             f"{name}: box{where}: expected x0 <= x1 and y0 <= y1, got {boxes[index].tolist()}; of x, y, width, height "
             f"make corners first (x, y, x + width, y + height)"
         )
-
-
-def _mask(mask: Any, linear: bool, width: int, height: int) -> np.ndarray:
-    expected = "a non-empty array (H, W) or (H, W, C) of bools, integers or floats"
-    array = plain_array("mask", mask, expected=expected)
-    if array.ndim not in (2, 3) or array.size == 0 or array.dtype.kind not in "biuf":
-        hint = f"; give mask{[0] * (array.ndim - 2)}" if array.ndim > 3 and set(array.shape[:-2]) == {1} else ""
-        raise NpuLayoutError(f"mask: expected {expected}, got {array.dtype} of shape {array.shape}{hint}")
-    one, rows, columns = array.shape if array.ndim == 3 else (0, 0, 0)
-    if one == 1 and min(rows, columns) >= 8 and rows * width == columns * height:
-        raise NpuLayoutError(
-            f"mask: expected {expected}, got {array.dtype} of shape {array.shape}, which is one row of {columns} "
-            f"channels, but has the proportions of {width}x{height} behind its first axis; give mask[0]"
-        )
-    if linear and array.dtype.kind in "iu" and array.itemsize > 4:
-        raise NpuLayoutError(f"mask: linear interpolation expects integers of at most 32 bits, got {array.dtype}")
-    return array
-
-
-def _positions(count: int, start: int, extent: int, size: int, cells: int) -> tuple[np.ndarray, int]:
-    """Return edge positions, in cells, of `count` pixel centres spread over start..start + extent of `size`.
-
-    Exact, as numerators and their denominator; all are even.
-    """
-    denominator = 4 * count * size
-    kind: Any = np.int64 if denominator * (cells + 1) < 2**62 else object
-    pixels = np.arange(count).astype(kind)
-    return (2 * pixels + 1) * (2 * extent * cells) + 4 * start * count * cells, denominator
-
-
-def _gather(array: np.ndarray, axis: int, count: int, start: int, extent: int, size: int) -> np.ndarray:
-    numerators, denominator = _positions(count, start, extent, size, array.shape[axis])
-    return np.take(array, (numerators // denominator).astype(np.intp), axis=axis)
-
-
-def _lerp(array: np.ndarray, axis: int, count: int, start: int, extent: int, size: int) -> np.ndarray:
-    cells = array.shape[axis]
-    numerators, denominator = _positions(count, start, extent, size, cells)
-    numerators = numerators - denominator // 2
-    floor = (numerators // denominator).astype(np.int64)
-    weights = ((numerators % denominator) / denominator).astype(array.dtype)
-    # the cells whose centres are inside the part; if there are none, the two around it
-    first = -((size - 2 * start * cells) // (2 * size))
-    final = (2 * (start + extent) * cells - size) // (2 * size)
-    first, final = max(0, min(first, final)), min(cells - 1, max(first, final))
-    lower = np.take(array, np.clip(floor, first, final), axis=axis)
-    upper = np.take(array, np.clip(floor + 1, first, final), axis=axis)
-    upper -= lower
-    upper *= weights.reshape((-1,) + (1,) * (array.ndim - 1 - axis))
-    upper += lower
-    return upper
