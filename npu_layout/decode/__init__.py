@@ -14,8 +14,18 @@ from .centers import Regions, centernet, dbnet
 from .crops import Masks
 from .darknet import yolov2, yolov3, yolov4
 from .decoder import Decoder
+from .dense import efficientdet, fcos, retinanet
 from .detections import Detections
-from .detectors import centernet_head, nanodet, ppyoloe, rtmdet, ssd, ssd_postprocessed
+from .detectors import (
+    centernet_head,
+    fastestdet,
+    labelled_rows,
+    nanodet,
+    ppyoloe,
+    rtmdet,
+    ssd,
+    ssd_postprocessed,
+)
 from .faces import blazeface, retinaface, scrfd, yunet
 from .guessing import Guess, guess
 from .head import Boxes, Form, Head, Part
@@ -27,6 +37,7 @@ from .oriented import OrientedDecoder, OrientedDetections, oriented_nms
 from .overlay import draw
 from .queries import detr, rtdetr
 from .rules import Keypoints, Prototypes, Suppression
+from .suppressed import hailo_nms
 from .suppression import nms
 
 __all__ = [
@@ -57,8 +68,13 @@ __all__ = [
     "dbnet",
     "detr",
     "draw",
+    "efficientdet",
+    "fastestdet",
+    "fcos",
     "guess",
+    "hailo_nms",
     "heatmap_points",
+    "labelled_rows",
     "masks",
     "nanodet",
     "nms",
@@ -66,6 +82,7 @@ __all__ = [
     "people",
     "ppyoloe",
     "retinaface",
+    "retinanet",
     "rtdetr",
     "rtmdet",
     "same",
@@ -98,6 +115,9 @@ _ELSEWHERE = {
     **dict.fromkeys(("yolov11_obb", "yolo11_obb", "yolo_obb"), "yolov8_obb"),
     **dict.fromkeys(("RTDETR", "rt_detr", "dfine", "deim", "rfdetr", "deformable_detr"), "rtdetr"),
     **dict.fromkeys(("mediapipe", "palm", "blazepalm", "blazepose"), "blazeface"),
+    **dict.fromkeys(("efficientdet_lite", "EfficientDet", "efficientdet_d0"), "efficientdet"),
+    **dict.fromkeys(("aihub", "qai_hub", "class_idx"), "labelled_rows"),
+    **dict.fromkeys(("hailo_nms_by_class", "nms_by_class", "nms_by_score"), "hailo_nms"),
     **dict.fromkeys(("NMS", "non_max_suppression", "batched_nms"), "nms"),
     **{"softmax": "classify(..., activation='softmax')", "top_k": "classify", "openpose": "people"},
 }

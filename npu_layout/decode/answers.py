@@ -161,7 +161,7 @@ def ctc(
     classes, empty = scores.shape[2], whole_number("blank", blank)
     if not -classes <= empty < classes:
         raise NpuLayoutError(f"blank: expected a class of {classes}, got {blank}")
-    letters = _letters(alphabet, classes - 1)
+    letters = _letters(alphabet, classes - 1, scores.shape[1] - 1)
     letters.insert(empty % classes, "")
     return [_text(one, letters, empty % classes, activation == "softmax") for one in scores]
 
@@ -178,7 +178,8 @@ def _steps(spec: TensorSpec, time: int) -> tuple[int, ...]:
     return (shape[0], *one, *wide) if time == 1 else (shape[0], *wide, *one)
 
 
-def _letters(alphabet: Any, count: int) -> list[str]:
+def _letters(alphabet: Any, count: int, other: int) -> list[str]:
+    """Return the characters, `count` of them; other: how many there would be if time were the other axis."""
     if isinstance(alphabet, (bytes, bytearray)) or not isinstance(alphabet, Sequence):
         raise NpuLayoutError(f"alphabet: expected the characters, got {type(alphabet).__name__}")
     letters = list(alphabet)
@@ -187,6 +188,7 @@ def _letters(alphabet: Any, count: int) -> list[str]:
     if len(letters) != count:
         raise NpuLayoutError(
             f"alphabet: expected {count} characters, one for each class but the blank; got {len(letters)}"
+            f"{', as the other axis needs: give time= 1 or 2' * (len(letters) == other)}"
         )
     return letters
 

@@ -156,7 +156,7 @@ def _grid(
             made = made._replace(points=source, heats=heats)
         anchors.append(made)
     strides = how.unit == "stride"
-    if strides and how.encoding in ("xywh", "xyxy", "center_size"):
+    if strides and how.encoding in ("xywh", "xyxy", "center_size", "tanh_sigmoid"):
         unit = (float(level.stride), float(level.stride))
     return kernels.Grid(
         level.grid[1],
@@ -166,7 +166,7 @@ def _grid(
         how.center,
         unit,
         how.variances,
-        float(level.stride),
+        level.step,
         tuple(anchors),
         level.priors,
         points,
@@ -272,7 +272,7 @@ def _picked(head: Head, place: Place, channels: np.ndarray, how: Boxes) -> np.nd
     """Return a part's channels as the kernels want them: scores without the background, boxes in the usual order."""
     if place.part.role == "score" and head.background is not None:
         return np.delete(channels, head.background)
-    boxes = place.part.role == "box" and how.encoding != "center_size"
+    boxes = place.part.role == "box" and place.part.count != 2
     return channels.reshape(4, -1)[list(how.order)].reshape(-1) if boxes else channels
 
 
@@ -309,13 +309,22 @@ def thresholds(head: Head, made: kernels.Detection, confidence: float) -> bytes:
     return np.minimum(found, np.iinfo(np.int32).max).astype(np.int32).tobytes()
 
 
+#: The least objectness beside which a class can reach a confidence, from it and the most that a class has.
+_LEAST: dict[str, Callable[[np.float64, float], Any]] = {
+    "objectness": lambda confidence, most: confidence / most,
+    "root": lambda confidence, most: confidence * confidence / most,
+    "weighted": lambda confidence, most: np.cbrt(confidence**5) / np.cbrt(most) ** 2,
+}
+
+
 def _threshold(head: Head, anchor: kernels.Anchor, confidence: float) -> int:
     source, bound = anchor.score, confidence
     if anchor.objectness is not None:
         source = anchor.objectness
         most = _most(anchor.score)
-        target = confidence * confidence if head.score == "root" else confidence
-        bound = 0.0 if confidence <= 0 else target / most * (1 - 1e-9) if most > 0 else np.inf
+        with np.errstate(over="ignore"):
+            least = _LEAST[head.score](np.float64(confidence), most) if confidence > 0 and most > 0 else np.inf
+        bound = 0.0 if confidence <= 0 else float(least) * (1 - 1e-9)
     if source.values is not None:
         return kernels.least_code(source.values, bound)
     if source.activation == "softmax":  # is not scanned

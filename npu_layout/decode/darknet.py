@@ -9,8 +9,8 @@ import numpy as np
 
 from ..errors import NpuLayoutError
 from ..support import checked_call, numbers_of, one_of, shown, whole_numbers
-from .head import ACTIVATIONS, Boxes, Form, Head, Part
-from .networks import STRIDES, YOLOV5_ANCHORS, anchors_of, of_strides, sizes
+from .head import ACTIVATIONS, HINTS, Boxes, Form, Head, Part
+from .networks import STRIDES, YOLOV5_ANCHORS, anchors_of, of_strides, sizes, split_form
 
 # pjreddie/darknet, cfg/yolov2.cfg (of COCO) and cfg/yolov2-tiny-voc.cfg: width and height in cells.
 YOLOV2_ANCHORS = ((0.57273, 0.677385), (1.87446, 2.06253), (3.33843, 5.47434), (7.88282, 3.52778), (9.77052, 9.16828))
@@ -192,5 +192,6 @@ def _head(
     score = Part("score", classes, of_classes if raw else "none")
     encoding, unit = ("sigmoid_exp", "stride") if raw else ("center_exp", "pixel")
     boxes = Boxes(encoding, center=0.0, unit=unit, spreads=spreads)
-    form = Form("maps", (Part("box", 4), Part("objectness", 1, activation), score), boxes)
-    return Head(name, classes, strides, (form,), anchors, "objectness", labels)
+    scores = (Part("objectness", 1, activation, hint=HINTS["objectness"]), score)
+    forms = (Form("maps", (Part("box", 4), *scores), boxes), split_form("none", scores, boxes))
+    return Head(name, classes, strides, forms, anchors, "objectness", labels)

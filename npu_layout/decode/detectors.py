@@ -1,4 +1,4 @@
-"""Make the heads of SSD, PP-YOLOE, RTMDet, CenterNet and NanoDet."""
+"""Make the heads of SSD, PP-YOLOE, RTMDet, CenterNet, NanoDet and FastestDet, and of rows that graphs make."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from ..errors import NpuLayoutError
 from ..support import checked_call, flag, numbers_of, one_of, whole_numbers
-from .head import HINTS, Boxes, Form, Head, Part
+from .head import ACTIVATIONS, HINTS, UNITS, Boxes, Form, Head, Part
 from .networks import STRIDES, sizes
-from .rules import Suppression
+from .rules import Prototypes, Suppression
 
 
 @checked_call
@@ -23,11 +23,14 @@ def ssd(
     labels: str = "best",
     variances: tuple[float, float] = (0.1, 0.2),
     yx: bool = True,
+    strides: Sequence[int] = (),
+    anchors: Sequence[int] = (),
 ) -> Head:
     """Return the head of SSD with boxes that are offsets from priors, and the background's score first.
 
     Outputs are boxes (1, n, 4) and scores (1, n, 1 + classes), n priors (tensorflow/models,
-    research/object_detection/box_coders/faster_rcnn_box_coder.py: its scales 10 and 5 are variances 0.1 and 0.2).
+    research/object_detection/box_coders/faster_rcnn_box_coder.py: its scales 10 and 5 are variances 0.1 and 0.2), or,
+    with `strides`, maps of both for each stride, anchor by anchor (Hailo).
 
     Parameters
     ----------
@@ -43,6 +46,11 @@ def ssd(
         Of centre and size.
     yx
         Stored are y, x, height, width (TensorFlow); False: x, y, width, height.
+    strides, anchors
+        Of outputs that are maps: pixels of the input from one cell to the next, rounded up to a power of 2, and how
+        many priors a cell has, for each level: (16, 32, 64, 128, 256, 512) and (3, 6, 6, 6, 6, 6) of SSD MobileNet at
+        300x300, whose maps have 19, 10, 5, 3, 2 and 1 cells a side. Priors are in the order of levels, then cells row
+        by row, then anchors. (): outputs are lists alone.
 
     Raises NpuLayoutError on anything else.
     """
@@ -51,9 +59,15 @@ def ssd(
     if array.ndim != 2 or array.shape[1] != 4:
         raise NpuLayoutError(f"priors: expected (n, 4) numbers, got {array.shape}")
     given = tuple(map(tuple, array.astype(np.float64).tolist()))
+    steps, counts = (whole_numbers(n, v, None, 1) for n, v in (("strides", strides), ("anchors", anchors)))
+    if len(steps) != len(counts):
+        raise NpuLayoutError(f"anchors: expected a number of priors for each of {len(steps)} strides, got {counts}")
     boxes = Boxes("variances", center=0.0, variances=variances, order=(1, 0, 3, 2) if flag("yx", yx) else (0, 1, 2, 3))
-    form = Form("list", (Part("box", 4), Part("score", classes + 1, activation)), boxes, "list")
-    return Head("ssd", classes, (1,), (form,), labels=labels, background=0, priors=given)
+    parts = (Part("box", 4), Part("score", classes + 1, activation))
+    listed = Form("list", parts, boxes, "list", interleaved=bool(steps))
+    forms = (listed, Form("maps", parts, boxes)) if steps else (listed,)
+    sized = tuple(((1.0, 1.0),) * count for count in counts)  # priors have the sizes
+    return Head("ssd", classes, steps or (1,), forms, sized, labels=labels, background=0, priors=given)
 
 
 @checked_call
@@ -77,6 +91,33 @@ def ssd_postprocessed(classes: int = 90) -> Head:
     )
     form = Form("rows", parts, boxes, "rows")
     return Head("ssd_postprocessed", classes, (1,), (form,), suppression=Suppression("none"))
+
+
+@checked_call
+def labelled_rows(
+    classes: int = 80, *, coefficients: int = 0, unit: str = "pixel", name: str = "labelled_rows"
+) -> Head:
+    """Return the head of boxes whose best class is picked in the graph, but which are not suppressed.
+
+    Outputs are boxes (1, n, 4), edges, scores (1, n) and classes as numbers (1, n): what models of Qualcomm AI Hub
+    return for YOLOv5 to v11 and YOLOX (quic/ai-hub-models, qai_hub_models/models/_shared/yolo/model.py). Names with
+    "score" and "class" or "label" distinguish scores from classes, or Decoder's ``outputs={"score": [...], "label":
+    [...]}``.
+
+    classes: those above it are an error. coefficients: of masks beside each box (1, n, 32), whose prototypes are one
+    more output, a cell every 4 pixels. unit: of edges, "pixel", or "input" if the whole input is 1. name: of the head.
+    Raises NpuLayoutError on anything else.
+
+    >>> labelled_rows().suppression.kind
+    'greedy'
+    """
+    classes, _ = sizes(classes, (1,))
+    (weights,) = whole_numbers("coefficients", [coefficients], 1, 0)
+    boxes = Boxes("xyxy", unit=one_of("unit", unit, UNITS[1:]))
+    parts = [Part("box", 4, hint="box"), Part("score", 1, hint="score|conf"), Part("label", 1, hint="class|label")]
+    parts += [Part("coefficients", weights)] if weights else []
+    form = Form("rows", tuple(parts), boxes, "rows")
+    return Head(name, classes, (1,), (form,), prototypes=Prototypes(weights) if weights else None)
 
 
 @checked_call
@@ -178,3 +219,29 @@ def nanodet(
     parts = (Part("score", classes, activation), Part("box", 4 * boxes.bins))
     forms = (Form("list", parts, boxes, "list"), Form("maps", parts, boxes))
     return Head("nanodet", classes, strides, forms, labels=labels)
+
+
+@checked_call
+def fastestdet(
+    classes: int = 80, stride: int = 16, *, activation: str = "none", labels: str = "best", name: str = "fastestdet"
+) -> Head:
+    """Return the head of FastestDet: the hyperbolic tangent of the centre, the sigmoid of the size, and two scores.
+
+    The output is one map of 5 + classes channels: objectness, centre and size, scores, or a map for each. Sizes are
+    those of the whole input. The score is objectness to the power of 0.6 times class to the power of 0.4
+    (dog-qiuqiu/FastestDet, utils/tool.py, handle_preds).
+
+    classes: their number. stride: pixels of the input from one cell to the next. activation: "none": the sigmoid of
+    objectness and the softmax of the classes are in the graph, as the network exports them; "sigmoid": the decoder
+    applies both. labels: "best" class of each cell, or "all". name: of the head. Raises NpuLayoutError on anything
+    else.
+
+    >>> fastestdet(3).score
+    'weighted'
+    """
+    classes, strides = sizes(classes, whole_numbers("stride", [stride], 1, 1))
+    known = one_of("activation", activation, ACTIVATIONS[:2])
+    shares = "none" if known == "none" else "softmax"
+    parts = (Part("objectness", 1, known, hint=HINTS["objectness"]), Part("box", 4), Part("score", classes, shares))
+    form = Form("maps", parts, Boxes("tanh_sigmoid", center=0.0, unit="input"))
+    return Head(name, classes, strides, (form,), score="weighted", labels=labels)

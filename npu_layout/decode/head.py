@@ -15,15 +15,16 @@ HINTS = {"score": "cls", "objectness": "obj", "bound": "sum", "angle": "angle"} 
 ACTIVATIONS = ("none", "sigmoid", "softmax")
 ENCODINGS = (
     *("dfl", "distances", "center_power", "center_exp", "variances", "xywh", "xyxy", "center_size"),
-    *("sigmoid_exp", "linear"),
+    *("sigmoid_exp", "linear", "tanh_sigmoid"),
 )
 _ANCHORED = ("center_power", "sigmoid_exp")
 _SPREAD = ("center_exp", "sigmoid_exp")
+_SPLIT = ("center_power", "center_exp", "sigmoid_exp")  # whose centre and size can be parts of their own
 ANGLES = ("none", "shifted", "radians")
 ACROSS = ("keypoints", "angle")  # parts that one output may have for the cells of all levels
 UNITS = ("stride", "pixel", "input")
 CELLS = ("grid", "list", "rows")
-RULES = ("class", "objectness", "root")
+RULES = ("class", "objectness", "root", "weighted")
 LABELS = ("best", "all")
 
 
@@ -85,8 +86,10 @@ class Boxes(Record):
         strides; unit "pixel": times the anchor. "sigmoid_exp" (YOLOv2 to v4): centre sigmoid(v) + cell, size exp(v)
         anchor. "variances" (SSD): offsets from a prior, and exp of sizes, times
         `variances`; "linear" (MediaPipe): the same without exp. "xywh"
-        (centre and size), "xyxy" (edges): decoded already. "center_size" (CenterNet): width and height, of two
-        channels; the centre is the part "offset" + cell, and without that part `center` + cell.
+        (centre and size), "xyxy" (edges): decoded already. "tanh_sigmoid" (FastestDet): centre tanh(v) + cell, size
+        sigmoid(v) times `unit`. "center_size" (CenterNet): width and height, of two
+        channels; the centre is the part "offset" + cell, and without that part `center` + cell. Others that have a
+        centre and a size may have them in a part each, "offset" and "box" (Hailo's YOLOv3 to v5).
     bins
         Of each side of "dfl".
     center
@@ -172,13 +175,15 @@ class Form(Record):
                 )
         if len(set(roles)) != len(roles):
             raise NpuLayoutError(f"Form {self.name!r}: parts: expected each role once, got {', '.join(roles)}")
-        if self.part("box").count != self.boxes.channels:  # type: ignore[union-attr]
+        apart, stored = self.part("offset") is not None, self.part("box").count  # type: ignore[union-attr]
+        splits = self.boxes.encoding in _SPLIT and self.boxes.order == (0, 1, 2, 3)
+        if stored != (2 if apart and splits else self.boxes.channels):
             raise NpuLayoutError(
-                f"Form {self.name!r}: a box of encoding {self.boxes.encoding!r} has {self.boxes.channels} channels, "
-                f"its part has {self.part('box').count}"  # type: ignore[union-attr]
+                f"Form {self.name!r}: a box of encoding {self.boxes.encoding!r} has {self.boxes.channels} channels"
+                f"{', or 2 beside its offset' * splits}, its part has {stored}"
             )
         self._check_beside("angle", 1, self.boxes.angle != "none", True)
-        self._check_beside("offset", 2, self.boxes.encoding == "center_size", False)
+        self._check_beside("offset", 2, self.boxes.encoding == "center_size" or splits, False)
 
     def _check_beside(self, role: str, count: int, known: bool, needed: bool) -> None:
         """Raise NpuLayoutError if the part is not as the boxes say: of `count` channels, allowed, needed."""
@@ -209,9 +214,11 @@ class Head(Record):
     strides
         Pixels of the input from one cell to the next, a level each: (8, 16, 32).
     anchors
-        Width and height in pixels, some for each level; () : no anchors.
+        Width and height in pixels, some for each level, not as many at all levels; () : no anchors. Beside priors their
+        number alone counts.
     score
-        "class": the class's own; "objectness": times objectness; "root": the square root of that product.
+        "class": the class's own; "objectness": times objectness; "root": the square root of that product; "weighted":
+        the class's to the power of 0.4 times objectness to the power of 0.6 (FastestDet).
     labels
         "best": one detection for each cell, the first class with the largest float32; "all": one for each class.
     background
@@ -220,8 +227,8 @@ class Head(Record):
     keypoints, prototypes, suppression, forms
         See Keypoints, Prototypes, Suppression and Form. Of the forms, the first one that outputs fit is used.
     priors
-        Centre x, y, width and height of a prior for each row of a list, the whole input being 1; () : cells and anchors
-        say where boxes are.
+        Centre x, y, width and height of a prior for each row of a list, or for each anchor of each cell of the maps of
+        each level, the whole input being 1; () : cells and anchors say where boxes are.
 
     Raises NpuLayoutError if the parts of a form do not fit the classes and points, and on other words and numbers.
     """
@@ -248,9 +255,9 @@ class Head(Record):
         )
         if not strides:
             raise NpuLayoutError("Head: strides: expected one for each level, got none")
-        if anchors and (len(anchors) != len(strides) or len({len(level) for level in anchors}) != 1 or not anchors[0]):
+        if anchors and (len(anchors) != len(strides) or not all(anchors)):
             raise NpuLayoutError(
-                f"Head: anchors: expected as many for each of {len(strides)} strides, got {[len(a) for a in anchors]}"
+                f"Head: anchors: expected some for each of {len(strides)} strides, got {[len(a) for a in anchors]}"
             )
         priors = tuple(
             tuple(real_number("Head: priors", v) for v in items("Head: priors", prior, 4))
@@ -309,7 +316,7 @@ class Head(Record):
 
     @property
     def anchors_each(self) -> int:
-        """Anchors of each cell, 1 where there are none."""
+        """Anchors of each cell of the first level, 1 where there are none."""
         return len(self.anchors[0]) if self.anchors else 1
 
 

@@ -150,12 +150,19 @@ def yolov5(
     """
     (classes, strides), coefficients = sizes(classes, strides), _count("coefficients", coefficients, 0)
     anchors = anchors_of(strides, {STRIDES: YOLOV5_ANCHORS}) if anchors is None else anchors
-    scores = (Part("objectness", 1, activation), Part("score", classes, activation))
+    scores = (Part("objectness", 1, activation, hint=HINTS["objectness"]), Part("score", classes, activation))
     beside = (Part("coefficients", coefficients),) if coefficients else ()
     maps = Form("maps", (Part("box", 4, activation), *scores, *beside), Boxes("center_power"))
     listed = Form("list", (Part("box", 4), *scores, *beside), Boxes("xywh", unit=unit), "list")
+    forms = (maps, listed, split_form(activation, (*scores, *beside), Boxes("center_power")))
     prototypes = Prototypes(coefficients) if coefficients else None
-    return Head(name, classes, strides, (maps, listed), anchors, "objectness", labels, prototypes=prototypes)
+    return Head(name, classes, strides, forms, anchors, "objectness", labels, prototypes=prototypes)
+
+
+def split_form(activation: str, beside: tuple[Part, ...], boxes: Boxes) -> Form:
+    """Return maps with centres and sizes in outputs of their own (Hailo); activation: of both."""
+    centers, shapes = Part("offset", 2, activation, hint="center|xy"), Part("box", 2, activation, hint="scale|size|wh")
+    return Form("centres and sizes apart", (centers, shapes, *beside), boxes)
 
 
 @checked_call

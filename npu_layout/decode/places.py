@@ -58,7 +58,8 @@ class Place(NamedTuple):
 class Level(NamedTuple):
     """One level of a head: its cells, its anchors, and where its parts are.
 
-    priors: centre x, y, width and height in pixels of each cell, float64 (cells, 4); None: cells and anchors say it.
+    priors: centre x, y, width and height in pixels of each anchor of each cell, float64 (cells * anchors, 4); None:
+    cells and anchors say it.
     """
 
     stride: int
@@ -71,6 +72,11 @@ class Level(NamedTuple):
     def turns(self) -> int:
         """Anchors of each cell."""
         return max(1, len(self.anchors))
+
+    @property
+    def step(self) -> float:
+        """Pixels by which the places of cells are multiplied: priors are in pixels already."""
+        return float(self.stride) if self.priors is None else 1.0
 
 
 class Fitted(NamedTuple):
@@ -100,6 +106,24 @@ class _Given(NamedTuple):
 
     def anchors(self, level: int) -> tuple[tuple[float, float], ...]:
         return self.head.anchors[level] if self.head.anchors else ()
+
+    def turns(self) -> list[int]:
+        return [max(1, len(self.anchors(n))) for n in range(len(self.head.strides))]
+
+    def rows_of(self, priors: np.ndarray | None) -> int:
+        """Return how many anchors the cells of all levels have; LayoutError if priors are not as many."""
+        needed = sum(rows * columns * many for (rows, columns), many in zip(self.grids(), self.turns()))
+        if priors is not None and len(priors) != needed:
+            raise LayoutError(
+                f"priors: the cells of all levels have {needed} anchors, the head has {len(priors)} priors"
+            )
+        return needed
+
+    def priors(self) -> np.ndarray | None:
+        """Return the head's priors in pixels, float64 (n, 4); None if it has none."""
+        if not self.head.priors:
+            return None
+        return np.array(self.head.priors) * np.tile(np.array(self.input_hw[::-1], np.float64), 2)
 
 
 def fit(head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[str, Sequence[str]]) -> Fitted:
@@ -221,16 +245,21 @@ def _single(what: str, left: dict[int, TensorSpec], fits: Callable[[TensorSpec],
 
 
 def _grids(given: _Given) -> tuple[Level, ...]:
-    levels, grids = [], given.grids()
-    each = given.head.anchors_each
-    ways = [[(i, axes) for i, spec in given.left.items() for axes in grid_axes(spec, grid, each)] for grid in grids]
-    for n, (stride, grid, found) in enumerate(zip(given.head.strides, grids, read_alike(ways))):
-        anchors = given.anchors(n)
-        many = max(1, len(anchors))
+    levels, grids, turns = [], given.grids(), given.turns()
+    priors, start = given.priors(), 0
+    given.rows_of(priors)
+    ways = [
+        [(i, axes) for i, spec in given.left.items() for axes in grid_axes(spec, grid, many)]
+        for grid, many in zip(grids, turns)
+    ]
+    for n, (stride, grid, many, found) in enumerate(zip(given.head.strides, grids, turns, read_alike(ways))):
+        cells = grid[0] * grid[1]
         found = [(i, axes) for i, axes in found if i in given.left]
         where = f"level {n} (stride {stride}, {grid[0]}x{grid[1]} cells)"
-        places = _places(given, where, found, many, given.wanted(n), grid[0] * grid[1])
-        levels.append(Level(stride, grid, anchors, places))
+        places = _places(given, where, found, many, given.wanted(n), cells)
+        own = None if priors is None else priors[start : start + cells * many]
+        levels.append(Level(stride, grid, given.anchors(n), places, own))
+        start += cells * many
     return tuple(levels)
 
 
@@ -256,19 +285,20 @@ def _across(given: _Given, part: Part) -> list[Place]:
 
 def _list(given: _Given) -> tuple[Level, ...]:
     """Return the levels if the cells of all levels are on one axis."""
-    if given.head.priors:
-        priors = np.array(given.head.priors) * np.tile(np.array(given.input_hw[::-1], np.float64), 2)
+    priors = given.priors()
+    if priors is not None and not given.head.anchors:
         return (_whole(given, len(priors), "priors")._replace(priors=priors),)
-    grids, many = given.grids(), given.head.anchors_each
-    whole = _whole(given, sum(rows * columns for rows, columns in grids) * many, "cells")
+    grids, turns = given.grids(), given.turns()
+    whole = _whole(given, given.rows_of(priors), "cells")
     levels, start = [], 0
-    for n, (stride, grid) in enumerate(zip(given.head.strides, grids)):
+    for n, (stride, grid, many) in enumerate(zip(given.head.strides, grids, turns)):
         cells = grid[0] * grid[1]
         turn, spread = (1, many) if given.form.interleaved else (cells, 1)
         places = {
             role: place._replace(step=0, start=start, turn=turn, spread=spread) for role, place in whole.places.items()
         }
-        levels.append(Level(stride, grid, given.anchors(n), places))
+        own = None if priors is None else priors[start : start + cells * many]
+        levels.append(Level(stride, grid, given.anchors(n), places, own))
         start += cells * many
     return tuple(levels)
 

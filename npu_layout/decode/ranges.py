@@ -10,7 +10,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from .head import Head
 from .places import Fitted, Place
-from .reference import activated
+from .reference import COMBINED, activated
 
 
 def codes(spec: TensorSpec) -> np.ndarray | None:
@@ -43,8 +43,9 @@ def _of_level(head: Head, places: dict[str, Place], specs: Sequence[TensorSpec])
     score = _largest(places["score"], specs)
     if head.score == "class":
         return score
-    product = score * _largest(places["objectness"], specs)
-    return math.sqrt(product) if head.score == "root" else product
+    objectness = _largest(places["objectness"], specs)
+    with np.errstate(invalid="ignore"):  # infinity times 0
+        return float(COMBINED[head.score](np.asarray(objectness), np.asarray(score)))
 
 
 def _largest(place: Place, specs: Sequence[TensorSpec]) -> float:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import NpuLayoutError
-from .exponential import exponential, sigmoid
+from .exponential import exponential, fifth_root, sigmoid
 from .head import Boxes, Head
 from .places import Fitted, Level, Place
 from .sines import sine_and_cosine
@@ -85,6 +85,16 @@ _ACTIVATIONS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
 }
 
 
+#: The score, from objectness and that of a class, by the head's rule.
+COMBINED: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "objectness": lambda objectness, score: objectness * score,
+    "root": lambda objectness, score: np.sqrt(objectness * score),
+    "weighted": lambda objectness, score: np.where(
+        score < 0, np.nan, fifth_root(objectness * objectness * objectness * (score * score))
+    ),
+}
+
+
 def candidates(head: Head, fitted: Fitted, tensors: Sequence[np.ndarray], confidence: float) -> Candidates:
     """Return what has a score of at least `confidence`, the best first.
 
@@ -115,9 +125,7 @@ def _of_level(
     if head.score != "class":
         at = level.places["objectness"]
         objectness = activated(at.part.activation, values(at, level, tensors[at.output]))
-        scores = np.where(objectness < 0, np.nan, objectness * scores)
-        if head.score == "root":
-            scores = np.sqrt(scores)
+        scores = np.where(objectness < 0, np.nan, COMBINED[head.score](objectness, scores))
     passing = scores >= confidence
     if filled < np.inf or np.isnan(filled):
         passing &= (np.arange(passing.shape[2]) if picked is None else picked[1]) < filled
@@ -241,7 +249,7 @@ def chosen(place: Place, level: Level, found: Candidates, tensors: Sequence[np.n
 
 def _boxes(how: Boxes, level: Level, n: int, found: Candidates, read: Read, input_hw: tuple[int, int]) -> np.ndarray:
     x = read("box", n, found)
-    if how.encoding == "center_size":
+    if level.places["box"].part.count == 2:
         offset = read("offset", n, found) if "offset" in level.places else np.full((len(x), 2), how.center)
         x = np.concatenate([offset, x], 1)
     elif how.order != (0, 1, 2, 3):
@@ -249,7 +257,7 @@ def _boxes(how: Boxes, level: Level, n: int, found: Candidates, read: Read, inpu
     cell, anchor = _cells(level, found)
     unit = {"stride": [level.stride] * 2, "pixel": [1, 1], "input": input_hw[::-1]}[how.unit]
     with np.errstate(over="ignore", invalid="ignore"):
-        at = _Cells(how, cell, float(level.stride), anchor, np.array(unit, np.float64), spread_of(how, n))
+        at = _Cells(how, cell, level.step, anchor, np.array(unit, np.float64), spread_of(how, n))
         return _ENCODINGS[how.encoding](at, x)
 
 
@@ -261,7 +269,7 @@ def spread_of(how: Boxes, n: int) -> float:
 def _cells(level: Level, found: Candidates) -> tuple[np.ndarray, np.ndarray]:
     """Return column and row of candidates' cells, and their anchors; of priors their centres and sizes, in pixels."""
     if level.priors is not None:
-        prior = level.priors[found.cell]
+        prior = level.priors[found.cell * level.turns + found.anchor]
         return prior[:, :2], prior[:, 2:]
     cell = np.stack([found.cell % level.grid[1], found.cell // level.grid[1]], 1).astype(np.float64)
     return cell, np.array(level.anchors or [(1.0, 1.0)])[found.anchor]
@@ -326,6 +334,11 @@ def _linear(at: _Cells, x: np.ndarray) -> np.ndarray:
     return _corners(center, x[:, 2:] * of_size * at.anchor)
 
 
+def _tanh_sigmoid(at: _Cells, x: np.ndarray) -> np.ndarray:
+    tangent = 2.0 * sigmoid(2.0 * x[:, :2]) - 1.0
+    return _corners((tangent + at.cell + at.how.center) * at.stride, sigmoid(x[:, 2:]) * at.unit)
+
+
 def _center_size(at: _Cells, x: np.ndarray) -> np.ndarray:
     return _corners((x[:, :2] + at.cell) * at.stride, x[:, 2:] * at.unit)
 
@@ -343,6 +356,7 @@ _ENCODINGS: dict[str, Callable[[_Cells, np.ndarray], np.ndarray]] = {
     "sigmoid_exp": _sigmoid_exp,
     "variances": _variances,
     "linear": _linear,
+    "tanh_sigmoid": _tanh_sigmoid,
     "center_size": _center_size,
     "xywh": lambda at, x: _corners(x[:, :2] * at.unit, x[:, 2:] * at.unit),
     "xyxy": lambda at, x: x * np.tile(at.unit, 2),
@@ -373,9 +387,9 @@ def keypoints(head: Head, fitted: Fitted, found: Candidates, read: Read) -> np.n
         some = found.take(rows)
         x = read("keypoints", n, some).reshape(len(rows), how.count, how.values)
         cell, anchor = (v[:, None] for v in _cells(level, some))
-        center = (cell + fitted.form.boxes.center) * level.stride
+        center = (cell + fitted.form.boxes.center) * level.step
         variance = fitted.form.boxes.variances[0]
-        result[rows, :, :2] = _POINTS[encoding](x[..., :2], cell, center, float(level.stride), anchor, variance)
+        result[rows, :, :2] = _POINTS[encoding](x[..., :2], cell, center, level.step, anchor, variance)
         if how.values == 3:
             result[rows, :, 2] = activated(activation, x[..., 2])
     with np.errstate(over="ignore"):

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-SCORES = ("class", "objectness", "root")
+SCORES = ("class", "objectness", "root", "weighted")
 ACTIVATIONS = ("none", "sigmoid", "softmax")
 ENCODINGS = (
     *("dfl", "distances", "center_power", "center_exp", "variances", "xywh", "xyxy", "center_size"),
-    *("sigmoid_exp", "linear"),
+    *("sigmoid_exp", "linear", "tanh_sigmoid"),
 )
 POINTS = ("cells", "pixels", "priors", "distances")
 ANGLES = ("none", "shifted", "radians")
@@ -97,9 +97,10 @@ class Points(NamedTuple):
 class Grid(NamedTuple):
     """One level: columns of cells, and how boxes are encoded in it; `strides`: in cells, else in `unit_xy` pixels.
 
-    priors: float64 (cells, 4), centre x, y, width and height in pixels of each cell, in place of its column and row and
-    the anchor's size; None: there are none. angle: what the anchors' angles mean; "none": boxes are upright. spread:
-    the factor by which centres of "center_exp" and "sigmoid_exp" move from the middles of their cells.
+    priors: float64 (cells * anchors, 4), centre x, y, width and height in pixels of each anchor of each cell, in place
+    of the cell's column and row and the anchor's size; None: there are none. angle: what the anchors' angles mean;
+    "none": boxes are upright. spread: the factor by which centres of "center_exp" and "sigmoid_exp" move from the
+    middles of their cells.
     """
 
     columns: int

@@ -72,7 +72,10 @@ def from_hailo(info: Any, *, format_type: Any = None, order: Any = None, device:
     form = Metadata("Hailo info format", given.field("format"))
     named = _asked(form, "order", order, _ORDER_NAMES, "HAILO_FORMAT_ORDER_")
     if "NMS" in named:
-        raise LayoutError(f"{what}: order {named} is a list of boxes of variable length, which no TensorSpec describes")
+        raise LayoutError(
+            f"{what}: order {named} is a list of boxes of variable length, which no TensorSpec describes; "
+            f"decode.hailo_nms reads it"
+        )
     orders = _DEVICE if device else _HOST
     if named not in orders:
         side = "the device" if device else "the host"

@@ -224,6 +224,10 @@ def test_bad_input() -> None:
         (lambda: decode.ctc(line, np.zeros(15, np.float32), "ab", time=0), "time: expected 1 or 2"),
         (lambda: decode.ctc(vector, four, "abc"), "ctc: .*expected three axes, images, time and classes"),
         (lambda: decode.ctc(maps, np.zeros(48, np.float32), "abc"), "ctc: .*; of more, the others of extent 1"),
+        (
+            lambda: decode.ctc(line, np.zeros(15, np.float32), "abcd"),
+            "got 4, as the other axis needs",
+        ),
         (lambda: decode.ctc(step, np.zeros(5, np.float32), "ab"), "alphabet: expected 4 characters, .* got 2"),
         (lambda: decode.heatmap_points(line, np.zeros(15, np.float32)), "heatmap_points: .*expected the axes N, C, H"),
         (lambda: decode.heatmap_points(maps, np.zeros(48, np.float32), shift="half"), "shift: expected"),

@@ -51,7 +51,7 @@ def test_a_softmax_reads_the_background_with_its_own_scale(scales: Any, zeros: A
 @pytest.mark.parametrize("count", [4.0, 0.0, 3.5, 16.0, 99.0, float("nan")])
 @pytest.mark.parametrize("labels", ["best", "all"])
 @pytest.mark.parametrize("activation", ["none", "softmax"])
-@pytest.mark.parametrize("rule", ["class", "objectness", "root"])
+@pytest.mark.parametrize("rule", ["class", "objectness", "root", "weighted"])
 def test_rows_behind_the_number_of_rows_do_not_count(rule: str, activation: str, labels: str, count: float) -> None:
     beside = (decode.Part("objectness", 1),) if rule != "class" else ()
     parts = (decode.Part("box", 4), decode.Part("score", 3, activation), *beside, decode.Part("count", 1))

@@ -70,6 +70,18 @@ def region(
     return loop
 
 
+def joined(v: Values) -> Values:
+    """The one map of each stride whose channels Hailo's compiler puts in outputs of their own."""
+    found = {}
+    for s in STRIDES:
+        parts = []
+        for a in range(3):
+            for name, n in (("center", 2), ("scale", 2), ("obj", 1), ("probs", CLASSES)):
+                parts.append(v[f"{name}_{s}"][:, a * n : (a + 1) * n])
+        found[f"out_{s}"] = np.concatenate(parts, 1)
+    return found
+
+
 def maps(strides: tuple[int, ...], anchors: int) -> dict[str, tuple[int, ...]]:
     return of_maps(strides, out=anchors * (5 + CLASSES))
 
@@ -108,6 +120,18 @@ NETWORKS = {
         region((16, 32), of_cfg(TINY), False, False, scale_x_y={16: 1.05, 32: 1.05}),
         probabilities=False,
         spread=2,
+    ),
+    "v3 of Hailo": Network(
+        decode.yolov3(CLASSES),
+        of_maps(STRIDES, center=6, scale=6, obj=3, probs=3 * CLASSES),
+        lambda v: region(STRIDES, of_cfg(THREE), False, False)(joined(v)),
+        probabilities=False,
+    ),
+    "v4 of Hailo": Network(
+        decode.yolov4(CLASSES),
+        of_maps(STRIDES, center=6, scale=6, obj=3, probs=3 * CLASSES),
+        lambda v: region(STRIDES, of_cfg(FOUR), False, False, scale_x_y={8: 1.2, 16: 1.1, 32: 1.05})(joined(v)),
+        probabilities=False,
     ),
     "v3-tiny": Network(
         decode.yolov3(CLASSES, (16, 32)),
@@ -203,7 +227,7 @@ def test_heads_are_data(head: decode.Head) -> None:
         ),
         (lambda: decode.yolov3(80, (16, 32, 64)), r"of the strides 16, 32, 64; .* for 8, 16, 32 and for 16, 32"),
         (lambda: decode.yolov5(80, (8, 16, 32, 64)), "of the strides 8, 16, 32, 64; .* for 8, 16, 32$"),
-        (lambda: decode.yolov3(80, (8, 16), [[(1, 2)]]), "anchors: expected as many for each of 2 strides"),
+        (lambda: decode.yolov3(80, (8, 16), [[(1, 2)]]), "anchors: expected some for each of 2 strides"),
         (lambda: decode.yolov3(labels="every"), "labels: expected best or all"),
     ],
 )

@@ -76,7 +76,83 @@ def nanodet(v: Values) -> Iterator[Any]:
         yield c, e[:CLASSES].astype(float).tolist(), sides(c, means(e[CLASSES:], 8), 0.0), []
 
 
+COUNTS = (3, 2, 1)  # priors of a cell of each level
+ON_MAPS = [
+    (level, s, y, x, a)
+    for level, s in enumerate(STRIDES)
+    for y in range(grid(s)[0])
+    for x in range(grid(s)[1])
+    for a in range(COUNTS[level])
+]
+PRIORS_OF_MAPS = np.random.default_rng(6).uniform(0.1, 0.9, (len(ON_MAPS), 4))
+
+
+def ssd_on_maps(v: Values) -> Iterator[Any]:
+    """Hailo's SSD: maps of boxes and of scores of each level, or the same numbers as lists."""
+    for i, (level, s, y, x, a) in enumerate(ON_MAPS):
+        cx, cy, w, h = (float(n) * side for n, side in zip(PRIORS_OF_MAPS[i], SIZE[::-1] * 2))
+        if "boxes" in v:
+            box, scores = v["boxes"][0, i], v["raw"][0, i]
+        else:
+            box, scores = v[f"box_{s}"][0, 4 * a : 4 * a + 4, y, x], v[f"raw_{s}"][0, 6 * a : 6 * a + 6, y, x]
+        ty, tx, th, tw = (float(n) for n in box)
+        edges = corners(cx + tx * 0.1 * w, cy + ty * 0.1 * h, math.exp(tw * 0.2) * w, math.exp(th * 0.2) * h)
+        cell = Cell(level, s, y, x, y * grid(s)[1] + x, a, 0, i)
+        yield cell, [sigmoid(n) for n in scores[1:]], edges, []
+
+
+def fastestdet(raw: bool) -> Any:
+    def loop(v: Values) -> Iterator[Any]:
+        for c in cells((16,)):
+            e = [float(n) for n in v["out"][0, :, c.y, c.x]]
+            objectness, classes = e[0], e[5:]
+            if raw:
+                powers = [math.exp(n - max(classes)) for n in classes]
+                objectness, classes = sigmoid(objectness), [p / sum(powers) for p in powers]
+            cx, cy = (c.x + math.tanh(e[1])) / grid(16)[1] * SIZE[1], (c.y + math.tanh(e[2])) / grid(16)[0] * SIZE[0]
+            box = corners(cx, cy, sigmoid(e[3]) * SIZE[1], sigmoid(e[4]) * SIZE[0])
+            yield c, [objectness**0.6 * n**0.4 for n in classes], box, []
+
+    return loop
+
+
+def labelled(unit: tuple[float, ...]) -> Any:
+    """What a graph picked: edges, scores and classes of each row; `unit`: pixels of 1, in x and y."""
+
+    def loop(v: Values) -> Iterator[Any]:
+        for i in range(90):
+            scores = [-1.0] * CLASSES
+            scores[int(v["class_idx"][0, i])] = float(v["scores"][0, i])
+            yield one_row(i), scores, tuple(float(n) * u for n, u in zip(v["boxes"][0, i], unit * 2)), []
+
+    return loop
+
+
 NETWORKS = {
+    "ssd of Hailo": Network(
+        decode.ssd(PRIORS_OF_MAPS, 5, strides=STRIDES, anchors=COUNTS),
+        {
+            f"{name}_{s}": (1, n * count, *grid(s))
+            for s, count in zip(STRIDES, COUNTS)
+            for name, n in (("box", 4), ("raw", 6))
+        },
+        ssd_on_maps,
+        probabilities=False,
+    ),
+    "ssd of Hailo, lists": Network(
+        decode.ssd(PRIORS_OF_MAPS, 5, strides=STRIDES, anchors=COUNTS),
+        {"boxes": (1, len(ON_MAPS), 4), "raw": (1, len(ON_MAPS), 6)},
+        ssd_on_maps,
+        probabilities=False,
+    ),
+    "fastestdet": Network(decode.fastestdet(CLASSES), {"out": (1, 5 + CLASSES, *grid(16))}, fastestdet(False)),
+    "fastestdet before its activations": Network(
+        decode.fastestdet(CLASSES, activation="sigmoid"),
+        {"out": (1, 5 + CLASSES, *grid(16))},
+        fastestdet(True),
+        probabilities=False,
+        spread=2,
+    ),
     "rtmdet of MMYOLO": Network(
         decode.rtmdet(CLASSES, activation="none", unit="stride"),
         of_maps(STRIDES, box=4, score=CLASSES),
@@ -113,6 +189,56 @@ NETWORKS = {
 @pytest.mark.parametrize("name", NETWORKS)
 def test_detector(name: str, seed: int) -> None:
     compare(NETWORKS[name], name, seed)
+
+
+def rows_of(rng: np.random.Generator, choose: random.Random, unit: float) -> list[scenes.Output]:
+    """AI Hub's outputs of a network whose numbers are stored as uint8, or as floats."""
+    real = {
+        "boxes": rng.uniform(0, 1, (1, 90, 2)).repeat(2, 2) * unit + np.array([0, 0, 0.2, 0.3]) * unit,
+        "scores": rng.random((1, 90)),
+        "class_idx": rng.integers(0, CLASSES, (1, 90)),
+    }
+    scales = {"boxes": unit * 1.3 / 255, "scores": 1 / 255, "class_idx": 1.0}
+    dtypes = {name: choose.choice(("uint8", "float32", "int32")) for name in real}
+    return [
+        scenes.output(rng, x.shape, x, nl.Layout.of_rank(x.ndim), dtypes[name], scales[name], 0, name=name)
+        for name, x in real.items()
+    ]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_whose_class_is_picked(seed: int) -> None:
+    """Each row has one class; rows of other classes do not suppress it."""
+    rng, choose = np.random.default_rng(seed), random.Random(seed)
+    unit = ("pixel", "input")[seed % 2]
+    outputs = rows_of(rng, choose, 90.0 if unit == "pixel" else 1.0)
+    sides_of = (1.0, 1.0) if unit == "pixel" else (float(SIZE[1]), float(SIZE[0]))
+    loop = labelled(sides_of)({o.spec.name: o.values for o in outputs})
+    found = [scenes.Found(float(np.float32(s[k])), k, 0, c.cell, 0, box) for c, s, box, _ in loop for k in [argmax(s)]]
+    wanted = scenes.kept(sorted((f for f in found if f.score >= 0.3), key=lambda f: -f.score), 0.45, 40)
+    assert 10 < len(wanted) < sum(f.score >= 0.3 for f in found)
+    for decoder in decoders(decode.labelled_rows(CLASSES, unit=unit), [o.spec for o in outputs][::-1], SIZE):
+        scenes.same(decoder([o.buffer for o in outputs][::-1], 0.3, 0.45, 40), wanted)
+
+
+def argmax(numbers: list[float]) -> int:
+    return max(range(len(numbers)), key=lambda i: numbers[i])
+
+
+def test_masks_beside_rows_whose_class_is_picked() -> None:
+    shapes = {"boxes": (1, 9, 4), "scores": (1, 9), "mask_coeffs": (1, 9, 32), "class_idx": (1, 9)}
+    specs = [nl.TensorSpec(shape, nl.Layout.of_rank(len(shape)), name=name) for name, shape in shapes.items()]
+    specs.append(nl.TensorSpec((1, 32, SIZE[0] // 4, SIZE[1] // 4), name="protos"))
+    values = {spec.name: np.zeros(spec.shape, np.float32) for spec in specs}
+    values["boxes"][0, 4], values["scores"][0, 4] = (8, 8, 40, 40), 0.9
+    values["mask_coeffs"][0, 4, 5] = 1
+    values["protos"][0, 5, :5] = 1  # 20 rows of pixels
+    values["protos"][0, 5, 5:] = -1
+    for decoder in decoders(decode.labelled_rows(CLASSES, coefficients=32), specs, SIZE):
+        found = decoder([values[spec.name].ravel() for spec in specs])
+        assert len(found) == 1 and found.masks is not None
+        rows = np.flatnonzero(found.masks.full(0).any(1))
+        assert rows.tolist() == list(range(8, 20))
 
 
 def test_tflites_post_process() -> None:

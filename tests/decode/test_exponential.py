@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from npu_layout.decode.exponential import COEFFICIENTS, LEAST, LN2_HIGH, LN2_LOW, MOST, exponential, sigmoid
+from npu_layout.decode.exponential import COEFFICIENTS, LEAST, LN2_HIGH, LN2_LOW, MOST, exponential, fifth_root, sigmoid
 
 
 def exact(x: float) -> float:
@@ -46,3 +46,17 @@ def test_sigmoid() -> None:
     assert sigmoid(np.array([-800.0, 800.0])).tolist() == [0.0, 1.0]
     with np.errstate(all="raise"):
         assert sigmoid(np.zeros(2)) == pytest.approx(0.5)
+
+
+def test_fifth_root() -> None:
+    """Within two units in the last place of the exact root, from 1e-300 on; 0 below, and of NaN itself."""
+    rng = np.random.default_rng(1)
+    x = np.concatenate([rng.random(100), 10 ** rng.uniform(-300, 300, 100), 2.0 ** np.arange(-20, 20), [1e-300, 1e308]])
+    for value, root in zip(x.tolist(), fifth_root(x).tolist()):
+        with localcontext() as context:
+            context.prec = 60
+            exact_root = float(Decimal(value) ** (Decimal(1) / 5))
+        assert abs(root - exact_root) <= 2 * math.ulp(exact_root), value
+    with np.errstate(all="raise"):
+        ends = fifth_root(np.array([0.0, -0.0, -1.0, 9e-301, -np.inf, np.inf, np.nan, 1.0, 32.0]))
+    assert ends[:6].tolist() == [0, 0, 0, 0, 0, np.inf] and np.isnan(ends[6]) and ends[7:].tolist() == [1, 2]

@@ -174,7 +174,7 @@ def test_yunets_outputs_are_known_by_their_names() -> None:
 @pytest.mark.parametrize(
     "make, words",
     [
-        (lambda: decode.retinaface(anchors=[[(16, 16)]]), "anchors: expected as many for each of 3 strides"),
+        (lambda: decode.retinaface(anchors=[[(16, 16)]]), "anchors: expected some for each of 3 strides"),
         (lambda: decode.retinaface(strides=(0,)), "strides"),
         (lambda: decode.scrfd(keypoints=-1), "keypoints: expected"),
         (lambda: decode.scrfd(activation="relu"), "activation: expected one of"),

@@ -50,7 +50,27 @@ def tflite(v: Values) -> Iterator[Any]:
         yield c, scores, corners(x * SIZE[1], y * SIZE[0], w * SIZE[1], h * SIZE[0]), []
 
 
+def v5_apart(v: Values) -> Iterator[Any]:
+    """Hailo's: centres, sizes, objectness and scores of three anchors, each in an output of its own."""
+    for c in cells(anchors=3):
+        halves = [v[f"{name}_{c.stride}"][0, 2 * c.anchor :][:2, c.y, c.x] for name in ("center", "scale")]
+        x, y, w, h = (2 * sigmoid(n) for half in halves for n in half)
+        wide, high = ANCHORS[c.level][c.anchor]
+        box = corners((x - 0.5 + c.x) * c.stride, (y - 0.5 + c.y) * c.stride, w * w * wide, h * h * high)
+        first = CLASSES * c.anchor
+        scores = v[f"probs_{c.stride}"][0, first : first + CLASSES, c.y, c.x]
+        objectness = sigmoid(v[f"obj_{c.stride}"][0, c.anchor, c.y, c.x])
+        yield c, [objectness * sigmoid(n) for n in scores], box, []
+
+
+ANCHORS = (((10, 13), (16, 30), (33, 23)), ((30, 61), (62, 45), (59, 119)), ((116, 90), (156, 198), (373, 326)))
 NETWORKS = {
+    "v5 of Hailo": Network(
+        decode.yolov5(CLASSES, activation="sigmoid"),
+        of_maps(STRIDES, center=6, scale=6, obj=3, probs=3 * CLASSES),
+        v5_apart,
+        probabilities=False,
+    ),
     "v6": Network(decode.yolov6(CLASSES), of_maps(STRIDES, box=4, score=CLASSES), distances("box")),
     "v6 sums": Network(decode.yolov6(CLASSES), of_maps(STRIDES, box=4, score=CLASSES, sum=1), distances("box")),
     "v9 7 bins": Network(

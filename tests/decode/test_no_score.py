@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -45,9 +46,18 @@ def scored(values: np.ndarray, activation: str, labels: str) -> list[tuple[int, 
     return [(c, scenes._sigmoid(v) if activation == "sigmoid" else v) for c, v in pairs]
 
 
+def combined(rule: str, objectness: float, score: float) -> float:
+    """The score of a class beside an objectness of 0 or more."""
+    if rule == "objectness":
+        return objectness * score
+    if score < 0:
+        return 0.0 if objectness == 0 and rule == "root" else math.nan
+    return math.sqrt(objectness * score) if rule == "root" else objectness**0.6 * score**0.4
+
+
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW16c", "NCHW8w"])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
-@pytest.mark.parametrize("rule", ["class", "objectness", "root"])
+@pytest.mark.parametrize("rule", ["class", "objectness", "root", "weighted"])
 def test_nan_is_no_score(dtype: str, layout: str, rule: str) -> None:
     """Of a cell whose largest value is NaN nothing is found, and of labels="all" that class alone is not."""
     for labels, activation in itertools.product(("best", "all"), ("none", "sigmoid")):
@@ -68,9 +78,7 @@ def test_nan_is_no_score(dtype: str, layout: str, rule: str) -> None:
             if not objects or objects[0][1] < 0:
                 continue
             for label, score in scored(values["score"][:, cell], activation, labels):
-                product = score * objects[0][1] if rule != "class" else score
-                with np.errstate(invalid="ignore"):
-                    product = float(np.sqrt(product)) if rule == "root" else product
+                product = combined(rule, objects[0][1], score) if rule != "class" else score
                 if product >= 0.6:
                     wanted.append((float(np.float32(product)), label, cell))
         wanted.sort(key=lambda row: -row[0])
@@ -99,7 +107,7 @@ def test_nan_under_a_softmax_is_no_score_of_the_whole_cell() -> None:
 
 
 @pytest.mark.parametrize("confidence", [-1.0, 0.0, 0.2])
-@pytest.mark.parametrize("rule", ["objectness", "root"])
+@pytest.mark.parametrize("rule", ["objectness", "root", "weighted"])
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "float32", "float16"])
 def test_negative_objectness_is_none(dtype: str, rule: str, confidence: float) -> None:
     """Its product with a negative score would pass; every backend leaves it out."""
@@ -114,9 +122,9 @@ def test_negative_objectness_is_none(dtype: str, rule: str, confidence: float) -
     objects, scores = made[1].values[0, 0].reshape(-1).astype(float), made[2].values[0].reshape(3, -1).astype(float)
     wanted = []
     for cell, label in itertools.product(range(64), range(3)):
-        product = objects[cell] * scores[label, cell]
-        if rule == "root":
-            product = product**0.5 if product >= 0 else float("nan")
+        if objects[cell] < 0:
+            continue
+        product = combined(rule, objects[cell], scores[label, cell])
         if objects[cell] >= 0 and product >= confidence:
             wanted.append((float(np.float32(product)), label, cell))
     wanted.sort(key=lambda row: -row[0])
@@ -128,7 +136,7 @@ def test_negative_objectness_is_none(dtype: str, rule: str, confidence: float) -
 
 @pytest.mark.parametrize("labels", ["best", "all"])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
-@pytest.mark.parametrize("rule", ["class", "objectness", "root"])
+@pytest.mark.parametrize("rule", ["class", "objectness", "root", "weighted"])
 def test_zeros_have_no_sign(dtype: str, rule: str, labels: str) -> None:
     """Of -0.0, and of a zero times a negative number, every backend returns 0.0."""
     roles = {"box": 4, "score": 2} if rule == "class" else {"box": 4, "objectness": 1, "score": 2}

@@ -127,18 +127,43 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
     result = decode.same(found, found)
     made = dict(classes=2, strides=(8,), activation="sigmoid")
     named = dict(**made, labels="all", name="x")
+    activated = dict(activation="none", labels="all", name="x")
     networks: dict[str, dict[str, Any]] = {
         "centernet_head": dict(classes=2, stride=4, activation="sigmoid", size_unit="pixel", name="x"),
         "blazeface": dict(side=8, strides=(4, 8), keypoints=2, anchors=1, activation="none", name="x"),
         "detr": dict(classes=2, activation="none", name="x"),
         "rtdetr": dict(classes=2, activation="none", labels="best", unit="pixel", name="x"),
         "rtmdet": dict(**named, unit="stride"),
+        "efficientdet": dict(classes=2, input_shape=(16, 24), strides=(8,), size=3, **activated),
+        "fastestdet": dict(classes=2, stride=8, **activated),
+        "fcos": dict(classes=2, strides=(8,), score="objectness", center=0.0, unit="pixel", **activated),
+        "labelled_rows": dict(classes=2, coefficients=4, unit="input", name="x"),
         "nanodet": dict(**made, bins=8, center=0.5, labels="all"),
         "ppyoloe": dict(**made, labels="all"),
         "retinaface": dict(strides=(8,), anchors=(((4, 5),),), activation="softmax"),
+        "retinanet": dict(
+            classes=2,
+            strides=(8,),
+            size=4,
+            scales=(1, 2),
+            ratios=(1, 2),
+            scales_first=True,
+            anchors=(((4, 5),),),
+            center=0.5,
+            variances=(1, 1),
+            yx=True,
+            **activated,
+        ),
         "scrfd": dict(strides=(8,), keypoints=5, activation="sigmoid"),
         "ssd": dict(
-            priors=((0.5, 0.5, 0.1, 0.1),), classes=2, activation="none", labels="all", variances=(0.1, 0.2), yx=False
+            priors=((0.5, 0.5, 0.1, 0.1),),
+            classes=2,
+            activation="none",
+            labels="all",
+            variances=(0.1, 0.2),
+            yx=False,
+            strides=(8,),
+            anchors=(1,),
         ),
         "ssd_postprocessed": dict(classes=2),
         "yolo26": dict(**made, name="x"),
@@ -186,6 +211,17 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
         ),
         "decode.Detections.fields": lambda: Call(decoder(buffers, confidence=0.0).fields, {}),
         "decode.Form.part": lambda: Call(form.part, dict(role="box")),
+        "decode.hailo_nms": lambda: Call(
+            decode.hailo_nms,
+            dict(
+                output=np.zeros(2, np.float32),
+                classes=2,
+                input_shape=(16, 16),
+                confidence=0.5,
+                limit=3,
+                order="by_class",
+            ),
+        ),
         "decode.nms": lambda: Call(
             decode.nms,
             dict(

@@ -365,6 +365,8 @@ def decoding() -> None:
     more += [decode.retinaface(), decode.scrfd(), decode.yunet(), decode.ssd_postprocessed()]
     more += [decode.yolov8_obb(), decode.centernet_head(), decode.yolov2(), decode.yolov3(), decode.yolov4()]
     more += [decode.rtdetr(), decode.detr(), decode.rtmdet(), decode.blazeface()]
+    more += [decode.retinanet(), decode.efficientdet(), decode.fcos(), decode.fastestdet(), decode.labelled_rows()]
+    assert_type(decode.hailo_nms(np.zeros(2, np.float32), 2, (16, 16)), decode.Detections)
     assert_type(
         (found.xywha, found.xyxyxyxy, found.angle), "tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]"
     )

@@ -123,12 +123,23 @@ static int class_candidates(const Detector *d, int level, int a, const uint8_t *
     return 1;
 }
 
+/* A score from objectness and that of a class. */
+static double combined(ScoreRule rule, double object, double share) {
+    if (rule == WEIGHTED) return share < 0 ? NAN : fifth_root(object * object * object * (share * share));
+    return rule == ROOT_OF_PRODUCT ? sqrt(object * share) : object * share;
+}
+
+/* What a class has at least beside this objectness, above 0; shares.h has room for rounding. */
+static double least_share(ScoreRule rule, double object, double confidence) {
+    if (rule == WEIGHTED) return sqrt(pow(confidence, 5) / (object * object * object));
+    return (rule == ROOT_OF_PRODUCT ? confidence * confidence : confidence) / object;
+}
+
 static int product_candidates(const Detector *d, int level, int a, const uint8_t *const *buffers, double confidence, Workspace *work) {
     const Anchor *anchor = d->each[level].each + a;
     const Source *score = &anchor->score;
     const uint8_t *data = buffers[score->buffer];
     const int shared = score->activation == SOFTMAX_OF;
-    const double target = confidence <= 0 ? 0 : d->score == ROOT_OF_PRODUCT ? confidence * confidence : confidence;
     work->hits.count = 0;
     if (!scan_best(d->level, &anchor->objectness.map, buffers[anchor->objectness.buffer], anchor->threshold, &work->hits)) return 0;
     for (int64_t i = 0; i < work->hits.count; ++i) {
@@ -136,7 +147,8 @@ static int product_candidates(const Detector *d, int level, int a, const uint8_t
         const double object = source_value(&anchor->objectness, hit.cell, 0, hit.code);
         if (i + AHEAD < work->hits.count) fetch(score, buffers, work->hits.items[i + AHEAD].cell);
         if (!(hit.cell < work->filled) || object < 0) continue; /* the threshold is that of the largest scale */
-        const Shared found = shared ? shares_of_cell(d->level, anchor, buffers, hit.cell, object > 0 ? target / object : 0, work) : SHARES;
+        const double least = shared && object > 0 && confidence > 0 ? least_share(d->score, object, confidence) : 0;
+        const Shared found = shared ? shares_of_cell(d->level, anchor, buffers, hit.cell, least, work) : SHARES;
         if (found == NO_ROOM) return 0;
         if (found == NONE_REACHES) continue;
         const double *shares = work->shares;
@@ -144,9 +156,9 @@ static int product_candidates(const Detector *d, int level, int a, const uint8_t
         const int64_t from = d->all_labels ? 0 : best.channel, to = d->all_labels ? score->map.count : best.channel + 1;
         const int64_t offset = cell_at(&score->map, hit.cell);
         for (int64_t c = from; c < to; ++c) {
-            double value = shared ? object * shares[share_at(anchor, c)]
-                                  : object * source_value(score, hit.cell, c, d->all_labels ? code_at(score, data, offset, c) : best.code);
-            if (d->score == ROOT_OF_PRODUCT) value = sqrt(value);
+            const double share = shared ? shares[share_at(anchor, c)]
+                                        : source_value(score, hit.cell, c, d->all_labels ? code_at(score, data, offset, c) : best.code);
+            const double value = combined(d->score, object, share);
             if (value >= confidence && !append(work, (Candidate){(float)value, (int32_t)c, hit.cell, (int16_t)level, (int16_t)a})) return 0;
         }
     }
@@ -217,7 +229,7 @@ static void fetch_box(const Detector *d, const uint8_t *const *buffers, const Ca
 /* Where a candidate is: its column and row, and its anchor's size; or its prior. */
 static void cell_of(const DetectLevel *level, const Candidate *c, double at[4]) {
     if (level->priors) {
-        memcpy(at, level->priors + 4 * (int64_t)c->cell, 4 * sizeof *at);
+        memcpy(at, level->priors + 4 * ((int64_t)c->cell * level->anchors + c->anchor), 4 * sizeof *at);
         return;
     }
     at[0] = (double)(c->cell % level->columns), at[1] = (double)(c->cell / level->columns);
@@ -255,7 +267,7 @@ static void decode_box(const Detector *d, const uint8_t *const *buffers, const C
     const Anchor *anchor = level->each + c->anchor;
     const Source *box = &anchor->box, *offset = &anchor->offset;
     const uint8_t *data = buffers[box->buffer];
-    const int center = level->rule.encoding == CENTER_SIZE ? 2 : 0; /* numbers before those of `box` */
+    const int center = box->map.count == 2 ? 2 : 0; /* numbers before those of `box` */
     double v[4], at[4];
     if (level->rule.encoding == DFL)
         mean_bins(d->level, box, data, c->cell, level->rule.bins, v);

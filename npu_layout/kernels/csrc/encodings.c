@@ -62,10 +62,16 @@ static void center_size(const BoxRule *r, const double v[4], double x, double y,
     corners((v[0] + x) * r->stride, (v[1] + y) * r->stride, v[2] * r->unit_x, v[3] * r->unit_y, e);
 }
 
+static void tanh_sigmoid(const BoxRule *r, const double v[4], double x, double y, double w, double h, double e[4]) {
+    (void)w, (void)h;
+    const double over = 2.0 * sigmoid_of(2.0 * v[0]) - 1.0, down = 2.0 * sigmoid_of(2.0 * v[1]) - 1.0;
+    corners((over + x + r->center) * r->stride, (down + y + r->center) * r->stride, sigmoid_of(v[2]) * r->unit_x, sigmoid_of(v[3]) * r->unit_y, e);
+}
+
 static void (*const encodings[ENCODINGS])(const BoxRule *, const double[4], double, double, double, double, double[4]) = {
     [DFL] = distances, [DISTANCES] = distances, [CENTER_POWER] = center_power, [CENTER_EXP] = center_exp,
     [VARIANCES] = variances, [XYWH] = xywh, [XYXY] = xyxy, [CENTER_SIZE] = center_size,
-    [SIGMOID_EXP] = sigmoid_exp, [LINEAR] = linear,
+    [SIGMOID_EXP] = sigmoid_exp, [LINEAR] = linear, [TANH_SIGMOID] = tanh_sigmoid,
 };
 
 void point_place(const PointRule *rule, const BoxRule *box, const double v[2], double x, double y, double w, double h, double place[2]) {

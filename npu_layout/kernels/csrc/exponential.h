@@ -1,4 +1,4 @@
-/* e**x in float64, by the operations of decode/exponential.py in their order: equal bits. */
+/* e**x and x**(1/5) in float64, by the operations of decode/exponential.py in their order: equal bits. */
 #ifndef NPU_LAYOUT_EXPONENTIAL_H
 #define NPU_LAYOUT_EXPONENTIAL_H
 
@@ -23,6 +23,20 @@ static inline double exponential(double x) {
     bits = (bits + 1023) << 52;
     memcpy(&power, &bits, 8);
     return (1.0 + (r + (r * r) * p)) * power;
+}
+
+static inline double fifth_root(double x) {
+    if (!(x >= 1e-300 && x < INFINITY)) return x < 1e-300 ? 0.0 : x;
+    uint64_t bits;
+    double y;
+    memcpy(&bits, &x, 8);
+    bits = bits / 5 + 0x3326666666666666; /* of 2**818.4: within 6 % */
+    memcpy(&y, &bits, 8);
+    for (int i = 0; i < 6; ++i) { /* Newton's steps */
+        const double square = y * y;
+        y = (4.0 * y + x / (square * square)) / 5.0;
+    }
+    return y;
 }
 
 static inline double sigmoid_of(double x) { return 1.0 / (1.0 + exponential(-x)); }

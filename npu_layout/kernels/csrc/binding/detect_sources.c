@@ -68,9 +68,10 @@ static int read_points(const DetectorObject *self, PyObject *points, PyObject *h
     return n == codes || detector_refuse("points: a table of heats of another length");
 }
 
-static int64_t box_channels(const BoxRule *rule) {
-    if (rule->encoding == DFL) return 4 * rule->bins;
-    return rule->encoding == CENTER_SIZE ? 2 : 4;
+/* Whether a box has so many channels: those of its encoding, or two, because its centre is in a part of its own. */
+static int has_box_channels(const BoxRule *rule, int64_t n, int apart) {
+    if (rule->encoding == DFL) return n == 4 * rule->bins;
+    return n == (rule->encoding == CENTER_SIZE || apart ? 2 : 4);
 }
 
 /* A part of one channel beside the scores; None: there is none. */
@@ -99,7 +100,7 @@ static int read_beside(const DetectorObject *self, PyObject *angle, PyObject *of
         if (!detector_source(self, angle, &anchor->angle) || !same_cells(&anchor->box, &anchor->angle)) return 0;
         if (anchor->angle.map.count != 1) return detector_refuse("angle: expected one channel");
     }
-    if (level->rule.encoding != CENTER_SIZE || offset == Py_None) return 1;
+    if (offset == Py_None) return 1;
     if (!detector_source(self, offset, &anchor->offset) || !same_cells(&anchor->box, &anchor->offset)) return 0;
     return anchor->offset.map.count == 2 || detector_refuse("offset: expected two channels");
 }
@@ -138,7 +139,7 @@ int detector_anchor(const DetectorObject *self, PyObject *tuple, const DetectLev
     const int product = self->detector.score != CLASS_ONLY;
     if (product && (!detector_source(self, objectness, &anchor->objectness) || !same_cells(&anchor->score, &anchor->objectness))) return 0;
     if (product && anchor->objectness.map.count != 1) return detector_refuse("objectness: expected one channel");
-    if (anchor->box.map.count != box_channels(rule)) return detector_refuse("box: another number of channels");
+    if (!has_box_channels(rule, anchor->box.map.count, offset != Py_None)) return detector_refuse("box: another number of channels");
     if (!read_labels(self, label, background, aside, anchor) || !read_coefficients(self, coefficients, anchor)) return 0;
     const Source *beside = &anchor->background;
     const int shared = anchor->score.activation == SOFTMAX_OF && (!beside->map.count || same_values(&anchor->score, beside));

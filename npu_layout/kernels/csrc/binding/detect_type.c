@@ -52,7 +52,7 @@ static int read_level(const DetectorObject *self, PyObject *tuple, DetectLevel *
     const FeatureMap *cells = &level->each->box.map;
     int64_t numbers;
     if (!(level->priors = detector_table(priors, &numbers))) return 0;
-    return numbers == 4 * cells->rows * cells->columns || detector_refuse("level: expected a prior for each cell");
+    return numbers == 4 * cells->rows * cells->columns * n || detector_refuse("level: expected a prior for each anchor of each cell");
 }
 
 static int read_buffers(DetectorObject *self, PyObject *sizes) {

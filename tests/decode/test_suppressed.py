@@ -1,0 +1,125 @@
+"""Lists of boxes of HailoRT against what a C program would write: struct.pack, one box after the other."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout import decode
+
+SIZE = (96, 160)  # height and width
+MOST = 7
+
+Box = tuple[float, float, float, float, float]
+
+
+def boxes(rng: np.random.Generator, classes: int) -> list[list[Box]]:
+    """Some boxes of each class, y_min, x_min, y_max, x_max and score; the best first."""
+    found = []
+    for _ in range(classes):
+        rows = [tuple(float(np.float32(n)) for n in rng.random(5)) for _ in range(int(rng.integers(0, MOST + 1)))]
+        found.append(sorted(rows, key=lambda row: -row[4]))
+    return found  # type: ignore[return-value]
+
+
+def by_class(given: list[list[Box]]) -> bytes:
+    packed = b""
+    for rows in given:
+        packed += struct.pack("<f", len(rows)) + b"".join(struct.pack("<5f", *row) for row in rows)
+    return packed.ljust(len(given) * (4 + 20 * MOST), b"\xff")  # memory for more, which nobody wrote
+
+
+def by_score(given: list[list[Box]]) -> bytes:
+    rows = sorted(((row, n) for n, of in enumerate(given) for row in of), key=lambda pair: -pair[0][4])
+    packed = struct.pack("<H", len(rows)) + b"".join(struct.pack("<5fH", *row, n) for row, n in rows)
+    return packed.ljust(2 + len(given) * MOST * 22, b"\xee")
+
+
+def padded(given: list[list[Box]]) -> np.ndarray:
+    made = np.zeros((len(given), 5, MOST), np.float32)
+    for n, rows in enumerate(given):
+        for i, row in enumerate(rows):
+            for k, number in enumerate(row):
+                made[n, k, i] = number
+    return made
+
+
+def arrays(given: list[list[Box]]) -> list[np.ndarray]:
+    return [np.array(rows, np.float32).reshape(-1, 5) for rows in given]
+
+
+FORMS: dict[str, Any] = {
+    "bytes": lambda given: (by_class(given), "by_class"),
+    "bytearray": lambda given: (bytearray(by_class(given)), "by_class"),
+    "uint8": lambda given: (np.frombuffer(by_class(given), np.uint8), "by_class"),
+    "float32": lambda given: (np.frombuffer(by_class(given), np.float32), "by_class"),
+    "rows": lambda given: (np.frombuffer(by_class(given), np.float32).reshape(len(given), -1), "by_class"),
+    "unaligned": lambda given: (np.frombuffer(b"x" + by_class(given), np.uint8)[1:], "by_class"),
+    "arrays": lambda given: (arrays(given), "by_class"),
+    "padded": lambda given: (padded(given), "by_class"),
+    "by score": lambda given: (by_score(given), "by_score"),
+    "by score, uint8": lambda given: (np.frombuffer(by_score(given), np.uint8), "by_score"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("seed", range(4))
+def test_boxes_are_found(form: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    given = boxes(rng, (1, 3, 80, 5)[seed])
+    output, order = FORMS[form](given)
+    least, limit = ((0.0, 300), (0.5, 300), (0.3, 20), (0.0, 1))[seed]
+    found = decode.hailo_nms(output, len(given), SIZE, least, limit, order=order)
+    flat = [(row, n) for n, rows in enumerate(given) for row in rows]
+    wanted = sorted((pair for pair in flat if pair[0][4] >= least), key=lambda pair: -pair[0][4])[:limit]
+    assert len(found) == len(wanted)
+    for i, ((top, left, bottom, right, score), label) in enumerate(wanted):
+        edges = (left * SIZE[1], top * SIZE[0], right * SIZE[1], bottom * SIZE[0])
+        assert found.xyxy[i].tolist() == [float(np.float32(edge)) for edge in edges]
+        assert (found.confidence[i], found.class_id[i]) == (score, label)
+    assert not found.level.any() and not found.anchor.any()
+    if order == "by_class":
+        assert found.cell.tolist() == [flat.index(pair) for pair in wanted]
+    assert found.xyxy.dtype == found.confidence.dtype == np.float32 and found.class_id.dtype == np.int64
+
+
+def test_equal_scores_and_nan() -> None:
+    rows = [(0.0, 0.0, 1.0, 1.0, 0.5), (0.0, 0.0, 0.5, 1.0, float("nan")), (0.5, 0.0, 1.0, 1.0, 0.5)]
+    found = decode.hailo_nms(by_class([rows, rows[:1]]), 2, SIZE)
+    assert found.cell.tolist() == [0, 2, 3] and found.class_id.tolist() == [0, 0, 1]
+    assert (
+        len(decode.hailo_nms(by_class([[], []]), 2, SIZE))
+        == 0
+        == len(decode.hailo_nms(by_score([]), 2, SIZE, order="by_score"))
+    )
+
+
+@pytest.mark.parametrize(
+    ("output", "arguments", "kind", "words"),
+    [
+        (b"", {}, nl.BufferSizeError, "0 bytes, which end in class 0 of 2 .classes."),
+        (struct.pack("<f", 0), {}, nl.BufferSizeError, "4 bytes, which end in class 1 of 2"),
+        (struct.pack("<3f", 1, 0, 0), {}, nl.BufferSizeError, "end in class 0"),
+        (struct.pack("<2f", 0.5, 0), {}, nl.NpuLayoutError, "the number of boxes of class 0 at float 0, got 0.5"),
+        (struct.pack("<2f", -1, 0), {}, nl.NpuLayoutError, "got -1"),
+        (struct.pack("<2f", float("nan"), 0), {}, nl.NpuLayoutError, "got nan"),
+        (b"abc", {}, nl.BufferSizeError, "no whole number of float32"),
+        (np.zeros(4, np.float64), {}, nl.NpuLayoutError, "memory of float32, or bytes, got float64"),
+        (np.zeros(8, np.float32)[::2], {}, nl.NpuLayoutError, "contiguous"),
+        (struct.pack("<H", 2) + bytes(43), dict(order="by_score"), nl.BufferSizeError, "45 bytes.* 2 boxes need 46"),
+        (b"", dict(order="by_score"), nl.BufferSizeError, "0 bytes"),
+        (struct.pack("<H5fH", 1, 0, 0, 1, 1, 0.5, 2), dict(order="by_score"), nl.NpuLayoutError, "below 2, got 2"),
+        ([np.zeros((1, 5), np.float32)], {}, nl.LayoutError, "expected 2 arrays, one for each class, got 1"),
+        ([[np.zeros((1, 5))], [np.zeros((0, 5))]], {}, nl.LayoutError, r"of one input, got float64 \(1, 1, 5\)"),
+        (np.zeros((2, 6, 3), np.float32), {}, nl.LayoutError, r"expected \(2, 5, most\)"),
+        (b"", dict(limit=0), nl.NpuLayoutError, "limit"),
+        (b"", dict(order="by_name"), nl.NpuLayoutError, "order"),
+    ],
+)
+def test_refused(output: Any, arguments: dict[str, Any], kind: type[Exception], words: str) -> None:
+    with pytest.raises(kind, match=words):
+        decode.hailo_nms(output, 2, SIZE, **arguments)
