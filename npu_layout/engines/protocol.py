@@ -104,6 +104,8 @@ def checked_outputs(engine: Any, answer: Any, specs: Mapping[str, TensorSpec]) -
     and the output if names, sizes or dtypes are others. Buffers are views where they can be.
     """
     kind = type(engine).__name__
+    if answer is None:  # as RKNNLite does when it fails
+        raise NpuLayoutError(f"engine {kind}: returned None, expected {_names(specs)}; its runtime's log may say why")
     if not isinstance(answer, Mapping):
         several = list(answer) if isinstance(answer, (list, tuple)) else [answer]
         if len(several) != len(specs):

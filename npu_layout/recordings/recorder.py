@@ -210,7 +210,8 @@ class Recorder:
         given = outputs if isinstance(outputs, (list, tuple)) else [outputs]
         if len(given) != len(self._outputs):
             wanted = f"{len(self._outputs)}, as its output_specs: {', '.join(map(isolated, self._outputs)) or 'none'}"
-            raise RecordingError(f"{where}: the engine returned {many(len(given), 'output')}, expected {wanted}")
+            got = "None" if outputs is None else many(len(given), "output")
+            raise RecordingError(f"{where}: the engine returned {got}, expected {wanted}")
         return dict(zip(self._outputs, given))
 
     def _input_names(self) -> Iterator[str]:

@@ -76,16 +76,23 @@ class Crew:
                 return
             with self._starting:  # what was on its way has begun
                 threads = self._threads
-            self._source.close()
             try:
-                for thread in threads if self._patient else ():
-                    self._wait(thread)
-            except BaseException:
-                self._patient = False
-                raise
-            self.line.clear()
-            self.signals.restore()
-            self._finished = True
+                self._source.close()
+            finally:
+                self._finish(threads)
+
+    def _finish(self, threads: list[threading.Thread]) -> None:
+        """Wait for the threads, return all memory, and close what the source could not while a thread was in it."""
+        try:
+            for thread in threads if self._patient else ():
+                self._wait(thread)
+        except BaseException:
+            self._patient = False
+            raise
+        self.line.clear()
+        self.signals.restore()
+        self._finished = True
+        self._source.close()
 
     def _wait(self, thread: threading.Thread) -> None:
         """Wait for a thread; not long for what captures, whose frame may never come, and when a worker is hung."""
@@ -127,6 +134,8 @@ class Crew:
                 number += 1
         finally:
             self.line.end()
+            if self._finished:  # nobody waited for the frame that came last
+                self._source.close()
 
     def _labour(self) -> None:
         while True:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ from ..errors import NpuLayoutError
 from ..support import checked_call, path_of, real_number, shown
 
 IMAGES = (".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
-_LIVE = ("rtsp://", "rtmp://", "http://", "https://", "udp://", "tcp://")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # more than one letter: C:// is a path
+_DEVICE = re.compile(r"/dev/video(\d{1,5})")
+_BUSY = "already executing"  # what Python says of a generator that another thread is in
 _WAIT = 0.2  # seconds between tries to open a camera again
 
 
@@ -31,7 +34,7 @@ class Source:
     live
         Whether frames come by themselves, as a camera's do: a stream drops old ones then.
     close
-        Releases what `frames` uses; None: nothing.
+        Releases what `frames` uses; None: the `close` of `frames` and of its iterator, as a generator has one.
 
     Raises NpuLayoutError if `frames` is no iterable.
     """
@@ -40,7 +43,10 @@ class Source:
     def __init__(self, frames: Iterable[Any], live: bool = False, close: Callable[[], None] | None = None) -> None:
         if not isinstance(frames, Iterable):
             raise NpuLayoutError(f"frames: expected an iterable, got {shown(frames)}")
-        self.live, self._frames, self._close = live, iter(frames), close
+        self.live, self._frames = live, iter(frames)
+        both = (frames,) if frames is self._frames else (frames, self._frames)
+        found = [getattr(one, "close", None) for one in both] if close is None else [close]
+        self._closing = [one for one in found if callable(one)]
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -49,11 +55,22 @@ class Source:
         return next(self._frames)
 
     def close(self) -> None:
-        """Release the camera or file; a second call does nothing. Raises nothing."""
-        closing, self._close = self._close, None
-        if closing is not None:
-            with suppress(ValueError):  # a generator that another thread is in
-                closing()
+        """Release the camera or file; a second call does nothing. Raises what `close` raises.
+
+        A generator in which another thread waits for a frame cannot be closed: the next call does that.
+        """
+        closing, self._closing = self._closing, []
+        with ExitStack() as every:
+            for one in reversed(closing):
+                every.callback(self._ended, one)
+
+    def _ended(self, close: Callable[[], Any]) -> None:
+        try:
+            close()
+        except ValueError as error:
+            if _BUSY not in str(error):
+                raise
+            self._closing.append(close)
 
 
 @checked_call
@@ -63,9 +80,9 @@ def open_source(source: Any, *, reopen: float = 10.0) -> Source:
     Parameters
     ----------
     source
-        A camera's number; the path of a video or of a folder of images (by name); an address such as rtsp://...; a
-        GStreamer pipeline, which has a "!" in it (OpenCV has to be built with GStreamer); an iterable of frames, such
-        as PyAV's decoded frames; or a Source.
+        A camera's number, or its device, such as /dev/video0; the path of a video or of a folder of images (by name);
+        an address such as rtsp://...; a GStreamer pipeline, which has a "!" in it (OpenCV has to be built with
+        GStreamer); an iterable of frames, such as PyAV's decoded frames; or a Source.
     reopen
         For how many seconds a camera or network stream that is gone is tried again; then the stream ends with an error.
 
@@ -85,21 +102,26 @@ def open_source(source: Any, *, reopen: float = 10.0) -> Source:
         raise _none(source)
     if isinstance(source, (int, np.integer)):
         source = int(source)
-        if not 0 <= source < 1 << 16 or (sys.platform == "linux" and not os.path.exists(f"/dev/video{source}")):
-            raise NpuLayoutError(f"source: {source}: no such camera")  # some versions of OpenCV crash on it
+        if not 0 <= source < 1 << 16 or not _is_here(source):
+            raise NpuLayoutError(f"source: {source}: no such camera")
         return _captured(source, True, patience)
     if isinstance(source, (str, os.PathLike)):
         text = path_of("source", source)
-        if text.startswith(_LIVE) or "!" in text:
+        if _ADDRESS.match(text) or "!" in text:
+            return _captured(text, True, patience)
+        if _device(text) is not None:
+            if not _is_here(text):
+                raise NpuLayoutError(f"source: {text}: no such camera")
             return _captured(text, True, patience)
         path = Path(text)
         if text and path.is_dir():
             return Source(_folder(path, _images(path)))
         if not text or not path.is_file():
-            raise NpuLayoutError(f"source: {path}: no such file or folder")
+            number = f"; camera {text} is the number {int(text)}, not a text" if text.isdecimal() else ""
+            raise NpuLayoutError(f"source: {text or path}: no such file or folder{number}")
         return _captured(str(path), False, 0.0)
     if isinstance(source, Iterable) and not isinstance(source, bytes):
-        return Source(source, close=getattr(source, "close", None))
+        return Source(source)
     raise _none(source)
 
 
@@ -133,8 +155,7 @@ def _captured(source: Any, live: bool, patience: float) -> Source:
     """Return the frames of cv2.VideoCapture; one that is gone is opened again."""
     import cv2
 
-    api = [cv2.CAP_GSTREAMER] if isinstance(source, str) and "!" in source else []
-    capture = cv2.VideoCapture(source, *api)
+    capture = _opened(source)
     if not capture.isOpened():
         capture.release()
         raise NpuLayoutError(f"source: {source!r}: OpenCV cannot open it")
@@ -157,7 +178,7 @@ def _captured(source: Any, live: bool, patience: float) -> Source:
                     end = time.monotonic() + patience
                 else:
                     time.sleep(_WAIT)  # it opens, and gives no frame
-                if not _again(state, source, api, end):
+                if not _again(state, source, end):
                     if not state["ended"]:
                         yield NpuLayoutError(f"source: {source!r} is gone, and did not come back in {patience:g} s")
                     return
@@ -167,20 +188,44 @@ def _captured(source: Any, live: bool, patience: float) -> Source:
     reading = frames()
 
     def close() -> None:
-        state["ended"] = True  # OpenCV cannot release what another thread reads: that thread does it then
-        reading.close()
+        state["ended"] = True
+        reading.close()  # which raises while another thread reads: OpenCV cannot release it then
+        state["capture"].release()  # of one that was never read
 
     return Source(reading, live, close)
 
 
-def _again(state: dict[str, Any], source: Any, api: list[int], end: float) -> bool:
+def _again(state: dict[str, Any], source: Any, end: float) -> bool:
     """Open a capture again; return whether that was possible until `end`."""
-    import cv2
-
     state["capture"].release()
     while not state["ended"] and time.monotonic() < end:
-        state["capture"] = cv2.VideoCapture(source, *api)
-        if state["capture"].isOpened():
-            return True
+        if _is_here(source):
+            state["capture"] = _opened(source)
+            if state["capture"].isOpened():
+                return True
         time.sleep(_WAIT)
     return False
+
+
+def _opened(source: Any) -> Any:
+    """Return cv2's capture: of a device by its number, because OpenCV's V4L2 has no names."""
+    import cv2
+
+    device = _device(source)
+    if device is not None:
+        return cv2.VideoCapture(device)
+    return cv2.VideoCapture(source, *([cv2.CAP_GSTREAMER] if "!" in source else []))
+
+
+def _device(source: Any) -> int | None:
+    """Return the number of a camera, which that of a link such as /dev/v4l/by-id/... may change; None of others."""
+    if isinstance(source, int):
+        return source
+    found = _DEVICE.fullmatch(os.path.realpath(source)) if source.startswith("/dev/") else None
+    return int(found[1]) if found else None
+
+
+def _is_here(source: Any) -> bool:
+    """Return whether a camera has a device: some versions of OpenCV crash on a number that has none."""
+    device = _device(source)
+    return device is None or sys.platform != "linux" or os.path.exists(f"/dev/video{device}")

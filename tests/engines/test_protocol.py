@@ -47,6 +47,7 @@ def test_outputs_are_checked_before_they_are_read() -> None:
         ({"one": bytes(16)}, "returned the outputs one, expected one, two"),
         ({**good, "three": 1}, "returned the outputs two, one, three, expected one, two"),
         ([bytes(16)], "returned 1 output, expected one, two"),
+        (None, "returned None, expected one, two; its runtime's log may say why"),
         ({**good, "one": bytes(15)}, "output one: .*15 bytes"),
         ({**good, "two": np.zeros(2, np.int16)}, "output two: "),
         ({**good, "two": None}, "output two: "),

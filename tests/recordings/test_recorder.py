@@ -137,7 +137,7 @@ def test_inputs_by_the_names_of_input_specs(tmp_path: Path) -> None:
     [
         (lambda both: both[:1], "frame 0: the engine returned 1 output, expected 2, as its output_specs: heat, boxes"),
         (lambda both: [*both, both[0]], "returned 3 outputs, expected 2"),
-        (lambda both: None, "returned 1 output, expected 2"),
+        (lambda both: None, "the engine returned None, expected 2"),
         (lambda both: [None, both[1]], "output 'heat': expected numbers, got dtype object"),
         (lambda both: {"heat": bytes(3), "boxes": both[1]}, "output 'heat': buffer has 3 bytes"),
         (lambda both: {"mask": bytes(3)}, "output 'mask': expected numbers, got 3 bytes and no spec"),

@@ -88,6 +88,62 @@ def test_the_source_of_a_dropped_stream_is_closed() -> None:
     assert calls == ["closed", "closed again"]
 
 
+class Camera:
+    """Frames that come by themselves, of what has to be stopped."""
+
+    def __init__(self, seconds: float = 0.01) -> None:
+        self.seconds, self.stopped = seconds, 0
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        number = 0
+        try:
+            while True:
+                time.sleep(self.seconds)
+                yield drawn(number)
+                number += 1
+        finally:
+            self.stopped += 1
+
+
+@pytest.mark.parametrize("give", [iter, lambda camera: camera, lambda camera: Source(iter(camera), live=True)])
+def test_close_releases_what_a_thread_waits_in(give: Any) -> None:
+    """A camera's thread is in `next` nearly always, where Python refuses to close a generator."""
+    camera = Camera()
+    with Stream(give(camera), PREPROCESS, Reader()) as stream:
+        for result in stream:
+            if result.number == 2:
+                break
+        assert not camera.stopped
+    assert camera.stopped == 1 and ended()
+
+
+def test_a_frame_that_comes_after_close_releases_the_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("npu_layout.streams.crew._PATIENCE", 0.05)
+    camera = Camera(0.5)
+    stream = Stream(iter(camera), PREPROCESS, Reader())
+    stream.start()
+    time.sleep(0.05)
+    stream.close()
+    assert not camera.stopped
+    assert ended() and camera.stopped == 1
+
+
+def test_a_source_that_cannot_be_closed_leaves_no_thread() -> None:
+    calls: list[str] = []
+
+    def close() -> None:
+        calls.append("closed")
+        raise ValueError("the camera was unplugged")
+
+    stream = Stream(Source(Camera(), close=close), PREPROCESS, Reader())
+    stream.start()
+    with pytest.raises(ValueError, match="unplugged"):
+        stream.close()
+    assert ended()
+    stream.close()
+    assert calls == ["closed"]
+
+
 def test_threads_that_close_together_close_once() -> None:
     calls: list[str] = []
 

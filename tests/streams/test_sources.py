@@ -152,7 +152,7 @@ def test_what_is_no_source() -> None:
     for wrong in (None, True, np.True_, 1.5, np.float32(0), b"x", object()):
         with pytest.raises(nl.NpuLayoutError, match="source: expected a camera's number, a path, an address"):
             open_source(wrong)
-    for wrong in ("nowhere", ""):
+    for wrong in ("nowhere", "", "/dev/null"):
         with pytest.raises(nl.NpuLayoutError, match="no such file or folder"):
             open_source(wrong)
     for number in (-1, 1 << 70, 60_000):
@@ -168,3 +168,85 @@ def test_what_is_nearly_a_source_is_told_what_to_give() -> None:
         open_source(camera)
     with pytest.raises(nl.NpuLayoutError, match="give the number or path that it was opened with"):
         open_source(cv2.VideoCapture())
+    with pytest.raises(nl.NpuLayoutError, match="source: 0: no such file or folder; camera 0 is the number 0, not a t"):
+        open_source("0")
+    with pytest.raises(nl.NpuLayoutError, match="source: /dev/video60000: no such camera"):
+        open_source("/dev/video60000")
+
+
+def test_every_address_is_opened_by_opencv(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cv2, "VideoCapture", Camera)
+    for address in ("rtsp://x", "rtsps://x/1", "RTSP://x", "srt://x:9", "rtp://x", "file:///clip.mp4", "videotest ! x"):
+        Camera.opened = 0
+        assert open_source(address).live and Camera.opened == 1
+
+
+def test_a_camera_by_its_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is opened by the number, which a link has another one of when the camera comes back."""
+    given: list[Any] = []
+    number = [2]
+
+    class Opened(Camera):
+        def __init__(self, source: Any, *api: int) -> None:
+            given.append(source)
+            super().__init__(source, *api)
+            number[0] = 5
+
+    monkeypatch.setattr(cv2, "VideoCapture", Opened)
+    monkeypatch.setattr("npu_layout.streams.sources._WAIT", 0.01)
+    monkeypatch.setattr("os.path.exists", lambda path: str(path) in ("/dev/video2", "/dev/video5"))
+    monkeypatch.setattr("os.path.realpath", lambda path: f"/dev/video{number[0]}" if "by-id" in path else path)
+    monkeypatch.setattr(Opened, "opened", 0)
+    source = open_source("/dev/v4l/by-id/usb-camera", reopen=5)
+    assert source.live and [read(next(source)) for _ in range(6)] == list(range(6))
+    assert given == [2, 5, 5, 5]
+    assert open_source("/dev/video5").live and given[-1] == 5
+
+
+def test_a_camera_that_is_away_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some versions of OpenCV crash on the number of a camera that is none."""
+    here = [True]
+    monkeypatch.setattr(cv2, "VideoCapture", Camera)
+    monkeypatch.setattr("npu_layout.streams.sources._WAIT", 0.01)
+    monkeypatch.setattr("os.path.exists", lambda path: here[0])
+    monkeypatch.setattr(Camera, "opened", 0)
+    source = open_source(0, reopen=0.1)
+    here[0] = False
+    assert "is gone" in str(list(source)[-1]) and Camera.opened == 1
+
+
+def test_a_camera_that_was_never_read_is_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Camera] = []
+
+    class Kept(Camera):
+        def __init__(self, source: Any, *api: int) -> None:
+            super().__init__(source, *api)
+            made.append(self)
+
+    monkeypatch.setattr(cv2, "VideoCapture", Kept)
+    monkeypatch.setattr(Kept, "opened", 0)
+    open_source("rtsp://x").close()
+    assert not made[0].there
+
+
+def test_every_close_of_a_source_is_called() -> None:
+    calls: list[str] = []
+
+    class Both:
+        def __iter__(self) -> Any:
+            try:
+                yield 1
+                yield 2
+            finally:
+                calls.append("iterator")
+
+        def close(self) -> None:
+            calls.append("object")
+            raise OSError("it is gone")
+
+    source = open_source(Both())
+    assert next(source) == 1
+    with pytest.raises(OSError, match="it is gone"):
+        source.close()
+    source.close()
+    assert calls == ["object", "iterator"]
