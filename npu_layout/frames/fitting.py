@@ -17,7 +17,7 @@ from .geometry import Geometry
 from .pictures import FramePlanes, byte_rows, in_rows, untiled
 from .pixel_formats import PixelFormat, Plane
 
-Run = Callable[[np.ndarray, np.ndarray], bool]
+Run = Callable[[np.ndarray, Any], bool]
 Copied = Callable[[int, np.ndarray], np.ndarray]
 _KEPT = 64  # fits
 _BAND = 1 << 14  # bytes of a band of rows, at most, so that it stays in the first cache
@@ -66,17 +66,44 @@ class Pass(NamedTuple):
         """Write the buffer; False if the planes do not fit: then nothing was written."""
         return bool(self.fit.run(buffer, 0, *self.planes(planes, copied)))
 
-    def within(self, frame: np.ndarray, planes: tuple[np.ndarray, ...]) -> Run | None:
-        """Return ``run(buffer, frame)`` for frames of this shape and these strides; None if a plane is a copy."""
+    def within(self, given: Any, planes: tuple[np.ndarray, ...]) -> Run | None:
+        """Return ``run(buffer, given)`` for frames of this form; None if a plane is a copy.
+
+        given: the memory that the planes are views of: one of all of them, or a tuple or list, one of each.
+        """
         if not all(in_rows(plane) for plane in planes):
             return None
-        start = frame.ctypes.data
-        parts = self.planes(planes)
-        if not all(np.may_share_memory(part, frame) for part in parts):
+        parts, apart = self.planes(planes), isinstance(given, (tuple, list))
+        memories = [_flat(memory) for memory in (given if apart else [given] * len(parts))]
+        if not all(np.may_share_memory(part, memory) for part, memory in zip(parts, memories)):
             return None
-        places = tuple((part.ctypes.data - start, part.strides[0]) for part in parts)
+        places = tuple(
+            (part.ctypes.data - memory.ctypes.data, part.strides[0]) for part, memory in zip(parts, memories)
+        )
         run_in = self.fit.run_in
+        if apart:
+            return lambda buffer, frame: run_in(buffer, 0, tuple(frame), places)
         return lambda buffer, frame: run_in(buffer, 0, frame, places)
+
+
+def _flat(memory: Any) -> np.ndarray:
+    return memory if isinstance(memory, np.ndarray) else np.frombuffer(memory, np.uint8)
+
+
+def form_of(frame: Any) -> Any:
+    """Return what frames have in common of which a pass reads the same places: hashable, None of what is not compared.
+
+    That are arrays of numpy's own, bytes, and a tuple or list of them.
+    """
+    kind = type(frame)
+    if kind is np.ndarray:
+        return frame.shape, frame.strides, frame.dtype
+    if kind is bytes or kind is bytearray:
+        return kind, len(frame)
+    if kind is tuple or kind is list:
+        forms = tuple([None if type(part) is tuple or type(part) is list else form_of(part) for part in frame])
+        return None if None in forms else forms
+    return None
 
 
 def pass_of(

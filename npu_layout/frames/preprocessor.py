@@ -14,7 +14,7 @@ from ..errors import NpuLayoutError
 from ..layouts import Affine, Plan, check_out, overlap
 from ..support import checked_call
 from .canvas import Canvas
-from .fitting import Pass, Run, Wanted, pass_of, single
+from .fitting import Pass, Run, Wanted, form_of, pass_of, single
 from .frame_parts import PLANES
 from .frame_source import FrameSource
 from .frame_spec import FrameSpec
@@ -189,8 +189,8 @@ class Preprocessor:
 
         Raises NpuLayoutError on a frame or an out that does not fit; then nothing was written.
         """
-        if type(frame) is np.ndarray and roi_xywh is None:
-            known = self._known.get((frame.shape, frame.strides, frame.dtype))
+        if roi_xywh is None:
+            known = self._known.get(form_of(frame))
             if known is not None:
                 run, geometry = known
                 if out is None:
@@ -226,8 +226,9 @@ class Preprocessor:
         rois = [None] * len(given) if rois is None else rois
         for what, items in (("frames", given), ("rois_xywh", rois)):
             if len(items) != self._batch:
+                give = "; give so many frames to batch()" if part == "roi_xywh" else ""
                 raise NpuLayoutError(
-                    f"{what}: got {len(items)}; target {self.target.describe()} expects {self._batch} (its N)"
+                    f"{what}: got {len(items)}; target {self.target.describe()} expects {self._batch} (its N){give}"
                 )
         if self._batch == 1:
             frames = [self._source.read("frame", given[0])]
@@ -255,10 +256,11 @@ class Preprocessor:
         known = self._pass(self._wanted, frame, geometry)
         if known is None or not known.run(buffer, frame.planes, self._canvas.copied):
             return False
-        if type(given) is np.ndarray and len(self._known) < _PASSES:
+        form = form_of(given)
+        if form is not None and len(self._known) < _PASSES:
             run = known.within(given, frame.planes)
             if run is not None:
-                self._known[given.shape, given.strides, given.dtype] = run, geometry
+                self._known[form] = run, geometry
         return True
 
     def _pass(self, wanted: Wanted, frame: FramePlanes, geometry: Geometry) -> Pass | None:

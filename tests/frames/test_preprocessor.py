@@ -258,6 +258,14 @@ def test_a_bad_frame_of_several_is_named() -> None:
         preprocess.batch([frame, frame[..., 0]])
 
 
+def test_one_frame_for_a_batch_is_told_what_to_call() -> None:
+    preprocess, frame = nl.Preprocessor(nl.TensorSpec((2, 3, 8, 8))), np.zeros((8, 8, 3), np.uint8)
+    with pytest.raises(nl.NpuLayoutError, match=r"got 1; .* expects 2 \(its N\); give so many frames to batch\(\)"):
+        preprocess(frame)
+    with pytest.raises(nl.NpuLayoutError, match=r"frames: got 1; .* expects 2 \(its N\)$"):
+        preprocess.batch([frame])
+
+
 def test_bad_out() -> None:
     spec = nl.TensorSpec((1, 3, 4, 4), "NHWC", "uint8")
     frame = frame_of(4, 4, "BGR")

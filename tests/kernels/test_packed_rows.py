@@ -348,6 +348,23 @@ def test_numbers_of_a_fit_that_overflow_are_refused() -> None:
         assert not fit.run_in(out, offset, frame, (place,)) and not out.any()
     assert not fit.run_in(out, 0, frame[:, :0], ((0, 24),)) and not fit.run_in(out, 0, frame[::-1, :0], ((-23, 0),))
     assert fit.run_in(out, 0, frame, ((0, 24),)) and out.all()
+    out[:] = 0
+    for frames, places in (
+        ((), ()),
+        ((), ((0, 24),)),
+        ((frame,), ()),
+        ((frame,), ((0, 24), (0, 24))),
+        ((frame,), ((0, 25),)),
+        ((frame,), ((1, 24),)),
+        ((frame, out[100:]), ((0, 24),)),
+        ((None,), ((0, 24),)),
+        ((frame, None), ((0, 24),)),
+        ((frame,), (None,)),
+        ((frame[::-1],), ((0, 24),)),
+        ((frame,) * 4, ((0, 24),)),
+    ):
+        assert not fit.run_in(out, 0, frames, places) and not out.any()
+    assert fit.run_in(out, 0, (frame, frame[:0]), ((0, 24),)) and out.all()
 
 
 @pytest.mark.skipif(not NATIVE, reason="no compiled kernels")

@@ -212,12 +212,13 @@ def fits(choices: Choices) -> None:
     expected = ((canvas ^ 0x80).view(np.int8) if fit.flipped else canvas).astype(dtype)
     for backend, level, wide in makers(resize):
         made = native_fit(fit, dtype, backend, level, wide, direct)
-        for within in (False, True) if len(planes) == 1 else (False,):
+        for within in ("planes", "apart", "frame") if len(planes) == 1 else ("planes", "apart"):
             out = np.full(fit.out_size, 77, dtype)
-            if within:
-                assert made.run_in(out, 0, planes[0], ((0, planes[0].strides[0]),))
-            else:
+            places = tuple((0, plane.strides[0]) for plane in planes)
+            if within == "planes":
                 assert made.run(out, 0, *planes)
+            else:
+                assert made.run_in(out, 0, planes[0] if within == "frame" else planes, places)
             size = out.itemsize
             got = np.lib.stride_tricks.as_strided(
                 out, canvas.shape, (fit.pitch * size, resize.depth * size, size), writeable=False
@@ -269,7 +270,7 @@ def calls(choices: Choices) -> None:
         fitted = _native.Fit(made, *(damaged(choices, numbers) if which == 2 else numbers), band, tail)
         arguments: tuple[Any, ...] = (out, 0, *planes)
         fitted.run(*(damaged(choices, arguments) if which == 3 else arguments))
-        places = (out, 0, planes[0], tuple((0, plane.strides[0]) for plane in planes))
+        places = (out, 0, choices.of((planes, planes[0])), tuple((0, plane.strides[0]) for plane in planes))
         fitted.run_in(*(damaged(choices, places) if which == 3 else places))
 
 

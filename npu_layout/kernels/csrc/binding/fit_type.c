@@ -164,52 +164,54 @@ end:
     return fit_result(&call, fits);
 }
 
-/* Where each plane is in the memory of a frame: ((offset, pitch), ...) in bytes. False: not inside it, or an error is set. */
-static int places_fit(const PictureObject *source, const Py_buffer *frame, PyObject *places, PicturePlane *planes) {
+/* Where a plane is in memory: place is (offset, pitch) in bytes. False: not inside it, or an error is set. */
+static int place_fits(const PictureObject *source, int i, const Py_buffer *memory, PyObject *place, PicturePlane *plane) {
     const char *low, *high;
-    view_extent(frame, &low, &high);
-    if (PyTuple_Size(places) != source->planes) return 0;
-    for (int i = 0; i < source->planes; ++i) {
-        long long offset, pitch;
-        int64_t rows, bytes;
-        if (!PyArg_ParseTuple(PyTuple_GetItem(places, i), "LL", &offset, &pitch)) return 0;
-        picture_plane_needs(source, i, &rows, &bytes);
-        const int64_t most = (int64_t)1 << 40, from = low - (const char *)frame->buf, to = high - (const char *)frame->buf;
-        if (offset < -most || offset > most || pitch < -most / rows || pitch > most / rows) return 0;
-        const int64_t last = (rows - 1) * pitch;
-        if (offset + at_most(last, 0) < from || offset + (last > 0 ? last : 0) + bytes > to) return 0;
-        planes[i] = (PicturePlane){(const uint8_t *)frame->buf + offset, pitch};
-    }
+    long long offset, pitch;
+    int64_t rows, bytes;
+    view_extent(memory, &low, &high);
+    if (!PyArg_ParseTuple(place, "LL", &offset, &pitch)) return 0;
+    picture_plane_needs(source, i, &rows, &bytes);
+    const int64_t most = (int64_t)1 << 40, from = low - (const char *)memory->buf, to = high - (const char *)memory->buf;
+    if (offset < -most || offset > most || pitch < -most / rows || pitch > most / rows) return 0;
+    const int64_t last = (rows - 1) * pitch;
+    if (offset + at_most(last, 0) < from || offset + (last > 0 ? last : 0) + bytes > to) return 0;
+    *plane = (PicturePlane){(const uint8_t *)memory->buf + offset, pitch};
     return 1;
 }
 
-/* run_in(out, offset, frame, places): the same for planes in one frame. */
+/* run_in(out, offset, frame, places): the same for planes in one frame, or each in an array of its own; of these more may be given. */
 static PyObject *fit_call_in(PyObject *object, PyObject *const *args, Py_ssize_t count) {
     FitObject *self = (FitObject *)object;
-    Py_buffer out, frame;
+    const PictureObject *source = (const PictureObject *)self->rows;
+    Py_buffer views[1 + FIT_PLANES];
     if (count != 4 || !PyTuple_Check(args[3])) return PyErr_Format(PyExc_TypeError, "run_in takes out, offset, frame and places");
     const long long offset = PyLong_AsLongLong(args[1]);
     if (offset == -1 && PyErr_Occurred()) return NULL;
+    const int apart = PyTuple_Check(args[2]);
+    const Py_ssize_t frames = apart ? PyTuple_Size(args[2]) : 1;
+    if (PyTuple_Size(args[3]) != source->planes || frames > FIT_PLANES || (apart && frames < source->planes)) Py_RETURN_FALSE;
     FitCall call = {.self = self};
-    int fits = 0;
-    if (!PyObject_GetBuffer(args[0], &out, PyBUF_WRITABLE)) {
-        if (!PyObject_GetBuffer(args[2], &frame, PyBUF_STRIDED_RO)) {
-            fits = offset >= 0 && out.len >= self->out_bytes && offset <= out.len - self->out_bytes && !views_overlap(&out, &frame) &&
-                   places_fit((const PictureObject *)self->rows, &frame, args[3], call.planes);
-            if (fits) {
-                call.out = (uint8_t *)out.buf + offset;
-                run_unlocked(fit_part, &call, self->moved);
-            }
-            PyBuffer_Release(&frame);
-        }
-        PyBuffer_Release(&out);
+    int open = 0, fits = 0;
+    if (PyObject_GetBuffer(args[0], views, PyBUF_WRITABLE)) goto end;
+    for (++open; open <= frames; ++open)
+        if (PyObject_GetBuffer(apart ? PyTuple_GetItem(args[2], open - 1) : args[2], views + open, PyBUF_STRIDED_RO)) goto end;
+    fits = offset >= 0 && views->len >= self->out_bytes && offset <= views->len - self->out_bytes;
+    for (int i = 1; fits && i < open; ++i) fits = !views_overlap(views, views + i);
+    for (int i = 0; fits && i < source->planes; ++i)
+        fits = place_fits(source, i, views + 1 + (apart ? i : 0), PyTuple_GetItem(args[3], i), call.planes + i);
+    if (fits) {
+        call.out = (uint8_t *)views->buf + offset;
+        run_unlocked(fit_part, &call, self->moved);
     }
+end:
+    while (open--) PyBuffer_Release(views + open);
     return fit_result(&call, fits);
 }
 
 static PyMethodDef fit_methods[] = {
     {"run_in", (PyCFunction)(void (*)(void))fit_call_in, METH_FASTCALL,
-     "run_in(out, offset, frame, places): the same for planes in one frame; places: ((offset, pitch), ...) in bytes"},
+     "run_in(out, offset, frame, places): the same for planes in one frame, or in a tuple of arrays; places: ((offset, pitch), ...)"},
     {"run", (PyCFunction)(void (*)(void))fit_call, METH_FASTCALL,
      "run(out, offset, *planes): write a picture to a buffer, and True; False if they do not fit: then nothing was written"},
     {NULL, NULL, 0, NULL},
