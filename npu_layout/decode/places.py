@@ -134,7 +134,11 @@ def fit(head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[
     """
     for spec in specs:
         if len(spec.shape) > 2 and spec.axes[0] == "N" and spec.shape[0] != 1:
-            raise LayoutError(f"{spec.describe()}: a batch of {spec.shape[0]}; a Decoder reads outputs of one input")
+            n, one = spec.shape[0], (1, *spec.shape[1:])
+            raise LayoutError(
+                f"{spec.describe()}: a batch of {n}; a Decoder reads outputs of one input: give "
+                f"spec.replace(shape={one}), and of each buffer, if N is outermost, buffer.reshape({n}, -1)[i]"
+            )
     problems: list[LayoutError] = []
     for form in head.forms:
         try:

@@ -40,6 +40,9 @@ def hint(name: str, spec: FrameSpec | None, image: np.ndarray) -> str:
     """Return what else the array may be: rows with a pitch, or a height that has no such array."""
     form = pixel_format(name)
     size_wh = spec.size_wh if spec else None
+    wanted = np.dtype(form.planes[0].dtype)
+    if image.dtype == wanted.newbyteorder() and image.dtype != wanted:
+        return f"; it is in big endian: give frame.astype({wanted.str!r})"
     if size_wh is None:
         steps = form.steps
         if image.dtype != np.dtype(form.planes[0].dtype):

@@ -150,7 +150,9 @@ class FrameSource(NamedTuple):
         if spec is None or array.ndim < 2 or array.nbytes != spec.size or not array.flags.c_contiguous:
             return False
         plain = dense(self.name, spec.size_wh)
-        if (spec.strides, spec.offsets, spec.size) == (plain.strides, plain.offsets, plain.size):
+        if (spec.strides, spec.offsets, spec.size) == (plain.strides, plain.offsets, plain.size) and (
+            array.ndim > 2 or array.dtype != np.uint8 or array.shape == packed_shape(self.name, spec.size_wh)
+        ):
             return False
         known = array.dtype in (np.uint8, np.dtype(self.format.planes[0].dtype))
         return known and array.nbytes == len(array) * spec.strides[0]

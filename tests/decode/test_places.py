@@ -27,6 +27,26 @@ def outputs(
     return [specs[i] for i in rng.permutation(4)]
 
 
+def test_a_batch_is_decoded_image_by_image() -> None:
+    """As the error says it, also where blocks of channels are stored."""
+    head, rng = decode.yolov8(classes=3), np.random.default_rng(3)
+    ones = [
+        nl.TensorSpec((1, n, SIDE // s, SIDE // s), "NCHW16c", "float16", name=f"{what}{s}")
+        for s in STRIDES
+        for what, n in (("box", 64), ("score", 3))
+    ]
+    batch = [spec.replace(shape=(2, *spec.shape[1:])) for spec in ones]
+    with pytest.raises(nl.LayoutError, match=r"a batch of 2; .* spec.replace\(shape=\(1, 64, 8, 8\)\), .*e\(2, -1\)"):
+        decode.Decoder(head, batch, (SIDE, SIDE))
+    maps = {spec.name: rng.random(spec.shape).astype(np.float16) for spec in batch}
+    buffers = {spec.name: spec.pack(maps[spec.name]) for spec in batch}
+    decoder = decode.Decoder(head, ones, (SIDE, SIDE))
+    for i in range(2):
+        found = decoder({name: buffer.reshape(2, -1)[i] for name, buffer in buffers.items()}, confidence=0.9)
+        single = decoder({spec.name: spec.pack(maps[spec.name][i : i + 1]) for spec in ones}, confidence=0.9)
+        assert len(found) and decode.same(found, single, pixels=0, score=0)
+
+
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW16c"])
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
 @pytest.mark.parametrize("axes", ["ABCD", "NCW"])

@@ -23,6 +23,15 @@ def test_width_and_height_exchanged_are_named() -> None:
         preprocess(np.zeros((24, 30), np.uint8))
 
 
+@pytest.mark.parametrize("source", ["RGB565", nl.FrameSpec("RGB565", (4, 3))])
+def test_words_in_big_endian_are_told_how_to_turn(source: str | nl.FrameSpec) -> None:
+    big = np.arange(12, dtype=">u2").reshape(3, 4)
+    with pytest.raises(nl.NpuLayoutError, match=r"got >u2 .*; it is in big endian: give frame.astype\('<u2'\)"):
+        FrameSource.of(source).read("frame", big)
+    (plane,) = FrameSource.of(source).read("frame", big.astype("<u2")).planes
+    assert plane.tolist() == big.tolist()
+
+
 @pytest.mark.parametrize("name", ["NV12", "I420", "NV24"])
 @pytest.mark.parametrize("size_wh", [(7, 4), (6, 5), (7, 5), (6, 4)])
 def test_mirrored_planes_of_an_odd_size_are_refused(name: str, size_wh: tuple[int, int]) -> None:

@@ -113,6 +113,17 @@ def test_memory_as_rows_of_its_pitch() -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["BGR", "BGRA", "GRAY16", "RGB565", "YUYV", "P010", "RGGB10P"])
+def test_memory_as_rows_without_a_pitch(name: str) -> None:
+    """As a driver's buffer is, reshaped to its bytesperline, which has no gap for this width."""
+    spec = nl.FrameSpec(name, (24, 10))
+    memory = formats.noise(spec.size or 0, 5)
+    rows = memory.reshape(-1, spec.strides[0])
+    np.testing.assert_array_equal(picture(FrameSource.of(spec).read("frame", rows)), whole(spec, memory))
+    with pytest.raises(nl.NpuLayoutError, match="frame: expected a"):
+        FrameSource.of(spec).read("frame", memory.reshape(2, -1))
+
+
 @pytest.mark.parametrize("name", ["I420", "YV12", "I422", "NV12", "NV16", "I444", "YUYV", "P010", "GRAY16", "BGR"])
 @pytest.mark.parametrize("gap", [12, 80])
 def test_arrays_of_a_pitch_are_read_by_its_strides(name: str, gap: int) -> None:
