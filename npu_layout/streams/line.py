@@ -17,8 +17,9 @@ TICK = 0.05  # seconds between looks at the watchdog and at signals
 class Line:
     """The frames of a stream: one thread puts them in, workers take and finish them, whoever iterates asks for them.
 
-    At most `workers` + `depth` wait or are in a stage. latest: of those that wait only the newest one stays. skips:
-    frames that fail are counted, and do not end the stream. debug: memory that was returned is filled.
+    At most `workers` + `depth` wait or are in a stage. latest: of those that wait only the newest one stays, and none
+    is begun while a result waits for who iterates. skips: frames that fail are counted, and do not end the stream.
+    debug: memory that was returned is filled.
     """
 
     def __init__(self, workers: int, depth: int, watchdog: Watchdog, *, latest: bool, skips: bool, debug: bool) -> None:
@@ -34,6 +35,7 @@ class Line:
         self._ended = self.stopping = False
         self.failure: StreamError | None = None  # what ended it
         self._held: Result | None = None
+        self._asking = 0  # who wait for a result
         self._left = workers  # that are not hung
         self.hung = False  # whether a worker is
 
@@ -103,7 +105,7 @@ class Line:
         while not self.stopping:
             if not self._waiting and self._ended:
                 return None
-            if not self._waiting or len(self._order) >= self._most:
+            if not self._waiting or len(self._order) >= self._most or self._is_slow():
                 return AGAIN
             job = self._waiting.popleft()
             self._order.append(job)
@@ -112,6 +114,10 @@ class Line:
                 return job
             self._changes.tell()  # one that failed already
         return None
+
+    def _is_slow(self) -> bool:
+        """Whether a result waits for who iterates: a frame that is begun now would be old when it is asked for."""
+        return self._latest and not self._asking and bool(self._order) and self._order[0].state is not None
 
     def finish(self, job: Job, state: Result | BaseException) -> bool:
         """Say what became of a frame in its stages; return False if the watchdog has given it up meanwhile."""
@@ -134,7 +140,12 @@ class Line:
             if self._held is not None:
                 self._give(self._held)
                 self._held = None
-        return self._changes.until(lambda: self._come(alive), TICK)  # type: ignore[no-any-return]
+            self._asking += 1
+        try:
+            return self._changes.until(lambda: self._come(alive), TICK)  # type: ignore[no-any-return]
+        finally:
+            with self._changes.lock:
+                self._asking -= 1
 
     def _come(self, alive: Callable[[], bool]) -> Any:
         self.watch()

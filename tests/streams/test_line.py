@@ -57,11 +57,48 @@ def test_of_frames_that_wait_the_newest_one_stays() -> None:
     assert asked(one) == (2, 2)
 
 
+@pytest.mark.parametrize("latest", [True, False])
+def test_no_frame_is_begun_while_a_result_waits(latest: bool) -> None:
+    """Whoever iterates is slower than the engines then, and what is begun now would be old when it is asked for."""
+    one, taken = line(workers=2, latest=latest), []
+    put(one, 0)
+    first = one.take()
+    put(one, 1)
+    second = one.take()  # the first one has no result yet
+    put(one, 2)
+    finish(one, first)
+    thread = threading.Thread(target=lambda: taken.append(one.take()))
+    thread.start()
+    thread.join(0.2)
+    assert thread.is_alive() == latest
+    put(one, 3)
+    assert asked(one) == (0, 0)
+    thread.join(5)
+    assert not thread.is_alive() and taken[0].number == (3 if latest else 2)
+    finish(one, second)
+    assert asked(one) == (1, 0)
+    finish(one, taken[0])
+    assert asked(one) == ((3, 1) if latest else (2, 0))
+
+
+def test_a_frame_is_begun_while_somebody_waits_for_a_result() -> None:
+    one, found = line(latest=True), []
+    thread = threading.Thread(target=lambda: found.extend(asked(one) for _ in range(2)))
+    thread.start()
+    for number in range(2):
+        put(one, number)
+        finish(one, one.take())
+    thread.join(5)
+    assert found == [(0, 0), (1, 0)]
+
+
 def test_what_was_dropped_before_a_frame_that_fails_is_told_with_the_next_result() -> None:
-    one = line(depth=9, latest=True, skips=True)
+    one, begun = line(depth=9, latest=True, skips=True), []
     for numbers, error in (((0, 1), None), ((2, 3, 4), ValueError("x")), ((5, 6), OSError("y")), ((7, 8), None)):
         put(one, *numbers)
-        finish(one, one.take(), error)
+        begun.append((one.take(), error))
+    for job, error in begun:
+        finish(one, job, error)
     assert [asked(one) for _ in range(2)] == [(1, 1), (8, 4)]
     assert one.counts == (9, 2, 5, 2, 0)
     put(one, 9)

@@ -73,6 +73,23 @@ def test_latest_drops_what_waits() -> None:
     assert np.median([total for _, _, total in seen[2:]]) < 0.05
 
 
+@pytest.mark.alone
+def test_latest_results_are_new_also_for_who_is_slow() -> None:
+    """Who takes 50 ms for each of three engines' results got them 250 ms after their capture."""
+    ages = []
+    with (
+        EnginePool([Reader(0.01) for _ in range(3)]) as pool,
+        Stream(frames(10**9, 0.005), PREPROCESS, pool, policy="latest") as stream,
+    ):
+        for result in stream:
+            ages.append(time.monotonic() - result.captured)
+            checked(result)
+            time.sleep(0.05)
+            if len(ages) == 20:
+                break
+    assert np.median(ages[5:]) < 0.13
+
+
 def test_an_engine_that_lies_is_named() -> None:
     for answer, words in (
         ({"number": np.zeros(3, np.int32)}, "engine Reader: output number: "),
