@@ -60,7 +60,7 @@ def checked_inputs(operator: OperatorKernels, *inputs: Any, values: bool = True,
     sources = tuple([_array(operator, x) for x in inputs])
     layout = _common(carrying, sources, windows)
     kind = type(carrying[0]) if carrying else None
-    arrays = tuple([_native(a) for a in sources]) if values else sources
+    arrays = tuple([native(a) for a in sources]) if values else sources
     return Inputs(operator, arrays, sources, axis_order(_LAYOUT if layout is None else layout), kind)
 
 
@@ -88,7 +88,8 @@ def _array(operator: OperatorKernels, x: Any) -> np.ndarray:
     return array
 
 
-def _native(x: np.ndarray) -> np.ndarray:
+def native(x: np.ndarray) -> np.ndarray:
+    """Return numbers in the byte order of this machine, a view if they are; bool as uint8."""
     if x.dtype.kind == "b":
         return x.view(np.uint8)
     return x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="), order="K")

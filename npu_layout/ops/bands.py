@@ -96,8 +96,8 @@ def _read(spec: TensorSpec, how: _Bands, flat: np.ndarray, n: int, first: int, l
     start[how.axes[0]], start[how.axes[2]] = n, first
     unit = max(dim.step for dim in spec.layout.dims if dim.axis == how.axes[2])
     if how.whole and first % unit == 0:
-        at = int(spec.offset(*start))
         convert = _conversion(spec, rows)
+        at = int(spec.offset(*start)) - convert.source.storage_offset
         part = flat[at : at + convert.source.size]
         if len(part) == convert.source.size:
             last_axes = convert(part).reshape(rows, spec.shape[how.axes[3]], -1)
@@ -111,7 +111,10 @@ def _conversion(spec: TensorSpec, rows: int) -> Conversion:
     how = _how(spec)
     shape = list(spec.shape)
     shape[how.axes[0]], shape[how.axes[2]] = 1, rows
-    source = TensorSpec(shape, spec.layout, spec.dtype, storage_strides=spec.storage_strides)
+    strides = spec.storage_strides
+    stored = spec.layout.storage_shape(shape)
+    before = sum((1 - extent) * stride for extent, stride in zip(stored, strides) if stride < 0)
+    source = TensorSpec(shape, spec.layout, spec.dtype, storage_strides=strides, storage_offset=before)
     extent = [shape[i] for i in how.axes]
     order = "".join(spec.axes)
     last = "".join(spec.axes[how.axes[k]] for k in (0, 2, 3, 1))

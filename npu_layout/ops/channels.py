@@ -13,7 +13,7 @@ from ..errors import NpuLayoutError
 from ..layouts import Shape, near, overlap
 from ..support import checked_call, counted
 from . import bands, stored_buffers
-from .applying import Inputs, apply, checked_inputs, checked_out, fits
+from .applying import Inputs, apply, checked_inputs, checked_out, fits, native
 from .moving import convert, move
 from .quantized import Stored, comparable, real, stored_as, to_real
 from .registry import CORE, Kernel, OperatorKernels
@@ -198,7 +198,7 @@ def _top_of_stored(
     if out is not None and (not isinstance(out, tuple) or len(out) != 2):
         raise NpuLayoutError(f"out for top_k: expected a tuple of two arrays, got {type(out).__name__}")
     given = (None, None) if out is None else out
-    dtypes = (np.dtype(np.float32) if is_real else spec.stored, _INDEX)
+    dtypes = (np.dtype(np.float32) if is_real else native(np.empty(0, spec.stored)).dtype, _INDEX)
     targets = zip(given, dtypes)
     values, channels = (stored_buffers.target("top_k", o, (n, count, h, w), dtype) for o, dtype in targets)
     if overlap(values, channels):

@@ -14,7 +14,7 @@ from ..errors import NpuLayoutError
 from ..layouts import near
 from ..support import checked_call, integer, one_of
 from . import bands, stored_buffers
-from .applying import Inputs, checked_inputs, checked_out
+from .applying import Inputs, checked_inputs, checked_out, native
 from .quantized import Stored, comparable, stored_as
 from .registry import CORE, Kernel, OperatorKernels
 
@@ -187,9 +187,9 @@ def _in_bands(spec: Any, flat: np.ndarray, threshold: float, reach: int, refine:
     parts = [np.empty((0, 7))]
     for band in bands.bands(spec, flat, reach):
         before = min(reach, band.first)
-        at = peaks(band.x, threshold, reach, refine=None, quantization=band.quantization)[:, :4].astype(np.int64)
+        known, x = band.quantization, native(band.x)
+        at = peaks(x, threshold, reach, refine=None, quantization=known)[:, :4].astype(np.int64)
         at = at[(at[:, 3] >= before) & (at[:, 3] < before + band.last - band.first)]
-        known, x = band.quantization, band.x
         if known is not None and known.axis in (2, 3):
             x, known = known.dequantize(x), None
         found = np.empty((len(at), 5))

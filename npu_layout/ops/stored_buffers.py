@@ -142,12 +142,12 @@ def one_scale(spec: TensorSpec) -> tuple[float, float]:
 
 
 def _digits(spec: TensorSpec, axis: int) -> list[Loop]:
-    """Return the storage dimensions of an axis, those of the largest steps first."""
+    """Return the storage dimensions of an axis, those of the largest steps first; a block of 1 has no part in it."""
     own = spec.axes.index(_AXES[axis])
     found = [
         Loop(axis, dim.block or -(-spec.shape[own] // dim.step), dim.step, stride)
         for dim, stride in zip(spec.layout.dims, spec.storage_strides)
-        if dim.axis == own
+        if dim.axis == own and dim.block != 1
     ]
     return sorted(found, key=lambda loop: -loop.step)
 

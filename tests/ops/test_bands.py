@@ -81,6 +81,19 @@ def test_pitches_are_read_by_the_strides() -> None:
     assert np.array_equal(np.concatenate(got[len(got) // 2 :], 2)[0], wanted[1])
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "bfloat16"])
+def test_rows_that_go_backwards(dtype: str) -> None:
+    """The last row of each image comes first, and so does the last column."""
+    strides, before = (2 * 13 * 16, 13 * 16, -16, -4, 1), 12 * 16 + 3 * 4
+    forwards = numbered("NCHW4c", dtype)[1]
+    backwards = forwards.reshape(2, 2, 13, 4, 4)[:, :, ::-1, ::-1].ravel()
+    spec = nl.TensorSpec(SHAPE, "NCHW4c", dtype, storage_strides=strides, storage_offset=before)
+    wanted = numbered("NCHW4c", dtype)[2]
+    for band in bands.bands(spec, backwards, 1):
+        upper, lower = max(0, band.first - 1), min(13, band.last + 1)
+        assert np.array_equal(band.x, wanted[band.n : band.n + 1, :, upper:lower])
+
+
 @pytest.mark.parametrize("axis", [None, 0, 1, 2, 3])
 @pytest.mark.parametrize("tag", ["NCHW", "NCHW4c"])
 def test_the_scales_are_those_of_the_rows(tag: str, axis: int | None) -> None:

@@ -119,6 +119,46 @@ def test_scales_along_an_axis(axis: int) -> None:
                 same_bits(run(spec, buffer, None, 7), run(stored_values, None, q, 7))
 
 
+@pytest.mark.parametrize("tag", ["1hNCHW", "1h2hNCHW", "N1cCHW4c", "NC1wHW", "1nNCHW4c"])
+@pytest.mark.parametrize("dtype", ["int8", "float32", "bfloat16"])
+def test_a_block_of_one_before_its_axis(tag: str, dtype: str) -> None:
+    same_as_of_the_tensor(nl.TensorSpec((2, 5, 3, 4), nl.Layout(tag, "NCHW"), dtype))
+
+
+@pytest.mark.parametrize("dtype", [">i2", ">u4", ">f4", ">f8", "bool", "float64", "int64"])
+@pytest.mark.parametrize("tag", ["NCHW", "NHWC", "NCHW4c", "NCHW2h"])
+def test_dtypes_without_a_compiled_loop(tag: str, dtype: str) -> None:
+    same_as_of_the_tensor(nl.TensorSpec((2, 5, 3, 4), nl.Layout(tag, "NCHW"), dtype))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float64", "bfloat16"])
+@pytest.mark.parametrize("tag", ["NCHW4c", "NCHW2h"])
+def test_strides_that_go_backwards(tag: str, dtype: str) -> None:
+    plain = nl.Layout(tag).storage_shape((2, 5, 3, 4))
+    forwards = nl.TensorSpec(plain, "ABCDE").storage_strides
+    for signs in ((-1, 1, 1, 1, 1), (1, -1, 1, 1, 1), (1, 1, -1, 1, 1), (-1, -1, -1, -1, -1)):
+        strides = [sign * stride for sign, stride in zip(signs, forwards)]
+        before = sum((extent - 1) * -stride for extent, stride in zip(plain, strides) if stride < 0)
+        same_as_of_the_tensor(
+            nl.TensorSpec((2, 5, 3, 4), tag, dtype, storage_strides=strides, storage_offset=before + 3)
+        )
+
+
+def same_as_of_the_tensor(spec: nl.TensorSpec) -> None:
+    """Operators return the bits for a buffer of the spec that they return for its tensor; padding is noise."""
+    rng = np.random.default_rng(len(spec.layout.tag))
+    buffer = rng.integers(0, 2 if spec.dtype == "bool" else 120, spec.size).astype(spec.stored)
+    if spec.dtype == "bfloat16":
+        buffer = (rng.normal(0, 9, spec.size).astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+    dense, q = unpacked(scenes.Output(spec, buffer, buffer))
+    for name, run in OPERATORS.items():
+        found, wanted = run(spec, buffer, None, 5), run(dense, None, q, 5)
+        if name in ("softmax", "sigmoid") and kernels.active() == "numpy":  # whose exponentials are numpy's
+            np.testing.assert_allclose(found, wanted, rtol=2e-5)
+        else:
+            same_bits(found, wanted)
+
+
 def test_out_is_written() -> None:
     o = stored(random.Random(3), np.random.default_rng(3), (2, 6, 11, 9))
     dense, q = unpacked(o)
