@@ -47,8 +47,8 @@ class BufferAccess:
         bytes, bytearray, memoryview, mmap, ctypes array or another C-contiguous buffer of `nbytes` bytes, or a
         C-contiguous ndarray of the stored dtype, or another library's array (``__dlpack__`` on the CPU,
         ``__array_interface__``): 1-D, or of the storage shape, in which dimensions of 1 may be left out or added, and
-        neighbours merged. Raises BufferSizeError on another size, LayoutError on an array whose shape belongs to
-        another order, NpuLayoutError on another dtype or a non-contiguous array.
+        neighbours merged; of memory with a shape too, such as a ctypes array. Raises BufferSizeError on another size,
+        LayoutError on a shape that belongs to another order, NpuLayoutError on another dtype or a non-contiguous array.
         """
         return flat_memory(self._tensor, self._shapes, buffer)
 

@@ -12,10 +12,14 @@ from ..support import foreign_array, plain_array
 from .near_misses import order_words, same_order, size_words
 from .stored import StoredTensor
 
+# What the formats of memory begin with if its items are no numbers: pointers, functions, objects, complex numbers.
+_NO_NUMBERS = ("&", "O", "P", "X", "Z", "z")
+
 
 def flat_memory(spec: StoredTensor, shapes: set[Shape], buffer: Any) -> np.ndarray:
     """Return TensorSpec.flat; `shapes`: of arrays that passed the check of their order, which this adds to."""
     storage, kind = spec.storage, spec.element
+    shape: Shape | None = None
     if isinstance(buffer, np.ndarray):
         if buffer.dtype != kind.buffer:
             raise NpuLayoutError(
@@ -33,12 +37,15 @@ def flat_memory(spec: StoredTensor, shapes: set[Shape], buffer: Any) -> np.ndarr
     else:
         try:
             array = np.frombuffer(buffer, np.uint8)
-            check_items(spec, memoryview(buffer))
+            memory = memoryview(buffer)
+            check_items(spec, memory)
+            if memory.ndim > 1 and memory.itemsize == kind.buffer.itemsize:
+                shape = memory.shape
         except (TypeError, ValueError, AttributeError, BufferError) as error:
             foreign = foreign_array("buffer", buffer)
             if foreign is not None:
                 return flat_memory(spec, shapes, foreign)
-            if not hasattr(buffer, "__len__") or len(buffer) or isinstance(buffer, (str, list, tuple)):
+            if not _is_empty(buffer):
                 raise NpuLayoutError(
                     f"buffer: expected bytes, a contiguous buffer or an ndarray for {spec.describe()}, "
                     f"got {type(buffer).__name__} ({error})"
@@ -50,24 +57,41 @@ def flat_memory(spec: StoredTensor, shapes: set[Shape], buffer: Any) -> np.ndarr
             f"buffer has {array.nbytes} bytes; {spec.describe()} needs {needed}{storage.padding_words()}"
             f"{size_words(storage, kind, array.nbytes)}"
         )
+    if shape is not None:
+        check_order(spec, shapes, shape, "buffer", 'memoryview(buffer).cast("B")')
     return array if array.dtype == kind.buffer else array.view(kind.buffer)
+
+
+def _is_empty(buffer: Any) -> bool:
+    """Return whether this is memory of no bytes, which numpy refuses as a buffer."""
+    try:
+        return memoryview(buffer).nbytes == 0
+    except (TypeError, ValueError, BufferError):  # no memory, or closed
+        return False
 
 
 def check_items(spec: StoredTensor, memory: memoryview) -> None:
     """Raise NpuLayoutError if memory of larger elements than bytes has others than the buffer's."""
-    if memory.itemsize == 1:
+    items = memory.format.lstrip("@=<>!")
+    if memory.itemsize == 1 or items.startswith("T{"):  # of structs the bytes count
         return
     try:
-        found = np.dtype(memory.format)
-    except TypeError:  # structs, of which the bytes count
-        return
+        found = None if items.startswith(_NO_NUMBERS) else np.dtype(memory.format)
+    except TypeError:
+        found = None
     if found != spec.element.buffer:
-        wanted = f"{spec.describe()} expects {spec.element.buffer}, or bytes"
-        raise NpuLayoutError(f"buffer has elements of {found}; {wanted}")
+        words = str(found) if found is not None else f"the format {memory.format!r}, which are no numbers"
+        pointed = "; give what a pointer points to: np.ctypeslib.as_array(pointer, (count,))" * items.startswith("&")
+        raise NpuLayoutError(
+            f"buffer has elements of {words}; {spec.describe()} expects {spec.element.buffer}, or bytes{pointed}"
+        )
 
 
-def check_order(spec: StoredTensor, shapes: set[Shape], shape: Shape, what: str) -> None:
-    """Raise LayoutError if `what`, a C array of this shape and of the buffer's length, has another order of axes."""
+def check_order(spec: StoredTensor, shapes: set[Shape], shape: Shape, what: str, flat: str = "") -> None:
+    """Raise LayoutError if `what`, a C array of this shape and of the buffer's length, has another order of axes.
+
+    `flat`: how the caller makes it one-dimensional, if not by reshape.
+    """
     if shape in shapes:
         return
     storage = spec.storage
@@ -77,6 +101,6 @@ def check_order(spec: StoredTensor, shapes: set[Shape], shape: Shape, what: str)
         raise LayoutError(
             f"{what} has shape {shape}, {order_words(storage, shape)}; "
             f"{spec.describe()} is stored as {storage.storage_shape}{strides}. If its memory is in the order of "
-            f"{storage.layout} all the same, give {what}.reshape(-1)"
+            f"{storage.layout} all the same, give {flat or f'{what}.reshape(-1)'}"
         )
     shapes.add(shape)

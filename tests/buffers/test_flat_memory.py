@@ -73,3 +73,47 @@ def test_memory_of_structs_is_bytes() -> None:
         _fields_ = (("first", ctypes.c_int32), ("second", ctypes.c_int32))
 
     assert nl.TensorSpec((4,), "W", "int32").flat((Pair * 2)((1, 2), (3, 4))).tolist() == [1, 2, 3, 4]
+
+
+def test_memory_with_a_shape_is_judged_as_arrays_are() -> None:
+    shaped = VALUES.reshape(1, 2, 2, 3)  # the order in which SPEC is stored
+    assert SPEC.flat(memoryview(shaped)).tolist() == VALUES.tolist()
+    assert SPEC.flat(memoryview(shaped.reshape(4, 3))).tolist() == VALUES.tolist()
+    planes = memoryview(VALUES.reshape(1, 3, 2, 2))
+    other = ((ctypes.c_int16 * 4) * 3)()
+    for memory in (planes, other):
+        with pytest.raises(nl.LayoutError, match=r"buffer has shape .*give memoryview\(buffer\).cast\(\"B\"\)"):
+            SPEC.flat(memory)
+        assert SPEC.flat(memoryview(memory).cast("B")).size == 12
+    whole = nl.TensorSpec((3, 2, 2), "CHW", "int8")
+    for dtype in (np.int8, np.uint8):
+        with pytest.raises(nl.LayoutError, match="axes in the order HWC"):
+            whole.flat(memoryview(np.zeros((2, 2, 3), dtype)))
+    assert SPEC.flat(memoryview(np.zeros((3, 8), np.uint8))).size == 12  # bytes, of which the shape says nothing
+
+
+def test_pointers_are_no_memory() -> None:
+    spec = nl.TensorSpec((2,), "N", "float32")  # as many bytes as an address
+    numbers = (ctypes.c_float * 2)(1, 2)
+    pointer = ctypes.cast(numbers, ctypes.POINTER(ctypes.c_float))
+    with pytest.raises(nl.NpuLayoutError, match=r"format '&<f', which are no numbers.*np.ctypeslib.as_array"):
+        spec.flat(pointer)
+    for wrong in (ctypes.c_void_p(ctypes.addressof(numbers)), ctypes.c_char_p(b"ab"), np.zeros(1, np.complex64)):
+        with pytest.raises(nl.NpuLayoutError, match="no numbers"):
+            spec.flat(memoryview(wrong))
+    assert nl.TensorSpec((1,), "N", "uint64").flat((ctypes.c_uint64 * 1)(7)).tolist() == [7]
+    with pytest.raises(nl.NpuLayoutError, match="format '<P'"):
+        nl.TensorSpec((1,), "N", "uint64").flat(ctypes.c_void_p(7))
+    assert spec.flat(np.ctypeslib.as_array(pointer, (2,))).tolist() == [1, 2]
+
+
+def test_memory_that_is_closed() -> None:
+    closed = mmap.mmap(-1, 24)
+    closed.close()
+    released = memoryview(bytes(24))
+    released.release()
+    for memory in (closed, released):
+        with pytest.raises(nl.NpuLayoutError, match="buffer: expected bytes"):
+            SPEC.flat(memory)
+    with pytest.raises(nl.BufferSizeError, match="buffer has 0 bytes"):
+        SPEC.flat(b"")
