@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-import numpy as np
-
+from ..buffers import element, kernel_name
 from ..diagnosis import identify
 from ..errors import NpuLayoutError
+from ..support import naming
 from . import console, words
 
 
@@ -39,7 +39,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _numpy_dtype(name: str) -> str:
-    try:
-        return np.dtype(name).name
-    except TypeError:
-        raise NpuLayoutError(f"--dtype {name}: expected the name of a numpy dtype, such as int8 or float16") from None
+    """Return numpy's name of the elements that a buffer of this dtype has; a foreign byte order stays."""
+    with naming("--dtype"):
+        kind = element(name)
+    if kind.nibbles:
+        raise NpuLayoutError(f"--dtype {name}: elements of 4 bits are not looked for")
+    return kernel_name(kind.buffer)

@@ -21,6 +21,7 @@ COARSE = 192  # samples of all fillings
 _FINE, _KEPT = 4096, 48  # samples of the best fillings, and the number of these
 _MOST = 200.0  # dB of a reading without any error
 _DTYPES = ("int8", "uint8", "int16", "uint16", "float16", "bfloat16", "float32")
+_FOREIGN = tuple(np.dtype(name).newbyteorder().str for name in ("int16", "uint16", "float16", "float32"))
 _ALSO = {"int8": ("uint8",), "int16": ("uint16",), "uint16": ("int16", "bfloat16")}  # what an ndarray may be as well
 
 
@@ -65,9 +66,10 @@ class Buffer:
         if self.own is None and not element(also).nibbles and element(also).unpacked.kind != "b":
             self.dtypes = tuple(dict.fromkeys((*self.dtypes, also)))
 
-    def fitting(self, size: int) -> list[str]:
-        """Return the dtypes of which it has at least `size` elements."""
-        whole = [d for d in self.dtypes if self.raw.nbytes % itemsize(d) == 0]
+    def fitting(self, size: int, foreign: bool = False) -> list[str]:
+        """Return the dtypes of which it has at least `size` elements; `foreign`: those of the other byte order."""
+        dtypes = (_FOREIGN if self.own is None else ()) if foreign else self.dtypes
+        whole = [d for d in dtypes if self.raw.nbytes % itemsize(d) == 0]
         return [d for d in whole if self.raw.nbytes // itemsize(d) >= size]
 
     def read(self, dtype: str) -> np.ndarray:

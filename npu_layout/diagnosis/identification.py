@@ -62,7 +62,8 @@ def identify(flat: Any, reference: Any, *, axes: str | None = None) -> Identific
     ----------
     flat
         The accelerator's bytes: bytes or a contiguous buffer (integers of 8 and 16 bits and floats of 16 and 32 are
-        tried), or an ndarray of any dtype, which is right except for its sign (uint8 counts as bytes, bool as uint8).
+        tried, in both byte orders), or an ndarray of any dtype, which is right except for its sign (uint8 counts as
+        bytes, bool as uint8).
     reference
         The tensor that they contain, such as onnxruntime's output for the same input: numbers of the logical shape.
     axes
@@ -100,7 +101,27 @@ def identify(flat: Any, reference: Any, *, axes: str | None = None) -> Identific
             "The reference is constant or not finite, so every order looks the same. Fix: give one that varies.",
         )
     ranking = buffer.of_its_own(searched(buffer, fitting, values, letters, rng))
+    ranking = _of_foreign_order(buffer, values, letters, ranking) + ranking
     return _refined(_verdict(ranking, values.size), buffer, values, rng)
+
+
+def _of_foreign_order(
+    buffer: Buffer, values: np.ndarray, letters: str, known: Sequence[Hypothesis]
+) -> list[Hypothesis]:
+    """Return the two best readings of elements in the other byte order, if they explain more than all `known` ones.
+
+    Of elements in that order the high bytes alone, as elements of 8 bits with gaps, explain some dB too. Integers below
+    256 are as linear in either order: they are read in this one.
+    """
+    fitting = buffer.fitting(values.size, foreign=True)
+    found = searched(buffer, fitting, values, letters, np.random.default_rng(0), 2) if fitting else []
+    explain = [h for h in known if h.score >= LEAST]
+    return [
+        h
+        for h in found
+        if h.score >= max((one.score for one in explain), default=0.0) + MARGIN
+        and all(one.spec.storage != h.spec.storage for one in explain)
+    ]
 
 
 def hypotheses(flat: bytes, reference: np.ndarray, axes: str, most: int, dtype: str = "int8") -> list[Hypothesis]:

@@ -43,6 +43,30 @@ def test_layouts_and_dtypes(layout: str, dtype: str) -> None:
         assert found.ranking[0].spec is found.spec and bool(found) and str(found.spec.layout) in found.why
 
 
+@pytest.mark.parametrize("dtype", [">i2", ">u2", ">f2", ">f4"])
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW16c"])
+def test_bytes_of_the_other_order(layout: str, dtype: str) -> None:
+    """Their high bytes are elements of 8 bits that follow the reference too."""
+    reference = np.random.default_rng(len(layout)).standard_normal((1, 16, 9, 7))
+    quantization = nl.Quantization(0.001, 1000 if dtype == ">i2" else 32768) if dtype[1] in "iu" else None
+    spec = nl.TensorSpec(reference.shape, layout, dtype, quantization=quantization)
+    flat = spec.pack(reference)
+    for given in (flat, flat.tobytes()):
+        found = nl.identify(given, reference)
+        assert found.spec is not None and found.spec.dtype == dtype, found.why
+        assert same_reading(found.spec, spec) and np.abs(found.spec.unpack(flat) - reference).max() < 0.01
+
+
+@pytest.mark.parametrize("dtype", ["int16", "uint16"])
+def test_small_integers_are_of_this_byte_order(dtype: str) -> None:
+    reference = np.maximum(blobs(SHAPE), 0)
+    spec = nl.TensorSpec(SHAPE, "NHWC", dtype, quantization=nl.Quantization(0.0125, 0))
+    flat = spec.pack(reference)
+    assert flat.max() < 256
+    found = nl.identify(flat.tobytes(), reference)
+    assert all(h.spec.element.buffer.isnative for h in found.ranking), found.ranking[0]
+
+
 @pytest.mark.parametrize("order", ["WHCN", "CWHN"])
 def test_orders_whose_letters_mean_something_else(order: str) -> None:
     reference = blobs((2, 5, 6, 7))
