@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import operator
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, NamedTuple
 
@@ -24,13 +26,13 @@ class Metadata(NamedTuple):
 
     def field(self, name: str, default: Any = _MISSING) -> Any:
         """Return a field as given; `default` if it is missing or None."""
-        given = self.given
+        given = _pointed(self.given)
         value = given.get(name, _MISSING) if hasattr(given, "get") else getattr(given, name, _MISSING)
         if value is not _MISSING and value is not None:
             return value
         if default is _MISSING:
             got = f"it has {', '.join(map(str, given)) or 'none'}" if isinstance(given, Mapping) else f"got {given!r}"
-            if isinstance(given, (list, tuple)):
+            if isinstance(given, (list, tuple, ctypes.Array)):
                 got = f"got a {type(given).__name__} of {len(given)}: give one of its items"
             raise NpuLayoutError(f"{self.what} has no field {name!r}; {got}")
         return default
@@ -42,10 +44,8 @@ class Metadata(NamedTuple):
 
     def part(self, name: str) -> Metadata | None:
         """Return the metadata within a field, a struct or a pointer to one; None if it is missing or a null pointer."""
-        value = self.field(name, None)
-        if hasattr(type(value), "contents"):  # a pointer of ctypes
-            value = value.contents if value else None
-        elif type(value).__module__ == "_cffi_backend" and not value:
+        value = _pointed(self.field(name, None))
+        if type(value).__module__ == "_cffi_backend" and not value:
             value = None
         return None if value is None else Metadata(f"{self.what} {name}", value)
 
@@ -65,6 +65,27 @@ class Metadata(NamedTuple):
         """Return a field as a list of ints; NpuLayoutError if it is not a sequence of integers."""
         found: list[int] = self.read(name, lambda given: [operator.index(n) for n in given])
         return found
+
+
+def _pointed(value: Any) -> Any:
+    """Return what a pointer of ctypes points to, None of a null pointer; anything else as it is."""
+    if not hasattr(type(value), "contents"):
+        return value
+    return value.contents if value else None
+
+
+def fields_of(line: str) -> dict[str, Any]:
+    """Return the fields that a program printed as ``name=value, ...``: texts, numbers, lists of whole numbers."""
+    found: dict[str, Any] = {}
+    for name, value in re.findall(r"(\w+)\s*=\s*(\[[^\]]*\]|[^,\n]*)", line):
+        text = value.strip()
+        if text.startswith("["):
+            found[name] = [int(number) for number in re.findall(r"-?\d+", text)]
+        elif re.fullmatch(r"-?\d+", text):
+            found[name] = int(text)
+        else:
+            found[name] = text
+    return found
 
 
 def enum_name(what: str, value: Any, by_number: Mapping[int, str] | Sequence[str], prefix: str = "") -> str:

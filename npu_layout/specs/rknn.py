@@ -12,7 +12,7 @@ from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import BY_RANK, Layout, c_strides, check_extents
 from ..support import checked_call
-from .metadata import Metadata, affine, enum_name, known, text
+from .metadata import Metadata, affine, enum_name, fields_of, known, text
 
 # rknn_api.h: rknn_tensor_type, rknn_tensor_format, rknn_tensor_qnt_type, by number
 _RKNN_TYPES = ("FP32", "FP16", "INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "BOOL", "INT4", "BF16")
@@ -105,9 +105,10 @@ def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) 
     ----------
     attr
         The logical attribute (RKNN_QUERY_OUTPUT_ATTR / INPUT_ATTR): name, dims, fmt, type, qnt_type, zp, scale, fl,
-        w_stride. Enums as numbers or names ("INT8", "RKNN_TENSOR_INT8"). Without native_attr and target it
-        describes what rknn_outputs_get returns: contiguous, but for rows of w_stride pixels; size_with_stride may be
-        more, since it is that of the native buffer.
+        w_stride. Enums as numbers or names ("INT8", "RKNN_TENSOR_INT8"). Or the line that the vendor's demos print
+        of it, "index=0, name=..., n_dims=4, dims=[...], ...", whose scale has six decimals. Without native_attr and
+        target it describes what rknn_outputs_get returns: contiguous, but for rows of w_stride pixels;
+        size_with_stride may be more, since it is that of the native buffer.
     native_attr
         The native one (RKNN_QUERY_NATIVE_OUTPUT_ATTR / NATIVE_INPUT_ATTR); its buffer is then described. C comes
         from `attr`, C2 from its dims[4], C1 and the plane pitch from size_with_stride; NCHW, NHWC and UNDEFINED are
@@ -134,8 +135,8 @@ def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) 
     >>> from_rknn(attr, target="rk3588").storage_shape
     (1, 2, 3, 3, 16)
     """
-    attr = Metadata("RKNN attr", attr)
-    native_attr = None if native_attr is None else Metadata("RKNN native_attr", native_attr)
+    attr = Metadata("RKNN attr", _fields(attr))
+    native_attr = None if native_attr is None else Metadata("RKNN native_attr", _fields(native_attr))
     source: Metadata = attr if native_attr is None else native_attr
     first_api = str(target).lower() in _FIRST_API
     if first_api and native_attr is not None:
@@ -146,13 +147,25 @@ def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) 
     quantization = _rknn_quantization(source, dtype)
     tensor = _Rknn(dims, axes, {"dtype": dtype, "name": text(attr.field("name", "")), "quantization": quantization})
     itemsize = 1 if dtype in ("int4", "bool") else np.dtype("uint16" if dtype == "bfloat16" else dtype).itemsize
-    size = source.whole("size_with_stride", 0) // itemsize
+    size = _elements(tensor, source.whole("size_with_stride", 0), itemsize)
     if native_attr is not None:
         return _native(tensor, native_attr, size, None if target is None else _atom(target, itemsize), itemsize)
     pitch = attr.whole("w_stride", 0)
     if first_api:
         return TensorSpec(dims, Layout.plain(axes), **tensor.common)
     return _by_rule(tensor, pitch, None if target is None else _atom(target, itemsize))
+
+
+def _fields(attr: Any) -> Any:
+    """Return an attribute as it is, or the fields of one that was printed."""
+    return fields_of(attr) if isinstance(attr, str) and "=" in attr else attr
+
+
+def _elements(tensor: _Rknn, nbytes: int, itemsize: int) -> int:
+    """Return how many elements a size in bytes has; two of 4 bits are in each byte."""
+    if nbytes % itemsize:
+        raise tensor.error(f"size_with_stride {nbytes} is not a multiple of the {itemsize} bytes of an element")
+    return 2 * nbytes if tensor.common["dtype"] == "int4" else nbytes // itemsize
 
 
 def _axes(attr: Metadata, dims: tuple[int, ...]) -> str:

@@ -20,7 +20,8 @@ def from_tflite(details: Any) -> TensorSpec:
 
     details: one item of ``interpreter.get_input_details()`` or ``get_output_details()``, a mapping with
     shape, dtype, and quantization_parameters {scales, zero_points, quantized_dimension} or
-    the older quantization (scale, zero_point). No scale, or scale 0, means not quantised (LiteRT schema,
+    the older quantization (scale, zero_point). A missing quantized_dimension is 0, as in the schema, or the last one if
+    the first has not as many elements as there are scales. No scale, or scale 0, means not quantised (LiteRT schema,
     QuantizationParameters). Raises NpuLayoutError on missing fields, dynamic shapes, and a zero point that the dtype
     cannot represent.
 
@@ -46,6 +47,7 @@ def from_tflite(details: Any) -> TensorSpec:
         if scales.size == 1:
             quantization = affine(what, dtype, float(scales[0]), int(zero_points[0]) if zero_points.size else 0)
         else:
-            axis = parameters.whole("quantized_dimension", len(shape) - 1)
+            usual = 0 if shape[0] == scales.size else len(shape) - 1  # 0 is the schema's, which flatc leaves out
+            axis = parameters.whole("quantized_dimension", usual)
             quantization = affine(what, dtype, scales, zero_points if zero_points.size else 0, axis)
     return TensorSpec(shape, Layout.plain(axes), dtype, quantization=quantization, name=name)

@@ -18,6 +18,7 @@ from npu_layout.specs.metadata import (
     check_bytes,
     element_strides,
     enum_name,
+    fields_of,
     itemsize_of,
     known,
     numbers,
@@ -131,3 +132,24 @@ def test_strides_in_bytes() -> None:
     with pytest.raises(nl.LayoutError, match=r"y: size is 13 bytes, but layout NC of .2,3. int16 needs 12"):
         check_bytes("y", "size", 13, spec)
     assert (itemsize_of("bfloat16"), itemsize_of("float64"), itemsize_of("int4")) == (2, 8, 1)
+
+
+def test_pointers_to_structs_are_followed() -> None:
+    class Attr(ctypes.Structure):
+        _fields_ = (("count", ctypes.c_uint32),)
+
+    given = Attr(7)
+    assert Metadata("some attr", ctypes.pointer(given)).whole("count") == 7
+    with pytest.raises(nl.NpuLayoutError, match="some attr has no field 'count'; got None"):
+        Metadata("some attr", ctypes.POINTER(Attr)()).whole("count")
+    with pytest.raises(nl.NpuLayoutError, match="got a Attr_Array_2 of 2: give one of its items"):
+        Metadata("some attr", (Attr * 2)()).whole("count")
+
+
+def test_fields_that_were_printed() -> None:
+    line = "  index=0, name=a b=c, n_dims = 4, dims=[1, 84 80,80], zp=-128, scale=0.003922, empty=, fmt=NCHW\n"
+    assert fields_of(line) == {
+        "index": 0, "name": "a b=c", "n_dims": 4, "dims": [1, 84, 80, 80], "zp": -128, "scale": "0.003922", "empty": "",
+        "fmt": "NCHW",
+    }  # fmt: skip
+    assert fields_of("text") == {}

@@ -381,3 +381,34 @@ def test_enums_out_of_range_and_bools() -> None:
     with pytest.raises(nl.NpuLayoutError, match="expected 1 to 5 of them"):
         nl.specs.from_rknn({"dims": [2] * 6, "type": 2})
     assert nl.specs.from_rknn({"dims": [3, 4, 5, 6], "n_dims": 2, "type": 2}).shape == (3, 4)
+
+
+def test_the_lines_that_demos_print() -> None:
+    """dump_tensor_attr of rknn_model_zoo and of the SDK's demos, an output of a detector."""
+    line = (
+        "  index=1, name=output1, n_dims=4, dims=[1, 255, 40, 40], n_elems=408000, size=408000, fmt=NCHW, type=INT8, "
+        "qnt_type=AFFINE, zp=-128, scale=0.003922"
+    )
+    spec = nl.specs.from_rknn(line)
+    assert (spec.name, spec.shape, spec.axes, spec.dtype) == ("output1", (1, 255, 40, 40), "NCHW", "int8")
+    assert spec.quantization == nl.Quantization(0.003922, -128)
+    native = (
+        "index=1, name=output1, n_dims=5, dims=[1, 16, 40, 40, 16], n_elems=409600, size=409600, w_stride = 0, "
+        "size_with_stride=409600, fmt=NC1HWC2, type=INT8, qnt_type=AFFINE, zp=-128, scale=0.003922"
+    )
+    spec = nl.specs.from_rknn(line, native)
+    assert spec.storage_shape == (1, 16, 40, 40, 16) and spec.offset(0, 17, 2, 3) == 16 * 1600 + (2 * 40 + 3) * 16 + 1
+    four = native.replace("[1, 16, 40, 40, 16]", "[1, 16, 40, 40]")  # older demos print four of them
+    with pytest.raises(nl.NpuLayoutError, match="n_dims 5: expected 0 to 4"):
+        nl.specs.from_rknn(line, four)
+    with pytest.raises(nl.NpuLayoutError, match="no field 'dims'"):
+        nl.specs.from_rknn("index=1, name=output1")
+
+
+def test_sizes_in_bytes_of_a_native_buffer() -> None:
+    attr = dict(name="x", dims=[1, 16, 8, 8], fmt="NCHW", type="INT4", qnt_type="NONE")
+    spec = nl.specs.from_rknn(attr, {**attr, "size_with_stride": 512})
+    assert (spec.size, spec.nbytes) == (1024, 512)  # two elements in each byte
+    half = {**attr, "type": "FP16"}
+    with pytest.raises(nl.LayoutError, match="size_with_stride 2049 is not a multiple of the 2 bytes"):
+        nl.specs.from_rknn(half, {**half, "size_with_stride": 2049})

@@ -106,7 +106,9 @@ def test_zero_points_that_are_not_given_are_0() -> None:
     quantization = nl.specs.from_tflite(coral(quantization_parameters=many)).quantization
     assert quantization == nl.Quantization(np.arange(1.0, 18), 0, 3)
     last = nl.specs.from_tflite(coral(quantization_parameters={"scales": np.arange(1.0, 18)})).quantization
-    assert last == quantization  # the last axis, if none is given
+    assert last == quantization  # the last axis, if none is given, and it is not the first one
+    first = {"shape": [5, 5], "dtype": np.int8, "quantization_parameters": {"scales": np.arange(1.0, 6)}}
+    assert nl.specs.from_tflite(first).quantization == nl.Quantization(np.arange(1.0, 6), 0, 0)
     signed = {"scales": np.full(17, 0.5), "zero_points": np.arange(17) - 8, "quantized_dimension": 3}
     spec = nl.specs.from_tflite(coral(dtype=np.int8, quantization_parameters=signed))
     assert spec.quantization == nl.Quantization([0.5] * 17, list(range(-8, 9)), 3)
