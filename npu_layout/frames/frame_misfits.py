@@ -7,9 +7,9 @@ from itertools import permutations
 
 import numpy as np
 
-from .frame_shapes import has_rows_alike, packed_shape, views_of
+from .frame_shapes import has_rows_alike, packed_shape, size_of, views_of
 from .frame_spec import FrameSpec
-from .pixel_formats import pixel_format
+from .pixel_formats import PIXEL_FORMATS, pixel_format
 
 
 def expected(name: str, size_wh: tuple[int, int] | None) -> str:
@@ -44,14 +44,7 @@ def hint(name: str, spec: FrameSpec | None, image: np.ndarray) -> str:
     if image.dtype == wanted.newbyteorder() and image.dtype != wanted:
         return f"; it is in big endian: give frame.astype({wanted.str!r})"
     if size_wh is None:
-        steps = form.steps
-        if image.dtype != np.dtype(form.planes[0].dtype):
-            return ""
-        if len(form.planes) > 1 and image.ndim == 2 and max(steps) > 1:
-            return f"; one array needs an even width{' and height' * (steps[1] > 1)}, give others as planes"
-        if form.kind == "yuv" and image.ndim == 3 and image.shape[2] == 2:
-            return "; two pixels share U and V, so that the width is even"
-        return ""
+        return _hint_of_any_size(name, image)
     packed, exchanged = packed_shape(name, size_wh), (size_wh[1], size_wh[0])
     if exchanged != size_wh and image.shape == packed_shape(name, exchanged):
         return f"; size_wh is width and height: is it {exchanged}?"
@@ -66,6 +59,34 @@ def hint(name: str, spec: FrameSpec | None, image: np.ndarray) -> str:
             f"{cut}FrameSpec(..., strides={pitch})"
         )
     return ""
+
+
+def _hint_of_any_size(name: str, image: np.ndarray) -> str:
+    """Return what an array is that is no frame of a format, whatever its size."""
+    form = pixel_format(name)
+    if image.dtype.kind == "f":
+        return "; frames have pixels from 0 to 255: the Preprocessor applies mean and std"
+    others = ", ".join(formats_of(image))
+    other = f"; it has the shape of {others}: say which by source=" if others else ""
+    if image.dtype != np.dtype(form.planes[0].dtype):
+        return other
+    if len(form.planes) > 1 and image.ndim == 2 and max(form.steps) > 1:
+        return f"; one array needs an even width{' and height' * (form.steps[1] > 1)}, give others as planes"
+    if form.kind == "yuv" and image.ndim == 3 and image.shape[2] == 2:
+        return "; two pixels share U and V, so that the width is even"
+    return other
+
+
+def formats_of(image: np.ndarray) -> list[str]:
+    """Return the formats of which an array is a frame of some size: those of pixels, no bytes, tiles or files."""
+    found = []
+    for name, form in PIXEL_FORMATS.items():
+        if form.kind == "coded" or form.is_tiled or form.high_bytes or image.dtype != np.dtype(form.planes[0].dtype):
+            continue
+        size_wh = size_of(name, image.shape)
+        if size_wh is not None and packed_shape(name, size_wh) == image.shape:
+            found.append(name)
+    return found
 
 
 def other_order(given: FrameSpec | None, spec: FrameSpec, planes: Sequence[np.ndarray]) -> str:

@@ -201,7 +201,9 @@ class FrameSource(NamedTuple):
         own = FrameSpec.of(frame)
         size_wh = own.size_wh if self.spec is None else self.spec.size_wh
         if (own.format, own.size_wh) != (self.name, size_wh):
-            other = "" if own.format == self.name else f"; give source={own.format!r}"
+            other = f"; give source={own.format!r}"
+            if own.format == self.name:
+                other = f"; give source={own.format!r}, without a size, for frames of any size"
             raise self._unfit(f"got {own.describe()}, as {type(frame).__name__} describes itself{other}")
         return self._of(own, own.planes(frame))
 

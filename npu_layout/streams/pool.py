@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import queue
 import threading
 import time
@@ -10,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -225,8 +227,19 @@ def run(
     if out is None:
         found = checked_outputs(engine, engine.infer(inputs), specs)
         return {name: array.copy() for name, array in found.items()} if getattr(engine, "owns_outputs", True) else found
-    answer = engine.infer(inputs, out=out) if hasattr(engine, "owns_outputs") else engine.infer(inputs)
+    takes_out = hasattr(engine, "owns_outputs") and _takes_out(type(engine))  # type: ignore[arg-type]
+    answer = engine.infer(inputs, out=out) if takes_out else engine.infer(inputs)
     found = checked_outputs(engine, answer, specs)
     for name, array in found.items():
         np.copyto(out[name].reshape(-1), array)  # nothing happens where it is that memory, as the protocol asks
     return {name: out[name] for name in found}
+
+
+@lru_cache(maxsize=64)
+def _takes_out(kind: type) -> bool:
+    """Whether `infer` of such engines has the argument `out`, which one with `owns_outputs` alone may lack."""
+    try:
+        parameters = inspect.signature(kind.infer).parameters.values()  # type: ignore[attr-defined]
+    except (AttributeError, TypeError, ValueError):  # of the instance, or in C
+        return True
+    return any(one.name == "out" or one.kind is one.VAR_KEYWORD for one in parameters)

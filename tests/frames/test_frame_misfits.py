@@ -23,6 +23,34 @@ def test_width_and_height_exchanged_are_named() -> None:
         preprocess(np.zeros((24, 30), np.uint8))
 
 
+@pytest.mark.parametrize(
+    ("shape", "dtype", "names"),
+    [
+        ((8, 8, 4), "uint8", "BGRA, RGBA, BGRX, RGBX"),
+        ((8, 8, 2), "uint8", "YUYV, UYVY, YVYU"),
+        ((9, 8), "uint8", "GRAY, NV12, NV21, NV24, I420, YV12, I444, RGGB, BGGR, GRBG, GBRG"),
+        ((8, 8), "uint8", "GRAY, NV16, I422, RGGB, BGGR, GRBG, GBRG"),
+        ((6, 8), "<u2", "GRAY16, RGB565, P010"),
+    ],
+)
+def test_the_formats_that_have_a_shape_are_named(shape: tuple[int, ...], dtype: str, names: str) -> None:
+    """And each of them accepts it."""
+    frame = np.zeros(shape, dtype)
+    with pytest.raises(nl.NpuLayoutError, match=f"; it has the shape of {names}: say which by source=$"):
+        FrameSource.of("BGR").read("frame", frame)
+    for name in names.split(", "):
+        assert FrameSource.of(name).read("frame", frame).format.planes
+    with pytest.raises(nl.NpuLayoutError, match=r"; it has the shape of BGR, RGB: say which by source=$"):
+        FrameSource.of("NV12").read("frame", np.zeros((6, 8, 3), np.uint8))
+
+
+@pytest.mark.parametrize("shape", [(8, 8, 3), (8, 8)])
+def test_frames_of_floats_are_told_who_normalises(shape: tuple[int, ...]) -> None:
+    for source in ("BGR", "GRAY", "NV12"):
+        with pytest.raises(nl.NpuLayoutError, match=r"from 0 to 255: the Preprocessor applies mean and std$"):
+            FrameSource.of(source).read("frame", np.zeros(shape, np.float32))
+
+
 @pytest.mark.parametrize("source", ["RGB565", nl.FrameSpec("RGB565", (4, 3))])
 def test_words_in_big_endian_are_told_how_to_turn(source: str | nl.FrameSpec) -> None:
     big = np.arange(12, dtype=">u2").reshape(3, 4)
