@@ -49,7 +49,7 @@ class Result:
     value
         What the stream's function returned; without a function None.
     geometry
-        How the frame became the network's input.
+        How the frame became the network's input; of a batch a list of them.
     dropped
         Frames that were dropped between the last result and this one; in the function, since the last frame, which
         may have failed.

@@ -34,7 +34,8 @@ class Stream:
     source
         As for `open_source`.
     preprocess
-        A Preprocessor, or a callable frame -> (buffer, geometry), of a network with one input.
+        A Preprocessor, or the `batch` of one, for a source that yields lists of frames, or a callable frame -> (buffer,
+        geometry), of a network with one input.
     engine
         An Engine, or an EnginePool.
     function

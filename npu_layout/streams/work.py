@@ -37,13 +37,15 @@ class Work:
             raise NpuLayoutError(f"engine: expected one input, got {', '.join(inputs)}")
         self._name = next(iter(inputs), "")
         self._input: TensorSpec | None = inputs.get(self._name)
-        if self._input is not None and isinstance(preprocess, Preprocessor):
-            _check_target(preprocess.target, self._input)
+        writer = _writer(preprocess)
+        self._writes = writer is not None  # to memory that it is given
+        if self._input is not None and writer is not None:
+            _check_target(writer.target, self._input)
         self.workers = len(engine) if isinstance(engine, EnginePool) else 1
         self.stages = (("preprocess", self._make), ("infer", self._infer), ("function", self._call))
 
     def _make(self, job: Job, slot: Slot, result: Result) -> None:
-        if isinstance(self._preprocess, Preprocessor):
+        if self._writes:
             buffer, result.geometry = self._preprocess(result.frame, slot.inputs.get(self._name))
         else:
             made = self._preprocess(result.frame)
@@ -71,6 +73,13 @@ class Work:
 
     def _call(self, job: Job, slot: Slot, result: Result) -> None:
         result.value = None if self._function is None else self._function(result)
+
+
+def _writer(preprocess: Any) -> Preprocessor | None:
+    """Return the Preprocessor that is given itself, or by its `batch`; None of another function."""
+    owner = getattr(preprocess, "__self__", preprocess)
+    is_batch = isinstance(owner, Preprocessor) and preprocess in (owner, owner.batch)
+    return owner if is_batch else None
 
 
 def _check_target(target: TensorSpec, wanted: TensorSpec) -> None:

@@ -120,6 +120,24 @@ def test_memory_of_the_function_stays_as_it_is() -> None:
     assert (constant == 7).all()
 
 
+def test_a_batch_is_written_to_memory_that_is_used_again() -> None:
+    pair = INPUT.replace(shape=(2, 3, 8, 8))
+    preprocess = nl.Preprocessor(pair, color="BGR", resize="stretch")
+    with pytest.raises(nl.NpuLayoutError, match="its target is not the engine's input"):
+        Work(preprocess.batch, Echo(), None)
+    engine = Echo(pair)
+    pairs = [[drawn(2 * n), drawn(2 * n + 1, (9, 5))] for n in range(20)]
+    seen, memory = [], set()
+    with Stream(pairs, preprocess.batch, engine, depth=1) as stream:
+        for result in stream:
+            buffer = result.inputs["image"]
+            memory.add(buffer.ctypes.data)
+            seen += [(read(one), geometry.frame_wh) for one, geometry in zip(buffer, result.geometry)]
+    assert seen == [(n, (24, 16) if n % 2 == 0 else (5, 9)) for n in range(40)] and len(memory) < 8
+    with Stream([[drawn(0)]], preprocess.batch, engine) as stream, pytest.raises(StreamError, match="frames: got 1;"):
+        list(stream)
+
+
 def test_what_is_no_work() -> None:
     two = Echo()
     two.input_specs = (INPUT, INPUT.replace(name="other"))
