@@ -11,7 +11,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..support import checked_call
-from .runtime import RuntimeEngine, model_file, refused, runtime, seen, told
+from .runtime import RuntimeEngine, model_file, opening, runtime, seen, told
 
 
 class RknnEngine(RuntimeEngine):
@@ -53,14 +53,14 @@ class RknnEngine(RuntimeEngine):
         inputs = told(input_specs)
         self._lite = runtime("rknnlite.api", "rknn-toolkit-lite2").RKNNLite()
         more = {} if core_mask is None else {"core_mask": core_mask}
-        for step, status in (
-            ("load_rknn", self._lite.load_rknn(path)),
-            ("init_runtime", self._lite.init_runtime(**more)),
-        ):
-            if status != 0:
-                raise refused(name, RuntimeError(f"{step} returned {status}"))
-        answers = self._infer(inputs, [np.zeros(spec.size, spec.stored) for spec in inputs], name)
-        super().__init__(name, inputs, seen(name, answers, output_names))
+        with opening(name, self._release):
+            if (status := self._lite.load_rknn(path)) != 0:
+                raise RuntimeError(f"load_rknn returned {status}")
+            if (status := self._lite.init_runtime(**more)) != 0:
+                raise RuntimeError(f"init_runtime returned {status}")
+            answers = self._infer(inputs, [np.zeros(spec.size, spec.stored) for spec in inputs], name)
+            outputs = seen(name, answers, output_names)
+        super().__init__(name, inputs, outputs)
 
     def _infer(self, specs: Sequence[TensorSpec], inputs: list[np.ndarray], name: str) -> list[np.ndarray]:
         answers: Any = self._lite.inference(

@@ -257,10 +257,11 @@ class Preprocessor:
         if known is None or not known.run(buffer, frame.planes, self._canvas.copied):
             return False
         form = form_of(given)
-        if form is not None and len(self._known) < _PASSES:
-            run = known.within(given, frame.planes)
-            if run is not None:
-                self._known[form] = run, geometry
+        run = None if form is None else known.within(given, frame.planes)
+        if run is not None:
+            if len(self._known) >= _PASSES:
+                self._known.clear()
+            self._known[form] = run, geometry
         return True
 
     def _pass(self, wanted: Wanted, frame: FramePlanes, geometry: Geometry) -> Pass | None:

@@ -71,6 +71,23 @@ def test_it_runs(model: Path) -> None:
     assert len(check_engine(lambda: RknnEngine(model, input_specs=[IMAGE]))) == 9
 
 
+def test_what_cannot_be_opened_is_released(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that tries again until the board is ready would hold a context of the NPU for each try."""
+    for names, silent, statuses in (
+        (None, False, {"load_rknn": -1}),
+        (None, False, {"init_runtime": -1}),
+        (None, True, {}),
+        (["one"], False, {}),
+    ):
+        monkeypatch.setattr(RKNNLite, "statuses", statuses)
+        monkeypatch.setattr(RKNNLite, "silent", silent)
+        monkeypatch.setattr(RKNNLite, "calls", [])
+        with pytest.raises(nl.NpuLayoutError):
+            RknnEngine(model, input_specs=[IMAGE], output_names=names)
+        assert RKNNLite.calls[-1] == ("release",) and RKNNLite.calls.count(("release",)) == 1
+        assert ("init_runtime", {}) in RKNNLite.calls or "load_rknn" in statuses
+
+
 def test_what_goes_wrong(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for step in ("load_rknn", "init_runtime"):
         monkeypatch.setattr(RKNNLite, "statuses", {step: -1})

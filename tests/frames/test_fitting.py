@@ -350,6 +350,19 @@ def test_frames_of_a_form_that_was_read_are_not_read_again(
     assert len(reads) == (4 if kernels.active() == "numpy" else 1)
 
 
+@pytest.mark.skipif(kernels.active() == "numpy", reason="no compiled kernels")
+def test_a_form_that_comes_after_many_others_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the frames of a camera after crops of other sizes; what is kept does not grow."""
+    preprocess = nl.Preprocessor(nl.TensorSpec((1, 3, 8, 8), "NHWC", "uint8"))
+    for width in range(8, 208):
+        preprocess(np.zeros((8, width, 3), np.uint8))
+    frame = np.zeros((300, 8, 3), np.uint8)
+    preprocess(frame)
+    monkeypatch.setattr(FrameSource, "read", None)
+    preprocess(frame)
+    assert len(preprocess._known) <= 64 and len(preprocess._passes) <= 64
+
+
 def test_what_was_checked_of_planes_is_checked_again() -> None:
     """Of frames whose form was read: order, number and dtype, and that no plane shares memory with the result."""
     gray = nl.Preprocessor(nl.TensorSpec((1, 1, 8, 8), "NHWC", "uint8"), source="NV12", color="GRAY")
