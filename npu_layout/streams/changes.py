@@ -10,7 +10,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-AGAIN = object()  # what `until` is answered when there is nothing yet
+
+class Again:
+    """What `until` is answered when there is nothing yet: to call again after a change, or so many seconds."""
+
+    __slots__ = ("seconds",)
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self.seconds = seconds
+
+
+AGAIN = Again()
 
 
 class Changes:
@@ -33,16 +43,19 @@ class Changes:
         self._asleep.clear()
 
     def until(self, act: Callable[[], Any], tick: float | None = None) -> Any:
-        """Call `act` with the lock, again after each change and every `tick` seconds; return what is not AGAIN."""
+        """Call `act` with the lock until it returns something other than an Again, and return that.
+
+        It is called again after each change, and after the Again's seconds, or `tick` where that has none.
+        """
         bell: queue.SimpleQueue[None] = queue.SimpleQueue()
         while True:
             with self.lock:
                 answer = act()
-                if answer is not AGAIN:
+                if not isinstance(answer, Again):
                     return answer
                 self._asleep.add(bell)
             with suppress(queue.Empty):
-                bell.get(timeout=tick)
+                bell.get(timeout=tick if answer.seconds is None else answer.seconds)
 
 
 _ALL: weakref.WeakSet[Changes] = weakref.WeakSet()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from .changes import AGAIN, Changes
+from .changes import AGAIN, Again, Changes
 from .leases import Result, Slot
+from .pace import Pace
 from .stages import Counts, Job, StreamError, failure
 from .watchdog import Watchdog
 
@@ -17,9 +20,9 @@ TICK = 0.05  # seconds between looks at the watchdog and at signals
 class Line:
     """The frames of a stream: one thread puts them in, workers take and finish them, whoever iterates asks for them.
 
-    At most `workers` + `depth` wait or are in a stage. latest: of those that wait only the newest one stays, and none
-    is begun while a result waits for who iterates. skips: frames that fail are counted, and do not end the stream.
-    debug: memory that was returned is filled.
+    At most `workers` + `depth` wait or are in a stage. latest: of those that wait only the newest one stays, and is
+    begun when Pace says. skips: frames that fail are counted, and do not end the stream. debug: memory that was
+    returned is filled.
     """
 
     def __init__(self, workers: int, depth: int, watchdog: Watchdog, *, latest: bool, skips: bool, debug: bool) -> None:
@@ -35,7 +38,7 @@ class Line:
         self._ended = self.stopping = False
         self.failure: StreamError | None = None  # what ended it
         self._held: Result | None = None
-        self._asking = 0  # who wait for a result
+        self._pace = Pace()
         self._left = workers  # that are not hung
         self.hung = False  # whether a worker is
 
@@ -105,19 +108,25 @@ class Line:
         while not self.stopping:
             if not self._waiting and self._ended:
                 return None
-            if not self._waiting or len(self._order) >= self._most or self._is_slow():
+            if not self._waiting or len(self._order) >= self._most:
                 return AGAIN
+            early = self._early()
+            if early > 0:
+                return AGAIN if early == math.inf else Again(early)
             job = self._waiting.popleft()
             self._order.append(job)
+            job.taken = time.monotonic()
             if job.state is None:
                 job.begin("preprocess")
                 return job
             self._changes.tell()  # one that failed already
         return None
 
-    def _is_slow(self) -> bool:
-        """Whether a result waits for who iterates: a frame that is begun now would be old when it is asked for."""
-        return self._latest and not self._asking and bool(self._order) and self._order[0].state is not None
+    def _early(self) -> float:
+        """Return for how long the next frame is not begun yet."""
+        if not self._latest:
+            return 0.0
+        return self._pace.wait(len(self._order), bool(self._order) and self._order[0].state is not None)
 
     def finish(self, job: Job, state: Result | BaseException) -> bool:
         """Say what became of a frame in its stages; return False if the watchdog has given it up meanwhile."""
@@ -128,6 +137,7 @@ class Line:
                 self._fail(job, job.stage, state)
             else:
                 job.state = state
+                self._pace.finished(time.monotonic() - job.taken)
             self._changes.tell()
         return True
 
@@ -140,12 +150,15 @@ class Line:
             if self._held is not None:
                 self._give(self._held)
                 self._held = None
-            self._asking += 1
+            self._pace.asked()
+        result: Result | None = None
         try:
-            return self._changes.until(lambda: self._come(alive), TICK)  # type: ignore[no-any-return]
+            result = self._changes.until(lambda: self._come(alive), TICK)
         finally:
-            with self._changes.lock:
-                self._asking -= 1
+            if result is None:
+                with self._changes.lock:
+                    self._pace.left()
+        return result
 
     def _come(self, alive: Callable[[], bool]) -> Any:
         self.watch()
@@ -160,6 +173,7 @@ class Line:
             self._shown += 1
             self._held = result = job.state
             result.dropped, self._unshown = result.dropped + self._unshown, 0
+            self._pace.handed()
             return result
         return None if self._over(alive) else AGAIN
 

@@ -66,6 +66,7 @@ class Job:
     def __init__(self, number: int, captured: float, frame: Any, slot: Slot | None) -> None:
         self.number, self.captured, self.frame, self.slot = number, captured, frame, slot
         self.stage, self.since, self.state = "capture", captured, None  # type: tuple[str, float, Any]
+        self.taken = captured  # when a worker took it
         self.dropped = 0
         self.hung = False  # whether a stage that was given up may still use the slot
         self.queued = False  # whether no engine of a pool has begun it

@@ -41,8 +41,8 @@ class Stream:
     function
         Called in the worker's thread with each Result, whose `value` becomes what it returns: decode here.
     policy
-        "latest": of frames that wait, only the newest one stays, and none is begun while a finished result waits for
-        who iterates; "every": the source waits. None: "latest" if the source is live.
+        "latest": of frames that wait, only the newest one stays, and is begun so that its result is there when it is
+        asked for, and not long before; "every": the source waits. None: "latest" if the source is live.
     on_error
         "stop": the first exception in a stage ends the stream, and is raised as a StreamError; "skip": that frame is
         counted as failed, and the stream goes on.
