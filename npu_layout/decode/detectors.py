@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ..errors import NpuLayoutError
 from ..support import checked_call, flag, numbers_of, one_of, whole_numbers
 from .head import ACTIVATIONS, HINTS, UNITS, Boxes, Form, Head, Part
 from .networks import STRIDES, sizes
-from .rules import Prototypes, Suppression
+from .rules import Keypoints, Prototypes, Suppression
 
 
 @checked_call
@@ -171,7 +172,13 @@ def rtmdet(
 
 @checked_call
 def centernet_head(
-    classes: int = 80, stride: int = 4, *, activation: str = "none", size_unit: str = "stride", name: str = "centernet"
+    classes: int = 80,
+    stride: int = 4,
+    *,
+    activation: str = "none",
+    size_unit: str = "stride",
+    keypoints: int = 0,
+    name: str = "centernet",
 ) -> Head:
     """Return the head of CenterNet: heat, sizes, and offsets of centres, without suppression beside that of neighbours.
 
@@ -181,8 +188,9 @@ def centernet_head(
     of a cell counts that no neighbour exceeds; `iou` has no effect.
 
     classes: their number. stride: pixels from one cell to the next. activation: what the decoder applies to heat,
-    "none" or "sigmoid". size_unit: of sizes, "stride" (cells) or "pixel". name: of the head. Raises NpuLayoutError on
-    anything else.
+    "none" or "sigmoid". size_unit: of sizes, "stride" (cells) or "pixel". keypoints: joints of CenterPose (17), x and y
+    from the cell's corner, in cells, in one more output (1, 34, H, W); leave out its heatmaps of joints and their
+    offsets. name: of the head. Raises NpuLayoutError on anything else.
 
     >>> centernet_head(3).labels
     'all'
@@ -190,8 +198,15 @@ def centernet_head(
     classes, strides = sizes(classes, whole_numbers("stride", [stride], 1, 1))
     boxes = Boxes("center_size", unit=one_of("size_unit", size_unit, ("stride", "pixel")))
     parts = (Part("score", classes, activation), Part("box", 2, hint="wh|size"), Part("offset", 2, hint="reg|off"))
-    forms = (Form("offsets", parts, boxes), Form("sizes alone", parts[:2], boxes))
-    return Head(name, classes, strides, forms, labels="all", suppression=Suppression("peaks"))
+    (joints,) = whole_numbers("keypoints", [keypoints], 1, 0)
+    beside = (Part("keypoints", 2 * joints),) if joints else ()
+    corner = replace(boxes, center=0.0)  # from which joints are measured
+    forms = [Form("offsets", (*parts, *beside), corner if joints else boxes)]
+    if not joints:
+        forms.append(Form("sizes alone", parts[:2], boxes))
+    points = Keypoints(joints, 2, "distances") if joints else None
+    rule = Suppression("peaks")
+    return Head(name, classes, strides, tuple(forms), labels="all", keypoints=points, suppression=rule)
 
 
 @checked_call

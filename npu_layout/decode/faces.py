@@ -94,8 +94,9 @@ def blazeface(
     """Return the head of MediaPipe's detectors: BlazeFace, and of palms and persons.
 
     Outputs are boxes with keypoints (1, n, 4 + 2 keypoints), centre, size and points in pixels of the input from a
-    prior, and scores (1, n, 1) (google/mediapipe, mediapipe/calculators/tflite/ssd_anchors_calculator.cc and
-    tflite_tensors_to_detections_calculator.cc). MediaPipe averages boxes that overlap; here the best one stays.
+    prior, and scores (1, n, 1), or both for each stride, as lists or maps (google/mediapipe,
+    mediapipe/calculators/tflite/ssd_anchors_calculator.cc and tflite_tensors_to_detections_calculator.cc). MediaPipe
+    averages boxes that overlap; here the best one stays.
 
     Parameters
     ----------
@@ -121,7 +122,8 @@ def blazeface(
     _, strides = sizes(1, strides)
     (side, each) = (whole_numbers(what, [n], 1, 1)[0] for what, n in (("side", side), ("anchors", anchors)))
     (keypoints,) = whole_numbers("keypoints", [keypoints], 1, 0)
-    levels = [(-(-side // stride), each * len(list(layers))) for stride, layers in itertools.groupby(strides)]
+    layers = [(stride, each * len(list(same))) for stride, same in itertools.groupby(strides)]
+    levels = [(-(-side // stride), count) for stride, count in layers]
     if (total := sum(cells * cells * count for cells, count in levels)) > _PRIORS:
         raise NpuLayoutError(
             f"blazeface: expected side, strides and anchors of at most {_PRIORS} priors; side {side}, strides "
@@ -133,6 +135,9 @@ def blazeface(
         priors += [(x, y, 1.0, 1.0) for y in centers for x in centers for _ in range(count)]
     beside = (Part("keypoints", 2 * keypoints),) if keypoints else ()
     parts = (Part("box", 4), *beside, Part("score", 1, activation))
-    form = Form("list", parts, Boxes("linear", center=0.0, variances=(1 / side, 1 / side)), "list")
+    boxes = Boxes("linear", center=0.0, variances=(1 / side, 1 / side))
+    forms = tuple(Form(cells, parts, boxes, form, True) for cells, form in (("list", "list"), ("maps", "grid")))
     points = Keypoints(keypoints, 2, "priors") if keypoints else None
-    return Head(name, 1, (1,), (form,), keypoints=points, priors=tuple(priors))
+    anchors_of = tuple(((1.0, 1.0),) * count for _, count in layers)  # priors have the sizes
+    made = tuple(stride for stride, _ in layers)
+    return Head(name, 1, made, forms, anchors_of, keypoints=points, priors=tuple(priors))

@@ -12,8 +12,9 @@ from ..errors import LayoutError
 from ..support import checked_call, counted
 from .assigning import MisnamedError, UndistinguishedError, is_hinted
 from .darknet import yolov2, yolov3, yolov4
-from .detectors import centernet_head, nanodet, ppyoloe, ssd_postprocessed
-from .faces import retinaface, scrfd, yunet
+from .dense import fcos, retinanet
+from .detectors import centernet_head, labelled_rows, nanodet, ppyoloe, ssd_postprocessed
+from .faces import blazeface, retinaface, scrfd, yunet
 from .head import Head
 from .networks import yolo26, yolov5, yolov6, yolov8, yolov8_obb, yolov10, yolox
 from .other_outputs import other_answers
@@ -42,7 +43,8 @@ class _Family(NamedTuple):
     beside: channels that an output may have beside those of classes, from which their number follows; anchors: outputs
     have them this often. activations: those with which networks are exported. units: boxes of a list may be in pixels
     or of an input of 1. rows: classes, if outputs are rows of detections, which do not say their number. asked: what
-    extents leave open where the number of classes is not known, or another call can decode the outputs.
+    extents leave open where the number of classes is not known, or another call can decode the outputs; unsure: always.
+    apart: each part is an output of its own.
     """
 
     make: Callable[[int, str], Head]
@@ -53,6 +55,8 @@ class _Family(NamedTuple):
     units: bool = False
     rows: int = 80
     asked: str = ""
+    unsure: bool = False
+    apart: bool = False
 
 
 # ultralytics/yolov3, models/yolov3-tiny.yaml: width and height in pixels
@@ -133,6 +137,31 @@ _FAMILIES = (
     _Family(lambda n, act: retinaface(activation=act), "priors (RetinaFace)", activations=("none", "softmax")),
     _Family(lambda n, act: scrfd(activation=act), "two anchors a cell (SCRFD)"),
     _Family(lambda n, act: yunet(activation=act), "the root of class and objectness (YuNet)"),
+    _Family(lambda n, act: blazeface(activation=act), "MediaPipe's faces, of 128 pixels (BlazeFace)"),
+    _Family(
+        lambda n, act: blazeface(256, (16, 32, 32, 32), activation=act), "MediaPipe's faces, of 256 pixels (BlazeFace)"
+    ),
+    _Family(lambda n, act: blazeface(192, (4,), anchors=1, activation=act), "MediaPipe's faces at full range"),
+    _Family(lambda n, act: blazeface(192, keypoints=7, activation=act), "MediaPipe's palms"),
+    _Family(
+        lambda n, act: blazeface(224, (8, 16, 32, 32, 32), keypoints=4, activation=act),
+        "MediaPipe's persons",
+    ),
+    _Family(
+        lambda n, act: retinanet(n, activation=act),
+        "nine anchors a cell (RetinaNet)",
+        (0,),
+        9,
+        asked="whether the outputs are of RetinaNet or of EfficientDet, whose anchors are others (efficientdet())",
+        unsure=True,
+    ),
+    _Family(lambda n, act: fcos(n, activation=act), "sides and centrality, strides to 128 (FCOS)"),
+    _Family(
+        lambda n, act: labelled_rows(n),
+        "rows with their best class, not suppressed (AI Hub)",
+        activations=("none",),
+        apart=True,
+    ),
     _Family(lambda n, act: centernet_head(n, activation=act), "heat of centres (CenterNet)"),
     _Family(lambda n, act: ssd_postprocessed(n), "rows after TFLite's post-process", activations=("none",), rows=90),
 )
@@ -230,7 +259,7 @@ def _told(found: Sequence[_Fit], given: Sequence[TensorSpec], known: int | None,
             questions.append(f"whether those {n + 1} channels are {_classes(n)} and an angle, or {n + 1} classes")
         if unclear:
             questions.append(f"which output is which part (outputs=): {unclear}")
-        if family.asked and (known is None or others):
+        if family.asked and (known is None or others or family.unsure):
             questions.append(family.asked + f"; what else decodes such outputs is {others}" * bool(others))
         if len(acts) > 1:
             questions.append(f"whether the {acts[-1]} of scores is in the graph (activation=)")
@@ -305,7 +334,8 @@ def _tried(
                 continue
             except LayoutError:
                 continue
-            if not _activations(family, fitted, specs) or _one_cell(fitted):
+            joined = family.apart and len(specs) < len(fitted.form.parts)
+            if not _activations(family, fitted, specs) or _one_cell(fitted) or joined:
                 continue
             if known is not None or fitted.form.part("label") is None or n == family.rows:
                 yield _Fit(family, fitted, head.classes)

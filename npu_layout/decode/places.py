@@ -110,14 +110,9 @@ class _Given(NamedTuple):
     def turns(self) -> list[int]:
         return [max(1, len(self.anchors(n))) for n in range(len(self.head.strides))]
 
-    def rows_of(self, priors: np.ndarray | None) -> int:
-        """Return how many anchors the cells of all levels have; LayoutError if priors are not as many."""
-        needed = sum(rows * columns * many for (rows, columns), many in zip(self.grids(), self.turns()))
-        if priors is not None and len(priors) != needed:
-            raise LayoutError(
-                f"priors: the cells of all levels have {needed} anchors, the head has {len(priors)} priors"
-            )
-        return needed
+    def total(self) -> int:
+        """Return how many anchors the cells of all levels have."""
+        return sum(rows * columns * many for (rows, columns), many in zip(self.grids(), self.turns()))
 
     def priors(self) -> np.ndarray | None:
         """Return the head's priors in pixels, float64 (n, 4); None if it has none."""
@@ -251,7 +246,9 @@ def _single(what: str, left: dict[int, TensorSpec], fits: Callable[[TensorSpec],
 def _grids(given: _Given) -> tuple[Level, ...]:
     levels, grids, turns = [], given.grids(), given.turns()
     priors, start = given.priors(), 0
-    given.rows_of(priors)
+    if priors is not None and len(priors) != given.total():
+        told = f"cells of all levels have {given.total()} anchors, the head has {len(priors)} priors"
+        raise LayoutError(f"priors: {told}")
     ways = [
         [(i, axes) for i, spec in given.left.items() for axes in grid_axes(spec, grid, many)]
         for grid, many in zip(grids, turns)
@@ -290,10 +287,10 @@ def _across(given: _Given, part: Part) -> list[Place]:
 def _list(given: _Given) -> tuple[Level, ...]:
     """Return the levels if the cells of all levels are on one axis."""
     priors = given.priors()
-    if priors is not None and not given.head.anchors:
+    if priors is not None and (not given.head.anchors or len(priors) != given.total()):
         return (_whole(given, len(priors), "priors")._replace(priors=priors),)
     grids, turns = given.grids(), given.turns()
-    whole = _whole(given, given.rows_of(priors), "cells")
+    whole = _whole(given, given.total(), "cells")
     levels, start = [], 0
     for n, (stride, grid, many) in enumerate(zip(given.head.strides, grids, turns)):
         cells = grid[0] * grid[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import math
@@ -13,6 +14,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import decode
+from tests.support.backends import decoders
 from tests.support.networks import (
     SIZE,
     STRIDES,
@@ -70,6 +72,47 @@ def blazeface(v: Values) -> Iterator[Any]:
             points = [((cx + t[k]) * SIZE[1], (cy + t[k + 1]) * SIZE[0]) for k in range(4, 16, 2)]
             yield Cell(0, 1, 0, i, i, 0, i, i), [sigmoid(v["classificators"][0, i, 0])], box, points
             i += 1
+
+
+@pytest.mark.parametrize("form", ["maps", "lists of each stride", "one list"])
+def test_blazeface_of_each_stride(form: str) -> None:
+    """The same numbers as maps (Hailo), as lists of each stride (AI Hub), and as one list."""
+    rng, size = np.random.default_rng(2), (SIDE, SIDE)
+    values = {"regressors": rng.normal(0, 4, (1, 192, 16)), "classificators": rng.normal(0, 4, (1, 192, 1))}
+    values = {name: array.astype(np.float32) for name, array in values.items()}
+    given: dict[str, np.ndarray] = dict(values)
+    if form != "one list":
+        given, start = {}, 0
+        for stride, priors in ((8, 2), (16, 4)):
+            side, end = SIDE // stride, start + priors * (SIDE // stride) ** 2
+            for name, array in values.items():
+                n, part = array.shape[2], array[:, start:end]
+                shaped = part.reshape(1, side, side, priors * n).transpose(0, 3, 1, 2)
+                given[f"{name}_{stride}"] = shaped if form == "maps" else part
+            start = end
+    specs = [nl.TensorSpec(x.shape, nl.Layout.of_rank(x.ndim), name=name) for name, x in given.items()]
+    wanted = sorted(_of_square(values), key=lambda row: -row[0])
+    head = decode.blazeface(SIDE, LAYERS)
+    for decoder in decoders(dataclasses.replace(head, suppression=decode.Suppression("none")), specs, size):
+        found = decoder([np.ascontiguousarray(x).ravel() for x in given.values()], 0.5, limit=300)
+        assert len(found) == len(wanted) > 50
+        for k, (score, place, box, points) in enumerate(wanted):
+            assert found.confidence[k] == np.float32(score)
+            assert (found.level[k], found.cell[k], found.anchor[k]) == place
+            np.testing.assert_allclose(found.xyxy[k], box, rtol=1e-5, atol=1e-4)
+            np.testing.assert_allclose(found.keypoints[k], points, rtol=1e-5, atol=1e-4)
+
+
+def _of_square(v: Values) -> Iterator[Any]:
+    """Scores of at least 0.5 with level, cell and anchor, boxes and points, of an input of SIDE pixels."""
+    i = 0
+    for level, (stride, priors) in enumerate(((8, 2), (16, 4))):
+        for y, x, a in itertools.product(range(SIDE // stride), range(SIDE // stride), range(priors)):
+            t, score = v["regressors"][0, i].astype(float), sigmoid(v["classificators"][0, i, 0])
+            cx, cy, i = (x + 0.5) * stride, (y + 0.5) * stride, i + 1
+            points = [(cx + t[k], cy + t[k + 1]) for k in range(4, 16, 2)]
+            if score >= 0.5:
+                yield score, (level, y * SIDE // stride + x, a), corners(cx + t[0], cy + t[1], t[2], t[3]), points
 
 
 NETWORKS = {

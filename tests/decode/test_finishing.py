@@ -16,6 +16,7 @@ from npu_layout import decode, kernels
 from npu_layout.decode import finishing, reference
 from npu_layout.decode.turned import polygon_iou
 from tests.support import scenes
+from tests.support.backends import decoders
 
 STRIDES, SIZE, CLASSES = (8, 16, 32), (64, 96), 3
 
@@ -234,6 +235,23 @@ def test_centernet(seed: int, offset: bool) -> None:
         assert [row[:2] for row in rows[0]] == [row[:2] for row in rows[1]]
         assert len(decoder([o.buffer for o in made.values()], least, limit=1)) == 1
     assert len(set(results)) == 1
+
+
+def test_joints_of_centerpose() -> None:
+    """Of the cell's corner, in cells (Hailo's centerpose, whose heatmaps of joints are left out)."""
+    rng = np.random.default_rng(4)
+    channels = {"hm": 1, "wh": 2, "hps": 6, "reg": 2}
+    real = {name: rng.random((1, n, 6, 5)).astype(np.float32) for name, n in channels.items()}
+    specs = [nl.TensorSpec(x.shape, "NHWC", axes="NCHW", name=name) for name, x in real.items()]
+    for decoder in decoders(decode.centernet_head(1, keypoints=3), specs, (24, 20)):
+        found = decoder([spec.pack(real[spec.name]) for spec in specs], 0.5)
+        assert len(found) > 2
+        for k, cell in enumerate(found.cell.tolist()):
+            y, x = divmod(cell, 5)
+            joints = [(x + float(a), y + float(b)) for a, b in real["hps"][0, :, y, x].reshape(3, 2)]
+            np.testing.assert_allclose(found.keypoints[k], 4 * np.array(joints), rtol=1e-6)
+            middle = (x + float(real["reg"][0, 0, y, x])) * 4, (y + float(real["reg"][0, 1, y, x])) * 4
+            np.testing.assert_allclose((found.xyxy[k, :2] + found.xyxy[k, 2:]) / 2, middle, rtol=1e-6)
 
 
 def test_a_neighbour_that_is_no_number_exceeds_all() -> None:

@@ -231,5 +231,40 @@ def test_one_output_of_rows_is_queries_if_the_classes_are_known() -> None:
 def test_rows_whose_parts_are_not_distinguished_are_named_once() -> None:
     """Labels and scores of one shape: every number of classes fits, and one of each family is offered."""
     found = decode.guess(of_shapes([(1, 300), (1, 300, 4), (1, 300)]), (640, 640))
-    assert {(head.name, head.classes) for head in found.others} == {("yolov10", 80), ("yolo26", 80)}
+    wanted = {("yolov10", 80), ("yolo26", 80), ("labelled_rows", 80)}
+    assert {(head.name, head.classes) for head in found.others} == wanted
     assert "which output is which part (outputs=)" in found.why
+
+
+@pytest.mark.parametrize(
+    ("shapes", "side", "head", "keypoints", "priors"),
+    [
+        ([(1, 896, 16), (1, 896, 1)], 128, "blazeface", 6, 896),
+        ([(1, 512, 16), (1, 384, 16), (1, 512, 1), (1, 384, 1)], 128, "blazeface", 6, 896),
+        ([(1, 2304, 16), (1, 2304, 1)], 192, "blazeface", 6, 2304),
+        ([(1, 2016, 18), (1, 2016, 1)], 192, "blazeface", 7, 2016),
+        ([(1, 2254, 12), (1, 2254, 1)], 224, "blazeface", 4, 2254),
+    ],
+)
+def test_mediapipe(shapes: list[tuple[int, ...]], side: int, head: str, keypoints: int, priors: int) -> None:
+    found = decode.guess(of_shapes(shapes), (side, side))
+    assert {one.name for one in found.others} == {head} and "sigmoid" in found.why
+    points = {one.keypoints.count for one in found.others if one.keypoints}
+    assert points == {keypoints} and priors in {len(one.priors) for one in found.others}
+
+
+def test_detectors_of_five_levels() -> None:
+    sides = (64, 32, 16, 8, 4)
+    maps = of_shapes([(1, n, k, k) for k in sides for n in (80, 4, 1)])
+    assert {head.name for head in decode.guess(maps, (512, 512)).others} == {"fcos"}
+    nine = of_shapes([(1, n, k, k) for k in sides for n in (36, 720)])
+    found = decode.guess(nine, (512, 512), 80)
+    assert found.head is None and {head.name for head in found.others} == {"retinanet"}
+    assert "or of EfficientDet, whose anchors are others (efficientdet())" in found.why
+
+
+def test_rows_with_their_best_class() -> None:
+    names = ("boxes", "scores", "class_idx")
+    specs = [spec.replace(name=n) for spec, n in zip(of_shapes([(1, 8400, 4), (1, 8400), (1, 8400)]), names)]
+    found = decode.guess(specs, (640, 640))
+    assert found.head == decode.labelled_rows(80)

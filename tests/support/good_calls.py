@@ -129,7 +129,7 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
     named = dict(**made, labels="all", name="x")
     activated = dict(activation="none", labels="all", name="x")
     networks: dict[str, dict[str, Any]] = {
-        "centernet_head": dict(classes=2, stride=4, activation="sigmoid", size_unit="pixel", name="x"),
+        "centernet_head": dict(classes=2, stride=4, activation="sigmoid", size_unit="pixel", keypoints=2, name="x"),
         "blazeface": dict(side=8, strides=(4, 8), keypoints=2, anchors=1, activation="none", name="x"),
         "detr": dict(classes=2, activation="none", name="x"),
         "rtdetr": dict(classes=2, activation="none", labels="best", unit="pixel", name="x"),
