@@ -11,7 +11,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Layout
-from ..support import checked_call, counted, isolated, plain_array
+from ..support import checked_call, counted, isolated, lfs_pointer, plain_array
 from .model_axes import fits, shape_text
 
 Arrays = dict[str, np.ndarray]
@@ -147,6 +147,7 @@ class OnnxRuntimeEngine:
             return onnxruntime.InferenceSession(source, options, **more)
         except Exception as error:
             hint = "; give the model's path, its weights are beside it" if _lacks_files(model, error) else ""
+            hint += lfs_pointer(source) if isinstance(source, str) else ""
             raise NpuLayoutError(f"{where}: onnxruntime cannot load it: {_reason(error)}{hint}") from error
 
     def _provided(self, onnxruntime: Any, options: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Layout
-from ..support import isolated, items_of, naming, path_of, text_of
+from ..support import isolated, items_of, lfs_pointer, naming, path_of, text_of
 from .onnxruntime import by_name
 from .protocol import checked_outputs
 
@@ -37,6 +37,8 @@ def model_file(model: Any) -> str:
         raise NpuLayoutError(f"model: expected the path of a file, got {model!r}")
     if not os.path.isfile(path):
         raise NpuLayoutError(f"model {path}: " + ("is a directory" if os.path.isdir(path) else "no such file"))
+    if pointer := lfs_pointer(path):
+        raise NpuLayoutError(f"model {path}: is no model{pointer}")
     return path
 
 

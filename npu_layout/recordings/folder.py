@@ -23,7 +23,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError, RecordingError
-from ..support import PathLike, npy_bytes, parsed, path_of, whole, whole_folder
+from ..support import PathLike, lfs_pointer, npy_bytes, parsed, path_of, whole, whole_folder
 from .runs import Arrays, Frame
 
 FORMAT = 1
@@ -167,7 +167,7 @@ def read_about(folder: Path) -> dict[str, Any]:
     try:
         about = json.loads(file.read_text("utf-8"))
     except (ValueError, RecursionError, OSError) as error:
-        raise RecordingError(f"{file}: not JSON ({error})") from None
+        raise RecordingError(f"{file}: not JSON ({error}){lfs_pointer(file)}") from None
     if not isinstance(about, dict) or "format" not in about:
         raise RecordingError(f"{file}: expected a recording's description, with a field format")
     if about["format"] != FORMAT:
@@ -221,7 +221,7 @@ def read_run(folder: Path, recording: str, i: int) -> Frame:
     except RecordingError:
         raise
     except Exception as error:  # whatever a damaged archive makes zipfile, zlib or numpy raise
-        raise RecordingError(f"{file}: {type(error).__name__}: {error}") from None
+        raise RecordingError(f"{file}: {type(error).__name__}: {error}{lfs_pointer(file)}") from None
     return Frame(*sides)
 
 

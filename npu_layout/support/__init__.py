@@ -30,7 +30,7 @@ from .arguments import (
     whole_numbers,
 )
 from .entry_points import Plugin, plugin, plugins
-from .files import PathLike, whole, whole_folder, write_text
+from .files import PathLike, lfs_pointer, whole, whole_folder, write_text
 from .foreign_arrays import foreign_array
 from .keywords import checked_call
 from .late_names import late
@@ -58,6 +58,7 @@ __all__ = [
     "isolated",
     "items_of",
     "late",
+    "lfs_pointer",
     "many",
     "naming",
     "nearest",

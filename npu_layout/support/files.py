@@ -16,6 +16,7 @@ from .arguments import path_of
 PathLike = Union[str, "os.PathLike[str]"]
 
 
+_POINTER = b"version https://git-lfs.github.com/spec/"
 _LEGIBLE = 40  # characters of a name that its partial file's has too: a file system's limit is 255 bytes
 
 
@@ -48,6 +49,16 @@ def whole(path: PathLike) -> Iterator[BinaryIO]:
                 partial.unlink(missing_ok=True)
     except OSError as error:
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None
+
+
+def lfs_pointer(path: PathLike) -> str:
+    """Return, behind a message on a file, that Git LFS has left a pointer in its place; "" if it has not."""
+    try:
+        with open(path, "rb") as file:
+            is_one = file.read(len(_POINTER)) == _POINTER
+    except OSError:
+        return ""
+    return "; it is a pointer of Git LFS in the file's place: git lfs pull" if is_one else ""
 
 
 def write_text(path: PathLike, text: str) -> None:

@@ -159,6 +159,11 @@ def test_model_files(tmp_path: Path) -> None:
         model_file(3)
     error = refused("m.bin", ValueError("line one\n   line two"))
     assert str(error) == "m.bin: cannot be loaded: line one line two"
+    (tmp_path / "m.bin").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 9\n")
+    with pytest.raises(nl.NpuLayoutError, match=r"m\.bin: is no model; it is a pointer of Git LFS .*: git lfs pull"):
+        model_file(tmp_path / "m.bin")
+    with pytest.raises(nl.NpuLayoutError, match=r"m\.bin: onnxruntime cannot load it: .*: git lfs pull"):
+        nl.OnnxRuntimeEngine(tmp_path / "m.bin")
 
 
 def test_inputs_that_a_runtime_does_not_report() -> None:

@@ -138,6 +138,16 @@ def mutations(tmp_path: Path, seed: int, count: int) -> Counter[str]:
     return found
 
 
+def test_pointers_of_git_lfs_are_told_by_what_fetches_the_files(tmp_path: Path) -> None:
+    """As on a machine of a CI whose checkout has no LFS."""
+    for name in ("recording.json", "frame-000001.npz"):
+        shutil.rmtree(tmp_path / "run", ignore_errors=True)
+        recorded(tmp_path / "run")
+        (tmp_path / "run" / name).write_text("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 9\n")
+        with pytest.raises(nl.RecordingError, match=rf"{name}: .*; it is a pointer of Git LFS .*: git lfs pull$"):
+            nl.Recording.load(tmp_path / "run")
+
+
 def test_no_mutation_loads_as_something_else(tmp_path: Path, ran: Callable[[int, str], None]) -> None:
     assert mutations(tmp_path, 1, 400)["refused"] > 300
     ran(400, "mutations of a recording")

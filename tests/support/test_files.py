@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from npu_layout import NpuLayoutError
-from npu_layout.support import whole, whole_folder, write_text
+from npu_layout.support import lfs_pointer, whole, whole_folder, write_text
 from tests.support.paths import ROOT
 
 TOGETHER = 8
@@ -205,3 +205,10 @@ def test_what_is_no_path_is_refused(bad: Any, tmp_path: Path, monkeypatch: pytes
 def test_text_is_written_as_utf_8(tmp_path: Path) -> None:
     write_text(tmp_path / "a.txt", "\u00fc\n")
     assert (tmp_path / "a.txt").read_bytes() == b"\xc3\xbc\n" and names(tmp_path) == ["a.txt"]
+
+
+def test_a_pointer_of_git_lfs_is_known(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n")
+    (tmp_path / "b").write_bytes(b"version https://git-lfs")
+    assert "git lfs pull" in lfs_pointer(tmp_path / "a")
+    assert [lfs_pointer(tmp_path / name) for name in ("b", "none", ".")] == [""] * 3
