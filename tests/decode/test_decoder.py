@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import pickle
 import random
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -335,3 +336,33 @@ def test_the_result_of_a_stream_is_no_buffer() -> None:
     decoder = decode.Decoder(decode.yolov8(80), [spec], (640, 640))
     with pytest.raises(nl.NpuLayoutError, match="got SimpleNamespace; give its outputs"):
         decoder(SimpleNamespace(outputs={"y": np.zeros(spec.size, np.float32)}))
+
+
+@pytest.mark.parametrize(("layout", "dtype"), [("NCHW16c", "int8"), ("NHWC", "float32")])
+def test_threads_share_a_decoder(layout: str, dtype: str) -> None:
+    """As the workers of a stream do, each with outputs of its own."""
+    side, rng = 96, np.random.default_rng(7)
+    scales = {"box": nl.Quantization(0.1, -10), "score": nl.Quantization(1 / 255, -128)}
+    maps = [
+        nl.TensorSpec(
+            (1, n, side // s, side // s),
+            layout,
+            dtype,
+            quantization=scales[what] if dtype == "int8" else None,
+            name=f"{what}{s}",
+        )
+        for s in STRIDES
+        for what, n in (("box", 64), ("score", 8))
+    ]
+    frames = []
+    for _ in range(6):
+        values = [3 * rng.random(m.shape) if "box" in m.name else (rng.random(m.shape) < 0.02) * 0.9 for m in maps]
+        frames.append([m.pack(v.astype(np.float32)) for m, v in zip(maps, values)])
+    for decoder in decoders(decode.yolov8(8), maps, (side, side)):
+        alone = [decoder(buffers, 0.3) for buffers in frames]
+        assert len({len(found) for found in alone}) > 1
+        with ThreadPoolExecutor(4) as threads:
+            together = list(threads.map(lambda n, d=decoder: d(frames[n % 6], 0.3), range(60)))  # type: ignore[misc]
+        for n, found in enumerate(together):
+            assert found.xyxy.tobytes() == alone[n % 6].xyxy.tobytes()
+            assert found.confidence.tobytes() == alone[n % 6].confidence.tobytes()
