@@ -116,24 +116,24 @@ class Crew:
             self._source.close()
 
     def _capture(self) -> None:
-        number = 0
+        number, raised = 0, None
         try:
             while not self.line.stopping:
                 error: BaseException | None = None
                 frame = None
                 try:
-                    frame = next(self._source)
-                except StopIteration:
+                    frame, raised = next(self._source), None
+                except StopIteration:  # of a generator that raised before, too
                     break
-                except BaseException as raised:  # whatever the source's own code raises
-                    error = raised
+                except BaseException as caught:  # whatever the source's own code raises
+                    error = raised = caught
                 if isinstance(frame, Exception):
                     error, frame = frame, None
                 if not self.line.put(number, time.monotonic(), frame, error):
                     break
                 number += 1
         finally:
-            self.line.end()
+            self.line.end(number - 1, raised)
             if self._finished:  # nobody waited for the frame that came last
                 self._source.close()
 

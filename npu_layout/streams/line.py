@@ -37,6 +37,7 @@ class Line:
         self._unshown = 0  # dropped before frames that failed, since the last result
         self._ended = self.stopping = False
         self.failure: StreamError | None = None  # what ended it
+        self._broken: StreamError | None = None  # what ended the source
         self._held: Result | None = None
         self._pace = Pace()
         self._left = workers  # that are not hung
@@ -55,10 +56,11 @@ class Line:
             self.stopping = True
             self._changes.tell()
 
-    def end(self) -> None:
-        """Say that no frame will be put in any more."""
+    def end(self, number: int = 0, error: BaseException | None = None) -> None:
+        """Say that no frame will be put in any more; error: what the source raised for frame `number`, its last."""
         with self._changes.lock:
             self._ended = True
+            self._broken = None if error is None else failure("capture", number, error, None)
             self._changes.tell()
 
     def put(self, number: int, captured: float, frame: Any, error: BaseException | None) -> bool:
@@ -175,7 +177,12 @@ class Line:
             result.dropped, self._unshown = result.dropped + self._unshown, 0
             self._pace.handed()
             return result
-        return None if self._over(alive) else AGAIN
+        if not self._over(alive):
+            return AGAIN
+        if self._broken is not None and not self.stopping:  # the frame was skipped, but none came after it
+            self.failure = self._broken
+            raise self.failure
+        return None
 
     def clear(self) -> None:
         """Return all memory, and count what was left; no thread puts in or takes any more."""

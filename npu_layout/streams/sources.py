@@ -84,7 +84,8 @@ def open_source(source: Any, *, reopen: float = 10.0) -> Source:
         an address such as rtsp://...; a GStreamer pipeline, which has a "!" in it (OpenCV has to be built with
         GStreamer); an iterable of frames, such as PyAV's decoded frames; or a Source.
     reopen
-        For how many seconds a camera or network stream that is gone is tried again; then the stream ends with an error.
+        For how many seconds a camera or network stream that is gone is tried again; then the stream ends with an
+        error, also one that skips what fails.
 
     Returns
     -------
@@ -167,7 +168,12 @@ def _captured(source: Any, live: bool, patience: float) -> Source:
         end: float | None = None  # until when it is opened again, since the last frame
         try:
             while not state["ended"]:
-                done, picture = state["capture"].read()
+                try:
+                    done, picture = state["capture"].read()
+                except cv2.error:  # as of a camera that is gone
+                    if not live:
+                        raise
+                    done = False
                 if done:
                     end = None
                     yield picture
@@ -180,7 +186,7 @@ def _captured(source: Any, live: bool, patience: float) -> Source:
                     time.sleep(_WAIT)  # it opens, and gives no frame
                 if not _again(state, source, end):
                     if not state["ended"]:
-                        yield NpuLayoutError(f"source: {source!r} is gone, and did not come back in {patience:g} s")
+                        raise NpuLayoutError(f"source: {source!r} is gone, and did not come back in {patience:g} s")
                     return
         finally:
             state["capture"].release()

@@ -45,7 +45,8 @@ class Stream:
         asked for, and not long before; "every": the source waits. None: "latest" if the source is live.
     on_error
         "stop": the first exception in a stage ends the stream, and is raised as a StreamError; "skip": that frame is
-        counted as failed, and the stream goes on.
+        counted as failed, and the stream goes on. What a source raises that yields nothing afterwards, as a generator
+        does not, is raised then, too.
     watchdog
         Seconds that a frame may be preprocessed, be in the engine, or in the function; then a StreamError is raised, or
         with "skip" its engine is left alone. Time in a pool's queue does not count, unless none of its engines answers.

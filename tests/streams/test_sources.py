@@ -89,8 +89,8 @@ def test_a_camera_that_opens_and_gives_no_frame_is_given_up(monkeypatch: pytest.
     monkeypatch.setattr(cv2, "VideoCapture", Empty)
     monkeypatch.setattr("npu_layout.streams.sources._WAIT", 0.05)
     monkeypatch.setattr(Empty, "opened", 0)
-    frames = list(open_source("rtsp://nowhere", reopen=0.4))
-    assert len(frames) == 1 and "is gone, and did not come back in 0.4 s" in str(frames[0])
+    with pytest.raises(nl.NpuLayoutError, match=r"is gone, and did not come back in 0\.4 s"):
+        list(open_source("rtsp://nowhere", reopen=0.4))
     assert 2 <= Empty.opened <= 12
 
 
@@ -117,8 +117,49 @@ def test_a_camera_that_is_gone_comes_back(monkeypatch: pytest.MonkeyPatch) -> No
     assert list(source) == []
     Camera.opened = 0
     source = open_source("rtsp://camera", reopen=0)
-    last = list(source)[-1]
-    assert isinstance(last, nl.NpuLayoutError) and "is gone, and did not come back in 0 s" in str(last)
+    with pytest.raises(nl.NpuLayoutError, match="is gone, and did not come back in 0 s"):
+        list(source)
+
+
+@pytest.mark.parametrize("on_error", ["stop", "skip"])
+def test_a_camera_that_stays_away_ends_the_stream_with_an_error(on_error: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that skips what fails: a loop that ends without a word is restarted by nobody."""
+    monkeypatch.setattr(cv2, "VideoCapture", Camera)
+    monkeypatch.setattr("npu_layout.streams.sources._WAIT", 0.01)
+    monkeypatch.setattr(Camera, "opened", 0)
+    shown = []
+    with (
+        Stream(open_source("rtsp://x", reopen=0), PREPROCESS, Reader(), policy="every", on_error=on_error) as stream,
+        pytest.raises(StreamError, match="frame 3: capture: source: 'rtsp://x' is gone, and did not come back in 0 s"),
+    ):
+        shown += [result.number for result in stream]
+    assert stream.counts == (4, 3, 0, 1, 0)
+
+
+@pytest.mark.parametrize("source", ["rtsp://x", str(SAMPLES / "data" / "walk.mp4")])
+def test_what_opencv_raises_while_it_reads(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A camera is opened again; of a file it is told."""
+
+    class Raises(Camera):
+        def read(self) -> tuple[bool, Any]:
+            if self.opened == 1 and self.number == 2:
+                raise cv2.error("(-215:Assertion failed) !buf.empty()")
+            return super().read()
+
+        def get(self, what: int) -> float:
+            return -1.0
+
+    monkeypatch.setattr(cv2, "VideoCapture", Raises)
+    monkeypatch.setattr("npu_layout.streams.sources._WAIT", 0.01)
+    monkeypatch.setattr(Raises, "opened", 0)
+    frames = open_source(source, reopen=5)
+    assert [read(next(frames)) for _ in range(2)] == [0, 1]
+    if frames.live:
+        assert read(next(frames)) == 3 and Raises.opened == 4
+    else:
+        with pytest.raises(cv2.error, match="empty"):
+            next(frames)
+    frames.close()
 
 
 def test_a_folder_without_images_is_refused(tmp_path: Path) -> None:
@@ -212,7 +253,9 @@ def test_a_camera_that_is_away_is_not_opened(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(Camera, "opened", 0)
     source = open_source(0, reopen=0.1)
     here[0] = False
-    assert "is gone" in str(list(source)[-1]) and Camera.opened == 1
+    with pytest.raises(nl.NpuLayoutError, match="is gone"):
+        list(source)
+    assert Camera.opened == 1
 
 
 def test_a_camera_that_was_never_read_is_released(monkeypatch: pytest.MonkeyPatch) -> None:

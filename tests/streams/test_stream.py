@@ -150,6 +150,50 @@ def test_what_is_no_exception_ends_the_stream(error: type[BaseException], on_err
         list(stream)
 
 
+class Cable:
+    """Frames of a camera whose cable is loose: an exception in the place of some frames."""
+
+    def __init__(self, faults: dict[int, Exception], count: int) -> None:
+        self.faults, self.count, self.number = faults, count, -1
+
+    def __iter__(self) -> Cable:
+        return self
+
+    def __next__(self) -> np.ndarray:
+        self.number += 1
+        if self.number == self.count:
+            raise StopIteration
+        if self.number in self.faults:
+            raise self.faults[self.number]
+        return drawn(self.number)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_source_that_raises_and_goes_on_is_skipped_and_one_that_ends_so_is_told(workers: int) -> None:
+    def broken() -> Iterator[np.ndarray]:
+        yield from (drawn(n) for n in range(5))
+        raise OSError("unplugged")
+
+    lost = OSError("lost")
+    for source, shown, last in (
+        (broken(), [0, 1, 2, 3, 4], "frame 5: capture: OSError: unplugged"),
+        (Cable({2: lost, 4: lost}, 7), [0, 1, 3, 5, 6], ""),
+        (Cable({2: lost, 6: lost}, 7), [0, 1, 3, 4, 5], "frame 6: capture: OSError: lost"),
+        (iter([drawn(0), lost]), [0], ""),  # in the place of a frame
+    ):
+        found: list[int] = []
+        engine = EnginePool([Reader() for _ in range(workers)])
+        with engine, Stream(source, PREPROCESS, engine, on_error="skip") as stream:
+            expected = pytest.raises(StreamError, match=last) if last else contextlib.nullcontext()
+            with expected:
+                found.extend(result.number for result in stream)
+            if last:  # whoever asks is told
+                with pytest.raises(nl.NpuLayoutError):
+                    next(iter(stream))
+        counts = stream.counts
+        assert found == shown and counts.captured == counts.shown + counts.failed and not counts.pending
+
+
 def test_frames_that_fail_wait_as_others_do() -> None:
     """A dead camera does not fill the memory while nobody asks for results."""
 
