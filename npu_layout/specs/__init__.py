@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .hailo import from_hailo
     from .hobot import from_hobot
     from .imx500 import from_imx500
+    from .kneron import from_kneron
     from .mnn import from_mnn
     from .ncnn import from_ncnn
     from .nnarchive import from_nnarchive
@@ -39,6 +40,7 @@ __all__ = [
     "from_hailo",
     "from_hobot",
     "from_imx500",
+    "from_kneron",
     "from_mnn",
     "from_ncnn",
     "from_nnarchive",

@@ -149,6 +149,8 @@ def metadata() -> None:
     sophgo: dict[str, Any] = {"output_names": ["y"], "output_dtypes": [0], "output_scales": [1.0]}
     sophgo["stages"] = [{"output_shapes": [[1, 3]]}]
     assert_type(specs.from_sophgo(sophgo, side="output", index=0, stage=0, layout="NC"), nl.TensorSpec)
+    kneron = {"shape_npu": [1, 3, 4, 4], "data_layout": "KP_MODEL_TENSOR_DATA_LAYOUT_16W1C8B"}
+    assert_type(specs.from_kneron(kneron, chip="KL720", name="y"), nl.TensorSpec)
     assert_type(specs.from_axera({"pShape": [1, 3], "eDataType": "FLOAT32"}, name="y"), nl.TensorSpec)
 
 

@@ -86,6 +86,19 @@ EXAMPLES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         ),
         {},
     ),
+    "kneron": (
+        dict(
+            name="y", data_layout="ModelTensorDataLayout.KP_MODEL_TENSOR_DATA_LAYOUT_1W16C8B",
+            tensor_shape_info=dict(version=1, v1=dict(shape_npu=[1, 20, 3, 5], shape_onnx=[1, 20, 3, 5])),
+            quantization_parameters=dict(
+                version=1,
+                v1=dict(
+                    quantized_axis=1, quantized_fixed_point_descriptor_list=[dict(radix=5, scale=dict(value=0.75))]
+                ),
+            ),
+        ),
+        dict(chip="KL720"),
+    ),
 }  # fmt: skip
 
 METADATA = {name: metadata for name, (metadata, _) in EXAMPLES.items()}
