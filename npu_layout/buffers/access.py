@@ -162,8 +162,9 @@ class BufferAccess:
         ----------
         tensor
             Numbers of the logical shape, any strides. Floats are quantised if the spec is (as
-            Quantization.quantize), and refused if it stores integers that are not; integers are used as stored
-            values, and refused if they do not fit.
+            Quantization.quantize), and refused if it stores integers that are not; in a narrower float dtype they
+            become infinity if they are beyond it, as in numpy. Integers are used as stored values, and refused if they
+            do not fit.
         out
             1-D array of the buffer's dtype and length to write to. Ctrl-C leaves it half written.
 

@@ -8,6 +8,8 @@ from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Affine
 from .stored import StoredTensor
 
+_BEYOND_HALF = 65520  # and further integers round to infinity in float16; no other float is too narrow for integers
+
 
 def plan_packing(spec: StoredTensor, array: np.ndarray) -> Affine | None:
     """Return the arithmetic that turns `array` into stored values; None if it contains them. Errors as pack."""
@@ -24,7 +26,7 @@ def plan_packing(spec: StoredTensor, array: np.ndarray) -> Affine | None:
                 f"give the spec a quantization, or integers"
             )
         return spec.quantization.affine(spec.quantized_axis, to_stored=True)
-    if kind.unpacked.kind in "iub":
+    if array.dtype.kind != "f":
         _check_range(spec, array)
     return None
 
@@ -33,8 +35,10 @@ def _check_range(spec: StoredTensor, array: np.ndarray) -> None:
     kind = spec.element
     if kind.nibbles:
         lowest, highest = (-8, 7) if kind.unpacked.kind == "i" else (0, 15)
-    elif np.can_cast(array.dtype, kind.unpacked, "safe"):
+    elif np.can_cast(array.dtype, kind.unpacked, "safe") or (kind.unpacked.kind == "f" and kind.unpacked.itemsize > 2):
         return
+    elif kind.unpacked.kind == "f":
+        lowest, highest = 1 - _BEYOND_HALF, _BEYOND_HALF - 1
     elif kind.unpacked.kind == "b":
         lowest, highest = 0, 1
     else:

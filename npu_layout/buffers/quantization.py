@@ -25,6 +25,8 @@ def _values(what: str, given: Any, axis: int | None) -> Values:
             f"quantization {what}: expected {expected}, got {given!r}"
             + ("; give axis= for one value per channel" if axis is None and array.ndim == 1 else "")
         )
+    if array.dtype.kind == "f":
+        array = array.astype(np.float64)  # a long double is no number of JSON
     values: Values = tuple(array.reshape(-1).tolist())
     if not np.isfinite(np.asarray(values, np.float64)).all():
         raise LayoutError(f"quantization {what}: expected finite numbers, got {given!r}")

@@ -39,7 +39,9 @@ def _result_dtype(spec: StoredTensor, dtype: Any) -> np.dtype[Any]:
         return np.dtype(np.float32) if spec.quantization is not None else unpacked
     kind = element(dtype)
     if isinstance(dtype, str) and kind.name != kind.unpacked.name:
-        raise NpuLayoutError(f"{spec.describe()}: cannot unpack to {dtype!r}; expected a numpy dtype")
+        raise NpuLayoutError(
+            f"{spec.describe()}: cannot unpack to {dtype!r}; expected a dtype of numpy, in this machine's byte order"
+        )
     if kind.unpacked.kind != "f" and not np.can_cast(unpacked, kind.unpacked, "safe"):
         raise NpuLayoutError(
             f"{spec.describe()}: cannot unpack to {kind.unpacked} without losing values; "

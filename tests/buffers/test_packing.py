@@ -72,3 +72,16 @@ def test_floats_are_refused_by_whatever_stores_no_floats(dtype: str) -> None:
 def test_no_other_shape_fits(shape: tuple[int, ...]) -> None:
     with pytest.raises(nl.LayoutError, match="tensor has shape"):
         plan_packing(stored("int8"), np.zeros(shape, np.int8))
+
+
+def test_integers_beyond_float16_are_refused() -> None:
+    """The largest float16 is 65504; 65519 rounds to it, 65520 to infinity."""
+    spec = nl.TensorSpec((1, 2), "NC", "float16")
+    assert spec.pack(np.array([[65519, -65519]])).tolist() == [65504, -65504]
+    for value in (65520, -65520, 10**9):
+        with pytest.raises(nl.NpuLayoutError, match=r"stores -65519\.\.65519"):
+            spec.pack(np.array([[0, value]]))
+    assert spec.pack(np.array([[0.0, 1e9]])).tolist() == [0, np.inf]  # of floats, as numpy does
+    for dtype in ("float32", "bfloat16", ">f4", "float64"):
+        assert plan_packing(stored(dtype), np.array([[0, 2**63]], np.uint64)) is None
+    assert plan_packing(stored("float16"), np.full((1, 2), True)) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from typing import Any
 
@@ -275,3 +276,8 @@ def test_arrays_that_do_not_fit() -> None:
     with pytest.raises(nl.NpuLayoutError, match="to_stored"):
         q.affine("C", to_stored="yes")  # type: ignore[arg-type]
     assert q.affine("C", to_stored=np.True_) == q.affine("C", to_stored=True) != q.affine("C", to_stored=False)  # type: ignore[arg-type]
+
+
+def test_long_doubles_become_numbers_of_json() -> None:
+    for q in (nl.Quantization(np.longdouble(0.5)), nl.Quantization(np.array([0.5, 0.25], np.longdouble), 0, 0)):
+        assert nl.Quantization(**json.loads(json.dumps(q.to_dict()))) == q

@@ -76,7 +76,8 @@ def test_no_view_of_values_that_are_computed() -> None:
         ("int16", None, "int8", "cannot unpack to int8 without losing values; expected int16 or a float dtype"),
         ("float32", None, "int32", "without losing values"),
         ("int8", None, "bool", "cannot unpack to bool without losing values"),
-        ("float32", None, "bfloat16", "cannot unpack to 'bfloat16'; expected a numpy dtype"),
+        ("float32", None, "bfloat16", "cannot unpack to 'bfloat16'; expected a dtype of numpy"),
+        ("float32", None, ">f4", "cannot unpack to '>f4'; expected a dtype of numpy, in this machine's byte order"),
     ],
 )
 def test_refusals(dtype: str, to: str | None, given: Any, message: str) -> None:
