@@ -159,7 +159,10 @@ def _spec(name: str, given: dict[str, Any]) -> TensorSpec:
     block, layout = given.pop("block", None), given.get("layout")
     if isinstance(layout, str) and "axes" not in given:
         try:
-            given["layout"] = Layout(layout) if block is None else Layout.named(layout, block)
+            if block is None:
+                Layout(layout)  # it stays a text, whose shape is warned of if it looks like one in storage order
+            else:
+                given["layout"] = Layout.named(layout, block)
         except LayoutError:
             given["layout"] = Layout.named(layout, block)
     elif block is not None:

@@ -27,6 +27,8 @@ _FORMATS = {
 }
 _PLAIN = {**{order: order for order in ("NCHW", "NHWC", "HWCN", "NDHWC", "NCDHW", "NC")}, "NCL": "NCW"}
 _BLOCKED = {"NC1HWC0": 5, "FRACTAL_NZ": 4}  # how many dims they have
+_LETTERS = "BDEFGH"
+_BATCHED = {"FRACTAL_NZ"}  # whose matrices may have dims before them
 
 
 @checked_call
@@ -41,7 +43,8 @@ def from_acl(desc: Any, *, shape: Sequence[int] | None = None) -> TensorSpec:
         aclmdlGetOutputDataType), size in bytes (aclmdlGetOutputSizeByIndex). Enums are numbers of acl/acl_base.h, or
         names.
     shape
-        The logical shape, N, C, H, W, of NC1HWC0: its dims (N, C1, H, W, C0) do not contain C. Of FRACTAL_NZ: M, K.
+        The logical shape, N, C, H, W, of NC1HWC0: its dims (N, C1, H, W, C0) do not contain C. Of FRACTAL_NZ: M, K,
+        and before them the axes of a batch of matrices, if there are any.
 
     Returns
     -------
@@ -98,9 +101,13 @@ def _blocked(what: str, order: str, dims: list[int], shape: Sequence[int] | None
     if shape is None:
         raise LayoutError(f"{what}: format {order}: dims {dims} are padded to blocks; give shape=, the logical one")
     rank = _BLOCKED[order]
-    if len(dims) != rank:
+    before = len(dims) - rank if order in _BATCHED else 0
+    if len(dims) != rank + max(0, before) or before > len(_LETTERS):
         raise LayoutError(f"{what}: format {order} has {rank} dims, got {dims}")
     layout = Layout.named(order, dims[-1])
+    if before:
+        front = _LETTERS[:before]
+        layout = Layout(front + layout.tag, front + layout.axes)
     spec = TensorSpec(shape, layout, dtype, name=name)
     if list(spec.storage_shape) != dims:
         raise LayoutError(

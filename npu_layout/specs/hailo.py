@@ -8,7 +8,7 @@ from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout
 from ..support import checked_call, flag, shown
-from .metadata import Metadata, affine, enum_name, itemsize_of, known, text
+from .metadata import LISTED, Metadata, affine, enum_name, itemsize_of, known, text
 
 # hailort.h: hailo_format_type_t and hailo_format_order_t, by number
 _TYPES = ("AUTO", "UINT8", "UINT16", "FLOAT32")
@@ -113,7 +113,7 @@ def _asked(form: Metadata, field: str, asked: Any, names: tuple[str, ...], prefi
 def _extents(given: Metadata, what: str, field: str) -> dict[str, int]:
     """Return N, H, W and C of a struct with height, width and features, or of pyhailort's tuples."""
     shape = given.field(field)
-    if isinstance(shape, (list, tuple)):
+    if isinstance(shape, LISTED):
         extents = given.extents(field)
         sizes = {3: extents, 2: [*extents, 1], 1: [1, 1, *extents]}.get(len(extents))
         if sizes is None:

@@ -8,7 +8,7 @@ from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
 from ..support import checked_call, text_of
-from .metadata import Metadata, affine, element_strides, enum_name, itemsize_of, known
+from .metadata import Metadata, affine, element_strides, enum_name, itemsize_of, known, shape_of
 
 # dnn/hb_dnn.h: hbDNNDataType. Headers with alignedShape (X3, J5, X5) count pictures first, those without (S100) not.
 _PICTURES = ("Y", "NV12", "NV12_SEPARATE", "YUV444", "RGB", "BGR")
@@ -81,16 +81,7 @@ def from_hobot(properties: Any, *, layout: str | None = None, name: str = "") ->
 
 
 def _shape(given: Metadata, field: str) -> list[int]:
-    """Return a shape: a sequence, or a struct with dimensionSize and numDimensions."""
-    shape = given.field(field)
-    if isinstance(shape, (list, tuple)):
-        return given.extents(field)
-    struct = Metadata(f"Hobot {field}", shape)
-    count = struct.whole("numDimensions")
-    sizes = struct.extents("dimensionSize")
-    if not 1 <= count <= len(sizes):
-        raise LayoutError(f"Hobot {field}: numDimensions {count}: expected 1 to {len(sizes)}")
-    return sizes[:count]
+    return shape_of(f"Hobot {field}", given.field(field), "numDimensions", "dimensionSize")
 
 
 def _type(given: Metadata, what: str, old: bool) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from ..layouts import c_strides
 from ..support import nearest
 
 _MISSING = object()
+LISTED = (list, tuple, np.ndarray, ctypes.Array)  # what is a sequence, and no struct
 
 
 class Metadata(NamedTuple):
@@ -32,7 +33,7 @@ class Metadata(NamedTuple):
             return value
         if default is _MISSING:
             got = f"it has {', '.join(map(str, given)) or 'none'}" if isinstance(given, Mapping) else f"got {given!r}"
-            if isinstance(given, (list, tuple, ctypes.Array)):
+            if isinstance(given, LISTED):
                 got = f"got a {type(given).__name__} of {len(given)}: give one of its items"
             raise NpuLayoutError(f"{self.what} has no field {name!r}; {got}")
         return default
@@ -72,6 +73,17 @@ def _pointed(value: Any) -> Any:
     if not hasattr(type(value), "contents"):
         return value
     return value.contents if value else None
+
+
+def shape_of(what: str, given: Any, count: str, extents: str) -> list[int]:
+    """Return a shape: a sequence, or a struct with a field of extents, of which another field says the count."""
+    if isinstance(given, LISTED):
+        return Metadata(what, {"shape": given}).extents("shape")
+    struct = Metadata(what, given)
+    rank, sizes = struct.whole(count), struct.extents(extents)
+    if not 1 <= rank <= len(sizes):
+        raise LayoutError(f"{what}: {count} {rank}: expected 1 to {len(sizes)}")
+    return sizes[:rank]
 
 
 def fields_of(line: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from ..buffers import Quantization, TensorSpec, element
 from ..errors import LayoutError
 from ..layouts import Layout
 from ..support import checked_call, one_of, text_of, whole_number
-from .metadata import Metadata, affine, enum_name, known, text
+from .metadata import Metadata, affine, enum_name, known, shape_of, text
 
 # bmruntime's bmdef.h: bm_data_type_t, by number
 _TYPES = (
@@ -18,7 +18,6 @@ _TYPES = (
 )
 _DTYPES = {name: name.lower() for name in _TYPES if not name.endswith("INT4")}
 _SIDES = ("input", "output")
-_MOST = 8  # BM_MAX_DIMS_NUM
 
 
 @checked_call
@@ -99,16 +98,7 @@ def _shape(given: Metadata, side: str, index: int, stage: int) -> list[int]:
         raise LayoutError(f"Sophgo stage {stage}: stage_num is {count}")
     one = Metadata(f"Sophgo stages[{stage}]", given.read("stages", lambda stages: stages[stage]))
     found = one.read(f"{side}_shapes", lambda shapes: shapes[index])
-    field = f"{side}_shapes"
-    if isinstance(found, (list, tuple)):
-        return Metadata(one.what, {field: found}).extents(field)
-    struct = Metadata(f"Sophgo {field}", found)
-    rank = struct.whole("num_dims")
-    if not 1 <= rank <= _MOST:
-        raise LayoutError(f"Sophgo {field}: num_dims {rank}: expected 1 to {_MOST}")
-    return Metadata(struct.what, {"dims": struct.read("dims", lambda dims: [dims[i] for i in range(rank)])}).extents(
-        "dims"
-    )
+    return shape_of(f"Sophgo {side}_shapes", found, "num_dims", "dims")
 
 
 def _quantization(given: Metadata, what: str, side: str, index: int, dtype: str) -> Quantization | None:

@@ -212,3 +212,12 @@ def test_channels_go_out_and_come_in(tmp_path: Path) -> None:
     description["outputs"] = {"y": {"shape": [1, 2]}}
     with pytest.raises(nl.RecordingError, match=r"input 'x'.*channels: expected 'BGR' or 'RGB'"):
         exchange.load(tmp_path / "dumps", description=description)
+
+
+def test_a_shape_in_storage_order_is_warned_of(tmp_path: Path) -> None:
+    words = {"outputs": {"y": {"shape": [1, 8, 8, 5], "layout": "NHWC", "dtype": "int8"}}}
+    folder = dumps(tmp_path / "raw", words, y__bin=bytes(320))
+    with pytest.warns(UserWarning, match=r"read in the order of its axes, N=1, C=8, H=8, W=5"):
+        assert exchange.load(folder).specs["y"].axes == "NCHW"
+    words["outputs"]["y"]["axes"] = "NHWC"
+    assert exchange.load(dumps(tmp_path / "said", words, y__bin=bytes(320))).specs["y"].axes == "NHWC"

@@ -65,3 +65,17 @@ def test_blocks() -> None:
 def test_refusals(change: Any, shape: Any, says: str) -> None:
     with pytest.raises(nl.NpuLayoutError, match=says):
         nl.specs.from_acl({**HEAT, **change}, shape=shape)
+
+
+def test_batches_of_matrices_in_tiles() -> None:
+    """CANN: dims before the last two of the tensor stay in front of the tiles."""
+    dims = [2, 3, 3, 2, 16, 16]
+    spec = nl.specs.from_acl(dict(name="y", dims=dims, format="FRACTAL_NZ", data_type=1), shape=(2, 3, 17, 40))
+    assert list(spec.storage_shape) == dims and spec.axes == "BDMK"
+    for b, d, m, k in ((0, 0, 0, 0), (1, 2, 16, 39), (0, 1, 3, 17)):
+        tile = ((b * 3 + d) * 3 + k // 16) * 2 + m // 16
+        assert spec.offset(b, d, m, k) == (tile * 16 + m % 16) * 16 + k % 16
+    with pytest.raises(nl.LayoutError, match="NC1HWC0 has 5 dims"):
+        nl.specs.from_acl(dict(name="y", dims=[1, 1, 4, 6, 6, 16], format=3, data_type=1), shape=(1, 57, 6, 6))
+    with pytest.raises(nl.LayoutError, match="FRACTAL_NZ has 4 dims"):
+        nl.specs.from_acl(dict(name="y", dims=[2, 16, 16], format=29, data_type=1), shape=(17, 40))

@@ -23,6 +23,7 @@ from npu_layout.specs.metadata import (
     known,
     numbers,
     pair,
+    shape_of,
     text,
 )
 
@@ -153,3 +154,14 @@ def test_fields_that_were_printed() -> None:
         "fmt": "NCHW",
     }  # fmt: skip
     assert fields_of("text") == {}
+
+
+def test_shapes_are_sequences_or_structs() -> None:
+    for given in ([1, 2, 3], (1, 2, 3), np.array([1, 2, 3]), (ctypes.c_int * 3)(1, 2, 3)):
+        assert shape_of("some shape", given, "rank", "dims") == [1, 2, 3]
+    assert shape_of("some shape", SimpleNamespace(rank=2, dims=[4, 5, 0]), "rank", "dims") == [4, 5]
+    for rank in (0, 4, -1):
+        with pytest.raises(nl.LayoutError, match=f"some shape: rank {rank}: expected 1 to 3"):
+            shape_of("some shape", {"rank": rank, "dims": [4, 5, 0]}, "rank", "dims")
+    with pytest.raises(nl.NpuLayoutError, match="some shape field 'shape'"):
+        shape_of("some shape", [1, "x"], "rank", "dims")

@@ -124,8 +124,8 @@ def test_types_by_number(number: int, dtype: str) -> None:
         ({"output_scales": [float("nan")]}, {}, "scale nan: expected a positive number"),
         ({"output_zero_point": [200]}, {}, "zero point 200 is outside int8"),
         ({"max_output_bytes": [59]}, {}, "max_output_bytes 59, but .* needs 60"),
-        ({"stages": [dict(output_shapes=[dict(num_dims=9, dims=[1] * 9)])]}, {}, "num_dims 9: expected 1 to 8"),
-        ({"stages": [dict(output_shapes=[dict(num_dims=2, dims=[1])])]}, {}, "field 'dims'"),
+        ({"stages": [dict(output_shapes=[dict(num_dims=9, dims=[1] * 8)])]}, {}, "num_dims 9: expected 1 to 8"),
+        ({"stages": [dict(output_shapes=[dict(num_dims=2, dims=[1])])]}, {}, "num_dims 2: expected 1 to 1"),
         ({"stages": [dict(output_shapes=[[1, -1]])]}, {}, "-1"),
     ],
 )
