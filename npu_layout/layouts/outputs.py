@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NpuLayoutError
+from ..support import plain_array
 from .layout import Shape
 from .spans import distinct
 
@@ -18,6 +19,8 @@ def check_out(
     """Return `out` if results can be written there, else raise NpuLayoutError; `what` returns what it is for."""
     if not isinstance(out, np.ndarray):
         raise NpuLayoutError(f"out for {what()}: expected a numpy array, got {type(out).__name__}")
+    if type(out) is not np.ndarray:
+        plain_array(f"out for {what()}", out)  # a masked array would hide what is written
     if out.dtype != dtype:
         raise NpuLayoutError(f"out for {what()}: expected dtype {dtype}, got {out.dtype}")
     if out.shape != shape:

@@ -37,9 +37,10 @@ def argmax_channels(
     """
     if stored_buffers.is_stored(x, buffer, "argmax_channels"):
         n, c, h, w = stored_buffers.extents(x, "argmax_channels")
-        result = stored_buffers.target("argmax_channels", out, (n, 1, h, w), np.int64)
-        _argmax_of_stored(x, x.flat(buffer), result)
-        return result
+        flat = x.flat(buffer)
+        target = stored_buffers.target("argmax_channels", out, (n, 1, h, w), np.int64, flat)
+        _argmax_of_stored(x, flat, target.written)
+        return target.finished()
     inputs = checked_inputs(ARGMAX, x)
     n, c, h, w = inputs.x.shape
     if not c:
@@ -89,9 +90,10 @@ def softmax_channels(
     """
     if stored_buffers.is_stored(x, buffer, "softmax_channels"):
         shape = stored_buffers.extents(x, "softmax_channels")
-        result = stored_buffers.target("softmax_channels", out, shape, np.float32)
-        _softmax_of_stored(x, x.flat(buffer), result)
-        return result
+        flat = x.flat(buffer)
+        target = stored_buffers.target("softmax_channels", out, shape, np.float32, flat)
+        _softmax_of_stored(x, flat, target.written)
+        return target.finished()
     inputs = checked_inputs(SOFTMAX, x)
     return apply(inputs, inputs.x.shape, np.float32, out, known=stored_as(quantization, inputs))
 
@@ -199,14 +201,15 @@ def _top_of_stored(
         raise NpuLayoutError(f"out for top_k: expected a tuple of two arrays, got {type(out).__name__}")
     given = (None, None) if out is None else out
     dtypes = (np.dtype(np.float32) if is_real else native(np.empty(0, spec.stored)).dtype, _INDEX)
-    targets = zip(given, dtypes)
-    values, channels = (stored_buffers.target("top_k", o, (n, count, h, w), dtype) for o, dtype in targets)
-    if overlap(values, channels):
-        raise NpuLayoutError("out for top_k: expected arrays for values and channels that share no memory")
     flat, known = spec.flat(buffer), stored_buffers.walk(spec)
+    shape = (n, count, h, w)
+    targets = [stored_buffers.target("top_k", o, shape, dtype, flat) for o, dtype in zip(given, dtypes)]
+    if overlap(targets[0].out, targets[1].out):
+        raise NpuLayoutError("out for top_k: expected arrays for values and channels that share no memory")
+    values, channels = (target.written for target in targets)
     if known is None:
         bands.each(spec, flat, (values, channels), lambda x, q, *parts: top_k(x, count, quantization=q, out=parts))
-        return values, channels
+        return targets[0].finished(), targets[1].finished()
     for whole in known.regions:
         for region in whole.cut(_TOGETHER // count) if is_real else (whole,):
             source, found, which = known.source(region, flat), region.of(values, 1), region.of(channels, 1)
@@ -214,7 +217,7 @@ def _top_of_stored(
             kernels.top_k(source, stored, which, known.channels, known.dtype)
             if is_real:
                 _make_real(spec, stored, found)
-    return values, channels
+    return targets[0].finished(), targets[1].finished()
 
 
 def _make_real(spec: TensorSpec, stored: np.ndarray, found: np.ndarray) -> None:

@@ -163,9 +163,10 @@ def sigmoid(x: Any, buffer: Any = None, *, quantization: Stored = None, out: np.
     [[[[0.5, 1.0]]]]
     """
     if stored_buffers.is_stored(x, buffer, "sigmoid"):
-        result = stored_buffers.target("sigmoid", out, stored_buffers.extents(x, "sigmoid"), np.float32)
-        _sigmoid_of_stored(x, x.flat(buffer), result)
-        return result
+        shape, flat = stored_buffers.extents(x, "sigmoid"), x.flat(buffer)
+        target = stored_buffers.target("sigmoid", out, shape, np.float32, flat)
+        _sigmoid_of_stored(x, flat, target.written)
+        return target.finished()
     inputs = checked_inputs(SIGMOID, x)
     known = stored_as(quantization, inputs)
     return apply(inputs, inputs.x.shape, np.float32, out, known=known)

@@ -125,7 +125,7 @@ def _of_stored(spec: Any, buffer: Any, threshold: Any, radius: Any, refine: Any,
     if out is None:
         return rows
     capacity = out.shape[0] if isinstance(out, np.ndarray) and out.ndim else 0
-    result = stored_buffers.target("peaks", out, (capacity, 5), np.float64)
+    result = stored_buffers.target("peaks", out, (capacity, 5), np.float64, flat).out
     if len(rows) > capacity:
         raise NpuLayoutError(f"out for peaks: found {len(rows)} peaks, got room for {capacity}")
     result[: len(rows)] = rows

@@ -13,6 +13,8 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
+from ..layouts import check_distinct, near
+from ..support import plain_array
 from .registry import CORE
 
 _AXES = "NCHW"
@@ -171,11 +173,31 @@ def _place(digits: Sequence[Loop], index: int) -> int:
     return place
 
 
-def target(what: str, out: Any, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """Return `out`, or a new array; NpuLayoutError if `out` is another."""
+class Target(NamedTuple):
+    """Where results are written: the array that the caller gets, the one that is written to, whether it is another."""
+
+    out: np.ndarray
+    written: np.ndarray
+    apart: bool = False
+
+    def finished(self) -> np.ndarray:
+        """Return the array that the caller gets, with what was written."""
+        if self.apart:
+            self.out[...] = self.written
+        return self.out
+
+
+def target(what: str, out: Any, shape: tuple[int, ...], dtype: Any, flat: np.ndarray) -> Target:
+    """Return `out`, or a new array, to write results of the buffer `flat` to; NpuLayoutError if it is another.
+
+    They are written to a temporary array if `out` overlaps the buffer.
+    """
     if out is None:
-        return np.empty(shape, dtype)
+        made = np.empty(shape, dtype)
+        return Target(made, made)
     if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype or not out.flags.writeable:
         got = f"{out.shape} {out.dtype}" if isinstance(out, np.ndarray) else type(out).__name__
         raise NpuLayoutError(f"out for {what}: expected {shape} {np.dtype(dtype)} that can be written, got {got}")
-    return out
+    plain = check_distinct(plain_array(f"out for {what}", out), lambda: what)
+    apart = near(plain, (flat,))
+    return Target(out, np.empty(shape, dtype) if apart else plain, apart)

@@ -43,6 +43,7 @@ def what() -> str:
         ([0, 0, 0], "out for a test: expected a numpy array, got list"),
         (np.zeros(3), "out for a test: expected dtype int32, got float64"),
         (np.zeros(4, np.int32), r"out for a test: expected shape \(3,\), got \(4,\)"),
+        (np.ma.zeros(3, np.int32), "out for a test: masked array: its mask would be lost"),
         (np.frombuffer(bytes(12), np.int32), r"out for a test is read-only; expected a writable array of \(3,\)"),
     ],
 )

@@ -179,6 +179,44 @@ def test_out_is_written() -> None:
         ops.argmax_channels(o.spec, o.buffer, out=index[:1])
 
 
+@pytest.mark.parametrize("tag", ["NCHW", "NHWC", "NCHW4c"])
+@pytest.mark.parametrize("small", [False, True])
+def test_an_out_in_the_memory_of_the_buffer(tag: str, small: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results are those of a buffer of its own, also where rows are written before the last ones are read."""
+    if small:
+        monkeypatch.setattr(bands, "_BAND", 1)
+    bands._how.cache_clear()
+    rng = np.random.default_rng(0)
+    for dtype, calls in (
+        ("float32", {"sigmoid": (ops.sigmoid, 4), "softmax": (ops.softmax_channels, 4)}),
+        ("int64", {"argmax": (ops.argmax_channels, 1)}),
+    ):
+        spec = nl.TensorSpec((1, 4, 9, 7), tag, dtype)
+        buffer = spec.pack(rng.integers(-9, 9, spec.shape).astype(dtype))
+        for name, (call, channels) in calls.items():
+            wanted, used = call(spec, buffer), buffer.copy()
+            out = used[-channels * 63 :].reshape(1, channels, 9, 7)
+            assert call(spec, used, out=out) is out and np.array_equal(out, wanted), name
+    values, channels = ops.top_k(spec, 2, buffer)
+    out = (buffer[:126].reshape(1, 2, 9, 7), np.empty((1, 2, 9, 7), np.int64))
+    found = ops.top_k(spec, 2, buffer, out=out)
+    assert found[0] is out[0] and found[1] is out[1]
+    assert np.array_equal(out[0], values) and np.array_equal(out[1], channels)
+    bands._how.cache_clear()
+
+
+def test_outs_whose_elements_are_not_their_own() -> None:
+    spec = nl.TensorSpec((1, 4, 9, 7), "NHWC", "float32")
+    buffer = np.zeros(spec.size, np.float32)
+    expanded = np.lib.stride_tricks.as_strided(np.zeros(63, np.float32), spec.shape, (0, 0, 28, 4))
+    with pytest.raises(nl.NpuLayoutError, match="elements overlap"):
+        ops.sigmoid(spec, buffer, out=expanded)
+    with pytest.raises(nl.NpuLayoutError, match="masked array"):
+        ops.sigmoid(spec, buffer, out=np.ma.zeros(spec.shape, np.float32))
+    tensor = nl.Tensor(np.zeros(spec.shape, np.float32), "NHWC")
+    assert ops.sigmoid(spec, buffer, out=tensor) is tensor and (np.asarray(tensor) == 0.5).all()
+
+
 @pytest.mark.parametrize("tag", ["NCHW", "NHWC", "NCHW16c", "NHWC8c", "NHCW16c", "NHWC8h4w"])
 @pytest.mark.parametrize("dtype", ["int8", "float16", "bfloat16"])
 def test_memory_does_not_grow_with_the_image(tag: str, dtype: str) -> None:
