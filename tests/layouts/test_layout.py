@@ -48,16 +48,6 @@ def test_ranks_that_letters_can_name() -> None:
             nl.Layout.of_rank(rank)
 
 
-@given(st.text("NCHWchw0123456789_ -é", max_size=8))
-def test_any_text_is_a_layout_or_a_layout_error(text: str) -> None:
-    try:
-        layout = nl.Layout(text)
-    except nl.LayoutError as error:
-        assert "layout" in str(error)
-        return
-    assert oracle.parts(text) and str(layout) == text
-
-
 def test_plain_axes_are_letters_each_of_them_once() -> None:
     for axes in ("", "N", "WHCN", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"):
         layout = nl.Layout.plain(axes)
@@ -80,17 +70,6 @@ def test_plain_axes_are_letters_each_of_them_once() -> None:
     for axes in bad:
         with pytest.raises(nl.LayoutError, match="axes: expected upper-case letters, each of them once"):
             nl.Layout.plain(axes)
-
-
-@pytest.mark.parametrize(
-    ("tag", "axes"),
-    [("NHWC", "NCHW"), ("HWC", "CHW"), ("NDHWC", "NCDHW"), ("CN", "NC"), ("HWC4c", "CHW"), ("WHC", "CHW"),
-     ("OHWI", "OHWI"), ("WHNCX", "WHNCX"), ("WHDCNA", "WHDCNA"), ("AC", "AC")],
-)  # fmt: skip
-def test_axes_that_are_not_given(tag: str, axes: str) -> None:
-    """N C D H W whatever the tag's order, but only if there are no other letters."""
-    assert nl.Layout(tag).axes == axes
-    assert eval(repr(nl.Layout(tag)), {"Layout": nl.Layout}) == nl.Layout(tag)
 
 
 @pytest.mark.parametrize(
@@ -125,24 +104,12 @@ def test_arrays_of_indices() -> None:
     assert layout.offset(shape, 0, np.zeros((0, 2), int), 1, 2).shape == (0, 2)
 
 
-@pytest.mark.parametrize(
-    ("tag", "says"),
-    [
-        ("NCHW16", "cannot read '16'; expected"),
-        ("NC-HW", "cannot read '-HW'"),
-        ("nchw", r"cannot read 'nchw'.* Is it NCHW\?$"),
-        ("NC1HWC2", r"cannot read '1HWC2'.*It is a vendor's name: Layout.named\('NC1HWC2', block=16\)"),
-        ("N0c", "cannot read '0c'"),
-        ("4c", "expected at least one axis"),
-        ("NCC", "axis C appears twice"),
-        ("NHW4c", "block 4c has no axis; expected an upper-case C"),
-        ("WHCN", r"vendors list these axes fastest first; use Layout.named\('WHCN'\), which is NCHW memory"),
-        (5, "expected a tag such as"),
-    ],
-)
-def test_tags_that_are_none(tag: Any, says: str) -> None:
-    with pytest.raises(nl.LayoutError, match=says):
-        nl.Layout(tag)
+def test_what_is_no_tag() -> None:
+    with pytest.raises(nl.LayoutError, match=r"fastest first; use Layout.named\('WHCN'\), which is NCHW memory"):
+        nl.Layout("WHCN")
+    not_text: Any = 5
+    with pytest.raises(nl.LayoutError, match="expected a tag such as"):
+        nl.Layout(not_text)
 
 
 def test_shapes_that_do_not_fit() -> None:
