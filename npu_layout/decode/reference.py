@@ -145,14 +145,24 @@ def _of_level(
 def _reaching(head: Head, place: Place, stored: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray] | None:
     """Return anchors and cells of which a softmax can reach `confidence`; None: all of them.
 
-    A class has at most e**(its value - the background's), and the softmax of every cell takes longer than all else.
+    A class has at most e**(its value - the background's), and 1 / the sum of e**(value - the largest one): the softmax
+    of every cell takes longer than all else.
     """
-    if place.part.activation != "softmax" or head.background is None or head.score != "class" or confidence <= 0:
+    if place.part.activation != "softmax" or head.score != "class" or confidence <= 0:
         return None
-    parts = (stored[:, : head.background], stored[:, head.background + 1 :])
-    best = np.maximum.reduce([part.max(1).astype(np.float64) for part in parts if part.shape[1]])
-    anchors, cells = np.nonzero(best - stored[:, head.background] >= np.log(confidence) - 1e-6)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # infinity less infinity
+        most = stored.max(1, keepdims=True).astype(np.float64)
+        powers = (stored - most).astype(np.float32)
+        reaching = ~(np.exp(powers, powers).sum(1) * _NEARLY * confidence > 1)
+    if head.background is not None:
+        parts = (stored[:, : head.background], stored[:, head.background + 1 :])
+        best = np.maximum.reduce([part.max(1).astype(np.float64) for part in parts if part.shape[1]])
+        reaching &= best - stored[:, head.background] >= np.log(confidence) - 1e-6
+    anchors, cells = np.nonzero(reaching)
     return anchors, cells
+
+
+_NEARLY = 1 - 1e-3  # of a sum of exponentials in float32
 
 
 def _scores(head: Head, place: Place, stored: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

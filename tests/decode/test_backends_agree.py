@@ -13,7 +13,7 @@ import npu_layout as nl
 from npu_layout import decode, kernels
 from npu_layout.decode.compiling import compiled
 from npu_layout.decode.places import fit
-from tests.support import random_heads
+from tests.support import random_heads, scenes
 from tests.support.backends import decoders
 
 SIZE = (32, 32)
@@ -46,6 +46,38 @@ def test_a_softmax_reads_the_background_with_its_own_scale(scales: Any, zeros: A
     for decoder in decoders(head, specs, (8, 8), outputs=named(specs)):
         found = decoder([np.zeros(4, np.float32), codes], 0.05, limit=1)
         assert len(found) == 1 and found.confidence[0] == pytest.approx(powers[1] / sum(powers), rel=1e-6)
+
+
+def shares(cell: list[float], background: int | None) -> list[float]:
+    powers = [math.exp(v - max(cell)) for v in cell]
+    return [power / math.fsum(powers) for i, power in enumerate(powers) if i != background]
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW16c", "NCHW8w"])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int16", "int32", "int8"])
+@pytest.mark.parametrize("classes, background", [(2, None), (3, 0), (17, 9), (80, None), (80, 80)])
+def test_a_softmax_is_computed_where_it_can_reach_the_threshold(
+    dtype: str, classes: int, background: int | None, layout: str
+) -> None:
+    """Just below the share of each of some cells that cell is found, and just above it it is not."""
+    rng, channels = np.random.default_rng(classes), classes + (background is not None)
+    form = decode.Form("maps", (decode.Part("box", 4), decode.Part("score", channels, "softmax")), decode.Boxes("xyxy"))
+    rule = decode.Suppression("none")
+    head = decode.Head("any", classes, (8,), (form,), background=background, suppression=rule)
+    spread = np.array([0.01, 0.5, 2, 8, 60]).repeat(4).reshape(4, 5)  # of the logits of each cell
+    real = rng.normal(0, 1, (1, channels, 4, 5)) * np.minimum(spread, 8 if dtype == "int8" else 60)
+    made = scenes.output(rng, real.shape, real, layout, dtype, 0.004 if dtype == "int16" else 0.1, 3, name="score")
+    specs = [nl.TensorSpec((1, 4, 4, 5), name="box"), made.spec]
+    buffers = [np.zeros(80, np.float32), made.buffer]
+    each = [shares(made.values[0, :, y, x].astype(float).tolist(), background) for y in range(4) for x in range(5)]
+    for decoder in decoders(head, specs, (32, 40), outputs={"box": ["box"], "score": ["score"]}):
+        for cell in range(0, 20, 3):
+            share = max(each[cell])
+            below, above = (share * (1 - 1e-9), share * (1 + 1e-9))
+            assert cell in decoder(buffers, below, limit=20).cell.tolist()
+            if above < decoder._most:
+                wanted = {i for i, other in enumerate(each) if max(other) >= above}
+                assert set(decoder(buffers, above, limit=20).cell.tolist()) == wanted
 
 
 @pytest.mark.parametrize("count", [4.0, 0.0, 3.5, 16.0, 99.0, float("nan")])

@@ -123,18 +123,6 @@ static int class_candidates(const Detector *d, int level, int a, const uint8_t *
     return 1;
 }
 
-/* A score from objectness and that of a class. */
-static double combined(ScoreRule rule, double object, double share) {
-    if (rule == WEIGHTED) return share < 0 ? NAN : fifth_root(object * object * object * (share * share));
-    return rule == ROOT_OF_PRODUCT ? sqrt(object * share) : object * share;
-}
-
-/* What a class has at least beside this objectness, above 0; shares.h has room for rounding. */
-static double least_share(ScoreRule rule, double object, double confidence) {
-    if (rule == WEIGHTED) return sqrt(pow(confidence, 5) / (object * object * object));
-    return (rule == ROOT_OF_PRODUCT ? confidence * confidence : confidence) / object;
-}
-
 static int product_candidates(const Detector *d, int level, int a, const uint8_t *const *buffers, double confidence, Workspace *work) {
     const Anchor *anchor = d->each[level].each + a;
     const Source *score = &anchor->score;

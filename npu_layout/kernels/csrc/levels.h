@@ -157,11 +157,17 @@ typedef int Overlaps(const KeptBoxes *rows, int32_t row, const float box[4], flo
 enum { POWERS_STEP = 8 };
 typedef void Powers(double *x, int64_t n);
 
+/* At most the sum of e**(x - the largest x) of n floats, but for rounding: e**d is (1 + d / 64)**64 or more from -64 on. n is rounded up to a
+ * multiple of SUM_STEP: the floats behind the last one are -INFINITY. */
+enum { SUM_STEP = 16 };
+typedef float LeastSum(const float *x, int64_t n);
+
 /* The loops of detectors. */
 typedef struct {
     Scan *scan[3][DTYPES]; /* of the kinds of maps but the last, which has none */
     Overlaps *overlaps;
     Powers *powers;
+    LeastSum *least_sum;
 } DetectLoops;
 
 /* After stores past the caches: makes them visible to other threads. */

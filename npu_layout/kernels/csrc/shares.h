@@ -1,6 +1,8 @@
-/* The softmax of the scores of a cell, with the bits of decode/reference.py. */
+/* The softmax of the scores of a cell, and scores beside objectness, with the bits of decode/reference.py. */
 #ifndef NPU_LAYOUT_SHARES_H
 #define NPU_LAYOUT_SHARES_H
+
+#include <math.h>
 
 #include "detect.h"
 
@@ -13,6 +15,18 @@ Shared shares_of_cell(const Level *level, const Anchor *anchor, const uint8_t *c
 
 /* Where the share of a class is. */
 static inline int64_t share_at(const Anchor *anchor, int64_t class_id) { return class_id + (anchor->background.map.count && class_id >= anchor->aside); }
+
+/* A score from objectness and that of a class. */
+static inline double combined(ScoreRule rule, double object, double share) {
+    if (rule == WEIGHTED) return share < 0 ? NAN : fifth_root(object * object * object * (share * share));
+    return rule == ROOT_OF_PRODUCT ? sqrt(object * share) : object * share;
+}
+
+/* What a class has at least beside this objectness, above 0; shares_of_cell has room for rounding. */
+static inline double least_share(ScoreRule rule, double object, double confidence) {
+    if (rule == WEIGHTED) return sqrt(pow(confidence, 5) / (object * object * object));
+    return (rule == ROOT_OF_PRODUCT ? confidence * confidence : confidence) / object;
+}
 
 /* The class with the largest share, the first of equal ones. */
 static inline int64_t largest_share(const Anchor *anchor, const double *shares) {

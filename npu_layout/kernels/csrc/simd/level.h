@@ -23,6 +23,7 @@
 #include "simd/peaks.inl.h"
 #include "simd/scan.inl.h"
 #include "simd/powers.inl.h"
+#include "simd/least_sum.inl.h"
 #include "simd/overlaps.inl.h"
 #include "simd/gather.inl.h"
 #include "simd/lines.inl.h"

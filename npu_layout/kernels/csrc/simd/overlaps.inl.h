@@ -1,4 +1,4 @@
-/* The loop of suppression, and the table of the loops of detectors, after scan.inl.h and powers.inl.h. The operations are torchvision's in their
+/* The loop of suppression, and the table of the loops of detectors, after scan.inl.h, powers.inl.h and least_sum.inl.h. The operations are torchvision's in their
  * order, in float32. */
 static int HERE(overlaps)(const KeptBoxes *rows, int32_t row, const float box[4], float area, float extra, float epsilon, float least) {
     const float x0 = box[0], y0 = box[1], x1 = box[2], y1 = box[3];
@@ -21,4 +21,5 @@ static const DetectLoops HERE(detect_loops) = {
     {[PLANES] = SCANS_OF(planes), [BLOCKS] = SCANS_OF(blocks), [ROWS] = SCANS_OF(rows)},
     HERE(overlaps),
     HERE(powers),
+    HERE(least_sum),
 };
