@@ -103,7 +103,14 @@ def has_boxes(fitted: Fitted, specs: Sequence[TensorSpec]) -> bool:
 
 def _runs(place: Place, spec: TensorSpec) -> bool:
     """Whether the kernels read the part: a monotone activation or that of scores, a dtype that they have."""
+    if place.part.role == "label" and _words(spec):
+        return True
     return (place.part.activation != "softmax" or place.part.role == "score") and _reads(spec)
+
+
+def _words(spec: TensorSpec) -> int:
+    """Return how many words of 32 bits a plain integer is that kernels read as such, the lowest first; 0: none."""
+    return 0 if spec.quantization is not None else {"uint32": 1, "int64": 2, "uint64": 2}.get(spec.dtype, 0)
 
 
 def _reads(spec: TensorSpec) -> bool:
@@ -214,6 +221,10 @@ def _source(
 ) -> kernels.AnchorPart:
     """Return a part of an anchor; background: that score alone, in place of the others."""
     spec, part, dtype = specs[place.output], place.part, _dtype(specs[place.output])
+    if part.role == "label" and (words := _words(spec)):
+        channels, rows, columns = (words * offsets for offsets in offsets_along(place, level, spec, a))
+        wide = kernels.FeatureMap("int32", channels[0] + np.arange(words), rows, columns)
+        return kernels.AnchorPart(place.output, wide, "none", None)
     table = "none" if part.activation == "softmax" else part.activation  # of single values
 
     def picked(channels: np.ndarray) -> np.ndarray:

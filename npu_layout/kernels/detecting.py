@@ -67,8 +67,9 @@ class Anchor(NamedTuple):
     """The parts of one anchor, and its width and height in pixels.
 
     heats: as `values` of the points, for the third channel of each. angle: of turned boxes; offset: of centres in their
-    cells, beside boxes of "center_size". label: the class as a number, beside a single score. background: of "softmax"
-    the score that is no class; aside: its number among all. coefficients: what masks are made of.
+    cells, beside boxes of two channels, sizes. label: the class as a number, beside a single score; of 64 bits two
+    channels of int32, the low word first. background: of "softmax" the score that is no class; aside: its number among
+    all. coefficients: what masks are made of.
     """
 
     score: AnchorPart

@@ -309,6 +309,32 @@ def test_rows_of_any_dtype(seed: int) -> None:
             assert np.array_equal(found.xyxy[k], box)
 
 
+@pytest.mark.parametrize("layout", ["NC", "CN", "NC4c"])
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "uint32"])
+def test_labels_of_more_bits(dtype: str, layout: str) -> None:
+    """RT-DETR's: read by the kernels; a number whose low word alone is a class is none."""
+    names = {"boxes": (1, 7, 4), "scores": (1, 7), "labels": (1, 7)}
+    specs = [nl.TensorSpec(shape, nl.Layout.of_rank(len(shape)), name=name) for name, shape in names.items()]
+    specs[2] = nl.TensorSpec((1, 7), nl.Layout(layout, "NC"), dtype, name="labels")
+    scores = np.float32([0.9, 0.2, 0.8, 0.7, 0.1, 0.6, 0.3])
+    labels = np.array([4, 9, 0, 3, 2, 1, 4], dtype)[None]
+    rest = [np.arange(28, dtype=np.float32), scores]
+    head = decode.rtdetr(5)
+    for decoder in decoders(head, specs, SIZE):
+        assert decoder._made is not None
+        found = decoder([*rest, specs[2].pack(labels)], 0.25)
+        assert found.class_id.tolist() == [4, 0, 3, 1, 4] and found.cell.tolist() == [0, 2, 3, 5, 6]
+        info = np.iinfo(dtype)
+        for wrong in (5, info.max, info.min, 2**31, *((2**32 + 1, 2**63) if info.bits == 64 else ())):
+            if not (info.min <= wrong <= info.max) or 0 <= wrong < 5:
+                continue
+            other = labels.copy()
+            other[0, 3] = wrong
+            with pytest.raises(nl.NpuLayoutError, match="label: expected whole numbers below 5"):
+                decoder([*rest, specs[2].pack(other)], 0.25)
+            assert len(decoder([*rest, specs[2].pack(other)], 0.75)) == 2
+
+
 @pytest.mark.parametrize("label", [5, -1, 1.5, np.nan, np.inf, 1e30])
 def test_labels_that_are_no_classes(label: float) -> None:
     """Of a row that passes it is an error with each backend, of others not."""

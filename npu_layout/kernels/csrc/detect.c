@@ -67,9 +67,10 @@ static void fetch(const Source *source, const uint8_t *const *buffers, int64_t c
     for (int64_t i = 0; i < map->count; i += step) __builtin_prefetch(p + map->channel[i]);
 }
 
-/* The class of a candidate whose cell has it as a number; -1: it is none. */
+/* The class of a candidate whose cell has it as a number, of 64 bits two words; -1: it is none. */
 static int32_t label_of(const Detector *d, const Source *label, const uint8_t *const *buffers, int64_t cell) {
     const double value = value_at(label, buffers[label->buffer], cell, 0);
+    if (label->map.count == 2 && value_at(label, buffers[label->buffer], cell, 1) != 0) return -1;
     return value >= 0 && value < (double)d->classes && value == floor(value) ? (int32_t)value : -1;
 }
 

@@ -15,7 +15,7 @@ typedef enum { UPRIGHT, SHIFTED, RADIANS, ANGLES } Angle;
 typedef enum { ALL_STAY, GREEDY, PROBIOU, NEIGHBOURS, SUPPRESSIONS } Suppression;
 
 /* One anchor of one level. `threshold`: no code of the scanned part below it can pass. `heats`: as `values` of `points`, for the third
- * channel of a point. `angle`: unless boxes are upright. `offset`: of boxes of two channels, the centre, `label`: the class as a number, of cells that have one
+ * channel of a point. `angle`: unless boxes are upright. `offset`: of boxes of two channels, the centre, `label`: the class as a number, or its low and its high word, of cells that have one
  * score, `background`: of SOFTMAX_OF, the score that is no class and is number `aside` of all, `coefficients`: of masks; each if its map has
  * channels. */
 typedef struct {

@@ -84,9 +84,12 @@ static int read_single(const DetectorObject *self, PyObject *tuple, const Source
 static int read_labels(const DetectorObject *self, PyObject *label, PyObject *background, long long aside, Anchor *anchor) {
     const Source *score = &anchor->score;
     const int shared = score->activation == SOFTMAX_OF;
-    if (!read_single(self, label, score, &anchor->label, "label: expected one channel") ||
+    if ((label != Py_None && (!detector_source(self, label, &anchor->label) || !same_cells(score, &anchor->label))) ||
         !read_single(self, background, score, &anchor->background, "background: expected one channel"))
         return 0;
+    const int words = (int)anchor->label.map.count;
+    if (label != Py_None && words != 1 && !(words == 2 && anchor->label.map.type == I32 && !anchor->label.scaling))
+        return detector_refuse("label: expected one channel, or two words of 32 bits");
     if (label != Py_None && (score->map.count != 1 || shared || self->detector.score != CLASS_ONLY || self->detector.suppression == NEIGHBOURS))
         return detector_refuse("label: beside other scores than one");
     if (shared && self->detector.suppression == NEIGHBOURS) return detector_refuse("softmax: of neighbours");
