@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,15 +11,10 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..support import checked_call, counted
 from .assigning import MisnamedError, UndistinguishedError, is_hinted
-from .darknet import yolov2, yolov3, yolov4
-from .dense import fcos, retinanet
-from .detectors import centernet_head, labelled_rows, nanodet, ppyoloe, ssd_postprocessed
-from .faces import blazeface, retinaface, scrfd, yunet
+from .families import FAMILIES, QUERIES, Family
 from .head import Head
-from .networks import yolo26, yolov5, yolov6, yolov8, yolov8_obb, yolov10, yolox
 from .other_outputs import other_answers
 from .places import Fitted, checked_specs, fit
-from .queries import detr, rtdetr
 from .ranges import codes, values_of
 from .records import height_and_width
 
@@ -35,143 +30,6 @@ class Guess(NamedTuple):
     head: Head | None
     why: str
     others: tuple[Head, ...] = ()
-
-
-class _Family(NamedTuple):
-    """A family of heads: how one is made of a number of classes and an activation, and how it differs from others.
-
-    beside: channels that an output may have beside those of classes, from which their number follows; anchors: outputs
-    have them this often. activations: those with which networks are exported. units: boxes of a list may be in pixels
-    or of an input of 1. rows: classes, if outputs are rows of detections, which do not say their number. asked: what
-    extents leave open where the number of classes is not known, or another call can decode the outputs; unsure: always.
-    apart: each part is an output of its own.
-    """
-
-    make: Callable[[int, str], Head]
-    word: str
-    beside: tuple[int, ...] = (0,)
-    anchors: int = 1
-    activations: tuple[str, ...] = ("none", "sigmoid")
-    units: bool = False
-    rows: int = 80
-    asked: str = ""
-    unsure: bool = False
-    apart: bool = False
-
-
-# ultralytics/yolov3, models/yolov3-tiny.yaml: width and height in pixels
-_TWO_LEVELS = (((10, 14), (23, 27), (37, 58)), ((81, 82), (135, 169), (344, 319)))
-_FAMILIES = (
-    _Family(lambda n, act: yolov8(n, activation=act), "suppression (YOLOv8, 9, 11, 12)", (0, 4, 64, 68), units=True),
-    _Family(lambda n, act: yolov10(n, activation=act), "no suppression (YOLOv10)", (0, 64)),
-    _Family(
-        lambda n, act: yolov8(n, activation=act, keypoints=17), "17 keypoints (YOLOv8-pose)", (0, 4, 64, 55), units=True
-    ),
-    _Family(
-        lambda n, act: yolov8(n, activation=act, coefficients=32), "masks (YOLOv8-seg)", (0, 4, 64, 36), units=True
-    ),
-    _Family(lambda n, act: yolov8_obb(n, activation=act), "turned boxes (YOLOv8-OBB)", (0, 5, 64, 65), units=True),
-    _Family(
-        lambda n, act: yolov5(n, activation=act),
-        "the anchors of YOLOv5 (anchors= of v7 and of your own)",
-        (5,),
-        3,
-        units=True,
-    ),
-    _Family(
-        lambda n, act: yolov5(n, activation=act, coefficients=32),
-        "anchors and masks (YOLOv5-seg)",
-        (37,),
-        3,
-        units=True,
-    ),
-    _Family(
-        lambda n, act: yolov3(n, activation=act),
-        "sizes that are exponentials (YOLOv3 of Darknet; anchors= of your own)",
-        (5,),
-        3,
-        ("sigmoid",),
-    ),
-    _Family(
-        lambda n, act: yolov3(n, (16, 32), activation=act),
-        "two levels, sizes that are exponentials (YOLOv3-tiny of Darknet; anchors= of your own)",
-        (5,),
-        3,
-        ("sigmoid",),
-    ),
-    _Family(
-        lambda n, act: yolov4(n, activation=act),
-        "exponentials, and centres that are spread (YOLOv4 of Darknet; anchors= and spreads= of your own)",
-        (5,),
-        3,
-        ("sigmoid",),
-    ),
-    _Family(
-        lambda n, act: yolov4(n, (16, 32), activation=act),
-        "two levels, exponentials, and centres that are spread (YOLOv4-tiny of Darknet; anchors= of your own)",
-        (5,),
-        3,
-        ("sigmoid",),
-    ),
-    _Family(
-        lambda n, act: yolov5(n, (16, 32), _TWO_LEVELS, activation=act),
-        "two levels, boxes of YOLOv5 (YOLOv3-tiny of ultralytics; anchors= of your own)",
-        (5,),
-        3,
-        units=True,
-    ),
-    _Family(
-        lambda n, act: yolov2(n, activation=act),
-        "five anchors (YOLOv2 of Darknet; anchors= of your own)",
-        (5,),
-        5,
-        ("sigmoid",),
-        asked="whether the outputs are of YOLOv2 at all: any map of stride 32 with a multiple of 5 channels has these "
-        "extents (classes= says more)",
-    ),
-    _Family(lambda n, act: yolov6(n, activation=act), "suppression and sides of a number each (YOLOv6)", (0, 4, 5)),
-    _Family(lambda n, act: yolo26(n, activation=act), "no suppression and sides of a number each (YOLO26)"),
-    _Family(lambda n, act: yolox(n, activation=act), "exponentials of sizes (YOLOX)", (0, 4, 5)),
-    _Family(lambda n, act: ppyoloe(n, activation=act), "17 bins a side (PP-YOLOE)", (0, 68)),
-    _Family(lambda n, act: nanodet(n, activation=act), "8 bins a side, strides to 64 (NanoDet-Plus)", (0, 32)),
-    _Family(lambda n, act: retinaface(activation=act), "priors (RetinaFace)", activations=("none", "softmax")),
-    _Family(lambda n, act: scrfd(activation=act), "two anchors a cell (SCRFD)"),
-    _Family(lambda n, act: yunet(activation=act), "the root of class and objectness (YuNet)"),
-    _Family(lambda n, act: blazeface(activation=act), "MediaPipe's faces, of 128 pixels (BlazeFace)"),
-    _Family(
-        lambda n, act: blazeface(256, (16, 32, 32, 32), activation=act), "MediaPipe's faces, of 256 pixels (BlazeFace)"
-    ),
-    _Family(lambda n, act: blazeface(192, (4,), anchors=1, activation=act), "MediaPipe's faces at full range"),
-    _Family(lambda n, act: blazeface(192, keypoints=7, activation=act), "MediaPipe's palms"),
-    _Family(
-        lambda n, act: blazeface(224, (8, 16, 32, 32, 32), keypoints=4, activation=act),
-        "MediaPipe's persons",
-    ),
-    _Family(
-        lambda n, act: retinanet(n, activation=act),
-        "nine anchors a cell (RetinaNet)",
-        (0,),
-        9,
-        asked="whether the outputs are of RetinaNet or of EfficientDet, whose anchors are others (efficientdet())",
-        unsure=True,
-    ),
-    _Family(lambda n, act: fcos(n, activation=act), "sides and centrality, strides to 128 (FCOS)"),
-    _Family(
-        lambda n, act: labelled_rows(n),
-        "rows with their best class, not suppressed (AI Hub)",
-        activations=("none",),
-        apart=True,
-    ),
-    _Family(lambda n, act: centernet_head(n, activation=act), "heat of centres (CenterNet)"),
-    _Family(lambda n, act: ssd_postprocessed(n), "rows after TFLite's post-process", activations=("none",), rows=90),
-)
-# Any number of rows fits them: they are tried if nothing else fits.
-_QUERIES = (
-    _Family(lambda n, act: rtdetr(n, activation=act), "queries (RT-DETR, D-FINE, RF-DETR)", (0, 4)),
-    _Family(
-        lambda n, act: detr(n, activation=act), "queries and a last score of none (DETR)", (1,), 1, ("none", "softmax")
-    ),
-)
 
 
 @checked_call
@@ -211,7 +69,7 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
     known = None if classes is None else counted("classes", classes)
     tried = list(_tried(given, size, known))
     if not tried and (len(given) > 1 or known is not None):
-        tried = list(_tried(given, size, known, _QUERIES))
+        tried = list(_tried(given, size, known, QUERIES))
     found = _fitting(tried)
     if known is not None and found and all(one.is_joined for one in found):
         found += _fitting(list(_tried(given, size, known + 1)))
@@ -279,7 +137,7 @@ class _Fit(NamedTuple):
     misnamed: nothing fits, because of this name alone.
     """
 
-    family: _Family
+    family: Family
     fitted: Fitted | None
     classes: int
     unclear: str = ""
@@ -306,7 +164,7 @@ def _fitting(tried: Sequence[_Fit]) -> list[_Fit]:
 
 
 def _tried(
-    specs: tuple[TensorSpec, ...], size: tuple[int, int], known: int | None, families: Sequence[_Family] = _FAMILIES
+    specs: tuple[TensorSpec, ...], size: tuple[int, int], known: int | None, families: Sequence[Family] = FAMILIES
 ) -> Iterator[_Fit]:
     extents = sorted({n for spec in specs for n in spec.shape})
     for family in families:
@@ -350,7 +208,7 @@ def _one_cell(fitted: Fitted) -> bool:
 _NORMAL = 2.0  # boxes that are never larger are of an input of 1
 
 
-def _units(family: _Family, fitted: Fitted | None, specs: Sequence[TensorSpec]) -> tuple[str | None, ...]:
+def _units(family: Family, fitted: Fitted | None, specs: Sequence[TensorSpec]) -> tuple[str | None, ...]:
     """Return the units of boxes in a list that their range leaves open; None: as the head says."""
     if fitted is None or not family.units or fitted.form.cells != "list":
         return (None,)
@@ -366,7 +224,7 @@ def _in_unit(head: Head, unit: str | None) -> Head:
     return replace(head, forms=tuple(forms))
 
 
-def _activations(family: _Family, fitted: Fitted, specs: Sequence[TensorSpec]) -> tuple[str, ...]:
+def _activations(family: Family, fitted: Fitted, specs: Sequence[TensorSpec]) -> tuple[str, ...]:
     """Return the activations that the ranges of the outputs of scores leave open; none: it is another family."""
     if fitted.form.part("label") is not None:
         return ("none",)

@@ -1,0 +1,149 @@
+"""The families of heads that outputs can be, for guesses: how each is made, and what extents leave open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from .darknet import yolov2, yolov3, yolov4
+from .dense import fcos, retinanet
+from .detectors import centernet_head, labelled_rows, nanodet, ppyoloe, ssd_postprocessed
+from .faces import blazeface, retinaface, scrfd, yunet
+from .head import Head
+from .networks import yolo26, yolov5, yolov6, yolov8, yolov8_obb, yolov10, yolox
+from .queries import detr, rtdetr
+
+
+class Family(NamedTuple):
+    """A family of heads: how one is made of a number of classes and an activation, and how it differs from others.
+
+    beside: channels that an output may have beside those of classes, from which their number follows; anchors: outputs
+    have them this often. activations: those with which networks are exported. units: boxes of a list may be in pixels
+    or of an input of 1. rows: classes, if outputs are rows of detections, which do not say their number. asked: what
+    extents leave open where the number of classes is not known, or another call can decode the outputs; unsure: always.
+    apart: each part is an output of its own.
+    """
+
+    make: Callable[[int, str], Head]
+    word: str
+    beside: tuple[int, ...] = (0,)
+    anchors: int = 1
+    activations: tuple[str, ...] = ("none", "sigmoid")
+    units: bool = False
+    rows: int = 80
+    asked: str = ""
+    unsure: bool = False
+    apart: bool = False
+
+
+# ultralytics/yolov3, models/yolov3-tiny.yaml: width and height in pixels
+_TWO_LEVELS = (((10, 14), (23, 27), (37, 58)), ((81, 82), (135, 169), (344, 319)))
+FAMILIES = (
+    Family(lambda n, act: yolov8(n, activation=act), "suppression (YOLOv8, 9, 11, 12)", (0, 4, 64, 68), units=True),
+    Family(lambda n, act: yolov10(n, activation=act), "no suppression (YOLOv10)", (0, 64)),
+    Family(
+        lambda n, act: yolov8(n, activation=act, keypoints=17), "17 keypoints (YOLOv8-pose)", (0, 4, 64, 55), units=True
+    ),
+    Family(lambda n, act: yolov8(n, activation=act, coefficients=32), "masks (YOLOv8-seg)", (0, 4, 64, 36), units=True),
+    Family(lambda n, act: yolov8_obb(n, activation=act), "turned boxes (YOLOv8-OBB)", (0, 5, 64, 65), units=True),
+    Family(
+        lambda n, act: yolov5(n, activation=act),
+        "the anchors of YOLOv5 (anchors= of v7 and of your own)",
+        (5,),
+        3,
+        units=True,
+    ),
+    Family(
+        lambda n, act: yolov5(n, activation=act, coefficients=32),
+        "anchors and masks (YOLOv5-seg)",
+        (37,),
+        3,
+        units=True,
+    ),
+    Family(
+        lambda n, act: yolov3(n, activation=act),
+        "sizes that are exponentials (YOLOv3 of Darknet; anchors= of your own)",
+        (5,),
+        3,
+        ("sigmoid",),
+    ),
+    Family(
+        lambda n, act: yolov3(n, (16, 32), activation=act),
+        "two levels, sizes that are exponentials (YOLOv3-tiny of Darknet; anchors= of your own)",
+        (5,),
+        3,
+        ("sigmoid",),
+    ),
+    Family(
+        lambda n, act: yolov4(n, activation=act),
+        "exponentials, and centres that are spread (YOLOv4 of Darknet; anchors= and spreads= of your own)",
+        (5,),
+        3,
+        ("sigmoid",),
+    ),
+    Family(
+        lambda n, act: yolov4(n, (16, 32), activation=act),
+        "two levels, exponentials, and centres that are spread (YOLOv4-tiny of Darknet; anchors= of your own)",
+        (5,),
+        3,
+        ("sigmoid",),
+    ),
+    Family(
+        lambda n, act: yolov5(n, (16, 32), _TWO_LEVELS, activation=act),
+        "two levels, boxes of YOLOv5 (YOLOv3-tiny of ultralytics; anchors= of your own)",
+        (5,),
+        3,
+        units=True,
+    ),
+    Family(
+        lambda n, act: yolov2(n, activation=act),
+        "five anchors (YOLOv2 of Darknet; anchors= of your own)",
+        (5,),
+        5,
+        ("sigmoid",),
+        asked="whether the outputs are of YOLOv2 at all: any map of stride 32 with a multiple of 5 channels has these "
+        "extents (classes= says more)",
+    ),
+    Family(lambda n, act: yolov6(n, activation=act), "suppression and sides of a number each (YOLOv6)", (0, 4, 5)),
+    Family(lambda n, act: yolo26(n, activation=act), "no suppression and sides of a number each (YOLO26)"),
+    Family(lambda n, act: yolox(n, activation=act), "exponentials of sizes (YOLOX)", (0, 4, 5)),
+    Family(lambda n, act: ppyoloe(n, activation=act), "17 bins a side (PP-YOLOE)", (0, 68)),
+    Family(lambda n, act: nanodet(n, activation=act), "8 bins a side, strides to 64 (NanoDet-Plus)", (0, 32)),
+    Family(lambda n, act: retinaface(activation=act), "priors (RetinaFace)", activations=("none", "softmax")),
+    Family(lambda n, act: scrfd(activation=act), "two anchors a cell (SCRFD)"),
+    Family(lambda n, act: yunet(activation=act), "the root of class and objectness (YuNet)"),
+    Family(lambda n, act: blazeface(activation=act), "MediaPipe's faces, of 128 pixels (BlazeFace)"),
+    Family(
+        lambda n, act: blazeface(256, (16, 32, 32, 32), activation=act), "MediaPipe's faces, of 256 pixels (BlazeFace)"
+    ),
+    Family(lambda n, act: blazeface(192, (4,), anchors=1, activation=act), "MediaPipe's faces at full range"),
+    Family(lambda n, act: blazeface(192, keypoints=7, activation=act), "MediaPipe's palms"),
+    Family(
+        lambda n, act: blazeface(224, (8, 16, 32, 32, 32), keypoints=4, activation=act),
+        "MediaPipe's persons",
+    ),
+    Family(
+        lambda n, act: retinanet(n, activation=act),
+        "nine anchors a cell (RetinaNet)",
+        (0,),
+        9,
+        asked="whether the outputs are of RetinaNet or of EfficientDet, whose anchors are others (efficientdet())",
+        unsure=True,
+    ),
+    Family(lambda n, act: fcos(n, activation=act), "sides and centrality, strides to 128 (FCOS)"),
+    Family(
+        lambda n, act: labelled_rows(n),
+        "rows with their best class, not suppressed (AI Hub)",
+        activations=("none",),
+        apart=True,
+    ),
+    Family(lambda n, act: centernet_head(n, activation=act), "heat of centres (CenterNet)"),
+    Family(lambda n, act: ssd_postprocessed(n), "rows after TFLite's post-process", activations=("none",), rows=90),
+)
+# Any number of rows fits them: they are tried if nothing else fits.
+QUERIES = (
+    Family(lambda n, act: rtdetr(n, activation=act), "queries (RT-DETR, D-FINE, RF-DETR)", (0, 4)),
+    Family(
+        lambda n, act: detr(n, activation=act), "queries and a last score of none (DETR)", (1,), 1, ("none", "softmax")
+    ),
+)
