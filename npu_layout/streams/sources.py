@@ -21,6 +21,13 @@ IMAGES = (".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # more than one letter: C:// is a path
 _DEVICE = re.compile(r"/dev/video(\d{1,5})")
 _BUSY = "already executing"  # what Python says of a generator that another thread is in
+#: What to give in the place of other libraries' cameras and files, by a member that they have.
+_ADVICE = {
+    "isOpened": "give the number or path that it was opened with",
+    "demux": "give what its decode(video=0) returns",
+    "capture_request": "give a generator of its requests' buffers, as in docs/streams.md",
+    "emit": "give a generator of its samples' memory, as in docs/streams.md",
+}
 _WAIT = 0.2  # seconds between tries to open a camera again
 
 
@@ -127,11 +134,10 @@ def open_source(source: Any, *, reopen: float = 10.0) -> Source:
 
 
 def _none(given: Any) -> NpuLayoutError:
-    advice = ""
-    if callable(getattr(given, "read", None)) and hasattr(given, "isOpened"):
-        advice = "; give the number or path that it was opened with"
-    elif inspect.isgeneratorfunction(given):
-        advice = "; call it"
+    advice = next((words for name, words in _ADVICE.items() if hasattr(given, name)), "")
+    if inspect.isgeneratorfunction(given):
+        advice = "call it"
+    advice = advice and f"; {advice}"
     return NpuLayoutError(
         f"source: expected a camera's number, a path, an address or an iterable, got {shown(given)}{advice}"
     )

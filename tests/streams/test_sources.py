@@ -209,6 +209,13 @@ def test_what_is_nearly_a_source_is_told_what_to_give() -> None:
         open_source(camera)
     with pytest.raises(nl.NpuLayoutError, match="give the number or path that it was opened with"):
         open_source(cv2.VideoCapture())
+    for member, words in (
+        ("demux", r"; give what its decode\(video=0\) returns$"),
+        ("capture_request", "; give a generator of its requests' buffers"),
+        ("emit", "; give a generator of its samples' memory"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=words):
+            open_source(type("Given", (), {member: None})())
     with pytest.raises(nl.NpuLayoutError, match="source: 0: no such file or folder; camera 0 is the number 0, not a t"):
         open_source("0")
     with pytest.raises(nl.NpuLayoutError, match="source: /dev/video60000: no such camera"):
