@@ -11,23 +11,10 @@ import numpy as np
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout, LayoutLike
 from ..support import array_of, plain_array, shown
+from .format_keeping import KEEPING_METHODS, PLAIN_METHODS, is_argument, may_keep
 from .orders import arranged, axis_order, follows
 
 T = TypeVar("T", bound="Tensor")
-
-_REDUCTIONS = "all any argmax argmin max mean min prod ptp std sum var"
-_KEEPING = frozenset(
-    f"""{_REDUCTIONS} amax amin average count_nonzero median nanargmax nanargmin nanmax nanmean nanmedian nanmin nanprod
-    nanstd nansum nanvar norm vector_norm matrix_norm argsort around astype clip cumprod cumsum flip fliplr flipud
-    nan_to_num round sort where""".split()
-)
-_QUANTILES = frozenset(["percentile", "quantile", "nanpercentile", "nanquantile"])  # several add an axis
-# The position of the argument order; subok comes next.
-_ORDERED = {"copy": 1, "empty_like": 2, "ones_like": 2, "zeros_like": 2, "full_like": 3}
-# ndarray's methods that this class replaces: those that return this format, and those that return a plain array.
-KEEPING_METHODS = f"{_REDUCTIONS} argsort byteswap clip conj conjugate cumprod cumsum round"
-PLAIN_METHODS = """argpartition choose compress diagonal dot flatten getfield newbyteorder nonzero ravel repeat reshape
-searchsorted squeeze swapaxes take trace transpose"""
 
 
 def _plain(x: Any) -> Any:
@@ -46,7 +33,7 @@ def _carried(result: Any, given: Iterable[Any]) -> Any:
 def _method(name: str, keeps: bool) -> Any:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         result = getattr(np.asarray(self), name)(*args, **kwargs)
-        return _carried(result, (self,)) if keeps and not _is_argument(result, args, kwargs) else result
+        return _carried(result, (self,)) if keeps and not is_argument(result, args, kwargs) else result
 
     method.__name__ = name
     method.__doc__ = f"ndarray.{name}: {'in this format if it has as many axes' if keeps else 'a plain array'}."
@@ -183,7 +170,7 @@ class Tensor(np.ndarray):
         result = func(*plain_args, **plain_kwargs)
         if id(result) in found:
             return found[id(result)]
-        if _is_argument(result, args, kwargs) or not _may_keep(func.__name__, args, kwargs):
+        if is_argument(result, args, kwargs) or not may_keep(func.__name__, args, kwargs):
             return result
         return _carried(result, found.values())
 
@@ -286,21 +273,6 @@ def _in_order(first: Tensor, ufunc: Any, plain: Sequence[Any], kwargs: dict[str,
         kwargs["where"] = transposed(kwargs["where"])
     results = ufunc(*(transposed(x) for x in plain), order="C", **kwargs)
     return tuple(back(result) for result in results) if isinstance(results, tuple) else back(results)
-
-
-def _is_argument(result: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
-    """Return whether the result is one of the arguments, such as out=."""
-    return any(result is x for x in (*args, *kwargs.values()))
-
-
-def _may_keep(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
-    """Return whether a result with as many axes as the Tensor has the same axes, so that the format applies to it."""
-    if name in _QUANTILES:
-        return bool(kwargs.get("keepdims"))
-    if name not in _ORDERED:
-        return name in _KEEPING
-    options = dict(zip(("order", "subok"), args[_ORDERED[name] :]), **kwargs)
-    return options.get("order", "K") in (None, "K") and bool(options.get("subok", True))
 
 
 def _without(x: Any, found: dict[int, Tensor]) -> Any:

@@ -16,9 +16,10 @@ import numpy as np
 
 from ..layouts import overlap
 from .call_sites import call_site
+from .format_keeping import KEEPING_METHODS, PLAIN_METHODS
 from .format_loss import Effect, effect
 from .orders import watch_repacks
-from .tensor import KEEPING_METHODS, PLAIN_METHODS, Tensor
+from .tensor import Tensor
 from .track_report import LayoutReport, Place
 from .watched_call import Function, has_tensor
 

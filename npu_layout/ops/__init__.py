@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING
 
 from ..support import late
 from .applying import result_layout
-from .channels import argmax_channels, max_channels, softmax_channels, top_k
+from .channels import argmax_channels, softmax_channels
 from .elementwise import dequantize, normalize, quantize, sigmoid, to_gray
 from .kernel_table import table
 from .peak_finding import peaks
 from .pixels import concat_channels, crop, flip, pad, split_channels
 from .resizing import resize
 from .thresholds import above
+from .top_channels import max_channels, top_k
 
 __all__ = [
     "above",

@@ -10,14 +10,15 @@ import numpy as np
 from ..arrays import axis_order
 from ..errors import LayoutError, NpuLayoutError
 from ..support import items_of, naming
-from . import channels, elementwise, peak_finding, pixels, resizing
+from . import channels, elementwise, peak_finding, pixels, resizing, top_channels
 from .registry import AXES, tag_of
 
+_ROOMS: tuple[Any, ...] = (channels, top_channels, elementwise, peak_finding, pixels, resizing)
 # Every operator, by name.
 OPERATORS = {
     operator.name: operator
     for operator in sorted(
-        (*channels.OPERATORS, *elementwise.OPERATORS, *peak_finding.OPERATORS, *pixels.OPERATORS, *resizing.OPERATORS),
+        (operator for room in _ROOMS for operator in room.OPERATORS),
         key=lambda operator: operator.name,
     )
 }

@@ -1,8 +1,8 @@
-"""argmax_channels, softmax_channels and top_k."""
+"""argmax_channels and softmax_channels."""
 
 from __future__ import annotations
 
-import re
+import math
 from typing import Any, Callable
 
 import numpy as np
@@ -10,78 +10,50 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import ops
-from tests.support.operators import FORMS, NUMBERS, READ, SCALE, SHAPE, filled, lies_as, ordered, pixels, ranked
+from tests.support.operators import FORMS, NUMBERS, READ, SCALE, SHAPE, filled, lies_as, pixels, ranked
 
 
 @pytest.mark.parametrize("dtype", NUMBERS)
-@pytest.mark.parametrize("k", [1, 3, 20])
-def test_top_k(dtype: str, k: int) -> None:
-    shape = (2, 20, 3, 2)
-    values = filled(dtype, shape)
-    channels = pixels(values, lambda row: ranked(row, k), "int64")
-    expected = np.take_along_axis(values, channels, 1)
+def test_the_first_of_the_largest(dtype: str) -> None:
+    values = filled(dtype, (2, 20, 3, 2))
+    expected = pixels(values, lambda row: ranked(row, 1), "int64")
     for form, lay in READ.items():
         x = lay(values)
-        got = ops.top_k(x, k)
-        np.testing.assert_array_equal(got[0], expected, form)
-        np.testing.assert_array_equal(got[1], channels, form)
-        for result, kind in zip(got, (dtype, "int64")):
-            assert (type(result), result.dtype) == (type(x), kind)
-            assert nl.is_contiguous(result, lies_as(x))
+        got = ops.argmax_channels(x)
+        np.testing.assert_array_equal(got, expected, form)
+        assert (type(got), got.dtype) == (type(x), np.int64) and nl.is_contiguous(got, lies_as(x))
     for form, lay in FORMS.items():
-        out = lay(np.zeros(expected.shape, dtype)), lay(np.zeros(expected.shape, np.int64))
-        got = ops.top_k(ordered(values, "NHWC"), k, out=out)
-        assert got[0] is out[0]
-        assert got[1] is out[1]
-        np.testing.assert_array_equal(out[0], expected, form)
-        np.testing.assert_array_equal(out[1], channels, form)
-
-
-def test_top_k_out_that_does_not_fit() -> None:
-    memory = filled("int32", (2, 6, 3, 2))
-    x, values, channels = memory.astype("float32"), np.empty((2, 4, 3, 2), "float32"), np.empty((2, 4, 3, 2), np.int64)
-    twice = np.lib.stride_tricks.as_strided(channels, strides=(8, 0, 8, 8))
-    locked = channels.copy()
-    locked.flags.writeable = False
-    for out, said in (
-        ((values, values), "expected dtype int64, got float32"),
-        ((channels, channels), "expected dtype float32, got int64"),
-        ((values, channels[:, 1:]), "expected shape (2, 4, 3, 2), got (2, 3, 3, 2)"),
-        ((values, twice), "elements overlap"),
-        ((values, locked), "read-only"),
-        ((channels.view("float32")[..., :2], channels), "share no memory"),
-    ):
-        before = [a.tobytes() for a in out]
-        with pytest.raises(nl.NpuLayoutError, match=re.escape(said)):
-            ops.top_k(x, 4, out=out)
-        assert [a.tobytes() for a in out] == before
-    expected = ops.top_k(memory.copy(), 4)
-    for k in (4, np.int64(4)):
-        x = memory.copy()
-        out = x[:, 2:], channels  # the values overlap their source
-        assert ops.top_k(x, k, out=out)[0] is out[0]
-        np.testing.assert_array_equal(out[0], expected[0])
-        np.testing.assert_array_equal(channels, expected[1])
+        out = lay(np.zeros(expected.shape, np.int64))
+        assert ops.argmax_channels(values, out=out) is out
+        np.testing.assert_array_equal(out, expected, form)
 
 
 def test_floats_wider_than_any_integer() -> None:
     values = filled("float64", (1, 5, 2, 3)).astype(np.longdouble)
     values[0, :, 0, 0], values[0, :3, 1, 1] = (1, np.nan, 0, np.nan, np.inf), (-0.0, 0.0, -0.0)
-    channels = pixels(values, lambda row: ranked([float(v) for v in row], 4), "int64")
+    first = pixels(values, lambda row: ranked([float(v) for v in row], 1), "int64")
     for form, lay in READ.items():
-        got = ops.top_k(lay(values), 4)
-        np.testing.assert_array_equal(got[1], channels, form)
-        np.testing.assert_array_equal(got[0], np.take_along_axis(values, channels, 1), form)
-        np.testing.assert_array_equal(ops.argmax_channels(lay(values)), channels[:, :1], form)
+        np.testing.assert_array_equal(ops.argmax_channels(lay(values)), first, form)
+
+
+def test_parts_of_a_whole() -> None:
+    """Of each pixel e**x over their sum, by Python's own numbers; codes by their scale."""
+    codes = np.random.default_rng(0).integers(-90, 90, (2, 7, 3, 4)).astype(np.int8)
+    for known, real in ((None, codes.astype(float)), ((0.125, 3), (codes - 3.0) * 0.125)):
+        expected = np.empty(codes.shape)
+        for n, y, x in np.ndindex(2, 3, 4):
+            powers = [math.exp(v - max(real[n, :, y, x])) for v in real[n, :, y, x]]
+            expected[n, :, y, x] = [power / math.fsum(powers) for power in powers]
+        for form, lay in READ.items():
+            got = ops.softmax_channels(lay(codes), quantization=known)
+            np.testing.assert_allclose(got, expected, rtol=2e-5, atol=2e-38, err_msg=form)
+            assert got.dtype == np.float32
 
 
 BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: ops.argmax_channels(np.zeros(SHAPE), quantization=SCALE), "stored integers"),
-    (lambda: ops.top_k(np.zeros(SHAPE), 0), "expected 1 .. 5"),
-    (lambda: ops.top_k(np.zeros(SHAPE), 6), "expected 1 .. 5"),
-    (lambda: ops.top_k(np.zeros(SHAPE), 2.5), "expected 1 .. 5"),  # type: ignore[arg-type]
-    (lambda: ops.top_k(np.zeros(SHAPE), True), "expected 1 .. 5"),
-    (lambda: ops.top_k(np.zeros(SHAPE), 2, out=np.zeros(SHAPE)), "two arrays"),  # type: ignore[arg-type]
+    (lambda: ops.softmax_channels(np.zeros(SHAPE), quantization=SCALE), "stored integers"),
+    (lambda: ops.argmax_channels(np.zeros((1, 0, 2, 2))), "expected at least 1 channel"),
 ]
 
 
