@@ -10,10 +10,10 @@ import numpy as np
 from ..arrays import axis_order
 from ..errors import LayoutError, NpuLayoutError
 from ..support import items_of, naming
-from . import channels, elementwise, peak_finding, pixels, resizing, top_channels
+from . import channels, elementwise, peak_search, pixels, resizing, top_channels
 from .registry import AXES, tag_of
 
-_ROOMS: tuple[Any, ...] = (channels, top_channels, elementwise, peak_finding, pixels, resizing)
+_ROOMS: tuple[Any, ...] = (channels, top_channels, elementwise, peak_search, pixels, resizing)
 # Every operator, by name.
 OPERATORS = {
     operator.name: operator

@@ -10,7 +10,7 @@ import pytest
 import npu_layout as nl
 from npu_layout import ops
 from npu_layout.ops.applying import checked_inputs
-from npu_layout.ops.peak_finding import PEAKS
+from npu_layout.ops.peak_search import PEAKS
 from npu_layout.ops.quantized import along, as_quantization, comparable
 from tests.support.operators import PLAIN, SHAPE, filled, ordered
 
