@@ -200,6 +200,75 @@ def bits(column: Any) -> Any:
     return np.where(np.isnan(column), np.float32(np.nan), column).view(np.uint32)
 
 
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW16c", "NHCW"])
+@pytest.mark.parametrize("labels", ["best", "all"])
+@pytest.mark.parametrize("scales", [None, 0.5])
+def test_anchors_beside_each_other_have_thresholds_of_their_own(layout: str, labels: str, scales: float | None) -> None:
+    """Three anchors in one output, with one scale, or of which the second one's objectness has a larger one."""
+    rng, (h, w) = np.random.default_rng(0), (7, 5)
+    each = np.full(3 * 8, 1 / 255)
+    each[8 + 4] *= 2
+    q = nl.Quantization(1 / 255, -128) if scales is None else nl.Quantization(each, np.full(24, -128), axis=1)
+    spec = nl.TensorSpec((1, 24, h, w), layout, "int8", quantization=q, name="map")
+    head = decode.yolov5(3, (8,), (((10, 13), (16, 30), (33, 23)),), labels=labels)
+    stored = rng.integers(-128, 128, (24, h, w)).astype(np.int8)
+    real = (stored.astype(np.float32) + 128) * (
+        np.float32(1 / 255) if scales is None else each.astype(np.float32)[:, None, None]
+    )
+    buffer = np.zeros(spec.size, np.int8)
+    for index in np.ndindex(24, h, w):
+        buffer[spec.offset(0, *index)] = stored[index]
+    wanted = []
+    for y, x, a in np.ndindex(h, w, 3):
+        scores = [float(real[8 * a + 4, y, x]) * float(real[8 * a + 5 + c, y, x]) for c in range(3)]
+        first = [int(np.argmax(scores))] if labels == "best" else range(3)
+        wanted += [(y * w + x, a, c) for c in first if scores[c] >= 0.3]
+    assert len(wanted) > 20
+    for decoder in decoders(head, [spec], (8 * h, 8 * w)):
+        found = decoder([buffer], 0.3, iou=1.0)
+        assert sorted(zip(found.cell.tolist(), found.anchor.tolist(), found.class_id.tolist())) == wanted
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW16c", "NCHW8c"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "float32"])
+@pytest.mark.parametrize("bins", [1, 7, 8, 16, 17])
+def test_means_of_bins_are_softmaxes_wherever_bins_are(bins: int, dtype: str, layout: str) -> None:
+    rng, (h, w), n = np.random.default_rng(bins), (5, 9), 4 * bins
+    specs = [nl.TensorSpec((1, c, h, w), layout, name=name) for c, name in ((n, "box"), (3, "score"), (6, "points"))]
+    zero = {"uint8": 100, "float32": None}.get(dtype, 0)
+    if zero is not None:
+        specs[0] = specs[0].replace(dtype=dtype, quantization=nl.Quantization(0.06, zero))
+    codes = rng.integers(0, 100, (n, h, w)) if zero is not None else rng.normal(0, 3, (n, h, w))
+    real = codes if zero is None else (codes - zero) * float(np.float32(0.06))
+    parts = [codes, rng.random((3, h, w)), rng.normal(0, 3, (6, h, w))]
+    buffers = [np.zeros(spec.size, spec.stored) for spec in specs]
+    for spec, buffer, part in zip(specs, buffers, parts):
+        for index in np.ndindex(*part.shape):
+            buffer[spec.offset(0, *index)] = part[index]
+    form = decode.Form(
+        "maps",
+        tuple(decode.Part(r, c) for r, c in (("box", n), ("score", 3), ("keypoints", 6))),
+        decode.Boxes("dfl", bins=bins),
+    )
+    head = decode.Head(
+        "any", 3, (8,), (form,), keypoints=decode.Keypoints(3, 2, "pixels"), suppression=decode.Suppression("none")
+    )
+    for decoder in decoders(head, specs, (8 * h, 8 * w), outputs={"keypoints": ["points"]}):
+        for confidence in (0.0, 0.9, 0.97, 0.99):
+            found = decoder(buffers, confidence)
+            assert len(found) == (parts[1].astype(np.float32).max(0) >= confidence).sum()
+            for edges, points, cell in zip(found.xyxy, found.keypoints, found.cell.tolist()):  # type: ignore[arg-type]
+                y, x = divmod(cell, w)
+                sides = []
+                for side in range(4):
+                    values = [float(real[side * bins + i, y, x]) for i in range(bins)]
+                    powers = [math.exp(v - max(values)) for v in values]
+                    sides.append(sum(p * i for i, p in enumerate(powers)) / sum(powers))
+                expected = [x + 0.5 - sides[0], y + 0.5 - sides[1], x + 0.5 + sides[2], y + 0.5 + sides[3]]
+                np.testing.assert_allclose(edges, 8 * np.array(expected), rtol=1e-5, atol=1e-4)
+                assert points.reshape(-1).tolist() == parts[2][:, y, x].astype(np.float32).tolist()
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_random_heads_are_decoded_alike(seed: int) -> None:
     """Any record, layout, dtype, scales, threshold and limit; `out=` of another call is the same call."""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from npu_layout import kernels
+from tests.support.memory import Fenced
 
 COMPILED = [name for name in kernels.backends() if name != "numpy"]
 pytestmark = pytest.mark.skipif(not COMPILED, reason="the compiled kernels were not built")
@@ -75,6 +76,29 @@ def test_hits_of_planes_are_in_the_order_of_cells(cells: tuple[int, int], share:
     for backend in COMPILED:
         hits = kernels.scan(kernels.FeatureMap("int8", *tables), data.astype(np.int8), 0, backend)
         assert hits is not None and hits.tolist() == wanted
+
+
+@pytest.mark.parametrize("channels", [(4,), (4, 89, 174), (0, 3), (9, 2, 5, 7, 0), tuple(range(1, 40, 2))])
+@pytest.mark.parametrize("gap", [41, 255, 3])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "float32"])
+def test_channels_that_are_apart_are_read_cell_by_cell(channels: tuple[int, ...], gap: int, dtype: str) -> None:
+    """Numbers of cells that are no multiple of those asked at once; the last element is the last one of memory."""
+    rng = np.random.default_rng(gap)
+    kind = np.dtype(dtype)
+    low, half = (0, 128) if dtype == "uint8" else (-100, 0)
+    for cells in (1, 3, 4, 5, 62, 700):
+        size = (cells - 1) * gap + max(channels) + 1
+        data = Fenced(size * kind.itemsize).last(size * kind.itemsize).view(kind)
+        data[...] = rng.integers(low, 100, size)
+        made = kernels.FeatureMap(dtype, np.array(channels), np.zeros(1, int), np.arange(cells) * gap)
+        for bound in (97, 60, 0):
+            least = kernels.least_float(bound) if dtype == "float32" else bound - half
+            wanted = [
+                [cell, c] for cell in range(cells) for c, at in enumerate(channels) if data[cell * gap + at] >= bound
+            ]
+            for backend in COMPILED:
+                hits = kernels.scan(made, data, least, backend)
+                assert hits is not None and hits[:, :2].tolist() == wanted
 
 
 @pytest.mark.parametrize(

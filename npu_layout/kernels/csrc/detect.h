@@ -15,7 +15,7 @@ typedef enum { UPRIGHT, SHIFTED, RADIANS, ANGLES } Angle;
 typedef enum { ALL_STAY, GREEDY, PROBIOU, NEIGHBOURS, SUPPRESSIONS } Suppression;
 
 /* One anchor of one level. `threshold`: no code of the scanned part below it can pass. `heats`: as `values` of `points`, for the third
- * channel of a point. `angle`: unless boxes are upright. `offset`: of boxes of two channels, the centre, `label`: the class as a number, or its low and its high word, of cells that have one
+ * channel of a point. `angle`: unless boxes are upright. `offset`: of CENTER_SIZE, `label`: the class as a number, of cells that have one
  * score, `background`: of SOFTMAX_OF, the score that is no class and is number `aside` of all, `coefficients`: of masks; each if its map has
  * channels. */
 typedef struct {
@@ -26,7 +26,7 @@ typedef struct {
     double w, h;
 } Anchor;
 
-/* `priors`: centre x, y, width and height of each anchor of each cell in place of the cell's column and row and the anchor; or NULL. */
+/* `priors`: centre x, y, width and height of each cell in place of its column, row and anchor; or NULL. */
 typedef struct {
     BoxRule rule;
     PointRule point;
@@ -36,7 +36,10 @@ typedef struct {
     int anchors;
     Anchor *each;
     const double *priors;
+    FeatureMap objects; /* the objectness of each anchor as a channel, if one pass over the cells finds them all; else without channels */
 } DetectLevel;
+
+enum { MOST_BESIDE = 1 << 12 }; /* channels of points, and of coefficients, beside a box */
 
 /* As decode/head.py lists them. */
 typedef enum { CLASS_ONLY, TIMES_OBJECTNESS, ROOT_OF_PRODUCT, WEIGHTED, SCORES } ScoreRule;

@@ -74,19 +74,6 @@ static void (*const encodings[ENCODINGS])(const BoxRule *, const double[4], doub
     [SIGMOID_EXP] = sigmoid_exp, [LINEAR] = linear, [TANH_SIGMOID] = tanh_sigmoid,
 };
 
-void point_place(const PointRule *rule, const BoxRule *box, const double v[2], double x, double y, double w, double h, double place[2]) {
-    const double cell[2] = {x, y}, size[2] = {w, h};
-    for (int i = 0; i < 2; ++i) {
-        const double center = (cell[i] + box->center) * box->stride;
-        switch (rule->encoding) {
-            case IN_CELLS: place[i] = (2.0 * v[i] + cell[i]) * box->stride; break;
-            case OFFSETS: place[i] = center + v[i] * rule->variance * size[i]; break;
-            case STEPS: place[i] = center + v[i] * box->stride; break;
-            default: place[i] = v[i];
-        }
-    }
-}
-
 void box_edges(const BoxRule *rule, const double v[4], double x, double y, double w, double h, double edges[4]) {
     encodings[rule->encoding](rule, v, x, y, w, h, edges);
 }

@@ -30,6 +30,17 @@ typedef struct {
 } PointRule;
 
 /* The place of a point from its two channels. x, y, w, h: as for a box. */
-void point_place(const PointRule *rule, const BoxRule *box, const double v[2], double x, double y, double w, double h, double place[2]);
+static inline void point_place(const PointRule *rule, const BoxRule *box, const double v[2], double x, double y, double w, double h, double place[2]) {
+    const double cell[2] = {x, y}, size[2] = {w, h};
+    for (int i = 0; i < 2; ++i) {
+        const double center = (cell[i] + box->center) * box->stride;
+        switch (rule->encoding) {
+            case IN_CELLS: place[i] = (2.0 * v[i] + cell[i]) * box->stride; break;
+            case OFFSETS: place[i] = center + v[i] * rule->variance * size[i]; break;
+            case STEPS: place[i] = center + v[i] * box->stride; break;
+            default: place[i] = v[i];
+        }
+    }
+}
 
 #endif

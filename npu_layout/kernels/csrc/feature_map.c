@@ -78,10 +78,10 @@ int feature_map_plan(FeatureMap *map, int64_t bytes) {
     for (int i = 0; i < 3; ++i)
         if (low[i] < -((int64_t)1 << 60) || high[i] > (int64_t)1 << 60) return 0;
     if (low[0] + low[1] + low[2] < 0 || high[0] + high[1] + high[2] + size > bytes) return 0;
-    map->bytes = bytes, map->lane = map->block = 0;
+    map->bytes = bytes, map->lane = map->block = 0, map->run = map->apart = 1;
     const int lines = find_lines(map);
     if (!lines)
-        map->kind = TABLES;
+        map->kind = TABLES, map->lines = 0;
     else if (map->cell == size)
         map->kind = PLANES;
     else if (map->cell > 0 && in_blocks(map, low[1] + low[2], high[1] + high[2], bytes))
@@ -90,5 +90,7 @@ int feature_map_plan(FeatureMap *map, int64_t bytes) {
         map->kind = ROWS;
     else
         map->kind = TABLES;
+    if (map->kind == ROWS) map->run = map->count, map->apart = 64 / size;
+    if (map->kind == BLOCKS) map->run = map->lane ? 1 : map->block, map->apart = map->block;
     return 1;
 }

@@ -24,7 +24,16 @@ typedef struct FeatureMap {
     int64_t pieces;      /* lines of a row: more than one if columns are in blocks; 0: rows that continue each other are one line */
     int64_t cell;        /* bytes from one cell of a line to the next */
     int64_t lane, block; /* BLOCKS: the first channel's place in its block, and the elements of a block */
+    int64_t run;         /* channels that neighbour each other, from every multiple of it on */
+    int64_t apart;       /* channels from one cache line of a cell to the next */
 } FeatureMap;
+
+/* A cell whose channels are fetched while those of another one are read, because each is on a line of its own; `count` 0: none. */
+typedef struct {
+    const uint8_t *cell;
+    const int64_t *channel;
+    int64_t count;
+} Upcoming;
 
 /* Cells of a map that follow each other with one step: the place of the first one without its channel, its number, how many. */
 typedef struct {
@@ -40,7 +49,26 @@ static inline Line line_at(const FeatureMap *map, int64_t line) {
     return (Line){map->row[row] + map->column[column], row * map->columns + column, left < map->line ? left : map->line};
 }
 static inline int64_t cell_at(const FeatureMap *map, int64_t cell) {
-    return map->row[cell / map->columns] + map->column[cell % map->columns];
+    const uint32_t at = (uint32_t)cell, columns = (uint32_t)map->columns; /* there are fewer than 2**31 */
+    return map->row[at / columns] + map->column[at % columns];
+}
+
+/* Fetch the lines of a cell: those of few, or of one whose channels are apart from each other; the latencies of many add up. */
+static inline void fetch_cell(const FeatureMap *map, const uint8_t *data, int64_t cell) {
+    const uint8_t *p = data + cell_at(map, cell);
+    for (int64_t i = 0; i < map->count; i += map->apart) __builtin_prefetch(p + map->channel[i]);
+    if (map->apart > 1) __builtin_prefetch(p + map->channel[map->count - 1] + dtype_size[map->type] - 1);
+}
+/* How many lines these are, about. */
+static inline int64_t lines_of_cell(const FeatureMap *map) { return (map->count + map->apart - 1) / map->apart; }
+static inline void fetch_upcoming(Upcoming next) {
+    for (int64_t i = 0; i < next.count; ++i) __builtin_prefetch(next.cell + next.channel[i]);
+}
+/* Fetch the lines of a cell if they are few; else return what to fetch while others are read. */
+static inline Upcoming fetch_or_defer(const FeatureMap *map, const uint8_t *data, int64_t cell) {
+    if (map->apart == 1) return (Upcoming){data + cell_at(map, cell), map->channel, map->count};
+    fetch_cell(map, data, cell);
+    return (Upcoming){NULL, NULL, 0};
 }
 
 /* The code of an element as an integer that sorts as its value does; every NaN is the largest. */
@@ -69,15 +97,24 @@ static inline int32_t sorted_code(Dtype type, const uint8_t *p) {
 /* What turns a byte into a signed one that sorts, of 8 bits. */
 static inline uint8_t byte_flip(Dtype type) { return type == U8 ? 0x80 : 0; }
 
-/* The codes of channels from `first` on, of one cell. */
-static inline void codes_of_cell(const FeatureMap *map, const uint8_t *p, int64_t first, int64_t count, int32_t *codes) {
-    const int64_t *channel = map->channel + first;
-    if (map->type <= U8) {
-        const uint8_t flip = byte_flip(map->type);
-        for (int64_t i = 0; i < count; ++i) codes[i] = (int8_t)(p[channel[i]] ^ flip);
-        return;
-    }
-    for (int64_t i = 0; i < count; ++i) codes[i] = sorted_code(map->type, p + channel[i]);
+/* READ each channel i of a cell, and meanwhile fetch the lines of the next one. */
+#define READ_AND_FETCH(map, next, READ)                                            \
+    do {                                                                           \
+        int64_t i = 0;                                                             \
+        for (; i < (map)->count && i < (next).count; ++i) {                        \
+            __builtin_prefetch((next).cell + (next).channel[i]);                   \
+            READ;                                                                  \
+        }                                                                          \
+        for (int64_t k = i; k < (next).count; ++k) __builtin_prefetch((next).cell + (next).channel[k]); \
+        for (; i < (map)->count; ++i) READ;                                        \
+    } while (0)
+static inline void bytes_of_cell(const FeatureMap *map, const uint8_t *p, Upcoming next, uint8_t *bytes) {
+    READ_AND_FETCH(map, next, bytes[i] = p[map->channel[i]]);
+}
+static inline void codes_of_cell(const FeatureMap *map, const uint8_t *p, Upcoming next, int32_t *codes) {
+    const uint8_t flip = byte_flip(map->type);
+    if (map->type <= U8) READ_AND_FETCH(map, next, codes[i] = (int8_t)(p[map->channel[i]] ^ flip));
+    else READ_AND_FETCH(map, next, codes[i] = sorted_code(map->type, p + map->channel[i]));
 }
 
 /* The lowest code of 8 and of 16 bits: the first entry of a table of values. */

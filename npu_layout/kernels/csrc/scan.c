@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "largest.h"
+
 int hits_grow(Hits *hits, int64_t more) {
     int64_t room = hits->room ? hits->room : 1024;
     while (room < hits->count + more) room *= 2;
@@ -97,42 +99,33 @@ static Hit best_at(const FeatureMap *map, const uint8_t *p, int64_t cell) {
 
 static int32_t lowest(const FeatureMap *map) { return dtype_size[map->type] == 4 ? INT32_MIN : lowest_code(map->type); }
 
-/* The first largest one of neighbouring signed bytes, 16 or more; `best` has one already. */
-typedef int8_t Signed16 __attribute__((vector_size(16)));
+/* The first largest one of neighbouring bytes; `best` has one already. */
 static void best_of_run(const uint8_t *p, int64_t n, uint8_t flip, int32_t first, Hit *best) {
-    Signed16 top, v;
-    int8_t lanes[16];
-    memcpy(&top, p + n - 16, 16);
-    top ^= (int8_t)flip;
-    for (int64_t i = 0; i + 16 <= n; i += 16) {
-        memcpy(&v, p + i, 16);
-        v ^= (int8_t)flip;
-        const Signed16 larger = v > top;
-        top = (v & larger) | (top & ~larger);
-    }
-    memcpy(lanes, &top, 16);
-    int8_t most = lanes[0];
-    for (int i = 1; i < 16; ++i) most = lanes[i] > most ? lanes[i] : most;
-    if (most <= best->code) return;
-    const uint8_t *at = memchr(p, (uint8_t)most ^ flip, (size_t)n);
-    best->code = most, best->channel = first + (int32_t)(at - p);
+    const uint8_t most = largest_byte(p, n, flip ^ 0x80);
+    if (most - 128 <= best->code) return;
+    const uint8_t *at = memchr(p, most ^ flip ^ 0x80, (size_t)n);
+    best->code = most - 128, best->channel = first + (int32_t)(at - p);
 }
 
-static Hit best_byte_of_cell(const FeatureMap *map, const uint8_t *p, int64_t cell) {
+enum { GATHERED = 512 }; /* channels of 8 bits that are brought together at most */
+
+static Hit best_byte_of_cell(const FeatureMap *map, const uint8_t *p, int64_t cell, Upcoming next) {
     const uint8_t flip = byte_flip(map->type);
-    const int64_t runs = map->kind == BLOCKS ? map->block : map->kind == ROWS ? map->count : 0;
+    uint8_t bytes[GATHERED];
     Hit best = {(int32_t)cell, 0, -129};
-    for (int64_t c = 0; c < map->count;) {
-        const int64_t whole = runs - (c || map->kind == ROWS ? 0 : map->lane), n = whole < map->count - c ? whole : map->count - c;
-        if (runs && n >= 16) {
+    if (map->kind == ROWS || map->kind == BLOCKS) {
+        const int64_t runs = map->kind == ROWS ? map->count : map->block;
+        for (int64_t c = 0, n = 0; c < map->count; c += n) {
+            n = at_most(runs - (c ? 0 : map->lane), map->count - c);
             best_of_run(p + map->channel[c], n, flip, (int32_t)c, &best);
-            c += n;
-            continue;
         }
-        for (const int64_t end = runs ? c + n : map->count; c < end; ++c) {
-            const int32_t code = (int8_t)(p[map->channel[c]] ^ flip), larger = code > best.code;
-            best.channel = larger ? (int32_t)c : best.channel, best.code = larger ? code : best.code;
-        }
+        fetch_upcoming(next);
+    } else if (map->count <= GATHERED) {
+        bytes_of_cell(map, p, next, bytes);
+        best_of_run(bytes, map->count, flip, 0, &best);
+    } else {
+        fetch_upcoming(next);
+        return best_at(map, p, cell);
     }
     return best;
 }
@@ -145,11 +138,12 @@ static Scan *scan_of(const Level *level, const FeatureMap *map, int all) {
     return level->detect->scan[map->kind][map->type];
 }
 
-Hit best_of_cell(const Level *level, const FeatureMap *map, const uint8_t *data, int64_t cell) {
+Hit best_of_cell(const Level *level, const FeatureMap *map, const uint8_t *data, int64_t cell, Upcoming next) {
     Hit found[64]; /* room for the cells of a vector, for which the loops ask */
-    Hits one = {found, 0, 64};
+    Hits one = {found, 0, 64, 0};
     const int64_t offset = cell_at(map, cell);
-    if (map->type <= U8) return best_byte_of_cell(map, data + offset, cell);
+    if (map->type <= U8) return best_byte_of_cell(map, data + offset, cell, next);
+    fetch_upcoming(next);
     if (map->kind == ROWS && scan_of(level, map, 0)(map, data, offset, cell, 1, lowest(map) + 1, 0, &one) == 1 && one.count) return found[0];
     return best_at(map, data + offset, cell);
 }
@@ -177,38 +171,66 @@ static int64_t scan_planes(Scan *run, const FeatureMap *map, const uint8_t *data
     return run(map, data, line->offset, line->first, line->cells, least, 0, hits);
 }
 
-enum { GAP = 128, AHEAD = 24 << 10 }; /* bytes between cells, and how far a line is fetched ahead: no prefetcher follows such gaps */
+/* Bytes between cells, and how far a line is fetched ahead: no prefetcher follows such gaps, or beyond a page. Cells of which is asked at once
+ * whether a code passes. */
+enum { GAP = 128, FAR_AHEAD = 8 << 10, ASKED = 4 };
 
-/* One channel, whose cells do not neighbour each other. */
-static inline __attribute__((always_inline)) int scan_singles(Dtype type, const FeatureMap *map, const uint8_t *data, const Line *line,
-                                                              int32_t least, Hits *hits) {
-    const uint8_t *p = data + map->channel[0] + line->offset;
-    const int64_t ahead = map->cell >= GAP ? AHEAD / map->cell * map->cell : 0;
-    for (int64_t cell = line->first; cell < line->first + line->cells; ++cell, p += map->cell) {
-        const int32_t code = sorted_code(type, p);
-        if (ahead) __builtin_prefetch(p + ahead);
-        if (__builtin_expect(code < least, 1)) continue;
-        if (!hits_reserve(hits, 1)) return 0;
-        hits->items[hits->count++] = (Hit){(int32_t)cell, 0, code};
+/* A few channels, whose cells do not neighbour each other: every code that passes. `type` and `count` are constants of each call. */
+static inline __attribute__((always_inline)) int scan_few(Dtype type, int count, const FeatureMap *map, const uint8_t *data, const Line *line,
+                                                          int32_t least, Hits *hits) {
+    const uint8_t *p = data + line->offset;
+    const int64_t ahead = map->cell >= GAP ? FAR_AHEAD / map->cell * map->cell : 0, end = line->first + line->cells;
+    for (int64_t cell = line->first, n; cell < end; cell += n, p += n * map->cell) {
+        int64_t rest = 0; /* is negative if a code passes */
+        n = end - cell < ASKED ? 1 : ASKED;
+        for (int i = 0; n == ASKED && i < ASKED; ++i)
+            for (int c = 0; c < count; ++c) {
+                const uint8_t *q = p + i * map->cell + map->channel[c];
+                if (ahead) __builtin_prefetch(q + ahead);
+                rest |= (int64_t)least - 1 - sorted_code(type, q);
+            }
+        if (__builtin_expect(n == ASKED && rest >= 0, 1)) continue;
+        if (!hits_reserve(hits, n * count)) return 0;
+        for (int64_t i = 0; i < n; ++i)
+            for (int c = 0; c < count; ++c) {
+                const int32_t code = sorted_code(type, p + i * map->cell + map->channel[c]);
+                if (code >= least) hits->items[hits->count++] = (Hit){(int32_t)(cell + i), c, code};
+            }
     }
     return 1;
 }
 
-static int singles(const FeatureMap *map, const uint8_t *data, const Line *line, int32_t least, Hits *hits) {
-#define SCAN_SINGLES(type) scan_singles(type, map, data, line, least, hits)
-    FOR_EACH_TYPE(SCAN_SINGLES)
+/* Of each number of channels, up to MOST_FEW. */
+static inline __attribute__((always_inline)) int scan_any_few(Dtype type, const FeatureMap *map, const uint8_t *data, const Line *line,
+                                                              int32_t least, Hits *hits) {
+    if (map->count == 1) return scan_few(type, 1, map, data, line, least, hits);
+    if (map->count == 3) return scan_few(type, 3, map, data, line, least, hits);
+    return scan_few(type, (int)map->count, map, data, line, least, hits);
+}
+
+static int few(const FeatureMap *map, const uint8_t *data, const Line *line, int32_t least, Hits *hits) {
+#define SCAN_FEW(type) scan_any_few(type, map, data, line, least, hits)
+    FOR_EACH_TYPE(SCAN_FEW)
+}
+
+/* Whether the loop of few channels finds the hits. */
+static int is_few(const FeatureMap *map, int all) {
+    return (map->kind == ROWS && map->count == 1) || (map->kind == TABLES && map->lines && map->count <= MOST_FEW && all);
 }
 
 int scan(const Level *level, const FeatureMap *map, const uint8_t *data, int32_t least, int all, Hits *hits) {
     const int32_t low = lowest(map), high = -1 - low;
     if (least > high) return 1;
+    if (is_few(map, all)) {
+        for (int64_t i = 0; i < map->lines; ++i) {
+            const Line line = line_at(map, i);
+            if (!few(map, data, &line, least, hits)) return 0;
+        }
+        return 1;
+    }
     Scan *const run = map->kind == TABLES || least <= low ? NULL : scan_of(level, map, all);
     for (int64_t i = 0; run && i < map->lines; ++i) {
         const Line line = line_at(map, i);
-        if (map->kind == ROWS && map->count == 1) {
-            if (!singles(map, data, &line, least, hits)) return 0;
-            continue;
-        }
         const int64_t done = map->kind == PLANES ? scan_planes(run, map, data, &line, least, all, hits)
                                                  : run(map, data, line.offset, line.first, line.cells, least, all, hits);
         if (done < 0 || !by_tables(map, data, line.first + done, line.first + line.cells, least, all, hits)) return 0;

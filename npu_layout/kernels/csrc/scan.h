@@ -14,6 +14,8 @@ typedef struct Hits {
     int64_t count, room, most;
 } Hits;
 
+enum { MOST_FEW = 16 }; /* channels that are read cell by cell */
+
 /* Make room for `more` items; 0: there is no memory. */
 int hits_grow(Hits *hits, int64_t more);
 static inline int hits_reserve(Hits *hits, int64_t more) { return hits->room - hits->count >= more || hits_grow(hits, more); }
@@ -27,7 +29,7 @@ static inline int scan_best(const Level *level, const FeatureMap *map, const uin
 static inline int scan_all(const Level *level, const FeatureMap *map, const uint8_t *data, int32_t least, Hits *hits) {
     return scan(level, map, data, least, 1, hits);
 }
-/* The first channel with the largest code of one cell. */
-Hit best_of_cell(const Level *level, const FeatureMap *map, const uint8_t *data, int64_t cell);
+/* The first channel with the largest code of one cell; meanwhile the lines of the next one are fetched. */
+Hit best_of_cell(const Level *level, const FeatureMap *map, const uint8_t *data, int64_t cell, Upcoming next);
 
 #endif

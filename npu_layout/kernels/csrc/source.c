@@ -1,33 +1,58 @@
 #include "source.h"
 
+#include "largest.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
 void source_powers(const Level *level, Source *source) {
     for (int top = 0; top < 256; ++top)
         for (int code = 0; code < 256; ++code) source->powers[top * 256 + code] = source->values[code] - source->values[top];
     level->detect->powers(source->powers, 65536);
 }
 
-/* The means of four sides, which go on side by side, each in the order of its bins. POWER: of bin i of side k. */
-#define MEANS(POWER)                                                \
-    double total[4] = {0}, moment[4] = {0};                         \
-    for (int i = 0; i < bins; ++i)                                  \
-        for (int k = 0; k < 4; ++k) {                               \
-            const double power = POWER;                             \
-            total[k] += power, moment[k] += power * i;              \
-        }                                                           \
-    for (int k = 0; k < 4; ++k) sides[k] = moment[k] / total[k];
+/* The means of four sides, which go on side by side, two in a vector, each in the order of its bins. POWER: of bin i of side k. */
+typedef double Two __attribute__((vector_size(16)));
+#define MEANS(POWER)                                                                \
+    Two total[2] = {{0}}, moment[2] = {{0}};                                        \
+    for (int i = 0; i < bins; ++i) {                                                \
+        const Two at = {i, i}, first = {POWER(0), POWER(1)}, last = {POWER(2), POWER(3)}; \
+        total[0] += first, total[1] += last;                                        \
+        moment[0] += first * at, moment[1] += last * at;                            \
+    }                                                                               \
+    moment[0] /= total[0], moment[1] /= total[1];                                   \
+    memcpy(sides, moment, sizeof moment);
 
-/* From the table of the powers of 8 bits. */
-static void means_by_table(const Source *box, const int32_t *codes, int bins, double sides[4]) {
+/* From the table of the powers of 8 bits: `bins` bytes of each side, signed or not. */
+INLINE void means_by_table(const double *powers, const uint8_t *const side[4], int bins, int is_signed, double sides[4]) {
     const double *row[4];
-    for (int k = 0; k < 4; ++k) {
-        int32_t top = codes[k * bins];
-        for (int i = 1; i < bins; ++i) top = codes[k * bins + i] > top ? codes[k * bins + i] : top;
-        row[k] = box->powers + (top + 128) * 256 + 128;
-    }
-    MEANS(row[k][codes[k * bins + i]])
+    for (int k = 0; k < 4; ++k) row[k] = powers + largest_byte(side[k], bins, is_signed ? 0x80 : 0) * 256 + (is_signed ? 128 : 0);
+#define POWER_OF(k) row[k][is_signed ? (int8_t)side[k][i] : side[k][i]]
+    MEANS(POWER_OF)
+}
+static void means_of_any(const double *powers, const uint8_t *const side[4], int bins, int is_signed, double sides[4]) {
+    means_by_table(powers, side, bins, is_signed, sides);
+}
+static void means_of_16(const double *powers, const uint8_t *const side[4], int is_signed, double sides[4]) {
+    if (is_signed) means_by_table(powers, side, 16, 1, sides);
+    else means_by_table(powers, side, 16, 0, sides);
 }
 
-static void means_of_powers(const double *powers, int bins, double sides[4]) { MEANS(powers[k * bins + i]) }
+/* Of 8 bits; the bytes of a side are read where they are, or brought together. */
+static void means_of_bytes(const Source *box, const uint8_t *p, int bins, Upcoming next, double sides[4]) {
+    const FeatureMap *map = &box->map;
+    uint8_t bytes[4 * MOST_BINS];
+    const uint8_t *side[4];
+    if (map->run % bins) bytes_of_cell(map, p, next, bytes);
+    else fetch_upcoming(next);
+    for (int k = 0; k < 4; ++k) side[k] = map->run % bins ? bytes + k * bins : p + map->channel[k * bins];
+    if (bins == 16) means_of_16(box->powers, side, map->type == I8, sides);
+    else means_of_any(box->powers, side, bins, map->type == I8, sides);
+}
+
+static void means_of_powers(const double *powers, int bins, double sides[4]) {
+#define POWER_AT(k) powers[(k) * bins + i]
+    MEANS(POWER_AT)
+}
 
 /* What the codes of the channels of a cell mean. */
 static void values_of(const Source *source, int64_t cell, const int32_t *codes, int n, double *values) {
@@ -51,15 +76,16 @@ static void largest(const double *values, int bins, double most[4]) {
         }
 }
 
-void mean_bins(const Level *level, const Source *box, const uint8_t *data, int64_t cell, int bins, double sides[4]) {
+void mean_bins(const Level *level, const Source *box, const uint8_t *data, int64_t cell, int bins, Upcoming next, double sides[4]) {
     int32_t codes[4 * MOST_BINS];
     double powers[4 * MOST_BINS + POWERS_STEP], most[4];
     const int n = 4 * bins;
-    codes_of_cell(&box->map, data + cell_at(&box->map, cell), 0, n, codes);
+    const uint8_t *p = data + cell_at(&box->map, cell);
     if (box->powers) {
-        means_by_table(box, codes, bins, sides);
+        means_of_bytes(box, p, bins, next, sides);
         return;
     }
+    codes_of_cell(&box->map, p, next, codes);
     values_of(box, cell, codes, n, powers);
     largest(powers, bins, most);
     for (int k = 0; k < 4; ++k)

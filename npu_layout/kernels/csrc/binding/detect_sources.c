@@ -149,3 +149,26 @@ int detector_anchor(const DetectorObject *self, PyObject *tuple, const DetectLev
     if (!make_powers(self, &anchor->box, rule->encoding == DFL) || !make_powers(self, &anchor->score, shared)) return 0;
     return read_beside(self, angle, offset, level, anchor) && (!self->detector.points || read_points(self, points, heats, anchor));
 }
+
+/* Whether cells of two maps of one output have the same places but for a constant. */
+static int same_places(const Source *a, const Source *b) {
+    const FeatureMap *m = &a->map, *n = &b->map;
+    return a->buffer == b->buffer && m->type == n->type && m->rows == n->rows && m->columns == n->columns &&
+           !memcmp(m->row, n->row, (size_t)m->rows * sizeof *m->row) && !memcmp(m->column, n->column, (size_t)m->columns * sizeof *m->column);
+}
+
+int detector_objects(const DetectorObject *self, DetectLevel *level) {
+    const Source *first = &level->each->objectness;
+    FeatureMap *map = &level->objects;
+    if (self->detector.score == CLASS_ONLY || level->anchors < 2 || level->anchors > MOST_FEW || first->map.kind != ROWS) return 1;
+    for (int a = 1; a < level->anchors; ++a)
+        if (!same_places(first, &level->each[a].objectness)) return 1;
+    int64_t *channel = malloc((size_t)level->anchors * sizeof *channel);
+    if (!channel) return PyErr_NoMemory(), 0;
+    for (int a = 0; a < level->anchors; ++a) channel[a] = level->each[a].objectness.map.channel[0];
+    *map = first->map;
+    map->channel = channel, map->count = level->anchors;
+    feature_map_plan(map, self->bytes[first->buffer]); /* every element is inside, as it is in each */
+    if (map->kind != TABLES) map->count = 0; /* the anchors' scores neighbour each other: there are better loops for each */
+    return 1;
+}

@@ -26,5 +26,7 @@ const void *detector_table(PyObject *bytes, int64_t *n);
 int detector_source(const DetectorObject *self, PyObject *tuple, Source *source);
 /* All parts of an anchor of a level, and its width and height; 0, with an error set, if they are none. `powers` are to be freed. */
 int detector_anchor(const DetectorObject *self, PyObject *tuple, const DetectLevel *level, Anchor *anchor);
+/* Complete `objects` of a level whose anchors are known; 0, with an error set, if there is no memory. Its channels are to be freed. */
+int detector_objects(const DetectorObject *self, DetectLevel *level);
 
 #endif

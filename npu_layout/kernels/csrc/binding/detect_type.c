@@ -48,6 +48,7 @@ static int read_level(const DetectorObject *self, PyObject *tuple, DetectLevel *
     level->anchors = (int)n;
     for (int a = 0; a < n; ++a)
         if (!detector_anchor(self, PyTuple_GetItem(anchors, a), level, level->each + a)) return 0;
+    if (!detector_objects(self, level)) return 0;
     if (priors == Py_None) return 1;
     const FeatureMap *cells = &level->each->box.map;
     int64_t numbers;
@@ -81,7 +82,7 @@ static PyObject *detector_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     good = good && (d->level = level_named(name)) && read_buffers(self, sizes);
     if (good && (score < 0 || score >= (int)SCORES || classes < 1 || classes > 1 << 20)) good = detector_refuse("score or classes out of range");
     if (good && (suppression < 0 || suppression >= (int)SUPPRESSIONS)) good = detector_refuse("suppression out of range");
-    if (good && (points < 0 || points > 1 << 12 || coefficients < 0 || coefficients > 1 << 12))
+    if (good && (points < 0 || points > MOST_BESIDE || coefficients < 0 || coefficients > MOST_BESIDE))
         good = detector_refuse("points or coefficients out of range");
     if (good) {
         const Py_ssize_t n = PyTuple_Size(levels);
@@ -107,6 +108,7 @@ static void detector_dealloc(PyObject *object) {
             free(self->detector.each[i].each[a].score.powers);
         }
         free(self->detector.each[i].each);
+        free((void *)self->detector.each[i].objects.channel);
     }
     free(self->detector.each);
     workspace_free(&self->work);
