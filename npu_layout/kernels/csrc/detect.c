@@ -157,7 +157,7 @@ static int product_candidates(const Detector *d, int level, int a, const Feature
     const DetectLevel *const at = d->each + level;
     const Anchor *anchor = at->each + a;
     work->hits.count = 0;
-    if (!scan_all(d->level, objects, buffers[anchor->objectness.buffer], least, &work->hits)) return 0;
+    if (!scan(d->level, objects, buffers[anchor->objectness.buffer], least, objects->count > 1, &work->hits)) return 0;
     const int64_t n = work->hits.count, ahead = cells_ahead(lines_of_cell(&anchor->score.map));
     const Hit *hits = work->hits.items;
     for (int64_t i = 0; i < ahead && i < n; ++i) fetch_upcoming(fetch_scores(at, a, hits + i, buffers));

@@ -99,33 +99,42 @@ static Hit best_at(const FeatureMap *map, const uint8_t *p, int64_t cell) {
 
 static int32_t lowest(const FeatureMap *map) { return dtype_size[map->type] == 4 ? INT32_MIN : lowest_code(map->type); }
 
-/* The first largest one of neighbouring bytes; `best` has one already. */
-static void best_of_run(const uint8_t *p, int64_t n, uint8_t flip, int32_t first, Hit *best) {
+/* The first largest one of neighbouring bytes. */
+static void best_of_run(const uint8_t *p, int64_t n, uint8_t flip, Hit *best) {
     const uint8_t most = largest_byte(p, n, flip ^ 0x80);
-    if (most - 128 <= best->code) return;
     const uint8_t *at = memchr(p, most ^ flip ^ 0x80, (size_t)n);
-    best->code = most - 128, best->channel = first + (int32_t)(at - p);
+    best->code = most - 128, best->channel = (int32_t)(at - p);
 }
 
-enum { GATHERED = 512 }; /* channels of 8 bits that are brought together at most */
+enum { GATHERED = 512, LONGEST = 64 }; /* bytes of a cell that are brought together at most, and of a block */
+
+/* The blocks of a cell, of 8 bits, one after the other. */
+static void whole_blocks(const FeatureMap *map, const uint8_t *p, uint8_t *bytes) {
+    const int64_t block = map->block;
+    for (int64_t c = -map->lane; c < map->count; c += block, bytes += block) {
+        const uint8_t *from = p + (c > 0 ? map->channel[c] : map->channel[0] - map->lane);
+        if (block % 16)
+            memcpy(bytes, from, (size_t)block);
+        else
+            for (int64_t i = 0; i < block; i += 16) memcpy(bytes + i, from + i, 16);
+    }
+}
 
 static Hit best_byte_of_cell(const FeatureMap *map, const uint8_t *p, int64_t cell, Upcoming next) {
     const uint8_t flip = byte_flip(map->type);
-    uint8_t bytes[GATHERED];
-    Hit best = {(int32_t)cell, 0, -129};
-    if (map->kind == ROWS || map->kind == BLOCKS) {
-        const int64_t runs = map->kind == ROWS ? map->count : map->block;
-        for (int64_t c = 0, n = 0; c < map->count; c += n) {
-            n = at_most(runs - (c ? 0 : map->lane), map->count - c);
-            best_of_run(p + map->channel[c], n, flip, (int32_t)c, &best);
-        }
-        fetch_upcoming(next);
-    } else if (map->count <= GATHERED) {
-        bytes_of_cell(map, p, next, bytes);
-        best_of_run(bytes, map->count, flip, 0, &best);
-    } else {
-        fetch_upcoming(next);
+    uint8_t bytes[GATHERED + 2 * LONGEST];
+    Hit best = {(int32_t)cell, 0, 0};
+    if (map->kind == ROWS || map->kind == BLOCKS || map->count > GATHERED) fetch_upcoming(next);
+    if (map->kind == ROWS) {
+        best_of_run(p + map->channel[0], map->count, flip, &best);
+    } else if (map->count > GATHERED) {
         return best_at(map, p, cell);
+    } else if (map->kind == BLOCKS) {
+        whole_blocks(map, p, bytes);
+        best_of_run(bytes + map->lane, map->count, flip, &best);
+    } else {
+        bytes_of_cell(map, p, next, bytes);
+        best_of_run(bytes, map->count, flip, &best);
     }
     return best;
 }
