@@ -69,10 +69,8 @@ def nms(
         raise NpuLayoutError(f"scores: expected numbers, got NaN at {int(np.flatnonzero(np.isnan(values))[0])}")
     classes = None if class_id is None else classes_of(class_id, len(values))
     threshold, most = real_number("iou", iou), len(values) if limit is None else counted("limit", limit)
-    rule = Suppression("greedy", classes is not None, inclusive, extra, epsilon)
-    if classes is not None and classes.size:
-        classes = _numbered(classes)
-    count = 1 if classes is None or not classes.size else int(classes.max()) + 1
+    rule = _PLAIN if _are_usual(inclusive, extra, epsilon) else Suppression("greedy", True, inclusive, extra, epsilon)
+    classes, count = (classes, 1) if classes is None or not classes.size else _numbered(classes)
     options = (threshold, rule.inclusive, rule.extra, rule.epsilon)
     found = kernels.nms(edges, values, classes, count, options, most)
     if found is not None:
@@ -81,6 +79,14 @@ def nms(
     kept = suppress(edges[order], None if classes is None else classes[order], threshold, rule, most)
     result: np.ndarray = order[kept]
     return result
+
+
+_PLAIN = Suppression("greedy")
+
+
+def _are_usual(inclusive: Any, extra: Any, epsilon: Any) -> bool:
+    """Whether options are those of `_PLAIN`, which need no check."""
+    return inclusive is False and type(extra) is type(epsilon) is float and extra == epsilon == 0
 
 
 def classes_of(class_id: Any, count: int) -> np.ndarray:
@@ -93,11 +99,14 @@ def classes_of(class_id: Any, count: int) -> np.ndarray:
     return classes
 
 
-def _numbered(classes: np.ndarray) -> np.ndarray:
-    """Return classes as int64 from 0 on, not much greater than there are."""
-    if classes.min() >= 0 and classes.max() < 1 << 16:
-        return np.ascontiguousarray(classes, np.int64)
-    return np.unique(classes, return_inverse=True)[1].reshape(-1).astype(np.int64)
+def _numbered(classes: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return classes as int64 from 0 on, not much greater than there are, and one more than the greatest."""
+    numbers = np.ascontiguousarray(classes, np.int64)
+    most = int(numbers.view(np.uint64).max())  # a negative one is greater than all others
+    if most >= 1 << 16:
+        numbers = np.unique(classes, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        most = int(numbers.max())
+    return numbers, most + 1
 
 
 def _column(what: str, given: Any, width: int | None) -> np.ndarray:
@@ -109,6 +118,8 @@ def _column(what: str, given: Any, width: int | None) -> np.ndarray:
         raise NpuLayoutError(f"{what}: expected numbers {shape}, got {array.dtype} {array.shape}")
     if array.dtype.kind not in "iuf" and array.size:
         raise NpuLayoutError(f"{what}: expected numbers {shape}, got {array.dtype} {array.shape}")
+    if array.dtype == np.float32:
+        return np.ascontiguousarray(array)
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(array, np.float32)
 

@@ -175,3 +175,27 @@ def test_inputs_are_not_changed(backend: str) -> None:
     wide = np.repeat(boxes, 2, 0)[::2]
     assert decode.nms(wide, scores, iou=0.4).tolist() == decode.nms(boxes, scores, iou=0.4).tolist()
     assert (boxes.tobytes(), scores.tobytes()) == before
+
+
+@pytest.mark.parametrize(
+    "dtype, numbers",
+    [
+        ("int8", (-128, 0, 127)),
+        ("int64", (-1, 0, 1 << 16)),
+        ("int64", (-(1 << 63), (1 << 63) - 1, 5)),
+        ("uint64", (0, (1 << 64) - 1, 1 << 63)),
+        ("uint16", (65535, 0, 1)),
+        (">i4", (7, 1 << 20, -3)),
+    ],
+)
+def test_classes_are_any_whole_numbers(backend: str, dtype: str, numbers: tuple[int, ...]) -> None:
+    """Of each class one box of three stays, whatever the classes' numbers are."""
+    class_id = np.repeat(np.array(numbers, dtype), 3)[::-1]
+    boxes = np.tile(np.array([[0, 0, 10, 10]], np.float32), (9, 1))
+    found = decode.nms(boxes, np.arange(9) / 9, iou=0.5, class_id=class_id)
+    assert found.tolist() == [8, 5, 2]
+    assert decode.nms(boxes, np.arange(9) / 9, iou=0.5, class_id=class_id[::-1], extra=1, inclusive=True).tolist() == [
+        8,
+        5,
+        2,
+    ]

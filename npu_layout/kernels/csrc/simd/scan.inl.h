@@ -71,7 +71,7 @@ INLINE int next_of(uint64_t *bits, int unit) {
 }
 
 /* Planes: maxima of up to a bench of neighbouring cells, four channels in one go, so that they stay in the first cache. */
-enum { SCANNED = 2048, AT_ONCE = 4 };
+enum { SCANNED = 2048, AT_ONCE = 4, PAGES_AHEAD = 4096 };
 
 INLINE void maxima_of(const Codes *codes, const uint8_t *data, const int64_t *channel, int64_t count, int64_t bytes, uint8_t *top) {
     for (int64_t i = 0; i < bytes; i += VB) put(top + i, codes->key(data + channel[0] + i));
@@ -122,6 +122,7 @@ INLINE int64_t all_of_planes(const Codes *codes, const FeatureMap *map, const ui
             n = cells - i >= AT_ONCE * each ? AT_ONCE : 1;
             if (n == AT_ONCE) {
                 const uint8_t *q = p + i * size;
+                for (int k = 0; k < AT_ONCE * VB; k += 64) __builtin_prefetch(q + PAGES_AHEAD + k); /* prefetchers end with a page */
                 const V v = codes->greater(codes->greater(codes->key(q), codes->key(q + VB)),
                                            codes->greater(codes->key(q + 2 * VB), codes->key(q + 3 * VB)));
                 if (__builtin_expect(!BITS(codes->more(v, below)), 1)) continue;
