@@ -90,12 +90,17 @@ def suppressions(case: NmsCase) -> dict[str, Call]:
 
 
 def crops(case: MasksCase) -> dict[str, Call]:
-    """Return the call for masks: `masks`, and its crops one after the other."""
+    """Return the call for masks: `masks`, and its crops one after the other.
+
+    Copies of a case share the memory of masks, as the frames of one stream do.
+    """
     out = case.zeros(case.target.shape, np.uint8)
     rest = (case.coefficients, case.xyxy, (INPUT, INPUT))
 
     def run() -> np.ndarray:
-        found = masks(case.spec, case.flat, *rest, zero_point=case.zero_point)
+        earlier = case.earlier.get("masks")
+        found = masks(case.spec, case.flat, *rest, zero_point=case.zero_point, out=earlier)
+        case.earlier["masks"] = found
         return np.concatenate([crop.view(np.uint8).reshape(-1) for crop in found], out=out)
 
     return {OURS: run}

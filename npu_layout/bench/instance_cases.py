@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..buffers import Quantization, TensorSpec
-from ..decode import OPENPOSE
+from ..decode import OPENPOSE, Masks
 from .cases import Case
 
 INPUT, CELL = 640, 4  # pixels of a network's input, and of a cell of its prototypes
@@ -50,7 +50,8 @@ class MasksCase(InstanceCase):
     """One row: masks of 20 boxes, cut out, from 32 int8 prototypes of 160x160 and int8 coefficients.
 
     A result is uint8: the pixels of every crop, one crop after the other. Attributes: spec, of the prototypes that
-    `flat` stores; coefficients int8 (20, 32) with `zero_point`; xyxy float32 (20, 4), whole pixels.
+    `flat` stores; coefficients int8 (20, 32) with `zero_point`; xyxy float32 (20, 4), whole pixels; earlier, the Masks
+    whose memory the next call uses again, which copies of the case share.
     """
 
     key = kind = "masks"
@@ -65,6 +66,7 @@ class MasksCase(InstanceCase):
         self.coefficients = rng.integers(-60, 60, (self.count, self.channels)).astype(np.int8)
         corner, sides = rng.integers(0, 440, (self.count, 2)), rng.integers(40, 200, (self.count, 2))
         self.xyxy = np.concatenate([corner, corner + sides], 1).astype(np.float32)
+        self.earlier: dict[str, Masks] = {}
         pixels = int(sides.prod(1).sum())
         packed = self.spec.pack(prototypes[None].astype(np.float32))
         self._start(f"{self.count} masks {layout}", packed, TensorSpec((pixels,), "N", "uint8"))

@@ -12,7 +12,7 @@ from .. import kernels
 from ..buffers import TensorSpec, kernel_name
 from ..errors import LayoutError
 from ..support import checked_call, instance, numbers_of, one_of, real_number
-from .crops import Masks, Pool, crops_in, masks_of
+from .crops import Masks, Pool, crops_in, masks_of, pool_of
 from .records import height_and_width
 
 
@@ -43,6 +43,7 @@ def masks(
     *,
     zero_point: float = 0,
     rule: str = "logits",
+    out: Masks | None = None,
 ) -> Masks:
     """Return the masks of instances inside their boxes.
 
@@ -61,22 +62,27 @@ def masks(
         Of the coefficients, if they are stored integers; their scale must be positive, and is not needed.
     rule
         A name of RULES.
+    out
+        Masks of an earlier call: their memory is used again, and grows to the most pixels that a call needed. Nothing
+        of them may be read from then on, and no crops that are views of it.
 
     Returns
     -------
-    Masks in new memory. Of 8-bit prototypes and coefficients of one positive scale each, by "logits" and "cells", they
-    are those of exact arithmetic: the sign of an integer. Others are computed in float64. A pixel whose sum is no
-    number is outside.
+    Masks, in new memory or that of `out`. Of 8-bit prototypes and coefficients of one positive scale each, by "logits"
+    and "cells", they are those of exact arithmetic: the sign of an integer. Others are computed in float64. A pixel
+    whose sum is no number is outside.
 
     Raises
     ------
     LayoutError, NpuLayoutError
-        If the prototypes, coefficients, boxes and the input do not fit each other; on an unknown rule.
+        If the prototypes, coefficients, boxes and the input do not fit each other; on an unknown rule, and an `out`
+        that is no Masks.
     """
     instance("spec", spec, TensorSpec, "a TensorSpec")
     size = height_and_width(input_shape)
     one_of("rule", rule, tuple(RULES))
     zero_point = real_number("zero_point", zero_point)
+    pool = pool_of(None if out is None else instance("out", out, Masks, "Masks of an earlier call"))
     shape = planes_of(spec)
     if shape is None:
         raise LayoutError(f"prototypes: expected (1, channels, h, w), got {spec.describe()}")
@@ -88,7 +94,7 @@ def masks(
         raise LayoutError(
             f"coefficients and xyxy: expected (n, {shape[0]}) and (n, 4), got {given.shape} and {boxes.shape}"
         )
-    return masks_in(Pool(), spec, spec.flat(buffer), given, boxes, size, rule, zero_point)
+    return masks_in(pool, spec, spec.flat(buffer), given, boxes, size, rule, zero_point)
 
 
 def masks_in(

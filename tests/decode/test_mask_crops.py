@@ -203,6 +203,27 @@ def test_masks_use_the_memory_of_out_and_grow_to_the_largest():
     assert np.shares_memory(kept.masks.crops[0], again.masks.crops[3])
 
 
+@pytest.mark.parametrize("rule", ["logits", "probabilities", "cells"])
+@pytest.mark.parametrize("backend", kernels.backends())
+def test_masks_alone_use_the_memory_of_earlier_ones(rule, backend, activate):
+    activate(backend)
+    rng, spec = np.random.default_rng(8), TensorSpec((1, 5, 16, 16), "NCHW", "int8")
+    flat = rng.integers(-128, 128, spec.size).astype(np.int8)
+    out = None
+    for n, most in ((9, 40), (3, 60), (0, 1), (9, 30)):
+        corner = rng.integers(0, 4, (n, 2))
+        given = rng.integers(-9, 9, (n, 5)).astype(np.int8), np.concatenate([corner, corner + most], 1), (64, 64)
+        alone = decode.masks(spec, flat, *given, rule=rule)
+        before = out
+        out = decode.masks(spec, flat, *given, rule=rule, out=out)
+        assert len(out) == n and np.array_equal(out.offsets, alone.offsets)
+        assert all(np.array_equal(a, b) for a, b in zip(out, alone))
+        if before is not None and len(before) and n:
+            assert np.shares_memory(out.crops[0], before.crops[0])
+    with pytest.raises(NpuLayoutError, match="out"):
+        decode.masks(spec, flat, *given, out=[])
+
+
 def test_pickled_masks_are_their_crops_alone():
     decoder, outputs = _segmented()
     found = decoder(outputs(_boxes(np.random.default_rng(9), 30, 80, 120)), limit=40).masks

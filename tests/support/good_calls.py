@@ -245,6 +245,7 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
                 input_shape=(16, 16),
                 zero_point=0,
                 rule="cells",
+                out=decode.Masks([], np.zeros((0, 2), int), (4, 4)),
             ),
         ),
         "decode.Masks": lambda: Call(

@@ -330,6 +330,8 @@ def decoding() -> None:
     assert decode.yolov5(2).anchors[0]
     crops = decode.masks(maps[1], np.zeros(maps[1].size, np.int8), np.ones((1, 2), np.int8), [[0, 0, 8, 8]], (16, 16))
     assert isinstance(crops, decode.Masks)
+    weights, box = np.zeros((1, 2), np.int8), [[0, 0, 4, 4]]
+    crops = decode.masks(maps[1], np.zeros(maps[1].size, np.int8), weights, box, (16, 16), out=crops)
     assert_type((crops.full(0), crops.dense(), crops.offsets), tuple[np.ndarray, np.ndarray, np.ndarray])
     assert_type(crops.polygons(0), "list[np.ndarray]")
     assert_type((crops.crops, crops.input_shape), tuple[tuple[np.ndarray, ...], tuple[int, int]])
