@@ -26,7 +26,7 @@ from .detectors import (
     ssd,
     ssd_postprocessed,
 )
-from .faces import blazeface, retinaface, scrfd, yunet
+from .faces import blazeface, retinaface, scrfd, yolov5_face, yunet
 from .guessing import Guess, guess
 from .head import Boxes, Form, Head, Part
 from .limbs import OPENPOSE, Skeleton, people
@@ -95,6 +95,7 @@ __all__ = [
     "yolov3",
     "yolov4",
     "yolov5",
+    "yolov5_face",
     "yolov6",
     "yolov8",
     "yolov8_obb",
@@ -110,6 +111,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("YOLOv3", "yolo3", "yolov3_tiny", "darknet"), "yolov3"),
     **dict.fromkeys(("YOLOv4", "yolo4", "yolov4_tiny"), "yolov4"),
     **dict.fromkeys(("YOLOv5", "yolo5", "yolov7", "yolov5s", "yolov5_seg"), "yolov5"),
+    **dict.fromkeys(("yolov5face", "yolo5face", "yolo5_face"), "yolov5_face"),
     **dict.fromkeys(("yolov10n", "yolo10"), "yolov10"),
     **dict.fromkeys(("yolov26", "yolo26n"), "yolo26"),
     **dict.fromkeys(("yolov11_obb", "yolo11_obb", "yolo_obb"), "yolov8_obb"),

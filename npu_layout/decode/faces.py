@@ -7,15 +7,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import NpuLayoutError
-from ..support import checked_call, whole_numbers
-from .head import HINTS, Boxes, Form, Head, Part
-from .networks import STRIDES, sizes
+from ..support import checked_call, one_of, whole_numbers
+from .head import ACTIVATIONS, HINTS, UNITS, Boxes, Form, Head, Part
+from .networks import STRIDES, anchors_of, sizes
 from .rules import Keypoints, Suppression
 
 RETINAFACE_ANCHORS = (  # biubug6/Pytorch_Retinaface, data/config.py, min_sizes: pixels
     ((16, 16), (32, 32)),
     ((64, 64), (128, 128)),
     ((256, 256), (512, 512)),
+)
+YOLOV5_FACE_ANCHORS = (  # deepcam-cn/yolov5-face, models/yolov5s.yaml: pixels
+    ((4, 5), (8, 10), (13, 16)),
+    ((23, 29), (43, 55), (73, 105)),
+    ((146, 217), (231, 300), (335, 433)),
 )
 _PRIORS = 2**20  # MediaPipe's detectors have up to 2,304
 _ADDED = Suppression(extra=1.0)  # both scripts measure sides with one pixel more
@@ -79,6 +84,41 @@ def yunet(strides: Sequence[int] = STRIDES, *, activation: str = "none") -> Head
     )
     form = Form("maps", parts, Boxes("center_exp", center=0.0))
     return Head("yunet", 1, strides, (form,), score="root", keypoints=Keypoints(5, 2, "distances"))
+
+
+@checked_call
+def yolov5_face(
+    strides: Sequence[int] = STRIDES,
+    anchors: Any = None,
+    *,
+    activation: str = "none",
+    labels: str = "best",
+    unit: str = "pixel",
+    name: str = "yolov5_face",
+) -> Head:
+    """Return the head of YOLOv5-face: boxes of YOLOv5, and five landmarks in anchors from the cell's corner.
+
+    Outputs are maps of 48 channels for each stride, anchor by anchor (or an axis of anchors): box, objectness, ten
+    numbers of landmarks, score; or one list (1, cells, 16) in pixels (deepcam-cn/yolov5-face, models/yolo.py, Detect).
+    The score is objectness times class.
+
+    strides: pixels from one cell to the next, a level each. anchors: width and height in pixels of some anchors for
+    each stride, in their order; None: those of yolov5s.yaml, if the strides are 8, 16 and 32 in any order. activation:
+    what the decoder applies to boxes and scores, "none" or "sigmoid"; landmarks have none. labels, name: as for
+    `yolov8`. unit: of a list, "pixel", or "input" if the whole input is 1. Raises NpuLayoutError on anything else.
+
+    >>> yolov5_face().anchors[0][0]
+    (4.0, 5.0)
+    """
+    _, strides = sizes(1, strides)
+    given = anchors_of(strides, {STRIDES: YOLOV5_FACE_ANCHORS}) if anchors is None else anchors
+    known = one_of("activation", activation, ACTIVATIONS[:2])
+    beside = (Part("objectness", 1, known), Part("keypoints", 10), Part("score", 1, known))
+    forms = (
+        Form("maps", (Part("box", 4, known), *beside), Boxes("center_power", center=0.0, variances=(1.0, 1.0))),
+        Form("list", (Part("box", 4), *beside), Boxes("xywh", unit=one_of("unit", unit, UNITS[1:])), "list"),
+    )
+    return Head(name, 1, strides, forms, given, "objectness", labels, keypoints=Keypoints(5, 2, "priors"))
 
 
 @checked_call

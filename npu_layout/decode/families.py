@@ -18,10 +18,10 @@ class Family(NamedTuple):
     """A family of heads: how one is made of a number of classes and an activation, and how it differs from others.
 
     beside: channels that an output may have beside those of classes, from which their number follows; anchors: outputs
-    have them this often. activations: those with which networks are exported. units: boxes of a list may be in pixels
-    or of an input of 1. rows: classes, if outputs are rows of detections, which do not say their number. asked: what
-    extents leave open where the number of classes is not known, or another call can decode the outputs; unsure: always.
-    apart: each part is an output of its own.
+    have them this often. activations: those with which networks are exported. units: boxes of a list, or of rows, may
+    be in pixels or of an input of 1. rows: classes, if outputs are rows of detections, which do not say their number.
+    asked: what extents leave open where the number of classes is not known, or another call can decode the outputs;
+    unsure: always. apart: each part is an output of its own.
     """
 
     make: Callable[[int, str], Head]
@@ -40,7 +40,7 @@ class Family(NamedTuple):
 _TWO_LEVELS = (((10, 14), (23, 27), (37, 58)), ((81, 82), (135, 169), (344, 319)))
 FAMILIES = (
     Family(lambda n, act: yolov8(n, activation=act), "suppression (YOLOv8, 9, 11, 12)", (0, 4, 64, 68), units=True),
-    Family(lambda n, act: yolov10(n, activation=act), "no suppression (YOLOv10)", (0, 64)),
+    Family(lambda n, act: yolov10(n, activation=act), "no suppression (YOLOv10)", (0, 64), units=True),
     Family(
         lambda n, act: yolov8(n, activation=act, keypoints=17), "17 keypoints (YOLOv8-pose)", (0, 4, 64, 55), units=True
     ),
@@ -105,7 +105,7 @@ FAMILIES = (
         "extents (classes= says more)",
     ),
     Family(lambda n, act: yolov6(n, activation=act), "suppression and sides of a number each (YOLOv6)", (0, 4, 5)),
-    Family(lambda n, act: yolo26(n, activation=act), "no suppression and sides of a number each (YOLO26)"),
+    Family(lambda n, act: yolo26(n, activation=act), "no suppression and sides of a number each (YOLO26)", units=True),
     Family(lambda n, act: yolox(n, activation=act), "exponentials of sizes (YOLOX)", (0, 4, 5)),
     Family(lambda n, act: ppyoloe(n, activation=act), "17 bins a side (PP-YOLOE)", (0, 68)),
     Family(lambda n, act: nanodet(n, activation=act), "8 bins a side, strides to 64 (NanoDet-Plus)", (0, 32)),

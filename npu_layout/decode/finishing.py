@@ -54,7 +54,7 @@ def finish(
     for column, values in zip(room[1:6], found):
         column[:n] = values  # type: ignore[index]
     if room.keypoints is not None:
-        room.keypoints[:n] = reference.keypoints(head, fitted, found, read)
+        room.keypoints[:n] = reference.keypoints(head, fitted, found, read, input_hw)
     if room.xywha is not None:
         room.xywha[:n] = boxes
     return n

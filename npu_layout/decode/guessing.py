@@ -209,18 +209,18 @@ _NORMAL = 2.0  # boxes that are never larger are of an input of 1
 
 
 def _units(family: Family, fitted: Fitted | None, specs: Sequence[TensorSpec]) -> tuple[str | None, ...]:
-    """Return the units of boxes in a list that their range leaves open; None: as the head says."""
-    if fitted is None or not family.units or fitted.form.cells != "list":
+    """Return the units of boxes in a list or in rows that their range leaves open; None: as the head says."""
+    if fitted is None or not family.units or fitted.form.cells == "grid":
         return (None,)
     span = _span(specs[fitted.levels[0].places["box"].output])
     return (None, "input") if span is None else ("input",) if span[1] <= _NORMAL else (None,)
 
 
 def _in_unit(head: Head, unit: str | None) -> Head:
-    """Return the head whose lists have boxes in another unit."""
+    """Return the head whose lists and rows have boxes in another unit."""
     if unit is None:
         return head
-    forms = [replace(f, boxes=replace(f.boxes, unit=unit)) if f.cells == "list" else f for f in head.forms]
+    forms = [replace(f, boxes=replace(f.boxes, unit=unit)) if f.cells != "grid" else f for f in head.forms]
     return replace(head, forms=tuple(forms))
 
 

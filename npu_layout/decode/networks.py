@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import NpuLayoutError
 from ..support import checked_call, one_of, whole_numbers
-from .head import ACTIVATIONS, ANGLES, HINTS, Boxes, Form, Head, Part
+from .head import ACTIVATIONS, ANGLES, HINTS, UNITS, Boxes, Form, Head, Part
 from .rules import Keypoints, Prototypes, Suppression
 
 STRIDES = (8, 16, 32)
@@ -52,7 +52,7 @@ def yolov8(
         Bins of a side; points of the pose variant (17; x, y and visibility each); mask coefficients of the segmentation
         variant (32), whose prototypes are one more output, a cell every 4 pixels.
     unit
-        Of the boxes in a list: "pixel", or "input" if the whole input is 1 (TFLite exports).
+        Of the boxes in a list, and of its keypoints: "pixel", or "input" if the whole input is 1 (TFLite exports).
     name
         Of the head.
 
@@ -196,39 +196,75 @@ def yolov10(
     *,
     activation: str = "none",
     bins: int = 16,
+    unit: str = "pixel",
     name: str = "yolov10",
 ) -> Head:
     """Return the head of YOLOv10: that of YOLOv8 without suppression; each class of a cell counts.
 
     Outputs are maps as for `yolov8`, or rows (1, 300, 6): edges in pixels, score, class.
 
-    classes, strides, activation, bins, name: as for `yolov8`. Raises NpuLayoutError on anything else.
+    classes, strides, activation, bins, name: as for `yolov8`. unit: of rows, "pixel", or "input" if the whole input is
+    1 (TFLite). Raises NpuLayoutError on anything else.
     """
     (classes, strides), bins = sizes(classes, strides), _count("bins", bins)
-    return _without_suppression(classes, strides, activation, Part("box", 4 * bins), Boxes("dfl", bins), name)
+    maps = (Part("box", 4 * bins), Boxes("dfl", bins))
+    return _without_suppression(classes, strides, activation, maps, unit, name)
 
 
 @checked_call
 def yolo26(
-    classes: int = 80, strides: Sequence[int] = STRIDES, *, activation: str = "none", name: str = "yolo26"
+    classes: int = 80,
+    strides: Sequence[int] = STRIDES,
+    *,
+    activation: str = "none",
+    keypoints: int = 0,
+    coefficients: int = 0,
+    unit: str = "pixel",
+    name: str = "yolo26",
 ) -> Head:
     """Return the head of YOLO26: four sides in strides without bins, without suppression.
 
-    Outputs are maps of sides and of scores for each stride, or rows (1, 300, 6): edges in pixels, score, class.
+    Outputs are maps of sides and of scores for each stride, or rows (1, 300, 6): edges in pixels, score, class, then
+    keypoints in the unit of the edges, or coefficients of masks.
 
-    classes, strides, activation, name: as for `yolov8`. Raises NpuLayoutError on anything else.
+    classes, strides, activation, name: as for `yolov8`. keypoints: of the pose variant (17; x, y and visibility each),
+    in rows. coefficients: of masks of the segmentation variant (32), whose prototypes are one more output. unit: as for
+    `yolov10`. Raises NpuLayoutError on anything else.
     """
     classes, strides = sizes(classes, strides)
-    return _without_suppression(classes, strides, activation, Part("box", 4), Boxes("distances"), name)
+    points, weights = _count("keypoints", keypoints, 0), _count("coefficients", coefficients, 0)
+    beside = [Part("keypoints", 3 * points)] if points else []
+    beside += [Part("coefficients", weights)] if weights else []
+    maps = (Part("box", 4), Boxes("distances"))
+    return _without_suppression(classes, strides, activation, maps, unit, name, beside)
 
 
 def _without_suppression(
-    classes: int, strides: tuple[int, ...], activation: str, box: Part, boxes: Boxes, name: str
+    classes: int,
+    strides: tuple[int, ...],
+    activation: str,
+    maps: tuple[Part, Boxes],
+    unit: str,
+    name: str,
+    beside: Sequence[Part] = (),
 ) -> Head:
-    maps = (box, Part("score", classes, activation), Part("bound", 1, optional=True, hint=HINTS["bound"]))
-    rows = (Part("box", 4), Part("score", 1), Part("label", 1))
-    forms = (Form("maps", maps, boxes), Form("rows", rows, Boxes("xyxy", unit="pixel"), "rows"))
-    return Head(name, classes, strides, forms, labels="all", suppression=Suppression("none"))
+    """Return the head of maps, of which the box and its encoding are given, and of rows; beside: parts of both."""
+    score, bound = Part("score", classes, activation), Part("bound", 1, optional=True, hint=HINTS["bound"])
+    counts = {part.role: part.count for part in beside}
+    edges = Boxes("xyxy", unit=one_of("unit", unit, UNITS[1:]))
+    forms = [Form("rows", (Part("box", 4), Part("score", 1), Part("label", 1), *beside), edges, "rows")]
+    if "keypoints" not in counts:  # of which maps are not decoded
+        forms.insert(0, Form("maps", (maps[0], score, bound, *beside), maps[1]))
+    return Head(
+        name,
+        classes,
+        strides,
+        tuple(forms),
+        labels="all",
+        keypoints=Keypoints(counts["keypoints"] // 3) if "keypoints" in counts else None,
+        prototypes=Prototypes(counts["coefficients"]) if "coefficients" in counts else None,
+        suppression=Suppression("none"),
+    )
 
 
 @checked_call

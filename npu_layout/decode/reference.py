@@ -376,15 +376,18 @@ _ENCODINGS: dict[str, Callable[[_Cells, np.ndarray], np.ndarray]] = {
 def point_encoding(head: Head, fitted: Fitted) -> tuple[str, str]:
     """Return how the points beside boxes are encoded, and what activates the third value of each.
 
-    The head's rule, unless the graph decodes them: boxes that are lists, and points in one output of their own.
+    The head's rule, unless the graph decodes them: boxes that are lists, whose unit they have, and points in one output
+    of their own.
     """
     how, part = head.keypoints, fitted.form.part("keypoints")
     assert how is not None and part is not None
-    decoded = part.across or fitted.form.boxes.encoding in ("xywh", "xyxy")
-    return ("pixels", "none") if decoded else (how.encoding, how.activation)
+    boxes = fitted.form.boxes
+    if part.across or boxes.encoding not in ("xywh", "xyxy"):
+        return ("pixels", "none") if part.across else (how.encoding, how.activation)
+    return "inputs" if boxes.unit == "input" else "pixels", "none"
 
 
-def keypoints(head: Head, fitted: Fitted, found: Candidates, read: Read) -> np.ndarray:
+def keypoints(head: Head, fitted: Fitted, found: Candidates, read: Read, input_hw: tuple[int, int]) -> np.ndarray:
     """Return the points of detections, float32 (n, points, 2 or 3) in pixels of the input, float64 rounded once."""
     how = head.keypoints
     assert how is not None
@@ -396,6 +399,8 @@ def keypoints(head: Head, fitted: Fitted, found: Candidates, read: Read) -> np.n
             continue
         some = found.take(rows)
         x = read("keypoints", n, some).reshape(len(rows), how.count, how.values)
+        if encoding == "inputs":
+            x[..., :2] *= np.array(input_hw[::-1], np.float64)
         cell, anchor = (v[:, None] for v in _cells(level, some))
         center = (cell + fitted.form.boxes.center) * level.step
         variance = fitted.form.boxes.variances[0]
@@ -409,6 +414,7 @@ def keypoints(head: Head, fitted: Fitted, found: Candidates, read: Read) -> np.n
 _POINTS: dict[str, Callable[..., np.ndarray]] = {
     "cells": lambda x, cell, center, stride, anchor, variance: (2.0 * x + cell) * stride,
     "pixels": lambda x, cell, center, stride, anchor, variance: x,
+    "inputs": lambda x, cell, center, stride, anchor, variance: x,
     "priors": lambda x, cell, center, stride, anchor, variance: center + x * variance * anchor,
     "distances": lambda x, cell, center, stride, anchor, variance: center + x * stride,
 }

@@ -115,6 +115,32 @@ def _of_square(v: Values) -> Iterator[Any]:
                 yield score, (level, y * SIDE // stride + x, a), corners(cx + t[0], cy + t[1], t[2], t[3]), points
 
 
+FACES = (((4, 5), (8, 10), (13, 16)), ((23, 29), (43, 55), (73, 105)), ((146, 217), (231, 300), (335, 433)))
+
+
+def yolov5_face(v: Values) -> Iterator[Any]:
+    """Landmarks of the last convolution: times the anchor, from the corner of the cell."""
+    for c in cells(anchors=3):
+        e = [float(n) for n in v[f"out_{c.stride}"][0, 16 * c.anchor : 16 * c.anchor + 16, c.y, c.x]]
+        (w, h), (bx, by, bw, bh) = FACES[c.level][c.anchor], (2 * sigmoid(n) for n in e[:4])
+        box = corners((bx - 0.5 + c.x) * c.stride, (by - 0.5 + c.y) * c.stride, bw * bw * w, bh * bh * h)
+        points = [(e[k] * w + c.x * c.stride, e[k + 1] * h + c.y * c.stride) for k in range(5, 15, 2)]
+        yield c, [sigmoid(e[4]) * sigmoid(e[15])], box, points
+
+
+def yolov5_face_list(v: Values) -> Iterator[Any]:
+    """The list has all cells of an anchor, then those of the next."""
+    start, rows = 0, v["out"][0].astype(float)
+    for level, s in enumerate(STRIDES):
+        n = math.prod(grid(s))
+        for cell, a in itertools.product(range(n), range(3)):
+            e = rows[start + a * n + cell]
+            y, x = divmod(cell, grid(s)[1])
+            points = [(e[k], e[k + 1]) for k in range(5, 15, 2)]
+            yield Cell(level, s, y, x, cell, a, 0, 0), [e[4] * e[15]], corners(*e[:4]), points
+        start += 3 * n
+
+
 NETWORKS = {
     "blazeface": Network(
         decode.blazeface(SIDE, LAYERS),
@@ -123,6 +149,13 @@ NETWORKS = {
         probabilities=False,
         spread=4,
     ),
+    "yolov5-face": Network(
+        decode.yolov5_face(activation="sigmoid"),
+        {f"out_{s}": (1, 48, *grid(s)) for s in STRIDES},
+        yolov5_face,
+        probabilities=False,
+    ),
+    "yolov5-face, a list": Network(decode.yolov5_face(), {"out": (1, count(anchors=3), 16)}, yolov5_face_list),
     "retinaface": Network(
         decode.retinaface(activation="softmax"),
         {"loc": (1, count(anchors=2), 4), "conf": (1, count(anchors=2), 2), "landms": (1, count(anchors=2), 10)},

@@ -13,6 +13,7 @@ import pytest
 import npu_layout as nl
 from npu_layout import decode
 from tests.support import scenes
+from tests.support.backends import decoders
 from tests.support.networks import (
     CLASSES,
     SIZE,
@@ -98,6 +99,40 @@ NETWORKS = {
 @pytest.mark.parametrize("name", NETWORKS)
 def test_network(name: str, seed: int) -> None:
     compare(NETWORKS[name], name, seed)
+
+
+def test_points_of_lists_have_the_unit_of_boxes() -> None:
+    """TFLite's export of YOLOv8-pose: x and y of points are shares of the input too; rows of YOLO26-pose alike."""
+    rng = np.random.default_rng(1)
+    for unit, sides in (("pixel", (1.0, 1.0)), ("input", (float(SIZE[1]), float(SIZE[0])))):
+        row = rng.uniform(0.2, 0.4, 4).tolist(), rng.uniform(0, 1, (3, 3))
+        listed = np.zeros((1, 14, count()), np.float32)
+        listed[0, :, 7] = [*row[0], 0.9, *row[1].ravel()]
+        rows = np.zeros((1, 5, 15), np.float32)
+        rows[0, 2] = [*row[0], 0.9, 0, *row[1].ravel()]
+        for head, array in (
+            (decode.yolov8(1, keypoints=3, unit=unit), listed),
+            (decode.yolo26(1, keypoints=3, unit=unit), rows),
+        ):
+            for decoder in decoders(head, [nl.TensorSpec(array.shape, nl.Layout.of_rank(3), name="out")], SIZE):
+                found = decoder([array.ravel()], 0.5)
+                wanted = row[1].astype(np.float32) * np.float32([*sides, 1])
+                np.testing.assert_allclose(found.keypoints, wanted[None], rtol=1e-6)
+                if array is rows:
+                    np.testing.assert_allclose(found.xyxy[0], np.float32(row[0]) * np.float32(sides * 2), rtol=1e-6)
+
+
+def test_masks_of_rows() -> None:
+    """YOLO26-seg: coefficients behind the class."""
+    rows = np.zeros((1, 6, 6 + 32), np.float32)
+    rows[0, 3, :6], rows[0, 3, 9] = (8, 8, 40, 40, 0.9, 1), 2
+    protos = np.full((1, 32, SIZE[0] // 4, SIZE[1] // 4), -1, np.float32)
+    protos[0, 3, :5] = 1
+    specs = [nl.TensorSpec(rows.shape, nl.Layout.of_rank(3), name="out"), nl.TensorSpec(protos.shape, name="protos")]
+    for decoder in decoders(decode.yolo26(2, coefficients=32), specs, SIZE):
+        found = decoder([rows.ravel(), protos.ravel()], 0.5)
+        assert found.class_id.tolist() == [1] and found.masks is not None
+        assert np.flatnonzero(found.masks.full(0).any(1)).tolist() == list(range(8, 20))
 
 
 def test_rows_that_are_detections() -> None:

@@ -166,7 +166,7 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
             anchors=(1,),
         ),
         "ssd_postprocessed": dict(classes=2),
-        "yolo26": dict(**made, name="x"),
+        "yolo26": dict(**made, keypoints=0, coefficients=4, unit="input", name="x"),
         "yolov2": dict(classes=2, stride=8, anchors=(4, 5), activation="none", labels="all", name="x"),
         "yolov3": dict(classes=2, strides=(8,), anchors=(((4, 5),),), activation="none", labels="all", name="x"),
         "yolov4": dict(
@@ -176,8 +176,11 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
         "yolov6": named,
         "yolov8": dict(**named, bins=8, keypoints=0, coefficients=0, unit="input"),
         "yolov8_obb": dict(**named, angle_activation="sigmoid", angle="radians", bins=8, unit="input"),
-        "yolov10": dict(**made, bins=8, name="x"),
+        "yolov10": dict(**made, bins=8, unit="input", name="x"),
         "yolox": named,
+        "yolov5_face": dict(
+            strides=(8,), anchors=(((4, 5),),), activation="sigmoid", labels="all", unit="input", name="x"
+        ),
         "yunet": dict(strides=(8,), activation="sigmoid"),
     }
     calls.update(

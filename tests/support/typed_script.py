@@ -370,6 +370,7 @@ def decoding() -> None:
     more += [decode.yolov8_obb(), decode.centernet_head(), decode.yolov2(), decode.yolov3(), decode.yolov4()]
     more += [decode.rtdetr(), decode.detr(), decode.rtmdet(), decode.blazeface()]
     more += [decode.retinanet(), decode.efficientdet(), decode.fcos(), decode.fastestdet(), decode.labelled_rows()]
+    more += [decode.yolov5_face()]
     assert_type(decode.hailo_nms(np.zeros(2, np.float32), 2, (16, 16)), decode.Detections)
     assert_type(
         (found.xywha, found.xyxyxyxy, found.angle), "tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]"
