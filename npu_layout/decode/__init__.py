@@ -37,7 +37,7 @@ from .oriented import OrientedDecoder, OrientedDetections, oriented_nms
 from .overlay import draw
 from .queries import detr, rtdetr
 from .rules import Keypoints, Prototypes, Suppression
-from .suppressed import hailo_nms
+from .suppressed import detection_output, hailo_nms
 from .suppression import nms
 
 __all__ = [
@@ -66,6 +66,7 @@ __all__ = [
     "classify",
     "ctc",
     "dbnet",
+    "detection_output",
     "detr",
     "draw",
     "efficientdet",
@@ -119,6 +120,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("mediapipe", "palm", "blazepalm", "blazepose"), "blazeface"),
     **dict.fromkeys(("efficientdet_lite", "EfficientDet", "efficientdet_d0"), "efficientdet"),
     **dict.fromkeys(("aihub", "qai_hub", "class_idx"), "labelled_rows"),
+    **dict.fromkeys(("DetectionOutput", "mobilenet_ssd"), "detection_output"),
     **dict.fromkeys(("hailo_nms_by_class", "nms_by_class", "nms_by_score"), "hailo_nms"),
     **dict.fromkeys(("NMS", "non_max_suppression", "batched_nms"), "nms"),
     **{"softmax": "classify(..., activation='softmax')", "top_k": "classify", "openpose": "people"},

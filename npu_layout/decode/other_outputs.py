@@ -53,6 +53,10 @@ def _steps(shapes: Shapes, size: Size) -> bool:
     )
 
 
+def _detections(shapes: Shapes, size: Size) -> bool:
+    return len(shapes) == 1 and len(shapes[0]) == 4 and shapes[0][:2] == (1, 1) and shapes[0][3] == 7
+
+
 _ANSWERS = (
     _Answer("decode.classify(spec, buffer)", "classes", _list),
     _Answer("ops.argmax_channels(spec, buffer)", "a class of each pixel", _one_map(range(2, 1000), (1, 2, 4, 8, 16))),
@@ -62,6 +66,7 @@ _ANSWERS = (
         "decode.heatmap_points(spec, buffer)", "a map for each joint (HRNet, ViTPose)", _one_map(range(5, 150), (4,))
     ),
     _Answer("decode.simcc_points(x, ..., y, ...)", "two lines a joint (RTMPose)", _lines),
+    _Answer("decode.detection_output(spec, buffer, size)", "rows of detections (DetectionOutput)", _detections),
     _Answer("decode.ctc(spec, buffer, alphabet)", "text, a step a row", _steps),
 )
 

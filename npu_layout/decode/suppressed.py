@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..buffers import TensorSpec
 from ..errors import BufferSizeError, LayoutError, NpuLayoutError
-from ..support import checked_call, one_of, plain_array, real_number, whole_number
+from ..support import checked_call, instance, naming, one_of, plain_array, real_number, whole_number
 from .decoder import MOST
 from .detections import Detections, detections, memory_for
 from .networks import sizes
@@ -16,6 +17,7 @@ from .records import height_and_width
 
 # hailort.h: hailo_bbox_float32_t and hailo_detection_t, packed; both begin with the edges and the score
 _BBOX = 5
+_COLUMNS = 7  # of DetectionOutput
 _DETECTION = np.dtype([("numbers", "<f4", (_BBOX,)), ("class_id", "<u2")])
 _COUNT = np.dtype("<u2")
 
@@ -72,18 +74,87 @@ def hailo_nms(
     >>> hailo_nms(np.float32([0, 1, 0.25, 0.5, 0.75, 1, 0.9, 0, 0]), 2, (100, 200)).xyxy.tolist()
     [[100.0, 25.0, 200.0, 75.0]]
     """
-    (classes, _), (height, width) = sizes(classes, (1,)), height_and_width(input_shape)
+    (classes, _), size = sizes(classes, (1,)), height_and_width(input_shape)
+    least, most = _limits(confidence, limit)
+    numbers, labels = _READERS[_kind(output, order)](output, classes)
+    return _best(numbers[:, (1, 0, 3, 2)], numbers[:, 4], labels, size, least, most)
+
+
+@checked_call
+def detection_output(
+    spec: TensorSpec, buffer: Any, input_shape: Sequence[int], confidence: float = 0.0, limit: int = MOST
+) -> Detections:
+    """Return the detections in an output of the layer DetectionOutput: Caffe's SSD, in OpenVINO and on an OAK too.
+
+    The output is (1, 1, n, 7): number of the input, class, score and edges left, top, right, bottom, the whole input
+    being 1 (weiliu89/caffe, src/caffe/layers/detection_output_layer.cpp; openvinotoolkit/openvino, DetectionOutput-8).
+    Rows from the first one on whose number is negative are none, whatever they have.
+
+    Parameters
+    ----------
+    spec, buffer
+        The output, in any layout and dtype; other axes than those of rows and columns have one element.
+    input_shape
+        Height and width of the network's input, in pixels.
+    confidence
+        The least score.
+    limit
+        The number of detections, at most: the best ones.
+
+    Returns
+    -------
+    New Detections in pixels of the input, the best first; of equal scores in the order of the output. Classes are
+    numbered as stored: 0 is mostly the background's. `cell` is the number of a row; level and anchor are 0.
+
+    Raises
+    ------
+    NpuLayoutError
+        On rows of several inputs, and classes that are no whole numbers of 0 or more; LayoutError on other shapes;
+        BufferSizeError.
+
+    Examples
+    --------
+    >>> rows = np.float32([[0, 5, 0.9, 0.25, 0.5, 0.75, 1], [-1, 0, 0, 0, 0, 0, 0]])
+    >>> detection_output(TensorSpec((1, 1, 2, 7)), rows.ravel(), (100, 200)).xyxy.tolist()
+    [[50.0, 50.0, 150.0, 100.0]]
+    """
+    given, size = instance("spec", spec, TensorSpec), height_and_width(input_shape)
+    least, most = _limits(confidence, limit)
+    shape = given.shape
+    if len(shape) < 2 or shape[-1] != _COLUMNS or any(n != 1 for n in shape[:-2]):
+        raise LayoutError(f"detection_output: {given.describe()}: expected (1, 1, n, {_COLUMNS})")
+    with naming("buffer"):
+        rows = given.unpack(buffer).reshape(-1, _COLUMNS).astype(np.float64)
+    ends = np.flatnonzero(~(rows[:, 0] >= 0))
+    rows = rows[: ends[0]] if len(ends) else rows
+    if (rows[:, 0] != 0).any():
+        raise NpuLayoutError("buffer: rows of several inputs; a Detections has those of one")
+    labels = rows[:, 1]
+    wrong = ~((labels >= 0) & (labels == np.floor(labels)) & (labels < 2**31)) & (rows[:, 2] >= least)
+    if wrong.any():
+        raise NpuLayoutError(f"buffer: expected classes as whole numbers of 0 or more, got {labels[wrong][0]:g}")
+    return _best(rows[:, 3:], rows[:, 2], np.where(wrong | ~(labels >= 0), 0, labels), size, least, most)
+
+
+def _limits(confidence: Any, limit: Any) -> tuple[float, int]:
+    """Return both arguments, checked."""
     least, most = real_number("confidence", confidence), whole_number("limit", limit)
     if not 1 <= most <= MOST:
         raise NpuLayoutError(f"limit: expected 1 .. {MOST}, got {limit}")
-    numbers, labels = _READERS[_kind(output, order)](output, classes)
-    passing = np.flatnonzero(numbers[:, 4] >= least)
-    ranked = passing[np.argsort(-numbers[passing, 4], kind="stable")][:most]
+    return least, most
+
+
+def _best(
+    edges: np.ndarray, scores: np.ndarray, labels: np.ndarray, size: tuple[int, int], least: float, most: int
+) -> Detections:
+    """Return Detections of boxes with a score of at least `least`; edges x0, y0, x1, y1, the whole input being 1."""
+    passing = np.flatnonzero(scores >= least)
+    ranked = passing[np.argsort(-scores[passing], kind="stable")][:most]
     room = memory_for(len(ranked))
-    unit = np.array((height, width, height, width), np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
-        room.xyxy[:] = (numbers[ranked, :4] * unit)[:, (1, 0, 3, 2)]
-    room.confidence[:], room.class_id[:], room.cell[:] = numbers[ranked, 4], labels[ranked], ranked
+        room.xyxy[:] = edges[ranked] * np.tile(np.array(size[::-1], np.float64), 2)
+        room.confidence[:] = scores[ranked]
+    room.class_id[:], room.cell[:] = labels[ranked], ranked
     room.level[:] = room.anchor[:] = 0
     return detections(room, len(ranked), None)
 

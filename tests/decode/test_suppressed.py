@@ -1,4 +1,4 @@
-"""Lists of boxes of HailoRT against what a C program would write: struct.pack, one box after the other."""
+"""Lists of boxes that a runtime has suppressed, against what a program would write: one box after the other."""
 
 from __future__ import annotations
 
@@ -123,3 +123,43 @@ def test_equal_scores_and_nan() -> None:
 def test_refused(output: Any, arguments: dict[str, Any], kind: type[Exception], words: str) -> None:
     with pytest.raises(kind, match=words):
         decode.hailo_nms(output, 2, SIZE, **arguments)
+
+
+@pytest.mark.parametrize(
+    "dtype, layout", [("float32", "NCHW"), ("float16", "NCHW"), ("float32", "NHWC"), ("bfloat16", "NCHW")]
+)
+@pytest.mark.parametrize("count", [0, 3, 20])
+def test_rows_of_detection_output(count: int, dtype: str, layout: str) -> None:
+    """Behind the row of -1 is what an earlier run left."""
+    rng, rows = np.random.default_rng(count), np.zeros((1, 1, 20, 7), np.float32)
+    rows[0, 0, :, 1] = rng.integers(1, 21, 20)
+    rows[0, 0, :, 2:] = rng.random((20, 5))
+    rows[0, 0, count : count + 1] = -1
+    spec = nl.TensorSpec(rows.shape, layout, dtype, axes="NCHW", name="out")
+    stored = spec.pack(rows)
+    values = spec.unpack(stored).astype(float)[0, 0, :count].tolist()
+    order = sorted((i for i in range(count) if values[i][2] >= 0.3), key=lambda i: -values[i][2])
+    found = decode.detection_output(spec, stored, SIZE, 0.3)
+    assert found.cell.tolist() == order and found.class_id.tolist() == [int(values[i][1]) for i in order]
+    assert found.confidence.tolist() == [values[i][2] for i in order]
+    for k, i in enumerate(order):
+        left, top, right, bottom = values[i][3:]
+        wanted = np.float32([left * SIZE[1], top * SIZE[0], right * SIZE[1], bottom * SIZE[0]])
+        assert found.xyxy[k].tolist() == wanted.tolist()
+    assert len(decode.detection_output(spec, stored, SIZE, 0.3, 1)) == min(1, len(order))
+
+
+def test_rows_of_detection_output_that_are_refused() -> None:
+    rows = np.float32([[0, 1, 0.9, 0, 0, 1, 1], [0, 2.5, 0.1, 0, 0, 1, 1], [np.nan, -1, 0.9, 0, 0, 1, 1]])
+    spec = nl.TensorSpec((1, 1, 3, 7))
+    assert decode.detection_output(spec, rows.ravel(), SIZE, 0.5).class_id.tolist() == [1]
+    with pytest.raises(nl.NpuLayoutError, match=r"whole numbers of 0 or more, got 2\.5"):
+        decode.detection_output(spec, rows.ravel(), SIZE, 0.05)
+    rows[1, 0] = 1
+    with pytest.raises(nl.NpuLayoutError, match="buffer: rows of several inputs"):
+        decode.detection_output(spec, rows.ravel(), SIZE)
+    for shape in ((1, 1, 3, 6), (1, 2, 3, 7), (7,)):
+        with pytest.raises(nl.LayoutError, match=r"expected \(1, 1, n, 7\)"):
+            decode.detection_output(nl.TensorSpec(shape, nl.Layout.of_rank(len(shape))), rows.ravel(), SIZE)
+    with pytest.raises(nl.BufferSizeError, match="buffer"):
+        decode.detection_output(spec, rows.ravel()[1:], SIZE)

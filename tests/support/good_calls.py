@@ -214,6 +214,16 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
         ),
         "decode.Detections.fields": lambda: Call(decoder(buffers, confidence=0.0).fields, {}),
         "decode.Form.part": lambda: Call(form.part, dict(role="box")),
+        "decode.detection_output": lambda: Call(
+            decode.detection_output,
+            dict(
+                spec=nl.TensorSpec((1, 1, 2, 7)),
+                buffer=np.zeros(14, np.float32),
+                input_shape=(16, 16),
+                confidence=0.5,
+                limit=3,
+            ),
+        ),
         "decode.hailo_nms": lambda: Call(
             decode.hailo_nms,
             dict(
