@@ -18,6 +18,7 @@ from .dense import efficientdet, fcos, retinanet
 from .detections import Detections
 from .detectors import (
     centernet_head,
+    depthai_yolo,
     fastestdet,
     labelled_rows,
     nanodet,
@@ -66,6 +67,7 @@ __all__ = [
     "classify",
     "ctc",
     "dbnet",
+    "depthai_yolo",
     "detection_output",
     "detr",
     "draw",
@@ -119,6 +121,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("RTDETR", "rt_detr", "dfine", "deim", "rfdetr", "deformable_detr"), "rtdetr"),
     **dict.fromkeys(("mediapipe", "palm", "blazepalm", "blazepose"), "blazeface"),
     **dict.fromkeys(("efficientdet_lite", "EfficientDet", "efficientdet_d0"), "efficientdet"),
+    **dict.fromkeys(("luxonis", "oak", "yolov6r2"), "depthai_yolo"),
     **dict.fromkeys(("aihub", "qai_hub", "class_idx"), "labelled_rows"),
     **dict.fromkeys(("DetectionOutput", "mobilenet_ssd"), "detection_output"),
     **dict.fromkeys(("hailo_nms_by_class", "nms_by_class", "nms_by_score"), "hailo_nms"),

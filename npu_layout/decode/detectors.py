@@ -72,23 +72,26 @@ def ssd(
 
 
 @checked_call
-def ssd_postprocessed(classes: int = 90) -> Head:
+def ssd_postprocessed(classes: int = 90, *, yx: bool = True, unit: str = "input") -> Head:
     """Return the head of SSD with TFLite's post-process operator in the graph: rows that are detections.
 
     Outputs are boxes (1, n, 4) top, left, bottom, right, the whole input being 1, classes and scores (1, n) and their
-    number (1,). Classes and scores have one shape: TFLite's names distinguish them, or ``outputs=`` does. These are
-    TFLite_Detection_PostProcess:1 and :2 from TensorFlow 1, and StatefulPartitionedCall:2 and :1 from TensorFlow 2
-    (tensorflow/tensorflow, issue 44481), :32 and :33 of EfficientDet-Lite.
+    number (1,). Classes and scores have one shape: TFLite's names distinguish them, names with "class" and "score", or
+    ``outputs=`` does. TFLite's are TFLite_Detection_PostProcess:1 and :2 from TensorFlow 1, and
+    StatefulPartitionedCall:2 and :1 from TensorFlow 2 (tensorflow/tensorflow, issue 44481), :32 and :33 of
+    EfficientDet-Lite.
 
-    classes: those above it are an error. Raises NpuLayoutError on anything else.
+    classes: those above it are an error. yx: False: edges are left, top, right, bottom. unit: of edges, "input", or
+    "pixel" (ultralytics' export for the IMX500, with yx=False). Raises NpuLayoutError on anything else.
     """
     classes, _ = sizes(classes, (1,))
-    boxes = Boxes("xyxy", unit="input", order=(1, 0, 3, 2))
+    order = (1, 0, 3, 2) if flag("yx", yx) else (0, 1, 2, 3)
+    boxes = Boxes("xyxy", unit=one_of("unit", unit, UNITS[1:]), order=order)
     parts = (
         Part("box", 4),
-        Part("label", 1, hint="PostProcess:1|Call:2|Call:32"),
-        Part("score", 1, hint="PostProcess:2|Call:1|Call:33"),
-        Part("count", 1, hint="PostProcess:3|Call:0|Call:34"),
+        Part("label", 1, hint="class|label|PostProcess:1|Call:2|Call:32"),
+        Part("score", 1, hint="score|conf|PostProcess:2|Call:1|Call:33"),
+        Part("count", 1, hint="num|count|PostProcess:3|Call:0|Call:34"),
     )
     form = Form("rows", parts, boxes, "rows")
     return Head("ssd_postprocessed", classes, (1,), (form,), suppression=Suppression("none"))
@@ -119,6 +122,34 @@ def labelled_rows(
     parts += [Part("coefficients", weights)] if weights else []
     form = Form("rows", tuple(parts), boxes, "rows")
     return Head(name, classes, (1,), (form,), prototypes=Prototypes(weights) if weights else None)
+
+
+@checked_call
+def depthai_yolo(
+    classes: int = 80,
+    strides: Sequence[int] = STRIDES,
+    *,
+    coefficients: int = 0,
+    labels: str = "best",
+    name: str = "depthai_yolo",
+) -> Head:
+    """Return the head of YOLOv6 and of YOLOv8 to v12 as Luxonis' tools export them for DepthAI.
+
+    Outputs are a map of 4 + 1 + classes channels for each stride: sides in strides, the largest score or 1, which is
+    not read, and scores behind the sigmoid (luxonis/tools, tools/modules/heads.py, DetectV8). Their YOLOv5 and v7 are
+    `yolov5`'s.
+
+    classes, strides, labels, name: as for `yolov8`. coefficients: of the segmentation variant (32), in a map more for
+    each stride; its prototypes are one more output. Raises NpuLayoutError on anything else.
+
+    >>> depthai_yolo(3).forms[0].boxes.encoding
+    'distances'
+    """
+    (classes, strides), (weights,) = sizes(classes, strides), whole_numbers("coefficients", [coefficients], 1, 0)
+    beside = (Part("coefficients", weights, hint="mask"),) if weights else ()
+    parts = (Part("box", 4), Part("bound", 1), Part("score", classes), *beside)
+    masks = Prototypes(weights) if weights else None
+    return Head(name, classes, strides, (Form("maps", parts, Boxes("distances")),), labels=labels, prototypes=masks)
 
 
 @checked_call

@@ -116,6 +116,13 @@ def fastestdet(raw: bool) -> Any:
     return loop
 
 
+def of_an_oak(v: Values) -> Iterator[Any]:
+    """Sides, a number that says nothing more, and scores."""
+    for c in cells():
+        e = v[f"out_{c.stride}"][0, :, c.y, c.x].astype(float).tolist()
+        yield c, e[5:], sides(c, e[:4], 0.5), []
+
+
 def labelled(unit: tuple[float, ...]) -> Any:
     """What a graph picked: edges, scores and classes of each row; `unit`: pixels of 1, in x and y."""
 
@@ -144,6 +151,9 @@ NETWORKS = {
         {"boxes": (1, len(ON_MAPS), 4), "raw": (1, len(ON_MAPS), 6)},
         ssd_on_maps,
         probabilities=False,
+    ),
+    "yolov8 of an OAK": Network(
+        decode.depthai_yolo(CLASSES), of_maps(STRIDES, out=5 + CLASSES), of_an_oak, probabilities=False
     ),
     "fastestdet": Network(decode.fastestdet(CLASSES), {"out": (1, 5 + CLASSES, *grid(16))}, fastestdet(False)),
     "fastestdet before its activations": Network(
@@ -276,6 +286,19 @@ def test_tflites_post_process() -> None:
         decode.Decoder(decode.ssd_postprocessed(CLASSES), unnamed, SIZE)
     named = decode.Decoder(decode.ssd_postprocessed(CLASSES), unnamed, SIZE, outputs={"label": ["b"], "score": ["c"]})
     assert np.array_equal(named(buffers).xyxy, found.xyxy)
+
+
+@pytest.mark.parametrize("names", [("num_dets", "det_boxes", "det_scores", "det_classes"), ("a", "b", "c", "d")])
+def test_rows_in_pixels(names: tuple[str, ...]) -> None:
+    """EfficientNMS, and ultralytics' export for the IMX500: edges left, top, right, bottom."""
+    shapes: tuple[tuple[int, ...], ...] = ((1, 1), (1, 3, 4), (1, 3), (1, 3))
+    specs = [nl.TensorSpec(s, nl.Layout.of_rank(len(s)), name=n) for s, n in zip(shapes, names)]
+    boxes = np.float32([[1, 2, 30, 40], [5, 6, 7, 8], [9, 9, 9, 9]])
+    given = [np.float32([2]), boxes.ravel(), np.float32([0.9, 0.8, 0.7]), np.float32([2, 0, 1])]
+    outputs = {} if names[0] == "num_dets" else {"score": ["c"], "label": ["d"]}
+    for decoder in decoders(decode.ssd_postprocessed(3, yx=False, unit="pixel"), specs, SIZE, outputs=outputs):
+        found = decoder(given, 0.1)
+        assert found.xyxy.tolist() == boxes[:2].tolist() and found.class_id.tolist() == [2, 0]
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -131,6 +131,7 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
     networks: dict[str, dict[str, Any]] = {
         "centernet_head": dict(classes=2, stride=4, activation="sigmoid", size_unit="pixel", keypoints=2, name="x"),
         "blazeface": dict(side=8, strides=(4, 8), keypoints=2, anchors=1, activation="none", name="x"),
+        "depthai_yolo": dict(classes=2, strides=(8,), coefficients=4, labels="all", name="x"),
         "detr": dict(classes=2, activation="none", name="x"),
         "rtdetr": dict(classes=2, activation="none", labels="best", unit="pixel", name="x"),
         "rtmdet": dict(**named, unit="stride"),
@@ -165,7 +166,7 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
             strides=(8,),
             anchors=(1,),
         ),
-        "ssd_postprocessed": dict(classes=2),
+        "ssd_postprocessed": dict(classes=2, yx=False, unit="pixel"),
         "yolo26": dict(**made, keypoints=0, coefficients=4, unit="input", name="x"),
         "yolov2": dict(classes=2, stride=8, anchors=(4, 5), activation="none", labels="all", name="x"),
         "yolov3": dict(classes=2, strides=(8,), anchors=(((4, 5),),), activation="none", labels="all", name="x"),
