@@ -92,18 +92,13 @@ class Stream:
         debug: bool = False,
     ) -> None:
         work = Work(preprocess, engine, function)
-        opened = open_source(source)
-        policy = one_of("policy", policy, (None, *POLICIES)) or ("latest" if opened.live else "every")
+        policy = one_of("policy", policy, (None, *POLICIES))
         skips = bool(one_of("on_error", on_error, ERRORS) == "skip")
         limit = Watchdog(None if watchdog is None else real_number("watchdog", watchdog, 0.0), engine)
-        line = Line(
-            work.workers,
-            counted("depth", depth),
-            limit,
-            latest=policy == "latest",
-            skips=skips,
-            debug=flag("debug", debug),
-        )
+        most, filled = counted("depth", depth), flag("debug", debug)
+        opened = open_source(source)  # last: what is opened is closed by the stream
+        latest = (policy or ("latest" if opened.live else "every")) == "latest"
+        line = Line(work.workers, most, limit, latest=latest, skips=skips, debug=filled)
         self._crew = Crew(opened, work, line)
         self._asked: Future[Result | None] | None = None
         self._asking = threading.Lock()

@@ -279,6 +279,17 @@ def test_a_camera_that_was_never_read_is_released(monkeypatch: pytest.MonkeyPatc
     assert not made[0].there
 
 
+def test_a_stream_that_cannot_be_made_opens_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or the camera is busy when the argument has been put right."""
+    monkeypatch.setattr(cv2, "VideoCapture", Camera)
+    monkeypatch.setattr(Camera, "opened", 0)
+    wrong: list[dict[str, Any]] = [dict(policy="newest"), dict(on_error="go on"), dict(watchdog="x"), dict(depth=0)]
+    for options in (*wrong, dict(debug=2)):
+        with pytest.raises(nl.NpuLayoutError, match=next(iter(options))):
+            Stream("rtsp://x", PREPROCESS, Reader(), **options)
+    assert Camera.opened == 0
+
+
 def test_every_close_of_a_source_is_called() -> None:
     calls: list[str] = []
 
