@@ -23,7 +23,6 @@ _DEVICE = re.compile(r"/dev/video(\d{1,5})")
 _BUSY = "already executing"  # what Python says of a generator that another thread is in
 #: What to give in the place of other libraries' cameras and files, by a member that they have.
 _ADVICE = {
-    "isOpened": "give the number or path that it was opened with",
     "demux": "give what its decode(video=0) returns",
     "capture_request": "give a generator of its requests' buffers, as in docs/streams.md",
     "emit": "give a generator of its samples' memory, as in docs/streams.md",
@@ -89,10 +88,11 @@ def open_source(source: Any, *, reopen: float = 10.0) -> Source:
     source
         A camera's number, or its device, such as /dev/video0; the path of a video or of a folder of images (by name);
         an address such as rtsp://...; a GStreamer pipeline, which has a "!" in it (OpenCV has to be built with
-        GStreamer); an iterable of frames, such as PyAV's decoded frames; or a Source.
+        GStreamer); a cv2.VideoCapture whose size or format was set, which `close` releases; an iterable of frames, such
+        as PyAV's decoded frames; or a Source.
     reopen
         For how many seconds a camera or network stream that is gone is tried again; then the stream ends with an
-        error, also one that skips what fails.
+        error, also one that skips what fails. A VideoCapture is not opened again.
 
     Returns
     -------
@@ -101,7 +101,8 @@ def open_source(source: Any, *, reopen: float = 10.0) -> Source:
     Raises
     ------
     NpuLayoutError
-        If there is no such camera or file, or no image in a folder, and on what is no source.
+        If there is no such camera or file, or no image in a folder, on a VideoCapture that is not open, and on what is
+        no source.
     """
     patience = real_number("reopen", reopen)
     if isinstance(source, Source):
@@ -128,6 +129,8 @@ def open_source(source: Any, *, reopen: float = 10.0) -> Source:
             number = f"; camera {text} is the number {int(text)}, not a text" if text.isdecimal() else ""
             raise NpuLayoutError(f"source: {text or path}: no such file or folder{number}")
         return _captured(str(path), False, 0.0)
+    if all(callable(getattr(source, name, None)) for name in ("read", "isOpened", "get", "release")):
+        return _given(source)
     if isinstance(source, Iterable) and not isinstance(source, bytes):
         return Source(source)
     raise _none(source)
@@ -168,6 +171,25 @@ def _captured(source: Any, live: bool, patience: float) -> Source:
         raise NpuLayoutError(f"source: {source!r}: OpenCV cannot open it")
     if isinstance(source, str) and capture.get(cv2.CAP_PROP_FRAME_COUNT) > 0:
         live = False  # a file behind an address, or in a pipeline, which has an end
+    return _reading(capture, source, live, patience)
+
+
+def _given(capture: Any) -> Source:
+    """Return the frames of a cv2.VideoCapture whose size or format was set; nobody knows how to open it again."""
+    import cv2
+
+    if not capture.isOpened():
+        raise NpuLayoutError("source: this VideoCapture is not open")
+    return _reading(capture, None, capture.get(cv2.CAP_PROP_FRAME_COUNT) <= 0, 0.0)
+
+
+def _reading(capture: Any, source: Any, live: bool, patience: float) -> Source:
+    """Return the frames of an opened capture; source: what is opened again if it is live and gone, None: nothing."""
+    import cv2
+
+    gone = f"{source!r} is gone, and did not come back in {patience:g} s"
+    if source is None:
+        gone = "the VideoCapture gives no frame any more; a number or an address is opened again"
     state: dict[str, Any] = {"capture": capture, "ended": False}
 
     def frames() -> Generator[Any, None, None]:
@@ -190,9 +212,9 @@ def _captured(source: Any, live: bool, patience: float) -> Source:
                     end = time.monotonic() + patience
                 else:
                     time.sleep(_WAIT)  # it opens, and gives no frame
-                if not _again(state, source, end):
+                if source is None or not _again(state, source, end):
                     if not state["ended"]:
-                        raise NpuLayoutError(f"source: {source!r} is gone, and did not come back in {patience:g} s")
+                        raise NpuLayoutError(f"source: {gone}")
                     return
         finally:
             state["capture"].release()

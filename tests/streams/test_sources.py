@@ -207,7 +207,7 @@ def test_what_is_nearly_a_source_is_told_what_to_give() -> None:
 
     with pytest.raises(nl.NpuLayoutError, match="; call it"):
         open_source(camera)
-    with pytest.raises(nl.NpuLayoutError, match="give the number or path that it was opened with"):
+    with pytest.raises(nl.NpuLayoutError, match="source: this VideoCapture is not open"):
         open_source(cv2.VideoCapture())
     for member, words in (
         ("demux", r"; give what its decode\(video=0\) returns$"),
@@ -249,6 +249,24 @@ def test_a_camera_by_its_device(monkeypatch: pytest.MonkeyPatch) -> None:
     assert source.live and [read(next(source)) for _ in range(6)] == list(range(6))
     assert given == [2, 5, 5, 5]
     assert open_source("/dev/video5").live and given[-1] == 5
+
+
+def test_a_capture_whose_size_was_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is read to its end, released, and not opened again."""
+    clip = cv2.VideoCapture(str(SAMPLES / "data" / "walk.mp4"))
+    expected = [frame for frame in open_source(SAMPLES / "data" / "walk.mp4")][:3]
+    source = open_source(clip)
+    assert not source.live and all(np.array_equal(next(source), frame) for frame in expected)
+    source.close()
+    assert not clip.isOpened()
+    monkeypatch.setattr(Camera, "opened", 0)
+    camera = Camera(0)
+    with Stream(camera, PREPROCESS, Reader(), policy="every", on_error="skip") as stream:
+        results = iter(stream)
+        assert [next(results).number for _ in range(3)] == [0, 1, 2]
+        with pytest.raises(StreamError, match="frame 3: capture: source: the VideoCapture gives no frame any more;"):
+            next(results)
+    assert Camera.opened == 1 and not camera.there
 
 
 def test_a_camera_that_is_away_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
