@@ -78,17 +78,9 @@ def load_raw(
     given = checked_specs(specs or {})
     where, words = _description(folder, description, given)
     dumps = {kind: _dumps(folder, where, kind, words.get(f"{kind}s", {}), given) for kind in ("input", "output")}
-    tensors = [*dumps["input"].values(), *dumps["output"].values()]
     for name in given.keys() - dumps["input"].keys() - dumps["output"].keys():
         raise RecordingError(f"specs: {where} has no tensor {name!r}")
-    frames = sorted({run for dump in tensors for run in dump.files}, key=natural)
-    for dump in tensors:
-        lacking = [run for run in frames if run not in dump.files]
-        if lacking:
-            raise RecordingError(
-                f"{folder}: {dump.what}: no file for frame {lacking[0]!r}; there are {len(dump.files)} files, "
-                f"{len(frames)} frames"
-            )
+    frames = _runs(folder, [*dumps["input"].values(), *dumps["output"].values()])
     known = {
         name: dump.spec
         for side in dumps.values()
@@ -108,6 +100,19 @@ def load_raw(
         raise RecordingError(f"{where}: meta: expected an object, got {meta!r}")
     with errors_named(where):
         return Recording(known, RunsOnDisk(len(frames), read, called, known), meta)
+
+
+def _runs(folder: Path, tensors: list[_Dump]) -> list[str]:
+    """Return the runs in order; RecordingError if a tensor has no file for one."""
+    frames = sorted({run for dump in tensors for run in dump.files}, key=natural)
+    for dump in tensors:
+        lacking = [run for run in frames if run not in dump.files]
+        if lacking:
+            raise RecordingError(
+                f"{folder}: {dump.what}: no file for frame {lacking[0]!r}; there are {len(dump.files)} files, "
+                f"{len(frames)} frames"
+            )
+    return frames
 
 
 def _description(folder: Path, given: Any, specs: Mapping[str, TensorSpec]) -> tuple[str, dict[str, Any]]:

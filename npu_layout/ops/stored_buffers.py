@@ -13,7 +13,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
-from ..layouts import check_distinct, near
+from ..layouts import check_distinct
 from ..support import plain_array
 from .registry import CORE
 
@@ -198,6 +198,6 @@ def target(what: str, out: Any, shape: tuple[int, ...], dtype: Any, flat: np.nda
     if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype or not out.flags.writeable:
         got = f"{out.shape} {out.dtype}" if isinstance(out, np.ndarray) else type(out).__name__
         raise NpuLayoutError(f"out for {what}: expected {shape} {np.dtype(dtype)} that can be written, got {got}")
-    plain = check_distinct(plain_array(f"out for {what}", out), lambda: what)
-    apart = near(plain, (flat,))
+    plain = out if type(out) is np.ndarray else plain_array(f"out for {what}", out)
+    apart = np.may_share_memory(check_distinct(plain, lambda: what), flat)
     return Target(out, np.empty(shape, dtype) if apart else plain, apart)

@@ -91,20 +91,13 @@ def _top_of_stored(
 ) -> tuple[np.ndarray, np.ndarray]:
     n, c, h, w = stored_buffers.extents(spec, "top_k")
     count = _count(k, c)
-    is_real = spec.quantization is not None or spec.dtype == "bfloat16"
-    if out is not None and (not isinstance(out, tuple) or len(out) != 2):
-        raise NpuLayoutError(f"out for top_k: expected a tuple of two arrays, got {type(out).__name__}")
-    given = (None, None) if out is None else out
-    dtypes = (np.dtype(np.float32) if is_real else native(np.empty(0, spec.stored)).dtype, _INDEX)
     flat, known = spec.flat(buffer), stored_buffers.walk(spec)
-    shape = (n, count, h, w)
-    targets = [stored_buffers.target("top_k", o, shape, dtype, flat) for o, dtype in zip(given, dtypes)]
-    if overlap(targets[0].out, targets[1].out):
-        raise NpuLayoutError("out for top_k: expected arrays for values and channels that share no memory")
+    targets = _targets(spec, out, (n, count, h, w), flat)
     values, channels = (target.written for target in targets)
     if known is None:
         bands.each(spec, flat, (values, channels), lambda x, q, *parts: top_k(x, count, quantization=q, out=parts))
         return targets[0].finished(), targets[1].finished()
+    is_real = _is_real(spec)
     for whole in known.regions:
         for region in whole.cut(_TOGETHER // count) if is_real else (whole,):
             source, found, which = known.source(region, flat), region.of(values, 1), region.of(channels, 1)
@@ -113,6 +106,25 @@ def _top_of_stored(
             if is_real:
                 _make_real(spec, stored, found)
     return targets[0].finished(), targets[1].finished()
+
+
+def _is_real(spec: TensorSpec) -> bool:
+    """Return whether values are real ones, float32, in place of stored ones."""
+    return spec.quantization is not None or spec.dtype == "bfloat16"
+
+
+def _targets(
+    spec: TensorSpec, out: tuple[np.ndarray, np.ndarray] | None, shape: Shape, flat: np.ndarray
+) -> list[stored_buffers.Target]:
+    """Return where values and channels of a stored buffer are written; NpuLayoutError if `out` does not fit."""
+    if out is not None and (not isinstance(out, tuple) or len(out) != 2):
+        raise NpuLayoutError(f"out for top_k: expected a tuple of two arrays, got {type(out).__name__}")
+    given = (None, None) if out is None else out
+    dtypes = (np.dtype(np.float32) if _is_real(spec) else native(np.empty(0, spec.stored)).dtype, _INDEX)
+    targets = [stored_buffers.target("top_k", o, shape, dtype, flat) for o, dtype in zip(given, dtypes)]
+    if overlap(targets[0].out, targets[1].out):
+        raise NpuLayoutError("out for top_k: expected arrays for values and channels that share no memory")
+    return targets
 
 
 def _make_real(spec: TensorSpec, stored: np.ndarray, found: np.ndarray) -> None:

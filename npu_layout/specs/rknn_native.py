@@ -138,36 +138,37 @@ def _native_blocks(tensor: RknnTensor, native: Native, atom: Atom | None) -> Ten
     C1 in the dims counts the unpadded planes of `size` elements, and for 16-bit types rknn-toolkit2 2.5.0 prints four
     times that. So C1 is computed from the padded planes first.
     """
-    dims, size = tensor.dims, native.size
     n, c, h, w = tensor.extents("NCHW")
     batch, c1, rows, row, c2 = native.dims
-    least = -(-c // c2)
-    fits = rows >= h and row >= w if len(dims) == 4 else rows * row * n * c == math.prod(dims)
+    least, pixels = -(-c // c2), rows * row
+    fits = rows >= h and row >= w if len(tensor.dims) == 4 else pixels * n * c == math.prod(tensor.dims)
     if batch != n or c1 < least or not fits:
-        raise tensor.error(f"native dims {native.dims} (NC1HWC2) are too small for {dims} ({tensor.axes})")
-    pixels = rows * row
-    padded = _plane(pixels)
-    if not size and atom is not None:
-        c1, size = _up(c, atom.align) // c2, n * (_up(c, atom.align) // c2) * padded * c2
-    if not size and padded != pixels:
+        raise tensor.error(f"native dims {native.dims} (NC1HWC2) are too small for {tensor.dims} ({tensor.axes})")
+    padded, size = _plane(pixels), native.size
+    if not size:
+        c1, size = _unsaid(tensor, atom, native.dims)
+    blocks, rest = divmod(size, n * c2)
+    for planes, plane in ((blocks // padded, padded), (c1, blocks // c1), (least, blocks // least)):
+        if rest == 0 and planes * plane == blocks and planes >= least and plane >= pixels:
+            return _blocks(tensor, c2, planes, (rows, row), plane)
+    raise tensor.error(
+        f"size_with_stride is {size} elements, but NC1HWC2 of {tensor.dims} with C2={c2} needs {n}*C1*plane*{c2} with "
+        f"C1 >= {least} and plane >= {pixels}"
+    )
+
+
+def _unsaid(tensor: RknnTensor, atom: Atom | None, dims: tuple[int, ...]) -> tuple[int, int]:
+    """Return C1 and the size of blocks of these dims whose size is not said: by the rule of a chip, or as dims say."""
+    n, c1, rows, row, c2 = dims
+    pixels, padded = rows * row, _plane(rows * row)
+    if atom is None and padded != pixels:
         raise tensor.error(
             f"native_attr has no size_with_stride, which determines whether planes of {pixels} pixels are stored as "
             f"{padded}; give it, or target"
         )
-    size = size or n * c1 * pixels * c2
-    blocks, rest = divmod(size, n * c2)
-    if rest == 0 and blocks % padded == 0 and blocks // padded >= least:
-        c1, plane = blocks // padded, padded
-    elif rest == 0 and blocks % c1 == 0 and blocks // c1 >= pixels:
-        plane = blocks // c1
-    elif rest == 0 and blocks % least == 0 and blocks // least >= pixels:
-        c1, plane = least, blocks // least
-    else:
-        raise tensor.error(
-            f"size_with_stride is {size} elements, but NC1HWC2 of {dims} with C2={c2} needs {n}*C1*plane*{c2} with "
-            f"C1 >= {least} and plane >= {pixels}"
-        )
-    return _blocks(tensor, c2, c1, (rows, row), plane)
+    if atom is not None:
+        c1 = _up(tensor.extents("C")[0], atom.align) // c2
+    return c1, n * c1 * padded * c2
 
 
 def _plane(pixels: int) -> int:
