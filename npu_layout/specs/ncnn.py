@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError
-from ..layouts import BY_RANK, Layout
+from ..layouts import BY_RANK, Layout, c_strides
 from ..support import checked_call, flag, text_of
 from .metadata import Metadata, itemsize_of
 
@@ -60,7 +61,7 @@ def from_ncnn(mat: Any, *, dtype: Any = None, batch: bool = True, name: str = ""
             f"1 or more of each; an empty Mat has no memory"
         )
     extents = {1: (w,), 2: (h, w), 3: (c, h, w), 4: (c, d, h, w)}[dims]
-    if w * h * d * c != _product(extents):
+    if w * h * d * c != math.prod(extents):
         raise LayoutError(f"ncnn mat {name!r}: dims is {dims}, but w, h, d and c are {w}, {h}, {d} and {c}")
     kind = _dtype(given, name, dtype, pack)
     plane = w * h * d
@@ -68,13 +69,6 @@ def from_ncnn(mat: Any, *, dtype: Any = None, batch: bool = True, name: str = ""
     if step < plane:
         raise LayoutError(f"ncnn mat {name!r}: cstep {step} is shorter than a plane of {plane} elements")
     return _spec(extents, pack, step, kind, BY_RANK[dims + 1] if batch else BY_RANK[dims + 1][1:], name)
-
-
-def _product(extents: tuple[int, ...]) -> int:
-    product = 1
-    for extent in extents:
-        product *= extent
-    return product
 
 
 def _dtype(given: Metadata, name: str, dtype: Any, pack: int) -> Any:
@@ -99,9 +93,7 @@ def _spec(extents: tuple[int, ...], pack: int, step: int, dtype: Any, axes: str,
     letters = axes[-len(extents) :]
     front = (1,) * (len(axes) - len(extents))
     planes = extents[0] if len(extents) > 2 else 1
-    strides = [1] * len(extents)
-    for i in range(len(extents) - 2, -1, -1):
-        strides[i] = strides[i + 1] * extents[i + 1]
+    strides = list(c_strides(extents))
     if len(extents) > 2:
         strides[0] = step
     blocked = pack > 1
