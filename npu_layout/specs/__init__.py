@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .rknn import from_rknn
     from .sophgo import from_sophgo
     from .tflite import from_tflite
+    from .tidl import from_tidl
 
 __all__ = [
     "from_acl",
@@ -49,6 +50,7 @@ __all__ = [
     "from_rknn",
     "from_sophgo",
     "from_tflite",
+    "from_tidl",
 ]
 
 _GROUP = "npu_layout.specs"

@@ -99,6 +99,15 @@ EXAMPLES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         ),
         dict(chip="KL720"),
     ),
+    "tidl": (
+        dict(
+            numOutputBuf=2, outWidth=[5, 4], outHeight=[3, 1], outNumChannels=[4, 2], outDIM1=[1, 1], outDIM2=[1, 1],
+            outNumBatches=[1, 1], outPadL=[1, 0], outPadT=[2, 0], outPadR=[0, 0], outPadB=[1, 0], outPadCh=[1, 0],
+            outChannelPitch=[40, 4], outElementType=[1, 6], outTensorScale=[32.0, 1.0], outZeroPoint=[0, 0],
+            outLayout=[0, 0], outBufSize=[200, 8], outDataName=["y", "z"],
+        ),
+        dict(index=0),
+    ),
 }  # fmt: skip
 
 METADATA = {name: metadata for name, (metadata, _) in EXAMPLES.items()}
