@@ -68,12 +68,16 @@ static void values_of(const Source *source, int64_t cell, const int32_t *codes, 
 
 /* The largest value of each side; NaN is larger than all. */
 static void largest(const double *values, int bins, double most[4]) {
+    int none = 0; /* whether one of them is NaN, which the larger one of two numbers is not asked for */
     for (int k = 0; k < 4; ++k) most[k] = values[k * bins];
-    for (int i = 1; i < bins; ++i)
+    for (int i = 0; i < bins; ++i)
         for (int k = 0; k < 4; ++k) {
             const double value = values[k * bins + i];
-            most[k] = most[k] >= value || most[k] != most[k] ? most[k] : value;
+            most[k] = value > most[k] ? value : most[k];
+            none |= value != value;
         }
+    for (int i = 0; none && i < 4 * bins; ++i)
+        if (values[i] != values[i]) most[i / bins] = values[i];
 }
 
 void mean_bins(const Level *level, const Source *box, const uint8_t *data, int64_t cell, int bins, Upcoming next, double sides[4]) {
