@@ -141,17 +141,11 @@ class Decoder:
             On buffers that do not fit their specs; if no stored value reaches `confidence`; on an `iou` outside 0 .. 1,
             and an `out` without room.
         """
-        least, overlap = real_number("confidence", confidence), real_number("iou", iou, least=0.0)
-        if overlap > 1:
-            raise NpuLayoutError(f"iou: expected 0 .. 1, got {iou}; {iou} percent are {overlap / 100:g}")
-        most = whole_number("limit", limit)
-        if not 1 <= most <= MOST:
-            raise NpuLayoutError(f"limit: expected 1 .. {MOST}, got {limit}")
-        if least > self._most:
-            raise NpuLayoutError(
-                f"confidence: no stored value reaches {least:g}; the largest that one means is {self._most:.6g} "
-                f"(scores of another scale? activation= is {self._fitted.form.part('score').activation!r})"  # type: ignore[union-attr]
-            )
+        usual = type(confidence) is type(iou) is float and type(limit) is int
+        if usual and 0 <= confidence <= self._most and 0 <= iou <= 1 and 1 <= limit <= MOST:
+            least, overlap, most = confidence, iou, limit
+        else:
+            least, overlap, most = self._checked(confidence, iou, limit)
         flat = buffers if self._are_plain(buffers) else in_order(self.specs, buffers)
         beside = self._points, self._turned
         room = memory_for(most, *beside) if out is None else memory_of(out, most, *beside)
@@ -164,12 +158,31 @@ class Decoder:
         weights = self._gathered_weights(first, flat, pool) if read is None else read[:n]
         return detections(room, n, self._masks(first, weights, flat, pool))
 
+    def _checked(self, confidence: Any, iou: Any, limit: Any) -> tuple[float, float, int]:
+        """Return the thresholds and the limit of a call, checked."""
+        least, overlap = real_number("confidence", confidence), real_number("iou", iou, least=0.0)
+        if overlap > 1:
+            raise NpuLayoutError(f"iou: expected 0 .. 1, got {iou}; {iou} percent are {overlap / 100:g}")
+        most = whole_number("limit", limit)
+        if not 1 <= most <= MOST:
+            raise NpuLayoutError(f"limit: expected 1 .. {MOST}, got {limit}")
+        if least > self._most:
+            raise NpuLayoutError(
+                f"confidence: no stored value reaches {least:g}; the largest that one means is {self._most:.6g} "
+                f"(scores of another scale? activation= is {self._fitted.form.part('score').activation!r})"  # type: ignore[union-attr]
+            )
+        return least, overlap, most
+
     def _are_plain(self, buffers: Any) -> bool:
         """Whether buffers are in the order of the specs, each a 1-D array as it is stored: the usual case."""
         if type(buffers) not in (list, tuple) or len(buffers) != len(self._plain):
             return False
-        for buffer, plain in zip(buffers, self._plain):
-            if type(buffer) is not np.ndarray or (buffer.dtype, buffer.shape, buffer.strides) != plain:
+        for buffer, (dtype, shape, strides) in zip(buffers, self._plain):
+            if type(buffer) is not np.ndarray:
+                return False
+            if buffer.dtype is not dtype and buffer.dtype != dtype:  # of an array that was pickled it is another object
+                return False
+            if buffer.shape != shape or buffer.strides != strides:
                 return False
         return True
 

@@ -151,7 +151,8 @@ def detections(memory: Memory, n: int, masks: Any) -> Detections:
     """Return Detections of the first `n` rows of `memory`, which stays theirs."""
     found = object.__new__(Detections)  # what a frozen dataclass does for each field takes longer than to decode
     fields = found.__dict__
+    rows = slice(n)
     for name, column in zip(Memory._fields, memory):
-        fields[name] = None if column is None else column[:n]
+        fields[name] = None if column is None else column[rows]
     fields["masks"], fields["_memory"] = masks, memory
     return found
