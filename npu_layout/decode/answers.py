@@ -11,8 +11,8 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..support import checked_call, instance, naming, one_of, real_number, text_of, whole_number
+from .activations import activated
 from .head import ACTIVATIONS
-from .reference import activated
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,11 +9,13 @@ import numpy as np
 
 from .. import kernels
 from ..buffers import TensorSpec, kernel_name
+from .activations import activated
+from .encodings import spread_of
 from .gathering import are_steps
 from .head import Boxes, Head
 from .places import Fitted, Level, Place, offsets_along
 from .ranges import values_of
-from .reference import activated, point_encoding, spread_of
+from .reference import point_encoding
 
 _DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "float16", "bfloat16", "float32")
 

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ..buffers import TensorSpec
+from .activations import activated
 from .places import Level, Place, offsets_along
 from .ranges import codes, values_of
-from .reference import Candidates, Read, activated, chosen, values
+from .reference import Candidates, Read, chosen, values
 
 
 class Gather:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..buffers import TensorSpec
+from .activations import COMBINED, activated
 from .head import Head
 from .places import Fitted, Place
-from .reference import COMBINED, activated
 
 
 def codes(spec: TensorSpec) -> np.ndarray | None:

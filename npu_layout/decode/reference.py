@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import NpuLayoutError
-from .exponential import exponential, fifth_root, sigmoid
+from .activations import COMBINED, activated
+from .encodings import ENCODINGS, POINTS, Cells, spread_of
 from .head import Boxes, Head
 from .places import Fitted, Level, Place
 from .sines import sine_and_cosine
@@ -59,40 +60,6 @@ def _at(tensor: np.ndarray, axes: Sequence[int]) -> np.ndarray:
     """Return a view with these axes, in this order; the others have extent 1."""
     rest = [axis for axis in range(tensor.ndim) if axis not in axes]
     return tensor.transpose(*rest, *axes).reshape([tensor.shape[axis] for axis in axes])
-
-
-def activated(kind: str, x: np.ndarray, axis: int = 1) -> np.ndarray:
-    """Return float64 values after an activation, over the classes on `axis`."""
-    with np.errstate(invalid="ignore"):  # signalling NaN
-        return _ACTIVATIONS[kind](x.astype(np.float64), axis)
-
-
-def _softmax(x: np.ndarray, axis: int) -> np.ndarray:
-    e = exponential(x - x.max(axis, keepdims=True))
-    shares: np.ndarray = e / _sum(e, axis)
-    return shares
-
-
-def _sum(x: np.ndarray, axis: int) -> np.ndarray:
-    """Return the sum in order, one after the other, as a loop adds; the axis is kept."""
-    return np.take(np.add.accumulate(x, axis), [-1], axis)
-
-
-_ACTIVATIONS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
-    "none": lambda x, axis: x,
-    "sigmoid": lambda x, axis: sigmoid(x),
-    "softmax": _softmax,
-}
-
-
-#: The score, from objectness and that of a class, by the head's rule.
-COMBINED: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
-    "objectness": lambda objectness, score: objectness * score,
-    "root": lambda objectness, score: np.sqrt(objectness * score),
-    "weighted": lambda objectness, score: np.where(
-        score < 0, np.nan, fifth_root(objectness * objectness * objectness * (score * score))
-    ),
-}
 
 
 def candidates(head: Head, fitted: Fitted, tensors: Sequence[np.ndarray], confidence: float) -> Candidates:
@@ -267,13 +234,8 @@ def _boxes(how: Boxes, level: Level, n: int, found: Candidates, read: Read, inpu
     cell, anchor = _cells(level, found)
     unit = {"stride": [level.stride] * 2, "pixel": [1, 1], "input": input_hw[::-1]}[how.unit]
     with np.errstate(over="ignore", invalid="ignore"):
-        at = _Cells(how, cell, level.step, anchor, np.array(unit, np.float64), spread_of(how, n))
-        return _ENCODINGS[how.encoding](at, x)
-
-
-def spread_of(how: Boxes, n: int) -> float:
-    """Return the factor by which centres of level `n` move from the middles of their cells."""
-    return how.spreads[n] if how.spreads else 1.0
+        at = Cells(how, cell, level.step, anchor, np.array(unit, np.float64), spread_of(how, n))
+        return ENCODINGS[how.encoding](at, x)
 
 
 def _cells(level: Level, found: Candidates) -> tuple[np.ndarray, np.ndarray]:
@@ -283,94 +245,6 @@ def _cells(level: Level, found: Candidates) -> tuple[np.ndarray, np.ndarray]:
         return prior[:, :2], prior[:, 2:]
     cell = np.stack([found.cell % level.grid[1], found.cell // level.grid[1]], 1).astype(np.float64)
     return cell, np.array(level.anchors or [(1.0, 1.0)])[found.anchor]
-
-
-class _Cells(NamedTuple):
-    """Cells of candidates: columns and rows, the stride, anchors in pixels, and the unit of their channels."""
-
-    how: Boxes
-    cell: np.ndarray
-    stride: float
-    anchor: np.ndarray
-    unit: np.ndarray
-    spread: float
-
-
-def _dfl(at: _Cells, x: np.ndarray) -> np.ndarray:
-    bins = x.reshape(len(x), 4, at.how.bins)
-    e = exponential(bins - bins.max(2, keepdims=True))
-    sides = _sum(e * np.arange(at.how.bins), 2)[..., 0] / _sum(e, 2)[..., 0]
-    return _distances(at, sides)
-
-
-def _distances(at: _Cells, sides: np.ndarray) -> np.ndarray:
-    if at.how.unit == "stride":
-        center = at.cell + at.how.center
-        return np.concatenate([center - sides[:, :2], center + sides[:, 2:]], 1) * at.stride
-    center = (at.cell + at.how.center) * at.stride
-    return np.concatenate([center - sides[:, :2] * at.unit, center + sides[:, 2:] * at.unit], 1)
-
-
-def _center_power(at: _Cells, x: np.ndarray) -> np.ndarray:
-    center = (2.0 * x[:, :2] - 0.5 + at.cell) * at.stride
-    double = 2.0 * x[:, 2:]
-    return _corners(center, double * double * at.anchor)
-
-
-def _center_exp(at: _Cells, x: np.ndarray) -> np.ndarray:
-    size = exponential(x[:, 2:]) * (at.anchor if at.how.unit == "pixel" else at.stride)
-    return _corners((_spread(at, x[:, :2]) + at.cell + at.how.center) * at.stride, size)
-
-
-def _spread(at: _Cells, share: np.ndarray) -> np.ndarray:
-    """Return the place of a centre in its cell, from where it is without the factor."""
-    return share * at.spread - (at.spread - 1.0) / 2.0
-
-
-def _sigmoid_exp(at: _Cells, x: np.ndarray) -> np.ndarray:
-    center = _spread(at, sigmoid(x[:, :2])) + at.cell + at.how.center
-    return _corners(center * at.stride, exponential(x[:, 2:]) * at.anchor)
-
-
-def _variances(at: _Cells, x: np.ndarray) -> np.ndarray:
-    of_center, of_size = at.how.variances
-    center = (at.cell + at.how.center) * at.stride + x[:, :2] * of_center * at.anchor
-    return _corners(center, exponential(x[:, 2:] * of_size) * at.anchor)
-
-
-def _linear(at: _Cells, x: np.ndarray) -> np.ndarray:
-    of_center, of_size = at.how.variances
-    center = (at.cell + at.how.center) * at.stride + x[:, :2] * of_center * at.anchor
-    return _corners(center, x[:, 2:] * of_size * at.anchor)
-
-
-def _tanh_sigmoid(at: _Cells, x: np.ndarray) -> np.ndarray:
-    tangent = 2.0 * sigmoid(2.0 * x[:, :2]) - 1.0
-    return _corners((tangent + at.cell + at.how.center) * at.stride, sigmoid(x[:, 2:]) * at.unit)
-
-
-def _center_size(at: _Cells, x: np.ndarray) -> np.ndarray:
-    return _corners((x[:, :2] + at.cell) * at.stride, x[:, 2:] * at.unit)
-
-
-def _corners(center: np.ndarray, size: np.ndarray) -> np.ndarray:
-    half = size / 2.0
-    return np.concatenate([center - half, center + half], 1)
-
-
-_ENCODINGS: dict[str, Callable[[_Cells, np.ndarray], np.ndarray]] = {
-    "dfl": _dfl,
-    "distances": _distances,
-    "center_power": _center_power,
-    "center_exp": _center_exp,
-    "sigmoid_exp": _sigmoid_exp,
-    "variances": _variances,
-    "linear": _linear,
-    "tanh_sigmoid": _tanh_sigmoid,
-    "center_size": _center_size,
-    "xywh": lambda at, x: _corners(x[:, :2] * at.unit, x[:, 2:] * at.unit),
-    "xyxy": lambda at, x: x * np.tile(at.unit, 2),
-}
 
 
 def point_encoding(head: Head, fitted: Fitted) -> tuple[str, str]:
@@ -404,17 +278,8 @@ def keypoints(head: Head, fitted: Fitted, found: Candidates, read: Read, input_h
         cell, anchor = (v[:, None] for v in _cells(level, some))
         center = (cell + fitted.form.boxes.center) * level.step
         variance = fitted.form.boxes.variances[0]
-        result[rows, :, :2] = _POINTS[encoding](x[..., :2], cell, center, level.step, anchor, variance)
+        result[rows, :, :2] = POINTS[encoding](x[..., :2], cell, center, level.step, anchor, variance)
         if how.values == 3:
             result[rows, :, 2] = activated(activation, x[..., 2])
     with np.errstate(over="ignore"):
         return result.astype(np.float32) + np.float32(0)  # of -0.0: 0.0
-
-
-_POINTS: dict[str, Callable[..., np.ndarray]] = {
-    "cells": lambda x, cell, center, stride, anchor, variance: (2.0 * x + cell) * stride,
-    "pixels": lambda x, cell, center, stride, anchor, variance: x,
-    "inputs": lambda x, cell, center, stride, anchor, variance: x,
-    "priors": lambda x, cell, center, stride, anchor, variance: center + x * variance * anchor,
-    "distances": lambda x, cell, center, stride, anchor, variance: center + x * stride,
-}

@@ -11,17 +11,8 @@ import pytest
 import npu_layout as nl
 from npu_layout import decode
 from npu_layout.decode import reference
+from npu_layout.decode.exponential import exponential
 from npu_layout.decode.places import fit
-
-
-def test_activations() -> None:
-    x = np.random.default_rng(0).normal(0, 3, (4, 5, 6)).astype(np.float32)
-    assert np.array_equal(reference.activated("none", x), x.astype(np.float64))
-    got = reference.activated("sigmoid", x)
-    assert got.dtype == np.float64 and got[1, 2, 3] == pytest.approx(1 / (1 + math.exp(-float(x[1, 2, 3]))))
-    shares = reference.activated("softmax", x, 1)
-    powers = [math.exp(float(v)) for v in x[1, :, 3]]
-    assert shares[1, 2, 3] == pytest.approx(powers[2] / sum(powers)) and np.allclose(shares.sum(1), 1)
 
 
 def test_candidates_take_rows() -> None:
@@ -49,7 +40,7 @@ def test_cells_that_a_softmax_leaves_out_have_no_candidates(background: int, lab
     wanted = []
     with np.errstate(invalid="ignore", over="ignore"):
         for cell, row in enumerate(logits[0].astype(np.float64)):
-            powers = reference.exponential(row - row.max())
+            powers = exponential(row - row.max())
             total = 0.0
             for power in powers:
                 total += power
