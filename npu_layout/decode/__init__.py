@@ -33,7 +33,7 @@ from .head import Boxes, Form, Head, Part
 from .limbs import OPENPOSE, Skeleton, people
 from .mask_crops import masks
 from .matching import Comparison, same
-from .networks import yolo26, yolov5, yolov6, yolov8, yolov8_obb, yolov10, yolox
+from .networks import yolo26, yolov5, yolov6, yolov7, yolov8, yolov8_obb, yolov10, yolox
 from .oriented import OrientedDecoder, OrientedDetections, oriented_nms
 from .overlay import draw
 from .queries import detr, rtdetr
@@ -100,6 +100,7 @@ __all__ = [
     "yolov5",
     "yolov5_face",
     "yolov6",
+    "yolov7",
     "yolov8",
     "yolov8_obb",
     "yolov10",
@@ -113,7 +114,8 @@ _ELSEWHERE = {
     **dict.fromkeys(("YOLOv2", "yolo2", "tiny_yolo", "yolov2_tiny", "region"), "yolov2"),
     **dict.fromkeys(("YOLOv3", "yolo3", "yolov3_tiny", "darknet"), "yolov3"),
     **dict.fromkeys(("YOLOv4", "yolo4", "yolov4_tiny"), "yolov4"),
-    **dict.fromkeys(("YOLOv5", "yolo5", "yolov7", "yolov5s", "yolov5_seg"), "yolov5"),
+    **dict.fromkeys(("YOLOv5", "yolo5", "yolov5s", "yolov5_seg", "yolov7_tiny"), "yolov5"),
+    **dict.fromkeys(("YOLOv7", "yolo7", "yolov7x"), "yolov7"),
     **dict.fromkeys(("yolov5face", "yolo5face", "yolo5_face"), "yolov5_face"),
     **dict.fromkeys(("yolov10n", "yolo10"), "yolov10"),
     **dict.fromkeys(("yolov26", "yolo26n"), "yolo26"),

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import NpuLayoutError
 from ..support import checked_call, numbers_of, one_of, shown, whole_numbers
 from .head import ACTIVATIONS, HINTS, Boxes, Form, Head, Part
-from .networks import STRIDES, YOLOV5_ANCHORS, anchors_of, of_strides, sizes, split_form
+from .networks import STRIDES, YOLOV5_ANCHORS, YOLOV7_ANCHORS, anchors_of, of_strides, sizes, split_form
 
 # pjreddie/darknet, cfg/yolov2.cfg (of COCO) and cfg/yolov2-tiny-voc.cfg: width and height in cells.
 YOLOV2_ANCHORS = ((0.57273, 0.677385), (1.87446, 2.06253), (3.33843, 5.47434), (7.88282, 3.52778), (9.77052, 9.16828))
@@ -24,11 +24,7 @@ YOLOV3_ANCHORS = {
 }
 # AlexeyAB/darknet, cfg/yolov4.cfg and cfg/yolov4-tiny.cfg (masks 1,2,3 and 3,4,5), with the scale_x_y of each level.
 YOLOV4_ANCHORS = {
-    STRIDES: (
-        ((12, 16), (19, 36), (40, 28)),
-        ((36, 75), (76, 55), (72, 146)),
-        ((142, 110), (192, 243), (459, 401)),
-    ),
+    STRIDES: YOLOV7_ANCHORS,
     (16, 32): YOLOV3_ANCHORS[16, 32],
 }
 _YOLOV4_SPREADS = {STRIDES: (1.2, 1.1, 1.05), (16, 32): (1.05, 1.05)}

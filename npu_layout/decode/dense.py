@@ -88,15 +88,17 @@ def efficientdet(
     strides: Sequence[int] = LEVELS,
     *,
     size: float = 4.0,
+    aspects: Any = _EFFICIENT,
     activation: str = "sigmoid",
     labels: str = "best",
     name: str = "efficientdet",
 ) -> Head:
     """Return the head of EfficientDet without its post-processing: nine anchors a cell, scores of each.
 
-    Outputs are maps of 36 and of 9 `classes` channels for each stride, or lists (1, n, 4) and (1, n, classes); stored
-    are y, x, height, width (google/automl, efficientdet/tf2/anchors.py). Cells divide the input: of 320 pixels, the 3
-    of the last level have 106.7 each. Behind TFLite's post-process operator it is `ssd_postprocessed`.
+    Outputs are maps of 36 and of 9 `classes` channels for each stride (three scales of three shapes), or lists (1, n,
+    4) and (1, n, classes); stored are y, x, height, width (google/automl, efficientdet/tf2/anchors.py). Cells divide
+    the input: of 320 pixels, the 3 of the last level have 106.7 each. Behind TFLite's post-process operator it is
+    `ssd_postprocessed`.
 
     Parameters
     ----------
@@ -107,7 +109,10 @@ def efficientdet(
     strides
         Powers of 2, one for each level.
     size
-        anchor_scale: the side of an anchor of scale 1, in cells: 4 (D0 to D6, Lite4), or 3 (Lite0 to Lite3).
+        anchor_scale: the side of an anchor of scale 1, in cells: 4 (D0 to D6, Lite4), 5 (D7), or 3 (Lite0 to Lite3).
+    aspects
+        Width and height of the anchors of scale 1: aspect_ratios. Later configurations have numbers, 1.0, 2.0 and 0.5,
+        which are (1, 1), (2**0.5, 0.5**0.5) and (0.5**0.5, 2**0.5).
     activation, labels, name
         As for `yolov8`.
 
@@ -117,15 +122,16 @@ def efficientdet(
     (0.8333333333333334, 0.8333333333333334)
     """
     (classes, strides), extents = sizes(classes, strides), height_and_width(input_shape)
-    side = real_number("size", size, 0.0)
+    side, shapes = real_number("size", size, 0.0), _pairs("aspects", aspects)
     grids = [[-(-extent // stride) for extent in extents] for stride in strides]
-    if (total := 9 * sum(rows * columns for rows, columns in grids)) > _MOST_PRIORS:
+    each_cell = len(_OCTAVES) * len(shapes)
+    if (total := each_cell * sum(rows * columns for rows, columns in grids)) > _MOST_PRIORS:
         raise NpuLayoutError(
             f"efficientdet: expected at most {_MOST_PRIORS} anchors; input {extents} with strides {strides} has {total}"
         )
     anchors, priors = [], []
     for rows, columns in grids:
-        each = np.array(_sides(side, _OCTAVES, _EFFICIENT, True)) / (columns, rows)
+        each = np.array(_sides(side, _OCTAVES, shapes, True)) / (columns, rows)
         y, x = np.meshgrid((np.arange(rows) + 0.5) / rows, (np.arange(columns) + 0.5) / columns, indexing="ij")
         centers = np.repeat(np.stack([x, y], -1).reshape(-1, 2), len(each), 0)
         priors += np.concatenate([centers, np.tile(each, (rows * columns, 1))], 1).tolist()
@@ -202,6 +208,14 @@ def _sides(side: float, scales: Sequence[float], shapes: Pairs, scales_first: bo
         else [(scale, shape) for shape in shapes for scale in scales]
     )
     return tuple((side * scale * w, side * scale * h) for scale, (w, h) in turns)
+
+
+def _pairs(what: str, given: Any) -> list[tuple[float, float]]:
+    """Return pairs of numbers above 0; NpuLayoutError if there are none, and on others."""
+    numbers = numbers_of(what, given)
+    if numbers.ndim != 2 or numbers.shape[1] != 2 or not numbers.size:
+        raise NpuLayoutError(f"{what}: expected pairs of width and height, got shape {numbers.shape}")
+    return [(real_number(what, w, 0.0), real_number(what, h, 0.0)) for w, h in numbers.tolist()]
 
 
 def _some(what: str, given: Any) -> list[float]:

@@ -137,7 +137,7 @@ def depthai_yolo(
 
     Outputs are a map of 4 + 1 + classes channels for each stride: sides in strides, the largest score or 1, which is
     not read, and scores behind the sigmoid (luxonis/tools, tools/modules/heads.py, DetectV8). Their YOLOv5 and v7 are
-    `yolov5`'s.
+    `yolov5`'s and `yolov7`'s.
 
     classes, strides, labels, name: as for `yolov8`. coefficients: of the segmentation variant (32), in a map more for
     each stride; its prototypes are one more output. Raises NpuLayoutError on anything else.

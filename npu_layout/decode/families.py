@@ -48,7 +48,7 @@ FAMILIES = (
     Family(lambda n, act: yolov8_obb(n, activation=act), "turned boxes (YOLOv8-OBB)", (0, 5, 64, 65), units=True),
     Family(
         lambda n, act: yolov5(n, activation=act),
-        "the anchors of YOLOv5 (anchors= of v7 and of your own)",
+        "the anchors of YOLOv5 (yolov7() has its own; anchors= of yours)",
         (5,),
         3,
         units=True,

@@ -17,6 +17,11 @@ YOLOV5_ANCHORS = (  # ultralytics/yolov5, models/yolov5s.yaml: width and height 
     ((30, 61), (62, 45), (59, 119)),
     ((116, 90), (156, 198), (373, 326)),
 )
+YOLOV7_ANCHORS = (  # WongKinYiu/yolov7, cfg/deploy/yolov7.yaml; AlexeyAB/darknet, cfg/yolov4.cfg
+    ((12, 16), (19, 36), (40, 28)),
+    ((36, 75), (76, 55), (72, 146)),
+    ((142, 110), (192, 243), (459, 401)),
+)
 
 
 @checked_call
@@ -139,7 +144,7 @@ def yolov5(
     unit: str = "pixel",
     name: str = "yolov5",
 ) -> Head:
-    """Return the head of YOLOv5 and v7.
+    """Return the head of YOLOv5, and of YOLOv7-tiny.
 
     Outputs are three maps of 3 (5 + classes) channels, anchor by anchor (or an axis of anchors), or one list
     (1, cells, 5 + classes) of boxes in pixels. The score is objectness times class.
@@ -163,6 +168,31 @@ def split_form(activation: str, beside: tuple[Part, ...], boxes: Boxes) -> Form:
     """Return maps with centres and sizes in outputs of their own (Hailo); activation: of both."""
     centers, shapes = Part("offset", 2, activation, hint="center|xy"), Part("box", 2, activation, hint="scale|size|wh")
     return Form("centres and sizes apart", (centers, shapes, *beside), boxes)
+
+
+@checked_call
+def yolov7(
+    classes: int = 80,
+    strides: Sequence[int] = STRIDES,
+    anchors: Any = None,
+    *,
+    activation: str = "none",
+    labels: str = "best",
+    unit: str = "pixel",
+    name: str = "yolov7",
+) -> Head:
+    """Return the head of YOLOv7: that of YOLOv5 with other anchors.
+
+    classes, strides, activation, labels, unit, name: as for `yolov5`. anchors: as for `yolov5`; None: those of
+    yolov7.yaml and yolov7x.yaml, if the strides are 8, 16 and 32 in any order. Those of yolov7-tiny.yaml are YOLOv5's.
+    Raises NpuLayoutError on anything else.
+
+    >>> yolov7().anchors[0][0]
+    (12.0, 16.0)
+    """
+    _, strides = sizes(classes, strides)
+    given = anchors_of(strides, {STRIDES: YOLOV7_ANCHORS}) if anchors is None else anchors
+    return yolov5(classes, strides, given, activation=activation, labels=labels, unit=unit, name=name)
 
 
 @checked_call

@@ -177,6 +177,8 @@ def test_anchors_are_those_of_cfg_files() -> None:
         decode.yolov3(): of_cfg(THREE),
         decode.yolov3(80, (16, 32)): of_cfg(TINY),
         decode.yolov4(): of_cfg(FOUR),
+        decode.yolov7(): of_cfg(FOUR),
+        decode.yolov7(80, (32, 8, 16)): of_cfg(FOUR)[6:] + of_cfg(FOUR)[:6],
     }
     for head, pairs in pixels.items():
         np.testing.assert_allclose([pair for level in head.anchors for pair in level], pairs, rtol=1e-12)

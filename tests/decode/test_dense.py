@@ -149,6 +149,14 @@ def test_efficientdet_lists_anchors_where_strides_divide_the_input() -> None:
     np.testing.assert_allclose(rest.priors[-9], [5 / 6, 5 / 6, 1.0, 1.0])  # 3 cells of 106.7 pixels: anchors of 320
 
 
+def test_shapes_of_efficientdet_are_given() -> None:
+    """Later configurations have ratios of areas of 1: their anchors are 1 % wider."""
+    head = decode.efficientdet(2, (64, 64), (8,), aspects=[(1, 1), (2**0.5, 0.5**0.5)])
+    assert len(head.anchors[0]) == 6 and head.anchors[0][1] == pytest.approx((32 * 2**0.5, 32 * 0.5**0.5))
+    with pytest.raises(nl.NpuLayoutError, match="aspects: expected pairs of width and height"):
+        decode.efficientdet(2, aspects=(1.0, 2.0, 0.5))
+
+
 def test_heads_are_data() -> None:
     for head in (decode.retinanet(3), decode.efficientdet(3, (40, 72), (8, 16)), decode.fcos(3)):
         assert decode.Head.from_dict(json.loads(json.dumps(head.to_dict()))) == head

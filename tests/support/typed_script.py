@@ -372,7 +372,7 @@ def decoding() -> None:
     more += [decode.yolov8_obb(), decode.centernet_head(), decode.yolov2(), decode.yolov3(), decode.yolov4()]
     more += [decode.rtdetr(), decode.detr(), decode.rtmdet(), decode.blazeface()]
     more += [decode.retinanet(), decode.efficientdet(), decode.fcos(), decode.fastestdet(), decode.labelled_rows()]
-    more += [decode.yolov5_face(), decode.depthai_yolo()]
+    more += [decode.yolov5_face(), decode.depthai_yolo(), decode.yolov7()]
     rows = nl.TensorSpec((1, 1, 2, 7))
     assert_type(decode.detection_output(rows, np.zeros(14, np.float32), (16, 16)), decode.Detections)
     assert_type(decode.hailo_nms(np.zeros(2, np.float32), 2, (16, 16)), decode.Detections)
