@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -74,12 +75,18 @@ def to_gray(
         with naming("to"):
             as_layout(layout if to is None else to)
         raise NpuLayoutError(f"order: expected BGR or RGB, got {order!r}") from None
+    # The usual case of a hot loop; if it fails, the checks below find out why.
+    if type(out) is np.ndarray and out.shape == work.result_shape and out.dtype is array.dtype:
+        done = work.attempts[0](array, out)
+        if done:
+            return out
     if out is not None:
         check_out(out, work.result_shape, array.dtype, array, lambda: f"to_gray of layout {work.source}")
         check_distinct(out, lambda: f"to_gray of layout {work.source}")
     gray = out if work.direct and out is not None else np.empty(work.plain_shape, array.dtype)
     kernels.gray(*work.views(array, gray))
     if work.direct:
+        work.remember(array, gray)
         return gray
     return repack(gray, work.plain, work.target, out=out)
 
@@ -97,6 +104,14 @@ class Graying(NamedTuple):
     pixel: tuple[Any, ...]  # index of the result's only channel
     split: tuple[int, ...]  # its shape with blocks split, as the source has them, and their order
     order: tuple[int, ...]
+    attempts: list[Callable[[np.ndarray, np.ndarray], bool]]  # writes gray of a dense image; False if it cannot
+
+    def remember(self, image: np.ndarray, gray: np.ndarray) -> None:
+        """Make what writes gray of other images, if these arrays are dense and it is compiled."""
+        if self.attempts[0] is _never and image.flags.c_contiguous and gray.flags.c_contiguous:
+            made = kernels.gray_of(self.views(image, gray), image, gray)
+            if made is not None:
+                self.attempts[0] = made.attempt
 
     def views(self, image: np.ndarray, gray: np.ndarray) -> Views:
         """Return blue, green, red and the result as views of one shape; no copy."""
@@ -128,7 +143,12 @@ def _graying(
         tuple(0 if letter == "C" else slice(None) for letter in source.letters),
         split,
         axes,
+        [_never],
     )
+
+
+def _never(image: np.ndarray, gray: np.ndarray) -> bool:
+    return False
 
 
 def _checked_extents(source: Layout, stored: tuple[int, ...], dtype: np.dtype[Any], order: str) -> dict[str, int]:

@@ -37,6 +37,7 @@ from .detecting import least_float as least_float
 from .moves import FallbackProgram as FallbackProgram
 from .moves import fit as fit
 from .moves import gray as gray
+from .moves import gray_of as gray_of
 from .moves import picture_rows as picture_rows
 from .moves import program as program
 from .pictures import SIDE as SIDE

@@ -31,6 +31,13 @@ class Program:
     def paths(self) -> list[str]: ...
 
 @final
+class Gray:
+    def __new__(
+        cls, level: str, dtype: int, blue: Any, green: Any, red: Any, result: Any, image: Any, out: Any, /
+    ) -> Gray: ...
+    def attempt(self, image: Any, out: Any, /) -> bool: ...
+
+@final
 class Detector:
     def __new__(
         cls,

@@ -62,3 +62,13 @@ def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray, 
         fallback.gray.gray(blue, green, red, out)
     else:
         _core.gray(blue, green, red, out, level)
+
+
+def gray_of(views: Sequence[np.ndarray], image: np.ndarray, out: np.ndarray, backend: str | None = None) -> Any:
+    """Return what writes gray of the same views of other images, or None if it is not compiled.
+
+    views: what `gray` takes: three of `image` and one of `out`, which are C-contiguous. ``attempt(image, out)`` of the
+    result is False if arrays do not have as many bytes, are not C-contiguous or overlap: then nothing was written.
+    """
+    level = LEVELS[backend]
+    return None if level is None else _core.gray_of(views, image, out, level)

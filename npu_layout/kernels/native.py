@@ -127,6 +127,12 @@ def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray, 
     return FAST_PATHS[_native.gray(level, _GRAYS[out.dtype.char], blue, green, red, out)]
 
 
+def gray_of(views: Sequence[np.ndarray], image: np.ndarray, out: np.ndarray, level: str = LEVEL) -> _native.Gray:
+    """Return what writes gray of the same views of other images; see `kernels.gray_of`."""
+    blue, green, red, result = views
+    return _native.Gray(level, _GRAYS[out.dtype.char], blue, green, red, result, image, out)
+
+
 def argmax(
     x: np.ndarray, out: np.ndarray, channels: int | None, dtype: str | None, level: str = LEVEL
 ) -> FastPath | None:

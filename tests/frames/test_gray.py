@@ -54,6 +54,33 @@ def test_large_images_in_chunks() -> None:
     assert nl.to_gray(image, "HWC", out=out) is out and (out[..., 0] == expected).all()
 
 
+def test_the_same_image_again() -> None:
+    """What the first call found out holds for arrays of its kind, and is asked again of others."""
+    image = RNG.integers(0, 256, (60, 70, 3), np.uint8)
+    out = np.zeros((60, 70, 1), np.uint8)
+    for turn in (1, -1, 1):
+        given = np.ascontiguousarray(image[::turn])
+        assert nl.to_gray(given, "HWC", out=out) is out
+        np.testing.assert_array_equal(out[..., 0], cv2.cvtColor(given, CODES["BGR"]))
+    given = image[::-1]
+    assert nl.to_gray(given, "HWC", out=out) is out
+    np.testing.assert_array_equal(out[..., 0], cv2.cvtColor(image, CODES["BGR"])[::-1])
+    room = np.zeros((60, 75, 1), np.uint8)
+    nl.to_gray(image, "HWC", out=room[:, :70])
+    np.testing.assert_array_equal(room[:, :70, 0], cv2.cvtColor(image, CODES["BGR"]))
+    assert not room[:, 70:].any()
+    kept = out.copy()
+    locked = out[:]
+    locked.flags.writeable = False
+    for wrong, says in ((locked, "read-only"), (out.astype(np.int8), "dtype"), (out.reshape(70, 60, 1), "shape")):
+        with pytest.raises(nl.NpuLayoutError, match=says):
+            nl.to_gray(image, "HWC", out=wrong)
+    memory = np.zeros(3 * 60 * 70 + 60 * 70, np.uint8)
+    with pytest.raises(nl.NpuLayoutError, match="shares memory"):
+        nl.to_gray(memory[: image.size].reshape(image.shape), "HWC", out=memory[: out.size].reshape(out.shape))
+    np.testing.assert_array_equal(out, kept)
+
+
 def test_refusals() -> None:
     for image, layout, arguments, says in (
         (np.zeros((4, 4, 2), np.uint8), "HWC", {}, "at least 3"),

@@ -1,8 +1,6 @@
 /* Convert pixels to grayscale. */
 #include "gray.h"
 
-#include "cold.h"
-
 int gray_path(int type) { return type == GRAY_U8 ? PATH_GRAY : PATH_GRAY_WIDE; }
 
 /* Loads of 64 bytes that cross lines wait for earlier stores with the same address modulo a page, where the result is up to SOON
@@ -13,20 +11,28 @@ static int waits_for_stores(const uint8_t *plane, const uint8_t *out) {
     const int64_t behind = (int64_t)((uintptr_t)out - (uintptr_t)plane) & (PAGE - 1);
     return behind % LINE && behind < SOON;
 }
-static const Level *level_for(const Level *level, int type, const Box *box, const uint8_t *planes[3], const uint8_t *out) {
-    const Loop row = box->loops[box->count - 1];
-    if (level->vector < 64 || !level->narrower || row.s != 1 << type) return level;
+static const Level *level_for(const Level *level, const Graying *gray, const uint8_t *planes[3], const uint8_t *out) {
+    const Loop row = gray->box.loops[gray->box.count - 1];
+    if (!gray->cold || level->vector < 64 || !level->narrower || row.s != 1 << gray->type) return level;
     int waits = 0;
-    for (int c = 0; c < 3; ++c) waits |= waits_for_stores(planes[c] + box->src, out + box->dst);
-    return waits && read_cold(planes[0] + box->src, row.n << type) ? level->narrower : level;
+    for (int c = 0; c < 3; ++c) waits |= waits_for_stores(planes[c] + gray->box.src, out + gray->box.dst);
+    return waits ? level->narrower : level;
 }
 
-void gray_run(const Level *level, int type, const Box *asked, const uint8_t *b, const uint8_t *g, const uint8_t *r,
-              uint8_t *out, int64_t part, int64_t parts) {
-    Box box = *asked;
+/* Rows of less than LEAST bytes begin and end within lines too often. There are no such stores of uint16. */
+int gray_gains_past(const Graying *gray) {
+    enum { LEAST = 960 };
+    return gray->type != GRAY_U16 && gray->box.loops[gray->box.count - 1].n << gray->type >= LEAST;
+}
+
+void gray_run(const Level *level, const Graying *gray, const uint8_t *b, const uint8_t *g, const uint8_t *r, uint8_t *out,
+              int64_t part, int64_t parts) {
+    Box box = gray->box;
     if (parts > 1 && !box_cut(&box, part, parts)) return;
     const Loop row = box.loops[box.count - 1];
-    Gray *gray = level_for(level, type, &box, (const uint8_t *[3]){b, g, r}, out)->fast[gray_path(type)].gray[type];
+    const int how = (gray->past ? PAST : 0) | (gray->cold ? COLD : 0);
+    Gray *loop = level_for(level, gray, (const uint8_t *[3]){b, g, r}, out)->fast[gray_path(gray->type)].gray[gray->type];
     ODOMETER(box.loops, box.count - 1, box.src, box.dst, 0,
-             gray(b + src_, g + src_, r + src_, row.s, out + dst_, row.n));
+             loop(b + src_, g + src_, r + src_, row.s, out + dst_, row.n, how));
+    if (gray->past) level->fence();
 }

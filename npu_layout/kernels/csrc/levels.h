@@ -23,6 +23,9 @@ typedef struct {
     float times, rest;
 } Product;
 
+/* How a loop runs: it stores past the caches; its source is in no cache. */
+enum { PAST = 1, COLD = 2 };
+
 /* Parameters of one row of a conversion: one value for the row (step 0) or one for each element. */
 typedef struct {
     const float *shift, *scale, *divisor, *before, *low, *high;
@@ -57,7 +60,7 @@ typedef void PixelsToPixels(Loop pixel, Loop channel, const uint8_t *src, uint8_
 typedef void Transposed(Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row);
 
 /* n pixels with a step of s bytes, in three planes with equal steps, to n neighbours. */
-typedef void Gray(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n);
+typedef void Gray(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n, int how);
 
 /* From `channels` planes of n bytes each (at least a vector), with a pitch of `step` bytes: store the largest element so far
  * in `best`, as a sortable integer or float, and one more than its channel in `at`, which does not change if no channel is

@@ -85,7 +85,7 @@ typedef struct {
     void (*flip)(uint8_t *bytes, int64_t n);
     /* Rows that are made of others: gray of pixels with a step of s bytes, B, G and R of 16-bit words, and those of a mosaic's row,
      * with the rows above and below: its own color, which is at odd pixels if `own` is 1, green, and the third one. */
-    void (*gray)(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n);
+    void (*gray)(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n, int how);
     void (*rows_of_565)(const uint8_t *row, int64_t n, uint8_t *b, uint8_t *g, uint8_t *r);
     void (*rows_of_mosaic)(const uint8_t *const rows[3], int own, int64_t n, uint8_t *const out[3]);
 } PictureLoops;

@@ -23,5 +23,5 @@ void mosaic_row(const PicturePlan *plan, int64_t middle, const uint8_t *const ro
 void source_row(const PicturePlan *plan, const uint8_t *from, uint8_t *const rgb[3]) {
     const PictureComponent *c = plan->spec.component;
     if (plan->spec.source == PIXELS_OF_565) plan->loops->rows_of_565(from, plan->spec.width, rgb[2], rgb[1], rgb[0]);
-    else plan->loops->gray(from + c->start, from + 1, from + 2 - c->start, c->step, rgb[0], plan->spec.width);
+    else plan->loops->gray(from + c->start, from + 1, from + 2 - c->start, c->step, rgb[0], plan->spec.width, 0);
 }

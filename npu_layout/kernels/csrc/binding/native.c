@@ -1,9 +1,10 @@
-/* The module: gray pixels, the number of threads, and the table of fast paths. The loops themselves do not use Python. */
+/* The module: its functions and types, the number of threads, and the table of fast paths. The loops themselves do not use Python. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "binding/detect_type.h"
 #include "binding/fit_type.h"
+#include "binding/gray_type.h"
 #include "binding/level_named.h"
 #include "binding/mask_calls.h"
 #include "binding/program_type.h"
@@ -11,77 +12,7 @@
 #include "binding/scan_call.h"
 #include "binding/signals.h"
 #include "binding/picture_type.h"
-#include "gray.h"
 #include "cold.h"
-
-/* The common loops of three planes and a result, neighbouring dimensions merged. False: not of one shape. */
-static int gray_box(Py_buffer *planes, Py_buffer *out, Box *box) {
-    box->count = 0, box->src = box->dst = box->param = 0;
-    for (int i = 0; i < out->ndim; ++i) {
-        const Loop k = {out->shape[i], planes[0].strides[i], out->strides[i], 0};
-        for (int c = 0; c < 3; ++c)
-            if (planes[c].shape[i] != k.n || planes[c].strides[i] != k.s) return 0;
-        if (k.n == 1) continue;
-        Loop *before = box->loops + box->count - 1;
-        if (box->count && before->s == k.n * k.s && before->d == k.n * k.d) {
-            before->n *= k.n, before->s = k.s, before->d = k.d;
-            continue;
-        }
-        if (box->count == MAX_LOOPS) return 0;
-        box->loops[box->count++] = k;
-    }
-    int inner = box->count - 1;
-    while (inner >= 0 && box->loops[inner].d != out->itemsize) --inner;
-    if (inner < 0 && box->count == MAX_LOOPS) return 0;
-    const Loop row = inner < 0 ? (Loop){1, out->itemsize, out->itemsize, 0} : box->loops[inner];
-    if (inner < 0) inner = box->count++;
-    for (; inner < box->count - 1; ++inner) box->loops[inner] = box->loops[inner + 1];
-    box->loops[box->count - 1] = row;
-    return 1;
-}
-
-typedef struct {
-    const Level *level;
-    int type;
-    const Box *box;
-    const Py_buffer *views;
-} GrayCall;
-
-static void gray_part(const void *context, int64_t part, int64_t parts) {
-    const GrayCall *call = context;
-    const Py_buffer *v = call->views;
-    gray_run(call->level, call->type, call->box, v[0].buf, v[1].buf, v[2].buf, v[3].buf, part, parts);
-}
-
-static PyObject *native_gray(PyObject *module, PyObject *args) {
-    const char *name;
-    PyObject *arrays[4];
-    int type, got = 0;
-    Py_buffer views[4];
-    Box box;
-    (void)module;
-    if (!PyArg_ParseTuple(args, "siOOOO", &name, &type, arrays, arrays + 1, arrays + 2, arrays + 3))
-        return NULL;
-    const Level *level = level_named(name);
-    if (!level) return NULL;
-    if (type < 0 || type >= GRAYS) {
-        PyErr_Format(PyExc_ValueError, "dtype: expected 0 to %d, got %d", GRAYS - 1, type);
-        return NULL;
-    }
-    for (; got < 4; ++got)
-        if (PyObject_GetBuffer(arrays[got], views + got, got < 3 ? PyBUF_STRIDED_RO : PyBUF_STRIDED)) goto end;
-    int good = 1;
-    for (int i = 0; i < 4; ++i) good = good && views[i].ndim == views[3].ndim && views[i].itemsize == 1 << type;
-    if (!good || !gray_box(views, views + 3, &box)) {
-        PyErr_SetString(PyExc_ValueError, "planes and result differ in shape, strides or dtype");
-    } else if (views[3].len) {
-        const GrayCall call = {level, type, &box, views};
-        run_unlocked(gray_part, &call, 4 * views[3].len);
-    }
-end:
-    while (got--) PyBuffer_Release(views + got);
-    return PyErr_Occurred() ? NULL : PyLong_FromLong(gray_path(type));
-}
 
 static PyObject *set_threads(PyObject *module, PyObject *number) {
     const long n = PyLong_AsLong(number);
@@ -140,6 +71,8 @@ static int module_exec(PyObject *module) {
     if (!type || PyModule_AddObject(module, "PictureRows", type)) return -1;
     type = PyType_FromSpec(&fit_spec);
     if (!type || PyModule_AddObject(module, "Fit", type)) return -1;
+    type = PyType_FromSpec(&gray_spec);
+    if (!type || PyModule_AddObject(module, "Gray", type)) return -1;
     type = PyType_FromSpec(&detector_spec);
     if (!type || PyModule_AddObject(module, "Detector", type)) return -1;
     PyObject *names = PyList_New(0), *table = PyList_New(0), *dtypes = PyList_New(0);

@@ -119,25 +119,26 @@ INLINE V gray_of_pixels(int channels, int blue, int inner, const uint8_t *p) {
 
 #if defined(__SSE2__) || defined(__aarch64__)
 #define GRAY_STEP VB
-INLINE void gray_planes_u8(const uint8_t *b, const uint8_t *g, const uint8_t *r, uint8_t *out, int64_t n) {
+INLINE void gray_planes_u8(const uint8_t *b, const uint8_t *g, const uint8_t *r, uint8_t *out, int64_t n, int how) {
     if (n < VB) {
         for (int64_t i = 0; i < n; ++i) out[i] = gray_pixel_u8(b[i], g[i], r[i]);
         return;
     }
     enum { STEP = VB };
     const int64_t lead = lead_of(1, out, 1);
-    const int far = n >= FAR_FROM;
+    const int far = n >= FAR_FROM || (VB > 16 && how & COLD);
     AT_STEPS {
         fetch_planes(far, b + i, g - b, 2);
         if (far) __builtin_prefetch(r + i + APART);
-        put(out + i, gray_vector(whole(b + i), whole(g + i), whole(r + i)));
+        put_past(out + i, gray_vector(whole(b + i), whole(g + i), whole(r + i)), how & PAST);
         if (i + VB >= n) return;
     }
 }
 #else
 #define GRAY_STEP 0
 INLINE void gray_planes_u8(const uint8_t *restrict b, const uint8_t *restrict g, const uint8_t *restrict r,
-                        uint8_t *restrict out, int64_t n) {
+                        uint8_t *restrict out, int64_t n, int how) {
+    (void)how;
     for (int64_t i = 0; i < n; ++i) out[i] = gray_pixel_u8(b[i], g[i], r[i]);
 }
 #endif
@@ -147,19 +148,22 @@ INLINE uint16_t gray_pixel_u16(uint16_t b, uint16_t g, uint16_t r) {
     return (uint16_t)((3735u * b + 19235u * g + 9798u * r + (1u << 14)) >> 15);
 }
 INLINE float gray_pixel_f32(float b, float g, float r) { return b * 0.114f + g * 0.587f + r * 0.299f; }
-INLINE void gray_vector_u16(const uint8_t *b, const uint8_t *g, const uint8_t *r, uint8_t *out) {
+INLINE void gray_vector_u16(const uint8_t *b, const uint8_t *g, const uint8_t *r, uint8_t *out, int past) {
+    (void)past;
     const U sum = 3735u * (U)widen_u16(b) + 19235u * (U)widen_u16(g) + 9798u * (U)widen_u16(r) + (1u << 14);
     narrow_16(out, (S)(sum >> 15));
 }
-INLINE void gray_vector_f32(const uint8_t *b, const uint8_t *g, const uint8_t *r, uint8_t *out) {
-    put_f32(out, get_f32(b) * every(0.114f) + get_f32(g) * every(0.587f) + get_f32(r) * every(0.299f));
+INLINE void gray_vector_f32(const uint8_t *b, const uint8_t *g, const uint8_t *r, uint8_t *out, int past) {
+    put_past(out, (V)(get_f32(b) * every(0.114f) + get_f32(g) * every(0.587f) + get_f32(r) * every(0.299f)), past);
 }
 #define GRAY_PLANES(type, element)                                                                               \
-    INLINE void gray_planes_##type(const uint8_t *b, const uint8_t *g, const uint8_t *r, uint8_t *out, int64_t n) { \
+    INLINE void gray_planes_##type(const uint8_t *b, const uint8_t *g, const uint8_t *r, uint8_t *out, int64_t n, int how) { \
         enum { SIZE = sizeof(element) };                                                                         \
         int64_t i = 0;                                                                                           \
+        for (const int64_t lead = lead_of(how & PAST, out, SIZE); i < lead && i < n; ++i)                              \
+            GRAY_ONE(type, element, b + i * SIZE, g + i * SIZE, r + i * SIZE, out + i * SIZE);                   \
         for (; i + WIDTH <= n; i += WIDTH)                                                                       \
-            gray_vector_##type(b + i * SIZE, g + i * SIZE, r + i * SIZE, out + i * SIZE);                        \
+            gray_vector_##type(b + i * SIZE, g + i * SIZE, r + i * SIZE, out + i * SIZE, how & PAST);                  \
         for (; i < n; ++i) GRAY_ONE(type, element, b + i * SIZE, g + i * SIZE, r + i * SIZE, out + i * SIZE);    \
     }
 #define GRAY_ONE(type, element, b, g, r, out)                                                                    \
@@ -175,15 +179,16 @@ GRAY_PLANES(f32, float)
 #ifdef GRAYS_PIXELS
 /* Pixels of 3 or 4 channels, blue first or third; the last ones through a buffer, so that nothing behind them is read. There is a
  * function for each case: GCC merges two loops that differ in constants, and loads these again at every step. */
-INLINE void gray_pixels_u8(int channels, int blue, const uint8_t *p, uint8_t *out, int64_t n) {
-    enum { BEHIND = 6 }; /* pixels that must follow those that are read */
+INLINE void gray_pixels_u8(int channels, int blue, const uint8_t *p, uint8_t *out, int64_t n, int how) {
+    enum { BEHIND = 6, BEFORE = 2 }; /* pixels that must follow those that are read, and precede all but the first ones */
+    const int64_t lead = lead_of(how & PAST, out, 1);
     int64_t i = 0;
-    if (VB + BEHIND <= n) put(out, gray_of_pixels(channels, blue, 0, p)), i = VB;
+    if (VB + BEHIND <= n) put(out, gray_of_pixels(channels, blue, 0, p)), i = lead >= BEFORE ? lead : VB;
     for (const int far = n * channels >= (channels == 4 ? FAR_FROM : FAR_MEMORY); far && i + VB + BEHIND <= n; i += VB) {
         fetch_ahead(FAR, p + i * channels, channels * VB);
-        put(out + i, gray_of_pixels(channels, blue, 1, p + i * channels));
+        put_past(out + i, gray_of_pixels(channels, blue, 1, p + i * channels), how & PAST);
     }
-    for (; i + VB + BEHIND <= n; i += VB) put(out + i, gray_of_pixels(channels, blue, 1, p + i * channels));
+    for (; i + VB + BEHIND <= n; i += VB) put_past(out + i, gray_of_pixels(channels, blue, 1, p + i * channels), how & PAST);
     for (int64_t some; i < n; i += some) {
         uint8_t room[4 * (VB + BEHIND)] = {0}, gray[VB];
         some = n - i < VB ? n - i : VB;
@@ -193,8 +198,8 @@ INLINE void gray_pixels_u8(int channels, int blue, const uint8_t *p, uint8_t *ou
     }
 }
 #define GRAY_PIXELS(channels, blue)                                                                                      \
-    static __attribute__((noinline)) void HERE(gray##channels##_##blue)(const uint8_t *p, uint8_t *out, int64_t n) { \
-        gray_pixels_u8(channels, blue, p, out, n);                                                                       \
+    static __attribute__((noinline)) void HERE(gray##channels##_##blue)(const uint8_t *p, uint8_t *out, int64_t n, int how) { \
+        gray_pixels_u8(channels, blue, p, out, n, how);                                                                       \
     }
 GRAY_PIXELS(3, 0)
 GRAY_PIXELS(3, 2)
@@ -246,12 +251,20 @@ INLINE void split_floats(int channels, const uint8_t *p, F v[3]) {
 #endif
 }
 
+/* The pixels before the first one that begins at a vector of the source, or 0 if none of the first `most` does. A load that crosses
+ * a line costs as much as two. */
+INLINE int64_t lead_of_pixels(const uint8_t *src, int64_t step, int64_t most) {
+    for (int64_t i = 0; i < most; ++i, src += step)
+        if ((uintptr_t)src % VB == 0) return i;
+    return 0;
+}
+
 /* Pixels of 3 or 4 channels, blue first or third; return how many were done. The fourth channel of the last one may be outside
  * the memory. */
-INLINE int64_t gray_pixels_f32(int channels, int blue, const uint8_t *p, uint8_t *out, int64_t pixels) {
+INLINE int64_t gray_pixels_f32(int channels, int blue, const uint8_t *p, uint8_t *out, int64_t pixels, int how) {
     enum { STEP = WIDTH };
-    const int64_t n = pixels - (channels == 4), lead = lead_of(1, out, 4);
-    const int reach = reach_of(n * 4 * channels, 0);
+    const int64_t n = pixels - (channels == 4), lead = how & PAST ? lead_of(1, out, 4) : lead_of_pixels(p, 4 * channels, STEP);
+    const int reach = reach_of_lines(n * 4 * channels, how);
     if (n < STEP) return 0;
     AT_STEPS {
         F v[3];
@@ -259,7 +272,7 @@ INLINE int64_t gray_pixels_f32(int channels, int blue, const uint8_t *p, uint8_t
         fetch_ahead(reach, from, channels * VB);
         split_floats(channels, from, v);
         const F gray = v[blue] * every(0.114f) + v[1] * every(0.587f) + v[2 - blue] * every(0.299f);
-        put_f32(out + 4 * i, VB == 32 && channels == 4 ? (F)TURN4((V)gray, SCATTERED) : gray);
+        put_past(out + 4 * i, VB == 32 && channels == 4 ? (V)TURN4((V)gray, SCATTERED) : (V)gray, how & PAST);
         if (i + STEP >= n) return n;
     }
 }
@@ -269,8 +282,8 @@ INLINE int64_t gray_pixels_f32(int channels, int blue, const uint8_t *p, uint8_t
  * fourth channel of the last pixel may be outside the memory. */
 #define GRAY(type, element, size)                                                                                \
     INLINE void gray_row_##type(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out,  \
-                                int64_t n) {                                                                     \
-        if (s == size) { gray_planes_##type(b, g, r, out, n); return; }                                          \
+                                int64_t n, int how) {                                                           \
+        if (s == size) { gray_planes_##type(b, g, r, out, n, how); return; }                                    \
         enum { SOME = 1024 };                                                                                    \
         uint8_t planes[4][size * SOME] __attribute__((aligned(64)));                                             \
         const uint8_t *first = b < r ? b : r;                                                                    \
@@ -282,7 +295,7 @@ INLINE int64_t gray_pixels_f32(int channels, int blue, const uint8_t *p, uint8_t
             if (pixels && s == 3 * size) done = split3_##size(p, planes[0], size * SOME, count, 0, 0);           \
             if (pixels && s == 4 * size)                                                                         \
                 done = split4_##size(p, planes[0], size * SOME, i + count < n ? count : count - 1, 0, 0);        \
-            if (done) gray_planes_##type(planes[ib], planes[1], planes[ir], out + i * size, done);               \
+            if (done) gray_planes_##type(planes[ib], planes[1], planes[ir], out + i * size, done, 0);            \
             for (; done < count; ++done) {                                                                       \
                 const int64_t at = (i + done) * s;                                                               \
                 GRAY_ONE(type, element, b + at, g + at, r + at, out + (i + done) * size);                        \
@@ -292,28 +305,28 @@ INLINE int64_t gray_pixels_f32(int channels, int blue, const uint8_t *p, uint8_t
 GRAY(u8, uint8_t, 1)
 GRAY(u16, uint16_t, 2)
 GRAY(f32, float, 4)
-static void HERE(gray_u8)(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n) {
+static void HERE(gray_u8)(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n, int how) {
 #ifdef GRAYS_PIXELS
     const int blue_first = g == b + 1 && r == g + 1, red_first = g == r + 1 && b == g + 1;
     if ((s == 3 || s == 4) && (blue_first || red_first)) {
-        if (s == 3) blue_first ? HERE(gray3_0)(b, out, n) : HERE(gray3_2)(r, out, n);
-        else blue_first ? HERE(gray4_0)(b, out, n) : HERE(gray4_2)(r, out, n);
+        if (s == 3) blue_first ? HERE(gray3_0)(b, out, n, how) : HERE(gray3_2)(r, out, n, how);
+        else blue_first ? HERE(gray4_0)(b, out, n, how) : HERE(gray4_2)(r, out, n, how);
         return;
     }
 #endif
-    gray_row_u8(b, g, r, s, out, n);
+    gray_row_u8(b, g, r, s, out, n, how);
 }
-static void HERE(gray_u16)(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n) {
-    gray_row_u16(b, g, r, s, out, n);
+static void HERE(gray_u16)(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n, int how) {
+    gray_row_u16(b, g, r, s, out, n, how);
 }
-static void HERE(gray_f32)(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n) {
+static void HERE(gray_f32)(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n, int how) {
     int64_t done = 0;
 #ifdef GRAYS_FLOATS
     const uint8_t *p = b < r ? b : r;
     if ((s == 12 || s == 16) && g == p + 4 && (b == p + 8 || r == p + 8)) {
-        if (s == 12) done = b == p ? gray_pixels_f32(3, 0, p, out, n) : gray_pixels_f32(3, 2, p, out, n);
-        else done = b == p ? gray_pixels_f32(4, 0, p, out, n) : gray_pixels_f32(4, 2, p, out, n);
+        if (s == 12) done = b == p ? gray_pixels_f32(3, 0, p, out, n, how) : gray_pixels_f32(3, 2, p, out, n, how);
+        else done = b == p ? gray_pixels_f32(4, 0, p, out, n, how) : gray_pixels_f32(4, 2, p, out, n, how);
     }
 #endif
-    if (done < n) gray_row_f32(b + done * s, g + done * s, r + done * s, s, out + 4 * done, n - done);
+    if (done < n) gray_row_f32(b + done * s, g + done * s, r + done * s, s, out + 4 * done, n - done, done ? 0 : how);
 }

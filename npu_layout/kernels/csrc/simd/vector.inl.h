@@ -13,8 +13,6 @@
 #define STRINGIFY(a) STRINGIFY_(a)
 #define INLINE static inline __attribute__((always_inline))
 
-/* How a move is done: stored past the caches, and from no cache. */
-enum { PAST = 1, COLD = 2 };
 INLINE int how_of(const Move *m) { return (m->past ? PAST : 0) | (m->cold ? COLD : 0); }
 
 typedef uint8_t B1 __attribute__((vector_size(16)));
