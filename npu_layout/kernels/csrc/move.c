@@ -354,9 +354,9 @@ static int is_rows_of_lines(const Move *m) {
 
 /* Other loops store past the caches too, and gain nothing by it, or lose; or have no such stores. */
 int move_gains_past(const Move *m) {
-    return is_merge_of_lines(m) || is_rows_of_lines(m) || m->path == PATH_SPLIT || m->path == PATH_MERGE || m->path == PATH_REVERSE || m->path == PATH_PADDED;
+    return is_merge_of_lines(m) || is_rows_of_lines(m) || m->path == PATH_SPLIT || m->path == PATH_MERGE || m->path == PATH_REVERSE || m->path == PATH_PADDED || m->path == PATH_PIXELS;
 }
 
 int move_fetches(const Move *m) {
-    return m->path == PATH_TRANSPOSE || m->path == PATH_ROWS || m->path == PATH_SPLIT || m->path == PATH_MERGE;
+    return m->path == PATH_TRANSPOSE || m->path == PATH_ROWS || m->path == PATH_SPLIT || m->path == PATH_MERGE || m->path == PATH_PIXELS;
 }

@@ -1,13 +1,14 @@
 /* Pixels of up to 8 bytes to pixels of 2 to 4 bytes with channels in another order or number, converted or unchanged. */
 /* `kind`: MOVED, or converted in 16 bits from int8 or uint8 (1) to int8 or uint8 (2); n pixels; return how many were done.
  * Mirrored pixels (pixel.s < 0) are read up to their highest channel, others from their lowest one on. */
-enum { MOVED = -1 };
+enum { MOVED = -1, SOME_PIXELS = 64 };
 #if SHUFFLES
 /* One shuffle for each 16 bytes, which are read from `start` on. */
-INLINE int64_t pixels(int kind, Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row) {
+INLINE int64_t pixels(int kind, Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row, int how) {
     const int64_t lowest = channel.s < 0 ? channel.s * (channel.n - 1) : 0, step = llabs(pixel.s);
     const int64_t longest = step > pixel.d ? step : pixel.d, each = 16 / longest;
     const int64_t start = pixel.s < 0 ? lowest + channel.n - 16 : lowest;
+    (void)how;
     uint8_t order[16], at[16]; /* indices for the pixels that are complete in a lane; for all pixels */
     uint16_t factors[16] = {0};
     int16_t summands[16] = {0};
@@ -31,11 +32,31 @@ INLINE int64_t pixels(int kind, Loop pixel, Loop channel, const uint8_t *src, ui
         }
         const V in = whole((const uint8_t *)spread), out = whole((const uint8_t *)close), four = broadcast(at);
         const int64_t end = pixel.n - 1 - VB / (pixel.s < pixel.d ? pixel.s : pixel.d);
-        for (; i <= end; i += 16) {
-            V v = shuffled(_mm512_permutexvar_epi32(in, whole(src + i * pixel.s + start)), four);
-            if (kind != MOVED) v = in_16_bits(kind & 1, kind >> 1, v, times, plus, row->bits);
-            put(dst + i * pixel.d, _mm512_permutexvar_epi32(out, v));
+#define SIXTEEN(i)                                                                                           \
+    ({                                                                                                       \
+        const V v_ = shuffled(_mm512_permutexvar_epi32(in, whole(src + (i)*pixel.s + start)), four);         \
+        kind == MOVED ? v_ : in_16_bits(kind & 1, kind >> 1, v_, times, plus, row->bits);                    \
+    })
+        if (how & PAST && pixel.d == 3 && 2 * SOME_PIXELS <= end) { /* whole lines; through the caches they take longer */
+            const int64_t lead = lead_of_thirds(dst, 1);
+            const int reach = reach_of_lines(pixel.n * pixel.s, how);
+            V join[3];
+            uint32_t from[3][16];
+            for (int64_t k = 0; k < 48; ++k) from[k / 16][k % 16] = close[k % 12] + 16 * (uint32_t)(k / 12 - k / 16);
+            for (int r = 0; r < 3; ++r) join[r] = whole((const uint8_t *)from[r]);
+            for (; i < lead; i += 16) put(dst + 3 * i, _mm512_permutexvar_epi32(out, SIXTEEN(i)));
+            for (i = lead; i + SOME_PIXELS - 16 <= end; i += SOME_PIXELS) {
+                fetch_ahead(reach, src + i * pixel.s, (int)(SOME_PIXELS * pixel.s));
+                const V x[4] = {SIXTEEN(i), SIXTEEN(i + 16), SIXTEEN(i + 32), SIXTEEN(i + 48)};
+                for (int r = 0; r < 3; ++r) put_past(dst + 3 * i + VB * r, _mm512_permutex2var_epi32(x[r], join[r], x[r + 1]), 1);
+            }
         }
+        for (; how & COLD && i <= end; i += 16) {
+            fetch_ahead(CLOSE, src + i * pixel.s, 1);
+            put(dst + i * pixel.d, _mm512_permutexvar_epi32(out, SIXTEEN(i)));
+        }
+        for (; i <= end; i += 16) put(dst + i * pixel.d, _mm512_permutexvar_epi32(out, SIXTEEN(i)));
+#undef SIXTEEN
     }
 #endif
     const int64_t last = pixel.n - each - 6;
@@ -65,10 +86,11 @@ INLINE int64_t same_pixels(int kind, Loop pixel, Loop channel, const uint8_t *sr
 }
 
 /* Channels in another order: through planes in L1. */
-INLINE int64_t pixels(int kind, Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row) {
+INLINE int64_t pixels(int kind, Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row, int how) {
     enum { SOME = 1024, LEAST_PIXELS = 16, MANY = 4096 };
     uint8_t planes[8][SOME] __attribute__((aligned(64))), converted[8][SOME] __attribute__((aligned(64)));
     const int mirrored = pixel.s < 0;
+    (void)how;
     const int64_t lowest = channel.s < 0 ? channel.s * (channel.n - 1) : 0, from = llabs(pixel.s);
     const int64_t start = mirrored ? lowest + channel.n - from : lowest;
     const int64_t n = pixel.n - (from > channel.n); /* whole pixels are read */
@@ -103,7 +125,7 @@ static void HERE(move_pixels)(const Move *m, const uint8_t *src, uint8_t *dst) {
     /* Without byte shuffles whole pixels are read, and pixels must not overlap. */
     const int64_t step = llabs(pixel.s);
     if (pixel.d == channel.n && step >= (SHUFFLES ? 2 : channel.n) && step <= 8)
-        i = pixels(MOVED, pixel, channel, src, dst, NULL);
+        i = pixels(MOVED, pixel, channel, src, dst, NULL, how_of(m));
     for (; i < pixel.n; ++i)
         for (int64_t c = 0; c < channel.n; ++c) dst[i * pixel.d + c] = src[i * pixel.s + c * channel.s];
 }
@@ -112,12 +134,12 @@ static void HERE(move_pixels)(const Move *m, const uint8_t *src, uint8_t *dst) {
 INLINE void convert_pixels(int kind, Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row) {
     enum { ROOM = 96, MOST = ROOM / 2 };
     const int64_t lowest = channel.s < 0 ? channel.s * (channel.n - 1) : 0, step = llabs(pixel.s);
-    for (int64_t i = pixels(kind, pixel, channel, src, dst, row), n; i < pixel.n; i += n) {
+    for (int64_t i = pixels(kind, pixel, channel, src, dst, row, 0), n; i < pixel.n; i += n) {
         uint8_t from[8 * ROOM] = {0}, to[4 * ROOM];
         n = pixel.n - i < MOST ? pixel.n - i : MOST;
         const int64_t first = pixel.s < 0 ? n - 1 : 0, at = pixel.s < 0 ? ROOM - n : 0; /* lowest in memory; in the buffer */
         memcpy(from + at * step, src + (i + first) * pixel.s + lowest, (size_t)((n - 1) * step + channel.n));
-        pixels(kind, (Loop){ROOM, pixel.s, pixel.d, 0}, channel, from + (at + first) * step - lowest, to, row);
+        pixels(kind, (Loop){ROOM, pixel.s, pixel.d, 0}, channel, from + (at + first) * step - lowest, to, row, 0);
         memcpy(dst + i * pixel.d, to, (size_t)(n * pixel.d));
     }
 }
