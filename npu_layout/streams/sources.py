@@ -168,7 +168,7 @@ def _captured(source: Any, live: bool, patience: float) -> Source:
     capture = _opened(source)
     if not capture.isOpened():
         capture.release()
-        raise NpuLayoutError(f"source: {source!r}: OpenCV cannot open it")
+        raise NpuLayoutError(f"source: {source!r}: OpenCV cannot open it{_lacking(source)}")
     if isinstance(source, str) and capture.get(cv2.CAP_PROP_FRAME_COUNT) > 0:
         live = False  # a file behind an address, or in a pipeline, which has an end
     return _reading(capture, source, live, patience)
@@ -249,6 +249,15 @@ def _opened(source: Any) -> Any:
     if device is not None:
         return cv2.VideoCapture(device)
     return cv2.VideoCapture(source, *([cv2.CAP_GSTREAMER] if "!" in source else []))
+
+
+def _lacking(source: Any) -> str:
+    """Return what this OpenCV lacks to open a source, as pip's has no GStreamer; "" if it is nothing that is known."""
+    import cv2
+
+    if "!" not in str(source) or cv2.videoio_registry.hasBackend(cv2.CAP_GSTREAMER):
+        return ""
+    return "; it was built without GStreamer, as those of pip are: use the system's (python3-opencv), or an appsink"
 
 
 def _device(source: Any) -> int | None:

@@ -251,6 +251,15 @@ def test_a_camera_by_its_device(monkeypatch: pytest.MonkeyPatch) -> None:
     assert open_source("/dev/video5").live and given[-1] == 5
 
 
+@pytest.mark.parametrize("has", [True, False])
+def test_a_pipeline_for_an_opencv_without_gstreamer(has: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cv2.videoio_registry, "hasBackend", lambda api: has or api != cv2.CAP_GSTREAMER)
+    for source, words in (("v4l2src device=/dev/nothing ! appsink", ""), ("rtsp://127.0.0.1:1/none", "$")):
+        words = words or ("$" if has else "; it was built without GStreamer")
+        with pytest.raises(nl.NpuLayoutError, match=f"OpenCV cannot open it{words}"):
+            open_source(source)
+
+
 def test_a_capture_whose_size_was_set(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is read to its end, released, and not opened again."""
     clip = cv2.VideoCapture(str(SAMPLES / "data" / "walk.mp4"))
