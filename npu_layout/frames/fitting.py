@@ -12,6 +12,7 @@ from .. import kernels
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Affine, Layout, Storage, affine_copy, plan_move
+from .frame_forms import array_of_memory, memories_of
 from .frame_parts import AXES, PLANES, Box, Place, axes_of_pixels, axes_of_samples, plane_parts, read_box
 from .geometry import Geometry
 from .pictures import FramePlanes, byte_rows, in_rows, untiled
@@ -67,43 +68,19 @@ class Pass(NamedTuple):
         return bool(self.fit.run(buffer, 0, *self.planes(planes, copied)))
 
     def within(self, given: Any, planes: tuple[np.ndarray, ...]) -> Run | None:
-        """Return ``run(buffer, given)`` for frames of this form; None if a plane is a copy.
-
-        given: the memory that the planes are views of: one of all of them, or a tuple or list, one of each.
-        """
+        """Return ``run(buffer, given)`` for frames of the form of `given`; None if one of its planes is a copy."""
         if not all(in_rows(plane) for plane in planes):
             return None
-        parts, apart = self.planes(planes), isinstance(given, (tuple, list))
-        memories = [_flat(memory) for memory in (given if apart else [given] * len(parts))]
-        if not all(np.may_share_memory(part, memory) for part, memory in zip(parts, memories)):
+        parts, memory = self.planes(planes), memories_of(given)
+        apart = isinstance(memory, tuple)
+        arrays = [array_of_memory(one) for one in (memory if apart else [memory] * len(parts))]
+        if not all(np.may_share_memory(part, array) for part, array in zip(parts, arrays)):
             return None
-        places = tuple(
-            (part.ctypes.data - memory.ctypes.data, part.strides[0]) for part, memory in zip(parts, memories)
-        )
+        places = tuple((part.ctypes.data - array.ctypes.data, part.strides[0]) for part, array in zip(parts, arrays))
         run_in = self.fit.run_in
         if apart:
-            return lambda buffer, frame: run_in(buffer, 0, tuple(frame), places)
+            return lambda buffer, frame: run_in(buffer, 0, memories_of(frame), places)
         return lambda buffer, frame: run_in(buffer, 0, frame, places)
-
-
-def _flat(memory: Any) -> np.ndarray:
-    return memory if isinstance(memory, np.ndarray) else np.frombuffer(memory, np.uint8)
-
-
-def form_of(frame: Any) -> Any:
-    """Return what frames have in common of which a pass reads the same places: hashable, None of what is not compared.
-
-    That are arrays of numpy's own, bytes, and a tuple or list of them.
-    """
-    kind = type(frame)
-    if kind is np.ndarray:
-        return frame.shape, frame.strides, frame.dtype
-    if kind is bytes or kind is bytearray:
-        return kind, len(frame)
-    if kind is tuple or kind is list:
-        forms = tuple([None if type(part) is tuple or type(part) is list else form_of(part) for part in frame])
-        return None if None in forms else forms
-    return None
 
 
 def pass_of(

@@ -14,7 +14,8 @@ from ..errors import NpuLayoutError
 from ..layouts import Affine, Plan, check_out, overlap
 from ..support import checked_call
 from .canvas import Canvas
-from .fitting import Pass, Run, Wanted, form_of, pass_of, single
+from .fitting import Pass, Run, Wanted, pass_of, single
+from .frame_forms import form_of
 from .frame_parts import PLANES
 from .frame_source import FrameSource
 from .frame_spec import FrameSpec

@@ -13,7 +13,6 @@ import pytest
 import npu_layout as nl
 from npu_layout import kernels
 from npu_layout.frames import compiled_pass
-from npu_layout.frames.frame_source import FrameSource
 from npu_layout.layouts import plan_move
 from tests.support.memory import Fenced
 from tests.support.resized_pixels import METHODS
@@ -304,87 +303,6 @@ def test_each_kind_of_kernels_has_the_pass_of_the_preprocessor(
         assert run is not None and run(out, frame)
         np.testing.assert_array_equal(out, preprocess(frame)[0])
     assert compiled_pass(nl.Preprocessor(spec, source=source, interpolation="cubic"), frame, backend) is None
-
-
-def _forms(memory: np.ndarray, width: int, height: int, pitch: int) -> dict[str, tuple[Any, Any]]:
-    """The ways in which an NV12 frame of rows of `pitch` bytes is handed out: name, (source, frame)."""
-    spec = nl.FrameSpec("NV12", (width, height), strides=pitch)
-    y, uv = spec.planes(memory)
-    end = pitch * height
-    return {
-        "tuple": ("NV12", (y, uv)),
-        "list": ("NV12", [y, uv]),
-        "rows of uv": ("NV12", (y, memory[end:].reshape(height // 2, pitch)[:, :width])),
-        "spec, tuple": (spec, (y, uv)),
-        "spec, memory": (spec, memory),
-        "spec, bytes": (spec, memory.tobytes()),
-        "spec, bytearray": (spec, bytearray(memory.tobytes())),
-        "spec, memory apart": (spec, (memory[:end], memory[end:])),
-        "spec, bytes apart": (spec, [memory[:end].tobytes(), memory[end:].tobytes()]),
-    }
-
-
-@pytest.mark.parametrize("pitch", [20, 32])
-@pytest.mark.parametrize("how", list(_forms(np.zeros(480, np.uint8), 20, 16, 20)))
-@pytest.mark.parametrize("color", ["RGB", "GRAY"])
-def test_frames_of_a_form_that_was_read_are_not_read_again(
-    how: str, pitch: int, color: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each frame has memory of its own, and pixels of its own: cv2 says which."""
-    width, height, rng = 20, 16, np.random.default_rng(5)
-    spec = nl.TensorSpec((1, 1 if color == "GRAY" else 3, 8, 10), "NHWC", "uint8")
-    source, _ = _forms(np.zeros(pitch * 24, np.uint8), width, height, pitch)[how]
-    preprocess, read = nl.Preprocessor(spec, source=source, color=color), FrameSource.read
-    reads: list[Any] = []
-    monkeypatch.setattr(FrameSource, "read", lambda *given: reads.append(given) or read(*given))
-    for _ in range(4):
-        memory = rng.integers(0, 256, pitch * 24, np.uint8)
-        rows = np.ascontiguousarray(memory.reshape(24, pitch)[:, :width])
-        made = cv2.cvtColor(rows, cv2.COLOR_YUV2RGB_NV12)
-        if color == "GRAY":
-            y = np.maximum(rows[:height].astype(np.int64) - 16, 0) * 1220542 + (1 << 19)
-            made = np.clip(y >> 20, 0, 255).astype(np.uint8)[..., None]
-        expected = cv2.resize(made, (10, 8)).reshape(1, 8, 10, -1)
-        _, frame = _forms(memory, width, height, pitch)[how]
-        np.testing.assert_array_equal(preprocess(frame)[0], expected)
-    assert len(reads) == (4 if kernels.active() == "numpy" else 1)
-
-
-@pytest.mark.skipif(kernels.active() == "numpy", reason="no compiled kernels")
-def test_a_form_that_comes_after_many_others_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the frames of a camera after crops of other sizes; what is kept does not grow."""
-    preprocess = nl.Preprocessor(nl.TensorSpec((1, 3, 8, 8), "NHWC", "uint8"))
-    for width in range(8, 208):
-        preprocess(np.zeros((8, width, 3), np.uint8))
-    frame = np.zeros((300, 8, 3), np.uint8)
-    preprocess(frame)
-    monkeypatch.setattr(FrameSource, "read", None)
-    preprocess(frame)
-    assert len(preprocess._known) <= 64 and len(preprocess._passes) <= 64
-
-
-def test_what_was_checked_of_planes_is_checked_again() -> None:
-    """Of frames whose form was read: order, number and dtype, and that no plane shares memory with the result."""
-    gray = nl.Preprocessor(nl.TensorSpec((1, 1, 8, 8), "NHWC", "uint8"), source="NV12", color="GRAY")
-    y, memory = np.full((8, 8), 90, np.uint8), np.zeros(64, np.uint8)
-    uv, out = memory[:32].reshape(4, 4, 2), memory.reshape(1, 8, 8, 1)
-    for _ in range(2):
-        assert (gray((y, uv))[0] == round((90 - 16) * 255 / 219)).all()
-        for wrong, words in (
-            ((uv, y), "they are in another order"),
-            ((y,), "expected a uint8 array"),
-            ((y, uv, uv), "expected a uint8 array"),
-            ((y, [uv]), "got list"),
-            ((), "without planes"),
-            ((y, uv.astype(np.int8)), "expected a uint8 array"),
-            ((True, y), "give its second item"),
-        ):
-            with pytest.raises(nl.NpuLayoutError, match=words):
-                gray(wrong)
-        with pytest.raises(nl.NpuLayoutError, match="shares memory with a frame"):
-            gray((y, uv), out)
-        assert not memory.any()
-    assert gray((y, uv[:, :, ::-1]))[1] == gray((y, uv))[1]
 
 
 def test_a_target_of_one_row_may_have_its_columns_outermost() -> None:

@@ -1,0 +1,50 @@
+"""Say which frames have one form: what was found out about the first one is true of all, but for their pixels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def form_of(frame: Any) -> Any:
+    """Return the form of a frame, hashable: where its samples are in its memory follows from that alone.
+
+    Arrays of numpy's own, bytes, a tuple or list of them, and PyAV's frames have one; of others it is None.
+    """
+    kind = type(frame)
+    if kind is np.ndarray:
+        return frame.shape, frame.strides, frame.dtype
+    if kind is bytes or kind is bytearray:
+        return kind, len(frame)
+    if kind is tuple or kind is list:
+        forms = tuple([None if type(part) is tuple or type(part) is list else form_of(part) for part in frame])
+        return None if None in forms else forms
+    planes = getattr(frame, "planes", None)
+    return _form_of_pyav(frame, planes) if isinstance(planes, (tuple, list)) else None
+
+
+def _form_of_pyav(frame: Any, planes: Any) -> Any:
+    """Return all that `FrameSpec.of` and `FrameSpec.planes` read of a frame of PyAV; None if it lacks something."""
+    try:
+        colors = getattr(frame, "color_range", None), getattr(frame, "colorspace", None)
+        sizes = tuple([(plane.line_size, memoryview(plane).nbytes) for plane in planes])
+        return frame.format.name, frame.width, frame.height, *map(str, colors), sizes
+    except (AttributeError, TypeError, ValueError, BufferError):
+        return None
+
+
+def memories_of(frame: Any) -> Any:
+    """Return the memory that a frame's planes are views of: one of all, or a tuple of one for each."""
+    kind = type(frame)
+    if kind is tuple:
+        return frame
+    if kind is list:
+        return tuple(frame)
+    planes = None if kind is np.ndarray else getattr(frame, "planes", None)
+    return tuple(planes) if isinstance(planes, (tuple, list)) else frame
+
+
+def array_of_memory(memory: Any) -> np.ndarray:
+    """Return memory as an array that begins where it does."""
+    return memory if isinstance(memory, np.ndarray) else np.frombuffer(memory, np.uint8)

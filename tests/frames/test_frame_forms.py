@@ -1,0 +1,156 @@
+"""Frames of one form are read once: what was found out about the first is true of the others, and nothing else is."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace as Twin
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout import kernels
+from npu_layout.frames.frame_forms import form_of, memories_of
+from npu_layout.frames.frame_source import FrameSource
+
+
+class Plane(bytes):
+    """A plane of PyAV."""
+
+    line_size = 0
+
+
+def of_pyav(planes: list[bytes], pitch: int, size_wh: tuple[int, int], **more: Any) -> Twin:
+    made = tuple(map(Plane, planes))
+    for plane in made:
+        plane.line_size = pitch
+    return Twin(format=Twin(name="nv12"), width=size_wh[0], height=size_wh[1], planes=made, **more)
+
+
+def _forms(memory: np.ndarray, width: int, height: int, pitch: int) -> dict[str, tuple[Any, Any]]:
+    """The ways in which an NV12 frame of rows of `pitch` bytes is handed out: name, (source, frame)."""
+    spec = nl.FrameSpec("NV12", (width, height), strides=pitch)
+    y, uv = spec.planes(memory)
+    end = pitch * height
+    return {
+        "tuple": ("NV12", (y, uv)),
+        "list": ("NV12", [y, uv]),
+        "rows of uv": ("NV12", (y, memory[end:].reshape(height // 2, pitch)[:, :width])),
+        "spec, tuple": (spec, (y, uv)),
+        "spec, memory": (spec, memory),
+        "spec, bytes": (spec, memory.tobytes()),
+        "spec, bytearray": (spec, bytearray(memory.tobytes())),
+        "spec, memory apart": (spec, (memory[:end], memory[end:])),
+        "spec, bytes apart": (spec, [memory[:end].tobytes(), memory[end:].tobytes()]),
+        "PyAV": ("NV12", of_pyav([memory[:end].tobytes(), memory[end:].tobytes()], pitch, (width, height))),
+    }
+
+
+@pytest.mark.parametrize("pitch", [20, 32])
+@pytest.mark.parametrize("how", list(_forms(np.zeros(480, np.uint8), 20, 16, 20)))
+@pytest.mark.parametrize("color", ["RGB", "GRAY"])
+def test_frames_of_a_form_that_was_read_are_not_read_again(
+    how: str, pitch: int, color: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each frame has memory of its own, and pixels of its own: cv2 says which."""
+    width, height, rng = 20, 16, np.random.default_rng(5)
+    spec = nl.TensorSpec((1, 1 if color == "GRAY" else 3, 8, 10), "NHWC", "uint8")
+    source, _ = _forms(np.zeros(pitch * 24, np.uint8), width, height, pitch)[how]
+    preprocess, read = nl.Preprocessor(spec, source=source, color=color), FrameSource.read
+    reads: list[Any] = []
+    monkeypatch.setattr(FrameSource, "read", lambda *given: reads.append(given) or read(*given))
+    for _ in range(4):
+        memory = rng.integers(0, 256, pitch * 24, np.uint8)
+        rows = np.ascontiguousarray(memory.reshape(24, pitch)[:, :width])
+        made = cv2.cvtColor(rows, cv2.COLOR_YUV2RGB_NV12)
+        if color == "GRAY":
+            y = np.maximum(rows[:height].astype(np.int64) - 16, 0) * 1220542 + (1 << 19)
+            made = np.clip(y >> 20, 0, 255).astype(np.uint8)[..., None]
+        expected = cv2.resize(made, (10, 8)).reshape(1, 8, 10, -1)
+        _, frame = _forms(memory, width, height, pitch)[how]
+        np.testing.assert_array_equal(preprocess(frame)[0], expected)
+    assert len(reads) == (4 if kernels.active() == "numpy" else 1)
+
+
+@pytest.mark.skipif(kernels.active() == "numpy", reason="no compiled kernels")
+def test_a_form_that_comes_after_many_others_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the frames of a camera after crops of other sizes; what is kept does not grow."""
+    preprocess = nl.Preprocessor(nl.TensorSpec((1, 3, 8, 8), "NHWC", "uint8"))
+    for width in range(8, 208):
+        preprocess(np.zeros((8, width, 3), np.uint8))
+    frame = np.zeros((300, 8, 3), np.uint8)
+    preprocess(frame)
+    monkeypatch.setattr(FrameSource, "read", None)
+    preprocess(frame)
+    assert len(preprocess._known) <= 64 and len(preprocess._passes) <= 64
+
+
+def test_what_was_checked_of_planes_is_checked_again() -> None:
+    """Of frames whose form was read: order, number and dtype, and that no plane shares memory with the result."""
+    gray = nl.Preprocessor(nl.TensorSpec((1, 1, 8, 8), "NHWC", "uint8"), source="NV12", color="GRAY")
+    y, memory = np.full((8, 8), 90, np.uint8), np.zeros(64, np.uint8)
+    uv, out = memory[:32].reshape(4, 4, 2), memory.reshape(1, 8, 8, 1)
+    for _ in range(2):
+        assert (gray((y, uv))[0] == round((90 - 16) * 255 / 219)).all()
+        for wrong, words in (
+            ((uv, y), "they are in another order"),
+            ((y,), "expected a uint8 array"),
+            ((y, uv, uv), "expected a uint8 array"),
+            ((y, [uv]), "got list"),
+            ((), "without planes"),
+            ((y, uv.astype(np.int8)), "expected a uint8 array"),
+            ((True, y), "give its second item"),
+        ):
+            with pytest.raises(nl.NpuLayoutError, match=words):
+                gray(wrong)
+        with pytest.raises(nl.NpuLayoutError, match="shares memory with a frame"):
+            gray((y, uv), out)
+        assert not memory.any()
+    assert gray((y, uv[:, :, ::-1]))[1] == gray((y, uv))[1]
+
+
+def test_frames_of_pyav_whose_description_differs_are_read_anew() -> None:
+    """Also where their memory has the same sizes: cv2 and full range say what each of them is."""
+    rng = np.random.default_rng(9)
+    memory = [rng.integers(0, 256, 320).astype(np.uint8), rng.integers(0, 256, 160).astype(np.uint8)]
+    planes = [plane.tobytes() for plane in memory]
+    preprocess = nl.Preprocessor(nl.TensorSpec((1, 3, 8, 8), "NHWC", "uint8"), source="NV12", resize="stretch")
+    for _ in range(2):
+        for pitch, size_wh, more in (
+            (20, (20, 16), {}),
+            (20, (18, 16), {}),
+            (32, (20, 10), {}),
+            (20, (20, 16), dict(color_range=2, colorspace=5)),
+            (20, (20, 16), dict(color_range=1, colorspace=5)),
+            (20, (20, 16), dict(color_range=1, colorspace=1)),
+        ):
+            (width, height), full = size_wh, more.get("color_range") == 2
+            y = memory[0].reshape(-1, pitch)[:height, :width].astype(np.float64)
+            uv = memory[1].reshape(-1, pitch)[: height // 2, :width].reshape(height // 2, -1, 2).astype(np.float64)
+            u, v = (uv[..., i].repeat(2, 0).repeat(2, 1) - 128 for i in range(2))
+            kr, kb = (0.2126, 0.0722) if more.get("colorspace") == 1 else (0.299, 0.114)
+            light, swing = (y, 1.0) if full else (np.maximum(y - 16, 0) * 255 / 219, 255 / 224)
+            r, b = light + 2 * (1 - kr) * swing * v, light + 2 * (1 - kb) * swing * u
+            g = (light - kr * r - kb * b) / (1 - kr - kb)
+            rgb = np.clip(np.rint(np.stack([r, g, b], -1)), 0, 255).astype(np.uint8)
+            found = preprocess(of_pyav(planes, pitch, size_wh, **more))[0][0]
+            assert np.abs(found.astype(int) - cv2.resize(rgb, (8, 8))).max() <= 2, (pitch, size_wh, more)
+
+
+def test_forms() -> None:
+    y, uv = np.zeros((4, 6), np.uint8), np.zeros((2, 3, 2), np.uint8)
+    assert form_of((y, uv)) == form_of([y.copy(), uv.copy()]) != form_of((y, uv[:, ::-1]))
+    assert form_of(y) != form_of(y.T) and form_of(y) != form_of(y.view(np.int8)) and form_of(b"ab") == form_of(b"cd")
+    assert len({form_of(y), form_of((y,)), form_of(bytes(24)), form_of(bytearray(24)), form_of((y, y))}) == 5
+    pyav = of_pyav([bytes(24), bytes(12)], 6, (6, 4))
+    assert form_of(pyav) == form_of(of_pyav([bytes(24), bytes(12)], 6, (6, 4)))
+    lacking: list[Any] = [
+        Twin(format=Twin(name="nv12"), planes=(b"",)),
+        Twin(planes=(Plane(b"ab"),), width=1, height=1),
+        nl.FrameSpec("NV12", (4, 4)),
+        np.ma.masked_array(y),
+    ]
+    for other in (*lacking, None, "x", 3, memoryview(b"ab"), (y, None), [y, [uv]], (y, lacking[1]), object()):
+        assert form_of(other) is None
+    assert memories_of(pyav) == pyav.planes and memories_of([y, uv]) == (y, uv) and memories_of(y) is y
