@@ -12,13 +12,13 @@ from .. import kernels
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Affine, Layout, Storage, affine_copy, plan_move
-from .frame_forms import array_of_memory, memories_of
+from .frame_forms import arrays_of, memories_of
 from .frame_parts import AXES, PLANES, Box, Place, axes_of_pixels, axes_of_samples, plane_parts, read_box
 from .geometry import Geometry
 from .pictures import FramePlanes, byte_rows, in_rows, untiled
 from .pixel_formats import PixelFormat, Plane
 
-Run = Callable[[np.ndarray, Any], bool]
+Run = Callable[..., bool]
 Copied = Callable[[int, np.ndarray], np.ndarray]
 _KEPT = 64  # fits
 _BAND = 1 << 14  # bytes of a band of rows, at most, so that it stays in the first cache
@@ -68,19 +68,22 @@ class Pass(NamedTuple):
         return bool(self.fit.run(buffer, 0, *self.planes(planes, copied)))
 
     def within(self, given: Any, planes: tuple[np.ndarray, ...]) -> Run | None:
-        """Return ``run(buffer, given)`` for frames of the form of `given`; None if one of its planes is a copy."""
+        """Return ``run(buffer, frame, offset=0)`` for frames of the form of `given`; None if a plane is a copy.
+
+        offset: the byte of the buffer at which the pass begins.
+        """
         if not all(in_rows(plane) for plane in planes):
             return None
-        parts, memory = self.planes(planes), memories_of(given)
-        apart = isinstance(memory, tuple)
-        arrays = [array_of_memory(one) for one in (memory if apart else [memory] * len(parts))]
+        parts, arrays, run_in = self.planes(planes), arrays_of(given), self.fit.run_in
+        apart = isinstance(memories_of(given), tuple)
+        if not apart:
+            arrays *= len(parts)
         if not all(np.may_share_memory(part, array) for part, array in zip(parts, arrays)):
             return None
         places = tuple((part.ctypes.data - array.ctypes.data, part.strides[0]) for part, array in zip(parts, arrays))
-        run_in = self.fit.run_in
         if apart:
-            return lambda buffer, frame: run_in(buffer, 0, memories_of(frame), places)
-        return lambda buffer, frame: run_in(buffer, 0, frame, places)
+            return lambda buffer, frame, offset=0: run_in(buffer, offset, memories_of(frame), places)
+        return lambda buffer, frame, offset=0: run_in(buffer, offset, frame, places)
 
 
 def pass_of(

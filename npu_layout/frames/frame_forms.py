@@ -45,6 +45,8 @@ def memories_of(frame: Any) -> Any:
     return tuple(planes) if isinstance(planes, (tuple, list)) else frame
 
 
-def array_of_memory(memory: Any) -> np.ndarray:
-    """Return memory as an array that begins where it does."""
-    return memory if isinstance(memory, np.ndarray) else np.frombuffer(memory, np.uint8)
+def arrays_of(frame: Any) -> list[np.ndarray]:
+    """Return a frame's memory as arrays that begin where it does: one of all planes, or one for each."""
+    memory = memories_of(frame)
+    several = memory if isinstance(memory, tuple) else (memory,)
+    return [one if isinstance(one, np.ndarray) else np.frombuffer(one, np.uint8) for one in several]

@@ -15,7 +15,7 @@ from ..layouts import Affine, Plan, check_out, overlap
 from ..support import checked_call
 from .canvas import Canvas
 from .fitting import Pass, Run, Wanted, pass_of, single
-from .frame_forms import form_of
+from .frame_forms import arrays_of, form_of
 from .frame_parts import PLANES
 from .frame_source import FrameSource
 from .frame_spec import FrameSpec
@@ -136,16 +136,17 @@ class Preprocessor:
         self._passes: dict[Any, Pass | None] = {}
         self._fits: dict[Any, Any] = {}
         self._known: dict[Any, tuple[Run, Geometry]] = {}
+        self._known_of_batch: dict[Any, tuple[Run, Geometry]] = {}
 
     def __repr__(self) -> str:
         return f"Preprocessor({self.target!r}, {', '.join(f'{k}={v!r}' for k, v in self.arguments.items())})"
 
     def __getstate__(self) -> dict[str, Any]:
-        made = ("plan", "_passes", "_fits", "_known")
+        made = ("plan", "_passes", "_fits", "_known", "_known_of_batch")
         return {name: value for name, value in vars(self).items() if name not in made}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _passes={}, _fits={}, _known={})
+        vars(self).update(state, _passes={}, _fits={}, _known={}, _known_of_batch={})
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -218,6 +219,10 @@ class Preprocessor:
         than N.
         """
         given = _sequence("frames", frames, "frames", 3)
+        if rois_xywh is None and len(given) == self._batch:
+            made = self._of_known_forms(given, out)
+            if made is not None:
+                return made
         rois = None if rois_xywh is None else _sequence("rois_xywh", rois_xywh, "parts (x, y, width, height)", 2)
         return self._written(given, out, rois, "rois_xywh[{}]")
 
@@ -244,6 +249,9 @@ class Preprocessor:
         if self._batch == 1 and self._in_one_pass(frames[0], geometries[0], buffer, whole):
             return buffer, geometries
         if self._batch > 1 and self._in_passes(frames, geometries, buffer):
+            for i, frame in enumerate(given):
+                if rois[i] is None:
+                    self._keep(self._known_of_batch, frame, frames[i], geometries[i])
             return buffer, geometries
         fitted = self._canvas.fitted(frames, geometries)
         self.plan.run(fitted.reshape(-1), buffer.reshape(-1))
@@ -257,13 +265,38 @@ class Preprocessor:
         known = self._pass(self._wanted, frame, geometry)
         if known is None or not known.run(buffer, frame.planes, self._canvas.copied):
             return False
-        form = form_of(given)
-        run = None if form is None else known.within(given, frame.planes)
-        if run is not None:
-            if len(self._known) >= _PASSES:
-                self._known.clear()
-            self._known[form] = run, geometry
+        self._keep(self._known, given, frame, geometry)
         return True
+
+    def _keep(self, known: dict[Any, tuple[Run, Geometry]], given: Any, frame: FramePlanes, geometry: Geometry) -> None:
+        """Keep what a whole frame was written by, as it was given: frames of the same form need no checks."""
+        form = form_of(given)
+        if form is None or form in known:
+            return
+        wanted = self._wanted if known is self._known else self._wanted_of_one
+        made = None if wanted is None else self._pass(wanted, frame, geometry)
+        run = None if made is None else made.within(given, frame.planes)
+        if run is not None:
+            if len(known) >= _PASSES:
+                known.clear()
+            known[form] = run, geometry
+
+    def _of_known_forms(self, frames: Sequence[Any], out: Any) -> tuple[np.ndarray, list[Geometry]] | None:
+        """Return a batch of frames of known forms; None if one has another, or `out` may not fit."""
+        known = [self._known_of_batch.get(form_of(frame)) for frame in frames]
+        buffer = np.empty(self._buffer_shape, self.target.stored) if out is None else out
+        if not all(known) or type(buffer) is not np.ndarray or not buffer.flags.carray:
+            return None
+        if buffer.shape != self._buffer_shape or buffer.dtype != self.target.stored:
+            return None
+        if out is not None and any(overlap(buffer, array) for frame in frames for array in arrays_of(frame)):
+            return None
+        part, geometries = buffer.nbytes // self._batch, []
+        for i, (run, geometry) in enumerate(one for one in known if one):
+            if not run(buffer, frames[i], part * i):
+                return None
+            geometries.append(geometry)
+        return buffer, geometries
 
     def _pass(self, wanted: Wanted, frame: FramePlanes, geometry: Geometry) -> Pass | None:
         """Return the pass for frames like this one, made at most once; None if there is none."""

@@ -138,6 +138,56 @@ def test_frames_of_pyav_whose_description_differs_are_read_anew() -> None:
             assert np.abs(found.astype(int) - cv2.resize(rgb, (8, 8))).max() <= 2, (pitch, size_wh, more)
 
 
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW", "NCHW16c"])
+def test_batches_of_forms_that_were_read(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each frame has a form of its own, and is where a single frame of one image would be."""
+    rng = np.random.default_rng(3)
+    one = nl.TensorSpec((1, 3, 8, 10), layout, "int8", quantization=nl.Quantization(1.0, -128))
+    batch, single = (nl.Preprocessor(spec, source="NV12") for spec in (one.replace(shape=(3, 3, 8, 10)), one))
+    read, reads = FrameSource.read, []
+    monkeypatch.setattr(FrameSource, "read", lambda *given: reads.append(given) or read(*given))
+
+    def frames() -> list[Any]:
+        packed, apart = (rng.integers(0, 256, (24, 20), np.uint8) for _ in range(2))
+        y, uv = rng.integers(0, 256, (6, 4), np.uint8), rng.integers(0, 256, (3, 2, 2), np.uint8)
+        return [packed, (apart[:16], apart[16:].reshape(8, 10, 2)), [y, uv]]
+
+    for n in range(4):
+        given, out = frames(), np.zeros(batch.target.storage_shape, np.int8)
+        reads.clear()
+        buffer, geometries = batch.batch(given, out) if n % 2 else batch.batch(given)
+        assert len(reads) == (0 if n and kernels.active() != "numpy" else 3) and (buffer is out) == bool(n % 2)
+        for i, (frame, geometry) in enumerate(zip(given, geometries)):
+            expected, alone = single(frame)
+            assert (buffer[i] == expected[0]).all() and geometry == alone
+    with pytest.raises(nl.NpuLayoutError, match=r"frames: got 1; .* expects 3"):
+        batch(frames()[0])
+    with pytest.raises(nl.NpuLayoutError, match=r"frames: got 2; .* expects 3"):
+        batch.batch(frames()[:2])
+    with pytest.raises(nl.NpuLayoutError, match="frame 1: expected a uint8 array"):
+        batch.batch([frames()[0], np.zeros((24, 20), np.float32), frames()[0]])
+    parts = batch.batch(given, rois_xywh=[(0, 0, 8, 8), None, None])[0]
+    assert (parts[0] == single(given[0], roi_xywh=(0, 0, 8, 8))[0][0]).all() and (parts[1] == buffer[1]).all()
+
+
+def test_a_batch_of_known_forms_over_one_of_its_frames_is_refused_and_nothing_written() -> None:
+    batch = nl.Preprocessor(nl.TensorSpec((2, 3, 8, 8), "NHWC", "uint8")).batch
+    memory = np.zeros(2 * 8 * 8 * 3, np.uint8)
+    out, over = memory.reshape(2, 8, 8, 3), memory[192:].reshape(8, 8, 3)
+    frame = np.full((8, 8, 3), 9, np.uint8)
+    assert (batch([frame, frame])[0] == 9).all() and (batch([frame, frame], out)[0] == 9).all()
+    memory[:] = 0
+    for frames in ([frame, over], [over, frame]):
+        with pytest.raises(nl.NpuLayoutError, match="shares memory with a frame"):
+            batch(frames, out)
+        assert not memory.any()
+    read_only = np.zeros((2, 8, 8, 3), np.uint8)
+    read_only.flags.writeable = False
+    for wrong in (read_only, np.zeros((2, 8, 8, 6), np.uint8)[..., ::2], np.zeros((2, 8, 8, 3), np.int8), out[:1], [1]):
+        with pytest.raises(nl.NpuLayoutError, match="out"):
+            batch([frame, frame], wrong)
+
+
 def test_forms() -> None:
     y, uv = np.zeros((4, 6), np.uint8), np.zeros((2, 3, 2), np.uint8)
     assert form_of((y, uv)) == form_of([y.copy(), uv.copy()]) != form_of((y, uv[:, ::-1]))
