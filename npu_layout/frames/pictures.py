@@ -65,7 +65,12 @@ def component(frame: FramePlanes, samples: Samples) -> np.ndarray:
 
 def in_rows(plane: np.ndarray) -> bool:
     """Return whether each row of a plane is in one piece."""
-    return plane[:1].strides[1:] == np.empty((1, *plane.shape[1:]), plane.dtype).strides[1:]
+    step = plane.itemsize
+    for extent, stride in zip(plane.shape[:0:-1], plane.strides[:0:-1]):
+        if stride != step:
+            return False
+        step *= extent
+    return True
 
 
 def byte_rows(plane: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
@@ -75,9 +80,7 @@ def byte_rows(plane: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """
     if not in_rows(plane):
         plane = in_one_piece(plane, out)
-    items = int(np.prod(plane.shape[1:]))
-    flat = np.lib.stride_tricks.as_strided(plane, (len(plane), items), (plane.strides[0], plane.itemsize))
-    return flat.view(np.uint8)
+    return plane.reshape(len(plane), -1).view(np.uint8)
 
 
 def in_one_piece(plane: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:

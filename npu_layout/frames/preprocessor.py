@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -393,4 +392,6 @@ def _geometry(resize: str, frame_wh: Pair, box: Quad | None, input_wh: Pair) -> 
     x0, y0, x1, y1 = box
     geometry = MODES[resize]((x1 - x0, y1 - y0), input_wh)
     left, top, right, bottom = geometry.crop_xyxy
-    return replace(geometry, frame_wh=frame_wh, crop_xyxy=(x0 + left, y0 + top, x0 + right, y0 + bottom))
+    # Not by replace: a part that is inside the frame needs no second check of all fields.
+    vars(geometry).update(frame_wh=frame_wh, crop_xyxy=(x0 + left, y0 + top, x0 + right, y0 + bottom))
+    return geometry

@@ -241,3 +241,21 @@ def test_a_copy_in_one_piece(shape: tuple[int, ...], dtype: str) -> None:
                 np.testing.assert_array_equal(copy, expected)
                 np.testing.assert_array_equal(byte_rows(part), expected.reshape(len(expected), -1).view(np.uint8))
                 assert not in_rows(part) or np.shares_memory(byte_rows(part), part)
+
+
+def test_rows_in_one_piece_are_not_copied() -> None:
+    """Whatever is between them: pitches, mirrored rows, words, tiles, a single column."""
+    memory = np.arange(4096, dtype=np.uint8)
+    whole = memory[:3840].reshape(24, 160)
+    pixels = np.lib.stride_tricks.as_strided(memory, (5, 7, 3), (32, 3, 1))
+    tiles = np.ndarray((3, 4, 8, 16), np.uint8, memory, 0, (640, 128, 16, 1))
+    words = np.ndarray((6, 5), "<u2", memory, 2, (32, 2))
+    for plane in (whole, whole[:, 3:50], whole[::-1, :7], pixels, pixels[::2], pixels[:, :1], tiles, words, words[:1]):
+        rows = byte_rows(plane)
+        assert in_rows(plane) and np.shares_memory(rows, memory)
+        assert rows.strides == (plane.strides[0], 1) or len(plane) == 1
+        assert rows.tolist() == [list(row.tobytes()) for row in plane]
+    for plane in (whole.T, whole[:, ::2], whole[:, ::-1], pixels[..., ::-1], pixels[:, ::2], tiles[:, :, :, :9]):
+        rows = byte_rows(plane)
+        assert not in_rows(plane) and not np.shares_memory(rows, memory)
+        assert rows.tolist() == [list(row.tobytes()) for row in plane]
