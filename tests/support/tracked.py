@@ -119,8 +119,9 @@ def touched() -> dict[tuple[str, str], Any]:
 
 
 def same(before: dict[Any, Any], after: dict[Any, Any]) -> bool:
-    """Whether every attribute is the one it was; submodules that were imported meanwhile may have come."""
-    new = [value for key, value in after.items() if key not in before]
+    """Whether every attribute is the one it was; modules that were imported meanwhile may have come."""
+    owners = {owner for owner, _ in before}
+    new = [value for key, value in after.items() if key not in before and key[0] in owners]
     return all(after.get(key) is value for key, value in before.items()) and all(map(inspect.ismodule, new))
 
 
