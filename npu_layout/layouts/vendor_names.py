@@ -21,6 +21,7 @@ BY_RANK = {1: "N", 2: "NC", 3: "NCW", 4: "NCHW", 5: "NCDHW"}
 # VeriSilicon (TIM-VX include/tim/vx/types.h) lists axes fastest first.
 FASTEST_FIRST = {"WHCN": "NCHW", "CWHN": "NHWC"}
 
+_KNERON = "specs.from_kneron reads the descriptor"
 # Forms that no tag describes: their split depends on the width or on the chip.
 SHAPE_DEPENDENT = {
     "K210": "Kendryte's KPU packs 4, 2 or 1 channels into 64-byte rows by the width (nncase runtime_op_utility.h)",
@@ -28,11 +29,11 @@ SHAPE_DEPENDENT = {
     "KDLAHWC4": "1, 3 or 4 channels become 1 or 4, rows are padded to 64 bytes, on Xavier to 32 (TensorRT)",
     "DLALINEAR": "rows are padded to 64 bytes, so the pitch depends on the dtype (TensorRT NvInferRuntimeBase.h)",
     "DLAHWC4": "1, 3 or 4 channels become 1 or 4, rows are padded to 64 bytes, on Xavier to 32 (TensorRT)",
-    "KNERON": "16W1C8B is [H][C][W padded to 16] on KL520 and [C][H][W padded to 16] on KL630 and KL720",
-    "4W4C8B": "Kneron's image input is [H][W][4 channels], W padded to 16 on KL520 and to 4 on KL630 and KL720",
-    "16W1C8B": "Kneron: [H][C][W padded to 16] on KL520 and [C][H][W padded to 16] on KL630 and KL720",
-    "8W1C16B": "Kneron: [H][C][W padded to 8] on KL520 and [C][H][W padded to 8] on KL630 and KL720",
-    "TIDL": "planes with a border: pitches come from the tensor's descriptor",
+    "KNERON": f"16W1C8B is [H][C][W padded to 16] on KL520 and [C][H][W padded to 16] on KL630 and KL720; {_KNERON}",
+    "4W4C8B": f"Kneron's image input is [H][W][4 channels], W padded to 16 on KL520 and to 4 on others; {_KNERON}",
+    "16W1C8B": f"Kneron: [H][C][W padded to 16] on KL520 and [C][H][W padded to 16] on KL630 and KL720; {_KNERON}",
+    "8W1C16B": f"Kneron: [H][C][W padded to 8] on KL520 and [C][H][W padded to 8] on KL630 and KL720; {_KNERON}",
+    "TIDL": "planes with a border: pitches come from the tensor's descriptor, which specs.from_tidl reads",
 }
 
 
