@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .sophgo import from_sophgo
     from .tflite import from_tflite
     from .tidl import from_tidl
+    from .viplite import from_viplite
 
 __all__ = [
     "from_acl",
@@ -51,6 +52,7 @@ __all__ = [
     "from_sophgo",
     "from_tflite",
     "from_tidl",
+    "from_viplite",
 ]
 
 _GROUP = "npu_layout.specs"

@@ -153,6 +153,8 @@ def metadata() -> None:
     assert_type(specs.from_kneron(kneron, chip="KL720", name="y"), nl.TensorSpec)
     tidl = {"outWidth": 4, "outHeight": 4, "outNumChannels": 3, "outElementType": 6}
     assert_type(specs.from_tidl(tidl, side="output", index=0), nl.TensorSpec)
+    viplite = {"sizes": [4, 4, 3, 1], "data_format": "FP32"}
+    assert_type(specs.from_viplite(viplite, layout="NCHW", name="y"), nl.TensorSpec)
     assert_type(specs.from_axera({"pShape": [1, 3], "eDataType": "FLOAT32"}, name="y"), nl.TensorSpec)
 
 

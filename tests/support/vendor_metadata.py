@@ -99,6 +99,13 @@ EXAMPLES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         ),
         dict(chip="KL720"),
     ),
+    "viplite": (
+        dict(
+            num_of_dims=4, sizes=[5, 3, 4, 1, 0, 0], data_format=3, quant_format=2,
+            quant_data=dict(affine=dict(scale=0.5, zeroPoint=-3), dfp=dict(fixed_point_pos=7)), memory_type=0,
+        ),
+        {},
+    ),
     "tidl": (
         dict(
             numOutputBuf=2, outWidth=[5, 4], outHeight=[3, 1], outNumChannels=[4, 2], outDIM1=[1, 1], outDIM2=[1, 1],
