@@ -136,6 +136,45 @@ def test_lines_of_results_in_no_cache(
             assert (room[:at] == 0x37).all() and (room[at + out.nbytes :] == 0x37).all()
 
 
+SMALL = (
+    ("uint8", "NHWC", "NCHW", (1, 57, 46, 46)),
+    ("uint8", "NCHW", "NHWC", (1, 57, 46, 46)),
+    ("uint8", "NHWC", "NCHW", (1, 80, 37, 41)),
+    ("uint16", "NHWC", "NCHW", (1, 70, 29, 31)),
+    ("float32", "NHWC", "NCHW", (1, 40, 27, 29)),
+    ("float64", "NHWC", "NCHW", (1, 20, 27, 29)),
+)
+
+
+@pytest.mark.parametrize("dtype, given, wanted, shape", SMALL)
+def test_small_results_in_no_cache(
+    dtype: str, given: str, wanted: str, shape: tuple[int, ...], cached: Callable[[int], int]
+) -> None:
+    """Their lines are fetched before they are written."""
+    source, target = nl.TensorSpec(shape, given, dtype), nl.TensorSpec(shape, wanted, dtype)
+    nbytes = source.size * np.dtype(dtype).itemsize
+    flat = Fenced(nbytes).last(nbytes).view(dtype)
+    flat[:] = np.random.default_rng(3).integers(0, 256, source.size).astype(dtype)
+    order = (0, 3, 1, 2) if given == "NHWC" else (0, 2, 3, 1)
+    expected = np.ascontiguousarray(flat.reshape(source.storage_shape).transpose(order)).reshape(-1)
+    fence = Fenced(nbytes + 64)
+    for backend in NATIVE:
+        program = nl.plan(source, target).move.program(backend)
+        for behind in (0, 8, 16, 48):
+            room = fence.last(nbytes + behind)
+            out = room[:nbytes].view(dtype)
+            room[:] = 77
+            cached(0)
+            assert program.attempt(flat, out)
+            np.testing.assert_array_equal(out, expected, err_msg=f"{backend} {behind}")
+            assert (room[nbytes:] == 77).all()
+            if platform.machine() in ("x86_64", "AMD64"):
+                assert cached(1) == 2  # the source was looked for, and the result
+                assert program.attempt(flat, out) and cached(0) == 1
+                program.run(flat, out)
+                assert cached(0) == 1
+
+
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
 def test_gray_of_planes_in_no_cache(dtype: str, cached: Callable[[int], int]) -> None:
     """At distances of planes and result, modulo a page, at which vectors of 64 bytes are not used, and others."""

@@ -79,14 +79,16 @@ static Times times(void) {
 }
 
 /* A load from the last cache takes a third of the time of one from memory, or less. One line that is in a cache is enough, so that
- * a buffer that is in one costs one load. */
-static int in_no_cache(const uint8_t *buffer, int64_t bytes) {
+ * a buffer that is in one costs one load, and one that is in none `lines` of them. */
+static int in_no_cache(const uint8_t *buffer, int64_t bytes, int lines) {
     const int answer = atomic_load_explicit(&cached, memory_order_relaxed);
     atomic_fetch_add_explicit(&looks, 1, memory_order_relaxed);
     if (answer >= 0) return !answer;
     const Times t = times();
     const int64_t least = ((int64_t)t.near + t.far) / 2;
-    return t.far && load_time(buffer + bytes / 3) >= least && load_time(buffer + bytes / 3 * 2) >= least;
+    int away = t.far != 0;
+    for (int i = 1; away && i <= lines; ++i) away = load_time(buffer + bytes / (lines + 1) * i) >= least;
+    return away;
 }
 
 /* Whether the last cache may have been filled since: with MOVED bytes during a load from memory, which is what one thread does. */
@@ -105,15 +107,17 @@ static int next_past(int *left, int recent, const uint8_t *result, int64_t bytes
         *left = recent ? LOOPED : TRIED;
         return 0;
     }
-    const int past = in_no_cache(result, bytes);
+    const int past = in_no_cache(result, bytes, 2);
     *left = !past ? TRIED : *left == TRIED ? MANY : *left - 1;
     return past;
 }
 
 int read_cold(const uint8_t *source, int64_t bytes) {
     enum { LEAST = 1 << 16 };
-    return bytes >= LEAST && in_no_cache(source, bytes);
+    return bytes >= LEAST && in_no_cache(source, bytes, 2);
 }
+
+int write_cold(const uint8_t *result, int64_t bytes) { return in_no_cache(result, bytes, 1); }
 
 int past_cold(Results *results, const uint8_t *result, int64_t bytes) {
     enum { LEAST = 1 << 18 };
@@ -144,6 +148,10 @@ int past_caches(int64_t touched, int shared) {
 }
 int read_cold(const uint8_t *source, int64_t bytes) {
     (void)source, (void)bytes, (void)cached;
+    return 0;
+}
+int write_cold(const uint8_t *result, int64_t bytes) {
+    (void)result, (void)bytes;
     return 0;
 }
 int past_cold(Results *results, const uint8_t *result, int64_t bytes) {

@@ -29,6 +29,8 @@ typedef struct {
 int past_cold(Results *results, const uint8_t *result, int64_t bytes);
 /* Whether a source is in no cache. */
 int read_cold(const uint8_t *source, int64_t bytes);
+/* Whether a result that is stored through the caches is in none, by one load. */
+int write_cold(const uint8_t *result, int64_t bytes);
 /* What a look into the caches finds: 1: the buffer is in one, 0: it is in none, -1: what this machine says. Return how many looks
  * there were since the last call. */
 int set_cached(int answer);

@@ -62,6 +62,6 @@ void fit_run(const Fit *fit, const PicturePlane planes[FIT_PLANES], uint8_t *out
         const Canvas canvas = {bench + rows_bench(fit), fit->width * pixel_bytes(fit), (end - y) * fit->width};
         make_rows(fit, planes, y, end, &canvas, bench);
         program_fill(program, out + y * fit->pitch, 0, 1);
-        program_move(program, canvas.at, out + y * fit->pitch, 0, 1, (Whereabouts){0, 0});
+        program_move(program, canvas.at, out + y * fit->pitch, 0, 1, (Whereabouts){0, 0, 0});
     }
 }

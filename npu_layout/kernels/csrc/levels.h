@@ -23,8 +23,8 @@ typedef struct {
     float times, rest;
 } Product;
 
-/* How a loop runs: it stores past the caches; its source is in no cache. */
-enum { PAST = 1, COLD = 2 };
+/* How a loop runs: it stores past the caches; its source is in no cache; its result is in none, and stored through them. */
+enum { PAST = 1, COLD = 2, COLD_RESULT = 4 };
 
 /* Parameters of one row of a conversion: one value for the row (step 0) or one for each element. */
 typedef struct {

@@ -277,7 +277,7 @@ static const struct {
 
 static void plan(Move *m, const Box *asked, int size, int64_t pad, int may_detour) {
     Box *box = &m->box;
-    m->size = size, m->past = m->cold = 0, m->pad = pad, m->row = INT64_MAX;
+    m->size = size, m->past = m->cold = m->cold_result = 0, m->pad = pad, m->row = INT64_MAX;
     box_copy(box, asked);
     for (int i = 0; i < box->count; ++i)
         if (box->loops[i].d < 0) box_flip(box, box->loops + i);
@@ -359,4 +359,10 @@ int move_gains_past(const Move *m) {
 
 int move_fetches(const Move *m) {
     return m->path == PATH_TRANSPOSE || m->path == PATH_ROWS || m->path == PATH_SPLIT || m->path == PATH_MERGE || m->path == PATH_PIXELS;
+}
+
+/* Of larger results more time is lost by the lines of the source that have to wait for it (measured). */
+int move_fetches_result(const Move *m, int64_t bytes) {
+    enum { MOST = 1 << 17 };
+    return m->path == PATH_TRANSPOSE && bytes < MOST;
 }

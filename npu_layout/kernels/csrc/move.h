@@ -30,6 +30,7 @@ struct Move {
     int path, size;
     int past;    /* whether to store past the caches (cold.h) */
     int cold;    /* whether the source is in no cache */
+    int cold_result; /* whether the result, which is stored through the caches, is in none */
     int64_t pad; /* bytes to set to zero behind each run of neighbours in the destination */
     int64_t row; /* bytes of the rows, which must fill a vector of the path's loops; INT64_MAX: any level will do */
     Box box; /* the last INNER loops in the order that the path requires */
@@ -40,6 +41,8 @@ int64_t pad_of(const Box *move, const Box *fill, int64_t src_size, int64_t dst_s
 void move_plan(Move *move, const Box *box, int size, int64_t pad);
 /* Whether a move fetches more lines ahead if its source is in no cache. */
 int move_fetches(const Move *move);
+/* Whether a move fetches lines of a result of so many bytes before they are written, if source and result are in no cache. */
+int move_fetches_result(const Move *move, int64_t bytes);
 /* Whether a move is faster with stores past the caches if its result is in none (measured). */
 int move_gains_past(const Move *move);
 void move_run(const Level *level, const Move *move, const uint8_t *src, uint8_t *dst);

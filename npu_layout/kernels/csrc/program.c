@@ -57,7 +57,7 @@ static int is_joined(Program *p) {
 
 void program_planned(Program *p) {
     p->is_joined = p->converts && is_joined(p);
-    p->gains_past = 1, p->fetches = 0;
+    p->gains_past = 1, p->fetches = p->fetches_result = 0;
     if (p->is_joined) {
         p->gains_past = convert_gains_past(&p->joined.some.convert, &p->arithmetic);
         return;
@@ -66,6 +66,7 @@ void program_planned(Program *p) {
         const Job *job = p->job + i;
         if (job->is_fill) continue;
         p->fetches |= p->converts ? convert_fetches(&job->convert, &p->arithmetic) : move_fetches(&job->move);
+        p->fetches_result |= !p->converts && move_fetches_result(&job->move, p->dst_bytes);
         p->gains_past &= p->converts ? convert_gains_past(&job->convert, &p->arithmetic) : move_gains_past(&job->move);
     }
 }
@@ -95,10 +96,10 @@ void program_move(const Program *p, const uint8_t *src, uint8_t *dst, int64_t pa
                 Box box = move->box;
                 if (!box_cut(&box, part, parts)) continue;
                 move_plan(&m, &box, move->size, job->pad); /* the remaining loops may use another path */
-                m.past = past, m.cold = where.cold, move = &m;
+                m.past = past, m.cold = where.cold, m.cold_result = where.cold_result, move = &m;
             } else if (past != move->past || where.cold) {
                 m = *move;
-                m.past = past, m.cold = where.cold, move = &m;
+                m.past = past, m.cold = where.cold, m.cold_result = where.cold_result, move = &m;
             }
             move_run(p->level, move, src, dst);
         }

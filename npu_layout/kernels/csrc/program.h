@@ -19,15 +19,17 @@ typedef struct {
     int64_t src_bytes, dst_bytes, fill_bytes, touched; /* touched: read and written, at most */
     int gains_past; /* whether all moves and conversions gain by stores past the caches if the result is in none */
     int fetches;    /* whether any move fetches more if the source is in no cache */
+    int fetches_result; /* whether any move fetches the result too, if that is in none either */
     int is_joined;  /* whether `joined` does what both of two conversions do */
     Joined joined;
     int jobs;
     Job *job;
 } Program;
 
-/* What is in no cache: the result, which is then stored past the caches, whatever the size; the source. */
+/* What is in no cache: the result, which is then stored past the caches, whatever the size; the source; the result, if it is stored
+ * through the caches. */
 typedef struct {
-    int past, cold;
+    int past, cold, cold_result;
 } Whereabouts;
 /* Set `gains_past` and `fetches`, when all jobs are planned. */
 void program_planned(Program *program);

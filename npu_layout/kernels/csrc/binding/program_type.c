@@ -194,7 +194,8 @@ static void program_part(const void *context, int64_t part, int64_t parts) {
 /* A look loads from the buffers, whose pages may have to be read from a file first. `results`: NULL: the result is not looked at. */
 static Whereabouts look(const Program *p, const uint8_t *src, const uint8_t *dst, Results *results) {
     const int past = results && p->gains_past && !p->arithmetic.past && past_cold(results, dst, p->dst_bytes);
-    return (Whereabouts){past, p->fetches && read_cold(src, p->src_bytes)};
+    const int cold = p->fetches && read_cold(src, p->src_bytes);
+    return (Whereabouts){past, cold, cold && results && p->fetches_result && write_cold(dst, p->dst_bytes)};
 }
 
 /* On return an exception may be set. */
@@ -232,7 +233,7 @@ static PyObject *call_program(ProgramObject *self, PyObject *const *args, long l
         PyErr_SetString(PyExc_ValueError, "source and destination overlap");
     } else {
         refused = 0;
-        run_program(&(Call){p, src.buf, dst.buf, {0, 0}}, fits ? &self->results : NULL, part, parts);
+        run_program(&(Call){p, src.buf, dst.buf, {0, 0, 0}}, fits ? &self->results : NULL, part, parts);
     }
     PyBuffer_Release(&dst);
     PyBuffer_Release(&src);

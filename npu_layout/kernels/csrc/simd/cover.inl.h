@@ -127,7 +127,7 @@ enum { LARGE = 1 << 21, BLOCK = 1 << 18, WIDE = 2048, COLUMNS = 128, FEW_ROWS = 
  * are read soon, otherwise the next columns of the same rows; and where the next strip of the result is written, if it is
  * short (vectors of 32 bytes and less would need a tenth longer while caches contain it).
  * FETCHED: bytes of a result that is worth it. CLOSE_ROWS, SHORT_STRIP: bytes. */
-enum { FETCHED = 1 << 17, FETCHED_COLD = 1 << 14, DENSE = 4096, CLOSE_ROWS = 4096, SHORT_STRIP = 4096, SOON = 128 };
+enum { FETCHED = 1 << 17, FETCHED_COLD = 1 << 14, NEXT_LINES = 128, DENSE = 4096, CLOSE_ROWS = 4096, SHORT_STRIP = 4096, SOON = 128 };
 INLINE Fetch fetch_of(const Matrix *m, const Shape *t, const Walk *w, int whole, int cold) {
     Fetch f = {0, 0};
     const int64_t across = m->sa < 0 ? -m->sa : m->sa, strip = 64 / t->size * m->db;
@@ -138,6 +138,7 @@ INLINE Fetch fetch_of(const Matrix *m, const Shape *t, const Walk *w, int whole,
     else if (w->by_destination) f.read = across <= CLOSE_ROWS ? w->strip * t->rows * m->sa : 256;
     else f.read = across <= CLOSE_ROWS && w->block < m->a ? w->block * m->sa : (SOON + m->a - 1) / m->a * 64;
     if (VB == 64 && !w->by_destination && strip <= SHORT_STRIP && -strip <= SHORT_STRIP) f.write = strip;
+    if (cold & COLD_RESULT && w->by_destination) f.write = NEXT_LINES;
     return f;
 }
 INLINE Walk walk_of(const Matrix *m, const Shape *t, const Edges *e, int past, int cold) {
@@ -289,7 +290,7 @@ INLINE void cover(Tile *tile, Joint *joint, Tile *narrow, Tile *flat, const Shap
         const Shape shape = {size, rows, columns, 16 / size, edged};                                                  \
         const Matrix matrix = {src, sa, a, dst, db, b};                                                               \
         if (VB > 16 && (how & PAST)) cover(tile, joint, narrow, flat, &shape, &matrix, 1, how & COLD);                \
-        else cover(tile, joint, narrow, flat, &shape, &matrix, 0, how & COLD);                                        \
+        else cover(tile, joint, narrow, flat, &shape, &matrix, 0, how & (COLD | COLD_RESULT));                                        \
     }
 #define COVER(tile, rows, columns, size) COVER_BY(tile, 0, NULL, NULL, NULL, rows, columns, size)
 #define COVER_SQUARES(size, strip) COVER_BY(square##size, 1, square##size##_from, strip, flat##size, 64 / size, 64 / size, size)

@@ -13,7 +13,7 @@
 #define STRINGIFY(a) STRINGIFY_(a)
 #define INLINE static inline __attribute__((always_inline))
 
-INLINE int how_of(const Move *m) { return (m->past ? PAST : 0) | (m->cold ? COLD : 0); }
+INLINE int how_of(const Move *m) { return (m->past ? PAST : 0) | (m->cold ? COLD : 0) | (m->cold_result ? COLD_RESULT : 0); }
 
 typedef uint8_t B1 __attribute__((vector_size(16)));
 typedef uint16_t B2 __attribute__((vector_size(16)));
