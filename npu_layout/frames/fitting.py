@@ -12,7 +12,7 @@ from .. import kernels
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Affine, Layout, Storage, affine_copy, plan_move
-from .frame_forms import arrays_of, memories_of
+from .frame_forms import Places, memories_of, places_of
 from .frame_parts import AXES, PLANES, Box, Place, axes_of_pixels, axes_of_samples, plane_parts, read_box
 from .geometry import Geometry
 from .pictures import FramePlanes, byte_rows, in_rows, untiled
@@ -67,23 +67,29 @@ class Pass(NamedTuple):
         """Write the buffer; False if the planes do not fit: then nothing was written."""
         return bool(self.fit.run(buffer, 0, *self.planes(planes, copied)))
 
+    def run_in(self, buffer: np.ndarray, frame: Any, places: Places, offset: int = 0) -> bool:
+        """Write the buffer from a byte on, of a frame whose planes are at `places` in its memory; as `run` else."""
+        return bool(self.fit.run_in(buffer, offset, memories_of(frame), self._at(places)))
+
+    def _at(self, places: Places) -> Places:
+        """Return where the parts that are read begin, of planes at these places."""
+        return tuple(
+            (begin + rows.start * pitch + columns.start, pitch)
+            for (begin, pitch), (rows, columns) in zip(places, self.parts)
+        )
+
     def within(self, given: Any, planes: tuple[np.ndarray, ...]) -> Run | None:
         """Return ``run(buffer, frame, offset=0)`` for frames of the form of `given`; None if a plane is a copy.
 
         offset: the byte of the buffer at which the pass begins.
         """
-        if not all(in_rows(plane) for plane in planes):
+        places = places_of(given, planes)
+        if places is None:
             return None
-        parts, arrays, run_in = self.planes(planes), arrays_of(given), self.fit.run_in
-        apart = isinstance(memories_of(given), tuple)
-        if not apart:
-            arrays *= len(parts)
-        if not all(np.may_share_memory(part, array) for part, array in zip(parts, arrays)):
-            return None
-        places = tuple((part.ctypes.data - array.ctypes.data, part.strides[0]) for part, array in zip(parts, arrays))
-        if apart:
-            return lambda buffer, frame, offset=0: run_in(buffer, offset, memories_of(frame), places)
-        return lambda buffer, frame, offset=0: run_in(buffer, offset, frame, places)
+        at, run_in = self._at(places), self.fit.run_in
+        if isinstance(memories_of(given), tuple):
+            return lambda buffer, frame, offset=0: run_in(buffer, offset, memories_of(frame), at)
+        return lambda buffer, frame, offset=0: run_in(buffer, offset, frame, at)
 
 
 def pass_of(

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
+from .pictures import in_rows
+
+Places = tuple[tuple[int, int], ...]
 
 
 def form_of(frame: Any) -> Any:
@@ -50,3 +55,12 @@ def arrays_of(frame: Any) -> list[np.ndarray]:
     memory = memories_of(frame)
     several = memory if isinstance(memory, tuple) else (memory,)
     return [one if isinstance(one, np.ndarray) else np.frombuffer(one, np.uint8) for one in several]
+
+
+def places_of(given: Any, planes: Sequence[np.ndarray]) -> Places | None:
+    """Return where the planes of a frame begin in its memory, and their pitch, in bytes; None if one is a copy."""
+    arrays = arrays_of(given)
+    arrays = arrays if isinstance(memories_of(given), tuple) else arrays * len(planes)
+    if not all(in_rows(plane) and np.may_share_memory(plane, array) for plane, array in zip(planes, arrays)):
+        return None
+    return tuple((plane.ctypes.data - array.ctypes.data, plane.strides[0]) for plane, array in zip(planes, arrays))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -93,3 +94,16 @@ def checked_roi(what: str, given: Any, frame_wh: tuple[int, int]) -> tuple[int, 
             f"{(x, y, width, height)}"
         )
     return x, y, x + width, y + height
+
+
+def sequence_of(what: str, given: Any, items: str, axes: int) -> list[Any]:
+    """Return the items of a sequence; NpuLayoutError if `given` is none.
+
+    An array is one if it has at least so many axes, or one axis of objects.
+    """
+    if isinstance(given, np.ndarray) and given.ndim < (1 if given.dtype == object else axes):
+        raise NpuLayoutError(f"{what}: expected a sequence of {items}, got an array of shape {given.shape}")
+    none = isinstance(given, (Mapping, str, bytes, bytearray, type))
+    if none or not hasattr(given, "__len__") or not hasattr(given, "__getitem__"):
+        raise NpuLayoutError(f"{what}: expected a sequence of {items}, got {type(given).__name__}")
+    return list(given)

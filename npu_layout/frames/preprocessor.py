@@ -14,7 +14,7 @@ from ..layouts import Affine, Plan, check_out, overlap
 from ..support import checked_call
 from .canvas import Canvas
 from .fitting import Pass, Run, Wanted, pass_of, single
-from .frame_forms import arrays_of, form_of
+from .frame_forms import Places, arrays_of, form_of, places_of
 from .frame_parts import PLANES
 from .frame_source import FrameSource
 from .frame_spec import FrameSpec
@@ -29,6 +29,7 @@ from .preprocess_arguments import (
     checked_roi,
     checked_target,
     numbers_of,
+    sequence_of,
 )
 
 _PASSES = 64  # that are kept
@@ -136,16 +137,17 @@ class Preprocessor:
         self._fits: dict[Any, Any] = {}
         self._known: dict[Any, tuple[Run, Geometry]] = {}
         self._known_of_batch: dict[Any, tuple[Run, Geometry]] = {}
+        self._places: dict[Any, tuple[FramePlanes | None, Places | None]] = {}
 
     def __repr__(self) -> str:
         return f"Preprocessor({self.target!r}, {', '.join(f'{k}={v!r}' for k, v in self.arguments.items())})"
 
     def __getstate__(self) -> dict[str, Any]:
-        made = ("plan", "_passes", "_fits", "_known", "_known_of_batch")
+        made = ("plan", "_passes", "_fits", "_known", "_known_of_batch", "_places")
         return {name: value for name, value in vars(self).items() if name not in made}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _passes={}, _fits={}, _known={}, _known_of_batch={})
+        vars(self).update(state, _passes={}, _fits={}, _known={}, _known_of_batch={}, _places={})
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -199,6 +201,10 @@ class Preprocessor:
                 fits = type(out) is np.ndarray and out.shape == self._buffer_shape and out.dtype == self.target.stored
                 if fits and run(out, frame):
                     return out, geometry
+        else:
+            made = self._part_of_known_form(frame, out, roi_xywh)
+            if made is not None:
+                return made
         buffer, geometries = self._written([frame], out, None if roi_xywh is None else [roi_xywh], "roi_xywh")
         return buffer, geometries[0]
 
@@ -217,12 +223,12 @@ class Preprocessor:
         frame. out and errors: as for a single frame; NpuLayoutError also if there are more or fewer frames or parts
         than N.
         """
-        given = _sequence("frames", frames, "frames", 3)
+        given = sequence_of("frames", frames, "frames", 3)
         if rois_xywh is None and len(given) == self._batch:
             made = self._of_known_forms(given, out)
             if made is not None:
                 return made
-        rois = None if rois_xywh is None else _sequence("rois_xywh", rois_xywh, "parts (x, y, width, height)", 2)
+        rois = None if rois_xywh is None else sequence_of("rois_xywh", rois_xywh, "parts (x, y, width, height)", 2)
         return self._written(given, out, rois, "rois_xywh[{}]")
 
     def _written(
@@ -246,6 +252,7 @@ class Preprocessor:
         buffer = self._buffer(out, frames)
         whole = given[0] if self._batch == 1 and rois[0] is None else None
         if self._batch == 1 and self._in_one_pass(frames[0], geometries[0], buffer, whole):
+            self._keep_places(given[0], frames[0])
             return buffer, geometries
         if self._batch > 1 and self._in_passes(frames, geometries, buffer):
             for i, frame in enumerate(given):
@@ -279,6 +286,26 @@ class Preprocessor:
             if len(known) >= _PASSES:
                 known.clear()
             known[form] = run, geometry
+
+    def _keep_places(self, given: Any, frame: FramePlanes) -> None:
+        """Keep where the planes of a frame are in its memory: parts of frames of the same form need no reading."""
+        form = form_of(given)
+        if form is not None and form not in self._places:
+            if len(self._places) >= _PASSES:
+                self._places.clear()
+            self._places[form] = frame._replace(planes=()), places_of(given, frame.planes)
+
+    def _part_of_known_form(self, frame: Any, out: Any, roi: Any) -> tuple[np.ndarray, Geometry] | None:
+        """Return the buffer of a part of a frame of a known form; None of another, or if `out` may not fit."""
+        read, places = self._places.get(form_of(frame), (None, None))
+        buffer = np.empty(self._buffer_shape, self.target.stored) if out is None else out
+        if read is None or places is None or type(buffer) is not np.ndarray:
+            return None
+        if buffer.shape != self._buffer_shape or buffer.dtype != self.target.stored:
+            return None
+        geometry = _geometry(self.resize, read.size_wh, checked_roi("roi_xywh", roi, read.size_wh), self._input_wh)
+        made = self._pass(self._wanted, read, geometry)
+        return (buffer, geometry) if made is not None and made.run_in(buffer, frame, places) else None
 
     def _of_known_forms(self, frames: Sequence[Any], out: Any) -> tuple[np.ndarray, list[Geometry]] | None:
         """Return a batch of frames of known forms; None if one has another, or `out` may not fit."""
@@ -369,19 +396,6 @@ def compiled_pass(preprocess: Preprocessor, frame: np.ndarray, backend: str) -> 
     geometry = _geometry(preprocess.resize, read.size_wh, None, preprocess._input_wh)
     made = pass_of(preprocess._wanted, read, geometry, backend)
     return None if made is None else made.within(frame, read.planes)
-
-
-def _sequence(what: str, given: Any, items: str, axes: int) -> list[Any]:
-    """Return the items of a sequence; NpuLayoutError if `given` is none.
-
-    An array is one if it has at least so many axes, or one axis of objects.
-    """
-    if isinstance(given, np.ndarray) and given.ndim < (1 if given.dtype == object else axes):
-        raise NpuLayoutError(f"{what}: expected a sequence of {items}, got an array of shape {given.shape}")
-    none = isinstance(given, (Mapping, str, bytes, bytearray, type))
-    if none or not hasattr(given, "__len__") or not hasattr(given, "__getitem__"):
-        raise NpuLayoutError(f"{what}: expected a sequence of {items}, got {type(given).__name__}")
-    return list(given)
 
 
 @lru_cache(maxsize=256)

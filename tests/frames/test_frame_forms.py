@@ -104,8 +104,9 @@ def test_what_was_checked_of_planes_is_checked_again() -> None:
         ):
             with pytest.raises(nl.NpuLayoutError, match=words):
                 gray(wrong)
-        with pytest.raises(nl.NpuLayoutError, match="shares memory with a frame"):
-            gray((y, uv), out)
+        for roi in (None, (0, 0, 8, 8)):
+            with pytest.raises(nl.NpuLayoutError, match="shares memory with a frame"):
+                gray((y, uv), out, roi_xywh=roi)
         assert not memory.any()
     assert gray((y, uv[:, :, ::-1]))[1] == gray((y, uv))[1]
 
@@ -138,6 +139,58 @@ def test_frames_of_pyav_whose_description_differs_are_read_anew() -> None:
             assert np.abs(found.astype(int) - cv2.resize(rgb, (8, 8))).max() <= 2, (pitch, size_wh, more)
 
 
+@pytest.mark.parametrize("pitch", [20, 32])
+@pytest.mark.parametrize("how", list(_forms(np.zeros(480, np.uint8), 20, 16, 20)))
+def test_parts_of_frames_of_a_form_that_was_read(how: str, pitch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parts that cv2 converts, cuts and resizes, from any pixel on; only the first frame is read."""
+    rng, reads, read = np.random.default_rng(8), [], FrameSource.read
+    spec = nl.TensorSpec((1, 3, 8, 10), "NHWC", "uint8")
+    source, _ = _forms(np.zeros(pitch * 24, np.uint8), 20, 16, pitch)[how]
+    preprocess = nl.Preprocessor(spec, source=source, resize="stretch")
+    monkeypatch.setattr(FrameSource, "read", lambda *given: reads.append(given) or read(*given))
+    out = np.zeros(spec.storage_shape, np.uint8)
+    for n in range(30):
+        memory = rng.integers(0, 256, pitch * 24, np.uint8)
+        rgb = cv2.cvtColor(np.ascontiguousarray(memory.reshape(24, pitch)[:, :20]), cv2.COLOR_YUV2RGB_NV12)
+        _, frame = _forms(memory, 20, 16, pitch)[how]
+        x, y = int(rng.integers(0, 19)), int(rng.integers(0, 15))
+        width, height = int(rng.integers(1, 21 - x)), int(rng.integers(1, 17 - y))
+        found, geometry = preprocess(frame, out if n % 2 else None, roi_xywh=(x, y, width, height))
+        expected = cv2.resize(np.ascontiguousarray(rgb[y : y + height, x : x + width]), (10, 8))
+        np.testing.assert_array_equal(found[0], expected)
+        assert geometry.crop_xyxy == (x, y, x + width, y + height) and geometry.frame_wh == (20, 16)
+        assert geometry == nl.Geometry(*(getattr(geometry, name) for name in vars(geometry)))
+        if n % 9 == 4:
+            np.testing.assert_array_equal(preprocess(frame)[0][0], cv2.resize(rgb, (10, 8)))
+    if kernels.active() != "numpy":
+        assert len(reads) == 2  # of the first part, and of the first whole frame
+    for wrong in ((15, 0, 6, 4), (0, 0, 0, 4), (-1, 0, 4, 4), (0, 0, 4)):
+        with pytest.raises(nl.NpuLayoutError, match=r"^roi_xywh: expected"):
+            preprocess(frame, roi_xywh=wrong)
+    with pytest.raises(nl.NpuLayoutError, match=r"^out"):
+        preprocess(frame, np.zeros((1, 8, 10, 3), np.int8), roi_xywh=(0, 0, 4, 4))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["BGR", "RGBA", "GRAY", "GRAY16", "RGB565", "I420", "YUYV", "P010", "RGGB", "RGGB10P", "NV12_4L4", "NV12_16L32S"],
+)
+@pytest.mark.parametrize("color", ["RGB", "GRAY"])
+def test_parts_of_every_kind_of_frames(name: str, color: str) -> None:
+    """As of a Preprocessor that reads the frame for the first time."""
+    rng = np.random.default_rng(2)
+    spec = nl.FrameSpec(name, (64, 48), strides=2 * nl.FrameSpec(name, (64, 48)).strides[0])
+    target = nl.TensorSpec((1, 1 if color == "GRAY" else 3, 9, 11), "NCHW")
+    preprocess = nl.Preprocessor(target, source=spec, color=color, std=255)
+    for _ in range(12):
+        memory = rng.integers(0, 256, spec.size, np.uint8)
+        x, y = int(rng.integers(0, 60)), int(rng.integers(0, 44))
+        part = (x, y, int(rng.integers(1, 65 - x)), int(rng.integers(1, 49 - y)))
+        fresh = nl.Preprocessor(target, source=spec, color=color, std=255)
+        for frame in (memory, spec.planes(memory)):
+            np.testing.assert_array_equal(preprocess(frame, roi_xywh=part)[0], fresh(memory, roi_xywh=part)[0])
+
+
 @pytest.mark.parametrize("layout", ["NHWC", "NCHW", "NCHW16c"])
 def test_batches_of_forms_that_were_read(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each frame has a form of its own, and is where a single frame of one image would be."""
@@ -160,8 +213,9 @@ def test_batches_of_forms_that_were_read(layout: str, monkeypatch: pytest.Monkey
         for i, (frame, geometry) in enumerate(zip(given, geometries)):
             expected, alone = single(frame)
             assert (buffer[i] == expected[0]).all() and geometry == alone
-    with pytest.raises(nl.NpuLayoutError, match=r"frames: got 1; .* expects 3"):
-        batch(frames()[0])
+    for roi in (None, (0, 0, 4, 4)):
+        with pytest.raises(nl.NpuLayoutError, match=r"frames: got 1; .* expects 3"):
+            batch(frames()[0], roi_xywh=roi)
     with pytest.raises(nl.NpuLayoutError, match=r"frames: got 2; .* expects 3"):
         batch.batch(frames()[:2])
     with pytest.raises(nl.NpuLayoutError, match="frame 1: expected a uint8 array"):
