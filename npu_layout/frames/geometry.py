@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -279,6 +279,19 @@ MODES: dict[str, Callable[[Pair, Pair], Geometry]] = {
     "stretch": Geometry.stretch,
     "crop": Geometry.crop,
 }
+
+
+@lru_cache(maxsize=256)
+def part_geometry(resize: str, frame_wh: Pair, box: Quad | None, input_wh: Pair) -> Geometry:
+    """Return what is done to a frame, or to its part x0, y0, x1, y1, which is inside it."""
+    if box is None:
+        return MODES[resize](frame_wh, input_wh)
+    x0, y0, x1, y1 = box
+    geometry = MODES[resize]((x1 - x0, y1 - y0), input_wh)
+    left, top, right, bottom = geometry.crop_xyxy
+    # Not by replace: a part that is inside the frame needs no second check of all fields.
+    vars(geometry).update(frame_wh=frame_wh, crop_xyxy=(x0 + left, y0 + top, x0 + right, y0 + bottom))
+    return geometry
 
 
 def _sizes(frame_wh: Any, input_wh: Any) -> tuple[Pair, Pair]:

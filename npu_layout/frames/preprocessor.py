@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,13 @@ from ..errors import NpuLayoutError
 from ..layouts import Affine, Plan, check_out, overlap
 from ..support import checked_call
 from .canvas import Canvas
-from .fitting import Pass, Run, Wanted, pass_of, single
-from .frame_forms import Places, arrays_of, form_of, places_of
+from .fitting import Run, Wanted, pass_of
+from .frame_forms import form_of
 from .frame_parts import PLANES
 from .frame_source import FrameSource
 from .frame_spec import FrameSpec
-from .geometry import MODES, Geometry, Pair, Quad
+from .geometry import Geometry, Pair, part_geometry
+from .passes import Passes
 from .pictures import FramePlanes
 from .pixel_units import check_range, check_units
 from .preprocess_arguments import (
@@ -31,8 +32,6 @@ from .preprocess_arguments import (
     numbers_of,
     sequence_of,
 )
-
-_PASSES = 64  # that are kept
 
 
 class Preprocessor:
@@ -133,21 +132,17 @@ class Preprocessor:
         self._canvas = Canvas(
             self._source.format, color, self._step, self._pad, interpolation, yuv, self._input_wh, self._batch
         )
-        self._passes: dict[Any, Pass | None] = {}
-        self._fits: dict[Any, Any] = {}
-        self._known: dict[Any, tuple[Run, Geometry]] = {}
-        self._known_of_batch: dict[Any, tuple[Run, Geometry]] = {}
-        self._places: dict[Any, tuple[FramePlanes | None, Places | None]] = {}
+        self._passes = Passes(self._wanted, self._batch, self._canvas.copied)
 
     def __repr__(self) -> str:
         return f"Preprocessor({self.target!r}, {', '.join(f'{k}={v!r}' for k, v in self.arguments.items())})"
 
     def __getstate__(self) -> dict[str, Any]:
-        made = ("plan", "_passes", "_fits", "_known", "_known_of_batch", "_places")
-        return {name: value for name, value in vars(self).items() if name not in made}
+        return {name: value for name, value in vars(self).items() if name not in ("plan", "_passes")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _passes={}, _fits={}, _known={}, _known_of_batch={}, _places={})
+        vars(self).update(state)
+        self._passes = Passes(self._wanted, self._batch, self._canvas.copied)
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -193,18 +188,18 @@ class Preprocessor:
         Raises NpuLayoutError on a frame or an out that does not fit; then nothing was written.
         """
         if roi_xywh is None:
-            known = self._known.get(form_of(frame))
+            known = self._passes.known.get(form_of(frame))
             if known is not None:
                 run, geometry = known
-                if out is None:
-                    out = np.empty(self._buffer_shape, self.target.stored)
-                fits = type(out) is np.ndarray and out.shape == self._buffer_shape and out.dtype == self.target.stored
-                if fits and run(out, frame):
-                    return out, geometry
-        else:
-            made = self._part_of_known_form(frame, out, roi_xywh)
-            if made is not None:
-                return made
+                fitting = self._fitting(out)
+                if fitting is not None and run(fitting, frame):
+                    return fitting, geometry
+        elif self._batch == 1:
+            fitting = self._fitting(out)
+            if fitting is not None:
+                made = self._passes.write_part(frame, fitting, lambda wh: self._geometry(wh, roi_xywh, "roi_xywh"))
+                if made is not None:
+                    return fitting, made
         buffer, geometries = self._written([frame], out, None if roi_xywh is None else [roi_xywh], "roi_xywh")
         return buffer, geometries[0]
 
@@ -225,9 +220,10 @@ class Preprocessor:
         """
         given = sequence_of("frames", frames, "frames", 3)
         if rois_xywh is None and len(given) == self._batch:
-            made = self._of_known_forms(given, out)
-            if made is not None:
-                return made
+            fitting = self._fitting(out)
+            made = None if fitting is None else self._passes.write_batch(given, fitting, new=out is None)
+            if fitting is not None and made is not None:
+                return fitting, made
         rois = None if rois_xywh is None else sequence_of("rois_xywh", rois_xywh, "parts (x, y, width, height)", 2)
         return self._written(given, out, rois, "rois_xywh[{}]")
 
@@ -245,126 +241,33 @@ class Preprocessor:
             frames = [self._source.read("frame", given[0])]
         else:
             frames = [self._source.read(f"frame {i}", frame) for i, frame in enumerate(given)]
-        geometries = []
-        for i, (frame, roi) in enumerate(zip(frames, rois)):
-            box = None if roi is None else checked_roi(part.format(i), roi, frame.size_wh)
-            geometries.append(_geometry(self.resize, frame.size_wh, box, self._input_wh))
+        geometries = [
+            self._geometry(frame.size_wh, roi, part.format(i)) for i, (frame, roi) in enumerate(zip(frames, rois))
+        ]
         buffer = self._buffer(out, frames)
-        whole = given[0] if self._batch == 1 and rois[0] is None else None
-        if self._batch == 1 and self._in_one_pass(frames[0], geometries[0], buffer, whole):
-            self._keep_places(given[0], frames[0])
-            return buffer, geometries
-        if self._batch > 1 and self._in_passes(frames, geometries, buffer):
-            for i, frame in enumerate(given):
-                if rois[i] is None:
-                    self._keep(self._known_of_batch, frame, frames[i], geometries[i])
+        if self._passes.write(frames, geometries, buffer, given, [roi is None for roi in rois]):
             return buffer, geometries
         fitted = self._canvas.fitted(frames, geometries)
         self.plan.run(fitted.reshape(-1), buffer.reshape(-1))
         return buffer, geometries
 
-    def _in_one_pass(self, frame: FramePlanes, geometry: Geometry, buffer: np.ndarray, given: Any) -> bool:
-        """Write the buffer by a compiled pass; False if there is none: then nothing was written.
-
-        given: the whole frame as it was given; frames of the same form need no checks from then on.
-        """
-        known = self._pass(self._wanted, frame, geometry)
-        if known is None or not known.run(buffer, frame.planes, self._canvas.copied):
-            return False
-        self._keep(self._known, given, frame, geometry)
-        return True
-
-    def _keep(self, known: dict[Any, tuple[Run, Geometry]], given: Any, frame: FramePlanes, geometry: Geometry) -> None:
-        """Keep what a whole frame was written by, as it was given: frames of the same form need no checks."""
-        form = form_of(given)
-        if form is None or form in known:
-            return
-        wanted = self._wanted if known is self._known else self._wanted_of_one
-        made = None if wanted is None else self._pass(wanted, frame, geometry)
-        run = None if made is None else made.within(given, frame.planes)
-        if run is not None:
-            if len(known) >= _PASSES:
-                known.clear()
-            known[form] = run, geometry
-
-    def _keep_places(self, given: Any, frame: FramePlanes) -> None:
-        """Keep where the planes of a frame are in its memory: parts of frames of the same form need no reading."""
-        form = form_of(given)
-        if form is not None and form not in self._places:
-            if len(self._places) >= _PASSES:
-                self._places.clear()
-            self._places[form] = frame._replace(planes=()), places_of(given, frame.planes)
-
-    def _part_of_known_form(self, frame: Any, out: Any, roi: Any) -> tuple[np.ndarray, Geometry] | None:
-        """Return the buffer of a part of a frame of a known form; None of another, or if `out` may not fit."""
-        read, places = self._places.get(form_of(frame), (None, None))
-        buffer = np.empty(self._buffer_shape, self.target.stored) if out is None else out
-        if read is None or places is None or type(buffer) is not np.ndarray:
-            return None
-        if buffer.shape != self._buffer_shape or buffer.dtype != self.target.stored:
-            return None
-        geometry = _geometry(self.resize, read.size_wh, checked_roi("roi_xywh", roi, read.size_wh), self._input_wh)
-        made = self._pass(self._wanted, read, geometry)
-        return (buffer, geometry) if made is not None and made.run_in(buffer, frame, places) else None
-
-    def _of_known_forms(self, frames: Sequence[Any], out: Any) -> tuple[np.ndarray, list[Geometry]] | None:
-        """Return a batch of frames of known forms; None if one has another, or `out` may not fit."""
-        known = [self._known_of_batch.get(form_of(frame)) for frame in frames]
-        buffer = np.empty(self._buffer_shape, self.target.stored) if out is None else out
-        if not all(known) or type(buffer) is not np.ndarray or not buffer.flags.carray:
-            return None
-        if buffer.shape != self._buffer_shape or buffer.dtype != self.target.stored:
-            return None
-        if out is not None and any(overlap(buffer, array) for frame in frames for array in arrays_of(frame)):
-            return None
-        part, geometries = buffer.nbytes // self._batch, []
-        for i, (run, geometry) in enumerate(one for one in known if one):
-            if not run(buffer, frames[i], part * i):
-                return None
-            geometries.append(geometry)
-        return buffer, geometries
-
-    def _pass(self, wanted: Wanted, frame: FramePlanes, geometry: Geometry) -> Pass | None:
-        """Return the pass for frames like this one, made at most once; None if there is none."""
-        key = frame.format, frame.color, geometry
-        known = self._passes.get(key, ...)
-        if known is ...:
-            if len(self._passes) >= _PASSES:
-                self._passes.clear()
-            known = self._passes[key] = pass_of(wanted, frame, geometry, kept=self._fits)
-        return known
-
-    def _in_passes(self, frames: Sequence[FramePlanes], geometries: Sequence[Geometry], buffer: np.ndarray) -> bool:
-        """Write each frame of a batch by a pass of its own; False if one of them has none: then nothing was written."""
-        wanted = self._wanted_of_one
-        if wanted is None:
-            return False
-        passes = [self._pass(wanted, frame, geometry) for frame, geometry in zip(frames, geometries)]
-        if not all(passes):
-            return False
-        parts = buffer.reshape(self._batch, -1)
-        return all(
-            known.run(part, frame.planes, self._canvas.copied)
-            for known, part, frame in zip(passes, parts, frames)
-            if known
-        )
-
-    @cached_property
-    def _wanted_of_one(self) -> Wanted | None:
-        """What is written of one frame of a batch; None if the frames of the buffer are not one after the other."""
-        target = self.target
-        if target.layout.letters[:1] != "N" or not target.storage.is_dense or single(target.storage, "N") is None:
-            return None
-        shape = tuple(1 if letter == "N" else extent for letter, extent in zip(target.axes, target.shape))
-        one = target.replace(shape=shape, storage_shape=None, storage_strides=None, storage_offset=0, size=None)
-        same = one.storage_shape[1:] == target.storage_shape[1:]
-        return self._wanted._replace(target=one, alongside=target.nbytes - one.nbytes) if same else None
+    def _geometry(self, frame_wh: Pair, roi: Any, name: str) -> Geometry:
+        """Return what is done to a frame, or to the part of it that is given as an argument of that name."""
+        box = None if roi is None else checked_roi(name, roi, frame_wh)
+        return part_geometry(self.resize, frame_wh, box, self._input_wh)
 
     @cached_property
     def _wanted(self) -> Wanted:
         order = self.color if self.color == "GRAY" or self._step > 0 else self.target.channels or self.color
         border = bytes(round(p) for p in self._pad[:: self._step])
         return Wanted(self.target, self._affine, order, border, self.interpolation, self.yuv == "exact")
+
+    def _fitting(self, out: Any) -> np.ndarray | None:
+        """Return new memory, or `out` if it is an array of the shape and dtype; None if it has to be checked."""
+        if out is None:
+            return np.empty(self._buffer_shape, self.target.stored)
+        fits = type(out) is np.ndarray and out.shape == self._buffer_shape and out.dtype == self.target.stored
+        return out if fits else None
 
     def _buffer(self, out: np.ndarray | None, frames: Sequence[FramePlanes]) -> np.ndarray:
         if out is None:
@@ -393,19 +296,5 @@ class Preprocessor:
 def compiled_pass(preprocess: Preprocessor, frame: np.ndarray, backend: str) -> Run | None:
     """Return ``run(buffer, frame)`` by one kind of kernels, for frames like this one; None if it is not compiled."""
     read = preprocess._source.read("frame", frame)
-    geometry = _geometry(preprocess.resize, read.size_wh, None, preprocess._input_wh)
-    made = pass_of(preprocess._wanted, read, geometry, backend)
+    made = pass_of(preprocess._wanted, read, preprocess._geometry(read.size_wh, None, ""), backend)
     return None if made is None else made.within(frame, read.planes)
-
-
-@lru_cache(maxsize=256)
-def _geometry(resize: str, frame_wh: Pair, box: Quad | None, input_wh: Pair) -> Geometry:
-    """Return what is done to a frame, or to its part x0, y0, x1, y1."""
-    if box is None:
-        return MODES[resize](frame_wh, input_wh)
-    x0, y0, x1, y1 = box
-    geometry = MODES[resize]((x1 - x0, y1 - y0), input_wh)
-    left, top, right, bottom = geometry.crop_xyxy
-    # Not by replace: a part that is inside the frame needs no second check of all fields.
-    vars(geometry).update(frame_wh=frame_wh, crop_xyxy=(x0 + left, y0 + top, x0 + right, y0 + bottom))
-    return geometry

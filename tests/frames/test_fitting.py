@@ -93,7 +93,7 @@ def check(rng: np.random.Generator, i: int, most: int = 200) -> bool:
         assert preprocess(frame, out)[0] is out
         np.testing.assert_array_equal(out, buffer)
         out[...] = 99
-    return any(made is not None for made in preprocess._passes.values())
+    return any(made is not None for made in preprocess._passes._passes.values())
 
 
 def test_random_frames() -> None:
@@ -129,7 +129,7 @@ def test_which_frames_have_a_pass(layout: str, dtype: str, how: Any, has: bool) 
     source = how.get("source", "BGR")
     shape = {"NV12": (60, 60), "GRAY": (40, 60)}.get(source, (80 if "resize" in how else 70, 60, 3))
     preprocess(np.zeros(shape, np.uint8))
-    assert [made is not None for made in preprocess._passes.values()] == [has]
+    assert [made is not None for made in preprocess._passes._passes.values()] == [has]
 
 
 def test_a_part_of_a_frame_is_that_of_a_copy() -> None:

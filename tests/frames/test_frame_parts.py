@@ -21,8 +21,8 @@ from npu_layout.frames.frame_parts import (
     read_box,
 )
 from npu_layout.frames.frame_source import FrameSource
+from npu_layout.frames.geometry import part_geometry
 from npu_layout.frames.pixel_formats import PIXEL_FORMATS
-from npu_layout.frames.preprocessor import _geometry
 from tests.support import frame_formats as formats
 from tests.support.kernel_walks import BACKENDS, NATIVE
 from tests.support.memory import Fenced
@@ -58,7 +58,7 @@ def passes(preprocess: nl.Preprocessor, read: Any, roi: tuple[int, ...]) -> Iter
     from npu_layout.frames.fitting import pass_of
 
     x, y, w, h = roi
-    geometry = _geometry(preprocess.resize, read.size_wh, (x, y, x + w, y + h), TARGET_WH)
+    geometry = part_geometry(preprocess.resize, read.size_wh, (x, y, x + w, y + h), TARGET_WH)
     for backend in NATIVE:
         yield backend, pass_of(preprocess._wanted, read, geometry, backend)
 
@@ -93,7 +93,7 @@ def test_parts_of_every_format_have_a_pass(name: str) -> None:
     memory, preprocess = np.zeros(spec.size or 0, np.uint8), nl.Preprocessor(TARGET, source=spec, resize="stretch")
     for roi in PARTS:
         preprocess(memory, roi_xywh=roi)
-    assert len(preprocess._passes) == len(PARTS) and None not in preprocess._passes.values()
+    assert len(preprocess._passes._passes) == len(PARTS) and None not in preprocess._passes._passes.values()
 
 
 @pytest.mark.skipif(not NATIVE, reason="no compiled kernels")
@@ -247,10 +247,10 @@ def test_parts_at_many_places_have_few_fits() -> None:
     for x, y in rng.integers(0, (200, 30), (100, 2)).tolist():
         expected = METHODS["linear"](np.ascontiguousarray(picture[y : y + 33, x : x + 90]), TARGET_WH)
         np.testing.assert_array_equal(preprocess(noise, roi_xywh=(x, y, 90, 33))[0][0], expected)
-    assert len(preprocess._fits) == 4
+    assert len(preprocess._passes._fits) == 4
     for width in range(1, 80):
         preprocess(noise, roi_xywh=(0, 0, width, 9))
-    assert 0 < len(preprocess._fits) <= 64
+    assert 0 < len(preprocess._passes._fits) <= 64
 
 
 def test_axes_of_parts() -> None:
