@@ -323,7 +323,7 @@ def sanitize(session: nox.Session) -> None:
         "tests/buffers/test_random_conversions.py",
         "tests/project/test_fuzzing.py::test_what_the_fuzzers_found[pictures]",
     ]
-    decoding = ["boundary", "decoder", "networks", "detectors", "faces", "suppression"]
+    decoding = ["boundary", "decoder", "networks", "detectors", "dense", "faces", "suppression"]
     decoding += ["mask_crops", "compiling", "finishing", "gathering", "backends_agree"]
     files += [f"tests/decode/test_{room}.py" for room in decoding]
     files += ["tests/ops/test_stored_buffers.py"]

@@ -19,7 +19,8 @@ class HailoEngine(RuntimeEngine):
     """Runs a HEF by hailo_platform (hailo-ai/hailort, hailort/libhailort/bindings/python): a virtual device, vstreams.
 
     The network stays active until `close`. Outputs that HailoRT has suppressed already (NMS in the HEF) have no
-    TensorSpec and are refused. Never run on a device: it was tried against a stand-in for hailo_platform.
+    TensorSpec and are refused: `decode.hailo_nms` reads them. Never run on a device: it was tried against a stand-in
+    for hailo_platform.
 
     Parameters
     ----------
