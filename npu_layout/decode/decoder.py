@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
-from ..buffers import TensorSpec
+from ..buffers import TensorSpec, unpack_nibbles
 from ..errors import LayoutError, NpuLayoutError
 from ..support import checked_call, instance, items_of, naming, real_number, shown, whole_number
 from . import reference
@@ -81,20 +81,22 @@ class Decoder:
         self.specs = checked_specs(specs)
         self.input_shape = height_and_width(input_shape)
         self._outputs = _names(outputs, self.specs)
-        self._fitted: Fitted = fit(head, self.specs, self.input_shape, self._outputs)
+        self._inner = tuple(map(_unpacked, self.specs))
+        self._packed = self._inner != self.specs
+        self._fitted: Fitted = fit(head, self._inner, self.input_shape, self._outputs)
         self._most = largest_score(head, self._fitted, self.specs)
-        self._made = compiled(head, self._fitted, self.specs, self.input_shape)
+        self._made = compiled(head, self._fitted, self._inner, self.input_shape)
         self._detector = None if self._made is None else kernels.detector(self._made)
         how = head.keypoints if self._fitted.form.part("keypoints") is not None else None
         self._points = None if how is None else (how.count, how.values)
         self._turned = self._fitted.form.boxes.angle != "none"
-        self._weights = gathers(self._fitted.levels, "coefficients", self.specs) if head.prototypes else []
-        self._steps = in_steps(head, self._fitted, self.specs)
-        self._whole = decoded_whole(head, self._fitted, self.specs)
+        self._weights = gathers(self._fitted.levels, "coefficients", self._inner) if head.prototypes else []
+        self._steps = in_steps(head, self._fitted, self._inner)
+        self._whole = decoded_whole(head, self._fitted, self._inner)
         roles = () if self._whole else tuple(part.role for part in self._fitted.form.parts)
-        self._gathered = {role: gathers(self._fitted.levels, role, self.specs) for role in roles}
+        self._gathered = {role: gathers(self._fitted.levels, role, self._inner) for role in roles}
         self._room = memory_for(1024 if roles else 0)
-        self._edged = bool(roles) and has_boxes(self._fitted, self.specs)
+        self._edged = bool(roles) and has_boxes(self._fitted, self._inner)
         self._edges = np.empty((1024 if self._edged else 0, 4))
         self._lock = threading.Lock()
         self._thresholds: tuple[float, bytes] = (np.nan, b"")
@@ -147,6 +149,8 @@ class Decoder:
         else:
             least, overlap, most = self._checked(confidence, iou, limit)
         flat = buffers if self._are_plain(buffers) else in_order(self.specs, buffers)
+        if self._packed:
+            flat = [_bytes_of(spec, memory) for spec, memory in zip(self.specs, flat)]
         beside = self._points, self._turned
         room = memory_for(most, *beside) if out is None else memory_of(out, most, *beside)
         if not self._weights:
@@ -210,7 +214,7 @@ class Decoder:
         if not len(room.xyxy):
             return no_masks(pool, self.input_shape)
         given, boxes = weights.astype(np.int16) if self._steps else weights, room.xyxy.astype(np.float64)
-        return masks_in(pool, self.specs[at], flat[at], given, boxes, self.input_shape, how.rule)
+        return masks_in(pool, self._inner[at], flat[at], given, boxes, self.input_shape, how.rule)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how another process makes it again."""
@@ -223,7 +227,7 @@ class Decoder:
     def _candidates(self, flat: Sequence[np.ndarray], confidence: float) -> tuple[reference.Candidates, reference.Read]:
         """Return the candidates, and what reads their values: by the kernels from what is stored, or by numpy."""
         if self._detector is None or self._whole:
-            tensors = [spec.unpack(memory) for spec, memory in zip(self.specs, flat)]
+            tensors = [spec.unpack(memory) for spec, memory in zip(self._inner, flat)]
             found = reference.candidates(self.head, self._fitted, tensors, confidence)
             return found, reference.reader(self._fitted, tensors)
         with self._lock:
@@ -261,10 +265,20 @@ class Decoder:
         edges = self._edges if self._edged else None
         n = int(self._detector.run(tuple(flat), codes, confidence, iou, len(room.xyxy), *room, edges, weights))
         if n < 0:  # the label of a candidate is no class: numpy says which, unless buffers were written meanwhile
-            tensors = [spec.unpack(memory) for spec, memory in zip(self.specs, flat)]
+            tensors = [spec.unpack(memory) for spec, memory in zip(self._inner, flat)]
             reference.candidates(self.head, self._fitted, tensors, confidence)
             raise NpuLayoutError(f"label: expected whole numbers below {self.head.classes} (classes), got another")
         return n
+
+
+def _unpacked(spec: TensorSpec) -> TensorSpec:
+    """Return the spec of the same numbers with a byte for each, if two share a byte."""
+    return spec.replace(dtype=spec.element.unpacked) if spec.element.nibbles else spec
+
+
+def _bytes_of(spec: TensorSpec, memory: np.ndarray) -> np.ndarray:
+    """Return the buffer that has a byte for each number."""
+    return unpack_nibbles(memory, spec.element, spec.size) if spec.element.nibbles else memory
 
 
 def _plain(spec: TensorSpec) -> tuple[np.dtype[Any], tuple[int], tuple[int]]:

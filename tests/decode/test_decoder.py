@@ -366,3 +366,33 @@ def test_threads_share_a_decoder(layout: str, dtype: str) -> None:
         for n, found in enumerate(together):
             assert found.xyxy.tobytes() == alone[n % 6].xyxy.tobytes()
             assert found.confidence.tobytes() == alone[n % 6].confidence.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["int4", "uint4", "int4_high", "uint4_high"])
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW16c"])
+def test_numbers_of_half_a_byte(dtype: str, layout: str) -> None:
+    """As the same numbers of a byte each, masks included; the least threshold that is refused is that of 4 bits."""
+    rng, whole = np.random.default_rng(5), dtype.split("4")[0] + "8"
+    low = 0 if whole == "uint8" else -8
+    channels = {"box": 28, "score": 3, "weights": 5}
+    shapes = {f"{name}{k}": (1, n, k, k) for k in (8, 4, 3) for name, n in channels.items()} | {
+        "protos": (1, 5, 16, 16)
+    }
+    scale = {name: nl.Quantization(1 / 7 if name.startswith("score") else 0.3, 0) for name in shapes}
+    codes = {name: rng.integers(low, low + 16, shape) for name, shape in shapes.items()}
+    head = decode.yolov8(3, (8, 16, 22), bins=7, coefficients=5)
+    results, most = [], []
+    for kind in (dtype, whole):
+        specs = [
+            nl.TensorSpec(shape, nl.Layout(layout, "NCHW"), kind, quantization=scale[name], name=name)
+            for name, shape in shapes.items()
+        ]
+        buffers = [spec.pack(codes[spec.name] * np.float32(scale[spec.name].scale)) for spec in specs]
+        for decoder in decoders(head, specs, (64, 64)):
+            assert decoder._made is not None and decoder.specs == tuple(specs)
+            found = decoder(buffers, 0.6, limit=30)
+            masks = [found.masks.full(k).tobytes() for k in range(len(found))]
+            results.append((found.xyxy.tobytes(), found.confidence.tobytes(), found.class_id.tobytes(), masks))
+        most.append(decoder._most)
+    assert all(result == results[0] for result in results) and len(results[0][3]) > 5
+    assert most[0] == pytest.approx((low + 15) / 7) and most[0] < most[1]
