@@ -29,6 +29,7 @@ from .proof import independent, proven
 from .scales import is_of_some_channels
 from .second_causes import Pair, second_causes
 from .simplicity import ORDERS, as_good, simplest_first
+from .stray_frames import stray_frames
 from .thresholds import LEAST, MARGIN, SATURATED, SOUND
 from .trials import Candidate
 
@@ -83,6 +84,9 @@ def diagnose(
     """
     ranking = evidence.rank(every(evidence, situation))
     judgement = judge(evidence, ranking, met, comparison)
+    if judgement.verdict == "mismatch" and comparison is not None:
+        strays = stray_frames(evidence, situation.numbers, comparison.parts.unexplained())
+        judgement = judgement.noted(wording.strays(strays)) if strays else judgement
     situation.say("pairs of causes")
     pair = None if judgement.verdict == "match" else second_causes(evidence, ranking)
     if pair is None:

@@ -265,6 +265,12 @@ def unexplained(parts: Sequence[OutputPart], channel_axis: int | None) -> str:
     return " ".join(sentences)
 
 
+def strays(frames: Sequence[tuple[int, int]]) -> str:
+    """Return which frames have the outputs of others, and where to look."""
+    which = listed((f"frame {number} has the output of frame {source}" for number, source in frames), 8)
+    return f"{which[0].upper()}{which[1:]}: look for a buffer that is read too early, or that two threads share."
+
+
 def worst(frames: Sequence[OutputPart]) -> str:
     """Return which frames have far larger errors than the others."""
     return f"{_which(frames, None)} {'have' if len(frames) > 1 else 'has'} far larger errors than the others."
