@@ -11,7 +11,7 @@ from .identification import Identification, identify
 from .thresholds import LEAST, MARGIN
 
 if TYPE_CHECKING:
-    from .answers import Remade, distinct, explains_far_less, gained
+    from .answers import Remade, distinct, explains_far_less, explains_more, gained
     from .camera_frames import noted_part
     from .causes import Situation
     from .channel_ends import other_end
@@ -45,6 +45,7 @@ __all__ = [
     "ends",
     "exchanges",
     "explains_far_less",
+    "explains_more",
     "gained",
     "identify",
     "image_channels",
@@ -74,6 +75,7 @@ __getattr__, __dir__ = late(
         "ends": "samples",
         "exchanges": "input_orders",
         "explains_far_less": "answers",
+        "explains_more": "answers",
         "gained": "answers",
         "image_channels": "input_variants",
         "image_size": "input_variants",

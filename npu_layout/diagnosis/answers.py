@@ -192,6 +192,13 @@ def gained(evidence: Evidence, answers: Mapping[int, np.ndarray]) -> float:
     return after - before if after >= LEAST else 0.0
 
 
+def explains_more(evidence: Evidence, answers: Mapping[int, np.ndarray], other: Mapping[int, np.ndarray]) -> bool:
+    """Whether the model's outputs for some inputs explain clearly more than those for others, of the frames of both."""
+    rows = answers.keys() & other.keys()
+    after, before = (_before_and_after(evidence, {row: of[row] for row in rows})[1] for of in (answers, other))
+    return after >= before + MARGIN
+
+
 def _before_and_after(evidence: Evidence, answers: Mapping[int, np.ndarray]) -> tuple[float, float]:
     """Return the dB of these frames that the model's outputs for the recorded inputs explain, and those for others."""
     declared = evidence.as_declared(list(answers))

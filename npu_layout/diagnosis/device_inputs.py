@@ -11,6 +11,7 @@ import numpy as np
 Pixels = np.ndarray  # (N, H, W, C), float64, in pixel units
 
 _LUMA = 0.299, 0.587, 0.114  # BT.601, of red, green and blue
+_LUMA_709 = 0.2126, 0.7152, 0.0722  # BT.709
 _BLUE, _RED = 0.492, 0.877  # U and V of BT.601: how blue and red differ from luma
 _GAMMAS = 2.2, 1 / 2.2
 _BRIGHTNESSES = 0.5, 2.0
@@ -45,7 +46,7 @@ def seen(shape: tuple[int, ...], color: str) -> Iterator[Seen]:
     for factor in _BRIGHTNESSES:
         words = f"with {factor:g} times the pixel values"
         yield Seen(f"brightness {factor:g}", words, "preprocessing", partial(_brightness, factor=factor))
-    for name, text, move in _MOVES[: None if shape[1] == shape[2] else -2]:
+    for name, text, move in _MOVES[: None if shape[1] == shape[2] else -_OF_SQUARES]:
         yield Seen(name, f"the input is {text}", "geometry", move, False)
     for by in _SHIFTS:
         for axis, sign, where in ((2, 1, "to the right"), (2, -1, "to the left"), (1, 1, "down"), (1, -1, "up")):
@@ -106,20 +107,35 @@ def _u_and_v(rgb: Pixels) -> Pixels:
     return np.asarray(np.clip(np.stack([red, green, blue], -1), 0, 255))
 
 
+def _read_as(rgb: Pixels, written: tuple[float, float, float], read: tuple[float, float, float]) -> Pixels:
+    """Return what becomes of colours whose luma was weighed in one way, if their Y, Cb and Cr are read in another."""
+    luma = rgb @ np.array(written)
+    red, blue = (luma + (rgb[..., i] - luma) * (1 - read[i]) / (1 - written[i]) for i in (0, 2))
+    green = (luma - read[0] * red - read[2] * blue) / read[1]
+    return np.asarray(np.clip(np.stack([red, green, blue], -1), 0, 255))
+
+
 _BYTES: tuple[tuple[str, str, Change], ...] = (
     ("sign", "the highest bit of every byte is inverted (uint8 as int8)", _inverted),
     ("signed", "pixels of 128 and more are negative (uint8 read as int8)", _signed),
     ("negative", "pixels of 128 and more are 0 (uint8 read as int8, what is negative clamped)", _without_negative),
     ("clamped", "pixels are clamped at 127 (uint8 through int8)", _clamped),
 )
+MATRICES: tuple[tuple[str, str, Change], ...] = (
+    ("bt709", "BT.709 read as those of BT.601", partial(_read_as, written=_LUMA_709, read=_LUMA)),
+    ("bt601", "BT.601 read as those of BT.709", partial(_read_as, written=_LUMA, read=_LUMA_709)),
+)
 _COLORS: tuple[tuple[str, str, Change], ...] = (
     ("gray", "in gray", _gray),
     ("u and v", "with U and V exchanged", _u_and_v),
+    *((name, f"with the colours of {words}", change) for name, words, change in MATRICES),
 )
-_MOVES: tuple[tuple[str, str, Change], ...] = (  # the last two for square ones
+_OF_SQUARES = 3  # of the moves, the last ones
+_MOVES: tuple[tuple[str, str, Change], ...] = (
     ("mirrored", "mirrored from left to right", partial(np.flip, axis=2)),
     ("upside down", "mirrored from top to bottom", partial(np.flip, axis=1)),
     ("turned 180", "rotated by 180 degrees", partial(np.flip, axis=(1, 2))),
     ("turned clockwise", "rotated by 90 degrees clockwise", partial(np.rot90, k=-1, axes=(1, 2))),
     ("turned counterclockwise", "rotated by 90 degrees counterclockwise", partial(np.rot90, k=1, axes=(1, 2))),
+    ("transposed", "transposed (its rows and columns are exchanged)", partial(np.swapaxes, axis1=1, axis2=2)),
 )

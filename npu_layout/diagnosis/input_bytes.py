@@ -10,7 +10,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..layouts import Layout
 from .input_changes import Change
-from .input_pairs import Made, Pair
+from .input_pairs import Fitter, Made, Pair
 from .input_variants import How
 
 _KNOWN = 0.25  # of an input: what has less without padding proves nothing
@@ -28,7 +28,58 @@ def stored(base: How, pair: Pair) -> Iterator[Change]:
         yield _change(words, base, change)
         make = partial(_of_pixels, how=base, change=change)
         yield Change(f"{words}, before mean and std", make, verdict="input_layout")
+    yield from _with_exchanged_sides(base, pair)
+    if pair.channels == 3:
+        yield from _four_as_three(base, pair)
     yield from without_padding(base, pair)
+
+
+def _with_exchanged_sides(base: How, pair: Pair) -> Iterator[Change]:
+    """Yield the frame resized to the height as its width and the width as its height, read as if it were not."""
+    height, width = (pair.spec.shape[pair.spec.axes.index(letter)] for letter in "HW")
+    modes = dict.fromkeys((base.get("resize", "letterbox"), "stretch")) if height != width else {}
+    for mode in modes:
+        words = f"the frame resized to {height} x {width} pixels in place of {width} x {height} (resize={mode!r})"
+        yield Change(words, partial(_of_exchanged_sides, how={**base, "resize": mode}), verdict="input_layout")
+
+
+def _of_exchanged_sides(pair: Pair, how: How) -> Made:
+    shape, axes = list(pair.spec.shape), pair.spec.axes
+    h, w = axes.index("H"), axes.index("W")
+    shape[h], shape[w] = shape[w], shape[h]
+    fitting = {k: v for k, v in how.items() if k not in ("mean", "std")}
+    return pair.made(Fitter(TensorSpec(shape, Layout.plain(axes)))(pair.frame, fitting).reshape(pair.spec.shape), how)
+
+
+def _four_as_three(base: How, pair: Pair) -> Iterator[Change]:
+    """Yield pixels of four bytes, the last one alpha, that are read as pixels of three: the frame's, or the input's."""
+    words = "{} of four bytes a pixel read as if of three"
+    yield Change(words.format("the input"), partial(_alpha_in_input, how=base), verdict="input_layout")
+    if pair.frame.ndim == 3 and pair.frame.shape[2] == 3:
+        make = partial(_alpha_in_frame, how=base)
+        yield Change(words.format("the frame"), make, verdict="input_layout", applies=_is_contiguous)
+
+
+def _is_contiguous(pair: Pair) -> bool:
+    return bool(pair.frame.flags.c_contiguous)
+
+
+def _with_alpha(pixels: np.ndarray) -> np.ndarray:
+    """Return (H, W, 3) as its memory would be read if each pixel had 255 behind it."""
+    padded = np.concatenate([pixels, np.full_like(pixels[..., :1], 255)], -1)
+    return padded.reshape(-1)[: pixels.size].reshape(pixels.shape)
+
+
+def _alpha_in_frame(pair: Pair, how: How) -> Made:
+    return pair.made(pair.pixels(how, _with_alpha(pair.frame)), how)
+
+
+def _alpha_in_input(pair: Pair, how: How) -> Made:
+    axes = pair.spec.axes
+    order = [axes.index(letter) for letter in ("N" * ("N" in axes)) + "HWC"]
+    pixels = pair.pixels(how).transpose(order)
+    read = _with_alpha(pixels.reshape(pixels.shape[-3:])).reshape(pixels.shape)
+    return pair.made(read.transpose(np.argsort(order)), how)
 
 
 def without_padding(base: How, pair: Pair) -> Iterator[Change]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..frames import INTERPOLATIONS, MODES, said
 from ..layouts import CHANNEL_ORDERS
+from .device_inputs import MATRICES
 from .input_pairs import Made, Pair
 from .input_variants import FLIPPED, PADS, How
 from .scales import line
@@ -21,7 +22,8 @@ _SHIFTS = 2  # pixels of the network's input, and of the frame
 _OF_INPUT = 5  # changes of an input that is shifted: a part is simpler
 _LUMA = 0.114, 0.587, 0.299  # of blue, green and red, ITU-R BT.601
 _GAMMAS = 2.2, 1 / 2.2, 1.8, 1 / 1.8
-_FEWEST = 16  # values that a brightness is fitted to
+_FEWEST = 16  # values that a brightness or a border is fitted to
+_EVEN, _MOST = 1.0, 0.75  # pixel values by which most of a border are off its colour, when rounded to integers
 _BRIGHTER, _LIGHTER = 0.03, 2.0  # a factor off 1, or pixel values added, that are no rounding
 
 
@@ -70,10 +72,11 @@ def arguments(base: How, pair: Pair, scaled: bool) -> Iterator[Change]:
     """Yield other arguments of the Preprocessor, the commonest first. scaled: mean and std, too."""
     for change, words, is_formula in _arguments(base, pair, scaled):
         how = {**base, **change}
-        yield Change(words, partial(_made_by, how=how), how, is_formula=is_formula)
+        yield Change(words, partial(made_by, how=how), how, is_formula=is_formula)
 
 
-def _made_by(pair: Pair, how: How) -> Made:
+def made_by(pair: Pair, how: How) -> Made:
+    """Return the input that these arguments make of the frame."""
     return pair.made(pair.pixels(how), how)
 
 
@@ -204,21 +207,33 @@ def _looked_up(frame: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.asarray(cv2.LUT(frame, np.clip(np.rint(values), 0, 255).astype(np.uint8))).reshape(frame.shape)
 
 
+def _of_matrix(frame: np.ndarray, change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    made = change(frame[..., ::-1].astype(np.float64))
+    return np.asarray(np.rint(made[..., ::-1]).astype(np.uint8))
+
+
 _COLOURS: Sequence[tuple[str, Callable[[np.ndarray], np.ndarray]]] = (
     ("the frame in gray", partial(_gray, luma=_LUMA)),
     ("the frame in gray, red weighed as blue", partial(_gray, luma=_LUMA[::-1])),
     ("the frame with U and V exchanged", _u_and_v),
+    *((f"the frame with the colours of {words}", partial(_of_matrix, change=made)) for _, words, made in MATRICES),
     *((f"the frame with a gamma of {power:.3g}", partial(_gamma, power=power)) for power in _GAMMAS),
 )
 
 
 def border(base: How, pairs: Sequence[Pair]) -> Iterator[Change]:
-    """Yield the pixel value that is in the border of the recorded inputs, if they have one."""
-    values = [pair.measured[~_inside(pair, base)] for pair in pairs]
-    around = np.concatenate(values)
-    if around.size >= _FEWEST and np.ptp(around) < 1.5:
-        how = {**base, "pad_value": float(np.clip(np.rint(np.median(around)), 0, 255))}
-        yield Change(f"pad_value={how['pad_value']:g}", partial(_made_by, how=how), how)
+    """Yield the pixel value that is in the border of the recorded inputs, or that of each channel, if they have one."""
+    axis = pairs[0].spec.axes.index("C")
+    values = [np.moveaxis(pair.measured, axis, 0)[:, np.moveaxis(~_inside(pair, base), axis, 0)[0]] for pair in pairs]
+    around = np.concatenate(values, 1)
+    if around.size < _FEWEST:
+        return
+    pads = np.median(around, axis=1)
+    if (np.abs(around - pads[:, None]) < _EVEN).mean() >= _MOST:  # not where the picture was resized with it
+        rounded = np.clip(np.rint(pads), 0, 255)
+        pad = float(np.rint(np.median(pads))) if np.ptp(pads) < _EVEN else rounded.tolist()
+        how = {**base, "pad_value": pad}
+        yield Change(f"pad_value={said(np.ravel(pad))}", partial(made_by, how=how), how)
 
 
 def _is_cropable(pair: Pair) -> bool:

@@ -302,7 +302,7 @@ def _judged(pairs: Sequence[Pair], base: How, scaled: bool = True, sources: Sequ
         why = f"{_RIGHT}, except for {except_for}: it differs by"
         return Judgement("match", None, f"{why} {off_by}, {most} ({frames}).")
     worst = numbers[int(np.argmax(offs))]
-    why = f"{_WRONG}: it differs by {off_by} in frame {worst}, and no change of one argument explains that"
+    why = f"{_WRONG}: it differs by {off_by} in frame {worst}, and no known change explains that"
     hint = _COMPARE if pairs[0].others else _COMPARE_OR_NOTE
     judgement = Judgement("preprocessing", None, f"{why} ({frames} made again).", hint)
     if is_colour:

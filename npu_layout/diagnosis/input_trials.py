@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .combined_arguments import combined_arguments
 from .input_bytes import stored
 from .input_changes import (
     Change,
@@ -82,8 +83,18 @@ def every(
         parts += [t for t in moved if t.change.kind]
         others += [t for t in moved if not t.change.kind]
         rest = (*stored(base, pairs[0]), *other_frames(base, pairs, _REACH), *colours(base), *lighting(base, pairs))
-        return formulas, [*others, *_proven(parts), *trials(*rest)]
+        others = [*others, *_proven(parts), *trials(*rest)]
+        if min(t.off for t in (*formulas, *others)) > SAME:
+            others += _combined(combined_arguments(base, pairs[0], scaled), pairs, declared)
+        return formulas, others
     return formulas, [*others, *_proven(parts)]
+
+
+def _combined(changes: Sequence[Change], pairs: Sequence[Pair], declared: Sequence[np.ndarray]) -> list[Tried]:
+    """Return those of many changes that explain something of the frame that differs most, each tried on all frames."""
+    k = max(range(len(pairs)), key=lambda k: pairs[k].off_declared(declared[k]))
+    worst = [(change, tried(change, pairs[k : k + 1], declared[k : k + 1])) for change in changes]
+    return [tried(change, pairs, declared) for change, one in worst if one.off <= max(SAME, BETTER * one.declared)]
 
 
 def _proven(parts: Sequence[Tried]) -> list[Tried]:

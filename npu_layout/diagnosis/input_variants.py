@@ -21,6 +21,8 @@ PADS = (0, 114)  # pixel values of the usual borders
 FLIPPED = {color: SWAPPED_ORDERS[color] for color in COLOR_ORDERS}
 _NEAR = 1e-3  # values so far outside a range still belong to it
 _ROUNDING = 1e-9  # of means and deviations
+_BLANK, _BLANKER = 1.0, 8  # pixel values by which a blank picture varies, and times that a picture varies more
+_NEARLY_BLANK = " (nearly a blank picture, as floats of 0 to 1 that are cast to integers are)"
 _AS_GIVEN, _AS_ANOTHER = 0.02, 0.002  # of the deviation: inputs that differ by less are the same
 
 How = dict[str, Any]
@@ -30,7 +32,7 @@ class Variant(NamedTuple):
     """Another way to make an input.
 
     An id that is the same for every frame, words, the Preprocessor's arguments (None if none make it), the input of
-    the model, and the verdict that it leads to.
+    the model, and the verdict that it leads to. `combines`: whether two things were done, of which there are many.
     """
 
     id: tuple[Any, ...]
@@ -38,6 +40,7 @@ class Variant(NamedTuple):
     fix: How | None
     x: np.ndarray
     cause: str = "preprocessing"
+    combines: bool = False
 
 
 def image_channels(shape: tuple[int, ...]) -> int | None:
@@ -129,6 +132,7 @@ class _Image:
 
     def __init__(self, x: np.ndarray, axis: int, meta: Mapping[str, Any], channels: str | None) -> None:
         self.x, self.dtype, self.axis = np.asarray(x, np.float64), x.dtype, axis
+        self.deviation = float(self.x.std())
         self.channels = x.shape[axis]
         self.base: How = dict(meta.get("preprocess") or {})
         self.color = self.base.get("color", "RGB")
@@ -155,6 +159,11 @@ class _Image:
     def as_stored(self, x: np.ndarray) -> np.ndarray:
         """Return a tensor of the model with the channels of the buffer, or one of the buffer with the model's."""
         return x if self.stored in (None, self.color) else np.flip(x, self.axis)
+
+    def is_blank(self, made: _Input) -> bool:
+        """Whether what was made of a picture that varies hardly does."""
+        own, left = (deviation * float(self.std.mean()) for deviation in (self.deviation, made.deviation))
+        return left < _BLANK < own / _BLANKER
 
     @property
     def letters(self) -> str:
@@ -191,6 +200,8 @@ def _every(image: _Image, frame: np.ndarray | None, limits: tuple[float, float])
     if frame is not None:
         yield from _refitted(image, frame)
     yield from _seen(image)
+    if image.known and image.channels == 3 and image.color in FLIPPED:
+        yield from _rescaled(image, limits, FLIPPED[image.color])
 
 
 def _recolored(image: _Image) -> Iterator[Variant]:
@@ -206,28 +217,38 @@ def _recolored(image: _Image) -> Iterator[Variant]:
     yield Variant(("color", "after"), f"{text}, swapped after mean and std", fix, np.flip(image.x, image.axis))
 
 
-def _rescaled(image: _Image, limits: tuple[float, float]) -> Iterator[Variant]:
+def _rescaled(image: _Image, limits: tuple[float, float], color: str = "") -> Iterator[Variant]:
     """Yield another mean and std; also clamped to the range on which an integer accelerator was calibrated.
+
+    color: the other order of the colours, if these are exchanged, too.
 
     Those that make nearly the same of this frame share one array. What is clamped may differ where the pixels hardly
     do: half a pixel value is half of a range that is as wide as one.
     """
-    ranges: dict[str, tuple[float, float]] = {"": (-np.inf, np.inf), "the recorded inputs": limits}
+    ranges: dict[str, tuple[float, float]] = {"": (-np.inf, np.inf)}
+    if not color:  # of two changes, the range of all pixels has to do
+        ranges["the recorded inputs"] = limits
     if image.known:
         ends = np.stack([(0 - image.mean) / image.std, (255 - image.mean) / image.std])
         ranges["all pixels"] = float(ends.min()), float(ends.max())
     known: dict[str, list[_Input]] = {what: [] for what in ranges}
+    pixels, also, base = image.pixels, "", image.base
+    if color:
+        pixels, also = np.flip(pixels, image.axis), f", and {color} instead of {image.color}"
+        base = {**base, "color": color}
     for mistake in mistakes(image.mean, image.std, image.color, image.known):
-        made = _Input.of((image.pixels - image.along(mistake.mean)) / image.along(mistake.std))
+        made = _Input.of((pixels - image.along(mistake.mean)) / image.along(mistake.std))
         least, largest = float(made.x.min()), float(made.x.max())
-        fix = {**image.base, "mean": _plain(mistake.mean), "std": _plain(mistake.std)}
+        fix = {**base, "mean": _plain(mistake.mean), "std": _plain(mistake.std)}
         for what, (low, high) in ranges.items():
             one = made if low <= least and largest <= high else _Input.of(np.clip(made.x, low, high))
             first = next((other for other in known[what] if _alike(one, other, _AS_GIVEN)), one)
             if first is one:
                 known[what].append(one)
             text = f"{mistake.text}, clamped to the range of {what}" if what else mistake.text
-            yield Variant(("scale", mistake.id, what), text, fix, first.x)
+            text += _NEARLY_BLANK if image.is_blank(first) else ""
+            id = ("scale", mistake.id, what, *([color] if color else []))
+            yield Variant(id, f"{text}{also}", fix, first.x, combines=bool(color))
 
 
 def _misread(image: _Image) -> Iterator[Variant]:

@@ -55,6 +55,14 @@ def _every(mean: np.ndarray, std: np.ndarray, color: str) -> Iterator[Mistake]:
         std * std / 255,
     )
     yield from _factors(mean, std)
+    yield Mistake("multiplied", "multiplied by std, not divided", mean, 1 / std)
+    yield Mistake(
+        "multiplied_in_units_of_one",
+        "mean and std for 0 to 1 applied to pixels of 0 to 255, and multiplied by std",
+        mean / 255,
+        255 / std,
+    )
+    yield Mistake("multiplied_by_units_of_one", "multiplied by std for 0 to 1, not divided", mean, 255 / std)
     if (mean > 0).all():
         yield Mistake("mean_as_std", "the mean used as std, too", mean, mean)
     yield Mistake("reversed", "mean and std of the channels in the opposite order", mean[::-1], std[::-1])

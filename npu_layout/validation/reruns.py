@@ -15,6 +15,7 @@ from ..diagnosis import (
     distinct,
     exchanges,
     explains_far_less,
+    explains_more,
     gained,
     image_channels,
     variants,
@@ -27,6 +28,7 @@ from .comparing import Kept
 
 LOOKING = "looking for causes"  # what the progress says
 _RERUN = 6  # frames whose inputs are made in other ways
+_VARY = 2  # of these, in which a vector varies: two changes at once are tried on more if they explain something there
 _FEW = 2048  # values of an output, which in so many frames may prove nothing
 _LEADING = 2  # ways that explain most of such an output: they are tried on all kept frames
 _TRIED = {  # by the id of a variant
@@ -64,7 +66,8 @@ def rerun(
     """Return {model's output: its tensors for each other way to make an input}.
 
     Tensors of another shape than for the recorded input are left out. A way has none at all if it has one in fewer than
-    half of the frames, or if it explains far less of the first one than the input as recorded. Those that explain more
+    half of the frames, or if it explains far less of the first one than the input as recorded; one of two changes also
+    if it explains no more of the first two frames, or not clearly more than one of the changes. Those that explain more
     of an output of few values have one for every kept frame. `evidence`: of the model's outputs.
     """
     rows = sorted({int(i) for i in np.linspace(0, len(kept) - 1, min(_RERUN, len(kept))).round()})
@@ -76,13 +79,16 @@ def rerun(
         for image in images:
             far: set[Any] = set()
             for row, k in chosen:
-                _remake(engine, recording, image, row, k, made, shown, far)
+                combined = _remake(engine, recording, image, row, k, made, shown, far)
                 if row == rows[0] < rows[-1]:
                     known = _keys(made, row)
                     far = {key for key in known if _is_far(evidence, row, {o: made[o][key] for o in evidence})}
+                if row in rows[_VARY - 1 : -1]:
+                    far |= {key for key in combined if not _gains(evidence, made, key)}
                 shown.done()
+        needless = {output: _needless(evidence.get(output), of) for output, of in made.items()}
         made = {output: distinct(of) for output, of in made.items()}
-        leading = _leading(evidence, made, rows)
+        leading = _leading(evidence, made, rows) - set.intersection(*needless.values())
         rest = sorted(set(range(len(kept))) - set(rows)) if leading else []
         shown.more(len(images) * len(rest))
         for image in images:
@@ -93,7 +99,10 @@ def rerun(
             shown.say(f"{LOOKING}: order of the inputs")
             _exchange(engine, recording, chosen, made, shown)
     return {
-        output: [one if 2 * len(one.answers) >= len(rows) else one._replace(answers={}) for one in of.values()]
+        output: [
+            one if 2 * len(one.answers) >= len(rows) and key not in needless[output] else one._replace(answers={})
+            for key, one in of.items()
+        ]
         for output, of in made.items()
     }
 
@@ -121,6 +130,31 @@ def _is_far(evidence: Mapping[str, Evidence], row: int, remade: Mapping[str, Rem
     return all(explains_far_less(e, row, remade[output].answers[row]) for output, e in evidence.items())
 
 
+def _needless(evidence: Evidence | None, made: Mapping[Any, Remade]) -> set[Any]:
+    """Return the keys of the ways that make two changes, and explain not clearly more than one of these alone."""
+    if evidence is None or not evidence.fits:
+        return set()
+    return {
+        key
+        for key, one in made.items()
+        for part in _parts(key)
+        if part in made and made[part].answers.keys() & one.answers.keys()
+        if not explains_more(evidence, one.answers, made[part].answers)
+    }
+
+
+def _parts(key: Any) -> list[Any]:
+    """Return the keys of the changes that a way combines; none if it is a single one."""
+    image, id = key
+    return [(image, id[:-1]), (image, ("color", "before"))] if id[0] == "scale" and len(id) > 3 else []
+
+
+def _gains(evidence: Mapping[str, Evidence], made: Mapping[str, Mapping[Any, Remade]], key: Any) -> bool:
+    """Whether a way explains clearly more of some output than the input as recorded, in the frames tried so far."""
+    tried = {output: made[output][key].answers for output, e in evidence.items() if e.fits and key in made[output]}
+    return any(gained(evidence[output], answers) >= MARGIN for output, answers in tried.items())
+
+
 def _images(recording: Recording, kept: Sequence[Kept]) -> list[_ImageInput]:
     names = [name for name, x in kept[0].inputs.items() if image_channels(x.shape) is not None]
     return [
@@ -139,17 +173,19 @@ def _remake(
     shown: Steps,
     far: set[Any],
     only: set[Any] | None = None,
-) -> None:
+) -> set[Any]:
     """Add the model's answers to one frame, an image of it made in each other way but for those of the keys `far`.
 
-    only: the keys of the ways to try, if these are not all.
+    only: the keys of the ways to try, if these are not all. Return the keys of those that combine two.
     """
     channels = None if image.spec is None else image.spec.channels
     answers: dict[int, tuple[np.ndarray, dict[str, np.ndarray]]] = {}  # by the id of an input, which it keeps alive
+    combined: set[Any] = set()
     for variant in variants(k.inputs[image.name], recording.meta, k.frame, image.limits, channels, k.roi_xywh):
         key = image.name, variant.id
         if key in far or (only is not None and key not in only):
             continue
+        combined |= {key} if variant.combines else set()
         shown.say(f"{LOOKING}: {_TRIED[variant.id[0]]} of {image.words}")
         text = variant.text if image.alone else f"{image.words}: {variant.text}"
         if id(variant.x) not in answers:
@@ -160,6 +196,7 @@ def _remake(
             if answer[output].shape == reference.shape:
                 one = made[output].setdefault(key, Remade(text, fix, {}, variant.cause))
                 one.answers[row] = answer[output]
+    return combined
 
 
 def _exchange(

@@ -191,6 +191,22 @@ def _colours(code: str, back: str, order: list[int]) -> Callable[[np.ndarray], n
     return changed
 
 
+_FROM_601 = np.array([[1, 0, 1.402], [1, -0.344136, -0.714136], [1, 1.772, 0]])  # red, green, blue of Y, Cb, Cr
+_FROM_709 = np.array([[1, 0, 1.5748], [1, -0.187324, -0.468124], [1, 1.8556, 0]])
+
+
+def _of_matrix(written: np.ndarray, read: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Colours written as Y, Cb and Cr by one matrix, and read by another."""
+    both = read @ np.linalg.inv(written)
+
+    def changed(pixels: np.ndarray) -> np.ndarray:
+        if pixels.shape[1] != 3:
+            raise Unchanged("one channel")
+        return np.einsum("ij,njhw->nihw", both, pixels).clip(0, 255)
+
+    return changed
+
+
 def _square(change: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
     def changed(pixels: np.ndarray) -> np.ndarray:
         if pixels.shape[2] != pixels.shape[3]:
@@ -208,6 +224,8 @@ SEEN: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
     "input_clamped": ("input_layout", _codes(lambda p: np.where(p > 127, 127, p))),
     "input_gray": ("preprocessing", _colours("COLOR_RGB2GRAY", "COLOR_GRAY2RGB", [0])),
     "input_uv": ("preprocessing", _colours("COLOR_RGB2YUV", "COLOR_YUV2RGB", [0, 2, 1])),
+    "input_bt709": ("preprocessing", _of_matrix(_FROM_709, _FROM_601)),
+    "input_bt601": ("preprocessing", _of_matrix(_FROM_601, _FROM_709)),
     "input_gamma": ("preprocessing", lambda p: 255.0 * (p.clip(0) / 255.0) ** 2.2),
     "input_bright_gamma": ("preprocessing", lambda p: 255.0 * (p.clip(0) / 255.0) ** (1 / 2.2)),
     "input_negative": ("preprocessing", lambda p: 255 - p),
@@ -217,6 +235,7 @@ SEEN: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
     "input_upside_down": ("geometry", lambda p: p[:, :, ::-1]),
     "input_rotated_180": ("geometry", lambda p: p[:, :, ::-1, ::-1]),
     "input_rotated_90": ("geometry", _square(lambda p: p.transpose(0, 1, 3, 2)[..., ::-1])),
+    "input_transposed": ("geometry", _square(lambda p: p.swapaxes(2, 3))),
     "input_shifted_1": ("geometry", lambda p: np.concatenate([p[..., -1:], p[..., :-1]], -1)),
     "input_shifted_2": ("geometry", lambda p: np.concatenate([p[:, :, 2:], p[:, :, :2]], 2)),
 }

@@ -308,6 +308,8 @@ ARITHMETIC: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "divided_after": _divided_after,
     "not_divided": _undivided,
     "raw_pixels": partial(_arithmetic, lambda m, s: 0 * m, lambda m, s: 0 * s + 1, False),
+    "raw_bgr": partial(_arithmetic, lambda m, s: 0 * m, lambda m, s: 0 * s + 1, True),
+    "multiplied": partial(_arithmetic, _mean, lambda m, s: 1 / s, False),
     "unit_only": _unit_only,
     "doubled": partial(_arithmetic, lambda m, s: m + m * s, lambda m, s: s * s, False),
     "doubled_unit": _doubled_unit,
@@ -464,7 +466,7 @@ _ORDERS = {
     "swapped": _swapped,
     "reversed_but_two": _reversed_but_two,
 }
-_LOUD = ("not_divided", "raw_pixels", "doubled_unit", "std_forgotten")
+_LOUD = ("not_divided", "raw_pixels", "raw_bgr", "multiplied", "doubled_unit", "std_forgotten")
 _FLOATS = ("float32", "int8", "float16", "int8")
 _OF_FLOATS = ("factors_each", "boxes_of_one", "relu_added")  # of integers, another scale or range
 OF_EACH_CHANNEL = ("each_channel_as_tensor", "factors_each")  # a number for each channel has to be found

@@ -16,7 +16,7 @@ from .cases import Case
 from .faults import REFUSALS, Fault, Port, Rng, Specs
 from .models import Model
 
-_UNNAMED = "no change of one argument explains that"  # of an input that is wrong
+_UNNAMED = "no known change explains that"  # of an input that is wrong
 Feeds = Callable[[np.ndarray, nl.TensorSpec, Mapping[str, Any]], np.ndarray]
 
 

@@ -73,6 +73,19 @@ def _mean_in_units(p: dict[str, Any]) -> dict[str, Any]:
     return {**p, "mean": (np.divide(p["mean"], p["std"])).tolist()}
 
 
+def _std_of_units_multiplied(p: dict[str, Any]) -> dict[str, Any]:
+    return {**p, "mean": np.divide(p["mean"], 255).tolist(), "std": np.divide(255, p["std"]).tolist()}
+
+
+def _y_before_x(rng: Rng, count: int) -> list[int]:
+    return [1, 0, 3, 2, *range(4, count)]
+
+
+def _one_of_another(rng: Rng, count: int) -> list[int]:
+    """Frame 5 has the output of frame 2."""
+    return [2 if t == 5 else t for t in range(count)]
+
+
 # What scripts wrote into the input.
 
 
@@ -86,6 +99,18 @@ def _of(change: Any, image: np.ndarray, spec: nl.TensorSpec, declared: Any) -> n
 
 def _transposed(image: np.ndarray, spec: nl.TensorSpec, declared: Any) -> np.ndarray:
     return np.ascontiguousarray(nl.Preprocessor(spec, **declared)(image)[0].swapaxes(2, 3))
+
+
+def _exchanged_sides(image: np.ndarray, spec: nl.TensorSpec, declared: Any) -> np.ndarray:
+    """The frame resized to height x width, in bytes of width x height."""
+    tall, wide = spec.shape[2:]
+    turned = nl.TensorSpec((1, 3, wide, tall), spec.layout, spec.dtype)
+    made = nl.Preprocessor(turned, **{**declared, "resize": "stretch"})(image)[0]
+    return made.reshape(spec.shape)
+
+
+def _with_alpha(image: np.ndarray) -> np.ndarray:
+    return cv2.cvtColor(image, cv2.COLOR_BGR2BGRA).ravel()[: image.size].reshape(image.shape)
 
 
 def _gray(image: np.ndarray) -> np.ndarray:
@@ -170,6 +195,15 @@ _LAYOUTS = (
         _short("nchw_as_nhwc"),
     ),
     Thread(
+        "aftershootco/mnn-rs/issues/13",
+        "the output agrees only if every dimension type is TENSORFLOW",
+        "NHWC is read as NCHW",
+        "regions",
+        _short("nhwc_as_nchw", frames=(2, 2)),
+        "float32",
+        "40",
+    ),
+    Thread(
         "ultralytics/ultralytics/issues/17462",
         "C++: far too many boxes, confidences in the hundreds",
         "(1, 5, 8400) is read as rows of one box each",
@@ -215,6 +249,14 @@ _INTEGERS = (
         _short("int8_as_uint8", frames=(16, 16)),
     ),
     Thread(
+        "hailo-ai/Hailo-Application-Code-Examples/issues/359",
+        "x and y are exchanged in boxes that the code calls x1, y1, x2, y2",
+        "the device returns y1, x1, y2, x2",
+        "yolo8",
+        _short("channels_shuffled", channels=_y_before_x),
+        "float32",
+    ),
+    Thread(
         "rockchip-linux/rknn-toolkit/issues/402",
         "RV1126, 8 bits: the sigmoid's input is right, its output is zero everywhere",
         "not settled in the thread; here, the output is zero",
@@ -254,6 +296,52 @@ _INPUTS_IN_THE_DEVICE = (
         "sparse",
         _short("bgr"),
         "float32",
+    ),
+    Thread(
+        "ailia-ai/ailia-models/issues/737",
+        "BGR is normalised by the mean and std of RGB",
+        "mean and std are in the opposite order",
+        "segmentation",
+        _short("mean_std_opposite"),
+    ),
+    Thread(
+        "Tencent/ncnn/issues/4762",
+        "results are wrong in ncnn after normalising by 0.485 and 0.229",
+        "ncnn multiplies by the second number, and its pixels are of 0 to 255",
+        "segmentation",
+        _short("multiplied", done=_std_of_units_multiplied),
+    ),
+    Thread(
+        "airockchip/rknn-toolkit2/issues/526",
+        "a model with int8 input gets the camera's uint8",
+        "pixels above 127 are clamped",
+        "segmentation",
+        _short("input_clamped"),
+        words="127",
+    ),
+    Thread(
+        "NVIDIA/VideoProcessingFramework/pull/278",
+        "NV12 becomes BGR whatever its colour space is",
+        "BT.709 is read as BT.601",
+        "segmentation",
+        _short("input_bt709"),
+        words="BT.709 read as those of BT.601",
+    ),
+    Thread(
+        "microsoft/onnxruntime/issues/5819",
+        "the advice for a model of planes is transpose (0, 3, 2, 1)",
+        "that exchanges rows and columns, too",
+        "yolo",
+        _short("input_transposed"),
+        words="transposed",
+    ),
+    Thread(
+        "kendryte/nncase/issues/434",
+        "a model is right in the simulator, and returns small values on the K210",
+        "the picture was letterboxed for the simulator alone",
+        "yolo",
+        _short("stretched"),
+        noise="30",
     ),
     Thread(
         "4uiiurz1/pytorch-nested-unet/issues/62",
@@ -373,6 +461,29 @@ _ORDERS_AND_FRAMES = (
         "results are two frames late",
         "maps",
         _short("late_two", frames=(8, 8)),
+    ),
+    Thread(
+        "linghu8812/tensorrt_inference/pull/129",
+        "TensorRT runs before the picture is copied",
+        "each output is of the picture before",
+        "segmentation",
+        _short("late_one", frames=(8, 8)),
+        "float32",
+    ),
+    Thread(
+        "immich-app/immich/issues/31142",
+        "RKNN in a pool of threads: a caller gets another one's result",
+        "outputs are of other frames, in no order",
+        "maps",
+        _short("frames_shuffled", accept=frozenset(), frames=(8, 8)),
+    ),
+    Thread(
+        "sophgo/sophon-demo/issues/75",
+        "BM1684X: sometimes the result of one thread appears in another",
+        "launched without waiting for its end: here, one output of eight is another frame's",
+        "maps",
+        _short("frame_again", device="", times=_one_of_another, accept=frozenset(), frames=(8, 8)),
+        words="Frame 5 has the output of frame 2",
     ),
     Thread(
         "nnstreamer/nnstreamer/pull/4379",
@@ -532,6 +643,22 @@ _INPUTS_OF_THE_SCRIPT = (
         words="padding",
     ),
     Thread(
+        "microsoft/onnxruntime/issues/1204",
+        "squeezenet takes a cheetah of four channels for a mosquito net",
+        "not settled in the thread; here, bytes of RGBA are read as of RGB",
+        "segmentation",
+        Fed("input_layout", partial(_of, _with_alpha)),
+        words="four bytes",
+    ),
+    Thread(
+        "NVIDIA/retinanet-examples/issues/55",
+        "C++: wrong results unless the input is square",
+        "width and height are exchanged in resize",
+        "segmentation",
+        Fed("input_layout", _exchanged_sides),
+        words="in place of",
+    ),
+    Thread(
         "abdelaziz-mahdy/pytorch_lite/issues/80",
         "iOS: detection in the camera's stream fails",
         "frames are rotated by 90 degrees",
@@ -576,9 +703,7 @@ _INPUTS_OF_THE_SCRIPT = (
         "the C++ example's letterbox has a blue border",
         "114 is given for one of three channels",
         "yolo",
-        Fed("preprocessing", partial(_of, _blue_border)),
-        words="border",
-        refused="the input is called wrong, but borders of one gray alone are tried",
+        Fed("preprocessing", partial(_of, _blue_border), {"pad_value": [0.0, 0.0, 114.0]}),
     ),
 )
 

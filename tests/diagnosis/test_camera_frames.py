@@ -62,7 +62,7 @@ def test_another_part_is_named(words: str) -> None:
 
 def test_a_part_that_is_none_of_these_is_no_match() -> None:
     found = judged(by([(x + 37, y + 11, w, h) for x, y, w, h in ROIS]))
-    assert not found and found.fix is None and "no change of one argument explains that" in found.why
+    assert not found and found.fix is None and "no known change explains that" in found.why
     assert "roi_xywh=" not in found.why
 
 

@@ -10,8 +10,10 @@ import pytest
 
 from npu_layout.diagnosis import variants
 from npu_layout.diagnosis.device_inputs import Seen, seen
+from tests.diagnosis.test_input_changes import of_matrix
 from tests.support.boards import PRE, SIDE, Board
 
+BT601, BT709 = (0.299, 0.114), (0.2126, 0.0722)  # the weights of red and blue
 MEAN, STD = (np.array(PRE[key])[None, :, None, None] for key in ("mean", "std"))
 
 
@@ -50,6 +52,8 @@ WAYS: dict[str, tuple[str, str, Callable[[np.ndarray], np.ndarray]]] = {
     "clamped": ("input_layout", "clamped at 127", by_byte(lambda c: min(c, 127))),
     "gray": ("preprocessing", "in gray", gray),
     "u and v": ("preprocessing", "U and V exchanged", u_and_v),
+    "bt709": ("preprocessing", "BT.709 read as", lambda x: of_matrix(x[..., ::-1], BT709, BT601)[..., ::-1]),
+    "bt601": ("preprocessing", "BT.601 read as", lambda x: of_matrix(x[..., ::-1], BT601, BT709)[..., ::-1]),
     "gamma 2.20": ("preprocessing", "gamma of 2.2", by_byte(lambda c: round(255 * (c / 255) ** 2.2))),
     "gamma 0.45": ("preprocessing", "gamma of 0.455", by_byte(lambda c: round(255 * (c / 255) ** (1 / 2.2)))),
     "negative picture": ("preprocessing", "as a negative", by_byte(lambda c: 255 - c)),
@@ -68,6 +72,7 @@ WAYS: dict[str, tuple[str, str, Callable[[np.ndarray], np.ndarray]]] = {
         "90 degrees counterclockwise",
         lambda image: cv2.rotate(image, cv2.ROTATE_90_COUNTERCLOCKWISE),
     ),
+    "transposed": ("geometry", "transposed", cv2.transpose),
     "shift 2 1": ("geometry", "to the right by 1 pixel.", moved(1, 0)),
     "shift 2 -1": ("geometry", "to the left by 1 pixel.", moved(-1, 0)),
     "shift 1 1": ("geometry", "down by 1 pixel.", moved(0, 1)),
@@ -90,8 +95,9 @@ def on_images(change: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarra
 
 def test_there_is_a_case_for_every_way() -> None:
     assert list(WAYS) == [way.id for way in seen((1, SIDE, SIDE, 3), "RGB")]
-    assert not {"turned clockwise", "turned counterclockwise"} & {way.id for way in seen((1, 4, 8, 3), "RGB")}
-    assert not {"gray", "u and v"} & {way.id for way in seen((1, 4, 8, 1), "GRAY")}
+    squares = {"turned clockwise", "turned counterclockwise", "transposed"}
+    assert not squares & {way.id for way in seen((1, 4, 8, 3), "RGB")}
+    assert not {"gray", "u and v", "bt709", "bt601"} & {way.id for way in seen((1, 4, 8, 1), "GRAY")}
 
 
 @pytest.mark.parametrize("way", list(seen((1, SIDE, SIDE, 3), "RGB")), ids=lambda way: way.id)

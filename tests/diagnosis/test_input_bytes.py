@@ -120,3 +120,36 @@ def test_pitches_that_rows_have_already_are_left_out() -> None:
     assert words == ["the frame read as if its rows had no padding (they begin every 256 bytes)"]
     turned = np.asfortranarray(np.zeros((SIDE, SIDE, 3), np.uint8))
     assert not [key for key in changes(FLOAT, HOW, turned) if "rows" in key]  # it has no rows in memory
+
+
+@pytest.mark.parametrize("axes", ["NCHW", "NHWC"])
+def test_four_bytes_a_pixel_read_as_three(axes: str) -> None:
+    """Of the input, or of the frame, each pixel with 255 behind it: every fourth byte is no colour."""
+    spec = FLOAT if axes == "NCHW" else nl.TensorSpec((1, SIDE, SIDE, 3), axes="NHWC")
+    found = changes(spec)
+    memory = [value for pixel in FRAME.reshape(-1, 3) for value in (*map(int, pixel), 255)]
+    for what in ("the input", "the frame"):
+        got = found[f"{what} of four bytes a pixel read as if of three"]
+        for c, y, x in product(range(3), range(SIDE), range(SIDE)):
+            wanted = (memory[(y * SIDE + x) * 3 + c] - 100) / 50
+            assert got[(0, c, y, x) if axes == "NCHW" else (0, y, x, c)] == pytest.approx(wanted, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("axes", ["NCHW", "NHWC"])
+@pytest.mark.parametrize("resize", ["stretch", "letterbox"])
+def test_width_and_height_in_each_others_place(axes: str, resize: str) -> None:
+    """The frame is resized to 4 x 8 where 8 x 4 is read."""
+    height, width = 4, 8
+    spec = nl.TensorSpec((1, 3, height, width) if axes == "NCHW" else (1, height, width, 3), axes=axes)
+    frame = np.random.default_rng(1).integers(0, 256, (width, height, 3)).astype(np.uint8)
+    found = changes(spec, {**HOW, "resize": resize}, frame)
+    words = [key for key in found if key.startswith("the frame resized to 4 x 8 pixels in place of 8 x 4")]
+    assert [key.split("resize=")[1] for key in words] == [f"{resize!r})", "'stretch')"][: 1 + (resize != "stretch")]
+    values = (frame.astype(np.float64) - 100) / 50
+    if axes == "NCHW":
+        line = [values[y, x, c] for c in range(3) for y in range(width) for x in range(height)]
+    else:
+        line = [values[y, x, c] for y in range(width) for x in range(height) for c in range(3)]
+    for key in words:  # the frame has that size already
+        assert found[key].ravel().tolist() == pytest.approx(line, rel=1e-5, abs=1e-6)
+    assert not [key for key in changes(FLOAT) if "in place of" in key]

@@ -206,9 +206,31 @@ def test_any_border_value_is_a_fix(value: int) -> None:
         assert found.verdict == "preprocessing" and abs(found.fix["pad_value"] - value) <= (dtype == "int8"), str(found)
 
 
+@pytest.mark.parametrize("value", [[114, 0, 0], [0, 0, 255], [124, 116, 104]])
+def test_any_border_colour_is_a_fix(value: list[int]) -> None:
+    for arithmetic, dtype in (*BYTES, ("imagenet", "float32")):
+        bench = Bench(arithmetic, dtype, "walk")
+        found = bench.of_frames(lambda x: x, pad_value=value)
+        assert found.verdict == "preprocessing" and np.allclose(found.fix["pad_value"], value, atol=1), str(found)
+
+
+def of_matrix(frame: np.ndarray, written: tuple[float, float], read: tuple[float, float]) -> np.ndarray:
+    """BGR whose Y, Cb and Cr have the weights `written` of red and blue, read with others: two matrices of 3 x 3."""
+
+    def to_rgb(red: float, blue: float) -> np.ndarray:
+        inverse = np.array([[1, 0, 2 - 2 * red], [1, 0, 0], [1, 2 - 2 * blue, 0]])
+        inverse[1, 1:] = [-blue * (2 - 2 * blue) / (1 - red - blue), -red * (2 - 2 * red) / (1 - red - blue)]
+        return inverse
+
+    made = frame[..., ::-1] @ (to_rgb(*read) @ np.linalg.inv(to_rgb(*written))).T
+    return np.clip(np.rint(made), 0, 255).astype(np.uint8)[..., ::-1]
+
+
 COLOURS = {
     "in gray": lambda x: cv2.cvtColor(cv2.cvtColor(x, cv2.COLOR_BGR2GRAY), cv2.COLOR_GRAY2BGR),
     "U and V exchanged": lambda x: cv2.cvtColor(cv2.cvtColor(x, cv2.COLOR_BGR2YUV)[..., [0, 2, 1]], cv2.COLOR_YUV2BGR),
+    "BT.709 read as those of BT.601": lambda x: of_matrix(x, (0.2126, 0.0722), (0.299, 0.114)),
+    "BT.601 read as those of BT.709": lambda x: of_matrix(x, (0.299, 0.114), (0.2126, 0.0722)),
     "a gamma of": lambda x: np.rint(255 * (x / 255) ** 2.2).astype(np.uint8),
 }
 

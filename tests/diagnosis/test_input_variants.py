@@ -138,3 +138,39 @@ def test_what_the_runtime_clamps(board: Board, mean_std: tuple[float, float], na
     output = board.verdict(nl.Recording({"maps": spec}, frames, {"preprocess": how}))
     assert output.verdict == "preprocessing" and "clamped" in output.why, str(output)
     np.testing.assert_allclose((output.fix["mean"], output.fix["std"]), done)
+
+
+def test_what_leaves_a_blank_picture_is_said() -> None:
+    """Divided by 255 twice, pixels differ by less than one does as declared; floats cast to integers are 0, too."""
+    pixels = np.random.default_rng(0).integers(0, 256, (1, 3, 16, 16)).astype(np.float32)
+    says = "nearly a blank picture, as floats"
+    for scaled, blank in ((pixels / 255, True), (pixels / 255 * 0.004 + 0.5, False)):
+        how = {"mean": [0.0] * 3, "std": [255.0] * 3}
+        texts = {v.id[1]: v.text for v in variants(scaled, {"preprocess": how}, None, (0.0, 1.0)) if not v.combines}
+        assert (says in texts["twice"]) == blank, texts["twice"]
+        assert says not in texts["forgotten"] and says not in texts["before"]
+
+
+@pytest.mark.parametrize("color", ["RGB", "BGR"])
+def test_red_and_blue_exchanged_and_another_mean_and_std(color: str) -> None:
+    """Each mistake, made with the pixels of the channels in reverse; none where the order of colours is not known."""
+    mean, std = np.array([120.0, 115.0, 100.0]), np.array([60.0, 58.0, 57.0])
+    how = {"color": color, "mean": mean.tolist(), "std": std.tolist()}
+    pixels = np.random.default_rng(0).integers(0, 256, (1, 3, 8, 8)).astype(np.float64)
+    x = ((pixels - mean[:, None, None]) / std[:, None, None]).astype(np.float32)
+    both = [v for v in variants(x, {"preprocess": how}, None, (-9.0, 9.0)) if v.combines]
+    other = "BGR" if color == "RGB" else "RGB"
+    assert len(both) > 10 and all(v.text.endswith(f", and {other} instead of {color}") for v in both)
+    for v in both:
+        assert v.fix is not None and v.fix["color"] == other
+        made = (pixels[:, ::-1] - np.reshape(v.fix["mean"], (3, 1, 1))) / np.reshape(v.fix["std"], (3, 1, 1))
+        if v.id[2]:
+            ends = (np.array([[0.0], [255.0]]) - mean) / std
+            made = np.clip(made, ends.min(), ends.max())
+        off = np.sqrt(np.square(v.x - made).mean())
+        assert off <= 0.025 * made.std() or np.allclose(v.x, made, rtol=1e-4), (
+            v.text
+        )  # ways that are alike share one array
+    gray = {"color": "GRAY", "mean": 120, "std": 60}
+    assert not [v for v in variants(x[:, :1], {"preprocess": gray}, None, (-9.0, 9.0)) if v.combines]
+    assert not [v for v in variants(x, {}, None, (-9.0, 9.0)) if v.combines]

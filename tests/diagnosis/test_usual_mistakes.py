@@ -58,6 +58,9 @@ def test_each_mistake_is_tried_once_and_does_what_it_says(color: str) -> None:
         "undivided": right * 255,
         "units_of_one": (pixels - mean / 255) / (std / 255),
         "divided_first": (pixels / 255 - mean) / std,
+        "multiplied": (pixels - mean) * std,
+        "multiplied_in_units_of_one": (pixels - mean / 255) * (std / 255),
+        "multiplied_by_units_of_one": (pixels - mean) * (std / 255),
         "mean_as_std": (pixels - mean) / mean,
         "reversed": (pixels - mean[::-1]) / std[::-1],
     }.items():

@@ -62,11 +62,34 @@ def test_answers_are_those_of_the_model_to_other_inputs(board: Board) -> None:
     recording = board.recording(None, board.changed(lambda y: y[:, ::-1]))
     remade, kept = remade_for(board, recording)
     assert len({one.text for one in remade}) == len(remade) > 10
-    assert all(len(one.answers) > len(kept) // 3 for one in remade)
+    single = [one for one in remade if ", and BGR instead of RGB" not in one.text]
+    assert len(single) > 10 and all(len(one.answers) > len(kept) // 3 for one in single)
     flipped = next(one for one in remade if "swapped after" in one.text)
     for row, answer in flipped.answers.items():
         expected = board.engine.infer(kept[row].inputs["image"][:, ::-1].copy())["maps"]
         np.testing.assert_allclose(answer, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("exchanged", [False, True])
+@pytest.mark.parametrize("vector", [False, True])
+def test_two_changes_of_an_input(exchanged: bool, vector: bool) -> None:
+    """Pixels as OpenCV reads them: both changes are named if both were made, and one alone if that explains as much."""
+    engine, many, rng = _classifier() if vector else Board().engine, Board(24), np.random.default_rng(0)
+    mean, std = (np.reshape(PRE[key], (1, 3, 1, 1)) for key in ("mean", "std"))
+    pixels = [x * std + mean for x in many.inputs]
+    fed = [np.ascontiguousarray(p[:, ::-1] if exchanged else p, np.float32) for p in pixels]
+    answers = [engine.infer(x)["maps"] for x in fed]
+    noisy = [(y + 0.05 * np.std(answers) * rng.standard_normal(y.shape)).astype(np.float32) for y in answers]
+    spec = nl.TensorSpec(answers[0].shape, "NC" if vector else "NCHW", "float32")
+    pairs = [({"image": x}, {"maps": spec.pack(y)}) for x, y in zip(many.inputs, noisy)]
+    recording = nl.Recording({"maps": spec}, pairs, {"preprocess": PRE})
+    found = nl.validate(recording, engine).outputs["maps"]
+    assert found.verdict == "preprocessing", str(found)
+    assert found.fix == {**PRE, "mean": [0.0] * 3, "std": [1.0] * 3, "color": "BGR" if exchanged else "RGB"}, str(found)
+    remade, _ = _of(engine, recording)
+    two = {one.text: len(one.answers) for one in remade if one.text.endswith(", and BGR instead of RGB")}
+    assert (two["mean and std forgotten, and BGR instead of RGB"] > 0) == exchanged
+    assert min(two.values()) == 0, "what explains nothing of the first two frames is left"
 
 
 def remade_for(board: Board, recording: nl.Recording) -> tuple[list[Remade], list[Kept]]:

@@ -1,0 +1,103 @@
+"""Inputs that two or three other arguments make, made here by hand."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import product
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout.diagnosis.combined_arguments import combined_arguments
+from npu_layout.diagnosis.input_pairs import Pair
+from tests.diagnosis.test_input_changes import FRAMES, Bench
+from tests.diagnosis.test_input_check import HOW, IMAGE, MEAN, STD, judged, own, walk
+from tests.support.boards import SIDE
+
+M, S = np.array(MEAN), np.array(STD)
+DONE = {  # mean and std that are the mistake's, and what the report calls it
+    "raw": (0 * M, 0 * S + 1, "mean and std forgotten)"),
+    "unit": (0 * M, 0 * S + 255, "mean and std forgotten, but divided by 255)"),
+    "no mean": (0 * M, S, "mean forgotten)"),
+    "multiplied": (M, 1 / S, "multiplied by std, not divided)"),
+    "right": (M, S, ""),
+}
+
+
+def as_read(frame: np.ndarray, color: str, stretched: bool) -> np.ndarray:
+    """(3, SIDE, SIDE) pixels of a frame of 480 x 640, letterboxed as declared or stretched, by OpenCV alone."""
+    size = (SIDE, SIDE) if stretched else (SIDE, SIDE * 3 // 4)
+    image = np.full((SIDE, SIDE, 3), 114.0)
+    rows = slice(None) if stretched else slice(SIDE // 8, SIDE - SIDE // 8)
+    image[rows] = cv2.resize(frame, size)
+    return (image if color == "BGR" else image[..., ::-1]).transpose(2, 0, 1)
+
+
+@pytest.mark.parametrize("color, stretched, done", [*product(("RGB", "BGR"), (False, True), DONE)])
+def test_several_arguments_are_named_with_their_fix(color: str, stretched: bool, done: str) -> None:
+    mean, std, words = DONE[done]
+    changed = (color == "BGR") + stretched + bool(words)
+    found = judged(
+        lambda frame: ((as_read(frame, color, stretched) - mean[:, None, None]) / std[:, None, None]).astype(
+            np.float32
+        )[None]
+    )
+    assert found.verdict == ("preprocessing" if changed else "match"), str(found)
+    if changed:
+        fix: dict[str, Any] = dict(found.fix)
+        assert fix["color"] == color and (fix["resize"] == "stretch") == stretched, str(found)
+        np.testing.assert_allclose([fix["mean"], fix["std"]], [mean, std], rtol=1e-5)
+        assert words in found.why and found.why.count("makes (within") == 1
+
+
+def test_those_of_two_come_before_those_of_three() -> None:
+    pair = Pair(IMAGE, {0: walk(1)[0]}, 0, np.zeros(IMAGE.shape, np.float32), HOW)
+    changes = combined_arguments(HOW, pair, scaled=True)
+    assert [change.changes for change in changes] == sorted(change.changes for change in changes)
+    assert {change.changes for change in changes} == {2, 3}
+    assert len({change.words for change in changes}) == len(changes)
+    unscaled = combined_arguments(HOW, pair, scaled=False)
+    assert unscaled and all(change.how["mean"] is HOW["mean"] for change in unscaled if change.how)
+    gray = {**HOW, "color": "GRAY", "mean": 100, "std": 50}
+    one = nl.TensorSpec((1, 1, SIDE, SIDE))
+    pair = Pair(one, {0: walk(1)[0]}, 0, np.zeros(one.shape, np.float32), gray)
+    assert all(change.how["color"] == "GRAY" for change in combined_arguments(gray, pair, True) if change.how)
+
+
+@pytest.mark.parametrize("frames", list(FRAMES))
+@pytest.mark.parametrize("done", ["raw", "unit"])
+def test_a_raw_frame_of_opencv(frames: str, done: str) -> None:
+    """BGR and without mean and std: what a script writes that knows neither."""
+    bench = Bench("imagenet", "float32", frames)
+    mean, std = (0, 1) if done == "raw" else (0, 255)
+    found = bench.of_frames(lambda x: x, color="BGR", mean=mean, std=std)
+    assert found.fix and (found.fix["color"], found.fix["std"]) == ("BGR", [float(std)] * 3), str(found)
+
+
+@pytest.mark.parametrize("frames", list(FRAMES))
+@pytest.mark.parametrize("quality", [50, 75, 95])
+def test_frames_that_were_jpeg_files_and_another_resize_are_no_two_arguments(frames: str, quality: int) -> None:
+    """Losses that no formula makes exactly leave the verdict that they had: nothing else is named for them."""
+    for arithmetic, dtype in (("imagenet", "float32"), ("unit", "int8"), ("plain", "uint8")):
+        bench = Bench(arithmetic, dtype, frames)
+        encoded = [cv2.imdecode(cv2.imencode(".jpg", f, [1, quality])[1], 1) for f in bench.frames]
+        found = bench.judged([bench.stored(bench.pixels(f)) for f in encoded])
+        assert found and found.verdict == "match", str(found)
+        small = [cv2.resize(cv2.GaussianBlur(f, (0, 0), 1.2), None, fx=0.5, fy=0.5) for f in bench.frames]
+        found = bench.judged([bench.stored(bench.pixels(f)) for f in small])
+        assert found.verdict == "match" or found.fix is None or "resize" in str(found), str(found)
+
+
+def mixed(frame: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    return cv2.resize(frame, (48, 36)) @ weights
+
+
+def test_a_picture_of_ones_own_is_named_by_nothing() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        weights = rng.uniform(-0.3, 1.0, (3, 3))
+        found = judged(own(partial(mixed, weights=weights)))
+        assert found.verdict == "preprocessing" and found.fix is None, str(found)
