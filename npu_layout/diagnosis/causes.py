@@ -10,6 +10,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from .activations import activations
 from .answers import Remade, other_inputs, other_outputs, shifted_frames, shuffled_frames
+from .box_formats import box_formats
 from .channel_orders import channel_orders
 from .endings import endings
 from .evidence import Evidence
@@ -66,6 +67,7 @@ def every(evidence: Evidence, situation: Situation) -> Iterator[Trial]:
     say("activations")
     yield from activations(evidence)
     yield from endings(evidence)
+    yield from box_formats(evidence)
     say("orders of channels and rows")
     yield from channel_orders(evidence)
     yield from row_orders(evidence)

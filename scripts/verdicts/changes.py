@@ -142,6 +142,16 @@ def _unit_boxes(rng: Rng, values: np.ndarray) -> np.ndarray:
     return np.asarray(values * factor.reshape([-1 if a == axis else 1 for a in range(4)]), np.float32)
 
 
+def _corners(rng: Rng, values: np.ndarray) -> np.ndarray:
+    """The corners of boxes whose centres and sizes are the first four channels of 84."""
+    axis = next((a for a in (2, 3) if values.ndim == 4 and values.shape[a] == 84), None)
+    if axis is None:
+        raise Unchanged("no boxes")
+    x, y, wide, high = (values.take([i], axis) for i in range(4))
+    ends = [x - wide / 2, y - high / 2, x + wide / 2, y + high / 2]
+    return np.concatenate([*ends, values.take(range(4, 84), axis)], axis)
+
+
 def _sorted_rows(rng: Rng, values: np.ndarray) -> np.ndarray:
     """The rows of each frame by their first value, the largest first."""
     if values.ndim != 4 or not values.shape[2] > values.shape[3] >= 4:
@@ -160,6 +170,7 @@ ACTIVATIONS: dict[str, Change] = {
     "l2_added": _normalised,
     "factors_each": _each_factor,
     "boxes_of_one": _unit_boxes,
+    "box_corners": _corners,
     "rows_sorted": _sorted_rows,
 }
 

@@ -1,0 +1,76 @@
+"""Try boxes in another format than the model's: two corners, a centre and a size, or a corner and a size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import permutations
+
+import numpy as np
+
+from ..comparison import decibels
+from ..support import finite
+from .changed import Changed
+from .evidence import Evidence
+from .thresholds import LEAST
+from .trials import Trial
+
+_SIDES = 4  # the first numbers of each box
+_ORDERLY = 0.75  # of the model's boxes have no size below 0
+_CORNERS = "two corners"
+
+Convert = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]  # two numbers of an axis into two
+# {format: (into the lower and the upper end, and back)}
+_FORMATS: dict[str, tuple[Convert, Convert]] = {
+    _CORNERS: (lambda low, high: (low, high), lambda low, high: (low, high)),
+    "a centre and a size": (lambda c, n: (c - n / 2, c + n / 2), lambda low, high: ((low + high) / 2, high - low)),
+    "a corner and a size": (lambda low, n: (low, low + n), lambda low, high: (low, high - low)),
+}
+
+
+def box_formats(evidence: Evidence) -> Iterator[Trial]:
+    """Yield the model's boxes in each other format that they may be in, if that explains much of the first frame."""
+    references, axis = evidence.references, evidence.channel_axis
+    shape = references[0].shape
+    if not evidence.fits or evidence.settled or axis is None or len(shape) not in (2, 3):
+        return
+    if shape[axis] < _SIDES or references[0].dtype.kind != "f":
+        return
+    for own, other in permutations(_FORMATS, 2):
+        convert = partial(_converted, own=own, other=other, axis=axis)
+        orderly = float(np.mean([_orderly(reference, own, axis) for reference in references]))
+        if orderly >= _ORDERLY and _explains(evidence, convert):
+            left = evidence.codes - evidence.predicted(
+                np.stack([evidence.samples.of(convert(reference)) for reference in references])
+            )
+            text = f"boxes are {other}, and the model's are {own}"
+            answers = Changed(references, convert)
+            yield Trial("activation", text, None, evidence.codes, left, evidence.steps, evidence.spec, answers=answers)
+
+
+def _explains(evidence: Evidence, convert: Callable[[np.ndarray], np.ndarray]) -> bool:
+    """Whether the first frame's boxes are explained, which the declared reading leaves more of."""
+    of_boxes = evidence.samples.channel < _SIDES
+    wanted = evidence.samples.of(convert(evidence.references[0]))[None]
+    stored, left, before = (
+        x[:, of_boxes] for x in (evidence.codes[:1], evidence.codes[:1] - evidence.predicted(wanted), evidence.left[:1])
+    )
+    error = float(np.square(left).mean())
+    explained = decibels(float(np.square(stored - stored.mean()).mean()), error)
+    return explained >= LEAST and error < float(np.square(before).mean())
+
+
+def _orderly(boxes: np.ndarray, form: str, axis: int) -> float:
+    """Return the share of the boxes that have sizes of 0 and more in this format."""
+    x, y, u, v = (finite(boxes).take(i, axis) for i in range(_SIDES))
+    wide, high = (u - x, v - y) if form == _CORNERS else (u, v)
+    return float(((wide >= 0) & (high >= 0)).mean())
+
+
+def _converted(boxes: np.ndarray, own: str, other: str, axis: int) -> np.ndarray:
+    """Return boxes of one format, beside whatever follows them, in another one."""
+    ends, back = _FORMATS[own][0], _FORMATS[other][1]
+    made = np.array(np.moveaxis(boxes, axis, 0), np.float64)
+    for first, second in ((0, 2), (1, 3)):
+        made[first], made[second] = back(*ends(made[first], made[second]))
+    return np.moveaxis(made, 0, axis).astype(boxes.dtype)
