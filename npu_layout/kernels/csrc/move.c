@@ -358,7 +358,7 @@ int move_gains_past(const Move *m) {
 }
 
 int move_fetches(const Move *m) {
-    return m->path == PATH_TRANSPOSE || m->path == PATH_ROWS || m->path == PATH_SPLIT || m->path == PATH_MERGE || m->path == PATH_PIXELS;
+    return m->path == PATH_TRANSPOSE || m->path == PATH_ROWS || m->path == PATH_SPLIT || m->path == PATH_MERGE || m->path == PATH_PIXELS || m->path == PATH_PADDED;
 }
 
 /* Of larger results more time is lost by the lines of the source that have to wait for it (measured). */

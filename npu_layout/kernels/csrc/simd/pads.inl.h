@@ -12,7 +12,8 @@ INLINE B1 padded_order(int64_t s, int64_t bytes, int64_t block, int64_t begun, i
     return from | ((B1)(byte + (uint8_t)begun >= (uint8_t)bytes) & 0x80);
 }
 
-INLINE int64_t padded_lanes(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int64_t bytes, int64_t block, int past) {
+INLINE int64_t padded_lanes(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int64_t bytes, int64_t block, int how) {
+    const int past = how & PAST, ahead = how & COLD && !past ? CLOSE : 0;
     const int64_t each = block < 16 ? 16 / block : 1, reach = (each - 1) * s + (bytes < 16 ? bytes : 16);
     const int64_t end = (n - 1) * s + bytes;
     int64_t i = 0;
@@ -21,7 +22,9 @@ INLINE int64_t padded_lanes(const uint8_t *src, int64_t s, uint8_t *dst, int64_t
     uint32_t dwords[16];
     uint8_t order[64];
     int64_t furthest = 0;
-    for (int64_t l = 0; l < 4; ++l) { /* one load: each lane receives the dwords that contain its pixels */
+    /* One load: each lane receives the dwords that contain its pixels. From no cache loads that overlap take 1.5 times as long as
+     * those of lanes, unless the result goes past the caches. */
+    for (int64_t l = 0; l < 4; ++l) {
         const int64_t pixel = 16 * l / block, begun = 16 * l - pixel * block, from = begun < bytes ? pixel * s + begun : 0;
         if ((from & 3) + reach > 16) furthest = VB;
         if (from > furthest) furthest = from;
@@ -30,7 +33,7 @@ INLINE int64_t padded_lanes(const uint8_t *src, int64_t s, uint8_t *dst, int64_t
     }
     if ((furthest & ~3) + 16 <= VB) {
         const V in = whole((const uint8_t *)dwords), to = whole(order);
-        for (; i * s + VB <= end; i += VB / block)
+        for (; !ahead && i * s + VB <= end; i += VB / block)
             put_past(dst + i * block, shuffled(_mm512_permutexvar_epi32(in, whole(src + i * s)), to), past);
     }
 #endif
@@ -38,8 +41,10 @@ INLINE int64_t padded_lanes(const uint8_t *src, int64_t s, uint8_t *dst, int64_t
     const B1 first = padded_order(s, bytes, block, 0, 0);
     const V to = broadcast((const uint8_t *)&first);
     const int64_t until = end < 16 ? i : (end - 16) / s - (LANES - 1) * each + 1;
-    for (; i < until; i += LANES * each)
+    for (; i < until; i += LANES * each) {
+        fetch_ahead(ahead, src + i * s, 1);
         put_past(dst + i * block, shuffled(lanes(src + i * s, each * s), to), past);
+    }
     return i;
 }
 #endif
@@ -111,13 +116,14 @@ INLINE void padded_pixel(const uint8_t *src, uint8_t *dst, int64_t bytes, int64_
     memset(dst + bytes, 0, (size_t)(block - bytes));
 }
 
-static void HERE(padded)(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int64_t bytes, int64_t block, int past) {
+static void HERE(padded)(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int64_t bytes, int64_t block, int how) {
+    const int past = how & PAST;
     int64_t i = 0;
     if (past && (uintptr_t)dst % block == 0 && VB % block == 0) /* up to an aligned vector */
         for (; i < n && (uintptr_t)(dst + i * block) % VB; ++i) padded_pixel(src + i * s, dst + i * block, bytes, block);
     if (s >= bytes) {
 #if SHUFFLES
-        if (64 % block == 0) i += padded_lanes(src + i * s, s, dst + i * block, n - i, bytes, block, past);
+        if (64 % block == 0) i += padded_lanes(src + i * s, s, dst + i * block, n - i, bytes, block, how);
 #endif
         if (block <= 8) i += padded_words(src + i * s, s, dst + i * block, n - i, bytes, block);
         if (block % VB == 0) i += padded_blocks(VB, src + i * s, s, dst + i * block, n - i, bytes, block, past);
@@ -150,7 +156,7 @@ static void HERE(padded_by_pixels)(const Move *m, const uint8_t *src, uint8_t *d
                 BY_SIZE(m->size, CALL)
 #undef CALL
             }
-        HERE(padded)(pixels, bytes, dst + i * block, n, bytes, block, m->past);
+        HERE(padded)(pixels, bytes, dst + i * block, n, bytes, block, m->past ? PAST : 0);
     }
 }
 
@@ -158,7 +164,7 @@ static void HERE(move_padded)(const Move *m, const uint8_t *src, uint8_t *dst) {
     const Loop pixel = m->box.loops[m->box.count - 2], channel = m->box.loops[m->box.count - 1];
     const int64_t bytes = channel.n * m->size, block = bytes + m->pad;
     if (channel.s == m->size) {
-        HERE(padded)(src, pixel.s, dst, pixel.n, bytes, block, m->past);
+        HERE(padded)(src, pixel.s, dst, pixel.n, bytes, block, how_of(m));
         return;
     }
     const int64_t all = block / m->size;
