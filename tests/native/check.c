@@ -298,10 +298,10 @@ static int reduce_case(const Level *level, const Level *first) {
 
 /* Gray of random rows of planes or pixels; `n` pixels that lie `step` apart, blue first or third. */
 static int gray_row(const Level *level, int64_t n, int64_t step, int64_t apart, int swaps, const uint8_t *from) {
-    const Box box = {1, {{n, step, 1, 0}}, 0, 0, 0};
+    const Graying gray = {{1, {{n, step, 1, 0}}, 0, 0, 0}, GRAY_U8, (int)below(2), (int)below(2)};
     const uint8_t *b = from + (swaps ? 2 * apart : 0), *g = from + apart, *r = from + (swaps ? 0 : 2 * apart);
     memset(got, 0xAB, (size_t)n + 64);
-    gray_run(level, 0, &box, b, g, r, got + 8, 0, 1);
+    gray_run(level, &gray, b, g, r, got + 8, 0, 1);
     for (int64_t i = 0; i < n; ++i) {
         const uint32_t y = (3735u * b[i * step] + 19235u * g[i * step] + 9798u * r[i * step] + (1u << 14)) >> 15;
         if (got[8 + i] == y) continue;
@@ -322,12 +322,12 @@ static int gray_floats(const Level *level) {
     const int64_t n = 1 + below(below(2) ? 40 : 400), step = 1 + below(4), apart = step == 1 ? n : 1, count = (n - 1) * step + 2 * apart + 1;
     float *p = malloc((size_t)count * sizeof *p), *out = malloc((size_t)n * sizeof *out);
     const float *planes[3] = {p, p + apart, p + 2 * apart};
-    const Box box = {1, {{n, 4 * step, 4, 0}}, 0, 0, 0};
+    const Graying gray = {{1, {{n, 4 * step, 4, 0}}, 0, 0, 0}, GRAY_F32, (int)below(2), (int)below(2)};
     const int swaps = (int)below(2);
     int64_t good = 0;
     for (int64_t i = 0; i < count; ++i) p[i] = (float)below(1 << 20) / 4096 - 100;
     const float *b = planes[swaps ? 2 : 0], *g = planes[1], *r = planes[swaps ? 0 : 2];
-    gray_run(level, 2, &box, (const uint8_t *)b, (const uint8_t *)g, (const uint8_t *)r, (uint8_t *)out, 0, 1);
+    gray_run(level, &gray, (const uint8_t *)b, (const uint8_t *)g, (const uint8_t *)r, (uint8_t *)out, 0, 1);
     while (good < n && out[good] == b[good * step] * 0.114f + g[good * step] * 0.587f + r[good * step] * 0.299f) ++good;
     if (good < n) printf("level %s, gray of floats, step %lld, pixel %lld of %lld\n", level->name, (long long)step, (long long)good, (long long)n);
     free(p), free(out);

@@ -267,7 +267,7 @@ static void rest_untouched(const Box *box, const Box *fill, Pass *w, int64_t byt
 /* All at once, or in parts as threads do it. */
 static void run_program(Program *p, const uint8_t *src, uint8_t *dst, int64_t parts) {
     for (int64_t i = 0; i < parts; ++i) program_fill(p, dst, i, parts);
-    for (int64_t i = 0; i < parts; ++i) program_move(p, src, dst, i, parts, (Whereabouts){i & 1, i & 1});
+    for (int64_t i = 0; i < parts; ++i) program_move(p, src, dst, i, parts, (Whereabouts){i & 1, i & 1, i & 1});
 }
 
 static void one_move(int planned) {
@@ -473,7 +473,7 @@ static void one_gray(void) {
         if (!(w.level = level_at(i))) continue;
         const Buffer dst = buffer(reach[1], shift);
         for (int64_t part = 0; part < parts; ++part)
-            gray_run(w.level, type, &box, w.planes[0], w.planes[1], w.planes[2], dst.at, part, parts);
+            gray_run(w.level, &(Graying){box, type, part & 1, part & 1}, w.planes[0], w.planes[1], w.planes[2], dst.at, part, parts);
         w.got = dst.at;
         walk_box(&box, 0, box.src, box.dst, 0, expect_gray, &w);
         Pass rest = {.got = dst.at, .size = size, .level = w.level};

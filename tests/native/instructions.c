@@ -81,8 +81,8 @@ static void peaks(Dtype type, int64_t n) {
 
 static void gray(int type, int64_t pixel, int64_t n) {
     const int64_t size = (int64_t)1 << type, plane = pixel == 1 ? n * size : size;
-    const Box box = {1, {{n, pixel * size, size, 0}}, 0, 0, 0};
-    gray_run(level, type, &box, src, src + plane, src + 2 * plane, dst, 0, 1);
+    const Graying gray = {{1, {{n, pixel * size, size, 0}}, 0, 0, 0}, type, 0, 0};
+    gray_run(level, &gray, src, src + plane, src + 2 * plane, dst, 0, 1);
 }
 
 /* n pixels of 512 across, out of so many percent of the columns and rows: BGR as it is, or NV12 as planes of R, G and B. */

@@ -68,7 +68,7 @@ static void fill_part(const void *context, int64_t part, int64_t parts) {
 }
 static void move_part(const void *context, int64_t part, int64_t parts) {
     const Call *c = context;
-    program_move(c->program, (const uint8_t *)src, c->dst, part, parts, (Whereabouts){part & 1, part & 1});
+    program_move(c->program, (const uint8_t *)src, c->dst, part, parts, (Whereabouts){part & 1, part & 1, part & 1});
 }
 static void argmax_part(const void *context, int64_t part, int64_t parts) {
     const Call *c = context;
@@ -80,7 +80,7 @@ static void softmax_part(const void *context, int64_t part, int64_t parts) {
 }
 static void gray_part(const void *context, int64_t part, int64_t parts) {
     const Call *c = context;
-    gray_run(c->level, 0, &pixels, bytes, bytes + PLANE, bytes + 2 * PLANE, c->dst, part, parts);
+    gray_run(c->level, &(Graying){pixels, GRAY_U8, part & 1, part & 1}, bytes, bytes + PLANE, bytes + 2 * PLANE, c->dst, part, parts);
 }
 static int stop(void *unused) {
     (void)unused;
@@ -178,7 +178,7 @@ int main(int count, char **arguments) {
             if (x > src[expected_argmax[i] * PLANE + i]) expected_argmax[i] = c;
         }
     softmax_run(level_of(0), &soft, (const uint8_t *)src, (uint8_t *)expected_softmax, 0, 1);
-    gray_run(level_of(0), 0, &pixels, bytes, bytes + PLANE, bytes + 2 * PLANE, gray_expected, 0, 1);
+    gray_run(level_of(0), &(Graying){pixels, GRAY_U8, 0, 0}, bytes, bytes + PLANE, bytes + 2 * PLANE, gray_expected, 0, 1);
     pool_set_threads(4);
     all_threads();
 
