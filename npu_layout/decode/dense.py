@@ -69,7 +69,7 @@ def retinanet(
     Raises NpuLayoutError on anything else.
 
     >>> retinanet(3).anchors[0][0], retinanet(3).anchors[4][8]
-    ((45.25483399593904, 22.62741699796952), (574.7015..., 1149.4031...))
+    ((45.254..., 22.627...), (574.700..., 1149.401...))
     """
     classes, strides = sizes(classes, strides)
     shapes = [(1 / math.sqrt(ratio), math.sqrt(ratio)) for ratio in _some("ratios", ratios)]

@@ -230,8 +230,9 @@ def border(base: How, pairs: Sequence[Pair]) -> Iterator[Change]:
         return
     pads = np.median(around, axis=1)
     if (np.abs(around - pads[:, None]) < _EVEN).mean() >= _MOST:  # not where the picture was resized with it
-        rounded = np.clip(np.rint(pads), 0, 255)
-        pad = float(np.rint(np.median(pads))) if np.ptp(pads) < _EVEN else rounded.tolist()
+        of_channels = np.median(pads, keepdims=True) if np.ptp(pads) < _EVEN else pads
+        pad = np.clip(np.rint(of_channels), 0, 255).tolist()
+        pad = pad[0] if len(pad) == 1 else pad
         how = {**base, "pad_value": pad}
         yield Change(f"pad_value={said(np.ravel(pad))}", partial(made_by, how=how), how)
 
