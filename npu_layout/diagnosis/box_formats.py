@@ -36,10 +36,10 @@ def box_formats(evidence: Evidence) -> Iterator[Trial]:
         return
     if shape[axis] < _SIDES or references[0].dtype.kind != "f":
         return
+    orderly = {form: float(np.mean([_orderly(one, form, axis) for one in references])) for form in _FORMATS}
     for own, other in permutations(_FORMATS, 2):
         convert = partial(_converted, own=own, other=other, axis=axis)
-        orderly = float(np.mean([_orderly(reference, own, axis) for reference in references]))
-        if orderly >= _ORDERLY and _explains(evidence, convert):
+        if orderly[own] >= _ORDERLY and _explains(evidence, convert):
             left = evidence.codes - evidence.predicted(
                 np.stack([evidence.samples.of(convert(reference)) for reference in references])
             )
