@@ -68,6 +68,17 @@ def test_a_library_that_does_not_start_is_not_installed(monkeypatch: pytest.Monk
     assert peers.installed().keys() == before.keys() - {"cv2"}
 
 
+def test_a_library_of_another_distribution_is_installed_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(name: str) -> str:
+        if name == "opencv-python":
+            raise libraries.PackageNotFoundError(name)
+        return "1.2.3"
+
+    monkeypatch.setattr(libraries, "version", version)
+    found = peers.installed()
+    assert (found["numpy"], found["cv2"]) == ("1.2.3", cv2.__version__)
+
+
 def test_what_is_imported_already_is_not_restricted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(libraries.platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(libraries.os, "environ", {})

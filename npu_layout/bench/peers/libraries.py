@@ -6,7 +6,7 @@ import importlib
 import os
 import platform
 import sys
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 
 from .registry import PEERS
 
@@ -46,10 +46,13 @@ def installed() -> dict[str, str]:
     names = {"cv2": "opencv-python", "PIL": "pillow", "kornia_rs": "kornia-rs"}
     for library in sorted({entry[0] for entries in PEERS.values() for entry in entries}):
         try:
-            importlib.import_module(library)
-            found[library] = version(names.get(library, library))
+            module = importlib.import_module(library)
         except Exception:  # a library that does not start counts as not installed
             continue
+        try:
+            found[library] = version(names.get(library, library))
+        except PackageNotFoundError:  # installed as another one, such as opencv-python-headless
+            found[library] = str(getattr(module, "__version__", "unknown"))
     return found
 
 
