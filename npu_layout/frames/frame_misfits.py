@@ -9,7 +9,7 @@ import numpy as np
 
 from .frame_shapes import has_rows_alike, packed_shape, size_of, views_of
 from .frame_spec import FrameSpec
-from .pixel_formats import PIXEL_FORMATS, pixel_format
+from .pixel_formats import PIXEL_FORMATS, PixelFormat, pixel_format
 
 
 def expected(name: str, size_wh: tuple[int, int] | None) -> str:
@@ -111,12 +111,44 @@ def other_order(given: FrameSpec | None, spec: FrameSpec, planes: Sequence[np.nd
     return ""
 
 
+def turned(form: PixelFormat, array: np.ndarray) -> str:
+    """Return in words what a view of a whole frame that is mirrored or turned mixes up; "" if nothing.
+
+    A frame of several planes, of pixels that share U and V in one plane, or of groups of bytes is none any more when
+    its rows or columns are exchanged as if they were pixels. Mosaics of one byte a pixel are: of another name.
+    """
+    whole = len(form.planes) > 1
+    pairs = any(plane.channels and form.kind == "yuv" for plane in form.planes)
+    down, along = (stride if extent > 1 else None for extent, stride in zip(array.shape[:2], array.strides))
+    if (whole or pairs or form.high_bytes) and down is not None and along is not None and abs(down) < abs(along):
+        return "turned so that rows are columns"
+    if whole and down is not None and down < 0:
+        return f"upside down, so that rows of {form.planes[-1].name} come first"
+    if (pairs or form.high_bytes) and along is not None and along < 0:
+        return "mirrored so that " + (
+            "U and V are exchanged" if pairs else "the bytes of a group of pixels are reversed"
+        )
+    return ""
+
+
 def mirrored_apart(spec: FrameSpec, planes: Sequence[np.ndarray], views: Sequence[np.ndarray]) -> str:
     """Return in words what mirrored planes mix up: U and V, or which pixels share them; "" if nothing."""
-    for axis, pixels, step in zip((1, 0), spec.size_wh, pixel_format(spec.format).steps):
+    form = pixel_format(spec.format)
+    if form.is_tiled and any(stride < 0 for view in views for stride in view.strides):
+        return "mirrored so that tiles are reversed; mirror the picture that a Preprocessor makes of it"
+    for axis, pixels, step in zip((1, 0), spec.size_wh, form.steps):
         if pixels > 1 and pixels % step and any(view.strides[axis] < 0 for view in views):
-            return f"other ones of {pixels} pixels share U and V; give an even part of them"
+            return f"mirrored so that other ones of {pixels} pixels share U and V; give an even part of them"
     for plane, view in zip(planes, views):
         if plane.ndim < view.ndim and plane.strides[1] < 0:
-            return f"U and V are exchanged; mirror the planes in the shape {view.shape}"
+            what = "U and V are" if form.kind == "yuv" else "the channels of a pixel are"
+            return f"mirrored so that {what} exchanged; mirror the planes in the shape {view.shape}"
+    if len(views) == 1 and (wrong := turned(form, views[0])):
+        return f"{wrong}; {TURN_PICTURE}"
     return ""
+
+
+TURN_PICTURE = "mirror or turn the picture that a Preprocessor makes of it"
+TURN_PLANES = (
+    "mirror or turn each plane, as FrameSpec.planes returns them, or the picture that a Preprocessor makes of it"
+)

@@ -12,7 +12,7 @@ from ..errors import NpuLayoutError
 from ..support import foreign_array, naming, plain_array
 from .camera_stacks import buffers_of, is_described
 from .color_matrices import color_of
-from .frame_misfits import expected, hint, mirrored_apart, other_order
+from .frame_misfits import TURN_PICTURE, TURN_PLANES, expected, hint, mirrored_apart, other_order, turned
 from .frame_shapes import dense, has_rows_alike, packed_shape, size_of, usual_frame, views_of
 from .frame_spec import FrameSpec
 from .jpeg import jpeg_end, jpeg_size
@@ -124,6 +124,9 @@ class FrameSource(NamedTuple):
         fits = size_wh is not None and image.shape == packed_shape(self.name, size_wh)
         if size_wh is None or not fits or image.dtype != np.dtype(first.dtype):
             raise self._unfit(got + hint(self.name, self.spec, image))
+        if wrong := turned(self.format, image):
+            advice = TURN_PLANES if len(self.format.planes) > 1 else TURN_PICTURE
+            raise self._unfit(f"{got}, {wrong}; {advice}")
         spec = self.spec or dense(self.name, size_wh)
         if self.spec is not None and not spec.is_dense and image.strides[0] != spec.strides[0]:
             raise self._unfit(
@@ -194,7 +197,7 @@ class FrameSource(NamedTuple):
         if views is None:
             raise self._unfit(got + other_order(self.spec, spec, planes), spec.size_wh)
         if mirrored := mirrored_apart(spec, planes, views):
-            raise self._unfit(f"{got}, mirrored so that {mirrored}")
+            raise self._unfit(f"{got}, {mirrored}")
         return self._of(spec, views)
 
     def _self_described(self, frame: Any) -> FramePlanes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -88,3 +90,50 @@ def test_rows_of_u_and_v_that_are_mirrored_byte_by_byte_are_refused() -> None:
     picture = nl.Preprocessor(nl.TensorSpec((1, 3, 4, 6), "NHWC", "uint8"), source="NV12")
     with pytest.raises(nl.NpuLayoutError, match=r"U and V are exchanged; mirror the planes in the shape \(2, 3, 2\)"):
         picture((y[:, ::-1], uv[:, ::-1]))
+
+
+def test_channels_that_are_mirrored_byte_by_byte_are_no_u_and_v() -> None:
+    read = FrameSource.of(nl.FrameSpec("BGR", (6, 4))).read
+    with pytest.raises(nl.NpuLayoutError, match=r"channels of a pixel are exchanged; .* in the shape \(4, 6, 3\)$"):
+        read("frame", (np.zeros((4, 18), np.uint8)[:, ::-1],))
+
+
+@pytest.mark.parametrize("given", ["name", "spec"])
+@pytest.mark.parametrize("name", ["NV12", "NV21", "NV16", "NV24", "P010", "I444", "YUYV", "UYVY", "RGGB10P", "RGGB"])
+def test_a_view_of_a_whole_frame_is_what_it_is_of_the_picture_or_refused(name: str, given: str) -> None:
+    """Mirrored, upside down and turned: rows of chroma would come first, U be V, and columns be rows."""
+    width, height = 24, 24
+    spec = nl.FrameSpec(name, (width, height))
+    planes = spec.planes(np.random.default_rng(3).integers(0, 256, spec.size or 0).astype(np.uint8))
+    array = planes[0] if len(planes) == 1 else np.concatenate([plane.reshape(-1, width) for plane in planes])
+    source = name if given == "name" else spec
+    picture = nl.Preprocessor(nl.TensorSpec((1, 3, height, width), "NHWC", "uint8"), source=source)
+    plain = picture(array)[0][0]
+    served = []
+    for view in (lambda a: a[:, ::-1], lambda a: a[::-1], np.rot90, lambda a: np.swapaxes(a, 0, 1)):
+        try:
+            shown = picture(view(array))[0][0]
+        except nl.NpuLayoutError as error:
+            assert re.search(r"expected a .*(mirrored so|upside down|turned so|got uint)", str(error))
+            continue
+        served.append(view)
+        if name[:4] != "RGGB":  # a mosaic that is mirrored has another name
+            np.testing.assert_array_equal(shown, view(plain))
+    assert len(served) == {"YUYV": 1, "UYVY": 1, "RGGB10P": 1, "I444": 1, "RGGB": 4}.get(name, 0)
+
+
+def test_a_mirrored_mosaic_is_that_of_the_other_name() -> None:
+    mosaic = np.random.default_rng(4).integers(0, 256, (8, 10)).astype(np.uint8)
+    target = nl.TensorSpec((1, 3, 8, 10), "NHWC", "uint8")
+    for view, name in ((np.s_[:, ::-1], "GRBG"), (np.s_[::-1], "GBRG"), (np.s_[::-1, ::-1], "BGGR")):
+        expected = nl.Preprocessor(target, source=name)(mosaic[view].copy())[0]
+        np.testing.assert_array_equal(nl.Preprocessor(target, source=name)(mosaic[view])[0], expected)
+        plain = nl.Preprocessor(target, source="RGGB")(mosaic)[0][0]
+        assert np.abs(plain[view].astype(int) - expected[0])[1:-1, 1:-1].max() == 0
+
+
+def test_tiles_that_are_mirrored_are_refused() -> None:
+    spec = nl.FrameSpec("NV12_4L4", (8, 8))
+    planes = spec.planes(np.zeros(spec.size or 0, np.uint8))
+    with pytest.raises(nl.NpuLayoutError, match="tiles are reversed"):
+        FrameSource.of(spec).read("frame", tuple(plane[::-1] for plane in planes))

@@ -268,7 +268,8 @@ def test_flipped_and_read_only_planes(name: str) -> None:
     memory = formats.noise(spec.size or 0, 7)
     before = memory.copy()
     preprocess = nl.Preprocessor(nl.TensorSpec((1, 3, 12, 16), "NHWC", "uint8"), source=name)
-    for flip in (np.s_[::-1], np.s_[:, ::-1], np.s_[::-1, ::-1]):
+    along = () if name == "YUYV" else (np.s_[:, ::-1], np.s_[::-1, ::-1])  # which would exchange its U and V
+    for flip in (np.s_[::-1], *along):
         views = tuple(plane[flip] for plane in spec.planes(memory.tobytes()))
         assert not any(view.flags.writeable for view in views)
         expected = preprocess(tuple(view.copy() for view in views), roi_xywh=(2, 2, 20, 15))
