@@ -29,6 +29,7 @@ from typing import Any
 
 from ..errors import BufferSizeError, NpuLayoutError
 from ..support import shown, text_of
+from .color_matrices import MATRICES
 from .jpeg import jpeg_size
 from .pixel_formats import PIXEL_FORMATS
 from .plane_memory import stored_rows, strides_of
@@ -36,7 +37,8 @@ from .plane_memory import stored_rows, strides_of
 _FFMPEG = {
     **{"bgr24": "BGR", "rgb24": "RGB", "bgra": "BGRA", "rgba": "RGBA", "bgr0": "BGRX", "rgb0": "RGBX"},
     **{"gray": "GRAY", "gray8": "GRAY", "gray16le": "GRAY16", "rgb565le": "RGB565"},
-    **{"nv12": "NV12", "nv21": "NV21", "nv16": "NV16", "nv24": "NV24", "p010le": "P010"},
+    **{"nv12": "NV12", "nv21": "NV21", "nv16": "NV16", "nv24": "NV24"},
+    **{"p010le": "P010", "p012le": "P010", "p016le": "P010"},  # of all three the high 8 bits are used
     **{"yuv420p": "I420", "yuv422p": "I422", "yuv444p": "I444"},
     **{"yuvj420p": "I420", "yuvj422p": "I422", "yuvj444p": "I444"},
     **{"yuyv422": "YUYV", "uyvy422": "UYVY", "yvyu422": "YVYU"},
@@ -45,7 +47,8 @@ _FFMPEG = {
 _GSTREAMER = {
     **{name: name for name in PIXEL_FORMATS if name[:2] in ("NV", "UY", "YV", "I4")},
     **{"BGR": "BGR", "RGB": "RGB", "BGRA": "BGRA", "RGBA": "RGBA", "BGRx": "BGRX", "RGBx": "RGBX"},
-    **{"GRAY8": "GRAY", "GRAY16_LE": "GRAY16", "RGB16": "RGB565", "P010_10LE": "P010"},
+    **{"GRAY8": "GRAY", "GRAY16_LE": "GRAY16", "RGB16": "RGB565"},
+    **{"P010_10LE": "P010", "P012_LE": "P010", "P016_LE": "P010"},
     **{"Y42B": "I422", "Y444": "I444", "YUY2": "YUYV"},
     **{pattern.lower(): pattern for pattern in ("RGGB", "BGGR", "GRBG", "GBRG")},  # video/x-bayer
 }
@@ -67,8 +70,17 @@ _ROS = {
     **{"yuv422": "UYVY", "uyvy": "UYVY", "yuv422_yuy2": "YUYV", "yuyv": "YUYV", "nv21": "NV21", "nv24": "NV24"},
     **{f"bayer_{pattern.lower()}8": pattern for pattern in ("RGGB", "BGGR", "GRBG", "GBRG")},
 }
-_PILLOW = {"RGB": "RGB", "RGBA": "RGBA", "RGBX": "RGBX", "L": "GRAY"}
-_FFMPEG_MATRICES = {1: "bt709", 5: "bt601", 6: "bt601", 9: "bt2020"}  # AVCOL_SPC_BT709, BT470BG, SMPTE170M, BT2020_NCL
+_PILLOW = {"RGB": "RGB", "RGBA": "RGBA", "RGBX": "RGBX", "L": "GRAY", "I;16": "GRAY16"}
+#: How each library makes a format of the table of one that is not there.
+_ADVICE = {
+    "FFmpeg": "convert it, frame.reformat(format='nv12')",
+    "GStreamer": "put videoconvert ! video/x-raw,format=NV12 before the sink",
+    "picamera2": "configure the stream with one of these",
+    "ROS": "convert it, CvBridge().imgmsg_to_cv2(message, 'bgr8')",
+    "Pillow": "convert it, image.convert('RGB')",
+}
+# AVCOL_SPC_BT709, BT470BG, SMPTE170M, BT2020_NCL; RGB, UNSPECIFIED and RESERVED say none, and swscale takes BT.601
+_FFMPEG_MATRICES = {1: "bt709", 5: "bt601", 6: "bt601", 9: "bt2020", 0: "bt601", 2: "bt601", 3: "bt601"}
 _GSTREAMER_MATRICES = {3: "bt709", 4: "bt601", 6: "bt2020"}  # GST_VIDEO_COLOR_MATRIX_BT709, BT601, BT2020
 _OTHER_MATRICES = (2, 5)  # GST_VIDEO_COLOR_MATRIX_FCC, SMPTE240M; those left belong to no YUV, nor does their range
 _LIBCAMERA_MATRICES = {"Rec601": "bt601", "Rec709": "bt709", "Rec2020": "bt2020"}  # ColorSpace.YcbcrEncoding
@@ -162,18 +174,33 @@ def own_copy(x: Any) -> Any:
 def _known(stack: str, table: Mapping[str, str], name: Any) -> str:
     if str(name) not in table:
         raise NpuLayoutError(
-            f"x: {stack}'s format {str(name)!r} is not in the table; expected one of {', '.join(table)}"
+            f"x: {stack}'s format {str(name)!r} is not in the table; expected one of {', '.join(table)}: "
+            f"{_ADVICE[stack]}"
         )
     return table[str(name)]
 
 
 def _pyav(frame: Any) -> Described:
+    name = _known("FFmpeg", _FFMPEG, frame.format.name)
+    strides = tuple(plane.line_size for plane in frame.planes)
+    if min(strides) < 0:  # as of the filter vflip: the memory of a PyAV plane begins at its last row then
+        raise NpuLayoutError(
+            f"x: its rows are stored from the bottom up, line_size {strides[0]}: give frame.to_ndarray(format='bgr24') "
+            f"as source='BGR', or convert it, frame.reformat(format=...), to another format"
+        )
+    said = getattr(frame, "colorspace", None)
+    space = 2 if said is None else int(said)
+    if space not in _FFMPEG_MATRICES and PIXEL_FORMATS[name].kind == "yuv":
+        raise NpuLayoutError(
+            f"x: its colorspace is FFmpeg's number {space}; expected that of {', '.join(MATRICES)}, or none: give "
+            f"[memoryview(plane) for plane in frame.planes] and a FrameSpec with strides and the nearest matrix"
+        )
     full = int(getattr(frame, "color_range", 0) or 0) == _FULL_FFMPEG or str(frame.format.name).startswith("yuvj")
     return {
-        "format": _known("FFmpeg", _FFMPEG, frame.format.name),
+        "format": name,
         "size_wh": (frame.width, frame.height),
-        "strides": tuple(plane.line_size for plane in frame.planes),
-        "matrix": _FFMPEG_MATRICES.get(int(getattr(frame, "colorspace", 2) or 0), "bt601"),
+        "strides": strides,
+        "matrix": _FFMPEG_MATRICES.get(space, "bt601"),
         "range": "full" if full else "limited",
     }
 

@@ -43,8 +43,14 @@ def hint(name: str, spec: FrameSpec | None, image: np.ndarray) -> str:
     wanted = np.dtype(form.planes[0].dtype)
     if image.dtype == wanted.newbyteorder() and image.dtype != wanted:
         return f"; it is in big endian: give frame.astype({wanted.str!r})"
+    channels = form.planes[0].channels
+    if form.kind == "channels" and image.ndim == 3 and image.shape[0] == channels != image.shape[2]:
+        return "; its channels come first: give frame.transpose(1, 2, 0), a view"
+    same = _same_bytes(name, size_wh, image)
     if size_wh is None:
-        return _hint_of_any_size(name, image)
+        return _hint_of_any_size(name, image) + same
+    if same:
+        return same
     packed, exchanged = packed_shape(name, size_wh), (size_wh[1], size_wh[0])
     if exchanged != size_wh and image.shape == packed_shape(name, exchanged):
         return f"; size_wh is width and height: is it {exchanged}?"
@@ -59,6 +65,26 @@ def hint(name: str, spec: FrameSpec | None, image: np.ndarray) -> str:
             f"{cut}FrameSpec(..., strides={pitch})"
         )
     return ""
+
+
+def _same_bytes(name: str, size_wh: tuple[int, int] | None, image: np.ndarray) -> str:
+    """Return in words how to view rows of bytes, or of words, as a frame of YUV or of words; "" if they are none.
+
+    RealSense hands out YUYV as words of 16 bits, drivers hand out words and pairs as rows of bytes.
+    """
+    form = pixel_format(name)
+    plane, dtype = form.planes[0], np.dtype(form.planes[0].dtype)
+    plain = form.kind in ("channels", "mosaic") and dtype.itemsize == 1
+    if plain or image.ndim not in (2, 3) or not image.size or image.dtype.kind not in "iu":
+        return ""
+    items, rest = divmod(image[0].nbytes, dtype.itemsize * (plane.channels or 1))
+    shape = (len(image), items, *([plane.channels] if plane.channels else []))
+    found = None if rest or (image.ndim == 3 and items != image.shape[1]) else size_of(name, shape)
+    fits = found is not None and found == (size_wh or found) and packed_shape(name, found) == shape
+    if not fits or (shape, dtype) == (image.shape, image.dtype):
+        return ""
+    view = "" if image.dtype == dtype else f".view(np.{dtype.name})"
+    return f"; if its rows are bytes of {name}, give frame{view}.reshape{shape}"
 
 
 def _hint_of_any_size(name: str, image: np.ndarray) -> str:

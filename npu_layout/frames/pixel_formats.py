@@ -8,7 +8,8 @@ from typing import NamedTuple
 from ..errors import NpuLayoutError
 from ..kernels import Samples
 from ..layouts import Layout
-from ..support import nearest, shown
+from ..support import shown
+from .format_names import hint_of
 
 
 class Plane(NamedTuple):
@@ -171,29 +172,6 @@ PIXEL_FORMATS: dict[str, PixelFormat] = {
     "NV12_8L128": _semiplanar("UV", 2, 2, "YUV2{}_NV12", ((8, 128), (8, 128))),
     "MJPEG": PixelFormat((), (), kind="coded"),
 }
-#: What formats are called by V4L2, DRM, FFmpeg, GStreamer, OpenCV, Android and GenICam, for messages. Where a name is
-#: another memory elsewhere, both are named.
-ELSEWHERE = {
-    **{"NM12": "NV12", "NM21": "NV21", "YVU420SP": "NV21", "YCRCB_420_SP": "NV21"},
-    **{"YU12": "I420", "IYUV": "I420", "YUV420": "I420", "YM12": "I420"},
-    **{"YVU420": "YV12", "YUV422P": "I422", "422P": "I422", "Y42B": "I422", "YUV444P": "I444"},
-    **{"YUY2": "YUYV", "YUYV422": "YUYV", "UYVY422": "UYVY", "YVYU422": "YVYU", "P010LE": "P010"},
-    **{"GREY": "GRAY", "Y8": "GRAY", "GRAY8": "GRAY", "MONO8": "GRAY", "Y16": "GRAY16", "GRAY16LE": "GRAY16"},
-    **{"BGR3": "BGR", "BGR24": "BGR", "RGB3": "RGB", "XR24": "BGRX", "BGR0": "BGRX", "RGB0": "RGBX"},
-    **{"PRAA": "RGGB10P", "PRCC": "RGGB12P", "VT12": "NV12_4L4", "ST12": "NV12_32L32", "MM21": "NV12_16L32S"},
-    **{"AT12": "NV12_8L128", "JPEG": "MJPEG", "JPG": "MJPEG", "MJPG": "MJPEG"},
-    "YUV420SP": "NV12, or NV21, as OpenCV and Android's Camera mean it",
-    "YUV420P": "I420, or YV12, as OpenCV and Android's Camera mean it",
-    "YUVJ420P": "I420 with range='full'",
-    "YUVJ422P": "I422 with range='full'",
-    "YUVJ444P": "I444 with range='full'",
-    "Y444": "I444, as GStreamer means it (V4L2's has 16 bits a pixel, which is none of these)",
-    "RGB24": "RGB, or BGR, as Windows means it",
-    "RGB8": "RGB, as GenICam and ROS mean it (FFmpeg's has 8 bits a pixel, which is none of these)",
-    "BGR8": "BGR, as GenICam and ROS mean it (FFmpeg's has 8 bits a pixel, which is none of these)",
-    "RGBP": "RGB565, as V4L2 means it (GStreamer's has three planes, which is none of these)",
-    "BGR565": "RGB565, as OpenCV means it (FFmpeg's and DRM's have blue in the high bits, which is none of these)",
-}
 REFUSED = {"NV12_64Z32": "its tiles of 64x32 are in Z-order, which no layout describes; ask the driver for NV12"}
 
 
@@ -203,7 +181,6 @@ def pixel_format(name: object, what: str = "format") -> PixelFormat:
         raise NpuLayoutError(f"{what}: {name} is refused: {REFUSED[name]}")
     if not isinstance(name, str) or name not in PIXEL_FORMATS:
         known = ", ".join(PIXEL_FORMATS)
-        same = ELSEWHERE.get(name.strip().upper()) if isinstance(name, str) else None
-        hint = f". Is it {same}?" if same else nearest(name, PIXEL_FORMATS)
+        hint = hint_of(name, PIXEL_FORMATS) if isinstance(name, str) else ""
         raise NpuLayoutError(f"{what}: expected one of {known}, got {shown(name)}{hint}")
     return PIXEL_FORMATS[name]

@@ -394,6 +394,56 @@ def test_what_is_not_known_is_named() -> None:
             nl.FrameSpec.of(x)
 
 
+def test_each_library_has_its_own_next_step() -> None:
+    for x, advice in (
+        (Twin(format=Twin(name="yuv410p"), planes=()), r"bayer_gbrg8: convert it, frame.reformat\(format='nv12'\)$"),
+        (meta("VUYA", (2, 2), [8], [0]), r": put videoconvert ! video/x-raw,format=NV12 before the sink$"),
+        (Image(np.zeros((2, 2, 3), np.uint8), "CMYK"), r": convert it, image.convert\('RGB'\)$"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=advice):
+            nl.FrameSpec.of(x)
+
+
+@pytest.mark.parametrize("space", [4, 7, 8, 10, 14])  # FCC, SMPTE240M, YCGCO, BT2020_CL, ICTCP of AVColorSpace
+def test_a_matrix_that_is_not_known_is_refused(space: int) -> None:
+    """It was read as BT.601. Frames of colors have none."""
+    plane = Plane(bytes(48))
+    plane.line_size = 8
+    frame = Twin(format=Twin(name="yuv444p"), width=8, height=6, planes=(plane,) * 3, colorspace=space, color_range=1)
+    with pytest.raises(nl.NpuLayoutError, match=rf"^x: its colorspace is .* number {space}; expected that of bt601"):
+        nl.FrameSpec.of(frame)
+    spec = nl.FrameSpec("I444", (8, 6), strides=8, matrix="bt709")
+    assert [view.shape for view in spec.planes([memoryview(plane) for plane in frame.planes])] == [(6, 8)] * 3
+    frame.format.name, frame.planes = "gray", (plane,)
+    assert nl.FrameSpec.of(frame) == nl.FrameSpec("GRAY", (8, 6))
+    for none in (None, 0, 2, 3):
+        frame.format.name, frame.planes, frame.colorspace = "yuv444p", (plane,) * 3, none
+        assert nl.FrameSpec.of(frame).matrix == "bt601"
+
+
+@pytest.mark.parametrize("name", ["p010le", "p012le", "p016le"])
+def test_16_bits_of_which_the_high_ones_count(name: str) -> None:
+    plane = Plane(bytes(96))
+    plane.line_size = 16
+    frame = Twin(format=Twin(name=name), width=8, height=6, planes=(plane, plane), colorspace=2, color_range=0)
+    assert nl.FrameSpec.of(frame) == nl.FrameSpec("P010", (8, 6))
+
+
+def test_rows_from_the_bottom_up_have_their_own_advice() -> None:
+    """The memory of a PyAV plane begins at its last row then: its rows reversed are not the picture."""
+    plane = Plane(bytes(144))
+    plane.line_size = -24
+    frame = Twin(format=Twin(name="bgr24"), width=8, height=6, planes=(plane,))
+    with pytest.raises(nl.NpuLayoutError, match=r"^frame: x: its rows .* from the bottom up, line_size -24: give fr"):
+        nl.Preprocessor(nl.TensorSpec((1, 3, 6, 8), "NHWC", "uint8"))(frame)
+
+
+def test_pillow_of_16_bits() -> None:
+    words = formats.noise(48).view("<u2").reshape(4, 6)
+    read = FrameSource.of("GRAY16").read("frame", Image(words, "I;16"))
+    np.testing.assert_array_equal(read.planes[0], words)
+
+
 def test_pyav_itself() -> None:
     av = pytest.importorskip("av", reason="PyAV is not installed; its recorded frames are read")
     frame = av.VideoFrame.from_ndarray(formats.noise(33 * 21 * 3).reshape(21, 33, 3), "bgr24").reformat(format="nv12")

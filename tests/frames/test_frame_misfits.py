@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,6 +91,41 @@ def test_rows_of_u_and_v_that_are_mirrored_byte_by_byte_are_refused() -> None:
     picture = nl.Preprocessor(nl.TensorSpec((1, 3, 4, 6), "NHWC", "uint8"), source="NV12")
     with pytest.raises(nl.NpuLayoutError, match=r"U and V are exchanged; mirror the planes in the shape \(2, 3, 2\)"):
         picture((y[:, ::-1], uv[:, ::-1]))
+
+
+@pytest.mark.parametrize(
+    ("source", "shape", "dtype", "view"),
+    [
+        ("YUYV", (4, 6), "<u2", lambda a: a.view(np.uint8).reshape(4, 6, 2)),  # as RealSense hands it out
+        (nl.FrameSpec("YUYV", (6, 4)), (4, 6), "<u2", lambda a: a.view(np.uint8).reshape(4, 6, 2)),
+        ("UYVY", (4, 12), "u1", lambda a: a.reshape(4, 6, 2)),
+        ("GRAY16", (4, 6, 2), "u1", lambda a: a.view(np.uint16).reshape(4, 6)),
+        ("RGB565", (4, 12), "u1", lambda a: a.view(np.uint16).reshape(4, 6)),
+        ("P010", (6, 12), "u1", lambda a: a.view(np.uint16).reshape(6, 6)),
+    ],
+)
+def test_rows_of_bytes_and_of_words_are_told_the_view(
+    source: Any, shape: tuple[int, ...], dtype: str, view: Any
+) -> None:
+    """The view that the message gives is accepted, and has the same bytes."""
+    array = np.random.default_rng(5).integers(0, 256, (4 if shape[0] == 4 else 6) * 12).astype(np.uint8)
+    frame = array.view(dtype).reshape(shape)
+    with pytest.raises(
+        nl.NpuLayoutError, match=r"if its rows are bytes of \w+, give frame(\.view.*)?\.reshape.*$"
+    ) as said:
+        FrameSource.of(source).read("frame", frame)
+    given = str(said.value).rpartition("give ")[2]
+    advised = eval(given, {"frame": frame, "np": np})
+    np.testing.assert_array_equal(advised, view(frame))
+    assert FrameSource.of(source).read("frame", advised).size_wh == (6, 4)
+
+
+def test_channels_in_front_are_told_the_view() -> None:
+    frame = np.random.default_rng(6).integers(0, 256, (3, 4, 6)).astype(np.uint8)
+    for source in ("BGR", nl.FrameSpec("BGR", (6, 4))):
+        with pytest.raises(nl.NpuLayoutError, match=r"channels come first: give frame.transpose\(1, 2, 0\), a view$"):
+            FrameSource.of(source).read("frame", frame)
+    assert FrameSource.of("BGR").read("frame", frame.transpose(1, 2, 0)).size_wh == (6, 4)
 
 
 def test_channels_that_are_mirrored_byte_by_byte_are_no_u_and_v() -> None:

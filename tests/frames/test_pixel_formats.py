@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
-import cv2
-import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.frames.pixel_formats import ELSEWHERE, PIXEL_FORMATS, REFUSED, pixel_format
+from npu_layout.frames.pixel_formats import PIXEL_FORMATS, REFUSED, pixel_format
 from tests.support import frame_formats as formats
 
 
@@ -78,47 +74,3 @@ def test_unknown_and_refused_names() -> None:
     for name in ("nv12", "", None, 3, ["NV12"]):
         with pytest.raises(nl.NpuLayoutError, match=r"^format: expected one of BGR, RGB, .*, NV12_8L128, MJPEG, got "):
             pixel_format(name)
-
-
-def named(text: str) -> list[str]:
-    return [word for word in re.findall(r"\w+", text.partition(" (")[0]) if word in PIXEL_FORMATS]
-
-
-def test_names_of_other_programs_lead_to_formats_that_exist() -> None:
-    assert all(named(text) and re.split("[ ,]", text)[0] in PIXEL_FORMATS for text in ELSEWHERE.values())
-    assert not set(ELSEWHERE) & set(PIXEL_FORMATS) and all(name == name.upper() for name in ELSEWHERE)
-    for name, same in (("GREY", "GRAY"), ("YU12", "I420"), ("Y16 ", "GRAY16"), ("yuy2", "YUYV"), ("nv12", "NV12")):
-        with pytest.raises(nl.NpuLayoutError, match=rf"got '{name}'\. Is it {same}\?$"):
-            pixel_format(name)
-
-
-def test_names_that_are_another_memory_elsewhere_name_both() -> None:
-    """OpenCV's own constants say what it means; of the others, what FFmpeg's pixfmt.h and V4L2's videodev2.h say."""
-    assert cv2.COLOR_YUV420sp2BGR == cv2.COLOR_YUV2BGR_NV21 and named(ELSEWHERE["YUV420SP"]) == ["NV12", "NV21"]
-    assert cv2.COLOR_YUV420p2BGR == cv2.COLOR_YUV2BGR_YV12 and named(ELSEWHERE["YUV420P"]) == ["I420", "YV12"]
-    red = cv2.cvtColor(np.uint8([[[0, 0, 255]]]), cv2.COLOR_BGR2BGR565).view("<u2")[0, 0, 0]
-    assert red == 0b11111_000000_00000  # the high bits, as the library's RGB565; FFmpeg's BGR565 has blue there
-    for name, says in (
-        ("YUV420SP", r"Is it NV12, or NV21, as OpenCV and Android's Camera mean it\?$"),
-        ("yuv420p", r"Is it I420, or YV12, as OpenCV and Android's Camera mean it\?$"),
-        ("yuvj420p", r"Is it I420 with range='full'\?$"),
-        ("BGR565", "Is it RGB565, as OpenCV means it .FFmpeg's and DRM's have blue in the high bits"),
-        ("RGBP", "Is it RGB565, as V4L2 means it .GStreamer's has three planes"),
-        ("Y444", "Is it I444, as GStreamer means it .V4L2's has 16 bits a pixel"),
-        ("rgb8", "Is it RGB, as GenICam and ROS mean it .FFmpeg's has 8 bits a pixel"),
-    ):
-        with pytest.raises(nl.NpuLayoutError, match=says):
-            pixel_format(name)
-    with pytest.raises(nl.NpuLayoutError) as refused:
-        pixel_format("BGRA32")  # V4L2's has alpha first
-    assert "Is it BGRA, " not in str(refused.value)
-
-
-def test_the_names_in_the_documentation_are_known() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "frames.md").read_text(encoding="utf-8")
-    listed = text[text.index("V4L2 and DRM names of the same memory:") :].partition("\n\n")[0]
-    pairs = re.findall(r'(?:: |, |\. )"?(\w+) ?"?(?: is)?\s+(\w+)', listed)
-    known = [(name, same) for name, same in pairs if same in PIXEL_FORMATS]
-    assert len(known) >= 14
-    for name, same in known:
-        assert named(ELSEWHERE[name.upper()])[0] == same
