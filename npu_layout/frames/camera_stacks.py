@@ -15,6 +15,9 @@ None of these libraries is imported. What is read, and where it is documented:
   Picamera2 Library, appendix A (BGR888 has R first in memory, RGB888 has B first) and section 4.2; of a request or a
   camera's configuration its `colour_space`, which is that of main and of lores (picamera2.py, _make_libcamera_config),
   with `ycbcrEncoding` and `range`: libcamera, src/py/libcamera/py_color_space.cpp.
+* DepthAI ``ImgFrame`` (depthai 3): `getType`, `getData`, and of `fb` `width`, `height`, `stride` in bytes and the offsets
+  of planes, of which 0 means one behind the other: luxonis/depthai-core, ImgFrameBindings.cpp; its own `getCvFrame`
+  takes Y, U and V for limited BT.601, and RAW8 for gray.
 * Pillow ``Image``: `mode`, `size` and `tobytes`: https://pillow.readthedocs.io/en/stable/handbook/concepts.html.
 * ROS ``sensor_msgs/Image``: `encoding`, `width`, `height`, `step`, `is_bigendian`, `data`: sensor_msgs/msg/Image.msg
   and include/sensor_msgs/image_encodings.hpp; ``CompressedImage``: `format`, `data`.
@@ -70,12 +73,18 @@ _ROS = {
     **{"yuv422": "UYVY", "uyvy": "UYVY", "yuv422_yuy2": "YUYV", "yuyv": "YUYV", "nv21": "NV21", "nv24": "NV24"},
     **{f"bayer_{pattern.lower()}8": pattern for pattern in ("RGGB", "BGGR", "GRBG", "GBRG")},
 }
+_DEPTHAI = {
+    **{"NV12": "NV12", "NV21": "NV21", "YUV420p": "I420"},
+    **{"BGR888i": "BGR", "RGB888i": "RGB", "RGBA8888": "RGBA"},
+    **{"GRAY8": "GRAY", "YUV400p": "GRAY", "RAW8": "GRAY"},
+}
 _PILLOW = {"RGB": "RGB", "RGBA": "RGBA", "RGBX": "RGBX", "L": "GRAY", "I;16": "GRAY16"}
 #: How each library makes a format of the table of one that is not there.
 _ADVICE = {
     "FFmpeg": "convert it, frame.reformat(format='nv12')",
     "GStreamer": "put videoconvert ! video/x-raw,format=NV12 before the sink",
     "picamera2": "configure the stream with one of these",
+    "DepthAI": "give frame.getCvFrame(), which is BGR of pictures",
     "ROS": "convert it, CvBridge().imgmsg_to_cv2(message, 'bgr8')",
     "Pillow": "convert it, image.convert('RGB')",
 }
@@ -114,6 +123,8 @@ def described(x: Any, stream: str = "main") -> Described:
         return _gst_sample(x)
     if hasattr(x, "planes") and hasattr(x, "format") and hasattr(x.format, "name"):
         return _pyav(x)
+    if _is_depthai(x):
+        return _depthai(x)
     if hasattr(x, "stride") and hasattr(x, "offset"):
         return _gst_video(x)
     if hasattr(x, "encoding") and hasattr(x, "step"):
@@ -123,13 +134,13 @@ def described(x: Any, stream: str = "main") -> Described:
     if isinstance(x, Mapping) and {"format", "size"} <= set(x):
         return _picamera2_stream(x)
     raise NpuLayoutError(
-        f"x: expected a frame of PyAV, GStreamer, picamera2, ROS or Pillow, got {shown(x)}; describe others with "
+        f"x: expected a frame of PyAV, GStreamer, picamera2, DepthAI, ROS or Pillow, got {shown(x)}; describe others with "
         f"FrameSpec(format, size_wh, strides=, offsets=)"
     )
 
 
 def is_described(x: Any) -> bool:
-    """Return whether a frame describes itself and has its memory with it: PyAV's, ROS's and Pillow's do."""
+    """Return whether a frame describes itself and has its memory with it: PyAV's, DepthAI's, ROS's, Pillow's do."""
     return _is_pillow(x) or buffers_of(x) is not x
 
 
@@ -137,10 +148,16 @@ def _is_pillow(x: Any) -> bool:
     return hasattr(x, "getbands") and hasattr(x, "tobytes") and hasattr(x, "mode")
 
 
+def _is_depthai(x: Any) -> bool:
+    return hasattr(x, "getType") and hasattr(x, "getData") and hasattr(x, "fb")
+
+
 def buffers_of(x: Any) -> Any:
-    """Return the memory of a frame of PyAV (a buffer for each plane), ROS or Pillow (a copy); others as they are."""
+    """Return the memory of a frame of PyAV (a buffer for each plane), DepthAI, ROS, Pillow (a copy); or x itself."""
     if _is_pillow(x):
         return x.tobytes()
+    if _is_depthai(x):
+        return x.getData()
     planes = getattr(x, "planes", None)
     if planes is not None and hasattr(getattr(x, "format", None), "name"):
         return [memoryview(plane) for plane in planes]
@@ -150,7 +167,7 @@ def buffers_of(x: Any) -> Any:
 
 
 def own_copy(x: Any) -> Any:
-    """Return a copy of a frame of ROS or Pillow, and one of PyAV, whose memory is its own, as it is; None of others.
+    """Return a copy of a frame of ROS or Pillow; one of PyAV or DepthAI, whose memory is its own; None of others.
 
     NpuLayoutError if it cannot be copied.
     """
@@ -159,7 +176,7 @@ def own_copy(x: Any) -> Any:
     compressed = hasattr(x, "data") and "jpeg" in str(getattr(x, "format", "")).lower()
     if not compressed and not is_described(x):
         return None
-    if hasattr(x, "planes"):
+    if hasattr(x, "planes") or _is_depthai(x):
         return x
     data = x.data
     try:
@@ -320,3 +337,21 @@ def _ros_image(message: Any) -> Described:
     if int(getattr(message, "is_bigendian", 0)) and PIXEL_FORMATS[name].planes[0].dtype != "<u1":
         raise NpuLayoutError(f"x: {message.encoding} in big endian; expected little endian: byteswap its data")
     return {"format": name, "size_wh": (message.width, message.height), "strides": int(message.step)}
+
+
+def _depthai(frame: Any) -> Described:
+    fb = frame.fb
+    name = _known("DepthAI", _DEPTHAI, getattr(frame.getType(), "name", frame.getType()))
+    planes, width, height = PIXEL_FORMATS[name].planes, int(fb.width), int(fb.height)
+    what = f"x: DepthAI's {name} of {width}x{height}"
+    strides = strides_of(what, planes, width, int(fb.stride) or None)
+    if len(planes) > 2 and strides != strides_of("", planes, width, None):
+        raise NpuLayoutError(
+            f"{what} has rows of {fb.stride} bytes, and does not say those of U and V: give frame.getData() and "
+            f"FrameSpec({name!r}, {(width, height)}, strides=, offsets=)"
+        )
+    found: Described = {"format": name, "size_wh": (width, height), "strides": strides, "size": frame.getData().nbytes}
+    offsets = tuple(int(offset) for offset in (fb.p1Offset, fb.p2Offset, fb.p3Offset))[: len(planes)]
+    if len(planes) > 1 and all(offsets[1:]):
+        found["offsets"] = offsets
+    return found

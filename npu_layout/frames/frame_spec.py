@@ -207,7 +207,7 @@ class FrameSpec:
         ----------
         buffer
             The frame in one piece: bytes, memoryview, mmap, a C-contiguous uint8 array, of `size` bytes; or a tuple or
-            list of such, one for each plane, which begin at 0 and have `strides`; or a PyAV frame or a ROS image.
+            list of such, one for each plane, which begin at 0 and have `strides`; or a frame of PyAV, DepthAI or ROS.
             Each plane's buffer may be larger, rounded up to a page say, unless rows of another usual pitch, with a
             height that is rounded up or not, explain the sizes of all planes as well (better, if the spec's rows have
             gaps), or that of one where the spec's rows do not explain all.
@@ -327,8 +327,9 @@ class FrameSpec:
         ----------
         x
             A PyAV VideoFrame; a GStreamer sample, or its GstVideo.VideoMeta or VideoInfo; a picamera2 request,
-            the configuration of its camera, or that of one of its streams, which does not say the colour space; a ROS
-            sensor_msgs/Image or CompressedImage. Read by their attributes: none of these libraries is imported.
+            the configuration of its camera, or that of one of its streams, which does not say the colour space; a
+            DepthAI ImgFrame; a Pillow image; a ROS sensor_msgs/Image or CompressedImage. Read by their attributes: none
+            of these libraries is imported.
         stream
             Of a picamera2 request, or its camera's configuration: "main", "lores" or "raw".
 

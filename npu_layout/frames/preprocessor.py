@@ -179,7 +179,7 @@ class Preprocessor:
         frame: of a format's name, a uint8 array in OpenCV's shape (any strides, never changed): (H, W, channels) for
         BGR and its kind, (H, W) for GRAY and mosaics, (H * 3/2, W) for NV12, NV21, I420 and YV12, (H, W, 2) for YUYV
         and its kind; or a tuple or list of its planes, with any pitch, as FrameSpec.planes returns them; or a frame of
-        PyAV or ROS, which describes itself. With a FrameSpec, its memory too: bytes, memoryview, mmap.
+        PyAV, DepthAI or ROS, which describes itself. With a FrameSpec, its memory too: bytes, memoryview, mmap.
         roi_xywh: x, y, width and height of the part that is used; the Geometry is that of the whole frame.
         buffer: the storage array of `target` (1-D of target.size if its storage has gaps), pad elements zero. It is
         `out` if that is given; then nothing that grows with the image is allocated from the second call on, for

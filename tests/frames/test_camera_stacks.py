@@ -388,7 +388,10 @@ def test_what_is_not_known_is_named() -> None:
         (Twin(config={"raw": {}}), "picamera2: expected a stream 'main' with format and size, got raw"),
         (Image(np.zeros((2, 2, 3), np.uint8), "YCbCr"), "Pillow's format 'YCbCr' is not in the table"),
         (Twin(encoding="rgb16", step=6, width=1, height=1), "ROS's format 'rgb16'"),
-        (np.zeros((2, 2)), r"x: expected a frame of PyAV, GStreamer, picamera2, ROS or Pillow, got numpy.ndarray"),
+        (
+            np.zeros((2, 2)),
+            r"x: expected a frame of PyAV, GStreamer, picamera2, DepthAI, ROS or Pillow, got numpy.ndarray",
+        ),
     ):
         with pytest.raises(nl.NpuLayoutError, match=says):
             nl.FrameSpec.of(x)
@@ -436,6 +439,64 @@ def test_rows_from_the_bottom_up_have_their_own_advice() -> None:
     frame = Twin(format=Twin(name="bgr24"), width=8, height=6, planes=(plane,))
     with pytest.raises(nl.NpuLayoutError, match=r"^frame: x: its rows .* from the bottom up, line_size -24: give fr"):
         nl.Preprocessor(nl.TensorSpec((1, 3, 6, 8), "NHWC", "uint8"))(frame)
+
+
+def depthai_frame(name: str, memory: np.ndarray, size_wh: tuple[int, int], stride: int, *offsets: int) -> Any:
+    """What depthai 3 has of an ImgFrame: the offsets of planes are 0 where nobody said them."""
+    starts = dict(zip(("p1Offset", "p2Offset", "p3Offset"), (*offsets, 0, 0, 0)))
+    fb = Twin(width=size_wh[0], height=size_wh[1], stride=stride, **starts)
+    return Twin(getType=lambda: Twin(name=name), getData=lambda: memory, fb=fb)
+
+
+@pytest.mark.parametrize(
+    ("name", "stride", "offsets", "spec"),
+    [
+        ("NV12", 24, (), nl.FrameSpec("NV12", (24, 18))),
+        ("NV12", 32, (), nl.FrameSpec("NV12", (24, 18), strides=32)),
+        ("NV21", 32, (0, 32 * 24), nl.FrameSpec("NV21", (24, 18), strides=32, offsets=(0, 768), size=32 * 36)),
+        ("YUV420p", 24, (), nl.FrameSpec("I420", (24, 18))),
+        ("BGR888i", 80, (), nl.FrameSpec("BGR", (24, 18), strides=80)),
+        ("RGB888i", 0, (), nl.FrameSpec("RGB", (24, 18))),
+        ("RAW8", 24, (), nl.FrameSpec("GRAY", (24, 18))),
+    ],
+)
+def test_depthai_frames(name: str, stride: int, offsets: tuple[int, ...], spec: nl.FrameSpec) -> None:
+    memory = formats.noise(spec.size or 0, 3)
+    frame = depthai_frame(name, memory, (24, 18), stride, *offsets)
+    assert nl.FrameSpec.of(frame) == spec
+    preprocess = nl.Preprocessor(nl.TensorSpec((1, 3, 12, 16), "NHWC", "uint8"), source=spec.format)
+    expected = nl.Preprocessor(preprocess.target, source=spec)(memory)[0]
+    np.testing.assert_array_equal(preprocess(frame)[0], expected)
+    assert own_copy(frame) is frame
+
+
+def test_what_depthai_does_not_say_is_refused() -> None:
+    for frame, says in (
+        (depthai_frame("BGR888p", np.zeros(1296, np.uint8), (24, 18), 24), r"'BGR888p' .*: give frame.getCvFrame\(\)"),
+        (
+            depthai_frame("YUV420p", np.zeros(864, np.uint8), (24, 18), 32),
+            "does not say those of U and V: give frame.get",
+        ),
+        (depthai_frame("NV12", np.zeros(24 * 36, np.uint8), (24, 18), 24), r"size 864 is that of 24 rows of 24 bytes"),
+        (depthai_frame("NV12", np.zeros(600, np.uint8), (24, 18), 24), "size 600 is too small"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=says):
+            nl.FrameSpec.of(frame)
+
+
+def test_depthai_itself() -> None:
+    """Its own conversion to BGR, of rows with a gap and planes apart."""
+    dai = pytest.importorskip("depthai", reason="depthai is not installed; stand-ins have its attributes")
+    memory = formats.noise(64 * 72, 4)
+    frame = dai.ImgFrame().setType(dai.ImgFrame.Type.NV12).setWidth(60).setHeight(44)
+    fb = frame.fb
+    fb.stride, fb.p2Offset = 64, 64 * 48
+    frame.fb = fb
+    frame.setData(memory)
+    spec = nl.FrameSpec.of(frame)
+    assert (spec.strides, spec.offsets) == ((64, 64), (0, 64 * 48))
+    shown = nl.Preprocessor(nl.TensorSpec((1, 3, 44, 60), "NHWC", "uint8"), source="NV12", color="BGR")(frame)[0]
+    np.testing.assert_array_equal(shown[0], frame.getCvFrame())
 
 
 def test_pillow_of_16_bits() -> None:

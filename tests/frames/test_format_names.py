@@ -55,7 +55,7 @@ def test_the_names_in_the_documentation_are_known() -> None:
     known = [(name, same) for name, same in pairs if same in PIXEL_FORMATS]
     assert len(known) >= 14
     for name, same in known:
-        assert named(ELSEWHERE[name.upper()])[0] == same
+        assert named(hint_of(name, PIXEL_FORMATS))[0] == same
 
 
 def test_fourccs_that_differ_by_case_alone() -> None:
