@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..layouts import Layout
+from ..layouts import Layout, as_argument
 from .orders import axis_order, fitting_groups, follows, is_contiguous
 from .tensor import Tensor
 from .watched_call import Function, WatchedCall, among, shares_memory
@@ -189,8 +189,8 @@ def _spelled(fix: str, function: Function, x: Tensor) -> str:
 
 def _argument(layout: Layout) -> str:
     """Return a layout as one would write it as an argument: only its tag if that suffices."""
-    written = repr(layout)
-    return repr(layout.tag) if written == f"Layout({layout.tag!r})" else f"nl.{written}"
+    text = as_argument(layout)
+    return f"nl.{text}" if text.startswith("Layout") else text
 
 
 def _plain(x: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..errors import LayoutError, NpuLayoutError
-from ..layouts import Layout, LayoutLike
+from ..layouts import Layout, LayoutLike, as_argument
 from ..support import array_of, plain_array, shown
 from .format_keeping import KEEPING_METHODS, PLAIN_METHODS, is_argument, may_keep
 from .orders import arranged, axis_order, follows
@@ -228,7 +228,7 @@ class Tensor(np.ndarray):
         return self.__reduce__()
 
     def __repr__(self) -> str:
-        known = "" if self._layout is None else f", layout={self._layout.tag!r}"
+        known = "" if self._layout is None else f", layout={as_argument(self._layout)}"
         return f"{super().__repr__()[:-1]}{known})"
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import LayoutError, NpuLayoutError
-from ..layouts import Layout, Storage
+from ..errors import NpuLayoutError
+from ..layouts import Layout, Storage, as_argument
 from .quantization import Quantization
 from .spec_checks import in_storage_order
 from .stored import StoredTensor
@@ -63,8 +63,10 @@ def spec_arguments(d: Any) -> dict[str, Any]:
 def spec_text(spec: StoredTensor) -> str:
     """Return `spec` as Python text, without what is default; TensorSpec's repr."""
     storage = spec.storage
-    parts = [repr(storage.shape), repr(str(storage.layout)), repr(spec.element.name)]
-    if _default_axes(storage.layout.tag) != spec.axes or in_storage_order(storage.layout, storage.shape):
+    text = as_argument(storage.layout)
+    has_axes = text.startswith("Layout(")  # TensorSpec has an argument for them
+    parts = [repr(storage.shape), repr(storage.layout.tag) if has_axes else text, repr(spec.element.name)]
+    if has_axes or in_storage_order(storage.layout, storage.shape):
         parts.append(f"axes={spec.axes!r}")
     if spec.quantization is not None:
         parts.append(f"quantization={spec.quantization!r}")
@@ -82,10 +84,3 @@ def spec_text(spec: StoredTensor) -> str:
     if spec.channels is not None:
         parts.append(f"channels={spec.channels!r}")
     return f"TensorSpec({', '.join(parts)})"
-
-
-def _default_axes(tag: str) -> str | None:
-    try:
-        return Layout(tag).axes
-    except LayoutError:  # some are refused as tags, such as WHCN, but name axes
-        return None

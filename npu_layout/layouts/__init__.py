@@ -5,7 +5,7 @@ Imports kernels and support.
 
 from ..kernels import Affine
 from .channel_orders import CHANNEL_ORDERS, COLOR_ORDERS, SWAPPED_ORDERS, ChannelOrder
-from .layout import Layout, LayoutLike, Shape, as_layout, c_strides, check_extents, logical_shape
+from .layout import Layout, LayoutLike, Shape, as_argument, as_layout, c_strides, check_extents, logical_shape
 from .outputs import check_distinct, check_out, near, overlap, without_overlap
 from .planning import Plan, affine_copy, plan_move
 from .repacking import repack
@@ -29,6 +29,7 @@ __all__ = [
     "Span",
     "Storage",
     "affine_copy",
+    "as_argument",
     "as_layout",
     "bind_array",
     "bind_span",

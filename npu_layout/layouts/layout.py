@@ -120,11 +120,18 @@ class Layout:
         return self.tag
 
     def __repr__(self) -> str:
-        default = self.tag not in FASTEST_FIRST and Layout(self.tag).axes == self.axes
+        if self._is_refused_as_tag:
+            return f"Layout.plain({self.tag!r})"
+        default = Layout(self.tag).axes == self.axes
         return f"Layout({self.tag!r})" if default else f"Layout({self.tag!r}, axes={self.axes!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (Layout.plain, (self.tag,)) if self.tag in FASTEST_FIRST else (Layout, (self.tag, self.axes))
+        return (Layout.plain, (self.tag,)) if self._is_refused_as_tag else (Layout, (self.tag, self.axes))
+
+    @property
+    def _is_refused_as_tag(self) -> bool:
+        """Whether only `plain` makes it: of no axes, or of axes that spell WHCN or CWHN."""
+        return not self.tag or self.tag in FASTEST_FIRST
 
     @property
     def dims(self) -> tuple[Dim, ...]:
@@ -213,6 +220,12 @@ def as_layout(layout: LayoutLike, axes: str | None = None) -> Layout:
     if isinstance(layout, Layout):
         return layout if axes is None or axes == layout.axes else Layout(layout.tag, axes)
     return Layout(layout, axes)
+
+
+def as_argument(layout: Layout) -> str:
+    """Return Python text that `as_layout` reads as this layout: its tag, or the Layout if that does not suffice."""
+    text = repr(layout)
+    return repr(layout.tag) if text == f"Layout({layout.tag!r})" else text
 
 
 def logical_shape(layout: Layout, storage_shape: Sequence[int]) -> Shape:

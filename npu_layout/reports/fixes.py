@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -52,9 +53,9 @@ def _channel_order(fix: Sequence[int], spec: TensorSpec, channel_axis: int | Non
 
 
 def _reading(spec: TensorSpec, before: str = "", after: str = "") -> str:
-    uses, text = "TensorSpec", repr(spec)
+    text = repr(spec)
+    uses = ", ".join(name for name in ("Layout", "Quantization", "TensorSpec") if re.search(rf"\b{name}\b[.(]", text))
     if spec.quantization is not None:
-        uses = "Quantization, TensorSpec"
         given = f" quantization={spec.quantization!r}"
         if len(text) > 100:
             text = text.replace(given, f"\n   {given}", 1)

@@ -152,6 +152,8 @@ def test_a_tensor_without_a_layout_says_so() -> None:
 def test_repr() -> None:
     assert repr(tensor((1, 2), "CN", "int8")) == "Tensor([[85, 63]], dtype=int8, layout='CN')"
     assert str(tensor((1, 2), "CN", "int8")) == "[[85 63]]"
+    own = nl.Tensor(np.zeros((1, 2), np.int8), nl.Layout("CN", axes="CN"))
+    assert repr(own) == "Tensor([[0, 0]], dtype=int8, layout=Layout('CN', axes='CN'))"
 
 
 def test_subclasses_of_ours() -> None:

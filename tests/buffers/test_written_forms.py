@@ -18,12 +18,14 @@ SPECS = [
     nl.TensorSpec((1, 3, 4, 5), "NCHW16c", "int4", storage_shape=(1, 2, 4, 5, 16)),
     nl.TensorSpec((4, 5, 3), "HWC", "uint8", axes="HWC"),
     nl.TensorSpec((2, 3, 4, 5), nl.Layout.plain("WHCN"), "int8"),
+    nl.TensorSpec((), nl.Layout.of_rank(0), "int8"),
 ]
 
 
-@pytest.mark.parametrize("spec", SPECS[:-1], ids=str)
+@pytest.mark.parametrize("spec", SPECS, ids=str)
 def test_the_text_makes_an_equal_spec(spec: nl.TensorSpec) -> None:
-    assert eval(repr(spec), {"TensorSpec": nl.TensorSpec, "Quantization": nl.Quantization}) == spec
+    names = {"TensorSpec": nl.TensorSpec, "Quantization": nl.Quantization, "Layout": nl.Layout}
+    assert eval(repr(spec), names) == spec
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
+from npu_layout.reports.fixes import code
 from tests.support.boards import CHANNELS, Board
 from tests.support.pages import alike, read
 
@@ -16,6 +17,14 @@ from tests.support.pages import alike, read
 @pytest.fixture(scope="module")
 def board() -> Board:
     return Board()
+
+
+@pytest.mark.parametrize("layout", ["NHWC", nl.Layout("NHWC", axes="NHWC"), nl.Layout.plain("WHCN")], ids=str)
+def test_the_code_of_a_layout_runs_as_it_stands(layout: nl.Layout) -> None:
+    fix = nl.TensorSpec((1, 2, 3, 4), layout, "int8", quantization=nl.Quantization(0.5))
+    names: dict[str, Any] = {"buffer": np.arange(24, dtype=np.int8)}
+    exec(code("layout", fix, nl.TensorSpec((1, 2, 3, 4), "NCHW", "int8"), 1) or "", names)
+    assert names["spec"] == fix and np.array_equal(names["tensor"], fix.unpack(names["buffer"]))
 
 
 def test_what_the_fixes_do(board: Board, tmp_path: Path) -> None:
