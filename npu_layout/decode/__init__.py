@@ -16,28 +16,21 @@ from .darknet import yolov2, yolov3, yolov4
 from .decoder import Decoder
 from .dense import efficientdet, fcos, retinanet
 from .detections import Detections
-from .detectors import (
-    centernet_head,
-    depthai_yolo,
-    fastestdet,
-    labelled_rows,
-    nanodet,
-    ppyoloe,
-    rtmdet,
-    ssd,
-    ssd_postprocessed,
-)
-from .faces import blazeface, retinaface, scrfd, yolov5_face, yunet
+from .detectors import centernet_head, fastestdet, labelled_rows, ssd, ssd_postprocessed
+from .faces import blazeface, retinaface, scrfd, ultraface, yolov5_face, yunet
 from .guessing import Guess, guess
 from .head import Boxes, Form, Head, Part
 from .limbs import OPENPOSE, Skeleton, people
 from .mask_crops import masks
 from .matching import Comparison, same
-from .networks import yolo26, yolov5, yolov6, yolov7, yolov8, yolov8_obb, yolov10, yolox
+from .networks import yolo26, yolov5, yolov6, yolov7, yolov8, yolov10, yolox
+from .obb import yolo26_obb, yolov8_obb
 from .oriented import OrientedDecoder, OrientedDetections, oriented_nms
 from .overlay import draw
+from .poses import yolov7_pose
 from .queries import detr, rtdetr
 from .rules import Keypoints, Prototypes, Suppression
+from .sides import damoyolo, depthai_yolo, nanodet, ppyoloe, rtmdet
 from .suppressed import detection_output, hailo_nms
 from .suppression import nms
 
@@ -66,6 +59,7 @@ __all__ = [
     "centernet_head",
     "classify",
     "ctc",
+    "damoyolo",
     "dbnet",
     "depthai_yolo",
     "detection_output",
@@ -93,7 +87,9 @@ __all__ = [
     "simcc_points",
     "ssd",
     "ssd_postprocessed",
+    "ultraface",
     "yolo26",
+    "yolo26_obb",
     "yolov2",
     "yolov3",
     "yolov4",
@@ -101,6 +97,7 @@ __all__ = [
     "yolov5_face",
     "yolov6",
     "yolov7",
+    "yolov7_pose",
     "yolov8",
     "yolov8_obb",
     "yolov10",
@@ -117,12 +114,17 @@ _ELSEWHERE = {
     **dict.fromkeys(("YOLOv5", "yolo5", "yolov5s", "yolov5_seg", "yolov7_tiny"), "yolov5"),
     **dict.fromkeys(("YOLOv7", "yolo7", "yolov7x"), "yolov7"),
     **dict.fromkeys(("yolov5face", "yolo5face", "yolo5_face"), "yolov5_face"),
+    **dict.fromkeys(("yolov5_pose", "yolov7_face", "yolo7_pose", "edgeai"), "yolov7_pose"),
+    **dict.fromkeys(("lightface", "slim", "RFB", "rfb_320", "ultra_light"), "ultraface"),
     **dict.fromkeys(("yolov10n", "yolo10"), "yolov10"),
     **dict.fromkeys(("yolov26", "yolo26n"), "yolo26"),
     **dict.fromkeys(("yolov11_obb", "yolo11_obb", "yolo_obb"), "yolov8_obb"),
+    **dict.fromkeys(("yolov26_obb", "OBB26"), "yolo26_obb"),
     **dict.fromkeys(("RTDETR", "rt_detr", "dfine", "deim", "rfdetr", "deformable_detr"), "rtdetr"),
     **dict.fromkeys(("mediapipe", "palm", "blazepalm", "blazepose"), "blazeface"),
     **dict.fromkeys(("efficientdet_lite", "EfficientDet", "efficientdet_d0"), "efficientdet"),
+    **dict.fromkeys(("DAMO-YOLO", "damo_yolo"), "damoyolo"),
+    **dict.fromkeys(("yolo_nas", "yolonas", "pp_yoloe"), "ppyoloe"),
     **dict.fromkeys(("luxonis", "oak", "yolov6r2"), "depthai_yolo"),
     **dict.fromkeys(("aihub", "qai_hub", "class_idx"), "labelled_rows"),
     **dict.fromkeys(("DetectionOutput", "mobilenet_ssd"), "detection_output"),

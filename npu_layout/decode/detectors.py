@@ -1,4 +1,4 @@
-"""Make the heads of SSD, PP-YOLOE, RTMDet, CenterNet, NanoDet and FastestDet, and of rows that graphs make."""
+"""Make the heads of SSD, CenterNet and FastestDet, and of rows that graphs make."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import NpuLayoutError
 from ..support import checked_call, flag, numbers_of, one_of, whole_numbers
 from .head import ACTIVATIONS, HINTS, UNITS, Boxes, Form, Head, Part
-from .networks import STRIDES, sizes
+from .networks import sizes
 from .rules import Keypoints, Prototypes, Suppression
 
 
@@ -125,83 +125,6 @@ def labelled_rows(
 
 
 @checked_call
-def depthai_yolo(
-    classes: int = 80,
-    strides: Sequence[int] = STRIDES,
-    *,
-    coefficients: int = 0,
-    labels: str = "best",
-    name: str = "depthai_yolo",
-) -> Head:
-    """Return the head of YOLOv6 and of YOLOv8 to v12 as Luxonis' tools export them for DepthAI.
-
-    Outputs are a map of 4 + 1 + classes channels for each stride: sides in strides, the largest score or 1, which is
-    not read, and scores behind the sigmoid (luxonis/tools, tools/modules/heads.py, DetectV8). Their YOLOv5 and v7 are
-    `yolov5`'s and `yolov7`'s.
-
-    classes, strides, labels, name: as for `yolov8`. coefficients: of the segmentation variant (32), in a map more for
-    each stride; its prototypes are one more output. Raises NpuLayoutError on anything else.
-
-    >>> depthai_yolo(3).forms[0].boxes.encoding
-    'distances'
-    """
-    (classes, strides), (weights,) = sizes(classes, strides), whole_numbers("coefficients", [coefficients], 1, 0)
-    beside = (Part("coefficients", weights, hint="mask"),) if weights else ()
-    parts = (Part("box", 4), Part("bound", 1), Part("score", classes), *beside)
-    masks = Prototypes(weights) if weights else None
-    return Head(name, classes, strides, (Form("maps", parts, Boxes("distances")),), labels=labels, prototypes=masks)
-
-
-@checked_call
-def ppyoloe(
-    classes: int = 80, strides: Sequence[int] = STRIDES, *, activation: str = "none", labels: str = "best"
-) -> Head:
-    """Return the head of PP-YOLOE.
-
-    Outputs are maps of 4 sides of 17 bins, scores and (airockchip's export) sums of scores for each stride, or boxes
-    (1, cells, 4), edges in pixels, and scores (1, classes, cells) (PaddlePaddle/PaddleDetection,
-    ppdet/modeling/heads/ppyoloe_head.py, without its own suppression).
-
-    classes: their number. strides: pixels from one cell to the next. activation: what the decoder applies to scores,
-    "none" or "sigmoid". labels: "best" class of each cell, or "all". Raises NpuLayoutError on anything else.
-    """
-    classes, strides = sizes(classes, strides)
-    score = Part("score", classes, activation)
-    maps = Form(
-        "maps", (Part("box", 68), score, Part("bound", 1, optional=True, hint=HINTS["bound"])), Boxes("dfl", 17)
-    )
-    listed = Form("list", (Part("box", 4), score), Boxes("xyxy", unit="pixel"), "list")
-    return Head("ppyoloe", classes, strides, (maps, listed), labels=labels)
-
-
-@checked_call
-def rtmdet(
-    classes: int = 80,
-    strides: Sequence[int] = STRIDES,
-    *,
-    activation: str = "sigmoid",
-    labels: str = "best",
-    unit: str = "pixel",
-    name: str = "rtmdet",
-) -> Head:
-    """Return the head of RTMDet: scores, and sides of a number each from the cell's corner.
-
-    Outputs are maps of scores and of four sides for each stride (open-mmlab/mmdetection,
-    mmdet/models/dense_heads/rtmdet_head.py, whose priors have offset 0; without its own suppression).
-
-    classes, strides, activation, labels, name: as for `yolov8`. unit: of sides, "pixel" (MMDetection multiplies them by
-    the stride in the graph) or "stride" (MMYOLO does not). Raises NpuLayoutError on anything else.
-
-    >>> rtmdet(3).forms[0].boxes.center
-    0.0
-    """
-    classes, strides = sizes(classes, strides)
-    boxes = Boxes("distances", center=0.0, unit=one_of("unit", unit, ("pixel", "stride")))
-    form = Form("maps", (Part("score", classes, activation), Part("box", 4)), boxes)
-    return Head(name, classes, strides, (form,), labels=labels)
-
-
-@checked_call
 def centernet_head(
     classes: int = 80,
     stride: int = 4,
@@ -238,33 +161,6 @@ def centernet_head(
     points = Keypoints(joints, 2, "distances") if joints else None
     rule = Suppression("peaks")
     return Head(name, classes, strides, tuple(forms), labels="all", keypoints=points, suppression=rule)
-
-
-@checked_call
-def nanodet(
-    classes: int = 80,
-    strides: Sequence[int] = (8, 16, 32, 64),
-    *,
-    bins: int = 8,
-    center: float = 0.0,
-    activation: str = "none",
-    labels: str = "best",
-) -> Head:
-    """Return the head of NanoDet-Plus: scores, then 4 sides of 8 bins, in strides.
-
-    Outputs are one list (1, cells, classes + 32), or maps for each stride (RangiLyu/nanodet,
-    nanodet/model/head/nanodet_plus_head.py: centres are the cells' corners; the older GFL head has center 0.5, as has
-    PicoDet).
-
-    classes: their number. strides: pixels from one cell to the next. bins: of a side. center: in cells. activation:
-    what the decoder applies to scores, "none" or "sigmoid". labels: "best" class of each cell, or "all". Raises
-    NpuLayoutError on anything else.
-    """
-    classes, strides = sizes(classes, strides)
-    boxes = Boxes("dfl", bins, center)
-    parts = (Part("score", classes, activation), Part("box", 4 * boxes.bins))
-    forms = (Form("list", parts, boxes, "list"), Form("maps", parts, boxes))
-    return Head("nanodet", classes, strides, forms, labels=labels)
 
 
 @checked_call

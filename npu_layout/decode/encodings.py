@@ -108,6 +108,7 @@ ENCODINGS: dict[str, Callable[[Cells, np.ndarray], np.ndarray]] = {
 #: Of values, cells, centres of cells, strides, anchors and the variance of centres: x and y in pixels.
 POINTS: dict[str, Callable[..., np.ndarray]] = {
     "cells": lambda x, cell, center, stride, anchor, variance: (2.0 * x + cell) * stride,
+    "shifted": lambda x, cell, center, stride, anchor, variance: (2.0 * x - 0.5 + cell) * stride,
     "pixels": lambda x, cell, center, stride, anchor, variance: x,
     "inputs": lambda x, cell, center, stride, anchor, variance: x,
     "priors": lambda x, cell, center, stride, anchor, variance: center + x * variance * anchor,

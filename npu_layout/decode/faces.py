@@ -10,6 +10,7 @@ from ..errors import NpuLayoutError
 from ..support import checked_call, one_of, whole_numbers
 from .head import ACTIVATIONS, HINTS, UNITS, Boxes, Form, Head, Part
 from .networks import STRIDES, anchors_of, sizes
+from .records import height_and_width
 from .rules import Keypoints, Suppression
 
 RETINAFACE_ANCHORS = (  # biubug6/Pytorch_Retinaface, data/config.py, min_sizes: pixels
@@ -22,27 +23,71 @@ YOLOV5_FACE_ANCHORS = (  # deepcam-cn/yolov5-face, models/yolov5s.yaml: pixels
     ((23, 29), (43, 55), (73, 105)),
     ((146, 217), (231, 300), (335, 433)),
 )
+ULTRAFACE_SIDES = {8: (10, 16, 24), 16: (32, 48), 32: (64, 96), 64: (128, 192, 256)}  # fd_config.py, min_boxes: pixels
 _PRIORS = 2**20  # MediaPipe's detectors have up to 2,304
 _ADDED = Suppression(extra=1.0)  # both scripts measure sides with one pixel more
 
 
 @checked_call
 def retinaface(
-    strides: Sequence[int] = STRIDES, anchors: Any = RETINAFACE_ANCHORS, *, activation: str = "none"
+    strides: Sequence[int] = STRIDES,
+    anchors: Any = RETINAFACE_ANCHORS,
+    *,
+    keypoints: int = 5,
+    activation: str = "none",
 ) -> Head:
     """Return the head of RetinaFace: priors, the background's score first, five landmarks.
 
     Outputs are boxes (1, n, 4), scores (1, n, 2) and landmarks (1, n, 10), the priors of a cell one after the other
-    (biubug6/Pytorch_Retinaface, utils/box_utils.py).
+    (biubug6/Pytorch_Retinaface, utils/box_utils.py), or maps of the three for each stride, prior by prior (Hailo).
 
     strides: pixels from one cell to the next. anchors: width and height in pixels of the priors of each stride.
-    activation: what the decoder applies to scores, "none" or "softmax". Raises NpuLayoutError on anything else.
+    keypoints: 5, or 0 for networks without. activation: what the decoder applies to scores, "none" or "softmax". Raises
+    NpuLayoutError on anything else.
     """
     _, strides = sizes(1, strides)
-    parts = (Part("box", 4), Part("score", 2, activation), Part("keypoints", 10))
-    form = Form("list", parts, Boxes("variances"), "list", interleaved=True)
-    points = Keypoints(5, 2, "priors")
-    return Head("retinaface", 1, strides, (form,), anchors, background=0, keypoints=points, suppression=_ADDED)
+    (count,) = whole_numbers("keypoints", [keypoints], 1, 0)
+    beside = (Part("keypoints", 2 * count),) if count else ()
+    parts = (Part("box", 4), Part("score", 2, activation), *beside)
+    forms = (Form("list", parts, Boxes("variances"), "list", interleaved=True), Form("maps", parts, Boxes("variances")))
+    points = Keypoints(count, 2, "priors") if count else None
+    return Head("retinaface", 1, strides, forms, anchors, background=0, keypoints=points, suppression=_ADDED)
+
+
+@checked_call
+def ultraface(
+    input_shape: Sequence[int] = (240, 320),
+    strides: Sequence[int] = (8, 16, 32, 64),
+    *,
+    activation: str = "none",
+    listed: str = "edges",
+    name: str = "ultraface",
+) -> Head:
+    """Return the head of the Ultra-Light-Fast-Generic-Face-Detector: slim and RFB, of 320 or 640 pixels.
+
+    Outputs are scores (1, n, 2), the background's first, and boxes (1, n, 4), or maps of both for each stride, prior by
+    prior (Hailo's lightface_slim, activation="softmax"). Priors are no larger than the input
+    (Linzaer/Ultra-Light-Fast-Generic-Face-Detector-1MB, vision/ssd/config/fd_config.py; vision/utils/box_utils.py).
+
+    input_shape: height and width of the network's input, in pixels. strides: 8, 16, 32 and 64 in any order. activation:
+    what the decoder applies to scores, "none" or "softmax". listed: what a list has, "edges", the whole input being 1
+    (the published ONNX files), or "offsets" from priors, as maps have. name: of the head. Raises NpuLayoutError on
+    anything else.
+
+    >>> ultraface().anchors[3][2]
+    (256.0, 240.0)
+    """
+    _, strides = sizes(1, strides)
+    height, width = height_and_width(input_shape)
+    published = anchors_of(
+        strides, {tuple(sorted(ULTRAFACE_SIDES)): tuple(v for _, v in sorted(ULTRAFACE_SIDES.items()))}
+    )
+    anchors = tuple(tuple((min(side, width), min(side, height)) for side in sides) for sides in published)
+    boxes, listing = Boxes("variances"), one_of("listed", listed, ("edges", "offsets"))
+    parts = (Part("score", 2, one_of("activation", activation, ("none", "softmax"))), Part("box", 4))
+    of_list = Boxes("xyxy", unit="input") if listing == "edges" else boxes
+    forms = (Form("maps", parts, boxes), Form("list", parts, of_list, "list", interleaved=True))
+    return Head(name, 1, strides, forms, anchors, background=0)
 
 
 @checked_call

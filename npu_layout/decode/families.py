@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 from .darknet import yolov2, yolov3, yolov4
 from .dense import fcos, retinanet
-from .detectors import centernet_head, labelled_rows, nanodet, ppyoloe, ssd_postprocessed
-from .faces import blazeface, retinaface, scrfd, yunet
+from .detectors import centernet_head, fastestdet, labelled_rows, ssd_postprocessed
+from .faces import blazeface, retinaface, scrfd, yolov5_face, yunet
 from .head import Head
-from .networks import yolo26, yolov5, yolov6, yolov8, yolov8_obb, yolov10, yolox
+from .networks import yolo26, yolov5, yolov6, yolov8, yolov10, yolox
+from .obb import yolo26_obb, yolov8_obb
+from .poses import yolov7_pose
 from .queries import detr, rtdetr
+from .sides import damoyolo, nanodet, ppyoloe
 
 
 class Family(NamedTuple):
@@ -21,7 +25,8 @@ class Family(NamedTuple):
     have them this often. activations: those with which networks are exported. units: boxes of a list, or of rows, may
     be in pixels or of an input of 1. rows: classes, if outputs are rows of detections, which do not say their number.
     asked: what extents leave open where the number of classes is not known, or another call can decode the outputs;
-    unsure: always. apart: each part is an output of its own.
+    unsure: always. apart: each part is an output of its own (of its level). form: the only one of the head that counts.
+    one: heads have one class, whatever the extents.
     """
 
     make: Callable[[int, str], Head]
@@ -34,6 +39,16 @@ class Family(NamedTuple):
     asked: str = ""
     unsure: bool = False
     apart: bool = False
+    form: str = ""
+    one: bool = False
+
+    def tried(self, n: int) -> Head:
+        """Return the head of `n` classes that outputs are fitted to."""
+        head = self.make(n, "none")
+        if not self.form:
+            return head
+        forms = tuple(form for form in head.forms if form.name == self.form)
+        return replace(head, forms=forms)
 
 
 # ultralytics/yolov3, models/yolov3-tiny.yaml: width and height in pixels
@@ -104,23 +119,89 @@ FAMILIES = (
         asked="whether the outputs are of YOLOv2 at all: any map of stride 32 with a multiple of 5 channels has these "
         "extents (classes= says more)",
     ),
+    Family(
+        lambda n, act: yolov7_pose(classes=n, activation=act),
+        "17 keypoints and anchors, strides to 64 (YOLOv7-pose, YOLOv5-pose; anchors= of your own)",
+        (56,),
+        3,
+        units=True,
+    ),
+    Family(
+        lambda n, act: yolov7_pose(5, (8, 16, 32), classes=n, activation=act),
+        "5 keypoints with a confidence, and anchors (YOLOv7-face; anchors= of your own)",
+        (20,),
+        3,
+        units=True,
+    ),
     Family(lambda n, act: yolov6(n, activation=act), "suppression and sides of a number each (YOLOv6)", (0, 4, 5)),
     Family(lambda n, act: yolo26(n, activation=act), "no suppression and sides of a number each (YOLO26)", units=True),
-    Family(lambda n, act: yolox(n, activation=act), "exponentials of sizes (YOLOX)", (0, 4, 5)),
-    Family(lambda n, act: ppyoloe(n, activation=act), "17 bins a side (PP-YOLOE)", (0, 68)),
-    Family(lambda n, act: nanodet(n, activation=act), "8 bins a side, strides to 64 (NanoDet-Plus)", (0, 32)),
-    Family(lambda n, act: retinaface(activation=act), "priors (RetinaFace)", activations=("none", "softmax")),
-    Family(lambda n, act: scrfd(activation=act), "two anchors a cell (SCRFD)"),
-    Family(lambda n, act: yunet(activation=act), "the root of class and objectness (YuNet)"),
-    Family(lambda n, act: blazeface(activation=act), "MediaPipe's faces, of 128 pixels (BlazeFace)"),
     Family(
-        lambda n, act: blazeface(256, (16, 32, 32, 32), activation=act), "MediaPipe's faces, of 256 pixels (BlazeFace)"
+        lambda n, act: yolo26(n, activation=act, keypoints=17),
+        "17 keypoints and sides of a number each (YOLO26-pose)",
+        units=True,
+        rows=1,
     ),
-    Family(lambda n, act: blazeface(192, (4,), anchors=1, activation=act), "MediaPipe's faces at full range"),
-    Family(lambda n, act: blazeface(192, keypoints=7, activation=act), "MediaPipe's palms"),
     Family(
-        lambda n, act: blazeface(224, (8, 16, 32, 32, 32), keypoints=4, activation=act),
-        "MediaPipe's persons",
+        lambda n, act: yolo26(n, activation=act, coefficients=32),
+        "masks and sides of a number each (YOLO26-seg)",
+        units=True,
+    ),
+    Family(
+        lambda n, act: yolo26_obb(n, activation=act),
+        "turned boxes and sides of a number each (YOLO26-OBB)",
+        apart=True,
+        form="maps",
+    ),
+    Family(lambda n, act: yolox(n, activation=act), "exponentials of sizes (YOLOX)", (0, 4, 5)),
+    Family(lambda n, act: ppyoloe(n, activation=act), "17 bins a side (PP-YOLOE)", (0, 68), form="maps"),
+    Family(
+        lambda n, act: ppyoloe(n, activation=act),
+        "a list of edges (PP-YOLOE, YOLO-NAS, DAMO-YOLO)",
+        (0, 4),
+        form="list",
+    ),
+    Family(
+        lambda n, act: ppyoloe(n, activation=act, listed="sides"),
+        "a list of sides, in strides (YOLO-NAS of AXERA)",
+        apart=True,
+        form="list",
+    ),
+    Family(
+        lambda n, act: ppyoloe(n, (32, 16, 8), activation=act, listed="sides"),
+        "a list of sides that begins with the cells of stride 32 (PP-YOLOE of AXERA)",
+        apart=True,
+        form="list",
+    ),
+    Family(lambda n, act: damoyolo(n, activation=act), "17 bins a side, and a last score of none (DAMO-YOLO)", (1,)),
+    Family(lambda n, act: nanodet(n, activation=act), "8 bins a side, strides to 64 (NanoDet-Plus)", (0, 32)),
+    Family(lambda n, act: retinaface(activation=act), "priors (RetinaFace)", one=True, activations=("none", "softmax")),
+    Family(lambda n, act: scrfd(activation=act), "two anchors a cell (SCRFD)", one=True),
+    Family(lambda n, act: yunet(activation=act), "the root of class and objectness (YuNet)", one=True),
+    Family(
+        lambda n, act: yolov5_face(activation=act),
+        "anchors and five landmarks (YOLOv5-face; anchors= of your own)",
+        (15,),
+        3,
+        units=True,
+        one=True,
+    ),
+    Family(
+        lambda n, act: fastestdet(n, activation=act),
+        "one map of stride 16 (FastestDet)",
+        (0, 5),
+        asked="whether the outputs are of FastestDet at all: any map of stride 16 has these extents (classes= says "
+        "more)",
+    ),
+    Family(lambda n, act: blazeface(activation=act), "MediaPipe's faces, of 128 pixels (BlazeFace)", one=True),
+    Family(
+        lambda n, act: blazeface(256, (16, 32, 32, 32), activation=act),
+        "MediaPipe's faces, of 256 pixels (BlazeFace)",
+        one=True,
+    ),
+    Family(lambda n, act: blazeface(192, (4,), anchors=1, activation=act), "MediaPipe's faces at full range", one=True),
+    Family(lambda n, act: blazeface(192, keypoints=7, activation=act), "MediaPipe's palms", one=True),
+    Family(
+        lambda n, act: blazeface(224, (8, 16, 32, 32, 32), keypoints=4, activation=act), "MediaPipe's persons", one=True
     ),
     Family(
         lambda n, act: retinanet(n, activation=act),

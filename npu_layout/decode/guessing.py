@@ -172,11 +172,12 @@ def _tried(
             e // family.anchors - b for e, b in itertools.product(extents, family.beside) if e % family.anchors == 0
         }
         counts |= {e - b for e, b in itertools.product(extents, family.beside)}
-        tried: list[int] = sorted(n for n in counts if 0 < n <= 20000) if known is None else [known]
+        counts = {1} if family.one else counts
+        tried: list[int] = sorted(n for n in counts if 0 < n <= 20000) if known is None or family.one else [known]
         seen: set[Any] = set()
         unclear: dict[str, _Fit] = {}  # of rows of detections, the same whatever the number of classes
-        for n in [*tried, *([family.rows] if known is None else [])]:
-            head = family.make(n, "none")
+        for n in [*tried, *([family.rows] if known is None and not family.one else [])]:
+            head = family.tried(n)
             if head.classes in seen or (known is not None and head.classes != known):
                 continue
             seen.add(head.classes)
@@ -192,12 +193,17 @@ def _tried(
                 continue
             except LayoutError:
                 continue
-            joined = family.apart and len(specs) < len(fitted.form.parts)
+            joined = family.apart and len(_outputs(fitted)) < len(fitted.form.parts)
             if not _activations(family, fitted, specs) or _one_cell(fitted) or joined:
                 continue
             if known is not None or fitted.form.part("label") is None or n == family.rows:
                 yield _Fit(family, fitted, head.classes)
         yield from unclear.values()
+
+
+def _outputs(fitted: Fitted) -> set[int]:
+    """Return the outputs of the first level."""
+    return {place.output for place in fitted.levels[0].places.values()}
 
 
 def _one_cell(fitted: Fitted) -> bool:

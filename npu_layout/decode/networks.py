@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import NpuLayoutError
 from ..support import checked_call, one_of, whole_numbers
-from .head import ACTIVATIONS, ANGLES, HINTS, UNITS, Boxes, Form, Head, Part
+from .head import HINTS, UNITS, Boxes, Form, Head, Part
 from .rules import Keypoints, Prototypes, Suppression
 
 STRIDES = (8, 16, 32)
@@ -66,8 +66,8 @@ def yolov8(
     >>> yolov8(classes=3).to_dict()["forms"][1]["name"]
     'list'
     """
-    (classes, strides), bins = sizes(classes, strides), _count("bins", bins)
-    keypoints, coefficients = _count("keypoints", keypoints, 0), _count("coefficients", coefficients, 0)
+    (classes, strides), bins = sizes(classes, strides), count_from("bins", bins)
+    keypoints, coefficients = count_from("keypoints", keypoints, 0), count_from("coefficients", coefficients, 0)
     beside = []
     if keypoints:
         beside.append(Part("keypoints", 3 * keypoints))
@@ -92,47 +92,6 @@ def yolov8(
 
 
 @checked_call
-def yolov8_obb(
-    classes: int = 15,
-    strides: Sequence[int] = STRIDES,
-    *,
-    activation: str = "none",
-    angle_activation: str = "none",
-    angle: str = "shifted",
-    labels: str = "best",
-    bins: int = 16,
-    unit: str = "pixel",
-    name: str = "yolov8_obb",
-) -> Head:
-    """Return the head of YOLOv8-OBB and YOLO11-OBB: boxes that are turned.
-
-    Outputs are maps of boxes, scores and an angle for each stride, or those maps and one list (1, 1, cells) of angles
-    (airockchip's export), or one list (1, 4 + classes + 1, cells) of boxes in pixels, scores and an angle in radians. A
-    box is turned around its cell: the middle of its sides, seen from the cell, is turned by the angle
-    (ultralytics/nn/modules/head.py, class OBB, for the formula). Suppression is greedy, by ProbIoU, of each class: a
-    box goes if it is `iou` or greater.
-
-    classes, strides, activation, labels, bins, unit, name: as for `yolov8`. angle: what maps of angles mean, "shifted",
-    (v - 0.25) pi, or "radians". angle_activation: what the decoder applies to v first, "none" or "sigmoid". Raises
-    NpuLayoutError on anything else.
-
-    >>> yolov8_obb().suppression.kind
-    'probiou'
-    """
-    (classes, strides), bins = sizes(classes, strides), _count("bins", bins)
-    score = Part("score", classes, activation)
-    turn = Part("angle", 1, one_of("angle_activation", angle_activation, ACTIVATIONS[:2]), hint=HINTS["angle"])
-    box, bound = Part("box", 4 * bins), Part("bound", 1, optional=True, hint=HINTS["bound"])
-    boxes = Boxes("dfl", bins, angle=one_of("angle", angle, ANGLES[1:]))
-    forms = (
-        Form("maps", (box, score, turn), boxes),
-        Form("angles across levels", (box, score, bound, replace(turn, across=True)), boxes),
-        Form("list", (Part("box", 4), score, Part("angle", 1)), Boxes("xywh", unit=unit, angle="radians"), "list"),
-    )
-    return Head(name, classes, strides, forms, labels=labels, suppression=Suppression("probiou", inclusive=True))
-
-
-@checked_call
 def yolov5(
     classes: int = 80,
     strides: Sequence[int] = STRIDES,
@@ -153,7 +112,7 @@ def yolov5(
     boxes too. anchors: width and height in pixels of some anchors for each stride, in the order of `strides`; None:
     those of yolov5s.yaml, if the strides are 8, 16 and 32 in any order. Raises NpuLayoutError on anything else.
     """
-    (classes, strides), coefficients = sizes(classes, strides), _count("coefficients", coefficients, 0)
+    (classes, strides), coefficients = sizes(classes, strides), count_from("coefficients", coefficients, 0)
     anchors = anchors_of(strides, {STRIDES: YOLOV5_ANCHORS}) if anchors is None else anchors
     scores = (Part("objectness", 1, activation, hint=HINTS["objectness"]), Part("score", classes, activation))
     beside = (Part("coefficients", coefficients),) if coefficients else ()
@@ -236,7 +195,7 @@ def yolov10(
     classes, strides, activation, bins, name: as for `yolov8`. unit: of rows, "pixel", or "input" if the whole input is
     1 (TFLite). Raises NpuLayoutError on anything else.
     """
-    (classes, strides), bins = sizes(classes, strides), _count("bins", bins)
+    (classes, strides), bins = sizes(classes, strides), count_from("bins", bins)
     maps = (Part("box", 4 * bins), Boxes("dfl", bins))
     return _without_suppression(classes, strides, activation, maps, unit, name)
 
@@ -254,15 +213,17 @@ def yolo26(
 ) -> Head:
     """Return the head of YOLO26: four sides in strides without bins, without suppression.
 
-    Outputs are maps of sides and of scores for each stride, or rows (1, 300, 6): edges in pixels, score, class, then
-    keypoints in the unit of the edges, or coefficients of masks.
+    Outputs are maps of sides and of scores for each stride, and of keypoints or of coefficients of masks, or rows (1,
+    300, 6): edges in pixels, score, class, then keypoints in the unit of the edges, or coefficients of masks. In maps
+    keypoints are strides from the cell's centre, without the factor 2 of YOLOv8 (AXERA-TECH/ax-samples,
+    examples/base/detection.hpp; D-Robotics/rdk_model_zoo, ultralytics_yolo26/runtime/python/yolo26_pose.py).
 
-    classes, strides, activation, name: as for `yolov8`. keypoints: of the pose variant (17; x, y and visibility each),
-    in rows. coefficients: of masks of the segmentation variant (32), whose prototypes are one more output. unit: as for
+    classes, strides, activation, name: as for `yolov8`. keypoints: of the pose variant (17; x, y and visibility each).
+    coefficients: of masks of the segmentation variant (32), whose prototypes are one more output. unit: as for
     `yolov10`. Raises NpuLayoutError on anything else.
     """
     classes, strides = sizes(classes, strides)
-    points, weights = _count("keypoints", keypoints, 0), _count("coefficients", coefficients, 0)
+    points, weights = count_from("keypoints", keypoints, 0), count_from("coefficients", coefficients, 0)
     beside = [Part("keypoints", 3 * points)] if points else []
     beside += [Part("coefficients", weights)] if weights else []
     maps = (Part("box", 4), Boxes("distances"))
@@ -282,16 +243,17 @@ def _without_suppression(
     score, bound = Part("score", classes, activation), Part("bound", 1, optional=True, hint=HINTS["bound"])
     counts = {part.role: part.count for part in beside}
     edges = Boxes("xyxy", unit=one_of("unit", unit, UNITS[1:]))
-    forms = [Form("rows", (Part("box", 4), Part("score", 1), Part("label", 1), *beside), edges, "rows")]
-    if "keypoints" not in counts:  # of which maps are not decoded
-        forms.insert(0, Form("maps", (maps[0], score, bound, *beside), maps[1]))
+    forms = (
+        Form("maps", (maps[0], score, bound, *beside), maps[1]),
+        Form("rows", (Part("box", 4), Part("score", 1), Part("label", 1), *beside), edges, "rows"),
+    )
     return Head(
         name,
         classes,
         strides,
-        tuple(forms),
+        forms,
         labels="all",
-        keypoints=Keypoints(counts["keypoints"] // 3) if "keypoints" in counts else None,
+        keypoints=Keypoints(counts["keypoints"] // 3, encoding="distances") if "keypoints" in counts else None,
         prototypes=Prototypes(counts["coefficients"]) if "coefficients" in counts else None,
         suppression=Suppression("none"),
     )
@@ -327,7 +289,7 @@ def yolox(
 
 def sizes(classes: Any, strides: Any) -> tuple[int, tuple[int, ...]]:
     """Return the number of classes, and the strides, checked."""
-    return _count("classes", classes), whole_numbers("strides", strides, None, 1)
+    return count_from("classes", classes), whole_numbers("strides", strides, None, 1)
 
 
 def anchors_of(strides: tuple[int, ...], published: dict[tuple[int, ...], Any]) -> tuple[Any, ...]:
@@ -347,6 +309,7 @@ def of_strides(what: str, strides: tuple[int, ...], published: dict[tuple[int, .
     return tuple(each[stride] for stride in strides)
 
 
-def _count(what: str, given: Any, least: int = 1) -> int:
+def count_from(what: str, given: Any, least: int = 1) -> int:
+    """Return a whole number of at least `least`; NpuLayoutError if it is anything else."""
     (number,) = whole_numbers(what, [given], 1, least)
     return number

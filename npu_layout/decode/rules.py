@@ -9,7 +9,7 @@ from ..errors import NpuLayoutError
 from ..support import checked_call, real_number, shown
 from .records import Record, count_of
 
-POINTS = ("cells", "pixels", "priors", "distances")
+POINTS = ("cells", "shifted", "pixels", "priors", "distances")
 
 
 @checked_call
@@ -18,8 +18,9 @@ class Keypoints(Record):
     """Points beside each box.
 
     `count` points of `values` channels: x, y and, if there are three, the confidence, with `activation`. encoding:
-    "cells": (2 v + cell) stride (YOLOv8-pose); "pixels": decoded already; "priors": centre + v variance size
-    (RetinaFace); "distances": centre + v stride (SCRFD). Raises NpuLayoutError on other words and counts.
+    "cells": (2 v + cell) stride (YOLOv8-pose); "shifted": (2 v - 0.5 + cell) stride (YOLOv5- and v7-pose); "pixels":
+    decoded already; "priors": centre + v variance size (RetinaFace); "distances": centre + v stride (SCRFD). Raises
+    NpuLayoutError on other words and counts.
     """
 
     count: int

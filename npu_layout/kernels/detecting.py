@@ -12,7 +12,7 @@ ENCODINGS = (
     *("dfl", "distances", "center_power", "center_exp", "variances", "xywh", "xyxy", "center_size"),
     *("sigmoid_exp", "linear", "tanh_sigmoid"),
 )
-POINTS = ("cells", "pixels", "priors", "distances", "inputs")
+POINTS = ("cells", "pixels", "priors", "distances", "inputs", "shifted")
 ANGLES = ("none", "shifted", "radians")
 SUPPRESSIONS = ("none", "greedy", "probiou", "peaks")
 SCALINGS = ("", "channels", "rows", "columns")

@@ -1,4 +1,4 @@
-"""The heads of SSD, PP-YOLOE and NanoDet against their formulas, written down as loops over cells in plain numbers."""
+"""The heads of SSD, FastestDet and rows against their formulas, written down as loops over cells in plain numbers."""
 
 from __future__ import annotations
 
@@ -26,12 +26,7 @@ from tests.support.networks import (
     cells,
     compare,
     corners,
-    count,
-    distances,
     grid,
-    means,
-    of_maps,
-    sides,
     sigmoid,
 )
 
@@ -55,25 +50,6 @@ def ssd_shares(v: Values) -> Iterator[Any]:
     for (c, _, box, points), scores in zip(ssd(v), v["scores"][0].astype(float)):
         powers = [math.exp(n - max(scores)) for n in scores]
         yield c, [power / sum(powers) for power in powers[1:]], box, points
-
-
-def rtmdet(v: Values) -> Iterator[Any]:
-    """Sides in pixels from the corner of the cell."""
-    for c in cells():
-        left, top, right, bottom = (float(n) for n in v[f"box_{c.stride}"][0, :, c.y, c.x])
-        box = c.x * c.stride - left, c.y * c.stride - top, c.x * c.stride + right, c.y * c.stride + bottom
-        yield c, [sigmoid(n) for n in v[f"score_{c.stride}"][0, :, c.y, c.x]], box, []
-
-
-def ppyoloe_list(v: Values) -> Iterator[Any]:
-    for c in cells():
-        yield c, v["scores"][0, :, c.whole].astype(float).tolist(), tuple(v["boxes"][0, c.whole].astype(float)), []
-
-
-def nanodet(v: Values) -> Iterator[Any]:
-    for c in cells((8, 16, 32, 64)):
-        e = v["out"][0, c.whole]
-        yield c, e[:CLASSES].astype(float).tolist(), sides(c, means(e[CLASSES:], 8), 0.0), []
 
 
 COUNTS = (3, 2, 1)  # priors of a cell of each level
@@ -116,13 +92,6 @@ def fastestdet(raw: bool) -> Any:
     return loop
 
 
-def of_an_oak(v: Values) -> Iterator[Any]:
-    """Sides, a number that says nothing more, and scores."""
-    for c in cells():
-        e = v[f"out_{c.stride}"][0, :, c.y, c.x].astype(float).tolist()
-        yield c, e[5:], sides(c, e[:4], 0.5), []
-
-
 def labelled(unit: tuple[float, ...]) -> Any:
     """What a graph picked: edges, scores and classes of each row; `unit`: pixels of 1, in x and y."""
 
@@ -152,9 +121,6 @@ NETWORKS = {
         ssd_on_maps,
         probabilities=False,
     ),
-    "yolov8 of an OAK": Network(
-        decode.depthai_yolo(CLASSES), of_maps(STRIDES, out=5 + CLASSES), of_an_oak, probabilities=False
-    ),
     "fastestdet": Network(decode.fastestdet(CLASSES), {"out": (1, 5 + CLASSES, *grid(16))}, fastestdet(False)),
     "fastestdet before its activations": Network(
         decode.fastestdet(CLASSES, activation="sigmoid"),
@@ -162,15 +128,6 @@ NETWORKS = {
         fastestdet(True),
         probabilities=False,
         spread=2,
-    ),
-    "rtmdet of MMYOLO": Network(
-        decode.rtmdet(CLASSES, activation="none", unit="stride"),
-        of_maps(STRIDES, box=4, score=CLASSES),
-        distances("box", 0.0),
-        spread=2,
-    ),
-    "rtmdet": Network(
-        decode.rtmdet(CLASSES), of_maps(STRIDES, box=4, score=CLASSES), rtmdet, probabilities=False, spread=20
     ),
     "ssd": Network(
         decode.ssd(PRIORS, 5),
@@ -185,13 +142,6 @@ NETWORKS = {
         probabilities=False,
         spread=3.0,
     ),
-    "pp": Network(
-        decode.ppyoloe(CLASSES), of_maps(STRIDES, box=68, score=CLASSES), distances("box", bins=17), spread=2
-    ),
-    "pp list": Network(
-        decode.ppyoloe(CLASSES), {"boxes": (1, count(), 4), "scores": (1, CLASSES, count())}, ppyoloe_list, spread=40
-    ),
-    "nanodet": Network(decode.nanodet(CLASSES), {"out": (1, count((8, 16, 32, 64)), CLASSES + 32)}, nanodet, spread=2),
 }
 
 
@@ -436,32 +386,6 @@ def test_ssd_of_other_conventions(yx: bool) -> None:
         np.testing.assert_allclose(got[key], box, rtol=1e-5, atol=1e-4)
 
 
-def test_nanodets_maps_are_its_list() -> None:
-    strides, rng = (8, 16, 32, 64), np.random.default_rng(4)
-    head = decode.nanodet(CLASSES)
-    maps = [rng.random((1, CLASSES + 32, *grid(s))).astype(np.float32) for s in strides]
-    listed = np.concatenate([m.reshape(CLASSES + 32, -1).T for m in maps])[None]
-    by_maps = decode.Decoder(head, [nl.TensorSpec(m.shape, name=f"m{m.shape[2]}") for m in maps], SIZE)
-    by_list = decode.Decoder(head, [nl.TensorSpec(listed.shape, nl.Layout.of_rank(3), name="all")], SIZE)
-    one = by_maps([m.ravel() for m in maps], confidence=0.9)
-    two = by_list([np.ascontiguousarray(listed).ravel()], confidence=0.9)
-    assert len(one) > 5 and set(one.level.tolist()) > {0}
-    for field in ("xyxy", "confidence", "class_id", "level", "cell"):
-        assert np.array_equal(getattr(one, field), getattr(two, field)), field
-
-
-def test_sums_of_scores_are_not_read() -> None:
-    """airockchip's export of PP-YOLOE has a third map for each stride; what is in it changes nothing."""
-    rng = np.random.default_rng(5)
-    shapes = of_maps(STRIDES, box=68, score=CLASSES, sum=1)
-    specs = [nl.TensorSpec(shape, name=name) for name, shape in shapes.items()]
-    decoder = decode.Decoder(decode.ppyoloe(CLASSES), specs, SIZE)
-    values = {name: rng.random(shape).astype(np.float32).ravel() for name, shape in shapes.items()}
-    first = decoder(values, confidence=0.8)
-    again = decoder({k: v * 0 if k.startswith("sum") else v for k, v in values.items()}, confidence=0.8)
-    assert len(first) and np.array_equal(first.xyxy, again.xyxy) and np.array_equal(first.confidence, again.confidence)
-
-
 @pytest.mark.parametrize(
     "make, words",
     [
@@ -472,9 +396,6 @@ def test_sums_of_scores_are_not_read() -> None:
         (lambda: decode.ssd(PRIORS, yx=2), "yx: expected"),
         (lambda: decode.ssd(PRIORS, variances=(0.1,)), "variances"),
         (lambda: decode.ssd_postprocessed(1.5), "classes: expected"),
-        (lambda: decode.ppyoloe(labels="every"), "labels: expected best or all"),
-        (lambda: decode.nanodet(bins=0), "bins"),
-        (lambda: decode.nanodet(strides=()), "strides"),
     ],
 )
 def test_bad_arguments(make: Callable[[], Any], words: str) -> None:

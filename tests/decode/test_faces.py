@@ -14,6 +14,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import decode
+from tests.support import scenes
 from tests.support.backends import decoders
 from tests.support.networks import (
     SIZE,
@@ -59,6 +60,34 @@ def yunet(v: Values) -> Iterator[Any]:
         yield c, [score], box, [((m[2 * i] + c.x) * c.stride, (m[2 * i + 1] + c.y) * c.stride) for i in range(5)]
 
 
+def retinaface_maps(v: Values) -> Iterator[Any]:
+    """Hailo's: the channels of each map prior by prior."""
+    for c in cells(anchors=2):
+        size = decode.retinaface().anchors[c.level][c.anchor][0]
+        t, conf, m = (
+            v[f"{name}_{c.stride}"][0, n * c.anchor : n * c.anchor + n, c.y, c.x].astype(float)
+            for name, n in (("loc", 4), ("conf", 2), ("landms", 10))
+        )
+        cx, cy = (c.x + 0.5) * c.stride, (c.y + 0.5) * c.stride
+        box = corners(cx + t[0] * 0.1 * size, cy + t[1] * 0.1 * size, *(size * math.exp(n * 0.2) for n in t[2:]))
+        points = [(cx + m[2 * i] * 0.1 * size, cy + m[2 * i + 1] * 0.1 * size) for i in range(5)]
+        yield c, [1 / (1 + math.exp(conf[0] - conf[1]))], box, points
+
+
+MIN_BOXES = {8: (10, 16, 24), 16: (32, 48), 32: (64, 96), 64: (128, 192, 256)}
+
+
+def ultraface_list(v: Values) -> Iterator[Any]:
+    """Edges, the whole input being 1, and both scores."""
+    i = 0
+    for level, (s, sides_of) in enumerate(MIN_BOXES.items()):
+        for cell, a in itertools.product(range(math.prod(grid(s))), range(len(sides_of))):
+            box = tuple(float(n) * side for n, side in zip(v["boxes"][0, i], SIZE[::-1] * 2))
+            yield Cell(level, s, 0, 0, cell, a, 0, 0), [float(v["scores"][0, i, 1])], box, []
+            i += 1
+
+
+PRIORS_OF_FACES = sum(len(v) * math.prod(grid(s)) for s, v in MIN_BOXES.items())
 SIDE, LAYERS = 64, (8, 16, 16)  # of BlazeFace: a layer has two priors in each cell
 
 
@@ -163,6 +192,18 @@ NETWORKS = {
         extra=1,
         probabilities=False,
     ),
+    "retinaface of Hailo": Network(
+        decode.retinaface(activation="softmax"),
+        {f"{name}_{s}": (1, 2 * n, *grid(s)) for name, n in (("loc", 4), ("conf", 2), ("landms", 10)) for s in STRIDES},
+        retinaface_maps,
+        extra=1,
+        probabilities=False,
+    ),
+    "ultraface": Network(
+        decode.ultraface(SIZE),
+        {"boxes": (1, PRIORS_OF_FACES, 4), "scores": (1, PRIORS_OF_FACES, 2)},
+        ultraface_list,
+    ),
     "scrfd": Network(
         decode.scrfd(),
         {
@@ -189,6 +230,30 @@ NETWORKS = {
 @pytest.mark.parametrize("name", NETWORKS)
 def test_faces(name: str, seed: int) -> None:
     compare(NETWORKS[name], name, seed)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_ultraface_on_maps(seed: int) -> None:
+    """Hailo's: another number of priors at each level, none of them larger than the input, of 128x192 pixels."""
+    size, rng, outputs, found = (128, 192), np.random.default_rng(seed), [], []
+    for level, (s, sides_of) in enumerate(MIN_BOXES.items()):
+        rows, columns = size[0] // s, size[1] // s
+        shapes = ((f"{name}_{s}", (1, n * len(sides_of), rows, columns)) for name, n in (("box", 4), ("raw", 2)))
+        pair = [scenes.output(rng, x, rng.normal(0, 2, x), "NHWC", "int8", 0.05, 3, name=name) for name, x in shapes]
+        outputs += pair
+        for y, x, (a, side) in itertools.product(range(rows), range(columns), enumerate(sides_of)):
+            w, h = min(side, size[1]), min(side, size[0])
+            t = pair[0].values[0, 4 * a : 4 * a + 4, y, x].astype(float)
+            none, face = pair[1].values[0, 2 * a : 2 * a + 2, y, x].astype(float)
+            cx, cy = (x + 0.5) * s + t[0] * 0.1 * w, (y + 0.5) * s + t[1] * 0.1 * h
+            box = corners(cx, cy, math.exp(t[2] * 0.2) * w, math.exp(t[3] * 0.2) * h)
+            score = float(np.float32(sigmoid(face - none)))
+            found.append(scenes.Found(score, 0, level, y * columns + x, a, box))
+    wanted = scenes.kept(sorted((f for f in found if f.score >= 0.6), key=lambda f: -f.score), 0.9, 900)
+    assert 200 < len(wanted) < 900 and {f.level for f in wanted} == {0, 1, 2, 3}
+    head = decode.ultraface(size, activation="softmax")
+    for decoder in decoders(head, [o.spec for o in outputs][::-1], size):
+        scenes.same(decoder([o.buffer for o in outputs][::-1], 0.6, 0.9, 900), wanted)
 
 
 @pytest.mark.parametrize("head", [n.head for n in NETWORKS.values()], ids=list(NETWORKS))

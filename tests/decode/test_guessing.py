@@ -34,7 +34,18 @@ EXPORTS = {
     "v5 5-D": ([(1, 3, 85, 80, 80), (1, 3, 85, 40, 40), (1, 3, 85, 20, 20)], 640, {"yolov5", "yolov4", "yolov3"}, 80),
     "v5 one class": (maps((18,), 320), 320, {"yolov5", "yolov4", "yolov3"}, 1),
     "v5 seg onnx": ([(1, 25200, 117), (1, 32, 160, 160)], 640, {"yolov5"}, 80),
-    "v6 rknn": (maps((4, 80, 1)), 640, {"yolov6", "yolo26", "yolox"}, 80),
+    "v6 rknn": (maps((4, 80, 1)), 640, {"yolov6", "yolo26", "yolox", "yolo26_obb"}, 80),
+    "v7-pose": (maps((171,), 640, (8, 16, 32, 64)), 640, {"yolov7_pose", "nanodet"}, 1),
+    "v7-face": (maps((63,)), 640, {"yolov7_pose"}, 1),
+    "v5-face": (maps((48,)), 640, {"yolov5_face"}, 1),
+    "26-pose": (maps((4, 1, 51)), 640, {"yolo26"}, 1),
+    "26-pose rows": ([(1, 300, 57)], 640, {"yolo26"}, 1),
+    "26-seg": ([*maps((4, 80, 32)), (1, 32, 160, 160)], 640, {"yolo26"}, 80),
+    "26-obb": (maps((4, 15, 1)), 640, {"yolov6", "yolo26", "yolox", "yolo26_obb"}, 15),
+    "damo hailo": (maps((68, 81)), 640, {"damoyolo"}, 80),
+    "pp axera": ([(1, 8400, 80), (1, 8400, 4)], 640, {"ppyoloe", "yolov8"}, 80),
+    "fastestdet": ([(1, 85, 22, 22)], 352, {"fastestdet"}, 80),
+    "retinaface hailo": (maps((8, 4, 20)), 640, {"retinaface"}, 1),
     "v10 onnx": ([(1, 300, 6)], 640, {"yolov10", "yolo26"}, 80),
     "rt-detr": ([(1, 300, 80), (1, 300, 4)], 640, {"rtdetr", "detr"}, 80),
     "x rknn": (maps((85,)), 640, {"yolox"}, 80),
@@ -196,6 +207,24 @@ def test_one_map_is_never_certain(shape: tuple[int, ...], size: int) -> None:
     assert "whether the outputs are of YOLOv2 at all" in found.why
     assert decode.guess(of_shapes([shape]), (size, size), shape[1] // 5 - 5).head == found.others[0]
     assert decode.guess(of_shapes([shape]), (size, size), 1).head is None
+
+
+def test_one_map_of_stride_16_is_never_certain() -> None:
+    """It may be of segmentation, or features: FastestDet's has no extents of its own."""
+    for channels, classes in ((21, 16), (85, 80)):
+        found = decode.guess(of_shapes([(1, channels, 32, 32)]), (512, 512))
+        assert found.head is None and [head.name for head in found.others] == ["fastestdet"] * 2
+        assert "whether the outputs are of FastestDet at all" in found.why and "ops.argmax_channels" in found.why
+        assert {head.classes for head in found.others} == {classes}
+
+
+def test_lists_of_sides_are_offered_beside_edges() -> None:
+    """Boxes and scores in two outputs: edges in pixels, or sides in strides, the finest or the coarsest cells first."""
+    found = decode.guess(of_shapes([(1, 8400, 80), (1, 8400, 4)]), (640, 640), 80)
+    offered = {(head.strides, head.forms[1].boxes.encoding) for head in found.others if head.name == "ppyoloe"}
+    assert offered == {((8, 16, 32), "xyxy"), ((8, 16, 32), "distances"), ((32, 16, 8), "distances")}
+    joined = decode.guess(of_shapes([(1, 84, 8400)]), (640, 640), 80)
+    assert {h.forms[1].boxes.encoding for h in joined.others if h.name == "ppyoloe"} == {"xyxy"}
 
 
 def test_one_map_of_one_cell_is_classes() -> None:

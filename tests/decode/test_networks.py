@@ -64,6 +64,18 @@ def v5_apart(v: Values) -> Iterator[Any]:
         yield c, [objectness * sigmoid(n) for n in scores], box, []
 
 
+def v26_pose(v: Values) -> Iterator[Any]:
+    """Points are strides from the centre of the cell, as the sides are."""
+    for c in cells():
+        left, top, right, bottom, *e = (
+            float(n) for name in ("box", "points") for n in v[f"{name}_{c.stride}"][0, :, c.y, c.x]
+        )
+        cx, cy = c.x + 0.5, c.y + 0.5
+        box = tuple(n * c.stride for n in (cx - left, cy - top, cx + right, cy + bottom))
+        points = [((cx + e[k]) * c.stride, (cy + e[k + 1]) * c.stride, sigmoid(e[k + 2])) for k in (0, 3, 6)]
+        yield c, [sigmoid(v[f"raw_{c.stride}"][0, 0, c.y, c.x])], box, points
+
+
 ANCHORS = (((10, 13), (16, 30), (33, 23)), ((30, 61), (62, 45), (59, 119)), ((116, 90), (156, 198), (373, 326)))
 NETWORKS = {
     "v5 of Hailo": Network(
@@ -86,6 +98,14 @@ NETWORKS = {
     ),
     "26": Network(
         decode.yolo26(CLASSES), of_maps(STRIDES, box=4, score=CLASSES), distances("box"), labels="all", suppress=False
+    ),
+    "26-pose": Network(
+        decode.yolo26(1, activation="sigmoid", keypoints=3),
+        of_maps(STRIDES, box=4, raw=1, points=9),
+        v26_pose,
+        labels="all",
+        suppress=False,
+        probabilities=False,
     ),
     "x": Network(
         decode.yolox(CLASSES, activation="sigmoid"), of_maps(STRIDES, out=5 + CLASSES), yolox, probabilities=False

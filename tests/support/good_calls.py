@@ -131,6 +131,7 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
     networks: dict[str, dict[str, Any]] = {
         "centernet_head": dict(classes=2, stride=4, activation="sigmoid", size_unit="pixel", keypoints=2, name="x"),
         "blazeface": dict(side=8, strides=(4, 8), keypoints=2, anchors=1, activation="none", name="x"),
+        "damoyolo": named,
         "depthai_yolo": dict(classes=2, strides=(8,), coefficients=4, labels="all", name="x"),
         "detr": dict(classes=2, activation="none", name="x"),
         "rtdetr": dict(classes=2, activation="none", labels="best", unit="pixel", name="x"),
@@ -140,8 +141,8 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
         "fcos": dict(classes=2, strides=(8,), score="objectness", center=0.0, unit="pixel", **activated),
         "labelled_rows": dict(classes=2, coefficients=4, unit="input", name="x"),
         "nanodet": dict(**made, bins=8, center=0.5, labels="all"),
-        "ppyoloe": dict(**made, labels="all"),
-        "retinaface": dict(strides=(8,), anchors=(((4, 5),),), activation="softmax"),
+        "ppyoloe": dict(**made, labels="all", listed="sides"),
+        "retinaface": dict(strides=(8,), anchors=(((4, 5),),), keypoints=2, activation="softmax"),
         "retinanet": dict(
             classes=2,
             strides=(8,),
@@ -167,6 +168,11 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
             anchors=(1,),
         ),
         "ssd_postprocessed": dict(classes=2, yx=False, unit="pixel"),
+        "ultraface": dict(
+            input_shape=(16, 24), strides=(8, 16, 32, 64), activation="softmax", listed="offsets", name="x"
+        ),
+        "yolo26_obb": dict(**made, unit="input", name="x"),
+        "yolov7_pose": dict(**named, keypoints=2, anchors=(((4, 5),),), unit="input"),
         "yolo26": dict(**made, keypoints=0, coefficients=4, unit="input", name="x"),
         "yolov2": dict(classes=2, stride=8, anchors=(4, 5), activation="none", labels="all", name="x"),
         "yolov3": dict(classes=2, strides=(8,), anchors=(((4, 5),),), activation="none", labels="all", name="x"),

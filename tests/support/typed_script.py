@@ -375,6 +375,7 @@ def decoding() -> None:
     more += [decode.rtdetr(), decode.detr(), decode.rtmdet(), decode.blazeface()]
     more += [decode.retinanet(), decode.efficientdet(), decode.fcos(), decode.fastestdet(), decode.labelled_rows()]
     more += [decode.yolov5_face(), decode.depthai_yolo(), decode.yolov7()]
+    more += [decode.damoyolo(), decode.ultraface(), decode.yolo26_obb(), decode.yolov7_pose()]
     rows = nl.TensorSpec((1, 1, 2, 7))
     assert_type(decode.detection_output(rows, np.zeros(14, np.float32), (16, 16)), decode.Detections)
     assert_type(decode.hailo_nms(np.zeros(2, np.float32), 2, (16, 16)), decode.Detections)

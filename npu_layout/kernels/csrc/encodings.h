@@ -20,7 +20,7 @@ typedef struct {
 void box_edges(const BoxRule *rule, const double v[4], double x, double y, double w, double h, double edges[4]);
 
 /* As kernels/detecting.py lists them. */
-typedef enum { IN_CELLS, IN_PIXELS, OFFSETS, STEPS, IN_INPUTS, POINT_ENCODINGS } PointEncoding;
+typedef enum { IN_CELLS, IN_PIXELS, OFFSETS, STEPS, IN_INPUTS, DOUBLED, POINT_ENCODINGS } PointEncoding;
 
 /* How the points beside boxes of a level are encoded: `values` channels each, 2 or 3; 0: there are none. */
 typedef struct {
@@ -38,6 +38,7 @@ static inline void point_place(const PointRule *rule, const BoxRule *box, const 
             case IN_CELLS: place[i] = (2.0 * v[i] + cell[i]) * box->stride; break;
             case OFFSETS: place[i] = center + v[i] * rule->variance * size[i]; break;
             case STEPS: place[i] = center + v[i] * box->stride; break;
+            case DOUBLED: place[i] = (2.0 * v[i] - 0.5 + cell[i]) * box->stride; break;
             case IN_INPUTS: place[i] = v[i] * (i ? box->unit_y : box->unit_x); break;
             default: place[i] = v[i];
         }

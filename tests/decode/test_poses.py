@@ -1,0 +1,76 @@
+"""The heads of boxes with anchors and points against their formulas, written down as loops in plain numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import npu_layout as nl
+from npu_layout import decode
+from tests.support.networks import STRIDES, Cell, Network, Values, cells, compare, corners, count, grid, sigmoid
+
+FACES = (((4, 5), (6, 8), (10, 12)), ((15, 19), (23, 30), (39, 52)), ((72, 97), (123, 164), (209, 297)))
+
+
+def faces(v: Values) -> Iterator[Any]:
+    """Of the last convolution: box, objectness, one class, and x, y and confidence of five points."""
+    for c in cells(anchors=3):
+        e = [float(n) for n in v[f"out_{c.stride}"][0, 21 * c.anchor : 21 * c.anchor + 21, c.y, c.x]]
+        (w, h), (bx, by, bw, bh) = FACES[c.level][c.anchor], (2 * sigmoid(n) for n in e[:4])
+        box = corners((bx - 0.5 + c.x) * c.stride, (by - 0.5 + c.y) * c.stride, bw * bw * w, bh * bh * h)
+        points = [
+            ((2 * e[k] - 0.5 + c.x) * c.stride, (2 * e[k + 1] - 0.5 + c.y) * c.stride, sigmoid(e[k + 2]))
+            for k in range(6, 21, 3)
+        ]
+        yield c, [sigmoid(e[4]) * sigmoid(e[5])], box, points
+
+
+def people(v: Values) -> Iterator[Any]:
+    """The list has all cells of an anchor, then those of the next; all numbers are decoded."""
+    start, rows = 0, v["out"][0].astype(float)
+    for level, s in enumerate((*STRIDES, 64)):
+        n = math.prod(grid(s))
+        for a in range(3):
+            for cell in range(n):
+                e = rows[start + a * n + cell]
+                y, x = divmod(cell, grid(s)[1])
+                points = [tuple(e[k : k + 3]) for k in range(6, 57, 3)]
+                yield Cell(level, s, y, x, cell, a, 0, 0), [e[4] * e[5]], corners(*e[:4]), points
+        start += 3 * n
+
+
+def ordered(loop: Any) -> Any:
+    """Equal scores are in the order of levels, then cells, then anchors."""
+    return lambda v: iter(sorted(loop(v), key=lambda row: (row[0].level, row[0].cell, row[0].anchor)))
+
+
+NETWORKS = {
+    "yolov7-face": Network(
+        decode.yolov7_pose(5, STRIDES), {f"out_{s}": (1, 63, *grid(s)) for s in STRIDES}, faces, probabilities=False
+    ),
+    "yolov7-pose, a list": Network(decode.yolov7_pose(), {"out": (1, count((*STRIDES, 64), 3), 57)}, ordered(people)),
+}
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("name", NETWORKS)
+def test_poses(name: str, seed: int) -> None:
+    compare(NETWORKS[name], name, seed)
+
+
+@pytest.mark.parametrize("head", [n.head for n in NETWORKS.values()], ids=list(NETWORKS))
+def test_heads_are_data(head: decode.Head) -> None:
+    assert decode.Head.from_dict(json.loads(json.dumps(head.to_dict()))) == head
+
+
+def test_anchors_go_by_stride() -> None:
+    assert decode.yolov7_pose(strides=(64, 8, 32, 16)).anchors[0][2] == (925, 792)
+    assert decode.yolov7_pose(5, (32, 8, 16)).anchors[1] == FACES[0]
+    with pytest.raises(nl.NpuLayoutError, match="those that are published are for 8, 16, 32, 64 and for 8, 16, 32"):
+        decode.yolov7_pose(strides=(8, 16))
+    with pytest.raises(nl.NpuLayoutError, match="keypoints"):
+        decode.yolov7_pose(0)
