@@ -15,9 +15,9 @@ None of these libraries is imported. What is read, and where it is documented:
   Picamera2 Library, appendix A (BGR888 has R first in memory, RGB888 has B first) and section 4.2; of a request or a
   camera's configuration its `colour_space`, which is that of main and of lores (picamera2.py, _make_libcamera_config),
   with `ycbcrEncoding` and `range`: libcamera, src/py/libcamera/py_color_space.cpp.
-* DepthAI ``ImgFrame`` (depthai 3): `getType`, `getData`, and of `fb` `width`, `height`, `stride` in bytes and the offsets
-  of planes, of which 0 means one behind the other: luxonis/depthai-core, ImgFrameBindings.cpp; its own `getCvFrame`
-  takes Y, U and V for limited BT.601, and RAW8 for gray.
+* DepthAI ``ImgFrame`` (depthai 3): `getType`, `getData`, and of `fb` `width`, `height`, `stride` in bytes and the
+  offsets of planes, of which 0 means one behind the other: luxonis/depthai-core, ImgFrameBindings.cpp; its own
+  `getCvFrame` takes Y, U and V for limited BT.601, and RAW8 for gray.
 * Pillow ``Image``: `mode`, `size` and `tobytes`: https://pillow.readthedocs.io/en/stable/handbook/concepts.html.
 * ROS ``sensor_msgs/Image``: `encoding`, `width`, `height`, `step`, `is_bigendian`, `data`: sensor_msgs/msg/Image.msg
   and include/sensor_msgs/image_encodings.hpp; ``CompressedImage``: `format`, `data`.
@@ -134,8 +134,8 @@ def described(x: Any, stream: str = "main") -> Described:
     if isinstance(x, Mapping) and {"format", "size"} <= set(x):
         return _picamera2_stream(x)
     raise NpuLayoutError(
-        f"x: expected a frame of PyAV, GStreamer, picamera2, DepthAI, ROS or Pillow, got {shown(x)}; describe others with "
-        f"FrameSpec(format, size_wh, strides=, offsets=)"
+        f"x: expected a frame of PyAV, GStreamer, picamera2, DepthAI, ROS or Pillow, got {shown(x)}; describe others "
+        f"with FrameSpec(format, size_wh, strides=, offsets=)"
     )
 
 

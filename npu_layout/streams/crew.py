@@ -8,6 +8,7 @@ import time
 from ..errors import NpuLayoutError
 from .leases import Result
 from .line import TICK, Line
+from .processes import Process
 from .signals import Stopped, beside
 from .sources import Source
 from .stages import Job, StreamError
@@ -29,9 +30,14 @@ class Crew:
         self._starting, self._closing = threading.RLock(), threading.RLock()  # taken again by a signal's handler
         self._threads: list[threading.Thread] = []
         self.signals = Stopped(line.stop)
+        self._process = Process()
 
     def start(self) -> None:
-        """Start the threads, once; NpuLayoutError if the stream was stopped, but none to start if by a signal."""
+        """Start the threads, once; NpuLayoutError if the stream was stopped, but none to start if by a signal.
+
+        NpuLayoutError in a process that was forked.
+        """
+        self._process.check("stream")
         with self._starting:
             stopped = self.line.stopping and not self._started
             if self._finished or (stopped and not self.signals.came):
@@ -50,6 +56,7 @@ class Crew:
 
     def next(self) -> Result | None:
         """Return the next result, None at the end; StreamError on what failed, in each who asks. Both close it."""
+        self._process.check("stream")
         try:
             result = self.line.next(lambda: any([thread.is_alive() for thread in self._threads]))
         except StreamError:
@@ -66,8 +73,11 @@ class Crew:
         """Stop, wait for the threads, and release the source; in one of the threads, only stop.
 
         Who comes meanwhile waits for the same. After one that was interrupted the next does what is left, but does not
-        wait for the threads: whoever interrupts twice has waited enough.
+        wait for the threads: whoever interrupts twice has waited enough. In a process that was forked nothing happens:
+        camera and engine are the parent's.
         """
+        if not self._process.is_this:
+            return
         self.line.stop()
         if threading.current_thread() in self._threads:
             return
@@ -108,7 +118,7 @@ class Crew:
     def abandon(self) -> None:
         """End the threads of a stream that nobody has any more; memory that a result leased stays as it is."""
         self.signals.restore()
-        if self._finished:
+        if self._finished or not self._process.is_this:
             return
         if self._started:
             beside("end", self.line.stop, self._source.close)

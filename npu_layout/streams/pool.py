@@ -20,6 +20,7 @@ from ..buffers import TensorSpec
 from ..engines import checked_outputs, specs_of
 from ..errors import NpuLayoutError
 from ..support import checked_call, items_of, naming
+from .processes import Process
 
 _PATIENCE = 2.0  # seconds for a thread that may never end
 
@@ -28,6 +29,7 @@ class EnginePool:
     """Runs inputs on whichever of some engines is free, in the order in which they are submitted.
 
     Who submits waits in one queue, so that several streams share a pool fairly. It is an Engine itself, with `submit`.
+    In a process that was forked it raises NpuLayoutError, and `close` leaves the engines to the parent.
 
     Parameters
     ----------
@@ -71,6 +73,7 @@ class EnginePool:
         self._since: list[float | None] = [None] * len(self.engines)  # when each began its task
         self._change = threading.Lock()  # of what is submitted beside `close`
         self._closed = self._hung = False
+        self._process = Process()
         self._threads = [
             threading.Thread(
                 target=_work,
@@ -113,20 +116,28 @@ class EnginePool:
     ) -> Future[dict[str, np.ndarray]]:
         """Return as `submit` does; `begun` is called when an engine begins."""
         future: Future[dict[str, np.ndarray]] = Future()
+        self._put(future, inputs, out, begun)
+        return future
+
+    def _put(self, answer: Any, inputs: Any, out: Any, begun: Callable[[], None] | None) -> None:
+        """Let the next free engine answer; NpuLayoutError if the pool is closed, or another process's."""
+        self._process.check("EnginePool")
         with self._change:
             if self._closed:
                 raise _closed()
-            self._tasks.put((future, inputs, out, begun))
-        return future
+            self._tasks.put((answer, inputs, out, begun))
 
     @checked_call
     def infer(self, inputs: Any, out: Mapping[str, np.ndarray] | None = None) -> dict[str, np.ndarray]:
         """Run the network once on a free engine.
 
         inputs, out: as for submit. Returns {name: buffer} of the dtype and the size (1-D, or the storage shape) of the
-        specs. Raises what the engine raises: NpuLayoutError on inputs that do not fit, and if the pool is closed.
+        specs. Raises what the engine raises: NpuLayoutError on inputs that do not fit, and if the pool is closed. The
+        exception of a signal's handler (KeyboardInterrupt) ends the wait; an engine that has begun still writes `out`.
         """
-        return self.submit(inputs, out).result()
+        answer = _Answer()
+        self._put(answer, inputs, out, None)
+        return answer.result()  # type: ignore[no-any-return]
 
     def map(self, inputs: Iterable[Any]) -> Iterator[dict[str, np.ndarray]]:
         """Yield the outputs of each of the inputs, in order, with as many at work as there are engines.
@@ -148,6 +159,8 @@ class EnginePool:
         An engine that a stream's watchdog gave up is waited for 2 seconds, and left open if it still does not answer;
         what no engine began then fails as after `close`.
         """
+        if not self._process.is_this:
+            return
         with self._change:
             if self._closed:
                 return
@@ -177,6 +190,44 @@ class EnginePool:
 
     def __exit__(self, *error: Any) -> None:
         self.close()
+
+
+class _Answer:
+    """What `infer` waits for, as a Future of one that waits.
+
+    A Future waits in code of Python, in which the exception of a signal's handler may come while the main thread has
+    its lock: the engine's thread would wait for that lock forever. Here the wait is a call of C.
+    """
+
+    __slots__ = ("_bell", "_left")
+
+    def __init__(self) -> None:
+        self._bell: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+        self._left = False
+
+    def set_running_or_notify_cancel(self) -> bool:
+        """Return whether somebody still waits."""
+        return not self._left
+
+    def set_result(self, value: Any) -> None:
+        self._bell.put((value, None))
+
+    def set_exception(self, error: BaseException) -> None:
+        self._bell.put((None, error))
+
+    def result(self) -> Any:
+        """Return the result, or raise the exception, when there is one."""
+        try:
+            value, error = self._bell.get()
+        except BaseException:
+            self._left = True
+            raise
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error  # the exception has this frame, which would have it
+        return value
 
 
 def _work(

@@ -4,63 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 import time
-from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 import pytest
 
-from npu_layout.streams import Stream, changes
+from npu_layout.streams import Stream
 from npu_layout.streams.changes import AGAIN, Changes
 from npu_layout.streams.line import Line
 from npu_layout.streams.watchdog import Watchdog
+from tests.support.interrupts import LIMIT, ends, interrupted
 from tests.support.streaming import PREPROCESS, Reader, frames
-
-OWN = os.path.dirname(changes.__file__)
-LIMIT = 10.0
-
-
-class Interrupt(BaseException):
-    pass
-
-
-def interrupted(act: Callable[[], Any], n: int) -> bool:
-    """Call `act`, and raise Interrupt at the n-th place where Python handles a signal; whether there was one.
-
-    Those are the begin of a function and the end of a call of C, in the library's code and in what it calls of
-    threading's. A profiler's function is called there too.
-    """
-    left = n
-
-    def profile(frame: FrameType, event: str, argument: Any) -> None:
-        nonlocal left
-        if event not in ("call", "c_return") or argument is sys.setprofile:
-            return
-        files = [one.f_code.co_filename for one in (frame, frame.f_back) if one is not None]
-        if files[0].startswith(OWN) or (files[0] == threading.__file__ and files[-1].startswith(OWN)):
-            left -= 1
-            if left == 0:
-                raise Interrupt
-
-    sys.setprofile(profile)
-    try:
-        act()
-    except Interrupt:
-        return True
-    finally:
-        sys.setprofile(None)
-    return left <= 0
-
-
-def ends(act: Callable[[], Any]) -> bool:
-    """Whether `act` ends in another thread."""
-    thread = threading.Thread(target=act, daemon=True)
-    thread.start()
-    thread.join(LIMIT)
-    return not thread.is_alive()
 
 
 def test_who_waits_is_woken_by_a_change_and_by_the_clock() -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gc
+import os
 import random
+import signal
 import subprocess
 import sys
 import threading
 import time
+import weakref
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,7 @@ import pytest
 import npu_layout as nl
 from npu_layout.streams import EnginePool, Stream
 from npu_layout.testing import check_engine
+from tests.support.interrupts import LIMIT, ends, interrupted
 from tests.support.streaming import INPUT, OUTPUT, PREPROCESS, Reader, drawn, frames, number, read
 
 
@@ -51,6 +55,83 @@ def test_errors_are_where_they_belong() -> None:
         with pytest.raises(OSError, match="the bus"):
             futures[3].result()
         assert [int(f.result()["number"][0]) for n, f in enumerate(futures) if n != 3] == [0, 1, 2, 4, 5]
+
+
+def test_an_interrupt_anywhere_in_infer_leaves_a_pool_that_answers() -> None:
+    """KeyboardInterrupt in threading.Condition's own code could leave its lock taken, and an engine waiting for it."""
+    with EnginePool([Reader(0.001)]) as pool:
+        n = 1
+        while interrupted(lambda: pool.infer(inputs(1)), n, depth=4):
+            assert ends(lambda n=n: pool.infer(inputs(n % 100))), n  # type: ignore[misc]
+            assert int(pool.infer(inputs(n % 100))["number"][0]) == n % 100
+            n += 1
+        assert n > 5
+    assert ends(pool.close)
+
+
+def test_an_interrupt_ends_the_wait_and_takes_back_what_no_engine_began() -> None:
+    begun: list[int] = []
+    may = threading.Event()
+
+    def wait(n: int) -> None:
+        begun.append(n)
+        may.wait(LIMIT)
+
+    with EnginePool([Reader(fault=wait)]) as pool:
+        first = pool.submit(inputs(0))
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(KeyboardInterrupt):
+            pool.infer(inputs(1))
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        may.set()
+        assert int(first.result()["number"][0]) == 0
+    assert begun == [0]
+
+
+def test_what_infer_raises_is_not_kept() -> None:
+    """The engine's exception, and with it the frames and arrays of its traceback, ends with who caught it."""
+
+    class Missing(Exception):
+        pass
+
+    def fault(n: int) -> None:
+        raise Missing
+
+    gc.collect()
+    gc.disable()
+    try:
+        with EnginePool([Reader(fault=fault)]) as pool:
+            with pytest.raises(Missing) as raised:
+                pool.infer(inputs(0))
+            kept = weakref.ref(raised.value)
+            del raised
+            pool.submit(inputs(0)).exception()  # the engine's thread lets go of the task before
+            assert kept() is None
+    finally:
+        gc.enable()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_process_is_told_and_closes_nothing() -> None:
+    """It waited forever: the threads of the engines are the parent's alone."""
+    with EnginePool([Reader()]) as pool:
+        child = os.fork()
+        if not child:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(5)
+            told = 0
+            for act in (pool.infer, pool.submit, lambda x: next(pool.map([x]))):
+                try:
+                    act(inputs(0))
+                except nl.NpuLayoutError as error:
+                    told += "EnginePool: it was made in process" in str(error)
+            pool.close()
+            os._exit(0 if told == 3 and not pool.engines[0].closed else 1)
+        _, status = os.waitpid(child, 0)
+        assert status == 0
+        assert int(pool.infer(inputs(7))["number"][0]) == 7
 
 
 def test_outputs_that_engines_own_are_copied() -> None:
