@@ -9,7 +9,7 @@ Imports buffers, frames, kernels, layouts and support.
 from typing import TYPE_CHECKING
 
 from ..support import late
-from .answers import Classes, Text, classify, ctc, heatmap_points, simcc_points
+from .answers import Classes, Text, classify, ctc
 from .centers import Regions, centernet, dbnet
 from .crops import Masks
 from .darknet import yolov2, yolov3, yolov4
@@ -20,6 +20,7 @@ from .detectors import centernet_head, fastestdet, labelled_rows, ssd, ssd_postp
 from .faces import blazeface, retinaface, scrfd, ultraface, yolov5_face, yunet
 from .guessing import Guess, guess
 from .head import Boxes, Form, Head, Part
+from .joints import heatmap_points, landmarks, simcc_points
 from .limbs import OPENPOSE, Skeleton, people
 from .mask_crops import masks
 from .matching import Comparison, same
@@ -27,7 +28,7 @@ from .networks import yolo26, yolov5, yolov6, yolov7, yolov8, yolov10, yolox
 from .obb import yolo26_obb, yolov8_obb
 from .oriented import OrientedDecoder, OrientedDetections, oriented_nms
 from .overlay import draw
-from .poses import yolov7_pose
+from .poses import movenet, yolov7_pose
 from .queries import detr, rtdetr
 from .rules import Keypoints, Prototypes, Suppression
 from .sides import damoyolo, depthai_yolo, nanodet, ppyoloe, rtmdet
@@ -72,7 +73,9 @@ __all__ = [
     "hailo_nms",
     "heatmap_points",
     "labelled_rows",
+    "landmarks",
     "masks",
+    "movenet",
     "nanodet",
     "nms",
     "oriented_nms",
@@ -130,6 +133,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("DetectionOutput", "mobilenet_ssd"), "detection_output"),
     **dict.fromkeys(("hailo_nms_by_class", "nms_by_class", "nms_by_score"), "hailo_nms"),
     **dict.fromkeys(("NMS", "non_max_suppression", "batched_nms"), "nms"),
+    **dict.fromkeys(("hand_landmarks", "face_mesh", "pfld", "keypoints"), "landmarks"),
     **{"softmax": "classify(..., activation='softmax')", "top_k": "classify", "openpose": "people"},
 }
 if not TYPE_CHECKING:

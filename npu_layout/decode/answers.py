@@ -1,4 +1,4 @@
-"""Read outputs that are no boxes: classes of an image, text of a line, joints of one person."""
+"""Read outputs that are no boxes: classes of an image, text of a line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
-from ..support import checked_call, instance, naming, one_of, real_number, text_of, whole_number
+from ..support import checked_call, instance, one_of, text_of, whole_number
 from .activations import activated
 from .head import ACTIVATIONS
 
@@ -62,7 +62,7 @@ def classify(spec: TensorSpec, buffer: Any, k: int = 5, *, activation: str = "no
     >>> found.class_id.tolist(), found.confidence.round(2).tolist()
     ([[1, 3]], [[0.6000000238418579, 0.30000001192092896]])
     """
-    given = _checked("classify", spec)
+    given = checked_spec("classify", spec)
     extents = dict(zip(given.axes, given.shape))
     if "C" not in extents or any(n != 1 for letter, n in extents.items() if letter not in "NC"):
         raise LayoutError(f"classify: {given.describe()}: expected the axes N and C, and others of 1")
@@ -76,9 +76,6 @@ def classify(spec: TensorSpec, buffer: Any, k: int = 5, *, activation: str = "no
     descending = -scores if scores.dtype.kind == "f" else ~scores  # of integers there is no least one's negative
     ranked = np.argsort(descending, axis=1, kind="stable")[:, :count]  # NaN last
     return Classes(ranked.astype(np.int64), np.take_along_axis(values, ranked, 1).astype(np.float32))
-
-
-_IMAGE = frozenset("NCHW")
 
 
 @dataclass(frozen=True)
@@ -151,7 +148,7 @@ def ctc(
     >>> ctc(spec, steps.ravel(), "ab")[0].text
     'aab'
     """
-    given = _checked("ctc", spec)
+    given = checked_spec("ctc", spec)
     one_of("activation", activation, ("none", "softmax"))
     at = whole_number("time", time)
     if at not in (1, 2):
@@ -209,123 +206,6 @@ def _text(scores: np.ndarray, letters: list[str], blank: int, shares: bool) -> T
     return Text("".join(letters[best[step]] for step in steps), mean, tuple(found), tuple(map(int, steps)))
 
 
-@checked_call
-def heatmap_points(spec: TensorSpec, buffer: Any, *, stride: float = 4.0, shift: str | None = "quarter") -> np.ndarray:
-    """Return the joints in the heatmaps of one person's crop: HRNet, SimpleBaseline, ViTPose.
-
-    Each joint is at the first greatest value of its map, moved by a quarter of a cell in x and in y towards the greater
-    neighbour (microsoft/human-pose-estimation.pytorch, lib/core/inference.py). Its pixel is the cell times `stride`, as
-    training made the maps.
-
-    Parameters
-    ----------
-    spec, buffer
-        Heatmaps with the axes N, C, H and W; in any layout and dtype.
-    stride
-        Pixels of the input from one cell to the next.
-    shift
-        "quarter", or None: whole cells. As in the source, joints in the first two and in the last row or column stay.
-
-    Returns
-    -------
-    float32 (N, joints, 3): x, y in pixels of the network's input, and the greatest value; NaN, NaN and that value where
-    it is 0 or less. Map x, y by `Geometry.points_to_frame`.
-
-    Raises
-    ------
-    NpuLayoutError
-        On another shift or stride; LayoutError if the output has other axes; BufferSizeError on another size.
-
-    Examples
-    --------
-    >>> maps = np.zeros((1, 1, 8, 8), np.float32)
-    >>> maps[0, 0, 3, 4:6] = 1.0, 0.5
-    >>> heatmap_points(TensorSpec(maps.shape), maps.ravel()).tolist()
-    [[[17.0, 12.0, 1.0]]]
-    """
-    given = _checked("heatmap_points", spec)
-    if set(given.axes) != _IMAGE:
-        raise LayoutError(f"heatmap_points: {given.describe()}: expected the axes N, C, H and W, got {given.axes}")
-    one_of("shift", shift, ("quarter", None))
-    step = real_number("stride", stride, 0.0)
-    maps = given.unpack(buffer).transpose([given.axes.index(letter) for letter in "NCHW"])
-    n, c, h, w = maps.shape
-    flat = _without_nan(maps.reshape(n, c, -1))
-    best = flat.argmax(2)
-    value = np.take_along_axis(flat, best[..., None], 2)[..., 0]
-    y, x = np.divmod(best, w)
-    result = np.stack([x, y, value], -1).astype(np.float64)
-    if shift is not None:
-        inner = (x > 1) & (x < w - 1) & (y > 1) & (y < h - 1)
-        i, k = np.nonzero(inner)
-        row, column = y[inner], x[inner]
-        result[i, k, 0] += 0.25 * _order(maps[i, k, row, column + 1], maps[i, k, row, column - 1])
-        result[i, k, 1] += 0.25 * _order(maps[i, k, row + 1, column], maps[i, k, row - 1, column])
-    result[..., :2] *= step
-    result[value <= 0, :2] = np.nan
-    return result.astype(np.float32)
-
-
-def _order(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return 1, -1 or 0: a is greater, b is, or neither. A difference of stored integers may have no room in them."""
-    order: np.ndarray = (a > b).astype(np.int64) - (a < b)
-    return order
-
-
-def _without_nan(values: np.ndarray) -> np.ndarray:
-    """Return values with -infinity for NaN."""
-    known: np.ndarray = np.nan_to_num(values, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
-    return known
-
-
-@checked_call
-def simcc_points(x: TensorSpec, x_buffer: Any, y: TensorSpec, y_buffer: Any, *, split: float = 2.0) -> np.ndarray:
-    """Return the joints in SimCC's two vectors for each: RTMPose.
-
-    A joint is at the first greatest value of each vector, divided by `split`; its score is the lesser of the two values
-    (open-mmlab/mmpose, mmpose/codecs/utils/post_processing.py, get_simcc_maximum).
-
-    Parameters
-    ----------
-    x, x_buffer
-        (N, joints, width times split); in any layout and dtype.
-    y, y_buffer
-        (N, joints, height times split).
-    split
-        Elements for each pixel of the input.
-
-    Returns
-    -------
-    float32 (N, joints, 3): x, y in pixels of the network's input, and the score; NaN, NaN and the score where it is 0
-    or less.
-
-    Raises
-    ------
-    NpuLayoutError
-        On another split; LayoutError if the outputs have other axes, or not one number of joints; BufferSizeError.
-
-    Examples
-    --------
-    >>> one = np.float32([0, 0, 1, 0, 0, 0])
-    >>> simcc_points(TensorSpec((1, 1, 6), "NCW"), one, TensorSpec((1, 1, 6), "NCW"), one).tolist()
-    [[[1.0, 1.0, 1.0]]]
-    """
-    step = real_number("split", split, 0.0)
-    vectors = []
-    for what, spec, buffer in (("x", x, x_buffer), ("y", y, y_buffer)):
-        given = _checked(f"simcc_points: {what}", spec)
-        if len(given.shape) != 3:
-            raise LayoutError(f"simcc_points: {what}: {given.describe()}: expected three axes, N, joints and elements")
-        with naming(f"{what}_buffer"):
-            vectors.append(_without_nan(given.unpack(buffer)))
-    if vectors[0].shape[:2] != vectors[1].shape[:2]:
-        raise LayoutError(f"simcc_points: x has {vectors[0].shape[:2]} images and joints, y {vectors[1].shape[:2]}")
-    score = np.minimum(*(v.max(2) for v in vectors))
-    result = np.stack([*(v.argmax(2) / step for v in vectors), score], -1)
-    result[score <= 0, :2] = np.nan
-    return result.astype(np.float32)
-
-
-def _checked(what: str, spec: Any) -> TensorSpec:
+def checked_spec(what: str, spec: Any) -> TensorSpec:
     """Return the spec; NpuLayoutError if it is none."""
     return instance(f"{what}: spec", spec, TensorSpec)

@@ -282,9 +282,14 @@ def _distinct(spec: TensorSpec, dtype: str) -> bool:
 
 
 def _picked(head: Head, place: Place, channels: np.ndarray, how: Boxes) -> np.ndarray:
-    """Return a part's channels as the kernels want them: scores without the background, boxes in the usual order."""
+    """Return a part's channels as the kernels want them.
+
+    Scores are without the background, boxes and points in the usual order.
+    """
     if place.part.role == "score" and head.background is not None:
         return np.delete(channels, head.background)
+    if place.part.role == "keypoints" and head.keypoints is not None:
+        return channels[list(head.keypoints.channels)]
     boxes = place.part.role == "box" and place.part.count != 2
     return channels.reshape(4, -1)[list(how.order)].reshape(-1) if boxes else channels
 

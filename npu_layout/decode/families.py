@@ -13,7 +13,7 @@ from .faces import blazeface, retinaface, scrfd, yolov5_face, yunet
 from .head import Head
 from .networks import yolo26, yolov5, yolov6, yolov8, yolov10, yolox
 from .obb import yolo26_obb, yolov8_obb
-from .poses import yolov7_pose
+from .poses import movenet, yolov7_pose
 from .queries import detr, rtdetr
 from .sides import damoyolo, nanodet, ppyoloe
 
@@ -217,6 +217,9 @@ FAMILIES = (
         "rows with their best class, not suppressed (AI Hub)",
         activations=("none",),
         apart=True,
+    ),
+    Family(
+        lambda n, act: movenet(), "rows of 17 points and a box (MoveNet MultiPose)", activations=("none",), one=True
     ),
     Family(lambda n, act: centernet_head(n, activation=act), "heat of centres (CenterNet)"),
     Family(lambda n, act: ssd_postprocessed(n), "rows after TFLite's post-process", activations=("none",), rows=90),

@@ -57,6 +57,14 @@ def _detections(shapes: Shapes, size: Size) -> bool:
     return len(shapes) == 1 and len(shapes[0]) == 4 and shapes[0][:2] == (1, 1) and shapes[0][3] == 7
 
 
+# Numbers of MoveNet's person, MediaPipe's hand, pose and face, and of faces of 68, 98 and 106 points.
+_POINTS = (51, 63, 195, 1404, 1434, 136, 196, 212)
+
+
+def _points(shapes: Shapes, size: Size) -> bool:
+    return len(shapes) == 1 and shapes[0][0] == 1 and math.prod(shapes[0]) in _POINTS and math.prod(shapes[0][:-2]) == 1
+
+
 _ANSWERS = (
     _Answer("decode.classify(spec, buffer)", "classes", _list),
     _Answer("ops.argmax_channels(spec, buffer)", "a class of each pixel", _one_map(range(2, 1000), (1, 2, 4, 8, 16))),
@@ -65,6 +73,7 @@ _ANSWERS = (
     _Answer(
         "decode.heatmap_points(spec, buffer)", "a map for each joint (HRNet, ViTPose)", _one_map(range(5, 150), (4,))
     ),
+    _Answer("decode.landmarks(spec, buffer, size)", "numbers of each point (MoveNet, hands, faces)", _points),
     _Answer("decode.simcc_points(x, ..., y, ...)", "two lines a joint (RTMPose)", _lines),
     _Answer("decode.detection_output(spec, buffer, size)", "rows of detections (DetectionOutput)", _detections),
     _Answer("decode.ctc(spec, buffer, alphabet)", "text, a step a row", _steps),

@@ -1,4 +1,4 @@
-"""Make the heads of boxes with anchors and a confidence beside each of their points: YOLOv5- and v7-pose."""
+"""Make the heads of people with points, each with a confidence: YOLOv5- and v7-pose, MoveNet of several people."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from ..support import checked_call, one_of, whole_numbers
 from .head import ACTIVATIONS, HINTS, UNITS, Boxes, Form, Head, Part
 from .networks import STRIDES, anchors_of, sizes
-from .rules import Keypoints
+from .rules import Keypoints, Suppression
 
 POSE_STRIDES = (8, 16, 32, 64)
 POSE_ANCHORS = {
@@ -84,3 +84,23 @@ def yolov7_pose(
     forms = (Form("maps", raw, Boxes("center_power")), Form("list", decoded, of_list, "list"))
     how = Keypoints(count, 3, "shifted", known)
     return Head(name, classes, strides, forms, given, "objectness", labels, keypoints=how)
+
+
+@checked_call
+def movenet(keypoints: int = 17, *, name: str = "movenet") -> Head:
+    """Return the head of MoveNet MultiPose: rows of points and a box, and no suppression.
+
+    The output is (1, 6, 56): y, x and score of each of 17 points, then top, left, bottom, right and score of the
+    person, the whole input being 1 (TensorFlow Hub, google/movenet/multipose/lightning). MoveNet SinglePose, (1, 1, 17,
+    3), has no boxes: `landmarks` reads it.
+
+    keypoints: of each person. name: of the head. Raises NpuLayoutError on anything else.
+
+    >>> movenet().keypoints.order
+    'yx'
+    """
+    (count,) = whole_numbers("keypoints", [keypoints], 1, 1)
+    parts = (Part("keypoints", 3 * count), Part("box", 4), Part("score", 1))
+    form = Form("rows", parts, Boxes("xyxy", unit="input", order=(1, 0, 3, 2)), "rows")
+    points = Keypoints(count, 3, "pixels", "none", "yx")
+    return Head(name, 1, (1,), (form,), keypoints=points, suppression=Suppression("none"))

@@ -272,7 +272,7 @@ def keypoints(head: Head, fitted: Fitted, found: Candidates, read: Read, input_h
         if not len(rows):
             continue
         some = found.take(rows)
-        x = read("keypoints", n, some).reshape(len(rows), how.count, how.values)
+        x = read("keypoints", n, some)[:, how.channels].reshape(len(rows), how.count, how.values)
         if encoding == "inputs":
             x[..., :2] *= np.array(input_hw[::-1], np.float64)
         cell, anchor = (v[:, None] for v in _cells(level, some))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,6 +10,11 @@ from ..errors import NpuLayoutError
 from ..support import checked_call, real_number, shown
 from .records import Record, count_of
 
+_ORDERS: dict[str, Callable[[int, int], tuple[int, ...]]] = {
+    "xy": lambda count, values: tuple(range(count * values)),
+    "yx": lambda count, values: tuple(values * i + k for i in range(count) for k in (1, 0, 2)[:values]),
+    "apart": lambda count, values: tuple(count * k + i for i in range(count) for k in range(values)),
+}
 POINTS = ("cells", "shifted", "pixels", "priors", "distances")
 
 
@@ -19,15 +25,26 @@ class Keypoints(Record):
 
     `count` points of `values` channels: x, y and, if there are three, the confidence, with `activation`. encoding:
     "cells": (2 v + cell) stride (YOLOv8-pose); "shifted": (2 v - 0.5 + cell) stride (YOLOv5- and v7-pose); "pixels":
-    decoded already; "priors": centre + v variance size (RetinaFace); "distances": centre + v stride (SCRFD). Raises
-    NpuLayoutError on other words and counts.
+    decoded already; "priors": centre + v variance size (RetinaFace); "distances": centre + v stride (SCRFD). order: of
+    the channels, "xy" (x, y and confidence of a point, then those of the next), "yx" (MoveNet), or "apart" (x of all
+    points, then y of all, then confidence). Raises NpuLayoutError on other words and counts.
     """
 
     count: int
     values: int = 3
     encoding: str = "cells"
     activation: str = "sigmoid"
-    _words: ClassVar[dict[str, tuple[str, ...]]] = {"encoding": POINTS, "activation": ("none", "sigmoid")}
+    order: str = "xy"
+    _words: ClassVar[dict[str, tuple[str, ...]]] = {
+        "encoding": POINTS,
+        "activation": ("none", "sigmoid"),
+        "order": tuple(_ORDERS),
+    }
+
+    @property
+    def channels(self) -> tuple[int, ...]:
+        """The channels of x, y and confidence of each point, one point after the other."""
+        return _ORDERS[self.order](self.count, self.values)
 
     def _check(self) -> None:
         values = count_of("Keypoints: values", self.values)

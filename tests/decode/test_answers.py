@@ -1,4 +1,4 @@
-"""Classes, text and joints, against loops in plain numbers, in any layout and dtype."""
+"""Classes and text, against loops in plain numbers, in any layout and dtype."""
 
 from __future__ import annotations
 
@@ -10,15 +10,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import decode
-
-
-def quantized(dtype: str, real: np.ndarray) -> nl.Quantization | None:
-    if "int" not in dtype:
-        return None
-    info = np.iinfo(dtype)
-    low, high = min(0.0, float(real.min())), max(0.0, float(real.max()))
-    scale = (high - low) / (float(info.max) - info.min)
-    return nl.Quantization(scale, int(info.min - round(low / scale)))
+from tests.support.tensors import spanning
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "float16", "float32"])
@@ -29,7 +21,7 @@ def test_classify(dtype: str, activation: str, axes: str) -> None:
     real = rng.normal(0, 3, (2, 37)).astype(np.float32)
     shape = (2, 37) if axes == "NC" else (2, 37, 1, 1)
     spec = nl.TensorSpec(
-        shape, nl.Layout(axes, "NC" if axes == "NC" else "NCHW"), dtype, quantization=quantized(dtype, real)
+        shape, nl.Layout(axes, "NC" if axes == "NC" else "NCHW"), dtype, quantization=spanning(dtype, real)
     )
     buffer = spec.pack(real.reshape(shape))
     values = spec.unpack(buffer).reshape(2, 37)
@@ -94,7 +86,7 @@ def test_ctc(dtype: str, blank: int, time: int) -> None:
         real[..., blank] += 0.4
         real[0, 3] = real[0, 2]  # a run
         given = real if time == 1 else real.transpose(0, 2, 1)
-        spec = nl.TensorSpec(given.shape, "NCW", dtype, quantization=quantized(dtype, real))
+        spec = nl.TensorSpec(given.shape, "NCW", dtype, quantization=spanning(dtype, real))
         buffer = spec.pack(given)
         values = spec.unpack(buffer) if time == 1 else spec.unpack(buffer).transpose(0, 2, 1)
         for one, text in zip(values, decode.ctc(spec, buffer, alphabet, blank=blank, time=time)):
@@ -126,7 +118,7 @@ def test_ctc_of_axes_of_one_and_softmax() -> None:
 def test_ctc_applies_softmax_to_each_step(dtype: str) -> None:
     rng = np.random.default_rng(8)
     real = rng.normal(0, 3, (2, 30, 6)).astype(np.float32)
-    spec = nl.TensorSpec(real.shape, "NCW", dtype, quantization=quantized(dtype, real))
+    spec = nl.TensorSpec(real.shape, "NCW", dtype, quantization=spanning(dtype, real))
     buffer = spec.pack(real)
     found = decode.ctc(spec, buffer, "abcde", activation="softmax")
     for text, scores in zip(found, spec.unpack(buffer).astype(float)):
@@ -141,73 +133,6 @@ def test_ctc_letters_are_texts() -> None:
     for letters in (["a", 3], [b"a", "b"], [None, "b"]):
         with pytest.raises(nl.NpuLayoutError, match="alphabet: expected text"):
             decode.ctc(spec, np.zeros(6, np.float32), letters)  # type: ignore[arg-type]
-
-
-def at_peak(heat: np.ndarray, shift: bool, stride: float) -> tuple[float, float, float]:
-    """The steps of get_max_preds and get_final_preds, for one map."""
-    h, w = heat.shape
-    best = max(range(h * w), key=lambda i: (heat.flat[i], -i))
-    x, y, value = float(best % w), float(best // w), float(heat.flat[best])
-    column, row = math.floor(x + 0.5), math.floor(y + 0.5)
-    if shift and 1 < column < w - 1 and 1 < row < h - 1:
-        x += 0.25 * np.sign(heat[row, column + 1] - heat[row, column - 1])
-        y += 0.25 * np.sign(heat[row + 1, column] - heat[row - 1, column])
-    return (math.nan, math.nan, value) if value <= 0 else (x * stride, y * stride, value)
-
-
-@pytest.mark.parametrize("dtype", ["int8", "float16", "float32"])
-@pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW16c"])
-@pytest.mark.parametrize("shift", ["quarter", None])
-def test_heatmaps(dtype: str, layout: str, shift: str | None) -> None:
-    rng = np.random.default_rng(5)
-    for size in ((12, 9), (3, 4), (1, 1), (5, 5)):
-        real = rng.normal(-0.5, 1, (2, 17, *size)).astype(np.float32)
-        real[0, 0] = -1  # nobody
-        spec = nl.TensorSpec(real.shape, nl.Layout(layout, "NCHW"), dtype, quantization=quantized(dtype, real))
-        buffer = spec.pack(real)
-        values = spec.unpack(buffer)
-        found = decode.heatmap_points(spec, buffer, stride=4, shift=shift)
-        assert found.shape == (2, 17, 3) and found.dtype == np.float32
-        for n in range(2):
-            for joint in range(17):
-                wanted = at_peak(values[n, joint], shift is not None, 4)
-                np.testing.assert_allclose(found[n, joint], wanted, rtol=1e-6)
-    assert np.isnan(found[0, 0, :2]).all()
-
-
-@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "bool"])
-def test_heatmaps_of_integers_without_a_scale(dtype: str) -> None:
-    """A difference of two of them has no room in their dtype; the neighbour that is greater counts."""
-    rng = np.random.default_rng(7)
-    spec = nl.TensorSpec((1, 9, 6, 7), "NHWC", dtype)
-    stored = rng.integers(0, 256, spec.size).astype(np.uint8).astype(dtype)
-    found, values = decode.heatmap_points(spec, stored), spec.unpack(stored)
-    for joint in range(9):
-        np.testing.assert_allclose(found[0, joint], at_peak(values[0, joint].astype(float), True, 4), rtol=1e-6)
-
-
-def test_a_joint_beside_nan_stays_in_its_cell() -> None:
-    heat = np.zeros((1, 1, 6, 6), np.float32)
-    heat[0, 0, 3, 2:5] = np.nan, 2, 1
-    assert decode.heatmap_points(nl.TensorSpec(heat.shape), heat.ravel()).tolist() == [[[12.0, 12.0, 2.0]]]
-
-
-@pytest.mark.parametrize("dtype", ["uint8", "float32"])
-def test_simcc(dtype: str) -> None:
-    rng = np.random.default_rng(6)
-    real = [rng.random((1, 17, n)).astype(np.float32) for n in (384, 512)]
-    real[0][0, 4] = 0  # a joint that is not seen
-    specs = [nl.TensorSpec(r.shape, "NCW", dtype, quantization=quantized(dtype, r)) for r in real]
-    buffers = [spec.pack(r) for spec, r in zip(specs, real)]
-    found = decode.simcc_points(specs[0], buffers[0], specs[1], buffers[1], split=2)
-    values = [spec.unpack(buffer)[0].tolist() for spec, buffer in zip(specs, buffers)]
-    for joint, (x, y, score) in enumerate(found[0].tolist()):
-        rows = [v[joint] for v in values]
-        assert score == pytest.approx(min(max(rows[0]), max(rows[1])))
-        if joint == 4:
-            assert math.isnan(x) and math.isnan(y) and score == 0
-        else:
-            assert (x, y) == (rows[0].index(max(rows[0])) / 2, rows[1].index(max(rows[1])) / 2)
 
 
 def test_bad_input() -> None:
@@ -229,13 +154,6 @@ def test_bad_input() -> None:
             "got 4, as the other axis needs",
         ),
         (lambda: decode.ctc(step, np.zeros(5, np.float32), "ab"), "alphabet: expected 4 characters, .* got 2"),
-        (lambda: decode.heatmap_points(line, np.zeros(15, np.float32)), "heatmap_points: .*expected the axes N, C, H"),
-        (lambda: decode.heatmap_points(maps, np.zeros(48, np.float32), shift="half"), "shift: expected"),
-        (
-            lambda: decode.simcc_points(line, np.zeros(15), line, np.zeros(15), split=0),
-            "split: expected a number above 0",
-        ),
-        (lambda: decode.simcc_points(vector, four, vector, four), "simcc_points: x: .*expected three axes"),
     ):
         with pytest.raises(nl.NpuLayoutError, match=words):
             call()

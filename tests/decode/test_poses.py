@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 import npu_layout as nl
 from npu_layout import decode
-from tests.support.networks import STRIDES, Cell, Network, Values, cells, compare, corners, count, grid, sigmoid
+from tests.support import scenes
+from tests.support.backends import decoders
+from tests.support.networks import SIZE, STRIDES, Cell, Network, Values, cells, compare, corners, count, grid, sigmoid
 
 FACES = (((4, 5), (6, 8), (10, 12)), ((15, 19), (23, 30), (39, 52)), ((72, 97), (123, 164), (209, 297)))
 
@@ -65,6 +69,49 @@ def test_poses(name: str, seed: int) -> None:
 @pytest.mark.parametrize("head", [n.head for n in NETWORKS.values()], ids=list(NETWORKS))
 def test_heads_are_data(head: decode.Head) -> None:
     assert decode.Head.from_dict(json.loads(json.dumps(head.to_dict()))) == head
+
+
+@pytest.mark.parametrize("dtype", ["float32", "uint8"])
+def test_movenet_of_several_people(dtype: str) -> None:
+    """Each row: y, x and score of each point, edges top, left, bottom, right, and the person's score."""
+    rng = np.random.default_rng(3)
+    out = scenes.output(rng, (1, 6, 56), rng.random((1, 6, 56)), nl.Layout.of_rank(3), dtype, 1 / 255, 0, name="out")
+    rows = sorted(enumerate(out.values[0].astype(float)), key=lambda row: -row[1][55])
+    wanted = [(i, row) for i, row in rows if row[55] >= 0.25]
+    assert 1 < len(wanted) <= 6
+    for decoder in decoders(decode.movenet(), [out.spec], SIZE):
+        found = decoder([out.buffer], 0.25)
+        assert found.cell.tolist() == [i for i, _ in wanted] and found.class_id.tolist() == [0] * len(wanted)
+        for k, (_, row) in enumerate(wanted):
+            top, left, bottom, right = row[51:55]
+            box = [left * SIZE[1], top * SIZE[0], right * SIZE[1], bottom * SIZE[0]]
+            np.testing.assert_allclose(found.xyxy[k], box, rtol=1e-6)
+            points = [(row[i + 1] * SIZE[1], row[i] * SIZE[0], row[i + 2]) for i in range(0, 51, 3)]
+            np.testing.assert_allclose(found.keypoints[k], points, rtol=1e-6)
+
+
+@pytest.mark.parametrize("values", [2, 3])
+def test_points_in_other_orders(values: int) -> None:
+    """The same points as x and y of each, as y and x, and as x of all, then y of all."""
+    head, rng = decode.yolov8(1, (8,), keypoints=4), np.random.default_rng(4)
+    points = rng.normal(0, 1, (1, 4, values, 2, 3)).astype(np.float32)  # of a map of 2x3 cells
+    box, score = rng.normal(0, 1, (1, 64, 2, 3)).astype(np.float32), np.full((1, 1, 2, 3), 0.9, np.float32)
+    part = decode.Part("keypoints", 4 * values)
+    form = dataclasses.replace(head.forms[0], parts=(*head.forms[0].parts[:3], part))
+    stored = {
+        "xy": points.reshape(1, -1, 2, 3),
+        "yx": points[:, :, [1, 0, 2][:values]].reshape(1, -1, 2, 3),
+        "apart": points.transpose(0, 2, 1, 3, 4).reshape(1, -1, 2, 3),
+    }
+    found = []
+    for order, array in stored.items():
+        how = decode.Keypoints(4, values, order=order)
+        other = dataclasses.replace(head, forms=(form,), keypoints=how)
+        arrays = {"box": box, "score": score, "points": array}
+        specs = [nl.TensorSpec(x.shape, name=name) for name, x in arrays.items()]
+        for decoder in decoders(other, specs, (16, 24)):
+            found.append(decoder([np.ascontiguousarray(x).ravel() for x in arrays.values()], 0.5, 1.0).keypoints)
+    assert len(found[0]) == 6 and all(np.array_equal(found[0], one) for one in found)
 
 
 def test_anchors_go_by_stride() -> None:

@@ -27,7 +27,10 @@ def test_keypoints_and_prototypes_are_counted() -> None:
     for make, told in (
         (lambda: decode.Keypoints(0), "Keypoints: count"),
         (lambda: decode.Keypoints(5, 4), "Keypoints: values: expected 2 or 3, got 4"),
-        (lambda: decode.Keypoints(5, encoding="polar"), "encoding: expected one of cells, pixels, priors, distances"),
+        (
+            lambda: decode.Keypoints(5, encoding="polar"),
+            "encoding: expected one of cells, shifted, pixels, priors, dist",
+        ),
         (lambda: decode.Keypoints(5, activation="softmax"), "activation: expected none or sigmoid"),
         (lambda: decode.Prototypes(32, 0), "Prototypes: stride"),
         (lambda: decode.Prototypes(rule="soft"), "rule: expected one of logits, probabilities, cells"),

@@ -104,7 +104,7 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
                 priors=(),
             ),
         ),
-        "Keypoints": (decode.Keypoints, dict(count=5, values=2, encoding="priors", activation="none")),
+        "Keypoints": (decode.Keypoints, dict(count=5, values=2, encoding="priors", activation="none", order="apart")),
         "Part": (decode.Part, dict(role="box", count=4, activation="none", optional=True, hint="box", across=False)),
         "Prototypes": (decode.Prototypes, dict(channels=32, stride=4, rule="cells")),
         "Suppression": (
@@ -140,6 +140,7 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
         "fastestdet": dict(classes=2, stride=8, **activated),
         "fcos": dict(classes=2, strides=(8,), score="objectness", center=0.0, unit="pixel", **activated),
         "labelled_rows": dict(classes=2, coefficients=4, unit="input", name="x"),
+        "movenet": dict(keypoints=2, name="x"),
         "nanodet": dict(**made, bins=8, center=0.5, labels="all"),
         "ppyoloe": dict(**made, labels="all", listed="sides"),
         "retinaface": dict(strides=(8,), anchors=(((4, 5),),), keypoints=2, activation="softmax"),
@@ -334,7 +335,21 @@ def _other_answers() -> dict[str, Callable[[], Call]]:
         ),
         "decode.Text": lambda: Call(decode.Text, dict(text="", confidence=0.0, scores=(), steps=())),
         "decode.heatmap_points": lambda: Call(
-            decode.heatmap_points, dict(spec=maps, buffer=np.zeros(32, np.float32), stride=4.0, shift="quarter")
+            decode.heatmap_points,
+            dict(spec=maps, buffer=np.zeros(32, np.float32), stride=(4.0, 2.0), shift="quarter", blur=3),
+        ),
+        "decode.landmarks": lambda: Call(
+            decode.landmarks,
+            dict(
+                spec=vector,
+                buffer=np.zeros(4, np.float32),
+                input_shape=(8, 8),
+                values=4,
+                scores=1,
+                unit="input",
+                yx=True,
+                activation="sigmoid",
+            ),
         ),
         "decode.simcc_points": lambda: Call(
             decode.simcc_points, dict(x=line, x_buffer=five, y=line, y_buffer=five, split=2.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from typing import Any, NamedTuple
 
@@ -77,6 +78,7 @@ def _parts(
     points = None
     if choose.random() < 0.4:
         points = decode.Keypoints(choose.choice((1, 5)), choose.choice((2, 3)), choose.choice(POINTS), "sigmoid")
+        points = dataclasses.replace(points, order=choose.choice(("xy", "xy", "yx", "apart")))
         parts.append(decode.Part("keypoints", points.count * points.values))
     if boxes.angle != "none":
         parts.append(decode.Part("angle", 1, choose.choice(single)))

@@ -123,3 +123,13 @@ DROPS: dict[str, Callable[[Any], Any]] = {
     "several quantiles and keepdims": lambda x: np.percentile(x, [20, 50], axis=1, keepdims=True),
     "hidden": lambda x: np.concatenate(__import__("collections").deque([x, x])),
 }
+
+
+def spanning(dtype: str, real: np.ndarray) -> nl.Quantization | None:
+    """A scale and a zero point by which integers of a dtype span real values and 0; None of floats."""
+    if "int" not in dtype:
+        return None
+    info = np.iinfo(dtype)
+    low, high = min(0.0, float(real.min())), max(0.0, float(real.max()))
+    scale = (high - low) / (float(info.max) - info.min)
+    return nl.Quantization(scale, int(info.min - round(low / scale)))

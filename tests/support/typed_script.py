@@ -353,6 +353,8 @@ def decoding() -> None:
     assert_type((texts[0].text, texts[0].confidence), tuple[str, float])
     assert not texts[0].scores and not texts[0].steps
     assert_type(decode.heatmap_points(nl.TensorSpec((1, 2, 4, 4)), np.zeros(32, np.float32)), np.ndarray)
+    assert_type(decode.landmarks(nl.TensorSpec((1, 6), "NC"), np.zeros(6, np.float32)), np.ndarray)
+    assert decode.Keypoints(2).channels
     assert_type(decode.simcc_points(line, np.zeros(15, np.float32), line, np.zeros(15, np.float32)), np.ndarray)
     heat, sides = nl.TensorSpec((1, 1, 4, 4)), nl.TensorSpec((1, 2, 4, 4))
     zeros = {"heat": np.zeros(16, np.float32), "size": np.zeros(32, np.float32)}
@@ -375,7 +377,7 @@ def decoding() -> None:
     more += [decode.rtdetr(), decode.detr(), decode.rtmdet(), decode.blazeface()]
     more += [decode.retinanet(), decode.efficientdet(), decode.fcos(), decode.fastestdet(), decode.labelled_rows()]
     more += [decode.yolov5_face(), decode.depthai_yolo(), decode.yolov7()]
-    more += [decode.damoyolo(), decode.ultraface(), decode.yolo26_obb(), decode.yolov7_pose()]
+    more += [decode.damoyolo(), decode.ultraface(), decode.yolo26_obb(), decode.yolov7_pose(), decode.movenet()]
     rows = nl.TensorSpec((1, 1, 2, 7))
     assert_type(decode.detection_output(rows, np.zeros(14, np.float32), (16, 16)), decode.Detections)
     assert_type(decode.hailo_nms(np.zeros(2, np.float32), 2, (16, 16)), decode.Detections)
