@@ -10,8 +10,8 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..layouts import Layout
 from .input_changes import Change
+from .input_images import How
 from .input_pairs import Fitter, Made, Pair
-from .input_variants import How
 
 _KNOWN = 0.25  # of an input: what has less without padding proves nothing
 _VARIES = 0.5  # of the deviation of all of it

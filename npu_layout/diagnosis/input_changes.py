@@ -12,8 +12,9 @@ import numpy as np
 from ..frames import INTERPOLATIONS, MODES, said
 from ..layouts import CHANNEL_ORDERS
 from .device_inputs import MATRICES
+from .input_images import How
 from .input_pairs import Made, Pair
-from .input_variants import FLIPPED, PADS, How
+from .input_variants import FLIPPED, PADS
 from .scales import line
 from .usual_mistakes import mistakes
 

@@ -19,10 +19,11 @@ from .camera_frames import CameraFrames, Part
 from .flat_colours import colour_difference
 from .input_bytes import without_padding
 from .input_changes import Change, compressed
+from .input_images import How
 from .input_pairs import Fitter, Pair
 from .input_sources import source_changes
 from .input_trials import BETTER, SAME, Tried, alike, best, every, tried
-from .input_variants import FLIPPED, How, image_channels
+from .input_variants import FLIPPED, image_channels
 from .verdict import Judgement
 
 _NEAR = 1.2  # times what a formula or JPEG changes: other code for the same changes as much

@@ -12,7 +12,7 @@ from ..frames import Preprocessor
 from ..layouts import Layout
 from ..recordings import normalisation
 from .camera_frames import Cut, OtherParts, Part
-from .input_variants import How
+from .input_images import How
 from .samples import ends
 
 _WAYS = 64  # Preprocessors that a fitter has at once: each has tables as large as the input's sides

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..frames import FrameSpec, frame_spec_of
 from .input_changes import Change
+from .input_images import How
 from .input_pairs import Made, Pair
-from .input_variants import How
 
 _EXCHANGED = {  # formats that differ in the order of U and V alone
     **{"NV12": "NV21", "NV21": "NV12", "I420": "YV12", "YV12": "I420", "YUYV": "YVYU", "YVYU": "YUYV"},

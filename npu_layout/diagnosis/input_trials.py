@@ -20,8 +20,8 @@ from .input_changes import (
     other_frames,
     other_parts,
 )
+from .input_images import How
 from .input_pairs import Pair
-from .input_variants import How
 from .near_parts import EQUAL, near_parts
 
 SAME = 1.0  # steps, root mean square: differences of rounding, and of other code for the same resize

@@ -10,8 +10,8 @@ import numpy as np
 
 from .camera_frames import Part
 from .input_changes import Change
+from .input_images import How
 from .input_pairs import Made, Pair
-from .input_variants import How
 
 _OFF = 2  # pixels in each direction, and of each size
 _ROUNDS = 5  # of a search for parts whose place and size both differ, from the best so far

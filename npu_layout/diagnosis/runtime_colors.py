@@ -10,7 +10,8 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from .input_check import InputReport
-from .input_variants import FLIPPED, How
+from .input_images import How
+from .input_variants import FLIPPED
 from .verdict import Judgement
 
 _ORDERED = ("color", "mean", "std")

@@ -181,10 +181,14 @@ def _remake(
     channels = None if image.spec is None else image.spec.channels
     answers: dict[int, tuple[np.ndarray, dict[str, np.ndarray]]] = {}  # by the id of an input, which it keeps alive
     combined: set[Any] = set()
-    for variant in variants(k.inputs[image.name], recording.meta, k.frame, image.limits, channels, k.roi_xywh):
+
+    def wanted(id: Any) -> bool:
+        key = image.name, id
+        return key not in far and (only is None or key in only)
+
+    x = k.inputs[image.name]
+    for variant in variants(x, recording.meta, k.frame, image.limits, channels, k.roi_xywh, wanted):
         key = image.name, variant.id
-        if key in far or (only is not None and key not in only):
-            continue
         combined |= {key} if variant.combines else set()
         shown.say(f"{LOOKING}: {_TRIED[variant.id[0]]} of {image.words}")
         text = variant.text if image.alone else f"{image.words}: {variant.text}"

@@ -1,0 +1,204 @@
+"""An image that is a model's input: its pixels, how they were declared to be made into it, and what else is made.
+
+What is made of the pixels is described before it is computed: most of it is never needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..frames import usual
+from ..recordings import normalisation
+
+_NEAR = 1e-3  # values so far outside a range still belong to it
+_ROUNDING = 1e-9  # of means and deviations
+_SOME = 1 << 14  # values, of which those that differ much prove that all differ
+_BLANK, _BLANKER = 1.0, 8  # pixel values by which a blank picture varies, and times that a picture varies more
+
+How = dict[str, Any]
+
+
+class Made:
+    """An input that is made when it is needed, with its mean, its deviation and some of its values.
+
+    make: returns it, float64; mean, deviation, some: if they are known without it.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], np.ndarray],
+        mean: float | None = None,
+        deviation: float | None = None,
+        some: np.ndarray | None = None,
+    ) -> None:
+        self._make, self._mean, self._deviation, self._some = make, mean, deviation, some
+
+    @cached_property
+    def x(self) -> np.ndarray:
+        """The input."""
+        return self._make()
+
+    @cached_property
+    def mean(self) -> float:
+        """Its mean."""
+        return float(self.x.mean()) if self._mean is None else self._mean
+
+    @cached_property
+    def deviation(self) -> float:
+        """Its standard deviation."""
+        if self._deviation is not None:
+            return self._deviation
+        flat = np.subtract(self.x, self.mean).ravel()
+        return float(np.sqrt(flat @ flat / flat.size))
+
+    @cached_property
+    def some(self) -> np.ndarray:
+        """Some of its values, of any other input of this shape those at the same places."""
+        return some_of(self.x) if self._some is None else self._some
+
+    def is_like(self, other: Made, share: float) -> bool:
+        """Whether it differs by less than a share of the other's deviation, root mean square."""
+        far = share * other.deviation
+        slack = far * (1 + _ROUNDING) + _ROUNDING * abs(other.mean)
+        if max(abs(self.mean - other.mean), abs(self.deviation - other.deviation)) > slack:
+            return False  # neither differs by more than the values do
+        most = far**2 * self.x.size
+        if float(np.square(self.some - other.some).sum()) > most + (_ROUNDING * other.mean) ** 2 * self.some.size:
+            return False
+        return float(np.square(self.x - other.x).mean()) <= far**2
+
+
+def some_of(x: np.ndarray) -> np.ndarray:
+    """Return some of the values, spread over the array."""
+    flat = x.reshape(-1)
+    return flat[:: max(1, flat.size // _SOME) | 1]  # of odd steps: in no column of a picture alone
+
+
+class Image:
+    """A model's input, its pixels, and how they were declared to be made into it.
+
+    Parameters
+    ----------
+    x, axis
+        The input, and the axis of its channels.
+    meta
+        The recording's, with "preprocess".
+    channels
+        The order of the buffer's channels, if its spec states it.
+    """
+
+    def __init__(self, x: np.ndarray, axis: int, meta: Mapping[str, Any], channels: str | None) -> None:
+        self.x, self.dtype, self.axis = np.asarray(x, np.float64), x.dtype, axis
+        self.channels = x.shape[axis]
+        self.base: How = dict(meta.get("preprocess") or {})
+        self.color = self.base.get("color", "RGB")
+        self.stored = channels if self.channels == 3 else None
+        affine = _affine(meta, x, self.channels)
+        self.known = affine is not None
+        self.mean: np.ndarray
+        self.std: np.ndarray
+        self.mean, self.std = (np.zeros(self.channels), np.ones(self.channels)) if affine is None else affine
+
+    @cached_property
+    def given(self) -> Made:
+        """The input as it was recorded."""
+        return Made(lambda: self.x)
+
+    @cached_property
+    def pixels(self) -> np.ndarray:
+        """The pixel values, as far as mean and std are known."""
+        pixels: np.ndarray = self.x * self.along(self.std)
+        pixels += self.along(self.mean)
+        return pixels
+
+    @cached_property
+    def _of_channels(self) -> tuple[np.ndarray, ...]:
+        """Mean, variance, least and largest of each channel of the pixels."""
+        rest = tuple(i for i in range(4) if i != self.axis)
+        p = self.pixels
+        return p.mean(rest), p.var(rest), p.min(rest), p.max(rest)
+
+    @cached_property
+    def _some(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Some of the pixels, those in the channels from the other end, and the channels of the former."""
+        places = some_of(np.arange(self.x.size))
+        inner = int(np.prod(self.x.shape[self.axis + 1 :]))
+        channel = places // inner % self.channels
+        flat = self.pixels.reshape(-1)
+        return flat[places], flat[places + (self.channels - 1 - 2 * channel) * inner], channel
+
+    def along(self, values: np.ndarray) -> np.ndarray:
+        """Return a value for each channel in a shape that is broadcast over the input."""
+        return values.reshape([self.channels if i == self.axis else 1 for i in range(4)])
+
+    def normalised(self, pixels: np.ndarray) -> np.ndarray:
+        """Return what the declared mean and std make of pixels."""
+        made: np.ndarray = np.subtract(pixels, self.along(self.mean), dtype=np.float64, order="C")
+        made /= self.along(self.std)
+        return made
+
+    def scaled(self, mean: np.ndarray, std: np.ndarray, flipped: bool) -> tuple[Made, float, float]:
+        """Return what another mean and std make of the pixels, with its least and its largest value.
+
+        flipped: of the pixels with their channels in reverse.
+        """
+        means, variances, least, largest = (v[::-1] if flipped else v for v in self._of_channels)
+        some, from_the_end, channel = self._some
+
+        def make() -> np.ndarray:
+            pixels = np.flip(self.pixels, self.axis) if flipped else self.pixels
+            made: np.ndarray = np.subtract(pixels, self.along(mean))
+            made /= self.along(std)
+            return made
+
+        centre = (means - mean) / std
+        variance = float((variances / std**2).mean() + centre.var())
+        values = ((from_the_end if flipped else some) - mean[channel]) / std[channel]
+        made = Made(make, float(centre.mean()), float(np.sqrt(variance)), values)
+        both = np.stack([(least - mean) / std, (largest - mean) / std])
+        return made, float(both.min()), float(both.max())
+
+    def declared(self, mean: np.ndarray, std: np.ndarray) -> How:
+        """Return mean and std as arguments; {} if the declared ones are not known."""
+        return {"mean": plain(mean), "std": plain(std)} if self.known else {}
+
+    def as_stored(self, x: np.ndarray) -> np.ndarray:
+        """Return a tensor of the model with the channels of the buffer, or one of the buffer with the model's."""
+        return x if self.stored in (None, self.color) else np.flip(x, self.axis)
+
+    def is_blank(self, made: Made) -> bool:
+        """Whether what was made of a picture that varies hardly does."""
+        own, left = (deviation * float(self.std.mean()) for deviation in (self.given.deviation, made.deviation))
+        return left < _BLANK < own / _BLANKER
+
+    @property
+    def letters(self) -> str:
+        """The letters of its axes."""
+        return ("NCHW", "NHWC")[self.axis == 3]
+
+    @property
+    def how(self) -> How:
+        """All arguments that are known."""
+        return {**self.base, **self.declared(self.mean, self.std)}
+
+
+def _affine(meta: Mapping[str, Any], x: np.ndarray, channels: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the declared (mean, std); without one, the usual one with the range of `x`; None if there is none."""
+    declared = normalisation(meta, channels)
+    if {"mean", "std"} & set(meta.get("preprocess") or {}):
+        return declared
+    low, high = float(np.min(x)), float(np.max(x))
+    narrowest_first = sorted(usual("RGB", 1).values(), key=lambda both: -both[1][0])
+    for (mean,), (std,) in narrowest_first:
+        if -mean / std - _NEAR <= low and high <= (255 - mean) / std + _NEAR:
+            return np.full(channels, mean), np.full(channels, std)
+    return None
+
+
+def plain(values: np.ndarray) -> list[float]:
+    """Return numbers as Python's."""
+    return [float(v) for v in values]
