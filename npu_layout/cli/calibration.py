@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError
 from ..exchange import TOOLCHAINS, CalibrationSet
-from ..frames import MODES, Preprocessor
+from ..frames import Preprocessor
 from ..recordings import Frames
 from ..support import isolated, many, track
 from . import console, words
@@ -17,16 +16,17 @@ from . import console, words
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
-    parser.add_argument("frames", metavar="FRAMES", nargs="+", help="images, videos, folders of images")
+    parser.add_argument(
+        "frames",
+        metavar="FRAMES",
+        nargs="+",
+        help="images, videos, folders of images, and a camera, /dev/video0, with --limit",
+    )
     parser.add_argument("--model", required=True, metavar="MODEL", help="the float ONNX model, which says the input")
     parser.add_argument("--for", dest="toolchain", required=True, choices=tuple(TOOLCHAINS), metavar="TOOLCHAIN",
                         help=f"who reads the set: {', '.join(TOOLCHAINS)}")  # fmt: skip
     parser.add_argument("--out", required=True, metavar="FOLDER", help="a new folder")
-    parser.add_argument("--resize", default="letterbox", help=f"{', '.join(MODES)} (default: letterbox)")
-    parser.add_argument("--color", default="RGB", help="the model's channels: RGB, BGR or GRAY (default: RGB)")
-    parser.add_argument("--mean", type=words.numbers, default=[0.0], help="in pixel units: 128, or 124,116,104")
-    parser.add_argument("--std", type=words.numbers, default=[1.0], help="in pixel units")
-    parser.add_argument("--axes", help="letters of the model's input, if they are not NCHW")
+    words.add_preprocessing(parser)
     parser.add_argument("--every", type=words.count, default=1, metavar="N", help="every Nth frame (default: 1)")
     parser.add_argument("--limit", type=words.count, metavar="N", help="at most N frames")
 
@@ -40,16 +40,14 @@ def run(options: argparse.Namespace) -> int:
     (spec,) = model.input_specs
     if options.axes is not None:
         spec = spec.replace(layout=options.axes, axes=options.axes)
-    how: dict[str, Any] = {"resize": options.resize, "color": options.color}
-    for key in ("mean", "std"):
-        value = getattr(options, key)
-        how[key] = value[0] if len(value) == 1 else value
-    frames = Frames(options.frames)
+    frames = Frames(options.frames, None if options.limit is None else options.limit * options.every)
     total = -(-frames.total // options.every)
     total = total if options.limit is None else min(total, options.limit)
     chosen = (frame for n, frame in enumerate(frames) if n % options.every == 0)
     some = (frame for frame, _ in zip(chosen, range(total)))
-    samples = CalibrationSet(track(some, total, "frames"), Preprocessor(spec, **how), spec.name)
+    samples = CalibrationSet(
+        track(some, total, "frames"), Preprocessor(spec, **words.preprocessing(options)), spec.name
+    )
     count = samples.save(options.out, options.toolchain)
     console.show(f"{isolated(options.out)}: {many(count, 'frame')} for {options.toolchain}\n")
     console.show((Path(options.out) / "how.txt").read_text("utf-8").rstrip())

@@ -21,8 +21,7 @@ from . import console, words
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
     parser.add_argument("recording", metavar="RECORDING", help="a recording of the network's outputs")
-    parser.add_argument("--head", required=True, metavar="FILE",
-                        help="what the outputs mean, as JSON: Head.to_dict()")  # fmt: skip
+    parser.add_argument("--head", required=True, metavar="HEAD", help=words.HEAD)
     parser.add_argument("--input", type=words.shape, metavar="HxW",
                         help="height and width of the input; by default those of the recorded one")  # fmt: skip
     parser.add_argument("--confidence", type=float, default=0.25, metavar="NUMBER", help="least score (default: 0.25)")
@@ -38,9 +37,10 @@ def run(options: argparse.Namespace) -> int:
     recording = Recording.load(options.recording)
     if not len(recording):
         raise NpuLayoutError(f"{options.recording}: the recording has no frames")
-    size = _input_shape(options.input, recording.frames[0])
     head = words.head(options.head)
-    decoder = Decoder(head, [s.replace(name=n) for n, s in recording.specs.items()], size)
+    size = _input_shape(options.input, recording)
+    specs = [spec.replace(name=name) for name, spec in recording.specs.items() if name in recording.outputs]
+    decoder = Decoder(head, specs, size)
     shown: list[dict[str, Any]] = []
     for i, frame in enumerate(recording):
         found = decoder(frame.outputs, options.confidence, options.iou, options.limit)
@@ -57,13 +57,16 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _input_shape(given: tuple[int, ...] | None, first: Frame) -> tuple[int, int]:
+def _input_shape(given: tuple[int, ...] | None, recording: Recording) -> tuple[int, int]:
     """Return height and width of the network's input: as given, or of the one recorded image."""
     if given is not None:
         if len(given) != 2:
             raise NpuLayoutError(f"--input: expected HxW, got {'x'.join(map(str, given))}")
         return given[0], given[1]
-    for name, x in first.inputs.items():
+    for name, x in recording.frames[0].inputs.items():
+        extents = dict(zip(recording.specs[name].axes, recording.specs[name].shape)) if name in recording.specs else {}
+        if {"H", "W"} <= extents.keys():
+            return extents["H"], extents["W"]
         size = None if name in CAMERA else image_size(x.shape)
         if size is not None:
             return size

@@ -9,7 +9,6 @@ from typing import Any
 
 from ..engines import OnnxRuntimeEngine, open_engine
 from ..errors import NpuLayoutError
-from ..frames import MODES
 from ..recordings import Feed, Frames, capture, simulated
 from ..support import isolated, many
 from . import console, words
@@ -18,7 +17,12 @@ from . import console, words
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
     parser.add_argument("model", metavar="MODEL", help="the ONNX model that the accelerator's was made from")
-    parser.add_argument("frames", metavar="FRAMES", nargs="+", help="images, videos, folders of images")
+    parser.add_argument(
+        "frames",
+        metavar="FRAMES",
+        nargs="+",
+        help="images, videos, folders of images, and a camera, /dev/video0, with --limit",
+    )
     parser.add_argument("--out", required=True, metavar="FOLDER", help="the recording: a new or empty folder")
     runs = parser.add_mutually_exclusive_group(required=True)
     runs.add_argument("--engine", metavar="ENGINE",
@@ -29,12 +33,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine-option", type=words.option, action="append", metavar="NAME=VALUE",
                         help="an option of the engine of kind:model, in JSON or as text: "
                              "'input_shapes={\"in0\": [3, 192, 256]}', accelerator=npu")  # fmt: skip
-    parser.add_argument("--resize", default="letterbox", help=f"{', '.join(MODES)} (default: letterbox)")
-    parser.add_argument("--color", default="RGB", help="the model's channels: RGB, BGR or GRAY (default: RGB)")
-    parser.add_argument("--mean", type=words.numbers, default=[0.0], help="in pixel units: 128, or 124,116,104")
-    parser.add_argument("--std", type=words.numbers, default=[1.0], help="in pixel units")
-    parser.add_argument("--axes", help="letters of the model's input, if they are not NCHW")
-    parser.add_argument("--limit", type=int, metavar="N", help="at most N frames")
+    words.add_preprocessing(parser)
+    parser.add_argument("--limit", type=words.count, metavar="N", help="at most N frames")
     parser.add_argument("--without-frames", action="store_true", help="record only the model's inputs")
     parser.add_argument("--note", default="", help="free text for the recording")
 
@@ -45,13 +45,9 @@ def run(options: argparse.Namespace) -> int:
     if chosen and options.engine is None:
         raise NpuLayoutError("--engine-option: expected --engine KIND:MODEL beside it, got --simulate")
     model, frames = OnnxRuntimeEngine(options.model), Frames(options.frames, options.limit)
-    how: dict[str, Any] = dict(axes=options.axes, resize=options.resize, color=options.color)
-    for key in ("mean", "std"):
-        value = getattr(options, key)
-        how[key] = value[0] if len(value) == 1 else value
     sys.path.insert(0, os.getcwd())  # as for python -m: the project's own modules
     engine = None if options.engine is None else open_engine(options.engine, **chosen)
-    feed = Feed(model, engine, **how)
+    feed = Feed(model, engine, axes=options.axes, **words.preprocessing(options))
     if engine is None:
         engine = simulated(model, feed, frames, *options.simulate)
     about: dict[str, Any] = dict(keep_frames=not options.without_frames, model=options.model, note=options.note)

@@ -25,8 +25,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     for name, text in _TOLERANCES.items():
         parser.add_argument("--" + name.replace("_", "-"), action="append", type=words.tolerance,
                             metavar="[OUTPUT:]NUMBER", help=text)  # fmt: skip
-    parser.add_argument("--head", metavar="FILE",
-                        help="what the outputs mean, as JSON (Head.to_dict): detections decide")  # fmt: skip
+    parser.add_argument("--head", metavar="HEAD", help=f"{words.HEAD}; the detections decide")
     parser.add_argument("--confidence", type=float, default=0.25, metavar="NUMBER",
                         help="least score of detections (default: 0.25)")  # fmt: skip
     parser.add_argument("--workers", type=int, metavar="N", help="processes; if one dies, only its recording is lost")

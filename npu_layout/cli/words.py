@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import functools
 import json
 import os
@@ -12,13 +13,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from .. import decode
 from ..buffers import TensorSpec
 from ..decode import Head
 from ..errors import LayoutError, NpuLayoutError
+from ..frames import INTERPOLATIONS, MODES
 from ..layouts import Layout, is_vendor_name
 from ..support import npy_bytes, parse_npy, whole
 
 T = TypeVar("T")
+HEAD = "what the outputs mean: 'yolov8(classes=80)', as in npu_layout.decode, or a JSON file of Head.to_dict()"
 #: Short names of dtypes: what numpy means by them, in bytes, and what runtimes mean, in bits.
 _TWO_MEANINGS = {
     "i8": ("int64", "int8"),
@@ -129,6 +133,29 @@ def option(text: str) -> tuple[str, Any]:
         return name, value
 
 
+def add_preprocessing(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how a camera's frame becomes the model's input."""
+    add = parser.add_argument
+    add("--resize", default="letterbox", help=f"{', '.join(MODES)} (default: letterbox)")
+    add("--interpolation", default="linear", help=f"{', '.join(INTERPOLATIONS)} (default: linear)")
+    add("--color", default="RGB", help="the model's channels: RGB, BGR or GRAY (default: RGB)")
+    add("--mean", type=numbers, default=[0.0], help="in pixel units: 128, or 124,116,104 (default: 0)")
+    add("--std", type=numbers, default=[1.0], help="in pixel units; 255 makes 0 to 1 (default: 1)")
+    add("--pad-value", type=numbers, default=[114.0], help="the letterbox's border, in pixel units (default: 114)")
+    add("--axes", help="letters of the model's input, if they are not NCHW")
+
+
+def preprocessing(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments of a Preprocessor that these options say; those with their default are left out."""
+    how: dict[str, Any] = {"resize": options.resize, "color": options.color}
+    for key in ("mean", "std", "pad_value"):
+        value = getattr(options, key)
+        how[key] = value[0] if len(value) == 1 else value
+    how["interpolation"] = options.interpolation
+    usual = {"pad_value": 114.0, "interpolation": "linear"}
+    return {key: value for key, value in how.items() if value != usual.get(key)}
+
+
 def options(what: str, given: Sequence[tuple[str, Any]] | None) -> dict[str, Any]:
     """Return the options as {name: value}; NpuLayoutError if a name is given twice."""
     named = dict(given or ())
@@ -160,7 +187,44 @@ def array_in(path: str) -> np.ndarray:
     return parse_npy(content, path)
 
 
-def head(path: str) -> Head:
+def head(text: str) -> Head:
+    """Read a head: a JSON file of Head.to_dict(), or a function of npu_layout.decode, as ``yolov8(classes=80)``."""
+    name, _, rest = text.partition("(")
+    functions = _heads()
+    if name in functions and (not rest or rest.endswith(")")) and not os.path.isfile(text):
+        return _called(text, functions[name])
+    if not text.endswith(".json") and not os.path.exists(text):
+        raise NpuLayoutError(
+            f"--head {text}: expected a JSON file of Head.to_dict(), or a head with its arguments, as "
+            f"'yolov8(classes=80)'; heads are {', '.join(functions)}"
+        )
+    return _head_in(text)
+
+
+def _heads() -> dict[str, Callable[..., Head]]:
+    """Return the functions of npu_layout.decode that make a head."""
+    every = {name: getattr(decode, name) for name in decode.__all__}
+    return {name: f for name, f in every.items() if getattr(f, "__annotations__", {}).get("return") == "Head"}
+
+
+def _called(text: str, function: Callable[..., Head]) -> Head:
+    """Return what a call with literal arguments gives: ``yolov8(80, activation='sigmoid')``. Nothing is evaluated."""
+    try:
+        call = ast.parse(text if text.endswith(")") else f"{text}()", mode="eval").body
+        assert isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+        positional = [ast.literal_eval(node) for node in call.args]
+        named = {str(node.arg): ast.literal_eval(node.value) for node in call.keywords}
+    except (SyntaxError, ValueError, AssertionError, RecursionError, MemoryError):
+        raise NpuLayoutError(
+            f"--head {text}: expected a head with numbers, texts and lists, as 'yolov8(80, activation=\"sigmoid\")'"
+        ) from None
+    try:
+        return function(*positional, **named)
+    except NpuLayoutError as error:
+        raise NpuLayoutError(f"--head {text}: {error}") from None
+
+
+def _head_in(path: str) -> Head:
     """Read a head from a JSON file: what Head.to_dict() returns."""
     try:
         return Head.from_dict(json.loads(Path(path).read_text("utf-8")))

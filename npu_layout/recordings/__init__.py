@@ -9,11 +9,12 @@ from .model_side import Feeds, Model, as_model, completed, normalisation, paired
 from .recorder import Recorder
 from .recording import Recording
 from .runs import CAMERA, FRAME, ROI, Arrays, Frame, RunsOnDisk, checked_specs, roi_of
-from .sources import Frames
+from .sources import IMAGES, Frames
 
 __all__ = [
     "CAMERA",
     "FRAME",
+    "IMAGES",
     "ROI",
     "Arrays",
     "Feed",

@@ -35,6 +35,8 @@ class Feed:
     resize, color, mean, std
         Arguments of the Preprocessor. An integer input that is not quantised contains the pixels unchanged; the
         compiled model applies mean and std then, and the recording only notes them.
+    others
+        Other arguments of the Preprocessor: interpolation, pad_value.
 
     Attributes
     ----------
@@ -54,6 +56,7 @@ class Feed:
         color: str = "RGB",
         mean: Any = 0,
         std: Any = 1,
+        **others: Any,
     ) -> None:
         given = getattr(engine, "input_specs", None) or model.input_specs
         specs = [*given.values()] if isinstance(given, Mapping) else [*given]
@@ -62,7 +65,7 @@ class Feed:
         fed, own = specs[0], model.input_specs[0]
         if axes is not None:
             fed = TensorSpec.from_dict({**_plain(fed), "layout": axes, "axes": axes})
-        self.preprocess = {"resize": resize, "color": color, "mean": mean, "std": std}
+        self.preprocess = {"resize": resize, "color": color, "mean": mean, "std": std, **others}
         how = dict(self.preprocess)
         if fed.element.unpacked.kind != "f" and fed.quantization is None:
             how.update(mean=0, std=1)

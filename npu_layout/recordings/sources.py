@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -13,37 +14,40 @@ import numpy as np
 from ..errors import NpuLayoutError
 from ..support import PathLike, counted
 
+_DEVICE = re.compile(r"/dev/video(\d{1,5})")
 IMAGES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
 
 
 class Frames(Iterable[np.ndarray]):
-    """Frames, (H,W,3) uint8 BGR, of images, videos and folders of images, one file after the other.
+    """Frames, (H,W,3) uint8 BGR, of images, videos, folders of images and cameras, one after the other.
 
     Parameters
     ----------
     paths
-        Files and folders, or one of them; a folder's images come by name.
+        Files and folders, or one of them; a folder's images come by name. /dev/video0 is a camera, which goes on until
+        `limit`.
     limit
         The largest number of frames.
 
     Attributes
     ----------
     total
-        The number of frames, according to the files' headers.
+        The number of frames, according to the files' headers; of a camera the limit.
 
     Raises
     ------
     NpuLayoutError
-        If a path is missing, contains no image, or, while frames are read, cannot be read; it names the path.
+        If a path is missing, contains no image, or, while frames are read, cannot be read; it names the path. Also if a
+        camera is given without a limit.
 
-    Each iteration reads the files again.
+    Each iteration reads the files again, and opens the camera again.
     """
 
     def __init__(self, paths: PathLike | Iterable[PathLike], limit: int | None = None) -> None:
         given = [paths] if isinstance(paths, (str, os.PathLike)) else paths
         self._files = [file for path in given for file in _files(Path(path))]
         self._limit = None if limit is None else counted("limit", limit)
-        lengths = sum(1 if file.suffix.lower() in IMAGES else _length(file) for file in self._files)
+        lengths = sum(_length(file, self._limit) for file in self._files)
         self.total = lengths if limit is None else min(lengths, limit)
 
     def __iter__(self) -> Iterator[np.ndarray]:
@@ -57,22 +61,37 @@ def _files(path: Path) -> list[Path]:
             raise NpuLayoutError(f"{path}: no images in this folder (looked for {' '.join(sorted(IMAGES))})")
         return images
     if not path.exists():
-        raise NpuLayoutError(f"{path}: no such file or folder")
+        camera = f"; camera {path} is /dev/video{path}" if path.name == str(path) and path.name.isdecimal() else ""
+        raise NpuLayoutError(f"{path}: no such file or folder{camera}")
     return [path]
+
+
+def _camera(path: Path) -> int | None:
+    """Return the number of a camera's device, or None."""
+    found = _DEVICE.fullmatch(str(path))
+    return int(found[1]) if found else None
 
 
 def _opened(file: Path) -> Any:
     import cv2
 
-    capture = cv2.VideoCapture(str(file))
+    camera = _camera(file)
+    capture = cv2.VideoCapture(str(file) if camera is None else camera)
     if not capture.isOpened():
-        raise NpuLayoutError(f"{file}: cannot be read as a video (damaged, or no video file)")
+        what = "a video (damaged, or no video file)" if camera is None else "a camera (in use, or no camera)"
+        raise NpuLayoutError(f"{file}: cannot be read as {what}")
     return capture
 
 
-def _length(file: Path) -> int:
+def _length(file: Path, limit: int | None) -> int:
     import cv2
 
+    if file.suffix.lower() in IMAGES:
+        return 1
+    if _camera(file) is not None:
+        if limit is None:
+            raise NpuLayoutError(f"{file}: a camera has no last frame; give limit=, the number of frames")
+        return limit
     capture = _opened(file)
     count = int(capture.get(cv2.CAP_PROP_FRAME_COUNT))
     capture.release()

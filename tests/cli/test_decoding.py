@@ -98,3 +98,15 @@ def test_turned_boxes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     changed = (drawn != 40).any(2)
     x, y = np.rint((wanted[0] + wanted[1]) / 2).astype(int)
     assert changed.any() and changed[y - 1 : y + 2, x - 1 : x + 2].any()
+
+
+def test_a_recording_of_stored_inputs(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The input's spec is no output's, and says height and width where the buffer is flat."""
+    runs = nl.Recording.load("detected")
+    stored = nl.TensorSpec((1, 3, 64, 64), "NHWC", "float32", name="image")
+    flat = [({**i, "image": stored.pack(i["image"])}, o) for i, o in runs]
+    nl.Recording({**runs.specs, "image": stored}, flat, runs.meta).save("stored")
+    plain = ran(capsys, "decode", "detected", "--head", "head.json", "--json")[1]
+    status, out, err = ran(capsys, "decode", "stored", "--head", "yolov8(3, (8,), activation='sigmoid')", "--json")
+    assert status == 0 and json.loads(out)["detections"] == json.loads(plain)["detections"], err
+    assert json.loads(out)["detections"]

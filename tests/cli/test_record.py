@@ -198,3 +198,14 @@ def test_an_engine_that_ends_the_program_ends_it_with_status_2(here: Path, facto
     done = started("record", "model.onnx", "images", *engine, "--out", "never")
     assert done.returncode == 2 and done.stderr.splitlines()[-1].startswith("npu-layout record: "), done.stderr
     assert done.stderr.endswith(f"{says}\n") and not done.stdout and not Path("never").exists()
+
+
+def test_border_and_interpolation_are_used_and_recorded(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    how = ["--mean", "120,115,100", "--std", "60,58,57", "--pad-value", "7", "--interpolation", "area"]
+    assert ran(capsys, "record", "model.onnx", "images", "--simulate", "NHWC", "--out", "new", *how)[0] == 0
+    recording = nl.Recording.load("new")
+    assert recording.meta["preprocess"] == {**PRE, "pad_value": 7.0, "interpolation": "area"}
+    wanted = nl.Preprocessor(nl.TensorSpec((1, 3, 48, 48)), **{**PRE, "pad_value": 7, "interpolation": "area"})
+    np.testing.assert_array_equal(recording.frames[1].inputs["image"], wanted(picture(1))[0])
+    status, out, _ = ran(capsys, "validate", "new", "model.onnx")
+    assert status == 0 and "input image: match" in out, out

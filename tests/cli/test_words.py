@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
+from npu_layout import decode
 from npu_layout.cli import words
 
 
@@ -139,3 +140,48 @@ def test_a_file_that_exists_is_kept(tmp_path: Path) -> None:
     with pytest.raises(nl.NpuLayoutError, match="--force overwrites it"):
         words.free(path, force=False)
     assert Path(path).read_bytes() == b"old"
+
+
+def test_heads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for text, head in (
+        ("yolov8(80)", decode.yolov8(80)),
+        ("yolov8(classes=3, strides=(8,), activation='sigmoid')", decode.yolov8(3, (8,), activation="sigmoid")),
+        ("yolov5(2, anchors=[[(1, 2)], [(3, 4)], [(5, 6)]])", decode.yolov5(2, anchors=[[(1, 2)], [(3, 4)], [(5, 6)]])),
+        ("scrfd", decode.scrfd()),
+    ):
+        assert words.head(text) == head
+    Path("own.json").write_text(json.dumps(decode.scrfd().to_dict()))
+    Path("yolox").write_text(json.dumps(decode.scrfd().to_dict()))  # a file is a file, whatever its name
+    assert words.head("own.json") == words.head("yolox") == decode.scrfd()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("yolov8(open('x', 'w'))", "expected a head with numbers, texts and lists"),
+        ("yolov8(classes)", "expected a head with numbers, texts and lists"),
+        ("yolov8(80))", "expected a head with numbers, texts and lists"),
+        ("yolov8(" + "(" * 5000 + ")" * 5000 + ")", "expected a head with numbers, texts and lists"),
+        ("yolov8(80).name", "heads are blazeface, .*yunet"),
+        ("yolov8(activaton='sigmoid')", r"no argument 'activaton'.* Is it activation\?"),
+        ("yolov8(-1)", "classes: expected a whole number of at least 1"),
+        ("guess(1)", r"expected a JSON file of Head.to_dict\(\), or a head"),
+        ("nowhere.json", "nowhere.json: No such file"),
+    ],
+)
+def test_heads_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, says: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(nl.NpuLayoutError, match=says):
+        words.head(text)
+    assert not list(tmp_path.iterdir())
+
+
+def test_preprocessing() -> None:
+    parser = argparse.ArgumentParser()
+    words.add_preprocessing(parser)
+    plain = {"resize": "letterbox", "color": "RGB", "mean": 0.0, "std": 1.0}
+    assert words.preprocessing(parser.parse_args([])) == plain
+    said = ["--interpolation", "area", "--pad-value", "1,2,3", "--mean", "7", "--std", "2,3,4"]
+    wanted = {**plain, "mean": 7.0, "std": [2.0, 3.0, 4.0], "interpolation": "area", "pad_value": [1.0, 2.0, 3.0]}
+    assert words.preprocessing(parser.parse_args(said)) == wanted

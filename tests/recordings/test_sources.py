@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, ClassVar
 
 import cv2
 import numpy as np
@@ -90,3 +91,42 @@ def test_what_cannot_be_read_is_named(images: Path, tmp_path: Path) -> None:
     np.testing.assert_array_equal(next(frames), picture(1))
     with pytest.raises(nl.NpuLayoutError, match=r"broken\.png: cannot be read as an image"):
         next(frames)
+
+
+class Camera:
+    """In the place of cv2.VideoCapture: frames without end, of the camera whose number is 7."""
+
+    opened: ClassVar[list[Any]] = []
+
+    def __init__(self, name: Any) -> None:
+        self.count, self.name = 0, name
+        Camera.opened.append(name)
+
+    def isOpened(self) -> bool:
+        return bool(self.name == 7)
+
+    def read(self) -> tuple[bool, np.ndarray]:
+        self.count += 1
+        return True, picture(self.count)
+
+    def get(self, what: int) -> float:
+        return -1.0
+
+    def release(self) -> None:
+        Camera.opened.remove(self.name)
+
+
+def test_a_camera_needs_a_limit(monkeypatch: pytest.MonkeyPatch, images: Path) -> None:
+    exists = Path.exists
+    monkeypatch.setattr(cv2, "VideoCapture", Camera)
+    monkeypatch.setattr(Path, "exists", lambda path: str(path).startswith("/dev/video") or exists(path))
+    with pytest.raises(nl.NpuLayoutError, match=r"^/dev/video7: a camera has no last frame; give limit="):
+        Frames("/dev/video7")
+    frames = Frames([images / "a.PNG", "/dev/video7"], limit=4)
+    assert frames.total == 4 and not Camera.opened
+    for _ in range(2):
+        assert [int(frame[0, 0, 0]) for frame in frames] == [1, 1, 2, 3]
+    with pytest.raises(nl.NpuLayoutError, match=r"/dev/video8: cannot be read as a camera \(in use, or no camera\)"):
+        list(Frames("/dev/video8", limit=1))
+    with pytest.raises(nl.NpuLayoutError, match=r"^3: no such file or folder; camera 3 is /dev/video3$"):
+        Frames("3", limit=1)
