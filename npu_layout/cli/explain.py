@@ -8,19 +8,31 @@ import sys
 from ..buffers import TensorSpec, element
 from ..drawing import CACHE_LINE, colour_depth, explain
 from ..errors import NpuLayoutError
+from ..frames import FrameSpec, pixel_format
 from ..layouts import Layout
 from . import console, words
 
+_WIDTH = 1400  # of a picture, in pixels
 
-def _layout_or_file(text: str) -> Layout | str:
-    return text if text.endswith(".json") else words.layout(text)
+
+def _described(text: str) -> Layout | str:
+    return text if text.endswith(".json") or _is_pixel_format(text) else words.layout(text)
+
+
+def _is_pixel_format(text: str) -> bool:
+    try:
+        return bool(pixel_format(text))
+    except NpuLayoutError:
+        return False
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
-    parser.add_argument("layout", type=_layout_or_file, metavar="LAYOUT",
-                        help="a tag (NCHW16c), a vendor's name (NC1HWC2:16), or a spec's .json")  # fmt: skip
-    parser.add_argument("shape", nargs="?", type=words.shape, help="logical shape, such as 1x57x46x46")
+    parser.add_argument("layout", type=_described, metavar="LAYOUT",
+                        help="a tag (NCHW16c), a vendor's name (NC1HWC2:16), a spec's .json, or a camera's pixel "
+                             "format (NV12)")  # fmt: skip
+    parser.add_argument("shape", nargs="?", type=words.shape, metavar="SHAPE",
+                        help="logical shape, such as 1x57x46x46; of a pixel format its size, 640x480")  # fmt: skip
     parser.add_argument("--dtype", type=words.dtype, help="of the elements (default: float32)")
     parser.add_argument("--axes", help="letters of the shape, if they are not in the order N C D H W")
     parser.add_argument("--at", type=words.shape, metavar="N,C,H,W", help="an index: show where it is stored")
@@ -31,13 +43,25 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--part", type=words.shape, metavar="1x20x2x3", help="extents to show, at most 4096 elements")
     parser.add_argument("--cache-line", type=words.count, default=CACHE_LINE, help=f"in bytes (default: {CACHE_LINE})")
     parser.add_argument("--picture", nargs="+", default=[], metavar="FILE", help="write the picture (.svg, .png)")
-    parser.add_argument("--width", type=words.count, default=1400, help="largest width of the picture in pixels")
+    parser.add_argument("--width", type=words.count, help=f"largest width of the picture in pixels (default: {_WIDTH})")
+    parser.add_argument("--pitch", type=words.count, metavar="BYTES",
+                        help="of a pixel format: bytes from one row of the first plane to the next")  # fmt: skip
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="colours (default: auto)")
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the explanation, save the pictures, and return 0."""
     element("float32" if options.dtype is None else options.dtype)
+    text = options.layout
+    if isinstance(text, str) and not text.endswith(".json"):
+        if len(options.shape or ()) == 2:
+            return _explain_frame(options)
+        try:
+            options.layout = words.layout(text)  # BGR is a tag, too
+        except (argparse.ArgumentTypeError, NpuLayoutError):
+            raise NpuLayoutError(f"{text}: expected width and height of a frame, as in {text} 640x480") from None
+    if options.pitch is not None:
+        raise NpuLayoutError("--pitch: goes with a pixel format; of a tensor, write a spec's .json with its strides")
     layout: Layout | TensorSpec
     if isinstance(options.layout, str):
         layout, *others = words.specs_in(options.layout).values()
@@ -60,6 +84,19 @@ def run(options: argparse.Namespace) -> int:
     except IndexError as error:
         raise NpuLayoutError(str(error)) from None
     for path in options.picture:
-        found.save(path, options.width)
+        found.save(path, _WIDTH if options.width is None else options.width)
     console.show(found.terminal(*colour_depth(sys.stdout, options.color)))
+    return 0
+
+
+def _explain_frame(options: argparse.Namespace) -> int:
+    """Print where a camera's frame has its samples, save the pictures, and return 0."""
+    others = ("dtype", "axes", "at", "window", "gray", "compare", "part", "width")
+    given = [f"--{name}" for name in others if getattr(options, name)]
+    if given or options.cache_line != CACHE_LINE:
+        raise NpuLayoutError(f"{options.layout}: a frame is explained without {', '.join(given) or '--cache-line'}")
+    found = explain(FrameSpec(options.layout, options.shape, strides=options.pitch))
+    for path in options.picture:
+        found.save(path)
+    console.show(str(found))
     return 0

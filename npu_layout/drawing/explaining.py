@@ -7,7 +7,7 @@ from typing import Any, Union, overload
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
-from ..frames import FrameSpec
+from ..frames import FrameSpec, pixel_format
 from ..layouts import Layout, as_layout
 from ..support import checked_call, counted, flag, items_of, naming
 from . import reads
@@ -148,7 +148,20 @@ def _spec(layout: Described, shape: Sequence[int] | None, dtype: Any, axes: str 
         return layout
     if shape is None:
         raise NpuLayoutError(f"layout {layout} needs a shape")
-    return TensorSpec(shape, as_layout(layout, axes), "float32" if dtype is None else dtype)
+    try:
+        order = as_layout(layout, axes)
+    except LayoutError as error:
+        raise LayoutError(f"{error}{_of_a_camera(layout)}") from None
+    return TensorSpec(shape, order, "float32" if dtype is None else dtype)
+
+
+def _of_a_camera(layout: Any) -> str:
+    """Return what to write if the name is a pixel format's, or nothing."""
+    try:
+        pixel_format(layout)
+    except NpuLayoutError:
+        return ""
+    return f"; {layout} is a pixel format: write explain(FrameSpec({layout!r}, (width, height)))"
 
 
 def _beside(other: Described, spec: TensorSpec) -> TensorSpec:

@@ -125,7 +125,7 @@ def _drawn_run(scene: Scene, run: Run, left: float, y: float) -> float:
             left + at * _CELL, y, _CELL, _PITCH - 4, fill, WHITE if byte.component in _COLOURS else PALE, 1, note
         )
         scene.add(box, Label(box.x + _CELL / 2, y + 14, byte.label, 10, "middle", ink_on(fill), mono=True))
-    words = [f"+{run.left}"] * bool(run.left) + [f"gap of {run.gap}"] * bool(run.gap)
+    words = [f"+{run.left} more"] * bool(run.left) + [f"gap of {run.gap}"] * bool(run.gap)
     text, width = ", ".join(words), len(run.bytes) * _CELL
     scene.add(Label(left + width + 8, y + 14, text, 11, colour=GRAY, mono=True))
     return width + 8 + 7.0 * len(text)

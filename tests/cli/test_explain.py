@@ -106,3 +106,33 @@ def test_explain_shows_the_channels_of_a_buffer(tmp_path: Path, capsys: pytest.C
         assert main(["explain", str(spec)]) == 0
         shown = capsys.readouterr().out
         assert ("BGR in the buffer; the runtime makes the model's order of it" in shown) == (channels is not None)
+
+
+def test_a_pixel_format(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "nv12.png"
+    assert main(["explain", "NV12", "8x4", "--pitch", "16", "--picture", str(file)]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[0].startswith("NV12 of 8x4") and "from byte 64: 2 rows of 8 bytes, one every 16" in out
+    assert "U0  V0  U1  V1" in out and cv2.imread(str(file)).size
+    assert main(["explain", "BGR", "2x1"]) == 0  # two extents are a frame's, three the tag's axes
+    assert "B0  G0  R0  B1  G1  R1" in capsys.readouterr().out
+    assert main(["explain", "BGR", "2x2x2"]) == 0
+    assert "layout BGR of (2,2,2)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("NV12", "NV12: expected width and height of a frame, as in NV12 640x480"),
+        ("NV12 1x3x4x4", "NV12: expected width and height of a frame"),
+        ("NV12 8x4 --at 1,1 --gray", "a frame is explained without --at, --gray"),
+        ("NV12 8x4 --cache-line 32", "a frame is explained without --cache-line"),
+        ("NV12 8x4 --pitch 4", "strides"),
+        ("NHWC 1x2x3x4 --pitch 64", "--pitch: goes with a pixel format"),
+        ("MJPEG 8x4", "compressed bytes have no places"),
+    ],
+)
+def test_bad_input_of_a_pixel_format(arguments: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", *arguments.split()]) == 2
+    out, error = capsys.readouterr()
+    assert says in error and not out and "defect" not in error, error

@@ -23,6 +23,7 @@ def test_bad_input() -> None:
     for arguments, options, words in (
         (("NCHW",), {}, "needs a shape"),
         (("NCHW", (1, 3)), {}, "4 axes"),
+        (("NV12", (640, 480)), {}, r"write explain\(FrameSpec\('NV12', \(width, height\)\)\)"),
         (("NCHW", shape), {"window": (9, 3)}, "reaches beyond"),
         (("NCHW", shape), {"window": (3, 3, 3)}, "2 axes besides N and C, expected 3"),
         (("NCHW", shape), {"window": (0, 3)}, "1 or more"),
