@@ -5,42 +5,62 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from ..buffers import TensorSpec
-from ..engines import OnnxRuntimeEngine
+from ..engines import OnnxRuntimeEngine, open_engine
 from ..errors import NpuLayoutError
 from ..recordings import Frame, Recording
 from ..support import many
-from . import console
-from .words import specs_in
+from . import console, words
 
+_ONNX = frozenset({"", ".onnx", ".ort"})
+_NO_MODELS = frozenset({".avi", ".bin", ".bmp", ".jpeg", ".jpg", ".mkv", ".mp4", ".npy", ".npz", ".png", ".raw"})
 _SPEC = ("name", "shape", "axes", "layout", "dtype", "scale", "zero point", "stored as", "padding", "bytes")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("path", nargs="?", metavar="PATH", help="a recording, a model (.onnx) or TensorSpecs (.json)")
+    what.add_argument("path", nargs="?", metavar="PATH",
+                      help="a recording, an ONNX model, TensorSpecs (.json), or a compiled model as open_engine opens "
+                           "it: model.tflite, rknnrt:model.rknn")  # fmt: skip
     what.add_argument("--spec", metavar="JSON", help="TensorSpecs as JSON text")
+    parser.add_argument("--engine-option", type=words.option, action="append", metavar="NAME=VALUE",
+                        help="of a compiled model: an option of its engine, in JSON or as text")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(options: argparse.Namespace) -> int:
     """Print tables or JSON, and return 0."""
     path = options.path
+    chosen = words.options("--engine-option", options.engine_option)
     if path is None:
-        return _inspect_specs(specs_in(options.spec), options.json)
+        return _inspect_specs(words.specs_in(options.spec), options.json)
     if os.path.isdir(path):
+        if not os.path.exists(os.path.join(path, "recording.json")):
+            raise NpuLayoutError(
+                f"{path}: expected a recording, got a folder without recording.json; npu-layout import makes a "
+                f"recording from other tools' files"
+            )
         return _inspect_recording(Recording.load(path), options.json)
-    if not os.path.exists(path):
+    if not os.path.exists(path) and ":" not in path:
         raise NpuLayoutError(f"{path}: no such file or folder")
     if path.endswith(".json"):
-        return _inspect_specs(specs_in(path), options.json)
-    return _inspect_model(OnnxRuntimeEngine(path), options.json)
+        return _inspect_specs(words.specs_in(path), options.json)
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix in _NO_MODELS:
+        raise NpuLayoutError(f"{path}: expected a recording, a model or TensorSpecs (.json), got a file {suffix}")
+    if suffix in _ONNX and os.path.exists(path):
+        return _inspect_model(OnnxRuntimeEngine(path, **chosen), options.json)
+    engine = open_engine(path, **chosen)
+    try:
+        return _inspect_engine(engine, options.json)
+    finally:
+        getattr(engine, "close", tuple)()
 
 
 def _inspect_specs(specs: dict[str, TensorSpec], as_json: bool) -> int:
@@ -87,6 +107,20 @@ def _inspect_model(engine: OnnxRuntimeEngine, as_json: bool) -> int:
         console.show_json({"tensors": [dict(zip(("kind", "name", "shape", "dtype"), port)) for port in ports]})
     else:
         console.table(("in the model", "name", "shape", "dtype"), ((k, n, _x(s), d) for k, n, s, d in ports))
+    return 0
+
+
+def _inspect_engine(engine: Any, as_json: bool) -> int:
+    """Show the specs of a compiled model's inputs and outputs, as its runtime describes them."""
+    given = {side: getattr(engine, f"{side}_specs", ()) for side in ("input", "output")}
+    listed = {side: specs.values() if isinstance(specs, Mapping) else specs for side, specs in given.items()}
+    sides = {side: {spec.name: spec for spec in specs} for side, specs in listed.items()}
+    if as_json:
+        console.show_json({f"{side}_specs": _described(specs) for side, specs in sides.items()})
+        return 0
+    for side, specs in sides.items():
+        console.show(f"{many(len(specs), side)}:")
+        _show_specs(specs)
     return 0
 
 

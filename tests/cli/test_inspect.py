@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import unicodedata
 from pathlib import Path
 
@@ -104,3 +105,47 @@ def test_inspect_shows_the_channels_of_a_buffer(capsys: pytest.CaptureFixture[st
     assert shown["specs"]["a"]["channels"] == "BGR" and "channels" not in shown["specs"]["b"]
     status, _, err = ran(capsys, "inspect", "--spec", json.dumps({**stated, "channels": "GBR"}))
     assert status == 2 and "channels: expected 'BGR' or 'RGB'" in err
+
+
+ENGINE = """
+import npu_layout as nl
+
+class Board:
+    input_specs = [nl.TensorSpec((1, 3, 4, 4), "NHWC", "uint8", name="image")]
+    output_specs = {"y": nl.TensorSpec((1, 17, 2, 2), "NCHW16c", "int8", name="y")}
+    closed = False
+
+    def infer(self, inputs):
+        return {}
+
+    def close(self):
+        Board.closed = True
+"""
+
+
+def test_a_compiled_model_by_its_runtime(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("inspected_board.py").write_text(ENGINE)
+    sys.path.insert(0, str(here))
+    status, out, _ = ran(capsys, "inspect", "inspected_board:Board")
+    assert status == 0 and [line.split()[:2] for line in out.splitlines() if "1x" in line] == [
+        ["image", "1x3x4x4"],
+        ["y", "1x17x2x2"],
+    ]
+    assert sys.modules["inspected_board"].Board.closed
+    shown = json.loads(ran(capsys, "inspect", "inspected_board:Board", "--json")[1])
+    assert shown["input_specs"]["image"]["dtype"] == "uint8" and shown["output_specs"]["y"]["padding"] == 15 * 4
+    status, out, _ = ran(capsys, "inspect", "onnx:model.onnx", "--engine-option", "threads=1")
+    assert status == 0 and "maps" in out
+    status, _, err = ran(capsys, "inspect", "onnx:model.onnx", "--engine-option", "cores=1")
+    assert status == 2 and "options {'cores': 1}" in err
+
+
+def test_what_is_no_recording_and_no_model(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for path, says in (
+        ("images", "images: expected a recording, got a folder without recording.json; npu-layout import makes"),
+        ("images/0.png", "expected a recording, a model or TensorSpecs (.json), got a file .png"),
+        ("heat.npy", "got a file .npy"),
+        ("nowhere", "nowhere: no such file or folder"),
+    ):
+        status, out, err = ran(capsys, "inspect", path)
+        assert status == 2 and says in err and not out, err
