@@ -15,7 +15,7 @@ For example::
 
 ``*`` in a file's path stands for the run, in a file's name or a folder's (``frame*/heat.bin``); without it there is one
 run. Runs are sorted by its text, numbers by value. Without ``file``, the one of NAME.bin, NAME_*.bin, */NAME.bin and
-the same with .npy that matches a file is used.
+the same with .raw and .npy that matches a file is used. The input ``frame`` is the camera's; its files may be images.
 
 A tensor's other keys are TensorSpec's (shape, layout, dtype, axes, quantization, storage_shape, storage_strides,
 storage_offset, size, channels), with the shorter scale, zero_point and axis for quantization, and a vendor's name with
@@ -38,12 +38,14 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import LayoutError, RecordingError
 from ..layouts import Layout
-from ..recordings import Frame, Recording, RunsOnDisk, checked_specs
+from ..recordings import FRAME, IMAGES, Frame, Recording, RunsOnDisk, checked_specs
 from ..support import PathLike, errors_named, npy_bytes, parse_npy
 from .foreign_files import existing, home_of, natural, read_bytes, read_json
 
 SPEC = "spec.json"
-_DEFAULTS = tuple(f"{pattern}.{kind}" for kind in ("bin", "npy") for pattern in ("{}", "{}_*", "*/{}"))
+_DEFAULTS = tuple(f"{pattern}.{kind}" for kind in ("bin", "raw", "npy") for pattern in ("{}", "{}_*", "*/{}"))
+_SUFFIXES = frozenset({".bin", ".npy", ".raw"})
+_DRAFTED = 8  # tensors in a draft of a spec file
 _PLAIN = {"file", "shape", "dtype"}  # keys of an input that is ready for the model
 
 
@@ -122,12 +124,37 @@ def _description(folder: Path, given: Any, specs: Mapping[str, TensorSpec]) -> t
     if isinstance(given, Mapping):
         where, words = "description", dict(given)
     else:
+        if given is None and not (folder / SPEC).exists():
+            raise RecordingError(
+                f"{folder / SPEC}: expected a file that describes the dumps, got nothing{_draft(folder)}"
+            )
         file = folder / SPEC if given is None else existing(given)
         where, words = str(file), read_json(file, folder if given is None else home_of(file))
     if not isinstance(words, dict) or not set(words) <= {"outputs", "inputs", "meta"} or not words.get("outputs"):
         got = ", ".join(map(str, words)) or "nothing" if isinstance(words, dict) else type(words).__name__
         raise RecordingError(f"{where}: expected outputs, and perhaps inputs and meta; got {got}")
     return where, words
+
+
+def _draft(folder: Path) -> str:
+    """Return what could be in the missing spec file, with words in capitals to be replaced, or nothing."""
+    found: dict[str, dict[str, Any]] = {}
+    for file in sorted(folder.rglob("*"), key=lambda path: natural(path.as_posix())):
+        if file.suffix not in _SUFFIXES or not file.is_file() or len(found) == _DRAFTED:
+            continue
+        *above, stem = file.relative_to(folder).with_suffix("").parts
+        runs = [part for part in above if part[-1].isdigit()]  # Result_0/pose.raw; else pose_0.raw
+        starred = [re.sub(r"[0-9]+$", "*", part) if part in runs[:1] or not runs else part for part in (*above, stem)]
+        name = starred[-1].rstrip("*_-. ") or stem
+        entry: dict[str, Any] = {"file": "/".join(starred) + file.suffix, "shape": "SHAPE", "dtype": "DTYPE"}
+        if file.suffix == ".npy" and name not in found:
+            with errors_named(file):
+                array = parse_npy(file.read_bytes(), str(file))
+            entry.update(shape=list(array.shape), dtype=str(array.dtype))
+        found.setdefault(name, {**entry, "layout": "LAYOUT", "scale": "SCALE", "zero_point": "ZERO"})
+    if not found:
+        return ""
+    return f". With your runtime's words it is {json.dumps({'outputs': found})}; the model's inputs go below \"inputs\""
 
 
 def _dumps(folder: Path, where: str, kind: str, words: Any, specs: Mapping[str, TensorSpec]) -> dict[str, _Dump]:
@@ -143,7 +170,8 @@ def _dumps(folder: Path, where: str, kind: str, words: Any, specs: Mapping[str, 
             given = {key: value for key, value in entry.items() if key != "file"}
             spec = specs.get(name) or (_spec(name, given) if buffer or "shape" in given else None)
             files = _files(folder, name, entry.get("file"))
-            raw = [file for file in files.values() if file.suffix != ".npy"]
+            images = name == FRAME and not buffer
+            raw = [f for f in files.values() if f.suffix != ".npy" and not (images and f.suffix.lower() in IMAGES)]
             if raw and spec is None:
                 raise RecordingError(f"{where}: {what}: {raw[0].name} contains only bytes; give its shape and dtype")
             dumps[name] = _Dump(what, files, spec, buffer)
@@ -211,6 +239,8 @@ def _matches(folder: Path, pattern: Any) -> dict[str, Path]:
 def _read(folder: Path, dump: _Dump, run: str) -> np.ndarray:
     file, spec = dump.files[run], dump.spec
     npy, where = file.suffix == ".npy", f"{file}: {dump.what}"
+    if file.suffix.lower() in IMAGES and spec is None:
+        return _image(read_bytes(file, folder, where), where)
     size = None if npy or spec is None else (spec.nbytes, f"{spec.describe()}{spec.storage.padding_words()}")
     content: Any = read_bytes(file, folder, where, size)
     with errors_named(where):
@@ -222,6 +252,16 @@ def _read(folder: Path, dump: _Dump, run: str) -> np.ndarray:
         assert spec is not None
         flat = np.array(spec.flat(content))
         return flat if dump.buffer else spec.unpack(flat)
+
+
+def _image(content: bytes, where: str) -> np.ndarray:
+    """Return the pixels of an image file, (H, W, 3) uint8 BGR."""
+    import cv2
+
+    pixels = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR) if content else None
+    if pixels is None:
+        raise RecordingError(f"{where}: cannot be read as an image (damaged, or another format)")
+    return pixels
 
 
 def _bytes_of(array: np.ndarray, spec: TensorSpec) -> bytes:

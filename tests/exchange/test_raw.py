@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 
@@ -221,3 +223,41 @@ def test_a_shape_in_storage_order_is_warned_of(tmp_path: Path) -> None:
         assert exchange.load(folder).specs["y"].axes == "NCHW"
     words["outputs"]["y"]["axes"] = "NHWC"
     assert exchange.load(dumps(tmp_path / "said", words, y__bin=bytes(320))).specs["y"].axes == "NHWC"
+
+
+def test_a_missing_spec_file_is_drafted(tmp_path: Path) -> None:
+    folder = dumps(tmp_path / "flat", heat_0__npy=npy(np.zeros((1, 4, 4, 5), np.uint8)), heat_1__npy=b"", b__bin=b"123")
+    with pytest.raises(nl.RecordingError, match=r"spec\.json: expected a file that describes the dumps") as told:
+        exchange.load(folder, form="raw")
+    drafted = json.loads("{" + str(told.value).partition("{")[2].rpartition("}")[0] + "}")
+    open_ = {"layout": "LAYOUT", "scale": "SCALE", "zero_point": "ZERO"}
+    assert drafted["outputs"] == {
+        "heat": {"file": "heat_*.npy", "shape": [1, 4, 4, 5], "dtype": "uint8", **open_},
+        "b": {"file": "b.bin", "shape": "SHAPE", "dtype": "DTYPE", **open_},
+    }
+    for name in ("Result_0", "Result_1"):
+        dumps(tmp_path / "qnn" / name, conv1__raw=bytes(4))
+    with pytest.raises(nl.RecordingError, match=r'"conv1": \{"file": "Result_\*/conv1\.raw"'):
+        exchange.load(tmp_path / "qnn", form="raw")
+    dumps(tmp_path / "none", notes__txt=b"")
+    with pytest.raises(nl.RecordingError, match=r"got nothing$"):
+        exchange.load(tmp_path / "none", form="raw")
+    dumps(tmp_path / "damaged", a__npy=b"no array")
+    with pytest.raises(nl.RecordingError, match=r"a\.npy"):
+        exchange.load(tmp_path / "damaged", form="raw")
+
+
+def test_camera_frames_are_images(tmp_path: Path) -> None:
+    frames = np.random.default_rng(0).integers(0, 256, (2, 6, 8, 3)).astype(np.uint8)
+    words = {"outputs": {"y": {"shape": [1, 4], "dtype": "int8"}}, "inputs": {"frame": {"file": "frame_*.png"}}}
+    folder = dumps(tmp_path / "raw", words, y_0__raw=bytes(4), y_1__raw=bytes(4))
+    for i, frame in enumerate(frames):
+        (folder / f"frame_{i}.png").write_bytes(cv2.imencode(".png", frame)[1].tobytes())
+    loaded = exchange.load(folder)
+    assert all(np.array_equal(run.inputs["frame"], frame) for run, frame in zip(loaded, frames))
+    (folder / "frame_1.png").write_bytes(b"no image")
+    with pytest.raises(nl.RecordingError, match=r"frame_1\.png: input 'frame': cannot be read as an image"):
+        list(loaded)
+    words["inputs"] = {"image": {"file": "frame_*.png"}}  # what a model is fed with is no file of an image
+    with pytest.raises(nl.RecordingError, match=r"input 'image': frame_0\.png contains only bytes"):
+        exchange.load(dumps(folder, words))
