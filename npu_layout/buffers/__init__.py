@@ -8,6 +8,7 @@ from .conversion import Conversion, plan
 from .elements import element, kernel_name, unpack_nibbles
 from .quantization import Quantization
 from .spec import TensorSpec
+from .spec_checks import in_storage_order
 
 __all__ = [
     "Conversion",
@@ -15,6 +16,7 @@ __all__ = [
     "TensorSpec",
     "element",
     "in_model_order",
+    "in_storage_order",
     "kernel_name",
     "plan",
     "spec_in_model_order",

@@ -68,6 +68,8 @@ def run(options: argparse.Namespace) -> int:
         if others:
             raise NpuLayoutError(f"{options.layout}: expected one TensorSpec, got {len(others) + 1}")
     else:
+        if options.shape is not None:
+            words.check_order(options.layout, options.shape, options.axes)
         layout = options.layout if options.axes is None else Layout(options.layout.tag, options.axes)
     try:
         found = explain(

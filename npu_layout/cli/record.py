@@ -34,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                         help="an option of the engine of kind:model, in JSON or as text: "
                              "'input_shapes={\"in0\": [3, 192, 256]}', accelerator=npu")  # fmt: skip
     words.add_preprocessing(parser)
-    parser.add_argument("--limit", type=words.count, metavar="N", help="at most N frames")
+    parser.add_argument("--limit", type=int, metavar="N", help="at most N frames")
     parser.add_argument("--without-frames", action="store_true", help="record only the model's inputs")
     parser.add_argument("--note", default="", help="free text for the recording")
 

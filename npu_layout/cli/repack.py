@@ -31,6 +31,8 @@ def run(options: argparse.Namespace) -> int:
         raise NpuLayoutError(f"{options.source}: raw bytes need --dtype")
     buffer = words.buffer_in(options.source)
     dtype = options.dtype or buffer.dtype
+    for layout in (options.source_layout, options.target_layout):
+        words.check_order(layout, options.shape, options.axes)
     source, target = (
         TensorSpec(options.shape, layout, dtype, axes=options.axes)
         for layout in (options.source_layout, options.target_layout)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .. import decode
-from ..buffers import TensorSpec
+from ..buffers import TensorSpec, in_storage_order
 from ..decode import Head
 from ..errors import LayoutError, NpuLayoutError
 from ..frames import INTERPOLATIONS, MODES
@@ -253,6 +253,17 @@ def buffer_in(path: str, dtype: str | None = None) -> np.ndarray:
     if array.nbytes % np.dtype(dtype).itemsize:
         raise NpuLayoutError(f"{path}: {array.nbytes} bytes are not a whole number of {dtype} elements")
     return array.reshape(-1).view(dtype)
+
+
+def check_order(layout: Layout, shape: tuple[int, ...], axes: str | None) -> None:
+    """Refuse a shape that is in storage order as it seems, such as 1x80x80x255 of NHWC, if no axes say its order."""
+    if axes is None and in_storage_order(layout, shape):
+        text = "x".join(map(str, shape))
+        read = ", ".join(f"{letter}={extent}" for letter, extent in zip(layout.axes, shape))
+        raise NpuLayoutError(
+            f"shape {text} would mean {read}. If it is in storage order, add --axes {layout.tag}; if "
+            f"that is meant, --axes {layout.axes}"
+        )
 
 
 def specs_in(text: str) -> dict[str, TensorSpec]:

@@ -72,3 +72,20 @@ def test_links_are_followed_and_pipes_written_to(here: Path, capsys: pytest.Capt
         os.close(reader)
     status, _, err = ran(capsys, "validate", "good", "model.onnx", "--html", "/dev/full")
     assert status == 2 and "'/dev/full': No space left on device" in err
+
+
+@pytest.mark.parametrize("verb", ["repack", "explain"])
+def test_a_shape_in_storage_order_needs_its_axes(here: Path, capsys: pytest.CaptureFixture[str], verb: str) -> None:
+    """Channels last, as a tool lists them: read as N, C, H, W it would be another tensor of the same size."""
+    pixels = np.random.default_rng(0).integers(0, 256, (1, 4, 4, 5)).astype(np.uint8)
+    pixels.tofile("in.bin")
+    repack = ["in.bin", "out.npy", "--shape", "1x4x4x5", "--from", "NHWC", "--to", "NCHW", "--dtype", "uint8"]
+    how = {"repack": repack, "explain": ["NHWC", "1x4x4x5"]}[verb]
+    status, out, err = ran(capsys, verb, *how)
+    assert status == 2 and not out and not Path("out.npy").exists()
+    assert "it would mean N=1, C=4, H=4, W=5" in err and "--axes NHWC" in err and "--axes NCHW" in err
+    for axes in ("NCHW", "NHWC"):
+        force = ["--force"] * (verb == "repack")
+        assert ran(capsys, verb, *how, *force, "--axes", axes)[0] == 0
+    if verb == "repack":
+        np.testing.assert_array_equal(np.load("out.npy"), pixels.transpose(0, 3, 1, 2))
