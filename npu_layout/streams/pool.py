@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from ..engines import checked_outputs, specs_of
 from ..errors import NpuLayoutError
 from ..support import checked_call, items_of, naming
 from .processes import Process
+from .sharing import Sharing
 
 _PATIENCE = 2.0  # seconds for a thread that may never end
 
@@ -73,11 +74,11 @@ class EnginePool:
         self._since: list[float | None] = [None] * len(self.engines)  # when each began its task
         self._change = threading.Lock()  # of what is submitted beside `close`
         self._closed = self._hung = False
-        self._process = Process()
+        self._process, sharing = Process(), Sharing(len(self.engines))
         self._threads = [
             threading.Thread(
                 target=_work,
-                args=(self._tasks, engine, self._outputs, self._since, i),
+                args=(self._tasks, engine, self._outputs, self._since, i, sharing),
                 name=f"npu_layout engine {i}",
                 daemon=True,
             )
@@ -231,7 +232,12 @@ class _Answer:
 
 
 def _work(
-    tasks: queue.SimpleQueue[Any], engine: Any, specs: Mapping[str, TensorSpec], since: list[float | None], i: int
+    tasks: queue.SimpleQueue[Any],
+    engine: Any,
+    specs: Mapping[str, TensorSpec],
+    since: list[float | None],
+    i: int,
+    sharing: Sharing,
 ) -> None:
     """Run what is submitted on engine `i`; a function, so that the thread does not keep its pool alive."""
     while True:
@@ -245,7 +251,7 @@ def _work(
         if begun is not None:
             begun()
         try:
-            future.set_result(run(engine, inputs, specs, out))
+            future.set_result(run(engine, inputs, specs, out, partial(sharing.check, i)))
         except BaseException as error:
             future.set_exception(error)
         since[i] = None
@@ -272,15 +278,27 @@ def _end(tasks: queue.SimpleQueue[Any], threads: int) -> None:
 
 
 def run(
-    engine: Any, inputs: Any, specs: Mapping[str, TensorSpec], out: Mapping[str, np.ndarray] | None = None
+    engine: Any,
+    inputs: Any,
+    specs: Mapping[str, TensorSpec],
+    out: Mapping[str, np.ndarray] | None = None,
+    check: Callable[[bool, Mapping[str, np.ndarray], Iterable[Any]], None] | None = None,
 ) -> dict[str, np.ndarray]:
-    """Run any engine, and return its checked outputs as the caller's own: in `out`, or copied if it owns them."""
+    """Run any engine, and return its checked outputs as the caller's own: in `out`, or copied if it owns them.
+
+    check: what is called with whether it owns them, with them, and with the inputs and `out`.
+    """
+    owns, given = getattr(engine, "owns_outputs", True), inputs.values() if isinstance(inputs, Mapping) else (inputs,)
     if out is None:
         found = checked_outputs(engine, engine.infer(inputs), specs)
-        return {name: array.copy() for name, array in found.items()} if getattr(engine, "owns_outputs", True) else found
+        if check is not None:
+            check(owns, found, given)
+        return {name: array.copy() for name, array in found.items()} if owns else found
     takes_out = hasattr(engine, "owns_outputs") and _takes_out(type(engine))  # type: ignore[arg-type]
     answer = engine.infer(inputs, out=out) if takes_out else engine.infer(inputs)
     found = checked_outputs(engine, answer, specs)
+    if check is not None:
+        check(True, found, (*given, *out.values()))  # who gave `out` has the results there
     for name, array in found.items():
         np.copyto(out[name].reshape(-1), array)  # nothing happens where it is that memory, as the protocol asks
     return {name: out[name] for name in found}
