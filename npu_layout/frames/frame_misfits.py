@@ -46,6 +46,8 @@ def hint(name: str, spec: FrameSpec | None, image: np.ndarray) -> str:
     channels = form.planes[0].channels
     if form.kind == "channels" and image.ndim == 3 and image.shape[0] == channels != image.shape[2]:
         return "; its channels come first: give frame.transpose(1, 2, 0), a view"
+    if image.ndim == 4 and len(image) == 1:
+        return "; it is a batch of one: give frame[0]"
     same = _same_bytes(name, size_wh, image)
     if size_wh is None:
         return _hint_of_any_size(name, image) + same

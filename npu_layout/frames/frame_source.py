@@ -253,6 +253,8 @@ def _advice(frame: Any) -> str:
         return "; read the file first, by cv2.imread"
     if isinstance(frame, (tuple, list)) and not frame:
         return " without planes"
+    if hasattr(frame, "__cuda_array_interface__"):
+        return "; its memory is a GPU's: copy it to the CPU's first"
     if not _is_memory(frame):
         return ""
     memory = memoryview(frame)

@@ -26,6 +26,7 @@ from .plane_memory import (
 )
 
 Pair = tuple[int, int]
+_ITEMS = "bBcChHiIlLqQT"  # what the format of memory whose bytes are a frame's begins with: integers, structs
 _FIELDS = ("format", "size_wh", "strides", "offsets", "size", "matrix", "range")
 
 
@@ -377,7 +378,7 @@ def _bytes_of(given: Any, what: str) -> np.ndarray:
             )
         return given.view(np.ndarray).reshape(-1).view(np.uint8)
     try:
-        return np.frombuffer(given, np.uint8)
+        found = np.frombuffer(given, np.uint8)
     except (TypeError, ValueError, AttributeError, BufferError) as error:
         if isinstance(given, (bytes, bytearray, memoryview)) and not len(given):
             return np.empty(0, np.uint8)
@@ -387,3 +388,8 @@ def _bytes_of(given: Any, what: str) -> np.ndarray:
         raise NpuLayoutError(
             f"{what}: expected bytes, a memoryview, an mmap or a uint8 array, got {type(given).__name__} ({error})"
         ) from None
+    items = memoryview(given).format.lstrip("@=<>!")
+    if items[0] not in _ITEMS:
+        pointed = "; give what it points to: np.ctypeslib.as_array(pointer, (count,))" * (items[0] in "&P")
+        raise NpuLayoutError(f"{what}: expected bytes, got {type(given).__name__} with items {items!r}{pointed}")
+    return found

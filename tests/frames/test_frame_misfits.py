@@ -128,6 +128,18 @@ def test_channels_in_front_are_told_the_view() -> None:
     assert FrameSource.of("BGR").read("frame", frame.transpose(1, 2, 0)).size_wh == (6, 4)
 
 
+def test_a_batch_of_one_and_memory_of_a_gpu_are_told() -> None:
+    class OnGpu:
+        __cuda_array_interface__ = {"shape": (4, 6, 3), "typestr": "|u1", "data": (64, False), "version": 3}
+
+    for given, says in (
+        (np.zeros((1, 4, 6, 3), np.uint8), r"; it is a batch of one: give frame\[0\]$"),
+        (OnGpu(), r"got OnGpu; its memory is a GPU's: copy it to the CPU's first$"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=says):
+            FrameSource.of("BGR").read("frame", given)
+
+
 def test_channels_that_are_mirrored_byte_by_byte_are_no_u_and_v() -> None:
     read = FrameSource.of(nl.FrameSpec("BGR", (6, 4))).read
     with pytest.raises(nl.NpuLayoutError, match=r"channels of a pixel are exchanged; .* in the shape \(4, 6, 3\)$"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import json
 import mmap
@@ -455,3 +456,20 @@ def test_planes_with_other_rows_are_refused() -> None:
     assert len(spec.planes((bytes(256 + 9), bytes(128 + 33)))) == 2  # rounded up, to pages say
     pitched = nl.FrameSpec("NV12", (16, 16), strides=32)
     assert pitched.planes((bytes(16 * 32), bytes(8 * 32 - 16)))[0].shape == (16, 16)
+
+
+def test_the_address_in_a_pointer_is_no_frame() -> None:
+    """It has 8 bytes, as this frame has; numbers of Python and floats are none either."""
+    spec, items = nl.FrameSpec("GRAY", (4, 2)), (ctypes.c_uint8 * 8)(*range(8))
+    assert spec.planes(items)[0].tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert spec.planes((ctypes.c_uint16 * 4).from_buffer(items))[0].tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    pointer = ctypes.cast(items, ctypes.POINTER(ctypes.c_uint8))
+    for given, says in (
+        (pointer, r"got LP_c_ubyte with items '&<B'; give what it points to: np.ctypeslib.as_array\(pointer"),
+        (ctypes.cast(items, ctypes.c_void_p), r"got c_void_p with items 'P'; give what it points to"),
+        (ctypes.c_double(1.0), r"got c_double with items 'd'$"),
+        (memoryview(np.ones(1)), r"got memoryview with items 'd'$"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=r"^buffer: expected bytes, " + says):
+            spec.planes(given)
+    assert spec.planes(np.ctypeslib.as_array(pointer, (8,)))[0].tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]]
