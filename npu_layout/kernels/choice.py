@@ -54,7 +54,11 @@ def active() -> str:
 
 
 def activate(name: str) -> None:
-    """Use the kernels `name`, one of `backends`, where a call names none: for tests and measurements."""
+    """Use the kernels `name`, one of `backends`, where a call names none: for tests and measurements.
+
+    What was made before keeps the kernels of its first call, which have the same bits: plans, Preprocessors, and what
+    `repack`, `to_gray` and other functions remember of a form that they have met.
+    """
     global _active
     LEVELS[None], _active = LEVELS[name], name
 

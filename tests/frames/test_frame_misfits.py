@@ -130,7 +130,9 @@ def test_channels_in_front_are_told_the_view() -> None:
 
 def test_a_batch_of_one_and_memory_of_a_gpu_are_told() -> None:
     class OnGpu:
-        __cuda_array_interface__ = {"shape": (4, 6, 3), "typestr": "|u1", "data": (64, False), "version": 3}
+        @property
+        def __cuda_array_interface__(self) -> Any:
+            return {"shape": (4, 6, 3), "typestr": "|u1", "data": (64, False), "version": 3}
 
     for given, says in (
         (np.zeros((1, 4, 6, 3), np.uint8), r"; it is a batch of one: give frame\[0\]$"),
