@@ -121,5 +121,7 @@ def _repacking(
     target_logical = tuple(by_letter[letter] for letter in target.axes)
     hint = " (its padded channels count as real: give shape=)" if shape is None and source.is_blocked else ""
     name = f"V{dtype.itemsize}"
-    move = plan_move(Storage.bind(source, logical), Storage.bind(target, target_logical), name, name)
-    return move, target.storage_shape(target_logical), f"layout {target} of {target_logical}{hint}"
+    storage = Storage.bind(target, target_logical)
+    storage.check_bytes(dtype.itemsize)
+    move = plan_move(Storage.bind(source, logical), storage, name, name)
+    return move, storage.storage_shape, f"layout {target} of {target_logical}{hint}"

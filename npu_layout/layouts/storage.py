@@ -14,6 +14,7 @@ from ..support import integers, whole_number
 from .layout import Layout, Shape, c_strides, check_extents, element_offset
 
 _ENUMERABLE = 1 << 22
+_MOST = int(np.iinfo(np.int64).max)  # elements or bytes of a buffer
 
 
 class Link(NamedTuple):
@@ -39,7 +40,7 @@ def overlaps(extents: Shape, strides: Shape) -> bool | None:
     else:
         return False
     furthest = sum(stride * (extent - 1) for stride, extent in dims)
-    if math.prod(n for _, n in dims) > _ENUMERABLE or furthest > np.iinfo(np.int64).max:
+    if math.prod(n for _, n in dims) > _ENUMERABLE or furthest > _MOST:
         return None
     offsets = np.zeros(1, np.int64)
     for stride, extent in dims:
@@ -87,14 +88,14 @@ def _size(layout: Layout, logical: Shape, start: int, end: int, given: int | Non
     if size < end:
         place = f" behind storage_offset {start}" if start else ""
         raise LayoutError(f"size {size} is too small: layout {layout} of {logical}{place} needs {end} elements")
-    if size > np.iinfo(np.int64).max:
+    if size > _MOST:
         raise LayoutError(f"size: layout {layout} of {logical} needs {size} elements, more than int64 can count")
     return size
 
 
 @dataclass(frozen=True)
 class Storage:
-    """The place of each element of a tensor of logical `shape` is in a flat buffer of `size` elements.
+    """The place of each element of a tensor of logical `shape` in a flat buffer of `size` elements.
 
     `strides` are in elements, one for each dimension of `storage_shape`; `start` is the element of index 0.
     """
@@ -130,6 +131,14 @@ class Storage:
         end = start + sum((n - 1) * s for n, s in zip(stored, strides) if s > 0) + 1
         count = _size(layout, logical, start, end, size)
         return cls(layout, logical, stored, strides, start, count)
+
+    def check_bytes(self, itemsize: int) -> None:
+        """Raise LayoutError if a buffer of elements of `itemsize` bytes has more bytes than int64 can count."""
+        if self.size * itemsize > _MOST:
+            raise LayoutError(
+                f"size: {self.describe()} needs {self.size} elements of {itemsize} bytes, more bytes than int64 can "
+                f"count; expected {_MOST // itemsize} elements at most"
+            )
 
     @property
     def is_dense(self) -> bool:
