@@ -38,9 +38,10 @@ def _result_dtype(spec: StoredTensor, dtype: Any) -> np.dtype[Any]:
     if dtype is None:
         return np.dtype(np.float32) if spec.quantization is not None else unpacked
     kind = element(dtype)
-    if isinstance(dtype, str) and kind.name != kind.unpacked.name:
+    if kind.name != kind.unpacked.name:
         raise NpuLayoutError(
-            f"{spec.describe()}: cannot unpack to {dtype!r}; expected a dtype of numpy, in this machine's byte order"
+            f"{spec.describe()}: cannot unpack to {kind.name!r}; expected a dtype of numpy, in this machine's "
+            f"byte order"
         )
     if kind.unpacked.kind != "f" and not np.can_cast(unpacked, kind.unpacked, "safe"):
         raise NpuLayoutError(

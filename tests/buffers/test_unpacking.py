@@ -78,6 +78,7 @@ def test_no_view_of_values_that_are_computed() -> None:
         ("int8", None, "bool", "cannot unpack to bool without losing values"),
         ("float32", None, "bfloat16", "cannot unpack to 'bfloat16'; expected a dtype of numpy"),
         ("float32", None, ">f4", "cannot unpack to '>f4'; expected a dtype of numpy, in this machine's byte order"),
+        (">f4", None, np.dtype(">f4"), "cannot unpack to '>f4'; expected a dtype of numpy"),
     ],
 )
 def test_refusals(dtype: str, to: str | None, given: Any, message: str) -> None:
