@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import LayoutError
 from ..layouts import Layout, LayoutLike
-from ..support import array_of, checked_call, plain_array, wanted_copy
+from ..support import array_of, checked_call, plain_array, shown, wanted_copy
 from .orders import arranged, axis_order, check_rank, empty_in, fitting_best, letters_of
 from .tensor import Tensor
 
@@ -85,7 +85,7 @@ def empty_like(x: Any, dtype: Any = None, layout: LayoutLike | None = None) -> n
         try:
             return np.empty_like(array, wanted, order="K")
         except (TypeError, ValueError) as error:
-            raise LayoutError(f"empty_like: dtype {dtype!r}: {error}") from None
+            raise LayoutError(f"empty_like: dtype {shown(dtype)}: {error}") from None
     order = axis_order(x.layout if layout is None else layout)
     check_rank("x", array.shape, order)
     result = empty_in(array.shape, wanted, order)

@@ -29,7 +29,7 @@ from ..layouts import (
     plan_move,
     span_of,
 )
-from ..support import array_of, checked_call, integers
+from ..support import array_of, checked_call, integers, shown
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _NAMED_RANKS = 5  # above, axes are only letters, and an axis of extent 1 gets one place
@@ -46,7 +46,7 @@ class AxisOrder(NamedTuple):
 def axis_order(layout: LayoutLike) -> AxisOrder:
     """Return the order of a plain layout. LayoutError for a blocked one, which no strides can express."""
     if not isinstance(layout, (str, Layout)):
-        raise LayoutError(f"layout: expected a tag such as 'NHWC' or a Layout, got {layout!r}")
+        raise LayoutError(f"layout: expected a tag such as 'NHWC' or a Layout, got {shown(layout)}")
     return _axis_order(layout)
 
 
@@ -148,7 +148,9 @@ def empty_in(shape: Shape, dtype: Any, order: AxisOrder) -> np.ndarray:
     try:
         stored = np.empty(tuple(map(shape.__getitem__, order.stored)), dtype)
     except (TypeError, ValueError) as error:
-        raise LayoutError(f"empty array of layout {order.layout}, shape {shape} and dtype {dtype!r}: {error}") from None
+        raise LayoutError(
+            f"empty array of layout {order.layout}, shape {shape} and dtype {shown(dtype)}: {error}"
+        ) from None
     return stored.transpose(order.back)
 
 

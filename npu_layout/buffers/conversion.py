@@ -150,7 +150,7 @@ def _arithmetic(source: StoredTensor, target: StoredTensor) -> Affine | None:
     return stored._replace(axis=axis, shift=real.shift, scale=real.scale)
 
 
-def _means(spec: StoredTensor) -> Any:
+def _means(spec: StoredTensor) -> Affine | None:
     """Return what defines the real values: scales and zero points, and the letter of the axis they belong to."""
     q = spec.quantization
-    return None if q is None else (*q.__reduce__()[1][:2], None if q.axis is None else spec.quantized_axis)
+    return None if q is None else q.affine("" if q.axis is None else spec.quantized_axis, to_stored=False)

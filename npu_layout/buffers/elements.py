@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import LayoutError
+from ..support import shown
 
 
 class DTypeName(str):
@@ -97,7 +98,7 @@ def _element(dtype: Any) -> Element:
         same = _ELSEWHERE.get(dtype.lower()) if isinstance(dtype, str) else None
         hint = f". Is it {same}?" if same else ""
         raise LayoutError(
-            f"dtype {dtype!r}: expected an integer or float dtype of numpy, or one of {', '.join(_SPECIAL)}{hint}"
+            f"dtype {shown(dtype)}: expected an integer or float dtype of numpy, or one of {', '.join(_SPECIAL)}{hint}"
         )
     return Element(kernel_name(known), known, known.newbyteorder("="), kernel_name(known))
 

@@ -22,14 +22,14 @@ def _values(what: str, given: Any, axis: int | None) -> Values:
     if array.dtype.kind not in "iuf" or array.ndim > (0 if axis is None else 1) or array.size == 0:
         expected = "one number" if axis is None else "a number or a 1-D array of numbers"
         raise LayoutError(
-            f"quantization {what}: expected {expected}, got {given!r}"
+            f"quantization {what}: expected {expected}, got {shown(given)}"
             + ("; give axis= for one value per channel" if axis is None and array.ndim == 1 else "")
         )
     if array.dtype.kind == "f":
         array = array.astype(np.float64)  # a long double is no number of JSON
     values: Values = tuple(array.reshape(-1).tolist())
     if not np.isfinite(np.asarray(values, np.float64)).all():
-        raise LayoutError(f"quantization {what}: expected finite numbers, got {given!r}")
+        raise LayoutError(f"quantization {what}: expected finite numbers, got {shown(given)}")
     return values
 
 
@@ -77,7 +77,7 @@ class Quantization:
             rounded = np.asarray(scales, np.float32)
         if not ((rounded > 0) & np.isfinite(rounded)).all():
             raise LayoutError(
-                f"quantization scale: expected positive numbers in the range of float32, got {scale!r}; "
+                f"quantization scale: expected positive numbers in the range of float32, got {shown(scale)}; "
                 f"a tensor without scale is not quantised: leave quantization out"
             )
         if len(zero_points) not in (1, len(scales)):
@@ -93,16 +93,20 @@ class Quantization:
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"Quantization is frozen; make another one instead of setting {name}")
 
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"Quantization is frozen; {name} cannot be deleted")
+
+    def _key(self) -> tuple[Any, ...]:
+        return self._scales, self._zero_points, self.axis
+
     def __reduce__(self) -> tuple[Any, ...]:
-        if self.axis is None:
-            return Quantization, (self._scales[0], self._zero_points[0])
-        return Quantization, (self._scales, self._zero_points, self.axis)
+        return type(self), self._key() if self.axis is not None else (self._scales[0], self._zero_points[0])
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Quantization) and self.__reduce__() == other.__reduce__()
+        return isinstance(other, Quantization) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash((self._scales, self._zero_points, self.axis))
+        return hash(self._key())
 
     def __repr__(self) -> str:
         if self.axis is None:
@@ -134,10 +138,10 @@ class Quantization:
         """
         bits = np.asarray(_values("fl", fl, axis))
         if (bits != np.rint(bits)).any():
-            raise LayoutError(f"quantization fl: expected whole numbers, got {fl!r}")
+            raise LayoutError(f"quantization fl: expected whole numbers, got {shown(fl)}")
         if ((bits < -127) | (bits > 149)).any():
             raise LayoutError(
-                f"quantization fl: expected -127 to 149, so that float32 can represent 2**-fl, got {fl!r}"
+                f"quantization fl: expected -127 to 149, so that float32 can represent 2**-fl, got {shown(fl)}"
             )
         scale = np.ldexp(1.0, -bits.astype(np.int64))
         return cls(scale if axis is not None else scale[0], 0, axis)
@@ -161,7 +165,7 @@ class Quantization:
         """
         multiplier = np.asarray(_values("m", m, axis), np.float64)
         if not (multiplier > 0).all():
-            raise LayoutError(f"quantization m: expected positive numbers, got {m!r}")
+            raise LayoutError(f"quantization m: expected positive numbers, got {shown(m)}")
         return cls(1.0 / (multiplier if axis is not None else multiplier[0]), 0, axis)
 
     def affine(self, axis: str, *, to_stored: bool) -> Affine:
@@ -205,7 +209,7 @@ class Quantization:
         kind = element(dtype)
         array = plain_array("quantize: x", x)
         if kind.unpacked.kind not in "iu":
-            raise NpuLayoutError(f"quantize: dtype: expected an integer dtype, got {dtype!r}")
+            raise NpuLayoutError(f"quantize: dtype: expected an integer dtype, got {shown(dtype)}")
         if array.dtype.kind not in "iuf":
             raise NpuLayoutError(f"quantize: x: expected real numbers, got dtype {array.dtype}")
         return self._apply(array, kind.unpacked, kernel_name(kind.unpacked) if not kind.nibbles else kind.kernel, True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import LayoutError
 from ..layouts import Layout, LayoutLike, Shape, Storage, as_layout
-from ..support import checked_call
+from ..support import checked_call, shown
 from .access import BufferAccess
 from .elements import DTypeName, Element, element
 from .quantization import Quantization
@@ -113,10 +113,11 @@ class TensorSpec(BufferAccess):
         channels: str | None,
     ) -> None:
         """Check what the elements of `storage` are, and set the fields."""
+        storage.check_bytes(kind.buffer.itemsize)
         if quantization is not None:
             check_quantization(quantization, kind, storage)
         if not isinstance(name, str):
-            raise LayoutError(f"{storage.describe()}: name: expected a string, got {name!r}")
+            raise LayoutError(f"{storage.describe()}: name: expected a string, got {shown(name)}")
         colors = None if channels is None else checked_channels(channels, storage)
         self.__dict__.update(
             shape=storage.shape,
@@ -140,6 +141,9 @@ class TensorSpec(BufferAccess):
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"TensorSpec is frozen; make another one instead of setting {name}")
 
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"TensorSpec is frozen; {name} cannot be deleted")
+
     def _key(self) -> tuple[Any, ...]:
         return self.storage, self.dtype, self.quantization, self.name, self.channels
 
@@ -150,7 +154,7 @@ class TensorSpec(BufferAccess):
         return hash(self._key())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return TensorSpec.from_dict, (self.to_dict(),)
+        return type(self).from_dict, (self.to_dict(),)
 
     def __repr__(self) -> str:
         return spec_text(self._tensor)

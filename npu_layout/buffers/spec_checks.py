@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import LayoutError
 from ..layouts import COLOR_ORDERS, Layout, Storage
+from ..support import shown
 from .elements import Element
 from .quantization import Quantization
 
@@ -18,7 +19,7 @@ def checked_channels(channels: Any, storage: Storage) -> str:
     if not isinstance(channels, str) or channels not in COLOR_ORDERS:
         raise LayoutError(
             f"{storage.describe()}: channels: expected {' or '.join(map(repr, COLOR_ORDERS))}, or None if the buffer "
-            f"has the model's order, got {channels!r}"
+            f"has the model's order, got {shown(channels)}"
         )
     if extents.get("C") != 3:
         got = f"C of {extents['C']}" if "C" in extents else f"the axes {storage.layout.axes}"
@@ -29,7 +30,7 @@ def checked_channels(channels: Any, storage: Storage) -> str:
 def check_quantization(quantization: Quantization, kind: Element, storage: Storage) -> None:
     """Raise LayoutError if a quantization does not fit a tensor: its dtype, its axis, its number of scales."""
     if not isinstance(quantization, Quantization):
-        raise LayoutError(f"quantization: expected a Quantization or None, got {quantization!r}")
+        raise LayoutError(f"quantization: expected a Quantization or None, got {shown(quantization)}")
     if kind.unpacked.kind not in "iu":
         raise LayoutError(f"{storage.describe()}: dtype {kind.name} cannot be quantised; expected an integer dtype")
     axis = quantization.axis

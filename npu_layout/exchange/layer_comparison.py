@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NpuLayoutError, RecordingError
-from ..support import PathLike, checked_call, track
+from ..support import PathLike, checked_call, shown, track
 from .layer_dumps import LayerDump, LayersLike, open_layers
 from .layer_names import matched
 from .layer_orders import StoredAs
@@ -76,7 +76,7 @@ def compare_layers(
     """
     limit = _number("min_snr_db", min_snr_db)
     if isinstance(frame, bool) or not isinstance(frame, (int, np.integer)) or frame < 0:
-        raise NpuLayoutError(f"frame: expected the number of an input, from 0 on, got {frame!r}")
+        raise NpuLayoutError(f"frame: expected the number of an input, from 0 on, got {shown(frame)}")
     for what, given in (("a", a), ("b", b)):
         if not isinstance(given, (str, os.PathLike, Mapping)):
             raise NpuLayoutError(f"{what}: expected a path or {{name: array}}, got {type(given).__name__}")
@@ -100,7 +100,7 @@ def compare_layers(
 def _number(what: str, given: Any) -> float:
     number = isinstance(given, (int, float, np.integer, np.floating)) and not isinstance(given, bool)
     if not number or not math.isfinite(given):
-        raise NpuLayoutError(f"{what}: expected a finite number of dB, got {given!r}")
+        raise NpuLayoutError(f"{what}: expected a finite number of dB, got {shown(given)}")
     return float(given)
 
 

@@ -17,7 +17,7 @@ from typing import Any, Union
 import numpy as np
 
 from ..errors import LayoutError
-from ..support import checked_call, integers, whole_number
+from ..support import checked_call, integers, shown, whole_number
 from .tags import Dim, dimensions, letters_of
 from .vendor_names import BY_RANK, FASTEST_FIRST, lists_vendor_names, resolve_name
 
@@ -75,14 +75,16 @@ class Layout:
     @checked_call
     def __init__(self, tag: str, axes: str | None = None) -> None:
         if not isinstance(tag, str):
-            raise LayoutError(f"layout: expected a tag such as 'NCHW' or 'NCHW16c', got {tag!r}")
+            raise LayoutError(f"layout: expected a tag such as 'NCHW' or 'NCHW16c', got {shown(tag)}")
         if tag in FASTEST_FIRST:
             raise LayoutError(
                 f"layout {tag!r}: vendors list these axes fastest first; use Layout.named({tag!r}), "
                 f"which is {FASTEST_FIRST[tag]} memory"
             )
         if axes is not None and not isinstance(axes, str):
-            raise LayoutError(f"layout {tag!r}: axes must be an order of the letters {letters_of(tag)!r}, got {axes!r}")
+            raise LayoutError(
+                f"layout {tag!r}: axes must be an order of the letters {letters_of(tag)!r}, got {shown(axes)}"
+            )
         order, dims = dimensions(tag, axes)
         object.__setattr__(self, "tag", tag)
         object.__setattr__(self, "axes", order)
@@ -95,7 +97,9 @@ class Layout:
         LayoutError if `axes` is no text of upper-case letters, each of them once.
         """
         if not isinstance(axes, str) or not _AXES.fullmatch(axes) or len(set(axes)) < len(axes):
-            raise LayoutError(f"axes: expected upper-case letters, each of them once, such as 'NCHW', got {axes!r}")
+            raise LayoutError(
+                f"axes: expected upper-case letters, each of them once, such as 'NCHW', got {shown(axes)}"
+            )
         layout = cls.__new__(cls)
         object.__setattr__(layout, "tag", axes)
         object.__setattr__(layout, "axes", axes)
@@ -241,6 +245,17 @@ def logical_shape(layout: Layout, storage_shape: Sequence[int]) -> Shape:
     return tuple(shape)
 
 
+def _check_reach(layout: Layout, shape: Shape, strides: Shape, start: int) -> None:
+    """Raise LayoutError if int64, in which numpy computes offsets of arrays, may not contain each of them."""
+    steps = (min((shape[dim.axis] - 1) // dim.step, (dim.block or shape[dim.axis]) - 1) for dim in layout.dims)
+    reach = abs(start) + sum(step * abs(stride) for step, stride in zip(steps, strides))
+    if max(reach, *strides, *(dim.step * max(dim.block, 1) for dim in layout.dims), 0) > np.iinfo(np.int64).max:
+        raise LayoutError(
+            f"layout {layout} of {shape}: offsets of arrays are int64, which cannot contain each of them; "
+            f"expected integers, one index at a time"
+        )
+
+
 def element_offset(layout: Layout, shape: Shape, strides: Shape, start: int, index: Sequence[Any]) -> Any:
     """Return ``start + sum((i[axis] // step) % block * stride)``, summed over the storage dimensions."""
     if len(index) != len(shape):
@@ -263,6 +278,7 @@ def element_offset(layout: Layout, shape: Shape, strides: Shape, start: int, ind
                 raise IndexError(f"layout {layout}: index {letter} must be integers, got {value.dtype} {i!r}") from None
             inside = value.size == 0 or (value.min() >= 0 and value.max() < extent)
             value = value.astype(np.int64)
+            _check_reach(layout, shape, strides, start)
         else:
             inside = 0 <= value < extent
         if not inside:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 from ..errors import LayoutError
-from ..support import Plugin, integer, plugins
+from ..support import Plugin, integer, plugins, shown
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -204,7 +204,7 @@ def every_name() -> dict[str, Name]:
     for added in plugins(_GROUP, _OWN).values():
         names = added.load()
         if not isinstance(names, Mapping):
-            raise LayoutError(f"{added.describe()}: expected a mapping of names, got {names!r}")
+            raise LayoutError(f"{added.describe()}: expected a mapping of names, got {shown(names)}")
         for name, given in names.items():
             if _key(str(name)) in found:
                 raise LayoutError(f"{added.describe()}: layout name {name!r} is known already; call it otherwise")
@@ -222,7 +222,7 @@ def _added(added: Plugin, name: str, given: Any) -> Name:
     except TypeError:
         raise LayoutError(
             f"{added.describe()}: layout name {name!r}: expected a tag, or a mapping of {', '.join(Name._fields)}, "
-            f"got {given!r}"
+            f"got {shown(given)}"
         ) from None
 
 
@@ -244,7 +244,7 @@ def is_vendor_name(name: str) -> bool:
 def resolve_name(name: str, block: int | None) -> tuple[str, str | None]:
     """Return the tag and the axes (None: default) of a vendor's name; arguments and errors as Layout.named."""
     if not isinstance(name, str):
-        raise LayoutError(f"layout name: expected a string, got {name!r}")
+        raise LayoutError(f"layout name: expected a string, got {shown(name)}")
     if _key(name) in SHAPE_DEPENDENT:
         raise LayoutError(
             f"layout name {name!r} is no single layout: {SHAPE_DEPENDENT[_key(name)]}. "
@@ -256,7 +256,7 @@ def resolve_name(name: str, block: int | None) -> tuple[str, str | None]:
         raise LayoutError(f"unknown layout name {name!r}; known: {known}; a tag such as NCHW16c goes to Layout(tag)")
     given, block = block, None if block is None else integer(block)
     if block is None and given is not None:
-        raise LayoutError(f"layout name {name!r}: block must be a whole number, got {given!r}")
+        raise LayoutError(f"layout name {name!r}: block must be a whole number, got {shown(given)}")
     needs_block = "{block}" in entry.tag
     if block is None:
         if needs_block and not entry.block:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import axis_order
 from ..errors import LayoutError, NpuLayoutError
-from ..support import items_of, naming
+from ..support import items_of, naming, shown
 from . import channels, elementwise, peak_search, pixels, resizing, top_channels
 from .registry import AXES, tag_of
 
@@ -49,7 +49,7 @@ def table(formats: Sequence[str] = ("NCHW", "NHWC", "CHWN", "NHCW", "NWHC"), dty
     try:
         kind = np.dtype(dtype).name
     except (TypeError, ValueError) as error:
-        raise NpuLayoutError(f"table: dtype {dtype!r}: {error}") from None
+        raise NpuLayoutError(f"table: dtype {shown(dtype)}: {error}") from None
     for name, order in orders.items():
         if order.layout.axes != AXES:
             raise LayoutError(f"table: expected formats with the axes {AXES}, got {name!r}")

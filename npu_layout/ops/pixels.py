@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import AxisOrder
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Shape, near, overlap
-from ..support import checked_call, plain_array, whole_numbers
+from ..support import checked_call, plain_array, shown, whole_numbers
 from .applying import Inputs, apply, checked_inputs, checked_out
 from .moving import move
 from .registry import Kernel, OperatorKernels
@@ -156,7 +156,7 @@ def _values(value: Any, channels: int, dtype: np.dtype[Any]) -> np.ndarray:
         kept = np.isinf(cast) == np.isinf(given) if dtype.kind == "f" else cast == given
         if kept.all():
             return cast.reshape(1, -1, 1, 1)
-    raise NpuLayoutError(f"pad: value: expected 1 or {channels} numbers that {dtype} can represent, got {value!r}")
+    raise NpuLayoutError(f"pad: value: expected 1 or {channels} numbers that {dtype} can represent, got {shown(value)}")
 
 
 def _bordered(x: np.ndarray, out: np.ndarray, order: AxisOrder, corner: Shape, values: np.ndarray) -> None:

@@ -11,6 +11,7 @@ from ..arrays import AxisOrder, empty_in
 from ..buffers import Quantization
 from ..errors import NpuLayoutError
 from ..layouts import Affine, Shape
+from ..support import shown
 from .applying import Inputs
 from .moving import convert
 from .registry import AXES
@@ -24,7 +25,7 @@ def as_quantization(stored: Stored, operator: str) -> Quantization:
         return stored
     if not isinstance(stored, (tuple, list)) or len(stored) != 2:
         raise NpuLayoutError(
-            f"{operator}: quantization: expected a Quantization or (scale, zero_point), got {stored!r}"
+            f"{operator}: quantization: expected a Quantization or (scale, zero_point), got {shown(stored)}"
         )
     if type(stored[0]) is float and type(stored[1]) in (int, float):
         return _quantization(*stored)

@@ -16,12 +16,16 @@ from ..errors import NpuLayoutError
 from .foreign_arrays import foreign_array
 
 _T = TypeVar("_T")
+_NO_SEQUENCES = (bytes, bytearray, set, frozenset, Mapping)  # they yield integers, but not numbers in an order
 
 
 def shown(given: Any) -> str:
-    """Return `given` as a message shows it: its repr if that is short, else its type."""
-    text = "" if isinstance(given, np.ndarray) else repr(given)
-    return text if 0 < len(text) <= 100 and text.isprintable() else f"{type(given).__module__}.{type(given).__name__}"
+    """Return `given` as a message shows it: its repr if that is short, else its type, and the shape of an array."""
+    text = repr(given)
+    if 0 < len(text) <= 100 and text.isprintable():
+        return text
+    kind = f"{type(given).__module__}.{type(given).__name__}"
+    return f"{kind} of shape {given.shape} and dtype {given.dtype}" if isinstance(given, np.ndarray) else kind
 
 
 @contextmanager
@@ -153,7 +157,7 @@ def counted(what: str, given: Any, most: int = 2**31 - 1, expected: str = "a who
     """
     number = None if isinstance(given, (bool, np.bool_)) else integer(given)
     if number is None or not 1 <= number <= most:
-        raise NpuLayoutError(f"{what}: expected {expected}, got {given!r}")
+        raise NpuLayoutError(f"{what}: expected {expected}, got {shown(given)}")
     return number
 
 
@@ -173,29 +177,36 @@ def integers(
     expected: str = "a sequence of integers",
     error: type[NpuLayoutError] = NpuLayoutError,
 ) -> tuple[int, ...]:
-    """Return what an iterable contains as ints; an `error`, which says what is `expected`, if it is anything else."""
+    """Return what an iterable contains as ints; an `error`, which says what is `expected`, if it is anything else.
+
+    Sets, mappings and bytes are refused too: their integers are no extents in an order.
+    """
     try:
+        if isinstance(given, _NO_SEQUENCES):
+            raise TypeError
         return tuple(map(int, map(operator.index, given)))  # int: a bool is an index, but no stride
     except TypeError:
-        raise error(f"{what}: expected {expected}, got {given!r}") from None
+        raise error(f"{what}: expected {expected}, got {shown(given)}") from None
 
 
 def wanted_copy(given: Any) -> bool | None:
     """Return the argument `copy` as None, True or False, given as numpy's bool too; NpuLayoutError if it is no such."""
     if given is None or isinstance(given, (bool, np.bool_)):
         return None if given is None else bool(given)
-    raise NpuLayoutError(f"copy: expected None, True or False, got {given!r}")
+    raise NpuLayoutError(f"copy: expected None, True or False, got {shown(given)}")
 
 
 def whole_numbers(what: str, given: Any, count: int | None, least: int | None) -> tuple[int, ...]:
     """Return `given` as `count` ints (None: any number of them) of at least `least` (None: any).
 
-    NpuLayoutError if it is anything else; bools are refused too.
+    NpuLayoutError if it is anything else; bools, sets, mappings and bytes are refused too.
     """
     usual = type(given) is tuple and len(given) == count and {int}.issuperset(map(type, given))
     if usual and least is not None and min(given, default=least) >= least:
         return given  # type: ignore[no-any-return]
     try:
+        if isinstance(given, _NO_SEQUENCES):
+            raise TypeError
         numbers = tuple(operator.index(v) for v in given if not isinstance(v, (bool, np.bool_)))
         fits = len(numbers) == len(given) == (len(numbers) if count is None else count)
         fits = fits and (least is None or not numbers or min(numbers) >= least)
@@ -205,7 +216,7 @@ def whole_numbers(what: str, given: Any, count: int | None, least: int | None) -
         many = "whole numbers" if count is None else "a whole number" if count == 1 else f"{count} whole numbers"
         bound = "" if least is None else f" of at least {least}"
         got = given[0] if count == 1 and isinstance(given, list) and len(given) == 1 else given
-        raise NpuLayoutError(f"{what}: expected {many}{bound}, got {got!r}")
+        raise NpuLayoutError(f"{what}: expected {many}{bound}, got {shown(got)}")
     return numbers
 
 
@@ -238,7 +249,7 @@ def per_channel(what: str, given: Any, channels: int) -> tuple[float, ...]:
         array = real_numbers(given)
         numbers = [math.nan] if array is None else array.astype(np.float64, copy=False).reshape(-1).tolist()
     if len(numbers) not in (1, channels) or not all(map(math.isfinite, numbers)):
-        raise NpuLayoutError(f"{what}: expected 1 or {channels} finite numbers, got {given!r}")
+        raise NpuLayoutError(f"{what}: expected 1 or {channels} finite numbers, got {shown(given)}")
     return tuple(numbers)
 
 

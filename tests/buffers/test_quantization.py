@@ -214,6 +214,8 @@ def test_copies_are_equal(q: nl.Quantization) -> None:
     assert all(q != other for other in others) and q != 0.5
     with pytest.raises(AttributeError, match="frozen; make another one instead of setting axis"):
         q.axis = 0
+    with pytest.raises(AttributeError, match="frozen; axis cannot be deleted"):
+        del q.axis
 
 
 def test_vendors_conventions_by_channel() -> None:

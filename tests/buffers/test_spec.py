@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import pickle
 from typing import Any
@@ -17,6 +18,9 @@ import npu_layout as nl
     [
         (lambda: nl.TensorSpec((1, 0, 4, 4)), "1 or more"),
         (lambda: nl.TensorSpec((1, -3, 4, 4)), "1 or more"),
+        (lambda: nl.TensorSpec({1, 3, 4, 5}), "sequence of integers"),
+        (lambda: nl.TensorSpec(bytes((1, 3, 4, 4))), "sequence of integers"),
+        (lambda: nl.TensorSpec((2**30, 2**30, 1, 1), dtype="float64"), "needs 1152921504606846976 elements of 8 bytes"),
         (lambda: nl.TensorSpec((3, 4, 4)), "4 axes"),
         (lambda: nl.TensorSpec((1, 3, 4, 4), "NHW4c"), "no axis"),
         (lambda: nl.TensorSpec((1, 3, 4, 4), "WHCN"), "named"),
@@ -73,6 +77,18 @@ def test_dictionaries_pickles_and_equality() -> None:
     assert nl.Layout("NCHW", "NCHW") == nl.Layout("NCHW") != nl.Layout("NCHW", "NHWC")
     with pytest.raises(AttributeError, match="frozen"):
         spec.size = 3  # type: ignore[misc]
+    with pytest.raises(AttributeError, match="frozen; size cannot be deleted"):
+        del spec.size
+
+
+class OwnSpec(nl.TensorSpec):
+    """A subclass, as a user may write it."""
+
+
+def test_a_subclass_stays_one() -> None:
+    spec = OwnSpec((1, 2, 3, 4), "NHWC", "int8", name="x")
+    for again in (pickle.loads(pickle.dumps(spec)), copy.deepcopy(spec), spec.replace(name="x"), spec.replace(size=24)):
+        assert type(again) is OwnSpec and again == spec and hash(again) == hash(spec)
 
 
 def test_offsets_of_a_shape_that_int32_cannot_count() -> None:

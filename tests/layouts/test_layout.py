@@ -107,6 +107,21 @@ def test_arrays_of_indices() -> None:
     assert layout.offset(shape, 0, np.zeros((0, 2), int), 1, 2).shape == (0, 2)
 
 
+@pytest.mark.parametrize(("tag", "shape"), [("NC", (2**40, 2**40)), ("NC", (2**62, 3)), (f"NC{2**70}c", (1, 5))])
+def test_offsets_beyond_int64_are_those_of_integers_alone(tag: str, shape: tuple[int, int]) -> None:
+    layout, last = nl.Layout(tag), (shape[0] - 1, shape[1] - 1)
+    pitch = 2**70 if "c" in tag else shape[1]
+    assert layout.offset(shape, *last) == last[0] * pitch + last[1]
+    with pytest.raises(nl.LayoutError, match=r"offsets of arrays are int64, which cannot contain each of them"):
+        layout.offset(shape, *(np.array([i]) for i in last))
+
+
+def test_offsets_just_within_int64() -> None:
+    layout, shape = nl.Layout("NC"), (2**31, 2**32)
+    found = layout.offset(shape, np.array([2**31 - 1]), np.array([2**32 - 1]))
+    assert found.dtype == np.int64 and found.tolist() == [2**63 - 1]
+
+
 def test_what_is_no_tag() -> None:
     with pytest.raises(nl.LayoutError, match=r"fastest first; use Layout.named\('WHCN'\), which is NCHW memory"):
         nl.Layout("WHCN")

@@ -164,13 +164,15 @@ def test_names_are_put_in_front_and_nothing_else_is_caught() -> None:
 
 def test_what_is_shown_of_an_argument_is_short() -> None:
     assert arguments.shown("a") == "'a'" and arguments.shown(None) == "None"
-    assert arguments.shown(np.zeros(3)) == "numpy.ndarray" and arguments.shown(["x" * 200]) == "builtins.list"
+    assert arguments.shown(np.int8([1, 2])) == "array([1, 2], dtype=int8)"
+    assert arguments.shown(np.zeros((3, 4), "f4")) == "numpy.ndarray of shape (3, 4) and dtype float32"
+    assert arguments.shown(["x" * 200]) == "builtins.list"
 
 
 def test_whole_numbers_say_what_was_expected() -> None:
     assert arguments.integers("s", np.array([3, 4])) == (3, 4) and arguments.integers("s", (True, np.int8(2))) == (1, 2)
     assert all(type(n) is int for n in arguments.integers("s", (True, np.int8(2))))
-    for bad in ((1, 2.5), 5, None, "12"):
+    for bad in ((1, 2.5), 5, None, "12", b"12", bytearray(b"12"), {1, 2}, frozenset((1, 2)), {1: 2}):
         with pytest.raises(nl.LayoutError, match=r"^s: expected extents, got"):
             arguments.integers("s", bad, "extents", nl.LayoutError)
     with pytest.raises(nl.LayoutError, match=r"^axis: expected an axis, got '1'"):
@@ -179,6 +181,13 @@ def test_whole_numbers_say_what_was_expected() -> None:
     for bad in (0, 6, True, np.True_, 1.0, None):
         with refused("^k: expected 1 .. 5, got"):
             arguments.counted("k", bad, 5, "1 .. 5")
+
+
+@pytest.mark.parametrize("bad", [b"abcd", {1, 2, 3, 4}, dict.fromkeys("abcd"), {1: 0, 2: 0, 3: 0, 4: 0}, "1234", 4])
+def test_whole_numbers_are_in_an_order(bad: object) -> None:
+    assert arguments.whole_numbers("xywh", [1, 2, 3, 4], 4, 0) == (1, 2, 3, 4)
+    with refused("^xywh: expected 4 whole numbers of at least 0, got"):
+        arguments.whole_numbers("xywh", bad, 4, 0)
 
 
 def test_numbers_of_each_channel() -> None:
