@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -49,16 +48,6 @@ class DetectCase(Case):
         packed = [spec.pack(value) for spec, value in zip(self.specs, values)]
         self._use(np.concatenate(packed))
 
-    def again(self) -> Case:
-        """Return the same case in other memory."""
-        return self.elsewhere()
-
-    def elsewhere(self) -> Case:
-        """Return the same case with a copy of its source."""
-        other = copy.copy(self)
-        other._use(self.memory.copy())
-        return other
-
     def _use(self, memory: np.ndarray) -> None:
         self.memory = self.flat = self.x = memory
         ends = np.cumsum([spec.size for spec in self.specs])
@@ -102,8 +91,6 @@ class NmsCase(Case):
         scores = (rng.integers(64, 256, count) / 255).astype(np.float32)
         columns = [boxes.reshape(-1), scores, rng.integers(0, CLASSES, count).astype(np.float32)]
         self._use(np.concatenate(columns))
-
-    again, elsewhere = DetectCase.again, DetectCase.elsewhere  # type: ignore[assignment]
 
     def _use(self, memory: np.ndarray) -> None:
         n = len(memory) // 6

@@ -125,10 +125,6 @@ class Case:
         for view in ("flat", "x"):
             self.__dict__.pop(view, None)
 
-    def again(self) -> Case:
-        """Return the same case in other memory."""
-        return type(self)(*self.row)
-
     def elsewhere(self) -> Case:
         """Return the same case with a copy of its source."""
         other = copy.copy(self)

@@ -28,7 +28,7 @@ class FrameCase(Case):
     """One row: a frame of noise, letterboxed into the input of a network that reads RGB.
 
     float32 is normalised by `mean` and `std`; int8 is the pixel less 128. Cases of one size share a
-    frame until they are made again.
+    frame until they are put elsewhere.
 
     Attributes
     ----------
@@ -52,10 +52,6 @@ class FrameCase(Case):
         self.geometry = MODES["letterbox"](frame_wh, (side, side))
         self.outputs = None
         self._use(_noise(int(np.prod(self.frame_shape))))
-
-    def again(self) -> Case:
-        """Return the same case in other memory."""
-        return self.elsewhere()
 
     def _use(self, memory: np.ndarray) -> None:
         self.memory = self.flat = memory

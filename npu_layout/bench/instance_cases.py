@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
@@ -23,23 +22,16 @@ _BODY = np.array(
 
 
 class InstanceCase(Case):
-    """A row whose source is one array: `memory`, also `flat` and `x`. `again` and `elsewhere` copy it."""
+    """A row whose source is one array: `memory`, also `flat` and `x`."""
 
     key = kind = ""
 
     def _start(self, title: str, memory: np.ndarray, target: TensorSpec) -> None:
         self.title, self.target, self.outputs = title, target, None
+        self._use(memory)
+
+    def _use(self, memory: np.ndarray) -> None:
         self.memory = self.flat = self.x = memory
-
-    def elsewhere(self) -> Any:
-        """Return the same case with a copy of its source."""
-        other = copy.copy(self)
-        other.memory = other.flat = other.x = self.memory.copy()
-        return other
-
-    def again(self) -> Any:
-        """Return the same case in other memory."""
-        return self.elsewhere()
 
     def cropped(self, result: np.ndarray) -> np.ndarray:
         """Return the values, 1-D."""

@@ -117,7 +117,7 @@ def measure(case: Case, seconds: float, with_peers: bool = True, rounds: int = 1
     wrong: dict[str, str] = {}
     paths: list[str] = []
     for _ in range(rounds):
-        case = case.again()
+        case = case.elsewhere()
         calls, paths, mistaken = competitors(case, with_peers)
         wrong.update(mistaken)
         pause = 0.003 if kernels.get_num_threads() > 1 else 0

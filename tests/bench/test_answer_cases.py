@@ -63,7 +63,7 @@ def test_scenes_differ_in_what_passes() -> None:
 
 def test_a_case_is_made_again_in_other_memory() -> None:
     for case in (DetectCase("v5", "sparse", "NCHW"), NmsCase(60)):
-        other = case.again()
+        other = case.elsewhere()
         assert other.title == case.title and not np.shares_memory(other.flat, case.flat)
         assert np.array_equal(other.flat, case.flat)
         if isinstance(other, DetectCase):

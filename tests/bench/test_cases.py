@@ -21,7 +21,7 @@ def test_a_move_for_a_peer_is_the_logical_tensor(case: Case) -> None:
 
 
 def test_a_case_is_made_again_in_other_memory() -> None:
-    other = CASES[0].again()
+    other = CASES[0].elsewhere()
     assert other.title == CASES[0].title and not np.shares_memory(other.flat, CASES[0].flat)
     np.testing.assert_array_equal(other.flat, CASES[0].flat)
 
@@ -45,7 +45,7 @@ def test_few_elements_are_above_the_threshold_of_peaks() -> None:
 
 def test_outputs_are_shared_or_not_and_scratch_always_is() -> None:
     for shared in (True, False):
-        case = CASES[0].again()
+        case = CASES[0].elsewhere()
         case.outputs = Outputs(shared)
         first = case.out(), case.zeros(5, np.int8, scratch=True)
         case.outputs.at = 0

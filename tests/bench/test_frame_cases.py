@@ -65,7 +65,7 @@ def test_rows_are_all_sizes_formats_and_targets() -> None:
 
 def test_a_frame_is_made_again_in_other_memory() -> None:
     case = FrameCase("NV12", (48, 30), "uint8 NHWC", SIDE)
-    other = case.again()
+    other = case.elsewhere()
     assert isinstance(other, FrameCase) and other.title == case.title == "48x30 NV12 -> uint8 NHWC 32x32"
     assert not np.shares_memory(other.x, case.x) and np.shares_memory(other.x, other.flat)
     np.testing.assert_array_equal(other.x, case.x)

@@ -49,7 +49,7 @@ def test_people_are_found_by_all(count: int) -> None:
 
 def test_a_case_is_made_again_in_other_memory() -> None:
     for case in (MasksCase("NHWC"), PeopleCase(3)):
-        other = case.again()
+        other = case.elsewhere()
         assert type(other) is type(case) and other.title == case.title and other.flat is other.x is other.memory
         assert np.array_equal(other.flat, case.flat) and not np.shares_memory(other.flat, case.flat)
     rotated = contenders.rotating(PeopleCase(3), ["memcpy", contenders.OURS], 3, False)
