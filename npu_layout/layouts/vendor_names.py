@@ -51,6 +51,10 @@ def _help(array: str, element: str, source: str, index: str = "n,c,h,w") -> str:
     return f"equivalent to a C array {array}; ({index}) is element {element} ({source})"
 
 
+def _brackets(letters: str) -> str:
+    return "".join(f"[{letter}]" for letter in letters)
+
+
 def _channel_major(name: str, block: str, source: str, default: int | None = None) -> Name:
     array = f"[N][ceil(C/{block})][H][W][{block}]"
     return Name(name, f"NCHW{block}c", _help(array, f"[n][c//{block}][h][w][c%{block}]", source), default)
@@ -145,8 +149,8 @@ _ENTRIES = [
         16,
     ),
     *(
-        Name(name, tag, _help("[N][C][H][W]" if tag == "NC" + "HW" else "[N][H][W][C]", at, "listed fastest first"))
-        for (name, tag), at in zip(FASTEST_FIRST.items(), ("[n][c][h][w]", "[n][h][w][c]"))
+        Name(name, tag, _help(_brackets(tag), _brackets(tag.lower()), "listed fastest first"))
+        for name, tag in FASTEST_FIRST.items()
     ),
     # oneDNN and onnxruntime weights
     *(
