@@ -89,9 +89,13 @@ def _array(operator: OperatorKernels, x: Any) -> np.ndarray:
 
 
 def native(x: np.ndarray) -> np.ndarray:
-    """Return numbers in the byte order of this machine, a view if they are; bool as uint8."""
+    """Return numbers in the byte order of this machine, a view if they are; bool as uint8 of 0 and 1.
+
+    An accelerator may store a True as another byte than 1; that is copied, because numpy reads it as 1 too.
+    """
     if x.dtype.kind == "b":
-        return x.view(np.uint8)
+        stored = x.view(np.uint8)
+        return stored if stored.max(initial=0) <= 1 else np.not_equal(stored, 0).view(np.uint8)
     return x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="), order="K")
 
 

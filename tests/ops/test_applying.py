@@ -265,6 +265,19 @@ def test_bad_input(call: Callable[[], Any], message: str) -> None:
         call()
 
 
+@pytest.mark.parametrize("name", sorted(OPERATORS))
+def test_a_true_of_any_byte_is_1(name: str) -> None:
+    odd = np.random.default_rng(0).choice(np.uint8([0, 1, 2, 255]), SHAPE).view(bool)
+    outcomes: list[Any] = []
+    for x in (odd, odd.view(np.uint8) != 0):
+        try:
+            found = OPERATORS[name].call(x)
+        except nl.NpuLayoutError as error:
+            found = str(error)
+        outcomes.append(found if isinstance(found, tuple) else (found,))
+    assert [np.asarray(part).tolist() for part in outcomes[0]] == [np.asarray(part).tolist() for part in outcomes[1]]
+
+
 @given(arrays(ranks=(4, 4)), st.sampled_from(sorted(OPERATORS)))
 def test_any_array(x: np.ndarray, name: str) -> None:
     """The answer of a plain copy, in C order and native, or the library's error; x stays as it is."""
