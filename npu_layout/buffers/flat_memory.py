@@ -45,6 +45,8 @@ def flat_memory(spec: StoredTensor, shapes: set[Shape], buffer: Any) -> np.ndarr
             foreign = foreign_array("buffer", buffer)
             if foreign is not None:
                 return flat_memory(spec, shapes, foreign)
+            if isinstance(error, NpuLayoutError):
+                raise
             if not _is_empty(buffer):
                 raise NpuLayoutError(
                     f"buffer: expected bytes, a contiguous buffer or an ndarray for {spec.describe()}, "

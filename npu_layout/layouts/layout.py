@@ -130,7 +130,8 @@ class Layout:
         return f"Layout({self.tag!r})" if default else f"Layout({self.tag!r}, axes={self.axes!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (Layout.plain, (self.tag,)) if self._is_refused_as_tag else (Layout, (self.tag, self.axes))
+        kind = type(self)
+        return (kind.plain, (self.tag,)) if self._is_refused_as_tag else (kind, (self.tag, self.axes))
 
     @property
     def _is_refused_as_tag(self) -> bool:

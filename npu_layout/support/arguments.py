@@ -21,7 +21,10 @@ _NO_SEQUENCES = (bytes, bytearray, set, frozenset, Mapping)  # they yield intege
 
 def shown(given: Any) -> str:
     """Return `given` as a message shows it: its repr if that is short, else its type, and the shape of an array."""
-    text = repr(given)
+    try:
+        text = repr(given)
+    except Exception:  # of another library, or half made
+        text = ""
     if 0 < len(text) <= 100 and text.isprintable():
         return text
     kind = f"{type(given).__module__}.{type(given).__name__}"

@@ -30,7 +30,7 @@ def whole(path: PathLike) -> Iterator[BinaryIO]:
     """Open a file to fill, which replaces `path` when the block ends, and nothing if it raises.
 
     Links are followed and the mode is kept. A device or a pipe, which nothing may replace, is written to directly. An
-    OSError names `path`. NpuLayoutError if `path` is no path.
+    OSError that has a number names `path`. NpuLayoutError if `path` is no path.
     """
     path_of("path", path)
     straight = os.path.exists(path) and not os.path.isfile(path)
@@ -48,6 +48,8 @@ def whole(path: PathLike) -> Iterator[BinaryIO]:
             if not straight:
                 partial.unlink(missing_ok=True)
     except OSError as error:
+        if error.errno is None:  # of the block: it has words alone
+            raise
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None
 
 

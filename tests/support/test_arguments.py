@@ -168,6 +168,12 @@ def test_what_is_shown_of_an_argument_is_short() -> None:
     assert arguments.shown(np.zeros((3, 4), "f4")) == "numpy.ndarray of shape (3, 4) and dtype float32"
     assert arguments.shown(["x" * 200]) == "builtins.list"
 
+    class Mute:
+        def __repr__(self) -> str:
+            raise RuntimeError
+
+    assert arguments.shown(Mute()) == f"{__name__}.Mute"
+
 
 def test_whole_numbers_say_what_was_expected() -> None:
     assert arguments.integers("s", np.array([3, 4])) == (3, 4) and arguments.integers("s", (True, np.int8(2))) == (1, 2)

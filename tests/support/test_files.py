@@ -99,6 +99,9 @@ def test_an_error_of_the_block_stays_as_it_is(tmp_path: Path) -> None:
     """An engine's OSError has no number and no file."""
     with pytest.raises(OSError, match=r"\Abus error\Z"), whole_folder(tmp_path / "run"):
         raise OSError("bus error")
+    with pytest.raises(OSError, match=r"\Abus error\Z"), whole(tmp_path / "file"):
+        raise OSError("bus error")
+    assert not names(tmp_path)
 
 
 def test_threads_of_one_process_never_share_a_partial_file(tmp_path: Path) -> None:
