@@ -16,7 +16,7 @@ from .darknet import yolov2, yolov3, yolov4
 from .decoder import Decoder
 from .dense import efficientdet, fcos, retinanet
 from .detections import Detections
-from .detectors import centernet_head, fastestdet, labelled_rows, ssd, ssd_postprocessed
+from .detectors import centernet_head, fastestdet, labelled_rows, ssd, ssd_postprocessed, yolofastestv2
 from .faces import blazeface, retinaface, scrfd, ultraface, yolov5_face, yunet
 from .guessing import Guess, guess
 from .head import Boxes, Form, Head, Part
@@ -93,6 +93,7 @@ __all__ = [
     "ultraface",
     "yolo26",
     "yolo26_obb",
+    "yolofastestv2",
     "yolov2",
     "yolov3",
     "yolov4",
@@ -126,6 +127,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("RTDETR", "rt_detr", "dfine", "deim", "rfdetr", "deformable_detr"), "rtdetr"),
     **dict.fromkeys(("mediapipe", "palm", "blazepalm", "blazepose"), "blazeface"),
     **dict.fromkeys(("efficientdet_lite", "EfficientDet", "efficientdet_d0"), "efficientdet"),
+    **dict.fromkeys(("Yolo-FastestV2", "yolo_fastestv2", "yolo_fastest_v2", "yolo_fastest"), "yolofastestv2"),
     **dict.fromkeys(("DAMO-YOLO", "damo_yolo"), "damoyolo"),
     **dict.fromkeys(("yolo_nas", "yolonas", "pp_yoloe"), "ppyoloe"),
     **dict.fromkeys(("luxonis", "oak", "yolov6r2"), "depthai_yolo"),

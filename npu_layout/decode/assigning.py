@@ -62,6 +62,11 @@ def is_hinted(part: Part, name: str) -> bool:
     return any(name.endswith(hint) if hint[-1:].isdigit() else hint in name for hint in part.hint.split("|"))
 
 
+def turns_of(part: Part, anchors: int) -> int:
+    """Return how often the channels of a part follow each other, of a cell with so many anchors."""
+    return 1 if part.shared else anchors
+
+
 def _inner(spec: TensorSpec) -> list[int]:
     """Return the axes of an output without that of the batch."""
     axes = list(range(len(spec.shape)))
@@ -177,8 +182,10 @@ class _Assignment(NamedTuple):
 
     def _can_have(self, k: int, axes: Axes, parts: Sequence[Part]) -> bool:
         """Return whether an output has as many channels as these parts, and no part is wanted in another output."""
-        each = 1 if axes.anchor is not None or axes.turned else self.anchors
-        if axes.channels != each * sum(part.count for part in parts):
+        apart = axes.anchor is not None or axes.turned
+        if apart and any(part.shared for part in parts):
+            return False
+        if axes.channels != sum(part.count * (1 if apart else turns_of(part, self.anchors)) for part in parts):
             return False
         name = self.specs[k].name
         return all(self.wanted.get(part.role, name) == name for part in parts)
@@ -193,7 +200,8 @@ class _Assignment(NamedTuple):
 
     def expected_and_got(self) -> str:
         """Return in words the channels that the parts need, and those that the outputs have."""
-        names = ", ".join(f"{p.role} of {p.count * self.anchors}" for p in self.parts if not p.optional)
+        counts = ((part.role, part.count * turns_of(part, self.anchors)) for part in self.parts if not part.optional)
+        names = ", ".join(f"{role} of {count}" for role, count in counts)
         got = ", ".join(f"{self.name(k)} of {axes.channels} channels" for k, axes in self.found) or "none"
         return f"expected {names} channels, in outputs of their own or one after the other; got {got}"
 

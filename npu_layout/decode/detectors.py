@@ -1,4 +1,4 @@
-"""Make the heads of SSD, CenterNet and FastestDet, and of rows that graphs make."""
+"""Make the heads of SSD, CenterNet, FastestDet and Yolo-FastestV2, and of rows that graphs make."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import NpuLayoutError
 from ..support import checked_call, flag, numbers_of, one_of, whole_numbers
 from .head import ACTIVATIONS, HINTS, UNITS, Boxes, Form, Head, Part
-from .networks import sizes
+from .networks import anchors_of, sizes
 from .rules import Keypoints, Prototypes, Suppression
 
 
@@ -187,3 +187,58 @@ def fastestdet(
     parts = (Part("objectness", 1, known, hint=HINTS["objectness"]), Part("box", 4), Part("score", classes, shares))
     form = Form("maps", parts, Boxes("tanh_sigmoid", center=0.0, unit="input"))
     return Head(name, classes, strides, (form,), score="weighted", labels=labels)
+
+
+@checked_call
+def yolofastestv2(
+    classes: int = 80,
+    strides: Sequence[int] = (16, 32),
+    anchors: Any = None,
+    *,
+    activation: str = "none",
+    labels: str = "best",
+    name: str = "yolofastestv2",
+) -> Head:
+    """Return the head of Yolo-FastestV2: boxes of YOLOv5, and classes that the anchors of a cell share.
+
+    Outputs are a map of 3 (4 + 1) + classes channels for each stride: boxes of all anchors, then their objectness, then
+    the classes; or a map for each of the three. The score is objectness times class (dog-qiuqiu/Yolo-FastestV2,
+    model/detector.py; utils/utils.py, handel_preds).
+
+    Parameters
+    ----------
+    classes, strides
+        Their number; pixels from one cell to the next, a level each.
+    anchors
+        Width and height in pixels of some for each stride, in their order. None: those of data/coco.data, if the
+        strides are 16 and 32 in any order.
+    activation
+        "none": the sigmoid of boxes and objectness and the softmax of the classes are in the graph, as the network
+        exports them; "sigmoid": the decoder applies both.
+    labels
+        "best" class of each anchor, or "all" that pass.
+    name
+        Of the head.
+
+    Raises NpuLayoutError on anything else.
+
+    >>> yolofastestv2(3).forms[0].parts[2].shared
+    True
+    """
+    classes, strides = sizes(classes, strides)
+    given = anchors_of(strides, {(16, 32): _FASTEST_ANCHORS}) if anchors is None else anchors
+    known = one_of("activation", activation, ACTIVATIONS[:2])
+    shares = "none" if known == "none" else "softmax"
+    parts = (
+        Part("box", 4, known),
+        Part("objectness", 1, known, hint=HINTS["objectness"]),
+        Part("score", classes, shares, shared=True),
+    )
+    form = Form("maps", parts, Boxes("center_power"), grouped=True)
+    return Head(name, classes, strides, (form,), given, "objectness", labels)
+
+
+_FASTEST_ANCHORS = (  # dog-qiuqiu/Yolo-FastestV2, data/coco.data: pixels of an input of 352
+    ((12.64, 19.39), (37.88, 51.48), (55.71, 138.31)),
+    ((126.91, 78.23), (131.57, 214.55), (279.92, 258.87)),
+)

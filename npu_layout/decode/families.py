@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from .darknet import yolov2, yolov3, yolov4
 from .dense import fcos, retinanet
-from .detectors import centernet_head, fastestdet, labelled_rows, ssd_postprocessed
+from .detectors import centernet_head, fastestdet, labelled_rows, ssd_postprocessed, yolofastestv2
 from .faces import blazeface, retinaface, scrfd, yolov5_face, yunet
 from .head import Head
 from .networks import yolo26, yolov5, yolov6, yolov8, yolov10, yolox
@@ -26,7 +26,7 @@ class Family(NamedTuple):
     be in pixels or of an input of 1. rows: classes, if outputs are rows of detections, which do not say their number.
     asked: what extents leave open where the number of classes is not known, or another call can decode the outputs;
     unsure: always. apart: each part is an output of its own (of its level). form: the only one of the head that counts.
-    one: heads have one class, whatever the extents.
+    one: heads have one class, whatever the extents. most: rows that outputs have at most; 0: any number.
     """
 
     make: Callable[[int, str], Head]
@@ -41,6 +41,7 @@ class Family(NamedTuple):
     apart: bool = False
     form: str = ""
     one: bool = False
+    most: int = 0
 
     def tried(self, n: int) -> Head:
         """Return the head of `n` classes that outputs are fitted to."""
@@ -186,6 +187,11 @@ FAMILIES = (
         one=True,
     ),
     Family(
+        lambda n, act: yolofastestv2(n, activation=act),
+        "classes that three anchors share (Yolo-FastestV2; anchors= of your own)",
+        (0, 15),
+    ),
+    Family(
         lambda n, act: fastestdet(n, activation=act),
         "one map of stride 16 (FastestDet)",
         (0, 5),
@@ -219,7 +225,11 @@ FAMILIES = (
         apart=True,
     ),
     Family(
-        lambda n, act: movenet(), "rows of 17 points and a box (MoveNet MultiPose)", activations=("none",), one=True
+        lambda n, act: movenet(),
+        "rows of 17 points and a box (MoveNet MultiPose)",
+        activations=("none",),
+        one=True,
+        most=32,
     ),
     Family(lambda n, act: centernet_head(n, activation=act), "heat of centres (CenterNet)"),
     Family(lambda n, act: ssd_postprocessed(n), "rows after TFLite's post-process", activations=("none",), rows=90),

@@ -194,7 +194,8 @@ def _tried(
             except LayoutError:
                 continue
             joined = family.apart and len(_outputs(fitted)) < len(fitted.form.parts)
-            if not _activations(family, fitted, specs) or _one_cell(fitted) or joined:
+            long = 0 < family.most < fitted.levels[0].grid[1]
+            if not _activations(family, fitted, specs) or _one_cell(fitted) or joined or long:
                 continue
             if known is not None or fitted.form.part("label") is None or n == family.rows:
                 yield _Fit(family, fitted, head.classes)

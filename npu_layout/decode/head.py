@@ -51,6 +51,8 @@ class Part(Record):
     across
         One output has keypoints or the angle for the cells of all levels, on one axis, while other parts are maps. Its
         channels may be two axes: (1, 17, 3, 8400). Keypoints of it are pixels already.
+    shared
+        All anchors of a cell have the same channels (the classes of Yolo-FastestV2).
 
     Raises NpuLayoutError on other words and counts.
     """
@@ -61,12 +63,14 @@ class Part(Record):
     optional: bool = False
     hint: str = ""
     across: bool = False
+    shared: bool = False
 
     _words: ClassVar[dict[str, tuple[str, ...]]] = {"role": ROLES, "activation": ACTIVATIONS}
 
     def _check(self) -> None:
         count, optional = count_of(f"Part {self.role!r}: count", self.count), flag("Part: optional", self.optional)
         text_of("Part: hint", self.hint)
+        flag("Part: shared", self.shared)
         if flag("Part: across", self.across) and self.role not in ACROSS:
             raise NpuLayoutError(f"Part {self.role!r}: across: only {' and '.join(ACROSS)} can be stored across levels")
         self._set(count=count, optional=optional)
@@ -153,8 +157,9 @@ class Form(Record):
     cells: "grid": each level has outputs of its own, of height and width input / stride; "list": one axis has the cells
     of all levels, one after the other, of each level anchor by anchor, row by row; "rows": each row is a detection
     already, with its class as a number. interleaved: on an axis of cells, the anchors of one cell follow each other.
-    Raises NpuLayoutError if `boxes` and
-    `parts` do not fit each other, and on other words. `name` is what messages call it.
+    grouped: an output of several parts has each part of all anchors, then the next, and not all parts of an anchor,
+    then those of the next. Raises NpuLayoutError if `boxes` and `parts` do not fit each other, and on other words.
+    `name` is what messages call it.
     """
 
     name: str
@@ -162,11 +167,15 @@ class Form(Record):
     boxes: Boxes = field(default=Boxes(), metadata={"record": Boxes})
     cells: str = "grid"
     interleaved: bool = False
+    grouped: bool = False
     _words: ClassVar[dict[str, tuple[str, ...]]] = {"cells": CELLS}
 
     def _check(self) -> None:
         text_of("Form: name", self.name)
         flag("Form: interleaved", self.interleaved)
+        grouped = flag("Form: grouped", self.grouped)
+        if any(part.shared for part in self.parts) and not grouped:
+            raise NpuLayoutError(f"Form {self.name!r}: grouped: parts that anchors share need True, got {self.grouped}")
         roles = [part.role for part in self.parts]
         for role in ("box", "score"):
             if roles.count(role) != 1:

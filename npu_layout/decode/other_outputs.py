@@ -73,6 +73,7 @@ _ANSWERS = (
     _Answer(
         "decode.heatmap_points(spec, buffer)", "a map for each joint (HRNet, ViTPose)", _one_map(range(5, 150), (4,))
     ),
+    _Answer("decode.movenet(), a head", "several people (MoveNet)", lambda shapes, _: shapes == [(1, 6, 56)]),
     _Answer("decode.landmarks(spec, buffer, size)", "numbers of each point (MoveNet, hands, faces)", _points),
     _Answer("decode.simcc_points(x, ..., y, ...)", "two lines a joint (RTMPose)", _lines),
     _Answer("decode.detection_output(spec, buffer, size)", "rows of detections (DetectionOutput)", _detections),

@@ -21,6 +21,7 @@ from .assigning import (
     is_hinted,
     listed,
     read_alike,
+    turns_of,
 )
 from .head import HINTS, Form, Head, Part
 from .mask_crops import planes_of
@@ -332,13 +333,15 @@ def _places(
     places = {}
     for k, run, axes in assign(parts, where, given.specs, found, anchors, wanted):
         first = 0
+        grouped = given.form.grouped
         each = sum(part.count for part in run)
         apart = axes.anchor is not None or axes.turned
         turn, spread = (1, anchors) if given.form.interleaved else (cells, 1)
         for part in run:
-            place = Place(part, k, axes.channel, first, 0 if apart else each, axes.anchor, axes.rows, axes.columns)
+            step = 0 if apart or part.shared else part.count if grouped else each
+            place = Place(part, k, axes.channel, first, step, axes.anchor, axes.rows, axes.columns)
             places[part.role] = place._replace(turn=turn, spread=spread) if axes.turned else place
-            first += part.count
+            first += part.count * (turns_of(part, anchors) if grouped and not apart else 1)
         del given.left[k]
     return places
 

@@ -27,6 +27,7 @@ from tests.support.networks import (
     compare,
     corners,
     grid,
+    of_maps,
     sigmoid,
 )
 
@@ -92,6 +93,29 @@ def fastestdet(raw: bool) -> Any:
     return loop
 
 
+WIDE = (((12.64, 19.39), (37.88, 51.48), (55.71, 138.31)), ((126.91, 78.23), (131.57, 214.55), (279.92, 258.87)))
+
+
+def yolofastestv2(raw: bool, whole: bool) -> Any:
+    """Boxes of three anchors, their objectness, and classes that they share; in one map, or in three."""
+
+    def loop(v: Values) -> Iterator[Any]:
+        act = sigmoid if raw else float
+        for c in cells((16, 32), 3):
+            names = [f"out_{c.stride}"] if whole else [f"{n}_{c.stride}" for n in ("reg", "obj", "cls")]
+            e = [float(n) for name in names for n in v[name][0, :, c.y, c.x]]
+            x, y, w, h = (2 * act(n) for n in e[4 * c.anchor : 4 * c.anchor + 4])
+            wide, high = WIDE[c.level][c.anchor]
+            classes = e[15:]
+            if raw:
+                powers = [math.exp(n - max(classes)) for n in classes]
+                classes = [p / sum(powers) for p in powers]
+            box = corners((x - 0.5 + c.x) * c.stride, (y - 0.5 + c.y) * c.stride, w * w * wide, h * h * high)
+            yield c, [act(e[12 + c.anchor]) * n for n in classes], box, []
+
+    return loop
+
+
 def labelled(unit: tuple[float, ...]) -> Any:
     """What a graph picked: edges, scores and classes of each row; `unit`: pixels of 1, in x and y."""
 
@@ -126,6 +150,16 @@ NETWORKS = {
         decode.fastestdet(CLASSES, activation="sigmoid"),
         {"out": (1, 5 + CLASSES, *grid(16))},
         fastestdet(True),
+        probabilities=False,
+        spread=2,
+    ),
+    "yolo-fastestv2": Network(
+        decode.yolofastestv2(CLASSES), of_maps((16, 32), reg=12, obj=3, cls=CLASSES), yolofastestv2(False, False)
+    ),
+    "yolo-fastestv2 before its activations": Network(
+        decode.yolofastestv2(CLASSES, activation="sigmoid"),
+        of_maps((16, 32), out=15 + CLASSES),
+        yolofastestv2(True, True),
         probabilities=False,
         spread=2,
     ),

@@ -44,6 +44,8 @@ EXPORTS = {
     "26-obb": (maps((4, 15, 1)), 640, {"yolov6", "yolo26", "yolox", "yolo26_obb"}, 15),
     "damo hailo": (maps((68, 81)), 640, {"damoyolo"}, 80),
     "pp axera": ([(1, 8400, 80), (1, 8400, 4)], 640, {"ppyoloe", "yolov8"}, 80),
+    "movenet": ([(1, 6, 56)], 256, {"movenet", "yolov10", "yolo26"}, 1),
+    "fastestv2": (maps((95,), 352, (16, 32)), 352, {"yolofastestv2"}, 80),
     "fastestdet": ([(1, 85, 22, 22)], 352, {"fastestdet"}, 80),
     "retinaface hailo": (maps((8, 4, 20)), 640, {"retinaface"}, 1),
     "v10 onnx": ([(1, 300, 6)], 640, {"yolov10", "yolo26"}, 80),

@@ -113,3 +113,19 @@ def test_what_a_peak_or_an_angle_needs() -> None:
     parts = decode.Part("box", 4), decode.Part("score", 2), decode.Part("angle", 1, optional=True)
     with pytest.raises(nl.NpuLayoutError, match="need a part 'angle' of 1 channels, got one of 1 channels, optional"):
         decode.Form("list", parts, boxes=turned)
+
+
+def test_parts_that_anchors_share_are_grouped() -> None:
+    parts = (decode.Part("box", 4), decode.Part("score", 3, shared=True))
+    with pytest.raises(nl.NpuLayoutError, match="Form 'maps': grouped: parts that anchors share need True, got False"):
+        decode.Form("maps", parts, decode.Boxes("xyxy"))
+    assert decode.Form("maps", parts, decode.Boxes("xyxy"), grouped=True).part("score").shared  # type: ignore[union-attr]
+
+
+def test_an_axis_of_anchors_has_no_part_that_they_share() -> None:
+    """Classes that every anchor has are none of an axis of anchors."""
+    head = decode.yolofastestv2(2, (16,), (((4, 5), (6, 7)),))
+    shapes = {"reg": (1, 8, 2, 3), "obj": (1, 2, 2, 3), "cls": (1, 2, 2, 2, 3)}
+    specs = [nl.TensorSpec(shape, nl.Layout.of_rank(len(shape)), name=name) for name, shape in shapes.items()]
+    with pytest.raises(nl.LayoutError, match="expected box of 8, objectness of 2, score of 2 channels"):
+        decode.Decoder(head, specs, (32, 48))

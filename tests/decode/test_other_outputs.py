@@ -20,6 +20,8 @@ NETWORKS = {
     "PP-OCR": ([(1, 40, 6625)], (48, 320), {"ctc"}),
     "LPRNet": ([(1, 68, 18)], (24, 94), {"ctc"}),
     "MobileNet-SSD of OpenVINO": ([(1, 1, 100, 7)], (300, 300), {"detection_output"}),
+    "MoveNet": ([(1, 1, 17, 3)], (192, 192), {"landmarks"}),
+    "a hand of MediaPipe": ([(1, 63)], (224, 224), {"classify", "landmarks"}),
     "two vectors": ([(1, 10), (1, 12)], (64, 64), set()),
     "a map of another size": ([(1, 1, 77, 99)], (512, 512), set()),
 }

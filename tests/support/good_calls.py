@@ -86,7 +86,10 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
                 angle="none",
             ),
         ),
-        "Form": (decode.Form, dict(name="maps", parts=form.parts, boxes=form.boxes, cells="grid", interleaved=False)),
+        "Form": (
+            decode.Form,
+            dict(name="maps", parts=form.parts, boxes=form.boxes, cells="grid", interleaved=False, grouped=False),
+        ),
         "Head": (
             decode.Head,
             dict(
@@ -105,7 +108,10 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
             ),
         ),
         "Keypoints": (decode.Keypoints, dict(count=5, values=2, encoding="priors", activation="none", order="apart")),
-        "Part": (decode.Part, dict(role="box", count=4, activation="none", optional=True, hint="box", across=False)),
+        "Part": (
+            decode.Part,
+            dict(role="box", count=4, activation="none", optional=True, hint="box", across=False, shared=False),
+        ),
         "Prototypes": (decode.Prototypes, dict(channels=32, stride=4, rule="cells")),
         "Suppression": (
             decode.Suppression,
@@ -138,6 +144,7 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
         "rtmdet": dict(**named, unit="stride"),
         "efficientdet": dict(classes=2, input_shape=(16, 24), strides=(8,), size=3, aspects=((1, 1),), **activated),
         "fastestdet": dict(classes=2, stride=8, **activated),
+        "yolofastestv2": dict(classes=2, strides=(8,), anchors=(((4, 5),),), **activated),
         "fcos": dict(classes=2, strides=(8,), score="objectness", center=0.0, unit="pixel", **activated),
         "labelled_rows": dict(classes=2, coefficients=4, unit="input", name="x"),
         "movenet": dict(keypoints=2, name="x"),

@@ -316,7 +316,13 @@ def decoding() -> None:
     assert_type((form, form.boxes, form.part("box")), "tuple[decode.Form, decode.Boxes, decode.Part | None]")
     assert (form.cells, form.boxes.channels, form.boxes.encoding, form.boxes.unit) == ("grid", 64, "dfl", "stride")
     assert form.boxes.variances and form.boxes.center and form.boxes.bins and form.name and not form.parts[1].optional
-    assert form.parts[0].role == "box" and not form.parts[0].across and form.parts[1].activation and form.parts[0].count
+    assert (
+        form.parts[0].role == "box"
+        and not form.parts[0].across
+        and not form.parts[0].shared
+        and form.parts[1].activation
+        and form.parts[0].count
+    )
     assert isinstance(head.keypoints, decode.Keypoints) and (head.keypoints.count, head.keypoints.values) == (2, 3)
     assert_type(head.suppression, decode.Suppression)
     rule = head.suppression
@@ -377,7 +383,14 @@ def decoding() -> None:
     more += [decode.rtdetr(), decode.detr(), decode.rtmdet(), decode.blazeface()]
     more += [decode.retinanet(), decode.efficientdet(), decode.fcos(), decode.fastestdet(), decode.labelled_rows()]
     more += [decode.yolov5_face(), decode.depthai_yolo(), decode.yolov7()]
-    more += [decode.damoyolo(), decode.ultraface(), decode.yolo26_obb(), decode.yolov7_pose(), decode.movenet()]
+    more += [
+        decode.damoyolo(),
+        decode.ultraface(),
+        decode.yolo26_obb(),
+        decode.yolov7_pose(),
+        decode.movenet(),
+        decode.yolofastestv2(),
+    ]
     rows = nl.TensorSpec((1, 1, 2, 7))
     assert_type(decode.detection_output(rows, np.zeros(14, np.float32), (16, 16)), decode.Detections)
     assert_type(decode.hailo_nms(np.zeros(2, np.float32), 2, (16, 16)), decode.Detections)
@@ -387,7 +400,13 @@ def decoding() -> None:
     assert form.boxes.angle == "none" and not form.boxes.spreads
     more.append(decode.ssd(np.full((1, 4), 0.5)))
     assert_type(more, list[decode.Head])
-    assert more[-1].priors and form.boxes.order == (0, 1, 2, 3) and not form.interleaved and form.parts[0].hint == ""
+    assert (
+        more[-1].priors
+        and form.boxes.order == (0, 1, 2, 3)
+        and not form.interleaved
+        and not form.grouped
+        and form.parts[0].hint == ""
+    )
     masked = decode.yolov8(coefficients=32).prototypes
     assert isinstance(masked, decode.Prototypes) and (masked.channels, masked.stride, masked.rule) == (32, 4, "logits")
     pair = decode.Skeleton(2, ((0, 1),), 3)
