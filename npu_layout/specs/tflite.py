@@ -13,18 +13,28 @@ from .metadata import Metadata, affine, numbers, pair, text
 
 
 def from_tflite(details: Any) -> TensorSpec:
-    """Return the spec of a tensor of TFLite, LiteRT or Coral.
+    """Return the spec of a tensor of TFLite, LiteRT or Coral: contiguous, channels last.
 
-    It is contiguous; a 4-D tensor has the axes NHWC, in that order. A scalar has the shape (1,), as for
-    OnnxRuntimeEngine.
+    Parameters
+    ----------
+    details
+        An item of ``interpreter.get_input_details()`` or ``get_output_details()``, a mapping with name, shape, dtype, and
+        quantization_parameters {scales, zero_points, quantized_dimension} or the older quantization (scale, zero_point).
+        A missing quantized_dimension is 0, as in the schema, or the last one if the first has not as many elements as
+        there are scales. No scale, or scale 0, means not quantised (LiteRT's schema, QuantizationParameters).
 
-    details: one item of ``interpreter.get_input_details()`` or ``get_output_details()``, a mapping with
-    shape, dtype, and quantization_parameters {scales, zero_points, quantized_dimension} or
-    the older quantization (scale, zero_point). A missing quantized_dimension is 0, as in the schema, or the last one if
-    the first has not as many elements as there are scales. No scale, or scale 0, means not quantised (LiteRT schema,
-    QuantizationParameters). Raises NpuLayoutError on missing fields, dynamic shapes, and a zero point that the dtype
-    cannot represent.
+    Returns
+    -------
+    TensorSpec with the axes in the order of shape: NC, NWC, NHWC or NDHWC, letters from A on for other ranks. A scalar
+    has the shape (1,), as for OnnxRuntimeEngine.
 
+    Raises
+    ------
+    NpuLayoutError
+        On missing fields, dynamic shapes, and a zero point that the dtype cannot represent.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> spec = from_tflite({"name": "y", "shape": [1, 2, 2, 3], "dtype": np.uint8, "quantization": (0.5, 128)})
     >>> spec.axes, spec.quantization
