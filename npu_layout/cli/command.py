@@ -11,7 +11,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
@@ -148,7 +148,8 @@ def _fill(one: argparse.ArgumentParser, name: str) -> None:
     if one.get_default("run") is None:
         module = importlib.import_module(f".{_BY_NAME[name].module}", __package__)
         module.add_options(one)
-        one.set_defaults(run=module.run)
+        flags = frozenset(action.dest for action in one._actions if action.option_strings)
+        one.set_defaults(run=module.run, flags=flags)
 
 
 def parser(whole: bool = True) -> argparse.ArgumentParser:
@@ -203,7 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _refuse(options.verb, _of_file(error))
     except NpuLayoutError as error:
-        return _refuse(options.verb, _as_options(str(error), vars(options)))
+        return _refuse(options.verb, _as_options(str(error), options.flags))
     except Exception as error:
         at = error.__traceback__
         while at is not None and at.tb_next is not None:
@@ -219,12 +220,13 @@ def _of_file(error: OSError) -> str:
     return error.strerror if error.filename is None else f"{os.fsdecode(error.filename)}: {error.strerror}"
 
 
-def _as_options(text: str, options: Mapping[str, Any]) -> str:
-    """Return a message of the library's with this verb's options as they are typed: --model for model=."""
+def _as_options(text: str, flags: Collection[str]) -> str:
+    """Return a message of the library's with this verb's options as they are typed: --model for model= and model: ."""
 
     def typed(match: re.Match[str]) -> str:
-        return "--" + match[1].replace("_", "-") if match[1] in options else match[0]
+        return "--" + match[1].replace("_", "-") if match[1] in flags else match[0]
 
+    text = re.sub(r"^([a-z_]+)(?=: )", typed, text)
     return re.sub(r"(?<![\w.-])([a-z_]+)=(?=[\s,;.)]|$)", typed, text)
 
 

@@ -18,10 +18,11 @@ def from_tflite(details: Any) -> TensorSpec:
     Parameters
     ----------
     details
-        An item of ``interpreter.get_input_details()`` or ``get_output_details()``, a mapping with name, shape, dtype, and
-        quantization_parameters {scales, zero_points, quantized_dimension} or the older quantization (scale, zero_point).
-        A missing quantized_dimension is 0, as in the schema, or the last one if the first has not as many elements as
-        there are scales. No scale, or scale 0, means not quantised (LiteRT's schema, QuantizationParameters).
+        An item of ``interpreter.get_input_details()`` or ``get_output_details()``, a mapping with name, shape, dtype,
+        and quantization_parameters {scales, zero_points, quantized_dimension} or the older quantization (scale,
+        zero_point). A missing quantized_dimension is 0, as in the schema, or the last one if the first has not as many
+        elements as there are scales. No scale, or scale 0, means not quantised (LiteRT's schema,
+        QuantizationParameters).
 
     Returns
     -------

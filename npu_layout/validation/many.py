@@ -39,8 +39,10 @@ def find_recordings(paths: PathLike | Iterable[PathLike]) -> list[str]:
     for path in given:
         below = list(_below(path))
         if not below:
-            what = "no recording in this folder" if os.path.isdir(path) else "expected a recording, or a folder of them"
-            raise RecordingError(f"{path or repr(path)}: {what}")
+            there = os.path.isdir(path)
+            what = "no recording in this folder; " if there else "expected a recording, or a folder of them; "
+            elsewhere = "other tools' dumps become one by npu-layout import" if there else "there is neither"
+            raise RecordingError(f"{path or repr(path)}: {what}{elsewhere}")
         found.update(dict.fromkeys(below))
     return list(found)
 

@@ -334,6 +334,8 @@ def test_options_are_named_as_they_are_typed() -> None:
         ("min_cosine=, model=; expected", "--min-cosine, --model; expected"),
         ("TensorSpec(model=3), x.model= and a-model=", "TensorSpec(model=3), x.model= and a-model="),
         ("frame=, model", "frame=, model"),
+        ("min_cosine: the recording has no output 'y'", "--min-cosine: the recording has no output 'y'"),
+        ("frame: model: x", "frame: model: x"),
     ):
         assert _as_options(text, options) == wanted
 
