@@ -6,6 +6,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import inspect
+import json
 import pkgutil
 import re
 import subprocess
@@ -48,6 +49,21 @@ def test_the_readme_has_what_a_visitor_looks_for() -> None:
         assert not re.search(r"[.?!]\s+[A-Z]", capability), f"more than one sentence: {capability}"
     assert len(re.findall(r"\.(?:\s|$)", parts["Speed"])) == 1 and "(docs/pictures/speed.svg)" in parts["Speed"]
     assert len([line for line in blocks.blocks(README)[2].code.splitlines() if line]) == 10
+
+
+def test_the_price_of_no_compiler_is_what_the_benchmark_says() -> None:
+    """README and the first page name how much longer numpy takes: of the last run, to a quarter."""
+    rows = json.loads((DOCS / "benchmarks.json").read_text(encoding="utf-8"))["conversions"]["rows"]
+    ratios = [(row["case"], float(row["levels"][-1]) / float(row["levels"][0])) for row in rows if row["levels"]]
+    conversions = [ratio for case, ratio in ratios if " -> " in case]
+    decoders = [ratio for case, ratio in ratios if case.startswith("detect ")]
+    for page in (README, DOCS / "start.md"):
+        text = " ".join(page.read_text(encoding="utf-8").split())
+        said = re.search(r"conversions take up to (\d+) times as long, decoders (\d+) to (\d+) times", text)
+        assert said, page
+        assert [int(n) for n in said.groups()] == pytest.approx(
+            [max(conversions), min(decoders), max(decoders)], rel=0.25
+        )
 
 
 def test_there_are_pages_with_code() -> None:
