@@ -32,62 +32,12 @@ from typing import Any
 
 from ..errors import BufferSizeError, NpuLayoutError
 from ..support import shown, text_of
+from .camera_formats import ADVICE, DEPTHAI, FFMPEG, GSTREAMER, MEMORY, PICAMERA2, PILLOW, ROS
 from .color_matrices import MATRICES
 from .jpeg import jpeg_size
 from .pixel_formats import PIXEL_FORMATS
 from .plane_memory import stored_rows, strides_of
 
-_FFMPEG = {
-    **{"bgr24": "BGR", "rgb24": "RGB", "bgra": "BGRA", "rgba": "RGBA", "bgr0": "BGRX", "rgb0": "RGBX"},
-    **{"gray": "GRAY", "gray8": "GRAY", "gray16le": "GRAY16", "rgb565le": "RGB565"},
-    **{"nv12": "NV12", "nv21": "NV21", "nv16": "NV16", "nv24": "NV24"},
-    **{"p010le": "P010", "p012le": "P010", "p016le": "P010"},  # of all three the high 8 bits are used
-    **{"yuv420p": "I420", "yuv422p": "I422", "yuv444p": "I444"},
-    **{"yuvj420p": "I420", "yuvj422p": "I422", "yuvj444p": "I444"},
-    **{"yuyv422": "YUYV", "uyvy422": "UYVY", "yvyu422": "YVYU"},
-    **{f"bayer_{pattern.lower()}8": pattern for pattern in ("RGGB", "BGGR", "GRBG", "GBRG")},
-}
-_GSTREAMER = {
-    **{name: name for name in PIXEL_FORMATS if name[:2] in ("NV", "UY", "YV", "I4")},
-    **{"BGR": "BGR", "RGB": "RGB", "BGRA": "BGRA", "RGBA": "RGBA", "BGRx": "BGRX", "RGBx": "RGBX"},
-    **{"GRAY8": "GRAY", "GRAY16_LE": "GRAY16", "RGB16": "RGB565"},
-    **{"P010_10LE": "P010", "P012_LE": "P010", "P016_LE": "P010"},
-    **{"Y42B": "I422", "Y444": "I444", "YUY2": "YUYV"},
-    **{pattern.lower(): pattern for pattern in ("RGGB", "BGGR", "GRBG", "GBRG")},  # video/x-bayer
-}
-_PICAMERA2 = {
-    **{"BGR888": "RGB", "RGB888": "BGR", "XBGR8888": "RGBX", "XRGB8888": "BGRX"},
-    **{"YUV420": "I420", "YVU420": "YV12", "NV12": "NV12", "NV21": "NV21"},
-    **{"YUYV": "YUYV", "UYVY": "UYVY", "YVYU": "YVYU", "MJPEG": "MJPEG"},
-    "R8": "GRAY",
-    **{f"S{pattern}8": pattern for pattern in ("RGGB", "BGGR", "GRBG", "GBRG")},
-    **{
-        f"S{pattern}{bits}_CSI2P": f"{pattern}{bits}P"
-        for pattern in ("RGGB", "BGGR", "GRBG", "GBRG")
-        for bits in (10, 12)
-    },
-}
-_ROS = {
-    **{"bgr8": "BGR", "rgb8": "RGB", "bgra8": "BGRA", "rgba8": "RGBA", "mono8": "GRAY", "mono16": "GRAY16"},
-    **{"8UC1": "GRAY", "8UC3": "BGR", "8UC4": "BGRA", "16UC1": "GRAY16"},
-    **{"yuv422": "UYVY", "uyvy": "UYVY", "yuv422_yuy2": "YUYV", "yuyv": "YUYV", "nv21": "NV21", "nv24": "NV24"},
-    **{f"bayer_{pattern.lower()}8": pattern for pattern in ("RGGB", "BGGR", "GRBG", "GBRG")},
-}
-_DEPTHAI = {
-    **{"NV12": "NV12", "NV21": "NV21", "YUV420p": "I420"},
-    **{"BGR888i": "BGR", "RGB888i": "RGB", "RGBA8888": "RGBA"},
-    **{"GRAY8": "GRAY", "YUV400p": "GRAY", "RAW8": "GRAY"},
-}
-_PILLOW = {"RGB": "RGB", "RGBA": "RGBA", "RGBX": "RGBX", "L": "GRAY", "I;16": "GRAY16"}
-#: How each library makes a format of the table of one that is not there.
-_ADVICE = {
-    "FFmpeg": "convert it, frame.reformat(format='nv12')",
-    "GStreamer": "put videoconvert ! video/x-raw,format=NV12 before the sink",
-    "picamera2": "configure the stream with one of these",
-    "DepthAI": "give frame.getCvFrame(), which is BGR of pictures",
-    "ROS": "convert it, CvBridge().imgmsg_to_cv2(message, 'bgr8')",
-    "Pillow": "convert it, image.convert('RGB')",
-}
 # AVCOL_SPC_BT709, BT470BG, SMPTE170M, BT2020_NCL; RGB, UNSPECIFIED and RESERVED say none, and swscale takes BT.601
 _FFMPEG_MATRICES = {1: "bt709", 5: "bt601", 6: "bt601", 9: "bt2020", 0: "bt601", 2: "bt601", 3: "bt601"}
 _GSTREAMER_MATRICES = {3: "bt709", 4: "bt601", 6: "bt2020"}  # GST_VIDEO_COLOR_MATRIX_BT709, BT601, BT2020
@@ -118,7 +68,7 @@ def described(x: Any, stream: str = "main") -> Described:
             f"stream: expected a picamera2 request, or its configuration, with a stream {stream!r}; x is {shown(x)}"
         )
     if _is_pillow(x):
-        return {"format": _known("Pillow", _PILLOW, x.mode), "size_wh": tuple(x.size)}
+        return {"format": _known("Pillow", PILLOW, x.mode), "size_wh": tuple(x.size)}
     if hasattr(x, "get_caps") and hasattr(x, "get_buffer"):
         return _gst_sample(x)
     if hasattr(x, "planes") and hasattr(x, "format") and hasattr(x.format, "name"):
@@ -129,7 +79,7 @@ def described(x: Any, stream: str = "main") -> Described:
         return _gst_video(x)
     if hasattr(x, "encoding") and hasattr(x, "step"):
         return _ros_image(x)
-    if hasattr(x, "data") and "jpeg" in str(getattr(x, "format", "")).lower():
+    if _is_compressed(x):
         return {"format": "MJPEG", "size_wh": jpeg_size(bytes(x.data))}
     if isinstance(x, Mapping) and {"format", "size"} <= set(x):
         return _picamera2_stream(x)
@@ -148,6 +98,11 @@ def _is_pillow(x: Any) -> bool:
     return hasattr(x, "getbands") and hasattr(x, "tobytes") and hasattr(x, "mode")
 
 
+def _is_compressed(x: Any) -> bool:
+    """Return whether it is a message of ROS that has a JPEG."""
+    return hasattr(x, "data") and "jpeg" in str(getattr(x, "format", "")).lower()
+
+
 def _is_depthai(x: Any) -> bool:
     return hasattr(x, "getType") and hasattr(x, "getData") and hasattr(x, "fb")
 
@@ -161,9 +116,14 @@ def buffers_of(x: Any) -> Any:
     planes = getattr(x, "planes", None)
     if planes is not None and hasattr(getattr(x, "format", None), "name"):
         return [memoryview(plane) for plane in planes]
-    if hasattr(x, "encoding") and hasattr(x, "step") and hasattr(x, "data"):
+    if _is_compressed(x) or (hasattr(x, "encoding") and hasattr(x, "step") and hasattr(x, "data")):
         return x.data
     return x
+
+
+def memory_advice(x: Any) -> str:
+    """Return what to give of an object that has a frame's memory and does not show it; "" of others."""
+    return next((words for name, words in MEMORY.items() if hasattr(x, name)), "")
 
 
 def own_copy(x: Any) -> Any:
@@ -173,8 +133,7 @@ def own_copy(x: Any) -> Any:
     """
     if _is_pillow(x):
         return x.copy()
-    compressed = hasattr(x, "data") and "jpeg" in str(getattr(x, "format", "")).lower()
-    if not compressed and not is_described(x):
+    if not is_described(x):
         return None
     if hasattr(x, "planes") or _is_depthai(x):
         return x
@@ -192,13 +151,13 @@ def _known(stack: str, table: Mapping[str, str], name: Any) -> str:
     if str(name) not in table:
         raise NpuLayoutError(
             f"x: {stack}'s format {str(name)!r} is not in the table; expected one of {', '.join(table)}: "
-            f"{_ADVICE[stack]}"
+            f"{ADVICE[stack]}"
         )
     return table[str(name)]
 
 
 def _pyav(frame: Any) -> Described:
-    name = _known("FFmpeg", _FFMPEG, frame.format.name)
+    name = _known("FFmpeg", FFMPEG, frame.format.name)
     strides = tuple(plane.line_size for plane in frame.planes)
     if min(strides) < 0:  # as of the filter vflip: the memory of a PyAV plane begins at its last row then
         raise NpuLayoutError(
@@ -227,14 +186,14 @@ def _gst_name(given: Any) -> str:
     nick = getattr(given, "value_nick", None)
     if nick is None:
         return str(getattr(given, "name", given))
-    by_nick = {name.lower().replace("_", "-"): name for name in _GSTREAMER}
+    by_nick = {name.lower().replace("_", "-"): name for name in GSTREAMER}
     return by_nick.get(nick, str(nick))
 
 
 def _gst_video(info: Any) -> Described:
     """Return what a VideoMeta or a VideoInfo describes."""
     finfo = getattr(info, "finfo", None)
-    name = _known("GStreamer", _GSTREAMER, _gst_name(info.format if finfo is None else finfo.name))
+    name = _known("GStreamer", GSTREAMER, _gst_name(info.format if finfo is None else finfo.name))
     planes = PIXEL_FORMATS[name].planes
     given = [int(stride) for stride in info.stride[: len(planes)]]
     strides = [(s & 0xFFFF) * plane.tile[0] if plane.tile else s for s, plane in zip(given, planes)]
@@ -258,7 +217,7 @@ def _gst_sample(sample: Any) -> Described:
     if meta is not None:
         found = _gst_video(meta)
         return {**found, "size": buffer.get_size(), **_colorimetry(said, found["format"], int(meta.height))}
-    name = _known("GStreamer", _GSTREAMER, fields.get_value("format"))
+    name = _known("GStreamer", GSTREAMER, fields.get_value("format"))
     form, (width, height) = PIXEL_FORMATS[name], size_wh
     strides = strides_of("", form.planes, width, None)
     if not form.is_tiled:
@@ -319,7 +278,7 @@ def _picamera2(config: Mapping[str, Any], stream: str) -> Described:
 
 
 def _picamera2_stream(stream: Mapping[str, Any], space: Any = None) -> Described:
-    name = _known("picamera2", _PICAMERA2, stream["format"])
+    name = _known("picamera2", PICAMERA2, stream["format"])
     found: Described = {"format": name, "size_wh": tuple(stream["size"])}
     if stream.get("stride") and name != "MJPEG":
         found["strides"] = int(stream["stride"])
@@ -333,7 +292,7 @@ def _picamera2_stream(stream: Mapping[str, Any], space: Any = None) -> Described
 
 
 def _ros_image(message: Any) -> Described:
-    name = _known("ROS", _ROS, message.encoding)
+    name = _known("ROS", ROS, message.encoding)
     if int(getattr(message, "is_bigendian", 0)) and PIXEL_FORMATS[name].planes[0].dtype != "<u1":
         raise NpuLayoutError(f"x: {message.encoding} in big endian; expected little endian: byteswap its data")
     return {"format": name, "size_wh": (message.width, message.height), "strides": int(message.step)}
@@ -341,7 +300,7 @@ def _ros_image(message: Any) -> Described:
 
 def _depthai(frame: Any) -> Described:
     fb = frame.fb
-    name = _known("DepthAI", _DEPTHAI, getattr(frame.getType(), "name", frame.getType()))
+    name = _known("DepthAI", DEPTHAI, getattr(frame.getType(), "name", frame.getType()))
     planes, width, height = PIXEL_FORMATS[name].planes, int(fb.width), int(fb.height)
     what = f"x: DepthAI's {name} of {width}x{height}"
     strides = strides_of(what, planes, width, int(fb.stride) or None)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import NpuLayoutError
 from ..support import foreign_array, naming, plain_array
-from .camera_stacks import buffers_of, is_described
+from .camera_stacks import buffers_of, is_described, memory_advice
 from .color_matrices import color_of
 from .frame_misfits import TURN_PICTURE, TURN_PLANES, expected, hint, mirrored_apart, other_order, turned
 from .frame_shapes import dense, has_rows_alike, packed_shape, size_of, usual_frame, views_of
@@ -256,7 +256,8 @@ def _advice(frame: Any) -> str:
     if hasattr(frame, "__cuda_array_interface__"):
         return "; its memory is a GPU's: copy it to the CPU's first"
     if not _is_memory(frame):
-        return ""
+        advice = memory_advice(frame)
+        return advice and f"; {advice}"
     memory = memoryview(frame)
     is_jpeg = memory.ndim == 1 and memory[:2].tobytes()[:2] == b"\xff\xd8"
     return '; it is a JPEG: give source="MJPEG"' if is_jpeg else "; bytes need source=FrameSpec(format, size_wh)"

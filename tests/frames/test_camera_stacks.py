@@ -397,6 +397,36 @@ def test_what_is_not_known_is_named() -> None:
             nl.FrameSpec.of(x)
 
 
+def test_objects_that_do_not_show_their_memory_are_told_what_to_give() -> None:
+    def nothing(*_: Any) -> None: ...
+
+    for frame, says in (
+        (
+            Twin(config={"main": {}}, make_buffer=nothing),
+            r"; give frame.make_buffer\('main'\) and source=FrameSpec.of\(f",
+        ),
+        (Twin(get_caps=nothing, get_buffer=nothing), r"; give get_buffer\(\).map\(Gst.MapFlags.READ\)\[1\].data"),
+        (Twin(get_data=nothing, get_stride_in_bytes=nothing), r"; give np.asanyarray\(frame.get_data\(\)\)$"),
+        (Twin(GetArray=nothing), r"; give frame.GetArray\(\)$"),
+        (Twin(payload=Twin(components=[])), r"; give the data of payload.components\[0\]"),
+        (Twin(), "got SimpleNamespace$"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=says):
+            FrameSource.of("BGR").read("frame", frame)
+
+
+def test_a_compressed_message_is_a_frame() -> None:
+    image = cv2.resize(formats.noise(48).reshape(4, 4, 3), (24, 18))
+    data = bytes(cv2.imencode(".jpg", image)[1])
+    message = Twin(format="bgr8; jpeg compressed bgr8", data=memoryview(data))
+    preprocess = nl.Preprocessor(nl.TensorSpec((1, 3, 18, 24), "NHWC", "uint8"), source="MJPEG")
+    np.testing.assert_array_equal(preprocess(message)[0], preprocess(data)[0])
+    with pytest.raises(
+        nl.NpuLayoutError, match=r"got MJPEG of 24x18, as SimpleNamespace describes itself; give source='MJ"
+    ):
+        FrameSource.of("BGR").read("frame", message)
+
+
 def test_each_library_has_its_own_next_step() -> None:
     for x, advice in (
         (Twin(format=Twin(name="yuv410p"), planes=()), r"bayer_gbrg8: convert it, frame.reformat\(format='nv12'\)$"),

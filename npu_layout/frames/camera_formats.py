@@ -1,0 +1,68 @@
+"""What other libraries call the pixel formats: a table for each, and how each makes another format or gives its memory.
+
+Where the names are documented: `camera_stacks`.
+"""
+
+from __future__ import annotations
+
+from .pixel_formats import PIXEL_FORMATS
+
+FFMPEG = {
+    **{"bgr24": "BGR", "rgb24": "RGB", "bgra": "BGRA", "rgba": "RGBA", "bgr0": "BGRX", "rgb0": "RGBX"},
+    **{"gray": "GRAY", "gray8": "GRAY", "gray16le": "GRAY16", "rgb565le": "RGB565"},
+    **{"nv12": "NV12", "nv21": "NV21", "nv16": "NV16", "nv24": "NV24"},
+    **{"p010le": "P010", "p012le": "P010", "p016le": "P010"},  # of all three the high 8 bits are used
+    **{"yuv420p": "I420", "yuv422p": "I422", "yuv444p": "I444"},
+    **{"yuvj420p": "I420", "yuvj422p": "I422", "yuvj444p": "I444"},
+    **{"yuyv422": "YUYV", "uyvy422": "UYVY", "yvyu422": "YVYU"},
+    **{f"bayer_{pattern.lower()}8": pattern for pattern in ("RGGB", "BGGR", "GRBG", "GBRG")},
+}
+GSTREAMER = {
+    **{name: name for name in PIXEL_FORMATS if name[:2] in ("NV", "UY", "YV", "I4")},
+    **{"BGR": "BGR", "RGB": "RGB", "BGRA": "BGRA", "RGBA": "RGBA", "BGRx": "BGRX", "RGBx": "RGBX"},
+    **{"GRAY8": "GRAY", "GRAY16_LE": "GRAY16", "RGB16": "RGB565"},
+    **{"P010_10LE": "P010", "P012_LE": "P010", "P016_LE": "P010"},
+    **{"Y42B": "I422", "Y444": "I444", "YUY2": "YUYV"},
+    **{pattern.lower(): pattern for pattern in ("RGGB", "BGGR", "GRBG", "GBRG")},  # video/x-bayer
+}
+PICAMERA2 = {
+    **{"BGR888": "RGB", "RGB888": "BGR", "XBGR8888": "RGBX", "XRGB8888": "BGRX"},
+    **{"YUV420": "I420", "YVU420": "YV12", "NV12": "NV12", "NV21": "NV21"},
+    **{"YUYV": "YUYV", "UYVY": "UYVY", "YVYU": "YVYU", "MJPEG": "MJPEG"},
+    "R8": "GRAY",
+    **{f"S{pattern}8": pattern for pattern in ("RGGB", "BGGR", "GRBG", "GBRG")},
+    **{
+        f"S{pattern}{bits}_CSI2P": f"{pattern}{bits}P"
+        for pattern in ("RGGB", "BGGR", "GRBG", "GBRG")
+        for bits in (10, 12)
+    },
+}
+ROS = {
+    **{"bgr8": "BGR", "rgb8": "RGB", "bgra8": "BGRA", "rgba8": "RGBA", "mono8": "GRAY", "mono16": "GRAY16"},
+    **{"8UC1": "GRAY", "8UC3": "BGR", "8UC4": "BGRA", "16UC1": "GRAY16"},
+    **{"yuv422": "UYVY", "uyvy": "UYVY", "yuv422_yuy2": "YUYV", "yuyv": "YUYV", "nv21": "NV21", "nv24": "NV24"},
+    **{f"bayer_{pattern.lower()}8": pattern for pattern in ("RGGB", "BGGR", "GRBG", "GBRG")},
+}
+DEPTHAI = {
+    **{"NV12": "NV12", "NV21": "NV21", "YUV420p": "I420"},
+    **{"BGR888i": "BGR", "RGB888i": "RGB", "RGBA8888": "RGBA"},
+    **{"GRAY8": "GRAY", "YUV400p": "GRAY", "RAW8": "GRAY"},
+}
+PILLOW = {"RGB": "RGB", "RGBA": "RGBA", "RGBX": "RGBX", "L": "GRAY", "I;16": "GRAY16"}
+#: How each library makes a format of the table of one that is not there.
+ADVICE = {
+    "FFmpeg": "convert it, frame.reformat(format='nv12')",
+    "GStreamer": "put videoconvert ! video/x-raw,format=NV12 before the sink",
+    "picamera2": "configure the stream with one of these",
+    "DepthAI": "give frame.getCvFrame(), which is BGR of pictures",
+    "ROS": "convert it, CvBridge().imgmsg_to_cv2(message, 'bgr8')",
+    "Pillow": "convert it, image.convert('RGB')",
+}
+#: What to give of other libraries' objects, by a member that they have: their memory, which they do not show.
+MEMORY = {
+    "make_buffer": "give frame.make_buffer('main') and source=FrameSpec.of(frame)",  # picamera2's request
+    "get_caps": "give get_buffer().map(Gst.MapFlags.READ)[1].data and source=FrameSpec.of(sample)",  # Gst.Sample
+    "get_data": "give np.asanyarray(frame.get_data())",  # pyrealsense2's video_frame
+    "GetArray": "give frame.GetArray()",  # pypylon's GrabResult
+    "payload": "give the data of payload.components[0], reshaped to its height and width",  # Harvesters' buffer
+}

@@ -1,0 +1,43 @@
+"""The tables of other libraries' names: each leads to a format, and each library to a next step."""
+
+from __future__ import annotations
+
+import pytest
+
+from npu_layout.frames import camera_formats
+from npu_layout.frames.format_names import ELSEWHERE
+from npu_layout.frames.pixel_formats import PIXEL_FORMATS
+
+TABLES = {
+    name: getattr(camera_formats, name) for name in ("FFMPEG", "GSTREAMER", "PICAMERA2", "ROS", "DEPTHAI", "PILLOW")
+}
+
+
+@pytest.mark.parametrize("library", TABLES)
+def test_each_name_leads_to_a_format(library: str) -> None:
+    assert set(TABLES[library].values()) <= set(PIXEL_FORMATS) and len(TABLES[library]) >= 5
+
+
+def test_each_library_has_a_next_step() -> None:
+    assert {name.upper() for name in camera_formats.ADVICE} == set(TABLES)
+
+
+def test_two_libraries_that_share_a_name_mean_the_same_or_are_known_to_differ() -> None:
+    """FFmpeg's, GStreamer's and ROS's letters say the order in memory; picamera2's and DRM's RGB888 say another."""
+    meant: dict[str, set[str]] = {}
+    for table in TABLES.values():
+        for name, same in table.items():
+            meant.setdefault(name.upper(), set()).add(same)
+    assert {name for name, formats in meant.items() if len(formats) > 1} == set()
+    assert TABLES["PICAMERA2"]["RGB888"] == "BGR" and TABLES["DEPTHAI"]["RGB888i"] == "RGB"
+
+
+def test_a_name_of_a_library_is_the_same_elsewhere() -> None:
+    """What `FrameSpec.of` reads and what the message on an unknown name says agree, where both know a name."""
+    apart = [
+        (name, same, ELSEWHERE[name.upper()])
+        for table in TABLES.values()
+        for name, same in table.items()
+        if name.upper() in ELSEWHERE and same not in ELSEWHERE[name.upper()]
+    ]
+    assert apart == []
