@@ -40,7 +40,7 @@ class DepthAiEngine(RuntimeEngine):
         TensorSpecs of the inputs with their names, or their dicts (`TensorSpec.to_dict`): what the device reads. None:
         as the archive's config says.
     timeout
-        Seconds to wait for an answer.
+        Seconds to wait for an answer. One that comes later is dropped, and is never taken for the next run's.
 
     Raises
     ------
@@ -61,6 +61,7 @@ class DepthAiEngine(RuntimeEngine):
         name = f"model {path}"
         self._wait = datetime.timedelta(seconds=real_number("timeout", timeout))
         self._name, self._pipeline = name, None
+        self._owed = 0  # answers to what was sent: those of runs that were given up come first, and are dropped
         inputs = None if input_specs is None else told(input_specs)
         self._depthai = dai = runtime("depthai", "depthai")
         is_archive = ".tar" in os.path.basename(path)
@@ -94,11 +95,15 @@ class DepthAiEngine(RuntimeEngine):
         message = self._depthai.NNData()
         for spec, flat, kind in zip(specs, inputs, self._kinds):
             message.addTensor(spec.name, flat.reshape(spec.storage_shape), kind)
+        self._owed += 1  # before: an interrupt may make it one too many, and never one too few
         self._send.send(message)
-        answer = self._receive.get(self._wait)
-        if answer is None:
-            raise NpuLayoutError(f"{self._name}: no answer within {self._wait.total_seconds():g} s")
-        return answer
+        while True:
+            answer = self._receive.get(self._wait)
+            if answer is None:
+                raise NpuLayoutError(f"{self._name}: no answer within {self._wait.total_seconds():g} s")
+            self._owed -= 1
+            if not self._owed:
+                return answer
 
     def _run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
         answer = self._answer(self.input_specs, inputs)

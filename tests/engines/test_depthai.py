@@ -55,13 +55,16 @@ class Queue:
 
     def get(self, wait: Any) -> Any:
         assert wait.total_seconds() == 10
+        if self.device.hangs == "interrupt":
+            raise KeyboardInterrupt
         return self.device.answer() if not self.device.hangs else None
 
 
 class Device:
     """A pipeline of one network: a scaled copy, and sums of rows as float16."""
 
-    hangs = lacks = False
+    hangs: Any = False
+    lacks = False
     started = 0
 
     def __init__(self) -> None:
@@ -88,7 +91,7 @@ class Device:
         Device.started -= self.runs
 
     def answer(self) -> Any:
-        x = tensor_of(self.waiting.pop(), "image", "uint8", (1, 3, 4, 5))
+        x = tensor_of(self.waiting.pop(0), "image", "uint8", (1, 3, 4, 5))
         kinds = sys.modules["depthai"].TensorInfo.DataType
         data = sys.modules["depthai"].NNData()
         if not self.lacks:
@@ -154,6 +157,20 @@ def test_a_blob_needs_its_inputs(model: Path, tmp_path: Path) -> None:
     with pytest.raises(nl.NpuLayoutError, match=r"m\.blob: cannot be loaded: Blob is not valid"):
         nl.open_engine(blob, input_specs=[spec])
     assert Device.started == 0
+
+
+def test_an_answer_that_comes_late_is_not_the_next_runs(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was: all results were those of the frame before, from then on. An interrupt leaves an answer behind, too."""
+    with DepthAiEngine(model) as engine:
+        frames = [np.full(60, n, np.uint8) for n in range(6)]
+        for error, late in ((nl.NpuLayoutError, True), (KeyboardInterrupt, "interrupt")):
+            for frame in frames[:2]:
+                monkeypatch.setattr(Device, "hangs", late)
+                with pytest.raises(error):
+                    engine.infer(frame)
+            monkeypatch.setattr(Device, "hangs", False)
+            for n, frame in enumerate(frames):
+                assert engine.infer(frame)["copy"].tolist() == [255 - n] * 60
 
 
 def test_what_goes_wrong(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
