@@ -10,8 +10,10 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
-from ..support import checked_call
+from ..support import checked_call, isolated
 from .runtime import RuntimeEngine, model_file, opening, runtime, seen, told
+
+_FORMATS = {"NHWC": "nhwc", "NCHW": "nchw"}  # by tag
 
 
 class RknnEngine(RuntimeEngine):
@@ -27,7 +29,8 @@ class RknnEngine(RuntimeEngine):
         Path of the .rknn file.
     input_specs
         TensorSpecs of the inputs with their names, or their dicts (`TensorSpec.to_dict`): mostly uint8 of axes N, H, W,
-        C (``TensorSpec.of_storage``).
+        C (``TensorSpec.of_storage``). RKNNLite takes inputs of four axes for NHWC; those whose spec is NCHW are given
+        with ``data_format="nchw"``.
     output_names
         Names of the outputs; None: output0, output1 ... in the model's order.
     core_mask
@@ -36,7 +39,8 @@ class RknnEngine(RuntimeEngine):
     Raises
     ------
     NpuLayoutError
-        If rknn-toolkit-lite2 is missing, RKNNLite refuses the model, or the numbers of names and outputs differ.
+        If rknn-toolkit-lite2 is missing, RKNNLite refuses the model, the numbers of names and outputs differ, or an
+        input of four axes is neither NHWC nor NCHW.
     """
 
     @checked_call
@@ -51,6 +55,7 @@ class RknnEngine(RuntimeEngine):
         path = model_file(model)
         name = f"model {path}"
         inputs = told(input_specs)
+        self._formats = [_format_of(spec) for spec in inputs]
         self._lite = runtime("rknnlite.api", "rknn-toolkit-lite2").RKNNLite()
         more = {} if core_mask is None else {"core_mask": core_mask}
         with opening(name, self._release):
@@ -63,8 +68,9 @@ class RknnEngine(RuntimeEngine):
         super().__init__(name, inputs, outputs)
 
     def _infer(self, specs: Sequence[TensorSpec], inputs: list[np.ndarray], name: str) -> list[np.ndarray]:
+        formats: Any = {"data_format": self._formats} if "nchw" in self._formats else {}
         answers: Any = self._lite.inference(
-            inputs=[flat.reshape(spec.storage_shape) for spec, flat in zip(specs, inputs)]
+            inputs=[flat.reshape(spec.storage_shape) for spec, flat in zip(specs, inputs)], **formats
         )
         if answers is None:
             raise NpuLayoutError(f"{name}: RKNNLite returned nothing; its log says why")
@@ -75,3 +81,15 @@ class RknnEngine(RuntimeEngine):
 
     def _release(self) -> None:
         self._lite.release()
+
+
+def _format_of(spec: TensorSpec) -> str | None:
+    """Return what RKNNLite's `inference` calls the order of an input; None of other than four axes."""
+    if len(spec.storage_shape) != 4:
+        return None
+    if spec.layout.tag not in _FORMATS:
+        raise NpuLayoutError(
+            f"input_specs: {isolated(spec.name)}: RKNNLite takes inputs of four axes as {' or '.join(_FORMATS)}, got "
+            f"{spec.describe()}"
+        )
+    return _FORMATS[spec.layout.tag]

@@ -32,8 +32,10 @@ class RKNNLite:
         self.calls.append(("init_runtime", options))
         return self.statuses.get("init_runtime", 0)
 
-    def inference(self, inputs: list[np.ndarray]) -> Any:
+    def inference(self, inputs: list[np.ndarray], data_format: Any = None) -> Any:
         (x,) = inputs
+        if data_format is not None and data_format[0] == "nchw":
+            x = x.transpose(0, 2, 3, 1)
         assert x.shape == (1, 4, 6, 3) and x.dtype == np.uint8
         if self.silent:
             return None
@@ -69,6 +71,22 @@ def test_it_runs(model: Path) -> None:
     named = RknnEngine(model, input_specs=[IMAGE], output_names=["half", "sum"])
     assert list(named.infer(x)) == ["half", "sum"]
     assert len(check_engine(lambda: RknnEngine(model, input_specs=[IMAGE]))) == 9
+
+
+def test_an_input_of_channels_first_is_said_to_be_so(model: Path) -> None:
+    """RKNNLite took it for NHWC: another picture, of the same size."""
+    x = np.random.default_rng(0).integers(0, 256, (1, 3, 4, 6)).astype(np.uint8)
+    first = nl.TensorSpec((1, 3, 4, 6), "NCHW", "uint8", name="image")
+    with RknnEngine(model, input_specs=[first]) as engine:
+        half, total = engine.infer(x).values()
+        assert np.array_equal(half, x.astype(np.float32).ravel() / 2)
+        assert np.array_equal(total, x.sum((2, 3)).astype(np.float32).ravel())
+    last = nl.TensorSpec((1, 3, 4, 6), "NHWC", "uint8", name="image")
+    with RknnEngine(model, input_specs=[last]) as engine:
+        assert np.array_equal(engine.infer(last.pack(x))["output0"], half)
+    for layout in ("NHCW", "CHWN"):
+        with pytest.raises(nl.NpuLayoutError, match=r"input_specs: image: RKNNLite takes .* as NHWC or NCHW, got"):
+            RknnEngine(model, input_specs=[nl.TensorSpec((1, 3, 4, 6), layout, "uint8", name="image")])
 
 
 def test_what_cannot_be_opened_is_released(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
