@@ -13,7 +13,7 @@ from ..errors import NpuLayoutError
 from ..support import checked_call, isolated
 from .runtime import RuntimeEngine, model_file, opening, runtime, seen, told
 
-_FORMATS = {"NHWC": "nhwc", "NCHW": "nchw"}  # by tag
+_FORMATS = {"NHWC": None, "NCHW": "nchw"}  # what inference is told by the input's tag; None: its own default
 
 
 class RknnEngine(RuntimeEngine):
@@ -68,7 +68,7 @@ class RknnEngine(RuntimeEngine):
         super().__init__(name, inputs, outputs)
 
     def _infer(self, specs: Sequence[TensorSpec], inputs: list[np.ndarray], name: str) -> list[np.ndarray]:
-        formats: Any = {"data_format": self._formats} if "nchw" in self._formats else {}
+        formats: Any = {"data_format": self._formats} if any(self._formats) else {}
         answers: Any = self._lite.inference(
             inputs=[flat.reshape(spec.storage_shape) for spec, flat in zip(specs, inputs)], **formats
         )
@@ -84,7 +84,7 @@ class RknnEngine(RuntimeEngine):
 
 
 def _format_of(spec: TensorSpec) -> str | None:
-    """Return what RKNNLite's `inference` calls the order of an input; None of other than four axes."""
+    """Return what RKNNLite's `inference` is told of the order of an input; None of NHWC, and of other than four axes."""
     if len(spec.storage_shape) != 4:
         return None
     if spec.layout.tag not in _FORMATS:
