@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 from .. import kernels
 from ..buffers import TensorSpec, unpack_nibbles
@@ -26,6 +27,7 @@ from .ranges import largest_score
 from .records import height_and_width
 
 MOST = 30000  #: detections of one call, at most
+_SEQUENCES = (list, tuple)
 
 
 class Decoder:
@@ -88,8 +90,8 @@ class Decoder:
         self._made = compiled(head, self._fitted, self._inner, self.input_shape)
         self._detector = None if self._made is None else kernels.detector(self._made)
         how = head.keypoints if self._fitted.form.part("keypoints") is not None else None
-        self._points = None if how is None else (how.count, how.values)
-        self._turned = self._fitted.form.boxes.angle != "none"
+        points = None if how is None else (how.count, how.values)
+        self._beside = points, self._fitted.form.boxes.angle != "none"
         self._weights = gathers(self._fitted.levels, "coefficients", self._inner) if head.prototypes else []
         self._steps = in_steps(head, self._fitted, self._inner)
         self._whole = decoded_whole(head, self._fitted, self._inner)
@@ -151,8 +153,7 @@ class Decoder:
         flat = buffers if self._are_plain(buffers) else in_order(self.specs, buffers)
         if self._packed:
             flat = [_bytes_of(spec, memory) for spec, memory in zip(self.specs, flat)]
-        beside = self._points, self._turned
-        room = memory_for(most, *beside) if out is None else memory_of(out, most, *beside)
+        room = memory_for(most, *self._beside) if out is None else memory_of(out, most, *self._beside)
         if not self._weights:
             return detections(room, self._run(flat, least, overlap, room.first(most)), None)
         pool = pool_of(None if out is None else out.masks)
@@ -179,14 +180,12 @@ class Decoder:
 
     def _are_plain(self, buffers: Any) -> bool:
         """Whether buffers are in the order of the specs, each a 1-D array as it is stored: the usual case."""
-        if type(buffers) not in (list, tuple) or len(buffers) != len(self._plain):
+        if type(buffers) not in _SEQUENCES or len(buffers) != len(self._plain):
             return False
-        for buffer, (dtype, shape, strides) in zip(buffers, self._plain):
-            if type(buffer) is not np.ndarray:
+        for buffer, (dtype, size, strides) in zip(buffers, self._plain):
+            if type(buffer) is not ndarray or buffer.size != size or buffer.strides != strides:
                 return False
             if buffer.dtype is not dtype and buffer.dtype != dtype:  # of an array that was pickled it is another object
-                return False
-            if buffer.shape != shape or buffer.strides != strides:
                 return False
         return True
 
@@ -281,10 +280,10 @@ def _bytes_of(spec: TensorSpec, memory: np.ndarray) -> np.ndarray:
     return unpack_nibbles(memory, spec.element, spec.size) if spec.element.nibbles else memory
 
 
-def _plain(spec: TensorSpec) -> tuple[np.dtype[Any], tuple[int], tuple[int]]:
-    """Return dtype, shape and strides of an output's buffer, 1-D."""
+def _plain(spec: TensorSpec) -> tuple[np.dtype[Any], int, tuple[int]]:
+    """Return dtype, size and strides of an output's buffer, 1-D."""
     kind = spec.element
-    return kind.buffer, (kind.buffer_size(spec.size),), (kind.buffer.itemsize,)
+    return kind.buffer, kind.buffer_size(spec.size), (kind.buffer.itemsize,)
 
 
 def _again(head: Head, specs: Any, input_shape: Any, outputs: Any) -> Decoder:

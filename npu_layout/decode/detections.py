@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..errors import NpuLayoutError
 from ..support import instance
 from .turned import corners_of
+
+_PLACES = ("level", "cell", "anchor")
 
 
 class Memory(NamedTuple):
@@ -67,6 +69,17 @@ class Detections:
     keypoints: np.ndarray | None = None
     masks: Any = None
     xywha: np.ndarray | None = None
+
+    if not TYPE_CHECKING:  # or any name would have a type
+
+        def __getattr__(self, name: str) -> np.ndarray:
+            """Make the places at their first use: few read them, and a view takes as long as a box."""
+            memory = self.__dict__.get("_memory")
+            if name not in _PLACES or memory is None:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            column: np.ndarray = getattr(memory, name)[: len(self.xyxy)]
+            self.__dict__[name] = column
+            return column
 
     def __len__(self) -> int:
         return len(self.xyxy)
@@ -136,7 +149,8 @@ def memory_of(out: Any, room: int, points: tuple[int, int] | None = None, turned
 
     Other `points`, and turned boxes beside upright ones, get new memory.
     """
-    memory: Memory | None = instance("out", out, Detections).__dict__.get("_memory")
+    given = out if type(out) is Detections else instance("out", out, Detections)
+    memory: Memory | None = given.__dict__.get("_memory")
     if memory is None or len(memory.xyxy) < room:
         has = "no memory of a Decoder's" if memory is None else f"room for {len(memory.xyxy)}"
         raise NpuLayoutError(f"out: expected Detections of a Decoder with room for {room} (limit), got {has}")
@@ -150,9 +164,14 @@ def memory_of(out: Any, room: int, points: tuple[int, int] | None = None, turned
 def detections(memory: Memory, n: int, masks: Any) -> Detections:
     """Return Detections of the first `n` rows of `memory`, which stays theirs."""
     found = object.__new__(Detections)  # what a frozen dataclass does for each field takes longer than to decode
-    fields = found.__dict__
-    rows = slice(n)
-    for name, column in zip(Memory._fields, memory):
-        fields[name] = None if column is None else column[rows]
-    fields["masks"], fields["_memory"] = masks, memory
+    fields, rows = found.__dict__, slice(n)
+    xyxy, confidence, class_id, *_, keypoints, xywha = memory
+    fields["xyxy"], fields["confidence"], fields["class_id"] = xyxy[rows], confidence[rows], class_id[rows]
+    if keypoints is not None:
+        fields["keypoints"] = keypoints[rows]
+    if xywha is not None:
+        fields["xywha"] = xywha[rows]
+    if masks is not None:
+        fields["masks"] = masks
+    fields["_memory"] = memory
     return found

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -96,3 +99,18 @@ def test_turned_boxes_have_corners_and_angles() -> None:
     assert np.array_equal(fields["data"]["xyxyxyxy"], corners)
     upright = detections(memory_for(3), 3, None)
     assert upright.xyxyxyxy is None and upright.angle is None and upright[:1].xywha is None
+
+
+def test_places_are_views_made_at_their_first_use() -> None:
+    found = some()
+    memory = found.__dict__["_memory"]
+    assert not {"level", "cell", "anchor"} & found.__dict__.keys()
+    for name in ("level", "cell", "anchor"):
+        column = getattr(found, name)
+        assert column is getattr(found, name) and np.shares_memory(column, getattr(memory, name))
+        np.testing.assert_array_equal(column, getattr(memory, name)[:5])
+    for again in (pickle.loads(pickle.dumps(some())), copy.copy(some()), copy.deepcopy(some())):
+        np.testing.assert_array_equal(again.cell, found.cell)
+    assert not hasattr(found, "cells")
+    with pytest.raises(AttributeError, match="'Detections' object has no attribute 'boxes'"):
+        found.boxes  # type: ignore[attr-defined]  # noqa: B018
