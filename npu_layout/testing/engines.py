@@ -10,7 +10,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..engines import Engine, checked_outputs, specs_of
 from ..errors import NpuLayoutError
-from ..support import checked_call, isolated
+from ..support import checked_call, isolated, shown
 
 
 @checked_call
@@ -69,44 +69,47 @@ def check_engine(make: Callable[[], Any], inputs: Mapping[str, Any] | None = Non
     with _made(make) as engine:
         given_specs, wanted = _specs(engine, checked)
         given = _inputs(given_specs, inputs)
-        first = _run(engine, given, wanted, checked)
-        again = _run(engine, given, wanted, [])
-        _rule(
-            checked,
-            _same(first, again, wanted),
-            "infer is repeatable: equal inputs, equal outputs",
-        )
-        _outputs(engine, given, wanted, first, checked)
+        first = _run(engine, given, wanted)
+        checked.append(_RUNS)
+        same = _same(first, _run(engine, given, wanted), wanted)
+        checked.append(_kept(same, "infer is repeatable: equal inputs, equal outputs"))
+        if not engine.owns_outputs:
+            checked.append(_leaves_outputs(engine, given, wanted, first))
+        checked.append(_writes_out(engine, given, wanted, first))
         if len(given_specs) == 1:
             single = checked_outputs(engine, engine.infer(next(iter(given.values()))), wanted)
-            _rule(checked, _same(first, single, wanted), "one input needs no name")
-        _refuses(engine, given, checked)
-    _closes(make, given, checked)
+            checked.append(_kept(_same(first, single, wanted), "one input needs no name"))
+        _refuses(engine, given)
+    checked.append(_closes(make, given))
     return checked
+
+
+_MEMBERS = ("input_specs", "output_specs", "infer", "close", "__enter__", "__exit__", "owns_outputs")
+_RUNS = "infer returns what output_specs say"
+
+
+def _kept(kept: bool, rule: str, got: str = "") -> str:
+    """Return the rule; AssertionError if it is not kept."""
+    if not kept:
+        raise AssertionError(f"{rule}: not so" + (f"; {got}" if got else ""))
+    return rule
 
 
 def _made(make: Callable[[], Any]) -> Any:
     engine = make()
-    _rule([], isinstance(engine, Engine), f"{type(engine).__name__} has every member of the protocol",
-          f"missing: {', '.join(n for n in _MEMBERS if not hasattr(engine, n)) or 'none'}")  # fmt: skip
+    missing = ", ".join(name for name in _MEMBERS if not hasattr(engine, name)) or "none"
+    rule = f"{type(engine).__name__} has every member of the protocol"
+    _kept(isinstance(engine, Engine), rule, f"missing: {missing}")
     return engine
-
-
-_MEMBERS = ("input_specs", "output_specs", "infer", "close", "__enter__", "__exit__", "owns_outputs")
-
-
-def _rule(checked: list[str], kept: bool, rule: str, got: str = "") -> None:
-    if not kept:
-        raise AssertionError(f"{rule}: not so" + (f"; {got}" if got else ""))
-    checked.append(rule)
 
 
 def _specs(engine: Any, checked: list[str]) -> tuple[dict[str, TensorSpec], dict[str, TensorSpec]]:
     inputs, outputs = (specs_of(engine, which) for which in ("input_specs", "output_specs"))
-    _rule(checked, bool(inputs) and bool(outputs), "input_specs and output_specs are named TensorSpecs")
+    checked.append(_kept(bool(inputs) and bool(outputs), "input_specs and output_specs are named TensorSpecs"))
     same = specs_of(engine, "input_specs") == inputs and specs_of(engine, "output_specs") == outputs
-    _rule(checked, same, "specs stay the same")
-    _rule(checked, isinstance(engine.owns_outputs, bool), "owns_outputs is True or False", repr(engine.owns_outputs))
+    checked.append(_kept(same, "specs stay the same"))
+    owns = engine.owns_outputs
+    checked.append(_kept(isinstance(owns, bool), "owns_outputs is True or False", shown(owns)))
     return inputs, outputs
 
 
@@ -130,14 +133,11 @@ def _numbers(rng: np.random.Generator, spec: TensorSpec) -> np.ndarray:
     return stored.astype(np.float32) if spec.quantization is not None else stored.astype(spec.element.unpacked)
 
 
-def _run(
-    engine: Any, given: dict[str, Any], wanted: dict[str, TensorSpec], checked: list[str]
-) -> dict[str, np.ndarray]:
+def _run(engine: Any, given: dict[str, Any], wanted: dict[str, TensorSpec]) -> dict[str, np.ndarray]:
     try:
         found = checked_outputs(engine, engine.infer(dict(given)), wanted)
     except NpuLayoutError as error:
-        raise AssertionError(f"infer returns what output_specs say: not so; {error}") from error
-    checked.append("infer returns what output_specs say")
+        raise AssertionError(f"{_RUNS}: not so; {error}") from error
     return {name: array.copy() for name, array in found.items()}
 
 
@@ -146,29 +146,29 @@ def _same(a: Mapping[str, np.ndarray], b: Mapping[str, np.ndarray], specs: Mappi
     return all(spec.unpack(a[name]).tobytes() == spec.unpack(b[name]).tobytes() for name, spec in specs.items())
 
 
-def _outputs(
-    engine: Any, given: dict[str, Any], wanted: dict[str, TensorSpec], first: dict[str, np.ndarray], checked: list[str]
-) -> None:
-    """Check whose the buffers are, and that `out` is written."""
-    if not engine.owns_outputs:
-        kept = checked_outputs(engine, engine.infer(dict(given)), wanted)
-        for array in kept.values():
-            if array.flags.writeable:
-                array.view(np.uint8).fill(0xA5)
-        answer = checked_outputs(engine, engine.infer(dict(given)), wanted)
-        apart = not any(np.shares_memory(kept[k], answer[k]) for k in kept)
-        same = _same(first, answer, wanted)
-        _rule(checked, apart and same, "buffers that infer returned are the caller's (owns_outputs is False)")
-    out = {name: np.zeros(spec.size, spec.stored) for name, spec in wanted.items()}
-    shaped = {name: np.asarray(array) for name, array in engine.infer(dict(given)).items()}
-    out = {name: out[name].reshape(shaped[name].shape) for name in out}
+def _leaves_outputs(
+    engine: Any, given: dict[str, Any], wanted: dict[str, TensorSpec], first: dict[str, np.ndarray]
+) -> str:
+    kept = checked_outputs(engine, engine.infer(dict(given)), wanted)
+    for array in kept.values():
+        if array.flags.writeable:
+            array.view(np.uint8).fill(0xA5)
+    answer = checked_outputs(engine, engine.infer(dict(given)), wanted)
+    apart = not any(np.shares_memory(kept[name], answer[name]) for name in kept)
+    rule = "buffers that infer returned are the caller's (owns_outputs is False)"
+    return _kept(apart and _same(first, answer, wanted), rule)
+
+
+def _writes_out(engine: Any, given: dict[str, Any], wanted: dict[str, TensorSpec], first: dict[str, np.ndarray]) -> str:
+    shapes = {name: np.shape(array) for name, array in engine.infer(dict(given)).items()}
+    out = {name: np.zeros(shapes[name], spec.stored) for name, spec in wanted.items()}
     returned = engine.infer(dict(given), out=out)
-    fits = _same(first, {k: array.reshape(-1) for k, array in out.items()}, wanted)
-    fits = fits and all(np.shares_memory(np.asarray(returned[k]), out[k]) for k in out)
-    _rule(checked, fits, "out= is written, and returned")
+    written = _same(first, {name: array.reshape(-1) for name, array in out.items()}, wanted)
+    same = all(np.shares_memory(np.asarray(returned[name]), out[name]) for name in out)
+    return _kept(written and same, "out= is written, and returned")
 
 
-def _refuses(engine: Any, given: dict[str, Any], checked: list[str]) -> None:
+def _refuses(engine: Any, given: dict[str, Any]) -> None:
     for name in given:
         wrong = {other: value for other, value in given.items() if other != name}
         wrong[f"not {name}"] = given[name]
@@ -176,18 +176,18 @@ def _refuses(engine: Any, given: dict[str, Any], checked: list[str]) -> None:
             engine.infer(wrong)
         except Exception as error:
             rule = f"an unknown input is named in the error: {isolated(name)}"
-            _rule([], name in str(error), rule, f"{type(error).__name__}: {error}")
+            _kept(name in str(error), rule, f"{type(error).__name__}: {error}")
         else:
             raise AssertionError(f"an input of another name is refused: not so, for {isolated(name)}")
 
 
-def _closes(make: Callable[[], Any], given: dict[str, Any], checked: list[str]) -> None:
+def _closes(make: Callable[[], Any], given: dict[str, Any]) -> str:
+    rule = "a closed engine refuses to run, with an NpuLayoutError"
     engine = make()
     engine.close()
     engine.close()
     try:
         engine.infer(dict(given))
     except NpuLayoutError:
-        checked.append("a closed engine refuses to run, with an NpuLayoutError")
-    else:
-        raise AssertionError("a closed engine refuses to run, with an NpuLayoutError: not so, infer returned")
+        return rule
+    raise AssertionError(f"{rule}: not so, infer returned")
