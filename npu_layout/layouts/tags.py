@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ..errors import LayoutError
 from .vendor_names import vendor_name
 
-_TOKEN = re.compile(r"([A-Z])|([1-9][0-9]*)([a-z])")
+_TOKEN = re.compile(r"([A-Z])|([1-9][0-9]{0,17})([a-z])")  # 18 digits: no block is beyond int64
 _CANONICAL = "NCDHW"
 
 

@@ -48,6 +48,7 @@ def test_axes_that_are_not_given(tag: str, axes: str) -> None:
         ("nchw", r"cannot read 'nchw'.* Is it NCHW\?$"),
         ("NC1HWC2", r"cannot read '1HWC2'.*It is a vendor's name: Layout.named\('NC1HWC2', block=16\)"),
         ("N0c", "cannot read '0c'"),
+        (f"NC{'1' * 5000}c", "cannot read '1111"),
         ("4c", "expected at least one axis"),
         ("NCC", "axis C appears twice"),
         ("NHW4c", "block 4c has no axis; expected an upper-case C"),
