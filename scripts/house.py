@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Draw the package's rooms and their imports: on which floor each stands, and what leads upwards or in a circle.
+"""Draw a package's wings and their imports: on which floor each stands, and what leads upwards or in a circle.
 
-A room is a sub-package or a file at the package's root. Its floor is the longest chain of imports below it. Imports are
-read from the source, those for type checkers and those within functions too.
+A part is a wing (a sub-package) or a file at the package's root. Its floor is the longest chain of imports below it.
+Imports are read from the source, those for type checkers and those within functions too.
 
     python scripts/house.py [PACKAGE] [--svg PICTURE]
 """
@@ -25,7 +25,7 @@ BOX_WIDTH, BOX_HEIGHT, FLOOR_HEIGHT, GAP, LANE, MARGIN = 124, 30, 70, 26, 16, 24
 
 
 class House(NamedTuple):
-    """Rooms with what they import, the floor of each, and the circles among them."""
+    """Parts with what they import, the floor of each, and the circles among them."""
 
     imports: Graph
     floors: dict[str, int]
@@ -43,7 +43,7 @@ class House(NamedTuple):
         at_root = sorted(name for name in self.modules if "/" not in name)
         return "\n".join(
             [
-                f"{len(self.imports)} rooms on {1 + max(self.floors.values())} floors, {self.upwards} imports upwards",
+                f"{len(self.imports)} parts on {1 + max(self.floors.values())} floors, {self.upwards} imports upwards",
                 f"circles: {circles}",
                 f"{len(self.modules)} modules; the longest is {longest}, {self.modules[longest]} lines",
                 f"at the root: {', '.join(at_root) if len(at_root) < 9 else f'{len(at_root)} files'}",
@@ -52,7 +52,7 @@ class House(NamedTuple):
 
 
 def imported(tree: ast.AST, depth: int, package: str) -> Iterator[str]:
-    """Yield the rooms that a module `depth` folders below the root imports, and names that are none."""
+    """Yield the parts that a module `depth` folders below the root imports, and names that are none."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             paths = [alias.name.split(".") for alias in node.names]
@@ -74,17 +74,17 @@ def read(package: Path) -> House:
         text = path.read_text(encoding="utf-8")
         modules["/".join(parts) + ".py"] = len(text.splitlines())
         imports.setdefault(parts[0], set()).update(imported(ast.parse(text), len(parts) - 1, package.name))
-    for room, below in imports.items():
-        below &= imports.keys() - {room}
+    for part, below in imports.items():
+        below &= imports.keys() - {part}
     return House(imports, *stacked(imports), modules)
 
 
 def stacked(imports: Graph) -> tuple[dict[str, int], list[list[str]]]:
-    """Return the floor of each room, and the circles; rooms of a circle share a floor."""
+    """Return the floor of each part, and the circles; parts of a circle share a floor."""
 
     @cache
-    def below(room: str) -> frozenset[str]:
-        seen, todo = set(), [*imports[room]]
+    def below(part: str) -> frozenset[str]:
+        seen, todo = set(), [*imports[part]]
         while todo:
             other = todo.pop()
             if other not in seen:
@@ -93,13 +93,13 @@ def stacked(imports: Graph) -> tuple[dict[str, int], list[list[str]]]:
         return frozenset(seen)
 
     @cache
-    def floor(room: str) -> int:
-        circle = {room, *(other for other in below(room) if room in below(other))}
+    def floor(part: str) -> int:
+        circle = {part, *(other for other in below(part) if part in below(other))}
         lower = {other for member in circle for other in imports[member]} - circle
         return 1 + max(map(floor, lower), default=-1)
 
-    circles = {tuple(sorted({room, *(o for o in below(room) if room in below(o))})) for room in imports}
-    return {room: floor(room) for room in imports}, [list(circle) for circle in sorted(circles) if len(circle) > 1]
+    circles = {tuple(sorted({part, *(o for o in below(part) if part in below(o))})) for part in imports}
+    return {part: floor(part) for part in imports}, [list(circle) for circle in sorted(circles) if len(circle) > 1]
 
 
 def needed(imports: Graph) -> Iterator[tuple[str, str]]:
@@ -116,21 +116,21 @@ def needed(imports: Graph) -> Iterator[tuple[str, str]]:
 
 
 def drawn(house: House) -> str:
-    """Return the house as SVG, the ground floor at the bottom; no arrow runs behind a room."""
+    """Return the house as SVG, the ground floor at the bottom; no arrow runs behind a part."""
     return Drawing(house).svg()
 
 
 class Drawing:
-    """Rooms in rows by floor. An arrow across several floors has a lane of its own on each floor between."""
+    """Parts in rows by floor. An arrow across several floors has a lane of its own on each floor between."""
 
     def __init__(self, house: House) -> None:
         top = max(house.floors.values())
-        row_of = {room: top - house.floors[room] for room in sorted(house.floors)}
-        self.rows: list[list[str]] = [[room for room in row_of if row_of[room] == row] for row in range(top + 1)]
-        self.rooms = {room: any(name.startswith(f"{room}/") for name in house.modules) for room in row_of}  #: is a wing
+        row_of = {part: top - house.floors[part] for part in sorted(house.floors)}
+        self.rows: list[list[str]] = [[part for part in row_of if row_of[part] == row] for row in range(top + 1)]
+        self.parts = {part: any(name.startswith(f"{part}/") for name in house.modules) for part in row_of}  #: is a wing
         self.chains: list[list[str]] = []
-        self.above: dict[str, list[str]] = {room: [] for room in row_of}
-        self.below: dict[str, list[str]] = {room: [] for room in row_of}
+        self.above: dict[str, list[str]] = {part: [] for part in row_of}
+        self.below: dict[str, list[str]] = {part: [] for part in row_of}
         for start, end in needed(house.imports):
             lanes = [f"{start} > {end} {row}" for row in range(row_of[start] + 1, row_of[end])]
             for row, lane in enumerate(lanes, row_of[start] + 1):
@@ -185,7 +185,7 @@ class Drawing:
         return {node: place - left + 2 * MARGIN for node, place in x.items()}
 
     def _width(self, node: str) -> int:
-        return BOX_WIDTH if node in self.rooms else 0
+        return BOX_WIDTH if node in self.parts else 0
 
     def _offsets(self, row: list[str]) -> list[float]:
         """Return the least distance of each node of a row from the first."""
@@ -197,10 +197,10 @@ class Drawing:
 
     def svg(self) -> str:
         """Return the picture."""
-        width = round(max(self.x[room] + BOX_WIDTH / 2 for room in self.x)) + MARGIN
+        width = round(max(self.x[part] + BOX_WIDTH / 2 for part in self.x)) + MARGIN
         height = 2 * MARGIN + BOX_HEIGHT + FLOOR_HEIGHT * (len(self.rows) - 1)
         top = {node: MARGIN + FLOOR_HEIGHT * row for row, nodes in enumerate(self.rows) for node in nodes}
-        parts = [
+        lines = [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
             ' font-family="DejaVu Sans, Verdana, Helvetica, sans-serif" font-size="13">',
             "<title>Which module of the package imports which</title>",
@@ -211,13 +211,13 @@ class Drawing:
         for row in range(len(self.rows)):
             y = MARGIN + FLOOR_HEIGHT * row
             if row % 2 == 0:
-                parts.append(f'<rect y="{y - 22}" width="{width}" height="{FLOOR_HEIGHT}" fill="#f4f6f8"/>')
+                lines.append(f'<rect y="{y - 22}" width="{width}" height="{FLOOR_HEIGHT}" fill="#f4f6f8"/>')
             number = len(self.rows) - row
-            parts.append(f'<text x="10" y="{y + 20}" fill="#7b8794" font-size="12">{number}</text>')
-        parts += [self._path(chain, top) for chain in self.chains]
+            lines.append(f'<text x="10" y="{y + 20}" fill="#7b8794" font-size="12">{number}</text>')
+        lines += [self._path(chain, top) for chain in self.chains]
         for row_nodes in self.rows:
-            parts += [self._box(node, top[node]) for node in row_nodes if node in self.rooms]
-        return "\n".join([*parts, "</svg>", ""])
+            lines += [self._box(node, top[node]) for node in row_nodes if node in self.parts]
+        return "\n".join([*lines, "</svg>", ""])
 
     def _path(self, chain: list[str], top: dict[str, int]) -> str:
         x, y = round(self.x[chain[0]]), top[chain[0]] + BOX_HEIGHT
@@ -227,14 +227,14 @@ class Drawing:
             middle = (y + at) // 2
             steps.append(f"C{x} {middle} {to} {middle} {to} {at}")
             x, y = to, at
-            if node not in self.rooms:
+            if node not in self.parts:
                 y += BOX_HEIGHT
                 steps.append(f"V{y}")
         return f'<path d="{" ".join(steps)}" fill="none" stroke="#5b6b7b" stroke-width="1" marker-end="url(#tip)"/>'
 
-    def _box(self, room: str, y: int) -> str:
-        x, name = round(self.x[room]), "npu_layout" if room == "__init__" else room
-        fill, line = ("#e3eefb", "#3f72b0") if self.rooms[room] else ("#fff6dc", "#b58a1b")
+    def _box(self, part: str, y: int) -> str:
+        x, name = round(self.x[part]), "npu_layout" if part == "__init__" else part
+        fill, line = ("#e3eefb", "#3f72b0") if self.parts[part] else ("#fff6dc", "#b58a1b")
         return (
             f'<rect x="{x - BOX_WIDTH // 2}" y="{y}" width="{BOX_WIDTH}" height="{BOX_HEIGHT}" rx="5" fill="{fill}" '
             f'stroke="{line}"/>'

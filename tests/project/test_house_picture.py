@@ -1,4 +1,4 @@
-"""The house as scripts/house.py draws it: few rooms and floors, nothing upwards, and the picture is this tree's."""
+"""The house as scripts/house.py draws it: few parts and floors, nothing upwards, and the picture is this tree's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_the_picture_is_of_this_tree(script: dict[str, Any]) -> None:
     assert script["PICTURE"].read_text(encoding="utf-8") == script["drawn"](script["read"](Path(nl.__file__).parent))
 
 
-def test_few_rooms_on_few_floors(script: dict[str, Any]) -> None:
+def test_few_parts_on_few_floors(script: dict[str, Any]) -> None:
     house = script["read"](Path(nl.__file__).parent)
     assert len(house.imports) <= 30 and max(house.floors.values()) < 13
     assert house.upwards == 0 and not house.circles
@@ -31,11 +31,11 @@ def test_few_rooms_on_few_floors(script: dict[str, Any]) -> None:
     assert not {name for name, lines in house.modules.items() if lines > 420}
 
 
-def test_no_arrow_runs_behind_a_room(script: dict[str, Any]) -> None:
+def test_no_arrow_runs_behind_a_part(script: dict[str, Any]) -> None:
     drawing = script["Drawing"](script["read"](Path(nl.__file__).parent))
     assert len(drawing.chains) > 20
     for row in drawing.rows:
-        edges = [(drawing.x[node], script["BOX_WIDTH"] / 2 if node in drawing.rooms else 0) for node in row]
+        edges = [(drawing.x[node], script["BOX_WIDTH"] / 2 if node in drawing.parts else 0) for node in row]
         assert all(a + half < b - other for (a, half), (b, other) in zip(edges, edges[1:])), row
 
 
