@@ -176,7 +176,7 @@ def test_asformat(data: st.DataObject) -> None:
         for axis, step in enumerate(nl.strides(x.shape, layout)):
             one = {letter: int(letter == axes[axis]) for letter in axes}
             if x.shape[axis] > 1:
-                assert step == oracle.place(layout.tag, oracle.room(layout.tag, extents), one)
+                assert step == oracle.place(layout.tag, oracle.stored_shape(layout.tag, extents), one)
         assert in_elements(y) == nl.strides(x.shape, layout)
         assert np.shares_memory(x, y) == (already and copy is not True)
     assert y.flags.writeable or (already and copy is not True and not memory[1])

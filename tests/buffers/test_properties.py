@@ -20,7 +20,7 @@ DTYPES = ["int8", "uint8", "int16", "uint16", "int32", "int64", "float16", "floa
 def specs(draw: Any) -> nl.TensorSpec:
     layout = nl.Layout(draw(tags()))
     shape = tuple(draw(st.integers(1, 7)) for _ in layout.axes)
-    stored = oracle.room(layout.tag, dict(zip(layout.axes, shape)))
+    stored = oracle.stored_shape(layout.tag, dict(zip(layout.axes, shape)))
     options: dict[str, Any] = {}
     if draw(st.booleans()):
         stored = [n if dim.block else n + draw(st.integers(0, 2)) for n, dim in zip(stored, layout.dims)]
@@ -117,7 +117,7 @@ def test_repack(data: st.DataObject) -> None:
     shape = tuple(data.draw(st.integers(1, 7)) for _ in source.axes)
     extents = dict(zip(source.axes, shape))
     tensor = numbers(data, shape, data.draw(st.sampled_from(DTYPES)))
-    stored, wanted = oracle.room(source.tag, extents), oracle.room(target.tag, extents)
+    stored, wanted = oracle.stored_shape(source.tag, extents), oracle.stored_shape(target.tag, extents)
     x = np.array(
         oracle.scatter(tensor, source.tag, source.axes, stored, None, 0, int(np.prod(stored))), tensor.dtype
     ).reshape(stored)

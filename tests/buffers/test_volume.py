@@ -76,7 +76,7 @@ def one_case(rng: random.Random) -> None:
     shape, dtype = random_shape(rng, len(axes)), np.dtype(rng.choice(DTYPES))
     layout = nl.Layout(tag, axes)
     extents = dict(zip(axes, shape))
-    stored = oracle.room(tag, extents)
+    stored = oracle.stored_shape(tag, extents)
     assert list(layout.storage_shape(shape)) == stored, (tag, axes, shape)
     storage = random_storage(rng, layout, list(stored))
     if rng.random() < 0.3:
@@ -103,7 +103,7 @@ def one_case(rng: random.Random) -> None:
     assert spec.offset(*index) == place, what
     if rng.random() < 0.3:
         other = random_tag(rng, letters)
-        room = oracle.room(other, extents)
+        room = oracle.stored_shape(other, extents)
         wanted = oracle.scatter(tensor, other, axes, room, None, 0, int(np.prod(room)))
         got = spec.unpack(junk, to=nl.Layout(other, axes), copy=True)
         assert got.reshape(-1).tolist() == wanted, (what, other)

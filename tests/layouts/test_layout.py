@@ -32,7 +32,7 @@ def test_layout_is_what_the_tag_says(tag: str, data: st.DataObject) -> None:
     layout = nl.Layout(tag, axes)
     shape = tuple(data.draw(st.lists(st.integers(1, 40), min_size=len(axes), max_size=len(axes))))
     extents = dict(zip(axes, shape))
-    stored = oracle.room(tag, extents)
+    stored = oracle.stored_shape(tag, extents)
     assert layout.storage_shape(shape) == tuple(stored)
     assert layout.size(shape) == int(np.prod(stored, dtype=object))
     index = tuple(data.draw(st.integers(0, n - 1)) for n in shape)

@@ -19,7 +19,7 @@ SHAPE = st.tuples(*[st.integers(1, 6)] * 4)
 @given(st.sampled_from(TAGS), st.sampled_from(TAGS), SHAPE, st.sampled_from(["uint8", "float16", "complex128"]))
 def test_every_element_arrives_and_pads_are_zero(src: str, dst: str, shape: tuple[int, ...], dtype: str) -> None:
     tensor = np.arange(1, 1 + np.prod(shape)).reshape(shape).astype("uint8").astype(dtype)
-    stored, wanted = (oracle.room(tag, dict(zip("NCHW", shape))) for tag in (src, dst))
+    stored, wanted = (oracle.stored_shape(tag, dict(zip("NCHW", shape))) for tag in (src, dst))
     size, length = int(np.prod(stored)), int(np.prod(wanted))
     x = np.array(oracle.scatter(tensor, src, "NCHW", stored, None, 0, size), dtype).reshape(stored)
     expected = np.array(oracle.scatter(tensor, dst, "NCHW", wanted, None, 0, length), dtype).reshape(wanted)

@@ -22,7 +22,7 @@ def test_a_dense_storage_is_the_array_of_the_tag(tag: str, data: st.DataObject) 
     layout = nl.Layout(tag)
     shape = data.draw(st.tuples(*[st.integers(1, 9)] * len(layout.axes)))
     storage = Storage.bind(layout, shape)
-    stored = oracle.room(tag, dict(zip(layout.axes, shape)))
+    stored = oracle.stored_shape(tag, dict(zip(layout.axes, shape)))
     assert storage.is_dense and storage.storage_shape == tuple(stored) and storage.start == 0
     assert storage.count == storage.size == np.prod(stored, dtype=object)
     assert storage.padding == storage.size - np.prod(shape, dtype=object)

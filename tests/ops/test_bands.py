@@ -34,7 +34,7 @@ def numbered(tag: str, dtype: str, **more: Any) -> tuple[nl.TensorSpec, np.ndarr
         flat = (rng.normal(0, 9, spec.size).astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
     wanted = np.empty(SHAPE, np.float32 if dtype == "bfloat16" else flat.dtype)
     extents = dict(zip("NCHW", SHAPE))
-    stored = oracle.room(tag, extents)
+    stored = oracle.stored_shape(tag, extents)
     for index in oracle.indices(SHAPE):
         code = flat[oracle.place(tag, stored, dict(zip("NCHW", index)), more.get("storage_strides"))]
         value = np.uint32(int(code) << 16).view(np.float32) if dtype == "bfloat16" else code

@@ -23,7 +23,7 @@ def test_peaks_where_they_are_stored(
 ) -> None:
     rng = np.random.default_rng(len(tag))
     values = rng.integers(-50, 50, SHAPE)
-    stored = oracle.room(tag, dict(zip("NCHW", SHAPE)))
+    stored = oracle.stored_shape(tag, dict(zip("NCHW", SHAPE)))
     spec = nl.TensorSpec(SHAPE, nl.Layout(tag, "NCHW"), dtype)
     buffer = np.full(spec.size, 120, np.float32).astype(np.float32 if dtype == "bfloat16" else dtype)
     for index in oracle.indices(SHAPE):

@@ -20,7 +20,7 @@ def parts(tag: str) -> list[tuple[str, int]]:
     return found
 
 
-def room(tag: str, extents: dict[str, int]) -> list[int]:
+def stored_shape(tag: str, extents: dict[str, int]) -> list[int]:
     """The extents of the storage array."""
     result = []
     for letter, block in parts(tag):
