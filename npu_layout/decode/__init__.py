@@ -30,6 +30,7 @@ from .oriented import OrientedDecoder, OrientedDetections, oriented_nms
 from .overlay import draw
 from .poses import movenet, yolov7_pose
 from .queries import detr, rtdetr
+from .roads import lanes
 from .rules import Keypoints, Prototypes, Suppression
 from .sides import damoyolo, depthai_yolo, nanodet, ppyoloe, rtmdet
 from .suppressed import detection_output, hailo_nms
@@ -74,6 +75,7 @@ __all__ = [
     "heatmap_points",
     "labelled_rows",
     "landmarks",
+    "lanes",
     "masks",
     "movenet",
     "nanodet",
@@ -136,6 +138,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("hailo_nms_by_class", "nms_by_class", "nms_by_score"), "hailo_nms"),
     **dict.fromkeys(("NMS", "non_max_suppression", "batched_nms"), "nms"),
     **dict.fromkeys(("hand_landmarks", "face_mesh", "pfld", "keypoints"), "landmarks"),
+    **dict.fromkeys(("ufld", "ultra_fast_lane", "lane"), "lanes"),
     **{"softmax": "classify(..., activation='softmax')", "top_k": "classify", "openpose": "people"},
 }
 if not TYPE_CHECKING:

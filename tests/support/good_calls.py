@@ -358,6 +358,10 @@ def _other_answers() -> dict[str, Callable[[], Call]]:
                 activation="sigmoid",
             ),
         ),
+        "decode.lanes": lambda: Call(
+            decode.lanes,
+            dict(spec=nl.TensorSpec((1, 3, 2, 2)), buffer=np.zeros(12, np.float32), input_shape=(8, 8), rows=(2, 4)),
+        ),
         "decode.simcc_points": lambda: Call(
             decode.simcc_points, dict(x=line, x_buffer=five, y=line, y_buffer=five, split=2.0)
         ),

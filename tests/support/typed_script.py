@@ -361,6 +361,7 @@ def decoding() -> None:
     assert_type(decode.heatmap_points(nl.TensorSpec((1, 2, 4, 4)), np.zeros(32, np.float32)), np.ndarray)
     assert_type(decode.landmarks(nl.TensorSpec((1, 6), "NC"), np.zeros(6, np.float32)), np.ndarray)
     assert decode.Keypoints(2).channels
+    assert_type(decode.lanes(nl.TensorSpec((1, 3, 1, 1)), np.zeros(3, np.float32), rows=[4]), list[np.ndarray])
     assert_type(decode.simcc_points(line, np.zeros(15, np.float32), line, np.zeros(15, np.float32)), np.ndarray)
     heat, sides = nl.TensorSpec((1, 1, 4, 4)), nl.TensorSpec((1, 2, 4, 4))
     zeros = {"heat": np.zeros(16, np.float32), "size": np.zeros(32, np.float32)}
