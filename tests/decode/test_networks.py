@@ -220,3 +220,28 @@ def test_masks_come_with_detections() -> None:
                     full[y, x] = real > 0
         assert int((found.masks.full(k) != full).sum()) <= undecided
     assert found.fields()["mask"].shape == (12, *SIZE)
+
+
+def test_rows_of_mmdeploy() -> None:
+    """MMDeploy's dets, edges and score in one output, and labels: the rows of YOLOv10 in two outputs."""
+    rng = np.random.default_rng(2)
+    dets, labels = rng.random((1, 20, 5)).astype(np.float32) * 60, rng.integers(0, CLASSES, (1, 20))
+    dets[..., 4] = rng.random((1, 20))
+    specs = [nl.TensorSpec((1, 20, 5), nl.Layout.of_rank(3), name="dets")]
+    specs.append(nl.TensorSpec((1, 20), "NC", "int64", name="labels"))
+    wanted = [i for i in np.argsort(-dets[0, :, 4], kind="stable") if dets[0, i, 4] >= 0.5]
+    for decoder in decoders(decode.yolov10(CLASSES), specs, SIZE):
+        found = decoder([dets.ravel(), labels.ravel()], 0.5)
+        assert found.cell.tolist() == wanted and found.class_id.tolist() == labels[0, wanted].tolist()
+        assert np.array_equal(found.xyxy, dets[0, wanted, :4])
+
+
+def test_sophgos_centernet_is_one_map() -> None:
+    """Heat before the sigmoid, sizes and offsets in one output (1, 84, 128, 128)."""
+    spec = nl.TensorSpec((1, CLASSES + 4, 16, 24), name="out")
+    out = np.full(spec.shape, -9, np.float32)
+    out[0, 1, 5, 7] = 2
+    out[0, CLASSES:, 5, 7] = 4, 2, 0.25, 0.5
+    for decoder in decoders(decode.centernet_head(CLASSES, activation="sigmoid"), [spec], SIZE):
+        found = decoder([out.ravel()], 0.5)
+        assert found.class_id.tolist() == [1] and found.xyxy.tolist() == [[21.0, 18.0, 37.0, 26.0]]
