@@ -11,9 +11,9 @@ from .identification import Identification, identify
 from .thresholds import LEAST, MARGIN
 
 if TYPE_CHECKING:
-    from .answers import Remade, distinct, explains_far_less, explains_more, gained
+    from .answers import Remade, distinct, explains_more, far_less, gained, whole_cause
     from .camera_frames import noted_part
-    from .causes import Situation
+    from .causes import Situation, without_inputs
     from .channel_ends import other_end
     from .evidence import Evidence
     from .input_check import InputReport, recorded_inputs
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .runtime_colors import runtime_exchanges
     from .samples import by_channel, ends
     from .scales import called
-    from .trials import Candidate
+    from .trials import Candidate, Trial
     from .verdict import Judgement, diagnose
     from .wording import doubled
 
@@ -37,6 +37,7 @@ __all__ = [
     "Judgement",
     "Remade",
     "Situation",
+    "Trial",
     "by_channel",
     "called",
     "diagnose",
@@ -44,8 +45,8 @@ __all__ = [
     "doubled",
     "ends",
     "exchanges",
-    "explains_far_less",
     "explains_more",
+    "far_less",
     "gained",
     "identify",
     "image_channels",
@@ -56,6 +57,8 @@ __all__ = [
     "recorded_inputs",
     "runtime_exchanges",
     "variants",
+    "whole_cause",
+    "without_inputs",
 ]
 
 __getattr__, __dir__ = late(
@@ -67,6 +70,7 @@ __getattr__, __dir__ = late(
         "Judgement": "verdict",
         "Remade": "answers",
         "Situation": "causes",
+        "Trial": "trials",
         "by_channel": "samples",
         "called": "scales",
         "diagnose": "verdict",
@@ -74,8 +78,8 @@ __getattr__, __dir__ = late(
         "doubled": "wording",
         "ends": "samples",
         "exchanges": "input_orders",
-        "explains_far_less": "answers",
         "explains_more": "answers",
+        "far_less": "answers",
         "gained": "answers",
         "image_channels": "input_variants",
         "image_size": "input_variants",
@@ -85,5 +89,7 @@ __getattr__, __dir__ = late(
         "recorded_inputs": "input_check",
         "runtime_exchanges": "runtime_colors",
         "variants": "input_variants",
+        "whole_cause": "answers",
+        "without_inputs": "causes",
     },
 )

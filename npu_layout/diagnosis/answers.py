@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..buffers import TensorSpec
-from ..comparison import channel_axis, listed
+from ..comparison import channel_axis, decibels, listed
 from ..engines import shape_in_model
 from ..support import quoted
 from .evidence import Evidence
+from .proof import by_chance, that_err
 from .readings import declared
-from .thresholds import LEAST, MARGIN
+from .thresholds import LEAST, MARGIN, RATE, SOUND
 from .trials import Trial
 
 _MANY = 1000  # values, of which so many do not fit by coincidence
 _FAR = 2 * MARGIN  # dB
+_FITTED, _CHOSEN = 2, 10.0  # numbers, and logarithm of arrangements, of a cause that others are compared with
 _FEW = 16  # values of a frame, to which the output of some other one is near by chance
 _NAMED = 2  # further ways whose inputs were the same
 _FEWEST = 3  # frames that are needed to find exchanged ones
@@ -175,12 +177,76 @@ def other_inputs(
         )
 
 
-def explains_far_less(evidence: Evidence, row: int, answer: np.ndarray) -> bool:
-    """Whether the model's output for another input explains far less of a kept frame than that for the recorded one."""
-    if not evidence.fits or answer.shape != evidence.references[row].shape:
-        return False
-    before, after = _before_and_after(evidence, {row: answer})
-    return before >= LEAST and after < before - _FAR
+def whole_cause(evidence: Evidence, trials: Iterable[Trial]) -> Trial | None:
+    """Return the trial that explains most of all frames, if that is so much that no second cause is looked for.
+
+    Those of many fitted numbers, or of many arrangements, do not count: they may explain what another cause makes.
+    """
+    simple = [t for t in trials if t.rows is None and not t.places and t.parameters <= _FITTED and t.choices <= _CHOSEN]
+    best = max(simple, key=evidence.score, default=None)
+    return best if best is not None and evidence.score(best) >= SOUND else None
+
+
+def far_less(evidence: Evidence, row: int, answers: Mapping[Any, np.ndarray], best: Trial | None = None) -> set[Any]:
+    """Return the keys of the model's outputs for other inputs that explain far less of a kept frame than another cause.
+
+    That is: the recorded input; `best`, what explains most of all frames; or another one of these outputs, if that is
+    enough to be the whole cause. Of an output that the spec does not fit, no input explains anything.
+    """
+    if not evidence.fits:
+        return set(answers)
+    row_of = _Row(evidence, row)
+    before = max(row_of.score(one) for one in (row_of.declared, row_of.of(best)) if one is not None)
+    trials = {key: row_of.answered(answer) for key, answer in answers.items()}
+    after = {key: row_of.score(one) for key, one in trials.items()}
+    most = max(after.values(), default=-np.inf)
+    whole = most - _FAR if most >= SOUND else -np.inf
+    far = before - _FAR if before >= LEAST else -np.inf
+
+    def is_far(key: Any) -> bool:
+        if after[key] < far and not row_of.is_vector:
+            return True
+        least = max(far, whole)
+        return after[key] < least and row_of.is_no_chance(least + _FAR - after[key], trials[key])
+
+    return {key for key in answers if is_far(key)}
+
+
+class _Row:
+    """One kept frame of an output, and what trials explain of it.
+
+    The values of a vector do not vary about their channels' means in one frame: what varies in all counts.
+    """
+
+    def __init__(self, evidence: Evidence, row: int) -> None:
+        self._evidence, self._row = evidence, row
+        self.is_vector = evidence.samples.count == 1 and evidence.channels > 1
+        self.declared = evidence.as_declared([row])
+        self._varies = float((evidence.codes - evidence.codes.mean(0)).var()) if self.is_vector else 0.0
+
+    def of(self, trial: Trial | None) -> Trial | None:
+        """Return a trial of all frames as one of this frame."""
+        rows = slice(self._row, self._row + 1)
+        return (
+            None if trial is None else trial._replace(codes=trial.codes[rows], left=trial.left[rows], rows=[self._row])
+        )
+
+    def answered(self, answer: np.ndarray) -> Trial:
+        """Return the trial of the model's output for another input."""
+        evidence = self._evidence
+        left = self.declared.codes - evidence.predicted(evidence.samples.of(answer)[None])
+        return self.declared._replace(left=left)
+
+    def score(self, trial: Trial) -> float:
+        """Return the dB that a trial of this frame explains."""
+        if not self.is_vector:
+            return self._evidence.score(trial)
+        floor = max(self._evidence.rounding(trial.steps), 1e-20 * self._varies)
+        return decibels(self._varies, max(float(np.square(trial.left).mean()), floor))
+
+    def is_no_chance(self, more: float, trial: Trial) -> bool:
+        """Whether noise hardly makes a trial explain so many dB less than another one."""
+        return bool(by_chance(10 ** (min(more, 200.0) / 10), that_err(trial.left)) > -np.log(RATE))
 
 
 def gained(evidence: Evidence, answers: Mapping[int, np.ndarray]) -> float:

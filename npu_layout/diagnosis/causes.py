@@ -22,7 +22,7 @@ from .row_orders import row_orders
 from .scale_axes import scale_axes
 from .trials import Trial
 
-__all__ = ["Situation", "declared", "every", "other_inputs"]
+__all__ = ["Situation", "declared", "every", "other_inputs", "without_inputs"]
 
 
 class Situation(NamedTuple):
@@ -44,6 +44,8 @@ class Situation(NamedTuple):
         Heights and widths of the images that are the model's inputs.
     say
         Called with what is tried next, in words.
+    tried
+        What `without_inputs` returns for the output, if that is known.
     """
 
     output: str
@@ -53,10 +55,20 @@ class Situation(NamedTuple):
     remade: Sequence[Remade]
     sides: Sequence[int] = ()
     say: Callable[[str], object] = str  # which says nothing
+    tried: Sequence[Trial] | None = None
 
 
 def every(evidence: Evidence, situation: Situation) -> Iterator[Trial]:
     """Yield a trial of each cause."""
+    yield from without_inputs(evidence, situation) if situation.tried is None else situation.tried
+    situation.say("inputs")
+    for remade in situation.remade:
+        text, fix, answers, cause = remade
+        yield from other_inputs(evidence, text, fix, answers, len(situation.remade), cause)
+
+
+def without_inputs(evidence: Evidence, situation: Situation) -> Iterator[Trial]:
+    """Yield a trial of each cause that is not an input made in another way."""
     say = situation.say
     yield from declared(evidence)
     say("scales")
@@ -78,7 +90,3 @@ def every(evidence: Evidence, situation: Situation) -> Iterator[Trial]:
     yield from other_outputs(evidence, situation.output, situation.references, situation.specs)
     yield from shifted_frames(evidence, situation.numbers)
     yield from shuffled_frames(evidence, situation.numbers)
-    say("inputs")
-    for remade in situation.remade:
-        text, fix, answers, cause = remade
-        yield from other_inputs(evidence, text, fix, answers, len(situation.remade), cause)

@@ -61,7 +61,7 @@ def follows_frames(evidence: Evidence, candidate: Candidate) -> bool:
     little = candidate.score + decibels(float(np.square(trial.left).mean()), differs) >= SOUND
     if little or decibels(differs, unexplained) >= MARGIN:
         return True
-    return _that_err(trial.left) >= _SPREAD * trial.left.size
+    return that_err(trial.left) >= _SPREAD * trial.left.size
 
 
 def by_chance(ratio: float, values: float) -> float:
@@ -88,7 +88,7 @@ def cost_of(evidence: Evidence, trial: Trial, *, noisy: bool = False) -> float:
     """
     values = _independent(evidence, trial)
     if noisy:
-        values = min(values, _NORMAL * _that_err(trial.left))
+        values = min(values, _NORMAL * that_err(trial.left))
     return 20 / math.log(10) * trial.parameters * _schwarz(values) / max(values, 1.0)
 
 
@@ -112,7 +112,7 @@ def _independent(evidence: Evidence, trial: Trial) -> float:
     left = evidence.as_declared(trial.rows).left if evidence.fits else trial.left
     if not left.any():  # exact, and the declared spec reads nothing: what is explained is all that varies
         left = trial.codes - trial.codes.mean()
-    errors = _that_err(left) * distinct
+    errors = that_err(left) * distinct
     if not trial.parameters:
         return min(values * distinct, _ROOM * max(_NORMAL * errors - _EXTRA, 0.0))
     values *= min(distinct, _share_of_its_own(trial.left))
@@ -126,7 +126,7 @@ def _that_vary(evidence: Evidence, trial: Trial) -> float:
     if trial.places:  # samples of another tensor
         return math.inf
     wanted = evidence.by_channel(evidence.wanted if trial.rows is None else evidence.wanted[list(trial.rows)])
-    return _that_err(wanted - wanted.mean(1, keepdims=True))
+    return that_err(wanted - wanted.mean(1, keepdims=True))
 
 
 def _share_of_its_own(left: np.ndarray) -> float:
@@ -138,7 +138,7 @@ def _share_of_its_own(left: np.ndarray) -> float:
     return min(alone / together, 1.0) if together > 0 else 1.0
 
 
-def _that_err(left: np.ndarray) -> float:
+def that_err(left: np.ndarray) -> float:
     """Return how many errors of one size vary as much in their sum of squares as these.
 
     A third of normal ones; one, if the error of one value is all that matters, as that of the class that is named in a

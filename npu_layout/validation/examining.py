@@ -14,10 +14,13 @@ from ..diagnosis import (
     Judgement,
     Remade,
     Situation,
+    Trial,
     diagnose,
     doubled,
     image_channels,
     other_end,
+    whole_cause,
+    without_inputs,
 )
 from ..engines import OnnxRuntimeEngine
 from ..recordings import Recording
@@ -25,7 +28,7 @@ from ..support import Steps, quoted, steps
 from . import tolerances
 from .comparing import Kept
 from .pairing import Output
-from .reruns import LOOKING, rerun
+from .reruns import LOOKING, Answers, rerun
 from .tolerances import Tolerance
 
 _OF_CHANNELS = ("quantization", "channel_order", "activation")  # causes that another axis of the channels may show
@@ -56,14 +59,24 @@ def examine(
     """Look for the causes of every output; the model runs again unless all differ by rounding alone."""
     evidence = {o.name: _evidence(o, kept) for o in outputs if not o.model.silent}
     settled = all(evidence[o.name].settled and not _unexplained(o) for o in outputs if o.name in evidence)
-    of_models = {o.model.name: evidence[o.name] for o in outputs if o.name in evidence}
-    remade = {} if settled else rerun(engine, recording, kept, of_models, progress)
+    compared = [o for o in outputs if o.name in evidence]
+    tried: dict[str, list[Trial]] = {}
+    with steps(len(compared), LOOKING, progress) as shown:
+        for o in compared:
+            situation = _situation(o, outputs, kept, {})._replace(say=_saying(shown, o.name))
+            tried[o.name] = list(without_inputs(evidence[o.name], situation))
+            shown.done()
+    remade: Answers = {}
+    if not settled and any(e.fits for e in evidence.values()):
+        of_models = {o.model.name: evidence[o.name] for o in compared}
+        causes = {o.model.name: whole_cause(evidence[o.name], tried[o.name]) for o in compared}
+        remade = rerun(engine, recording, kept, of_models, progress, causes)
     examined = []
     with steps(len(outputs), LOOKING, progress) as shown:
         for o in outputs:
             if o.name in evidence:
                 situation = _situation(o, outputs, kept, remade)._replace(say=_saying(shown, o.name))
-                examined.append(_examined(o, evidence[o.name], situation, asked))
+                examined.append(_examined(o, evidence[o.name], situation._replace(tried=tried.pop(o.name)), asked))
             else:
                 examined.append(Examined(o, Judgement("ambiguous", None, o.model.silent)))
             shown.done()
@@ -116,7 +129,7 @@ def _examined(output: Output, evidence: Evidence, situation: Situation, asked: M
     best = max((c.score for c in ranking if judgement.verdict != "match" or c.cause == "match"), default=-np.inf)
     if axis is not None and _may_be_turned(judgement, best, len(output.model.shape)):
         turned = Evidence(output.spec, evidence.buffers, evidence.references, (), axis)
-        others, found = diagnose(turned, situation, all_met, comparison)
+        others, found = diagnose(turned, situation._replace(tried=None), all_met, comparison)
         if _says_more(judgement, found, ranking, others, best):
             evidence, ranking, judgement = turned, others, found
     rows = sorted({row for remade in situation.remade for row in remade.answers})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,10 +13,11 @@ from ..diagnosis import (
     MARGIN,
     Evidence,
     Remade,
+    Trial,
     distinct,
     exchanges,
-    explains_far_less,
     explains_more,
+    far_less,
     gained,
     image_channels,
     variants,
@@ -62,13 +64,16 @@ def rerun(
     kept: Sequence[Kept],
     evidence: Mapping[str, Evidence],
     progress: bool | None,
+    causes: Mapping[str, Trial | None] = MappingProxyType({}),
 ) -> Answers:
     """Return {model's output: its tensors for each other way to make an input}.
 
     Tensors of another shape than for the recorded input are left out. A way has none at all if it has one in fewer than
-    half of the frames, or if it explains far less of the first one than the input as recorded; one of two changes also
-    if it explains no more of the first two frames, or not clearly more than one of the changes. Those that explain more
-    of an output of few values have one for every kept frame. `evidence`: of the model's outputs.
+    half of the frames, or if it explains far less of the first one than the input as recorded, than what explains the
+    output best, or than another way; one of two changes also if it explains no more of the first two frames, or not
+    clearly more than one of the changes. Those that explain more of an output of few values have one for every kept
+    frame.
+    `evidence`, `causes`: of the model's outputs; the latter as `whole_cause` returns them.
     """
     rows = sorted({int(i) for i in np.linspace(0, len(kept) - 1, min(_RERUN, len(kept))).round()})
     chosen = [(row, kept[row]) for row in rows]
@@ -81,8 +86,9 @@ def rerun(
             for row, k in chosen:
                 combined = _remake(engine, recording, image, row, k, made, shown, far)
                 if row == rows[0] < rows[-1]:
-                    known = _keys(made, row)
-                    far = {key for key in known if _is_far(evidence, row, {o: made[o][key] for o in evidence})}
+                    far = _far(evidence, causes, row, made)
+                    if len(rows) > 2:
+                        _forget(far, made)
                 if row in rows[_VARY - 1 : -1]:
                     far |= {key for key in combined if not _gains(evidence, made, key)}
                 shown.done()
@@ -126,8 +132,24 @@ def _leading(
     return set(best[:_LEADING])
 
 
-def _is_far(evidence: Mapping[str, Evidence], row: int, remade: Mapping[str, Remade]) -> bool:
-    return all(explains_far_less(e, row, remade[output].answers[row]) for output, e in evidence.items())
+def _far(
+    evidence: Mapping[str, Evidence],
+    causes: Mapping[str, Trial | None],
+    row: int,
+    made: Mapping[str, Mapping[Any, Remade]],
+) -> set[Any]:
+    """Return the keys of the ways that explain far less of a frame of every output than another cause does."""
+    known = _keys(made, row)
+    answers = {output: {key: made[output][key].answers[row] for key in known} for output in evidence}
+    far = (far_less(e, row, answers[output], causes.get(output)) for output, e in evidence.items())
+    return known.intersection(*far)
+
+
+def _forget(far: Iterable[Any], made: Mapping[str, Mapping[Any, Remade]]) -> None:
+    """Drop the tensors of ways that are not tried any more: of large maps they take a gigabyte."""
+    for of in made.values():
+        for key in far:
+            of[key].answers.clear()
 
 
 def _needless(evidence: Evidence | None, made: Mapping[Any, Remade]) -> set[Any]:

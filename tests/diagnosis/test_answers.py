@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import npu_layout as nl
-from npu_layout.diagnosis import Remade, distinct
+from npu_layout.diagnosis import Evidence, Remade, Trial, distinct, far_less, whole_cause
 from tests.support.boards import PRE, Board, network, same
 from tests.support.paths import ROOT
 
@@ -112,3 +112,60 @@ def test_ways_with_the_same_answers_and_other_fixes_are_all_named() -> None:
     found = distinct({k: Remade(k, fix, a) for k, fix in fixes.items()})
     assert [*found] == ["p"] and found["p"].fix == {"std": [1.0]}
     assert found["p"].text == "p or r or t (equal in the frames that were tried)"
+
+
+def _evidence(shape: tuple[int, ...], frames: int, noise: float) -> tuple[Evidence, list[np.ndarray]]:
+    """Outputs of a device without a fault, with noise of a share of their deviation, and the model's."""
+    rng = np.random.default_rng(0)
+    model = [rng.standard_normal(shape).astype(np.float32) for _ in range(frames)]
+    spec = nl.TensorSpec(shape, "NC" if len(shape) == 2 else "NCHW", "float32")
+    buffers = [spec.pack((y + noise * rng.standard_normal(shape)).astype(np.float32)) for y in model]
+    return Evidence(spec, buffers, model, (), 1), model
+
+
+@pytest.mark.parametrize("shape", [(1, 200), (1, 6, 9, 9)])
+@pytest.mark.parametrize("frames", [4, 24])
+def test_what_explains_far_less_of_a_frame(shape: tuple[int, ...], frames: int) -> None:
+    """A vector of one frame does not vary about its channels' means, and tells as much."""
+    evidence, model = _evidence(shape, frames, 0.1)
+    rng = np.random.default_rng(1)
+    unit = rng.standard_normal(shape).astype(np.float32)
+    answers = {share: model[1] + share * unit for share in (0.0, 0.05, 0.1, 0.4, 3.0)}
+    assert far_less(evidence, 1, answers) == {0.4, 3.0}
+    assert far_less(evidence, 1, {"other": model[0]}) == {"other"}
+
+
+@pytest.mark.parametrize("frames", [4, 24])
+def test_a_few_values_are_far_off_by_chance(frames: int) -> None:
+    """As 6 dB in one frame of two values are: nothing is left."""
+    evidence, model = _evidence((1, 2), 24, 0.1)
+    assert far_less(evidence, 1, {"nearly": model[1] + 0.3}) == set()
+
+
+def test_what_explains_far_less_than_another_cause() -> None:
+    """Of values read with a wrong scale nothing is known, until another reading explains them."""
+    evidence, model = _evidence((1, 6, 9, 9), 4, 0.05)
+    scaled = [y * 0.1 for y in model]
+    wrong = Evidence(evidence.spec, evidence.buffers, scaled, (), 1)
+    answers = {"far": scaled[2][..., ::-1], "near": model[2] + 0.05}
+    assert far_less(wrong, 0, {"far": answers["far"]}) == set(), "it explains as little as what was declared"
+    left = wrong.codes - 10 * wrong.wanted
+    right = Trial("quantization", "ten times", None, wrong.codes, left, False, parameters=1)
+    assert whole_cause(wrong, [wrong.as_declared(), right]) is right
+    assert far_less(wrong, 2, answers, right) == {"far"}
+    assert far_less(wrong, 2, answers) == {"far"}, "the near one explains as much as a cause does"
+
+
+def test_what_is_fitted_or_chosen_is_no_whole_cause() -> None:
+    evidence, _ = _evidence((1, 6, 9, 9), 4, 0.05)
+    exact = evidence.as_declared()._replace(left=0 * evidence.left)
+    assert whole_cause(evidence, [exact]) is exact
+    for less in ({"parameters": 12}, {"choices": 40.0}, {"rows": [0, 1]}, {"places": 81}, {"left": evidence.codes}):
+        assert whole_cause(evidence, [exact._replace(**less)]) is None
+
+
+def test_an_output_of_another_shape_is_explained_by_no_input() -> None:
+    _, model = _evidence((1, 6, 9, 9), 4, 0.05)
+    spec = nl.TensorSpec((1, 9, 9, 6), "NCHW", "float32")
+    evidence = Evidence(spec, [spec.pack(y.reshape(spec.shape)) for y in model], model, (), 1)
+    assert far_less(evidence, 0, {"any": model[0]}) == {"any"}

@@ -6,6 +6,7 @@ import ast
 import inspect
 
 import numpy as np
+import pytest
 
 import npu_layout as nl
 from npu_layout.diagnosis import causes
@@ -52,4 +53,22 @@ def test_each_generator_is_asked() -> None:
         for alias in node.names
         if alias.name.islower()
     }
-    assert functions == set(inspect.getclosurevars(causes.every).globals) and len(functions) >= 9
+    both = causes.every, causes.without_inputs
+    asked = set().union(*(inspect.getclosurevars(each).globals for each in both)) - {"without_inputs"}
+    assert functions == asked and len(functions) >= 9
+
+
+def test_what_was_tried_before_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    spec = nl.TensorSpec((1, 4, 24, 24), "NCHW", "float32")
+    references = [rng.standard_normal(spec.shape).astype(np.float32) for _ in range(3)]
+    evidence = Evidence(spec, [spec.pack(r + 0.1) for r in references], references, (), 1)
+    remade = Remade("in another way", {"color": "BGR"}, dict(enumerate(references)))
+    situation = Situation("y", range(3), {"y": references}, {"y": spec}, [remade])
+    known = list(causes.without_inputs(evidence, situation))
+    every = [t.text for t in causes.every(evidence, situation)]
+    assert not any(t.text == remade.text for t in known)
+    monkeypatch.setattr(causes, "without_inputs", None)
+    again = list(causes.every(evidence, situation._replace(tried=known)))
+    assert all(one is other for one, other in zip(again, known))
+    assert [t.text for t in again] == every == [*(t.text for t in known), remade.text]

@@ -75,9 +75,10 @@ def test_progress_describes_what_is_tried(
     assert lines[1] == "comparing: 0 of 8" and lines[-2] == "looking for causes: pairs of causes of 'maps': 1 of 1"
     tried = [line.partition("looking for causes: ")[2].rpartition(": ")[0] for line in lines]
     of_inputs = ["colours", "mean and std", "layouts", "resizing", "what the device sees"]
-    of_outputs = ["scales", "layouts", "activations", "orders of channels and rows", "geometry", "exchanges", "inputs"]
-    words = [f"{what} of the input" for what in of_inputs]
-    words += [f"{what} of 'maps'" for what in (*of_outputs, "pairs of causes")]
+    of_outputs = ["scales", "layouts", "activations", "orders of channels and rows", "geometry", "exchanges"]
+    words = [f"{what} of 'maps'" for what in of_outputs]
+    words += [f"{what} of the input" for what in of_inputs]
+    words += [f"{what} of 'maps'" for what in ("inputs", "pairs of causes")]
     assert list(dict.fromkeys(filter(None, tried))) == words
     assert nl.validate(board.recording(), board.engine, progress=False) and capsys.readouterr() == ("", "")
 
