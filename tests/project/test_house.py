@@ -33,6 +33,7 @@ LATE = {
     "decode.centers": {"cv2"},
     "decode.crops": {"cv2"},
     "exchange.onnx_graph": {"onnx"},
+    "exchange.raw": {"cv2"},
     "exchange.toolchains": {"cv2"},
     "reports.pictures": {"cv2"},
     "bench.peers.answers": {"cv2", "onnx", "onnxruntime", "supervision", "torch", "torchvision"},
