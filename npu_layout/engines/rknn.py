@@ -84,7 +84,7 @@ class RknnEngine(RuntimeEngine):
 
 
 def _format_of(spec: TensorSpec) -> str | None:
-    """Return what RKNNLite's `inference` is told of the order of an input; None of NHWC, and of other than 4 axes."""
+    """Return what RKNNLite's `inference` is told of an input's order; None of NHWC, and of other than four axes."""
     if len(spec.storage_shape) != 4:
         return None
     if spec.layout.tag not in _FORMATS:

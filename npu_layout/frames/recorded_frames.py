@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import NpuLayoutError
 from ..support import naming
 from .camera_stacks import is_described
+from .frame_misfits import turned
 from .frame_shapes import packed_shape
 from .frame_source import FrameSource
 from .frame_spec import FrameSpec
@@ -29,6 +30,9 @@ def frame_array(frame: Any, how: Mapping[str, Any]) -> np.ndarray:
     """
     source = FrameSource.of(how.get("source", "BGR"))
     if source.spec is None and isinstance(frame, np.ndarray):
+        wrong = turned(source.format, frame) if frame.ndim > 1 else ""
+        if wrong:  # a copy of which no longer shows it
+            raise NpuLayoutError(f"frame: an array of {source.name}, {wrong}; give what the camera delivered")
         return frame
     read = source.read("frame", frame)
     if source.format.kind == "coded":

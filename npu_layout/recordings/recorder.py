@@ -197,7 +197,7 @@ class Recorder:
     def _single(self, frame: Any, where: str) -> Any:
         """Return a frame as one array, which fits the source that preprocess states."""
         how = self._meta.get("preprocess")
-        if how is None or (isinstance(frame, np.ndarray) and isinstance(how.get("source", ""), str)):
+        if how is None:
             return frame
         try:
             return frame_array(frame, how)

@@ -200,3 +200,15 @@ def test_frames_that_do_not_fit_are_refused_and_nothing_recorded(tmp_path: Path)
     with nl.Recorder(model, tmp_path / "other", preprocess={"source": SPEC}) as recorder:
         recorder.infer({"x": np.zeros(TARGET.shape, np.float32)}, frame=bytes(SPEC.size or 0))
     assert nl.Recording.load(tmp_path / "other").meta["preprocess"]["source"] == SPEC.to_dict()
+
+
+def test_views_whose_copies_are_other_frames_are_not_recorded() -> None:
+    """Of NV12 mirrored as a whole the copy on disk would have U and V exchanged, which `validate` would then report."""
+    frame = np.zeros((12, 8), np.uint8)
+    for view, says in ((frame[:, ::-1], "U and V are exchanged"), (frame[::-1], "upside down")):
+        with pytest.raises(nl.NpuLayoutError, match=rf"^frame: an array of NV12, .*{says}.*; give what"):
+            frame_array(view, {"source": "NV12"})
+    mirrored = np.zeros((12, 8, 3), np.uint8)[:, ::-1]
+    assert frame_array(mirrored, {}) is mirrored and frame_array(frame, {"source": "NV12"}) is frame
+    flat = np.zeros(96, np.uint8)
+    assert frame_array(flat, {"source": "NV12"}) is flat
