@@ -296,3 +296,24 @@ def test_random_heads_are_decoded_alike(seed: int) -> None:
                     )
             found += len(got)
     assert found
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.5])
+def test_bins_that_are_no_usual_numbers_have_equal_bits(share: float) -> None:
+    """Powers of several numbers go on side by side: infinities, NaN and what has no power beside usual ones."""
+    rng, far = np.random.default_rng(1), [np.inf, -np.inf, np.nan, -708.0, -708.1, 709.0, 709.1, -3e38, 3e38]
+    specs = [nl.TensorSpec((1, 64, 9, 7), name="box"), nl.TensorSpec((1, 1, 9, 7), name="score")]
+    box = rng.normal(0, 3, specs[0].size).astype(np.float32)
+    odd = rng.random(box.size) < share
+    box[odd] = rng.choice(np.array(far, np.float32), int(odd.sum()))
+    head = decode.yolov8(1, (8,))
+    results = []
+    for decoder in decoders(head, specs, (72, 56)):
+        with np.errstate(all="ignore"):
+            found = decoder([box, np.linspace(0.3, 1, 63, dtype=np.float32)], 0.25, iou=1.0)
+        results.append((bits(found.xyxy), found.cell))
+    first, *others = results
+    assert len(first[1]) == 63 and len(others) >= 1
+    for xyxy, cell in others:
+        np.testing.assert_array_equal(cell, first[1])
+        np.testing.assert_array_equal(xyxy, first[0])

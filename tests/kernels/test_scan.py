@@ -17,7 +17,8 @@ DTYPES = ("int8", "uint8", "int16", "uint16", "float16", "bfloat16", "float32")
 
 def laid_out(rng: np.random.Generator, dtype: str, block: int) -> tuple[kernels.FeatureMap, np.ndarray, np.ndarray]:
     """Where elements are in blocks of channels, the buffer, and its values (C, H, W)."""
-    c, h, w = rng.integers(1, 40), rng.integers(1, 9), rng.integers(1, 30)
+    whole = block * int(rng.integers(1, max(2, 96 // block + 1)))  # of which no lane is padding
+    c, h, w = int(rng.choice([whole, rng.integers(1, 40)])), rng.integers(1, 9), rng.integers(1, 30)
     outer = -(-c // block)
     channel = np.arange(c)
     tables = (channel // block * (h * w * block) + channel % block, np.arange(h) * w * block, np.arange(w) * block)
@@ -31,7 +32,7 @@ def laid_out(rng: np.random.Generator, dtype: str, block: int) -> tuple[kernels.
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("block", [1, 4, 16, 7])
+@pytest.mark.parametrize("block", [1, 4, 16, 7, 32, 64, 83])
 def test_every_level_finds_what_loops_find(dtype: str, block: int) -> None:
     rng = np.random.default_rng(block)
     for _ in range(20):

@@ -48,7 +48,9 @@ static inline Line line_at(const FeatureMap *map, int64_t line) {
     const int64_t row = line / map->pieces, column = line % map->pieces * map->line, left = map->columns - column;
     return (Line){map->row[row] + map->column[column], row * map->columns + column, left < map->line ? left : map->line};
 }
+/* The place of a cell without its channel; a division takes as long as a box's table of powers. */
 static inline int64_t cell_at(const FeatureMap *map, int64_t cell) {
+    if (!map->pieces) return map->row[0] + map->column[0] + cell * map->cell;
     const uint32_t at = (uint32_t)cell, columns = (uint32_t)map->columns; /* there are fewer than 2**31 */
     return map->row[at / columns] + map->column[at % columns];
 }
