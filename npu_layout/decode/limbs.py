@@ -116,7 +116,9 @@ def people(maps: Any, buffer: Any = None, skeleton: Skeleton = OPENPOSE) -> np.n
     if len(shape) != 3 or shape[0] != channels or 0 in shape:
         raise LayoutError(f"maps: expected ({channels}, H, W), got {given.shape}")
     real = np.ascontiguousarray(given, np.float32).reshape(shape)
-    if not math.isfinite(float(real.sum(dtype=np.float64))):
+    with np.errstate(over="ignore", invalid="ignore"):  # a sum that overflows costs the copy alone
+        total = float(real.sum())
+    if not math.isfinite(total):
         real = np.nan_to_num(real, nan=0.0, posinf=0.0, neginf=0.0)
     heat = real[None, : skeleton.joints]
     rows = kernels.peaks(heat, skeleton.peak)
@@ -128,8 +130,10 @@ def people(maps: Any, buffer: Any = None, skeleton: Skeleton = OPENPOSE) -> np.n
     result = np.full((len(groups), skeleton.joints, 3), np.nan, np.float32)
     result[..., 2] = 0
     pixels = found * [skeleton.cell, skeleton.cell, 1] + [(skeleton.cell - 1) / 2, (skeleton.cell - 1) / 2, 0]
-    for person, joints in zip(result, groups):
-        person[list(joints)] = pixels[[ends[joint] + i for joint, i in joints.items()]]
+    person = np.repeat(np.arange(len(groups)), [len(joints) for joints in groups])
+    joint, peak = ([number for joints in groups for number in one(joints)] for one in (dict.keys, dict.values))
+    if len(person):
+        result[person, joint] = pixels[peak]
     return result
 
 
@@ -168,33 +172,35 @@ def _flats(specs: Sequence[TensorSpec], buffer: Any, several: bool) -> list[np.n
 
 
 def _assembled(real: np.ndarray, found: np.ndarray, ends: list[int], skeleton: Skeleton) -> list[dict[int, int]]:
-    """Return {joint: number of its peak} of each person; limbs are added in the skeleton's order."""
+    """Return {joint: its row in `found`} of each person; limbs are added in the skeleton's order."""
     groups: dict[int, dict[int, int]] = {}
     scores: dict[int, float] = {}
-    owner: dict[tuple[int, int], int] = {}  # a peak belongs to one person
-    enough = math.ceil(skeleton.aligned * skeleton.samples - 1e-9)
+    owner = [-1] * len(found)  # a peak belongs to one person
+    enough, made = math.ceil(skeleton.aligned * skeleton.samples - 1e-9), 0
     for limb, (a, b) in enumerate(skeleton.limbs):
-        first, second = found[ends[a] : ends[a + 1]], found[ends[b] : ends[b + 1]]
-        if not len(first) or not len(second):
+        first, second = ends[a], ends[b]
+        some, others = found[first : ends[a + 1]], found[second : ends[b + 1]]
+        if not len(some) or not len(others):
             continue
         field = skeleton.fields + 2 * limb
-        pairs, values = kernels.limbs(real, field, first, second, skeleton.samples, enough, skeleton.field)
+        pairs, values = kernels.limbs(real, field, some, others, skeleton.samples, enough, skeleton.field)
         for (i, j), score in zip(pairs.tolist(), values.tolist()):
-            ours, theirs = owner.get((a, i)), owner.get((b, j))
-            if ours is None and theirs is None:
-                number = len(owner)  # ascending, as owners only grow
-                groups[number], scores[number] = {a: i, b: j}, score
-                owner[a, i] = owner[b, j] = number
-            elif ours is None or theirs is None or ours == theirs:
-                one: int = theirs if ours is None else ours  # type: ignore[assignment]
+            i, j = first + i, second + j
+            ours, theirs = owner[i], owner[j]
+            if ours == theirs == -1:
+                groups[made], scores[made] = {a: i, b: j}, score
+                owner[i] = owner[j] = made
+                made += 1
+            elif ours == -1 or theirs == -1 or ours == theirs:
+                one = max(ours, theirs)
                 person = groups[one]
                 if person.setdefault(a, i) == i and person.setdefault(b, j) == j:
                     scores[one] += score
-                    owner[a, i] = owner[b, j] = one
+                    owner[i] = owner[j] = one
             elif not groups[ours].keys() & groups[theirs].keys():
                 ours, theirs = min(ours, theirs), max(ours, theirs)
-                for joint in groups[theirs].items():
-                    owner[joint] = ours
+                for row in groups[theirs].values():
+                    owner[row] = ours
                 groups[ours].update(groups.pop(theirs))
                 scores[ours] += scores.pop(theirs) + score
     return [groups[number] for number in sorted(groups) if scores[number] >= skeleton.total]
