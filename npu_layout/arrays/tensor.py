@@ -239,13 +239,15 @@ def _restored(kind: type[T], stored: np.ndarray, layout: Layout) -> T:
 def _format_of(inputs: Sequence[Any], broadcast: Sequence[Any]) -> Tensor | None:
     """Return the first Tensor with as many axes as the result of a ufunc.
 
-    None if there is none, or if an argument is an array of another library, which may handle the ufunc.
+    None if there is none, if the result has no axes, or if an argument is an array of another library, which may handle
+    the ufunc.
     """
     for x in inputs:
         if not isinstance(x, Tensor) and type(x) is not np.ndarray and hasattr(type(x), "__array_ufunc__"):
             return None
     rank = max(np.ndim(x) for x in broadcast)
-    return next((x for x in inputs if isinstance(x, Tensor) and x._layout is not None and x.ndim == rank), None)
+    fitting = (x for x in inputs if isinstance(x, Tensor) and x._layout is not None and x.ndim == rank)
+    return next(fitting, None) if rank else None
 
 
 def _in_order(first: Tensor, ufunc: Any, plain: Sequence[Any], kwargs: dict[str, Any]) -> Any:

@@ -91,7 +91,7 @@ class BufferAccess:
         dtype
             None: float32 if quantised, else the stored dtype (native byte order; bfloat16: float32; int4: int8).
             Of a quantised spec, a float dtype returns real values; an integer dtype that can represent the stored one
-            returns stored values.
+            returns stored values. The result is a dtype of numpy, in this machine's byte order.
         out
             Array to write to, of the result's shape and dtype. Ctrl-C leaves it half written.
         copy

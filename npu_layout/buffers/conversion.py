@@ -153,4 +153,4 @@ def _arithmetic(source: StoredTensor, target: StoredTensor) -> Affine | None:
 def _means(spec: StoredTensor) -> Affine | None:
     """Return what defines the real values: scales and zero points, and the letter of the axis they belong to."""
     q = spec.quantization
-    return None if q is None else q.affine("" if q.axis is None else spec.quantized_axis, to_stored=False)
+    return None if q is None else q.affine(spec.quantized_axis, to_stored=False)

@@ -171,7 +171,8 @@ class Quantization:
     def affine(self, axis: str, *, to_stored: bool) -> Affine:
         """Return the kernel's arithmetic: to stored integers, or to real values with `to_stored` False.
 
-        `axis` is the letter of self.axis. NpuLayoutError if it is no text, or `to_stored` no bool.
+        `axis` is the letter of self.axis, any text if that is None. NpuLayoutError if it is no text, or `to_stored` no
+        bool.
         """
         if not isinstance(axis, str):
             raise NpuLayoutError(f"axis: expected a letter, got {shown(axis)}")

@@ -28,9 +28,9 @@ class StoredTensor(NamedTuple):
 
     @property
     def quantized_axis(self) -> str:
-        """The letter of the axis that the scales belong to; the first axis if they belong to none."""
-        assert self.quantization is not None
-        return self.axes[self.quantization.axis or 0]
+        """The letter of the axis that the scales belong to; empty if they belong to none."""
+        axis = None if self.quantization is None else self.quantization.axis
+        return "" if axis is None else self.axes[axis]
 
     def describe(self) -> str:
         """Return the tensor as messages name it: ``layout NCHW16c of (1,17,5,4) uint8``."""

@@ -84,7 +84,8 @@ def explain(
     Raises
     ------
     LayoutError
-        If shape and layout do not match, the window reaches beyond the tensor, or the part or the window is too large.
+        If shape and layout do not match, the tensor has no axes, the window reaches beyond the tensor, or the part or
+        the window is too large.
     IndexError
         If `at` is outside.
 
@@ -103,6 +104,8 @@ def explain(
         return _of_frame(layout, (shape, dtype, axes, at, window, part, gray or None, compare or None))
     line = counted("cache_line", cache_line, _LONGEST_LINE, f"1 byte or more, up to {_LONGEST_LINE}")
     spec = _spec(layout, shape, dtype, axes)
+    if not spec.axes:
+        raise LayoutError(f"{spec.describe()}: expected a tensor with axes; one number is stored as it is")
     one = isinstance(compare, (str, Layout, TensorSpec))
     others: list[Any] = [compare] if one else items_of("compare", compare, object, "layouts")
     with naming("compare"):

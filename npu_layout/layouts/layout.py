@@ -182,7 +182,8 @@ class Layout:
     def offset(self, shape: Sequence[int], *index: Any) -> Any:
         """Return the element offset of a logical index: an int for ints, an int64 array for integer arrays (broadcast).
 
-        Raises IndexError if an index is outside `shape` (negative ones too), LayoutError on a bad shape.
+        Raises IndexError if an index is outside `shape` (negative ones too), LayoutError on a bad shape, and on arrays
+        if int64 cannot contain the offsets of that shape.
 
         >>> Layout("CHWN").offset((8, 3, 4, 5), 1, 2, 3, 4)
         473

@@ -149,6 +149,14 @@ def test_a_tensor_without_a_layout_says_so() -> None:
     assert isinstance(pickle.loads(pickle.dumps(bare)), nl.Tensor)
 
 
+def test_a_ufunc_on_a_tensor_of_no_axes_returns_a_number_as_numpy_does() -> None:
+    one = nl.Tensor(np.float32(3), nl.Layout.of_rank(0))
+    assert one.layout == nl.Layout.of_rank(0) and repr(one) == "Tensor(3., dtype=float32, layout=Layout.plain(''))"
+    for found, expected in ((one + 1, 4.0), (-one, -3.0), (divmod(one, 2)[1], 1.0), (np.add.reduce(one[None]), 3.0)):
+        assert type(found) is np.float32 and found == expected
+    assert type(one + np.ones((2, 2))) is np.ndarray
+
+
 def test_repr() -> None:
     assert repr(tensor((1, 2), "CN", "int8")) == "Tensor([[85, 63]], dtype=int8, layout='CN')"
     assert str(tensor((1, 2), "CN", "int8")) == "[[85 63]]"

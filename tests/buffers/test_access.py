@@ -289,6 +289,17 @@ def test_why_a_copy_is_needed_is_said() -> None:
         SPEC.unpack(buffer, to="NCHW16c", dtype="float32", copy=False)
 
 
+@pytest.mark.parametrize("quantization", [None, nl.Quantization(0.5, 1)])
+def test_a_tensor_of_no_axes_is_one_number(quantization: nl.Quantization | None) -> None:
+    spec = nl.TensorSpec((), nl.Layout.of_rank(0), "int8", quantization=quantization)
+    real = 3.0 if quantization is not None else 7.0
+    assert spec.pack(np.float32(real) if quantization is not None else np.int8(7)).tolist() == [7]
+    unpacked = spec.unpack(np.int8([7]))
+    assert unpacked.shape == () and unpacked.tolist() == real and spec.view(np.int8([7])).tolist() == 7
+    target = nl.TensorSpec((), nl.Layout.of_rank(0), "int8", quantization=quantization)
+    assert nl.plan(spec, target)(np.int8([7])).tolist() == [7] and spec.offset() == 0
+
+
 @pytest.mark.parametrize("dtype", ["uint8", ">i2", "bfloat16", "int4", "uint4_high"])
 @pytest.mark.parametrize("quantized", [False, True])
 def test_every_way_into_an_out_gives_the_same(dtype: str, quantized: bool) -> None:

@@ -22,6 +22,7 @@ def test_bad_input() -> None:
     shape = (1, 3, 8, 8)
     for arguments, options, words in (
         (("NCHW",), {}, "needs a shape"),
+        ((nl.TensorSpec((), nl.Layout.of_rank(0)),), {}, "expected a tensor with axes"),
         (("NCHW", (1, 3)), {}, "4 axes"),
         (("NV12", (640, 480)), {}, r"write explain\(FrameSpec\('NV12', \(width, height\)\)\)"),
         (("NCHW", shape), {"window": (9, 3)}, "reaches beyond"),
