@@ -194,7 +194,7 @@ def test_the_part_of_a_frame_is_recorded(tmp_path: Path) -> None:
             with pytest.raises(nl.RecordingError, match=says):
                 recorder.infer({"image": image(0)}, frame=frame, roi_xywh=wrong)
         with pytest.raises(
-            nl.RecordingError, match="frame 2: input 'frame': .* mirrored so that U and V are exchanged"
+            nl.RecordingError, match=r"frame 2: input 'frame': .* mirrored so that U and V are exchanged"
         ):
             recorder.infer({"image": image(0)}, frame=frame[:, ::-1], roi_xywh=(0, 0, 1, 1))
         with pytest.raises(nl.RecordingError, match=r"frame 2: roi_xywh=.* is the part of a frame; give frame= too"):
