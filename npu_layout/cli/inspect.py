@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..buffers import TensorSpec
-from ..engines import OnnxRuntimeEngine, open_engine
+from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError
 from ..recordings import Frame, Recording
 from ..support import many
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
         raise NpuLayoutError(f"{path}: expected a recording, a model or TensorSpecs (.json), got a file {suffix}")
     if suffix in _ONNX and os.path.exists(path):
         return _inspect_model(OnnxRuntimeEngine(path, **chosen), options.json)
-    engine = open_engine(path, **chosen)
+    engine = words.engine(path, chosen)
     try:
         return _inspect_engine(engine, options.json)
     finally:

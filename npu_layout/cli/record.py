@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from typing import Any
 
-from ..engines import OnnxRuntimeEngine, open_engine
+from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError
 from ..recordings import Feed, Frames, capture, simulated
 from ..support import isolated, many
@@ -45,8 +43,7 @@ def run(options: argparse.Namespace) -> int:
     if chosen and options.engine is None:
         raise NpuLayoutError("--engine-option: expected --engine KIND:MODEL beside it, got --simulate")
     model, frames = OnnxRuntimeEngine(options.model), Frames(options.frames, options.limit)
-    sys.path.insert(0, os.getcwd())  # as for python -m: the project's own modules
-    engine = None if options.engine is None else open_engine(options.engine, **chosen)
+    engine = None if options.engine is None else words.engine(options.engine, chosen)
     feed = Feed(model, engine, axes=options.axes, **words.preprocessing(options))
     if engine is None:
         engine = simulated(model, feed, frames, *options.simulate)

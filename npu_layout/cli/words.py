@@ -7,7 +7,8 @@ import ast
 import functools
 import json
 import os
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,6 +17,7 @@ import numpy as np
 from .. import decode
 from ..buffers import TensorSpec, in_storage_order
 from ..decode import Head
+from ..engines import open_engine
 from ..errors import LayoutError, NpuLayoutError
 from ..frames import INTERPOLATIONS, MODES
 from ..layouts import Layout, is_vendor_name
@@ -162,6 +164,12 @@ def options(what: str, given: Sequence[tuple[str, Any]] | None) -> dict[str, Any
     if len(named) < len(given or ()):
         raise NpuLayoutError(f"{what}: expected each name once, got {', '.join(name for name, _ in given or ())}")
     return named
+
+
+def engine(name: str, chosen: Mapping[str, Any]) -> Any:
+    """Open an engine as `open_engine` does; a project's own modules are looked for in the working directory first."""
+    sys.path.insert(0, os.getcwd())  # as for python -m
+    return open_engine(name, **chosen)
 
 
 def file(what: str, path: str) -> str:

@@ -125,7 +125,6 @@ class Board:
 
 def test_a_compiled_model_by_its_runtime(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("inspected_board.py").write_text(ENGINE)
-    sys.path.insert(0, str(here))
     status, out, _ = ran(capsys, "inspect", "inspected_board:Board")
     assert status == 0 and [line.split()[:2] for line in out.splitlines() if "1x" in line] == [
         ["image", "1x3x4x4"],
