@@ -12,9 +12,14 @@ from ..layouts import Layout
 from .input_changes import Change
 from .input_images import How
 from .input_pairs import Fitter, Made, Pair
+from .samples import ends
 
 _KNOWN = 0.25  # of an input: what has less without padding proves nothing
 _VARIES = 0.5  # of the deviation of all of it
+_CASTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "rounded to integers": np.rint,
+    "cut off to integers": np.trunc,
+}
 _PITCHES = (16, 32, 64, 128, 256)  # bytes that rows of cameras and accelerators are aligned to
 
 
@@ -23,6 +28,10 @@ def stored(base: How, pair: Pair) -> Iterator[Change]:
     if pair.spec.element.unpacked.kind in "iu" and pair.spec.element.unpacked.itemsize == 1:
         yield _change("the input with the highest bit of every byte inverted (uint8 as int8)", base, _other_sign)
         yield _change("the input clamped at 127 (uint8 pixels through int8)", base, _clamped)
+        for words, cast in _CASTS.items():
+            yield _change(f"the pixels divided by 255 and {words}", base, partial(_of_unit, cast=cast))
+            if pair.spec.quantization is not None:
+                yield _change(f"the input {words}, without its scale", base, partial(_unscaled, cast=cast))
     for wrong, meant in (("NHWC", "NCHW"), ("NCHW", "NHWC")):
         words, change = f"the input stored as {wrong} and read as {meant}", partial(_misread, wrong=wrong, meant=meant)
         yield _change(words, base, change)
@@ -130,6 +139,23 @@ def _other_sign(pair: Pair, values: np.ndarray) -> np.ndarray:
 def _clamped(pair: Pair, values: np.ndarray) -> np.ndarray:
     mean, std = pair.arithmetic(pair.declared)
     return np.asarray(np.minimum(values, (127 - mean) / std), values.dtype)
+
+
+def _of_unit(pair: Pair, values: np.ndarray, cast: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    mean, std = pair.arithmetic(pair.declared)
+    return _of_codes(pair, cast((values * std + mean) / 255))
+
+
+def _unscaled(pair: Pair, values: np.ndarray, cast: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    return _of_codes(pair, cast(values))
+
+
+def _of_codes(pair: Pair, codes: np.ndarray) -> np.ndarray:
+    """Return the values that integers stand for, in the shape of the input."""
+    spec = pair.spec
+    stored = np.clip(codes, *ends(spec)).astype(spec.element.unpacked)
+    dense = TensorSpec(spec.shape, Layout.plain(spec.axes), spec.dtype, quantization=spec.quantization)
+    return np.asarray(dense.unpack(stored.reshape(-1)))
 
 
 def _misread(pair: Pair, values: np.ndarray, wrong: str, meant: str) -> np.ndarray:

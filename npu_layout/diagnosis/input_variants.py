@@ -23,6 +23,10 @@ PADS = (0, 114)  # pixel values of the usual borders
 FLIPPED = {color: SWAPPED_ORDERS[color] for color in COLOR_ORDERS}
 _NEARLY_BLANK = " (nearly a blank picture, as floats of 0 to 1 that are cast to integers are)"
 _AS_GIVEN, _AS_ANOTHER = 0.02, 0.002  # of the deviation: inputs that differ by less are the same
+_CASTS: tuple[tuple[str, str, Callable[[np.ndarray], np.ndarray]], ...] = (
+    ("rounded", "rounded to whole numbers (floats given as integers)", np.rint),
+    ("cut off", "cut off to whole numbers (floats given as integers)", np.trunc),
+)
 
 Id = tuple[Any, ...]
 Wanted = Callable[[Id], bool]
@@ -125,6 +129,7 @@ def _every(image: Image, frame: np.ndarray | None, limits: tuple[float, float], 
     if frame is not None:
         yield from _refitted(image, frame)
     yield from _seen(image)
+    yield from _cast(image)
     if image.known and image.channels == 3 and image.color in FLIPPED:
         yield from _rescaled(image, limits, wanted, FLIPPED[image.color])
 
@@ -224,6 +229,14 @@ def _seen(image: Image) -> Iterator[_Way]:
     for way in seen(np.moveaxis(image.x, image.axis, 3).shape, image.color):
         if image.known or not way.of_pixels:
             yield _Way(("device", way.id), way.text, None, Made(partial(_changed, image, way)), way.cause)
+
+
+def _cast(image: Image) -> Iterator[_Way]:
+    """Yield floats that became integers, as where an accelerator's input was declared to hold integers."""
+    for name, words, cast in _CASTS:
+        made = Made(partial(cast, image.x))
+        text = f"its values are {words}{_NEARLY_BLANK if image.is_blank(made) else ''}"
+        yield _Way(("device", name), text, None, made, "input_layout")
 
 
 def _changed(image: Image, way: Seen) -> np.ndarray:

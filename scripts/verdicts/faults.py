@@ -317,6 +317,7 @@ ARITHMETIC: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "std_forgotten": partial(_arithmetic, _mean, lambda m, s: 0 * s + 1, False),
     "clips_mean_and_std": partial(_famous, (122.771, 116.746, 104.094), (68.501, 66.632, 70.323)),
     "mean_std_opposite": _opposite,
+    "less_a_half": partial(_arithmetic, lambda m, s: 0 * m + 63.75, lambda m, s: 0 * s + 127.5, False),
     "video_range": partial(_arithmetic, lambda m, s: (m - 16) * 255 / 219, lambda m, s: s * 255 / 219, False),
 }
 

@@ -125,6 +125,26 @@ def test_it_is_named(board: Board, name: str) -> None:
     assert words in output.why and "Fix: " in output.why, output.why
 
 
+@pytest.mark.parametrize(("name", "words"), [("rint", "rounded to whole"), ("trunc", "cut off to whole")])
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_floats_that_became_integers(board: Board, name: str, words: str, noise: float) -> None:
+    rng = np.random.default_rng(0)
+    fed = []
+    for x in board.inputs:
+        whole = [int(v) if name == "trunc" else round(float(v)) for v in x.ravel()]
+        y = board.engine.infer(np.array(whole, np.float32).reshape(x.shape))["maps"]
+        noisy = (y + noise * y.std() * rng.standard_normal(y.shape)).astype(np.float32)
+        fed.append({"maps": board.spec.pack(noisy)})
+    output = board.verdict(board.recording(None, fed))
+    assert (output.verdict, output.fix) == ("input_layout", None) and words in output.why, str(output)
+
+
+def test_inputs_of_whole_numbers_are_not_rounded() -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (1, 3, 8, 8)).astype(np.float32)
+    ids = {v.id for v in variants(pixels, {"preprocess": {"mean": 0, "std": 1}}, None, (0.0, 255.0))}
+    assert not {("device", "rounded"), ("device", "cut off")} & ids
+
+
 @pytest.mark.parametrize("noise", [0.02, 0.1, 0.25, 0.5])
 @pytest.mark.parametrize("seed", range(6))
 def test_noise_is_none_of_them(board: Board, noise: float, seed: int) -> None:

@@ -63,6 +63,20 @@ def test_clamped_pixels() -> None:
         assert found[place] == pytest.approx(min((code + 28) * 0.02, (127 - 100) / 50), rel=1e-5)
 
 
+@pytest.mark.parametrize(("words", "cast"), [("rounded", round), ("cut off", int)])
+def test_floats_that_became_integers(words: str, cast: Any) -> None:
+    """Each value by itself; of a quantised input the integer is then read by its scale."""
+    found = one(changes(UINT8, PIXELS), f"the pixels divided by 255 and {words}")
+    assert all(found[place] == cast(float(pixel) / 255) for place, pixel in np.ndenumerate(PLANES))
+    both = changes(INT8)
+    unit, own = one(both, f"the pixels divided by 255 and {words}"), one(both, f"the input {words}")
+    for place, code in np.ndenumerate(codes()):
+        assert own[place] == pytest.approx((cast((code + 28) * 0.02) + 28) * 0.02, rel=1e-6)
+        value = ((code + 28) * 0.02 * 50 + 100) / 255
+        if abs(value % 1 - 0.5) > 1e-3 and abs(value - round(value)) > 1e-3:  # where float32 may decide
+            assert unit[place] == pytest.approx((cast(value) + 28) * 0.02, rel=1e-6)
+
+
 def test_floats_have_no_sign_to_invert() -> None:
     assert not [words for words in changes(FLOAT) if "bit" in words or "clamped" in words]
 

@@ -19,6 +19,7 @@ def board() -> Board:
     "mean, std, says",
     [
         ([127.5] * 3, [127.5] * 3, "mean and std 127.5"),
+        ([63.75] * 3, [127.5] * 3, "divided by 127.5, less 0.5"),
         (PRE["mean"], PRE["mean"], "the mean used as std, too"),
         (PRE["mean"][::-1], PRE["std"][::-1], "mean and std of the channels in the opposite order"),
         ([255 / 219 * (m - 16) for m in PRE["mean"]], [255 / 219 * s for s in PRE["std"]], "pixels of 16 to 235"),
@@ -61,6 +62,7 @@ def test_each_mistake_is_tried_once_and_does_what_it_says(color: str) -> None:
         "multiplied": (pixels - mean) * std,
         "multiplied_in_units_of_one": (pixels - mean / 255) * (std / 255),
         "multiplied_by_units_of_one": (pixels - mean) * (std / 255),
+        "half_of_127": pixels / 127.5 - 0.5 + 0 * mean,
         "mean_as_std": (pixels - mean) / mean,
         "reversed": (pixels - mean[::-1]) / std[::-1],
     }.items():
