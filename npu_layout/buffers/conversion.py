@@ -81,8 +81,9 @@ def plan(source: TensorSpec, target: TensorSpec) -> Conversion:
     ----------
     source, target
         TensorSpecs with the same axes, matched by letter, and the same extents. A quantised source becomes real
-        values in a float target, and is quantised again for a target quantised in another way; integers that are not
-        quantised become the stored values of a quantised target.
+        values in a float target, is quantised again for a target quantised in another way, and keeps its stored values
+        in integers that are not quantised; integers that are not quantised become the stored values of a quantised
+        target.
 
     Returns
     -------

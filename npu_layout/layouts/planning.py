@@ -8,6 +8,7 @@ destination are boxes too, filled with zeros.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -38,11 +39,6 @@ def _move(chain: Chain, index: int) -> int:
 def _runs(extent: int, src: Chain, dst: Chain) -> list[_Run]:
     """Cut an axis of `extent` elements into stretches that nested loops can walk in both layouts."""
     steps = sorted({k.step for k in src + dst}, reverse=True)
-    if any(big % small for big, small in zip(steps, steps[1:])):
-        cuts = sorted({i for step in steps for i in range(0, extent, step) if step > 1} | {0, extent})
-        steps = [1]
-    else:
-        cuts = [0, extent]
 
     def loop(step: int, count: int, at: int) -> tuple[int, int, int, int]:
         return count, _move(src, at + step) - _move(src, at), _move(dst, at + step) - _move(dst, at), step
@@ -56,7 +52,17 @@ def _runs(extent: int, src: Chain, dst: Chain) -> list[_Run]:
         if rest:
             yield from walk(at + count - rest, rest, steps[1:])
 
-    return [run for lo, hi in zip(cuts, cuts[1:]) for run in walk(lo, hi - lo, steps)]
+    def cut(lo: int, hi: int) -> list[_Run]:
+        inside = {i for step in steps for i in range(-(-lo // step) * step, hi, step) if step > 1}
+        ends = sorted(inside | {lo, hi})
+        return [run for lo, hi in zip(ends, ends[1:]) for run in walk(lo, hi - lo, [1])]
+
+    if not any(big % small for big, small in zip(steps, steps[1:])):
+        return list(walk(0, extent, steps))
+    period = math.lcm(*steps)  # behind so many elements, a block begins in both layouts
+    whole = extent // period if extent >= 2 * period else 0
+    again = [run._replace(loops=(loop(period, whole, 0), *run.loops)) for run in cut(0, period)] if whole else []
+    return again + cut(whole * period, extent)
 
 
 def _coalesce(loops: Sequence[tuple[int, int, int, int]]) -> tuple[tuple[int, int, int, int], ...]:

@@ -136,6 +136,26 @@ def test_steps_that_do_not_divide_each_other() -> None:
     assert out.tolist() == oracle.scatter(tensor, "NCHW4c", "NCHW", target.storage_shape, None, 0, target.size)
 
 
+@pytest.mark.parametrize(("src", "dst"), [("NC3c", "NC5c"), ("C4cN", "NC6c"), ("NC3c2c", "CN4c"), ("NC2c", "NC7c3c")])
+@pytest.mark.parametrize("channels", [1, 11, 29, 30, 31, 60, 61, 1000])
+def test_blocks_that_do_not_divide_each_other(src: str, dst: str, channels: int) -> None:
+    """What repeats is a loop: the boxes do not grow with the axis. Scales differ from channel to channel."""
+    shape = (2, channels)
+    source, target = Storage.bind(nl.Layout(src), shape), Storage.bind(nl.Layout(dst), shape)
+    tensor = np.arange(1, 1 + 2 * channels, dtype=np.int32).reshape(shape)
+    buffer = np.array(oracle.scatter(tensor, src, "NC", source.storage_shape, None, 0, source.size), np.int32)
+    out = np.full(target.size, -9, np.int32)
+    move = plan_move(source, target, "int32", "int32")
+    move.run(buffer, out)
+    assert out.tolist() == oracle.scatter(tensor, dst, "NC", target.storage_shape, None, 0, target.size)
+    assert len(move.boxes) <= 80
+    shift = tuple(float(c) for c in range(channels))
+    real = np.empty(target.size, np.float32)
+    plan_move(source, target, "int32", "float32", Affine("C", shift, None)).run(buffer, real)
+    shifted = (tensor - np.arange(channels)).astype(np.float32)
+    assert real.tolist() == oracle.scatter(shifted, dst, "NC", target.storage_shape, None, 0, target.size)
+
+
 @pytest.mark.parametrize("expand", [False, True])
 def test_affine_copy_into_elements_between_others(expand: bool) -> None:
     """Destinations that no flat array describes are written through a copy; sources may be expanded."""
