@@ -111,12 +111,17 @@ INLINE void put_thirds(uint8_t *p, const V x[3], int past) {
     put_past(p, _mm512_permutex2var_epi64(a, LANE_PAIRS(0, 1, 4, 3), x[2]), past);
     put_past(p + 64, _mm512_permutex2var_epi64(b, LANE_PAIRS(0, 1, 4 + 2, 3), x[0]), past);
     put_past(p + 128, _mm512_permutex2var_epi64(c, LANE_PAIRS(0, 1, 4 + 3, 3), x[1]), past);
-#elif VB == 32
-    put_past(p, _mm256_permute2x128_si256(x[0], x[1], 0x20), past);
-    put_past(p + 32, _mm256_permute2x128_si256(x[2], x[0], 0x30), past);
-    put_past(p + 64, _mm256_permute2x128_si256(x[1], x[2], 0x31), past);
 #else
-    for (int r = 0; r < 3; ++r) put_lane(p + 16 * r, x[r], past);
+#if VB == 32
+    if (past) {
+        put_past(p, _mm256_permute2x128_si256(x[0], x[1], 0x20), 1);
+        put_past(p + 32, _mm256_permute2x128_si256(x[2], x[0], 0x30), 1);
+        put_past(p + 64, _mm256_permute2x128_si256(x[1], x[2], 0x31), 1);
+        return;
+    }
+#endif
+    for (int l = 0; l < LANES; ++l)
+        for (int r = 0; r < 3; ++r) put_lane(p + 16 * (3 * l + r), lane_of(x[r], l), past);
 #endif
 }
 /* The elements of three channels before the first vector that begins at a multiple of VB: as many as -p has, divided by 3 modulo a
@@ -257,16 +262,18 @@ MERGE3(4, 2)
             V x[count], y[count];                                                                                \
             fetch_planes(far, src + i * size, s, (int)present);                                                       \
             for (int r = 0; r < count; ++r) x[r] = r < present ? turned(size, whole(src + r * s + i * size), mirrored) : (V){0};                                \
-            if (MERGE_TURNS(count, size))                                                                        \
+            if (MERGE_TURNS(count, size, past))                                                                  \
                 for (int r = 0; r < count; ++r) x[r] = TURN##count(x[r], GATHERED);                              \
             for (int k = 0; k < rounds; ++k) {                                                                   \
                 ROUND(V, VLOW_##size, VHIGH_##size, x, y, count)                                                 \
                 for (int r = 0; r < count; ++r) x[r] = y[r];                                                     \
             }                                                                                                    \
             uint8_t *to = dst + count * size * TO;                                                                \
-            for (int r = 0; r < count; ++r)                                                                      \
-                if (MERGE_TURNS(count, size)) put_past(to + VB * r, x[r], past);                                             \
-                else put_lanes(to + 16 * r, 16 * count, x[r], past);                                             \
+            if (MERGE_TURNS(count, size, past))                                                                  \
+                for (int r = 0; r < count; ++r) put_past(to + VB * r, x[r], past);                               \
+            else                                                                                                 \
+                for (int l = 0; l < LANES; ++l)                                                                  \
+                    for (int r = 0; r < count; ++r) put_lane(to + 16 * (l * count + r), lane_of(x[r], l), past); \
             if (i + STEP >= n) return n;                                                                         \
         }                                                                                                        \
     }                                                                                                            \
