@@ -101,6 +101,18 @@ LINES = (  # of a result, some or all of them whole: dtype, layouts, shape, and 
     ("float32", "NHCW", "NCHW", (1, 20, 60, 80), lambda x: x.transpose(0, 2, 1, 3)),
     ("float32", "NCHW", "NHCW", (1, 20, 60, 77), lambda x: x.transpose(0, 2, 1, 3)),
     ("float16", "NCHW16c", "NHWC", (1, 64, 47, 50), lambda x: x.transpose(0, 2, 3, 1, 4)),
+    *(
+        (dtype, f"NCHW{n}c", "NHWC", shape, lambda x: x.transpose(0, 2, 3, 1, 4))
+        for dtype, n in (("uint8", 16), ("float32", 8), ("float64", 8))
+        for shape in ((1, 7 * n, 50, 49), (2, 2 * n, 64, 67), (1, 256 * n, 5, 13), (1, 257 * n, 5, 13))
+    ),
+    *(
+        (dtype, "NHWC", "NCHW", shape, lambda x: x.transpose(0, 3, 1, 2))
+        for dtype in ("uint16", "float32")
+        for shape in ((1, 70, 45, 47), (1, 128, 40, 48), (1, 16, 64, 256), (1, 33, 64, 128), (1, 64, 64, 64))
+    ),
+    ("uint16", "NCHW", "NHWC", (1, 64, 48, 50), lambda x: x.transpose(0, 2, 3, 1)),
+    ("uint16", "NCHW", "NHWC", (2, 96, 37, 41), lambda x: x.transpose(0, 2, 3, 1)),
     ("float32", "NHWC", "NCHW8c", (1, 40, 47, 50), lambda x: x.reshape(1, 47, 50, 5, 8).transpose(0, 3, 1, 2, 4)),
     ("float32", "NCHW", "NHCW", (1, 30, 40, 64), lambda x: x.transpose(0, 2, 1, 3)),
     ("float32", "NCHW", "NHCW", (1, 30, 40, 300), lambda x: x.transpose(0, 2, 1, 3)),

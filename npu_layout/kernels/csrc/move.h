@@ -26,6 +26,13 @@ static inline int64_t lines_of_rows(Loop a, Loop b, int64_t bytes) {
     return rows * a.s <= NEAR_ROWS ? rows : 0;
 }
 
+/* Rows of 16, 32 or 64 bytes that are blocks of pixels without gaps: neighbours in the result along loop a, in the source along loop b.
+ * As many pixels as fill a line of the source fit in a bench. */
+static inline int is_blocks_to_pixels(Loop a, Loop b, int64_t bytes) {
+    return (bytes == 16 || bytes == 32 || bytes == 64) && a.d == bytes && b.s == bytes && a.n > 1 && b.d == a.n * bytes &&
+           a.n * 64 <= MAX_TILE;
+}
+
 struct Move {
     int path, size;
     int past;    /* whether to store past the caches (cold.h) */
@@ -43,8 +50,8 @@ void move_plan(Move *move, const Box *box, int size, int64_t pad);
 int move_fetches(const Move *move);
 /* Whether a move fetches lines of a result of so many bytes before they are written, if source and result are in no cache. */
 int move_fetches_result(const Move *move, int64_t bytes);
-/* Whether a move is faster with stores past the caches if its result is in none (measured). */
-int move_gains_past(const Move *move);
+/* Whether a move by vectors of so many bytes is faster with stores past the caches if its result is in none (measured). */
+int move_gains_past(const Move *move, int vector);
 void move_run(const Level *level, const Move *move, const uint8_t *src, uint8_t *dst);
 
 #endif

@@ -67,7 +67,7 @@ void program_planned(Program *p) {
         if (job->is_fill) continue;
         p->fetches |= p->converts ? convert_fetches(&job->convert, &p->arithmetic) : move_fetches(&job->move);
         p->fetches_result |= !p->converts && move_fetches_result(&job->move, p->dst_bytes);
-        p->gains_past &= p->converts ? convert_gains_past(&job->convert, &p->arithmetic) : move_gains_past(&job->move);
+        p->gains_past &= p->converts ? convert_gains_past(&job->convert, &p->arithmetic) : move_gains_past(&job->move, p->level->vector);
     }
 }
 

@@ -116,7 +116,25 @@ INLINE void twice1(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, int p
         square##size##_from(src, src, 64, s, dst, d, past);                                                     \
     }
 #if VB == 32
-STRIP(2, twice2, 16)
+/* Past the caches both halves of a line are stored one after the other, because eight lines that are written by halves would leave
+ * the processor in parts; through them the halves of 16 rows need fewer registers. */
+INLINE void strip2_from(const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, int past) {
+    __m256i x[2][8], y[8];
+    for (int half = 0; half < 2; ++half) {
+        const int first = 16 * half;
+        if (!past) {
+            twice2_from(first, src, later, from, s, dst + 32 * half, d, 0);
+            continue;
+        }
+        EACH_ROW_OF_TWO(8) x[half][r] = pair(AT(0), AT(8));
+        src += 8 * s, later += 8 * s;
+        for (int k = 0; k < 3; ++k) {
+            ROUND(__m256i, _mm256_unpacklo_epi16, _mm256_unpackhi_epi16, x[half], y, 8)
+            for (int r = 0; r < 8; ++r) x[half][r] = y[r];
+        }
+    }
+    if (past) PUT_ROWS(8, (put256(dst, x[0][r], 1), put256(dst + 32, x[1][r], 1)));
+}
 SQUARE(2)
 /* Both halves of a line are stored one after the other. */
 INLINE void strip4_from(const uint8_t *src, const uint8_t *later, int from, int64_t s, uint8_t *dst, int64_t d, int past) {

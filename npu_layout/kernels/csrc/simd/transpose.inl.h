@@ -122,7 +122,9 @@ static void HERE(transpose)(int size, const uint8_t *src, int64_t sa, int64_t a,
                             int how) {
     const Tiling *t = HERE(tilings)[size > 4 ? 3 : size / 2];
     if (size == 16) {
-        if (how & PAST && HERE(rows_by_lines)(src, dst, (Loop){a, sa, 16, 0}, (Loop){b, 16, db, 0}, 16)) return;
+        const Loop outer = {a, sa, 16, 0}, inner = {b, 16, db, 0};
+        if (how & PAST && HERE(rows_by_lines)(src, dst, outer, inner, 16)) return;
+        if (how & PAST && HERE(blocks_to_pixels)(src, dst, outer, inner, 16, 1)) return;
         transpose16(src, sa, a, dst, db, b);
         return;
     }
@@ -148,7 +150,7 @@ static void HERE(transpose)(int size, const uint8_t *src, int64_t sa, int64_t a,
 
 /* If so many rows begin in one set of L1 that they evict each other, they are moved through a bench in L1: rows of the result
  * as move_transpose says; rows of the source if it is in L2, because data from further away are better read from end to end. */
-enum { BENCH = 16384, NEAR = 1 << 20, RUN = 512, CROWD_READ = 24, BENCH_COLUMNS = BENCH / 64 };
+enum { BENCH = 16384, NEAR = 1 << 20, RUN = 512, CROWD_READ = 24, CROWD_PAST = 64, BENCH_COLUMNS = BENCH / 64 };
 
 /* Rows of the source from i on, and columns from j on, as many as fit on the bench. Past the caches the rows behind them are fetched
  * meanwhile. */
@@ -198,10 +200,11 @@ static void HERE(move_transpose)(const Move *m, const uint8_t *src, uint8_t *dst
     const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
     const int size = m->size, tiles = size < 16 && b.n >= 16;
     /* Rows of the result always, unless they are stored past the caches; but tiles of 32-byte vectors that store whole lines need
-     * the bench only there, where single lines of so many rows take twice as long as runs (measured on Zen 3). */
+     * the bench only there, where single lines of so many rows take twice as long as runs: of 64 (Zen 3), while those of 16 take two
+     * thirds (Zen 1). */
     const int squares = VB == 32 && (size == 2 || size == 4);
-    const int benched = squares ? m->past : !(VB > 16 && m->past);
-    if (tiles && a.n * size >= 64 && in_one_set(b.n, b.d) >= CROWD && benched)
+    const int64_t crowd = squares && m->past ? CROWD_PAST : squares || (VB > 16 && m->past) ? INT64_MAX : CROWD;
+    if (tiles && a.n * size >= 64 && in_one_set(b.n, b.d) >= crowd)
         HERE(transpose_to_crowd)(size, m->past, src, a, dst, b);
     else if (tiles && in_one_set(a.n, a.s) >= CROWD_READ && a.n * b.n * size <= NEAR)
         HERE(transpose_from_crowd)(size, m->past, src, a, dst, b);
