@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -16,6 +17,8 @@ from .obb import yolo26_obb, yolov8_obb
 from .poses import movenet, yolov7_pose
 from .queries import detr, rtdetr
 from .sides import damoyolo, nanodet, ppyoloe
+
+_MOST = 20000  # classes
 
 
 class Family(NamedTuple):
@@ -42,6 +45,20 @@ class Family(NamedTuple):
     form: str = ""
     one: bool = False
     most: int = 0
+
+    @functools.cache  # noqa: B019  # families are few, and live as long as the process
+    def pattern(self) -> Head:
+        """Return the head of one class."""
+        return self.tried(1)
+
+    def counts(self, extents: Iterable[int], known: int | None = None) -> set[int]:
+        """Return the numbers of classes that outputs can have, of which some extents are channels; `known` alone."""
+        if self.one:
+            return {1} if known in (None, 1) else set()
+        if known is not None:
+            return {known}
+        channels = [n for e in extents for n in (e, e / self.anchors)]
+        return {int(n) - b for n in channels if n == int(n) for b in self.beside if n - b <= _MOST}
 
     def tried(self, n: int) -> Head:
         """Return the head of `n` classes that outputs are fitted to."""

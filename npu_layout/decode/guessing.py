@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..support import checked_call, counted
 from .assigning import MisnamedError, UndistinguishedError, is_hinted
+from .elements import class_counts
 from .families import FAMILIES, QUERIES, Family
 from .head import Head
 from .other_outputs import other_answers
@@ -166,21 +166,15 @@ def _fitting(tried: Sequence[_Fit]) -> list[_Fit]:
 def _tried(
     specs: tuple[TensorSpec, ...], size: tuple[int, int], known: int | None, families: Sequence[Family] = FAMILIES
 ) -> Iterator[_Fit]:
-    extents = sorted({n for spec in specs for n in spec.shape})
+    extents = {n for spec in specs for n in spec.shape}
     for family in families:
-        counts = {
-            e // family.anchors - b for e, b in itertools.product(extents, family.beside) if e % family.anchors == 0
-        }
-        counts |= {e - b for e, b in itertools.product(extents, family.beside)}
-        counts = {1} if family.one else counts
-        tried: list[int] = sorted(n for n in counts if 0 < n <= 20000) if known is None or family.one else [known]
-        seen: set[Any] = set()
+        counts, labelled = class_counts(family.pattern(), specs, size)
+        counts &= family.counts(extents, known)
+        if labelled:
+            counts |= {family.rows if known is None else known}
         unclear: dict[str, _Fit] = {}  # of rows of detections, the same whatever the number of classes
-        for n in [*tried, *([family.rows] if known is None and not family.one else [])]:
+        for n in sorted(counts - {family.rows}) + [family.rows] * (family.rows in counts):
             head = family.tried(n)
-            if head.classes in seen or (known is not None and head.classes != known):
-                continue
-            seen.add(head.classes)
             try:
                 fitted = fit(head, specs, size, {})
             except UndistinguishedError as error:

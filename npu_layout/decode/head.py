@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -268,10 +270,7 @@ class Head(Record):
             raise NpuLayoutError(
                 f"Head: anchors: expected some for each of {len(strides)} strides, got {[len(a) for a in anchors]}"
             )
-        priors = tuple(
-            tuple(real_number("Head: priors", v) for v in items("Head: priors", prior, 4))
-            for prior in items("Head: priors", self.priors)
-        )
+        priors = _priors_of(self.priors)
         self._set(classes=count_of("Head: classes", self.classes), strides=strides, anchors=anchors, priors=priors)
         if not self.forms:
             raise NpuLayoutError("Head: forms: expected one or more, got none")
@@ -337,3 +336,13 @@ def _pair(given: Any) -> tuple[float, float]:
         )
     width, height = (real_number("Head: anchors", v, 0.0) for v in items("Head: anchors", given, 2))
     return width, height
+
+
+def _priors_of(given: Any) -> tuple[tuple[float, ...], ...]:
+    """Return four floats for each prior; thousands of them are checked at once if they are floats already."""
+    priors = items("Head: priors", given)
+    plain = all(type(prior) is tuple and len(prior) == 4 for prior in priors)
+    numbers: list[Any] = list(itertools.chain.from_iterable(priors)) if plain else [None]
+    if set(map(type, numbers)) <= {float} and all(map(math.isfinite, numbers)):
+        return priors
+    return tuple(tuple(real_number("Head: priors", v) for v in items("Head: priors", prior, 4)) for prior in priors)
