@@ -44,7 +44,8 @@ def yolov2(
 
     The output is one map of 5 + classes channels for each anchor, anchor by anchor: centre, logarithm of the size,
     objectness, scores. The score is objectness times the softmax of the classes (pjreddie/darknet,
-    src/region_layer.c).
+    src/region_layer.c; kendryte/nncase, examples/20classes_yolo, k210, region_layer.c). Cells are equal shares of the
+    input: a Decoder refuses inputs that are no multiple of `stride`.
 
     Parameters
     ----------

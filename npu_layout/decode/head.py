@@ -160,7 +160,8 @@ class Form(Record):
     of all levels, one after the other, of each level anchor by anchor, row by row; "rows": each row is a detection
     already, with its class as a number. interleaved: on an axis of cells, the anchors of one cell follow each other.
     grouped: an output of several parts has each part of all anchors, then the next, and not all parts of an anchor,
-    then those of the next. Raises NpuLayoutError if `boxes` and `parts` do not fit each other, and on other words.
+    then those of the next. whole: one output of each level has all parts, because anchors are counted over the channels
+    of all of them. Raises NpuLayoutError if `boxes` and `parts` do not fit each other, and on other words.
     `name` is what messages call it.
     """
 
@@ -170,11 +171,13 @@ class Form(Record):
     cells: str = "grid"
     interleaved: bool = False
     grouped: bool = False
+    whole: bool = False
     _words: ClassVar[dict[str, tuple[str, ...]]] = {"cells": CELLS}
 
     def _check(self) -> None:
         text_of("Form: name", self.name)
         flag("Form: interleaved", self.interleaved)
+        flag("Form: whole", self.whole)
         grouped = flag("Form: grouped", self.grouped)
         if any(part.shared for part in self.parts) and not grouped:
             raise NpuLayoutError(f"Form {self.name!r}: grouped: parts that anchors share need True, got {self.grouped}")

@@ -244,7 +244,28 @@ def _single(what: str, left: dict[int, TensorSpec], fits: Callable[[TensorSpec],
     return found[0]
 
 
+#: Encoding and unit of boxes whose cells are equal shares of the input, so many pixels or not (pjreddie/darknet,
+#: src/region_layer.c, get_region_box; src/yolo_layer.c, get_yolo_box).
+_SHARES = (("sigmoid_exp", "stride"), ("center_exp", "pixel"))
+
+
+def _check_shares(given: _Given) -> None:
+    """Raise LayoutError if cells are shares of the input that have not `stride` pixels."""
+    (height, width), boxes = given.input_hw, given.form.boxes
+    if (boxes.encoding, boxes.unit) not in _SHARES:
+        return
+    for stride, (rows, columns) in zip(given.head.strides, given.grids()):
+        whole = rows * stride, columns * stride
+        if whole != (height, width):
+            raise LayoutError(
+                f"{rows}x{columns} cells are equal shares of the input, and of {height}x{width} have not {stride} pixels "
+                f"each: if frames are padded to {whole}, give input_shape={whole}; if not, give it too, and multiply x of "
+                f"what is found by {width}/{whole[1]} and y by {height}/{whole[0]}"
+            )
+
+
 def _grids(given: _Given) -> tuple[Level, ...]:
+    _check_shares(given)
     levels, grids, turns = [], given.grids(), given.turns()
     priors, start = given.priors(), 0
     if priors is not None and len(priors) != given.total():
@@ -331,7 +352,14 @@ def _places(
     """Return the place of each part, and take its outputs from those that are left."""
     parts = [part for part in given.form.parts if part.role != "count" and not part.across]
     places = {}
-    for k, run, axes in assign(parts, where, given.specs, found, anchors, wanted):
+    runs = assign(parts, where, given.specs, found, anchors, wanted)
+    if given.form.whole and len(runs) > 1:
+        got = " and ".join(listed(k, given.specs[k]) for k, _, _ in runs)
+        raise LayoutError(
+            f"{where}: expected all parts in one output; got {got}: the network joins these channels, in this order, "
+            "and counts anchors over all of them, so that each output has parts of several anchors; join them too"
+        )
+    for k, run, axes in runs:
         first = 0
         grouped = given.form.grouped
         each = sum(part.count for part in run)

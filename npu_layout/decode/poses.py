@@ -43,7 +43,10 @@ def yolov7_pose(
     Outputs are maps of 3 (5 + classes + 3 keypoints) channels for each stride, anchor by anchor (or an axis of
     anchors): box, objectness, scores, then x, y and confidence of each point; or one list (1, cells, 5 + classes + 3
     keypoints), decoded, in pixels. A point is (2 v - 0.5 + cell) strides (WongKinYiu/yolov7, branch pose,
-    models/yolo.py, IKeypoint; AXERA-TECH/ax-samples, examples/base/detection.hpp). The score is objectness times class.
+    models/yolo.py, IKeypoint; TexasInstruments/edgeai-yolov5, branch yolo-pose, models/yolo.py, Detect;
+    AXERA-TECH/ax-samples, examples/base/detection.hpp). The score is objectness times class. Two convolutions make the
+    channels of a map, 18 and 153 for 17 points, and anchors are counted over both together: their outputs are refused
+    if they are not joined.
 
     Parameters
     ----------
@@ -81,7 +84,7 @@ def yolov7_pose(
         for act in (known, "none")
     )
     of_list = Boxes("xywh", unit=one_of("unit", unit, UNITS[1:]))
-    forms = (Form("maps", raw, Boxes("center_power")), Form("list", decoded, of_list, "list"))
+    forms = (Form("maps", raw, Boxes("center_power"), whole=True), Form("list", decoded, of_list, "list"))
     how = Keypoints(count, 3, "shifted", known)
     return Head(name, classes, strides, forms, given, "objectness", labels, keypoints=how)
 

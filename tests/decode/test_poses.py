@@ -121,3 +121,13 @@ def test_anchors_go_by_stride() -> None:
         decode.yolov7_pose(strides=(8, 16))
     with pytest.raises(nl.NpuLayoutError, match="keypoints"):
         decode.yolov7_pose(0)
+
+
+def test_outputs_that_the_network_joins_are_refused() -> None:
+    """Anchors are counted over 18 and 153 channels together: those of anchor 0 would be in two outputs."""
+    shapes = [(1, n, 640 // s, 640 // s) for s in (8, 16, 32, 64) for n in (18, 153)]
+    apart = [nl.TensorSpec(shape, name=f"{shape[1]}/{shape[2]}") for shape in shapes]
+    with pytest.raises(nl.LayoutError, match=r"one output; got 18/80 \(1, 18, 80, 80\) and 153/80 .*, in this order"):
+        decode.Decoder(decode.yolov7_pose(), apart, (640, 640))
+    joined = [spec.replace(shape=(1, 171, *spec.shape[2:])) for spec in apart[::2]]
+    assert len(decode.Decoder(decode.yolov7_pose(), joined, (640, 640)).specs) == 4
