@@ -28,8 +28,9 @@ class Family(NamedTuple):
     have them this often. activations: those with which networks are exported. units: boxes of a list, or of rows, may
     be in pixels or of an input of 1. rows: classes, if outputs are rows of detections, which do not say their number.
     asked: what extents leave open where the number of classes is not known, or another call can decode the outputs;
-    unsure: always. apart: each part is an output of its own (of its level). form: the only one of the head that counts.
-    one: heads have one class, whatever the extents. most: rows that outputs have at most; 0: any number.
+    unsure: always. apart: each part is an output of its own (of its level); whole: one output has all of them. form:
+    the only one of the head that counts. one: heads have one class, whatever the extents. most: rows that outputs have
+    at most; 0: any number.
     """
 
     make: Callable[[int, str], Head]
@@ -42,6 +43,7 @@ class Family(NamedTuple):
     asked: str = ""
     unsure: bool = False
     apart: bool = False
+    whole: bool = False
     form: str = ""
     one: bool = False
     most: int = 0
@@ -63,16 +65,22 @@ class Family(NamedTuple):
     def tried(self, n: int) -> Head:
         """Return the head of `n` classes that outputs are fitted to."""
         head = self.make(n, "none")
-        if not self.form:
-            return head
-        forms = tuple(form for form in head.forms if form.name == self.form)
-        return replace(head, forms=forms)
+        forms = tuple(form for form in head.forms if self.form in ("", form.name))
+        whole = tuple(replace(form, whole=True) for form in forms) if self.whole else forms
+        return head if whole == head.forms else replace(head, forms=whole)
 
 
 # ultralytics/yolov3, models/yolov3-tiny.yaml: width and height in pixels
 _TWO_LEVELS = (((10, 14), (23, 27), (37, 58)), ((81, 82), (135, 169), (344, 319)))
 FAMILIES = (
     Family(lambda n, act: yolov8(n, activation=act), "suppression (YOLOv8, 9, 11, 12)", (0, 4, 64, 68), units=True),
+    Family(
+        lambda n, act: yolov8(n, activation=act, scores_first=True),
+        "suppression, scores before bins (YOLOv8 of Khadas)",
+        (64,),
+        form="maps",
+        whole=True,
+    ),
     Family(lambda n, act: yolov10(n, activation=act), "no suppression (YOLOv10)", (0, 64), units=True),
     Family(
         lambda n, act: yolov8(n, activation=act, keypoints=17), "17 keypoints (YOLOv8-pose)", (0, 4, 64, 55), units=True

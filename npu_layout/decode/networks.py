@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import NpuLayoutError
-from ..support import checked_call, one_of, whole_numbers
+from ..support import checked_call, flag, one_of, whole_numbers
 from .head import HINTS, UNITS, Boxes, Form, Head, Part
 from .rules import Keypoints, Prototypes, Suppression
 
@@ -34,6 +34,7 @@ def yolov8(
     bins: int = 16,
     keypoints: int = 0,
     coefficients: int = 0,
+    scores_first: bool = False,
     unit: str = "pixel",
     name: str = "yolov8",
 ) -> Head:
@@ -56,6 +57,9 @@ def yolov8(
     bins, keypoints, coefficients
         Bins of a side; points of the pose variant (17; x, y and visibility each); mask coefficients of the segmentation
         variant (32), whose prototypes are one more output, a cell every 4 pixels.
+    scores_first
+        Of a map that has boxes and scores: scores are before bins (khadas/ksnn, examples/yolov8n/yolov8n-picture.py).
+        Extents do not show it.
     unit
         Of the boxes in a list, and of its keypoints: "pixel", or "input" if the whole input is 1 (TFLite exports).
     name
@@ -74,7 +78,8 @@ def yolov8(
     if coefficients:
         beside.append(Part("coefficients", coefficients))
     score = Part("score", classes, activation)
-    maps = (Part("box", 4 * bins), score, Part("bound", 1, optional=True, hint=HINTS["bound"]), *beside)
+    box, bound = Part("box", 4 * bins), Part("bound", 1, optional=True, hint=HINTS["bound"])
+    maps = (score, box, *beside) if flag("scores_first", scores_first) else (box, score, bound, *beside)
     listed = (Part("box", 4), score, *beside)
     forms = [Form("maps", maps, Boxes("dfl", bins)), Form("list", listed, Boxes("xywh", unit=unit), "list")]
     if keypoints:  # airockchip/rknn_model_zoo, examples/yolov8_pose

@@ -258,9 +258,9 @@ def _check_shares(given: _Given) -> None:
         whole = rows * stride, columns * stride
         if whole != (height, width):
             raise LayoutError(
-                f"{rows}x{columns} cells are equal shares of the input, and of {height}x{width} have not {stride} pixels "
-                f"each: if frames are padded to {whole}, give input_shape={whole}; if not, give it too, and multiply x of "
-                f"what is found by {width}/{whole[1]} and y by {height}/{whole[0]}"
+                f"{rows}x{columns} cells are equal shares of the input, and of {height}x{width} have not {stride} "
+                f"pixels each: if frames are padded to {whole}, give input_shape={whole}; if not, give it too, and "
+                f"multiply x of what is found by {width}/{whole[1]} and y by {height}/{whole[0]}"
             )
 
 

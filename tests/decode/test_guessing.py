@@ -299,3 +299,10 @@ def test_rows_with_their_best_class() -> None:
     specs = [spec.replace(name=n) for spec, n in zip(of_shapes([(1, 8400, 4), (1, 8400), (1, 8400)]), names)]
     found = decode.guess(specs, (640, 640))
     assert found.head == decode.labelled_rows(80)
+
+
+def test_scores_may_be_before_bins() -> None:
+    """One map of boxes and scores does not show which are first; outputs of their own have no order."""
+    first = decode.yolov8(80, activation="sigmoid", scores_first=True)
+    assert first in decode.guess(of_shapes(maps((144,))), (640, 640), 80).others
+    assert first not in decode.guess(of_shapes(maps((64, 80))), (640, 640), 80).others

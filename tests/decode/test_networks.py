@@ -245,3 +245,24 @@ def test_sophgos_centernet_is_one_map() -> None:
     for decoder in decoders(decode.centernet_head(CLASSES, activation="sigmoid"), [spec], SIZE):
         found = decoder([out.ravel()], 0.5)
         assert found.class_id.tolist() == [1] and found.xyxy.tolist() == [[21.0, 18.0, 37.0, 26.0]]
+
+
+@pytest.mark.parametrize("points", [0, 3])
+def test_scores_before_bins(points: int) -> None:
+    """One map has scores, bins and points: the same numbers in outputs of their own give the same detections."""
+    rng = np.random.default_rng(8)
+    counts = {"score": CLASSES, "box": 64, **({"points": 3 * points} if points else {})}
+    arrays = {f"{what}{s}": rng.normal(0, 2, (1, n, *grid(s))) for s in STRIDES for what, n in counts.items()}
+    arrays = {name: array.astype(np.float32) for name, array in arrays.items()}
+    joined = {f"y{s}": np.concatenate([arrays[f"{what}{s}"] for what in counts], 1) for s in STRIDES}
+    found = []
+    for first, given in ((False, arrays), (True, joined)):
+        head = decode.yolov8(CLASSES, activation="sigmoid", keypoints=points, scores_first=first)
+        specs = [nl.TensorSpec(array.shape, name=name) for name, array in given.items()]
+        for decoder in decoders(head, specs, SIZE):
+            found.append(decoder({name: array.ravel() for name, array in given.items()}, 0.9))
+    assert len(found[0]) > 5
+    for one in found[1:]:
+        assert np.array_equal(one.xyxy, found[0].xyxy) and np.array_equal(one.class_id, found[0].class_id)
+        assert np.array_equal(one.confidence, found[0].confidence)
+        assert not points or np.array_equal(one.keypoints, found[0].keypoints)

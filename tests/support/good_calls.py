@@ -190,7 +190,7 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
         "yolov5": dict(**named, anchors=(((4, 5),),), coefficients=0, unit="input"),
         "yolov6": named,
         "yolov7": dict(**named, anchors=(((4, 5),),), unit="input"),
-        "yolov8": dict(**named, bins=8, keypoints=0, coefficients=0, unit="input"),
+        "yolov8": dict(**named, bins=8, keypoints=0, coefficients=0, scores_first=True, unit="input"),
         "yolov8_obb": dict(**named, angle_activation="sigmoid", angle="radians", bins=8, unit="input"),
         "yolov10": dict(**made, bins=8, unit="input", name="x"),
         "yolox": named,
