@@ -17,7 +17,7 @@ from .decoder import Decoder
 from .dense import efficientdet, fcos, retinanet
 from .detections import Detections
 from .detectors import centernet_head, fastestdet, labelled_rows, ssd, ssd_postprocessed, yolofastestv2
-from .faces import blazeface, retinaface, scrfd, ultraface, yolov5_face, yunet
+from .faces import blazeface, face_det_lite, retinaface, scrfd, ultraface, yolov5_face, yunet
 from .guessing import Guess, guess
 from .head import Boxes, Form, Head, Part
 from .joints import heatmap_points, landmarks, simcc_points
@@ -68,6 +68,7 @@ __all__ = [
     "detr",
     "draw",
     "efficientdet",
+    "face_det_lite",
     "fastestdet",
     "fcos",
     "guess",

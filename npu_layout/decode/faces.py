@@ -111,6 +111,31 @@ def scrfd(strides: Sequence[int] = STRIDES, *, keypoints: int = 5, activation: s
 
 
 @checked_call
+def face_det_lite(
+    stride: int = 8, *, keypoints: int = 5, activation: str = "sigmoid", name: str = "face_det_lite"
+) -> Head:
+    """Return the head of Qualcomm AI Hub's face_det_lite: heat of centres, four sides, and landmarks.
+
+    Outputs are maps of 1, 4 and 10 channels: heat, sides in strides from the cell's corner, then x of all landmarks and
+    y of all, from there too. A cell goes if a neighbour has a larger score; `iou` has no effect
+    (quic/ai-hub-models, qai_hub_models/models/face_det_lite/utils.py, detect).
+
+    stride: pixels from one cell to the next. keypoints: 5, or 0 for networks without. activation: what the decoder
+    applies to heat, "sigmoid" or "none". name: of the head. Raises NpuLayoutError on anything else.
+
+    >>> face_det_lite().keypoints.order
+    'apart'
+    """
+    _, strides = sizes(1, whole_numbers("stride", [stride], 1, 1))
+    (keypoints,) = whole_numbers("keypoints", [keypoints], 1, 0)
+    beside = (Part("keypoints", 2 * keypoints),) if keypoints else ()
+    parts = (Part("score", 1, one_of("activation", activation, ACTIVATIONS[:2])), Part("box", 4), *beside)
+    points = Keypoints(keypoints, 2, "distances", order="apart") if keypoints else None
+    form = Form("maps", parts, Boxes("distances", center=0.0))
+    return Head(name, 1, strides, (form,), labels="all", keypoints=points, suppression=Suppression("peaks"))
+
+
+@checked_call
 def yunet(strides: Sequence[int] = STRIDES, *, activation: str = "none") -> Head:
     """Return the head of YuNet: centre and logarithm of the size, the root of class times objectness, five landmarks.
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from .darknet import yolov2, yolov3, yolov4
 from .dense import fcos, retinanet
 from .detectors import centernet_head, fastestdet, labelled_rows, ssd_postprocessed, yolofastestv2
-from .faces import blazeface, retinaface, scrfd, yolov5_face, yunet
+from .faces import blazeface, face_det_lite, retinaface, scrfd, yolov5_face, yunet
 from .head import Head
 from .networks import yolo26, yolov5, yolov6, yolov8, yolov10, yolox
 from .obb import yolo26_obb, yolov8_obb
@@ -202,6 +202,7 @@ FAMILIES = (
     Family(lambda n, act: nanodet(n, activation=act), "8 bins a side, strides to 64 (NanoDet-Plus)", (0, 32)),
     Family(lambda n, act: retinaface(activation=act), "priors (RetinaFace)", one=True, activations=("none", "softmax")),
     Family(lambda n, act: scrfd(activation=act), "two anchors a cell (SCRFD)", one=True),
+    Family(lambda n, act: face_det_lite(activation=act), "heat of faces (face_det_lite of AI Hub)", one=True),
     Family(lambda n, act: yunet(activation=act), "the root of class and objectness (YuNet)", one=True),
     Family(
         lambda n, act: yolov5_face(activation=act),

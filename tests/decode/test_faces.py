@@ -345,3 +345,33 @@ def test_blazefaces_priors_are_those_of_mediapipe() -> None:
         decode.blazeface(0)
     plain = decode.blazeface(keypoints=0)
     assert plain.keypoints is None and plain.forms[0].part("keypoints") is None
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_face_det_lite(dtype: str) -> None:
+    """Peaks of the heat; sides and landmarks from the corners of their cells, x of all landmarks first."""
+    rng, (rows, columns) = np.random.default_rng(6), (9, 13)
+    heat, box, land = (
+        scenes.output(rng, x, rng.normal(0, 2, x), "NHWC", dtype, 0.05, 3, name=name)
+        for name, x in (("heatmap", (1, 1, 9, 13)), ("bbox", (1, 4, 9, 13)), ("landmark", (1, 10, 9, 13)))
+    )
+    h, wanted = heat.values[0, 0].astype(float), []
+    for y, x in itertools.product(range(rows), range(columns)):
+        around = h[max(y - 1, 0) : y + 2, max(x - 1, 0) : x + 2]
+        if h[y, x] == around.max() and sigmoid(h[y, x]) >= 0.55:
+            left, top, right, bottom = box.values[0, :, y, x].astype(float)
+            m = land.values[0, :, y, x].astype(float)
+            edges = ((x - left) * 8, (y - top) * 8, (x + right) * 8, (y + bottom) * 8)
+            points = [((x + m[i]) * 8, (y + m[5 + i]) * 8) for i in range(5)]
+            wanted.append((np.float32(sigmoid(h[y, x])), y * columns + x, edges, points))
+    wanted.sort(key=lambda row: (-row[0], row[1]))
+    assert len(wanted) > 5
+    specs = [land.spec, heat.spec, box.spec]
+    for decoder in decoders(decode.face_det_lite(), specs, (72, 104)):
+        found = decoder([land.buffer, heat.buffer, box.buffer], 0.55)
+        assert found.cell.tolist() == [cell for _, cell, _, _ in wanted]
+        np.testing.assert_array_max_ulp(found.confidence, np.array([row[0] for row in wanted]), 1)
+        np.testing.assert_allclose(found.xyxy, [row[2] for row in wanted], rtol=1e-5, atol=1e-4)
+        np.testing.assert_allclose(found.keypoints, [row[3] for row in wanted], rtol=1e-5, atol=1e-4)
+    plain = decode.face_det_lite(keypoints=0)
+    assert plain.keypoints is None and len(decode.Decoder(plain, [heat.spec, box.spec], (72, 104)).specs) == 2

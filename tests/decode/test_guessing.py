@@ -57,6 +57,7 @@ EXPORTS = {
     "nanodet": ([(1, 2125, 112)], 320, {"nanodet"}, 80),
     "retinaface": ([(1, 16800, 4), (1, 16800, 2), (1, 16800, 10)], 640, {"retinaface"}, 1),
     "scrfd": ([(2 * (640 // s) ** 2, n) for n in (1, 4, 10) for s in (8, 16, 32)], 640, {"scrfd"}, 1),
+    "face_det_lite": ([(1, n, 60, 80) for n in (1, 4, 10)], 0, {"face_det_lite"}, 1),
     "yunet": ([(1, (640 // s) ** 2, n) for n in (1, 1, 4, 10) for s in (8, 16, 32)], 640, {"yunet"}, 1),
     "tflite": ([(1, 10, 4), (1, 10), (1, 10), (1,)], 300, {"ssd_postprocessed"}, 90),
     "obb rknn": ([*maps((79,)), (1, 1, 8400)], 640, {"yolov8_obb"}, 15),
@@ -86,13 +87,14 @@ def specs_of(name: str, dtype: str, kinds: dict[str, tuple[float, int]]) -> list
 def test_exports(name: str) -> None:
     _, size, families, classes = EXPORTS[name]
     for given in (classes, None):
-        found = decode.guess(specs_of(name, "float32", {}), (size, size), given)
+        sides = (size, size) if size else (480, 640)
+        found = decode.guess(specs_of(name, "float32", {}), sides, given)
         heads = [found.head] if found.head else found.others
         assert heads, found.why
         assert {head.name for head in heads if head.classes == classes} <= families
         assert any(head.name in families and head.classes == classes for head in heads)
         for head in heads:
-            decode.Decoder(head, specs_of(name, "float32", {}), (size, size))
+            decode.Decoder(head, specs_of(name, "float32", {}), sides)
     if given is not None:
         assert {head.classes for head in heads} == {classes}
 

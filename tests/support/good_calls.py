@@ -164,6 +164,7 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
             yx=True,
             **activated,
         ),
+        "face_det_lite": dict(stride=8, keypoints=5, activation="none", name="x"),
         "scrfd": dict(strides=(8,), keypoints=5, activation="sigmoid"),
         "ssd": dict(
             priors=((0.5, 0.5, 0.1, 0.1),),

@@ -383,7 +383,7 @@ def decoding() -> None:
     more += [decode.yolov8_obb(), decode.centernet_head(), decode.yolov2(), decode.yolov3(), decode.yolov4()]
     more += [decode.rtdetr(), decode.detr(), decode.rtmdet(), decode.blazeface()]
     more += [decode.retinanet(), decode.efficientdet(), decode.fcos(), decode.fastestdet(), decode.labelled_rows()]
-    more += [decode.yolov5_face(), decode.depthai_yolo(), decode.yolov7()]
+    more += [decode.yolov5_face(), decode.depthai_yolo(), decode.yolov7(), decode.face_det_lite()]
     more += [
         decode.damoyolo(),
         decode.ultraface(),
@@ -406,6 +406,7 @@ def decoding() -> None:
         and form.boxes.order == (0, 1, 2, 3)
         and not form.interleaved
         and not form.grouped
+        and not form.whole
         and form.parts[0].hint == ""
     )
     masked = decode.yolov8(coefficients=32).prototypes
