@@ -51,11 +51,13 @@ def through(x: np.ndarray, y: np.ndarray, inner: np.ndarray) -> tuple[np.ndarray
     They have one if their values vary by more than rounding, several of them much, and several of the inner ones are
     far from 0.
     """
-    squares = np.where(inner, x * x, 0.0)
-    along = np.where(inner, x * y, 0.0).sum(1)
+    squares, products = x * x, x * y
+    if not inner.all():
+        squares[~inner] = products[~inner] = 0.0
+    power, along = squares.sum(1), products.sum(1)
     rising = along > 0
-    ratio = np.divide(squares.sum(1), along, out=np.ones(len(x)), where=rising)
-    clear = rising & (squares.sum(1) >= _SEVERAL * squares.max(1)) & several(x) & (np.ptp(y, 1) >= _STEPS)
+    ratio = np.divide(power, along, out=np.ones(len(x)), where=rising)
+    clear = rising & (power >= _SEVERAL * squares.max(1)) & several(x) & (np.ptp(y, 1) >= _STEPS)
     return ratio, clear & (x.var(1) >= 4 * ROUNDING * ratio * ratio)
 
 

@@ -8,6 +8,7 @@ unrelated images.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..buffers import TensorSpec
 from ..comparison import decibels
 from ..engines import shape_in_model
 from ..layouts import Layout
+from ..support import finite
 from .samples import Matrix, Samples, arithmetic, ends, predicted, read_all, stored
 from .thresholds import ENOUGH, LEAST, ROUNDING
 from .trials import Candidate, Trial, without_repeats
@@ -100,6 +102,16 @@ class Evidence:
         scale, zero_point = arithmetic(self.spec, self.samples)
         return np.asarray(((self.codes - zero_point) * scale).ravel())
 
+    @cached_property
+    def wanted_by_channel(self) -> np.ndarray:
+        """The model's values at the samples, (channels, samples)."""
+        return self.by_channel(self.wanted)
+
+    @cached_property
+    def variances(self) -> list[float]:
+        """The variance of the model's output in each frame."""
+        return [float(finite(reference).var()) for reference in self.references]
+
     def as_declared(self, rows: Sequence[int] | None = None) -> Trial:
         """Return the declared reading of these frames, or of all."""
         if rows is None:
@@ -174,8 +186,10 @@ class Evidence:
         known = self._measured.pop(key, None)
         if known is None or known[0] is not x:
             y = self.by_channel(x, places)
-            y = y - y.mean(1, keepdims=True) if centred else y
-            known = x, (y * y).mean(1)
+            y = y.copy(order="K") if np.may_share_memory(x, y) else y
+            if centred:
+                y -= y.mean(1, keepdims=True)
+            known = x, np.multiply(y, y, out=y).mean(1)
         self._measured[key] = known
         if len(self._measured) > _RECENT:
             del self._measured[next(iter(self._measured))]

@@ -9,10 +9,9 @@ import numpy as np
 
 from ..buffers import Quantization, TensorSpec
 from ..errors import NpuLayoutError
-from ..support import finite
 from .evidence import Evidence
 from .identification import hypotheses
-from .samples import predicted, read_all, stored
+from .samples import predicted, read_at, stored
 from .scales import called, fitted, quantizations, requantised, words
 from .thresholds import MARGIN
 from .trials import Trial
@@ -55,7 +54,7 @@ def readings(evidence: Evidence) -> Iterator[Trial]:
         in_place = own is not None and np.array_equal(one.offsets, own.offsets)
         if (in_place and one.spec.dtype == evidence.spec.dtype) or any(one.inside(other) for other in wider):
             continue
-        trial = _reading(evidence, one.spec, in_place)
+        trial = _reading(evidence, one, in_place)
         if trial is None:
             continue
         # A reading that differs only in the sign, and mostly reads the same numbers, has to explain clearly more.
@@ -71,8 +70,7 @@ def readings(evidence: Evidence) -> Iterator[Trial]:
 def _identified(evidence: Evidence) -> list[_Located]:
     """Return what `identify` finds, each way to read the same elements once."""
     found: list[_Located] = []
-    variances = [float(finite(reference).var()) for reference in evidence.references]
-    for i in sorted(range(len(variances)), key=lambda i: -variances[i])[:_FRAMES]:
+    for i in sorted(range(len(evidence.references)), key=lambda i: -evidence.variances[i])[:_FRAMES]:
         flat = evidence.spec.flat(evidence.buffers[i]).tobytes()
         try:
             ranking = hypotheses(flat, evidence.references[i], evidence.letters, _READINGS, evidence.spec.dtype)
@@ -91,17 +89,17 @@ def _located(evidence: Evidence, spec: TensorSpec) -> _Located:
     return _Located(spec, offsets)
 
 
-def _reading(evidence: Evidence, found: TensorSpec, in_place: bool) -> Trial | None:
+def _reading(evidence: Evidence, found: _Located, in_place: bool) -> Trial | None:
     """Return what the elements of `found` explain: with the declared quantization, unless another explains much more.
 
     `in_place`: whether these are the declared elements in another dtype.
     """
     given = evidence.spec
-    bare = requantised(found, None, given.name)
+    bare = requantised(found.spec, None, given.name)
     elements = [
         stored(bare, np.ascontiguousarray(given.flat(b)).view(np.uint8).view(bare.stored)) for b in evidence.buffers
     ]
-    codes = read_all(bare, elements, evidence.samples)
+    codes = read_at(found.offsets // bare.stored.itemsize, elements)
     steps = bare.element.unpacked.kind != "f"
     alike = bare.dtype == given.dtype
     options = []

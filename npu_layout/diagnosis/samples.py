@@ -101,8 +101,15 @@ def read(spec: TensorSpec, elements: np.ndarray, samples: Samples) -> Matrix:
 
 def read_all(spec: TensorSpec, frames: Sequence[np.ndarray], samples: Samples) -> Matrix:
     """Return the stored values that `spec` reads in the elements of each frame, float64 (frames, places)."""
-    offsets = spec.offset(*samples.placed(spec))
-    return np.stack([finite(elements[offsets]).astype(np.float64) for elements in frames])
+    return read_at(np.asarray(spec.offset(*samples.placed(spec))), frames)
+
+
+def read_at(offsets: np.ndarray, frames: Sequence[np.ndarray]) -> Matrix:
+    """Return the elements of each frame that have these offsets, float64 (frames, places)."""
+    read = np.empty((len(frames), *offsets.shape))
+    for row, elements in zip(read, frames):
+        row[...] = finite(elements.take(offsets))
+    return read
 
 
 def ends(spec: TensorSpec) -> tuple[float, float]:
@@ -131,4 +138,6 @@ def arithmetic(spec: TensorSpec, samples: Samples) -> tuple[Any, Any]:
 def predicted(spec: TensorSpec, samples: Samples, wanted: Matrix) -> Matrix:
     """Return what is stored for the real values `wanted` under the quantization of `spec`, saturated, not rounded."""
     scale, zero_point = arithmetic(spec, samples)
-    return np.asarray(np.clip(wanted / scale + zero_point, *ends(spec)))
+    found = np.asarray(wanted / scale)
+    found += zero_point
+    return np.clip(found, *ends(spec), out=found)

@@ -158,7 +158,8 @@ class _Fit(NamedTuple):
     def trial(self, scale: Any, zero_point: Any, axis: int | None = None) -> Trial:
         """Return what the spec explains with this scale and zero point."""
         fixed = requantised(self.spec, Quantization(scale, zero_point, axis), self.evidence.spec.name)
-        left = self.codes - predicted(fixed, self.evidence.samples, self.evidence.wanted)
+        left = predicted(fixed, self.evidence.samples, self.evidence.wanted)
+        np.subtract(self.codes, left, out=left)
         text, count = f"{called(fixed)}, {words(fixed)}", self._fitted(scale, zero_point)
         return Trial(self.cause, text, fixed, self.codes, left, True, fixed, parameters=count)
 
@@ -169,7 +170,9 @@ class _Fit(NamedTuple):
         return sum(
             np.size(x)
             for x, y in zip_longest((scale, zero_point), declared)
-            if y is None or np.size(y) not in (1, np.size(x)) or not np.allclose(x, y, 1e-4, 0.0)
+            if y is None
+            or np.size(y) not in (1, np.size(x))
+            or (abs(np.subtract(x, y)) > 1e-4 * abs(np.asarray(y))).any()
         )
 
     def inside(self, zero_points: Any) -> Any:
@@ -303,19 +306,21 @@ def _for_each(fit: _Fit) -> Trial | None:
     if evidence.channel_axis is None or evidence.channels == 1 or not evidence.enough:
         return None
     axis = axes_in_model(fit.spec.axes)[evidence.channel_axis]
-    found = filter(None, (_each_through_the_zero_point(fit), _each_with_a_zero_point(fit)))
+    values = evidence.wanted_by_channel, evidence.by_channel(fit.codes), evidence.by_channel(fit.inner)
+    found = filter(None, (_each_through_the_zero_point(fit, *values), _each_with_a_zero_point(fit, *values)))
     options = [fit.trial(scales.astype(np.float32), zero_points, axis) for scales, zero_points in found]
     return fit.simplest(options) if options else None
 
 
-def _each_through_the_zero_point(fit: _Fit) -> tuple[np.ndarray, Any] | None:
+def _each_through_the_zero_point(
+    fit: _Fit, wanted: np.ndarray, codes: np.ndarray, inner: np.ndarray
+) -> tuple[np.ndarray, Any] | None:
     """Return a scale for each channel with the declared zero point, if there is one of all.
 
     It needs no values near the zero point: those of a sure network are stored at the end of the range.
     """
     if len(fit.zero_points) != 1:
         return None
-    wanted, codes, inner = (fit.evidence.by_channel(a) for a in (fit.evidence.wanted, fit.codes, fit.inner))
     scales, clear = through(wanted, codes - fit.zero_points[0], inner)
     if not clear.any():
         return None
@@ -323,9 +328,10 @@ def _each_through_the_zero_point(fit: _Fit) -> tuple[np.ndarray, Any] | None:
     return scales, [fit.zero_points[0].item()] * len(scales)
 
 
-def _each_with_a_zero_point(fit: _Fit) -> tuple[np.ndarray, Any] | None:
+def _each_with_a_zero_point(
+    fit: _Fit, wanted: np.ndarray, codes: np.ndarray, inner: np.ndarray
+) -> tuple[np.ndarray, Any] | None:
     """Return a scale and a zero point for each channel; None if one is far out of the dtype's range."""
-    wanted, codes, inner = (fit.evidence.by_channel(a) for a in (fit.evidence.wanted, fit.codes, fit.inner))
     found = lines(wanted, codes, inner)
     if not found.clear.any():
         return None
@@ -335,7 +341,8 @@ def _each_with_a_zero_point(fit: _Fit) -> tuple[np.ndarray, Any] | None:
     inside = fit.inside(offsets)
     if inside is None:
         return None
-    along = (wanted * (codes - inside[:, None]) * inner).sum(1)
-    again = (inside != offsets) & found.clear & (along > 0)
-    scales = np.where(again, (wanted * wanted * inner).sum(1) / np.where(again, along, 1.0), 1 / slopes)
+    scales = 1 / slopes
+    for k in np.flatnonzero((inside != offsets) & found.clear):
+        along = (wanted[k] * (codes[k] - inside[k]) * inner[k]).sum()
+        scales[k] = (wanted[k] * wanted[k] * inner[k]).sum() / along if along > 0 else scales[k]
     return scales, np.rint(inside).astype(np.int64)

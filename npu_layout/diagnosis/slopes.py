@@ -53,27 +53,37 @@ def halves(evidence: Evidence, trial: Trial) -> tuple[Slope, Slope]:
     low, high = ends(trial.spec or evidence.spec) if trial.steps else (-np.inf, np.inf)
     used = (trial.codes > low) & (trial.codes < high) & (predicted > low) & (predicted < high)
     centre = predicted.mean() if trial.spec is None or trial.line else arithmetic(trial.spec, evidence.samples)[1]
-    x, left, alike = (predicted - centre)[used], trial.left[used], _alike(evidence, trial)[used]
-    rows = np.argsort(abs(x), kind="stable")
-    power = np.cumsum(x[rows] ** 2)
-    count = int(np.searchsorted(power, power[-1] / 2)) if len(power) else 0
-    inner, outer = (_slope(x[part], left[part], alike[part]) for part in (rows[:count], rows[count:]))
-    return inner, outer
+    x = np.where(used, predicted - centre, 0.0).reshape(-1, _alike(evidence, trial))  # what is 0 is in no sum
+    left = trial.left.reshape(x.shape)
+    inner = np.where(_inner(abs(x)), x, 0.0)
+    return _slope(inner, left), _slope(x - inner, left)
 
 
-def _slope(x: np.ndarray, left: np.ndarray, alike: np.ndarray) -> Slope:
-    power = float((x * x).sum())
+def _inner(sizes: np.ndarray) -> np.ndarray:
+    """Return which values are the inner half: the smallest ones, and of equal ones the first."""
+    ordered = np.sort(sizes, axis=None)
+    power = np.cumsum(ordered * ordered)
+    if not len(power):
+        return np.zeros(sizes.shape, bool)
+    count = int(np.searchsorted(power, power[-1] / 2))
+    inner = np.asarray(sizes < ordered[count])
+    equal = np.flatnonzero(sizes == ordered[count])
+    inner.reshape(-1)[equal[: count - int(inner.sum())]] = True
+    return inner
+
+
+def _slope(x: np.ndarray, left: np.ndarray) -> Slope:
+    """Return the slope of what is left over what is predicted; values of one row may err alike."""
+    squares = (x * x).sum(1)
+    power = float(squares.sum())
     if power <= 0:
         return Slope(0.0, np.inf)
     off = float((x * left).sum()) / power
-    share = np.bincount(alike, x * x) / power
-    sums = np.bincount(alike, x * (left - off * x)) / np.maximum(1 - share, 1e-9)
+    share = squares / power
+    sums = (x * (left - off * x)).sum(1) / np.maximum(1 - share, 1e-9)
     return Slope(off, float((sums * sums).sum()) / power**2 if share.max() < 1 else np.inf)
 
 
-def _alike(evidence: Evidence, trial: Trial) -> np.ndarray:
-    """Return a number for each value, (frames, places), equal if they may err alike: those of a map."""
-    if len(evidence.references[0].shape) <= 3 or trial.places:
-        return np.arange(trial.left.size).reshape(trial.left.shape)
-    channel = evidence.samples.channel
-    return np.arange(len(trial.left))[:, None] * (int(channel.max()) + 1) + channel
+def _alike(evidence: Evidence, trial: Trial) -> int:
+    """Return how many neighbouring samples may err alike: those of a channel of a map in one frame."""
+    return 1 if len(evidence.references[0].shape) <= 3 or trial.places else int(evidence.samples.count)

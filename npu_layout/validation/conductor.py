@@ -22,7 +22,7 @@ from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError
 from ..recordings import Recording, normalisation
 from ..reports import Exhibit, OutputReport, Report
-from ..support import checked_call, finite, flag, isolated, real_number
+from ..support import checked_call, flag, isolated, real_number
 from . import tolerances
 from .comparing import Kept, compare
 from .detecting import compare_detections
@@ -151,7 +151,7 @@ def _report(examined: Examined, kept: Sequence[Kept]) -> OutputReport:
 
 def _exhibit(examined: Examined, evidence: Evidence, kept: Sequence[Kept]) -> Exhibit:
     """Return the exhibit of the kept frame whose reference varies most, of those on which the model ran again."""
-    at = max(examined.rows or range(len(kept)), key=lambda i: float(finite(evidence.references[i]).var()))
+    at = max(examined.rows or range(len(kept)), key=lambda i: evidence.variances[i])
     answers = ((c.trial, evidence.trial(c).answers.get(at)) for c in examined.ranking if c.score >= LEAST)
     shown = dict(islice(((trial, answer) for trial, answer in answers if answer is not None), _SHOWN))
     comparison = examined.output.comparison
