@@ -89,6 +89,13 @@ def _most(values: np.ndarray) -> Any:
     return (1 - spread + _SURE * np.sqrt(spread)) ** 3
 
 
+def _copied(x: np.ndarray, over: np.ndarray) -> np.ndarray:
+    """Return a copy, in the memory of an earlier one if that is alike: new pages cost as much as the copy."""
+    into = over if over is not x and (over.shape, over.dtype) == (x.shape, x.dtype) else np.empty_like(x)
+    np.copyto(into, x)
+    return into
+
+
 class Parts:
     """The parts of one output, gathered frame by frame; memory grows by some numbers a frame.
 
@@ -108,8 +115,7 @@ class Parts:
 
     def add(self, frame: int, device: np.ndarray, model: np.ndarray) -> FrameSums:
         """Add a frame, finite floats of one shape in the model's axes order, and return its sums."""
-        values = np.array(device), np.array(model)  # a caller may reuse its arrays
-        before, basis = self._last or values
+        before, basis = self._last or (device, model)
         sums = sums_of(device, model, self._channel_axis, basis)
         self._last_axis = model.ndim - 1
         for axis, count in enumerate(model.shape):
@@ -120,8 +126,8 @@ class Parts:
         squares, products = sums.change[:, None]
         changed = itself._replace(squares=squares, products=products)  # the rest is of no change, and not read
         again = self._last is not None and np.array_equal(device, before)
+        self._last = _copied(device, before), _copied(model, basis)  # a caller may reuse its arrays
         self._frames.append((frame, np.concatenate([*itself, *changed]), again))
-        self._last = values
         return sums
 
     @property

@@ -27,12 +27,6 @@ class Sums(NamedTuple):
     device_low: np.ndarray
     device_high: np.ndarray
 
-    @classmethod
-    def none(cls, values: int, shape: tuple[int, ...]) -> Sums:
-        """Return the sums of parts of so many values each, before anything is added to them."""
-        ends = (np.full(shape, end) for end in 2 * (np.inf, -np.inf))
-        return cls(np.full(shape, float(values)), *np.zeros((5, *shape)), *ends)
-
     @property
     def peak(self) -> np.ndarray:
         """The model's largest absolute value in each part."""
@@ -95,30 +89,54 @@ def in_channels(x: np.ndarray, axis: int | None) -> np.ndarray:
 def sums_of(device: np.ndarray, model: np.ndarray, axis: int | None, before: np.ndarray) -> FrameSums:
     """Return the sums of a frame: finite floats of one shape, in the model's axes order.
 
-    before: the model's values of the frame before.
+    before: the model's values of the frame before, or `model` itself: then nothing changed.
     """
     d3, m3, b3 = (in_channels(x, axis) for x in (device, model, before))
     rows, count, columns = m3.shape
-    channels, places = Sums.none(rows * columns, (count,)), Sums.none(count, (rows, columns))
-    device_squares, largest, change = np.zeros(count), np.zeros(count), np.zeros(2)
-    add = np.add.reduce
+    channels, places = _Sides((count,)), _Sides((rows, columns))
+    largest, change = np.zeros(count), np.zeros(2)
+    work = np.empty((6, 0, 0, 0))
     for a, c in _pieces(m3.shape):
-        m, d, b = (x[a, c].astype(np.float64) for x in (m3, d3, b3))
-        error, other = d - m, np.empty(m.shape)
-        for k, (x, y) in enumerate(((m, None), (d, None), (m, m), (m, d), (error, error)), 1):
-            values = x if y is None else np.multiply(x, y, out=other)
-            channels[k][c] += add(values, axis=(0, 2))
-            places[k][a] += add(values, axis=1)
-        largest[c] = np.maximum(largest[c], np.maximum.reduce(other, axis=(0, 2)))
-        device_squares[c] += add(np.multiply(d, d, out=other), axis=(0, 2))
-        m -= b
-        d -= b
-        change += [add(np.multiply(m, x, out=other), axis=None) for x in (m, d)]
-        for k, (further, x) in enumerate(zip(2 * (np.minimum, np.maximum), (m3, m3, d3, d3)), 6):
-            channels[k][c] = further(channels[k][c], further.reduce(x[a, c], axis=(0, 2)))
-            places[k][a] = further(places[k][a], further.reduce(x[a, c], axis=1))
+        part = m3[a, c]
+        work = work if work.shape[1:] == part.shape else np.empty((6, *part.shape))
+        m, d, squares, products, error, device_squares = work
+        m[...], d[...] = part, d3[a, c]
+        np.subtract(d, m, out=error)
+        for x, y, out in ((error, error, error), (m, m, squares), (m, d, products), (d, d, device_squares)):
+            np.multiply(x, y, out=out)
+        channels.add((c,), work, (1, 3))
+        places.add((a,), work, 2)
+        largest[c] = np.maximum(largest[c], np.maximum.reduce(error, axis=(0, 2)))
+        if before is not model:
+            of_model, of_device = np.subtract(work[:2], b3[a, c], out=work[2:4]).reshape(2, -1)
+            change += of_model @ of_model, of_model @ of_device
     rest = tuple(n for k, n in enumerate(model.shape) if k != axis)
-    return FrameSums(axis, channels, Sums(*(x.reshape(rest) for x in places)), device_squares, largest, change)
+    by_place = Sums(*(x.reshape(rest) for x in places.sums(count)))
+    return FrameSums(axis, channels.sums(rows * columns), by_place, channels.added[5], largest, change)
+
+
+class _Sides:
+    """What is added up by channel or by place: model, device, squares, products, errors and the device's squares.
+
+    low, high: of the model's values and of the device's.
+    """
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.added = np.zeros((6, *shape))
+        self.low, self.high = np.full((2, *shape), np.inf), np.full((2, *shape), -np.inf)
+
+    def add(self, at: tuple[slice, ...], work: np.ndarray, axes: int | tuple[int, ...]) -> None:
+        """Add the values of a piece, (6, rows, channels, columns), over these axes."""
+        where = (slice(None), *at)
+        self.added[where] += np.add.reduce(work, axis=axes)
+        for into, further in ((self.low, np.minimum), (self.high, np.maximum)):
+            further(into[where], further.reduce(work[:2], axis=axes), out=into[where])
+
+    def sums(self, values: int) -> Sums:
+        """Return the sums of parts of so many values each."""
+        (low, device_low), (high, device_high) = self.low, self.high
+        count = np.full(low.shape, float(values))
+        return Sums(count, *self.added[:5], low, high, device_low, device_high)
 
 
 def _pieces(shape: tuple[int, ...]) -> Iterator[tuple[slice, slice]]:

@@ -57,8 +57,9 @@ def through(x: np.ndarray, y: np.ndarray, inner: np.ndarray) -> tuple[np.ndarray
     power, along = squares.sum(1), products.sum(1)
     rising = along > 0
     ratio = np.divide(power, along, out=np.ones(len(x)), where=rising)
-    clear = rising & (power >= _SEVERAL * squares.max(1)) & several(x) & (np.ptp(y, 1) >= _STEPS)
-    return ratio, clear & (x.var(1) >= 4 * ROUNDING * ratio * ratio)
+    about = np.square(x - x.mean(1, keepdims=True))
+    clear = rising & (power >= _SEVERAL * squares.max(1)) & _several(about) & (np.ptp(y, 1) >= _STEPS)
+    return ratio, clear & (about.mean(1) >= 4 * ROUNDING * ratio * ratio)
 
 
 def _of_one_length(
@@ -79,16 +80,21 @@ def _lines(x: np.ndarray, y: np.ndarray) -> Lines:
     """Return the lines through (channels, values), of which all count."""
     count, mean_x, mean_y = x.shape[1], x.mean(1), y.mean(1)
     dx, dy = x - mean_x[:, None], y - mean_y[:, None]
-    power = (dx * dx).mean(1)
+    squares = dx * dx
+    power = squares.mean(1)
     good = (power > 0) & (count > 1)
     slope = np.divide((dx * dy).mean(1), power, out=np.zeros(len(x)), where=good)
     offset = np.where(count > 1, mean_y - slope * mean_x, 0.0)
     clear = (slope > 0) & (count >= ENOUGH // 2) & (slope * slope * power >= 4 * ROUNDING) & (np.ptp(y, 1) >= _STEPS)
-    clear &= several(x)
+    clear &= _several(squares)
     return Lines(slope, offset, clear, mean_x, mean_y)
 
 
 def several(x: np.ndarray, centre: float | None = None) -> np.ndarray:
     """Return of which channels (channels, values) more than one or two values are far from the centre, or the mean."""
-    square = (x - (x.mean(1, keepdims=True) if centre is None else centre)) ** 2
-    return np.asarray(square.sum(1) >= _SEVERAL * square.max(1))
+    return _several(np.square(x - (x.mean(1, keepdims=True) if centre is None else centre)))
+
+
+def _several(squares: np.ndarray) -> np.ndarray:
+    """Return the same, given the squares of the distances."""
+    return np.asarray(squares.sum(1) >= _SEVERAL * squares.max(1))
