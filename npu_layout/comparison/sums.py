@@ -135,8 +135,8 @@ class _Sides:
     def sums(self, values: int) -> Sums:
         """Return the sums of parts of so many values each."""
         (low, device_low), (high, device_high) = self.low, self.high
-        count = np.full(low.shape, float(values))
-        return Sums(count, *self.added[:5], low, high, device_low, device_high)
+        found = [np.full(low.shape, float(values)), *self.added[:5], low, high, device_low, device_high]
+        return Sums(*found)
 
 
 def _pieces(shape: tuple[int, ...]) -> Iterator[tuple[slice, slice]]:

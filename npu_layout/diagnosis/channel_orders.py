@@ -113,7 +113,7 @@ def _assigned(evidence: Evidence, axis: int) -> _Assigned | None:
 
     If two orders differ by little, the declared one wins. None if that is proven, or other channels are nearly as near.
     """
-    real, wanted = (np.concatenate(side, 1) for side in _common_places(evidence, axis))
+    real, wanted = _common_places(evidence, axis)
     channels = len(real)
     if _in_their_places(real, wanted):
         return None
@@ -207,30 +207,29 @@ def _in_their_places(real: np.ndarray, wanted: np.ndarray) -> bool:
     Distances at some places are no larger than those at all: if each channel is too far from every other one of the
     model's already there, so is every cycle.
     """
-    own = np.square(real - wanted).sum(1)
+    own = np.array([off @ off for off in map(np.subtract, real, wanted)])
     cost = _costs(real[:, ::_EVERY], wanted[:, ::_EVERY])
     np.fill_diagonal(cost, np.inf)
-    rounding = _ROUNDING * ((real * real).sum(1) + (wanted * wanted).sum(1).max())
+    rounding = _ROUNDING * (np.einsum("cp,cp->c", real, real) + np.einsum("cp,cp->c", wanted, wanted).max())
     return bool((cost.min(1) >= _CLEAR * own + rounding).all())
 
 
-def _common_places(evidence: Evidence, axis: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return (channels, places) of each frame: the device's real values and the model's, at the same places of all."""
+def _common_places(evidence: Evidence, axis: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return (channels, places of all frames): the device's real values and the model's, at the same places of each."""
     channels = evidence.references[0].shape[axis]
     rest = evidence.references[0].size // channels
     count = max(1, min(rest, _PLACES, _VALUES // (channels * len(evidence.buffers))))
     spec = evidence.spec
-    device: list[np.ndarray] = []
-    model: list[np.ndarray] = []
+    device, model = np.empty((2, channels, len(evidence.buffers), count))
     far = np.max([_far(r, axis) for r in evidence.references], 0)
     pool = np.random.default_rng(1).permutation(rest)[: 8 * count]
     chosen = np.sort(pool[np.argsort(-far[pool], kind="stable")[:count]])
-    for buffer, reference in zip(evidence.buffers, evidence.references):
+    for k, (buffer, reference) in enumerate(zip(evidence.buffers, evidence.references)):
         real = spec.unpack(buffer).transpose(axes_in_model(spec.axes))
         for values, into in ((real, device), (reference, model)):
             rows = np.moveaxis(values, axis, 0).reshape(channels, -1).take(chosen, 1)
-            into.append(finite(rows).astype(np.float64))
-    return device, model
+            into[:, k] = finite(rows)
+    return device.reshape(channels, -1), model.reshape(channels, -1)
 
 
 def _far(reference: np.ndarray, axis: int) -> np.ndarray:
