@@ -24,6 +24,7 @@ import functools
 import json
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Callable, NamedTuple, Union
@@ -32,7 +33,7 @@ import numpy as np
 
 from ..errors import RecordingError
 from ..recordings import CAMERA, Recording
-from ..support import PathLike, errors_named, parse_npy, plain_array
+from ..support import NPY_HEADER, PathLike, check_npy_size, errors_named, parse_npy, plain_array
 from . import rknn_snapshot
 from .foreign_files import existing, home_of, natural, read_bytes, read_json
 from .forms import FORMS, load
@@ -100,7 +101,12 @@ def _opened(path: Path, frame: int) -> LayerDump:
     if path.is_file() or (path / "recording.json").exists() or _form(path):
         return _recorded(path, frame)
     folder, form, names = _tool_folder(path, frame)
-    files = {names.get(name, name): functools.partial(_read, file, folder, name) for name, file in _files(folder)}
+    files: dict[str, Callable[[], Stored]] = {}
+    for stored, file in _files(folder):
+        name = names.get(stored, stored)
+        if name in files:
+            raise RecordingError(f"{folder}: two files are of tensor {name!r}, one of them {file.name}, by {_MAPPER}")
+        files[name] = functools.partial(_read, file, folder, stored)
     return LayerDump(str(folder), form, files)
 
 
@@ -108,13 +114,19 @@ def _archived(path: Path) -> Iterator[tuple[str, Callable[[], Stored]]]:
     """Yield the arrays of an .npz."""
 
     def read(member: str) -> Stored:
+        where = f"{path}: {member}"
         with errors_named(path), zipfile.ZipFile(path) as archive:
-            return parse_npy(archive.read(member), f"{path}: {member}")
+            with archive.open(member) as content:
+                check_npy_size(content.read(NPY_HEADER), archive.getinfo(member).file_size, where)
+            return parse_npy(archive.read(member), where)
 
     with zipfile.ZipFile(path) as archive:
-        for member in archive.namelist():
-            if member.endswith(".npy"):
-                yield member[: -len(".npy")], functools.partial(read, member)
+        members = Counter(archive.namelist())
+    for member, times in members.items():
+        if times > 1:
+            raise RecordingError(f"{path}: {member} is there {times} times")
+        if member.endswith(".npy"):
+            yield member[: -len(".npy")], functools.partial(read, member)
 
 
 def _form(path: Path) -> str | None:
@@ -157,13 +169,15 @@ def _tool_folder(path: Path, frame: int) -> tuple[Path, str, dict[str, str]]:
 
 
 def _renamed(path: Path) -> dict[str, str]:
+    """Return {name in the file system: the tensor's name}, without names of several tensors: the last one is there."""
     file = path / _MAPPER
     if not file.is_file():
         return {}
     names = read_json(file, path)
     if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
         raise RecordingError(f"{file}: expected {{name: file's name}}, got {json.dumps(names)[:80]}")
-    return {stored: name for name, stored in names.items()}
+    files = Counter(names.values())
+    return {stored: name for name, stored in names.items() if files[stored] == 1}
 
 
 def _files(folder: Path) -> list[tuple[str, Path]]:

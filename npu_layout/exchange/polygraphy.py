@@ -15,6 +15,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Callable, NamedTuple, TextIO
@@ -108,9 +109,7 @@ def _open(path: Path, home: Path, runner: str | None) -> _Iterations:
     if path.is_file():
         results, found = _iterations(read_json(path, home), path, runner)
         return _Iterations(results, len(found), found.__getitem__, lambda i: f"{path}: iteration {i}")
-    files = sorted(path.glob("*.json"))
-    if not files:
-        raise RecordingError(f"{path}: no JSON file is there")
+    files = _in_order(path)
 
     def single(i: int) -> tuple[bool, Any]:
         kind, found = _iterations(read_json(files[i], home), files[i], runner)
@@ -126,6 +125,26 @@ def _open(path: Path, home: Path, runner: str | None) -> _Iterations:
 
     results, _ = single(0)
     return _Iterations(results, len(files), encoded, lambda i: str(files[i]))
+
+
+def _in_order(folder: Path) -> list[Path]:
+    """Return a folder's files by the number that is their name; RecordingError unless these are 0, 1, 2 and so on.
+
+    Inputs and outputs are paired by their places, so that a file that is missing would shift all behind it.
+    """
+    with errors_named(folder):
+        found = [file for file in folder.glob("*.json") if file.name not in _NOT_HERE]
+    other = sorted(file.name for file in found if not re.fullmatch("[0-9]+", file.stem))
+    if other or not found:
+        raise RecordingError(
+            f"{folder}: expected files 0000000000.json and so on, one an iteration, got {', '.join(other) or 'none'}"
+        )
+    files = sorted(found, key=lambda file: int(file.stem))
+    for i, file in enumerate(files):
+        if int(file.stem) != i:
+            wrong = "is there twice" if int(file.stem) < i else f"is missing, {file.name} is there"
+            raise RecordingError(f"{folder}: iteration {min(i, int(file.stem))} {wrong}")
+    return files
 
 
 def _iterations(content: Any, file: Path, runner: str | None) -> tuple[bool, list[Any]]:

@@ -34,18 +34,20 @@ from .files import PathLike, lfs_pointer, whole, whole_folder, write_text
 from .foreign_arrays import foreign_array
 from .keywords import checked_call
 from .late_names import late
-from .npy import errors_named, npy_bytes, parse_npy, parsed
+from .npy import NPY_HEADER, check_npy_size, errors_named, npy_bytes, parse_npy, parsed
 from .progress import Steps, steps, track
 from .text_direction import isolated, many, quoted
 from .version import __version__
 
 __all__ = [
+    "NPY_HEADER",
     "PathLike",
     "Plugin",
     "Steps",
     "__version__",
     "array_of",
     "check_fields",
+    "check_npy_size",
     "checked_call",
     "counted",
     "errors_named",

@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import NpuLayoutError, RecordingError
 
 Parsed = TypeVar("Parsed")
+NPY_HEADER = 1 << 14  # bytes that a header may have: numpy reads 10,000
 _ATTEMPTS = 11
 _NUMBERS = {"bool", "float16", "float32", "float64", *(f"{s}int{n}" for s in ("", "u") for n in (8, 16, 32, 64))}
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
@@ -34,19 +35,32 @@ def parse_npy(content: bytes, where: object) -> np.ndarray:
     RecordingError on objects, records, text, complex numbers, and a header that does not fit the bytes behind it.
     """
     with errors_named(where):
-        shape, columns_first, dtype, start = parsed(content, _header)
-        if dtype.newbyteorder("=").name not in _NUMBERS:
-            raise RecordingError(f"{where}: dtype {dtype}; expected numbers")
-        if not all(type(n) is int and n >= 0 for n in shape):
-            raise RecordingError(f"{where}: shape {shape}; expected extents")
+        shape, columns_first, dtype, start = _checked_header(content, len(content), where)
         count = math.prod(shape)
-        if len(content) - start != count * dtype.itemsize:
-            raise RecordingError(
-                f"{where}: {len(content) - start} bytes follow the header; {dtype} of {shape} takes "
-                f"{count * dtype.itemsize}"
-            )
         flat = np.frombuffer(content, dtype, count, start) if count else np.empty(0, dtype)
         return flat.copy().reshape(shape, order="F" if columns_first else "C")
+
+
+def check_npy_size(head: bytes, size: int, where: object) -> None:
+    """Raise RecordingError if a .npy file contains no numbers, or has another size than its header says.
+
+    head: its first NPY_HEADER bytes, or all of a shorter one; size: the bytes of the whole file.
+    """
+    with errors_named(where):
+        _checked_header(head, size, where)
+
+
+def _checked_header(content: bytes, size: int, where: object) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    """Return what `_header` does; RecordingError unless it describes numbers in a file of `size` bytes."""
+    shape, columns_first, dtype, start = parsed(content, _header)
+    if dtype.newbyteorder("=").name not in _NUMBERS:
+        raise RecordingError(f"{where}: dtype {dtype}; expected numbers")
+    if not all(type(n) is int and n >= 0 for n in shape):
+        raise RecordingError(f"{where}: shape {shape}; expected extents")
+    nbytes = math.prod(shape) * dtype.itemsize
+    if size - start != nbytes:
+        raise RecordingError(f"{where}: {size - start} bytes follow the header; {dtype} of {shape} takes {nbytes}")
+    return shape, columns_first, dtype, start
 
 
 def _header(file: io.BytesIO) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -83,6 +85,15 @@ def test_aimets_layer_outputs(tmp_path: Path) -> None:
     assert dump.form == "aimet" and list(dump.readers) == ["conv_out"]
     (tmp_path / "aimet" / "LayerOutputNameMapper.json").write_text(json.dumps({"/conv/out": "conv_out"}))
     assert list(open_layers(tmp_path / "aimet").readers) == ["/conv/out"]
+    mapper = tmp_path / "aimet" / "LayerOutputNameMapper.json"
+    mapper.write_text(json.dumps({"conv/out": "conv_out", "conv.out": "conv_out"}))  # who wrote it last is unknown
+    assert list(open_layers(tmp_path / "aimet").readers) == ["conv_out"]
+    mapper.write_text(json.dumps({"other": "conv_out"}))
+    shutil.copy(
+        *(next((tmp_path / "aimet").rglob("conv_out.raw")).with_name(f"{n}.raw") for n in ("conv_out", "other"))
+    )
+    with pytest.raises(nl.RecordingError, match=r"two files are of tensor 'other', one of them other\.raw"):
+        open_layers(tmp_path / "aimet")
     (tmp_path / "aimet" / "LayerOutputNameMapper.json").write_text("[1]")
     with pytest.raises(nl.RecordingError, match=r"LayerOutputNameMapper\.json: expected \{name: file's name\}, got"):
         open_layers(tmp_path / "aimet")
@@ -148,3 +159,27 @@ def test_damaged_dumps_are_refused(tmp_path: Path) -> None:
             assert str(folder) in str(error)
             refused += 1
     assert 50 < refused < 200
+
+
+def test_archives_that_claim_more_or_less_than_they_contain(tmp_path: Path) -> None:
+    """An array is decompressed only if its header says as many bytes; a name that is there twice is refused."""
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "|u1", "fortran_order": False, "shape": (10,)})
+    with zipfile.ZipFile(tmp_path / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.npy", header.getvalue() + bytes(1 << 26))
+    read = open_layers(tmp_path / "bomb.npz").readers["a"]
+    tracemalloc.start()
+    try:
+        with pytest.raises(
+            nl.RecordingError, match=r"a\.npy: 67108864 bytes follow the header; uint8 of \(10,\) takes 10"
+        ):
+            read()
+        assert tracemalloc.get_traced_memory()[1] < 1 << 22
+    finally:
+        tracemalloc.stop()
+
+    with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(tmp_path / "twice.npz", "w") as archive:
+        for _ in range(2):
+            archive.writestr("a.npy", header.getvalue() + bytes(10))
+    with pytest.raises(nl.RecordingError, match=r"a\.npy is there 2 times"):
+        open_layers(tmp_path / "twice.npz")

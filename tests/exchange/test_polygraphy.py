@@ -165,3 +165,34 @@ def test_the_polygraphy_command_both_ways(tmp_path: Path) -> None:
     files = ["--load-inputs", str(tmp_path / "out/inputs.json"), "--load-outputs", str(tmp_path / "out/outputs.json")]
     ran = subprocess.run([*command, *files, "--atol", "1e-3"], capture_output=True, text=True, env=environment)
     assert ran.returncode == 0 and "PASSED" in ran.stdout + ran.stderr, ran.stdout + ran.stderr
+
+
+def test_numbered_files_are_paired_by_their_numbers(tmp_path: Path) -> None:
+    """Outputs of iteration 2 are never beside the inputs of iteration 1, whatever is missing or not padded."""
+
+    def array(k: int) -> dict[str, str]:
+        return {"array": base64.b64encode(npy(np.full(2, k, np.float32))).decode(), "polygraphy_class": "ndarray"}
+
+    def write(kind: str, names: dict[str, int]) -> None:
+        for file in (tmp_path / kind).glob("*") if (tmp_path / kind).exists() else []:
+            file.unlink()
+        (tmp_path / kind).mkdir(exist_ok=True)
+        for name, k in names.items():
+            lazy = {"y": {"values": array(k), "polygraphy_class": "LazyArray"}}
+            result = {"outputs": lazy, "runtime": None, "runner_name": "r", "polygraphy_class": "IterationResult"}
+            results = {"lst": [["r", [result]]], "polygraphy_class": "RunResults"}
+            (tmp_path / kind / f"{name}.json").write_text(json.dumps({"x": array(k)} if kind == "i" else results))
+
+    write("i", {f"{k:010d}": k for k in range(11)})
+    write("o", {str(k): k for k in range(11)})
+    loaded = exchange.load(tmp_path, form="polygraphy")
+    assert [(run.inputs["x"][0], run.outputs["y"][0]) for run in loaded] == [(k, k) for k in range(11)]
+    for names, says in (
+        (("0000000000", "0000000002", "0000000003"), "iteration 1 is missing, 0000000002.json is there"),
+        (("0000000001", "0000000002"), "iteration 0 is missing"),
+        (("0", "1", "0000000001"), "iteration 1 is there twice"),
+        (("0000000000", "notes"), "expected files 0000000000.json and so on, one an iteration, got notes.json"),
+    ):
+        write("o", {name: k for k, name in enumerate(names)})
+        with pytest.raises(nl.RecordingError, match=says):
+            exchange.load(tmp_path, form="polygraphy")

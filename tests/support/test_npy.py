@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.support import npy_bytes, parse_npy
+from npu_layout.support import NPY_HEADER, check_npy_size, npy_bytes, parse_npy
 from npu_layout.support.npy import errors_named, parsed
 
 
@@ -112,3 +112,13 @@ def test_every_error_names_the_file(error: Exception, text: str) -> None:
 def test_what_is_no_error_passes() -> None:
     with pytest.raises(KeyboardInterrupt), errors_named("f"):
         raise KeyboardInterrupt
+
+
+def test_the_size_that_a_header_says() -> None:
+    content = saved(np.zeros((300, 100)))
+    check_npy_size(content[:NPY_HEADER], len(content), "a.npy")
+    check_npy_size(GOOD, len(GOOD), "a.npy")
+    with pytest.raises(nl.RecordingError, match=r"a\.npy: 240001 bytes follow the header; float64 .* takes 240000"):
+        check_npy_size(content[:NPY_HEADER], len(content) + 1, "a.npy")
+    with pytest.raises(nl.RecordingError, match=r"a\.npy: dtype object"):
+        check_npy_size(saved(np.array([{}], object), allow_pickle=True), 10, "a.npy")
