@@ -58,7 +58,8 @@ class _Port:
         if self.dtype is not None and array.dtype != self.dtype:
             raise NpuLayoutError(f"{self.what} expects dtype {self.dtype}, got {array.dtype} of shape {array.shape}")
         if not fits(self.shape, array.shape):
-            raise NpuLayoutError(f"{self.what} expects shape {shape_text(self.shape)}, got {array.shape}")
+            rankless = "" if self.shape else "; it is a scalar, or the model declares no shape: give it one"
+            raise NpuLayoutError(f"{self.what} expects shape {shape_text(self.shape)}, got {array.shape}{rankless}")
         return array
 
     def answer(self, result: Any) -> np.ndarray:
@@ -68,7 +69,8 @@ class _Port:
             for i, value in enumerate(result):
                 array[i] = value
             return array
-        return result if self.shape else np.asarray(result).reshape(1)
+        array = np.asarray(result)  # onnxruntime says the shape () of an unknown rank, too
+        return array if array.ndim else array.reshape(1)
 
 
 class OnnxRuntimeEngine:
@@ -120,6 +122,8 @@ class OnnxRuntimeEngine:
         """Return the session of a model, or raise NpuLayoutError."""
         where = self.model
         if not isinstance(model, (bytes, bytearray)) and not os.path.isfile(model):
+            if not os.fspath(model):
+                raise NpuLayoutError(f"model: expected the path of a file, got {model!r}")
             raise NpuLayoutError(f"{where}: " + ("is a directory" if os.path.isdir(model) else "no such file"))
         if threads is not None:
             threads = counted("threads", threads)
@@ -185,14 +189,15 @@ class OnnxRuntimeEngine:
         inputs: {name: array}, or one array if the model has one input, of exactly the model's dtype and shape. out:
         {name: array} of the outputs' shapes and dtypes, to write them to. Returns {name: array} in the model's order,
         those of `out` or copies; of a sequence, an array of objects. Raises NpuLayoutError if a name is missing or
-        unknown, a shape or dtype differs, onnxruntime fails, or the engine is closed.
+        unknown, a shape or dtype differs, arrays of `out` overlap, onnxruntime fails, or the engine is closed.
         """
-        if self._session is None:
+        session = self._session  # another thread may close the engine meanwhile
+        if session is None:
             raise NpuLayoutError(f"{self.model}: the engine is closed")
         given = by_name(self.model, [port.name for port in self._inputs], inputs)
         feeds = {port.name: port.check(given[port.name]) for port in self._inputs}
         try:
-            results = self._session.run(None, feeds)
+            results = session.run(None, feeds)
         except Exception as error:  # onnxruntime's exceptions share no base of their own
             raise NpuLayoutError(f"{self.model}: onnxruntime failed: {_reason(error)}") from error
         found = {port.name: port.answer(result) for port, result in zip(self._outputs, results)}
@@ -210,7 +215,7 @@ class OnnxRuntimeEngine:
 
 
 def written(model: str, found: Arrays, out: Any) -> Arrays:
-    """Write arrays to those of `out`, and return these; NpuLayoutError if one is missing or does not fit."""
+    """Write arrays to those of `out`, and return these; NpuLayoutError if one is missing, does not fit or overlaps."""
     if not isinstance(out, Mapping):
         raise NpuLayoutError(f"out: expected {{name: array}} for {_listed(found)}, got {type(out).__name__}")
     for name, array in found.items():
@@ -220,9 +225,21 @@ def written(model: str, found: Arrays, out: Any) -> Arrays:
             raise NpuLayoutError(f"{model}: out: {isolated(name)}: expected {array.shape} {array.dtype}, got {got}")
         if not target.flags.writeable or not target.flags.c_contiguous:
             raise NpuLayoutError(f"{model}: out: {isolated(name)}: expected a contiguous array that can be written")
+    check_apart(model, {name: out[name] for name in found})
     for name, array in found.items():
         np.copyto(out[name].reshape(array.shape), array)
     return {name: out[name] for name in found}
+
+
+def check_apart(model: str, out: Mapping[str, np.ndarray]) -> None:
+    """Raise NpuLayoutError if two of these contiguous arrays have a byte in common: the second replaced the first."""
+    end, before = 0, ""
+    for start, nbytes, name in sorted((a.ctypes.data, a.nbytes, name) for name, a in out.items() if a.nbytes):
+        if start < end:
+            raise NpuLayoutError(
+                f"{model}: out: {isolated(before)} and {isolated(name)} overlap; expected memory of its own for each"
+            )
+        end, before = start + nbytes, name
 
 
 def _lacks_files(model: Any, error: Exception) -> bool:

@@ -15,7 +15,7 @@ from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Layout
 from ..support import isolated, items_of, lfs_pointer, naming, path_of, text_of
-from .onnxruntime import by_name
+from .onnxruntime import by_name, check_apart
 from .protocol import checked_outputs
 
 E = TypeVar("E", bound="RuntimeEngine")
@@ -158,7 +158,8 @@ class RuntimeEngine:
         Raises
         ------
         NpuLayoutError
-            If a name is missing or unknown, a size or dtype differs, the runtime fails, or the engine is closed.
+            If a name is missing or unknown, a size or dtype differs, arrays of `out` overlap, the runtime fails, or the
+            engine is closed.
         """
         given = by_name(self.model, [spec.name for spec in self.input_specs], inputs)
         with self._lock:
@@ -193,6 +194,7 @@ class RuntimeEngine:
             targets[name] = spec.flat(out[name])
             if not np.shares_memory(targets[name], out[name]) or not targets[name].flags.writeable:
                 raise NpuLayoutError(f"out: {isolated(name)}: expected a contiguous array that can be written")
+        check_apart(self.model, targets)
         for name, target in targets.items():
             np.copyto(target, found[name])
         return targets

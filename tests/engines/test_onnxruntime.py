@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from npu_layout import NpuLayoutError
-from npu_layout.engines import OnnxRuntimeEngine
+from npu_layout import NpuLayoutError, TensorSpec
+from npu_layout.engines import OnnxRuntimeEngine, SimulatedNpu
 from tests.support.small_models import FLOAT, INT64, UINT8, build, helper, onnx
 
 
@@ -218,3 +218,42 @@ def test_a_failure_inside_onnxruntime_is_one_line():
 def test_onnxruntime_is_imported_at_first_use():
     code = "import sys, npu_layout.engines; sys.exit('onnxruntime' in sys.modules or 'cv2' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_outputs_that_share_memory_are_refused():
+    nodes = [helper.make_node("Relu", ["x"], ["a"]), helper.make_node("Neg", ["x"], ["b"])]
+    model = build(nodes, [("x", FLOAT, (1, 4))], [("a", FLOAT, (1, 4)), ("b", FLOAT, (1, 4))])
+    x, memory = np.arange(4, dtype=np.float32).reshape(1, 4), np.full(8, 9, np.float32)
+    simulated = SimulatedNpu(model, [TensorSpec((1, 4), "NC", "float32")] * 2)
+    for engine in (OnnxRuntimeEngine(model), simulated):
+        memory[:] = 9
+        for parts in ((0, 0), (0, 3), (3, 0)):
+            with pytest.raises(NpuLayoutError, match=r"out: [ab] and [ab] overlap; expected memory of its own"):
+                engine.infer(x, out={name: memory[k : k + 4] for name, k in zip("ab", parts)})
+        assert (memory == 9).all()
+        engine.infer(x, out={"a": memory[4:], "b": memory[:4]})  # side by side
+        assert memory.tolist() == [0, -1, -2, -3, 0, 1, 2, 3]
+
+
+def test_a_model_that_declares_no_rank():
+    """onnxruntime says the shape () of a rank that is not known; a run shows an output's."""
+    node = helper.make_node("Reshape", ["x", "s"], ["y"])
+    engine = OnnxRuntimeEngine(build([node], [("x", FLOAT, ("n", 2)), ("s", INT64, ("k",))], [("y", FLOAT, None)]))
+    assert engine.output_shapes["y"] == ()
+    x = np.arange(6, dtype=np.float32).reshape(3, 2)
+    for shape in ((2, 3), (6,), (1, 3, 2)):
+        y = engine.infer({"x": x, "s": np.array(shape)})["y"]
+        assert y.shape == shape and np.array_equal(y.reshape(-1), x.reshape(-1))
+    engine = OnnxRuntimeEngine(
+        build([helper.make_node("Relu", ["x"], ["y"])], [("x", FLOAT, None)], [("y", FLOAT, None)])
+    )
+    assert engine.infer(np.ones(1, np.float32))["y"].tolist() == [1]
+    with pytest.raises(
+        NpuLayoutError, match=r"expects shape \(\), got \(3, 2\); it is a scalar, or the model declares no shape"
+    ):
+        engine.infer(x)
+
+
+def test_no_path_is_no_model():
+    with pytest.raises(NpuLayoutError, match="model: expected the path of a file, got ''"):
+        OnnxRuntimeEngine("")

@@ -89,6 +89,13 @@ def test_outputs_into_given_memory() -> None:
     ):
         with pytest.raises(nl.NpuLayoutError, match=words):
             engine.infer(inputs(), out=wrong)
+    memory = np.zeros(40, np.uint8)
+    parts = {"total": memory[2:34].view(np.int16), "sum": memory[32:36].view(np.int32)}
+    with pytest.raises(nl.NpuLayoutError, match=r"sums\.model: out: total and sum overlap"):
+        engine.infer(inputs(), out=parts)
+    assert not memory.any()
+    parts["total"] = memory[:32].view(np.int16)  # side by side
+    assert engine.infer(inputs(2), out=parts)["total"].tolist() == [17] * 16 and parts["sum"][0] == 15
 
 
 @pytest.mark.parametrize(
