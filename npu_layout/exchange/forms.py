@@ -9,7 +9,7 @@ from typing import Any, Callable, NamedTuple
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError, RecordingError
-from ..recordings import Model, Recording, checked_specs, new_folder
+from ..recordings import Model, Recording, checked_specs, new_folder, rechecked
 from ..support import PathLike, checked_call, errors_named, items_of, nearest, path_of, plugin, plugins, text_of
 from . import onnx_data, polygraphy, raw, rknn_snapshot
 from .foreign_files import existing
@@ -175,8 +175,9 @@ def save(recording: Recording, path: PathLike, *, form: str, model: Model | None
     and order of axes. Without it a quantised input becomes real values, though the model may need the stored integers,
     and axes stay as the specs have them.
 
-    Raises RecordingError if `path` exists, or there are no runs, or they do not fit the model; NpuLayoutError if the
-    form cannot be written, the model cannot be loaded or is not needed, or the onnx package is needed and missing.
+    Raises RecordingError if `path` exists, or there are no runs, or they do not fit the model or the recording's edited
+    specs; NpuLayoutError if the form cannot be written, the model cannot be loaded or is not needed, or the onnx
+    package is needed and missing.
 
     >>> import tempfile, numpy as np
     >>> spec = TensorSpec((1, 2, 1, 2), "NHWC", "int8")
@@ -196,8 +197,9 @@ def save(recording: Recording, path: PathLike, *, form: str, model: Model | None
         raise NpuLayoutError(f"recording: expected a Recording, got {type(recording).__name__}")
     if not len(recording):
         raise RecordingError(f"{path}: there are no frames to write")
+    checked = rechecked(recording)
     with new_folder(path) as folder:
-        exporter(recording, folder, **_options(form, exporter, 2, {"model": model}))
+        exporter(checked, folder, **_options(form, exporter, 2, {"model": model}))
 
 
 def _options(form: str, call: Callable[..., Any], own: int, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from .capturing import Feed, capture, simulated
 from .folder import new_folder
 from .model_side import Feeds, Model, as_model, completed, normalisation, paired, sides
 from .recorder import Recorder
-from .recording import Recording
+from .recording import Recording, rechecked
 from .runs import CAMERA, FRAME, ROI, Arrays, Frame, RunsOnDisk, checked_specs, roi_of
 from .sources import IMAGES, Frames
 
@@ -32,6 +32,7 @@ __all__ = [
     "new_folder",
     "normalisation",
     "paired",
+    "rechecked",
     "roi_of",
     "sides",
     "simulated",

@@ -84,12 +84,16 @@ class Recording:
         return tuple(self.frames[0].outputs) if len(self.frames) else ()
 
     def save(self, path: PathLike) -> None:
-        """Write a new folder, which appears complete or not at all; RecordingError if `path` exists."""
+        """Write a new folder, which appears complete or not at all.
+
+        RecordingError if `path` exists, or if specs, frames or meta were edited to what `Recording` refuses.
+        """
+        checked = rechecked(self)
         with new_folder(path) as folder:
             name = uuid.uuid4().hex
-            for i, frame in enumerate(self.frames):
+            for i, frame in enumerate(checked.frames):
                 write_run(folder, name, i, frame)
-            write_about(folder, name, self.specs, self.meta, len(self.frames))
+            write_about(folder, name, checked.specs, checked.meta, len(checked.frames))
 
     @classmethod
     def load(cls, path: PathLike) -> Recording:
@@ -107,3 +111,14 @@ class Recording:
         count = count_runs(folder, about["frames"])
         frames = RunsOnDisk(count, partial(read_run, folder, name), partial(run_path, folder), specs)
         return cls(specs, frames, about["meta"])
+
+
+def rechecked(recording: Recording) -> Recording:
+    """Return what is about to be written, which has no edit that `Recording` refuses; RecordingError on one.
+
+    Runs on disk are read for that only if specs were edited.
+    """
+    if isinstance(recording.frames, RunsOnDisk) and recording.frames.specs == recording.specs:
+        checked_meta(recording.meta)
+        return recording
+    return Recording(recording.specs, recording.frames, recording.meta)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Callable, NamedTuple
 
@@ -39,7 +40,7 @@ class RunsOnDisk(Sequence[Frame]):
     def __init__(
         self, count: int, read: Callable[[int], Frame], where: Callable[[int], str], specs: Mapping[str, TensorSpec]
     ) -> None:
-        self._count, self._read, self.where, self._specs = count, read, where, specs
+        self._count, self._read, self.where, self.specs = count, read, where, specs
 
     def __len__(self) -> int:
         return self._count
@@ -47,10 +48,11 @@ class RunsOnDisk(Sequence[Frame]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(self._count))]
+        index = operator.index(index)
         i = index + self._count if index < 0 else index
         if not 0 <= i < self._count:
             raise IndexError(f"frame {index} of {self._count}")
-        return check_run(self._read(i), self._specs, self.where(i))
+        return check_run(self._read(i), self.specs, self.where(i))
 
 
 def roi_of(inputs: Mapping[str, np.ndarray]) -> tuple[int, ...] | None:
@@ -100,17 +102,16 @@ def checked_runs(frames: Iterable[Any], specs: Mapping[str, TensorSpec]) -> Sequ
     """Check each run once, and return them: those on disk stay there, others become a list."""
     if not isinstance(frames, Iterable) or isinstance(frames, (str, bytes)):
         raise RecordingError(f"frames: expected a sequence of (inputs, outputs), got {shown(frames)}")
+    fit = isinstance(frames, RunsOnDisk) and frames.specs == specs  # which each access checks
     first: Frame | None = None
     checked: list[Frame] = []
     for i, given in enumerate(frames):
-        if isinstance(frames, RunsOnDisk):
-            where, run = frames.where(i), given
-        else:
-            where = f"frame {i}"
-            run = check_run(_run(given, specs, where), specs, where)
-            checked.append(run)
+        where = frames.where(i) if isinstance(frames, RunsOnDisk) else f"frame {i}"
+        run = given if fit else check_run(_run(given, specs, where), specs, where)
         first = first or run
         check_names(run, first, where)
+        if not isinstance(frames, RunsOnDisk):
+            checked.append(run)
     return frames if isinstance(frames, RunsOnDisk) else checked
 
 

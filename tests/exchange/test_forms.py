@@ -192,3 +192,17 @@ def test_damaged_files_load_or_are_refused(tmp_path: Path, form: str) -> None:
 def test_ten_thousand_damaged_files(tmp_path: Path, form: str) -> None:
     loaded, refused = damages(tmp_path, form, 2, 2500)
     assert loaded and refused > 700
+
+
+@pytest.mark.parametrize("form", ["raw", "polygraphy", "onnx"])
+def test_edits_that_no_recording_has_are_not_saved(form: str, tmp_path: Path) -> None:
+    spec = nl.TensorSpec((1, 2, 1, 3), "NHWC", "int8")
+    recording = nl.Recording({"y": spec}, [({}, {"y": np.zeros(6, np.int8)})])
+    recording.meta["note"] = {1, 2}
+    with pytest.raises(nl.RecordingError, match="meta: expected what JSON can represent"):
+        exchange.save(recording, tmp_path / "a", form=form)
+    del recording.meta["note"]
+    recording.specs["y"] = nl.TensorSpec((1, 2, 1, 4), "NHWC", "int8")
+    with pytest.raises(nl.RecordingError, match=r"frame 0: output 'y': buffer has 6 bytes; .* needs 8"):
+        exchange.save(recording, tmp_path / "a", form=form)
+    assert not list(tmp_path.iterdir())

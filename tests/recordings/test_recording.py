@@ -53,3 +53,68 @@ def test_in_memory_and_saved(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["a", "b"]
     nl.Recording(specs, []).save(tmp_path / "empty")
     assert len(nl.Recording.load(tmp_path / "empty")) == 0
+
+
+def edited(recording: nl.Recording, what: str) -> None:
+    run = recording.frames[0]
+    edits = {
+        "size": lambda: recording.specs.update(y=nl.TensorSpec((1, 3, 2, 3), "NHWC", "int8")),
+        "kind": lambda: recording.specs.update(y="NHWC"),
+        "spec": lambda: recording.specs.pop("y"),
+        "meta": lambda: recording.meta.update(note={1, 2}),
+        "nan": lambda: recording.meta.update(note=float("nan")),
+        "meta itself": lambda: setattr(recording, "meta", 3),
+        "names": lambda: recording.frames.append(({}, run.outputs)),
+        "array": lambda: run.outputs.update(y=np.zeros(13, np.int8)),
+        "text": lambda: run.inputs.update(scale=np.array(["a"])),
+        "run": lambda: recording.frames.append(7),
+    }
+    edits[what]()
+
+
+@pytest.mark.parametrize(
+    ("what", "says"),
+    [
+        ("size", "frame 0: output 'y': buffer has 12 bytes; .* needs 18"),
+        ("kind", "specs: expected {name: TensorSpec}, got {'y': 'NHWC'}"),
+        ("spec", "frame 0: output 'y' has no spec"),
+        ("meta", "meta: expected what JSON can represent"),
+        ("nan", "meta: expected what JSON can represent"),
+        ("meta itself", "meta: expected a mapping, got int"),
+        ("names", "frame 2: has inputs none and outputs y; the first frame has inputs scale and outputs y"),
+        ("array", "frame 0: output 'y': buffer has 13 bytes"),
+        ("text", "frame 0: input 'scale': expected numbers"),
+        ("run", r"frame 2: expected \(inputs, outputs\)"),
+    ],
+)
+def test_edits_that_no_recording_has_are_not_saved(what: str, says: str, tmp_path: Path) -> None:
+    specs = {"y": nl.TensorSpec((1, 3, 2, 2), "NHWC", "int8")}
+    runs = [({"scale": np.float32(i)}, {"y": np.full(12, i, np.int8)}) for i in range(2)]
+    recording = nl.Recording(specs, runs)
+    edited(recording, what)
+    with pytest.raises(nl.RecordingError, match=says):
+        recording.save(tmp_path / "a")
+    assert not list(tmp_path.iterdir())
+    if what in ("size", "spec", "kind"):  # of a recording on disk, whose runs are checked by the specs there
+        nl.Recording(specs, runs).save(tmp_path / "a")
+        recording = nl.Recording.load(tmp_path / "a")
+        edited(recording, what)
+        with pytest.raises(nl.RecordingError, match=says.replace("frame 0", ".*frame-000000.npz")):
+            recording.save(tmp_path / "b")
+        assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_edits_are_saved(tmp_path: Path) -> None:
+    specs = {"y": nl.TensorSpec((1, 3, 2, 2), "NHWC", "int8")}
+    nl.Recording(specs, [({}, {"y": np.full(12, i, np.int8)}) for i in range(3)]).save(tmp_path / "a")
+    recording = nl.Recording.load(tmp_path / "a")
+    recording.specs["y"] = recording.specs["y"].replace(quantization=nl.Quantization(0.5, 3))
+    recording.meta["note"] = "mended"
+    recording.frames = recording.frames[1:]
+    recording.save(tmp_path / "b")
+    again = nl.Recording.load(tmp_path / "b")
+    assert again.specs == recording.specs and again.meta["note"] == "mended"
+    assert [int(run.outputs["y"][0]) for run in again] == [1, 2]
+    wrong = {"y": nl.TensorSpec((1, 3, 2, 2), "NHWC", "int16")}
+    with pytest.raises(nl.RecordingError, match=r"frame-000000\.npz: output 'y': buffer"):
+        nl.Recording(wrong, nl.Recording.load(tmp_path / "a").frames)

@@ -98,6 +98,10 @@ def test_runs_on_disk_are_read_one_at_a_time() -> None:
     for wrong in (4, -5):
         with pytest.raises(IndexError, match=f"frame {wrong} of 4"):
             runs[wrong]
+    for no_index in (1.0, "1", None):
+        with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+            runs[no_index]
+    assert runs[np.int64(1)].outputs["y"].tolist() == [1] * 4
     with pytest.raises(nl.RecordingError, match=r"run 3: output 'y': .* 5"):
         runs[3]
 
