@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,9 @@ def resampled(mask: Any, columns: tuple[Part, Part], rows: tuple[Part, Part], li
     if linear:
         single = array.itemsize <= 2 or (array.itemsize == 4 and array.dtype.kind == "f")
         work = array.astype(np.float32 if single else np.float64)
+    between = _between if _moderate(work) else _between_any
     for axis in order:
-        work = (_lerp if linear else _gather)(work, axis, *lines[axis])
+        work = _lerp(work, axis, *lines[axis], between) if linear else _gather(work, axis, *lines[axis])
     if linear:
         if array.dtype.kind in "biu":
             work = work >= 0.5 if array.dtype.kind == "b" else np.rint(work)
@@ -72,7 +74,36 @@ def _gather(array: np.ndarray, axis: int, count: int, start: int, extent: int, s
     return np.take(array, (numerators // denominator).astype(np.intp), axis=axis)
 
 
-def _lerp(array: np.ndarray, axis: int, count: int, start: int, extent: int, size: int) -> np.ndarray:
+def _moderate(array: np.ndarray) -> bool:
+    """Whether every difference of two elements is finite: none is infinite, NaN, or near the end of its dtype."""
+    if array.dtype.kind != "f":
+        return True
+    return bool(max(-float(array.min()), float(array.max())) < float(np.finfo(array.dtype).max) / 2)
+
+
+def _between(lower: np.ndarray, upper: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Return what is between two arrays, in the memory of the second one: its shares are 0 to 1, without 1."""
+    upper -= lower
+    upper *= shares
+    upper += lower
+    return upper
+
+
+def _between_any(lower: np.ndarray, upper: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Return the same of any values: a cell of -inf, as log(0), is no NaN where nothing else is near."""
+    with np.errstate(invalid="ignore"):
+        return np.where((shares == 0) | (lower == upper), lower, lower * (1 - shares) + upper * shares)
+
+
+def _lerp(
+    array: np.ndarray,
+    axis: int,
+    count: int,
+    start: int,
+    extent: int,
+    size: int,
+    between: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray],
+) -> np.ndarray:
     cells = array.shape[axis]
     numerators, denominator = _positions(count, start, extent, size, cells)
     numerators = numerators - denominator // 2
@@ -84,7 +115,4 @@ def _lerp(array: np.ndarray, axis: int, count: int, start: int, extent: int, siz
     first, final = max(0, min(first, final)), min(cells - 1, max(first, final))
     lower = np.take(array, np.clip(floor, first, final), axis=axis)
     upper = np.take(array, np.clip(floor + 1, first, final), axis=axis)
-    upper -= lower
-    upper *= weights.reshape((-1,) + (1,) * (array.ndim - 1 - axis))
-    upper += lower
-    return upper
+    return between(lower, upper, weights.reshape((-1,) + (1,) * (array.ndim - 1 - axis)))

@@ -51,7 +51,7 @@ def linear_oracle(g: Geometry, mask: np.ndarray, to_frame: bool) -> np.ndarray:
             held = [i for i in (math.floor(source[axis] * scale - half), math.ceil(source[axis] * scale - half))]
             held = [min(max(i, 0), cells - 1) for i in held]
         low, high = (min(max(i, held[0]), held[-1]) for i in (floor, floor + 1))
-        return [(low, 1 - weight), (high, weight)]
+        return [(i, share) for i, share in ((low, 1 - weight), (high, weight)) if share]  # 0 * inf is NaN
 
     result = np.zeros((size[1], size[0], *mask.shape[2:]))
     for y in range(inside[1], inside[3]):
@@ -250,3 +250,23 @@ def test_a_leading_axis_of_one_is_no_row(method: str) -> None:
             getattr(square, method)(np.zeros(shape, np.uint8))
     for shape in ((1, 16, 15), (1, 7, 7), (2, 16, 16), (1, 16, 1)):  # rows, columns, channels
         assert getattr(square, method)(np.zeros(shape, np.uint8)).shape[2:] == shape[2:]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("to_frame", [True, False])
+@pytest.mark.filterwarnings("error")
+def test_linear_masks_of_values_without_a_difference(dtype: str, to_frame: bool) -> None:
+    """A pixel is NaN only if a cell that has a part in it is, or two that are infinite do not agree."""
+    rng = np.random.default_rng(3)
+    most = float(np.finfo(dtype).max)
+    for trial in range(60):
+        frame, size = ((int(n) for n in rng.integers(1, 9, 2)) for _ in range(2))
+        g = MODES[list(MODES)[trial % len(MODES)]]((*frame,), (*size,))  # type: ignore[arg-type]
+        shape = (g.input_wh if to_frame else g.frame_wh)[::-1]
+        mask = rng.choice([-np.inf, np.inf, np.nan, most, -most, 1.0], shape, p=[0.3, 0.1, 0.05, 0.15, 0.1, 0.3])
+        mask = (np.full(shape, -np.inf) if trial == 0 else mask).astype(dtype)
+        got = (g.mask_to_frame if to_frame else g.mask_to_input)(mask, interpolation="linear")
+        with np.errstate(invalid="ignore"):
+            exact = linear_oracle(g, mask, to_frame)
+        assert got.dtype == dtype and got.shape == exact.shape
+        np.testing.assert_allclose(got.astype(np.float64), exact, rtol=2e-3, atol=most * 1e-5)
