@@ -10,7 +10,9 @@ None of these libraries is imported. What is read, and where it is documented:
   and video-info.html; a ``Gst.Sample`` by its caps, and by its buffer's meta if GstVideo is loaded. Without one, rows
   are rounded up to 4 bytes and heights of 4:2:0 to 2 (video-info.c, fill_planes), and a buffer of another size is
   refused. Colours that are not said are BT.709 above 576 lines and BT.601 below, of limited range (video-info.c,
-  set_default_colorimetry). Tiled formats have the numbers of tiles for a stride (video-tile.h, GST_VIDEO_TILE_X_TILES).
+  set_default_colorimetry). An element that crops by a VideoCropMeta makes the caps smaller than the VideoMeta
+  (gstvideocrop.c, gsttheoradec.c); of the interlace modes, FIELDS and ALTERNATE have no whole frames (video-info.h,
+  GstVideoInterlaceMode). Tiled formats have the numbers of tiles for a stride (video-tile.h, GST_VIDEO_TILE_X_TILES).
 * picamera2: ``request.config``, a camera's configuration, or that of one stream, `format`, `size`, `stride`: The
   Picamera2 Library, appendix A (BGR888 has R first in memory, RGB888 has B first) and section 4.2; of a request or a
   camera's configuration its `colour_space`, which is that of main and of lores (picamera2.py, _make_libcamera_config),
@@ -48,6 +50,7 @@ _GSTREAMER_NAMES = {  # gst-libs/gst/video/video-color.h
     **{"bt2100-pq": "bt2020", "bt2100-hlg": "bt2020"},
 }
 _FULL_FFMPEG, _FULL_GSTREAMER = 2, 1  # AVCOL_RANGE_JPEG, GST_VIDEO_COLOR_RANGE_0_255
+_FIELDS = {"fields": "two fields, one behind the other", "alternate": "one field each, half of the lines"}
 _SD_LINES = 576  # up to which GStreamer takes BT.601 for YUV that says no matrix
 _STREAMS = ("main", "lores", "raw")  # of a camera of picamera2
 
@@ -193,6 +196,8 @@ def _gst_name(given: Any) -> str:
 def _gst_video(info: Any) -> Described:
     """Return what a VideoMeta or a VideoInfo describes."""
     finfo = getattr(info, "finfo", None)
+    mode = getattr(info, "interlace_mode", None)
+    _check_whole(str(getattr(mode, "value_nick", mode)))
     name = _known("GStreamer", GSTREAMER, _gst_name(info.format if finfo is None else finfo.name))
     planes = PIXEL_FORMATS[name].planes
     given = [int(stride) for stride in info.stride[: len(planes)]]
@@ -211,11 +216,19 @@ def _gst_sample(sample: Any) -> Described:
     size_wh = tuple(fields.get_value(side) for side in ("width", "height"))
     if fields.get_name() == "image/jpeg":
         return {"format": "MJPEG", "size_wh": size_wh}
+    _check_whole(str(fields.get_value("interlace-mode")) if fields.has_field("interlace-mode") else "")
     said = fields.get_value("colorimetry") if fields.has_field("colorimetry") else None
     video = sys.modules.get("gi.repository.GstVideo")
     meta = video.buffer_get_video_meta(buffer) if video is not None else None
     if meta is not None:
         found = _gst_video(meta)
+        if tuple(found["size_wh"]) != size_wh:
+            caps, whole = ("x".join(map(str, size)) for size in (size_wh, found["size_wh"]))
+            raise NpuLayoutError(
+                f"x: its caps say {caps}, and its VideoMeta {whole}: a VideoCropMeta cuts out a part of the frame; put "
+                f"videoconvert before the sink, or give FrameSpec.of(GstVideo.buffer_get_video_meta(buffer)), and the "
+                f"part as roi_xywh"
+            )
         return {**found, "size": buffer.get_size(), **_colorimetry(said, found["format"], int(meta.height))}
     name = _known("GStreamer", GSTREAMER, fields.get_value("format"))
     form, (width, height) = PIXEL_FORMATS[name], size_wh
@@ -235,6 +248,15 @@ def _gst_sample(sample: Any) -> Described:
         **{"format": name, "size_wh": size_wh, "strides": strides, "offsets": ends[:-1], "size": ends[-1]},
         **_colorimetry(said, name, height),
     }
+
+
+def _check_whole(interlace: str) -> None:
+    """Raise NpuLayoutError if a buffer has no whole frame, line after line: a GstVideoInterlaceMode, by its nick."""
+    if interlace in _FIELDS:
+        raise NpuLayoutError(
+            f"x: interlace-mode={interlace}: its buffers have {_FIELDS[interlace]}; expected whole frames: put "
+            f"deinterlace before the sink"
+        )
 
 
 _IMPORT = "import GstVideo (from gi.repository import GstVideo), so that the buffer's VideoMeta is read"

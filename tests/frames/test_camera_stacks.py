@@ -187,6 +187,32 @@ def test_a_samples_meta_is_read_if_gstvideo_is_loaded(monkeypatch: Any) -> None:
     assert nl.FrameSpec.of(sample(2000, format="NV12", width=20, height=10)) == spec
 
 
+def test_a_sample_that_is_cropped_by_meta_is_refused(monkeypatch: Any) -> None:
+    """Its caps are those of the part, and its memory is that of the whole frame (gstvideocrop.c)."""
+    found = meta("NV12", (20, 10), (64, 64), (0, 640))
+    monkeypatch.setitem(sys.modules, "gi.repository.GstVideo", Twin(buffer_get_video_meta=lambda buffer: found))
+    for width, height in ((16, 10), (20, 8)):
+        with pytest.raises(
+            nl.NpuLayoutError, match=rf"caps say {width}x{height}, and its VideoMeta 20x10: .* VideoCropMeta .*roi_xywh"
+        ):
+            nl.FrameSpec.of(sample(2000, format="NV12", width=width, height=height))
+
+
+@pytest.mark.parametrize("mode", ["progressive", "interleaved", "mixed", "fields", "alternate"])
+def test_interlaced_samples_are_whole_frames(mode: str) -> None:
+    whole = mode not in ("fields", "alternate")
+    info = Twin(
+        **dict(finfo=Twin(name="NV12"), width=20, height=10, stride=[20, 20], offset=[0, 200], size=300),
+        interlace_mode=Twin(value_nick=mode),
+    )
+    for given in (sample(300, **{"format": "NV12", "width": 20, "height": 10, "interlace-mode": mode}), info):
+        if whole:
+            assert nl.FrameSpec.of(given) == nl.FrameSpec("NV12", (20, 10), size=300)
+        else:
+            with pytest.raises(nl.NpuLayoutError, match=f"interlace-mode={mode}: .* put deinterlace before the sink"):
+                nl.FrameSpec.of(given)
+
+
 LARGER = [
     ("NV12", (1920, 1080), 2048 * 1620, 3110400),
     ("NV12", (1920, 1080), 1920 * 1632, 3110400),
