@@ -60,7 +60,12 @@ def _data_sets(folder: Path) -> tuple[list[Path], Path]:
     with errors_named(folder):
         if (folder / "output_0.pb").exists():
             return [folder], folder.resolve().parent
-        numbers = {int(m[1]): p for p in folder.iterdir() if (m := _SET.fullmatch(p.name)) and p.is_dir()}
+        numbers: dict[int, Path] = {}
+        for path in sorted(folder.iterdir()):
+            if (match := _SET.fullmatch(path.name)) and path.is_dir():
+                other = numbers.setdefault(int(match[1]), path)
+                if other is not path:
+                    raise RecordingError(f"{folder}: {other.name} and {path.name} are one number; expected one of them")
         for i in range(len(numbers)):
             if i not in numbers:
                 raise RecordingError(f"{folder}: test_data_set_{i} is missing, {numbers[max(numbers)].name} is there")

@@ -116,6 +116,10 @@ def test_names_of_onnx_tensors(tmp_path: Path) -> None:
         exchange.load(tmp_path)
     (tmp_path / "test_data_set_1" / "output_0.pb").rename(tmp_path / "test_data_set_1" / "output_2.pb")
     (tmp_path / "test_data_set_1").rename(tmp_path / "test_data_set_0")
+    (tmp_path / "test_data_set_00").mkdir()  # which of both a reader took was a matter of the file system
+    with pytest.raises(nl.RecordingError, match="test_data_set_0 and test_data_set_00 are one number"):
+        exchange.load(tmp_path)
+    (tmp_path / "test_data_set_00").rmdir()
     with pytest.raises(nl.RecordingError, match=r"output_0\.pb is missing"):
         exchange.load(tmp_path, model=tmp_path / "model.onnx")
 
