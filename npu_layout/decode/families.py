@@ -30,7 +30,7 @@ class Family(NamedTuple):
     asked: what extents leave open where the number of classes is not known, or another call can decode the outputs;
     unsure: always. apart: each part is an output of its own (of its level); whole: one output has all of them. form:
     the only one of the head that counts. one: heads have one class, whatever the extents. most: rows that outputs have
-    at most; 0: any number.
+    at most; 0: any number. side: pixels of the square input, for which priors are made; 0: any input.
     """
 
     make: Callable[[int, str], Head]
@@ -47,6 +47,7 @@ class Family(NamedTuple):
     form: str = ""
     one: bool = False
     most: int = 0
+    side: int = 0
 
     @functools.cache  # noqa: B019  # families are few, and live as long as the process
     def pattern(self) -> Head:
@@ -224,16 +225,27 @@ FAMILIES = (
         asked="whether the outputs are of FastestDet at all: any map of stride 16 has these extents (classes= says "
         "more)",
     ),
-    Family(lambda n, act: blazeface(activation=act), "MediaPipe's faces, of 128 pixels (BlazeFace)", one=True),
+    Family(
+        lambda n, act: blazeface(activation=act), "MediaPipe's faces, of 128 pixels (BlazeFace)", one=True, side=128
+    ),
     Family(
         lambda n, act: blazeface(256, (16, 32, 32, 32), activation=act),
         "MediaPipe's faces, of 256 pixels (BlazeFace)",
         one=True,
+        side=256,
     ),
-    Family(lambda n, act: blazeface(192, (4,), anchors=1, activation=act), "MediaPipe's faces at full range", one=True),
-    Family(lambda n, act: blazeface(192, keypoints=7, activation=act), "MediaPipe's palms", one=True),
     Family(
-        lambda n, act: blazeface(224, (8, 16, 32, 32, 32), keypoints=4, activation=act), "MediaPipe's persons", one=True
+        lambda n, act: blazeface(192, (4,), anchors=1, activation=act),
+        "MediaPipe's faces at full range",
+        one=True,
+        side=192,
+    ),
+    Family(lambda n, act: blazeface(192, keypoints=7, activation=act), "MediaPipe's palms", one=True, side=192),
+    Family(
+        lambda n, act: blazeface(224, (8, 16, 32, 32, 32), keypoints=4, activation=act),
+        "MediaPipe's persons",
+        one=True,
+        side=224,
     ),
     Family(
         lambda n, act: retinanet(n, activation=act),

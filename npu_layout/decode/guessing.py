@@ -168,6 +168,8 @@ def _tried(
 ) -> Iterator[_Fit]:
     extents = {n for spec in specs for n in spec.shape}
     for family in families:
+        if family.side and size != (family.side, family.side):
+            continue
         counts, labelled = class_counts(family.pattern(), specs, size)
         counts &= family.counts(extents, known)
         if labelled:

@@ -308,3 +308,10 @@ def test_scores_may_be_before_bins() -> None:
     first = decode.yolov8(80, activation="sigmoid", scores_first=True)
     assert first in decode.guess(of_shapes(maps((144,))), (640, 640), 80).others
     assert first not in decode.guess(of_shapes(maps((64, 80))), (640, 640), 80).others
+
+
+def test_priors_are_those_of_the_inputs_size() -> None:
+    """Faces of 128 and of 256 pixels have 896 priors each, and their boxes are in pixels of their own input."""
+    for side, strides in ((128, (8, 16, 16, 16)), (256, (16, 32, 32, 32))):
+        found = decode.guess(of_shapes([(1, 896, 16), (1, 896, 1)]), (side, side))
+        assert found.others == tuple(decode.blazeface(side, strides, activation=act) for act in ("none", "sigmoid"))
