@@ -107,7 +107,11 @@ def _tensor(file: Path, folder: Path) -> tuple[str, np.ndarray]:
             raise RecordingError("segment: a part of a tensor, or a SequenceProto; expected one whole TensorProto")
         if any(n < 0 for n in proto.dims):
             raise RecordingError(f"dims {list(proto.dims)}: expected extents")
-        return proto.name, np.array(onnx.numpy_helper.to_array(proto))
+        array = np.array(onnx.numpy_helper.to_array(proto))
+        typed = array.dtype.kind in "iu" and not proto.HasField("raw_data") and len(proto.int32_data) > 0
+        if typed and not np.array_equal(array.reshape(-1), np.array(proto.int32_data, np.int64)):
+            raise RecordingError(f"int32_data: a value is beyond {array.dtype}")  # the package cut it to its bits
+        return proto.name, array
 
 
 def save_onnx(recording: Recording, folder: Path, model: Model | None = None) -> None:

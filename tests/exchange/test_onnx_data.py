@@ -135,3 +135,27 @@ def test_without_the_onnx_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             attempt()
     assert os.listdir(tmp_path) == []
     assert exchange.load(SNAPSHOT, outputs=["arg"]).outputs == ("arg",)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "fits"),
+    [
+        ("UINT8", [0, 255], True),
+        ("UINT8", [300, 1], False),
+        ("UINT8", [-1, 1], False),
+        ("INT8", [-128, 127], True),
+        ("INT8", [128, 0], False),
+        ("UINT16", [65535, 0], True),
+        ("INT16", [-32769, 0], False),
+        ("INT32", [-(2**31), 2**31 - 1], True),
+    ],
+)
+def test_integers_that_the_type_has_not_are_refused(kind: str, values: list[int], fits: bool, tmp_path: Path) -> None:
+    """The onnx package cuts them to the type's bits."""
+    proto = onnx.TensorProto(name="y", data_type=getattr(onnx.TensorProto, kind), dims=[2], int32_data=values)
+    (tmp_path / "output_0.pb").write_bytes(proto.SerializeToString())
+    if fits:
+        assert exchange.load(tmp_path).frames[0].outputs["y"].tolist() == values
+    else:
+        with pytest.raises(nl.RecordingError, match=rf"output_0\.pb: int32_data: a value is beyond {kind.lower()}"):
+            exchange.load(tmp_path)
