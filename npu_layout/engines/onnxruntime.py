@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -233,13 +234,11 @@ def written(model: str, found: Arrays, out: Any) -> Arrays:
 
 def check_apart(model: str, out: Mapping[str, np.ndarray]) -> None:
     """Raise NpuLayoutError if two of these contiguous arrays have a byte in common: the second replaced the first."""
-    end, before = 0, ""
-    for start, nbytes, name in sorted((a.ctypes.data, a.nbytes, name) for name, a in out.items() if a.nbytes):
-        if start < end:
+    for one, other in combinations(out, 2):
+        if np.may_share_memory(out[one], out[other]):
             raise NpuLayoutError(
-                f"{model}: out: {isolated(before)} and {isolated(name)} overlap; expected memory of its own for each"
+                f"{model}: out: {isolated(one)} and {isolated(other)} overlap; expected memory of its own for each"
             )
-        end, before = start + nbytes, name
 
 
 def _lacks_files(model: Any, error: Exception) -> bool:
