@@ -130,7 +130,7 @@ def test_noise_is_not_accused(shape: tuple[int, ...], axis: int | None, noise: f
 
 def test_the_table_of_the_docs() -> None:
     """How many dB of gain so many values need, of 50 explanations."""
-    page = (ROOT / "docs" / "proving.md").read_text()
+    page = (ROOT / "docs" / "evidence.md").read_text()
     rows = re.findall(r"^\| ([\d,]+) \| ([\d.]+) dB", page, re.MULTILINE)
     assert len(rows) == 6
     for values, decibels in rows:

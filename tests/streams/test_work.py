@@ -102,7 +102,7 @@ def test_a_function_that_returns_no_pair_is_told_so() -> None:
     buffer = np.zeros((2, 96), np.uint8)
     makes: list[tuple[Callable[[Any], Any], str]] = [
         (lambda frame: None, "None"),
-        (lambda frame: buffer, "numpy.ndarray"),  # of two rows
+        (lambda frame: buffer, "numpy.ndarray of shape (2, 96) and dtype uint8"),
         (lambda frame: (buffer,), "1 items"),
         (lambda frame: (buffer, None, 3), "3 items"),
     ]
