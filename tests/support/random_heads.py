@@ -16,6 +16,7 @@ from npu_layout.decode.rules import POINTS
 LAYOUTS = ("NCHW", "NHWC", "NCHW4c", "NCHW16c", "NCHW32c", "NHWC8c", "CHWN", "NHCW")
 DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "float16", "bfloat16", "float32")
 RARE = ("float64", "int64", "uint32", "int4", "uint4", "bool")
+_SHARES = (("sigmoid_exp", "stride"), ("center_exp", "pixel"))  # boxes whose cells are equal shares of the input
 _ANCHORED, _SPREAD = ("center_power", "sigmoid_exp"), ("center_exp", "sigmoid_exp")
 
 
@@ -38,6 +39,8 @@ def case(choose: random.Random) -> Case:
     background = choose.choice((None, None, 0, classes, classes // 2))
     score, angle = choose.choice(("class", "class", "objectness", "root")), choose.choice(("none", "none", "shifted"))
     boxes = _boxes(choose, encoding, angle, len(strides))
+    if (boxes.encoding, boxes.unit) in _SHARES:
+        size = -(-size[0] // max(strides)) * max(strides), -(-size[1] // max(strides)) * max(strides)
     parts, points = _parts(choose, boxes, classes + (background is not None), activation, score)
     grid, interleaved = choose.random() < 0.7, choose.random() < 0.5
     form = decode.Form("any", tuple(parts), boxes, "grid" if grid else "list", not grid and interleaved)
