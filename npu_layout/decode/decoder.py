@@ -18,11 +18,12 @@ from .compiling import compiled, decoded_whole, has_boxes, in_steps, thresholds
 from .crops import Masks, Pool, no_masks, pool_of
 from .detections import Detections, Memory, detections, memory_for, memory_of
 from .finishing import finish
+from .fitting import fit
 from .gathering import Gather, gathers
 from .gathering import reader as stored_reader
 from .head import ROLES, Head
 from .mask_crops import masks_in
-from .places import Fitted, checked_specs, fit
+from .places import Fitted, checked_specs
 from .ranges import largest_score
 from .records import height_and_width
 

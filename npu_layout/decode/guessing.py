@@ -12,9 +12,10 @@ from ..support import checked_call, counted
 from .assigning import MisnamedError, UndistinguishedError, is_hinted
 from .elements import class_counts
 from .families import FAMILIES, QUERIES, Family
+from .fitting import fit
 from .head import Head
 from .other_outputs import other_answers
-from .places import Fitted, checked_specs, fit
+from .places import Fitted, checked_specs
 from .ranges import codes, values_of
 from .records import height_and_width
 

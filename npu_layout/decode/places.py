@@ -1,4 +1,4 @@
-"""Find where the parts of a head are in the outputs: the levels of each form, whatever the order of the outputs."""
+"""Find where the parts of a form are in the outputs: the levels of maps, of a list and of rows, in any order."""
 
 from __future__ import annotations
 
@@ -12,19 +12,15 @@ from ..errors import LayoutError, NpuLayoutError
 from ..support import items_of
 from .assigning import (
     Axes,
-    MisnamedError,
     Size,
-    UndistinguishedError,
     assign,
     flat_axes,
     grid_axes,
-    is_hinted,
     listed,
     read_alike,
     turns_of,
 )
-from .head import HINTS, Form, Head, Part
-from .mask_crops import planes_of
+from .head import Form, Head, Part
 
 
 class Place(NamedTuple):
@@ -89,7 +85,7 @@ class Fitted(NamedTuple):
     filled: int | None = None
 
 
-class _Given(NamedTuple):
+class Given(NamedTuple):
     """What a form is fitted to: outputs by their number, without those that are no cells."""
 
     head: Head
@@ -100,15 +96,19 @@ class _Given(NamedTuple):
     names: Mapping[str, Sequence[str]]
 
     def wanted(self, level: int) -> dict[str, str]:
+        """Return {role: the output that has it in this level}, as the caller named them."""
         return {role: given[level] for role, given in self.names.items() if level < len(given)}
 
     def grids(self) -> list[Size]:
+        """Return rows and columns of each level."""
         return [(-(-self.input_hw[0] // s), -(-self.input_hw[1] // s)) for s in self.head.strides]
 
     def anchors(self, level: int) -> tuple[tuple[float, float], ...]:
+        """Return width and height in pixels of each anchor of a level; () of a head without."""
         return self.head.anchors[level] if self.head.anchors else ()
 
     def turns(self) -> list[int]:
+        """Return how many anchors a cell of each level has, 1 or more."""
         return [max(1, len(self.anchors(n))) for n in range(len(self.head.strides))]
 
     def total(self) -> int:
@@ -122,134 +122,12 @@ class _Given(NamedTuple):
         return np.array(self.head.priors) * np.tile(np.array(self.input_hw[::-1], np.float64), 2)
 
 
-def fit(head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[str, Sequence[str]]) -> Fitted:
-    """Return the first form of `head` that all outputs fit, with the place of each part.
-
-    names: {role: names of outputs, a level each} for parts that extents do not distinguish. Raises LayoutError that
-    says for each form which part of which level was not found, or may be in several outputs.
-    """
-    for spec in specs:
-        if len(spec.shape) > 2 and spec.axes[0] == "N" and spec.shape[0] != 1:
-            n, one = spec.shape[0], (1, *spec.shape[1:])
-            raise LayoutError(
-                f"{spec.describe()}: a batch of {n}; a Decoder reads outputs of one input: give "
-                f"spec.replace(shape={one}), and of each buffer, if N is outermost, buffer.reshape({n}, -1)[i]"
-            )
-    problems: list[LayoutError] = []
-    for form in head.forms:
-        try:
-            return _fit(head, form, specs, input_hw, names)
-        except LayoutError as error:
-            problems.append(error)
-    shapes = ", ".join(map(listed, range(len(specs)), specs)) or "none"
-    told = "; ".join(f"as {form.name!r}: {error}" for form, error in zip(head.forms, problems))
-    told = f"head {head.name!r} does not fit the outputs {shapes}; {told}"
-    unclear = [error for error in problems if isinstance(error, UndistinguishedError)]
-    misnamed = next((error for error in problems if isinstance(error, MisnamedError)), None)
-    if not unclear and misnamed:
-        raise MisnamedError(told, misnamed.told_alone, misnamed.required)
-    if not unclear:
-        raise LayoutError(told)
-    best = min(unclear, key=lambda error: error.spare)
-    raise UndistinguishedError(told, best.ways, best.spare)
-
-
-def _fit(
-    head: Head, form: Form, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[str, Sequence[str]]
-) -> Fitted:
-    left = dict(enumerate(specs))
-    prototypes = count = None
-    if head.prototypes is not None:
-        s = head.prototypes.stride
-        planes = (head.prototypes.channels, input_hw[0] // s, input_hw[1] // s)
-        prototypes = _single("prototypes", left, lambda spec: planes_of(spec) == planes, f"shape {(1, *planes)}")
-    part = form.part("count")
-    if part is not None:
-        ones = [i for i, spec in left.items() if int(np.prod(spec.shape)) == 1]
-        hinted = [i for i in ones if is_hinted(part, specs[i].name)]
-        chosen = hinted if len(ones) > 1 and len(hinted) == 1 else ones
-        count = _single("count", left, lambda spec: any(spec is specs[i] for i in chosen), "one element")
-    given = _Given(head, form, specs, left, input_hw, names)
-    across = [_across(given, part) for part in form.parts if part.across]
-    levels = _LEVELS[form.cells](given)
-    for places in across:
-        for level, place in zip(levels, places):
-            level.places[place.part.role] = place
-    if left:
-        extra = ", ".join(listed(i, spec) for i, spec in left.items())
-        raise LayoutError(f"no part is in {extra}")
-    fitted = Fitted(form, levels, prototypes, count)
-    _check_optional(fitted, specs)
-    _check_hints(head, fitted, specs, names)
-    return fitted
-
-
-def _check_optional(fitted: Fitted, specs: Sequence[TensorSpec]) -> None:
-    """Raise LayoutError if outputs have an optional part of some levels alone."""
-    for part in fitted.form.parts:
-        have = [level for level in fitted.levels if part.role in level.places]
-        if not have or len(have) == len(fitted.levels):
-            continue
-        lacking = next(level for level in fitted.levels if part.role not in level.places)
-        got = ", ".join(listed(level.places[part.role].output, specs[level.places[part.role].output]) for level in have)
-        raise LayoutError(
-            f"{part.role}: the level of stride {lacking.stride} has no such output; those of other levels are {got}; "
-            f"give those of all levels, or leave them all out"
-        )
-
-
-_CALLED = {"score": "scores", "bound": "sums of scores", "angle": "angles", "box": "boxes", "offset": "offsets"}
-
-
-def _check_hints(head: Head, fitted: Fitted, specs: Sequence[TensorSpec], names: Mapping[str, Sequence[str]]) -> None:
-    """Raise MisnamedError if an output that has a part by its extents has the name of another part: one is missing.
-
-    The other part may be one of another head. Letters that are in the names of outputs of other parts too say nothing.
-    """
-    hinted = [part for form in head.forms for part in form.parts if part.hint]
-    hinted += [Part(role, 1, hint=letters) for role, letters in HINTS.items()]
-    for level in fitted.levels:
-        held: dict[int, list[Part]] = {}
-        for place in level.places.values():
-            held.setdefault(place.output, []).append(place.part)
-        for k, parts in held.items():
-            beside = [specs[other].name for other in held if other != k]
-            by_name = [
-                part
-                for part in hinted
-                if is_hinted(part, specs[k].name) and not any(is_hinted(part, name) for name in beside)
-            ]
-            roles = [part.role for part in parts]
-            if any(specs[k].name in names.get(role, ()) for role in roles) or any(p.role in roles for p in by_name):
-                continue
-            count = sum(part.count for part in parts)
-            for other in (part for part in by_name if part.count == count):
-                where = f" of the level of stride {level.stride}" * (fitted.form.cells == "grid")
-                called = " and ".join(_CALLED.get(role, role) for role in roles)
-                told = (
-                    f"{' and '.join(roles)}{where}: the only output of its shape is {listed(k, specs[k])}, whose name "
-                    f"is that of the {_CALLED.get(other.role, other.role)} ({other.role!r}); is the output of {called} "
-                    f"missing? If it is {specs[k].name}, give Decoder outputs={{{roles[0]!r}: [...]}}"
-                )
-                raise MisnamedError(told, required=not all(part.optional for part in parts))
-
-
-def _single(what: str, left: dict[int, TensorSpec], fits: Callable[[TensorSpec], bool], expected: str) -> int:
-    """Take the one output that is `what` from those that are left; return its number."""
-    found = [i for i, spec in left.items() if fits(spec)]
-    if len(found) != 1:
-        got = ", ".join(listed(i, left[i]) for i in found or left) or "none"
-        raise LayoutError(f"{what}: expected one output of {expected}, got {got}")
-    del left[found[0]]
-    return found[0]
-
-
 #: Encoding and unit of boxes whose cells are equal shares of the input, so many pixels or not (pjreddie/darknet,
 #: src/region_layer.c, get_region_box; src/yolo_layer.c, get_yolo_box).
 _SHARES = (("sigmoid_exp", "stride"), ("center_exp", "pixel"))
 
 
-def _check_shares(given: _Given) -> None:
+def _check_shares(given: Given) -> None:
     """Raise LayoutError if cells are shares of the input that have not `stride` pixels."""
     (height, width), boxes = given.input_hw, given.form.boxes
     if (boxes.encoding, boxes.unit) not in _SHARES:
@@ -264,7 +142,7 @@ def _check_shares(given: _Given) -> None:
             )
 
 
-def _grids(given: _Given) -> tuple[Level, ...]:
+def _grids(given: Given) -> tuple[Level, ...]:
     _check_shares(given)
     levels, grids, turns = [], given.grids(), given.turns()
     priors, start = given.priors(), 0
@@ -286,7 +164,7 @@ def _grids(given: _Given) -> tuple[Level, ...]:
     return tuple(levels)
 
 
-def _across(given: _Given, part: Part) -> list[Place]:
+def across_levels(given: Given, part: Part) -> list[Place]:
     """Return the place of a part in each level, if one output has all their cells on one axis; take that output."""
     cells = [rows * columns for rows, columns in given.grids()]
     names = given.names.get(part.role, ())
@@ -306,7 +184,7 @@ def _across(given: _Given, part: Part) -> list[Place]:
     raise LayoutError(f"{part.role}: expected {part.count} channels before {sum(cells)} cells in one output, got {got}")
 
 
-def _list(given: _Given) -> tuple[Level, ...]:
+def _list(given: Given) -> tuple[Level, ...]:
     """Return the levels if the cells of all levels are on one axis."""
     priors = given.priors()
     if priors is not None and (not given.head.anchors or len(priors) != given.total()):
@@ -326,7 +204,7 @@ def _list(given: _Given) -> tuple[Level, ...]:
     return tuple(levels)
 
 
-def _rows(given: _Given) -> tuple[Level, ...]:
+def _rows(given: Given) -> tuple[Level, ...]:
     """Return the one level of rows that are detections already."""
     counts = sorted({n for spec in given.left.values() for n in spec.shape}, reverse=True)
     problems: list[LayoutError] = []
@@ -339,7 +217,7 @@ def _rows(given: _Given) -> tuple[Level, ...]:
     raise problems[0] if problems else LayoutError("expected outputs with one axis of rows in common")
 
 
-def _whole(given: _Given, n: int, what: str, channels_last: bool = False) -> Level:
+def _whole(given: Given, n: int, what: str, channels_last: bool = False) -> Level:
     """Return one level of `n` cells in a row; channels_last: where two axes have n elements, cells are the first."""
     found = [(i, axes) for i, spec in given.left.items() for axes in flat_axes(spec, n, channels_last)]
     places = _places(given, f"{n} {what} of {given.head.name!r}", found, 1, given.wanted(0), n)
@@ -347,7 +225,7 @@ def _whole(given: _Given, n: int, what: str, channels_last: bool = False) -> Lev
 
 
 def _places(
-    given: _Given, where: str, found: Sequence[tuple[int, Axes]], anchors: int, wanted: dict[str, str], cells: int
+    given: Given, where: str, found: Sequence[tuple[int, Axes]], anchors: int, wanted: dict[str, str], cells: int
 ) -> dict[str, Place]:
     """Return the place of each part, and take its outputs from those that are left."""
     parts = [part for part in given.form.parts if part.role != "count" and not part.across]
@@ -374,7 +252,8 @@ def _places(
     return places
 
 
-_LEVELS: dict[str, Callable[[_Given], tuple[Level, ...]]] = {"grid": _grids, "list": _list, "rows": _rows}
+#: By `Form.cells`, what returns the levels.
+LEVELS: dict[str, Callable[[Given], tuple[Level, ...]]] = {"grid": _grids, "list": _list, "rows": _rows}
 
 
 def offsets_along(place: Place, level: Level, spec: TensorSpec, a: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

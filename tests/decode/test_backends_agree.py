@@ -12,7 +12,7 @@ import pytest
 import npu_layout as nl
 from npu_layout import decode, kernels
 from npu_layout.decode.compiling import compiled
-from npu_layout.decode.places import fit
+from npu_layout.decode.fitting import fit
 from tests.support import random_heads, scenes
 from tests.support.backends import decoders
 

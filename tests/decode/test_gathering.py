@@ -12,8 +12,8 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import decode
+from npu_layout.decode.fitting import fit
 from npu_layout.decode.gathering import are_steps, gathers
-from npu_layout.decode.places import fit
 from npu_layout.decode.reference import Candidates
 from tests.support import scenes
 from tests.support.backends import decoders

@@ -9,7 +9,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import decode
-from npu_layout.decode.places import fit
+from npu_layout.decode.fitting import fit
 from npu_layout.decode.ranges import codes, largest_score, values_of
 
 

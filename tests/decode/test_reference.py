@@ -12,7 +12,7 @@ import npu_layout as nl
 from npu_layout import decode
 from npu_layout.decode import reference
 from npu_layout.decode.exponential import exponential
-from npu_layout.decode.places import fit
+from npu_layout.decode.fitting import fit
 
 
 def test_candidates_take_rows() -> None:
