@@ -48,6 +48,20 @@ DEPTHAI = {
     **{"BGR888i": "BGR", "RGB888i": "RGB", "RGBA8888": "RGBA"},
     **{"GRAY8": "GRAY", "YUV400p": "GRAY", "RAW8": "GRAY"},
 }
+#: Codes of four characters; a code of planes in memory of their own, as NM12, is the format of a tuple of planes.
+V4L2 = {
+    **{"BGR3": "BGR", "RGB3": "RGB", "AR24": "BGRA", "XR24": "BGRX", "BGR4": "BGRX", "AB24": "RGBA", "XB24": "RGBX"},
+    **{"GREY": "GRAY", "Y16 ": "GRAY16", "RGBP": "RGB565"},
+    **{"NV12": "NV12", "NV21": "NV21", "NV16": "NV16", "NV24": "NV24", "P010": "P010"},
+    **{"NM12": "NV12", "NM21": "NV21", "NM16": "NV16"},
+    **{"YU12": "I420", "YV12": "YV12", "422P": "I422", "YM12": "I420", "YM21": "YV12", "YM16": "I422", "YM24": "I444"},
+    **{"YUYV": "YUYV", "UYVY": "UYVY", "YVYU": "YVYU"},
+    **{"RGGB": "RGGB", "BA81": "BGGR", "GRBG": "GRBG", "GBRG": "GBRG"},
+    **{"pRAA": "RGGB10P", "pBAA": "BGGR10P", "pgAA": "GRBG10P", "pGAA": "GBRG10P"},
+    **{"pRCC": "RGGB12P", "pBCC": "BGGR12P", "pgCC": "GRBG12P", "pGCC": "GBRG12P"},
+    **{"VT12": "NV12_4L4", "ST12": "NV12_32L32", "MM21": "NV12_16L32S", "AT12": "NV12_8L128"},
+    **{"MJPG": "MJPEG", "JPEG": "MJPEG"},
+}
 PILLOW = {"RGB": "RGB", "RGBA": "RGBA", "RGBX": "RGBX", "L": "GRAY", "I;16": "GRAY16"}
 #: How each library makes a format of the table of one that is not there.
 ADVICE = {
@@ -56,6 +70,7 @@ ADVICE = {
     "picamera2": "configure the stream with one of these",
     "DepthAI": "give frame.getCvFrame(), which is BGR of pictures",
     "ROS": "convert it, CvBridge().imgmsg_to_cv2(message, 'bgr8')",
+    "V4L2": "ask the driver for one of these with VIDIOC_S_FMT",
     "Pillow": "convert it, image.convert('RGB')",
 }
 #: What to give of other libraries' objects, by a member that they have: their memory, which they do not show.

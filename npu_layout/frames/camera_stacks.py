@@ -23,6 +23,7 @@ None of these libraries is imported. What is read, and where it is documented:
 * Pillow ``Image``: `mode`, `size` and `tobytes`: https://pillow.readthedocs.io/en/stable/handbook/concepts.html.
 * ROS ``sensor_msgs/Image``: `encoding`, `width`, `height`, `step`, `is_bigendian`, `data`: sensor_msgs/msg/Image.msg
   and include/sensor_msgs/image_encodings.hpp; ``CompressedImage``: `format`, `data`.
+* V4L2's formats: `v4l2`.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from .color_matrices import MATRICES
 from .jpeg import jpeg_size
 from .pixel_formats import PIXEL_FORMATS
 from .plane_memory import stored_rows, strides_of
+from .v4l2 import is_v4l2, v4l2
 
 # AVCOL_SPC_BT709, BT470BG, SMPTE170M, BT2020_NCL; RGB, UNSPECIFIED and RESERVED say none, and swscale takes BT.601
 _FFMPEG_MATRICES = {1: "bt709", 5: "bt601", 6: "bt601", 9: "bt2020", 0: "bt601", 2: "bt601", 3: "bt601"}
@@ -74,6 +76,8 @@ def described(x: Any, stream: str = "main") -> Described:
         return {"format": _known("Pillow", PILLOW, x.mode), "size_wh": tuple(x.size)}
     if hasattr(x, "get_caps") and hasattr(x, "get_buffer"):
         return _gst_sample(x)
+    if is_v4l2(x):
+        return v4l2(x)
     if hasattr(x, "planes") and hasattr(x, "format") and hasattr(x.format, "name"):
         return _pyav(x)
     if _is_depthai(x):
@@ -87,8 +91,8 @@ def described(x: Any, stream: str = "main") -> Described:
     if isinstance(x, Mapping) and {"format", "size"} <= set(x):
         return _picamera2_stream(x)
     raise NpuLayoutError(
-        f"x: expected a frame of PyAV, GStreamer, picamera2, DepthAI, ROS or Pillow, got {shown(x)}; describe others "
-        f"with FrameSpec(format, size_wh, strides=, offsets=)"
+        f"x: expected a frame of PyAV, GStreamer, picamera2, DepthAI, ROS or Pillow, or a V4L2 format, got {shown(x)}; "
+        f"describe others with FrameSpec(format, size_wh, strides=, offsets=)"
     )
 
 
