@@ -5,7 +5,13 @@ Where the names are documented: `camera_stacks`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import NpuLayoutError
 from .pixel_formats import PIXEL_FORMATS
+
+Described = dict[str, Any]  # the arguments of a FrameSpec
 
 FFMPEG = {
     **{"bgr24": "BGR", "rgb24": "RGB", "bgra": "BGRA", "rgba": "RGBA", "bgr0": "BGRX", "rgb0": "RGBX"},
@@ -81,3 +87,13 @@ MEMORY = {
     "GetArray": "give frame.GetArray()",  # pypylon's GrabResult
     "payload": "give the data of payload.components[0], reshaped to its height and width",  # Harvesters' buffer
 }
+
+
+def known(stack: str, table: Mapping[str, str], name: Any) -> str:
+    """Return the format that a library calls by this name; NpuLayoutError, with its next step, if there is none."""
+    if str(name) not in table:
+        raise NpuLayoutError(
+            f"x: {stack}'s format {str(name)!r} is not in the table; expected one of {', '.join(table)}: "
+            f"{ADVICE[stack]}"
+        )
+    return table[str(name)]

@@ -35,7 +35,7 @@ from typing import Any
 
 from ..errors import BufferSizeError, NpuLayoutError
 from ..support import shown, text_of
-from .camera_formats import ADVICE, DEPTHAI, FFMPEG, GSTREAMER, MEMORY, PICAMERA2, PILLOW, ROS
+from .camera_formats import DEPTHAI, FFMPEG, GSTREAMER, MEMORY, PICAMERA2, PILLOW, ROS, Described, known
 from .color_matrices import MATRICES
 from .jpeg import jpeg_size
 from .pixel_formats import PIXEL_FORMATS
@@ -56,8 +56,6 @@ _FIELDS = {"fields": "two fields, one behind the other", "alternate": "one field
 _SD_LINES = 576  # up to which GStreamer takes BT.601 for YUV that says no matrix
 _STREAMS = ("main", "lores", "raw")  # of a camera of picamera2
 
-Described = dict[str, Any]
-
 
 def described(x: Any, stream: str = "main") -> Described:
     """Return the arguments of the FrameSpec of a foreign frame; NpuLayoutError if it is none that is known.
@@ -73,7 +71,7 @@ def described(x: Any, stream: str = "main") -> Described:
             f"stream: expected a picamera2 request, or its configuration, with a stream {stream!r}; x is {shown(x)}"
         )
     if _is_pillow(x):
-        return {"format": _known("Pillow", PILLOW, x.mode), "size_wh": tuple(x.size)}
+        return {"format": known("Pillow", PILLOW, x.mode), "size_wh": tuple(x.size)}
     if hasattr(x, "get_caps") and hasattr(x, "get_buffer"):
         return _gst_sample(x)
     if is_v4l2(x):
@@ -154,17 +152,8 @@ def own_copy(x: Any) -> Any:
         ) from None
 
 
-def _known(stack: str, table: Mapping[str, str], name: Any) -> str:
-    if str(name) not in table:
-        raise NpuLayoutError(
-            f"x: {stack}'s format {str(name)!r} is not in the table; expected one of {', '.join(table)}: "
-            f"{ADVICE[stack]}"
-        )
-    return table[str(name)]
-
-
 def _pyav(frame: Any) -> Described:
-    name = _known("FFmpeg", FFMPEG, frame.format.name)
+    name = known("FFmpeg", FFMPEG, frame.format.name)
     strides = tuple(plane.line_size for plane in frame.planes)
     if min(strides) < 0:  # as of the filter vflip: the memory of a PyAV plane begins at its last row then
         raise NpuLayoutError(
@@ -202,7 +191,7 @@ def _gst_video(info: Any) -> Described:
     finfo = getattr(info, "finfo", None)
     mode = getattr(info, "interlace_mode", None)
     _check_whole(str(getattr(mode, "value_nick", mode)))
-    name = _known("GStreamer", GSTREAMER, _gst_name(info.format if finfo is None else finfo.name))
+    name = known("GStreamer", GSTREAMER, _gst_name(info.format if finfo is None else finfo.name))
     planes = PIXEL_FORMATS[name].planes
     given = [int(stride) for stride in info.stride[: len(planes)]]
     strides = [(s & 0xFFFF) * plane.tile[0] if plane.tile else s for s, plane in zip(given, planes)]
@@ -234,7 +223,7 @@ def _gst_sample(sample: Any) -> Described:
                 f"part as roi_xywh"
             )
         return {**found, "size": buffer.get_size(), **_colorimetry(said, found["format"], int(meta.height))}
-    name = _known("GStreamer", GSTREAMER, fields.get_value("format"))
+    name = known("GStreamer", GSTREAMER, fields.get_value("format"))
     form, (width, height) = PIXEL_FORMATS[name], size_wh
     strides = strides_of("", form.planes, width, None)
     if not form.is_tiled:
@@ -278,10 +267,10 @@ def _colorimetry(text: Any, name: str, height: int) -> Described:
     parts = str(text or "").split(":")
     numbers = [int(part) for part in parts[:2]] if len(parts) == 4 and all(p.isdecimal() for p in parts[:2]) else [0, 0]
     matrix = _GSTREAMER_NAMES.get(parts[0]) or _GSTREAMER_MATRICES.get(numbers[1])
-    known = matrix is not None or numbers[1] in _OTHER_MATRICES
+    is_known = matrix is not None or numbers[1] in _OTHER_MATRICES
     return {
         "matrix": matrix or ("bt709" if height > _SD_LINES else "bt601"),
-        "range": "full" if known and numbers[0] == _FULL_GSTREAMER else "limited",
+        "range": "full" if is_known and numbers[0] == _FULL_GSTREAMER else "limited",
     }
 
 
@@ -304,7 +293,7 @@ def _picamera2(config: Mapping[str, Any], stream: str) -> Described:
 
 
 def _picamera2_stream(stream: Mapping[str, Any], space: Any = None) -> Described:
-    name = _known("picamera2", PICAMERA2, stream["format"])
+    name = known("picamera2", PICAMERA2, stream["format"])
     found: Described = {"format": name, "size_wh": tuple(stream["size"])}
     if stream.get("stride") and name != "MJPEG":
         found["strides"] = int(stream["stride"])
@@ -318,7 +307,7 @@ def _picamera2_stream(stream: Mapping[str, Any], space: Any = None) -> Described
 
 
 def _ros_image(message: Any) -> Described:
-    name = _known("ROS", ROS, message.encoding)
+    name = known("ROS", ROS, message.encoding)
     if int(getattr(message, "is_bigendian", 0)) and PIXEL_FORMATS[name].planes[0].dtype != "<u1":
         raise NpuLayoutError(f"x: {message.encoding} in big endian; expected little endian: byteswap its data")
     return {"format": name, "size_wh": (message.width, message.height), "strides": int(message.step)}
@@ -326,7 +315,7 @@ def _ros_image(message: Any) -> Described:
 
 def _depthai(frame: Any) -> Described:
     fb = frame.fb
-    name = _known("DepthAI", DEPTHAI, getattr(frame.getType(), "name", frame.getType()))
+    name = known("DepthAI", DEPTHAI, getattr(frame.getType(), "name", frame.getType()))
     planes, width, height = PIXEL_FORMATS[name].planes, int(fb.width), int(fb.height)
     what = f"x: DepthAI's {name} of {width}x{height}"
     strides = strides_of(what, planes, width, int(fb.stride) or None)

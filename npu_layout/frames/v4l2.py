@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import NpuLayoutError
 from ..support import shown
-from .camera_formats import ADVICE, V4L2
+from .camera_formats import V4L2, Described, known
 from .color_matrices import MATRICES
 from .pixel_formats import PIXEL_FORMATS
 
@@ -29,8 +29,6 @@ _ENCODINGS = {2: 8, 3: 2, 10: 6, 12: 2}  # V4L2_MAP_YCBCR_ENC_DEFAULT: of a colo
 _JPEG = 7  # V4L2_COLORSPACE_JPEG, whose Y, U and V are of full range: V4L2_MAP_QUANTIZATION_DEFAULT
 _RANGES = {1: "full", 2: "limited"}  # enum v4l2_quantization
 
-Described = dict[str, Any]
-
 
 def is_v4l2(x: Any) -> bool:
     """Return whether it is a v4l2_format, a v4l2_pix_format or a v4l2_pix_format_mplane of any binding."""
@@ -45,7 +43,7 @@ def v4l2(x: Any) -> Described:
     Where each plane has memory of its own, a frame is a tuple of them, so that there are no offsets.
     """
     pix = _pix(x)
-    name = _name(int(pix.pixelformat))
+    name = known("V4L2", V4L2, _code(int(pix.pixelformat)))
     field = int(getattr(pix, "field", 1))  # V4L2_FIELD_NONE
     if field in _FIELDS:
         raise NpuLayoutError(
@@ -70,15 +68,10 @@ def _pix(x: Any) -> Any:
     return getattr(x.fmt, _UNIONS[kind])
 
 
-def _name(number: int) -> str:
+def _code(number: int) -> str:
+    """Return a code's four characters, and "-BE" behind them if it is of big endian, as the kernel prints it."""
     code = (number & ~_BIG_ENDIAN).to_bytes(4, "little").decode("latin-1")
-    word = code + "-BE" if number & _BIG_ENDIAN else code  # as the kernel prints it
-    if word not in V4L2:
-        raise NpuLayoutError(
-            f"x: V4L2's format {word!r} is not in the table; expected one of {', '.join(map(repr, V4L2))}: "
-            f"{ADVICE['V4L2']}"
-        )
-    return V4L2[word]
+    return code + "-BE" if number & _BIG_ENDIAN else code
 
 
 def _memory(pix: Any, name: str) -> Described:
