@@ -4,6 +4,7 @@ Imports layouts and support.
 """
 
 from .channels import channel_axis, listed
+from .clamping import Clamped
 from .figures import MOST_DB, Figures, OutputComparison, decibels
 from .labels import Confused
 from .parts import TELLING, OutputPart
@@ -11,6 +12,7 @@ from .parts import TELLING, OutputPart
 __all__ = [
     "MOST_DB",
     "TELLING",
+    "Clamped",
     "Confused",
     "Figures",
     "OutputComparison",

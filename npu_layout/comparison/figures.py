@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .clamping import Clamped, Clamping
 from .labels import Labels
 from .parts import Parts
 from .sums import Sums, in_channels
@@ -67,9 +68,9 @@ class OutputComparison:
         self, channel_axis: int | None, step: Any = None, ends: Any = (-np.inf, np.inf), labels: bool = False
     ) -> None:
         self.labels = Labels() if labels else None
-        self._ends = [np.atleast_1d(np.asarray(end, np.float64))[:, None] for end in ends]
+        self._range = [np.atleast_1d(np.asarray(end, np.float64)) for end in ends]
         self.channel_axis, self._step = channel_axis, None if step is None else np.asarray(step, np.float64)
-        self.frames = self.values = self.saturated = self.non_finite = self._agreed = self._positions = 0
+        self.frames = self.values = self.non_finite = self._agreed = self._positions = 0
         self._sums: np.ndarray | None = None
         self._varies = self._step is not None and self._step.ndim > 1  # within a channel
         coarsest = 0.0 if self._step is None else self._step.max() if self._varies else self._step
@@ -122,11 +123,10 @@ class OutputComparison:
 
     def _add_ends(self, d: np.ndarray, r: np.ndarray, sums: Sums, finite: np.ndarray | None) -> None:
         """Count what the device cannot store, and note the ends of what is finite (None: all)."""
-        low, high = (np.broadcast_to(end[:, 0], sums.low.shape) for end in self._ends)
+        low, high = self._ends
         beyond = np.flatnonzero((sums.low < low) | (sums.high > high))
         if beyond.size:
-            values = self._by_channel(r)[beyond]
-            self.saturated += int(((values < low[beyond, None]) | (values > high[beyond, None])).sum())
+            self._clamping.add(beyond, *(self._by_channel(x)[beyond] for x in (d, r)))
         ends: Sequence[np.ndarray] = sums[6:]
         if finite is not None:
             ends = [
@@ -164,6 +164,11 @@ class OutputComparison:
 
     def _start(self, channels: int, shape: tuple[int, ...]) -> None:
         self._sums = np.zeros((5, channels))
+        low, high = self._ends = tuple(np.broadcast_to(end, channels) for end in self._range)
+        step = self._step
+        if step is not None:
+            step = self._by_channel(np.broadcast_to(step, shape)) if self._varies else step.reshape(-1, 1)
+        self._clamping = Clamping(step, (low, high))
         self._largest, self._at = np.full(channels, -1.0), [(0, *(0 for _ in shape))] * channels
         self._most_steps = np.zeros(channels)
         self._low, self._device_low = np.full((2, channels), np.inf)
@@ -216,6 +221,16 @@ class OutputComparison:
             agreement, *(_finite(f(x[part])) for f, x in ((np.min, self._low), (np.max, self._high))),
             *(_finite(f(x[part])) for f, x in ((np.min, self._device_low), (np.max, self._device_high))),
         )  # fmt: skip
+
+    @property
+    def saturated(self) -> int:
+        """How many of the model's values are beyond what the device can store."""
+        return 0 if self._sums is None else self._clamping.saturated
+
+    @property
+    def clamped(self) -> Clamped | None:
+        """What the device clamps, if that matters."""
+        return None if self._sums is None else self._clamping.found(self.values, float(self._sums[4].sum()))
 
     @property
     def dead(self) -> tuple[int, ...]:

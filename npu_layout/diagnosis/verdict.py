@@ -30,7 +30,7 @@ from .scales import is_of_some_channels
 from .second_causes import Pair, second_causes
 from .simplicity import ORDERS, as_good, simplest_first
 from .stray_frames import stray_frames
-from .thresholds import LEAST, MARGIN, SATURATED, SOUND
+from .thresholds import LEAST, MARGIN, SOUND
 from .trials import Candidate
 
 _BEATEN = 0.25  # of the way from the best candidate to another: data before that are clearly on the best one's side
@@ -140,9 +140,6 @@ def _by_parts(
     judgement: Judgement, comparison: OutputComparison, unexplained: Sequence[OutputPart], channel_axis: int | None
 ) -> Judgement:
     """Return the judgement of an output without a cause, checked for labels, channels, rows and frames."""
-    saturated = comparison.saturated / comparison.values
-    if saturated >= SATURATED:
-        judgement = judgement.noted(wording.saturated(saturated))
     lost = comparison.parts.lost()
     dead = [p for p in lost if p.axis == channel_axis]
     if dead and (unexplained or judgement.verdict == "mismatch"):

@@ -282,11 +282,6 @@ def confused(labels: Sequence[Confused]) -> str:
     return f"The device returns most elements of some labels as another label: {shown}."
 
 
-def saturated(share: float) -> str:
-    """Return how many of the model's values cannot be stored."""
-    return f"{100 * share:.1f} % of the model's values are clamped, because the dtype cannot store them."
-
-
 def lost(parts: Sequence[OutputPart], channel_axis: int | None) -> str:
     """Return which parts vary by less than the device can show, and what to do."""
     span = max(p.span for p in parts)

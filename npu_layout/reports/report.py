@@ -13,13 +13,13 @@ import numpy as np
 
 from .. import kernels
 from ..buffers import TensorSpec
-from ..comparison import Figures, listed
+from ..comparison import Clamped, Figures, listed
 from ..decode import Comparison as DetectionComparison
 from ..diagnosis import Candidate, InputReport
 from ..support import __version__, check_fields, isolated, many, write_text
 from . import fixes, page
 from .detected import detected
-from .tables import passing, tolerance
+from .tables import clamped, passing, tolerance
 
 VERDICTS = (
     "match",
@@ -103,6 +103,9 @@ class OutputReport:
     also
         Verdicts of further causes, if two were found at once: `verdict` and `fix` are of the one that reads the buffer,
         and `why` describes both.
+    clamped
+        How many values are stored as an end of the dtype's range because the model's are beyond it, at which end, and
+        by how much; None if none are, or so few or by so little that it does not matter, or if a cause was found.
     """
 
     name: str
@@ -121,12 +124,13 @@ class OutputReport:
     ranking: Sequence[Candidate] = ()
     exhibit: Exhibit | None = field(default=None, repr=False)
     also: tuple[str, ...] = ()
+    clamped: Clamped | None = None
 
     def __post_init__(self) -> None:
         check_fields(self, name=str, against=str, verdict=str, why=str, spec=TensorSpec)
         check_fields(self, channel_axis=_WHOLE, figures=(Figures, _NONE), channels=_SEVERAL, worst_channel=_WHOLE)
         check_fields(self, dead=_SEVERAL, tolerances=Mapping, passing=Mapping, ranking=_SEVERAL)
-        check_fields(self, exhibit=(Exhibit, _NONE), also=_SEVERAL)
+        check_fields(self, exhibit=(Exhibit, _NONE), also=_SEVERAL, clamped=(Clamped, _NONE))
 
     def __bool__(self) -> bool:
         return self.verdict == "match"
@@ -154,6 +158,8 @@ class OutputReport:
             lines.append(f"  worst channel {self.worst_channel}: SNR {worst.snr_db:.1f} dB, cosine {worst.cosine:.5f}")
         if self.dead and self.verdict != "mismatch":  # whose `why` has them
             lines.append(f"  {_channel_words(self.dead)} less than half a step, which the device cannot show")
+        if self.clamped is not None:
+            lines.append(f"  {clamped(self)}")
         for name, (asked, found, met) in self.tolerances.items():
             found_text = f"found {found:.6g}" if math.isfinite(found) else "not measured"
             lines.append(f"  {tolerance(name, asked)}: {found_text}, {'met' if met else 'NOT met'}")
@@ -176,6 +182,7 @@ class OutputReport:
             "channels": [c._asdict() for c in self.channels],
             "worst_channel": self.worst_channel,
             "dead": list(self.dead),
+            "clamped": None if self.clamped is None else self.clamped._asdict(),
             "tolerances": {
                 k: {"asked": a, "found": f if math.isfinite(f) else None, "held": h}
                 for k, (a, f, h) in self.tolerances.items()

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..comparison import MOST_DB, Figures, listed
 from ..diagnosis import LEAST, MARGIN
+from ..diagnosis import ends as stored_ends
 from .markup import Html, el, join
 
 _ROWS, _MOST_ROWS = 12, 512  # channels: in sight, and at all
@@ -54,6 +55,7 @@ def figures(o: Any) -> Html:
         el("h3", "Figures"),
         table(caption, ["Figure", "Found", "Tolerance"], rows, kind="figures"),
         _dead(o.dead),
+        None if o.clamped is None else el("p", f"{clamped(o)[0].upper()}{clamped(o)[1:]}", class_="alarm"),
         _passing(o),
     )
 
@@ -109,6 +111,18 @@ def _dead(channels: Sequence[int]) -> Html | None:
         return None
     text = f"Dead channels ({len(channels)}): {listed(channels, 40)}. The model's values vary there by less than half "
     return el("p", text + "a quantisation step, which the device cannot show.", class_="alarm")
+
+
+def clamped(o: Any) -> str:
+    """Return what the device clamps, by how much, and what to do."""
+    c = o.clamped
+    ends = [f"{end:g}" for end, count in zip(stored_ends(o.spec), (c.below, c.above)) if count]
+    share = f"{c.values} of {o.figures.values} values ({100 * c.values / o.figures.values:.2g} %)"
+    beyond = f"by up to {c.beyond:.3g} ({c.steps:.1f} steps)"
+    return (
+        f"clamped: {share} are stored as {' or '.join(ends)}, an end of {o.spec.dtype}, and the model's are beyond it "
+        f"{beyond}: calibrate with frames like these, or take a larger scale"
+    )
 
 
 def explanations(o: Any) -> Html | None:

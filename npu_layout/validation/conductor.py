@@ -146,6 +146,7 @@ def _report(examined: Examined, kept: Sequence[Kept]) -> OutputReport:
     return OutputReport(
         name, model, judgement.verdict, judgement.fix, judgement.why, spec, evidence.named_axis, figures, channels,
         worst, dead, examined.met, tolerances.passing(figures), ranking, exhibit, judgement.also,
+        None if comparison is None or judgement.names_cause else comparison.clamped,
     )  # fmt: skip
 
 

@@ -4,25 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-import npu_layout as nl
 from npu_layout.comparison import OutputPart
 from npu_layout.diagnosis import wording
 from npu_layout.diagnosis.trials import Candidate
-from tests.support.boards import Board, spec_as
-
-
-@pytest.fixture(scope="module")
-def board() -> Board:
-    return Board()
-
-
-def test_saturation_is_named(board: Board) -> None:
-    q = board.spec.quantization
-    assert q is not None
-    narrow = spec_as(board, "NCHW", quantization=nl.Quantization(float(q.scale) / 4, q.zero_point))
-    output = board.verdict(board.recording(narrow, board.packed(narrow)))
-    assert "% of the model's values are clamped, because the dtype cannot store them" in output.why, output.why
-    assert "clamped" not in board.verdict(board.recording()).why
 
 
 def test_every_verdict_has_its_words() -> None:

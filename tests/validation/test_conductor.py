@@ -13,7 +13,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import npu_layout as nl
-from tests.support.boards import CHANNELS, SHAPE, Board, spec_as
+from tests.support.boards import CHANNELS, SHAPE, Board, ending, spec_as
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +35,63 @@ def test_match(board: Board) -> None:
     failing = nl.validate(board.recording(), board.engine, **strict)
     assert failing.outputs["maps"].verdict == "mismatch" and "NOT met" in str(failing)
     assert json.loads(report.to_json())["outputs"]["maps"]["verdict"] == "match"
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_a_scale_that_clamps_is_a_match_and_said(board: Board, noise: float) -> None:
+    """Also under noise; the verdict is by the figures. Its twin, whose scale covers the values, is silent."""
+    q, rng = board.spec.quantization, np.random.default_rng(3)
+    assert q is not None
+    values = np.stack([a["maps"] for a in board.answers])
+    edge = float(np.quantile(values, 1 - 0.0015))
+    narrow = nl.Quantization(edge / (127 - int(q.zero_point)), q.zero_point)
+    for quantization, clamps in ((narrow, True), (q, False)):
+        spec = spec_as(board, quantization=quantization)
+        spread = noise * values.std()
+        outputs = [{"maps": spec.pack(y + rng.normal(0, spread, y.shape).astype(np.float32))} for y in values]
+        output = nl.validate(board.recording(spec, outputs), board.engine).outputs["maps"]
+        assert output.verdict == "match", str(output)
+        assert (output.clamped is not None) == clamps == ("clamped: " in str(output)), str(output)
+        if output.clamped is not None:
+            wanted = values / quantization.scale + quantization.zero_point
+            beyond = int((np.rint(wanted) > 127).sum() + (np.rint(wanted) < -128).sum())
+            assert beyond * 0.9 <= output.clamped.values <= beyond, (output.clamped, beyond)
+            farthest = max(float(wanted.max()) - 127, -128 - float(wanted.min()))
+            assert output.clamped.steps == pytest.approx(farthest, rel=1e-3)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.0, 5.0])
+@pytest.mark.parametrize(
+    ("operator", "constants", "quantization"),
+    [
+        ("Sigmoid", (), nl.Quantization(1 / 255, 0)),
+        ("Sigmoid", (), nl.Quantization(1 / 256, 0)),
+        ("Clip", (0.0, 0.5), nl.Quantization(0.5 / 255, 0)),
+        ("Softmax", (), nl.Quantization(1 / 256, 0)),
+        ("Tanh", (), nl.Quantization(1 / 128, 128)),
+    ],
+)
+def test_a_range_that_ends_by_nature_is_not_called_clamped(
+    operator: str, constants: tuple[float, ...], quantization: nl.Quantization, noise: float
+) -> None:
+    """Though the device returns the end often, and noise is cut there. noise: in steps."""
+    board, rng = Board(), np.random.default_rng(4)
+    engine = nl.OnnxRuntimeEngine(ending(operator, *constants), threads=1)
+    spec = nl.TensorSpec(SHAPE, "NHWC", "uint8", quantization=quantization)
+    outputs = []
+    for x in board.inputs:
+        y = engine.infer(x)["maps"]
+        outputs.append({"maps": spec.pack(y + np.float32(noise * quantization.scale) * rng.standard_normal(y.shape))})
+    output = nl.validate(board.recording(spec, outputs), engine).outputs["maps"]
+    assert output.clamped is None and "clamped" not in str(output), str(output)
+
+
+def test_a_named_cause_is_not_called_clamped(board: Board) -> None:
+    q = board.spec.quantization
+    assert q is not None
+    narrow = spec_as(board, quantization=nl.Quantization(q.scale / 4, q.zero_point))
+    output = board.verdict(board.recording(narrow))
+    assert output.verdict == "quantization" and output.clamped is None
 
 
 def test_a_folder_is_read(board: Board, tmp_path: Path) -> None:
