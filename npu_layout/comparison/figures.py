@@ -109,15 +109,15 @@ class OutputComparison:
 
     def _add_largest(self, frame: int, d: np.ndarray, r: np.ndarray, squares: np.ndarray) -> None:
         """Note the largest errors so far. squares: of the largest one of each channel in this frame."""
-        (d3, r3), shape = (in_channels(x, self.channel_axis) for x in (d, r)), r.shape
+        d3, r3 = (in_channels(x, self.channel_axis) for x in (d, r))
         known = np.where(self._largest < 0, 0.0, self._largest)
         for c in np.flatnonzero(squares >= known * known * (1 - _ROUNDED)):
             error = np.abs(d3[:, c].astype(np.float64) - r3[:, c]).ravel()
             worst = int(error.argmax())
             if error[worst] > self._largest[c]:
-                self._largest[c], self._at[c] = error[worst], (frame, *self._place(int(c), worst, shape))
+                self._largest[c], self._at[c] = error[worst], (frame, worst)
         if self._varies and self._step is not None:
-            step = self._by_channel(np.broadcast_to(self._step, shape))
+            step = self._by_channel(np.broadcast_to(self._step, r.shape))
             error = np.abs(self._by_channel(d).astype(np.float64) - self._by_channel(r))
             np.maximum(self._most_steps, (error / step).max(1), out=self._most_steps)
 
@@ -169,15 +169,18 @@ class OutputComparison:
         if step is not None:
             step = self._by_channel(np.broadcast_to(step, shape)) if self._varies else step.reshape(-1, 1)
         self._clamping = Clamping(step, (low, high))
-        self._largest, self._at = np.full(channels, -1.0), [(0, *(0 for _ in shape))] * channels
+        self._shape = shape
+        self._largest, self._at = np.full(channels, -1.0), [(0, 0)] * channels  # frames, and places in the channels
         self._most_steps = np.zeros(channels)
         self._low, self._device_low = np.full((2, channels), np.inf)
         self._high, self._device_high = np.full((2, channels), -np.inf)
         rest = [n for i, n in enumerate(shape) if i != self.channel_axis] or [1]
         self.position_error = np.zeros(rest[-2:])
 
-    def _place(self, channel: int, flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-        rest = [n for i, n in enumerate(shape) if i != self.channel_axis]
+    def _place(self, channel: int, flat: int) -> tuple[int, ...]:
+        if self._largest[channel] < 0:
+            return tuple(0 for _ in self._shape)
+        rest = [n for i, n in enumerate(self._shape) if i != self.channel_axis]
         place = [int(i) for i in np.unravel_index(flat, rest)] if rest else []
         if self.channel_axis is not None:
             place.insert(self.channel_axis, channel)
@@ -194,10 +197,12 @@ class OutputComparison:
         """The figures of each channel."""
         if self._sums is None:
             return []
-        steps = self._in_steps()
+        found = self._in_steps()
+        steps = [None] * self._sums.shape[1] if found is None else found.tolist()
+        ends = zip(*(x.tolist() for x in (self._low, self._high, self._device_low, self._device_high)))
         return [
-            self._figures(slice(c, c + 1), None if steps is None else float(steps[c]), None)
-            for c in range(self._sums.shape[1])
+            self._figures(sums, c, limits, most, None)
+            for c, (sums, limits, most) in enumerate(zip(self._sums.T.tolist(), ends, steps))
         ]
 
     @property
@@ -207,19 +212,23 @@ class OutputComparison:
             return None
         steps = self._in_steps()
         most = None if steps is None else float(steps.max())
-        return self._figures(slice(None), most, self._agreed / self._positions if self._positions else None)
+        limits = [
+            float(x) for x in (self._low.min(), self._high.max(), self._device_low.min(), self._device_high.max())
+        ]
+        agreement = self._agreed / self._positions if self._positions else None
+        return self._figures(self._sums.sum(1).tolist(), int(self._largest.argmax()), limits, most, agreement)
 
-    def _figures(self, part: slice, steps: float | None, agreement: float | None) -> Figures:
-        assert self._sums is not None
-        count, rr, dd, rd, ee = (float(x) for x in self._sums[:, part].sum(1))
-        worst = int(self._largest[part].argmax()) + (part.start or 0)
-        frame, *place = self._at[worst]
+    def _figures(
+        self, sums: Sequence[float], worst: int, ends: Sequence[float], steps: float | None, agreement: float | None
+    ) -> Figures:
+        """Return the figures of these sums, whose largest error is in the channel `worst`."""
+        count, rr, dd, rd, ee = sums
+        frame, flat = self._at[worst]
         both = math.sqrt(rr) * math.sqrt(dd)
         cosine = 1.0 if not ee else min(1.0, rd / both) if both else 0.0
         return Figures(
-            int(count), max(0.0, float(self._largest[worst])), tuple(place), frame, cosine, decibels(rr, ee), steps,
-            agreement, *(_finite(f(x[part])) for f, x in ((np.min, self._low), (np.max, self._high))),
-            *(_finite(f(x[part])) for f, x in ((np.min, self._device_low), (np.max, self._device_high))),
+            int(count), max(0.0, float(self._largest[worst])), self._place(worst, flat), frame, cosine, decibels(rr, ee),
+            steps, agreement, *(end if math.isfinite(end) else 0.0 for end in ends),
         )  # fmt: skip
 
     @property
@@ -241,7 +250,3 @@ class OutputComparison:
 def _floats(x: np.ndarray) -> np.ndarray:
     """Return the array as floats of 32 or 64 bits."""
     return x if x.dtype in (np.float32, np.float64) else np.asarray(x, np.float64)
-
-
-def _finite(x: Any) -> float:
-    return float(x) if np.isfinite(x) else 0.0
