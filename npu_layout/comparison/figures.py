@@ -227,8 +227,8 @@ class OutputComparison:
         both = math.sqrt(rr) * math.sqrt(dd)
         cosine = 1.0 if not ee else min(1.0, rd / both) if both else 0.0
         return Figures(
-            int(count), max(0.0, float(self._largest[worst])), self._place(worst, flat), frame, cosine, decibels(rr, ee),
-            steps, agreement, *(end if math.isfinite(end) else 0.0 for end in ends),
+            int(count), max(0.0, float(self._largest[worst])), self._place(worst, flat), frame, cosine,
+            decibels(rr, ee), steps, agreement, *(end if math.isfinite(end) else 0.0 for end in ends),
         )  # fmt: skip
 
     @property

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..support import finite
+from .activations import activations
 from .channel_orders import channel_orders
 from .evidence import Evidence
 from .factors import factors
@@ -20,11 +21,13 @@ from .thresholds import BENT, LEAST, MARGIN
 from .trials import Candidate, Trial
 
 READS = ("layout", "quantization", "channel_order")  # causes in how the buffer is read, the first named first
+_ENDS = "activation"  # beside another input, how the values were changed is named first
 _COMPUTES = ("preprocessing", "input_order", "output_order", "wrong_input", "geometry", "activation")
 _WHOLE = 15.0  # dB: one cause that explains so much is the only one
 _SOUND = 2 * LEAST  # dB that two causes have to explain
 _MOST = 2 * LEAST  # dB: a function of the model's values explains most of the output
 _BETTER = 2 * MARGIN  # dB that two causes have to explain more than one
+_MOVED = 3  # inputs that are mirrored or upside down
 _EACH = 2  # hypotheses that agree best in line, and in the distribution of their values
 _IN_LINE, _ALIKE = 0.8, 0.15  # share of the variance off a line; deviations between distributions: of noise
 _FRAMES = 6
@@ -55,7 +58,8 @@ def second_causes(evidence: Evidence, ranking: list[Candidate]) -> Pair | None:
         computes = evidence.trials[number]
         rows = _rows(computes)
         under = _of_frames(evidence, rows, [computes.answers[k] for k in rows])
-        pairs = [Pair(reads, computes, under, number) for reads in under.rank(_ways_to_read(under))]
+        pairs = [Pair(reads, computes, under, number) for reads in under.rank(_ways(under, computes))]
+        pairs = _without_lines(pairs)
         found += [pair for pair in pairs if _is_sound(pair, best) and not (curve and _is_fitted(pair))]
         tried += len(under.trials)
     found = _better_than_one(evidence, found)
@@ -98,7 +102,7 @@ def _of_frames(evidence: Evidence, rows: Sequence[int], references: Sequence[np.
 def _is_sound(pair: Pair, best: float) -> bool:
     """Return whether two causes are of two kinds and explain enough, and more than the `best` score of one cause."""
     reads, fitted = pair.reads, _is_fitted(pair)
-    if reads.cause not in READS or reads.fix is None:  # a line through floats, which no spec describes, fits much
+    if not (_is_plain_end(pair) or (reads.cause in READS and reads.fix is not None)):  # a line through floats fits much
         return False
     if fitted and (has_scales_of_channels(reads.fix) or _exchanges_floats(pair)):
         return False  # any curve is near a line in each channel, and the bits of a float are near its logarithm
@@ -108,6 +112,18 @@ def _is_sound(pair: Pair, best: float) -> bool:
     if fitted and is_of_two_scales(pair.evidence, pair.evidence.trial(reads)):
         return False
     return pair.evidence.bent(reads, rounding=0.0) <= BENT  # values that are rounded alike hide a curve
+
+
+def _is_plain_end(pair: Pair) -> bool:
+    """Whether a function of all values, without fitted numbers, is beside another input."""
+    trial = pair.evidence.trial(pair.reads)
+    return pair.reads.cause == _ENDS and pair.computes.of_input and not (trial.parameters or trial.choices)
+
+
+def _without_lines(pairs: Sequence[Pair]) -> list[Pair]:
+    """Return the pairs without scales that explain no more than a function: any curve is near a line."""
+    most = max((pair.reads.score for pair in pairs if _is_plain_end(pair)), default=-np.inf)
+    return [pair for pair in pairs if pair.reads.cause != "quantization" or pair.reads.score > most]
 
 
 def _is_a_curve(evidence: Evidence, c: Candidate) -> bool:
@@ -126,6 +142,13 @@ def _exchanges_floats(pair: Pair) -> bool:
     return pair.reads.spec is not None and (pair.reads.spec.element.unpacked.kind == "f") == pair.evidence.steps
 
 
+def _ways(evidence: Evidence, computes: Trial) -> Iterator[Trial]:
+    """Yield the ways to read the buffer, and, beside another input, the functions at the end."""
+    yield from _ways_to_read(evidence)
+    if computes.of_input:
+        yield from activations(evidence)
+
+
 def _ways_to_read(evidence: Evidence) -> Iterator[Trial]:
     yield from declared(evidence)
     yield from factors(evidence, ())
@@ -139,13 +162,10 @@ def _hypotheses(evidence: Evidence) -> list[int]:
     others = [
         k
         for k, t in enumerate(evidence.trials)
-        if t.cause in _COMPUTES
-        and t.answers
-        and t.comparable
-        and t.steps == evidence.steps
-        and not t.places
-        and not (t.of_input and t.fix is None)  # a moved input has outputs like those of any other one
+        if t.cause in _COMPUTES and t.answers and t.comparable and t.steps == evidence.steps and not t.places
     ]
+    moved = [k for k in others if _is_moved(evidence.trials[k])]
+    others = [k for k in others if k not in moved]
     off_line = {k: _off_line(evidence, evidence.trials[k]) for k in others}
     unlike = {k: _unlike(evidence, evidence.trials[k]) for k in others if evidence.trials[k].cause != "activation"}
     in_line = sorted((k for k, left in off_line.items() if left < _IN_LINE), key=off_line.__getitem__)[:_EACH]
@@ -153,7 +173,13 @@ def _hypotheses(evidence: Evidence) -> list[int]:
     outputs = [k for k in others if evidence.trials[k].cause == "output_order"]
     usual = [k for k in others if evidence.trials[k].cause == "preprocessing"][:1]  # the colours
     inputs = [k for k in others if evidence.trials[k].cause == "input_order"]
-    return list(dict.fromkeys([*in_line, *alike, *usual, *outputs[:_EACH], *inputs[:_EACH]]))
+    mirrored = [k for k in moved if evidence.trials[k].cause == "geometry"][:_MOVED]
+    return list(dict.fromkeys([*in_line, *alike, *usual, *outputs[:_EACH], *inputs[:_EACH], *mirrored]))
+
+
+def _is_moved(t: Trial) -> bool:
+    """Whether no argument makes the input: outputs of a moved one are distributed like those of any other one."""
+    return t.of_input and t.fix is None
 
 
 def _off_line(evidence: Evidence, t: Trial) -> float:

@@ -116,7 +116,7 @@ class _Places(NamedTuple):
     @property
     def is_pair(self) -> bool:
         """Whether the fault is in every output, and `chosen` is read wrongly, too."""
-        return bool(self.fault.readings and self.fault.done)
+        return bool(self.fault.readings and (self.fault.done or self.fault.times))
 
     def has_it(self, name: str) -> bool:
         """Whether an output has the fault, of two the one in how a buffer is read."""
@@ -127,7 +127,7 @@ class _Places(NamedTuple):
     def fault_of(self, name: str) -> Fault:
         """The fault of an output: of two, both or the one that all outputs have."""
         if self.is_pair and name != self.chosen:
-            return self.fault._replace(cause="preprocessing", readings=None)
+            return self.fault._replace(cause=self.fault.everywhere, readings=None)
         return self.fault
 
 

@@ -76,6 +76,8 @@ class Fault(NamedTuple):
         For each recorded frame the frame that the outputs are of, frame 0 being that of the first inputs.
     shift
         What wrong_input's fix should be.
+    everywhere
+        Of two faults, the verdict of the outputs that are read rightly.
     device
         "other" weights, "random" codes, "noisy", "dead", frames that are "unrelated", or one of `SPOILED` or `CHANGED`.
     accept
@@ -95,6 +97,7 @@ class Fault(NamedTuple):
     names: Callable[[dict[str, tuple[int, ...]]], dict[str, str]] | None = None
     times: Callable[[Rng, int], Sequence[int]] | None = None
     shift: int | None = None
+    everywhere: str = "preprocessing"
     device: str = ""
     accept: frozenset[str] = frozenset()
     dtypes: Sequence[str] = DTYPES
@@ -552,8 +555,40 @@ FAULTS: tuple[Fault, ...] = (
         )
         for name, cause, readings in (
             ("scale_x2", "quantization", partial(_scaled, 2.0)),
+            ("zero_point", "quantization", partial(_zero_point, "off")),
+            ("zero_point_ignored", "quantization", partial(_zero_point, "ignored")),
             ("nhwc_as_nchw", "layout", partial(read_as, "NHWC", "NCHW")),
         )
+    ),
+    *(
+        Fault(
+            f"late_and_{name}",
+            "quantization",
+            readings=partial(_zero_point, how),
+            times=partial(_shifted, -1),
+            shift=-1,
+            everywhere="wrong_input",
+            dtypes=QUANTISED,
+            frames=(6, 24),
+            accept=REFUSALS,
+        )
+        for name, how in (("zero_point", "off"), ("zero_point_ignored", "ignored"))
+    ),
+    Fault(
+        "bgr_and_sigmoid",
+        "activation",
+        device="sigmoid_added",
+        done=ARITHMETIC["bgr"],
+        models=("maps", "segmentation", "yolo8", "classifier", "folded"),
+        accept=REFUSALS,
+    ),
+    Fault(
+        "mirrored_and_nhwc_as_nchw",
+        "layout",
+        readings=partial(read_as, "NHWC", "NCHW"),
+        done=partial(_seen, "input_mirrored"),
+        everywhere="geometry",
+        accept=REFUSALS,
     ),
     Fault(
         "constant_maps",
