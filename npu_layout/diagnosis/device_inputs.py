@@ -16,6 +16,7 @@ _BLUE, _RED = 0.492, 0.877  # U and V of BT.601: how blue and red differ from lu
 _GAMMAS = 2.2, 1 / 2.2
 _BRIGHTNESSES = 0.5, 2.0
 _SHIFTS = 1, 2  # pixels
+_PITCHES = 64, 256, 1024, 4096, 16384  # elements, to multiples of which planes are padded: cache lines, pages
 
 Change = Callable[[Pixels], Pixels]
 
@@ -53,6 +54,25 @@ def seen(shape: tuple[int, ...], color: str) -> Iterator[Seen]:
             words = f"the input is shifted {where} by {by} pixel{'s'[: by > 1]}"
             move = partial(np.roll, shift=sign * by, axis=axis)
             yield Seen(f"shift {axis} {sign * by}", words, "geometry", move, False)
+    yield from _apart(shape)
+
+
+def _apart(shape: tuple[int, ...]) -> Iterator[Seen]:
+    """Yield planes that are read with a gap between them; two thirds of the last one at most are behind the input."""
+    plane, planes = shape[1] * shape[2], shape[3]
+    for pitch in sorted({-(-plane // multiple) * multiple for multiple in _PITCHES} - {plane}):
+        if 0 < 3 * (planes - 1) * (pitch - plane) <= 2 * plane:
+            text = f"the input's planes are read every {pitch} elements, but are {plane} long, without a gap"
+            yield Seen(f"planes {pitch}", text, "input_layout", partial(_with_gaps, pitch=pitch), False)
+
+
+def _with_gaps(pixels: Pixels, pitch: int) -> Pixels:
+    """Return planes that begin every `pitch` elements of those that are behind each other; what is behind all is 0."""
+    count, height, width, planes = pixels.shape
+    flat = np.zeros((count, planes * pitch))
+    flat[:, : planes * height * width] = pixels.transpose(0, 3, 1, 2).reshape(count, -1)
+    apart = flat.reshape(count, planes, pitch)[:, :, : height * width]
+    return apart.reshape(count, planes, height, width).transpose(0, 2, 3, 1)
 
 
 def _bytes(pixels: Pixels) -> Pixels:

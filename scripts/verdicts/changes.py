@@ -227,12 +227,23 @@ def _square(change: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray]
     return changed
 
 
+def _apart(pixels: np.ndarray) -> np.ndarray:
+    """Planes that are read as if each were padded to whole pages: the last ends in what is behind it."""
+    count = pixels[0, 0].size
+    gap = -count % 4096 or -count % 16384
+    flat = np.concatenate([pixels[0].ravel(), np.zeros(gap * pixels.shape[1])])
+    if pixels.shape[1] == 1 or not 0 < 3 * gap <= count:
+        raise Unchanged("one plane, or no gap")
+    return np.stack([flat[c * (count + gap) :][:count] for c in range(pixels.shape[1])]).reshape(pixels.shape)
+
+
 # {fault: (the verdict, what the device makes of the pixels (N, C, H, W), 0..255)}
 SEEN: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
     "input_sign": ("input_layout", _codes(lambda p: p ^ 0x80)),
     "input_as_int8": ("input_layout", _codes(lambda p: p.view(np.int8))),
     "input_as_int8_without_sign": ("input_layout", _codes(lambda p: np.maximum(p.view(np.int8), 0))),
     "input_clamped": ("input_layout", _codes(lambda p: np.where(p > 127, 127, p))),
+    "input_planes": ("input_layout", _apart),
     "input_gray": ("preprocessing", _colours("COLOR_RGB2GRAY", "COLOR_GRAY2RGB", [0])),
     "input_uv": ("preprocessing", _colours("COLOR_RGB2YUV", "COLOR_YUV2RGB", [0, 2, 1])),
     "input_bt709": ("preprocessing", _of_matrix(_FROM_709, _FROM_601)),
@@ -250,3 +261,4 @@ SEEN: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
     "input_shifted_1": ("geometry", lambda p: np.concatenate([p[..., -1:], p[..., :-1]], -1)),
     "input_shifted_2": ("geometry", lambda p: np.concatenate([p[:, :, 2:], p[:, :, :2]], 2)),
 }
+IN_MEMORY = ("input_planes",)  # of these, changes of the planes as they are stored, and not of red, green and blue

@@ -551,7 +551,7 @@ FAULTS: tuple[Fault, ...] = (
             done=ARITHMETIC["bgr"],
             dtypes=QUANTISED,
             models=("maps", "segmentation", "yolo8", "folded"),
-            accept=REFUSALS,
+            accept=REFUSALS | {"preprocessing"},
         )
         for name, cause, readings in (
             ("scale_x2", "quantization", partial(_scaled, 2.0)),
@@ -570,7 +570,7 @@ FAULTS: tuple[Fault, ...] = (
             everywhere="wrong_input",
             dtypes=QUANTISED,
             frames=(6, 24),
-            accept=REFUSALS,
+            accept=REFUSALS | {"wrong_input"},
         )
         for name, how in (("zero_point", "off"), ("zero_point_ignored", "ignored"))
     ),
@@ -580,7 +580,7 @@ FAULTS: tuple[Fault, ...] = (
         device="sigmoid_added",
         done=ARITHMETIC["bgr"],
         models=("maps", "segmentation", "yolo8", "classifier", "folded"),
-        accept=REFUSALS,
+        accept=REFUSALS | {"preprocessing"},
     ),
     Fault(
         "mirrored_and_nhwc_as_nchw",
@@ -588,7 +588,7 @@ FAULTS: tuple[Fault, ...] = (
         readings=partial(read_as, "NHWC", "NCHW"),
         done=partial(_seen, "input_mirrored"),
         everywhere="geometry",
-        accept=REFUSALS,
+        accept=REFUSALS | {"geometry"},
     ),
     Fault(
         "constant_maps",

@@ -35,10 +35,10 @@ def feed(model: Model, image: np.ndarray, done: dict[str, Any]) -> np.ndarray:
     seen = declared.unpack(np.ascontiguousarray(buffer).reshape(-1))
     if "seen" in done:
         pixels = seen.astype(np.float64) if model.folded else seen * std + mean
-        if done.get("color") == "BGR":
-            pixels = pixels[:, ::-1]
+        flip = done.get("color") == "BGR" and done["seen"] not in changes.IN_MEMORY
+        pixels = pixels[:, ::-1] if flip else pixels
         pixels = changes.SEEN[done["seen"]][1](pixels)
-        pixels = pixels[:, ::-1] if done.get("color") == "BGR" else pixels
+        pixels = pixels[:, ::-1] if flip else pixels
         seen = pixels if model.folded else (pixels - mean) / std
     if model.folded:
         seen = ((seen - mean) / std).astype(np.float32)

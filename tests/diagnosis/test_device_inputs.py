@@ -44,6 +44,17 @@ def moved(right: int, down: int) -> Callable[[np.ndarray], np.ndarray]:
     return lambda image: cv2.warpAffine(image, by, size, flags=cv2.INTER_NEAREST, borderMode=cv2.BORDER_WRAP)
 
 
+def apart(pitch: int) -> Callable[[np.ndarray], np.ndarray]:
+    """Planes behind each other in memory, read as if each began `pitch` bytes behind the one before it."""
+
+    def change(image: np.ndarray) -> np.ndarray:
+        memory = b"".join(image[..., c].tobytes() for c in range(3)) + bytes(3 * pitch)
+        read = [memory[c * pitch : c * pitch + SIDE * SIDE] for c in range(3)]
+        return np.stack([np.frombuffer(plane, np.uint8).reshape(SIDE, SIDE) for plane in read], -1)
+
+    return change
+
+
 # {the id of the way: (the verdict, words, what makes it of an RGB image)}
 WAYS: dict[str, tuple[str, str, Callable[[np.ndarray], np.ndarray]]] = {
     "sign": ("input_layout", "highest bit", by_byte(lambda c: c ^ 128)),
@@ -81,6 +92,7 @@ WAYS: dict[str, tuple[str, str, Callable[[np.ndarray], np.ndarray]]] = {
     "shift 2 -2": ("geometry", "to the left by 2 pixels.", moved(-2, 0)),
     "shift 1 2": ("geometry", "down by 2 pixels.", moved(0, 2)),
     "shift 1 -2": ("geometry", "up by 2 pixels.", moved(0, -2)),
+    "planes 3072": ("input_layout", "planes are read every 3072 elements, but are 2304 long", apart(3072)),
 }
 
 
@@ -112,6 +124,8 @@ def test_the_pixels_are_those_of_opencv(way: Seen) -> None:
         assert np.median(np.abs(made - expected)) < far
         return
     np.testing.assert_allclose(made[0], expected, atol=far, rtol=0)
+    if way.id.startswith("planes"):  # which are not those of red, green and blue
+        return
     turned = [w for w in seen((1, SIDE, SIDE, 3), "BGR") if w.id == way.id]
     of_bgr = turned[0].change(image[None, ..., ::-1].astype(np.float64))
     np.testing.assert_allclose(of_bgr, made[..., ::-1], rtol=1e-12)
@@ -137,6 +151,16 @@ def test_floats_that_became_integers(board: Board, name: str, words: str, noise:
         fed.append({"maps": board.spec.pack(noisy)})
     output = board.verdict(board.recording(None, fed))
     assert (output.verdict, output.fix) == ("input_layout", None) and words in output.why, str(output)
+
+
+def test_planes_of_whole_pages_have_no_gap() -> None:
+    """Nor are those tried of which most of the last one would be unknown, and those of one channel."""
+
+    def pitches(*shape: int) -> list[str]:
+        return [way.id for way in seen(shape, "RGB"[: shape[3]]) if way.id.startswith("planes")]
+
+    assert pitches(1, 128, 128, 3) == pitches(1, 80, 96, 1) == pitches(1, 2, 3, 3) == []
+    assert pitches(1, 224, 224, 3) == ["planes 53248", "planes 65536"]
 
 
 def test_inputs_of_whole_numbers_are_not_rounded() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import npu_layout as nl
-from tests.support.boards import SHAPE, Board, same, spec_as
+from tests.support.boards import SHAPE, Board, ending, same, spec_as
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +49,62 @@ def test_colours_and_a_layout(board: Board) -> None:
     output = board.verdict(board.recording(spec_as(board, "NCHW"), fed))
     assert output.verdict == "layout" and output.also == ("preprocessing",), str(output)
     assert output.fix.storage.layout == nhwc.storage.layout
+
+
+def test_colours_and_a_zero_point(board: Board) -> None:
+    q = board.spec.quantization
+    assert q is not None
+    moved = spec_as(board, quantization=nl.Quantization(q.scale, int(q.zero_point) + 30))
+    output = board.verdict(board.recording(moved, board.fed(_bgr)))
+    assert (output.verdict, output.also) == ("quantization", ("preprocessing",)), str(output)
+    assert abs(float(output.fix.quantization.zero_point) - float(q.zero_point)) <= 1
+
+
+def test_late_frames_and_a_zero_point(board: Board) -> None:
+    q = board.spec.quantization
+    assert q is not None
+    moved = spec_as(board, quantization=nl.Quantization(q.scale, int(q.zero_point) - 30))
+    answers = [board.answers[-1], *board.answers[:-1]]
+    output = board.verdict(board.recording(moved, [{"maps": board.spec.pack(a["maps"])} for a in answers]))
+    assert (output.verdict, output.also) == ("quantization", ("wrong_input",)), str(output)
+    assert abs(float(output.fix.quantization.zero_point) - float(q.zero_point)) <= 1
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    return np.asarray(1 / (1 + np.exp(-x)), np.float32)
+
+
+@pytest.mark.parametrize("twice", [False, True])
+@pytest.mark.parametrize(("fed", "also"), [(_bgr, ("preprocessing",)), (np.asarray, ())])
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_a_sigmoid_beside_colours(twice: bool, fed: Any, also: tuple[str, ...], noise: float) -> None:
+    """Also of a model that ends in one; and alone it is one cause."""
+    board, rng = Board(), np.random.default_rng(0)
+    engine = nl.OnnxRuntimeEngine(ending("Sigmoid"), threads=1) if twice else board.engine
+    spec, outputs = nl.TensorSpec(SHAPE, "NHWC", "int16", quantization=nl.Quantization(1 / 65535, -32768)), []
+    for x in board.inputs:
+        y = _sigmoid(engine.infer(fed(x))["maps"])
+        outputs.append({"maps": spec.pack(y + np.float32(noise * y.std()) * rng.standard_normal(y.shape))})
+    output = nl.validate(board.recording(spec, outputs), engine).outputs["maps"]
+    if twice and output.verdict in ("ambiguous", "mismatch"):  # which is nearly a line
+        assert output.fix is None, str(output)
+    else:
+        assert (output.verdict, output.also, output.fix) == ("activation", also, None), str(output)
+        assert "an extra sigmoid" in output.why and ("BGR" in output.why) == bool(also), output.why
+
+
+@pytest.mark.parametrize(("axis", "words"), [(3, "from left to right"), (2, "from top to bottom"), ((2, 3), "by 180")])
+def test_a_mirrored_input_and_a_layout(board: Board, axis: Any, words: str) -> None:
+    def mirrored(x: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(np.flip(x, axis))
+
+    nhwc = spec_as(board, "NHWC")
+    fed = [{"maps": nhwc.pack(board.engine.infer(mirrored(x))["maps"])} for x in board.inputs]
+    output = board.verdict(board.recording(spec_as(board, "NCHW"), fed))
+    assert (output.verdict, output.also) == ("layout", ("geometry",)) and words in output.why, str(output)
+    assert output.fix.storage.layout == nhwc.storage.layout
+    alone = board.verdict(board.recording(None, board.fed(mirrored)))
+    assert (alone.verdict, alone.also) == ("geometry", ()), str(alone)
 
 
 def test_exchanged_outputs_and_a_layout(two: Board) -> None:
