@@ -1,4 +1,7 @@
-"""Find two causes at once: what the device computed is not what was declared, and its buffer is read wrongly, too."""
+"""Find two causes at once: what the device computed is not what was declared, and its buffer is read wrongly, too.
+
+Or the device had another input, and its model ends in another function.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ _QUANTILES, _VALUES = 128, 20_000
 
 
 class Pair(NamedTuple):
-    """Two causes: how the buffer is read, and what else was computed; `evidence`: under the latter.
+    """Two causes: how the buffer is read, or how the model ends, and what else was computed; `evidence`: under that.
 
     `number`: of the trial of what was computed.
     """

@@ -84,7 +84,10 @@ def _make_the_input(c: Candidate) -> str:
 
 
 def _read_the_bytes(c: Candidate) -> str:
-    return "Fix: give the accelerator its input in the dtype that it expects, or declare that dtype where it is opened."
+    return (
+        "Fix: give the accelerator its input in the dtype, and with the gaps between planes, that it expects, or "
+        "declare how it is stored where the accelerator is opened."
+    )
 
 
 def _pair_the_frames(c: Candidate) -> str:

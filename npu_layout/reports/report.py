@@ -102,7 +102,7 @@ class OutputReport:
         The data of the page's pictures, or None.
     also
         Verdicts of further causes, if two were found at once: `verdict` and `fix` are of the one that reads the buffer,
-        and `why` describes both.
+        or of the function at the end beside another input, and `why` describes both.
     clamped
         How many values are stored as an end of the dtype's range because the model's are beyond it, at which end, and
         by how much; None if none are, or so few or by so little that it does not matter, or if a cause was found.
