@@ -58,12 +58,21 @@ def seen(shape: tuple[int, ...], color: str) -> Iterator[Seen]:
 
 
 def _apart(shape: tuple[int, ...]) -> Iterator[Seen]:
-    """Yield planes that are read with a gap between them; two thirds of the last one at most are behind the input."""
-    plane, planes = shape[1] * shape[2], shape[3]
-    for pitch in sorted({-(-plane // multiple) * multiple for multiple in _PITCHES} - {plane}):
-        if 0 < 3 * (planes - 1) * (pitch - plane) <= 2 * plane:
-            text = f"the input's planes are read every {pitch} elements, but are {plane} long, without a gap"
-            yield Seen(f"planes {pitch}", text, "input_layout", partial(_with_gaps, pitch=pitch), False)
+    """Yield planes that are read with a gap between them."""
+    plane = shape[1] * shape[2]
+    for pitch in plane_pitches(plane, shape[3]):
+        text = f"the input's planes are read every {pitch} elements, but are {plane} long, without a gap"
+        yield Seen(f"planes {pitch}", text, "input_layout", partial(_with_gaps, pitch=pitch), False)
+
+
+def plane_pitches(plane: int, planes: int) -> list[int]:
+    """Return from how many elements to how many planes of so many may begin: the gaps are two thirds of one at most.
+
+    >>> plane_pitches(224 * 224, 3)
+    [53248, 65536]
+    """
+    pitches = sorted({-(-plane // multiple) * multiple for multiple in _PITCHES})
+    return [pitch for pitch in pitches if 0 < 3 * (planes - 1) * (pitch - plane) <= 2 * plane]
 
 
 def _with_gaps(pixels: Pixels, pitch: int) -> Pixels:

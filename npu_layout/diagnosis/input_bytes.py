@@ -9,6 +9,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..layouts import Layout
+from .device_inputs import plane_pitches
 from .input_changes import Change
 from .input_images import How
 from .input_pairs import Fitter, Made, Pair
@@ -40,7 +41,16 @@ def stored(base: How, pair: Pair) -> Iterator[Change]:
     yield from _with_exchanged_sides(base, pair)
     if pair.channels == 3:
         yield from _four_as_three(base, pair)
+        yield from _gaps(base, pair)
     yield from without_padding(base, pair)
+
+
+def _gaps(base: How, pair: Pair) -> Iterator[Change]:
+    """Yield planes with a gap between them that are read one behind the other."""
+    plane = int(np.prod([pair.spec.shape[pair.spec.axes.index(letter)] for letter in "HW"]))
+    for pitch in plane_pitches(plane, pair.channels):
+        words = f"the input's planes read as if there were no gap between them (they begin every {pitch} elements)"
+        yield Change(words, partial(_without_gaps, how=base, pitch=pitch), verdict="input_layout")
 
 
 def _with_exchanged_sides(base: How, pair: Pair) -> Iterator[Change]:
@@ -89,6 +99,21 @@ def _alpha_in_input(pair: Pair, how: How) -> Made:
     pixels = pair.pixels(how).transpose(order)
     read = _with_alpha(pixels.reshape(pixels.shape[-3:])).reshape(pixels.shape)
     return pair.made(read.transpose(np.argsort(order)), how)
+
+
+def _without_gaps(pair: Pair, how: How, pitch: int) -> Made:
+    """Return the input of planes that begin every `pitch` elements."""
+    pixels, axes = pair.pixels(how), pair.spec.axes
+    order = [axes.index(letter) for letter in ("N" * ("N" in axes)) + "CHW"]
+    planes = pixels.transpose(order)
+    flat = planes.reshape(-1, pair.channels, planes.shape[-2] * planes.shape[-1])
+    made = []
+    for filled in (0, 255):
+        padded = np.full((*flat.shape[:2], pitch), filled, pixels.dtype)
+        padded[..., : flat.shape[2]] = flat
+        read = padded.reshape(len(flat), -1)[:, : flat[0].size].reshape(planes.shape)
+        made.append(pair.made(read.transpose(np.argsort(order)), how))
+    return _where_known(pair, *made)
 
 
 def without_padding(base: How, pair: Pair) -> Iterator[Change]:
@@ -168,15 +193,20 @@ def _misread(pair: Pair, values: np.ndarray, wrong: str, meant: str) -> np.ndarr
 
 
 def _sheared(pair: Pair, how: How, padded: int) -> Made:
-    """Return the input of rows that begin every `padded` bytes.
-
-    Where the padding is in it, it is off what was recorded by as much as it is elsewhere.
-    """
+    """Return the input of rows that begin every `padded` bytes."""
     frame = pair.frame
     rows, row = len(frame), frame[0].nbytes
     one, other = (
         pair.made(pair.pixels(how, _with_padding(frame, rows, row, padded, filled)), how) for filled in (0, 255)
     )
+    return _where_known(pair, one, other)
+
+
+def _where_known(pair: Pair, one: Made, other: Made) -> Made:
+    """Return an input, given what it is with padding of one value and of another.
+
+    Where the padding is in it, it is off what was recorded by as much as it is elsewhere.
+    """
     known = one.values == other.values
     if known.mean() < _KNOWN or pair.recorded[known].std() < _VARIES * pair.recorded.std():  # of a border alone
         return one

@@ -127,6 +127,29 @@ def test_rows_with_a_pitch_read_without() -> None:
             assert found[key][0, c, y, x] == pytest.approx(wanted, rel=1e-5, abs=1e-6)
 
 
+@pytest.mark.parametrize("axes", ["NCHW", "NHWC"])
+def test_planes_with_gaps_read_without(axes: str) -> None:
+    """Planes of 60 bytes in memory of 64: those behind the first begin 4 and 8 bytes late.
+
+    In the gaps the input is off what was recorded, here 0, by as much as in the rest of the channel.
+    """
+    shape = (1, 3, 6, 10) if axes == "NCHW" else (1, 6, 10, 3)
+    frame = np.random.default_rng(1).integers(0, 256, (6, 10, 3)).astype(np.uint8)
+    found = changes(nl.TensorSpec(shape, axes=axes), HOW, frame)
+    got = one(found, "the input's planes read as if there were no gap between them (they begin every 64 elements)")
+    memory = {
+        c * 64 + y * 10 + x: (int(frame[y, x, c]) - 100) / 50 for c, y, x in product(range(3), range(6), range(10))
+    }
+    for c in range(3):
+        read = [memory.get(c * 60 + k) for k in range(60)]
+        known = [value for value in read if value is not None]
+        off = (sum(value * value for value in known) / len(known)) ** 0.5
+        for k, value in enumerate(read):
+            y, x = divmod(k, 10)
+            place = (0, c, y, x) if axes == "NCHW" else (0, y, x, c)
+            assert got[place] == pytest.approx(off if value is None else value, rel=1e-5, abs=1e-6), place
+
+
 def test_pitches_that_rows_have_already_are_left_out() -> None:
     frame = np.zeros((4, 32, 4), np.uint8)  # rows of 128 bytes: what is aligned to less has no gap
     spec, how = nl.TensorSpec((1, 4, 4, 32)), {"color": "RGBA", "source": "BGRA", "resize": "stretch"}

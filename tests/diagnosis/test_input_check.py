@@ -285,3 +285,19 @@ def test_frames_of_different_sizes_that_no_change_explains() -> None:
     frames = [picture(width, 70) for width in (90, 173, 41)]
     found = judged(lambda frame: by()(picture(*frame.shape[1::-1])), frames=frames)
     assert found.verdict == "preprocessing" and found.fix is None
+
+
+@pytest.mark.parametrize("fill", [0, 200, None])
+def test_planes_with_gaps_that_were_read_without(fill: int | None) -> None:
+    """Whatever is in the gaps, which is not known."""
+
+    def make(frame: np.ndarray) -> np.ndarray:
+        planes = by(mean=0, std=1)(frame).reshape(3, SIDE * SIDE)
+        memory = np.random.default_rng(0).integers(0, 256, (3, 3072)) if fill is None else np.full((3, 3072), fill)
+        memory[:, : SIDE * SIDE] = planes
+        pixels = memory.ravel()[: planes.size].reshape(3, SIDE, SIDE)
+        return (((pixels.transpose(1, 2, 0) - MEAN) / STD).transpose(2, 0, 1)[None]).astype(np.float32)
+
+    found = judged(make)
+    assert (found.verdict, found.fix) == ("input_layout", None), str(found)
+    assert "no gap between them (they begin every 3072 elements)" in found.why, found.why
