@@ -48,6 +48,13 @@ class Pair(NamedTuple):
     evidence: Evidence
     number: int
 
+    @property
+    def trial(self) -> Trial:
+        """The trial of both causes; its answers are those of the kept frames in which it was found."""
+        both = self.evidence.trial(self.reads)
+        rows = {k: row for k, row in enumerate(_rows(self.computes)) if k in both.answers}
+        return both._replace(answers={row: both.answers[k] for k, row in rows.items()})
+
 
 def second_causes(evidence: Evidence, ranking: list[Candidate]) -> Pair | None:
     """Return the pair of causes that explains clearly more than each alone; None if there is none, or several."""

@@ -97,7 +97,7 @@ def diagnose(
 def _with_both(evidence: Evidence, ranking: Sequence[Candidate], pair: Pair) -> tuple[list[Candidate], Judgement]:
     """Return the candidates with the pair's first, and the judgement that names both causes."""
     reads, computes = pair.reads, pair.computes
-    evidence.trials.append(pair.evidence.trial(reads))
+    evidence.trials.append(pair.trial)
     first = reads._replace(text=f"{reads.text}, and {computes.text}", trial=len(evidence.trials) - 1)
     why = wording.both(reads, computes, max(c.score for c in ranking))
     advice = wording.ADVICE[reads.cause](reads)

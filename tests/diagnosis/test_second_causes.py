@@ -90,6 +90,22 @@ def test_a_sigmoid_beside_colours(twice: bool, fed: Any, also: tuple[str, ...], 
     assert "an extra sigmoid" in output.why and ("BGR" in output.why) == bool(also), output.why
 
 
+def test_the_picture_of_two_causes_is_of_its_frame(tmp_path: Path) -> None:
+    """The pair is found in six of the frames; the page shows what both causes make of one of them."""
+    board = Board(frames=10)
+    spec = nl.TensorSpec(SHAPE, "NHWC", "int16", quantization=nl.Quantization(1 / 65535, -32768))
+    both = [_sigmoid(board.engine.infer(_bgr(x))["maps"]) for x in board.inputs]
+    report = nl.validate(board.recording(spec, [{"maps": spec.pack(y)} for y in both]), board.engine)
+    output = report.outputs["maps"]
+    assert (output.verdict, output.also) == ("activation", ("preprocessing",)), str(output)
+    exhibit = output.exhibit
+    assert exhibit is not None and exhibit.frame > 1, "a frame whose number among the six is another one"
+    shown = exhibit.answers[output.ranking[0].trial]
+    far = [float(np.abs(shown - y).max()) for y in both]
+    assert int(np.argmin(far)) == exhibit.frame and min(far) < 1e-3, far
+    report.to_html(tmp_path / "page.html")
+
+
 @pytest.mark.parametrize(("axis", "words"), [(3, "from left to right"), (2, "from top to bottom"), ((2, 3), "by 180")])
 def test_a_mirrored_input_and_a_layout(board: Board, axis: Any, words: str) -> None:
     def mirrored(x: np.ndarray) -> np.ndarray:
