@@ -1,15 +1,15 @@
-"""Change several arguments of a Preprocessor at once: the colours, the resize, and mean and std."""
+"""Change several arguments of a Preprocessor at once: the colours, the resize, mean and std, and the border."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import product
 
 import numpy as np
 
 from ..frames import MODES, said
-from .input_changes import Change, made_by
+from .input_changes import Change, border, made_by
 from .input_images import How
 from .input_pairs import Pair
 from .input_variants import FLIPPED
@@ -26,15 +26,28 @@ def combined_arguments(base: How, pair: Pair, scaled: bool) -> list[Change]:
 
 
 def _combined(base: How, pair: Pair, scaled: bool) -> Iterator[Change]:
+    for parts in product(*_colors_and_modes(base), _normalisations(base, pair, scaled)):
+        how = {**base, **{k: v for changed, _ in parts for k, v in changed.items()}}
+        words = ", ".join(words for _, words in parts if words)
+        yield Change(words, partial(made_by, how=how), how, changes=sum(bool(changed) for changed, _ in parts))
+
+
+def bordered(base: How, pairs: Sequence[Pair]) -> Iterator[Change]:
+    """Yield other colours, another resize, or both, with the pixel value that is then in the recorded border."""
+    for color, mode in product(*_colors_and_modes(base)):
+        if color[0] or mode[0]:
+            for change in border({**base, **color[0], **mode[0]}, pairs):
+                words = ", ".join(filter(None, (color[1], mode[1], change.words)))
+                yield change._replace(words=words, changes=1 + bool(color[0]) + bool(mode[0]))
+
+
+def _colors_and_modes(base: How) -> tuple[list[tuple[How, str]], list[tuple[How, str]]]:
+    """Return the declared colours and resize, and the other ones, each with its words."""
     color, resize = base.get("color", "RGB"), base.get("resize", "letterbox")
     colors: list[tuple[How, str]] = [({}, "")]
     if color in FLIPPED:
         colors.append(({"color": FLIPPED[color]}, f"color={FLIPPED[color]!r}"))
-    modes = [({}, ""), *(({"resize": mode}, f"resize={mode!r}") for mode in MODES if mode != resize)]
-    for parts in product(colors, modes, _normalisations(base, pair, scaled)):
-        how = {**base, **{k: v for changed, _ in parts for k, v in changed.items()}}
-        words = ", ".join(words for _, words in parts if words)
-        yield Change(words, partial(made_by, how=how), how, changes=sum(bool(changed) for changed, _ in parts))
+    return colors, [({}, ""), *(({"resize": mode}, f"resize={mode!r}") for mode in MODES if mode != resize)]
 
 
 def _normalisations(base: How, pair: Pair, scaled: bool) -> list[tuple[How, str]]:

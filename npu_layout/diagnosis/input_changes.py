@@ -268,8 +268,16 @@ def lighting(base: How, pairs: Sequence[Pair]) -> Iterator[Change]:
         return
     factor, offset = line(x, y, np.ones(x.shape, bool))
     if factor > 0 and (abs(factor - 1) > _BRIGHTER or abs(offset) > _LIGHTER):
-        words = f"{factor:.2f} times the pixel values {'plus' if offset >= 0 else 'minus'} {abs(offset):.0f}"
-        yield Change(words, partial(_made_of, how=base, change=partial(_lit, factor=factor, offset=offset)))
+        yield Change(
+            _brightness(factor, offset), partial(_made_of, how=base, change=partial(_lit, factor=factor, offset=offset))
+        )
+
+
+def _brightness(factor: float, offset: float) -> str:
+    """Return in words: "0.80 times the pixel values, plus 12"; without a factor or an offset that rounds to nothing."""
+    times = f"{factor:.2f} times " if f"{factor:.2f}" != "1.00" else ""
+    added = f"{abs(offset):.0f}"
+    return f"{times}the pixel values" + ("" if added == "0" else f", {'plus' if offset > 0 else 'minus'} {added}")
 
 
 def _inside(pair: Pair, base: How) -> np.ndarray:
@@ -299,11 +307,10 @@ def _of_part(pair: Pair, how: How, words: str) -> Made:
 
 def other_frames(base: How, pairs: Sequence[Pair], reach: int) -> Iterator[Change]:
     """Yield the inputs of frames before and after."""
-    for distance, ways in product(range(1, reach + 1), ((-1, "before"), (1, "after"))):
-        by, word = ways
+    for distance, (by, word) in product(range(1, reach + 1), ((-1, "previous"), (1, "next"))):
         applies = partial(_has, by=by * distance)
         if any(map(applies, pairs)):
-            words = f"the camera's frame {distance} {word}"
+            words = f"the camera's {word} frame" + (f" but {distance - 1}" if distance > 1 else "")
             yield Change(words, partial(_of_frame, how=base, by=by * distance), verdict="wrong_input", applies=applies)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .combined_arguments import combined_arguments
+from .combined_arguments import bordered, combined_arguments
 from .input_bytes import stored
 from .input_changes import (
     Change,
@@ -85,7 +85,8 @@ def every(
         rest = (*stored(base, pairs[0]), *other_frames(base, pairs, _REACH), *colours(base), *lighting(base, pairs))
         others = [*others, *_proven(parts), *trials(*rest)]
         if min(t.off for t in (*formulas, *others)) > SAME:
-            others += _combined(combined_arguments(base, pairs[0], scaled), pairs, declared)
+            several = [*bordered(base, pairs), *combined_arguments(base, pairs[0], scaled)]
+            others += _combined(several, pairs, declared)
         return formulas, others
     return formulas, [*others, *_proven(parts)]
 

@@ -53,6 +53,31 @@ def test_several_arguments_are_named_with_their_fix(color: str, stretched: bool,
         assert words in found.why and found.why.count("makes (within") == 1
 
 
+def bordered(frame: np.ndarray, color: str, at_the_top: bool, border: tuple[int, int, int]) -> np.ndarray:
+    """(1, 3, SIDE, SIDE) values of a frame of 480 x 640 with a border in the result's order, by OpenCV alone."""
+    small = cv2.resize(frame, (SIDE, SIDE * 3 // 4))[..., :: 1 if color == "BGR" else -1]
+    above = 0 if at_the_top else SIDE // 8
+    image = cv2.copyMakeBorder(small, above, SIDE // 4 - above, 0, 0, cv2.BORDER_CONSTANT, value=border)
+    return ((image - M) / S).astype(np.float32).transpose(2, 0, 1)[None]
+
+
+@pytest.mark.parametrize("declared", ["letterbox", "stretch"])
+@pytest.mark.parametrize("color", ["RGB", "BGR"])
+@pytest.mark.parametrize("at_the_top", [False, True])
+@pytest.mark.parametrize("border", [(0, 0, 0), (77, 77, 77), (200, 10, 30)])
+def test_any_border_is_named_beside_other_colours_and_another_resize(
+    declared: str, color: str, at_the_top: bool, border: tuple[int, int, int]
+) -> None:
+    resize = "letterbox_top_left" if at_the_top else "letterbox"
+    for dim in (1.0, 0.25):
+        frames = [(frame * dim).astype(np.uint8) for frame in walk(2)]
+        make = partial(bordered, color=color, at_the_top=at_the_top, border=border)
+        found = judged(make, {**HOW, "resize": declared}, frames)
+        assert found.verdict == "preprocessing" and found.fix is not None, str(found)
+        assert (found.fix["color"], found.fix["resize"]) == (color, resize), str(found)
+        np.testing.assert_allclose(np.broadcast_to(found.fix["pad_value"], 3), border, atol=1)
+
+
 def test_those_of_two_come_before_those_of_three() -> None:
     pair = Pair(IMAGE, {0: walk(1)[0]}, 0, np.zeros(IMAGE.shape, np.float32), HOW)
     changes = combined_arguments(HOW, pair, scaled=True)

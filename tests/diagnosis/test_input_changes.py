@@ -110,7 +110,7 @@ WRONG: dict[str, tuple[Callable[[np.ndarray], np.ndarray], str, str]] = {
     "mirrored": (lambda x: x[:, ::-1], "geometry", "mirrored from left to right"),
     "upside down": (lambda x: x[::-1], "geometry", "upside down, mirrored"),
     "rotated": (lambda x: x[::-1, ::-1], "geometry", "rotated by 180 degrees"),
-    "brighter": (lambda x: cv2.add(x, (30, 30, 30, 0)), "preprocessing", "times the pixel values plus"),
+    "brighter": (lambda x: cv2.add(x, (30, 30, 30, 0)), "preprocessing", "the pixel values, plus 30 makes"),
     "darker": (lambda x: (x * 0.6).astype(np.uint8), "preprocessing", ""),
     "black": (lambda x: x * 0, "preprocessing", ""),
     "gray": (lambda x: x * 0 + 128, "preprocessing", ""),
@@ -140,7 +140,7 @@ def test_a_shifted_input(bench: Bench, right: int, down: int, words: str) -> Non
 def test_the_frame_before(bench: Bench) -> None:
     late = [bench.frames[-1], *bench.frames[:-1]]
     found = bench.judged([bench.stored(bench.pixels(frame)) for frame in late])
-    if "frame 1 before" not in found.why:  # the first has none before it, and the clip's last is no neighbour of it
+    if "previous frame makes" not in found.why:  # the first has none before it; the clip's last is no neighbour of it
         assert (found.verdict, found.fix) == ("preprocessing", None), str(found)
     else:
         assert (found.verdict, found.fix) == ("wrong_input", None)
