@@ -1,4 +1,4 @@
-"""Try an extra or a missing function at the end of the network: sigmoid, softmax, exp, ReLU, normalisation."""
+"""Try an extra or a missing function at the end of the network: sigmoid, softmax, exp, ReLU, sign."""
 
 from __future__ import annotations
 
@@ -58,6 +58,8 @@ def _applicable(evidence: Evidence) -> Iterator[_Activation]:
         ("a missing exp, or an extra log", _log, varied & (low > 0)),
         ("an extra ReLU", partial(np.maximum, 0), every & (low < 0).any() & (high > 0).any()),
         ("the reciprocals of the model's values", _reciprocal, varied & ((low > 0) | (high < 0))),
+        ("the model's values with the other sign", np.negative, varied),
+        ("1 less the model's values", partial(np.subtract, 1), unit & (len(values) != 2)),  # of two: exchanged channels
     ):
         if possible.any():
             yield _Activation(text, apply, possible)

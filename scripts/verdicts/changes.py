@@ -166,6 +166,8 @@ ACTIVATIONS: dict[str, Change] = {
     "log_added": _elementwise(np.log, low=1e-3),
     "relu_added": _elementwise(lambda x: np.maximum(x, 0)),
     "reciprocal_added": _elementwise(lambda x: 1 / x, low=1e-2),
+    "sign_changed": _elementwise(np.negative),
+    "taken_from_one": _elementwise(lambda x: 1 - x, low=-1e-6, high=1 + 1e-6),
     "softmax_added": _softmax,
     "l2_added": _normalised,
     "factors_each": _each_factor,

@@ -60,6 +60,45 @@ def test_an_activation_is_no_scale(board: Board, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("shape, count", [((1, 1000), 2), ((1, 10, 12, 16), 1), ((1, 10, 12, 16), 6)])
+def test_another_sign_is_named(dtype: str, shape: tuple[int, ...], count: int) -> None:
+    """A network whose last weights are negated, or that returns distances for scores, under 16 dB of noise."""
+    rng = np.random.default_rng(len(shape) + count)
+    spec = nl.TensorSpec(shape, "NC" if len(shape) == 2 else "NCHW", "float32", name="y")
+    for whole in (True, False) if len(shape) > 2 else (True,):
+        sign = np.float32(-1) if whole else np.where(np.arange(10) < 3, -1, 1).astype(np.float32).reshape(1, 10, 1, 1)
+        xs = [rng.normal(0.5, 2, shape).astype(np.float32) for _ in range(count)]
+        values = [(sign * x + rng.normal(0, 0.32, shape)).astype(np.float32) for x in xs]
+        stored = spec if dtype == "float32" else spec_of(spec, values, dtype)
+        frames = [({"x": x}, {"y": stored.pack(v)}) for x, v in zip(xs, values)]
+        output = nl.validate(nl.Recording({"y": stored}, frames), same(shape)).outputs["y"]
+        part = "" if whole else ", in 3 of 10 channels (0, 1, 2)"
+        assert output.verdict == "activation" and output.fix is None, output.why
+        assert f"ends in another way: the model's values with the other sign{part}. With" in output.why
+
+
+def spec_of(spec: nl.TensorSpec, values: list[np.ndarray], dtype: str) -> nl.TensorSpec:
+    return spec.replace(dtype=dtype, quantization=nl.engines.calibrate(values, dtype))
+
+
+def test_probabilities_taken_from_one() -> None:
+    """Of the background for those of the object; of two channels it is their order, which has a fix."""
+    rng = np.random.default_rng(3)
+    for channels in (1, 2, 5):
+        shape = (1, channels, 200)
+        spec = nl.TensorSpec(shape, "NCW", "float32", name="y")
+        xs = [rng.uniform(0, 1, shape).astype(np.float32) for _ in range(3)]
+        if channels == 2:
+            xs = [np.concatenate([x[:, :1], 1 - x[:, :1]], 1) for x in xs]
+        frames = [({"x": x}, {"y": (1 - x + rng.normal(0, 0.03, shape)).astype(np.float32)}) for x in xs]
+        output = nl.validate(nl.Recording({"y": spec}, frames), same(shape)).outputs["y"]
+        if channels == 2:
+            assert (output.verdict, output.fix) == ("channel_order", (1, 0)), output.why
+        else:
+            assert output.verdict == "activation" and "another way: 1 less the model's values. " in output.why
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
 @pytest.mark.parametrize("last", [False, True])
 def test_scores_beside_boxes(board: Board, dtype: str, last: bool, tmp_path: Path) -> None:
     """Boxes in pixels are nearly all that varies: random scores are no match for that, before or behind them."""
