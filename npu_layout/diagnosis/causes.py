@@ -21,6 +21,7 @@ from .resizes import resizes
 from .row_orders import row_orders
 from .scale_axes import scale_axes
 from .trials import Trial
+from .vector_orders import vector_orders
 
 __all__ = ["Situation", "declared", "every", "other_inputs", "without_inputs"]
 
@@ -82,6 +83,7 @@ def without_inputs(evidence: Evidence, situation: Situation) -> Iterator[Trial]:
     yield from box_formats(evidence)
     say("orders of channels and rows")
     yield from channel_orders(evidence)
+    yield from vector_orders(evidence)
     yield from row_orders(evidence)
     say("geometry")
     yield from geometries(evidence)

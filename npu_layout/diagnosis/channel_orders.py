@@ -34,11 +34,11 @@ def channel_orders(evidence: Evidence) -> Iterator[Trial]:
     if found is None or not moved:
         return
     count = len(found.best)
-    trials = [_trial(evidence, found.best, _choices(count, moved))]
+    trials = [order_trial(evidence, found.best, _choices(count, moved))]
     if 2 * moved > count:
         written, others = _nearly_written(found)
         if 2 * others <= count:
-            trials.append(_trial(evidence, written, math.log(3 * count) + _choices(count, others)))
+            trials.append(order_trial(evidence, written, math.log(3 * count) + _choices(count, others)))
     yield max(trials, key=_likely(evidence))
 
 
@@ -65,7 +65,7 @@ def _nearly_written(found: _Assigned) -> tuple[np.ndarray, int]:
     or hardly vary, noise decides which stands for which.
     """
     rows = np.arange(len(found.best))
-    order = min(_written(found.best), key=lambda written: float(found.cost[rows, written].sum())).copy()
+    order = min(written_orders(found.best), key=lambda written: float(found.cost[rows, written].sum())).copy()
     own, moved = found.cost[rows, order], found.cost[rows, found.best]
     likely = [c for c in cycles(np.argsort(order)[found.best]) if _is_likely(found, own, moved, c)]
     for cycle in likely:
@@ -86,9 +86,14 @@ def _alike(evidence: Evidence) -> int:
     return min(NEIGHBOURS, max(places, 1)) if len(evidence.letters) > 3 else 1
 
 
-def _trial(evidence: Evidence, stands_for: np.ndarray, choices: float) -> Trial:
+def order_trial(evidence: Evidence, stands_for: np.ndarray, choices: float) -> Trial:
     """Return the trial of the order in which each stored channel stands for one of the model's, of so many choices."""
-    wanted = np.stack([evidence.samples.of(r, stands_for) for r in evidence.references])
+    if evidence.channel_axis is None:
+        assert evidence.named_axis is not None
+        changed = (r.take(stands_for, evidence.named_axis) for r in evidence.references)
+        wanted = np.stack([evidence.samples.of(r) for r in changed])
+    else:
+        wanted = np.stack([evidence.samples.of(r, stands_for) for r in evidence.references])
     left = evidence.codes - evidence.predicted(wanted)
     order = np.argsort(stands_for)
     moved = int((order != np.arange(len(order))).sum())
@@ -97,7 +102,7 @@ def _trial(evidence: Evidence, stands_for: np.ndarray, choices: float) -> Trial:
     return Trial("channel_order", text, fix, evidence.codes, left, evidence.steps, evidence.spec, fix, choices=choices)
 
 
-def _written(stands_for: np.ndarray) -> Iterator[np.ndarray]:
+def written_orders(stands_for: np.ndarray) -> Iterator[np.ndarray]:
     """Yield the orders that a mistake in a program makes: reversed, rotated, or rows of channels read as columns.
 
     Of the rotations, the one that has most channels where they were found.

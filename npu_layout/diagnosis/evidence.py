@@ -303,7 +303,7 @@ class Evidence:
         if not self.fits:
             return Candidate(t.cause, t.text, score, score, t.fix, 1.0, True, t.spec, t.order, of_input=t.of_input)
         declared = self.as_declared(t.rows)
-        if t.order is not None:
+        if t.order is not None and self.channel_axis is not None:
             moved = np.flatnonzero(np.asarray(t.order) != np.arange(len(t.order)))
             gain = self.score(t, moved) - self.score(declared, moved)
         else:
