@@ -7,6 +7,7 @@
 #include "binding/fit_type.h"
 #include "binding/program_type.h"
 #include "binding/signals.h"
+#include "binding/strided.h"
 #include "binding/picture_type.h"
 #include "fit.h"
 
@@ -152,7 +153,7 @@ static PyObject *fit_call(PyObject *object, PyObject *const *args, Py_ssize_t co
     FitCall call = {.self = self};
     if (PyObject_GetBuffer(args[0], views, PyBUF_WRITABLE)) goto end;
     for (++open; open < count - 1; ++open)
-        if (PyObject_GetBuffer(args[open + 1], views + open, PyBUF_STRIDED_RO)) goto end;
+        if (strided_buffer(args[open + 1], views + open, PyBUF_STRIDED_RO)) goto end;
     fits = views_fit(self, source, views, offset, views + 1, open - 1);
     if (fits) {
         call.out = (uint8_t *)views->buf + offset;
@@ -195,7 +196,7 @@ static PyObject *fit_call_in(PyObject *object, PyObject *const *args, Py_ssize_t
     int open = 0, fits = 0;
     if (PyObject_GetBuffer(args[0], views, PyBUF_WRITABLE)) goto end;
     for (++open; open <= frames; ++open)
-        if (PyObject_GetBuffer(apart ? PyTuple_GetItem(args[2], open - 1) : args[2], views + open, PyBUF_STRIDED_RO)) goto end;
+        if (strided_buffer(apart ? PyTuple_GetItem(args[2], open - 1) : args[2], views + open, PyBUF_STRIDED_RO)) goto end;
     fits = offset >= 0 && views->len >= self->out_bytes && offset <= views->len - self->out_bytes;
     for (int i = 1; fits && i < open; ++i) fits = !views_overlap(views, views + i);
     for (int i = 0; fits && i < source->planes; ++i)

@@ -5,6 +5,7 @@
 #include "binding/gray_type.h"
 #include "binding/level_named.h"
 #include "binding/signals.h"
+#include "binding/strided.h"
 #include "cold.h"
 #include "gray.h"
 #include "pool.h"
@@ -43,7 +44,7 @@ static int read_views(PyObject *const arrays[4], int type, Py_buffer views[4], G
         return 0;
     }
     for (; got < 4; ++got)
-        if (PyObject_GetBuffer(arrays[got], views + got, got < 3 ? PyBUF_STRIDED_RO : PyBUF_STRIDED)) goto unfit;
+        if (strided_buffer(arrays[got], views + got, got < 3 ? PyBUF_STRIDED_RO : PyBUF_STRIDED)) goto unfit;
     int good = 1;
     for (int i = 0; i < 4; ++i) good = good && views[i].ndim == views[3].ndim && views[i].itemsize == 1 << type;
     if (good && gray_box(views, views + 3, &gray->box)) {

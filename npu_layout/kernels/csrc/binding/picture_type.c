@@ -6,6 +6,7 @@
 
 #include "binding/level_named.h"
 #include "binding/signals.h"
+#include "binding/strided.h"
 #include "binding/picture_type.h"
 #include "picture_plan.h"
 
@@ -311,9 +312,9 @@ static PyObject *picture_write(PyObject *object, PyObject *args) {
     if (!PyArg_ParseTuple(args, "O!O", &PyTuple_Type, &planes, &out)) return NULL;
     if (PyTuple_Size(planes) != self->planes)
         return PyErr_Format(PyExc_ValueError, "planes: expected %d, got %zd", self->planes, PyTuple_Size(planes));
-    if (PyObject_GetBuffer(out, views + open, PyBUF_STRIDED)) return NULL;
+    if (strided_buffer(out, views + open, PyBUF_STRIDED)) return NULL;
     for (++open; open <= self->planes; ++open)
-        if (PyObject_GetBuffer(PyTuple_GetItem(planes, open - 1), views + open, PyBUF_STRIDED_RO)) goto end;
+        if (strided_buffer(PyTuple_GetItem(planes, open - 1), views + open, PyBUF_STRIDED_RO)) goto end;
     if (planes_fit(self, views + 1, self->planes, views)) {
         PictureCall call = {.self = self, .out = views->buf, .row_pitch = views->strides[!self->packed],
                             .channel_pitch = views->strides[0]};

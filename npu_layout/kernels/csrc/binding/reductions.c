@@ -8,13 +8,14 @@
 #include "binding/level_named.h"
 #include "binding/reductions.h"
 #include "binding/signals.h"
+#include "binding/strided.h"
 #include "cold.h"
 #include "peaks.h"
 #include "reduce.h"
 #include "reduce_tiles.h"
 
 static int get(PyObject *from, Py_buffer *view, int flags, int item) {
-    if (PyObject_GetBuffer(from, view, flags)) return 0;
+    if (strided_buffer(from, view, flags)) return 0;
     if (view->itemsize == item) return 1;
     PyErr_Format(PyExc_ValueError, "elements of %zd bytes, expected %d", view->itemsize, item);
     PyBuffer_Release(view);
@@ -147,8 +148,8 @@ static PyObject *reduce(PyObject *args, const Kind *kind) {
         return NULL;
     const Level *level = level_named(name);
     if (!level) return NULL;
-    if (PyObject_GetBuffer(x, &src, PyBUF_STRIDED_RO | PyBUF_FORMAT)) goto refused;
-    if (PyObject_GetBuffer(out, &dst, PyBUF_STRIDED | PyBUF_FORMAT)) {
+    if (strided_buffer(x, &src, PyBUF_STRIDED_RO | PyBUF_FORMAT)) goto refused;
+    if (strided_buffer(out, &dst, PyBUF_STRIDED | PyBUF_FORMAT)) {
         PyBuffer_Release(&src);
         goto refused;
     }
@@ -210,7 +211,7 @@ PyObject *native_top_k(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "sOOOOO", &name, arrays, arrays + 1, arrays + 2, &channels, &dtype)) return NULL;
     const Level *level = level_named(name);
     if (!level) return NULL;
-    while (got < 3 && !PyObject_GetBuffer(arrays[got], views + got, (got ? PyBUF_STRIDED : PyBUF_STRIDED_RO) | PyBUF_FORMAT))
+    while (got < 3 && !strided_buffer(arrays[got], views + got, (got ? PyBUF_STRIDED : PyBUF_STRIDED_RO) | PyBUF_FORMAT))
         ++got;
     PyErr_Clear();
     Reduction r = {.scale = 1};
@@ -349,7 +350,7 @@ PyObject *native_tops(PyObject *module, PyObject *args) {
     }
     const int flags[3] = {PyBUF_STRIDED_RO, PyBUF_C_CONTIGUOUS, PyBUF_STRIDED};
     int got = 0, good = 0;
-    while (got < 3 && !PyObject_GetBuffer(arrays[got], views + got, flags[got] | PyBUF_FORMAT)) ++got;
+    while (got < 3 && !strided_buffer(arrays[got], views + got, flags[got] | PyBUF_FORMAT)) ++got;
     PyErr_Clear();
     if (got == 3) {
         const Py_buffer *x = views, *rows = views + 1, *out = views + 2;
