@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from ..errors import NpuLayoutError
-from ..support import instance, items_of, naming, one_of, shown, whole_numbers
+from ..support import instance, items_of, iterates, naming, one_of, shown, whole_numbers
 
 R = TypeVar("R", bound="Record")
 
@@ -117,7 +117,7 @@ def _sides(given: Any) -> tuple[int, ...]:
 
 def items(what: str, given: Any, count: int | None = None) -> tuple[Any, ...]:
     """Return a sequence as a tuple; NpuLayoutError if it is none, or has not `count` items."""
-    if isinstance(given, (str, bytes, Mapping)) or not hasattr(given, "__iter__"):
+    if isinstance(given, (str, bytes, Mapping)) or not iterates(given):
         raise NpuLayoutError(f"{what}: expected a sequence, got {shown(given)}")
     items = tuple(given)
     if count is not None and len(items) != count:

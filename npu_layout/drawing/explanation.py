@@ -57,6 +57,7 @@ class Explanation:
 
         `index` is an int for each logical axis. IndexError if it is outside.
         """
+        index = tuple(whole_number("index", i) for i in index)
         offset = self.spec.offset(*index)
         numbers = dict(zip(self.spec.axes, index))
 

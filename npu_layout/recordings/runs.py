@@ -11,7 +11,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError, RecordingError
-from ..support import isolated, shown
+from ..support import isolated, iterates, shown
 
 FRAME = "frame"  # name of the camera input: the camera's frame, recorded beside the model's inputs
 ROI = "frame.roi_xywh"  # the part of it that the input was made of: x, y, width, height in pixels
@@ -74,7 +74,7 @@ def named_specs(what: str, specs: Any) -> dict[str, TensorSpec]:
     if isinstance(specs, Mapping):
         return checked_specs(specs, what)
     named: dict[str, TensorSpec] = {}
-    for i, spec in enumerate(specs if isinstance(specs, Iterable) and not isinstance(specs, (str, bytes)) else [specs]):
+    for i, spec in enumerate(specs if iterates(specs) and not isinstance(specs, (str, bytes)) else [specs]):
         if not isinstance(spec, TensorSpec):
             raise RecordingError(f"{what}: expected TensorSpecs, got {spec!r}")
         if not spec.name or spec.name in named:
@@ -100,7 +100,7 @@ def checked_meta(meta: Any, what: str = "meta") -> dict[str, Any]:
 
 def checked_runs(frames: Iterable[Any], specs: Mapping[str, TensorSpec]) -> Sequence[Frame]:
     """Check each run once, and return them: those on disk stay there, others become a list."""
-    if not isinstance(frames, Iterable) or isinstance(frames, (str, bytes)):
+    if not iterates(frames) or isinstance(frames, (str, bytes)):
         raise RecordingError(f"frames: expected a sequence of (inputs, outputs), got {shown(frames)}")
     fit = isinstance(frames, RunsOnDisk) and frames.specs == specs  # which each access checks
     first: Frame | None = None

@@ -33,7 +33,7 @@ class Metadata(NamedTuple):
             return value
         if default is _MISSING:
             got = f"it has {', '.join(map(str, given)) or 'none'}" if isinstance(given, Mapping) else f"got {given!r}"
-            if isinstance(given, LISTED):
+            if isinstance(given, LISTED) and not (isinstance(given, np.ndarray) and given.ndim == 0):
                 got = f"got a {type(given).__name__} of {len(given)}: give one of its items"
             raise NpuLayoutError(f"{self.what} has no field {name!r}; {got}")
         return default

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NpuLayoutError
-from ..support import checked_call, path_of, real_number, shown
+from ..support import checked_call, iterates, path_of, real_number, shown
 
 IMAGES = (".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # more than one letter: C:// is a path
@@ -47,7 +47,7 @@ class Source:
 
     @checked_call
     def __init__(self, frames: Iterable[Any], live: bool = False, close: Callable[[], None] | None = None) -> None:
-        if not isinstance(frames, Iterable):
+        if not iterates(frames):
             raise NpuLayoutError(f"frames: expected an iterable, got {shown(frames)}")
         self.live, self._frames = live, iter(frames)
         both = (frames,) if frames is self._frames else (frames, self._frames)
@@ -131,7 +131,7 @@ def open_source(source: Any, *, reopen: float = 10.0) -> Source:
         return _captured(str(path), False, 0.0)
     if all(callable(getattr(source, name, None)) for name in ("read", "isOpened", "get", "release")):
         return _given(source)
-    if isinstance(source, Iterable) and not isinstance(source, bytes):
+    if iterates(source) and not isinstance(source, bytes):
         return Source(source)
     raise _none(source)
 

@@ -174,6 +174,15 @@ def whole_number(
     return number
 
 
+def iterates(given: Any) -> bool:
+    """Whether something can be iterated over; an array of no axes cannot, though it is called iterable.
+
+    >>> iterates([1]), iterates(np.zeros(2)), iterates(np.array(1))
+    (True, True, False)
+    """
+    return isinstance(given, Iterable) and getattr(given, "ndim", 1) != 0
+
+
 def integers(
     what: str,
     given: Any,

@@ -50,6 +50,8 @@ def bad_values(descriptor: int) -> dict[str, Any]:
         "class": int,
         "array": np.array(["a", "b"]),
         "objects": np.array([None, {}], object),
+        "array of no axes": np.array(1.5),
+        "date": np.datetime64("NaT"),
     }
 
 
@@ -137,7 +139,7 @@ def is_right(name: str, argument: str, value: Any, error: BaseException, documen
     ours = isinstance(error, (nl.NpuLayoutError, pytest.fail.Exception))
     if not ours and not any(re.search(rf"\b{kind}\b", documentation) for kind in kinds):
         return False
-    paths = [value] if isinstance(value, str) else value.tolist() if isinstance(value, np.ndarray) else []
+    paths = [value] if isinstance(value, str) else list(value.flat) if isinstance(value, np.ndarray) else []
     if isinstance(error, OSError) or any(
         str(Path(p)) in str(error) or repr(p) in str(error) for p in paths if isinstance(p, str)
     ):

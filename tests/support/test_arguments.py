@@ -12,7 +12,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.recordings.sources import Frames
-from npu_layout.support import arguments, wanted_copy
+from npu_layout.support import arguments, iterates, wanted_copy
 
 X = np.zeros((1, 3, 4, 5), np.float32)
 IMAGE = np.zeros((4, 4, 3), np.uint8)
@@ -204,3 +204,9 @@ def test_numbers_of_each_channel() -> None:
     for bad in (None, "1", True, [], [1, 2], np.nan, [1, 2, np.inf], np.zeros(2), 2**70, [2**70] * 3, 1j):
         with refused("^mean: expected 1 or 3 finite numbers, got"):
             arguments.per_channel("mean", bad, 3)
+
+
+def test_an_array_of_no_axes_is_no_iterable() -> None:
+    """numpy gives it __iter__ and __len__, which raise a TypeError of numpy's."""
+    assert iterates([]) and iterates(iter(())) and iterates(np.zeros((2, 0))) and iterates({})
+    assert not any(map(iterates, (np.array(1.5), np.array("a"), np.float32(1), 1, None)))
