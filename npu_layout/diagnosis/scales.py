@@ -38,7 +38,8 @@ def quantizations(evidence: Evidence) -> Iterator[Trial]:
         return
     slope, offset = line(evidence.wanted, evidence.codes, np.ones(evidence.codes.shape, bool))
     if slope > 0:
-        text = f"each value is {slope:.6g} times the model's, plus {offset:.6g} (was it ever dequantised?)"
+        added = f"{'minus' if offset < 0 else 'plus'} {abs(offset):.6g}"
+        text = f"each value is {slope:.6g} times the model's, {added} (was it ever dequantised?)"
         left = evidence.codes - (slope * evidence.wanted + offset)
         yield Trial(
             "quantization", text, None, evidence.codes, left, False, evidence.spec, parameters=2, line=(slope, offset)

@@ -48,6 +48,15 @@ WRONG: Mapping[str, str] = {
     "input_layout": "the device read the bytes of the input in another way",
 }
 
+SCALED = "the values have another scale"  # of floats, which are declared without one
+
+
+def _wrong(c: Candidate | Trial) -> str:
+    """Return what is wrong, with the candidate's own text."""
+    scaled = c.cause == "quantization" and c.fix is None
+    return f"{SCALED if scaled else WRONG[c.cause]}: {c.text}"
+
+
 # What to record if a cause is not proven.
 RECORD = {
     "layout": "Record an input whose maps differ from left to right, from top to bottom and from channel to channel.",
@@ -131,7 +140,7 @@ ADVICE: Mapping[str, Callable[[Candidate], str]] = {
 
 def explains(best: Candidate, proven: bool = True) -> str:
     """Return what is wrong."""
-    what = f"{WRONG[best.cause]}: {best.text}."
+    what = f"{_wrong(best)}."
     return what[0].upper() + what[1:] if proven else f"Probably {what}"
 
 
@@ -142,7 +151,7 @@ def with_that(best: Candidate, declared: Candidate | None) -> str:
 
 def both(reads: Candidate, computes: Trial, alone: float) -> str:
     """Return that there are two causes, and how well device and model agree with both and with one."""
-    first, second = f"{WRONG[reads.cause]}: {reads.text}", f"{WRONG[computes.cause]}: {computes.text}"
+    first, second = _wrong(reads), _wrong(computes)
     with_both = f"With both, {_agree(reads.score)}; with the best single cause, to {_db(alone)}"
     return f"Two causes at once. {first[0].upper()}{first[1:]}. And {second}. {with_both}."
 
@@ -223,7 +232,7 @@ def doubt(score: float, other: Candidate) -> str:
     """Return that the declared reading is hardly better than another candidate."""
     return (
         f"As declared, {_agree(score)}, but the recording cannot rule out another explanation, "
-        f"{WRONG[other.cause]}: {other.text} ({_db(other.score)})."
+        f"{_wrong(other)} ({_db(other.score)})."
     )
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import npu_layout as nl
 from npu_layout.comparison import OutputPart
 from npu_layout.diagnosis import wording
 from npu_layout.diagnosis.trials import Candidate
+from tests.support.boards import same
 
 
 def test_every_verdict_has_its_words() -> None:
@@ -84,3 +87,15 @@ def test_how_many_values_are_too_few(values: int, says: str) -> None:
 
     sentence = wording.too_little(Recorded(), values)  # type: ignore[arg-type]
     assert sentence.startswith(f"But {says}") and " in one frame cannot prove it" in sentence
+
+
+def test_scaled_floats_have_no_declared_scale() -> None:
+    """Nothing was declared of them that could be wrong; and an offset below zero is subtracted."""
+    rng, spec = np.random.default_rng(0), nl.TensorSpec((1, 9, 200), "NCW", "float32", name="y")
+    xs = [rng.normal(size=spec.shape).astype(np.float32) for _ in range(3)]
+    frames = [({"x": x}, {"y": (2 * x - 0.5).astype(np.float32)}) for x in xs]
+    output = nl.validate(nl.Recording({"y": spec}, frames), same(spec.shape)).outputs["y"]
+    assert output.verdict == "quantization" and output.fix is None
+    assert output.why.startswith("The values have another scale: each value is 2 times the model's, minus 0.5 ("), (
+        output
+    )
