@@ -108,7 +108,7 @@ def _independent(evidence: Evidence, trial: Trial) -> float:
     if trial.order is not None:
         share = sum(i != at for i, at in enumerate(trial.order)) / len(trial.order)
     distinct = _distinct(evidence, trial.rows)
-    values = int(trial.left.size) * share / min(NEIGHBOURS, max(places, 1))
+    values = int(trial.left.size) * share / (1 if trial.scattered else min(NEIGHBOURS, max(places, 1)))
     left = evidence.as_declared(trial.rows).left if evidence.fits else trial.left
     if not left.any():  # exact, and the declared spec reads nothing: what is explained is all that varies
         left = trial.codes - trial.codes.mean()

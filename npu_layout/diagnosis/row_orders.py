@@ -44,6 +44,7 @@ def row_orders(evidence: Evidence) -> Iterator[Trial]:
     errors = left.transpose(0, 2, 1).reshape(len(chosen), -1)
     yield Trial(
         "activation", text, None, codes, errors, False, evidence.spec, rows=chosen, comparable=False, places=rows,
+        scattered=True,
         choices=len(chosen) * rows * float(np.log(rows)),
         answers={k: _ordered(evidence.references[k], order) for k, order in zip(chosen, orders)},
     )  # fmt: skip

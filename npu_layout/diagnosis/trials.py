@@ -37,6 +37,8 @@ class Trial(NamedTuple):
         {row of the kept frames: what the model would have returned}, if the trial says that it was something else.
     of_input
         Whether the trial is about the model's inputs: somebody who reads the output does not mind.
+    scattered
+        Whether neighbours are no neighbours of a map, and err by themselves: rows that were sorted.
     line
         Slope and offset of the stored floats over the model's values, if the trial says that they are scaled.
     """
@@ -57,6 +59,7 @@ class Trial(NamedTuple):
     choices: float = 0.0
     of_input: bool = False
     line: tuple[float, float] | None = None
+    scattered: bool = False
 
 
 class Candidate(NamedTuple):

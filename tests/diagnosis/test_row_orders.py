@@ -43,6 +43,36 @@ def test_rows_in_their_places(db: float) -> None:
         assert output.verdict == "match", str(output)
 
 
+@pytest.mark.parametrize("frames", [1, 6])
+@pytest.mark.parametrize("db", [40, 32])
+def test_many_rows_of_four_values_that_were_sorted(frames: int, db: float) -> None:
+    """Sorted rows are no neighbours of a map: more frames bring more orders, so that they cannot prove more."""
+    rng, shape = np.random.default_rng(frames), (1, 192, 4)
+    boxes = [rng.uniform(0, 64, shape).astype(np.float32) for _ in range(frames)]
+    output = verdict(ending(shape), boxes, lambda x, y: y[:, np.argsort(-y[0, :, 0])], db)
+    assert output.verdict == "activation" and "rows are at other places. " in output.why, str(output)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_of_a_grid_whose_neighbours_err_alike_are_in_their_places(seed: int) -> None:
+    """Boxes in the order of the cells, of which many are near a neighbour's."""
+    rng, shape = np.random.default_rng(seed), (1, 192, 4)
+    cells = np.stack(np.meshgrid(np.arange(16), np.arange(12)), -1).reshape(-1, 2)
+    boxes = [
+        np.concatenate([4 * cells + rng.normal(0, 1, (192, 2)), rng.uniform(8, 9, (192, 2))], 1)[None].astype(
+            np.float32
+        )
+        for _ in range(6)
+    ]
+
+    def moved(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        smooth = np.convolve(rng.normal(0, 4, 192), np.ones(16) / 16, "same")
+        return np.asarray(y + smooth[None, :, None] + rng.normal(0, 1.5, shape))
+
+    output = verdict(ending(shape), boxes, moved, 60)
+    assert output.verdict != "activation" and "rows" not in output.why.split("Nothing")[0], str(output)
+
+
 def test_sorted_noise_is_no_order() -> None:
     """Two values a row fit any others, if they may be sorted."""
     shape, rng = (1, 40, 2), np.random.default_rng(0)
