@@ -36,7 +36,7 @@ class Masks(Sequence[np.ndarray]):
     ----------
     crops
         The n crops: bool (h, w), of another size each; empty where a box has no pixel inside the input. Crops of one
-        call lie in one array, and `masks[rows]` has views of them: see Decoder's `out` for who writes to it again.
+        call are in one array, and `masks[rows]` has views of them: see Decoder's `out` for who writes to it again.
     offsets
         int64 (n, 2): x, y of each crop's first pixel in the network's input.
     input_shape

@@ -137,9 +137,9 @@ def centernet_head(
     """Return the head of CenterNet: heat, sizes, and offsets of centres, without suppression beside that of neighbours.
 
     Outputs are heat (1, classes, H, W), sizes (1, 2, H, W) and offsets (1, 2, H, W), or heat and sizes; then centres
-    are in the middle of cells (xingyizhou/CenterNet, src/lib/models/decode.py). Sizes are told from offsets by their
-    names ("wh" or "size", "reg" or "off"), else by Decoder's ``outputs={"box": [...], "offset": [...]}``. Every class
-    of a cell counts that no neighbour exceeds; `iou` has no effect.
+    are in the middle of cells (xingyizhou/CenterNet, src/lib/models/decode.py). Sizes and offsets are distinguished by
+    their names ("wh" or "size", "reg" or "off"), else by Decoder's ``outputs={"box": [...], "offset": [...]}``. Every
+    class of a cell counts that no neighbour exceeds; `iou` has no effect.
 
     classes: their number. stride: pixels from one cell to the next. activation: what the decoder applies to heat,
     "none" or "sigmoid". size_unit: of sizes, "stride" (cells) or "pixel". keypoints: joints of CenterPose (17), x and y

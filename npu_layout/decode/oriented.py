@@ -62,7 +62,7 @@ class OrientedDetections:
 class OrientedDecoder:
     """Decodes the outputs of YOLOv8-OBB and YOLO11-OBB: a head of maps, and an angle for each cell.
 
-    It is a Decoder of the head with angles beside its maps, which their names tell apart; `yolov8_obb` needs no names.
+    It is a Decoder of the head with angles beside its maps, which their names distinguish; `yolov8_obb` needs no names.
 
     A box is turned around its cell: the middle of its sides, seen from the cell, is turned by the angle. The angle is
     ``(v - 0.25) * pi`` of the activated value (ultralytics/nn/modules/head.py, class OBB, for the formula).

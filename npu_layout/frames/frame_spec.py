@@ -223,7 +223,7 @@ class FrameSpec:
         Raises
         ------
         BufferSizeError
-            On another size. If it is that of another pitch, both readings are named. On planes apart whose size is
+            On another size. If it is that of another pitch, both readings are named. On separate planes whose size is
             that of another pitch.
         NpuLayoutError
             On what is no such memory.

@@ -40,7 +40,7 @@ def from_sophgo(
     stage
         Which of the shapes that the network was compiled for. One of a dynamic network is the largest.
     layout
-        The letters of the shape, which nothing tells; None: N, NC, NCW, NCHW ... by its rank.
+        The letters of the shape, which the metadata leaves open; None: N, NC, NCW, NCHW ... by its rank.
 
     Returns
     -------
