@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -29,6 +30,7 @@ from .records import height_and_width
 
 MOST = 30000  #: detections of one call, at most
 _SEQUENCES = (list, tuple)
+_AS_STORED = operator.attrgetter("__class__", "size", "strides", "dtype")
 
 
 class Decoder:
@@ -181,14 +183,12 @@ class Decoder:
 
     def _are_plain(self, buffers: Any) -> bool:
         """Whether buffers are in the order of the specs, each a 1-D array as it is stored: the usual case."""
-        if type(buffers) not in _SEQUENCES or len(buffers) != len(self._plain):
+        if type(buffers) not in _SEQUENCES:
             return False
-        for buffer, (dtype, size, strides) in zip(buffers, self._plain):
-            if type(buffer) is not ndarray or buffer.size != size or buffer.strides != strides:
-                return False
-            if buffer.dtype is not dtype and buffer.dtype != dtype:  # of an array that was pickled it is another object
-                return False
-        return True
+        try:
+            return list(map(_AS_STORED, buffers)) == self._plain
+        except AttributeError:
+            return False
 
     def _room_for_weights(self, pool: Pool, most: int) -> np.ndarray | None:
         """Return memory for what masks are made of, float64; None if the kernels do not read it."""
@@ -281,10 +281,10 @@ def _bytes_of(spec: TensorSpec, memory: np.ndarray) -> np.ndarray:
     return unpack_nibbles(memory, spec.element, spec.size) if spec.element.nibbles else memory
 
 
-def _plain(spec: TensorSpec) -> tuple[np.dtype[Any], int, tuple[int]]:
-    """Return dtype, size and strides of an output's buffer, 1-D."""
+def _plain(spec: TensorSpec) -> tuple[type, int, tuple[int], np.dtype[Any]]:
+    """Return class, size, strides and dtype of an output's buffer, 1-D."""
     kind = spec.element
-    return kind.buffer, kind.buffer_size(spec.size), (kind.buffer.itemsize,)
+    return ndarray, kind.buffer_size(spec.size), (kind.buffer.itemsize,), kind.buffer
 
 
 def _again(head: Head, specs: Any, input_shape: Any, outputs: Any) -> Decoder:

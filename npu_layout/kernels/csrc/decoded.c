@@ -1,6 +1,6 @@
 #include "decoded.h"
 
-static const Upcoming nothing = {NULL, NULL, 0};
+static const Upcoming nothing = {0};
 
 int64_t boxes_ahead(const Detector *d) {
     const Anchor *anchor = d->each->each;
@@ -46,7 +46,7 @@ static void cell_of(const DetectLevel *level, const Candidate *c, double at[4]) 
     at[2] = level->each[c->anchor].w, at[3] = level->each[c->anchor].h;
 }
 
-void decode_box(const Detector *d, const uint8_t *const *buffers, const Candidate *c, Upcoming next, double edges[4]) {
+void decode_box(const Detector *d, const uint8_t *const *buffers, const Candidate *c, const Upcoming *next, double edges[4]) {
     const DetectLevel *level = d->each + c->level;
     const Anchor *anchor = level->each + c->anchor;
     const Source *box = &anchor->box, *offset = &anchor->offset;
@@ -97,7 +97,7 @@ int is_peak(const Detector *d, const uint8_t *const *buffers, const Candidate *c
     return 1;
 }
 
-static void decode_points(const Detector *d, const uint8_t *const *buffers, const Candidate *c, Upcoming next, float *points) {
+static void decode_points(const Detector *d, const uint8_t *const *buffers, const Candidate *c, const Upcoming *next, float *points) {
     const DetectLevel *level = d->each + c->level;
     const Source *source = &level->each[c->anchor].points;
     const double *heats = level->each[c->anchor].heats;
@@ -116,7 +116,7 @@ static void decode_points(const Detector *d, const uint8_t *const *buffers, cons
     }
 }
 
-static void read_coefficients(const Detector *d, const uint8_t *const *buffers, const Candidate *c, Upcoming next, double *values) {
+static void read_coefficients(const Detector *d, const uint8_t *const *buffers, const Candidate *c, const Upcoming *next, double *values) {
     const Source *source = &d->each[c->level].each[c->anchor].coefficients;
     int32_t codes[MOST_BESIDE];
     codes_of_cell(&source->map, buffers[source->buffer] + cell_at(&source->map, c->cell), next, codes);
@@ -135,11 +135,11 @@ static void read_first(Delayed *delayed, const Detector *d, const uint8_t *const
     const Upcoming coefficients = fetch_beside(&anchor->coefficients, out->coefficients != NULL, buffers, next);
     const Candidate *c = delayed->rows[delayed->read % DELAYED];
     if (delayed->count - delayed->read < DELAYED && next) {
-        fetch_upcoming(points), fetch_upcoming(coefficients);
+        fetch_upcoming(&points), fetch_upcoming(&coefficients);
         return;
     }
-    if (out->points) decode_points(d, buffers, c, points, out->points + delayed->read * d->points);
-    if (out->coefficients) read_coefficients(d, buffers, c, coefficients, out->coefficients + delayed->read * d->coefficients);
+    if (out->points) decode_points(d, buffers, c, &points, out->points + delayed->read * d->points);
+    if (out->coefficients) read_coefficients(d, buffers, c, &coefficients, out->coefficients + delayed->read * d->coefficients);
     ++delayed->read;
 }
 

@@ -14,7 +14,7 @@ int64_t boxes_ahead(const Detector *d);
 /* Fetch what belongs to the box of a candidate, and the scores by which it is a peak; return what is fetched while others are read. */
 Upcoming fetch_box(const Detector *d, const uint8_t *const *buffers, const Candidate *c);
 /* The edges of a box; meanwhile the lines of the next one are fetched. */
-void decode_box(const Detector *d, const uint8_t *const *buffers, const Candidate *c, Upcoming next, double edges[4]);
+void decode_box(const Detector *d, const uint8_t *const *buffers, const Candidate *c, const Upcoming *next, double edges[4]);
 /* Turn a box of which the edges are known; then they are those around it. */
 void decode_turn(const Detector *d, const uint8_t *const *buffers, const Candidate *c, double edges[4], float xywha[5]);
 /* Whether no neighbour of the eight has a larger score of the same class; NaN is larger than all. */

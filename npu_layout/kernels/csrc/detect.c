@@ -21,7 +21,7 @@ static Hit best_of_hits(const Source *score, const Hits *hits, int64_t *i) {
 /* The first channel of a cell that means what the best one does. Two codes of one scale may mean the same float32; if the next lower code
  * means less, no other channel means the same. */
 static Hit first_that_means(const Source *score, const uint8_t *data, Hit best) {
-    if (!score->scaling || !best.channel || best.code == INT32_MIN) return best;
+    if (!best.channel || best.code == INT32_MIN) return best;
     const float top = scaled_value(score, best.cell, best.channel, best.code);
     if (scaled_value(score, best.cell, best.channel, best.code - 1) < top) return best;
     const int64_t offset = cell_at(&score->map, best.cell);
@@ -33,8 +33,11 @@ static Hit first_that_means(const Source *score, const uint8_t *data, Hit best) 
 }
 
 /* The first channel with the largest value of one cell, whether or not each has a scale of its own; meanwhile the next one is fetched. */
-static Hit best_of_channels(const Level *level, const Source *score, const uint8_t *data, int64_t cell, Upcoming next) {
-    if (score->scaling != BY_CHANNEL) return first_that_means(score, data, best_of_cell(level, &score->map, data, cell, next));
+static Hit best_of_channels(const Level *level, const Source *score, const uint8_t *data, int64_t cell, const Upcoming *next) {
+    if (score->scaling != BY_CHANNEL) {
+        const Hit best = best_of_cell(level, &score->map, data, cell, next);
+        return score->scaling ? first_that_means(score, data, best) : best;
+    }
     fetch_upcoming(next);
     const int64_t offset = cell_at(&score->map, cell);
     Hit best = {(int32_t)cell, 0, code_at(score, data, offset, 0)};
@@ -76,7 +79,7 @@ static int shared_candidates(const Detector *d, int level, int a, const uint8_t 
     const double bound = bounded ? log(confidence) - 1e-6 : 0;
     for (int64_t cell = 0; cell < cells && (double)cell < work->filled; ++cell) {
         if (bounded) {
-            const Hit best = best_of_channels(d->level, score, buffers[score->buffer], cell, (Upcoming){NULL, NULL, 0});
+            const Hit best = best_of_channels(d->level, score, buffers[score->buffer], cell, &(Upcoming){0});
             const double value = source_value(score, cell, best.channel, best.code);
             if (!(value - value_at(background, buffers[background->buffer], cell, 0) >= bound)) continue;
         }
@@ -108,7 +111,7 @@ static int class_candidates(const Detector *d, int level, int a, const uint8_t *
         Hit hit = each && !d->all_labels ? best_of_hits(score, &work->hits, &i) : work->hits.items[i];
         const double value = source_value(score, hit.cell, hit.channel, hit.code);
         if (!(value >= confidence && hit.cell < work->filled)) continue;
-        if (!each && !d->all_labels) hit = first_that_means(score, data, hit);
+        if (!each && score->scaling && !d->all_labels) hit = first_that_means(score, data, hit);
         const int32_t class_id = label->map.count ? label_of(d, label, buffers, hit.cell) : hit.channel;
         if (class_id < 0) return work->unnumbered = 1, 0;
         if (!append(work, (Candidate){(float)value, class_id, hit.cell, (int16_t)level, (int16_t)a})) return 0;
@@ -119,7 +122,7 @@ static int class_candidates(const Detector *d, int level, int a, const uint8_t *
 /* The candidates of one cell of an anchor, of which the code of the objectness is known; meanwhile the scores of the next cell are fetched. 0: there
  * is no memory. */
 static int product_of_cell(const Detector *d, const Anchor *anchor, Candidate at, int32_t code, const uint8_t *const *buffers, double confidence,
-                           Upcoming next, Workspace *work) {
+                           const Upcoming *next, Workspace *work) {
     const Source *score = &anchor->score;
     const uint8_t *data = buffers[score->buffer];
     const int shared = score->activation == SOFTMAX_OF;
@@ -160,13 +163,16 @@ static int product_candidates(const Detector *d, int level, int a, const Feature
     if (!scan(d->level, objects, buffers[anchor->objectness.buffer], least, objects->count > 1, &work->hits)) return 0;
     const int64_t n = work->hits.count, ahead = cells_ahead(lines_of_cell(&anchor->score.map));
     const Hit *hits = work->hits.items;
-    for (int64_t i = 0; i < ahead && i < n; ++i) fetch_upcoming(fetch_scores(at, a, hits + i, buffers));
+    for (int64_t i = 0; i < ahead && i < n; ++i) {
+        const Upcoming first = fetch_scores(at, a, hits + i, buffers);
+        fetch_upcoming(&first);
+    }
     for (int64_t i = 0; i < n; ++i) {
-        const Upcoming next = i + ahead < n ? fetch_scores(at, a, hits + i + ahead, buffers) : (Upcoming){NULL, NULL, 0};
+        const Upcoming next = i + ahead < n ? fetch_scores(at, a, hits + i + ahead, buffers) : (Upcoming){0};
         const int16_t number = (int16_t)(a + hits[i].channel);
         if (hits[i].code < at->each[number].threshold) continue;
         const Candidate candidate = {0, 0, hits[i].cell, (int16_t)level, number};
-        if (!product_of_cell(d, at->each + number, candidate, hits[i].code, buffers, confidence, next, work)) return 0;
+        if (!product_of_cell(d, at->each + number, candidate, hits[i].code, buffers, confidence, &next, work)) return 0;
     }
     return 1;
 }
@@ -257,15 +263,18 @@ int64_t detect_run(const Detector *d, const uint8_t *const *buffers, const Thres
     if (d->suppression == GREEDY && !kept_clear(&work->kept, d->per_class ? d->classes : 1)) return -1;
     Delayed delayed = {{NULL}, 0, 0};
     const int64_t ahead = boxes_ahead(d);
-    for (int64_t i = 0; i < ahead && i < work->count; ++i) fetch_upcoming(fetch_box(d, buffers, work->candidates + order[i]));
+    for (int64_t i = 0; i < ahead && i < work->count; ++i) {
+        const Upcoming first = fetch_box(d, buffers, work->candidates + order[i]);
+        fetch_upcoming(&first);
+    }
     int64_t n = 0;
     for (int64_t i = 0; i < work->count && n < t->limit; ++i) {
         const Candidate *c = work->candidates + order[i];
         double edges[4];
         float xywha[5] = {0};
-        const Upcoming next = i + ahead < work->count ? fetch_box(d, buffers, work->candidates + order[i + ahead]) : (Upcoming){NULL, NULL, 0};
+        const Upcoming next = i + ahead < work->count ? fetch_box(d, buffers, work->candidates + order[i + ahead]) : (Upcoming){0};
         if (d->suppression == NEIGHBOURS && !is_peak(d, buffers, c)) continue;
-        decode_box(d, buffers, c, next, edges);
+        decode_box(d, buffers, c, &next, edges);
         if (out->edges) memcpy(out->edges + 4 * n, edges, sizeof edges);
         if (d->each[c->level].angle != UPRIGHT) decode_turn(d, buffers, c, edges, xywha);
         float box[4];

@@ -2,21 +2,25 @@
 
 #include "exponential.h"
 
+/* x and y. Edges are stored as such pairs, since they are read as such: a load that spans two stores waits for both. */
+typedef double Pair __attribute__((vector_size(16)));
+
+static void put_edges(Pair first, Pair last, double e[4]) { memcpy(e, &first, sizeof first), memcpy(e + 2, &last, sizeof last); }
+
 static void corners(double cx, double cy, double w, double h, double e[4]) {
-    const double half_w = w / 2.0, half_h = h / 2.0;
-    e[0] = cx - half_w, e[1] = cy - half_h, e[2] = cx + half_w, e[3] = cy + half_h;
+    const Pair center = {cx, cy}, half = (Pair){w, h} / 2.0;
+    put_edges(center - half, center + half, e);
 }
 
 static void distances(const BoxRule *r, const double v[4], double x, double y, double w, double h, double e[4]) {
     (void)w, (void)h;
+    const Pair center = {x + r->center, y + r->center}, first = {v[0], v[1]}, last = {v[2], v[3]};
     if (r->strides) {
-        const double cx = x + r->center, cy = y + r->center;
-        e[0] = (cx - v[0]) * r->stride, e[1] = (cy - v[1]) * r->stride;
-        e[2] = (cx + v[2]) * r->stride, e[3] = (cy + v[3]) * r->stride;
+        put_edges((center - first) * r->stride, (center + last) * r->stride, e);
         return;
     }
-    const double cx = (x + r->center) * r->stride, cy = (y + r->center) * r->stride;
-    e[0] = cx - v[0] * r->unit_x, e[1] = cy - v[1] * r->unit_y, e[2] = cx + v[2] * r->unit_x, e[3] = cy + v[3] * r->unit_y;
+    const Pair middle = center * r->stride, unit = {r->unit_x, r->unit_y};
+    put_edges(middle - first * unit, middle + last * unit, e);
 }
 
 static void center_power(const BoxRule *r, const double v[4], double x, double y, double w, double h, double e[4]) {
@@ -54,7 +58,8 @@ static void xywh(const BoxRule *r, const double v[4], double x, double y, double
 
 static void xyxy(const BoxRule *r, const double v[4], double x, double y, double w, double h, double e[4]) {
     (void)x, (void)y, (void)w, (void)h;
-    e[0] = v[0] * r->unit_x, e[1] = v[1] * r->unit_y, e[2] = v[2] * r->unit_x, e[3] = v[3] * r->unit_y;
+    const Pair unit = {r->unit_x, r->unit_y};
+    put_edges((Pair){v[0], v[1]} * unit, (Pair){v[2], v[3]} * unit, e);
 }
 
 static void center_size(const BoxRule *r, const double v[4], double x, double y, double w, double h, double e[4]) {

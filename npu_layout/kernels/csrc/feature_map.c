@@ -79,6 +79,7 @@ int feature_map_plan(FeatureMap *map, int64_t bytes) {
         if (low[i] < -((int64_t)1 << 60) || high[i] > (int64_t)1 << 60) return 0;
     if (low[0] + low[1] + low[2] < 0 || high[0] + high[1] + high[2] + size > bytes) return 0;
     map->bytes = bytes, map->lane = map->block = 0, map->run = map->apart = 1;
+    map->hop = step_of(map->channel, map->count, 0);
     const int lines = find_lines(map);
     if (!lines)
         map->kind = TABLES, map->lines = 0;

@@ -26,13 +26,15 @@ typedef struct FeatureMap {
     int64_t lane, block; /* BLOCKS: the first channel's place in its block, and the elements of a block */
     int64_t run;         /* channels that neighbour each other, from every multiple of it on */
     int64_t apart;       /* channels from one cache line of a cell to the next */
+    int64_t hop;         /* bytes from one channel to the next; 0: they differ */
 } FeatureMap;
 
-/* A cell whose channels are fetched while those of another one are read, because each is on a line of its own; `count` 0: none. */
+/* A cell whose channels are fetched while those of another one are read, because each is on a line of its own; `count` 0: none. `hop`: as the
+ * map's. It is passed by its address: a copy waits until its parts are stored. */
 typedef struct {
     const uint8_t *cell;
     const int64_t *channel;
-    int64_t count;
+    int64_t count, hop;
 } Upcoming;
 
 /* Cells of a map that follow each other with one step: the place of the first one without its channel, its number, how many. */
@@ -63,14 +65,14 @@ static inline void fetch_cell(const FeatureMap *map, const uint8_t *data, int64_
 }
 /* How many lines these are, about. */
 static inline int64_t lines_of_cell(const FeatureMap *map) { return (map->count + map->apart - 1) / map->apart; }
-static inline void fetch_upcoming(Upcoming next) {
-    for (int64_t i = 0; i < next.count; ++i) __builtin_prefetch(next.cell + next.channel[i]);
+static inline void fetch_upcoming(const Upcoming *next) {
+    for (int64_t i = 0; i < next->count; ++i) __builtin_prefetch(next->cell + next->channel[i]);
 }
 /* Fetch the lines of a cell if they are few; else return what to fetch while others are read. */
 static inline Upcoming fetch_or_defer(const FeatureMap *map, const uint8_t *data, int64_t cell) {
-    if (map->apart == 1) return (Upcoming){data + cell_at(map, cell), map->channel, map->count};
+    if (map->apart == 1) return (Upcoming){data + cell_at(map, cell), map->channel, map->count, map->hop};
     fetch_cell(map, data, cell);
-    return (Upcoming){NULL, NULL, 0};
+    return (Upcoming){0};
 }
 
 /* The code of an element as an integer that sorts as its value does; every NaN is the largest. */
@@ -99,24 +101,34 @@ static inline int32_t sorted_code(Dtype type, const uint8_t *p) {
 /* What turns a byte into a signed one that sorts, of 8 bits. */
 static inline uint8_t byte_flip(Dtype type) { return type == U8 ? 0x80 : 0; }
 
-/* READ each channel i of a cell, and meanwhile fetch the lines of the next one. */
-#define READ_AND_FETCH(map, next, READ)                                            \
-    do {                                                                           \
-        int64_t i = 0;                                                             \
-        for (; i < (map)->count && i < (next).count; ++i) {                        \
-            __builtin_prefetch((next).cell + (next).channel[i]);                   \
-            READ;                                                                  \
-        }                                                                          \
-        for (int64_t k = i; k < (next).count; ++k) __builtin_prefetch((next).cell + (next).channel[k]); \
-        for (; i < (map)->count; ++i) READ;                                        \
+/* READ the element `at` of each channel i of a cell, and meanwhile fetch the lines of the next one. Where channels follow each other with one
+ * step, as planes do, the tables of both are not read. */
+#define READ_AND_FETCH(map, p, next, READ)                                                          \
+    do {                                                                                            \
+        const int64_t count = (map)->count, hop = (next)->count == count ? (next)->hop : 0;         \
+        int64_t i = 0, k = 0;                                                                       \
+        if ((map)->hop && hop) {                                                                    \
+            const uint8_t *at = (p) + *(map)->channel, *ahead = (next)->cell + *(next)->channel;    \
+            for (; i < count; ++i, at += (map)->hop, ahead += hop) {                                \
+                __builtin_prefetch(ahead);                                                          \
+                READ;                                                                               \
+            }                                                                                       \
+            break;                                                                                  \
+        }                                                                                           \
+        for (; i < count; ++i) {                                                                    \
+            const uint8_t *const at = (p) + (map)->channel[i];                                      \
+            if (k < (next)->count) __builtin_prefetch((next)->cell + (next)->channel[k++]);         \
+            READ;                                                                                   \
+        }                                                                                           \
+        for (; k < (next)->count; ++k) __builtin_prefetch((next)->cell + (next)->channel[k]);       \
     } while (0)
-static inline void bytes_of_cell(const FeatureMap *map, const uint8_t *p, Upcoming next, uint8_t *bytes) {
-    READ_AND_FETCH(map, next, bytes[i] = p[map->channel[i]]);
+static inline void bytes_of_cell(const FeatureMap *map, const uint8_t *p, const Upcoming *next, uint8_t *bytes) {
+    READ_AND_FETCH(map, p, next, bytes[i] = *at);
 }
-static inline void codes_of_cell(const FeatureMap *map, const uint8_t *p, Upcoming next, int32_t *codes) {
+static inline void codes_of_cell(const FeatureMap *map, const uint8_t *p, const Upcoming *next, int32_t *codes) {
     const uint8_t flip = byte_flip(map->type);
-    if (map->type <= U8) READ_AND_FETCH(map, next, codes[i] = (int8_t)(p[map->channel[i]] ^ flip));
-    else READ_AND_FETCH(map, next, codes[i] = sorted_code(map->type, p + map->channel[i]));
+    if (map->type <= U8) READ_AND_FETCH(map, p, next, codes[i] = (int8_t)(*at ^ flip));
+    else READ_AND_FETCH(map, p, next, codes[i] = sorted_code(map->type, at));
 }
 
 /* The lowest code of 8 and of 16 bits: the first entry of a table of values. */

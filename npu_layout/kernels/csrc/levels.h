@@ -157,7 +157,7 @@ typedef int Overlaps(const KeptBoxes *rows, int32_t row, const float box[4], flo
 
 /* e**x of n numbers in place, with the bits of exponential.h. n is rounded up to a multiple of POWERS_STEP: the array has to have
  * room for it. */
-enum { POWERS_STEP = 8 };
+enum { POWERS_STEP = 16 };
 typedef void Powers(double *x, int64_t n);
 
 /* At most the sum of e**(x - the largest x) of n floats, but for rounding: e**d is (1 + d / 64)**64 or more from -64 on. n is rounded up to a

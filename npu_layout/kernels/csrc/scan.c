@@ -13,8 +13,10 @@ int hits_grow(Hits *hits, int64_t more) {
     return 1;
 }
 
-/* Hits that are sorted by insertion; bits of a digit; cells for each hit, from which on hits are few. */
-enum { FEW = 32, DIGIT = 11, SPARSE = 8 };
+/* Hits that are sorted by insertion; cells for each hit, from which on hits are few. */
+enum { FEW = 32, SPARSE = 8 };
+/* Bits of a digit at most; fewer for less hits than MANY, which take less time than the counts of long digits. */
+enum { LONG_DIGIT = 11, SHORT_DIGIT = 7, MANY = 1024 };
 
 /* Sort hits by cell, the equal ones as they are; `others` has room for as many. */
 static void sort_by_cell(Hit *hits, Hit *others, int64_t n, int32_t first, int64_t cells) {
@@ -25,9 +27,11 @@ static void sort_by_cell(Hit *hits, Hit *others, int64_t n, int32_t first, int64
         hits[k] = hit;
     }
     Hit *from = hits, *to = others;
-    for (int shift = 0; n > FEW && (cells - 1) >> shift; shift += DIGIT) {
-        int64_t count[(1 << DIGIT) + 1] = {0};
-        const int32_t mask = (1 << DIGIT) - 1;
+    const int digit = n < MANY ? SHORT_DIGIT : LONG_DIGIT;
+    const int32_t mask = (1 << digit) - 1;
+    for (int shift = 0; n > FEW && (cells - 1) >> shift; shift += digit) {
+        int32_t count[(1 << LONG_DIGIT) + 1];
+        memset(count, 0, ((size_t)mask + 2) * sizeof *count);
         for (int64_t i = 0; i < n; ++i) ++count[((from[i].cell - first) >> shift & mask) + 1];
         for (int d = 1; d <= mask; ++d) count[d] += count[d - 1];
         for (int64_t i = 0; i < n; ++i) to[count[(from[i].cell - first) >> shift & mask]++] = from[i];
@@ -120,7 +124,7 @@ static void whole_blocks(const FeatureMap *map, const uint8_t *p, uint8_t *bytes
     }
 }
 
-static Hit best_byte_of_cell(const FeatureMap *map, const uint8_t *p, int64_t cell, Upcoming next) {
+static Hit best_byte_of_cell(const FeatureMap *map, const uint8_t *p, int64_t cell, const Upcoming *next) {
     const uint8_t flip = byte_flip(map->type);
     uint8_t bytes[GATHERED + 2 * LONGEST];
     Hit best = {(int32_t)cell, 0, 0};
@@ -147,7 +151,7 @@ static Scan *scan_of(const Level *level, const FeatureMap *map, int all) {
     return level->detect->scan[map->kind][map->type];
 }
 
-Hit best_of_cell(const Level *level, const FeatureMap *map, const uint8_t *data, int64_t cell, Upcoming next) {
+Hit best_of_cell(const Level *level, const FeatureMap *map, const uint8_t *data, int64_t cell, const Upcoming *next) {
     Hit found[64]; /* room for the cells of a vector, for which the loops ask */
     Hits one = {found, 0, 64, 0};
     const int64_t offset = cell_at(map, cell);

@@ -30,6 +30,6 @@ static inline int scan_all(const Level *level, const FeatureMap *map, const uint
     return scan(level, map, data, least, 1, hits);
 }
 /* The first channel with the largest code of one cell; meanwhile the lines of the next one are fetched. */
-Hit best_of_cell(const Level *level, const FeatureMap *map, const uint8_t *data, int64_t cell, Upcoming next);
+Hit best_of_cell(const Level *level, const FeatureMap *map, const uint8_t *data, int64_t cell, const Upcoming *next);
 
 #endif

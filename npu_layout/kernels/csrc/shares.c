@@ -11,7 +11,7 @@ static Shared by_table(const Level *level, const Anchor *anchor, const uint8_t *
     const Source *score = &anchor->score, *background = &anchor->background;
     const uint8_t *p = buffers[score->buffer] + cell_at(&score->map, cell), flip = byte_flip(score->map.type);
     const int64_t count = score->map.count, at = background->map.count ? anchor->aside : -1;
-    const int32_t best = best_of_cell(level, &score->map, buffers[score->buffer], cell, (Upcoming){NULL, NULL, 0}).code;
+    const int32_t best = best_of_cell(level, &score->map, buffers[score->buffer], cell, &(Upcoming){0}).code;
     const int32_t beside = at < 0 ? best : code_at(background, buffers[background->buffer], cell_at(&background->map, cell), 0);
     const double *row = score->powers + ((beside > best ? beside : best) + 128) * 256 + 128, most = row[best], enough = least * NEARLY;
     if (most < enough * row[beside]) return NONE_REACHES;

@@ -12,6 +12,7 @@ void source_powers(const Level *level, Source *source) {
 
 /* The means of four sides, which go on side by side, two in a vector, each in the order of its bins. POWER: of bin i of side k. */
 typedef double Two __attribute__((vector_size(16)));
+typedef int64_t Longs __attribute__((vector_size(16)));
 #define MEANS(POWER)                                                                \
     Two total[2] = {{0}}, moment[2] = {{0}};                                        \
     for (int i = 0; i < bins; ++i) {                                                \
@@ -38,7 +39,7 @@ static void means_of_16(const double *powers, const uint8_t *const side[4], int 
 }
 
 /* Of 8 bits; the bytes of a side are read where they are, or brought together. */
-static void means_of_bytes(const Source *box, const uint8_t *p, int bins, Upcoming next, double sides[4]) {
+static void means_of_bytes(const Source *box, const uint8_t *p, int bins, const Upcoming *next, double sides[4]) {
     const FeatureMap *map = &box->map;
     uint8_t bytes[4 * MOST_BINS];
     const uint8_t *side[4];
@@ -66,23 +67,34 @@ static void values_of(const Source *source, int64_t cell, const int32_t *codes, 
     for (int i = 0; i < n; ++i) values[i] = source_value(source, cell, i, codes[i]);
 }
 
-/* The largest value of each side; NaN is larger than all. */
-static void largest(const double *values, int bins, double most[4]) {
-    int none = 0; /* whether one of them is NaN, which the larger one of two numbers is not asked for */
-    for (int k = 0; k < 4; ++k) most[k] = values[k * bins];
-    for (int i = 0; i < bins; ++i)
-        for (int k = 0; k < 4; ++k) {
-            const double value = values[k * bins + i];
-            most[k] = value > most[k] ? value : most[k];
-            none |= value != value;
-        }
-    for (int i = 0; none && i < 4 * bins; ++i)
-        if (values[i] != values[i]) most[i / bins] = values[i];
+INLINE Two two_at(const double *p) {
+    Two v;
+    memcpy(&v, p, sizeof v);
+    return v;
 }
 
-void mean_bins(const Level *level, const Source *box, const uint8_t *data, int64_t cell, int bins, Upcoming next, double sides[4]) {
+/* Make the values of four sides differences from the largest one of each; NaN is larger than all. The sides go on side by side. */
+static void from_largest(double *values, int n) {
+    Two top[4];
+    Longs none = {0}; /* which of two numbers is larger is not asked of NaN */
+    for (int k = 0; k < 4; ++k) top[k] = n > 1 ? two_at(values + k * n + n - 2) : (Two){values[k], values[k]}, none |= top[k] != top[k];
+    for (int i = 0; i + 1 < n; i += 2)
+        for (int k = 0; k < 4; ++k) {
+            const Two v = two_at(values + k * n + i);
+            const Longs larger = v > top[k];
+            top[k] = (Two)((larger & (Longs)v) | (~larger & (Longs)top[k])), none |= v != v;
+        }
+    for (int k = 0; k < 4; ++k, values += n) {
+        double most = top[k][0] > top[k][1] ? top[k][0] : top[k][1];
+        for (int i = 0; i < n && (none[0] | none[1]); ++i)
+            if (values[i] != values[i]) most = values[i];
+        for (int i = 0; i < n; ++i) values[i] -= most;
+    }
+}
+
+void mean_bins(const Level *level, const Source *box, const uint8_t *data, int64_t cell, int bins, const Upcoming *next, double sides[4]) {
     int32_t codes[4 * MOST_BINS];
-    double powers[4 * MOST_BINS + POWERS_STEP], most[4];
+    double powers[4 * MOST_BINS + POWERS_STEP];
     const int n = 4 * bins;
     const uint8_t *p = data + cell_at(&box->map, cell);
     if (box->powers) {
@@ -91,9 +103,7 @@ void mean_bins(const Level *level, const Source *box, const uint8_t *data, int64
     }
     codes_of_cell(&box->map, p, next, codes);
     values_of(box, cell, codes, n, powers);
-    largest(powers, bins, most);
-    for (int k = 0; k < 4; ++k)
-        for (int i = 0; i < bins; ++i) powers[k * bins + i] -= most[k];
+    from_largest(powers, bins);
     for (int i = n; i % POWERS_STEP; ++i) powers[i] = 0;
     level->detect->powers(powers, n);
     means_of_powers(powers, bins, sides);

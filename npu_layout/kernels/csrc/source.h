@@ -61,6 +61,6 @@ static inline double value_at(const Source *source, const uint8_t *data, int64_t
 /* Fill the rows of `powers` from `values`. */
 void source_powers(const Level *level, Source *source);
 /* The means of the bins of the four sides of a cell under softmaxes; meanwhile the lines of the next cell are fetched. */
-void mean_bins(const Level *level, const Source *box, const uint8_t *data, int64_t cell, int bins, Upcoming next, double sides[4]);
+void mean_bins(const Level *level, const Source *box, const uint8_t *data, int64_t cell, int bins, const Upcoming *next, double sides[4]);
 
 #endif

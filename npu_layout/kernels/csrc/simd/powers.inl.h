@@ -8,8 +8,13 @@ INLINE HERE(Doubles) HERE(chosen)(HERE(Longs) mask, HERE(Doubles) a, HERE(Double
     return (HERE(Doubles))((mask & (HERE(Longs))a) | (~mask & (HERE(Longs))b));
 }
 
-/* A step's vectors go on side by side, so that the latencies of their sums overlap. */
-enum { HERE(ABREAST) = 8 * POWERS_STEP / VB };
+/* A step's vectors go on side by side, so that the latencies of their sums overlap: as many as there are registers for. */
+enum { HERE(ABREAST) = 8 * POWERS_STEP / VB < 4 ? 8 * POWERS_STEP / VB : 4, HERE(STEP) = HERE(ABREAST) * VB / 8 };
+#if defined(__x86_64__)
+#define SIDE_BY_SIDE(v) __asm__("" : "+x"(v)) /* the compiler would finish one vector after the other */
+#else
+#define SIDE_BY_SIDE(v) (void)(v)
+#endif
 
 static void HERE(powers)(double *p, int64_t n) {
     static const double taylor[] = {1.0 / 6227020800.0, 1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0,
@@ -17,10 +22,10 @@ static void HERE(powers)(double *p, int64_t n) {
                                     1.0 / 6.0,          1.0 / 2.0};
     const HERE(Doubles) zero = {0}, least = zero - 708.0, most = zero + 709.0, infinity = zero + (double)INFINITY;
     const double rounder = 6755399441055744.0;
-    for (int64_t at = 0; at < n; at += POWERS_STEP) {
+    for (int64_t at = 0; at < n; at += HERE(STEP)) {
         HERE(Doubles) x[HERE(ABREAST)], r[HERE(ABREAST)], shifted[HERE(ABREAST)], y[HERE(ABREAST)];
         HERE(Longs) common = ~(HERE(Longs)){0};
-        memcpy(x, p + at, sizeof x);
+        for (int v = 0; v < HERE(ABREAST); ++v) memcpy(x + v, p + at + v * (VB / 8), VB);
         for (int v = 0; v < HERE(ABREAST); ++v) common &= (x[v] >= least) & (x[v] <= most);
         int64_t usual = -1;
         for (int i = 0; i < VB / 8; ++i) usual &= common[i];
@@ -33,7 +38,10 @@ static void HERE(powers)(double *p, int64_t n) {
             y[v] = zero + taylor[0];
         }
         for (int i = 1; i < 12; ++i)
-            for (int v = 0; v < HERE(ABREAST); ++v) y[v] = y[v] * r[v] + taylor[i];
+            for (int v = 0; v < HERE(ABREAST); ++v) {
+                y[v] = y[v] * r[v] + taylor[i];
+                SIDE_BY_SIDE(y[v]);
+            }
         for (int v = 0; v < HERE(ABREAST); ++v) {
             const HERE(Bits) bits = ((HERE(Bits))shifted[v] + 1023) << 52;
             y[v] = (1.0 + (r[v] + (r[v] * r[v]) * y[v])) * (HERE(Doubles))bits;
@@ -41,6 +49,7 @@ static void HERE(powers)(double *p, int64_t n) {
             y[v] = HERE(chosen)(x[v] < least, zero, HERE(chosen)(x[v] > most, infinity, y[v]));
             y[v] = HERE(chosen)(x[v] != x[v], x[v], y[v]);
         }
-        memcpy(p + at, y, sizeof y);
+        for (int v = 0; v < HERE(ABREAST); ++v) memcpy(p + at + v * (VB / 8), y + v, VB);
     }
 }
+#undef SIDE_BY_SIDE
