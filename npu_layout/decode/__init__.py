@@ -35,6 +35,7 @@ from .rules import Keypoints, Prototypes, Suppression
 from .sides import damoyolo, depthai_yolo, nanodet, ppyoloe, rtmdet
 from .suppressed import detection_output, hailo_nms
 from .suppression import nms
+from .yolacts import yolact
 
 __all__ = [
     "OPENPOSE",
@@ -94,6 +95,7 @@ __all__ = [
     "ssd",
     "ssd_postprocessed",
     "ultraface",
+    "yolact",
     "yolo26",
     "yolo26_obb",
     "yolofastestv2",

@@ -30,6 +30,7 @@ _ACTIVATIONS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
     "none": lambda x, axis: x,
     "sigmoid": lambda x, axis: sigmoid(x),
     "softmax": _softmax,
+    "tanh": lambda x, axis: 2.0 * sigmoid(2.0 * x) - 1.0,
 }
 
 

@@ -107,7 +107,8 @@ def _runs(place: Place, spec: TensorSpec) -> bool:
     """Whether the kernels read the part: a monotone activation or that of scores, a dtype that they have."""
     if place.part.role == "label" and _words(spec):
         return True
-    return (place.part.activation != "softmax" or place.part.role == "score") and _reads(spec)
+    known = place.part.activation in ("none", "sigmoid") or place.part.role == "score"
+    return known and _reads(spec)
 
 
 def _words(spec: TensorSpec) -> int:

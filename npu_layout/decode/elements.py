@@ -55,7 +55,7 @@ def _elements_of(part: Part | None, cells: _Cells) -> int:
 def _others(head: Head, form: Form, cells: _Cells, input_hw: Size) -> Iterator[int]:
     """Yield the elements of all outputs of the head, with each selection of the optional parts."""
     kept = head.prototypes
-    total = 0 if kept is None else kept.channels * math.prod(extent // kept.stride for extent in input_hw)
+    total = 0 if kept is None else kept.channels * math.prod(-(-extent // kept.stride) for extent in input_hw)
     optional = []
     for part in form.parts:
         elements = 1 if part.role == "count" else part.count * _elements_of(part, cells)

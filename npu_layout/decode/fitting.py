@@ -53,7 +53,7 @@ def _fit(
     prototypes = count = None
     if head.prototypes is not None:
         s = head.prototypes.stride
-        planes = (head.prototypes.channels, input_hw[0] // s, input_hw[1] // s)
+        planes = (head.prototypes.channels, -(-input_hw[0] // s), -(-input_hw[1] // s))
         prototypes = _single("prototypes", left, lambda spec: planes_of(spec) == planes, f"shape {(1, *planes)}")
     part = form.part("count")
     if part is not None:

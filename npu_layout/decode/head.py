@@ -44,7 +44,8 @@ class Part(Record):
     count
         Channels.
     activation
-        What the decoder still has to apply: "none" (it is in the graph), "sigmoid", or "softmax" over the classes.
+        What the decoder still has to apply: "none" (it is in the graph), "sigmoid", "softmax" over the classes, or, to
+        coefficients, "tanh" (YOLACT).
     optional
         Outputs may lack it.
     hint
@@ -67,12 +68,14 @@ class Part(Record):
     across: bool = False
     shared: bool = False
 
-    _words: ClassVar[dict[str, tuple[str, ...]]] = {"role": ROLES, "activation": ACTIVATIONS}
+    _words: ClassVar[dict[str, tuple[str, ...]]] = {"role": ROLES, "activation": (*ACTIVATIONS, "tanh")}
 
     def _check(self) -> None:
         count, optional = count_of(f"Part {self.role!r}: count", self.count), flag("Part: optional", self.optional)
         text_of("Part: hint", self.hint)
         flag("Part: shared", self.shared)
+        if self.activation == "tanh" and self.role != "coefficients":
+            raise NpuLayoutError(f"Part {self.role!r}: activation: 'tanh' is of 'coefficients' alone")
         if flag("Part: across", self.across) and self.role not in ACROSS:
             raise NpuLayoutError(f"Part {self.role!r}: across: only {' and '.join(ACROSS)} can be stored across levels")
         self._set(count=count, optional=optional)

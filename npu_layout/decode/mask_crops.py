@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -57,7 +58,8 @@ def masks(
     xyxy
         (n, 4): boxes in pixels of the input. A pixel x is inside if left <= x < right.
     input_shape
-        Height and width of the network's input, whole multiples of the prototypes'.
+        Height and width of the network's input: whole multiples of the prototypes', or so many that they are divided by
+        a power of 2 and rounded up (138x138 of 550x550, YOLACT).
     zero_point
         Of the coefficients, if they are stored integers; their scale must be positive, and is not needed.
     rule
@@ -87,8 +89,11 @@ def masks(
     if shape is None:
         raise LayoutError(f"prototypes: expected (1, channels, h, w), got {spec.describe()}")
     _, h, w = shape
-    if size[0] % h or size[1] % w:
-        raise LayoutError(f"prototypes: expected an input of whole multiples of {h}x{w}, got {size[0]}x{size[1]}")
+    if (size[0] % h or size[1] % w) and not _rounded_up(size, (h, w)):
+        raise LayoutError(
+            f"prototypes: expected an input of whole multiples of {h}x{w}, or one that has as many cells of 2, 4 or 8 "
+            f"pixels, rounded up; got {size[0]}x{size[1]}"
+        )
     given, boxes = numbers_of("coefficients", coefficients), numbers_of("xyxy", xyxy).astype(np.float64)
     if given.ndim != 2 or given.shape[1] != shape[0] or boxes.shape != (len(given), 4):
         raise LayoutError(
@@ -120,6 +125,11 @@ def masks_in(
     offsets = pool.array("offsets", (len(windows), 2), np.int64)
     offsets[:] = windows[:, :2]
     return masks_of(pool, crops, offsets, size)
+
+
+def _rounded_up(size: tuple[int, int], cells: tuple[int, int]) -> bool:
+    """Whether cells of 2, 4 or 8 pixels are so many each way, the last one perhaps beyond the input."""
+    return any(cells == tuple(-(-extent // pixels) for extent in size) for pixels in (2, 4, 8))
 
 
 def planes_of(spec: TensorSpec) -> tuple[int, int, int] | None:
@@ -179,7 +189,7 @@ def _compiled(
     """Write the masks, one after the other, to `out`; False if the kernels have no loops for them."""
     _, h, w = planes_of(spec) or (0, 1, 1)
     factor = size[0] // h
-    if not _integers(spec, given, zero_point) or size[1] // w != factor:
+    if not _integers(spec, given, zero_point) or size != (factor * h, factor * w):
         return False
     if not -255 <= _zero(spec) <= 255:
         return False
@@ -240,15 +250,17 @@ def _fallback(
             x0, y0, x1, y1 = box * np.tile([w / size[1], h / size[0]], 2)
             logits = np.where((x >= x0) & (x < x1) & (y >= y0) & (y < y1), logits, 0)
         with np.errstate(invalid="ignore", over="ignore"):
-            lines = _between(logits, top, bottom, size[0] // h)
-            np.greater(_between(lines.T, left, right, size[1] // w).T, 0, out=crop)
+            lines = _between(logits, top, bottom, size[0])
+            np.greater(_between(lines.T, left, right, size[1]).T, 0, out=crop)
 
 
-def _between(values: np.ndarray, first: int, last: int, factor: int) -> np.ndarray:
-    """Return pixels first .. last of axis 0 enlarged, as align_corners=False does, times 2 factor."""
-    at = 2 * np.arange(first, last) + 1 - factor
-    low, part = at // (2 * factor), (at % (2 * factor))[:, None]
+def _between(values: np.ndarray, first: int, last: int, size: int) -> np.ndarray:
+    """Return pixels first .. last of axis 0 enlarged to a size, as align_corners=False does, times a whole number."""
+    common = math.gcd(len(values), size)
+    cells, pixels = len(values) // common, size // common
+    at = (2 * np.arange(first, last) + 1) * cells - pixels
+    low, part = at // (2 * pixels), (at % (2 * pixels))[:, None]
     most = len(values) - 1
     before, after = values[low.clip(0, most)], values[(low + 1).clip(0, most)]
-    result: np.ndarray = before * (2 * factor - part) + np.where(part, after * part, 0)  # 0 of what is no number too
+    result: np.ndarray = before * (2 * pixels - part) + np.where(part, after * part, 0)  # 0 of what is no number too
     return result

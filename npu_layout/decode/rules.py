@@ -56,7 +56,7 @@ class Keypoints(Record):
 @checked_call
 @dataclass(frozen=True)
 class Prototypes(Record):
-    """The output that masks are made of: `channels` maps, `stride` pixels of the input a cell.
+    """The output that masks are made of: `channels` maps, `stride` pixels of the input a cell, rounded up.
 
     rule: "logits", "probabilities" or "cells", see `npu_layout.decode.masks`. Raises NpuLayoutError on anything else.
     """

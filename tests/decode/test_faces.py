@@ -375,3 +375,34 @@ def test_face_det_lite(dtype: str) -> None:
         np.testing.assert_allclose(found.keypoints, [row[3] for row in wanted], rtol=1e-5, atol=1e-4)
     plain = decode.face_det_lite(keypoints=0)
     assert plain.keypoints is None and len(decode.Decoder(plain, [heat.spec, box.spec], (72, 104)).specs) == 2
+
+
+def test_foot_track_net_has_a_decoder_for_each_class() -> None:
+    """Each class has a box of its own (quic/ai-hub-models, foot_track_net/app.py, detect_images_multiclass_fb)."""
+    rng = np.random.default_rng(7)
+    rows, columns, stride = 16, 24, 4
+    heat = rng.random((3, rows, columns)).astype(np.float32) ** 4
+    tlrb = rng.uniform(0.5, 4, (12, rows, columns)).astype(np.float32)
+    landmark = rng.normal(0, 3, (34, rows, columns)).astype(np.float32)
+    for k, least, iou, joints in ((0, 0.6, 0.2, 0), (1, 0.7, 0.5, 17)):
+        passing = []
+        for cell, (y, x) in enumerate(itertools.product(range(rows), range(columns))):
+            left, top, right, bottom = (float(n) for n in tlrb[4 * k : 4 * k + 4, y, x])
+            box = ((x - left) * stride, (y - top) * stride, (x + right) * stride, (y + bottom) * stride)
+            if heat[k, y, x] >= least:
+                passing.append(scenes.Found(float(heat[k, y, x]), 0, 0, cell, 0, box))
+        wanted = scenes.kept(sorted(passing, key=lambda f: -f.score), iou, 100)
+        assert 10 < len(wanted) < len(passing)
+        parts = {"heat": heat[k : k + 1], "box": tlrb[4 * k : 4 * k + 4], "landmark": landmark}
+        given = {name: part for name, part in parts.items() if joints or name != "landmark"}
+        specs = [nl.TensorSpec((1, *part.shape), "NCHW", name=name) for name, part in given.items()]
+        head = decode.face_det_lite(stride, keypoints=joints, activation="none")
+        for decoder in decoders(dataclasses.replace(head, suppression=decode.Suppression()), specs, (64, 96)):
+            found = decoder([part.ravel() for part in given.values()], least, iou, 100)
+            scenes.same(found, wanted)
+            for f, points in zip(wanted, found.keypoints if joints else ()):
+                y, x = divmod(f.cell, columns)
+                expected = [
+                    [(x + landmark[i, y, x]) * stride, (y + landmark[17 + i, y, x]) * stride] for i in range(17)
+                ]
+                assert np.allclose(points, expected, rtol=1e-6)

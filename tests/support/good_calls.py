@@ -180,6 +180,19 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
         "ultraface": dict(
             input_shape=(16, 24), strides=(8, 16, 32, 64), activation="softmax", listed="offsets", name="x"
         ),
+        "yolact": dict(
+            classes=2,
+            input_shape=(22, 26),
+            strides=(8,),
+            scales=((4, 5),),
+            ratios=(1, 2),
+            square=False,
+            coefficients=4,
+            activation="softmax",
+            coefficients_activation="tanh",
+            labels="all",
+            name="x",
+        ),
         "yolo26_obb": dict(**made, unit="input", name="x"),
         "yolov7_pose": dict(**named, keypoints=2, anchors=(((4, 5),),), unit="input"),
         "yolo26": dict(**made, keypoints=0, coefficients=4, unit="input", name="x"),

@@ -391,6 +391,7 @@ def decoding() -> None:
         decode.yolov7_pose(),
         decode.movenet(),
         decode.yolofastestv2(),
+        decode.yolact(),
     ]
     rows = nl.TensorSpec((1, 1, 2, 7))
     assert_type(decode.detection_output(rows, np.zeros(14, np.float32), (16, 16)), decode.Detections)

@@ -1,0 +1,189 @@
+"""YOLACT against its formulas, written down as loops over priors, prototypes and pixels in plain numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout import decode
+from tests.support import scenes
+from tests.support.backends import decoders
+
+SIZE, STRIDES = (70, 54), (8, 16)  #: 9x7 and 5x4 cells, and 18x14 of prototypes, none of whole strides
+CLASSES, WEIGHTS = 6, 5
+SCALES, RATIOS = ((10.0, 13.0), (24.0, 30.0)), (1.0, 0.5, 2.0)
+Prior = tuple[int, int, int, float, float, float, float]  # level, cell, anchor, centre x and y, width and height
+
+
+def priors(square: bool) -> Iterator[Prior]:
+    """Centres are those of cells that share the input, whatever the stride (dbolya/yolact, yolact.py, make_priors)."""
+    for level, (stride, scales) in enumerate(zip(STRIDES, SCALES)):
+        rows, columns = math.ceil(SIZE[0] / stride), math.ceil(SIZE[1] / stride)
+        for y in range(rows):
+            for x in range(columns):
+                for a, (scale, ratio) in enumerate((s, r) for s in scales for r in RATIOS):
+                    width = scale * math.sqrt(ratio)
+                    height = width if square else scale / math.sqrt(ratio)
+                    yield (
+                        level,
+                        y * columns + x,
+                        a,
+                        (x + 0.5) / columns * SIZE[1],
+                        (y + 0.5) / rows * SIZE[0],
+                        width,
+                        height,
+                    )
+
+
+def mask(prototypes: np.ndarray, weights: list[float], box: tuple[float, ...]) -> np.ndarray:
+    """Probabilities, enlarged with half-pixel centres, above 0.5 inside the box; nan where too near to 0.5 to say."""
+    rows, columns, _ = prototypes.shape
+    share = [
+        [1 / (1 + math.exp(-sum(w * float(p) for w, p in zip(weights, prototypes[y, x])))) for x in range(columns)]
+        for y in range(rows)
+    ]
+    found = np.zeros(SIZE)
+    for y in range(SIZE[0]):
+        for x in range(SIZE[1]):
+            if not (box[0] <= x < box[2] and box[1] <= y < box[3]):
+                continue
+            v, u = ((i + 0.5) * n / size - 0.5 for i, n, size in ((y, rows, SIZE[0]), (x, columns, SIZE[1])))
+            total = 0.0
+            for yy in (math.floor(v), math.floor(v) + 1):
+                for xx in (math.floor(u), math.floor(u) + 1):
+                    near = (1 - abs(v - yy)) * (1 - abs(u - xx))
+                    total += near * share[min(max(yy, 0), rows - 1)][min(max(xx, 0), columns - 1)]
+            found[y, x] = float(total > 0.5) if abs(total - 0.5) > 1e-9 else math.nan
+    return found
+
+
+def made(rng: np.random.Generator, form: str, total: int, dtype: str) -> tuple[list[nl.TensorSpec], list[np.ndarray]]:
+    """Specs of a form's outputs, and what they mean, by the rows of the priors: boxes, scores, coefficients."""
+    values = [rng.normal(0, s, (total, n)).astype(np.float32) for n, s in ((4, 1.5), (1 + CLASSES, 3), (WEIGHTS, 1.0))]
+    prototypes = rng.normal(0, 1, (18, 14, WEIGHTS)).astype(np.float32)
+    specs, arrays, start = [], [], 0
+    if form == "list":
+        for name, array in zip(("loc", "conf", "mask"), values):
+            specs.append(nl.TensorSpec(array[None].shape, "NHW", name=name))
+            arrays.append(array[None])
+    for stride in STRIDES if form == "maps" else ():
+        rows, columns = math.ceil(SIZE[0] / stride), math.ceil(SIZE[1] / stride)
+        for name, array in zip(("loc", "conf", "mask"), values):
+            part = array[start : start + 6 * rows * columns].reshape(1, rows, columns, -1)
+            specs.append(nl.TensorSpec.of_storage(part.shape, "NHWC", name=f"{name}{stride}"))
+            arrays.append(part)
+        start += 6 * rows * columns
+    specs.append(nl.TensorSpec.of_storage((1, 18, 14, WEIGHTS), "NHWC", name="proto"))
+    arrays.append(prototypes[None])
+    if dtype != "float32":
+        specs = [spec.replace(dtype=dtype, quantization=nl.Quantization(1 / 16, 3)) for spec in specs]
+    return specs, arrays
+
+
+@pytest.mark.parametrize("square", [True, False])
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("form", ["list", "maps"])
+@pytest.mark.parametrize("raw", [True, False])
+def test_yolact(form: str, dtype: str, raw: bool, square: bool) -> None:
+    """raw: the softmax and the hyperbolic tangent are the decoder's; else they are in the graph."""
+    every = list(priors(square))
+    specs, arrays = made(np.random.default_rng(len(form) + raw), form, len(every), dtype)
+    buffers = [spec.pack(array) for spec, array in zip(specs, arrays)]
+    stored = [spec.unpack(buffer) for spec, buffer in zip(specs, buffers)]
+    rows: list[np.ndarray] = []
+    for k in range(3):  # of each part, the channels of every prior, whatever the form
+        own = stored[k:-1:3]
+        if form == "list":
+            rows.append(own[0][0])
+        else:
+            n = (4, 1 + CLASSES, WEIGHTS)[k]
+            rows.append(np.concatenate([m[0].reshape(-1, n) for m in own]))
+    candidates, weights_of = [], {}
+    for (level, cell, anchor, cx, cy, width, height), t, s, c in zip(every, *rows):
+        v = [float(n) for n in s]
+        shares = [math.exp(n - max(v)) / sum(math.exp(m - max(v)) for m in v) for n in v] if raw else v
+        k = max(range(CLASSES), key=lambda i: v[1 + i])
+        x, y = cx + float(t[0]) * 0.1 * width, cy + float(t[1]) * 0.1 * height
+        w, h = width * math.exp(0.2 * float(t[2])), height * math.exp(0.2 * float(t[3]))
+        box = (x - w / 2, y - h / 2, x + w / 2, y + h / 2)
+        candidates.append(scenes.Found(float(np.float32(shares[1 + k])), k, level, cell, anchor, box))
+        weights_of[level, cell, anchor] = [math.tanh(float(n)) if raw else float(n) for n in c]
+    least = 0.6 if raw else 3.0
+    passing = sorted((f for f in candidates if f.score >= least), key=lambda f: -f.score)
+    wanted = scenes.kept(passing, 0.45, 30)
+    assert 3 < len(wanted) < len(passing)
+    head = decode.yolact(
+        CLASSES,
+        SIZE,
+        STRIDES,
+        scales=SCALES,
+        ratios=RATIOS,
+        square=square,
+        coefficients=WEIGHTS,
+        activation="softmax" if raw else "none",
+        coefficients_activation="tanh" if raw else "none",
+    )
+    prototypes = stored[-1][0]
+    expected = [
+        mask(prototypes, weights_of[f.level, f.cell, f.anchor], tuple(map(float, np.float32(f.box))))
+        for f in wanted[:4]
+    ]
+    for decoder in decoders(head, specs, SIZE):
+        found = decoder(buffers, least, 0.45, 30)
+        scenes.same(found, wanted)
+        assert found.masks is not None
+        for i, full in enumerate(expected):
+            known = ~np.isnan(full)
+            assert np.array_equal(found.masks.full(i)[known], full[known])
+
+
+def test_published_sizes() -> None:
+    """yolact_base_config: 19,248 priors; yolact_plus and Hailo's zoo: nine a cell."""
+    head = decode.yolact()
+    assert len(head.priors) == 19248 and head.anchors_each == 3
+    assert head.priors[0] == (0.5 / 69, 0.5 / 69, 24 / 550, 24 / 550)
+    shapes = [(1, 19248, 4), (1, 19248, 81), (1, 19248, 32)]
+    specs = [nl.TensorSpec(s, "NHW", name=str(i)) for i, s in enumerate(shapes)]
+    proto = nl.TensorSpec.of_storage((1, 138, 138, 32), "NHWC", name="proto")
+    assert len(decode.Decoder(head, [*specs, proto], (550, 550)).specs) == 4
+    with pytest.raises(nl.LayoutError, match="prototypes"):  # its axes are not N, C, H, W
+        decode.Decoder(head, [*specs, nl.TensorSpec((1, 138, 138, 32), "NCHW", name="proto")], (550, 550))
+    scales = [[s, s * 2 ** (1 / 3), s * 2 ** (2 / 3)] for s in (24, 48, 96, 192, 384)]
+    zoo = decode.yolact(80, (512, 512), scales=scales, square=False, activation="softmax")
+    assert len(zoo.priors) == 49104 and zoo.priors[1] == (0.5 / 64, 0.5 / 64, 24 * 0.5**0.5 / 512, 24 / 0.5**0.5 / 512)
+    maps = [
+        nl.TensorSpec((1, n, side, side), "NHWC", "uint8", quantization=nl.Quantization(0.1, 90), name=f"{n}/{side}")
+        for side in (64, 32, 16, 8, 4)
+        for n in (36, 729, 288)
+    ]
+    maps.append(nl.TensorSpec((1, 32, 128, 128), "NHWC", "uint8", quantization=nl.Quantization(0.1, 90), name="proto"))
+    assert len(decode.Decoder(zoo, maps, (512, 512)).specs) == 16
+    assert decode.Head.from_dict(json.loads(json.dumps(zoo.to_dict()))) == zoo
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: decode.yolact(scales=(24, 48)), "scales: expected one or several for each of 5 strides, got 2"),
+        (
+            lambda: decode.yolact(scales=(24, 48, 96, 192, ())),
+            "scales: expected one or several for each stride, got none",
+        ),
+        (lambda: decode.yolact(scales=(24, 48, 96, 192, 0)), "scales: expected a number above 0, got 0"),
+        (lambda: decode.yolact(ratios=()), "ratios: expected one or more, got none"),
+        (lambda: decode.yolact(ratios=(0,)), "ratios: expected a number above 0, got 0"),
+        (lambda: decode.yolact(input_shape=(9000, 9000)), "at most 1048576 priors"),
+        (lambda: decode.yolact(activation="sigmoid"), "activation"),
+        (lambda: decode.yolact(coefficients_activation="sigmoid"), "coefficients_activation"),
+        (lambda: decode.Part("score", 3, "tanh"), "'tanh' is of 'coefficients' alone"),
+    ],
+)
+def test_bad_arguments(make: Callable[[], Any], words: str) -> None:
+    with pytest.raises(nl.NpuLayoutError, match=words):
+        make()
