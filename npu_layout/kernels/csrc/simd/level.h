@@ -21,6 +21,8 @@
 #include "simd/softmax.inl.h"
 #include "simd/sigmoid.inl.h"
 #include "simd/peaks.inl.h"
+#include "simd/scan_codes.inl.h"
+#include "simd/scan_planes.inl.h"
 #include "simd/scan.inl.h"
 #include "simd/powers.inl.h"
 #include "simd/least_sum.inl.h"
