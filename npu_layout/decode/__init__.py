@@ -137,6 +137,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("yolo_nas", "yolonas", "pp_yoloe"), "ppyoloe"),
     **dict.fromkeys(("luxonis", "oak", "yolov6r2"), "depthai_yolo"),
     **dict.fromkeys(("aihub", "qai_hub", "class_idx"), "labelled_rows"),
+    **dict.fromkeys(("YOLACT", "yolact_base", "yolact_plus", "yolactedge"), "yolact"),
     **dict.fromkeys(("DetectionOutput", "mobilenet_ssd"), "detection_output"),
     **dict.fromkeys(("hailo_nms_by_class", "nms_by_class", "nms_by_score"), "hailo_nms"),
     **dict.fromkeys(("NMS", "non_max_suppression", "batched_nms"), "nms"),

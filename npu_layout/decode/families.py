@@ -17,6 +17,7 @@ from .obb import yolo26_obb, yolov8_obb
 from .poses import movenet, yolov7_pose
 from .queries import detr, rtdetr
 from .sides import damoyolo, nanodet, ppyoloe
+from .yolacts import yolact
 
 _MOST = 20000  # classes
 
@@ -73,6 +74,8 @@ class Family(NamedTuple):
 
 # ultralytics/yolov3, models/yolov3-tiny.yaml: width and height in pixels
 _TWO_LEVELS = (((10, 14), (23, 27), (37, 58)), ((81, 82), (135, 169), (344, 319)))
+# hailo-ai/hailo_model_zoo, hailo_model_zoo/cfg/base/yolact.yaml: pixels
+_NINE = tuple(tuple(s * 2 ** (k / 3) for k in range(3)) for s in (24, 48, 96, 192, 384))
 FAMILIES = (
     Family(lambda n, act: yolov8(n, activation=act), "suppression (YOLOv8, 9, 11, 12)", (0, 4, 64, 68), units=True),
     Family(
@@ -202,6 +205,21 @@ FAMILIES = (
     Family(lambda n, act: damoyolo(n, activation=act), "17 bins a side, and a last score of none (DAMO-YOLO)", (1,)),
     Family(lambda n, act: nanodet(n, activation=act), "8 bins a side, strides to 64 (NanoDet-Plus)", (0, 32)),
     Family(lambda n, act: retinaface(activation=act), "priors (RetinaFace)", one=True, activations=("none", "softmax")),
+    Family(
+        lambda n, act: yolact(n, activation=act),
+        "priors and prototypes of 550 pixels (YOLACT; coefficients_activation= if they are beyond -1 .. 1)",
+        (1,),
+        activations=("none", "softmax"),
+        side=550,
+    ),
+    Family(
+        lambda n, act: yolact(n, (512, 512), scales=_NINE, square=False, activation=act),
+        "nine priors a cell and prototypes (YOLACT of Hailo; coefficients_activation= if they are beyond -1 .. 1)",
+        (1,),
+        9,
+        ("softmax", "none"),
+        side=512,
+    ),
     Family(lambda n, act: scrfd(activation=act), "two anchors a cell (SCRFD)", one=True),
     Family(lambda n, act: face_det_lite(activation=act), "heat of faces (face_det_lite of AI Hub)", one=True),
     Family(lambda n, act: yunet(activation=act), "the root of class and objectness (YuNet)", one=True),

@@ -315,3 +315,14 @@ def test_priors_are_those_of_the_inputs_size() -> None:
     for side, strides in ((128, (8, 16, 16, 16)), (256, (16, 32, 32, 32))):
         found = decode.guess(of_shapes([(1, 896, 16), (1, 896, 1)]), (side, side))
         assert found.others == tuple(decode.blazeface(side, strides, activation=act) for act in ("none", "sigmoid"))
+
+
+def test_yolact() -> None:
+    """Lists of 550 pixels, and Hailo's maps of 512, whose scores are before the softmax."""
+    lists = [*of_shapes([(1, 19248, 81), (1, 19248, 4), (1, 19248, 32)]), nl.TensorSpec((1, 32, 138, 138), name="p")]
+    found = decode.guess(lists, (550, 550))
+    assert {head.name for head in found.others} == {"yolact"} and "activation=" in found.why
+    assert {head.classes for head in found.others} == {80} and decode.yolact() in found.others
+    maps = of_shapes([(1, n, k, k) for k in (64, 32, 16, 8, 4) for n in (36, 189, 288)])
+    found = decode.guess([*maps, nl.TensorSpec((1, 32, 128, 128), name="p")], (512, 512))
+    assert {(head.name, head.classes, len(head.priors)) for head in found.others} == {("yolact", 20, 49104)}
