@@ -113,6 +113,12 @@ LINES = (  # of a result, some or all of them whole: dtype, layouts, shape, and 
     ),
     ("uint16", "NCHW", "NHWC", (1, 64, 48, 50), lambda x: x.transpose(0, 2, 3, 1)),
     ("uint16", "NCHW", "NHWC", (2, 96, 37, 41), lambda x: x.transpose(0, 2, 3, 1)),
+    *(
+        (dtype, given, wanted, shape, lambda x, order=order: x.transpose(order))
+        for dtype in ("uint8", "uint16", "float32")
+        for given, wanted, order in (("NCHW", "NHWC", (0, 2, 3, 1)), ("NHWC", "NCHW", (0, 3, 1, 2)))
+        for shape in ((1, 85, 29, 37), (2, 131, 24, 41), (1, 80, 32, 64), (1, 17, 50, 83))
+    ),
     ("float32", "NHWC", "NCHW8c", (1, 40, 47, 50), lambda x: x.reshape(1, 47, 50, 5, 8).transpose(0, 3, 1, 2, 4)),
     ("float32", "NCHW", "NHCW", (1, 30, 40, 64), lambda x: x.transpose(0, 2, 1, 3)),
     ("float32", "NCHW", "NHCW", (1, 30, 40, 300), lambda x: x.transpose(0, 2, 1, 3)),
@@ -124,6 +130,28 @@ LINES = (  # of a result, some or all of them whole: dtype, layouts, shape, and 
         for shape in ((1, 4 * n, 40, 44), (2, 3 * n, 32, 62), (1, 4 * n, 41, 51))
     ),
 )
+
+
+@pytest.mark.parametrize("answer", (0, 1))
+@pytest.mark.parametrize("dtype", ("uint8", "uint16", "float32"))
+@pytest.mark.parametrize("pixels", (1044, 1100, 2048))
+def test_planes_with_pitches_become_pixels_and_back(
+    dtype: str, pixels: int, answer: int, cached: Callable[[int], int]
+) -> None:
+    cached(answer)
+    channels, lanes, shape = 67, 80, (1, 67, 29, 36)
+    planes = nl.TensorSpec(shape, "NCHW", dtype, storage_strides=(channels * pixels, pixels, 36, 1))
+    pixel = nl.TensorSpec(shape, "NHWC", dtype, storage_strides=(29 * 36 * lanes, 36 * lanes, lanes, 1))
+    values = np.random.default_rng(9).integers(0, 256, shape).astype(dtype)
+    for source, target in ((planes, pixel), (pixel, planes)):
+        given = np.full(source.size, 99, dtype)
+        source.view(given)[...] = values
+        for backend in NATIVE:
+            out = np.full(target.size, 77, dtype)
+            for _ in range(2):
+                assert nl.plan(source, target).move.program(backend).attempt(given, out)
+            np.testing.assert_array_equal(target.view(out), values, err_msg=backend)
+            assert (target.pack(values) == out).all(), backend
 
 
 @pytest.mark.parametrize("dtype, given, wanted, shape, order", LINES)

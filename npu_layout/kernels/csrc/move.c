@@ -352,6 +352,13 @@ static int is_rows_of_lines(const Move *m) {
            (m->path == PATH_TRANSPOSE && m->size == 16 && lines_of_rows(a, b, 16));
 }
 
+/* Planes that vectors of 32 bytes bring to pixels in bands, which gain by lines of the result that are fetched, not by stores past the
+ * caches. */
+static int is_band_of_result(const Move *m) {
+    const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
+    return m->path == PATH_TRANSPOSE && m->size <= 4 && magnitude(a.s) > magnitude(b.d) && goes_by_bands(a.s, b.d, m->size, 1);
+}
+
 /* What vectors of 32 bytes make whole lines of, with a source that is fetched ahead: blocks to pixels 0.6 of the time, transposes of 16
  * and 32 bits 0.7 to 1 (Zen 1). */
 static int is_lines_of_32(const Move *m) {
@@ -362,6 +369,7 @@ static int is_lines_of_32(const Move *m) {
 
 /* Other loops store past the caches too, and gain nothing by it, or lose; or have no such stores. */
 int move_gains_past(const Move *m, int vector) {
+    if (vector == 32 && is_band_of_result(m)) return 0;
     return is_merge_of_lines(m) || is_rows_of_lines(m) || (vector == 32 && is_lines_of_32(m)) || m->path == PATH_SPLIT ||
            m->path == PATH_MERGE || m->path == PATH_REVERSE || m->path == PATH_PADDED || m->path == PATH_PIXELS;
 }
@@ -370,8 +378,8 @@ int move_fetches(const Move *m) {
     return m->path == PATH_TRANSPOSE || m->path == PATH_ROWS || m->path == PATH_SPLIT || m->path == PATH_MERGE || m->path == PATH_PIXELS || m->path == PATH_PADDED;
 }
 
-/* Of larger results more time is lost by the lines of the source that have to wait for it (measured). */
-int move_fetches_result(const Move *m, int64_t bytes) {
+/* Of larger results more time is lost by the lines of the source that have to wait for it (measured), but not in bands. */
+int move_fetches_result(const Move *m, int64_t bytes, int vector) {
     enum { MOST = 1 << 17 };
-    return m->path == PATH_TRANSPOSE && bytes < MOST;
+    return m->path == PATH_TRANSPOSE && (bytes < MOST || (vector == 32 && is_band_of_result(m)));
 }

@@ -26,6 +26,18 @@ static inline int64_t lines_of_rows(Loop a, Loop b, int64_t bytes) {
     return rows * a.s <= NEAR_ROWS ? rows : 0;
 }
 
+static inline int is_near_multiple(int64_t pitch, int64_t of) { return ((pitch + 32) & (of - 1)) < 64; }
+/* Whether a transpose of rows of the source with a pitch of sa bytes to rows of the result with a pitch of db is done in bands
+ * (bands.inl.h): not if the lines of the side with the longer rows are in so small a number of sets of L1 that they evict each other.
+ * Planes that are `away`, in no cache, are so slow in any other order that only lines in one set are worse; but those of 4 bytes an
+ * element whose pixels are SHORT_PAST or less are read faster from end to end, 16 at a time. */
+static inline int goes_by_bands(int64_t sa, int64_t db, int size, int away) {
+    const int64_t from = magnitude(sa), to = magnitude(db), apart = size == 1 ? PAGE / 2 : PAGE / 4;
+    if (from <= to) return !is_near_multiple(to, apart);
+    if (!away) return !is_near_multiple(from, apart);
+    return !is_near_multiple(from, PAGE) && (size < 4 || to > SHORT_PAST || is_near_multiple(from, apart));
+}
+
 /* Rows of 16, 32 or 64 bytes that are blocks of pixels without gaps: neighbours in the result along loop a, in the source along loop b.
  * As many pixels as fill a line of the source fit in a bench. */
 static inline int is_blocks_to_pixels(Loop a, Loop b, int64_t bytes) {
@@ -48,8 +60,9 @@ int64_t pad_of(const Box *move, const Box *fill, int64_t src_size, int64_t dst_s
 void move_plan(Move *move, const Box *box, int size, int64_t pad);
 /* Whether a move fetches more lines ahead if its source is in no cache. */
 int move_fetches(const Move *move);
-/* Whether a move fetches lines of a result of so many bytes before they are written, if source and result are in no cache. */
-int move_fetches_result(const Move *move, int64_t bytes);
+/* Whether a move by vectors of so many bytes fetches lines of a result, of `bytes`, before they are written, if source and result are in
+ * no cache. */
+int move_fetches_result(const Move *move, int64_t bytes, int vector);
 /* Whether a move by vectors of so many bytes is faster with stores past the caches if its result is in none (measured). */
 int move_gains_past(const Move *move, int vector);
 void move_run(const Level *level, const Move *move, const uint8_t *src, uint8_t *dst);

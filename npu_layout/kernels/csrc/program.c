@@ -66,7 +66,7 @@ void program_planned(Program *p) {
         const Job *job = p->job + i;
         if (job->is_fill) continue;
         p->fetches |= p->converts ? convert_fetches(&job->convert, &p->arithmetic) : move_fetches(&job->move);
-        p->fetches_result |= !p->converts && move_fetches_result(&job->move, p->dst_bytes);
+        p->fetches_result |= !p->converts && move_fetches_result(&job->move, p->dst_bytes, p->level->vector);
         p->gains_past &= p->converts ? convert_gains_past(&job->convert, &p->arithmetic) : move_gains_past(&job->move, p->level->vector);
     }
 }

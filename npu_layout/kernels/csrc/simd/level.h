@@ -5,6 +5,7 @@
 #include "simd/narrow.inl.h"
 #include "simd/tiles.inl.h"
 #include "simd/cover.inl.h"
+#include "simd/bands.inl.h"
 #include "simd/transpose.inl.h"
 #include "simd/reverse.inl.h"
 #include "simd/channels.inl.h"

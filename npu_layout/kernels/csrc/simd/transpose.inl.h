@@ -128,7 +128,7 @@ static void HERE(transpose)(int size, const uint8_t *src, int64_t sa, int64_t a,
         transpose16(src, sa, a, dst, db, b);
         return;
     }
-    if (transposed_narrow(size, src, sa, a, dst, db, b)) return;
+    if (transposed_narrow(size, src, sa, a, dst, db, b) || transposed_by_bands(size, src, sa, a, dst, db, b, how)) return;
     /* Small tiles are twice as fast for so many rows in so small a number of sets (measured). */
     const int crammed = VB == 64 && size == 4 && db % 1024 == 0 && b >= 192 && a * b * size <= SMALL;
     const int64_t least = VB == 64 || (VB == 32 && size == 2) ? 32 : 16 / size; /* columns from which on strips pay (measured) */
