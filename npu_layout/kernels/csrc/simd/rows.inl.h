@@ -206,6 +206,31 @@ INLINE int HERE(blocks_to_pixels)(const uint8_t *src, uint8_t *dst, Loop a, Loop
 }
 #endif
 
+/* Pixels to blocks of 32 bytes in the order of the source, some blocks at a time: on Zen 1 0.6 to 0.95 of the time of runs of one block.
+ * 0: they are no such blocks. */
+#if VB == 32
+INLINE void some_blocks(const uint8_t *src, uint8_t *dst, Loop a, int64_t step, int count) {
+    for (int64_t i = 0; i < a.n; ++i, src += a.s, dst += VB) {
+        V x[4];
+        for (int k = 0; k < count; ++k) x[k] = whole(src + k * VB);
+        for (int k = 0; k < count; ++k) put(dst + k * step, x[k]);
+    }
+}
+static __attribute__((noinline)) int HERE(pixels_to_blocks)(const uint8_t *src, uint8_t *dst, Loop a, Loop b, int64_t bytes) {
+    int64_t j = 0;
+    if (bytes != VB || a.d != VB || b.s != VB) return 0;
+    for (; j + 4 <= b.n; j += 4) some_blocks(src + j * VB, dst + j * b.d, a, b.d, 4);
+    for (; j + 2 <= b.n; j += 2) some_blocks(src + j * VB, dst + j * b.d, a, b.d, 2);
+    if (j < b.n) some_blocks(src + j * VB, dst + j * b.d, a, b.d, 1);
+    return 1;
+}
+#else
+INLINE int HERE(pixels_to_blocks)(const uint8_t *src, uint8_t *dst, Loop a, Loop b, int64_t bytes) {
+    (void)src, (void)dst, (void)a, (void)b, (void)bytes;
+    return 0;
+}
+#endif
+
 /* `near` is walked in runs of RUN bytes, at most 16 rows, each along all of `far`. It is the loop of the side on which the
  * steps of the other loop are larger, but the destination's if these are a multiple of a page, so that lines would share sets of
  * L1. Of sources in many planes the next run is fetched meanwhile (with vectors of 32 bytes: measured on Zen 3). Not longer rows,
@@ -221,6 +246,7 @@ static void HERE(move_rows)(const Move *m, const uint8_t *src, uint8_t *dst) {
     }
     if (m->past && HERE(rows_by_lines)(src, dst, a, b, bytes)) return;
     if (HERE(blocks_to_pixels)(src, dst, a, b, bytes, m->past)) return;
+    if (!(m->cold && a.n * b.n * bytes >= FAR_AWAY) && HERE(pixels_to_blocks)(src, dst, a, b, bytes)) return;
     if (bytes > RUNS_OF_ROWS) {
         rows_of_result(src, dst, a, b, bytes);
         return;
