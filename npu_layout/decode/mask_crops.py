@@ -29,8 +29,8 @@ class MaskRule(NamedTuple):
 
 #: The rules in use. logits: enlarge, above 0, inside the box (ultralytics' process_mask and process_mask_native); this
 #: is the default. probabilities: sigmoid, enlarge, inside the box, above 0.5 (airockchip/rknn_model_zoo,
-#: examples/yolov8_seg). cells: cut the box out of the prototypes, then enlarge (ultralytics' older process_mask): the
-#: mask's edge is smeared beyond the box.
+#: examples/yolov8_seg). cells: cut the box out of the logits, then enlarge (ultralytics' older process_mask, which has
+#: no sigmoid and cuts no box out afterwards): the mask's edge is smeared beyond the box, by half a cell and more.
 RULES = {"logits": MaskRule(False, False), "probabilities": MaskRule(True, False), "cells": MaskRule(False, True)}
 
 
@@ -56,7 +56,8 @@ def masks(
     coefficients
         (n, channels): stored integers, or real numbers.
     xyxy
-        (n, 4): boxes in pixels of the input. A pixel x is inside if left <= x < right.
+        (n, 4): boxes in pixels of the input. A pixel x is inside if left <= x < right; of "cells" a cell x is, the box
+        being in cells, and the mask has the pixels that cells inside take part in.
     input_shape
         Height and width of the network's input: whole multiples of the prototypes', or so many that they are divided by
         a power of 2 and rounded up (138x138 of 550x550, YOLACT).
@@ -116,12 +117,16 @@ def masks_in(
 
     flat: the prototypes' buffer, 1-D; given: the coefficients; boxes: float64 (n, 4).
     """
-    windows = _windows(boxes, size)
+    windows, cells = _windows(boxes, size), None
+    if RULES[rule].cells:
+        h, w = (planes_of(spec) or (0, *size))[1:]
+        cells = _windows(boxes * np.tile([w / size[1], h / size[0]], 2), (h, w))
+        windows = _enlarged(cells, (size[0] // h, size[1] // w), size)
     sides = (windows[:, 2:] - windows[:, :2]).tolist()
     pixels = pool.array("pixels", (sum(across * down for across, down in sides),), np.uint8)
     crops = crops_in(pixels, sides)
     if len(given) and (rule != "logits" or not _compiled(spec, flat, given, zero_point, windows, size, pixels)):
-        _fallback(spec, flat, given, zero_point, boxes, windows, size, RULES[rule], crops)
+        _fallback(spec, flat, given, zero_point, cells, windows, size, RULES[rule], crops)
     offsets = pool.array("offsets", (len(windows), 2), np.int64)
     offsets[:] = windows[:, :2]
     return masks_of(pool, crops, offsets, size)
@@ -155,6 +160,21 @@ def _windows(boxes: np.ndarray, size: tuple[int, ...]) -> np.ndarray:
     empty = found[:, 2:] <= found[:, :2]
     if empty.any():
         found[empty.any(axis=1)] = 0
+    return found
+
+
+def _enlarged(cells: np.ndarray, factors: tuple[int, int], size: tuple[int, ...]) -> np.ndarray:
+    """Return left, top, right, bottom of the pixels that take part of such cells, int32; 0, 0, 0, 0 of none.
+
+    factors: pixels of a cell, down and across. An enlarged pixel is a mean of the cells whose middles are less than one
+    cell away.
+    """
+    each = np.tile(np.array(factors[::-1], np.int32), 2)
+    beyond = np.array([-1, -1, 1, 1], np.int32) * (each // 2)
+    most = np.array([size[1], size[0], size[1], size[0]], np.int32)
+    empty = (cells[:, 2:] <= cells[:, :2]).any(axis=1)
+    found: np.ndarray = np.minimum(np.maximum(cells * each + beyond, 0), most)
+    found[empty] = 0
     return found
 
 
@@ -218,13 +238,16 @@ def _fallback(
     flat: np.ndarray,
     given: np.ndarray,
     zero_point: float,
-    boxes: np.ndarray,
+    cells: np.ndarray | None,
     windows: np.ndarray,
     size: tuple[int, ...],
     rule: MaskRule,
     crops: Sequence[np.ndarray],
 ) -> None:
-    """Write the crops by numpy: in integers where the sign is one, else in float64. A sum that is no number is no 1."""
+    """Write the crops by numpy: in integers where the sign is one, else in float64. A sum that is no number is no 1.
+
+    cells: left, top, right and bottom of the cells outside which logits are cleared first; None: no cell is.
+    """
     exact = _integers(spec, given, zero_point) and not rule.sigmoid
     kind: type = np.int64 if exact else np.float64
     count, h, w = planes_of(spec) or (0, 1, 1)
@@ -238,17 +261,18 @@ def _fallback(
         with np.errstate(invalid="ignore"):  # signalling NaN
             prototypes = prototypes.astype(np.float64)
     weights = given.astype(kind) - kind(zero_point)
-    for c, box, (left, top, right, bottom), crop in zip(weights, boxes, windows.tolist(), crops):
+    for i, (c, (left, top, right, bottom), crop) in enumerate(zip(weights, windows.tolist(), crops)):
         if right == left:
             continue
         with np.errstate(invalid="ignore", over="ignore"):
             logits = np.tensordot(c, prototypes, 1)
             if rule.sigmoid:
                 logits = 1 / (1 + np.exp(-logits)) - 0.5
-        if rule.cells:
-            y, x = np.ogrid[:h, :w]
-            x0, y0, x1, y1 = box * np.tile([w / size[1], h / size[0]], 2)
-            logits = np.where((x >= x0) & (x < x1) & (y >= y0) & (y < y1), logits, 0)
+        if cells is not None:
+            x0, y0, x1, y1 = cells[i].tolist()
+            inside = logits[y0:y1, x0:x1].copy()
+            logits[...] = 0
+            logits[y0:y1, x0:x1] = inside
         with np.errstate(invalid="ignore", over="ignore"):
             lines = _between(logits, top, bottom, size[0])
             np.greater(_between(lines.T, left, right, size[1]).T, 0, out=crop)

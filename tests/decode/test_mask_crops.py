@@ -38,7 +38,7 @@ def _expected(prototypes, c, box, size, change=lambda v: v):
     result = np.zeros(size, bool)
     for y in range(size[0]):
         for x in range(size[1]):
-            if box[0] <= x < box[2] and box[1] <= y < box[3]:
+            if box is None or (box[0] <= x < box[2] and box[1] <= y < box[3]):
                 result[y, x] = _enlarged(logits, x, y, size[1] // w, size[0] // h) > 0
     return result
 
@@ -91,8 +91,35 @@ def test_other_rules(rule):
     else:
         cut = prototypes * 0  # the box in cells: 1 .. 5.25 across, 0.75 .. 4.5 down
         cut[:, 1:5, 1:6] = prototypes[:, 1:5, 1:6]
-        expected = _expected(cut, c[0], box[0], size)
+        expected = _expected(cut, c[0], None, size)
+        assert expected[:, 21:].any() and expected[18:].any()  # beyond the box
     assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+@pytest.mark.parametrize("factors", [(1, 1), (2, 2), (3, 3), (4, 4), (2, 5), (4, 1)])
+def test_cells_cut_out_before_they_are_enlarged(factors, dtype):
+    """Every pixel of the input, as ultralytics' older process_mask leaves it: nothing is cut out afterwards."""
+    rng = np.random.default_rng(sum(factors))
+    h, w = 5, 7
+    size = h * factors[0], w * factors[1]
+    spec, flat, prototypes = _made(rng, "NCHW4c", "int8", 4, h, w)
+    if dtype == "float32":
+        spec = TensorSpec((1, 4, h, w))
+        flat = prototypes.astype(np.float32).ravel()
+    c = rng.integers(-9, 9, (40, 4)).astype(np.int8 if dtype == "int8" else np.float64)
+    ends = np.sort(rng.uniform(-4, max(size) + 4, (40, 2, 2)), 1)
+    ends[::3] = np.rint(ends[::3])
+    boxes = ends.reshape(40, 4)
+    boxes[5], boxes[6] = (1, 1, 1, 1), (0, 0, size[1], size[0])
+    found = decode.masks(spec, flat, c, boxes, size, rule="cells")
+    for i, (x0, y0, x1, y1) in enumerate(boxes):
+        cut = np.zeros_like(prototypes)
+        for y in range(h):
+            for x in range(w):
+                if x0 <= x * factors[1] < x1 and y0 <= y * factors[0] < y1:
+                    cut[:, y, x] = prototypes[:, y, x]
+        assert np.array_equal(found.full(i), _expected(cut, c[i], None, size)), (i, boxes[i])
 
 
 def test_float_prototypes_and_what_is_refused():
