@@ -123,11 +123,15 @@ def items_of(what: str, given: Any, kind: type[_T], plural: str = "") -> list[_T
 
 
 def real_number(what: str, given: Any, above: float | None = None, *, least: float | None = None) -> float:
-    """Return a finite number as a float; NpuLayoutError if it is anything else, not above `above`, or below `least`."""
+    """Return a finite number as a float; NpuLayoutError if it is anything else, not above `above`, or below `least`.
+
+    An array of no axes is the number in it, as it is where integers are asked for.
+    """
     number = math.nan
-    if isinstance(given, (int, float, np.integer, np.floating)) and not isinstance(given, bool):
+    value = given[()] if isinstance(given, np.ndarray) and given.ndim == 0 else given
+    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
         try:
-            number = float(given)
+            number = float(value)
         except OverflowError:
             number = math.inf
     small = (above is not None and not number > above) or (least is not None and number < least)

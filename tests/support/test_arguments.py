@@ -127,6 +127,7 @@ def test_choices_and_flags() -> None:
 
 def test_numbers() -> None:
     assert arguments.whole_number("n", np.int8(3)) == 3 and arguments.real_number("x", np.float32(0.5)) == 0.5
+    assert arguments.whole_number("n", np.array(3)) == 3 and arguments.real_number("x", np.array(0.5)) == 0.5
     for bad in (1.5, None, "1"):
         with refused("^n: expected a whole number, got"):
             arguments.whole_number("n", bad)
