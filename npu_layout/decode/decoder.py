@@ -27,6 +27,7 @@ from .mask_crops import masks_in
 from .places import Fitted, checked_specs
 from .ranges import largest_score
 from .records import height_and_width
+from .suppression import threshold_of
 
 MOST = 30000  #: detections of one call, at most
 _SEQUENCES = (list, tuple)
@@ -168,9 +169,7 @@ class Decoder:
 
     def _checked(self, confidence: Any, iou: Any, limit: Any) -> tuple[float, float, int]:
         """Return the thresholds and the limit of a call, checked."""
-        least, overlap = real_number("confidence", confidence), real_number("iou", iou, least=0.0)
-        if overlap > 1:
-            raise NpuLayoutError(f"iou: expected 0 .. 1, got {iou}; {iou} percent are {overlap / 100:g}")
+        least, overlap = real_number("confidence", confidence), threshold_of(iou)
         most = whole_number("limit", limit)
         if not 1 <= most <= MOST:
             raise NpuLayoutError(f"limit: expected 1 .. {MOST}, got {limit}")

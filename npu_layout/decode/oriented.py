@@ -5,20 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
-from ..support import checked_call, counted, instance, items_of, one_of, plain_array, real_number
+from ..support import checked_call, counted, instance, items_of, one_of, plain_array
 from .decoder import Decoder
 from .head import ACTIVATIONS, Form, Head, Part
 from .places import checked_specs
 from .records import height_and_width
 from .rules import Suppression
-from .suppression import classes_of
+from .suppression import classes_of, threshold_of
 from .turned import corners_of, suppressed
 
 
@@ -157,20 +156,12 @@ class OrientedDecoder:
         Raises
         ------
         BufferSizeError, LayoutError, NpuLayoutError
-            On buffers that do not fit their specs, and a `confidence` that no stored value reaches, as Decoder.
+            On buffers that do not fit their specs, a `confidence` that no stored value reaches, and an `iou` outside
+            0 .. 1, as Decoder.
         """
-        threshold = real_number("iou", iou)
-        decoder = self.decoder if threshold <= 1 else self._whole
-        found = decoder(buffers, confidence, min(max(threshold, 0.0), 1.0), limit)
+        found = self.decoder(buffers, confidence, iou, limit)
         assert found.xywha is not None
         return OrientedDetections(found.xywha, found.confidence, found.class_id, found.level, found.cell)
-
-    @cached_property
-    def _whole(self) -> Decoder:
-        """What suppresses nothing, for an `iou` that no pair reaches."""
-        made = self.decoder
-        names = {"angle": made._outputs["angle"]}
-        return Decoder(replace(made.head, suppression=Suppression("none")), made.specs, made.input_shape, outputs=names)
 
 
 def _turned(head: Head, activation: str) -> Head:
@@ -205,7 +196,7 @@ def oriented_nms(boxes: Any, scores: Any, *, iou: float, class_id: Any = None, l
     scores
         (n,) numbers; no NaN.
     iou
-        The threshold.
+        The threshold, 0 to 1.
     class_id
         (n,) whole numbers; None: all boxes are of one class.
     limit
@@ -218,7 +209,7 @@ def oriented_nms(boxes: Any, scores: Any, *, iou: float, class_id: Any = None, l
     Raises
     ------
     NpuLayoutError
-        On shapes that differ, NaN, and what is no number.
+        On shapes that differ, NaN, what is no number, and an `iou` outside 0 .. 1.
 
     Examples
     --------
@@ -233,7 +224,7 @@ def oriented_nms(boxes: Any, scores: Any, *, iou: float, class_id: Any = None, l
     classes = np.zeros(len(given), np.int64) if class_id is None else classes_of(class_id, len(given))
     most = len(given) if limit is None else counted("limit", limit)
     order = np.argsort(-values.astype(np.float64), kind="stable")
-    kept = suppressed(given[order].astype(np.float64), classes[order], real_number("iou", iou), True, most)
+    kept = suppressed(given[order].astype(np.float64), classes[order], threshold_of(iou), True, most)
     result: np.ndarray = order[kept]
     return result
 

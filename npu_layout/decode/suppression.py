@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import kernels
 from ..errors import NpuLayoutError
-from ..support import checked_call, counted, plain_array, real_number
+from ..support import checked_call, counted, plain_array, real_number, shown
 from .rules import Suppression
 
 
@@ -38,7 +38,7 @@ def nms(
     scores
         (n,) numbers, rounded to float32; no NaN.
     iou
-        The threshold.
+        The threshold, 0 to 1.
     class_id
         (n,) whole numbers; None: all boxes are of one class.
     limit
@@ -54,7 +54,7 @@ def nms(
     Raises
     ------
     NpuLayoutError
-        On shapes that differ, NaN, and what is no number.
+        On shapes that differ, NaN, what is no number, and an `iou` outside 0 .. 1.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def nms(
     if np.isnan(values).any():
         raise NpuLayoutError(f"scores: expected numbers, got NaN at {int(np.flatnonzero(np.isnan(values))[0])}")
     classes = None if class_id is None else classes_of(class_id, len(values))
-    threshold, most = real_number("iou", iou), len(values) if limit is None else counted("limit", limit)
+    threshold, most = threshold_of(iou), len(values) if limit is None else counted("limit", limit)
     rule = _PLAIN if _are_usual(inclusive, extra, epsilon) else Suppression("greedy", True, inclusive, extra, epsilon)
     classes, count = (classes, 1) if classes is None or not classes.size else _numbered(classes)
     options = (threshold, rule.inclusive, rule.extra, rule.epsilon)
@@ -79,6 +79,14 @@ def nms(
     kept = suppress(edges[order], None if classes is None else classes[order], threshold, rule, most)
     result: np.ndarray = order[kept]
     return result
+
+
+def threshold_of(iou: Any) -> float:
+    """Return the argument `iou` as a float; NpuLayoutError if it is no share of a union."""
+    threshold = real_number("iou", iou, least=0.0)
+    if threshold > 1:
+        raise NpuLayoutError(f"iou: expected 0 .. 1, got {shown(iou)}; {threshold:g} percent are {threshold / 100:g}")
+    return threshold
 
 
 _PLAIN = Suppression("greedy")

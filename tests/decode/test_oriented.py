@@ -57,8 +57,11 @@ def test_suppression_is_greedy() -> None:
     middle = (near + far) / 2
     assert decode.oriented_nms(boxes, [3, 2, 1], iou=middle).tolist() == [0, 2]
     assert decode.oriented_nms(boxes, [1, 2, 1], iou=middle).tolist() == [1]
-    assert decode.oriented_nms(boxes, [1, 1, 1], iou=2.0, limit=2).tolist() == [0, 1]
+    assert decode.oriented_nms(boxes, [1, 1, 1], iou=1.0, limit=2).tolist() == [0, 1]
     assert decode.oriented_nms([], [], iou=0.5).tolist() == []
+    for wrong in (45, -0.1):
+        with pytest.raises(nl.NpuLayoutError, match="iou: expected"):
+            decode.oriented_nms(boxes, [3, 2, 1], iou=wrong)
     assert decode.oriented_nms([[0, 0, 0, 0, 0]] * 2, [1, 1], iou=0.5).tolist() == [0, 1]
 
 
@@ -125,7 +128,7 @@ def test_decoding(dtype: str, layout: str, listed: bool, activation: str) -> Non
     decoder = decode.OrientedDecoder(head, specs, (64, 96), angles=names, activation=activation)
     wanted = by_hand({s.name: s.unpack(buffers[s.name]) for s in specs}, listed, activation, 0.5)
     assert len(wanted) > 20
-    everything = decoder(buffers, confidence=0.5, iou=2.0)
+    everything = decoder(buffers, confidence=0.5, iou=1.0)
     assert len(everything) == len(wanted)
     for row, (score, label, *box, level, cell) in enumerate(wanted):
         assert (everything.class_id[row], everything.level[row], everything.cell[row]) == (label, level, cell)
@@ -136,7 +139,7 @@ def test_decoding(dtype: str, layout: str, listed: bool, activation: str) -> Non
         [w[2:7] for w in wanted], [w[0] for w in wanted], iou=0.3, class_id=[w[1] for w in wanted]
     )
     assert some.cell.tolist() == [wanted[i][8] for i in kept] and 0 < len(some) < len(wanted)
-    assert len(decoder(buffers, confidence=0.5, iou=2.0, limit=7)) == 7
+    assert len(decoder(buffers, confidence=0.5, iou=1.0, limit=7)) == 7
 
 
 def test_corners_are_opencvs() -> None:
