@@ -46,14 +46,16 @@ def run(options: argparse.Namespace) -> int:
         found = decoder(frame.outputs, options.confidence, options.iou, options.limit)
         geometry = _geometry(recording, frame, size)
         if options.frames is not None:
-            _write(Path(options.frames), i, options.recording, frame, found, geometry)
+            picture = _picture(options.recording, recording, frame, size, geometry)
+            _write(Path(options.frames), i, draw(picture, found, geometry))
         shown += _rows(i, found, geometry)
     if options.json:
         console.show_json({"head": head.to_dict(), "input": list(size), "detections": shown})
     else:
         rows = [(d["frame"], d["class_id"], f"{d['confidence']:.3f}", *(f"{v:.1f}" for v in d["xyxy"])) for d in shown]
         console.table(("frame", "class", "score", "left", "top", "right", "bottom"), rows)
-        console.show(f"{many(len(shown), 'detection')} in {many(len(recording), 'frame')}")
+        where = ", in pixels of the input" if any(row["of"] == "input" for row in shown) else ""
+        console.show(f"{many(len(shown), 'detection')} in {many(len(recording), 'frame')}{where}")
     return 0
 
 
@@ -74,10 +76,10 @@ def _input_shape(given: tuple[int, ...] | None, recording: Recording) -> tuple[i
 
 
 def _geometry(recording: Recording, frame: Frame, size: tuple[int, int]) -> Geometry | None:
-    """Return how the recorded camera frame became the input, by the recording's preprocess; None without a frame."""
+    """Return how the recorded camera frame became the input, by the recording's preprocess; None if it has none."""
     picture = frame.inputs.get(FRAME)
     how = recording.meta.get("preprocess")
-    if picture is None or picture.ndim != 3 or not how:
+    if picture is None or not how:
         return None
     resize = {k: v for k, v in how.items() if k in ("resize", "source")}
     return Preprocessor(TensorSpec((1, 3, *size)), **resize)(picture, roi_xywh=roi_of(frame.inputs))[1]
@@ -103,16 +105,32 @@ def _rows(number: int, found: Detections, geometry: Geometry | None) -> list[dic
     return rows
 
 
-def _write(
-    folder: Path, number: int, recording: str, frame: Frame, found: Detections, geometry: Geometry | None
-) -> None:
+def _picture(
+    folder: str, recording: Recording, frame: Frame, size: tuple[int, int], geometry: Geometry | None
+) -> np.ndarray:
+    """Return the recorded camera frame in BGR, whatever its format; NpuLayoutError if there is none."""
+    picture = frame.inputs.get(FRAME)
+    if picture is None:
+        raise NpuLayoutError(f"--frames: {folder} was recorded without its camera frames; leave --frames out")
+    if geometry is not None:
+        width, height = geometry.frame_wh
+        source = recording.meta["preprocess"].get("source", "BGR")
+        whole_frame = TensorSpec((1, 3, height, width), "NHWC", "uint8", axes="NCHW")
+        made = Preprocessor(whole_frame, resize="stretch", color="BGR", source=source)
+        return np.asarray(made(picture)[0][0])
+    if picture.shape[:2] != size:
+        raise NpuLayoutError(
+            f"--frames: {folder} does not say how frames of {picture.shape} became the input of {size}: its meta has "
+            "no preprocess, as Recorder(preprocess=) writes it; leave --frames out"
+        )
+    return picture
+
+
+def _write(folder: Path, number: int, drawn: np.ndarray) -> None:
     import cv2
 
-    picture = frame.inputs.get(FRAME)
-    if picture is None or picture.ndim != 3 or picture.shape[2] != 3 or picture.dtype != np.uint8:
-        raise NpuLayoutError(f"--frames: {recording} was recorded without its camera frames in BGR; leave --frames out")
     folder.mkdir(parents=True, exist_ok=True)
-    done, png = cv2.imencode(".png", draw(picture, found, geometry))
+    done, png = cv2.imencode(".png", drawn)
     assert done
     with whole(folder / f"frame-{number:06}.png") as file:
         file.write(png.tobytes())

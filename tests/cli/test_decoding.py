@@ -44,6 +44,65 @@ def test_boxes_of_a_part_are_in_pixels_of_the_whole_frame(here: Path, capsys: py
         assert two["of"] == "frame" and two["xyxy"] == pytest.approx(np.add(one["xyxy"], [31, 5, 31, 5]).tolist())
 
 
+FORMATS = ("NV12", "I420", "YUYV", "RGB", "RGBA", "GRAY", "BGR")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("pitch", [0, 128])
+def test_frames_as_cameras_deliver_them(
+    name: str, pitch: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One orange frame, in BGR and as it was delivered: the same boxes in its pixels, and the same picture, nearly."""
+    monkeypatch.chdir(tmp_path)
+    head, color = decode.yolov6(1, (8,)), (40, 120, 200)
+    specs = {n: nl.TensorSpec((1, c, 8, 8), "NCHW", name=n) for n, c in (("box", 4), ("score", 1))}
+    box, score = np.full((1, 4, 8, 8), 1.5, np.float32), np.zeros((1, 1, 8, 8), np.float32)
+    score[0, 0, 4, 2] = 0.75
+    outputs = {"box": box.ravel(), "score": score.ravel()}
+    bgr = np.full((48, 96, 3), color, np.uint8)
+    yuv = cv2.cvtColor(bgr, cv2.COLOR_BGR2YUV_I420)
+    gray = cv2.cvtColor(bgr, cv2.COLOR_BGR2GRAY)
+    y, u, v = (int(yuv[row, column]) for row, column in ((0, 0), (48, 0), (-1, 0)))
+    frames = {
+        "NV12": np.concatenate([np.full((48, 96), y), np.tile([u, v], (24, 48))]).astype(np.uint8),
+        "I420": yuv,
+        "YUYV": np.tile([y, u, y, v], (48, 48)).astype(np.uint8).reshape(48, 96, 2),
+        "RGB": cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB),
+        "RGBA": cv2.cvtColor(bgr, cv2.COLOR_BGR2RGBA),
+        "GRAY": gray,
+        "BGR": bgr,
+    }
+    source, frame = name, frames[name]
+    if pitch:
+        source = nl.FrameSpec(name, (96, 48), strides=pitch * (4 if name in ("RGB", "RGBA", "BGR", "YUYV") else 1))
+        frame = np.zeros(source.size, np.uint8)
+        for place, plane in zip(source.planes(frame), nl.FrameSpec(name, (96, 48)).planes(frames[name].tobytes())):
+            place[...] = plane
+
+    class Board:
+        input_specs = (nl.TensorSpec((1, 3, 64, 64), name="image"),)
+        output_specs = tuple(specs.values())
+
+        def infer(self, inputs: object, out: object = None) -> dict[str, np.ndarray]:
+            return outputs
+
+    for folder, seen, how in (("plain", bgr, "BGR"), ("delivered", frame, source)):
+        preprocess = nl.Preprocessor(Board.input_specs[0], source=how)
+        with nl.Recorder(Board(), folder, preprocess=preprocess) as recorder:
+            recorder.infer(preprocess(seen)[0], frame=seen)
+    Path("head.json").write_text(json.dumps(head.to_dict()))
+    shown = {}
+    for folder in ("plain", "delivered"):
+        status, out, err = ran(capsys, "decode", folder, "--head", "head.json", "--json", "--frames", f"{folder}-drawn")
+        assert status == 0, err
+        shown[folder] = json.loads(out)["detections"]
+    # the cell's centre in the input is (20, 36), its sides are 12; the frame is 1.5 times as large, under 16 rows
+    assert shown["delivered"] == shown["plain"] and shown["plain"][0]["xyxy"] == [12.0, 12.0, 48.0, 48.0]
+    one, two = (cv2.imread(f"{folder}-drawn/frame-000000.png").astype(int) for folder in ("plain", "delivered"))
+    expected = np.where((one == color).all(2)[..., None], np.full(3, gray[0, 0]), one) if name == "GRAY" else one
+    assert two.shape == (48, 96, 3) and np.abs(two - expected).max() <= 3 and (one != color).any()
+
+
 def test_text(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = ran(capsys, "decode", "detected", "--head", "head.json", "--confidence", "0.9", "--limit", "1")
     assert status == 0 and out.rstrip().endswith("3 detections in 3 frames")
@@ -68,6 +127,13 @@ def test_bad_input(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert not Path("out").exists()
     status, out, _ = ran(capsys, "decode", "bare", "--head", "head.json", "--json")
     assert status == 0 and {d["of"] for d in json.loads(out)["detections"]} == {"input"}
+    status, out, _ = ran(capsys, "decode", "bare", "--head", "head.json")
+    assert status == 0 and out.rstrip().endswith("in 3 frames, in pixels of the input")
+    unsaid = [
+        (dict(image=r.inputs["image"], frame=r.inputs["frame"]), r.outputs) for r in nl.Recording.load("detected")
+    ]
+    nl.Recording(detector.specs(), unsaid, {}).save("unsaid")
+    assert "does not say how frames of" in says("unsaid", "--head", "head.json", "--frames", "out")
     nl.Recording(detector.specs(), [({"x": np.zeros(3, np.float32)}, frames[0][1])], {}).save("blind")
     assert "give its HxW" in says("blind", "--head", "head.json")
     assert ran(capsys, "decode", "blind", "--head", "head.json", "--input", "64x64")[0] == 0
