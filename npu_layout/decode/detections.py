@@ -51,8 +51,9 @@ class Detections:
         int64 (n,): the level of the head, the cell in it (row * columns + column), and the anchor (0 if there is one),
         in which each was found: for channels of your own.
     keypoints
-        float32 (n, points, 2 or 3): x, y in pixels of the input (points: edges, as boxes), and the confidence; None if
-        the head has none.
+        float32 (n, points, 2 or 3): x, y in pixels of the input, and the confidence; None if the head has none. They
+        count as edges, as boxes do, while `Geometry.points_to_frame` maps centres of pixels: in the frame they are
+        ``geometry.points_to_frame(found.keypoints[..., :2] - 0.5) + 0.5``.
     masks
         The instances' masks, or None.
     xywha

@@ -42,7 +42,7 @@ def draw(
     Raises
     ------
     NpuLayoutError
-        On another frame, and on what are no Detections.
+        On another frame, one of another size than the geometry's, and on what are no Detections.
     """
     import cv2
 
@@ -54,6 +54,9 @@ def draw(
         instance("geometry", geometry, Geometry)
     words = _words(names)
     height, width = picture.shape[:2]
+    if geometry is not None and geometry.frame_wh != (width, height):
+        given, wanted = f"{width}x{height}", "x".join(map(str, geometry.frame_wh))
+        raise NpuLayoutError(f"frame: expected {wanted}, the size of the frame that geometry belongs to, got {given}")
     result = np.ascontiguousarray(picture).copy()
     edges = found.xyxy if geometry is None else geometry.boxes_to_frame(found.xyxy)
     edges = np.clip(np.nan_to_num(np.asarray(edges, np.float64)), -1, [width, height, width, height])
@@ -97,7 +100,7 @@ def _points(result: np.ndarray, found: Detections, geometry: Geometry | None, th
         return
     for i, points in enumerate(found.keypoints):
         seen = points[:, 2] >= 0.5 if points.shape[1] == 3 else np.isfinite(points).all(1)
-        places = points[seen, :2] if geometry is None else geometry.points_to_frame(points[seen, :2])
+        places = points[seen, :2] if geometry is None else geometry.points_to_frame(points[seen, :2] - 0.5) + 0.5
         for x, y in np.nan_to_num(places).clip(-1e4, 1e4).tolist():
             cv2.circle(result, (round(x), round(y)), 2 * thick, _color(int(found.class_id[i]) + 1), -1)
 

@@ -32,6 +32,11 @@ def test_masks_and_points() -> None:
     changed = (drawn != 10).any(2)
     assert changed[70:75, 50:57].all() and not changed[76:79, 50:57].any()
     assert changed[65, 70] and not changed[80, 75]
+    points = np.float32([[[10, 10, 1.0]]])  # edges: 10 times as large they are at 100, as a box that begins there
+    geometry = nl.Geometry.letterbox((1600, 1200), (160, 120))
+    large = decode.draw(np.zeros((1200, 1600, 3), np.uint8), one(keypoints=points), geometry).any(2)
+    rows, columns = np.nonzero(large[:200, :200])
+    assert (rows.min() + rows.max(), columns.min() + columns.max()) == (200, 200)
 
 
 def test_nothing_and_bad() -> None:
@@ -41,6 +46,8 @@ def test_nothing_and_bad() -> None:
     assert decode.draw(frame, far).shape == frame.shape
     with pytest.raises(nl.NpuLayoutError, match=r"frame: expected \(H, W, 3\) uint8"):
         decode.draw(frame[..., 0], one())
+    with pytest.raises(nl.NpuLayoutError, match="frame: expected 320x240, the size of the frame that geometry"):
+        decode.draw(frame, one(), nl.Geometry.letterbox((320, 240), (160, 120)))
     with pytest.raises(nl.NpuLayoutError, match="names: expected a sequence"):
         decode.draw(frame, one(), names="cup")
 
