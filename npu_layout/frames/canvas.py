@@ -12,11 +12,13 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..layouts import CHANNEL_ORDERS, Affine, Layout, Plan, Storage, plan_move, repack
 from ..support import naming
-from .fitting import resized_planes, rows_of
-from .geometry import Geometry
+from .fitting import Pass, Wanted, pass_of, resized_planes, rows_of
+from .geometry import Geometry, Quad, part_geometry
 from .pictures import FramePlanes, in_one_piece, picture
 from .pixel_formats import PixelFormat
 from .preprocess_arguments import INTERPOLATIONS
+
+_KEPT = 64  # conversions
 
 
 class Canvas:
@@ -42,12 +44,13 @@ class Canvas:
         self._needs_no_colors = form.kind == "channels" and self._picture_order == self._order
         self._channels = CHANNEL_ORDERS[self._order].channels
         self._local = threading.local()
+        self._conversions: dict[Any, Pass | None] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_local"}
+        return {name: value for name, value in vars(self).items() if name not in ("_local", "_conversions")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _local=threading.local())
+        vars(self).update(state, _local=threading.local(), _conversions={})
 
     def fitted(self, frames: Sequence[FramePlanes], geometries: Sequence[Geometry]) -> np.ndarray:
         """Return the canvas of N frames: of this thread until its next call, or the only frame's own pixels."""
@@ -87,7 +90,8 @@ class Canvas:
         if self._planes and frame.format.kind == "yuv":
             return resized_planes(frame, geometry, self._order, self._interpolation)
         gray = self._color == "GRAY" and frame.format.kind != "channels"
-        part = picture(frame, geometry.crop_xyxy, gray=gray)
+        converted = self._converted(frame, geometry.crop_xyxy, gray)
+        part = picture(frame, geometry.crop_xyxy, gray=gray) if converted is None else converted
         order, wanted = "GRAY" if gray else self._picture_order, self._order
         if order == wanted and part.shape[:2] == geometry.resized_wh[::-1]:
             return part
@@ -101,6 +105,26 @@ class Canvas:
             shape = part.shape[:2] if depth == 1 else (*part.shape[:2], depth)
             part = cv2.cvtColor(part, getattr(cv2, f"COLOR_{order}2{wanted}"), self._scratch("colour", shape))
         return part if part.ndim == 3 else part[..., None]
+
+    def _converted(self, frame: FramePlanes, box: Quad, gray: bool) -> np.ndarray | None:
+        """Return what `picture` does, made by a pass in memory of this thread; None of channels, or if no pass does."""
+        if frame.format.kind == "channels":
+            return None
+        key = frame.format, frame.color, frame.size_wh, box
+        made = self._conversions.get(key, ...)
+        width, height = box[2] - box[0], box[3] - box[1]
+        order, channels = ("GRAY", 1) if gray else ("BGR", 3)
+        if made is ...:
+            target = TensorSpec((channels, height, width), "HWC", "uint8")
+            wanted = Wanted(target, None, order, bytes(channels), "linear", True)
+            made = pass_of(wanted, frame, part_geometry("stretch", frame.size_wh, box, (width, height)))
+            if len(self._conversions) >= _KEPT:
+                self._conversions.clear()
+            self._conversions[key] = made
+        if made is None:
+            return None
+        pixels = self._scratch("pixels", (height, width, channels))
+        return pixels if made.run(pixels, frame.planes, self.copied) else None
 
     def _fit(self, part: np.ndarray, geometry: Geometry, canvas: np.ndarray) -> None:
         """Resize and border `part` into `canvas` (H, W, channels)."""

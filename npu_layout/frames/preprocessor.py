@@ -50,8 +50,8 @@ class Preprocessor:
     interpolation
         "linear", "cubic", "area", "nearest" or "nearest_floor": cv2.resize's, on the uint8 pixels. "linear" is
         OpenCV's reference arithmetic, equal to its wheels for x86, on every processor; "area" is the filter for
-        shrinking, fast by whole factors. "nearest" is INTER_NEAREST_EXACT of OpenCV 5, the pixel in the middle, as in
-        PIL; "nearest_floor" is INTER_NEAREST, the one at its top left.
+        shrinking, fast by whole factors, most of all if colors need no conversion. "nearest" is INTER_NEAREST_EXACT of
+        OpenCV 5, the pixel in the middle, as in PIL; "nearest_floor" is INTER_NEAREST, the one at its top left.
     source
         What the frames are: the name of a pixel format (BGR, NV12, YUYV ...: see :class:`FrameSpec`), for frames of any
         size, or a FrameSpec, for those of one size, with its pitches and colors. A name means BT.601, limited range.
@@ -182,8 +182,8 @@ class Preprocessor:
         PyAV, DepthAI or ROS, which describes itself. With a FrameSpec, its memory too: bytes, memoryview, mmap.
         roi_xywh: x, y, width and height of the part that is used; the Geometry is that of the whole frame.
         buffer: the storage array of `target` (1-D of target.size if its storage has gaps), pad elements zero. It is
-        `out` if that is given; then nothing that grows with the image is allocated from the second call on, for
-        sources of channels.
+        `out` if that is given; then the compiled kernels allocate nothing that grows with the image from the
+        second call on, but for JPEGs, and for mosaics and RGB565 in gray.
 
         Raises NpuLayoutError on a frame or an out that does not fit; then nothing was written.
         """
