@@ -174,8 +174,9 @@ class Decoder:
         if not 1 <= most <= MOST:
             raise NpuLayoutError(f"limit: expected 1 .. {MOST}, got {limit}")
         if least > self._most:
+            asked, largest = _apart(least, self._most)
             raise NpuLayoutError(
-                f"confidence: no stored value reaches {least:g}; the largest that one means is {self._most:.6g} "
+                f"confidence: no stored value reaches {asked}; the largest that one means is {largest} "
                 f"(scores of another scale? activation= is {self._fitted.form.part('score').activation!r})"  # type: ignore[union-attr]
             )
         return least, overlap, most
@@ -268,6 +269,12 @@ class Decoder:
             reference.candidates(self.head, self._fitted, tensors, confidence)
             raise NpuLayoutError(f"label: expected whole numbers below {self.head.classes} (classes), got another")
         return n
+
+
+def _apart(a: float, b: float) -> tuple[str, str]:
+    """Return two numbers as text of so few digits that they differ."""
+    texts = [(f"{a:.{digits}g}", f"{b:.{digits}g}") for digits in (6, 9, 17)]
+    return next((pair for pair in texts if pair[0] != pair[1]), texts[-1])
 
 
 def _unpacked(spec: TensorSpec) -> TensorSpec:

@@ -241,6 +241,14 @@ def test_thresholds_that_are_none() -> None:
     for iou, says in ((45, r"iou: expected 0 \.\. 1, got 45; 45 percent are 0\.45"), (-0.1, "iou"), (np.nan, "iou")):
         with pytest.raises(nl.NpuLayoutError, match=says):
             decoder(buffers, iou=iou)
+    stored = [spec.replace(dtype="int8", quantization=nl.Quantization(0.7 / 127)) for spec in maps]
+    decoder, buffers = (
+        decode.Decoder(decode.yolov8(2, (8,)), stored, (64, 64)),
+        [s.pack(np.zeros(s.shape)) for s in stored],
+    )
+    for asked, told in ((0.75, "0.75; .* is 0.7 "), (0.7, "0.7; .* is 0.699999988 ")):
+        with pytest.raises(nl.NpuLayoutError, match=f"no stored value reaches {told}"):
+            decoder(buffers, confidence=asked)
 
 
 @pytest.mark.parametrize("seed", range(12))
