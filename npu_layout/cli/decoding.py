@@ -86,7 +86,10 @@ def _geometry(recording: Recording, frame: Frame, size: tuple[int, int]) -> Geom
 
 
 def _rows(number: int, found: Detections, geometry: Geometry | None) -> list[dict[str, Any]]:
-    """Return a row for each detection, in pixels of the frame if that was recorded, else of the input."""
+    """Return a row for each detection, in pixels of the frame if that was recorded, else of the input.
+
+    Turned boxes have their corners, and heads with keypoints x, y and the confidence of each.
+    """
     xyxy = found.xyxy if geometry is None else geometry.boxes_to_frame(found.xyxy)
     rows: list[dict[str, Any]] = [
         {
@@ -98,11 +101,18 @@ def _rows(number: int, found: Detections, geometry: Geometry | None) -> list[dic
         }
         for k in range(len(found))
     ]
-    if found.xyxyxyxy is not None:
-        for row, corners in zip(rows, found.xyxyxyxy):
-            places = corners if geometry is None else geometry.points_to_frame(corners - 0.5) + 0.5  # edges
-            row["xyxyxyxy"] = np.asarray(places, np.float64).tolist()
+    for row, corners in zip(rows, () if found.xyxyxyxy is None else found.xyxyxyxy):
+        row["xyxyxyxy"] = _places(corners, geometry)
+    for row, points in zip(rows, () if found.keypoints is None else found.keypoints):
+        confidence = points[:, 2:].astype(np.float64).tolist()
+        row["keypoints"] = [[*place, *of] for place, of in zip(_places(points[:, :2], geometry), confidence)]
     return rows
+
+
+def _places(points: np.ndarray, geometry: Geometry | None) -> list[list[float]]:
+    """Return points that count as edges, in pixels as boxes are."""
+    places = points if geometry is None else geometry.points_to_frame(points - 0.5) + 0.5
+    return np.asarray(places, np.float64).tolist()  # type: ignore[no-any-return]
 
 
 def _picture(

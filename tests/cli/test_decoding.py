@@ -166,6 +166,26 @@ def test_turned_boxes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     assert changed.any() and changed[y - 1 : y + 2, x - 1 : x + 2].any()
 
 
+def test_keypoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """In pixels of the frame as boxes are: a point at a box's corner stays there."""
+    monkeypatch.chdir(tmp_path)
+    specs = {n: nl.TensorSpec((1, c, 8, 8), "NCHW", name=n) for n, c in (("box", 32), ("score", 2), ("points", 6))}
+    values = {name: np.zeros(spec.shape, np.float32) for name, spec in specs.items()}
+    values["box"][0, [1, 9, 17, 25], 3, 2] = 99  # sides of a cell
+    values["score"][0, 1, 3, 2] = 0.75
+    values["points"][0, :, 3, 2] = -0.25, -0.25, 0, 0.75, 0.75, 2  # (2 v + cell) strides: the box's corners
+    inputs = {"image": np.zeros((1, 3, 64, 64), np.float32), FRAME: np.full((192, 192, 3), 40, np.uint8)}
+    outputs = {name: specs[name].pack(value) for name, value in values.items()}
+    nl.Recording(specs, [(inputs, outputs)], {"preprocess": detector.PREPROCESS}).save("posed")
+    head = "yolov8(2, (8,), bins=8, keypoints=2)"
+    status, out, err = ran(capsys, "decode", "posed", "--head", head, "--json", "--frames", "drawn")
+    assert status == 0, err
+    (row,) = json.loads(out)["detections"]
+    assert row["xyxy"] == [36.0, 60.0, 84.0, 108.0] and row["of"] == "frame"
+    first, second = row["keypoints"]
+    assert first == [36.0, 60.0, 0.5] and second[:2] == [84.0, 108.0] and 0.88 < second[2] < 0.8808
+
+
 def test_a_recording_of_stored_inputs(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The input's spec is no output's, and says height and width where the buffer is flat."""
     runs = nl.Recording.load("detected")
