@@ -16,6 +16,12 @@ from .stored import StoredTensor
 _NO_NUMBERS = ("&", "O", "P", "X", "Z", "z")
 
 
+def _what_to_give(given: np.dtype[Any], expected: np.dtype[Any]) -> str:
+    if given.itemsize == 1:
+        return f" (raw bytes: give buffer.view({str(expected)!r}))"
+    return f" (big endian: give buffer.astype({str(expected)!r}))" if given.newbyteorder() == expected else ""
+
+
 def flat_memory(spec: StoredTensor, shapes: set[Shape], buffer: Any) -> np.ndarray:
     """Return TensorSpec.flat; `shapes`: of arrays that passed the check of their order, which this adds to."""
     storage, kind = spec.storage, spec.element
@@ -24,7 +30,7 @@ def flat_memory(spec: StoredTensor, shapes: set[Shape], buffer: Any) -> np.ndarr
         if buffer.dtype != kind.buffer:
             raise NpuLayoutError(
                 f"buffer has dtype {buffer.dtype}; {spec.describe()} expects {kind.buffer}"
-                + ("" if buffer.dtype.itemsize != 1 else f" (raw bytes: give buffer.view({str(kind.buffer)!r}))")
+                + _what_to_give(buffer.dtype, kind.buffer)
             )
         if not buffer.flags.c_contiguous:
             raise NpuLayoutError(

@@ -267,6 +267,8 @@ def test_what_a_wrong_buffer_is_told() -> None:
         PLAIN.flat(np.zeros(240, np.uint8))
     with pytest.raises(nl.NpuLayoutError, match=r"^buffer has dtype float64; .* expects float32$"):
         PLAIN.flat(np.zeros(60, np.float64))
+    with pytest.raises(nl.NpuLayoutError, match=r"dtype >f4; .* \(big endian: give buffer.astype\('float32'\)\)$"):
+        PLAIN.flat(np.zeros(60, ">f4"))
     with pytest.raises(nl.NpuLayoutError, match=r"^buffer has dtype int16; .* expects uint8$"):
         SPEC.flat(np.zeros(640, np.int16))
     for empty in (b"", bytearray(), memoryview(b""), np.zeros(0, np.uint8)):
