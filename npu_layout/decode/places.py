@@ -153,6 +153,8 @@ def _grids(given: Given) -> tuple[Level, ...]:
         [(i, axes) for i, spec in given.left.items() for axes in grid_axes(spec, grid, many)]
         for grid, many in zip(grids, turns)
     ]
+    maps = {i for found in ways for i, axes in found if axes.rows is not None}  # of some level: no list of another one
+    ways = [[(i, axes) for i, axes in found if axes.rows is not None or i not in maps] for found in ways]
     for n, (stride, grid, many, found) in enumerate(zip(given.head.strides, grids, turns, read_alike(ways))):
         cells = grid[0] * grid[1]
         found = [(i, axes) for i, axes in found if i in given.left]

@@ -93,3 +93,30 @@ def test_specs_are_a_sequence_or_a_mapping() -> None:
     for wrong, says in (([], "specs: expected one for each output, got none"), (spec, "specs: expected a sequence")):
         with pytest.raises(nl.NpuLayoutError, match=says):
             checked_specs(wrong)
+
+
+SMALL = {
+    "yolov6": (decode.yolov6(5), {"box": 4, "score": 5}),
+    "yolov6 of 4": (decode.yolov6(2), {"box": 4, "score": 2}),
+    "nanodet": (decode.nanodet(2, (8, 16, 32)), {"box": 32, "score": 2}),
+    "scrfd": (decode.scrfd(), {"score": 2, "box": 8, "keypoints": 20}),
+    "yolov8": (decode.yolov8(16), {"box": 64, "score": 16}),
+    "yolov8-pose": (decode.yolov8(4, keypoints=2), {"box": 64, "score": 4, "keypoints": 6}),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("size", [(32, 32), (32, 64), (64, 32), (32, 96), (64, 64), (128, 64)])
+def test_maps_of_small_inputs_are_no_lists(name: str, size: tuple[int, int]) -> None:
+    """A map of 1x2 cells has as many channels as another level has cells: it is no list of that level's cells."""
+    head, parts = SMALL[name]
+    specs = [
+        nl.TensorSpec((1, count, size[0] // stride, size[1] // stride), name=f"{role}/{stride}")
+        for stride in head.strides
+        for role, count in parts.items()
+    ]
+    for order in (specs, specs[::-1]):
+        decoder = decode.Decoder(head, order, size)
+        for level in decoder._fitted.levels:
+            got = {role: decoder.specs[place.output].name for role, place in level.places.items()}
+            assert got == {role: f"{role}/{level.stride}" for role in parts}
