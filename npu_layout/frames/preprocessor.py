@@ -176,10 +176,11 @@ class Preprocessor:
     ) -> tuple[np.ndarray, Geometry]:
         """Return the input buffer of one frame, and its Geometry.
 
-        frame: of a format's name, a uint8 array in OpenCV's shape (any strides, never changed): (H, W, channels) for
-        BGR and its kind, (H, W) for GRAY and mosaics, (H * 3/2, W) for NV12, NV21, I420 and YV12, (H, W, 2) for YUYV
-        and its kind; or a tuple or list of its planes, with any pitch, as FrameSpec.planes returns them; or a frame of
-        PyAV, DepthAI or ROS, which describes itself. With a FrameSpec, its memory too: bytes, memoryview, mmap.
+        frame: of a format's name, a uint8 array in OpenCV's shape, never changed: (H, W, channels) for BGR and its
+        kind, (H, W) for GRAY and mosaics, (H * 3/2, W) for NV12, NV21, I420 and YV12, (H, W, 2) for YUYV and its kind;
+        or a tuple or list of its planes, with any pitch, as FrameSpec.planes returns them; or a frame of PyAV, DepthAI
+        or ROS, which describes itself. With a FrameSpec, its memory too: bytes, memoryview, mmap. Strides may be any,
+        but one array of several planes, and YUYV and its kind, are refused if they are mirrored or turned.
         roi_xywh: x, y, width and height of the part that is used; the Geometry is that of the whole frame.
         buffer: the storage array of `target` (1-D of target.size if its storage has gaps), pad elements zero. It is
         `out` if that is given; then the compiled kernels allocate nothing that grows with the image from the
