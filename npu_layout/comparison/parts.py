@@ -25,6 +25,7 @@ _ALIKE = 8  # neighbouring values have similar errors: so many count as one
 _SURE = 5.0  # deviations
 _NEAR = 4.0  # times: an error within this factor of the other parts' is noise
 _FAR = 32.0  # times: channels of so different ranges do not share a scale of 8 bits
+_CHANCE = 100  # times as many as few values leave by chance are lost
 TELLING = 0.1  # a range worth reporting beside larger ones: what networks return is of the order of one
 
 
@@ -165,7 +166,8 @@ class Parts:
         """Return the parts whose values vary by less than half a step, which the device cannot show.
 
         Along other axes than the channels', only if the values are less than a step, too. Channels that share one scale
-        with far larger ones, by less than a step, if they are at least half of all.
+        with far larger ones, by less than a step, if they are at least half of all. None if so few values have such
+        spans by chance.
         """
         found: list[OutputPart] = []
         for axis, sums in self._axes.items():
@@ -178,9 +180,26 @@ class Parts:
             if channels and np.ndim(steps) == 0 and self._beside_larger(span, hardly):
                 lost = hardly
             step = np.broadcast_to(steps, span.shape)
-            lost = np.flatnonzero(lost & (span > 0))
+            lost = lost & (span > 0)
+            size = span / np.where(step > 0, step, 1.0) if channels else sums.peak
+            if self._by_chance(size, lost, max(len(self._frames), sums.values.max() / _ALIKE) - channels):
+                continue
+            lost = np.flatnonzero(lost)
             found += [_part(sums, axis, int(i))._replace(steps=float(span[i] / step[i])) for i in lost]
         return found
+
+    @staticmethod
+    def _by_chance(size: np.ndarray, lost: np.ndarray, values: float) -> bool:
+        """Whether so many parts may be so small by chance, as classes are in a few frames, if all vary alike.
+
+        That all of n independent values are below a share of the usual size has about the share's power n as its
+        probability; of n values within a span, its power n - 1.
+        """
+        others = size[~lost & (size > 0)]
+        if not lost.any() or not others.size:
+            return False
+        share = min(1.0, float(size[lost].max() / np.median(others)))
+        return bool(_CHANCE * len(size) * share**values >= np.count_nonzero(lost))
 
     @staticmethod
     def _beside_larger(span: np.ndarray, small: np.ndarray) -> bool:

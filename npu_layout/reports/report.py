@@ -91,7 +91,8 @@ class OutputReport:
         The channel of the lowest SNR among those that vary; None if there is one channel.
     dead
         Channels that vary in the model's output by less than half a quantisation step, which the device cannot show; by
-        less than a step, if they are at least half of all and share one scale with far larger ones.
+        less than a step, if they are at least half of all and share one scale with far larger ones. None if that may be
+        chance, as of a thousand classes in three frames.
     tolerances
         {name: (asked, found, whether it is met)} of the tolerances that were given.
     passing

@@ -189,7 +189,8 @@ def test_channels_that_the_device_cannot_show() -> None:
     model = np.zeros((1, 4, 2))
     model[0, :, 1] = 0, 0.4, 0.5, 2  # ranges; half a step is 0.5
     compared = OutputComparison(1, 1.0)
-    compared.add(0, model, model)
+    for frame in range(16):
+        compared.add(frame, model, model)
     assert compared.dead == (1,)
     floats = OutputComparison(1)
     floats.add(0, model, model)

@@ -94,15 +94,41 @@ def test_one_answer_for_every_frame() -> None:
 def test_parts_that_vary_by_less_than_half_a_step_are_lost() -> None:
     low, high = np.zeros((1, 4, 3)), np.zeros((1, 4, 3))
     high[0, :, 1] = 0.0, 0.4, 0.5, 3.0
-    assert [(p.axis, p.at, p.among, p.span) for p in added([(low, low), (high, high)], 1.0).lost()] == [(1, 1, 4, 0.4)]
+    frames = [(low, low), (high, high)] * 16
+    assert [(p.axis, p.at, p.among, p.span) for p in added(frames, 1.0).lost()] == [(1, 1, 4, 0.4)]
     by_channel = np.array([1.0, 0.5, 1.1, 7.0])
-    lost = added([(high, high), (low, low)], by_channel).lost()
+    lost = added(frames, by_channel).lost()
     assert [(p.axis, p.at) for p in lost if p.axis == 1] == [(1, 2), (1, 3)]
-    assert added([(low, low), (high, high)], 0.0).lost() == []
+    assert added(frames, 0.0).lost() == []
     columns = np.zeros((1, 2, 3))
     columns[0, :, 0], columns[0, :, 1], columns[0, :, 2] = (0.0, 0.3), (5.0, 5.3), (-0.9, -0.5)
-    lost = [(p.axis, p.at) for p in added([(columns, columns)], 1.0).lost() if p.axis == 2]
+    lost = [(p.axis, p.at) for p in added([(columns, columns)] * 16, 1.0).lost() if p.axis == 2]
     assert lost == [(2, 0), (2, 2)]  # column 1 is far from 0: its level is seen
+
+
+@pytest.mark.parametrize("axis", [1, None])
+@pytest.mark.parametrize("count", [2, 3, 5, 10])
+def test_classes_that_hardly_vary_in_a_few_frames_are_not_lost(axis: int | None, count: int) -> None:
+    """Of a thousand numbers with one distribution some are always alike."""
+    small = 0
+    for seed in range(20):
+        model = (1.5, 3.0)[seed % 2] * np.random.default_rng(seed).standard_normal((count, 1, 1000))
+        parts = Parts(axis, 1.0)
+        for frame, values in enumerate(model):
+            parts.add(frame, np.round(values), values)
+        small += np.count_nonzero(np.ptp(model, axis=0) < 0.5)
+        assert parts.lost() == []
+    assert small > 50 or count > 3
+
+
+@pytest.mark.parametrize("axis", [1, None])
+def test_a_score_beside_pixels_is_lost_in_three_frames(axis: int | None) -> None:
+    rng, step = np.random.default_rng(0), 2.5
+    parts = Parts(axis, step)
+    for frame in range(3):
+        values = np.array([[*rng.uniform(0, 640, 4), rng.uniform(0, 1)]])
+        parts.add(frame, np.round(values / step) * step, values)
+    assert [(p.axis, p.at) for p in parts.lost()] == [(1, 4)]
 
 
 def test_the_worst_frames_have_eight_times_the_usual_error() -> None:
