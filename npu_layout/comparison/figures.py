@@ -243,7 +243,7 @@ class OutputComparison:
 
     @property
     def dead(self) -> tuple[int, ...]:
-        """Channels that vary in the reference by less than half a step, and not by chance: the device cannot show them."""
+        """Channels that vary in the reference by less than half a step, which the device cannot show; not by chance."""
         return tuple(p.at for p in self.parts.lost() if p.axis == self.channel_axis)
 
 
