@@ -81,6 +81,20 @@ def test_gapless_rows_begin_anywhere_in_a_line(backend: str, size: int) -> None:
             assert (room[:start] == 0x5A).all() and (room[start + count * size :] == 0x5A).all()
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+def test_one_row_read_again_for_every_channel(backend: str, size: int) -> None:
+    """A broadcast source: its rows are no bytes apart."""
+    name = f"V{size}"
+    for channels, pixels in itertools.product((1, 3, 7, 8, 16, 17, 33, 100), (1, 4, 8, 16, 31, 64, 400)):
+        box = Box(((pixels, 1, channels, 0), (channels, 0, 1, 0)), 0, 0, 0)
+        program = kernels.program(pixels, pixels * channels, (), (box,), Arithmetic(name, name), backend)
+        source = np.random.default_rng(pixels).integers(0, 256, pixels * size, np.uint8).view(name)
+        target = np.zeros(pixels * channels, name)
+        program.run(source, target)
+        assert target.tobytes() == np.repeat(source, channels).tobytes()
+
+
 @pytest.mark.parametrize("backend", NATIVE)
 @pytest.mark.parametrize("channels, pixels", [(255, 2200), (512, 1100), (256, 2304), (64, 33000), (2100, 256)])
 def test_large_transposes(backend: str, channels: int, pixels: int) -> None:

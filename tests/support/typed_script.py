@@ -251,6 +251,7 @@ def proofs(model: str, recording: nl.Recording, folder: Path) -> None:
         assert_type(output.channel_axis, "int | None")
         assert_type(output.also, tuple[str, ...])
         assert bool(output) and output.name == name and output.fix is None and output.exhibit is not None
+        assert output.clamped is None or output.clamped.values > 0
         seen = (output.figures, output.channels, output.dead, output.passing, output.tolerances, output.ranking)
         assert seen and output.to_dict() and output.spec.name == output.title == name
     reports = nl.validate_many(nl.find_recordings(folder), model, workers=1, progress=False)

@@ -27,7 +27,7 @@ INLINE void bands_of_source(Tile *tile, const Shape *shape, const Matrix *matrix
     enum { AHEAD = 4096 };
     const Matrix m = *matrix; /* a store of bytes may change what a pointer leads to */
     const int64_t rows = shape->rows, columns = shape->columns, size = shape->size, part = rows * columns * size / 64;
-    const int64_t ahead = (AHEAD / (rows * magnitude(m.sa)) + 1) * rows * m.sa;
+    const int64_t pitch = rows * magnitude(m.sa), ahead = pitch ? (AHEAD / pitch + 1) * rows * m.sa : 0;
     for (int64_t i = 0; i < m.a; i += rows) {
         const int64_t p = at_most(i, m.a - rows);
         const uint8_t *from = m.src + p * m.sa;
