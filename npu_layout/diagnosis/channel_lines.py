@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ from .thresholds import ENOUGH, ROUNDING
 
 _SEVERAL = 2.0  # times the square of the largest deviation: of less, one or two values decide a slope
 _STEPS = 3  # between the ends of a channel: of fewer, a scale is a guess
+_ROUNDING = 1e-6  # of a step: more than that of the means
 
 
 class Lines(NamedTuple):
@@ -36,13 +36,24 @@ class Lines(NamedTuple):
 
 def lines(x: np.ndarray, y: np.ndarray, inner: np.ndarray) -> Lines:
     """Return the lines through (channels, values), of which those that are `inner` count."""
-    found = Lines(*(np.zeros(len(x), dtype) for dtype in (float, float, bool, float, float)))
-    for rows, xs, ys in _of_one_length(x, y, inner):
-        for values, of_rows in zip(found, _lines(xs, ys)):
-            values[rows] = of_rows
-    empty = ~inner.any(1)
-    found.mean_x[empty], found.mean_y[empty] = x[empty].mean(1), y[empty].mean(1)
-    return found
+    counts, whole = np.count_nonzero(inner, axis=1), bool(inner.all())
+    count = np.maximum(counts, 1)
+    mean_x, mean_y = (z.mean(1) if whole else (z * inner).sum(1) / count for z in (x, y))
+    dx, dy = x - mean_x[:, None], y - mean_y[:, None]
+    if not whole:  # what does not count is 0 in every sum, and between the ends
+        dx *= inner
+        dy *= inner
+    squares = dx * dx
+    power = squares.sum(1) / count
+    good = (power > 0) & (counts > 1)
+    span = np.ptp(dy, 1) + _ROUNDING
+    slope = np.divide(np.multiply(dx, dy, out=dx).sum(1) / count, power, out=np.zeros(len(x)), where=good)
+    offset = np.where(counts > 1, mean_y - slope * mean_x, 0.0)
+    clear = (slope > 0) & (counts >= ENOUGH // 2) & (slope * slope * power >= 4 * ROUNDING) & (span >= _STEPS)
+    clear &= _several(squares)
+    empty = counts == 0
+    mean_x[empty], mean_y[empty] = x[empty].mean(1), y[empty].mean(1)
+    return Lines(slope, offset, clear, mean_x, mean_y)
 
 
 def through(x: np.ndarray, y: np.ndarray, inner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -51,43 +62,14 @@ def through(x: np.ndarray, y: np.ndarray, inner: np.ndarray) -> tuple[np.ndarray
     They have one if their values vary by more than rounding, several of them much, and several of the inner ones are
     far from 0.
     """
-    squares, products = x * x, x * y
-    if not inner.all():
-        squares[~inner] = products[~inner] = 0.0
+    used = x if inner.all() else x * inner
+    squares, products = used * x, used * y
     power, along = squares.sum(1), products.sum(1)
     rising = along > 0
     ratio = np.divide(power, along, out=np.ones(len(x)), where=rising)
     about = np.square(x - x.mean(1, keepdims=True))
     clear = rising & (power >= _SEVERAL * squares.max(1)) & _several(about) & (np.ptp(y, 1) >= _STEPS)
     return ratio, clear & (about.mean(1) >= 4 * ROUNDING * ratio * ratio)
-
-
-def _of_one_length(
-    x: np.ndarray, y: np.ndarray, inner: np.ndarray
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield the channels that have equal numbers of inner values, and these values."""
-    counts = inner.sum(1)
-    if inner.all():
-        yield np.arange(len(x)), x, y
-        return
-    for count in np.unique(counts[counts > 0]):
-        rows = np.flatnonzero(counts == count)
-        kept = inner[rows]
-        yield rows, x[rows][kept].reshape(len(rows), count), y[rows][kept].reshape(len(rows), count)
-
-
-def _lines(x: np.ndarray, y: np.ndarray) -> Lines:
-    """Return the lines through (channels, values), of which all count."""
-    count, mean_x, mean_y = x.shape[1], x.mean(1), y.mean(1)
-    dx, dy = x - mean_x[:, None], y - mean_y[:, None]
-    squares = dx * dx
-    power = squares.mean(1)
-    good = (power > 0) & (count > 1)
-    slope = np.divide((dx * dy).mean(1), power, out=np.zeros(len(x)), where=good)
-    offset = np.where(count > 1, mean_y - slope * mean_x, 0.0)
-    clear = (slope > 0) & (count >= ENOUGH // 2) & (slope * slope * power >= 4 * ROUNDING) & (np.ptp(y, 1) >= _STEPS)
-    clear &= _several(squares)
-    return Lines(slope, offset, clear, mean_x, mean_y)
 
 
 def several(x: np.ndarray, centre: float | None = None) -> np.ndarray:

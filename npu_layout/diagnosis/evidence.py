@@ -7,9 +7,10 @@ unrelated images.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +26,20 @@ from .trials import Candidate, Trial, without_repeats
 _EXACT = 1e-4  # of the variance: the rounding of 16-bit floats is less
 _THERE = 0.05  # of a channel's variance in all frames: with less in some it says nothing in these
 _BINS = 16  # with equal numbers of values
-_RECENT = 16  # arrays whose mean squares are kept
+_RECENT = 256  # arrays whose mean squares are kept
+
+
+class Deviations(NamedTuple):
+    """The model's values about the mean of their channel, `off` (channels, samples), and figures of each channel.
+
+    mean, square, low, high: the mean of the values, the mean square about it, and their ends.
+    """
+
+    mean: np.ndarray
+    off: np.ndarray
+    square: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
 
 
 class Evidence:
@@ -66,7 +80,7 @@ class Evidence:
         self.informative: np.ndarray | None = None
         self.trials: list[Trial] = []
         self._of_rows: tuple[list[int], Trial] | None = None
-        self._measured: dict[tuple[int, int, bool], tuple[np.ndarray, np.ndarray]] = {}
+        self._measured: dict[tuple[int, int, bool], tuple[weakref.ref[np.ndarray], np.ndarray]] = {}
         if self.fits:
             self.codes = read_all(spec, self.elements, self.samples)
             self.left = self.codes - self.predicted(self.wanted)
@@ -108,6 +122,14 @@ class Evidence:
         return self.by_channel(self.wanted)
 
     @cached_property
+    def deviations(self) -> Deviations:
+        """The model's values at the samples about their channels' means."""
+        wanted = self.wanted_by_channel
+        mean = wanted.mean(1)
+        off = wanted - mean[:, None]
+        return Deviations(mean, off, (off * off).mean(1), wanted.min(1), wanted.max(1))
+
+    @cached_property
     def variances(self) -> list[float]:
         """The variance of the model's output in each frame."""
         return [float(finite(reference).var()) for reference in self.references]
@@ -140,21 +162,25 @@ class Evidence:
         count = places or self.samples.count
         return x.reshape(len(x), -1, count).transpose(1, 0, 2).reshape(-1, len(x) * count)
 
-    def score(self, trial: Trial, only: np.ndarray | None = None) -> float:
+    def score(
+        self, trial: Trial, only: np.ndarray | None = None, powers: tuple[np.ndarray, np.ndarray] | None = None
+    ) -> float:
         """Return the dB that a trial explains.
 
         Of all samples together, or, if that is less, of the channels with equal weights, without those that nothing
-        explains. `only`: of these channels.
+        explains. `only`: of these channels. `powers`: of each channel the variance of what is stored, and the mean
+        square of what the trial leaves, if they are known.
         """
-        return min(self._scores(trial, only))
+        return min(self._scores(trial, only, powers))
+
+    def power(self, codes: Matrix) -> np.ndarray:
+        """Return the variance of the stored values within each channel."""
+        return self._mean_squares(codes, 0, True)
 
     def _scores(
         self, trial: Trial, only: np.ndarray | None = None, powers: tuple[np.ndarray, np.ndarray] | None = None
     ) -> tuple[float, float]:
-        """Return the dB of all samples together, and of the channels with equal weights; equal if none is explained.
-
-        powers: what `_powers` returns for the trial, if it is known.
-        """
+        """Return the dB of all samples together, and of the channels with equal weights; equal if none is explained."""
         power, error = powers or self._powers(trial)
         floors = np.maximum(self.rounding(trial.steps), 1e-20 * power)
         if only is not None:
@@ -181,15 +207,15 @@ class Evidence:
         return self._mean_squares(trial.codes, trial.places, True), self._mean_squares(trial.left, trial.places, False)
 
     def _mean_squares(self, x: Matrix, places: int, centred: bool) -> np.ndarray:
-        """Return the mean square of each channel, about its mean if `centred`; a few recent ones are kept."""
+        """Return the mean square of each channel, about its mean if `centred`; recent ones are kept, but not `x`."""
         key = id(x), places, centred
         known = self._measured.pop(key, None)
-        if known is None or known[0] is not x:
+        if known is None or known[0]() is not x:
             y = self.by_channel(x, places)
             y = y.copy(order="K") if np.may_share_memory(x, y) else y
             if centred:
                 y -= y.mean(1, keepdims=True)
-            known = x, np.multiply(y, y, out=y).mean(1)
+            known = weakref.ref(x), np.multiply(y, y, out=y).mean(1)
         self._measured[key] = known
         if len(self._measured) > _RECENT:
             del self._measured[next(iter(self._measured))]

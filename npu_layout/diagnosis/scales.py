@@ -14,6 +14,7 @@ from .channel_lines import lines, through
 from .evidence import Evidence
 from .proof import by_chance, cost_of
 from .samples import Matrix, ends, predicted
+from .scale_errors import ScaleErrors
 from .slopes import halves
 from .thresholds import ENOUGH, MARGIN, RATE, ROUNDING
 from .trials import Trial
@@ -66,36 +67,66 @@ def requantised(spec: TensorSpec, quantization: Quantization | None, name: str) 
     return spec.replace(quantization=quantization, name=name)
 
 
+class _Moments(NamedTuple):
+    """Means of x and y, and their variance and covariance."""
+
+    mean_x: float
+    mean_y: float
+    power: float
+    product: float
+
+    @property
+    def slope(self) -> float:
+        """The slope of y over x; 0 if there is none."""
+        return self.product / self.power if self.power > 0 else 0.0
+
+    @property
+    def offset(self) -> float:
+        """What y is where x is 0, on the line."""
+        return self.mean_y - self.slope * self.mean_x
+
+    def through(self, zero_point: float) -> float | None:
+        """Return the scale of the line through a zero point: x over y - zero_point, that regressed on x."""
+        along = self.product + self.mean_x * (self.mean_y - zero_point)
+        return (self.power + self.mean_x**2) / along if along > 0 else None
+
+
+def _moments(x: Matrix, y: Matrix, inner: np.ndarray) -> _Moments:
+    """Return the moments of the values that are `inner`; zeros if these are less than two."""
+    count = int(np.count_nonzero(inner))
+    if count < 2:
+        return _Moments(0.0, 0.0, 0.0, 0.0)
+    if count == inner.size:
+        mean_x, mean_y = float(x.mean()), float(y.mean())
+        dx, dy = x - mean_x, y - mean_y
+    else:  # what does not count is 0 in every sum
+        mean_x, mean_y = (float((z * inner).sum()) / count for z in (x, y))
+        dx, dy = x - mean_x, y - mean_y
+        dx *= inner
+    return _Moments(mean_x, mean_y, *(float(np.multiply(dx, z, out=z).sum()) / count for z in (dx.copy(), dy)))
+
+
 def line(x: Matrix, y: Matrix, inner: np.ndarray) -> tuple[float, float]:
     """Return slope and offset of y over x; slope 0 if there is none."""
-    if inner.sum() < 2:
-        return 0.0, 0.0
-    x, y = (x.ravel(), y.ravel()) if inner.all() else (x[inner], y[inner])
-    mean_x, mean_y = x.mean(), y.mean()
-    power = ((x - mean_x) ** 2).mean()
-    slope = float(((x - mean_x) * (y - mean_y)).mean() / power) if power > 0 else 0.0
-    return slope, float(mean_y - slope * mean_x)
+    found = _moments(x, y, inner)
+    return found.slope, found.offset
 
 
-def _unsaturated(evidence: Evidence, spec: TensorSpec, codes: Matrix) -> np.ndarray:
-    """Return which samples are not saturated: by what they should be, since noise is saturated too."""
+def _unsaturated(evidence: Evidence, spec: TensorSpec, codes: Matrix) -> tuple[np.ndarray, _Moments]:
+    """Return which samples are not saturated, by what they should be, since noise is saturated too; their moments."""
     low, high = ends(spec)
     inner = (codes > low) & (codes < high)
     edge = _EDGE * (high - low)
+    found = _moments(evidence.wanted, codes, inner)
     for _ in range(2):
-        slope, offset = line(evidence.wanted, codes, inner)
-        expected = slope * evidence.wanted + offset
+        expected = found.slope * evidence.wanted
+        expected += found.offset
         within = (expected > low + edge) & (expected < high - edge)
-        if slope <= 0 or within.sum() < ENOUGH or np.array_equal(within, inner):
+        if found.slope <= 0 or np.count_nonzero(within) < ENOUGH or np.array_equal(within, inner):
             break
         inner = within
-    return inner
-
-
-def _through(x: np.ndarray, off: np.ndarray) -> float | None:
-    """Return the scale of the line through a zero point: x over off, off regressed on x."""
-    along = float((x * off).sum())
-    return float((x * x).sum()) / along if along > 0 else None
+        found = _moments(evidence.wanted, codes, inner)
+    return inner, found
 
 
 def has_scales_of_channels(spec: TensorSpec | None) -> bool:
@@ -146,6 +177,19 @@ def is_of_some_channels(evidence: Evidence, trial: Trial) -> bool:
     return bool(kept and factors.max() >= np.log(_KEPT) and is_slight(evidence, trial))
 
 
+class _Option(NamedTuple):
+    """A scale and a zero point, or one of each channel along `axis`; the dB that they explain.
+
+    parameters: how many of these numbers are not the declared ones.
+    """
+
+    scale: Any
+    zero_point: Any
+    axis: int | None
+    parameters: int
+    score: float
+
+
 class _Fit(NamedTuple):
     """The values that scales are fitted to, and the cause that these scales are a trial of."""
 
@@ -153,16 +197,31 @@ class _Fit(NamedTuple):
     spec: TensorSpec
     codes: Matrix
     inner: np.ndarray  # samples that are not saturated
+    moments: _Moments  # of these
     zero_points: np.ndarray  # the declared ones, each once
     cause: str
+    errors: ScaleErrors
 
-    def trial(self, scale: Any, zero_point: Any, axis: int | None = None) -> Trial:
-        """Return what the spec explains with this scale and zero point."""
-        fixed = requantised(self.spec, Quantization(scale, zero_point, axis), self.evidence.spec.name)
+    def option(self, scale: Any, zero_point: Any, axis: int | None = None) -> _Option:
+        """Return a scale and zero point with what they explain. axis: of the spec, along which they are."""
+        powers = self.errors.power, self.errors.of(scale, zero_point)
+        score = self.evidence.score(self._bare, powers=powers)
+        return _Option(scale, zero_point, axis, self._fitted(scale, zero_point), score)
+
+    def trial(self, option: _Option) -> Trial:
+        """Return the trial of an option."""
+        fixed = requantised(
+            self.spec, Quantization(option.scale, option.zero_point, option.axis), self.evidence.spec.name
+        )
         left = predicted(fixed, self.evidence.samples, self.evidence.wanted)
         np.subtract(self.codes, left, out=left)
-        text, count = f"{called(fixed)}, {words(fixed)}", self._fitted(scale, zero_point)
-        return Trial(self.cause, text, fixed, self.codes, left, True, fixed, parameters=count)
+        text = f"{called(fixed)}, {words(fixed)}"
+        return self._bare._replace(text=text, fix=fixed, left=left, spec=fixed, parameters=option.parameters)
+
+    @property
+    def _bare(self) -> Trial:
+        """A trial that predicts nothing."""
+        return Trial(self.cause, "", None, self.codes, self.codes, True)
 
     def _fitted(self, scale: Any, zero_point: Any) -> int:
         """Return how many of these numbers are not the declared ones."""
@@ -185,68 +244,66 @@ class _Fit(NamedTuple):
         inside = np.clip(zero_points, low, high)
         return inside if (np.abs(zero_points - inside) <= _MOVED * (high - low)).all() else None
 
-    def simplest(self, options: Sequence[Trial]) -> Trial:
-        """Return the first that explains as much as the best, or hardly less with fewer fitted numbers."""
-        scores = [self.evidence.score(o) for o in options]
-        best = int(np.argmax(scores))
-        return next(
-            o
-            for o, score in zip(options, scores)
-            if score > scores[best] - _AS_GOOD * (1 + (o.parameters < options[best].parameters))
-        )
+
+def _simplest(options: Sequence[_Option]) -> _Option:
+    """Return the first that explains as much as the best, or hardly less with fewer fitted numbers."""
+    best = max(options, key=lambda o: o.score)
+    return next(o for o in options if o.score > best.score - _AS_GOOD * (1 + (o.parameters < best.parameters)))
 
 
 def fitted(evidence: Evidence, spec: TensorSpec, codes: Matrix, cause: str) -> Iterator[Trial]:
     """Yield `spec` with the scale and zero point that fit best: the declared ones if they fit as well."""
-    inner = _unsaturated(evidence, spec, codes)
-    slope, offset = line(evidence.wanted, codes, inner)
+    inner, moments = _unsaturated(evidence, spec, codes)
+    slope = moments.slope
     q = evidence.spec.quantization
     declared = np.unique(0 if q is None else q.zero_point)
-    fit = _Fit(evidence, spec, codes, inner, declared, cause)
-    one = _one(fit, slope, offset) if slope > 0 else None
+    fit = _Fit(evidence, spec, codes, inner, moments, declared, cause, ScaleErrors(evidence, codes, ends(spec)))
+    one = _one(fit) if slope > 0 else None
     each = _for_each(fit) if one is not None or slope <= 0 else None
-    if one is None or each is None:
-        yield from (trial for trial in (one, each) if trial is not None)
+    if each is None:
+        yield from () if one is None else (one,)
         return
-    assert each.spec is not None and each.spec.quantization is not None
-    scales = np.asarray(each.spec.quantization.scale)
-    spread = float(np.sqrt((np.log(scales * slope) ** 2).mean()))
+    if one is None:
+        yield fit.trial(each)
+        return
+    spread = float(np.sqrt((np.log(np.asarray(each.scale) * slope) ** 2).mean()))
     least = MARGIN if spread >= _SPREAD else 3 * MARGIN
-    yield each if evidence.score(each) > evidence.score(one) + least else one
+    yield fit.trial(each) if each.score > evidence.score(one) + least else one
 
 
-def _one(fit: _Fit, slope: float, offset: float) -> Trial | None:
+def _one(fit: _Fit) -> Trial | None:
     """Return the scale and zero point for all channels that fit best; None if the zero point is far out of the range.
 
     Noise of zeros is cut at the end of the range, so that its mean fits a little better than the true zero point.
     """
     found = []
-    for pairs in (_from_the_end(fit), _for_all(fit, slope, offset)):
-        trials = [fit.trial(float(f"{s:.6g}"), z) for s, z in pairs]
-        if trials:
-            found.append(fit.simplest(trials))
-    if len(found) == 2 and not _is_cut(fit, *found):
+    for pairs in (_from_the_end(fit), _for_all(fit)):
+        options = [fit.option(float(f"{s:.6g}"), z) for s, z in pairs]
+        if options:
+            found.append(_simplest(options))
+    if len(found) == 2 and not _is_cut(fit, *map(fit.trial, found)):
         del found[0]
     return _of_a_power(fit, found[0]) if found else None
 
 
-def _of_a_power(fit: _Fit, found: Trial) -> Trial:
+def _of_a_power(fit: _Fit, found: _Option) -> Trial:
     """Return the declared scale times a power of two, with the declared zero point, if what was found is hardly better.
 
     That is a mistake that people make, of which no number is fitted; another explains more than its numbers cost, or
     half of the values, the small or the large ones, clearly ask for another one.
     """
-    q, own = fit.evidence.spec.quantization, found.spec
-    if q is None or q.axis is not None or own is None or own.quantization is None:
-        return found
-    power = float(np.rint(np.log2(float(own.quantization.scale) / float(q.scale))))
+    q, own = fit.evidence.spec.quantization, fit.trial(found)
+    if q is None or q.axis is not None:
+        return own
+    power = float(np.rint(np.log2(found.scale / float(q.scale))))
     if power == 0:
-        return found
-    usual = fit.trial(float(q.scale) * 2**power, q.zero_point)._replace(parameters=0, choices=_POWERS)
-    more = fit.evidence.score(found) - fit.evidence.score(usual)
-    if more > cost_of(fit.evidence, found, noisy=True) or any(h.is_certain for h in halves(fit.evidence, usual)):
-        return found
-    return usual
+        return own
+    option = fit.option(float(q.scale) * 2**power, q.zero_point)
+    more = found.score - option.score
+    if more > cost_of(fit.evidence, own, noisy=True):
+        return own
+    usual = fit.trial(option)._replace(parameters=0, choices=_POWERS)
+    return own if any(h.is_certain for h in halves(fit.evidence, usual)) else usual
 
 
 def _is_cut(fit: _Fit, end: Trial, free: Trial) -> bool:
@@ -271,33 +328,33 @@ def _from_the_end(fit: _Fit) -> Iterator[tuple[float, int]]:
     wanted, q, (low, _) = fit.evidence.wanted, fit.evidence.spec.quantization, ends(fit.spec)
     if wanted.min() < 0 or q is None or q.axis is not None:
         return
-    scale = _through(wanted[fit.inner], fit.codes[fit.inner] - low)
+    scale = fit.moments.through(low)
     yield from ((s, int(low)) for s in (float(q.scale), scale) if s is not None)
 
 
-def _for_all(fit: _Fit, slope: float, offset: float) -> Iterator[tuple[float, Any]]:
+def _for_all(fit: _Fit) -> Iterator[tuple[float, Any]]:
     """Yield a scale and zero point for all channels: with the declared scale, the declared zero point, and neither."""
-    wanted, q, declared = fit.evidence.wanted, fit.evidence.spec.quantization, fit.zero_points
+    q, declared, moments = fit.evidence.spec.quantization, fit.zero_points, fit.moments
     whole = bool((declared == np.rint(declared)).all())
 
     def rounded(zero_point: Any) -> Any:
         return int(np.rint(zero_point)) if whole else float(zero_point)
 
     if q is not None and q.axis is None:
-        inside = fit.inside((fit.codes - wanted / q.scale)[fit.inner].mean())
+        inside = fit.inside(moments.mean_y - moments.mean_x / float(q.scale))
         if inside is not None:
             yield float(q.scale), rounded(inside)
     if q is not None and len(declared) == 1:
-        scale = _through(wanted[fit.inner], fit.codes[fit.inner] - declared[0])
+        scale = moments.through(float(declared[0]))
         if scale is not None:
             yield scale, rounded(declared[0])
-    inside = fit.inside(offset)
+    inside = fit.inside(moments.offset)
     if inside is not None:
-        scale = 1 / slope if inside == offset else _through(wanted[fit.inner], fit.codes[fit.inner] - inside)
+        scale = 1 / moments.slope if inside == moments.offset else moments.through(inside)
         yield from () if scale is None else ((scale, rounded(inside)),)
 
 
-def _for_each(fit: _Fit) -> Trial | None:
+def _for_each(fit: _Fit) -> _Option | None:
     """Return a scale for each channel, with the declared zero point or one for each.
 
     None without channels or samples enough. It always explains a little more than one scale for all, because a
@@ -307,10 +364,10 @@ def _for_each(fit: _Fit) -> Trial | None:
     if evidence.channel_axis is None or evidence.channels == 1 or not evidence.enough:
         return None
     axis = axes_in_model(fit.spec.axes)[evidence.channel_axis]
-    values = evidence.wanted_by_channel, evidence.by_channel(fit.codes), evidence.by_channel(fit.inner)
+    values = evidence.wanted_by_channel, fit.errors.codes, evidence.by_channel(fit.inner)
     found = filter(None, (_each_through_the_zero_point(fit, *values), _each_with_a_zero_point(fit, *values)))
-    options = [fit.trial(scales.astype(np.float32), zero_points, axis) for scales, zero_points in found]
-    return fit.simplest(options) if options else None
+    options = [fit.option(scales.astype(np.float32), zero_points, axis) for scales, zero_points in found]
+    return _simplest(options) if options else None
 
 
 def _each_through_the_zero_point(

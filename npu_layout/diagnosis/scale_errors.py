@@ -1,0 +1,60 @@
+"""Compute from sums what a scale and a zero point leave of each channel, without a pass over its values.
+
+Where nothing is clamped, the mean square of c - (w / s + z) is a polynomial in 1 / s and z, whose coefficients are the
+means, variances and covariance of the stored values c and the model's values w. So each further scale costs some
+operations a channel. Channels in which it clamps a value, or of which it leaves so little that the sums have not enough
+digits, are read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .evidence import Evidence
+from .samples import Matrix
+
+_DIGITS = 1e-6  # of the stored values' mean square: of less error, the rounding of the sums is more than 1e-9
+
+
+class ScaleErrors:
+    """The errors that scales leave of stored values.
+
+    Parameters
+    ----------
+    evidence
+        The model's values at the samples.
+    codes
+        The stored values at the samples, (frames, places).
+    ends
+        The lowest and the highest value that can be stored.
+    """
+
+    def __init__(self, evidence: Evidence, codes: Matrix, ends: tuple[float, float]) -> None:
+        self._evidence, self._ends = evidence, ends
+        self.codes = evidence.by_channel(codes)  #: (channels, samples)
+        self.power = evidence.power(codes)  #: the variance of each channel
+        self._mean = self.codes.mean(1)
+        self._product = np.einsum("cn,cn->c", self.codes, evidence.deviations.off) / self.codes.shape[1]
+
+    def of(self, scale: Any, zero_point: Any) -> np.ndarray:
+        """Return the mean square that is left of each channel.
+
+        scale, zero_point: real numbers, or one of each channel.
+        """
+        model = self._evidence.deviations
+        scale, zero_point = (np.broadcast_to(np.asarray(x, np.float64), self._mean.shape) for x in (scale, zero_point))
+        slope = 1 / scale
+        off = self._mean - model.mean * slope - zero_point
+        left = np.asarray(self.power - 2 * slope * self._product + slope * slope * model.square + off * off)
+        low, high = self._ends
+        clamped = (model.low * slope + zero_point < low) | (model.high * slope + zero_point > high)
+        rows = np.flatnonzero(clamped | (left <= _DIGITS * (self.power + self._mean**2)))
+        if rows.size:
+            error = self._evidence.wanted_by_channel[rows] / scale[rows, None]
+            error += zero_point[rows, None]
+            np.clip(error, low, high, out=error)
+            np.subtract(self.codes[rows], error, out=error)
+            left[rows] = np.multiply(error, error, out=error).mean(1)
+        return left
