@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..comparison import listed
+from ..comparison import decibels, listed
 from ..engines import axes_in_model
 from ..support import finite
 from .evidence import Evidence
 from .proof import by_chance
+from .scale_errors import CLAMPED
 from .thresholds import MARGIN, NEIGHBOURS, RATE
 from .trials import Trial
 
@@ -24,12 +25,15 @@ _PIECE = 1 << 16  # values of float32, which stay in the second level of cache
 _PLACES, _VALUES = 1024, 1 << 22  # from which distances are computed: in each channel, and in all
 
 
-def channel_orders(evidence: Evidence) -> Iterator[Trial]:
-    """Yield the order of the channels that fits best, if it is not the declared one; none of more than 4,096."""
+def channel_orders(evidence: Evidence, least: float = -np.inf) -> Iterator[Trial]:
+    """Yield the order of the channels that fits best, if it is not the declared one; none of more than 4,096.
+
+    least: dB; no order is worked out if each channel's nearest one explains clearly less.
+    """
     axis = evidence.channel_axis
     if not evidence.fits or axis is None or not 1 < evidence.references[0].shape[axis] <= _MOST:
         return
-    found = _assigned(evidence, axis)
+    found = _assigned(evidence, axis, least)
     moved = 0 if found is None else int((found.best != np.arange(len(found.best))).sum())
     if found is None or not moved:
         return
@@ -113,16 +117,19 @@ def written_orders(stands_for: np.ndarray) -> Iterator[np.ndarray]:
     yield from (channels.reshape(n, -1).T.ravel() for n in range(2, count) if count % n == 0)
 
 
-def _assigned(evidence: Evidence, axis: int) -> _Assigned | None:
+def _assigned(evidence: Evidence, axis: int, least: float) -> _Assigned | None:
     """Return for each stored channel the model's channel nearest to it in real values, each used once.
 
-    If two orders differ by little, the declared one wins. None if that is proven, or other channels are nearly as near.
+    If two orders differ by little, the declared one wins. None if that is proven, or other channels are nearly as near,
+    or if no order explains about `least` dB.
     """
     real, wanted = _common_places(evidence, axis)
     channels = len(real)
     if _in_their_places(real, wanted):
         return None
     cost = _costs(real, wanted)
+    if least > -np.inf and _has_one_scale(evidence) and _most(real, cost) < least - CLAMPED:
+        return None
     best = np.full(channels, -1)
     by_gain = np.sort(cost, 1)
     free = np.ones(channels, bool)
@@ -204,6 +211,17 @@ def _is_likely(found: _Assigned, own: np.ndarray, moved: np.ndarray, cycle: np.n
 def _costs(real: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """Return the squared distance of each stored channel from each of the model's."""
     return np.asarray((real * real).sum(1)[:, None] - 2 * real @ wanted.T + (wanted * wanted).sum(1))
+
+
+def _has_one_scale(evidence: Evidence) -> bool:
+    q = evidence.spec.quantization
+    return q is None or q.axis is None
+
+
+def _most(real: np.ndarray, cost: np.ndarray) -> float:
+    """Return the dB that the nearest of the model's channels explain, which may be the same ones of several."""
+    power = (np.einsum("cp,cp->c", real, real) - real.sum(1) ** 2 / real.shape[1]).sum()
+    return decibels(float(power), float(cost.min(1).sum()))
 
 
 def _in_their_places(real: np.ndarray, wanted: np.ndarray) -> bool:

@@ -11,7 +11,8 @@ from ..buffers import Quantization, TensorSpec
 from ..errors import NpuLayoutError
 from .evidence import Evidence
 from .identification import hypotheses
-from .samples import predicted, read_at, stored
+from .samples import ends, predicted, read_at, stored
+from .scale_errors import CLAMPED, ScaleErrors
 from .scales import called, fitted, quantizations, requantised, words
 from .thresholds import MARGIN
 from .trials import Trial
@@ -42,8 +43,11 @@ def declared(evidence: Evidence) -> Iterator[Trial]:
         yield evidence.as_declared()._replace(text=f"as declared, {called(evidence.spec)}", spec=evidence.spec)
 
 
-def readings(evidence: Evidence) -> Iterator[Trial]:
-    """Yield other layouts, dtypes and signs, from what `identify` finds in the two frames that vary most."""
+def readings(evidence: Evidence, least: float = -np.inf) -> Iterator[Trial]:
+    """Yield other layouts, dtypes and signs, from what `identify` finds in the two frames that vary most.
+
+    least: dB; what explains clearly less whatever its scales are is left out, before these are looked for.
+    """
     if len(evidence.letters) > _MOST_AXES:
         return
     own = _located(evidence, evidence.spec) if evidence.fits else None
@@ -54,7 +58,7 @@ def readings(evidence: Evidence) -> Iterator[Trial]:
         in_place = own is not None and np.array_equal(one.offsets, own.offsets)
         if (in_place and one.spec.dtype == evidence.spec.dtype) or any(one.inside(other) for other in wider):
             continue
-        trial = _reading(evidence, one, in_place)
+        trial = _reading(evidence, one, in_place, least)
         if trial is None:
             continue
         # A reading that differs only in the sign, and mostly reads the same numbers, has to explain clearly more.
@@ -89,10 +93,10 @@ def _located(evidence: Evidence, spec: TensorSpec) -> _Located:
     return _Located(spec, offsets)
 
 
-def _reading(evidence: Evidence, found: _Located, in_place: bool) -> Trial | None:
+def _reading(evidence: Evidence, found: _Located, in_place: bool, least: float) -> Trial | None:
     """Return what the elements of `found` explain: with the declared quantization, unless another explains much more.
 
-    `in_place`: whether these are the declared elements in another dtype.
+    `in_place`: whether these are the declared elements in another dtype. None if no scales explain about `least` dB.
     """
     given = evidence.spec
     bare = requantised(found.spec, None, given.name)
@@ -100,6 +104,8 @@ def _reading(evidence: Evidence, found: _Located, in_place: bool) -> Trial | Non
         stored(bare, np.ascontiguousarray(given.flat(b)).view(np.uint8).view(bare.stored)) for b in evidence.buffers
     ]
     codes = read_at(found.offsets // bare.stored.itemsize, elements)
+    if least > -np.inf and ScaleErrors(evidence, codes, ends(bare)).most < least - CLAMPED:
+        return None
     steps = bare.element.unpacked.kind != "f"
     alike = bare.dtype == given.dtype
     options = []

@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ..comparison import decibels
 from .evidence import Evidence
 from .samples import Matrix
 
+CLAMPED = 6.0  # dB that a scale may explain more than a line, because the device clamps as it does
 _DIGITS = 1e-6  # of the stored values' mean square: of less error, the rounding of the sums is more than 1e-9
 
 
@@ -58,3 +60,10 @@ class ScaleErrors:
             np.subtract(self.codes[rows], error, out=error)
             left[rows] = np.multiply(error, error, out=error).mean(1)
         return left
+
+    @property
+    def most(self) -> float:
+        """The dB that a straight line in each channel explains: no scales that clamp nothing explain more."""
+        square = self._evidence.deviations.square
+        explained = np.divide(self._product**2, square, out=np.zeros(len(square)), where=square > 0)
+        return decibels(float(self.power.mean()), float((self.power - explained).mean()))

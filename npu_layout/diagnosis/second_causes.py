@@ -68,7 +68,7 @@ def second_causes(evidence: Evidence, ranking: list[Candidate]) -> Pair | None:
         computes = evidence.trials[number]
         rows = _rows(computes)
         under = _of_frames(evidence, rows, [computes.answers[k] for k in rows])
-        pairs = [Pair(reads, computes, under, number) for reads in under.rank(_ways(under, computes))]
+        pairs = [Pair(reads, computes, under, number) for reads in under.rank(_ways(under, computes, _least(best)))]
         pairs = _without_lines(pairs)
         found += [pair for pair in pairs if _is_sound(pair, best) and not (curve and _is_fitted(pair))]
         tried += len(under.trials)
@@ -109,6 +109,11 @@ def _of_frames(evidence: Evidence, rows: Sequence[int], references: Sequence[np.
     return Evidence(evidence.spec, buffers, references, (), evidence.named_axis)
 
 
+def _least(best: float) -> float:
+    """Return the dB that two causes have to explain, given the best score of one."""
+    return max(_SOUND, best + _BETTER)
+
+
 def _is_sound(pair: Pair, best: float) -> bool:
     """Return whether two causes are of two kinds and explain enough, and more than the `best` score of one cause."""
     reads, fitted = pair.reads, _is_fitted(pair)
@@ -116,8 +121,8 @@ def _is_sound(pair: Pair, best: float) -> bool:
         return False
     if fitted and (has_scales_of_channels(reads.fix) or _exchanges_floats(pair)):
         return False  # any curve is near a line in each channel, and the bits of a float are near its logarithm
-    least = _WHOLE if fitted else _SOUND  # a curve with a scale of its own fits much
-    if reads.score < max(least, best + _BETTER) or reads.gain < MARGIN:
+    least = max(_least(best), _WHOLE) if fitted else _least(best)  # a curve with a scale of its own fits much
+    if reads.score < least or reads.gain < MARGIN:
         return False
     if fitted and is_of_two_scales(pair.evidence, pair.evidence.trial(reads)):
         return False
@@ -152,19 +157,22 @@ def _exchanges_floats(pair: Pair) -> bool:
     return pair.reads.spec is not None and (pair.reads.spec.element.unpacked.kind == "f") == pair.evidence.steps
 
 
-def _ways(evidence: Evidence, computes: Trial) -> Iterator[Trial]:
-    """Yield the ways to read the buffer, and, beside another input, the functions at the end."""
-    yield from _ways_to_read(evidence)
+def _ways(evidence: Evidence, computes: Trial, least: float) -> Iterator[Trial]:
+    """Yield the ways to read the buffer, and, beside another input, the functions at the end.
+
+    least: the dB that has to be explained; what cannot is not worked out.
+    """
+    yield from _ways_to_read(evidence, least)
     if computes.of_input:
         yield from activations(evidence)
 
 
-def _ways_to_read(evidence: Evidence) -> Iterator[Trial]:
+def _ways_to_read(evidence: Evidence, least: float = -np.inf) -> Iterator[Trial]:
     yield from declared(evidence)
     yield from factors(evidence, ())
     yield from scale_axes(evidence)
-    yield from readings(evidence)
-    yield from channel_orders(evidence)
+    yield from readings(evidence, least)
+    yield from channel_orders(evidence, least)
 
 
 def _hypotheses(evidence: Evidence) -> list[int]:
@@ -177,7 +185,8 @@ def _hypotheses(evidence: Evidence) -> list[int]:
     moved = [k for k in others if _is_moved(evidence.trials[k])]
     others = [k for k in others if k not in moved]
     off_line = {k: _off_line(evidence, evidence.trials[k]) for k in others}
-    unlike = {k: _unlike(evidence, evidence.trials[k]) for k in others if evidence.trials[k].cause != "activation"}
+    compared = _Distributions(evidence)
+    unlike = {k: compared.unlike(evidence.trials[k]) for k in others if evidence.trials[k].cause != "activation"}
     in_line = sorted((k for k, left in off_line.items() if left < _IN_LINE), key=off_line.__getitem__)[:_EACH]
     alike = sorted((k for k, far in unlike.items() if far < _ALIKE), key=unlike.__getitem__)[:_EACH]
     outputs = [k for k in others if evidence.trials[k].cause == "output_order"]
@@ -201,26 +210,46 @@ def _off_line(evidence: Evidence, t: Trial) -> float:
     return float(left.var() / max(float(codes.var()), 1e-300)) if slope > 0 else 1.0
 
 
-def _unlike(evidence: Evidence, t: Trial) -> float:
-    """Return how unlike the distributions of the device's values and of the trial's are, in deviations.
+class _Distributions:
+    """How unlike the distributions of the device's values and of trials' are, in every order the same.
 
-    In every order the same. The device's values have the declared scale, if that is one.
+    The device's values have the declared scale, if that is one. What is picked of them does not depend on the trial.
     """
-    q, rng = evidence.spec.quantization, np.random.default_rng(0)
-    each = q is not None and q.axis is not None
-    scale, zero_point = (1.0, 0.0) if q is None or each else (float(q.scale), float(q.zero_point))
 
-    def quantiles(x: np.ndarray) -> np.ndarray:
-        flat = finite(np.asarray(x)).ravel()
-        some = flat if flat.size <= _VALUES else flat[rng.integers(0, flat.size, _VALUES)]
-        ordered = np.sort(some.astype(np.float64))  # np.quantile takes seven times as long
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+        q = evidence.spec.quantization
+        self._each = q is not None and q.axis is not None
+        self._scale = (1.0, 0.0) if q is None or self._each else (float(q.scale), float(q.zero_point))
+        self._picked = np.random.default_rng(0)
+        self._places: list[np.ndarray] = []
+        self._known: dict[tuple[int, int], np.ndarray] = {}
+
+    def unlike(self, t: Trial) -> float:
+        """Return how far the trial's quantiles are from the device's, in deviations of its own."""
+        distances = []
+        for k, row in enumerate(_rows(t)):
+            device, model = self._of_device(k, row), self._quantiles(np.asarray(t.answers[row]), 2 * k + 1)
+            distances.append(float(np.abs(device - model).mean()) / max(float(model.std()), 1e-300))
+        return float(np.mean(distances))
+
+    def _of_device(self, k: int, row: int) -> np.ndarray:
+        """Return the quantiles of a frame of the device, the k-th of a trial."""
+        if (k, row) not in self._known:
+            self._known[k, row] = self._quantiles(self._evidence.elements[row], 2 * k, *self._scale)
+        return self._known[k, row]
+
+    def _quantiles(self, x: np.ndarray, pick: int, scale: float = 1.0, zero_point: float = 0.0) -> np.ndarray:
+        flat = x.reshape(-1)
+        some = finite(flat if flat.size <= _VALUES else flat[self._pick(pick, flat.size)])
+        ordered = np.sort((some.astype(np.float64) - zero_point) * scale)  # np.quantile takes seven times as long
         at = np.linspace(0.01, 0.99, _QUANTILES) * (ordered.size - 1)
         low = at.astype(int)
         found = ordered[low] + (ordered[np.minimum(low + 1, ordered.size - 1)] - ordered[low]) * (at - low)
-        return np.asarray((found - found.mean()) / max(float(found.std()), 1e-300)) if each else np.asarray(found)
+        return np.asarray((found - found.mean()) / max(float(found.std()), 1e-300)) if self._each else np.asarray(found)
 
-    distances = []
-    for row in sorted(t.answers)[:_FRAMES]:
-        device, model = quantiles((evidence.elements[row] - zero_point) * scale), quantiles(t.answers[row])
-        distances.append(float(np.abs(device - model).mean()) / max(float(model.std()), 1e-300))
-    return float(np.mean(distances))
+    def _pick(self, pick: int, size: int) -> np.ndarray:
+        """Return the places of a pick, which are the same for each trial."""
+        while len(self._places) <= pick:
+            self._places.append(self._picked.integers(0, size, _VALUES))
+        return self._places[pick]

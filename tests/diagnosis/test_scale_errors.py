@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
+from npu_layout.diagnosis.channel_orders import channel_orders
 from npu_layout.diagnosis.evidence import Evidence
-from npu_layout.diagnosis.scale_errors import ScaleErrors
+from npu_layout.diagnosis.readings import readings
+from npu_layout.diagnosis.scale_errors import CLAMPED, ScaleErrors
 
 SHAPE = (1, 7, 9, 5)
 
@@ -46,3 +48,50 @@ def test_errors_are_those_of_the_values(dtype: str, axis: int | None) -> None:
         found = errors.of(each if axis else each[0], zeros if axis else zeros[0])
         expected = np.array(_left(codes, wanted, each, zeros, low, high))
         np.testing.assert_allclose(found, expected if axis else [expected.mean()], rtol=1e-8)
+
+
+def _noisy(noise: float) -> Evidence:
+    """A layout that is declared wrongly, and noise of so many steps."""
+    rng = np.random.default_rng(5)
+    shape, q = (1, 12, 16, 16), nl.Quantization(0.05, 3)
+    stored, declared = (nl.TensorSpec(shape, tag, "int8", quantization=q) for tag in ("NHWC", "NCHW"))
+    wanted = [rng.standard_normal(shape).astype(np.float32) for _ in range(3)]
+    given = [(w + noise * 0.05 * rng.standard_normal(shape)).astype(np.float32) for w in wanted]
+    return Evidence(declared, [stored.pack(x) for x in given], wanted, (), 1)
+
+
+def test_no_scales_explain_more_than_a_line_in_each_channel() -> None:
+    """Against numpy's least squares; and no fitted reading that clamps nothing is above it."""
+    evidence = _noisy(3.0)
+    errors = ScaleErrors(evidence, evidence.codes, (-128, 127))
+    power, left = [], []
+    for x, y in zip(evidence.wanted_by_channel, errors.codes):
+        power.append(y.var())
+        left.append(np.square(y - np.polyval(np.polyfit(x, y, 1), x)).mean())
+    assert errors.most == pytest.approx(10 * np.log10(np.mean(power) / np.mean(left)), abs=1e-9)
+    for scale in (0.01, 0.05, 2.0, 1e4):
+        assert evidence.score(evidence.as_declared(), powers=(errors.power, errors.of(scale, 0))) <= errors.most
+
+
+@pytest.mark.parametrize("noise", [0.5, 4.0, 8.0])
+def test_what_explains_enough_is_found_though_the_rest_is_left_out(noise: float) -> None:
+    evidence = _noisy(noise)
+    every = list(readings(evidence))
+    best = max(every, key=evidence.score)
+    assert str(best.fix.layout) == "NHWC"
+    least = evidence.score(best)
+    some = list(readings(evidence, least))
+    assert len(some) < len(every) and any(t.text == best.text and np.array_equal(t.left, best.left) for t in some)
+    assert not list(readings(evidence, least + CLAMPED + 3))
+
+
+def test_orders_of_the_channels_that_explain_too_little_are_not_worked_out() -> None:
+    rng = np.random.default_rng(6)
+    shape, order = (1, 12, 16, 16), rng.permutation(12)
+    spec = nl.TensorSpec(shape, "NCHW", "int8", quantization=nl.Quantization(0.05, 3))
+    wanted = [rng.standard_normal(shape).astype(np.float32) for _ in range(3)]
+    moved = Evidence(spec, [spec.pack(w[:, order]) for w in wanted], wanted, (), 1)
+    (found,) = channel_orders(moved)
+    (same,) = channel_orders(moved, moved.score(found))
+    assert found.order == same.order == tuple(np.argsort(order))
+    assert not list(channel_orders(moved, moved.score(found) + CLAMPED + 3))
