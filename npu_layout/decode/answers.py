@@ -10,7 +10,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
-from ..support import checked_call, instance, one_of, text_of, whole_number
+from ..support import checked_call, instance, one_of, shown, text_of, whole_number
 from .activations import activated
 from .head import ACTIVATIONS
 
@@ -69,7 +69,7 @@ def classify(spec: TensorSpec, buffer: Any, k: int = 5, *, activation: str = "no
     one_of("activation", activation, ACTIVATIONS)
     count = whole_number("k", k)
     if not 1 <= count <= extents["C"]:
-        raise NpuLayoutError(f"k: expected 1 .. {extents['C']}, the number of classes, got {k}")
+        raise NpuLayoutError(f"k: expected 1 .. {extents['C']}, the number of classes, got {shown(k)}")
     order = [given.axes.index(letter) for letter in given.axes if letter != "C"] + [given.axes.index("C")]
     scores = given.unpack(buffer).transpose(order).reshape(-1, extents["C"])
     values = activated(activation, scores)
@@ -152,12 +152,12 @@ def ctc(
     one_of("activation", activation, ("none", "softmax"))
     at = whole_number("time", time)
     if at not in (1, 2):
-        raise NpuLayoutError(f"time: expected 1 or 2, got {time}")
+        raise NpuLayoutError(f"time: expected 1 or 2, got {shown(time)}")
     scores = given.unpack(buffer).reshape(_steps(given, at))
     scores = scores if at == 1 else scores.transpose(0, 2, 1)
     classes, empty = scores.shape[2], whole_number("blank", blank)
     if not -classes <= empty < classes:
-        raise NpuLayoutError(f"blank: expected a class of {classes}, got {blank}")
+        raise NpuLayoutError(f"blank: expected a class of {classes}, got {shown(blank)}")
     letters = _letters(alphabet, classes - 1, scores.shape[1] - 1)
     letters.insert(empty % classes, "")
     return [_text(one, letters, empty % classes, activation == "softmax") for one in scores]

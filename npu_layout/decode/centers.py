@@ -11,11 +11,12 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
-from ..support import checked_call, instance, naming, one_of, real_number, whole_number
+from ..support import checked_call, instance, naming, one_of, real_number
 from .decoder import MOST, Decoder
 from .detections import Detections
 from .detectors import centernet_head
 from .head import ACTIVATIONS
+from .records import count_of
 
 _IMAGE = frozenset("NCHW")
 _LEAST_SIDE = 3.0  # cells; regions that are less are noise, as in the source
@@ -70,9 +71,7 @@ def centernet(
     >>> centernet(specs, {"heat": heat.ravel(), "size": size.ravel()}).xyxy.tolist()
     [[6.0, 2.0, 14.0, 10.0]]
     """
-    least, most = real_number("confidence", confidence), whole_number("limit", limit)
-    if most < 1 or whole_number("stride", stride) < 1:
-        raise NpuLayoutError(f"limit, stride: expected 1 or more, got {limit}, {stride}")
+    least, most, stride = real_number("confidence", confidence), count_of("limit", limit), count_of("stride", stride)
     one_of("activation", activation, ACTIVATIONS[:2])
     _check_names("specs", specs, ("heat", "size"))
     roles = {"heat": "score", "size": "box", "offset": "offset"}
@@ -162,9 +161,11 @@ def dbnet(
     import cv2
 
     least, cut = real_number("confidence", confidence), real_number("threshold", threshold)
-    more, step = real_number("unclip", unclip), real_number("stride", stride, 0.0)
-    if more < 0 or whole_number("limit", limit) < 1:
-        raise NpuLayoutError(f"unclip, limit: expected 0 or more and 1 or more, got {unclip}, {limit}")
+    more, step, limit = (
+        real_number("unclip", unclip, least=0.0),
+        real_number("stride", stride, 0.0),
+        count_of("limit", limit),
+    )
     channels, _, _ = _shape("spec", spec)
     if channels != 1:
         raise LayoutError(f"dbnet: {spec.describe()}: expected one channel, got {channels}")

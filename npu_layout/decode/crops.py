@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NpuLayoutError
-from ..support import array_of, whole_number
+from ..support import array_of, shown, whole_number
 from .records import items
 
 
@@ -86,7 +86,7 @@ class Masks(Sequence[np.ndarray]):
     def _row(self, i: int) -> int:
         row = whole_number("i", i)
         if not -len(self) <= row < len(self):
-            raise IndexError(f"i: expected one of {len(self)} masks, got {row}")
+            raise IndexError(f"i: expected one of {len(self)} masks, got {shown(row)}")
         return row
 
     def dense(self) -> np.ndarray:

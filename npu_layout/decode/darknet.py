@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import NpuLayoutError
-from ..support import checked_call, numbers_of, one_of, shown, whole_numbers
+from ..support import checked_call, numbers_of, one_of, shown
 from .head import ACTIVATIONS, HINTS, Boxes, Form, Head, Part
 from .networks import STRIDES, YOLOV5_ANCHORS, YOLOV7_ANCHORS, anchors_of, of_strides, sizes, split_form
+from .records import counts_of
 
 # pjreddie/darknet, cfg/yolov2.cfg (of COCO) and cfg/yolov2-tiny-voc.cfg: width and height in cells.
 YOLOV2_ANCHORS = ((0.57273, 0.677385), (1.87446, 2.06253), (3.33843, 5.47434), (7.88282, 3.52778), (9.77052, 9.16828))
@@ -69,7 +70,7 @@ def yolov2(
     >>> yolov2(20).anchors[0][0]
     (34.56, 38.08)
     """
-    classes, strides = sizes(classes, whole_numbers("stride", [stride], 1, 1))
+    classes, strides = sizes(classes, counts_of("stride", [stride], 1))
     given = anchors if anchors is not None else YOLOV2_VOC_ANCHORS if classes == _VOC_CLASSES else YOLOV2_ANCHORS
     pairs = numbers_of("anchors", given)
     if pairs.ndim not in (1, 2) or not pairs.size or pairs.size % 2 or (pairs.ndim == 2 and pairs.shape[1] != 2):

@@ -172,7 +172,7 @@ class Decoder:
         least, overlap = real_number("confidence", confidence), threshold_of(iou)
         most = whole_number("limit", limit)
         if not 1 <= most <= MOST:
-            raise NpuLayoutError(f"limit: expected 1 .. {MOST}, got {limit}")
+            raise NpuLayoutError(f"limit: expected 1 .. {MOST}, got {shown(limit)}")
         if least > self._most:
             asked, largest = _apart(least, self._most)
             raise NpuLayoutError(

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import NpuLayoutError
-from ..support import checked_call, flag, numbers_of, one_of, whole_numbers
+from ..support import checked_call, flag, numbers_of, one_of
 from .head import ACTIVATIONS, HINTS, UNITS, Boxes, Form, Head, Part
 from .networks import anchors_of, sizes
+from .records import count_of, counts_of
 from .rules import Keypoints, Prototypes, Suppression
 
 
@@ -60,9 +61,13 @@ def ssd(
     if array.ndim != 2 or array.shape[1] != 4:
         raise NpuLayoutError(f"priors: expected (n, 4) numbers, got {array.shape}")
     given = tuple(map(tuple, array.astype(np.float64).tolist()))
-    steps, counts = (whole_numbers(n, v, None, 1) for n, v in (("strides", strides), ("anchors", anchors)))
+    steps, counts = (counts_of(n, v) for n, v in (("strides", strides), ("anchors", anchors)))
     if len(steps) != len(counts):
         raise NpuLayoutError(f"anchors: expected a number of priors for each of {len(steps)} strides, got {counts}")
+    if sum(counts) > len(given):
+        raise NpuLayoutError(
+            f"anchors: expected no more for the cells of all strides than {len(given)} priors, got {counts}"
+        )
     boxes = Boxes("variances", center=0.0, variances=variances, order=(1, 0, 3, 2) if flag("yx", yx) else (0, 1, 2, 3))
     parts = (Part("box", 4), Part("score", classes + 1, activation))
     listed = Form("list", parts, boxes, "list", interleaved=bool(steps))
@@ -116,7 +121,7 @@ def labelled_rows(
     'greedy'
     """
     classes, _ = sizes(classes, (1,))
-    (weights,) = whole_numbers("coefficients", [coefficients], 1, 0)
+    weights = count_of("coefficients", coefficients, 0)
     boxes = Boxes("xyxy", unit=one_of("unit", unit, UNITS[1:]))
     parts = [Part("box", 4, hint="box"), Part("score", 1, hint="score|conf"), Part("label", 1, hint="class|label")]
     parts += [Part("coefficients", weights)] if weights else []
@@ -149,10 +154,10 @@ def centernet_head(
     >>> centernet_head(3).labels
     'all'
     """
-    classes, strides = sizes(classes, whole_numbers("stride", [stride], 1, 1))
+    classes, strides = sizes(classes, counts_of("stride", [stride], 1))
     boxes = Boxes("center_size", unit=one_of("size_unit", size_unit, ("stride", "pixel")))
     parts = (Part("score", classes, activation), Part("box", 2, hint="wh|size"), Part("offset", 2, hint="reg|off"))
-    (joints,) = whole_numbers("keypoints", [keypoints], 1, 0)
+    joints = count_of("keypoints", keypoints, 0)
     beside = (Part("keypoints", 2 * joints),) if joints else ()
     corner = replace(boxes, center=0.0)  # from which joints are measured
     forms = [Form("offsets", (*parts, *beside), corner if joints else boxes)]
@@ -181,7 +186,7 @@ def fastestdet(
     >>> fastestdet(3).score
     'weighted'
     """
-    classes, strides = sizes(classes, whole_numbers("stride", [stride], 1, 1))
+    classes, strides = sizes(classes, counts_of("stride", [stride], 1))
     known = one_of("activation", activation, ACTIVATIONS[:2])
     shares = "none" if known == "none" else "softmax"
     parts = (Part("objectness", 1, known, hint=HINTS["objectness"]), Part("box", 4), Part("score", classes, shares))

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import NpuLayoutError
-from ..support import checked_call, one_of, whole_numbers
+from ..support import checked_call, one_of
 from .head import ACTIVATIONS, HINTS, UNITS, Boxes, Form, Head, Part
 from .networks import STRIDES, anchors_of, sizes
-from .records import height_and_width
+from .records import count_of, counts_of, height_and_width
 from .rules import Keypoints, Suppression
 
 RETINAFACE_ANCHORS = (  # biubug6/Pytorch_Retinaface, data/config.py, min_sizes: pixels
@@ -46,7 +46,7 @@ def retinaface(
     NpuLayoutError on anything else.
     """
     _, strides = sizes(1, strides)
-    (count,) = whole_numbers("keypoints", [keypoints], 1, 0)
+    count = count_of("keypoints", keypoints, 0)
     beside = (Part("keypoints", 2 * count),) if count else ()
     parts = (Part("box", 4), Part("score", 2, activation), *beside)
     forms = (Form("list", parts, Boxes("variances"), "list", interleaved=True), Form("maps", parts, Boxes("variances")))
@@ -101,7 +101,7 @@ def scrfd(strides: Sequence[int] = STRIDES, *, keypoints: int = 5, activation: s
     applies to scores, "none" or "sigmoid". Raises NpuLayoutError on anything else.
     """
     _, strides = sizes(1, strides)
-    (keypoints,) = whole_numbers("keypoints", [keypoints], 1, 0)
+    keypoints = count_of("keypoints", keypoints, 0)
     beside = (Part("keypoints", 2 * keypoints),) if keypoints else ()
     parts = (Part("score", 1, activation), Part("box", 4), *beside)
     anchors = tuple(((2.0 * s, 2.0 * s), (4.0 * s, 4.0 * s)) for s in strides)
@@ -126,8 +126,8 @@ def face_det_lite(
     >>> face_det_lite().keypoints.order
     'apart'
     """
-    _, strides = sizes(1, whole_numbers("stride", [stride], 1, 1))
-    (keypoints,) = whole_numbers("keypoints", [keypoints], 1, 0)
+    _, strides = sizes(1, counts_of("stride", [stride], 1))
+    keypoints = count_of("keypoints", keypoints, 0)
     beside = (Part("keypoints", 2 * keypoints),) if keypoints else ()
     parts = (Part("score", 1, one_of("activation", activation, ACTIVATIONS[:2])), Part("box", 4), *beside)
     points = Keypoints(keypoints, 2, "distances", order="apart") if keypoints else None
@@ -230,8 +230,8 @@ def blazeface(
     (896, 2016)
     """
     _, strides = sizes(1, strides)
-    (side, each) = (whole_numbers(what, [n], 1, 1)[0] for what, n in (("side", side), ("anchors", anchors)))
-    (keypoints,) = whole_numbers("keypoints", [keypoints], 1, 0)
+    side, each = count_of("side", side), count_of("anchors", anchors)
+    keypoints = count_of("keypoints", keypoints, 0)
     layers = [(stride, each * len(list(same))) for stride, same in itertools.groupby(strides)]
     levels = [(-(-side // stride), count) for stride, count in layers]
     if (total := sum(cells * cells * count for cells, count in levels)) > _PRIORS:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from ..errors import NpuLayoutError
-from ..support import checked_call, flag, one_of, real_number, shown, text_of, whole_numbers
-from .records import Record, count_of, items
+from ..support import checked_call, flag, iterates, one_of, real_number, shown, text_of, whole_numbers
+from .records import Record, count_of, counts_of, items
 from .rules import Keypoints, Prototypes, Suppression
 
 ROLES = ("box", "score", "objectness", "bound", "keypoints", "coefficients", "label", "count", "angle", "offset")
@@ -136,7 +136,7 @@ class Boxes(Record):
         center = real_number("Boxes: center", self.center)
         order = whole_numbers("Boxes: order", self.order, 4, 0)
         if sorted(order) != [0, 1, 2, 3]:
-            raise NpuLayoutError(f"Boxes: order: expected 0, 1, 2 and 3 in any order, got {order}")
+            raise NpuLayoutError(f"Boxes: order: expected 0, 1, 2 and 3 in any order, got {shown(order)}")
         if self.encoding == "center_size" and order != (0, 1, 2, 3):
             raise NpuLayoutError(f"Boxes: order: 'center_size' has two numbers and no order, got {order}")
         spreads = tuple(real_number("Boxes: spreads", v, 0.0) for v in items("Boxes: spreads", self.spreads))
@@ -266,7 +266,7 @@ class Head(Record):
 
     def _check(self) -> None:
         text_of("Head: name", self.name)
-        strides = whole_numbers("Head: strides", self.strides, None, 1)
+        strides = counts_of("Head: strides", self.strides)
         anchors = tuple(
             tuple(_pair(a) for a in items("Head: anchors", level)) for level in items("anchors", self.anchors)
         )
@@ -281,7 +281,7 @@ class Head(Record):
         if not self.forms:
             raise NpuLayoutError("Head: forms: expected one or more, got none")
         if self.background is not None:
-            (background,) = whole_numbers("Head: background", [self.background], 1, 0)
+            background = count_of("Head: background", self.background, 0)
             if background > int(self.classes):
                 raise NpuLayoutError(f"Head: background: expected 0 .. {self.classes}, got {background}")
             self._set(background=background)
@@ -335,7 +335,7 @@ class Head(Record):
 
 
 def _pair(given: Any) -> tuple[float, float]:
-    if not hasattr(given, "__iter__"):
+    if not iterates(given):
         raise NpuLayoutError(
             f"Head: anchors: expected pairs of width and height for each level, as in [[(10, 13), (16, 30)], "
             f"[(30, 61), (62, 45)]], got {shown(given)} in the place of a pair"

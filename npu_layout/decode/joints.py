@@ -9,7 +9,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
-from ..support import checked_call, flag, naming, one_of, real_number, whole_number
+from ..support import checked_call, flag, naming, one_of, real_number, shown, whole_number
 from .activations import activated
 from .answers import checked_spec
 from .head import ACTIVATIONS, UNITS
@@ -72,7 +72,7 @@ def landmarks(
     each, last = whole_number("values", values), whole_number("scores", scores)
     if each < 2 or not 0 <= last <= each - 2:
         raise NpuLayoutError(
-            f"values, scores: expected 2 or more numbers, x and y no scores, got {values} and {scores}"
+            f"values, scores: expected 2 or more numbers, x and y no scores, got {shown(values)} and {shown(scores)}"
         )
     one_of("unit", unit, UNITS[1:])
     one_of("activation", activation, ACTIVATIONS[:2])
@@ -82,7 +82,7 @@ def landmarks(
     count = int(np.prod(given.shape[1:] if len(given.shape) > 1 else given.shape))
     if count % each or not count:
         raise LayoutError(
-            f"landmarks: {given.describe()}: expected {each} numbers (values) for each point, got {count}"
+            f"landmarks: {given.describe()}: expected {shown(each)} numbers (values) for each point, got {count}"
         )
     real = given.unpack(buffer).reshape(images, -1, each).astype(np.float64)
     if flag("yx", yx):
@@ -152,7 +152,7 @@ def heatmap_points(
     step = np.array([real_number("stride", each, 0.0) for each in steps])
     width = whole_number("blur", blur)
     if width < 1 or width % 2 == 0:
-        raise NpuLayoutError(f"blur: expected an odd number of cells, 1 or more, got {blur}")
+        raise NpuLayoutError(f"blur: expected an odd number of cells, 1 or more, got {shown(blur)}")
     maps = given.unpack(buffer).transpose([given.axes.index(letter) for letter in "NCHW"])
     n, c, _, w = maps.shape
     flat = _without_nan(maps.reshape(n, c, -1))

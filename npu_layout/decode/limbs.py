@@ -15,7 +15,7 @@ from ..errors import LayoutError, NpuLayoutError
 from ..support import checked_call, instance, items_of, numbers_of, real_number, shown, whole_numbers
 from .decoder import in_order
 from .mask_crops import planes_of
-from .records import items
+from .records import count_of, items
 
 
 @checked_call
@@ -54,12 +54,12 @@ class Skeleton:
 
     def __post_init__(self) -> None:
         for name, least in (("joints", 1), ("fields", 0), ("cell", 1), ("samples", 2)):
-            whole_numbers(f"Skeleton: {name}", [getattr(self, name)], 1, least)
+            object.__setattr__(self, name, count_of(f"Skeleton: {name}", getattr(self, name), least))
         for name in ("peak", "field", "aligned", "total"):
-            real_number(f"Skeleton: {name}", getattr(self, name))
+            object.__setattr__(self, name, real_number(f"Skeleton: {name}", getattr(self, name)))
         limbs = tuple(whole_numbers("Skeleton: limbs", limb, 2, 0) for limb in items("Skeleton: limbs", self.limbs))
         if any(max(limb) >= self.joints for limb in limbs):
-            raise NpuLayoutError(f"Skeleton: limbs: expected pairs of {self.joints} joints, got {limbs}")
+            raise NpuLayoutError(f"Skeleton: limbs: expected pairs of {self.joints} joints, got {shown(limbs)}")
         object.__setattr__(self, "limbs", limbs)
 
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import NpuLayoutError
-from ..support import checked_call, flag, one_of, whole_numbers
+from ..support import checked_call, flag, one_of
 from .head import HINTS, UNITS, Boxes, Form, Head, Part
+from .records import count_of, counts_of
 from .rules import Keypoints, Prototypes, Suppression
 
 STRIDES = (8, 16, 32)
@@ -70,8 +71,8 @@ def yolov8(
     >>> yolov8(classes=3).to_dict()["forms"][1]["name"]
     'list'
     """
-    (classes, strides), bins = sizes(classes, strides), count_from("bins", bins)
-    keypoints, coefficients = count_from("keypoints", keypoints, 0), count_from("coefficients", coefficients, 0)
+    (classes, strides), bins = sizes(classes, strides), count_of("bins", bins)
+    keypoints, coefficients = count_of("keypoints", keypoints, 0), count_of("coefficients", coefficients, 0)
     beside = []
     if keypoints:
         beside.append(Part("keypoints", 3 * keypoints))
@@ -117,7 +118,7 @@ def yolov5(
     boxes too. anchors: width and height in pixels of some anchors for each stride, in the order of `strides`; None:
     those of yolov5s.yaml, if the strides are 8, 16 and 32 in any order. Raises NpuLayoutError on anything else.
     """
-    (classes, strides), coefficients = sizes(classes, strides), count_from("coefficients", coefficients, 0)
+    (classes, strides), coefficients = sizes(classes, strides), count_of("coefficients", coefficients, 0)
     anchors = anchors_of(strides, {STRIDES: YOLOV5_ANCHORS}) if anchors is None else anchors
     scores = (Part("objectness", 1, activation, hint=HINTS["objectness"]), Part("score", classes, activation))
     beside = (Part("coefficients", coefficients),) if coefficients else ()
@@ -200,7 +201,7 @@ def yolov10(
     classes, strides, activation, bins, name: as for `yolov8`. unit: of rows, "pixel", or "input" if the whole input is
     1 (TFLite). Raises NpuLayoutError on anything else.
     """
-    (classes, strides), bins = sizes(classes, strides), count_from("bins", bins)
+    (classes, strides), bins = sizes(classes, strides), count_of("bins", bins)
     maps = (Part("box", 4 * bins), Boxes("dfl", bins))
     return _without_suppression(classes, strides, activation, maps, unit, name)
 
@@ -228,7 +229,7 @@ def yolo26(
     `yolov10`. Raises NpuLayoutError on anything else.
     """
     classes, strides = sizes(classes, strides)
-    points, weights = count_from("keypoints", keypoints, 0), count_from("coefficients", coefficients, 0)
+    points, weights = count_of("keypoints", keypoints, 0), count_of("coefficients", coefficients, 0)
     beside = [Part("keypoints", 3 * points)] if points else []
     beside += [Part("coefficients", weights)] if weights else []
     maps = (Part("box", 4), Boxes("distances"))
@@ -294,7 +295,7 @@ def yolox(
 
 def sizes(classes: Any, strides: Any) -> tuple[int, tuple[int, ...]]:
     """Return the number of classes, and the strides, checked."""
-    return count_from("classes", classes), whole_numbers("strides", strides, None, 1)
+    return count_of("classes", classes), counts_of("strides", strides)
 
 
 def anchors_of(strides: tuple[int, ...], published: dict[tuple[int, ...], Any]) -> tuple[Any, ...]:
@@ -312,9 +313,3 @@ def of_strides(what: str, strides: tuple[int, ...], published: dict[tuple[int, .
         )
     each = dict(zip(ordered, published[ordered]))
     return tuple(each[stride] for stride in strides)
-
-
-def count_from(what: str, given: Any, least: int = 1) -> int:
-    """Return a whole number of at least `least`; NpuLayoutError if it is anything else."""
-    (number,) = whole_numbers(what, [given], 1, least)
-    return number

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from ..support import checked_call, one_of
 from .head import ACTIVATIONS, ANGLES, HINTS, UNITS, Boxes, Form, Head, Part
-from .networks import STRIDES, count_from, sizes
+from .networks import STRIDES, sizes
+from .records import count_of
 from .rules import Suppression
 
 
@@ -40,7 +41,7 @@ def yolov8_obb(
     >>> yolov8_obb().suppression.kind
     'probiou'
     """
-    (classes, strides), bins = sizes(classes, strides), count_from("bins", bins)
+    (classes, strides), bins = sizes(classes, strides), count_of("bins", bins)
     score = Part("score", classes, activation)
     turn = Part("angle", 1, one_of("angle_activation", angle_activation, ACTIVATIONS[:2]), hint=HINTS["angle"])
     box, bound = Part("box", 4 * bins), Part("bound", 1, optional=True, hint=HINTS["bound"])

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..support import checked_call, one_of, whole_numbers
+from ..support import checked_call, one_of
 from .head import ACTIVATIONS, HINTS, UNITS, Boxes, Form, Head, Part
 from .networks import STRIDES, anchors_of, sizes
+from .records import count_of
 from .rules import Keypoints, Suppression
 
 POSE_STRIDES = (8, 16, 32, 64)
@@ -71,7 +72,7 @@ def yolov7_pose(
     (4.0, 5.0)
     """
     classes, strides = sizes(classes, strides)
-    (count,) = whole_numbers("keypoints", [keypoints], 1, 1)
+    count = count_of("keypoints", keypoints)
     given = anchors_of(strides, POSE_ANCHORS) if anchors is None else anchors
     known = one_of("activation", activation, ACTIVATIONS[:2])
     raw, decoded = (
@@ -102,7 +103,7 @@ def movenet(keypoints: int = 17, *, name: str = "movenet") -> Head:
     >>> movenet().keypoints.order
     'yx'
     """
-    (count,) = whole_numbers("keypoints", [keypoints], 1, 1)
+    count = count_of("keypoints", keypoints)
     parts = (Part("keypoints", 3 * count), Part("box", 4), Part("score", 1))
     form = Form("rows", parts, Boxes("xyxy", unit="input", order=(1, 0, 3, 2)), "rows")
     points = Keypoints(count, 3, "pixels", "none", "yx")

@@ -83,16 +83,28 @@ def _read(kinds: Mapping[str, Any], value: Any) -> Any:
     return record.from_dict(value)
 
 
-def count_of(what: str, given: Any) -> int:
-    """Return a whole number of at least 1; NpuLayoutError if it is anything else."""
-    (number,) = whole_numbers(what, [given], 1, 1)
+_MOST = 2**31 - 1  #: of a count: no axis is as long, and floats and the kernels hold its products
+
+
+def count_of(what: str, given: Any, least: int = 1) -> int:
+    """Return a whole number of at least `least`; NpuLayoutError if it is anything else, or beyond 2**31 - 1."""
+    (number,) = counts_of(what, [given], 1, least)
     return number
+
+
+def counts_of(what: str, given: Any, count: int | None = None, least: int = 1) -> tuple[int, ...]:
+    """Return `count` whole numbers (None: any number of them); NpuLayoutError as of count_of."""
+    numbers = whole_numbers(what, given, count, least)
+    if max(numbers, default=0) > _MOST:
+        got = shown(given[0] if count == 1 and isinstance(given, list) else given)
+        raise NpuLayoutError(f"{what}: expected no more than {_MOST}, got {got}")
+    return numbers
 
 
 def height_and_width(given: Any) -> tuple[int, int]:
     """Return an `input_shape` as two ints; NpuLayoutError, which says what to give, if it is anything else."""
     try:
-        height, width = whole_numbers("input_shape: height and width", given, 2, 1)
+        height, width = counts_of("input_shape: height and width", given, 2)
     except NpuLayoutError as error:
         sides = _sides(given)
         raise NpuLayoutError(f"{error}{f'; give {sides}' if sides else ''}") from None

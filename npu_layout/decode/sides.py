@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..support import checked_call, one_of, whole_numbers
+from ..support import checked_call, one_of
 from .head import ACTIVATIONS, HINTS, Boxes, Form, Head, Part
 from .networks import STRIDES, sizes
+from .records import count_of
 from .rules import Prototypes
 
 
@@ -159,7 +160,7 @@ def depthai_yolo(
     >>> depthai_yolo(3).forms[0].boxes.encoding
     'distances'
     """
-    (classes, strides), (weights,) = sizes(classes, strides), whole_numbers("coefficients", [coefficients], 1, 0)
+    (classes, strides), weights = sizes(classes, strides), count_of("coefficients", coefficients, 0)
     beside = (Part("coefficients", weights, hint="mask"),) if weights else ()
     parts = (Part("box", 4), Part("bound", 1), Part("score", classes), *beside)
     masks = Prototypes(weights) if weights else None

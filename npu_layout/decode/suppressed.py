@@ -9,7 +9,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import BufferSizeError, LayoutError, NpuLayoutError
-from ..support import checked_call, instance, naming, one_of, plain_array, real_number, whole_number
+from ..support import checked_call, instance, naming, one_of, plain_array, real_number, shown, whole_number
 from .decoder import MOST
 from .detections import Detections, detections, memory_for
 from .networks import sizes
@@ -140,7 +140,7 @@ def _limits(confidence: Any, limit: Any) -> tuple[float, int]:
     """Return both arguments, checked."""
     least, most = real_number("confidence", confidence), whole_number("limit", limit)
     if not 1 <= most <= MOST:
-        raise NpuLayoutError(f"limit: expected 1 .. {MOST}, got {limit}")
+        raise NpuLayoutError(f"limit: expected 1 .. {MOST}, got {shown(limit)}")
     return least, most
 
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import NpuLayoutError
-from ..support import checked_call, flag, one_of, real_number, whole_numbers
+from ..support import checked_call, flag, iterates, one_of, real_number
 from .head import Boxes, Form, Head, Part
 from .networks import sizes
-from .records import height_and_width, items
+from .records import count_of, height_and_width, items
 from .rules import Prototypes
 
 YOLACT_STRIDES = (8, 16, 32, 64, 128)
@@ -78,7 +78,7 @@ def yolact(
     (19248, 'probabilities')
     """
     (classes, strides), size = sizes(classes, strides), height_and_width(input_shape)
-    (weights,) = whole_numbers("coefficients", [coefficients], 1, 1)
+    weights = count_of("coefficients", coefficients)
     sides = _sides_of(scales, strides)
     shares = [real_number("ratios", ratio, 0.0) for ratio in items("ratios", ratios)]
     if not shares:
@@ -114,9 +114,7 @@ def _sides_of(given: Any, strides: Sequence[int]) -> list[list[float]]:
     levels = items("scales", given)
     if len(levels) != len(strides):
         raise NpuLayoutError(f"scales: expected one or several for each of {len(strides)} strides, got {len(levels)}")
-    sides = [
-        [real_number("scales", s, 0.0) for s in (level if hasattr(level, "__iter__") else (level,))] for level in levels
-    ]
+    sides = [[real_number("scales", s, 0.0) for s in (level if iterates(level) else (level,))] for level in levels]
     if not all(sides):
         raise NpuLayoutError("scales: expected one or several for each stride, got none for one of them")
     return sides

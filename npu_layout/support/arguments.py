@@ -129,7 +129,7 @@ def real_number(what: str, given: Any, above: float | None = None, *, least: flo
     """
     number = math.nan
     value = given[()] if isinstance(given, np.ndarray) and given.ndim == 0 else given
-    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
+    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.timedelta64)):
         try:
             number = float(value)
         except OverflowError:

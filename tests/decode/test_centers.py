@@ -108,14 +108,14 @@ def test_bad_input() -> None:
         ),
         (lambda: decode.centernet({"heat": one, "size": two}, {"heat": flat["heat"]}), "buffers: expected .*'size'"),
         (lambda: decode.centernet({"heat": one, "size": two}, flat, activation="tanh"), "activation: expected"),
-        (lambda: decode.centernet({"heat": one, "size": two}, flat, limit=0), "limit, stride"),
+        (lambda: decode.centernet({"heat": one, "size": two}, flat, limit=0), "limit: expected"),
         (
             lambda: decode.centernet({"heat": one.replace(layout=nl.Layout("NCHW", "NCWH")), "size": two}, flat),
             r"specs\['heat'\]: .*expected channels before or behind rows and columns",
         ),
         (lambda: decode.dbnet(two, flat["size"]), "dbnet: .*expected one channel, got 2"),
         (lambda: decode.dbnet(nl.TensorSpec((2, 1, 4, 4)), flat["size"]), "expected one image"),
-        (lambda: decode.dbnet(one, flat["heat"], unclip=-1), "unclip, limit"),
+        (lambda: decode.dbnet(one, flat["heat"], unclip=-1), "unclip: expected a number of at least 0"),
         (lambda: decode.dbnet(one, flat["size"]), "buffer: .*128 bytes"),
     ):
         with pytest.raises(nl.NpuLayoutError, match=words):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import warnings
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -11,7 +13,9 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
+from npu_layout import decode
 from npu_layout.decode.records import Record, count_of, height_and_width, items
+from tests.support.good_calls import CALLS
 
 
 @dataclass(frozen=True)
@@ -89,3 +93,55 @@ def test_height_and_width() -> None:
         with pytest.raises(nl.NpuLayoutError, match="input_shape: height and width: expected 2 whole") as refused:
             height_and_width(other)
         assert "give" not in str(refused.value)
+
+
+def _numbers(value: Any) -> list[tuple[int, ...]]:
+    """Return where a record's argument has numbers, in sequences of sequences."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return [()]
+    return [(i, *at) for i, v in enumerate(value) for at in _numbers(v)] if isinstance(value, (list, tuple)) else []
+
+
+def _replaced(value: Any, at: tuple[int, ...], instead: Any) -> Any:
+    if not at:
+        return instead
+    return type(value)(_replaced(v, at[1:], instead) if i == at[0] else v for i, v in enumerate(value))
+
+
+_RECORDS = [
+    name
+    for name in sorted(CALLS)
+    if name.startswith("decode.") and name.count(".") == 1 and name not in ("decode.Comparison", "decode.Guess")
+]
+
+
+@pytest.mark.parametrize("name", _RECORDS)
+def test_numbers_beyond_all_bounds_are_refused(name: str) -> None:
+    """Each number of each argument is the library's error, or taken; it never is Python's error of another type."""
+    for argument, value in CALLS[name]().arguments.items():
+        for at in _numbers(value)[:4]:
+            for huge in (10**400, -(10**400), 10**5000, float("inf"), float("nan"), np.timedelta64(3, "s")):
+                with contextlib.suppress(nl.NpuLayoutError), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # numpy's, about values that overflow
+                    CALLS[name]()(**{argument: _replaced(value, at, huge)})
+
+
+@pytest.mark.parametrize(
+    "make, says",
+    [
+        (lambda: decode.yolov2(20, stride=10**400), "stride: expected no more than 2147483647, got builtins.int"),
+        (lambda: decode.scrfd((8, 16, 2**31)), "strides: expected no more than 2147483647, got (8, 16, 2147483648)"),
+        (lambda: decode.retinanet(3, (10**400,)), "strides: expected no more than 2147483647, got"),
+        (lambda: decode.yolov8(10**400), "classes: expected no more than 2147483647, got builtins.int"),
+        (lambda: decode.Suppression(extra=np.timedelta64(3, "s")), "Suppression: extra: expected a number of at least"),
+        (lambda: decode.ssd(np.full((4, 4), 0.5), strides=(8,), anchors=(5,)), "for the cells of all strides than 4"),
+    ],
+)
+def test_numbers_that_are_named(make: Any, says: str) -> None:
+    with pytest.raises(nl.NpuLayoutError, match=re.escape(says)):
+        make()
+
+
+def test_the_largest_count_is_taken() -> None:
+    assert decode.yolov2(20, stride=2**31 - 1).strides == (2**31 - 1,)
+    assert isinstance(decode.Skeleton(np.int8(2), ((0, 1),), np.int8(1)).joints, int)  # type: ignore[arg-type]
