@@ -89,8 +89,34 @@ FAMILIES = (
     Family(
         lambda n, act: yolov8(n, activation=act, keypoints=17), "17 keypoints (YOLOv8-pose)", (0, 4, 64, 55), units=True
     ),
+    Family(
+        lambda n, act: yolov8(n, activation=act, keypoints=17, across="encoded"),
+        "17 keypoints beside maps, as the network has them (YOLOv8-pose of MaixCAM2)",
+        (0, 64),
+        form="points or coefficients across levels",
+        asked="whether those keypoints are pixels (across='pixels')",
+        unsure=True,
+    ),
     Family(lambda n, act: yolov8(n, activation=act, coefficients=32), "masks (YOLOv8-seg)", (0, 4, 64, 36), units=True),
     Family(lambda n, act: yolov8_obb(n, activation=act), "turned boxes (YOLOv8-OBB)", (0, 5, 64, 65), units=True),
+    Family(
+        lambda n, act: yolov8(n, activation=act, keypoints=17, listed="sides"),
+        "a list of sides, in strides, and 17 keypoints (YOLOv8-pose of MaixCAM)",
+        apart=True,
+        form="list",
+    ),
+    Family(
+        lambda n, act: yolov8(n, activation=act, coefficients=32, listed="sides"),
+        "a list of sides, in strides, and masks (YOLOv8-seg of MaixCAM)",
+        apart=True,
+        form="list",
+    ),
+    Family(
+        lambda n, act: yolov8_obb(n, activation=act, listed="sides"),
+        "a list of sides, in strides, and angles (YOLOv8-OBB of MaixCAM)",
+        apart=True,
+        form="list",
+    ),
     Family(
         lambda n, act: yolov5(n, activation=act),
         "the anchors of YOLOv5 (yolov7() has its own; anchors= of yours)",
@@ -192,7 +218,7 @@ FAMILIES = (
     ),
     Family(
         lambda n, act: ppyoloe(n, activation=act, listed="sides"),
-        "a list of sides, in strides (YOLO-NAS of AXERA)",
+        "a list of sides, in strides (YOLO-NAS of AXERA, YOLOv8 of MaixCAM)",
         apart=True,
         form="list",
     ),

@@ -23,7 +23,7 @@ _ANCHORED = ("center_power", "sigmoid_exp")
 _SPREAD = ("center_exp", "sigmoid_exp")
 _SPLIT = ("center_power", "center_exp", "sigmoid_exp")  # whose centre and size can be parts of their own
 ANGLES = ("none", "shifted", "radians")
-ACROSS = ("keypoints", "angle")  # parts that one output may have for the cells of all levels
+ACROSS = ("keypoints", "angle", "coefficients")  # parts that one output may have for the cells of all levels
 UNITS = ("stride", "pixel", "input")
 CELLS = ("grid", "list", "rows")
 RULES = ("class", "objectness", "root", "weighted")
@@ -52,8 +52,8 @@ class Part(Record):
         Some letters in the output's name, for parts that extents do not distinguish: "cls" beside "obj"; "a|b": one or
         the other. If they end in a digit, the name ends with them.
     across
-        One output has keypoints or the angle for the cells of all levels, on one axis, while other parts are maps. Its
-        channels may be two axes: (1, 17, 3, 8400). Keypoints of it are pixels already.
+        One output has keypoints, the angle or coefficients for the cells of all levels, on one axis, while other parts
+        are maps. Its channels may be two axes: (1, 17, 3, 8400). `Keypoints` says what keypoints of it are.
     shared
         All anchors of a cell have the same channels (the classes of Yolo-FastestV2).
 
@@ -77,7 +77,7 @@ class Part(Record):
         if self.activation == "tanh" and self.role != "coefficients":
             raise NpuLayoutError(f"Part {self.role!r}: activation: 'tanh' is of 'coefficients' alone")
         if flag("Part: across", self.across) and self.role not in ACROSS:
-            raise NpuLayoutError(f"Part {self.role!r}: across: only {' and '.join(ACROSS)} can be stored across levels")
+            raise NpuLayoutError(f"Part {self.role!r}: across: only {', '.join(ACROSS)} can be stored across levels")
         self._set(count=count, optional=optional)
 
 

@@ -10,7 +10,7 @@ from ..errors import NpuLayoutError
 from ..support import checked_call, flag, one_of
 from .head import HINTS, UNITS, Boxes, Form, Head, Part
 from .records import count_of, counts_of
-from .rules import Keypoints, Prototypes, Suppression
+from .rules import POINTS_ACROSS, Keypoints, Prototypes, Suppression
 
 STRIDES = (8, 16, 32)
 YOLOV5_ANCHORS = (  # ultralytics/yolov5, models/yolov5s.yaml: width and height in pixels
@@ -37,14 +37,16 @@ def yolov8(
     coefficients: int = 0,
     scores_first: bool = False,
     unit: str = "pixel",
+    listed: str = "centers",
+    across: str = "axes",
     name: str = "yolov8",
 ) -> Head:
     """Return the head of YOLOv8, v9, v11 and v12.
 
     Outputs are 6 or 9 maps, boxes, scores and (airockchip's export) sums of scores for each stride, or one list
     (1, 4 + classes, cells) of boxes in pixels. Sides left, top, right and bottom are means of 16 bins, in strides, from
-    the cell's centre (0.5). Suppression is class-aware; boxes are not clipped. Keypoints are maps too, or one output
-    (1, 17, 3, cells) of pixels (airockchip's export).
+    the cell's centre (0.5). Suppression is class-aware; boxes are not clipped. Keypoints and coefficients are maps too,
+    or one output for all levels: (1, 17, 3, cells) of pixels (airockchip's export), (1, 51, cells), (1, 32, cells).
 
     Parameters
     ----------
@@ -63,6 +65,12 @@ def yolov8(
         Extents do not show it.
     unit
         Of the boxes in a list, and of its keypoints: "pixel", or "input" if the whole input is 1 (TFLite exports).
+    listed
+        What a list has: "centers" and sizes in `unit`, or "sides" in strides from the cells' centres, the network's
+        output behind the means of the bins; keypoints of such a list are encoded (MaixCAM: sipeed/MaixCDK,
+        components/nn/include/maix_nn_yolo11.hpp).
+    across
+        What keypoints beside maps, in one output for all levels, are: see `Keypoints`; "encoded" for MaixCAM2.
     name
         Of the head.
 
@@ -72,6 +80,7 @@ def yolov8(
     'list'
     """
     (classes, strides), bins = sizes(classes, strides), count_of("bins", bins)
+    one_of("across", across, POINTS_ACROSS)
     keypoints, coefficients = count_of("keypoints", keypoints, 0), count_of("coefficients", coefficients, 0)
     beside = []
     if keypoints:
@@ -81,20 +90,27 @@ def yolov8(
     score = Part("score", classes, activation)
     box, bound = Part("box", 4 * bins), Part("bound", 1, optional=True, hint=HINTS["bound"])
     maps = (score, box, *beside) if flag("scores_first", scores_first) else (box, score, bound, *beside)
-    listed = (Part("box", 4), score, *beside)
-    forms = [Form("maps", maps, Boxes("dfl", bins)), Form("list", listed, Boxes("xywh", unit=unit), "list")]
-    if keypoints:  # airockchip/rknn_model_zoo, examples/yolov8_pose
-        across = tuple(replace(part, across=True) if part.role == "keypoints" else part for part in maps)
-        forms.append(Form("points across levels", across, Boxes("dfl", bins)))
+    parts, boxes = (Part("box", 4), score, *beside), listed_boxes(listed, unit)
+    forms = [Form("maps", maps, Boxes("dfl", bins)), Form("list", parts, boxes, "list")]
+    if beside:  # airockchip/rknn_model_zoo, examples/yolov8_pose; sipeed/MaixCDK
+        apart = tuple(replace(part, across=True) if part in beside else part for part in maps)
+        forms.append(Form("points or coefficients across levels", apart, Boxes("dfl", bins)))
     return Head(
         name,
         classes,
         strides,
         tuple(forms),
         labels=labels,
-        keypoints=Keypoints(keypoints) if keypoints else None,
+        keypoints=Keypoints(keypoints, across=across) if keypoints else None,
         prototypes=Prototypes(coefficients) if coefficients else None,
     )
+
+
+def listed_boxes(listed: str, unit: str, angle: str = "none") -> Boxes:
+    """Return what a list of YOLOv8 has as boxes: "centers" in a unit, or "sides" in strides; angle: of sides."""
+    centers = Boxes("xywh", unit=unit, angle="none" if angle == "none" else "radians")
+    sides = one_of("listed", listed, ("centers", "sides")) == "sides"
+    return Boxes("distances", angle=angle) if sides else centers
 
 
 @checked_call

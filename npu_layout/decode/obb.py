@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..support import checked_call, one_of
 from .head import ACTIVATIONS, ANGLES, HINTS, UNITS, Boxes, Form, Head, Part
-from .networks import STRIDES, sizes
+from .networks import STRIDES, listed_boxes, sizes
 from .records import count_of
 from .rules import Suppression
 
@@ -23,20 +23,22 @@ def yolov8_obb(
     labels: str = "best",
     bins: int = 16,
     unit: str = "pixel",
+    listed: str = "centers",
     name: str = "yolov8_obb",
 ) -> Head:
     """Return the head of YOLOv8-OBB and YOLO11-OBB: boxes that are turned.
 
     Outputs are maps of boxes, scores and an angle for each stride, or those maps and one list (1, 1, cells) of angles
     (airockchip's export), or one list (1, 4 + classes + 1, cells) of boxes in pixels, scores and an angle in radians,
-    or one list of the channels that maps have (AXERA's YOLOv8-OBB: activation="sigmoid", angle="radians"). A box is
+    or one list of the channels that maps have (AXERA's YOLOv8-OBB: activation="sigmoid", angle="radians"). With
+    listed="sides" a list has sides in strides, and angles as maps have them (MaixCAM; see `yolov8`). A box is
     turned around its cell: the middle of its sides, seen from the cell, is turned by the angle
     (ultralytics/nn/modules/head.py, class OBB, for the formula). Suppression is greedy, by ProbIoU, of each class: a
     box goes if it is `iou` or greater.
 
-    classes, strides, activation, labels, bins, unit, name: as for `yolov8`. angle: what angles of maps mean, "shifted",
-    (v - 0.25) pi, or "radians". angle_activation: what the decoder applies to v first, "none" or "sigmoid". Raises
-    NpuLayoutError on anything else.
+    classes, strides, activation, labels, bins, unit, listed, name: as for `yolov8`. angle: what angles of maps mean,
+    "shifted", (v - 0.25) pi, or "radians". angle_activation: what the decoder applies to v first, "none" or "sigmoid".
+    Raises NpuLayoutError on anything else.
 
     >>> yolov8_obb().suppression.kind
     'probiou'
@@ -46,10 +48,12 @@ def yolov8_obb(
     turn = Part("angle", 1, one_of("angle_activation", angle_activation, ACTIVATIONS[:2]), hint=HINTS["angle"])
     box, bound = Part("box", 4 * bins), Part("bound", 1, optional=True, hint=HINTS["bound"])
     boxes = Boxes("dfl", bins, angle=one_of("angle", angle, ANGLES[1:]))
+    rows = listed_boxes(listed, unit, angle)
+    last = turn if rows.encoding == "distances" else Part("angle", 1)
     forms = (
         Form("maps", (box, score, turn), boxes),
         Form("angles across levels", (box, score, bound, replace(turn, across=True)), boxes),
-        Form("list", (Part("box", 4), score, Part("angle", 1)), Boxes("xywh", unit=unit, angle="radians"), "list"),
+        Form("list", (Part("box", 4), score, last), rows, "list"),
         Form("list of bins", (box, score, turn), boxes, "list"),
     )
     return Head(name, classes, strides, forms, labels=labels, suppression=Suppression("probiou", inclusive=True))

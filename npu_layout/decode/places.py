@@ -178,12 +178,28 @@ def across_levels(given: Given, part: Part) -> list[Place]:
         if not named or spec.shape[columns] != sum(cells) or len(rest) not in (1, 2):
             continue
         if int(np.prod([spec.shape[axis] for axis in rest])) == part.count:
+            _check_points(given, part, spec, len(rest))
             del given.left[k]
             inner = rest[1] if len(rest) == 2 else None
             starts = np.cumsum([0, *cells[:-1]]).tolist()
             return [Place(part, k, rest[0], 0, 0, None, None, columns, start, inner=inner) for start in starts]
     got = ", ".join(listed(i, spec) for i, spec in given.left.items()) or "none"
     raise LayoutError(f"{part.role}: expected {part.count} channels before {sum(cells)} cells in one output, got {got}")
+
+
+def _check_points(given: Given, part: Part, spec: TensorSpec, axes: int) -> None:
+    """Raise LayoutError if channels of points, on so many axes, do not say whether they are what the head expects."""
+    how = given.head.keypoints if part.role == "keypoints" else None
+    if how is None or how.across == "pixels" or (axes == 2) == (how.across == "axes"):
+        return
+    apart = f"(1, {how.count}, {how.values}, ...)"
+    told = {
+        "axes": "one axis of channels does not say whether points are pixels or encoded: say across='pixels' or "
+        "across='encoded' (the network's own values, as MaixCAM2's YOLOv8-pose has them)",
+        "encoded": f"points that are encoded have one axis of channels, and those of {apart} are pixels: if they are "
+        f"not, give a spec of (1, {how.count * how.values}, ...)",
+    }
+    raise LayoutError(f"keypoints: {spec.describe()}: {told[how.across]}")
 
 
 def _list(given: Given) -> tuple[Level, ...]:

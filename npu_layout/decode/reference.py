@@ -251,13 +251,14 @@ def point_encoding(head: Head, fitted: Fitted) -> tuple[str, str]:
     """Return how the points beside boxes are encoded, and what activates the third value of each.
 
     The head's rule, unless the graph decodes them: boxes that are lists, whose unit they have, and points in one output
-    of their own.
+    of their own that are not told to be encoded.
     """
     how, part = head.keypoints, fitted.form.part("keypoints")
     assert how is not None and part is not None
     boxes = fitted.form.boxes
     if part.across or boxes.encoding not in ("xywh", "xyxy"):
-        return ("pixels", "none") if part.across else (how.encoding, how.activation)
+        decoded = part.across and how.across != "encoded"
+        return ("pixels", "none") if decoded else (how.encoding, how.activation)
     return "inputs" if boxes.unit == "input" else "pixels", "none"
 
 

@@ -16,6 +16,7 @@ _ORDERS: dict[str, Callable[[int, int], tuple[int, ...]]] = {
     "apart": lambda count, values: tuple(count * k + i for i in range(count) for k in range(values)),
 }
 POINTS = ("cells", "shifted", "pixels", "priors", "distances")
+POINTS_ACROSS = ("axes", "pixels", "encoded")
 
 
 @checked_call
@@ -27,7 +28,10 @@ class Keypoints(Record):
     "cells": (2 v + cell) stride (YOLOv8-pose); "shifted": (2 v - 0.5 + cell) stride (YOLOv5- and v7-pose); "pixels":
     decoded already; "priors": centre + v variance size (RetinaFace); "distances": centre + v stride (SCRFD). order: of
     the channels, "xy" (x, y and confidence of a point, then those of the next), "yx" (MoveNet), or "apart" (x of all
-    points, then y of all, then confidence). Raises NpuLayoutError on other words and counts.
+    points, then y of all, then confidence). across: what one output beside maps has for the cells of all levels:
+    "axes", pixels, with an axis of points and one of their values, (1, 17, 3, 8400); "pixels"; or "encoded", with one
+    axis, (1, 51, 8400), which has what `encoding` and `activation` say. Raises NpuLayoutError on other words and
+    counts.
     """
 
     count: int
@@ -35,10 +39,12 @@ class Keypoints(Record):
     encoding: str = "cells"
     activation: str = "sigmoid"
     order: str = "xy"
+    across: str = "axes"
     _words: ClassVar[dict[str, tuple[str, ...]]] = {
         "encoding": POINTS,
         "activation": ("none", "sigmoid"),
         "order": tuple(_ORDERS),
+        "across": POINTS_ACROSS,
     }
 
     @property

@@ -107,7 +107,10 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
                 priors=(),
             ),
         ),
-        "Keypoints": (decode.Keypoints, dict(count=5, values=2, encoding="priors", activation="none", order="apart")),
+        "Keypoints": (
+            decode.Keypoints,
+            dict(count=5, values=2, encoding="priors", activation="none", order="apart", across="pixels"),
+        ),
         "Part": (
             decode.Part,
             dict(role="box", count=4, activation="none", optional=True, hint="box", across=False, shared=False),
@@ -204,8 +207,17 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
         "yolov5": dict(**named, anchors=(((4, 5),),), coefficients=0, unit="input"),
         "yolov6": named,
         "yolov7": dict(**named, anchors=(((4, 5),),), unit="input"),
-        "yolov8": dict(**named, bins=8, keypoints=0, coefficients=0, scores_first=True, unit="input"),
-        "yolov8_obb": dict(**named, angle_activation="sigmoid", angle="radians", bins=8, unit="input"),
+        "yolov8": dict(
+            **named,
+            bins=8,
+            keypoints=0,
+            coefficients=0,
+            scores_first=True,
+            unit="input",
+            listed="sides",
+            across="pixels",
+        ),
+        "yolov8_obb": dict(**named, angle_activation="sigmoid", angle="radians", bins=8, unit="input", listed="sides"),
         "yolov10": dict(**made, bins=8, unit="input", name="x"),
         "yolox": named,
         "yolov5_face": dict(
