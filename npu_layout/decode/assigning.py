@@ -75,7 +75,11 @@ def _inner(spec: TensorSpec) -> list[int]:
 
 
 def flat_axes(spec: TensorSpec, cells: int, channels_last: bool = False) -> Iterator[Axes]:
-    """Yield the way to read an output as channels of cells on one axis: the last one that fits, or the first one."""
+    """Yield the way to read an output as channels of cells on one axis: the last one that fits, or the first one.
+
+    LayoutError if cells are as many as channels, and the letters of the axes say that the first ones are cells: formats
+    that list axes without letters have got such letters by their rank.
+    """
     shape = spec.shape
     inner = _inner(spec)
     for columns in inner if channels_last else reversed(inner):
@@ -86,8 +90,23 @@ def flat_axes(spec: TensorSpec, cells: int, channels_last: bool = False) -> Iter
         spare = [axis for axis in range(len(shape)) if axis != columns]
         if wide or spare:
             channel = wide[0] if wide else spare[-1]
+            if shape[channel] == cells and not channels_last and (why := why_unread(spec)):
+                raise LayoutError(why)
             yield Axes(channel, None, columns, None, shape[channel])
             return
+
+
+def why_unread(spec: TensorSpec) -> str:
+    """Return why a list with as many cells as channels is not read: its letters say that cells come first; "" else."""
+    wide = [axis for axis in _inner(spec) if spec.shape[axis] != 1]
+    letters = "" if spec.axes == Layout.of_rank(len(spec.shape)).axes else spec.axes
+    if len(wide) != 2 or len({spec.shape[axis] for axis in wide}) != 1 or letters[wide[1] : wide[1] + 1] != "C":
+        return ""
+    first, last = (f"TensorSpec({spec.shape}, {layout!r})" for layout in ("NCW", "NWC"))
+    return (
+        f"{spec.describe()}: as many cells as channels: extents do not say which axis has which, and formats without "
+        f"letters have these by their rank; give {first} if channels come first in memory, {last} if cells do"
+    )
 
 
 def grid_axes(spec: TensorSpec, grid: Size, anchors: int) -> Iterator[Axes]:

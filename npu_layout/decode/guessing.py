@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..support import checked_call, counted
-from .assigning import MisnamedError, UndistinguishedError, is_hinted
+from .assigning import MisnamedError, UndistinguishedError, is_hinted, why_unread
 from .elements import class_counts
 from .families import FAMILIES, QUERIES, Family
 from .fitting import fit
@@ -83,6 +83,7 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
             (spec for spec in given if len(spec.shape) > 2 and spec.axes[0] == "N" and spec.shape[0] != 1), None
         )
         hint += "" if batch is None else f"; a batch of {batch.shape[0]} is decoded image by image"
+        hint += "".join(f"; {why}" for why in map(why_unread, given) if why)
         told = f"no head that is known fits the outputs {shapes} of an input of {size[0]}x{size[1]}{hint}"
         return Guess(None, told + _refused(tried))
     fitting = _told(found, given, known, others)

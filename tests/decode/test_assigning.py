@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import npu_layout as nl
+from npu_layout import decode
 from npu_layout.decode.assigning import Axes, assign, flat_axes, grid_axes, read_alike
 from npu_layout.decode.head import Part
+
+LISTS = ("NCW", "NWC")
 
 
 def spec(shape: tuple[int, ...], name: str = "", axes: str | None = None) -> nl.TensorSpec:
@@ -28,6 +32,27 @@ def test_lists_are_read_whichever_axis_has_the_cells() -> None:
         )
     for shape in ((1, 84, 8401), (1, 2, 3, 8400), (2, 3, 8400)):
         assert list(flat_axes(spec(shape), 8400)) == []
+
+
+def test_lists_of_as_many_cells_as_channels() -> None:
+    """Letters that say the opposite of what other lists have are not believed, and not passed over."""
+    listed = nl.TensorSpec.of_storage((1, 84, 84), "NWC")
+    with pytest.raises(
+        nl.LayoutError, match=r"as many cells as channels.*, \'NCW\'\) if channels come first in memory"
+    ):
+        list(flat_axes(listed, 84))
+    assert list(flat_axes(listed, 84, channels_last=True)) == [Axes(2, None, 1, None, 84)]
+    for sure in (nl.TensorSpec((1, 84, 84), "NCW"), nl.TensorSpec((1, 84, 84), "NWC"), spec((1, 84, 84))):
+        assert list(flat_axes(sure, 84)) == [Axes(1, None, 2, None, 84)]
+    decoders = [decode.Decoder(decode.yolov8(80), [nl.TensorSpec((1, 84, 84), layout)], (64, 64)) for layout in LISTS]
+    values = np.random.default_rng(0).random((84, 84), np.float32)
+    found = [
+        decoder([x.ravel()], confidence=0.9) for decoder, x in zip(decoders, (values, np.ascontiguousarray(values.T)))
+    ]
+    assert len(found[0]) and decode.same(*found, pixels=0, score=0)
+    with pytest.raises(nl.LayoutError, match="as many cells as channels"):
+        decode.Decoder(decode.yolov8(80), [listed], (64, 64))
+    assert "as many cells as channels" in decode.guess([listed], (64, 64)).why
 
 
 def test_maps_are_read_by_their_grid() -> None:
