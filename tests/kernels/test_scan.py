@@ -102,6 +102,26 @@ def test_channels_that_are_apart_are_read_cell_by_cell(channels: tuple[int, ...]
                 assert hits is not None and hits[:, :2].tolist() == wanted
 
 
+@pytest.mark.parametrize("channels", [16, 33, 64, 80, 83, 100])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "float32"])
+@pytest.mark.parametrize("cells", [1, 3, 4, 11])
+def test_one_hit_anywhere_in_rows_without_gaps(channels: int, dtype: str, cells: int) -> None:
+    """Cells are asked some at a time; the last element is the last one of memory, and each is the only hit once."""
+    kind, size = np.dtype(dtype), channels * cells
+    data = Fenced(size * kind.itemsize).last(size * kind.itemsize).view(kind)
+    data[...] = np.random.default_rng(channels).integers(0, 99, size)
+    made = kernels.FeatureMap(dtype, np.arange(channels), np.zeros(1, int), np.arange(cells) * channels)
+    least = kernels.least_float(100) if dtype == "float32" else 100 - (128 if dtype == "uint8" else 0)
+    for backend in COMPILED:
+        none = kernels.scan(made, data, least, backend)
+        assert none is not None and len(none) == 0
+        for at in range(size):
+            before, data[at] = data[at], 100
+            hits = kernels.scan(made, data, least, backend)
+            data[at] = before
+            assert hits is not None and hits[:, :2].tolist() == [list(divmod(at, channels))]
+
+
 @pytest.mark.parametrize(
     "lie",
     [
