@@ -306,6 +306,13 @@ def in_order(specs: Sequence[TensorSpec], buffers: Any, what: str = "buffers") -
         missing = [spec.name for spec in specs if spec.name not in buffers]
         if missing:
             raise NpuLayoutError(f"{what}: no output {missing[0]!r}; got {', '.join(map(str, buffers)) or 'none'}")
+        names = [spec.name for spec in specs]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise NpuLayoutError(
+                f"{what}: {names.count(twice)} outputs are called {twice!r}, so that one buffer would be read for all of "
+                f"them; give buffers in the order of the specs, or each spec a name"
+            )
         given = [buffers[spec.name] for spec in specs]
     elif isinstance(buffers, (list, tuple)):
         given = list(buffers)

@@ -63,8 +63,11 @@ class Record:
             raise NpuLayoutError(
                 f"{cls.__name__}: {', '.join(missing)} missing; got {', '.join(map(str, d)) or 'none'}"
             )
-        with naming(cls.__name__):
+        try:
             return cls(**{name: _read(known[name].metadata, value) for name, value in d.items()})
+        except NpuLayoutError as error:
+            told = str(error)  # its own fields are named already
+            raise type(error)(told if told.startswith(cls.__name__) else f"{cls.__name__}: {told}") from None
 
 
 def _plain(value: Any) -> Any:

@@ -404,3 +404,13 @@ def test_numbers_of_half_a_byte(dtype: str, layout: str) -> None:
         most.append(decoder._most)
     assert all(result == results[0] for result in results) and len(results[0][3]) > 5
     assert most[0] == pytest.approx((low + 15) / 7) and most[0] < most[1]
+
+
+def test_buffers_by_name_need_a_name_for_each() -> None:
+    """With one name for two outputs, one buffer was read for both where their sizes are equal."""
+    specs = [nl.TensorSpec((1, n, k, k), name="y" if n == 2 else f"box{k}") for k in (8, 4, 2) for n in (64, 2)]
+    decoder = decode.Decoder(decode.yolov8(2), specs, (64, 64))
+    memory = [np.zeros(spec.size, np.float32) for spec in specs]
+    assert len(decoder(memory)) == 0
+    with pytest.raises(nl.NpuLayoutError, match="buffers: 3 outputs are called 'y', so that one buffer would be read"):
+        decoder({spec.name: buffer for spec, buffer in zip(specs, memory)})

@@ -142,6 +142,17 @@ def test_numbers_that_are_named(make: Any, says: str) -> None:
         make()
 
 
+def test_from_dict_names_a_record_once() -> None:
+    stored = decode.yolov8(1, keypoints=2).to_dict()
+    for wrong, says in (
+        ({"strides": [0]}, r"^Head: strides: expected"),
+        ({"keypoints": {"count": 2, "across": "x"}}, r"^Head: Keypoints: across: expected one of"),
+        ({"keypoints": None}, r"^Head 'yolov8', form"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=says):
+            decode.Head.from_dict({**stored, **wrong})
+
+
 def test_the_largest_count_is_taken() -> None:
     assert decode.yolov2(20, stride=2**31 - 1).strides == (2**31 - 1,)
     assert isinstance(decode.Skeleton(np.int8(2), ((0, 1),), np.int8(1)).joints, int)  # type: ignore[arg-type]
