@@ -310,8 +310,8 @@ def in_order(specs: Sequence[TensorSpec], buffers: Any, what: str = "buffers") -
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise NpuLayoutError(
-                f"{what}: {names.count(twice)} outputs are called {twice!r}, so that one buffer would be read for all of "
-                f"them; give buffers in the order of the specs, or each spec a name"
+                f"{what}: {names.count(twice)} outputs are called {twice!r}, so that one buffer would be read for all; "
+                f"give buffers in the order of the specs, or each spec a name of its own"
             )
         given = [buffers[spec.name] for spec in specs]
     elif isinstance(buffers, (list, tuple)):
