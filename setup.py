@@ -10,6 +10,7 @@ from setuptools.command.build_ext import build_ext
 CSRC = "npu_layout/kernels/csrc"
 SOURCES = sorted(glob(f"{CSRC}/**/*.c", recursive=True))
 HEADERS = sorted(glob(f"{CSRC}/**/*.h", recursive=True))
+OBJECTS = f"build/objects-{sys.implementation.cache_tag}"
 FLAGS = "-std=c11 -O3 -g0 -fvisibility=hidden -Wno-psabi -pthread "
 FLAGS += "-falign-functions=64 -falign-loops=32"  # else a change moves loops that it is not about: up to 1.3x
 
@@ -21,7 +22,13 @@ MAJOR, MINOR = sys.version_info[:2]
 
 
 class BuildInParallel(build_ext):
-    """Compile the files of an extension side by side: each instruction set is one that takes ten seconds or more."""
+    """Compile the files of an extension side by side: each instruction set is one that takes ten seconds or more.
+
+    Their objects stay in OBJECTS, also of an editable install: tests/project/test_fuzzing.py links them again."""
+
+    def finalize_options(self):
+        super().finalize_options()
+        self.build_temp = OBJECTS
 
     def build_extension(self, ext):
         compile_all = self.compiler.compile

@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Callable
@@ -32,6 +33,21 @@ def test_what_the_fuzzers_found(target: str, ran: Callable[[int, str], None]) ->
     ran(count, RAN)
 
 
+def sources(at: Path) -> list[Path]:
+    """Those of the core; the instruction sets first: they take longest."""
+    return [*sorted(at.glob("simd/*.c")), *sorted(at.glob("*.c"))]
+
+
+def built() -> list[str] | None:
+    """The object files that setup.py left, as the package has them; None if one is missing or older than a source."""
+    at, name = ROOT / "npu_layout" / "kernels" / "csrc", f"objects-{sys.implementation.cache_tag}"
+    left = [ROOT / "build" / name / path.relative_to(ROOT).with_suffix(".o") for path in sources(at)]
+    if not all(path.exists() for path in left):
+        return None
+    newest = max(path.stat().st_mtime_ns for path in [*at.glob("**/*.[ch]"), ROOT / "setup.py"])
+    return [*map(str, left)] if min(path.stat().st_mtime_ns for path in left) > newest else None
+
+
 def objects(flags: list[str], kept: Path) -> list[str]:
     """The core's object files, compiled side by side, and again only if sources, flags or the compiler change."""
     at = ROOT / "npu_layout" / "kernels" / "csrc"
@@ -51,18 +67,19 @@ def objects(flags: list[str], kept: Path) -> list[str]:
             partial.replace(made)
         return str(made)
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # the instruction sets first: they take longest
-        made = list(pool.map(compiled, [*sorted(at.glob("simd/*.c")), *sorted(at.glob("*.c"))]))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        made = list(pool.map(compiled, sources(at)))
     for stale in set(map(str, kept.glob("*.o"))) - set(made):
         Path(stale).unlink(missing_ok=True)
     return made
 
 
-def replay(tmp_path: Path, name: str, *flags: str) -> int:
-    """tests/native/fuzz_core.c, built with these flags, on all inputs of the core; how many there were."""
+def replay(tmp_path: Path, core: list[str] | None, name: str, *flags: str) -> int:
+    """tests/native/fuzz_core.c, built with these flags, on all inputs of the core; how many there were. `core`: object
+    files to link, else compiled with these flags."""
     at, program = ROOT / "npu_layout" / "kernels" / "csrc", tmp_path / "replay"
     options = ["-std=c11", "-ffp-contract=off", "-Wno-psabi", "-pthread", f"-I{at}", *flags]
-    core = objects(options, ROOT / "build" / "replay" / name)
+    core = core or objects(options, ROOT / "build" / "replay" / name)
     harness = str(TESTS / "native" / "fuzz_core.c")
     subprocess.run(["cc", *options, "-DREPLAY", harness, *core, "-lm", "-o", str(program)], check=True)
     names = []
@@ -82,7 +99,7 @@ compiled = pytest.mark.skipif(
 
 @compiled
 def test_what_the_fuzzer_of_the_core_found(tmp_path: Path, ran: Callable[[int, str], None]) -> None:
-    ran(replay(tmp_path, "plain", "-O0"), f"{RAN} on the compiled core")
+    ran(replay(tmp_path, built(), "plain", "-O0"), f"{RAN} on the compiled core")
 
 
 @compiled
@@ -91,6 +108,6 @@ def test_what_the_fuzzer_of_the_core_found_under_sanitizers(tmp_path: Path, ran:
     """Every buffer is allocated to the byte: AddressSanitizer sees what leaves one."""
     flags = ("-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
     ran(
-        replay(tmp_path, "sanitized", *flags),
+        replay(tmp_path, None, "sanitized", *flags),
         f"{RAN} on the compiled core under AddressSanitizer and UndefinedBehaviorSanitizer",
     )
