@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from npu_layout import kernels
+from tests.support.arrays import assert_same
 from tests.support.kernel_walks import BACKENDS
 from tests.support.memory import Fenced
 from tests.support.reduction_examples import (
@@ -45,8 +46,8 @@ def test_argmax_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> No
                 )
                 out[...] = -7
                 kernels.argmax(view.transpose(0, 2, 3, 1), out, dtype=dtype, backend=backend)
-                np.testing.assert_array_equal(out, expected, err_msg=f"{backend} {shape} {order} {gaps} {flips}")
-            np.testing.assert_array_equal(view.astype(x.dtype), x)
+                assert_same(out, expected, err_msg=f"{backend} {shape} {order} {gaps} {flips}")
+            assert_same(view.astype(x.dtype), x)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -78,12 +79,10 @@ def test_blocks_of_channels(dtype: str, fences: tuple[Fenced, Fenced]) -> None:
             for backend in BACKENDS:
                 found = room(fences[1], np.int64, (height, width), "HW", axes="HW")
                 kernels.argmax(view, found, channels, dtype, backend=backend)
-                np.testing.assert_array_equal(found, expected, err_msg=f"{backend} {block} {channels} {width}")
+                assert_same(found, expected, err_msg=f"{backend} {block} {channels} {width}")
                 numbers, largest = np.empty((height, width, 1), np.int64), np.empty((height, width, 1), x.dtype)
                 kernels.top_k(view, largest, numbers, channels, dtype, backend=backend)
-                np.testing.assert_array_equal(
-                    numbers[..., 0], expected, err_msg=f"{backend} {block} {channels} {width}"
-                )
+                assert_same(numbers[..., 0], expected, err_msg=f"{backend} {block} {channels} {width}")
                 assert largest.tobytes() == np.take_along_axis(x, numbers, -1).tobytes()
 
 

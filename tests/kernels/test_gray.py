@@ -10,6 +10,7 @@ import pytest
 
 from npu_layout import kernels
 from npu_layout.kernels.choice import LEVELS
+from tests.support.arrays import assert_same
 from tests.support.kernel_walks import BACKENDS, NATIVE
 from tests.support.memory import Fenced
 
@@ -45,7 +46,7 @@ def test_gray_of_every_width_between_fences(path: str, dtype: str, backend: str,
                 np.testing.assert_allclose(out, expected, rtol=1e-6)
             else:
                 b, g, r = (p.astype(np.uint64) for p in planes)
-                np.testing.assert_array_equal(out, (3735 * b + 19235 * g + 9798 * r + (1 << 14)) >> 15)
+                assert_same(out, (3735 * b + 19235 * g + 9798 * r + (1 << 14)) >> 15)
 
 
 def ruled(planes: np.ndarray) -> np.ndarray:
@@ -88,7 +89,7 @@ def test_gray_of_other_images_in_no_cache(dtype: str, channels: int, no_cache: N
             for call in range(3):
                 room[:] = 0x37
                 assert made.attempt(image, out)
-                np.testing.assert_array_equal(out, expected, err_msg=f"{backend} {turned} {behind} {call}")
+                assert_same(out, expected, err_msg=f"{backend} {turned} {behind} {call}")
             assert (room[n * size :] == 0x37).all()
 
 
@@ -105,7 +106,7 @@ def test_gray_of_rows_in_no_cache(dtype: str, rows: int, columns: int, no_cache:
         for _ in range(3):
             out[:] = 9
             assert made.attempt(image, out)
-            np.testing.assert_array_equal(out, expected, err_msg=backend)
+            assert_same(out, expected, err_msg=backend)
 
 
 @pytest.mark.skipif(not NATIVE, reason="the compiled kernels are turned off")
@@ -125,7 +126,7 @@ def test_what_no_gray_is_made_of() -> None:
     assert not out.any() and (image == np.arange(300, dtype=np.uint8).reshape(3, 100)).all()
     other = image[::-1].copy()
     assert made.attempt(other, out)
-    np.testing.assert_array_equal(out, ruled(other))
+    assert_same(out, ruled(other))
     for views, given in (((*image, out), other), ((*other, out), other[:2]), ((*other, out[:50]), other)):
         with pytest.raises(ValueError, match=r"not in its array|differ"):
             kernels.gray_of(views, given, out)

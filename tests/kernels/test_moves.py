@@ -11,6 +11,7 @@ import pytest
 import npu_layout as nl
 from npu_layout import kernels
 from npu_layout.kernels import Arithmetic, Box
+from tests.support.arrays import assert_same
 from tests.support.kernel_walks import BACKENDS, NATIVE, WIDEST, boxed
 from tests.support.memory import Fenced
 from tests.support.move_examples import EXAMPLES, PAST, check_move, expected_of, mover
@@ -57,7 +58,7 @@ def test_every_alignment(path: str) -> None:
             for backend in NATIVE:
                 room[:], target[:] = 0x11, 0xEE
                 movers[backend][0].run(mine, target)
-                np.testing.assert_array_equal(target, expected, backend)
+                assert_same(target, expected, backend)
                 assert (room[:start] == 0x11).all() and (room[start + target.size :] == 0x11).all()
 
 
@@ -104,7 +105,7 @@ def test_large_transposes(backend: str, channels: int, pixels: int) -> None:
         program = kernels.program(source.size, source.size, (), (box,), Arithmetic("V4", "V4"), backend)
         target = np.full_like(source, 0x5A)
         program.run(source.view("V4"), target.view("V4"))
-        np.testing.assert_array_equal(target.reshape(s[1], s[0]), source.reshape(s).T)
+        assert_same(target.reshape(s[1], s[0]), source.reshape(s).T)
 
 
 @pytest.mark.parametrize("backend", NATIVE)
@@ -131,7 +132,7 @@ def test_rows_that_share_sets_of_the_cache(backend: str, size: int) -> None:
             source = np.random.default_rng(n).integers(0, 256, src_size * size, np.uint8)
             target = np.full(dst_size * size, 0xEE, np.uint8)
             program.run(source, target)
-            np.testing.assert_array_equal(
+            assert_same(
                 target, expected_of("strided", loops, box, source, size, dst_size, 0xEE), f"{n} {m} {pitch} {side}"
             )
 
@@ -145,7 +146,7 @@ def test_a_source_that_overlaps_is_refused(backend: str) -> None:
     for start in (3000 - 40 * 61 + 1, 2999, 3000, 3001, 5399):
         with pytest.raises(ValueError, match="source and destination overlap"):
             program.run(copied[3000:5400], copied[start : start + 40 * 61])
-    np.testing.assert_array_equal(copied, memory)
+    assert_same(copied, memory)
     for start in (3000 - 40 * 61, 5400):
         program.run(copied[3000:5400], copied[start : start + 40 * 61])
 
@@ -200,7 +201,7 @@ def test_pads_behind_as_many_axes_as_the_core_walks(count: int) -> None:
     source, target = nl.Layout(letters + "C"), nl.Layout(letters[::-1] + "C4c", letters + "C")
     x = np.random.default_rng(count).integers(1, 100, (2,) * count + (1,), np.uint8)
     got = nl.repack(x, source, target)
-    np.testing.assert_array_equal(got[..., 0], x.transpose(*range(count - 1, -1, -1), count))
+    assert_same(got[..., 0], x.transpose(*range(count - 1, -1, -1), count))
     assert not got[..., 1:].any()
 
 

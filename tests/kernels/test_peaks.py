@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from npu_layout import kernels
+from tests.support.arrays import assert_same
 from tests.support.kernel_walks import BACKENDS
 from tests.support.memory import Fenced
 from tests.support.reduction_examples import DTYPES, arranged, peaks_oracle, real, room, shifted_peaks, values
@@ -39,7 +40,7 @@ def test_peaks_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> Non
                     got = kernels.peaks(view, threshold, radius, dtype=dtype, backend=backend)
                     assert got.dtype == np.int64 and got.flags.c_contiguous and got.shape == (len(expected), 4)
                     message = f"{backend} {shape} {order} {gaps} {flips} > {threshold}, radius {radius}"
-                    np.testing.assert_array_equal(got.reshape(-1, 4), np.array(expected, int).reshape(-1, 4), message)
+                    assert_same(got.reshape(-1, 4), np.array(expected, int).reshape(-1, 4), message)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -89,7 +90,8 @@ def test_tops(refine: str | None, dtype: str, fences: tuple[Fenced, Fenced]) -> 
             outs = [np.full((200, 2, 5), 7.0)[:, 0] for _ in BACKENDS]
             for backend, out in zip(BACKENDS, outs):
                 kernels.tops(view, rows, out, refine, backend=backend)
-            for i, (n, c, j, k) in enumerate(rows.tolist()):
+            expected = []
+            for n, c, j, k in rows.tolist():
                 plane, at = x[n, c].astype(np.float64), [float(k), float(j)]
                 for axis, here, size in ((0, k, shape[3]), (1, j, shape[2])):
                     if refine and 0 < here < size - 1:
@@ -99,8 +101,9 @@ def test_tops(refine: str | None, dtype: str, fences: tuple[Fenced, Fenced]) -> 
                         if refine == "quarter":
                             way = 0.25 * (int(after > before) - int(after < before))
                         at[axis] += way if np.isfinite(way) else 0
-                for out in outs:
-                    np.testing.assert_array_equal(out[i], [n, c, *at, plane[j, k]])
+                expected.append([n, c, *at, plane[j, k]])
+            for out in outs:
+                np.testing.assert_array_equal(out, expected)
     with pytest.raises(ValueError, match="refine"):
         kernels.tops(x, rows, outs[0], "cubic")
     before = outs[0].copy()
@@ -108,7 +111,7 @@ def test_tops(refine: str | None, dtype: str, fences: tuple[Fenced, Fenced]) -> 
         for far in (rows, rows - 1):
             with pytest.raises(ValueError, match="pixels that an array of shape"):
                 kernels.tops(x[:, :, :1], far, outs[0], refine, backend=backend)
-    np.testing.assert_array_equal(outs[0], before)
+    assert_same(outs[0], before)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

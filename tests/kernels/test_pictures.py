@@ -12,6 +12,7 @@ import pytest
 from npu_layout import kernels
 from npu_layout.kernels import PictureResize, Samples, linear_axis, nearest_axis, nearest_floor_axis
 from npu_layout.kernels.choice import LEVELS
+from tests.support.arrays import assert_same
 from tests.support.kernel_walks import BACKENDS, NATIVE
 from tests.support.memory import Fenced
 from tests.support.resized_pixels import METHODS
@@ -63,7 +64,7 @@ def test_equals_the_scalar_reference(name: str, exact: bool) -> None:
         planes = noise(rng, components, size_wh, slack=(0, 1, 64)[i % 3])
         result = expected(resize, planes)
         for backend, writer in writers(resize):
-            np.testing.assert_array_equal(written(writer, resize, planes), result, f"{backend} {size_wh} {result_wh}")
+            assert_same(written(writer, resize, planes), result, f"{backend} {size_wh} {result_wh}")
 
 
 @pytest.mark.parametrize("exact", [True, False], ids=["exact", "planes"])
@@ -80,7 +81,7 @@ def test_backends_agree_on_long_rows(name: str, exact: bool) -> None:
         for backend, writer in writers(resize):
             result = written(writer, resize, planes)
             first = result if first is None else first
-            np.testing.assert_array_equal(result, first, f"{backend} {size_wh}")
+            assert_same(result, first, f"{backend} {size_wh}")
 
 
 @pytest.mark.parametrize("how", ["linear", "nearest", "nearest_floor"])
@@ -102,7 +103,7 @@ def test_a_part_is_that_of_the_converted_picture(name: str, how: str) -> None:
         down = axis_of(size_wh[1], result_wh[1], True).within(top, bottom)
         resize = plain._replace(axes=((along, down),))
         for backend, writer in writers(resize):
-            np.testing.assert_array_equal(written(writer, resize, planes), result, f"{backend} {size_wh} {result_wh}")
+            assert_same(written(writer, resize, planes), result, f"{backend} {size_wh} {result_wh}")
 
 
 @pytest.mark.parametrize("name, code", [
@@ -123,7 +124,7 @@ def test_exact_equals_opencv_on_x86(name: str, code: str) -> None:
         result = cv2.resize(pixels, (w, h), interpolation=cv2.INTER_LINEAR).transpose(2, 0, 1)
         resize = resize_of(components, size_wh, (w, h), channels=(2, 1, 0))
         for backend, writer in writers(resize):
-            np.testing.assert_array_equal(written(writer, resize, planes), result, f"{backend} {size_wh} {w} {h}")
+            assert_same(written(writer, resize, planes), result, f"{backend} {size_wh} {w} {h}")
 
 
 def _opencv_computes_the_reference() -> bool:
@@ -157,24 +158,29 @@ def test_every_y_u_and_v(color: str) -> None:
     each = resize_of(ARRANGEMENTS["I444"], (wide, 1), (wide, 1), color=k)
     shared = resize_of(ARRANGEMENTS["I420"], (wide, 2), (wide, 2), color=k)
     mean = resize_of(ARRANGEMENTS["I420"], (wide, 2), (wide // 2, 1), color=k)
+    center = u[0].astype(np.int64) - 128, v[0].astype(np.int64) - 128
+    sums = np.stack([k.red_v * center[1], k.green_u * center[0] + k.green_v * center[1], k.blue_u * center[0]])
+    most = np.iinfo(np.int32).max - 255 * k.luma - (1 << 19)
+    assert np.abs(sums).max() < most
+    sums = sums.astype(np.int32)
+    halves = slice(0, wide // 2), slice(wide // 2, wide)
     for y in rows:
         luma = max(y - k.black, 0) * k.luma + (1 << 19)
-        center = u[0].astype(np.int64) - 128, v[0].astype(np.int64) - 128
-        sums = (k.red_v * center[1], k.green_u * center[0] + k.green_v * center[1], k.blue_u * center[0])
-        result = np.stack([np.clip((luma + s) >> 20, 0, 255) for s in sums]).astype(np.uint8)
+        result = ((sums + luma) >> 20).clip(0, 255).astype(np.uint8)
+        doubled = [np.repeat(result[:, None, half], 2, 2).repeat(2, 1) for half in halves]
         plane = np.full((2, wide), y, np.uint8)
         for backend in NATIVE:
             level = LEVELS[backend]
             out = np.empty((3, 1, wide), np.uint8)
             native.picture_rows(each, level).write((plane[:1], u, v), out)
-            np.testing.assert_array_equal(out[:, 0], result)
-            for half in (slice(0, wide // 2), slice(wide // 2, wide)):
+            assert_same(out[:, 0], result)
+            for half, double in zip(halves, doubled):
                 out = np.empty((3, 2, wide), np.uint8)
                 native.picture_rows(shared, level).write((plane, u[:, half], v[:, half]), out)
-                np.testing.assert_array_equal(out, np.repeat(result[:, None, half], 2, 2).repeat(2, 1))
+                assert_same(out, double)
                 out = np.empty((3, 1, wide // 2), np.uint8)
                 native.picture_rows(mean, level).write((plane, u[:, half], v[:, half]), out)
-                np.testing.assert_array_equal(out[:, 0], result[:, half])
+                assert_same(out[:, 0], result[:, half])
 
 
 def test_every_y_becomes_gray() -> None:
@@ -223,7 +229,7 @@ def test_planes_may_be_flipped_and_read_only() -> None:
         plane.flags.writeable = False
     result = written(kernels.picture_rows(resize, "numpy"), resize, planes)
     for _, writer in writers(resize):
-        np.testing.assert_array_equal(written(writer, resize, flipped), result)
+        assert_same(written(writer, resize, flipped), result)
 
 
 def test_threads_share_rows_and_a_second_call_allocates_nothing() -> None:
@@ -238,7 +244,7 @@ def test_threads_share_rows_and_a_second_call_allocates_nothing() -> None:
             kernels.set_num_threads(3)
             writer = kernels.picture_rows(resize)
             for _ in range(20):
-                np.testing.assert_array_equal(written(writer, resize, planes), result)
+                assert_same(written(writer, resize, planes), result)
     finally:
         kernels.set_num_threads(before)
 

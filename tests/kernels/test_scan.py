@@ -1,4 +1,4 @@
-"""The scan of a feature map for codes that pass, against loops over values, and descriptions that lie."""
+"""The scan of a feature map for codes that pass, against numpy.argwhere over values, and descriptions that lie."""
 
 from __future__ import annotations
 
@@ -49,17 +49,12 @@ def test_every_level_finds_what_loops_find(dtype: str, block: int) -> None:
                 least = -(bits & 0x7FFF) if bits >> 15 else bits
             else:
                 least = int(bound) - {"uint8": 128, "uint16": 32768}.get(dtype, 0)
-        wanted = {
-            (y * values.shape[2] + x, c)
-            for c, y, x in np.ndindex(values.shape)
-            if values[c, y, x] >= bound or np.isnan(values[c, y, x])
-        }
+        cells = values.reshape(len(values), -1).T
+        wanted = np.argwhere((cells >= bound) | np.isnan(cells)).tolist()
         for backend in COMPILED:
             hits = kernels.scan(made, data, least, backend)
             assert hits is not None
-            assert {(cell, channel) for cell, channel, _ in hits.tolist()} == wanted
-            assert len(hits) == len(wanted)
-            assert hits[:, :2].tolist() == sorted(hits[:, :2].tolist())
+            assert hits[:, :2].tolist() == wanted  # in this order
     assert kernels.scan(made, data, least, "numpy") is None
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from npu_layout import kernels
+from tests.support.arrays import assert_same
 from tests.support.kernel_walks import BACKENDS, NATIVE
 from tests.support.memory import Fenced
 from tests.support.reduction_examples import (
@@ -49,7 +50,7 @@ def test_softmax_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> N
                 assert_softmax(out, v, backend, expected)
                 if backend != "numpy":
                     first = out.copy() if first is None else first
-                    np.testing.assert_array_equal(bits(out), bits(first), err_msg=f"{backend} {message}")
+                    assert_same(bits(out), bits(first), err_msg=f"{backend} {message}")
 
 
 @pytest.mark.parametrize("backend", NATIVE)
@@ -70,7 +71,7 @@ def test_softmax_of_neighbouring_channels(backend: str, fences: tuple[Fenced, Fe
                 out = room(fences[1], np.float32, x.shape, "PC", (0, gap), "", first, axes="PC")
                 view[...] = x
                 kernels.softmax(view, out, dtype=dtype, backend=backend)
-                np.testing.assert_array_equal(bits(out), bits(expected), err_msg=f"{dtype} {channels} {n} {gap}")
+                assert_same(bits(out), bits(expected), err_msg=f"{dtype} {channels} {n} {gap}")
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -87,7 +88,7 @@ def test_softmax_is_as_near_as_promised(channels: int, backend: str) -> None:
         assert_softmax(turned[None, :, :, None], x, backend, expected)
         assert abs(out.astype(np.float64).sum(1) - 1).max() < 1e-6
         if backend != "numpy":
-            np.testing.assert_array_equal(turned.T, out)
+            assert_same(turned.T, out)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

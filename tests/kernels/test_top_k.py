@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from npu_layout import kernels
+from tests.support.arrays import assert_same
 from tests.support.kernel_walks import BACKENDS
 from tests.support.memory import Fenced
 from tests.support.reduction_examples import DTYPES, SHAPES, arranged, room, top_k_oracle, values
@@ -41,10 +42,10 @@ def test_top_k_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> Non
                 largest[...], which[...] = 99, -7
                 kernels.top_k(*(a.transpose(0, 2, 3, 1) for a in (view, largest, which)), dtype=dtype, backend=backend)
                 message = f"{backend} {shape} {order} {gaps} {flips} {k}"
-                np.testing.assert_array_equal(which.transpose(0, 2, 3, 1), every[..., :k], err_msg=message)
+                assert_same(which.transpose(0, 2, 3, 1), every[..., :k], err_msg=message)
                 expected = np.take_along_axis(last, every[..., :k], -1)
                 assert largest.transpose(0, 2, 3, 1).tobytes() == expected.tobytes(), message  # a NaN keeps its bits
-            np.testing.assert_array_equal(view.astype(x.dtype), x)
+            assert_same(view.astype(x.dtype), x)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -61,5 +62,5 @@ def test_top_k_of_every_number(backend: str, fences: tuple[Fenced, Fenced]) -> N
                     view[...] = x
                     largest, which = np.zeros((n, k), x.dtype), np.zeros((n, k), np.int64)
                     kernels.top_k(view, largest, which, backend=backend)
-                    np.testing.assert_array_equal(which, every[:, :k], err_msg=f"{dtype} {channels} {n} {k} {order}")
+                    assert_same(which, every[:, :k], err_msg=f"{dtype} {channels} {n} {k} {order}")
                     assert largest.tobytes() == np.take_along_axis(x, every[:, :k], 1).tobytes()
