@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
-from tests.support.tracked import nothing_is_tracked, touched
+from tests.support.tracked import Untouched
 
 
 @pytest.fixture(scope="module")
-def untouched() -> Any:
-    return touched()
+def untouched() -> Untouched:
+    return Untouched()
 
 
 @pytest.fixture(autouse=True)
-def all_is_put_back(untouched: Any) -> Any:
+def all_is_put_back(untouched: Untouched) -> Iterator[None]:
     yield
-    assert nothing_is_tracked(untouched)
+    assert untouched.is_as_before()
