@@ -1,4 +1,4 @@
-"""Reductions that take each fast path, arrays in memory of any order, and oracles: scalar loops, or numpy in float64."""
+"""Reductions that take each fast path, arrays in memory of any order, and oracles in scalar loops or in float64."""
 
 from __future__ import annotations
 
