@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .diagnosis import InputReport
     from .drawing import Explanation, explain
     from .engines import AclEngine as AclEngine
+    from .engines import AxeleraEngine as AxeleraEngine
     from .engines import AxeraEngine as AxeraEngine
     from .engines import DepthAiEngine as DepthAiEngine
     from .engines import ExecuTorchEngine as ExecuTorchEngine
@@ -116,6 +117,7 @@ __getattr__, __dir__ = support.late(
         "Geometry": "frames",
         "InputReport": "diagnosis",
         "AclEngine": "engines",
+        "AxeleraEngine": "engines",
         "AxeraEngine": "engines",
         "DepthAiEngine": "engines",
         "ExecuTorchEngine": "engines",

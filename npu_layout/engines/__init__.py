@@ -15,6 +15,7 @@ from .simulated import SimulatedNpu
 
 if TYPE_CHECKING:
     from .acl import AclEngine
+    from .axelera import AxeleraEngine
     from .axera import AxeraEngine
     from .depthai import DepthAiEngine
     from .executorch import ExecuTorchEngine
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AclEngine",
+    "AxeleraEngine",
     "AxeraEngine",
     "DepthAiEngine",
     "Engine",
@@ -70,6 +72,7 @@ __getattr__, __dir__ = late(
     __name__,
     {
         "AclEngine": "acl",
+        "AxeleraEngine": "axelera",
         "AxeraEngine": "axera",
         "DepthAiEngine": "depthai",
         "ExecuTorchEngine": "executorch",

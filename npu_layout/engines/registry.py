@@ -13,6 +13,7 @@ GROUP = "npu_layout.engines"
 #: The library's own kinds, as a package would declare them in the group of entry points.
 OWN = {
     "acl": "npu_layout.engines.acl:AclEngine",
+    "axelera": "npu_layout.engines.axelera:AxeleraEngine",
     "axera": "npu_layout.engines.axera:AxeraEngine",
     "depthai": "npu_layout.engines.depthai:DepthAiEngine",
     "executorch": "npu_layout.engines.executorch:ExecuTorchEngine",
@@ -56,9 +57,9 @@ def open_engine(name: str | os.PathLike[str], **options: Any) -> Any:
     Parameters
     ----------
     name
-        ``"litert:model.tflite"``: a kind, which is acl, axera, depthai, executorch, hailo, hobot, imx500, litert, mnn,
-        ncnn, onnx, openvino, qnn, rknn, rknn-simulator, rknnrt, sophgo, tvm or that of another package (an entry
-        point of the group npu_layout.engines), and the path of a model. A path alone, if its suffix is .axmodel,
+        ``"litert:model.tflite"``: a kind, which is acl, axelera, axera, depthai, executorch, hailo, hobot, imx500,
+        litert, mnn, ncnn, onnx, openvino, qnn, rknn, rknn-simulator, rknnrt, sophgo, tvm or that of another package (an
+        entry point of the group npu_layout.engines), and the path of a model. A path alone, if its suffix is .axmodel,
         .blob, .bmodel, .hbm, .hef, .mnn, .om, .onnx, .param, .pte, .rknn, .rpk, .superblob, .tflite or .xml. Else
         ``"package.module:factory"``, a callable without arguments.
     options

@@ -16,6 +16,7 @@ from ..support import plugin, plugins
 
 if TYPE_CHECKING:
     from .acl import from_acl
+    from .axelera import from_axelera
     from .axera import from_axera
     from .depthai import from_depthai
     from .executorch import from_executorch
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "from_acl",
+    "from_axelera",
     "from_axera",
     "from_depthai",
     "from_executorch",

@@ -155,6 +155,7 @@ def metadata() -> None:
     assert_type(specs.from_tidl(tidl, side="output", index=0), nl.TensorSpec)
     viplite = {"sizes": [4, 4, 3, 1], "data_format": "FP32"}
     assert_type(specs.from_viplite(viplite, layout="NCHW", name="y"), nl.TensorSpec)
+    assert_type(specs.from_axelera({"shape": [1, 3], "padding": []}, axes="NC", name="y"), nl.TensorSpec)
     assert_type(specs.from_axera({"pShape": [1, 3], "eDataType": "FLOAT32"}, name="y"), nl.TensorSpec)
 
 

@@ -79,6 +79,13 @@ EXAMPLES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         ),
         dict(index=0),
     ),
+    "axelera": (
+        dict(
+            name="x", shape=[1, 10, 12, 4], dtype="int8", padding=[[0, 0], [2, 3], [1, 5], [0, 1]], scale=0.5,
+            zero_point=-14,
+        ),
+        {},
+    ),
     "axera": (
         dict(
             pName="x", pShape=[1, 8, 6, 3], nShapeSize=4, eLayout=1, eDataType=1, nSize=144, pStride=None,
