@@ -1,4 +1,4 @@
-"""Run an ONNX model in onnxruntime on the CPU; onnxruntime is imported when the first engine is made."""
+"""Run an ONNX model in onnxruntime; onnxruntime is imported when the first engine is made."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ..errors import NpuLayoutError
 from ..layouts import Layout
 from ..support import checked_call, counted, isolated, lfs_pointer, plain_array
 from .model_axes import fits, shape_text
+from .providers import CPU, Providers, asked_for, check_available, check_used
 
 Arrays = dict[str, np.ndarray]
 
@@ -75,7 +76,7 @@ class _Port:
 
 
 class OnnxRuntimeEngine:
-    """Runs an ONNX model in onnxruntime on the CPU.
+    """Runs an ONNX model in onnxruntime: on the CPU, or on an accelerator by a vendor's execution provider.
 
     Parameters
     ----------
@@ -85,11 +86,17 @@ class OnnxRuntimeEngine:
         Threads that one operator may use; None: onnxruntime's own choice.
     dimensions
         Lengths for the axes that the model names instead of fixing: ``{"batch": 1}``.
+    providers
+        Execution providers, the first choice first, each a name or a pair (name, options):
+        ``[("TIDLExecutionProvider", {"artifacts_folder": "..."})]``. The CPU's is added, for operators that the others
+        do not have; which these are, onnxruntime's log says. None: the CPU. An engine with another one is no reference
+        for `validate`.
 
     Raises
     ------
     NpuLayoutError
-        If the model is missing, damaged or no ONNX model, or onnxruntime cannot run it; the message names it.
+        If the model is missing, damaged or no ONNX model, or onnxruntime cannot run it; the message names it. If it
+        lacks a provider or cannot start it: onnxruntime itself goes on with the CPU then.
 
     Attributes
     ----------
@@ -107,7 +114,9 @@ class OnnxRuntimeEngine:
         *,
         threads: int | None = None,
         dimensions: Mapping[str, int] | None = None,
+        providers: Providers | None = None,
     ) -> None:
+        self._providers = asked_for(providers)
         if not isinstance(model, (bytes, bytearray, str, os.PathLike)):
             raise NpuLayoutError(f"model: expected a path or the bytes of a model, got {type(model).__name__}")
         self.model = "model" if isinstance(model, (bytes, bytearray)) else f"model {os.fspath(model)}"
@@ -149,15 +158,24 @@ class OnnxRuntimeEngine:
         source = bytes(model) if isinstance(model, (bytes, bytearray)) else os.fspath(model)
         more = self._provided(onnxruntime, options)
         try:
-            return onnxruntime.InferenceSession(source, options, **more)
+            session = onnxruntime.InferenceSession(source, options, **more)
         except Exception as error:
             hint = "; give the model's path, its weights are beside it" if _lacks_files(model, error) else ""
             hint += lfs_pointer(source) if isinstance(source, str) else ""
             raise NpuLayoutError(f"{where}: onnxruntime cannot load it: {_reason(error)}{hint}") from error
+        check_used(where, more.get("providers", ()), session.get_providers())
+        return session
 
     def _provided(self, onnxruntime: Any, options: Any) -> dict[str, Any]:
         """Say who computes: in `options`, or in further arguments of the session, which are returned."""
-        return {"providers": ["CPUExecutionProvider"]}
+        names, each = zip(*self._providers)
+        check_available(self.model, names, onnxruntime.get_available_providers())
+        return {"providers": list(names), "provider_options": list(each)}
+
+    @property
+    def accelerators(self) -> list[str]:
+        """The execution providers beside the CPU's, by their names."""
+        return [name for name, _ in self._providers if name != CPU]
 
     @property
     def input_shapes(self) -> dict[str, tuple[Any, ...]]:
@@ -213,6 +231,17 @@ class OnnxRuntimeEngine:
 
     def __exit__(self, *error: Any) -> None:
         self.close()
+
+
+def reference(model: str | os.PathLike[str] | bytes | OnnxRuntimeEngine) -> OnnxRuntimeEngine:
+    """Return the engine of a model that accelerators are compared with; NpuLayoutError if it runs on one itself."""
+    engine = model if isinstance(model, OnnxRuntimeEngine) else OnnxRuntimeEngine(model)
+    if engine.accelerators:
+        raise NpuLayoutError(
+            f"model: expected one that runs on the CPU, got {engine!r} on {', '.join(engine.accelerators)}, whose "
+            f"faults would be the reference's too; give the model's path"
+        )
+    return engine
 
 
 def written(model: str, found: Arrays, out: Any) -> Arrays:

@@ -57,3 +57,8 @@ class QnnEngine(OnnxRuntimeEngine):
         given = {"backend_path": qnn.get_qnn_htp_path(), **self._options}
         options.add_provider_for_devices(found[:1], given)
         return {}
+
+    @property
+    def accelerators(self) -> list[str]:
+        """The execution provider, QNNExecutionProvider."""
+        return ["QNNExecutionProvider"]

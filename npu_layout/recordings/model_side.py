@@ -11,7 +11,15 @@ from typing import Any, Callable, Union
 import numpy as np
 
 from ..buffers import Quantization, TensorSpec, in_model_order
-from ..engines import OnnxRuntimeEngine, axes_in_model, fits, order_in_model, shape_in_model, transposed
+from ..engines import (
+    OnnxRuntimeEngine,
+    axes_in_model,
+    fits,
+    order_in_model,
+    reference,
+    shape_in_model,
+    transposed,
+)
 from ..errors import LayoutError, NpuLayoutError, RecordingError
 from ..layouts import Layout, Shape
 from .recording import Recording
@@ -264,7 +272,7 @@ def sides(recording: Recording, model: Model | None = None) -> Callable[[Frame, 
     """
     if model is None:
         return lambda run, _: Frame(model_inputs(recording, run), model_outputs(recording, run))
-    engine = model if isinstance(model, OnnxRuntimeEngine) else OnnxRuntimeEngine(model)
+    engine = reference(model)
     feeds = Feeds(engine, recording)
     # The shapes of a real answer, because the model may leave lengths open.
     shapes = {name: array.shape for name, array in engine.infer(feeds(recording.frames[0], 0)).items()}

@@ -18,7 +18,7 @@ from ..diagnosis import (
     recorded_inputs,
     runtime_exchanges,
 )
-from ..engines import OnnxRuntimeEngine
+from ..engines import OnnxRuntimeEngine, reference
 from ..errors import NpuLayoutError
 from ..recordings import Recording, normalisation
 from ..reports import Exhibit, OutputReport, Report
@@ -55,7 +55,7 @@ def validate(
         normalised by ``meta["preprocess"]``'s mean and std, if the spec's integers are pixels and the model reads
         floats).
     model
-        Path or bytes of the ONNX model, or an OnnxRuntimeEngine.
+        Path or bytes of the ONNX model, or an OnnxRuntimeEngine on the CPU.
     min_snr_db, min_cosine, max_abs, max_steps
         Tolerances over all values of an output: a number, {output: number}, or None. Outputs that a mapping leaves out
         keep the default. max_steps counts quantisation steps, which float outputs do not have.
@@ -88,7 +88,7 @@ def validate(
     --------
     See "When the answers look wrong" in the README, which is run as a test.
     """
-    engine = model if isinstance(model, OnnxRuntimeEngine) else OnnxRuntimeEngine(model)
+    engine = reference(model)
     if isinstance(recording, (str, os.PathLike)):
         recording = Recording.load(recording)
     if not isinstance(recording, Recording):

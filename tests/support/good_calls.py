@@ -534,7 +534,8 @@ CALLS: dict[str, Callable[[], Call]] = {
     "Layout.size": lambda: Call(nl.Layout("NHWC").size, dict(shape=SHAPE)),
     "Layout.storage_shape": lambda: Call(nl.Layout("NHWC").storage_shape, dict(shape=SHAPE)),
     "OnnxRuntimeEngine": lambda: Call(
-        nl.OnnxRuntimeEngine, dict(model=model(), threads=1, dimensions={"batch": 1})
+        nl.OnnxRuntimeEngine,
+        dict(model=model(), threads=1, dimensions={"batch": 1}, providers="CPUExecutionProvider"),
     ),
     "OnnxRuntimeEngine.infer": lambda: Call(engine().infer, dict(inputs={"x": tensor()})),
     "OutputReport": lambda: Call(
