@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -17,11 +18,15 @@ from ..support import checked_call, counted, one_of, shown
 from .runtime import RuntimeEngine, model_file, refused, runtime
 
 _PACKAGE = "ai-edge-litert"
+#: Where the interpreter is: the first that can be imported. Boards' images have the second (NXP's BSPs, Coral, Debian).
+_INTERPRETERS = ("ai_edge_litert.interpreter", "tflite_runtime.interpreter", "tensorflow.lite.python.interpreter")
 ACCELERATORS = ("cpu", "gpu", "npu")
 
 
 class LiteRtEngine(RuntimeEngine):
     """Runs a TFLite model in LiteRT (ai-edge-litert): int8 and float, NHWC as TFLite stores it.
+
+    Where that is not installed, the same interpreter of tflite_runtime or of tensorflow is used.
 
     Parameters
     ----------
@@ -30,7 +35,9 @@ class LiteRtEngine(RuntimeEngine):
     threads
         Of the CPU.
     delegates
-        Delegates that the runtime loaded, such as that of an Edge TPU (``load_delegate("libedgetpu.so.1")``).
+        Libraries of delegates, by path or name, or pairs (library, options), which the interpreter's own package loads:
+        ``["libedgetpu.so.1"]`` of a Coral, ``["/usr/lib/libvx_delegate.so"]`` and
+        ``["/usr/lib/libethosu_delegate.so"]`` of an i.MX; or delegates that were loaded before.
     accelerator
         None: the interpreter. "cpu", "gpu", "npu", or several, best first, as "npu+cpu": LiteRT's CompiledModel, which
         compiles the model for them (ai_edge_litert.compiled_model); inputs and outputs have the names and the order of
@@ -39,8 +46,8 @@ class LiteRtEngine(RuntimeEngine):
     Raises
     ------
     NpuLayoutError
-        If ai-edge-litert is missing, the model is missing or damaged, LiteRT cannot compile it for the accelerator, or
-        both delegates and an accelerator are given.
+        If there is no interpreter, the model is missing or damaged, a delegate cannot be loaded, LiteRT cannot compile
+        the model for the accelerator, or both delegates and an accelerator are given.
     """
 
     @checked_call
@@ -57,8 +64,10 @@ class LiteRtEngine(RuntimeEngine):
         name = "model" if content is not None else f"model {path}"
         threads = counted("threads", threads)
         if isinstance(delegates, (str, bytes)) or not isinstance(delegates, Iterable):
-            loaded = f"; give [load_delegate({delegates!r})]" if isinstance(delegates, str) else ""
-            raise NpuLayoutError(f"delegates: expected a list of loaded delegates, got {shown(delegates)}{loaded}")
+            listed = f"; give [{delegates!r}]" if isinstance(delegates, str) else ""
+            raise NpuLayoutError(
+                f"delegates: expected a list of libraries or delegates, got {shown(delegates)}{listed}"
+            )
         if accelerator is not None and delegates:
             raise NpuLayoutError("delegates: expected none with accelerator=, which chooses them")
         try:
@@ -79,9 +88,32 @@ class LiteRtEngine(RuntimeEngine):
         del self._runner
 
 
+def _library() -> Any:
+    """Return the module that has the interpreter; NpuLayoutError if there is none."""
+    for module in _INTERPRETERS:
+        with suppress(NpuLayoutError):
+            return runtime(module, _PACKAGE)
+    return runtime(_INTERPRETERS[0], _PACKAGE)  # whose error says what to install
+
+
 def _interpreter(path: str, content: bytes | None, **options: Any) -> Any:
     source = {"model_path": path} if content is None else {"model_content": content}
-    return runtime("ai_edge_litert.interpreter", _PACKAGE).Interpreter(**source, **options)
+    return _library().Interpreter(**source, **options)
+
+
+def _loaded(delegate: Any) -> Any:
+    """Return a delegate of its library, a path or a pair of one and its options; any other object as it is."""
+    library, options = delegate if isinstance(delegate, tuple) and len(delegate) == 2 else (delegate, None)
+    if not isinstance(library, (str, os.PathLike)):
+        return delegate
+    if options is not None and not isinstance(options, Mapping):
+        raise NpuLayoutError(
+            f"delegates: {os.fspath(library)}: expected {{name: value}} as options, got {shown(options)}"
+        )
+    try:
+        return _library().load_delegate(os.fspath(library), options)
+    except (ValueError, OSError, RuntimeError) as error:
+        raise NpuLayoutError(f"delegates: {os.fspath(library)}: cannot be loaded: {error}") from error
 
 
 class _Interpreted:
@@ -89,7 +121,7 @@ class _Interpreted:
 
     def __init__(self, path: str, content: bytes | None, threads: int, delegates: Sequence[Any]) -> None:
         self._interpreter = _interpreter(
-            path, content, num_threads=threads, experimental_delegates=list(delegates) or None
+            path, content, num_threads=threads, experimental_delegates=[_loaded(one) for one in delegates] or None
         )
         self._interpreter.allocate_tensors()
         given, made = self._interpreter.get_input_details(), self._interpreter.get_output_details()

@@ -190,6 +190,7 @@ def test_a_missing_runtime_says_what_to_install(
     make: object, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = ("ai_edge_litert", "ai_edge_litert.interpreter", "openvino", "ncnn", "MNN")
+    names += ("tflite_runtime.interpreter", "tensorflow.lite.python.interpreter")
     for module in (*names, "onnxruntime_qnn", "executorch", "executorch.runtime", "tvm"):
         monkeypatch.setitem(sys.modules, module, None)
     (tmp_path / "m.param").write_text("")

@@ -1,0 +1,101 @@
+"""LiteRtEngine where a board's image has another package with the interpreter, and delegates that are named."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+
+
+class Interpreter:
+    """An interpreter of a model that doubles, whose tensors are memory that each run overwrites."""
+
+    given: dict[str, Any] = {}  # noqa: RUF012
+
+    def __init__(self, **options: Any) -> None:
+        Interpreter.given = options
+        self.tensors = {0: np.zeros((1, 2, 2, 3), np.int8), 1: np.zeros((1, 2, 2, 3), np.int8)}
+
+    def allocate_tensors(self) -> None:
+        pass
+
+    def _details(self, index: int, name: str) -> list[dict[str, Any]]:
+        return [dict(index=index, name=name, shape=np.array([1, 2, 2, 3]), dtype=np.int8, quantization=(0.5, -3))]
+
+    def get_input_details(self) -> list[dict[str, Any]]:
+        return self._details(0, "x")
+
+    def get_output_details(self) -> list[dict[str, Any]]:
+        return self._details(1, "y")
+
+    def set_tensor(self, index: int, array: np.ndarray) -> None:
+        self.tensors[index][:] = array
+
+    def get_tensor(self, index: int) -> np.ndarray:
+        return self.tensors[index]
+
+    def invoke(self) -> None:
+        self.tensors[1][:] = 2 * self.tensors[0]
+
+
+def load_delegate(library: str, options: Any = None) -> Any:
+    if library == "nothing.so":
+        raise ValueError("Failed to load delegate from nothing.so")
+    return "loaded", library, options
+
+
+PACKAGES = ("ai_edge_litert.interpreter", "tflite_runtime.interpreter", "tensorflow.lite.python.interpreter")
+
+
+@pytest.fixture(params=PACKAGES)
+def package(request: Any, monkeypatch: pytest.MonkeyPatch) -> str:
+    """One package alone is installed."""
+    for name in PACKAGES:
+        monkeypatch.setitem(sys.modules, name, None)  # type: ignore[arg-type]
+    parents = request.param.split(".")
+    for i in range(1, len(parents)):
+        monkeypatch.setitem(sys.modules, ".".join(parents[:i]), ModuleType(parents[i - 1]))
+    library = ModuleType(request.param)
+    library.Interpreter, library.load_delegate = Interpreter, load_delegate  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, request.param, library)
+    return str(request.param)
+
+
+def test_the_interpreter_that_is_there_is_used(package: str) -> None:
+    with nl.LiteRtEngine(b"model", threads=2) as engine:
+        assert Interpreter.given == {"model_content": b"model", "num_threads": 2, "experimental_delegates": None}
+        first = engine.infer(np.arange(12, dtype=np.int8))["y"]
+        engine.infer(np.zeros(12, np.int8))
+        assert first.tolist() == [2 * i for i in range(12)], "a copy, whatever memory the interpreter returns"
+        assert engine.output_specs[0].quantization == nl.Quantization(0.5, -3)
+
+
+def test_delegates_are_loaded_by_the_same_package(package: str) -> None:
+    ready = object()
+    nl.LiteRtEngine(b"model", delegates=["libedgetpu.so.1", (Path("/usr/lib/libvx_delegate.so"), {"a": "b"}), ready])
+    assert Interpreter.given["experimental_delegates"] == [
+        ("loaded", "libedgetpu.so.1", None),
+        ("loaded", "/usr/lib/libvx_delegate.so", {"a": "b"}),
+        ready,
+    ]
+    for delegates, says in (
+        (["nothing.so"], r"delegates: nothing\.so: cannot be loaded: Failed to load delegate"),
+        ([("a.so", 3)], r"delegates: a\.so: expected {name: value} as options, got 3"),
+        ("a.so", r"delegates: expected a list of libraries or delegates, got 'a\.so'; give \['a\.so'\]"),
+        (3, "delegates: expected a list of libraries or delegates, got 3"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=says):
+            nl.LiteRtEngine(b"model", delegates=delegates)  # type: ignore[arg-type]
+
+
+def test_none_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in PACKAGES:
+        monkeypatch.setitem(sys.modules, name, None)  # type: ignore[arg-type]
+    with pytest.raises(nl.NpuLayoutError, match=r"ai_edge_litert\.interpreter cannot be imported .*ai-edge-litert"):
+        nl.LiteRtEngine(b"model")
