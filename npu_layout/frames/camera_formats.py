@@ -68,6 +68,30 @@ V4L2 = {
     **{"VT12": "NV12_4L4", "ST12": "NV12_32L32", "MM21": "NV12_16L32S", "AT12": "NV12_8L128"},
     **{"MJPG": "MJPEG", "JPEG": "MJPEG"},
 }
+_MOSAICS = {"RG": "RGGB", "BG": "BGGR", "GR": "GRBG", "GB": "GBRG"}  # GenICam's first two pixels
+REALSENSE = {
+    **{"bgr8": "BGR", "rgb8": "RGB", "bgra8": "BGRA", "rgba8": "RGBA"},
+    **{"yuyv": "YUYV", "uyvy": "UYVY", "y8": "GRAY"},
+}
+ORBBEC = {
+    **{"BGR": "BGR", "RGB": "RGB", "BGRA": "BGRA", "RGBA": "RGBA", "Y8": "GRAY", "GRAY": "GRAY"},
+    **{"YUYV": "YUYV", "YUY2": "YUYV", "UYVY": "UYVY", "NV12": "NV12", "NV21": "NV21", "I420": "I420", "YV12": "YV12"},
+    "MJPG": "MJPEG",
+}
+GENICAM = {
+    **{"Mono8": "GRAY", "Mono16": "GRAY16", "RGB8": "RGB", "BGR8": "BGR", "RGBa8": "RGBA", "BGRa8": "BGRA"},
+    **{"RGB8Packed": "RGB", "BGR8Packed": "BGR", "RGBA8Packed": "RGBA", "BGRA8Packed": "BGRA"},
+    **{"YUV422_8": "YUYV", "YCbCr422_8": "YUYV", "YUV422_YUYV_Packed": "YUYV"},
+    **{"YUV422_8_UYVY": "UYVY", "YUV422Packed": "UYVY"},
+    **{f"Bayer{first}8": name for first, name in _MOSAICS.items()},
+}
+#: GenICam's numbers of these, which pylon's PixelType has: PFNC's PFNC.h.
+PFNC = {
+    **{0x01080001: "Mono8", 0x01100007: "Mono16", 0x02180014: "RGB8", 0x02180015: "BGR8"},
+    **{0x02200016: "RGBa8", 0x02200017: "BGRa8"},
+    **{0x02100032: "YUV422_8", 0x0210003B: "YCbCr422_8", 0x0210001F: "YUV422_8_UYVY"},
+    **{0x01080008: "BayerGR8", 0x01080009: "BayerRG8", 0x0108000A: "BayerGB8", 0x0108000B: "BayerBG8"},
+}
 PILLOW = {"RGB": "RGB", "RGBA": "RGBA", "RGBX": "RGBX", "L": "GRAY", "I;16": "GRAY16"}
 #: How each library makes a format of the table of one that is not there.
 ADVICE = {
@@ -78,6 +102,9 @@ ADVICE = {
     "ROS": "convert it, CvBridge().imgmsg_to_cv2(message, 'bgr8')",
     "V4L2": "ask the driver for one of these with VIDIOC_S_FMT",
     "Pillow": "convert it, image.convert('RGB')",
+    "RealSense": "ask for one of these in config.enable_stream(rs.stream.color, ...); depth is no picture",
+    "Orbbec": "ask for one of these in the profile of the stream; depth is no picture",
+    "GenICam": "set the camera's PixelFormat to one of these, or convert it, as pylon.ImageFormatConverter does",
 }
 #: What to give of other libraries' objects, by a member that they have: their memory, which they do not show.
 MEMORY = {

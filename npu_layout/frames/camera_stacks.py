@@ -23,7 +23,7 @@ None of these libraries is imported. What is read, and where it is documented:
 * Pillow ``Image``: `mode`, `size` and `tobytes`: https://pillow.readthedocs.io/en/stable/handbook/concepts.html.
 * ROS ``sensor_msgs/Image``: `encoding`, `width`, `height`, `step`, `is_bigendian`, `data`: sensor_msgs/msg/Image.msg
   and include/sensor_msgs/image_encodings.hpp; ``CompressedImage``: `format`, `data`.
-* V4L2's formats: `v4l2`.
+* V4L2's formats: `v4l2`. RealSense, Orbbec, pylon, Harvesters: `camera_sdks`.
 """
 
 from __future__ import annotations
@@ -33,9 +33,12 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
+import numpy as np
+
 from ..errors import BufferSizeError, NpuLayoutError
 from ..support import shown, text_of
 from .camera_formats import DEPTHAI, FFMPEG, GSTREAMER, MEMORY, PICAMERA2, PILLOW, ROS, Described, known
+from .camera_sdks import Held, held, sdk_described, sdk_of
 from .color_matrices import MATRICES
 from .jpeg import jpeg_size
 from .pixel_formats import PIXEL_FORMATS
@@ -76,6 +79,10 @@ def described(x: Any, stream: str = "main") -> Described:
         return _gst_sample(x)
     if is_v4l2(x):
         return v4l2(x)
+    if isinstance(x, Held):
+        return x.described
+    if (sdk := sdk_of(x)) is not None:
+        return sdk_described(sdk, x)
     if hasattr(x, "planes") and hasattr(x, "format") and hasattr(x.format, "name"):
         return _pyav(x)
     if _is_depthai(x):
@@ -89,14 +96,15 @@ def described(x: Any, stream: str = "main") -> Described:
     if isinstance(x, Mapping) and {"format", "size"} <= set(x):
         return _picamera2_stream(x)
     raise NpuLayoutError(
-        f"x: expected a frame of PyAV, GStreamer, picamera2, DepthAI, ROS or Pillow, or a V4L2 format, got {shown(x)}; "
-        f"describe others with FrameSpec(format, size_wh, strides=, offsets=)"
+        f"x: expected a frame of PyAV, GStreamer, picamera2, DepthAI, ROS, Pillow, RealSense, Orbbec, pylon or "
+        f"Harvesters, or a V4L2 format, got {shown(x)}; describe others with FrameSpec(format, size_wh, strides=, "
+        f"offsets=)"
     )
 
 
 def is_described(x: Any) -> bool:
-    """Return whether a frame describes itself and has its memory with it: PyAV's, DepthAI's, ROS's, Pillow's do."""
-    return _is_pillow(x) or buffers_of(x) is not x
+    """Return whether a frame describes itself and has its memory with it; of picamera2 and GStreamer none does."""
+    return not isinstance(x, (np.ndarray, bytes)) and (_is_pillow(x) or buffers_of(x) is not x)
 
 
 def _is_pillow(x: Any) -> bool:
@@ -113,9 +121,13 @@ def _is_depthai(x: Any) -> bool:
 
 
 def buffers_of(x: Any) -> Any:
-    """Return the memory of a frame of PyAV (a buffer for each plane), DepthAI, ROS, Pillow (a copy); or x itself."""
+    """Return the memory of a frame that has it (of PyAV a buffer for each plane, of Pillow a copy); or x itself."""
     if _is_pillow(x):
         return x.tobytes()
+    if isinstance(x, Held):
+        return x.memory
+    if (sdk := sdk_of(x)) is not None:
+        return sdk.memory(x)
     if _is_depthai(x):
         return x.getData()
     planes = getattr(x, "planes", None)
@@ -132,7 +144,7 @@ def memory_advice(x: Any) -> str:
 
 
 def own_copy(x: Any) -> Any:
-    """Return a copy of a frame of ROS or Pillow; one of PyAV or DepthAI, whose memory is its own; None of others.
+    """Return a copy of a frame that describes itself; one of PyAV or DepthAI, whose memory is its own; None of others.
 
     NpuLayoutError if it cannot be copied.
     """
@@ -140,8 +152,10 @@ def own_copy(x: Any) -> Any:
         return x.copy()
     if not is_described(x):
         return None
-    if hasattr(x, "planes") or _is_depthai(x):
+    if hasattr(x, "planes") or _is_depthai(x) or isinstance(x, Held):
         return x
+    if (sdk := sdk_of(x)) is not None:
+        return held(sdk, x)
     data = x.data
     try:
         return deepcopy(x, {id(data): data.tobytes()} if isinstance(data, memoryview) else {})

@@ -329,9 +329,9 @@ class FrameSpec:
         x
             A PyAV VideoFrame; a GStreamer sample, or its GstVideo.VideoMeta or VideoInfo; a picamera2 request,
             the configuration of its camera, or that of one of its streams, which does not say the colour space; a
-            DepthAI ImgFrame; a Pillow image; a ROS sensor_msgs/Image or CompressedImage; a v4l2_format, as
-            VIDIOC_G_FMT fills it, its v4l2_pix_format or v4l2_pix_format_mplane. Read by their attributes: none of
-            these libraries is imported.
+            DepthAI ImgFrame; a Pillow image; a ROS sensor_msgs/Image or CompressedImage; a RealSense or Orbbec video
+            frame; a pylon GrabResult; a Harvesters component; a v4l2_format, as VIDIOC_G_FMT fills it, its
+            v4l2_pix_format or v4l2_pix_format_mplane. Read by their attributes: none of these libraries is imported.
         stream
             Of a picamera2 request, or its camera's configuration: "main", "lores" or "raw".
 
@@ -343,8 +343,8 @@ class FrameSpec:
             On anything else, on a format that is not in the table (it names the library's own word), and on a stream
             that is not there; on a V4L2 size of a buffer that leaves open where its planes begin.
 
-        Which attributes are read, and where each library documents them: ``npu_layout/frames/camera_stacks.py`` and
-        ``v4l2.py``.
+        Which attributes are read, and where each library documents them: ``npu_layout/frames/camera_stacks.py``,
+        ``camera_sdks.py`` and ``v4l2.py``.
         """
         return cls(**described(x, stream))
 

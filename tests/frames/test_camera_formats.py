@@ -10,7 +10,18 @@ from npu_layout.frames.pixel_formats import PIXEL_FORMATS
 
 TABLES = {
     name: getattr(camera_formats, name)
-    for name in ("FFMPEG", "GSTREAMER", "PICAMERA2", "ROS", "DEPTHAI", "V4L2", "PILLOW")
+    for name in (
+        "FFMPEG",
+        "GSTREAMER",
+        "PICAMERA2",
+        "ROS",
+        "DEPTHAI",
+        "V4L2",
+        "PILLOW",
+        "REALSENSE",
+        "ORBBEC",
+        "GENICAM",
+    )
 }
 DIFFER_BY_CASE = {"PGAA", "PGCC"}  # V4L2's pgAA and pGAA
 
@@ -22,6 +33,16 @@ def test_each_name_leads_to_a_format(library: str) -> None:
 
 def test_each_library_has_a_next_step() -> None:
     assert {name.upper() for name in camera_formats.ADVICE} == set(TABLES)
+
+
+def test_genicams_numbers_are_those_of_its_names() -> None:
+    """The bits of a number of the convention say how many bits a pixel has: 0x01 or 0x02, then the bits, then an id."""
+    assert set(camera_formats.PFNC.values()) <= set(camera_formats.GENICAM)
+    for number, name in camera_formats.PFNC.items():
+        (plane,) = PIXEL_FORMATS[camera_formats.GENICAM[name]].planes
+        bits = 16 if PIXEL_FORMATS[camera_formats.GENICAM[name]].kind == "packed" else plane.row_bytes(8)
+        assert number >> 16 & 0xFF == bits, name
+        assert number >> 24 == (1 if name.startswith(("Mono", "Bayer")) else 2)
 
 
 def test_two_libraries_that_share_a_name_mean_the_same_or_are_known_to_differ() -> None:
