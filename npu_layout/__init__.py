@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .engines import AclEngine as AclEngine
     from .engines import AxeleraEngine as AxeleraEngine
     from .engines import AxeraEngine as AxeraEngine
+    from .engines import DeepxEngine as DeepxEngine
     from .engines import DepthAiEngine as DepthAiEngine
     from .engines import ExecuTorchEngine as ExecuTorchEngine
     from .engines import HailoEngine as HailoEngine
@@ -119,6 +120,7 @@ __getattr__, __dir__ = support.late(
         "AclEngine": "engines",
         "AxeleraEngine": "engines",
         "AxeraEngine": "engines",
+        "DeepxEngine": "engines",
         "DepthAiEngine": "engines",
         "ExecuTorchEngine": "engines",
         "HailoEngine": "engines",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .acl import AclEngine
     from .axelera import AxeleraEngine
     from .axera import AxeraEngine
+    from .deepx import DeepxEngine
     from .depthai import DepthAiEngine
     from .executorch import ExecuTorchEngine
     from .hailo import HailoEngine
@@ -38,6 +39,7 @@ __all__ = [
     "AclEngine",
     "AxeleraEngine",
     "AxeraEngine",
+    "DeepxEngine",
     "DepthAiEngine",
     "Engine",
     "ExecuTorchEngine",
@@ -75,6 +77,7 @@ __getattr__, __dir__ = late(
         "AclEngine": "acl",
         "AxeleraEngine": "axelera",
         "AxeraEngine": "axera",
+        "DeepxEngine": "deepx",
         "DepthAiEngine": "depthai",
         "ExecuTorchEngine": "executorch",
         "HailoEngine": "hailo",

@@ -15,6 +15,7 @@ OWN = {
     "acl": "npu_layout.engines.acl:AclEngine",
     "axelera": "npu_layout.engines.axelera:AxeleraEngine",
     "axera": "npu_layout.engines.axera:AxeraEngine",
+    "deepx": "npu_layout.engines.deepx:DeepxEngine",
     "depthai": "npu_layout.engines.depthai:DepthAiEngine",
     "executorch": "npu_layout.engines.executorch:ExecuTorchEngine",
     "hailo": "npu_layout.engines.hailo:HailoEngine",
@@ -36,6 +37,7 @@ SUFFIXES = {
     ".axmodel": "axera",
     ".blob": "depthai",
     ".bmodel": "sophgo",
+    ".dxnn": "deepx",
     ".hbm": "hobot",
     ".hef": "hailo",
     ".mnn": "mnn",
@@ -57,11 +59,11 @@ def open_engine(name: str | os.PathLike[str], **options: Any) -> Any:
     Parameters
     ----------
     name
-        ``"litert:model.tflite"``: a kind, which is acl, axelera, axera, depthai, executorch, hailo, hobot, imx500,
-        litert, mnn, ncnn, onnx, openvino, qnn, rknn, rknn-simulator, rknnrt, sophgo, tvm or that of another package (an
-        entry point of the group npu_layout.engines), and the path of a model. A path alone, if its suffix is .axmodel,
-        .blob, .bmodel, .hbm, .hef, .mnn, .om, .onnx, .param, .pte, .rknn, .rpk, .superblob, .tflite or .xml. Else
-        ``"package.module:factory"``, a callable without arguments.
+        ``"litert:model.tflite"``: a kind, which is acl, axelera, axera, deepx, depthai, executorch, hailo, hobot,
+        imx500, litert, mnn, ncnn, onnx, openvino, qnn, rknn, rknn-simulator, rknnrt, sophgo, tvm or that of another
+        package (an entry point of the group npu_layout.engines), and the path of a model. A path alone, if its suffix
+        is .axmodel, .blob, .bmodel, .dxnn, .hbm, .hef, .mnn, .om, .onnx, .param, .pte, .rknn, .rpk, .superblob, .tflite
+        or .xml. Else ``"package.module:factory"``, a callable without arguments.
     options
         Of the engine: ``open_engine("model.param", input_shapes={"in0": (3, 192, 256)})``. A factory accepts none.
 

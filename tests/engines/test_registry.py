@@ -29,7 +29,7 @@ def test_what_cannot_be_opened(tmp_path: Path) -> None:
         ("nowhere.tflite", "nowhere.tflite: no such file"),
         (
             "nothing",
-            r"no KIND:MODEL \(acl, axelera, axera, depthai, executorch, hailo, hobot, imx500, litert, mnn, ncnn",
+            r"no KIND:MODEL \(acl, axelera, axera, deepx, depthai, executorch, hailo, hobot, imx500, litert, mnn, ncnn",
         ),
         ("not_there:make", "not_there:make"),
     ):
@@ -56,14 +56,3 @@ def test_a_kind_that_is_unknown_is_no_missing_file(tmp_path: Path) -> None:
     for path in ("m.tflite", "a/b:m.tflite", str(tmp_path / "b:m.tflite")):
         with pytest.raises(nl.NpuLayoutError, match=r"no such file|not installed|pip install"):
             nl.open_engine(path)
-
-
-def test_delegates_are_a_list_of_loaded_ones(tmp_path: Path) -> None:
-    path = tmp_path / "m.tflite"
-    path.write_bytes(b"TFL3")
-    for given, says in (
-        ("libedgetpu.so.1", r"got 'libedgetpu.so.1'; give \[load_delegate\('libedgetpu.so.1'\)\]"),
-        (object(), "expected a list of loaded delegates, got <object"),
-    ):
-        with pytest.raises(nl.NpuLayoutError, match=f"delegates: .*{says}"):
-            nl.open_engine(path, delegates=given)
