@@ -78,6 +78,7 @@ ORBBEC = {
     **{"YUYV": "YUYV", "YUY2": "YUYV", "UYVY": "UYVY", "NV12": "NV12", "NV21": "NV21", "I420": "I420", "YV12": "YV12"},
     "MJPG": "MJPEG",
 }
+JETSON = {"bgr8": "BGR", "rgb8": "RGB", "bgra8": "BGRA", "rgba8": "RGBA", "gray8": "GRAY"}
 GENICAM = {
     **{"Mono8": "GRAY", "Mono16": "GRAY16", "RGB8": "RGB", "BGR8": "BGR", "RGBa8": "RGBA", "BGRa8": "BGRA"},
     **{"RGB8Packed": "RGB", "BGR8Packed": "BGR", "RGBA8Packed": "RGBA", "BGRA8Packed": "BGRA"},
@@ -104,6 +105,7 @@ ADVICE = {
     "Pillow": "convert it, image.convert('RGB')",
     "RealSense": "ask for one of these in config.enable_stream(rs.stream.color, ...); depth is no picture",
     "Orbbec": "ask for one of these in the profile of the stream; depth is no picture",
+    "Jetson": "capture it as one of these, source.Capture(format='rgb8')",
     "GenICam": "set the camera's PixelFormat to one of these, or convert it, as pylon.ImageFormatConverter does",
 }
 #: What to give of other libraries' objects, by a member that they have: their memory, which they do not show.

@@ -9,6 +9,8 @@ None of these is imported. Where their members are documented:
 * pylon ``GrabResult``: `GetPixelType` (a number of GenICam's Pixel Format Naming Convention), `GetWidth`, `GetHeight`,
   `GetPaddingX` (bytes behind each row), `GetImageMemoryView`: basler/pypylon, src/pylon/GrabResultPtr.i and
   GrabResultData.i.
+* jetson_utils ``cudaImage``: `format`, `width`, `height`, and `__array_interface__`, which is None of memory that is
+  the GPU's alone: dusty-nv/jetson-utils, python/bindings/PyCUDA.cpp; the formats' names: its image/imageFormat.inl.
 * Harvesters ``Component2DImage``: `data_format` (a name of the same convention), `width`, `height`, `data`, which is
   refused if it has another size than rows without gaps: genicam/harvesters, src/harvesters/core.py.
 """
@@ -20,7 +22,8 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
-from .camera_formats import GENICAM, ORBBEC, PFNC, REALSENSE, Described, known
+from ..errors import NpuLayoutError
+from .camera_formats import GENICAM, JETSON, ORBBEC, PFNC, REALSENSE, Described, known
 from .pixel_formats import PIXEL_FORMATS
 from .plane_memory import strides_of
 
@@ -62,6 +65,12 @@ def _dense(data: Any) -> np.ndarray:
     return np.ascontiguousarray(np.asarray(data)).reshape(-1).view(np.uint8)
 
 
+def _mapped(x: Any) -> np.ndarray:
+    if x.__array_interface__ is None:
+        raise NpuLayoutError("its memory is the GPU's alone: allocate or copy it with mapped=True (jetson_utils)")
+    return _dense(x)
+
+
 SDKS = (
     Sdk(
         "RealSense",
@@ -91,6 +100,15 @@ SDKS = (
         lambda x: x.GetImageMemoryView(),
     ),
     Sdk(
+        "Jetson",
+        ("format", "channels", "timestamp", "__array_interface__", "__cuda_array_interface__"),
+        JETSON,
+        lambda x: _enum(x.format),
+        lambda x: (int(x.width), int(x.height)),
+        lambda x: 0,
+        _mapped,
+    ),
+    Sdk(
         "GenICam",  # Harvesters
         ("data_format", "width", "height", "data"),
         GENICAM,
@@ -102,8 +120,13 @@ SDKS = (
 )
 
 
+PLAIN = (np.ndarray, bytes, bytearray, memoryview, tuple, list)  # of no SDK, and quickly told
+
+
 def sdk_of(x: Any) -> Sdk | None:
     """Return the row of a frame; None if it is of no such SDK."""
+    if isinstance(x, PLAIN):
+        return None
     return next((sdk for sdk in SDKS if all(hasattr(x, member) for member in sdk.members)), None)
 
 

@@ -23,7 +23,7 @@ None of these libraries is imported. What is read, and where it is documented:
 * Pillow ``Image``: `mode`, `size` and `tobytes`: https://pillow.readthedocs.io/en/stable/handbook/concepts.html.
 * ROS ``sensor_msgs/Image``: `encoding`, `width`, `height`, `step`, `is_bigendian`, `data`: sensor_msgs/msg/Image.msg
   and include/sensor_msgs/image_encodings.hpp; ``CompressedImage``: `format`, `data`.
-* V4L2's formats: `v4l2`. RealSense, Orbbec, pylon, Harvesters: `camera_sdks`.
+* V4L2's formats: `v4l2`. RealSense, Orbbec, pylon, jetson_utils, Harvesters: `camera_sdks`.
 """
 
 from __future__ import annotations
@@ -33,12 +33,10 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
-import numpy as np
-
 from ..errors import BufferSizeError, NpuLayoutError
 from ..support import shown, text_of
 from .camera_formats import DEPTHAI, FFMPEG, GSTREAMER, MEMORY, PICAMERA2, PILLOW, ROS, Described, known
-from .camera_sdks import Held, held, sdk_described, sdk_of
+from .camera_sdks import PLAIN, Held, held, sdk_described, sdk_of
 from .color_matrices import MATRICES
 from .jpeg import jpeg_size
 from .pixel_formats import PIXEL_FORMATS
@@ -96,15 +94,15 @@ def described(x: Any, stream: str = "main") -> Described:
     if isinstance(x, Mapping) and {"format", "size"} <= set(x):
         return _picamera2_stream(x)
     raise NpuLayoutError(
-        f"x: expected a frame of PyAV, GStreamer, picamera2, DepthAI, ROS, Pillow, RealSense, Orbbec, pylon or "
-        f"Harvesters, or a V4L2 format, got {shown(x)}; describe others with FrameSpec(format, size_wh, strides=, "
-        f"offsets=)"
+        f"x: expected a frame of PyAV, GStreamer, picamera2, DepthAI, ROS, Pillow, RealSense, Orbbec, pylon, "
+        f"jetson_utils or Harvesters, or a V4L2 format, got {shown(x)}; describe others with "
+        f"FrameSpec(format, size_wh, strides=, offsets=)"
     )
 
 
 def is_described(x: Any) -> bool:
     """Return whether a frame describes itself and has its memory with it; of picamera2 and GStreamer none does."""
-    return not isinstance(x, (np.ndarray, bytes)) and (_is_pillow(x) or buffers_of(x) is not x)
+    return not isinstance(x, PLAIN) and (_is_pillow(x) or buffers_of(x) is not x)
 
 
 def _is_pillow(x: Any) -> bool:

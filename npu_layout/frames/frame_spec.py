@@ -330,8 +330,9 @@ class FrameSpec:
             A PyAV VideoFrame; a GStreamer sample, or its GstVideo.VideoMeta or VideoInfo; a picamera2 request,
             the configuration of its camera, or that of one of its streams, which does not say the colour space; a
             DepthAI ImgFrame; a Pillow image; a ROS sensor_msgs/Image or CompressedImage; a RealSense or Orbbec video
-            frame; a pylon GrabResult; a Harvesters component; a v4l2_format, as VIDIOC_G_FMT fills it, its
-            v4l2_pix_format or v4l2_pix_format_mplane. Read by their attributes: none of these libraries is imported.
+            frame; a pylon GrabResult; a jetson_utils cudaImage; a Harvesters component; a v4l2_format, as
+            VIDIOC_G_FMT fills it, its v4l2_pix_format or v4l2_pix_format_mplane. Read by their attributes: none of
+            these libraries is imported.
         stream
             Of a picamera2 request, or its camera's configuration: "main", "lores" or "raw".
 

@@ -20,6 +20,7 @@ TABLES = {
         "PILLOW",
         "REALSENSE",
         "ORBBEC",
+        "JETSON",
         "GENICAM",
     )
 }

@@ -1,4 +1,4 @@
-"""Frames of RealSense, Orbbec, pylon and Harvesters: stand-ins with their methods, and memory that is used again."""
+"""Frames of RealSense, Orbbec, pylon, jetson_utils and Harvesters: stand-ins, and memory that is used again."""
 
 from __future__ import annotations
 
@@ -62,6 +62,17 @@ def pylon(number: int, data: Any, padding: int = 0) -> Any:
 
 def harvesters(name: str, data: np.ndarray) -> Any:
     return Twin(data_format=name, width=WIDTH, height=HEIGHT, data=data)
+
+
+class CudaImage:
+    """What jetson_utils shows of an image: numpy would read it as an array without a format."""
+
+    channels, timestamp, width, height = 3, 0, WIDTH, HEIGHT
+
+    def __init__(self, name: str, array: np.ndarray, mapped: bool = True) -> None:
+        self.format, self._array = name, array
+        self.__array_interface__ = array.__array_interface__ if mapped else None
+        self.__cuda_array_interface__ = dict(array.__array_interface__)
 
 
 def made(frame: Any, source: str) -> np.ndarray:
@@ -129,11 +140,24 @@ def test_harvesters() -> None:
         made(harvesters("BayerGB12Packed", flat), "GBRG")
 
 
+def test_jetson() -> None:
+    pixels = noise(HEIGHT, WIDTH, 3)
+    frame = CudaImage("rgb8", pixels)
+    assert np.array_equal(made(frame, "RGB"), pixels[..., ::-1])
+    with pytest.raises(nl.NpuLayoutError, match="as CudaImage describes itself; give source='RGB'"):
+        made(frame, "BGR")  # it was read as an array, with red and blue exchanged
+    with pytest.raises(nl.NpuLayoutError, match=r"memory is the GPU's alone: .*mapped=True"):
+        made(CudaImage("rgb8", pixels, mapped=False), "RGB")
+    with pytest.raises(nl.NpuLayoutError, match=r"Jetson's format 'rgb32f' is not in the table.*Capture"):
+        made(CudaImage("rgb32f", pixels.astype(np.float32)), "RGB")
+
+
 def test_a_copy_keeps_what_the_sdk_overwrites() -> None:
     for frame, source, memory in (
         (lambda m: realsense("bgr8", m.reshape(HEIGHT, WIDTH, 3)), "BGR", noise(HEIGHT * WIDTH * 3)),
         (lambda m: orbbec("NV12", m), "NV12", noise(HEIGHT * WIDTH * 3 // 2)),
         (lambda m: pylon(0x01080008, m, padding=3), "GRBG", noise(HEIGHT * (WIDTH + 3))),
+        (lambda m: CudaImage("bgr8", m.reshape(HEIGHT, WIDTH, 3)), "BGR", noise(HEIGHT * WIDTH * 3)),
         (lambda m: harvesters("RGB8", m), "RGB", noise(HEIGHT * WIDTH * 3)),
     ):
         given = frame(memory)

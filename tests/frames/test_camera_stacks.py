@@ -416,7 +416,7 @@ def test_what_is_not_known_is_named() -> None:
         (Twin(encoding="rgb16", step=6, width=1, height=1), "ROS's format 'rgb16'"),
         (
             np.zeros((2, 2)),
-            r"x: expected a frame of PyAV, GStreamer, .*, Orbbec, pylon or Harvesters, or a V4L2 format, got numpy",
+            r"x: expected a frame of PyAV, .*, pylon, jetson_utils or Harvesters, or a V4L2 format, got numpy",
         ),
     ):
         with pytest.raises(nl.NpuLayoutError, match=says):
