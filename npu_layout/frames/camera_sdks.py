@@ -18,6 +18,7 @@ None of these is imported. Where their members are documented:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Callable, NamedTuple
 
 import numpy as np
@@ -40,7 +41,8 @@ class Sdk(NamedTuple):
     memory: Callable[[Any], Any]
 
 
-class Held(NamedTuple):
+@dataclass(frozen=True)
+class Held:  # no tuple, which would be a frame of planes
     """A copy of such a frame, whose memory the SDK does not use again."""
 
     described: Described
