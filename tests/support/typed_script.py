@@ -219,7 +219,7 @@ def engines(model: str, spec: nl.TensorSpec, folder: Path) -> nl.Recording:
     assert recorder.engine is npu and npu.engine is engine and recorder.input_specs and recorder.output_specs
     with nl.open_engine(f"onnx:{model}", threads=1) as opened:
         assert isinstance(opened, nl.Engine) and not opened.owns_outputs
-    single = nl.OnnxRuntimeEngine(model, providers=["CPUExecutionProvider", ("TIDLExecutionProvider", {"level": 0})])
+    single = nl.OnnxRuntimeEngine(model, providers=[("CPUExecutionProvider", {})])
     assert_type(single.accelerators, list[str])
     assert_type(single.infer(x, out=single.infer(x)), dict[str, np.ndarray])
     single.close()
