@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import platform
 import subprocess
 import sys
@@ -13,8 +14,10 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
+from npu_layout import kernels
+from npu_layout.kernels import Arithmetic
 from tests.conftest import LAST_CACHE
-from tests.support.kernel_walks import NATIVE, Loops
+from tests.support.kernel_walks import NATIVE, Loops, boxed
 from tests.support.memory import Fenced
 from tests.support.move_examples import EXAMPLES, expected_of, mover
 
@@ -174,6 +177,35 @@ def test_lines_of_results_in_no_cache(
                 assert program.attempt(flat, out)
                 np.testing.assert_array_equal(out, expected, err_msg=f"{backend} {at} {call}")
             assert (room[:at] == 0x37).all() and (room[at + out.nbytes :] == 0x37).all()
+
+
+@pytest.mark.parametrize("size", (1, 2, 4))
+@pytest.mark.parametrize(
+    "pitch, channels", ((4096, (7, 8, 17, 32, 67)), (8192, (9, 24, 64)), (1024 * 5, (16, 32, 48, 64)))
+)
+def test_planes_whose_lines_share_sets(
+    size: int, pitch: int, channels: tuple[int, ...], cached: Callable[[int], int]
+) -> None:
+    """Planes a multiple of 4 KB apart are read from end to end; those of 1 KB as suits their pixels."""
+    cached(0)
+    for count, unlike, (left, gap) in itertools.product(channels, (0, 16), ((0, 0), (13, 3))):
+        pages = -(-(1 << 16) // (count * pitch))  # a smaller source is not looked at
+        step = pages * pitch + unlike
+        pixels, place = step // size - left, count + gap
+        loops: Loops = [(pixels, 1, place), (count, step // size, 1)]
+        box, src_size, dst_size = boxed(loops)
+        source = Fenced(src_size * size).last(src_size * size)
+        source[:] = np.random.default_rng(count).integers(0, 256, source.size)
+        wide = np.lib.stride_tricks.as_strided(source, (pixels, count, size), (size, step, 1))
+        for backend in NATIVE:
+            program = kernels.program(src_size, dst_size, (), (box,), Arithmetic(f"V{size}", f"V{size}"), backend)
+            fence = Fenced(dst_size * size)
+            for out in (fence.last(dst_size * size), fence.first(dst_size * size)):
+                out[:] = 77
+                assert program.attempt(source, out)
+                rows = np.append(out, np.full(gap * size, 77, np.uint8)).reshape(pixels, place, size)
+                np.testing.assert_array_equal(rows[:, :count], wide, err_msg=f"{backend} {count} {step} {gap}")
+                assert (rows[:, count:] == 77).all()
 
 
 SMALL = (

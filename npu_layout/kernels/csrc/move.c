@@ -354,9 +354,15 @@ static int is_rows_of_lines(const Move *m) {
 
 /* Planes that vectors of 32 bytes bring to pixels in bands, which gain by lines of the result that are fetched, not by stores past the
  * caches. */
-static int is_band_of_result(const Move *m) {
+static int is_band_of_result(const Move *m, int how) {
     const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
-    return m->path == PATH_TRANSPOSE && m->size <= 4 && magnitude(a.s) > magnitude(b.d) && goes_by_bands(a.s, b.d, m->size, 1);
+    return m->path == PATH_TRANSPOSE && m->size <= 4 && magnitude(a.s) > magnitude(b.d) && goes_by_bands(a.s, b.d, m->size, how);
+}
+
+/* Planes that they read from end to end, a set's lines at a time, through the caches. */
+static int is_by_sets(const Move *m) {
+    const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
+    return m->path == PATH_TRANSPOSE && a.n >= SET_OF_L1 && goes_by_sets(a.s, b.d, m->size);
 }
 
 /* What vectors of 32 bytes make whole lines of, with a source that is fetched ahead: blocks to pixels 0.6 of the time, transposes of 16
@@ -369,7 +375,7 @@ static int is_lines_of_32(const Move *m) {
 
 /* Other loops store past the caches too, and gain nothing by it, or lose; or have no such stores. */
 int move_gains_past(const Move *m, int vector) {
-    if (vector == 32 && is_band_of_result(m)) return 0;
+    if (vector == 32 && (is_band_of_result(m, PAST) || is_by_sets(m))) return 0;
     return is_merge_of_lines(m) || is_rows_of_lines(m) || (vector == 32 && is_lines_of_32(m)) || m->path == PATH_SPLIT ||
            m->path == PATH_MERGE || m->path == PATH_REVERSE || m->path == PATH_PADDED || m->path == PATH_PIXELS;
 }
@@ -381,5 +387,5 @@ int move_fetches(const Move *m) {
 /* Of larger results more time is lost by the lines of the source that have to wait for it (measured), but not in bands. */
 int move_fetches_result(const Move *m, int64_t bytes, int vector) {
     enum { MOST = 1 << 17 };
-    return m->path == PATH_TRANSPOSE && (bytes < MOST || (vector == 32 && is_band_of_result(m)));
+    return m->path == PATH_TRANSPOSE && (bytes < MOST || (vector == 32 && is_band_of_result(m, COLD | COLD_RESULT)));
 }

@@ -29,13 +29,23 @@ static inline int64_t lines_of_rows(Loop a, Loop b, int64_t bytes) {
 static inline int is_near_multiple(int64_t pitch, int64_t of) { return ((pitch + 32) & (of - 1)) < 64; }
 /* Whether a transpose of rows of the source with a pitch of sa bytes to rows of the result with a pitch of db is done in bands
  * (bands.inl.h): not if the lines of the side with the longer rows are in so small a number of sets of L1 that they evict each other.
- * Planes that are `away`, in no cache, are so slow in any other order that only lines in one set are worse; but those of 4 bytes an
- * element whose pixels are SHORT_PAST or less are read faster from end to end, 16 at a time. */
-static inline int goes_by_bands(int64_t sa, int64_t db, int size, int away) {
+ * `how`: of planes from no cache, which are so slow in any other order that only lines in one set are worse. But those of 4 bytes an
+ * element whose pixels are SHORT_PAST or less are read faster from end to end, 16 at a time, unless their lines share sets too and the
+ * tiles share lines of the result, or have to wait for these. */
+static inline int goes_by_bands(int64_t sa, int64_t db, int size, int how) {
     const int64_t from = magnitude(sa), to = magnitude(db), apart = size == 1 ? PAGE / 2 : PAGE / 4;
+    const int whole_lines = to % 64 == 0 && to > 64, waits = how & COLD_RESULT && !(how & PAST);
     if (from <= to) return !is_near_multiple(to, apart);
-    if (!away) return !is_near_multiple(from, apart);
-    return !is_near_multiple(from, PAGE) && (size < 4 || to > SHORT_PAST || is_near_multiple(from, apart));
+    if (!(how & (PAST | COLD))) return !is_near_multiple(from, apart);
+    if (is_near_multiple(from, PAGE)) return 0;
+    return size < 4 || to > SHORT_PAST || (is_near_multiple(from, apart) && (waits || !whole_lines));
+}
+/* Whether planes in no cache, whose lines are all in one set of L1, are read from end to end, as many at a time as a set has lines
+ * (bands.inl.h). With 1 byte an element they write 8 bytes of a line, which takes longer if a line is not finished by eight of them. */
+enum { SET_OF_L1 = 8 };
+static inline int goes_by_sets(int64_t sa, int64_t db, int size) {
+    const int64_t from = magnitude(sa), to = magnitude(db);
+    return size <= 4 && from > to && is_near_multiple(from, PAGE) && (size > 1 || to <= 64);
 }
 
 /* Rows of 16, 32 or 64 bytes that are blocks of pixels without gaps: neighbours in the result along loop a, in the source along loop b.

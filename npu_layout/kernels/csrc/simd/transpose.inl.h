@@ -206,6 +206,8 @@ static void HERE(move_transpose)(const Move *m, const uint8_t *src, uint8_t *dst
     const int64_t crowd = squares && m->past ? CROWD_PAST : squares || (VB > 16 && m->past) ? INT64_MAX : CROWD;
     if (tiles && a.n * size >= 64 && in_one_set(b.n, b.d) >= crowd)
         HERE(transpose_to_crowd)(size, m->past, src, a, dst, b);
+    else if (HERE(transposed_by_sets)(size, src, a, dst, b, how_of(m)))
+        return;
     else if (tiles && in_one_set(a.n, a.s) >= CROWD_READ && a.n * b.n * size <= NEAR)
         HERE(transpose_from_crowd)(size, m->past, src, a, dst, b);
     else
