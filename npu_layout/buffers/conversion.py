@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -26,7 +27,7 @@ class Conversion:
         The loops that it runs.
     """
 
-    __slots__ = ("_attempt", "_fitted", "_run", "move", "source", "target")
+    __slots__ = ("_run", "_usual", "move", "source", "target")
     source: TensorSpec
     target: TensorSpec
     move: Plan
@@ -34,8 +35,9 @@ class Conversion:
     def __init__(self, source: TensorSpec, target: TensorSpec, move: Plan) -> None:
         self.source, self.target = instance("source", source, TensorSpec), instance("target", target, TensorSpec)
         self.move = instance("move", move, Plan)
-        self._run, self._attempt = move.run, move.attempt
-        self._fitted: tuple[Any, ...] = ()  # dtypes and shapes of the last arrays that passed every check
+        self._run = move.run
+        # Runs it for arrays like the last ones that passed every check: their types, dtypes and shapes.
+        self._usual: Callable[[Any, Any], bool] | None = None
 
     def __call__(self, buffer: Any, out: np.ndarray | None = None) -> np.ndarray:
         """Return the tensor in `buffer`, of `source`, as a buffer of `target`: a copy, pad elements and gaps zero.
@@ -47,10 +49,8 @@ class Conversion:
         written. Ctrl-C leaves `out` half written.
         """
         # The usual case of a hot loop; if it fails, the checks below find out why.
-        if type(out) is np.ndarray and type(buffer) is np.ndarray:
-            fit = (buffer.dtype, buffer.shape, out.dtype, out.shape) == self._fitted
-            if fit and self._attempt(buffer, out):
-                return out
+        if out is not None and self._usual is not None and self._usual(buffer, out):
+            return out
         target = self.target
         flat = self.source.flat(buffer)
         if out is None:
@@ -64,7 +64,7 @@ class Conversion:
         check_order(target._tensor, target._shapes, out.shape, "out")
         self._run(flat, out.reshape(-1))
         if type(out) is np.ndarray and type(buffer) is np.ndarray:
-            self._fitted = buffer.dtype, buffer.shape, out.dtype, out.shape
+            self._usual = self.move.usual(buffer, out)
         return out
 
     def __reduce__(self) -> tuple[Any, ...]:

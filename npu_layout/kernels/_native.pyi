@@ -31,6 +31,11 @@ class Program:
     def paths(self) -> list[str]: ...
 
 @final
+class Usual:
+    def __new__(cls, program: Program, source: Any, destination: Any, /) -> Usual: ...
+    def attempt(self, source: Any, destination: Any, /) -> bool: ...
+
+@final
 class Gray:
     def __new__(
         cls, level: str, dtype: int, blue: Any, green: Any, red: Any, result: Any, image: Any, out: Any, /

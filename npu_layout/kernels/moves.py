@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,16 @@ def program(
     level = LEVELS[backend]
     made = level and _core.program(src_size, dst_size, fills, boxes, arithmetic, level, alongside)
     return made or FallbackProgram(dst_size, fills, boxes, arithmetic)
+
+
+def usual(program: Any, source: np.ndarray, destination: np.ndarray) -> Callable[[Any, Any], bool] | None:
+    """Return ``attempt(source, destination)`` of a program for arrays like these, which passed every check.
+
+    It runs the program and returns True; False for arrays of another type, dtype or shape, or if they are not
+    C-contiguous, have other sizes than the program's, overlap, or may not be written: then nothing was written. None if
+    the program is not compiled, or arrays have more axes than the core supports.
+    """
+    return None if isinstance(program, FallbackProgram) else _core.usual(program, source, destination)
 
 
 def picture_rows(resize: PictureResize, backend: str | None = None) -> fallback.pictures.PictureRows:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -74,6 +74,13 @@ def program(
     return _native.Program(
         level, src_bytes, src_item, dst_bytes, dst_item, tuple(fills), tuple(boxes), description, alongside
     )
+
+
+def usual(program: _native.Program, source: np.ndarray, destination: np.ndarray) -> Callable[[Any, Any], bool] | None:
+    """Return `kernels.usual` of a compiled program, or None if arrays have more axes than the core supports."""
+    if max(source.ndim, destination.ndim) > _LOOPS:
+        return None
+    return _native.Usual(program, source, destination).attempt
 
 
 def picture_rows(resize: PictureResize, level: str = LEVEL, wide: bool = WIDE_GATHERS) -> _native.PictureRows:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -145,6 +145,8 @@ class Plan:
         #: Like run, but arrays of any shape, and False if they do not fit or need the checks of run: then nothing
         #: was written.
         self.attempt = _never if isinstance(made, kernels.FallbackProgram) else made.attempt
+        #: ``usual(src, dst)``: like attempt, but only for arrays of the types, dtypes and shapes of these; or None.
+        self.usual = partial(kernels.usual, made)
 
     def program(self, backend: str | None = None, alongside: int = 0) -> Any:
         """Return the kernels' program, for one thread; backend, alongside: see `kernels.program`."""

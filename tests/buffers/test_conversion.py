@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
+from npu_layout.buffers.conversion import Conversion
 
 RNG = np.random.default_rng(11)
 SHAPE = (2, 17, 5, 6)
@@ -122,6 +123,41 @@ def test_buffers_that_do_not_fit() -> None:
     with pytest.raises(nl.NpuLayoutError, match="shares memory"):
         convert(both[: source.nbytes].view(np.int8), both[: target.nbytes].view(np.float32))
     assert repr(convert).startswith("plan(TensorSpec(")
+
+
+def test_a_call_after_a_good_one_is_checked_as_the_first() -> None:
+    """Arrays that are like those of the last good call take a shorter way; all others get the same answers."""
+    source, target = spec("NCHW16c", "int8", Q), spec("NHWC", "float32")
+    flat = filled(source)
+    expected = nl.plan(source, target)(flat)
+    shaped = flat.reshape(source.storage_shape)
+    for first in (flat, shaped):
+        convert = Conversion(source, target, nl.plan(source, target).move)
+        out = np.zeros(target.size, np.float32)
+        assert convert(first, out) is out and (out == expected).all()
+        for given, result in (
+            (flat, out),
+            (shaped, out.reshape(target.storage_shape)),
+            (flat.tobytes(), out),
+            (first, np.zeros(target.storage_shape, np.float32)),
+            (first, out),
+        ):
+            result[...] = 0
+            assert convert(given, result) is result and (result.reshape(-1) == expected).all()
+        out[:] = 0
+        for given, result, says in (
+            (flat.view(np.uint8), out, "dtype uint8"),
+            (flat[:-1], out, "needs"),
+            (shaped.reshape(source.storage_shape[::-1]), out, "shape"),
+            (first, out.view(np.int32), "int32"),
+            (first, np.zeros((target.size, 2), np.float32)[:, 0], "contiguous elements"),
+            (first, [0.0], "list"),
+            (None, out, "NoneType"),
+        ):
+            with pytest.raises(nl.NpuLayoutError, match=says):
+                convert(given, result)  # type: ignore[arg-type]
+        assert not out.any()
+        assert convert(first, out) is out and (out == expected).all()
 
 
 def test_float64_is_checked_too() -> None:

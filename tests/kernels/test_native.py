@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
 import re
+import sys
 
 import numpy as np
 import pytest
 
+from npu_layout import kernels
+from npu_layout.kernels import Arithmetic, Box
 from tests.kernels.test_gray import GRAYS
 from tests.support.conversion_examples import CONVERSIONS
 from tests.support.kernel_walks import NATIVE, WIDEST
@@ -77,3 +81,78 @@ def test_no_format_counts_bytes() -> None:
         call for path in sources for call in re.findall(r'(?:Parse\w*|BuildValue)\([^"]*"([^"]*)"', path.read_text())
     ]
     assert len(calls) > 15 and not [call for call in calls if "#" in call]
+
+
+@pytest.mark.skipif(not NATIVE, reason="the compiled kernels are turned off")
+def test_the_usual_call_is_for_arrays_like_the_first() -> None:
+    class Subclass(np.ndarray):
+        pass
+
+    box, rng = Box(((6, 1, 4, 0), (4, 6, 1, 0)), 0, 0, 0), np.random.default_rng(0)
+    program = kernels.program(24, 24, (), (box,), Arithmetic("V4", "V4"))
+    x, out = rng.integers(1, 99, (4, 6)).astype(np.float32), np.zeros((3, 2, 4), np.float32)
+    attempt = kernels.usual(program, x, out)
+    assert attempt is not None and not out.any()
+    for given in (x, x + 1, pickle.loads(pickle.dumps(x))):
+        out[:] = 0
+        assert attempt(given, out) is True
+        np.testing.assert_array_equal(out.reshape(6, 4), given.T)
+    read_only, out[:] = out.copy(), 0
+    read_only.flags.writeable = False
+    for given, result in (
+        (x.view(np.int32), out),
+        (x, out.view(np.int32)),
+        (x.astype(">f4"), out),
+        (x.reshape(-1), out),
+        (x.reshape(6, 4), out),
+        (x, out.reshape(6, 4)),
+        (x, out[0]),
+        (x[:3], out),
+        (x.view(Subclass), out),
+        (x, out.view(Subclass)),
+        (np.asfortranarray(x), out),
+        (out.reshape(4, 6), out),
+        (x, read_only),
+        (x.tobytes(), out),
+        (None, out),
+        (x, None),
+    ):
+        assert attempt(given, result) is False
+    assert not out.any()
+    assert attempt(x, out) is True
+    for arguments in ((), (x,), (x, out, out)):
+        with pytest.raises(TypeError, match="source and destination"):
+            attempt(*arguments)
+    scalar = kernels.program(1, 1, (), (Box((), 0, 0, 0),), Arithmetic("V4", "V4"))
+    no_axes = kernels.usual(scalar, np.array(7.0, np.float32), np.array(0.0, np.float32))
+    there = np.array(0.0, np.float32)
+    assert no_axes is not None and no_axes(np.array(9.0, np.float32), there) and there == 9
+    assert not no_axes(np.array([9.0], np.float32), there)
+    assert kernels.usual(program, x.reshape((1,) * 15 + (24,)), out) is not None
+    assert kernels.usual(program, x.reshape((1,) * 16 + (24,)), out) is None
+    plain = kernels.program(24, 24, (), (box,), Arithmetic("V4", "V4"), "numpy")
+    assert kernels.usual(plain, x, out) is None
+
+
+@pytest.mark.skipif(not NATIVE, reason="the compiled kernels are turned off")
+def test_the_usual_call_keeps_its_program_and_gives_everything_back() -> None:
+    make = native._native.Usual
+    x, out = np.arange(4.0), np.zeros(4)
+    dtype = np.dtype([("a", "f8")])  # of its own, so that its references can be counted
+    x, out = x.view(dtype), out.view(dtype)
+    program = native._native.Program("base", 32, 8, 32, 8, (), ((((4, 1, 1, 0),), 0, 0, 0),), None)
+    counts = sys.getrefcount(dtype), sys.getrefcount(program)
+    for _ in range(100):
+        made = make(program, x, out)
+        assert made.attempt(x, out) and not made.attempt(x, x)
+        for wrong in ((program, x), (program, x, None), (None, x, out), (program, x, out[::2])):
+            with pytest.raises((TypeError, AttributeError, ValueError)):
+                make(*wrong)
+    del made, wrong
+    assert (sys.getrefcount(dtype), sys.getrefcount(program)) == counts
+    with pytest.raises(TypeError, match="no keywords"):
+        make(program, x, out, shape=())  # type: ignore[call-arg]
+    kept = make(program, x, out)
+    del program
+    out[:] = np.zeros(4).view(dtype)
+    assert kept.attempt(x, out) and (out == x).all()

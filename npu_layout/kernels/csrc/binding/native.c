@@ -12,6 +12,7 @@
 #include "binding/scan_call.h"
 #include "binding/signals.h"
 #include "binding/picture_type.h"
+#include "binding/usual_type.h"
 #include "cold.h"
 
 static PyObject *set_threads(PyObject *module, PyObject *number) {
@@ -67,6 +68,8 @@ static PyMethodDef module_methods[] = {
 static int module_exec(PyObject *module) {
     PyObject *type = PyType_FromSpec(&program_spec);
     if (!type || PyModule_AddObject(module, "Program", type)) return -1;
+    type = PyType_FromSpec(&usual_spec);
+    if (!type || PyModule_AddObject(module, "Usual", type)) return -1;
     type = PyType_FromSpec(&picture_spec);
     if (!type || PyModule_AddObject(module, "PictureRows", type)) return -1;
     type = PyType_FromSpec(&fit_spec);

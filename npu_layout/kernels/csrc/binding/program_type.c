@@ -214,13 +214,14 @@ static void run_program(Call *call, Results *results, long long part, long long 
     if (others) PyEval_RestoreThread(others);
 }
 
-/* NULL: an exception is set. `fits`: of an attempt, or NULL; if buffers do not fit, it becomes 0 and nothing is written. What is
+/* NULL: an exception is set. `expected`: shapes, or NULL. `fits`: of an attempt, or NULL; if buffers do not fit, it becomes 0 and nothing is written. What is
  * attempted has a result that was there before, whereas new memory would have to be made before it can be looked at. */
-static PyObject *call_program(ProgramObject *self, PyObject *const *args, long long part, long long parts, int *fits) {
+static PyObject *call_program(ProgramObject *self, PyObject *const *args, long long part, long long parts, const Extents *expected, int *fits) {
     const Program *p = &self->program;
+    const int flags = expected ? PyBUF_ND : PyBUF_SIMPLE;
     Py_buffer src, dst;
-    if (PyObject_GetBuffer(args[0], &src, PyBUF_SIMPLE)) goto unfit;
-    if (PyObject_GetBuffer(args[1], &dst, PyBUF_WRITABLE)) {
+    if (PyObject_GetBuffer(args[0], &src, flags)) goto unfit;
+    if (PyObject_GetBuffer(args[1], &dst, flags | PyBUF_WRITABLE)) {
         PyBuffer_Release(&src);
         goto unfit;
     }
@@ -229,6 +230,8 @@ static PyObject *call_program(ProgramObject *self, PyObject *const *args, long l
     if (src.len != p->src_bytes || dst.len != p->dst_bytes) {
         PyErr_Format(PyExc_ValueError, "buffers of %zd and %zd bytes, expected %lld and %lld", src.len, dst.len,
                      (long long)p->src_bytes, (long long)p->dst_bytes);
+    } else if (expected && !(extents_are(expected, &src) && extents_are(expected + 1, &dst))) {
+        PyErr_SetString(PyExc_ValueError, "arrays of other shapes");
     } else if (s < d + dst.len && d < s + src.len) {
         PyErr_SetString(PyExc_ValueError, "source and destination overlap");
     } else {
@@ -259,20 +262,22 @@ static PyObject *program_call(PyObject *object, PyObject *const *args, Py_ssize_
             return NULL;
         }
     }
-    return call_program((ProgramObject *)object, args, part, parts, NULL);
+    return call_program((ProgramObject *)object, args, part, parts, NULL, NULL);
 }
 
-static PyObject *program_attempt(PyObject *object, PyObject *const *args, Py_ssize_t count) {
+PyObject *program_try(PyObject *program, PyObject *const *args, const Extents *expected) {
     int fits = 1;
-    if (count != 2) {
-        PyErr_Format(PyExc_TypeError, "attempt takes source and destination, got %zd", count);
-        return NULL;
-    }
-    PyObject *done = call_program((ProgramObject *)object, args, 0, 0, &fits);
+    PyObject *done = call_program((ProgramObject *)program, args, 0, 0, expected, &fits);
     if (!done && fits) return NULL;
     Py_XDECREF(done);
     PyErr_Clear();
     return PyBool_FromLong(fits);
+}
+
+static PyObject *program_attempt(PyObject *object, PyObject *const *args, Py_ssize_t count) {
+    if (count == 2) return program_try(object, args, NULL);
+    PyErr_Format(PyExc_TypeError, "attempt takes source and destination, got %zd", count);
+    return NULL;
 }
 
 /* The names of the rows of the table that the boxes use, in their order; a conversion uses up to four. */
