@@ -120,10 +120,78 @@ def test_what_goes_wrong(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     LOG.clear()
     with pytest.raises(nl.NpuLayoutError, match="NMS"):
         HailoEngine(model)
-    assert LOG == ["open device", "close device"]
+    assert LOG == [], "it is refused before a device is taken"
     model.write_bytes(b"broken")
     with pytest.raises(nl.NpuLayoutError, match=r"m\.hef: cannot be loaded: HAILO_INVALID_HEF"):
         HailoEngine(model)
     monkeypatch.setitem(sys.modules, "hailo_platform", None)  # type: ignore[arg-type]
     with pytest.raises(nl.NpuLayoutError, match="install HailoRT from Hailo's developer zone"):
         HailoEngine(model)
+
+
+class InferModel(Context):
+    """What HailoRT 5 has for Hailo-10H: a model whose tensors have no axis for images, and buffers that are bound."""
+
+    def __init__(self) -> None:
+        super().__init__("infer model")
+        self.kinds: dict[str, str] = {}
+        self.buffers: dict[str, np.ndarray] = {}
+
+    def _port(self, name: str) -> Any:
+        assert name in ("net/in", "net/out")
+        return SimpleNamespace(
+            set_format_type=lambda kind: self.kinds.update({name: kind}),
+            set_buffer=lambda array: self.buffers.update({name: array}),
+        )
+
+    input = output = _port
+
+    def configure(self) -> InferModel:
+        return self
+
+    def create_bindings(self) -> InferModel:
+        return self
+
+    def run(self, bindings: list[InferModel], timeout: int) -> None:
+        assert bindings == [self] and timeout > 0
+        x, y = self.buffers["net/in"], self.buffers["net/out"]
+        assert x.shape == y.shape == (4, 6, 3) and x.dtype == np.uint8 and x.flags.c_contiguous
+        y[:] = 255 - x
+
+
+class Device10(Context):
+    made: Any = None
+
+    def __init__(self, params: Any = None) -> None:
+        super().__init__("device")
+        self.params = params
+
+    @staticmethod
+    def create_params() -> Any:
+        return SimpleNamespace(scheduling_algorithm=None)
+
+    def configure(self, hef: Hef, how: str) -> list[Group]:
+        raise RuntimeError("libhailort failed with error: 7 (HAILO_NOT_IMPLEMENTED)")
+
+    def create_infer_model(self, path: str) -> InferModel:
+        assert self.params.scheduling_algorithm == "round robin" and path.endswith("m.hef")
+        Device10.made = InferModel()
+        return Device10.made
+
+
+def test_a_device_without_vstreams(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["hailo_platform"], "VDevice", Device10)
+    algorithms = SimpleNamespace(ROUND_ROBIN="round robin")
+    monkeypatch.setattr(sys.modules["hailo_platform"], "HailoSchedulingAlgorithm", algorithms, raising=False)
+    x = np.random.default_rng(0).integers(0, 256, (2, 1, 4, 6, 3)).astype(np.uint8)
+    with nl.open_engine(model) as engine:
+        kept = [engine.infer({"net/in": one})["net/out"] for one in x]
+        for one, found in zip(x, kept):  # of bound memory, which the second run wrote to again
+            assert np.array_equal(found, 255 - one.reshape(-1))
+    opened = ["open device", "open infer model", "close infer model", "close device"]
+    assert ["open device", "close device", *opened] == LOG
+    assert Device10.made.kinds == {}
+    assert len(check_engine(lambda: HailoEngine(model))) == 9
+    with HailoEngine(model, output_format="FLOAT32") as real:
+        assert Device10.made.kinds == {"net/out": "f32"} and Device10.made.buffers["net/out"].dtype == np.float32
+        assert real.output_specs[0].dtype == "float32"
