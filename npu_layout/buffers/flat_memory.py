@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ..errors import BufferSizeError, LayoutError, NpuLayoutError
 from ..layouts import Shape, c_strides
-from ..support import foreign_array, plain_array
+from ..support import foreign_array, many, plain_array, shown
 from .near_misses import order_words, same_order, size_words
 from .stored import StoredTensor
 
@@ -19,7 +20,18 @@ _NO_NUMBERS = ("&", "O", "P", "X", "Z", "z")
 def _what_to_give(given: np.dtype[Any], expected: np.dtype[Any]) -> str:
     if given.itemsize == 1:
         return f" (raw bytes: give buffer.view({str(expected)!r}))"
+    if (given, expected) == (np.uint16, np.float16):
+        return " (if they are the bits of float16, as some runtimes return them: buffer.view('float16'))"
     return f" (big endian: give buffer.astype({str(expected)!r}))" if given.newbyteorder() == expected else ""
+
+
+def _within(given: Any) -> str:
+    """Return what to do with what several outputs come in: a list, as most runtimes return it, or a mapping."""
+    if isinstance(given, Mapping) and given:
+        return f"; give one of its values, {', '.join(shown(name) for name in list(given)[:4])}"
+    if isinstance(given, (list, tuple)) and given and not isinstance(given[0], (int, float)):
+        return f"; give one of its {many(len(given), 'item')}"
+    return ""
 
 
 def flat_memory(spec: StoredTensor, shapes: set[Shape], buffer: Any) -> np.ndarray:
@@ -56,7 +68,7 @@ def flat_memory(spec: StoredTensor, shapes: set[Shape], buffer: Any) -> np.ndarr
             if not _is_empty(buffer):
                 raise NpuLayoutError(
                     f"buffer: expected bytes, a contiguous buffer or an ndarray for {spec.describe()}, "
-                    f"got {type(buffer).__name__} ({error})"
+                    f"got {type(buffer).__name__} ({error}){_within(buffer)}"
                 ) from None
             array = np.empty(0, np.uint8)
     needed = kind.buffer_size(storage.size) * kind.buffer.itemsize

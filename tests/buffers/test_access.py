@@ -281,6 +281,23 @@ def test_what_a_wrong_buffer_is_told() -> None:
             SPEC.flat(none)
 
 
+def test_several_outputs_are_told_apart_from_one() -> None:
+    """What a runtime returns of all outputs is given as one: most return a list, some a mapping."""
+    spec = nl.TensorSpec((1, 4, 2, 2), "NCHW", "float16")
+    one = np.zeros((1, 4, 2, 2), np.float16)
+    for given, says in (
+        ([one], r"got list \(.*\); give one of its 1 item$"),
+        ((one, one), r"got tuple \(.*\); give one of its 2 items$"),
+        ({"heat": one}, r"got dict \(.*\); give one of its values, 'heat'$"),
+        ([1.0, 2.0], r"got list \([^)]*\)$"),
+        (one.view(np.uint16), r"expects float16 \(if they are the bits of float16, .*: buffer\.view\('float16'\)\)$"),
+        (one.view(np.int16), "expects float16$"),
+        (one.astype(np.float32), "expects float16$"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=says):
+            spec.unpack(given)
+
+
 def test_why_a_copy_is_needed_is_said() -> None:
     buffer, out = np.zeros(640, np.uint8), np.zeros(SPEC.shape, np.uint8)
     with pytest.raises(ValueError, match=r"without a copy: out= is given$"):
