@@ -19,6 +19,8 @@ from .jpeg import jpeg_end, jpeg_size
 from .pictures import FramePlanes
 from .pixel_formats import PIXEL_FORMATS, PixelFormat, pixel_format
 
+_JPEG, _IS_JPEG = b"\xff\xd8", 'it is a JPEG: give source="MJPEG"'
+
 
 class FrameSource(NamedTuple):
     """What a Preprocessor's frames are: a format of frames of any size, or the spec of frames of one size."""
@@ -107,7 +109,9 @@ class FrameSource(NamedTuple):
             if self.format.is_tiled:
                 raise self._unfit(f"{got}; tiles need source=FrameSpec(format, size_wh)")
             if is_row or array.ndim == 1:
-                got += f"; flat bytes need source=FrameSpec({self.name!r}, (width, height))"
+                raw = f"flat bytes need source=FrameSpec({self.name!r}, (width, height))"
+                is_jpeg = array.reshape(-1)[:2].tobytes() == _JPEG
+                got += f"; {_IS_JPEG if is_jpeg else raw}"
             return self._pixels(array, got)
         if is_row and self.spec.size_wh[1] > 1 and array.size == self.spec.size:
             array = array[0]
@@ -259,8 +263,8 @@ def _advice(frame: Any) -> str:
         advice = memory_advice(frame)
         return advice and f"; {advice}"
     memory = memoryview(frame)
-    is_jpeg = memory.ndim == 1 and memory[:2].tobytes()[:2] == b"\xff\xd8"
-    return '; it is a JPEG: give source="MJPEG"' if is_jpeg else "; bytes need source=FrameSpec(format, size_wh)"
+    is_jpeg = memory.ndim == 1 and memory[:2].tobytes()[:2] == _JPEG
+    return f"; {_IS_JPEG}" if is_jpeg else "; bytes need source=FrameSpec(format, size_wh)"
 
 
 def _is_memory(given: Any) -> bool:

@@ -191,6 +191,16 @@ def test_what_is_no_frame_gets_advice(given: Any, says: str) -> None:
         FrameSource.of("BGR").read("frame", given)
 
 
+def test_a_jpeg_that_opencv_did_not_decode() -> None:
+    """VideoCapture with CAP_PROP_CONVERT_RGB of 0 returns a row of bytes, imencode a row or a column."""
+    content = cv2.imencode(".jpg", np.zeros((8, 8, 3), np.uint8))[1].reshape(-1)
+    for frame in (content, content.reshape(1, -1)):
+        with pytest.raises(nl.NpuLayoutError, match=r'got uint8 of shape .*; it is a JPEG: give source="MJPEG"'):
+            FrameSource.of("BGR").read("frame", frame)
+    with pytest.raises(nl.NpuLayoutError, match="flat bytes need source=FrameSpec"):
+        FrameSource.of("BGR").read("frame", content[2:])
+
+
 def test_memory_that_was_released() -> None:
     memory = memoryview(bytearray(12))
     memory.release()
