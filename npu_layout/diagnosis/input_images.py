@@ -65,6 +65,11 @@ class Made:
         """Some of its values, of any other input of this shape those at the same places."""
         return some_of(self.x) if self._some is None else self._some
 
+    @cached_property
+    def _few(self) -> np.ndarray:
+        """Some of these, side by side in memory: they are compared with those of every other way."""
+        return self.some[::_EVERY].copy()
+
     def is_like(self, other: Made, share: float) -> bool:
         """Whether it differs by less than a share of the other's deviation, root mean square."""
         far = share * other.deviation
@@ -72,8 +77,8 @@ class Made:
         if max(abs(self.mean - other.mean), abs(self.deviation - other.deviation)) > slack:
             return False  # neither differs by more than the values do
         most = far**2 * self.x.size + (_ROUNDING * other.mean) ** 2 * self.some.size
-        for every in (_EVERY, 1):  # what some places exceed, more exceed too
-            if float(np.square(self.some[::every] - other.some[::every]).sum()) > most:
+        for mine, others in ((self._few, other._few), (self.some, other.some)):  # what few exceed, more exceed too
+            if float(np.square(mine - others).sum()) > most:
                 return False
         return float(np.square(self.x - other.x).mean()) <= far**2
 
