@@ -19,6 +19,7 @@ from tests.public_face import Item, items
 from tests.support.good_calls import CALLS
 
 _folders = itertools.count()
+_left_empty: dict[Path, Path] = {}
 
 
 def bad_values(descriptor: int) -> dict[str, Any]:
@@ -150,14 +151,18 @@ def is_right(name: str, argument: str, value: Any, error: BaseException, documen
 
 @contextmanager
 def fresh_folder(parent: Path) -> Iterator[None]:
-    """Work in a new folder, so that no call finds what another one wrote."""
-    before, folder = os.getcwd(), parent / str(next(_folders))
-    folder.mkdir()
+    """Work in a new folder, or one that was left empty, so that no call finds what another one wrote."""
+    before, folder = os.getcwd(), _left_empty.pop(parent, None)
+    if folder is None:
+        folder = parent / str(next(_folders))
+        folder.mkdir()
     os.chdir(folder)
     try:
         yield
     finally:
         os.chdir(before)
+        if folder.is_dir() and not os.listdir(folder):
+            _left_empty[parent] = folder
 
 
 def outcomes(called: str, descriptor: int, parent: Path) -> Iterator[Outcome]:
