@@ -32,7 +32,10 @@ class _Activation(NamedTuple):
 
 
 def activations(evidence: Evidence) -> Iterator[Trial]:
-    """Yield a trial of each activation in all channels, and in the channels that it explains better."""
+    """Yield a trial of each activation in all channels, and in the channels that it explains better.
+
+    A function of all values along an axis changes all of them: it is tried in all channels only.
+    """
     if not evidence.fits or evidence.settled:
         return
     graded = _graded(evidence)
@@ -91,6 +94,8 @@ def _trials(evidence: Evidence, activation: _Activation, graded: np.ndarray) -> 
     whole = Trial("activation", text, None, evidence.codes, left, evidence.steps, evidence.spec, answers=answers)
     if possible.all():
         yield whole
+    if whole_axis:
+        return
     better = _better(evidence, left) & possible & graded
     if not better.any() or better.all():
         return

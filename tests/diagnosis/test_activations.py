@@ -11,6 +11,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import npu_layout as nl
+from npu_layout.diagnosis.activations import activations
+from npu_layout.diagnosis.evidence import Evidence
 from npu_layout.reports import fixes
 from tests.support.boards import CHANNELS, Board, network, same, spec_as
 from tests.support.endings import ending, smooth, verdict
@@ -172,3 +174,20 @@ def test_a_sigmoid_in_one_channel_is_not_a_factor_for_each(db: float) -> None:
     output = verdict(ending(shape), inputs, lambda x, y: y * each, db)
     assert "sigmoid" not in output.why.split(". With")[0] and output.verdict != "match", output.why
     assert verdict(ending(shape), inputs, lambda x, y: y, db).verdict == "match"
+
+
+def test_a_normalisation_of_all_channels_is_not_one_of_a_part() -> None:
+    """Each value of a normalised vector depends on all: a channel that is near one by chance has another cause."""
+    rng, shape = np.random.default_rng(4), (1, 6, 16, 16)
+    model = [rng.standard_normal(shape).astype(np.float32) for _ in range(2)]
+    spec = nl.TensorSpec(shape, "NCHW", "float32")
+
+    def texts(channels: list[int]) -> list[str]:
+        values = [np.array(x) for x in model]
+        for x, y in zip(model, values):
+            y[:, channels] = (x / np.sqrt((x * x).sum(1, keepdims=True)))[:, channels]
+        found = Evidence(spec, [spec.pack(y) for y in values], model, (), 1)
+        return [t.text for t in activations(found) if "normalisation" in t.text]
+
+    assert "an extra L2 normalisation" in texts([*range(6)])
+    assert texts([3]) and not any("channels" in text for text in texts([3]))
