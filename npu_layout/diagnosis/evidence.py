@@ -295,11 +295,21 @@ class Evidence:
 
     def alike(self, one: Candidate, other: Candidate) -> bool:
         """Whether two candidates predict the same values, so that no data distinguish them."""
+        return self.distance(one, other) <= _EXACT
+
+    def distance(self, one: Candidate, other: Candidate) -> float:
+        """Return the power of what two candidates predict differently, as a share of the noise.
+
+        inf if the two cannot be compared.
+        """
         both = self._errors_of_both(one, other)
         if both is None:
-            return False
-        noise = min(float((left * left).mean()) for left in both)
-        return float(np.square(both[0] - both[1]).mean()) <= _EXACT * noise
+            return np.inf
+        difference, noise = (
+            float(np.square(both[0] - both[1]).mean()),
+            min(float((left * left).mean()) for left in both),
+        )
+        return difference / noise if noise else np.inf if difference else 0.0
 
     def _errors_of_both(self, one: Candidate, other: Candidate) -> tuple[np.ndarray, np.ndarray] | None:
         """Return what two candidates leave of the frames of both; None if the two cannot be compared."""

@@ -87,7 +87,7 @@ def accuses(evidence: Evidence, c: Candidate, declared: float) -> bool:
     near = declared >= _FINE or is_slight(evidence, evidence.trial(c), _NEAR)
     fine = of_scale and near and c.gain < _CLEAR
     indifferent = c.of_input or (of_scale and is_slight(evidence, evidence.trial(c)))  # to who reads the output
-    least = LEAST if c.cause in ORDERS else _FIX
+    least = LEAST if c.cause in ORDERS and not evidence.trial(c).parameters else _FIX
     perfect = indifferent and declared >= _PERFECT
     return c.cause != "match" and c.score >= least and c.gain >= MARGIN and not (fine or perfect)
 
@@ -189,8 +189,12 @@ def is_bent(evidence: Evidence, c: Candidate) -> bool:
 
 
 def is_no_line(evidence: Evidence, c: Candidate) -> bool:
-    """Whether a scale leaves an error that depends on the value, as a function does, or what a device cuts."""
-    return c.cause == "quantization" and _depends_on_values(evidence, c)
+    """Whether a scale leaves an error that depends on the value, as a function does, or what a device cuts.
+
+    The scale may be fitted beside another order of the values.
+    """
+    fitted = c.cause in ORDERS and evidence.trial(c).parameters > 0
+    return (c.cause == "quantization" or fitted) and _depends_on_values(evidence, c)
 
 
 def _depends_on_values(evidence: Evidence, c: Candidate) -> bool:

@@ -157,8 +157,9 @@ def both(reads: Candidate, computes: Trial, alone: float) -> str:
 
 
 def bent(best: Candidate, declared: Candidate | None) -> str:
-    """Return that no scale is the cause, though one improves the agreement."""
-    what = f"With another scale ({best.text}), {_agree(best.score)}{_before(declared)}."
+    """Return that no scale is the cause, though one improves the agreement, perhaps beside another order."""
+    other = "another scale" if best.cause == "quantization" else "another order and scale"
+    what = f"With {other} ({best.text}), {_agree(best.score)}{_before(declared)}."
     return f"{what} But the rest of the error depends on the value: the cause is an activation or another function."
 
 

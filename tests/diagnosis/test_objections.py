@@ -102,3 +102,16 @@ def test_a_zero_point_that_makes_up_a_part_of_the_channels_biases(
     assert declared > 8 and c.gain > 0
     assert objections.is_of_biases(found, c, declared) != named
     assert not objections.is_of_biases(found, c, 5.0)  # what is off by so much is no bias
+
+
+@pytest.mark.parametrize(("fitted", "accused"), [(0, True), (4, False)])
+def test_an_order_of_little_effect_has_no_scales_of_its_own(fitted: int, accused: bool) -> None:
+    """Another order of the same values is named from 4 dB on; with a scale for each channel more is asked."""
+    found = evidence()
+    rng = np.random.default_rng(1)
+    signal = found.codes.std()
+    left = rng.standard_normal(found.codes.shape) * signal * 10 ** (-5 / 20)
+    trial = Trial("layout", "", SPEC, found.codes, left, True, SPEC, parameters=fitted)
+    c = next(c for c in found.rank([found.as_declared(), trial]) if c.cause == "layout")
+    assert 4 < c.score < 6
+    assert objections.accuses(found, c._replace(gain=5.0), 0.0) == accused

@@ -132,3 +132,40 @@ def test_what_explains_less_than_a_refused_input_is_not_named(left_by_layout: fl
     ]
     assert judge(evidence, evidence.rank(trials[:2]), False, None).verdict == "mismatch"
     assert judge(evidence, evidence.rank(trials), False, None).verdict == verdict
+
+
+@pytest.mark.parametrize(("share", "verdict"), [(0.01, "ambiguous"), (0.2, "preprocessing")])
+def test_inputs_that_differ_by_less_than_the_noise_are_not_decided(share: float, verdict: str) -> None:
+    """A network that rounds alike leans to one of two inputs: what decides is how much they differ."""
+    rng, shape = np.random.default_rng(0), (1, 4, 20, 20)
+    model = [rng.standard_normal(shape).astype(np.float32) for _ in range(6)]
+    spec = nl.TensorSpec(shape, "NCHW", "float32")
+    buffers = [spec.pack(rng.standard_normal(shape).astype(np.float32)) for _ in model]
+    evidence = Evidence(spec, buffers, model, (), 1)
+    noise, between = 0.1 * rng.standard_normal((2, *evidence.codes.shape))
+    trials = [evidence.as_declared()] + [
+        Trial("preprocessing", text, {"color": text}, evidence.codes, left, False, of_input=True)
+        for text, left in (("RGB", noise), ("BGR", noise + np.sqrt(share) * between))
+    ]
+    found = judge(evidence, evidence.rank(trials), False, None)
+    assert found.verdict == verdict and (found.fix is None) == (verdict == "ambiguous"), found
+    assert found.fix is None or found.fix["color"] == "RGB"
+
+
+@pytest.mark.parametrize("curved", [True, False])
+def test_another_order_with_a_scale_that_is_no_line(curved: bool) -> None:
+    """A line through a sigmoid explains 11 dB and more in the right order, but its numbers are no quantization."""
+    rng, shape = np.random.default_rng(3), (1, 6, 12, 20)
+    model = [(2 * rng.standard_normal(shape)).astype(np.float32) for _ in range(3)]
+    values = [1 / (1 + np.exp(-x)) if curved else x / 25 + 0.5 for x in model]
+    true = nl.TensorSpec(shape, "NHWC", "int16", quantization=nl.Quantization(1 / 30000, 0))
+    wrong = nl.TensorSpec(shape, "NCHW", "int16", quantization=nl.Quantization(1.0, 0), name="y")
+    frames = [({"x": x}, {"y": true.pack(np.asarray(y, np.float32))}) for x, y in zip(model, values)]
+    output = nl.validate(nl.Recording({"y": wrong}, frames), same(shape)).outputs["y"]
+    if curved:
+        assert output.verdict == "mismatch" and output.fix is None, output.why
+        assert "another order and scale (layout NHWC" in output.why and "depends on the value" in output.why, output.why
+    else:
+        assert output.verdict == "layout" and output.fix.layout == nl.Layout("NHWC"), output.why
+        read = output.fix.unpack(frames[0][1]["y"])
+        assert np.abs(read - model[0]).max() < 0.01
