@@ -20,7 +20,7 @@ _NO_NUMBERS = ("&", "O", "P", "X", "Z", "z")
 def _what_to_give(given: np.dtype[Any], expected: np.dtype[Any]) -> str:
     if given.itemsize == 1:
         return f" (raw bytes: give buffer.view({str(expected)!r}))"
-    if (given, expected) == (np.uint16, np.float16):
+    if given == np.uint16 and expected == np.float16:
         return " (if they are the bits of float16, as some runtimes return them: buffer.view('float16'))"
     return f" (big endian: give buffer.astype({str(expected)!r}))" if given.newbyteorder() == expected else ""
 
