@@ -74,7 +74,7 @@ class OutputComparison:
         self._sums: np.ndarray | None = None
         self._varies = self._step is not None and self._step.ndim > 1  # within a channel
         coarsest = 0.0 if self._step is None else self._step.max() if self._varies else self._step
-        self.parts = Parts(channel_axis, coarsest)
+        self.parts = Parts(channel_axis, coarsest, self._range)
         self.position_error: np.ndarray | None = None  #: mean squared error at each place of the last two axes
 
     def add(self, frame: int, device: np.ndarray, reference: np.ndarray) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .sums import FrameSums, Sums, sums_of
+from .sums import FrameSums, Sums, in_channels, sums_of
 
 _ALL = 0.8  # of the variance, as error: of a constant it is 1, of random values and another frame's it is more
 _OFF = 0.5  # distance from 1 of the slope of the device's values over the model's, if there is more than noise
@@ -104,13 +104,16 @@ class Parts:
     ----------
     channel_axis, steps
         Of the output in the model's order, as OutputComparison has them; steps 0 for floats.
+    ends
+        Lowest and highest value that the device can store: numbers, or arrays along the channels.
     """
 
-    def __init__(self, channel_axis: int | None, steps: Any) -> None:
-        self._channel_axis, self._steps = channel_axis, steps
+    def __init__(self, channel_axis: int | None, steps: Any, ends: Any = (-np.inf, np.inf)) -> None:
+        self._channel_axis, self._steps, self._ends = channel_axis, steps, ends
         self._step = float(np.sqrt(np.mean(np.square(steps))))
         self._axes: dict[int, Sums] = {}
         self._frames: list[tuple[int, np.ndarray, bool]] = []  # number, its sums and of what changed, whether again
+        self._clamped_again: set[int] = set()
         self._last_axis = -1
         self._last: tuple[np.ndarray, np.ndarray] | None = None
 
@@ -127,9 +130,17 @@ class Parts:
         squares, products = sums.change[:, None]
         changed = itself._replace(squares=squares, products=products)  # the rest is of no change, and not read
         again = self._last is not None and np.array_equal(device, before)
+        if again and self._clamped_alike(model, basis):
+            self._clamped_again.add(frame)
         self._last = _copied(device, before), _copied(model, basis)  # a caller may reuse its arrays
         self._frames.append((frame, np.concatenate([*itself, *changed]), again))
         return sums
+
+    def _clamped_alike(self, model: np.ndarray, before: np.ndarray) -> bool:
+        """Whether the model's values differ by no more than a step, once they are clamped as the device clamps them."""
+        low, high, steps = (np.reshape(x, (-1, 1)) for x in (*self._ends, self._steps))
+        now, then = (np.clip(in_channels(x, self._channel_axis), low, high) for x in (model, before))
+        return bool((np.abs(now - then) <= steps).all())
 
     @property
     def frozen(self) -> bool:
@@ -158,6 +169,8 @@ class Parts:
         itself, later = self._frame_sums(0), self._frame_sums(1)
         for k in sorted({*_unexplained(itself, self._step, True), *_unexplained(later, self._step, True, about=0.0)}):
             number, *_, again = self._frames[k]
+            if number in self._clamped_again:
+                continue
             part = _part(itself, None, k)._replace(at=number)
             found.append(part._replace(why=f"it repeats frame {self._frames[k - 1][0]}") if again else part)
         return found

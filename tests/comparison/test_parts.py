@@ -72,6 +72,29 @@ def test_frames_are_found_by_their_number() -> None:
     assert found[0].span == models[2].max() - models[2].min()
 
 
+@pytest.mark.parametrize("ends", [(-8.0, 7.0), (np.full(3, -8.0), np.array([7.0, 7.0, 7.0]))])
+@pytest.mark.parametrize("again", [[9.0, 9.5, 12.0], [-9.0, 7.4, 20.0]])
+def test_a_frame_that_is_clamped_as_the_one_before_does_not_repeat_it(ends: Any, again: list[float]) -> None:
+    """A device that clamps is right to answer twice alike; one whose answer is within its range is not."""
+    rng = np.random.default_rng(3)
+    models = [rng.uniform(-6, 6, (1, 3, 1, 1)) for _ in range(8)]
+    above = np.array(again).reshape(1, 3, 1, 1)
+    models[4], models[5] = above, above + 40 * np.sign(above)
+    devices = [np.clip(np.rint(m), -8, 7) for m in models]
+
+    def whys(devices: list[np.ndarray], *given: Any) -> list[str]:
+        parts = Parts(1, 1.0, *given)
+        for frame, pair in enumerate(zip(devices, models)):
+            parts.add(frame, *pair)
+        return [part.why for part in parts.unexplained() if part.axis is None]
+
+    assert np.array_equal(devices[4], devices[5])
+    assert whys(devices, ends) == []
+    assert whys(devices) == ["it repeats frame 4"]  # without ends
+    stale = [*devices[:7], devices[6]]
+    assert whys(stale, ends) == ["it repeats frame 6"]
+
+
 def test_one_answer_for_every_frame() -> None:
     """Frozen: it never changes, and the model's answer changes by more than rounding, a third of a squared step."""
     base = maps(1)[0]
