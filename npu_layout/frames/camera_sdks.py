@@ -42,7 +42,7 @@ class Sdk(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Held:  # no tuple, which would be a frame of planes
+class FrameCopy:  # no tuple, which would be a frame of planes
     """A copy of such a frame, whose memory the SDK does not use again."""
 
     described: Described
@@ -143,6 +143,6 @@ def sdk_described(sdk: Sdk, x: Any) -> Described:
     return found
 
 
-def held(sdk: Sdk, x: Any) -> Held:
+def frame_copy(sdk: Sdk, x: Any) -> FrameCopy:
     """Return a copy of a frame."""
-    return Held(sdk_described(sdk, x), np.array(np.frombuffer(sdk.memory(x), np.uint8)))
+    return FrameCopy(sdk_described(sdk, x), np.array(np.frombuffer(sdk.memory(x), np.uint8)))

@@ -36,7 +36,7 @@ from typing import Any
 from ..errors import BufferSizeError, NpuLayoutError
 from ..support import shown, text_of
 from .camera_formats import DEPTHAI, FFMPEG, GSTREAMER, MEMORY, PICAMERA2, PILLOW, ROS, Described, known
-from .camera_sdks import PLAIN, Held, held, sdk_described, sdk_of
+from .camera_sdks import PLAIN, FrameCopy, frame_copy, sdk_described, sdk_of
 from .color_matrices import MATRICES
 from .jpeg import jpeg_size
 from .pixel_formats import PIXEL_FORMATS
@@ -77,7 +77,7 @@ def described(x: Any, stream: str = "main") -> Described:
         return _gst_sample(x)
     if is_v4l2(x):
         return v4l2(x)
-    if isinstance(x, Held):
+    if isinstance(x, FrameCopy):
         return x.described
     if (sdk := sdk_of(x)) is not None:
         return sdk_described(sdk, x)
@@ -122,7 +122,7 @@ def buffers_of(x: Any) -> Any:
     """Return the memory of a frame that has it (of PyAV a buffer for each plane, of Pillow a copy); or x itself."""
     if _is_pillow(x):
         return x.tobytes()
-    if isinstance(x, Held):
+    if isinstance(x, FrameCopy):
         return x.memory
     if (sdk := sdk_of(x)) is not None:
         return sdk.memory(x)
@@ -150,10 +150,10 @@ def own_copy(x: Any) -> Any:
         return x.copy()
     if not is_described(x):
         return None
-    if hasattr(x, "planes") or _is_depthai(x) or isinstance(x, Held):
+    if hasattr(x, "planes") or _is_depthai(x) or isinstance(x, FrameCopy):
         return x
     if (sdk := sdk_of(x)) is not None:
-        return held(sdk, x)
+        return frame_copy(sdk, x)
     data = x.data
     try:
         return deepcopy(x, {id(data): data.tobytes()} if isinstance(data, memoryview) else {})
