@@ -115,6 +115,8 @@ MEMORY = {
     "get_data": "give np.asanyarray(frame.get_data())",  # pyrealsense2's video_frame
     "GetArray": "give frame.GetArray()",  # pypylon's GrabResult
     "payload": "give the data of payload.components[0], reshaped to its height and width",  # Harvesters' buffer
+    "isSubmatrix": "give frame.get()",  # cv2.UMat
+    "download": "give frame.download()",  # cv2.cuda.GpuMat
 }
 
 

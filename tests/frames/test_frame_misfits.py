@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 
@@ -140,6 +141,13 @@ def test_a_batch_of_one_and_memory_of_a_gpu_are_told() -> None:
     ):
         with pytest.raises(nl.NpuLayoutError, match=says):
             FrameSource.of("BGR").read("frame", given)
+
+
+def test_what_opencv_stores_elsewhere_is_told_how_to_be_read() -> None:
+    frame = np.arange(72, dtype=np.uint8).reshape(4, 6, 3)
+    with pytest.raises(nl.NpuLayoutError, match=r"got UMat; give frame\.get\(\)$"):
+        FrameSource.of("BGR").read("frame", cv2.UMat(frame))
+    assert FrameSource.of("BGR").read("frame", cv2.UMat(frame).get()).size_wh == (6, 4)
 
 
 def test_channels_that_are_mirrored_byte_by_byte_are_no_u_and_v() -> None:
