@@ -42,9 +42,14 @@ def _plainest(evidence: Evidence, strong: Sequence[Candidate]) -> list[Candidate
 
 def _hardly(evidence: Evidence, best: Candidate, plain: Candidate) -> bool:
     """Whether a candidate explains no more than HARDLY, or than its fitted numbers cost, above a function."""
-    if best.cause == "quantization" and not evidence.trial(plain).places:
+    if best.cause == "quantization" and not (evidence.trial(plain).places or _reads_bits(evidence, best)):
         return (_hardly_by_scales if has_scales_of_channels(best.spec) else _hardly_by_scale)(evidence, best, plain)
     return best.score - plain.score <= max(HARDLY, cost(evidence, best))
+
+
+def _reads_bits(evidence: Evidence, best: Candidate) -> bool:
+    """Whether a candidate reads the bits of floats as integers, which nearly are a line of the floats' logarithms."""
+    return not evidence.steps and best.spec is not None and best.spec.element.unpacked.kind != "f"
 
 
 def _hardly_by_scale(evidence: Evidence, best: Candidate, plain: Candidate) -> bool:

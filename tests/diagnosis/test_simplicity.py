@@ -12,8 +12,10 @@ from tests.support.boards import same
 def judged(
     model: list[np.ndarray], device: list[np.ndarray], stored: nl.TensorSpec, **more: nl.TensorSpec
 ) -> nl.OutputReport:
-    frames = [({"x": np.float32(x)}, {"y": stored.pack(np.float32(y))}) for x, y in zip(model, device)]
-    recording = nl.Recording({"y": more.get("declared", stored)}, frames)
+    declared = more.get("declared", stored)
+    buffers = [stored.pack(np.float32(y)).view(str(declared.dtype)) for y in device]
+    frames = [({"x": np.float32(x)}, {"y": y}) for x, y in zip(model, buffers)]
+    recording = nl.Recording({"y": declared}, frames)
     return nl.validate(recording, same(model[0].shape)).outputs["y"]
 
 
@@ -38,6 +40,21 @@ def test_two_constant_channels_in_each_others_place(seed: int, dtype: str) -> No
         device = [x[:, chosen] + noise * rng.standard_normal(shape) for x in model]
         found = judged(model, device, spec_of(device, dtype))
         assert (found.verdict, found.fix) == (verdict, fix), str(found)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("noise", [0.0, 0.03, 0.07, 0.1])
+def test_the_bits_of_floats_are_nearly_their_logarithms(seed: int, noise: float) -> None:
+    """An exp that was added, in float16, is no int16 buffer; an int16 buffer that is declared as float16 is one."""
+    rng, shape = np.random.default_rng(seed), (1, 4, 48)
+    model = [rng.standard_normal(shape) for _ in range(6)]
+    device = [np.exp(x + noise * rng.standard_normal(shape)) for x in model]
+    floats = nl.TensorSpec(shape, "NCW", "float16")
+    assert judged(model, device, floats).verdict == "activation"
+    noisy = [x + noise * rng.standard_normal(shape) for x in model]
+    integers = nl.TensorSpec(shape, "NCW", "int16", quantization=nl.Quantization(0.0007, 15000))
+    found = judged(model, noisy, integers, declared=floats)
+    assert found.verdict == "quantization" and found.fix.dtype == "int16", str(found)
 
 
 @pytest.mark.parametrize("seed", range(6))
