@@ -203,8 +203,11 @@ def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> J
 def _without_heirs(strong: Sequence[Candidate], left: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates that are `left`, none if another one that is no cause explains clearly more than these.
 
-    What explains less than a part of the truth is no cause for the reason that the part is none.
+    What explains less than a part of the truth is no cause for the reason that the part is none. Nor is an input that
+    explains no more than another one that does not follow the frames.
     """
+    others = max((c.score for c in strong if c.of_input and c not in left), default=-np.inf)
+    left = [c for c in left if not c.of_input or c.score > others]
     most, best = (max((c.score for c in some), default=-np.inf) for some in (strong, left))
     return [] if most >= best + MARGIN else list(left)
 

@@ -232,7 +232,7 @@ def verdict(model: list[np.ndarray], device: list[np.ndarray]) -> tuple[str, lis
 def test_so_many_channels_are_not_compared_with_each_other(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A vocabulary of 32,000 words has a thousand million distances."""
     asked: list[int] = []
-    monkeypatch.setattr(module, "_assigned", lambda evidence, axis: asked.append(axis))
+    monkeypatch.setattr(module, "_assigned", lambda evidence, axis, least: asked.append(axis))
     references = [np.random.default_rng(k).standard_normal((1, count)).astype(np.float32) for k in range(20)]
     evidence = Evidence(nl.TensorSpec((1, count), "NC"), [r.ravel() for r in references], references, (), 1)
     assert list(channel_orders(evidence)) == [] and asked == ([1] if count == 4096 else [])

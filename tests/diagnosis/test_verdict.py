@@ -134,6 +134,28 @@ def test_what_explains_less_than_a_refused_input_is_not_named(left_by_layout: fl
     assert judge(evidence, evidence.rank(trials), False, None).verdict == verdict
 
 
+@pytest.mark.parametrize(("error", "verdict"), [(0.3, "mismatch"), (0.15, "preprocessing")])
+def test_an_input_that_explains_no_more_than_a_refused_one_is_not_named(error: float, verdict: str) -> None:
+    """The first is refused, for it has nothing of the letters; what the second has of them must explain more."""
+    rng, shape = np.random.default_rng(0), (1, 4, 20, 20)
+    model = [rng.standard_normal(shape).astype(np.float32) for _ in range(6)]
+    background = rng.standard_normal(shape)
+    letters = np.zeros((6, 1600))
+    for row in letters:
+        row[rng.choice(1600, 30, replace=False)] = 2 * rng.choice([-1, 1], 30)
+    spec = nl.TensorSpec(shape, "NCHW", "float32")
+    buffers = [spec.pack((background + x.reshape(shape)).astype(np.float32)) for x in letters]
+    evidence = Evidence(spec, buffers, model, (), 1)
+    of_letters = np.stack([evidence.samples.of(x.reshape(shape)) for x in letters])
+    noise = error * rng.standard_normal(evidence.codes.shape)
+    trials = [evidence.as_declared()] + [
+        Trial("preprocessing", text, {"color": text}, evidence.codes, left, False, of_input=True)
+        for text, left in (("RGB", of_letters), ("BGR", noise))
+    ]
+    assert judge(evidence, evidence.rank(trials[::2]), False, None).verdict == "preprocessing"
+    assert judge(evidence, evidence.rank(trials), False, None).verdict == verdict
+
+
 @pytest.mark.parametrize(("share", "verdict"), [(0.01, "ambiguous"), (0.2, "preprocessing")])
 def test_inputs_that_differ_by_less_than_the_noise_are_not_decided(share: float, verdict: str) -> None:
     """A network that rounds alike leans to one of two inputs: what decides is how much they differ."""
