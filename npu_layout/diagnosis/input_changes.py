@@ -15,7 +15,7 @@ from .device_inputs import MATRICES
 from .input_images import How
 from .input_pairs import Made, Pair
 from .input_variants import FLIPPED, PADS
-from .scales import line
+from .moments import line
 from .usual_mistakes import mistakes
 
 _QUALITIES = (50, 70, 85)  # of JPEG

@@ -12,6 +12,7 @@ from ..buffers import Quantization, TensorSpec
 from ..engines import axes_in_model
 from .channel_lines import lines, through
 from .evidence import Evidence
+from .moments import Moments, line, moments_of
 from .proof import by_chance, cost_of
 from .samples import Matrix, ends, predicted
 from .scale_errors import ScaleErrors
@@ -67,57 +68,12 @@ def requantised(spec: TensorSpec, quantization: Quantization | None, name: str) 
     return spec.replace(quantization=quantization, name=name)
 
 
-class _Moments(NamedTuple):
-    """Means of x and y, and their variance and covariance."""
-
-    mean_x: float
-    mean_y: float
-    power: float
-    product: float
-
-    @property
-    def slope(self) -> float:
-        """The slope of y over x; 0 if there is none."""
-        return self.product / self.power if self.power > 0 else 0.0
-
-    @property
-    def offset(self) -> float:
-        """What y is where x is 0, on the line."""
-        return self.mean_y - self.slope * self.mean_x
-
-    def through(self, zero_point: float) -> float | None:
-        """Return the scale of the line through a zero point: x over y - zero_point, that regressed on x."""
-        along = self.product + self.mean_x * (self.mean_y - zero_point)
-        return (self.power + self.mean_x**2) / along if along > 0 else None
-
-
-def _moments(x: Matrix, y: Matrix, inner: np.ndarray) -> _Moments:
-    """Return the moments of the values that are `inner`; zeros if these are less than two."""
-    count = int(np.count_nonzero(inner))
-    if count < 2:
-        return _Moments(0.0, 0.0, 0.0, 0.0)
-    if count == inner.size:
-        mean_x, mean_y = float(x.mean()), float(y.mean())
-        dx, dy = x - mean_x, y - mean_y
-    else:  # what does not count is 0 in every sum
-        mean_x, mean_y = (float((z * inner).sum()) / count for z in (x, y))
-        dx, dy = x - mean_x, y - mean_y
-        dx *= inner
-    return _Moments(mean_x, mean_y, *(float(np.multiply(dx, z, out=z).sum()) / count for z in (dx.copy(), dy)))
-
-
-def line(x: Matrix, y: Matrix, inner: np.ndarray) -> tuple[float, float]:
-    """Return slope and offset of y over x; slope 0 if there is none."""
-    found = _moments(x, y, inner)
-    return found.slope, found.offset
-
-
-def _unsaturated(evidence: Evidence, spec: TensorSpec, codes: Matrix) -> tuple[np.ndarray, _Moments]:
+def _unsaturated(evidence: Evidence, spec: TensorSpec, codes: Matrix) -> tuple[np.ndarray, Moments]:
     """Return which samples are not saturated, by what they should be, since noise is saturated too; their moments."""
     low, high = ends(spec)
     inner = (codes > low) & (codes < high)
     edge = _EDGE * (high - low)
-    found = _moments(evidence.wanted, codes, inner)
+    found = moments_of(evidence.wanted, codes, inner)
     for _ in range(2):
         expected = found.slope * evidence.wanted
         expected += found.offset
@@ -125,7 +81,7 @@ def _unsaturated(evidence: Evidence, spec: TensorSpec, codes: Matrix) -> tuple[n
         if found.slope <= 0 or np.count_nonzero(within) < ENOUGH or np.array_equal(within, inner):
             break
         inner = within
-        found = _moments(evidence.wanted, codes, inner)
+        found = moments_of(evidence.wanted, codes, inner)
     return inner, found
 
 
@@ -197,7 +153,7 @@ class _Fit(NamedTuple):
     spec: TensorSpec
     codes: Matrix
     inner: np.ndarray  # samples that are not saturated
-    moments: _Moments  # of these
+    moments: Moments  # of these
     zero_points: np.ndarray  # the declared ones, each once
     cause: str
     errors: ScaleErrors

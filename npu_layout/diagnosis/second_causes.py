@@ -15,10 +15,11 @@ from .activations import activations
 from .channel_orders import channel_orders
 from .evidence import Evidence
 from .factors import factors
+from .moments import line
 from .proof import proven
 from .readings import declared, readings
 from .scale_axes import scale_axes
-from .scales import has_scales_of_channels, line
+from .scales import has_scales_of_channels
 from .slopes import is_of_two_scales
 from .thresholds import BENT, LEAST, MARGIN
 from .trials import Candidate, Trial

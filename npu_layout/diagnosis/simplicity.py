@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .evidence import Evidence
+from .moments import line
 from .proof import cost
-from .scales import has_scales_of_channels, line
+from .scales import has_scales_of_channels
 from .trials import Candidate, Trial
 
 ORDERS = ("layout", "channel_order", "output_order", "input_order", "wrong_input")  # another order of the same values
