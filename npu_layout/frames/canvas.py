@@ -67,7 +67,7 @@ class Canvas:
         if frame.size_wh != self._input_wh or not self._needs_no_colors or self._batch > 1:
             return None
         pixels = frame.planes[0]
-        whole = geometry.crop_xyxy[2:] == self._input_wh and pixels.itemsize == 1
+        whole = geometry.crop_xyxy == (0, 0, *self._input_wh) and pixels.itemsize == 1
         return pixels if whole and pixels.flags.c_contiguous else None
 
     def copied(self, index: int, plane: np.ndarray) -> np.ndarray:

@@ -127,6 +127,20 @@ def test_layouts_dtypes_and_arithmetic(layout: str, dtype: str, interpolation: s
     np.testing.assert_array_equal(buffer.reshape(-1), expected)
 
 
+@pytest.mark.parametrize("resize", ["letterbox", "letterbox_top_left", "stretch", "crop"])
+@pytest.mark.parametrize("interpolation", ["linear", "area", "cubic", "nearest"])
+@pytest.mark.parametrize("source", ["BGR", "RGBA", "GRAY"])
+def test_a_part_of_a_frame_of_the_inputs_size(source: str, interpolation: str, resize: str) -> None:
+    color = "GRAY" if source == "GRAY" else "RGB"
+    frame = RNG.integers(0, 256, (24, 32) if source == "GRAY" else (24, 32, len(source)), np.uint8)
+    target = nl.TensorSpec((1, 1 if source == "GRAY" else 3, 24, 32))
+    given = {"source": source, "color": color, "interpolation": interpolation, "resize": resize}
+    for x, y, x1, y1 in ((9, 6, 32, 24), (0, 0, 20, 17), (9, 0, 32, 24), (0, 5, 32, 24), (3, 4, 20, 17)):
+        part = np.ascontiguousarray(frame[y:y1, x:x1])
+        got = nl.Preprocessor(target, **given)(frame, roi_xywh=(x, y, x1 - x, y1 - y))[0]
+        np.testing.assert_array_equal(got, nl.Preprocessor(target, **given)(part)[0], str((x, y, x1, y1)))
+
+
 def test_rows_with_a_pitch_are_one_flat_buffer_with_zero_gaps() -> None:
     spec = nl.TensorSpec((1, 3, 4, 5), "NHWC", "uint8", storage_strides=(96, 24, 3, 1), size=96)
     frame = frame_of(5, 4, "RGB")
