@@ -207,7 +207,7 @@ class TensorSpec(BufferAccess):
         layout
             Storage order: a tag or a Layout.
         shape
-            The logical shape, in the order of the axes, which the storage of blocks does not give.
+            The logical shape, in the order of the axes, where extents are padded. Blocks need it.
         axes
             The logical order; default: the tag's own (NHWC for NHWC); of tags with blocks, the layout's.
         dtype, quantization, storage_strides, storage_offset, size, name, channels
@@ -226,6 +226,8 @@ class TensorSpec(BufferAccess):
         (1, 255, 80, 80)
         >>> TensorSpec.of_storage((1, 16, 80, 80, 16), "NCHW16c", "int8", shape=(1, 255, 80, 80))
         TensorSpec((1, 255, 80, 80), 'NCHW16c', 'int8')
+        >>> TensorSpec.of_storage((1, 80, 80, 256), "NHWC", "int8", shape=(1, 80, 80, 255)).storage_strides
+        (1638400, 20480, 256, 1)
         """
         order, logical = logical_of(stored, layout, shape, axes)
         return cls(

@@ -23,6 +23,8 @@ def logical_of(
         raise LayoutError(
             f"stored: layout {order} has {len(order.dims)} storage dimensions; the shape {extents} has {len(extents)}"
         )
+    if axes is None and not order.is_blocked:
+        order = Layout.plain(order.tag)
     if shape is not None:
         return order, shape
     if order.is_blocked:
@@ -30,8 +32,6 @@ def logical_of(
             f"stored: layout {order} has blocks, so that {extents} does not give the logical shape, without padding: "
             f"give shape=, in the order {order.axes}"
         )
-    if axes is None:
-        order = Layout.plain(order.tag)
     of_letter = dict(zip(order.letters, extents))
     return order, tuple(of_letter[letter] for letter in order.axes)
 

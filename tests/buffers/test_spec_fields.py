@@ -29,6 +29,14 @@ def test_a_shape_in_storage_order() -> None:
         assert np.array_equal(logical.unpack(flat), turned), order
 
 
+def test_a_padded_shape_in_storage_order() -> None:
+    stored = np.arange(6 * 8 * 8, dtype=np.uint8).reshape(1, 6, 8, 8)
+    spec = nl.TensorSpec.of_storage((1, 6, 8, 8), "NHWC", "uint8", shape=(1, 6, 7, 6))  # rows, columns, channels
+    assert np.array_equal(spec.unpack(stored.reshape(-1)), stored[:, :, :7, :6])
+    turned = nl.TensorSpec.of_storage((1, 6, 8, 8), "NHWC", "uint8", shape=(1, 6, 6, 7), axes="NCHW")
+    assert np.array_equal(turned.unpack(stored.reshape(-1)), stored[:, :, :7, :6].transpose(0, 3, 1, 2))
+
+
 def test_blocks_need_the_logical_shape() -> None:
     spec = nl.TensorSpec.of_storage((1, 16, 80, 80, 16), "NCHW16c", "int8", shape=(1, 255, 80, 80))
     assert spec == nl.TensorSpec((1, 255, 80, 80), "NCHW16c", "int8")
