@@ -207,8 +207,8 @@ class Geometry:
         ----------
         mask
             (H, W) or (H, W, C), bool, integer or float. Any H and W: its cells share the whole input
-            evenly, so a network's 46x46 output over a 368x368 input needs no resizing first. (1, H, W) is refused if H
-            and W, 8 or more, have the input's proportions.
+            evenly, so a network's 46x46 output over a 368x368 input needs no resizing first. (N, H, W) is refused if H
+            and W, 8 or more, have the input's proportions and N and H have not, or N is 1.
         interpolation
             "nearest": the cell that contains the frame pixel's centre, found in whole numbers.
             "linear": between cell centres, the outermost ones repeated; cells whose centre is in the padding are

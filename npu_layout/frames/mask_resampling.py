@@ -47,11 +47,13 @@ def _mask(mask: Any, linear: bool, width: int, height: int) -> np.ndarray:
     if array.ndim not in (2, 3) or array.size == 0 or array.dtype.kind not in "biuf":
         hint = f"; give mask{[0] * (array.ndim - 2)}" if array.ndim > 3 and set(array.shape[:-2]) == {1} else ""
         raise NpuLayoutError(f"mask: expected {expected}, got {array.dtype} of shape {array.shape}{hint}")
-    one, rows, columns = array.shape if array.ndim == 3 else (0, 0, 0)
-    if one == 1 and min(rows, columns) >= 8 and rows * width == columns * height:
+    count, rows, columns = array.shape if array.ndim == 3 else (0, 0, 0)
+    masks_first = min(rows, columns) >= 8 and rows * width == columns * height
+    if masks_first and (count == 1 or count * width != rows * height):
+        give = "mask[0]" if count == 1 else "one mask after the other, or mask.transpose(1, 2, 0)"
         raise NpuLayoutError(
-            f"mask: expected {expected}, got {array.dtype} of shape {array.shape}, which is one row of {columns} "
-            f"channels, but has the proportions of {width}x{height} behind its first axis; give mask[0]"
+            f"mask: expected {expected}, got {array.dtype} of shape {array.shape}, which has the proportions of "
+            f"{width}x{height} behind its first axis, so that its axes are no H, W, C; give {give}"
         )
     if linear and array.dtype.kind in "iu" and array.itemsize > 4:
         raise NpuLayoutError(f"mask: linear interpolation expects integers of at most 32 bits, got {array.dtype}")

@@ -248,8 +248,20 @@ def test_a_leading_axis_of_one_is_no_row(method: str) -> None:
     for shape, advice in (((1, 16, 16), r"give mask\[0\]"), ((1, 1, 16, 16), r"give mask\[0, 0\]")):
         with pytest.raises(NpuLayoutError, match=advice):
             getattr(square, method)(np.zeros(shape, np.uint8))
-    for shape in ((1, 16, 15), (1, 7, 7), (2, 16, 16), (1, 16, 1)):  # rows, columns, channels
+    for shape in ((1, 16, 15), (1, 7, 7), (2, 16, 15), (1, 16, 1)):  # rows, columns, channels
         assert getattr(square, method)(np.zeros(shape, np.uint8)).shape[2:] == shape[2:]
+
+
+@pytest.mark.parametrize("method", ["mask_to_frame", "mask_to_input"])
+def test_masks_before_rows_and_columns_are_refused(method: str) -> None:
+    g = Geometry.stretch((80, 60), (160, 120))  # both 4 to 3
+    with pytest.raises(
+        nl.NpuLayoutError, match=r"\(5, 12, 16\), which has the proportions .* or mask\.transpose\(1, 2, 0\)"
+    ):
+        getattr(g, method)(np.zeros((5, 12, 16), np.uint8))
+    width, height = g.frame_wh if method == "mask_to_frame" else g.input_wh
+    for shape in ((12, 16, 5), (9, 12, 16), (12, 16, 12), (5, 3, 4)):  # C behind; both; few rows of a small map
+        assert getattr(g, method)(np.zeros(shape, np.uint8)).shape == (height, width, shape[2])
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
