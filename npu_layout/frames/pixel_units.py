@@ -22,6 +22,7 @@ _USUAL: Mapping[str, tuple[Any, Any]] = {
 _CLAMPED = 0.49  # share of the pixel values; calibration clamps fewer, a symmetric one that lacks the mean clamps more
 _FACTOR = 0.05  # a std below this one is what pixels are to be multiplied by, as 1 / 255 is
 _NEAR = 0.25  # share of a target's range by which a usual range may differ from it
+_ALIKE = 0.02  # by which those may differ that are named together
 
 Values = tuple[float, ...]
 
@@ -80,19 +81,29 @@ def check_range(what: str, quantization: Quantization, dtype: Any, mean: Values,
     raise NpuLayoutError(
         f"{what} stores (pixel - mean) / std from {low[worst]:.4g} to {high[worst]:.4g}; mean={said(mean)} and "
         f"std={said(std)} make {least:.4g} to {most:.4g}, and {100 * clamped[worst]:.0f} % of the pixel values "
-        f"are clamped" + _fitting(low, high, color)
+        f"are clamped" + _fitting(low, high, color, symmetric=info.min < 0 and not zero_point.any())
     )
 
 
-def _fitting(low: np.ndarray, high: np.ndarray, color: str) -> str:
-    """Return a phrase that names the usual mean and std whose range is nearest; "" if none is near."""
+def _fitting(low: np.ndarray, high: np.ndarray, color: str, symmetric: bool) -> str:
+    """Return a phrase that names the usual means and stds whose range is nearest; "" if none is near.
+
+    symmetric: the range has two equal halves whatever is stored, so that only its larger end says something.
+    """
 
     def off(given: tuple[Values, Values]) -> float:
         mean, std = map(np.asarray, given)
-        return float(((abs(low + mean / std) + abs(high - (255 - mean) / std)) / (high - low)).max())
+        first, last = -mean / std, (255 - mean) / std
+        if symmetric:
+            return float((abs(high - np.maximum(abs(first), abs(last))) / high).max())
+        return float(((abs(low - first) + abs(high - last)) / (high - low)).max())
 
-    best = min(usual(color, len(low)).values(), key=off)
-    return f"; mean={said(best[0])}, std={said(best[1])} would fit" if off(best) <= _NEAR else ""
+    fits = {given: off(given) for given in usual(color, len(low)).values()}
+    nearest = min(fits.values())
+    if nearest > _NEAR:
+        return ""
+    alike = (f"mean={said(mean)}, std={said(std)}" for (mean, std), by in fits.items() if by <= nearest + _ALIKE)
+    return f"; {' or '.join(alike)} would fit"
 
 
 def said(values: Any) -> str:
