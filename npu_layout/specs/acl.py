@@ -82,7 +82,8 @@ def from_acl(desc: Any, *, shape: Sequence[int] | None = None) -> TensorSpec:
         spec = TensorSpec(dims, Layout.plain(axes), dtype, name=name)
     else:
         raise LayoutError(f"{what}: format {order}: expected {', '.join(_PLAIN)}, ND, NC1HWC0 or FRACTAL_NZ")
-    return check_bytes(what, "size", given.whole("size", 0), spec)
+    aipp = "; of an input with AIPP give the dims of aclmdlGetInputDimsV2" if dtype == "uint8" else ""
+    return check_bytes(what, "size", given.whole("size", 0), spec, aipp)
 
 
 def _dims(given: Metadata, what: str) -> list[int]:

@@ -150,12 +150,15 @@ def itemsize_of(dtype: str) -> int:
     return element(dtype).buffer.itemsize
 
 
-def check_bytes(what: str, field: str, given: int, spec: TensorSpec) -> TensorSpec:
-    """Return a spec, if it needs as many bytes as the vendor reports, or the vendor reports none (0)."""
+def check_bytes(what: str, field: str, given: int, spec: TensorSpec, hint: str = "") -> TensorSpec:
+    """Return a spec, if it needs as many bytes as the vendor reports, or the vendor reports none (0).
+
+    hint: what the message ends with.
+    """
     if given and given != spec.nbytes:
         raise LayoutError(
             f"{what}: {field} is {given} bytes, but {spec.describe()} needs {spec.nbytes}: shape, type and size "
-            f"contradict each other"
+            f"contradict each other{hint}"
         )
     return spec
 

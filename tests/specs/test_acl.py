@@ -52,6 +52,7 @@ def test_blocks() -> None:
         ({"dimCount": 9}, None, "dimCount 9: expected 0 to 6"),
         ({"dimCount": 3}, None, "format NCHW has 4 axes, but there are 3 dims"),
         ({"size": 8000}, None, "size is 8000 bytes, but .* needs 6840: shape, type and size contradict"),
+        ({"data_type": 4, "size": 855}, None, "needs 1710: .* with AIPP give the dims of aclmdlGetInputDimsV2$"),
         ({"format": 4}, None, "format FRACTAL_Z: expected NCHW"),
         ({"format": 5}, None, "format 5: expected one of -1, 0, 1"),
         ({"data_type": 13}, None, "data_type 13: expected one of"),
