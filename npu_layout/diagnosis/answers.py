@@ -62,26 +62,34 @@ def other_outputs(
     """Yield a trial of each other output of the model, read by this spec or by its own: the one that explains more.
 
     `name`: of the model's output. `specs`: of the outputs that were recorded; an output that was not recorded is only
-    tried if it is better than what was declared.
+    tried if it is better than what was declared, and one that has the same values only by another spec.
     """
     for other, tensors in references.items():
         if other == name or shape_in_model(evidence.spec) != tensors[0].shape:
             continue
         best = _other_output(evidence, other, tensors, specs.get(other))
+        if best is None:
+            continue
         better = not evidence.fits or evidence.score(best) >= evidence.score(next(declared(evidence))) + MARGIN
         if other in specs or better:
             yield best
 
 
-def _other_output(evidence: Evidence, other: str, tensors: Sequence[np.ndarray], its_spec: TensorSpec | None) -> Trial:
+def _other_output(
+    evidence: Evidence, other: str, tensors: Sequence[np.ndarray], its_spec: TensorSpec | None
+) -> Trial | None:
+    """Return the trial of another output, read by its spec or by this one; None if that is what was declared."""
     own, there = evidence.spec, evidence
     if not evidence.fits:
         there = Evidence(own, evidence.buffers, tensors, (), channel_axis(tensors[0]))
     wanted = np.stack([there.samples.of(t) for t in tensors])
     places = 0 if evidence.fits else there.samples.count
     trials = []
+    same = evidence.fits and all(map(np.array_equal, tensors, evidence.references))
     for spec in (own, its_spec):
         if spec is None or spec.dtype != own.dtype or spec.size != own.size:
+            continue
+        if same and spec.replace(name=own.name) == own:
             continue
         codes, left = there.read_as(spec, wanted)
         text = f"the values are those of the model's output {quoted(other)}"
@@ -89,7 +97,7 @@ def _other_output(evidence: Evidence, other: str, tensors: Sequence[np.ndarray],
         trials.append(
             Trial("output_order", text, other, codes, left, evidence.steps, spec, places=places, answers=answers)
         )
-    return max(trials, key=evidence.score)
+    return max(trials, key=evidence.score, default=None)
 
 
 def shifted_frames(evidence: Evidence, numbers: Sequence[int]) -> Iterator[Trial]:

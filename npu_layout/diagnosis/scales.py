@@ -17,10 +17,12 @@ from .proof import by_chance, cost_of
 from .samples import Matrix, ends, predicted
 from .scale_errors import ScaleErrors
 from .slopes import halves
-from .thresholds import ENOUGH, MARGIN, RATE, ROUNDING
+from .thresholds import ENOUGH, MARGIN, NEIGHBOURS, RATE, ROUNDING
 from .trials import Trial
 
 _SPREAD = 0.15  # rms of the logarithms of the channels' scales, from which on each channel has its own
+_NEAR = 1.25  # factor: the scale of one channel is no further from that of all by noise
+_CERTAIN = 3  # deviations
 _EDGE = 0.02  # of the range: values so near its ends count as saturated
 SLIGHT = 1.6  # factor
 _KEPT = 1.1  # factor: of scales that noise moves by no more
@@ -222,9 +224,21 @@ def fitted(evidence: Evidence, spec: TensorSpec, codes: Matrix, cause: str) -> I
     if one is None:
         yield fit.trial(each)
         return
-    spread = float(np.sqrt((np.log(np.asarray(each.scale) * slope) ** 2).mean()))
-    least = MARGIN if spread >= _SPREAD else 3 * MARGIN
+    least = MARGIN if _differ(fit, each, slope) else 3 * MARGIN
     yield fit.trial(each) if each.score > evidence.score(one) + least else one
+
+
+def _differ(fit: _Fit, each: _Option, slope: float) -> bool:
+    """Whether scales of channels are further from 1 / slope than noise moves them: together, or that of one channel.
+
+    The deviation of a channel's scale, as a share of it, is that of the error over that of the values, and over the
+    root of the number of values, of which neighbours count as one.
+    """
+    off = np.log(np.asarray(each.scale, np.float64) * slope)
+    error = fit.errors.of(each.scale, each.zero_point)
+    varies = fit.evidence.deviations.square / np.square(np.asarray(each.scale, np.float64))
+    share = np.sqrt(NEIGHBOURS * error / np.maximum(varies * fit.evidence.values, 1e-300))
+    return bool(np.sqrt((off**2).mean()) >= _SPREAD or (abs(off) - _CERTAIN * share > np.log(_NEAR)).any())
 
 
 def _one(fit: _Fit) -> Trial | None:
@@ -237,18 +251,19 @@ def _one(fit: _Fit) -> Trial | None:
         options = [fit.option(float(f"{s:.6g}"), z) for s, z in pairs]
         if options:
             found.append(_simplest(options))
-    if len(found) == 2 and not _is_cut(fit, *map(fit.trial, found)):
-        del found[0]
-    return _of_a_power(fit, found[0]) if found else None
+    trials = [fit.trial(option) for option in found]
+    if len(found) == 2 and not _is_cut(fit, *trials):
+        del found[0], trials[0]
+    return _of_a_power(fit, found[0], trials[0]) if found else None
 
 
-def _of_a_power(fit: _Fit, found: _Option) -> Trial:
+def _of_a_power(fit: _Fit, found: _Option, own: Trial) -> Trial:
     """Return the declared scale times a power of two, with the declared zero point, if what was found is hardly better.
 
     That is a mistake that people make, of which no number is fitted; another explains more than its numbers cost, or
-    half of the values, the small or the large ones, clearly ask for another one.
+    half of the values, the small or the large ones, clearly ask for another one. own: the trial of what was found.
     """
-    q, own = fit.evidence.spec.quantization, fit.trial(found)
+    q = fit.evidence.spec.quantization
     if q is None or q.axis is not None:
         return own
     power = float(np.rint(np.log2(found.scale / float(q.scale))))
@@ -317,29 +332,36 @@ def _for_each(fit: _Fit) -> _Option | None:
     network's rounding errors are biased.
     """
     evidence = fit.evidence
-    if evidence.channel_axis is None or evidence.channels == 1 or not evidence.enough:
+    few = ENOUGH * (NEIGHBOURS if len(evidence.buffers) == 1 else 1)
+    if evidence.channel_axis is None or evidence.channels == 1 or evidence.values < few:
         return None
     axis = axes_in_model(fit.spec.axes)[evidence.channel_axis]
     values = evidence.wanted_by_channel, fit.errors.codes, evidence.by_channel(fit.inner)
-    found = filter(None, (_each_through_the_zero_point(fit, *values), _each_with_a_zero_point(fit, *values)))
-    options = [fit.option(scales.astype(np.float32), zero_points, axis) for scales, zero_points in found]
+    found = [_each_through(z, *values) for z in _shared_zero_points(fit)]
+    found.append(_each_with_a_zero_point(fit, *values))
+    options = [fit.option(scales.astype(np.float32), zero_points, axis) for scales, zero_points in filter(None, found)]
     return _simplest(options) if options else None
 
 
-def _each_through_the_zero_point(
-    fit: _Fit, wanted: np.ndarray, codes: np.ndarray, inner: np.ndarray
+def _shared_zero_points(fit: _Fit) -> list[float]:
+    """Return zero points that all channels may have: the declared one, and the end for values never negative."""
+    declared = [fit.zero_points[0].item()] if len(fit.zero_points) == 1 else []
+    low = int(ends(fit.spec)[0])
+    return declared if fit.evidence.wanted.min() < 0 or low in declared else [*declared, low]
+
+
+def _each_through(
+    zero_point: float, wanted: np.ndarray, codes: np.ndarray, inner: np.ndarray
 ) -> tuple[np.ndarray, Any] | None:
-    """Return a scale for each channel with the declared zero point, if there is one of all.
+    """Return a scale for each channel with one zero point.
 
     It needs no values near the zero point: those of a sure network are stored at the end of the range.
     """
-    if len(fit.zero_points) != 1:
-        return None
-    scales, clear = through(wanted, codes - fit.zero_points[0], inner)
+    scales, clear = through(wanted, codes - zero_point, inner)
     if not clear.any():
         return None
     scales = np.where(clear, scales, np.median(scales[clear]))
-    return scales, [fit.zero_points[0].item()] * len(scales)
+    return scales, [zero_point] * len(scales)
 
 
 def _each_with_a_zero_point(

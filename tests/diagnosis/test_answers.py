@@ -169,3 +169,29 @@ def test_an_output_of_another_shape_is_explained_by_no_input() -> None:
     spec = nl.TensorSpec((1, 9, 9, 6), "NCHW", "float32")
     evidence = Evidence(spec, [spec.pack(y.reshape(spec.shape)) for y in model], model, (), 1)
     assert far_less(evidence, 0, {"any": model[0]}) == {"any"}
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_two_outputs_with_the_same_values_are_not_in_doubt(noise: float) -> None:
+    """As if a graph hands out one tensor by two names: whichever is which, the values are right."""
+    rng, shape = np.random.default_rng(3), (1, 6, 8, 8)
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in "xab"]
+    nodes = [helper.make_node("Identity", ["x"], [name]) for name in "ab"]
+    graph = helper.make_graph(nodes, "twice", ports[:1], ports[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8).SerializeToString()
+    scales = {"a": 0.03, "b": 0.04}
+    specs = {k: nl.TensorSpec(shape, "NCHW", "int8", quantization=nl.Quantization(scales[k], 0)) for k in "ab"}
+    frames = []
+    for _ in range(4):
+        x = rng.standard_normal(shape).astype(np.float32)
+        y = (x + noise * rng.standard_normal(shape)).astype(np.float32)
+        frames.append(({"x": x}, {k: specs[k].pack(y) for k in "ab"}))
+    report = nl.validate(nl.Recording({**specs, "b": specs["a"]}, [(i, {**o, "b": o["a"]}) for i, o in frames]), model)
+    assert report.verdict == "match", str(report)
+    assert nl.validate(nl.Recording(specs, frames), model).verdict == "match"
+    swapped = nl.validate(nl.Recording(specs, [(i, {"a": o["b"], "b": o["a"]}) for i, o in frames]), model)
+    assert {o.verdict for o in swapped.outputs.values()} <= {"quantization", "output_order", "ambiguous"}, str(swapped)
+    for output in swapped.outputs.values():
+        assert output.verdict != "quantization" or output.fix.quantization.scale == pytest.approx(
+            scales[{"a": "b", "b": "a"}[output.name]], rel=0.02
+        )

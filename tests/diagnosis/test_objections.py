@@ -9,6 +9,7 @@ import npu_layout as nl
 from npu_layout.diagnosis import objections
 from npu_layout.diagnosis.evidence import Evidence
 from npu_layout.diagnosis.trials import Candidate, Trial
+from tests.support.boards import same
 
 SHAPE = (1, 4, 12, 12)
 SPEC = nl.TensorSpec(SHAPE, "NCHW", "int8", quantization=nl.Quantization(0.05))
@@ -115,3 +116,14 @@ def test_an_order_of_little_effect_has_no_scales_of_its_own(fitted: int, accused
     c = next(c for c in found.rank([found.as_declared(), trial]) if c.cause == "layout")
     assert 4 < c.score < 6
     assert objections.accuses(found, c._replace(gain=5.0), 0.0) == accused
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("factor", [1.08, 3.0])
+def test_a_few_values_that_are_a_little_off_leave_no_doubt(factor: float, seed: int) -> None:
+    """A line goes through five values that are 8 % too large; of values three times too large it is a question."""
+    rng, spec = np.random.default_rng(seed), nl.TensorSpec((1, 5), "NC", "float32", name="y")
+    model = rng.normal(0.3, 2.5, (1, 5)).astype(np.float32)
+    device = (factor * model + rng.normal(0, 0.02, (1, 5))).astype(np.float32)
+    report = nl.validate(nl.Recording({"y": spec}, [({"x": model}, {"y": device})]), same((1, 5)))
+    assert report.outputs["y"].verdict in (("match",) if factor < 1.1 else ("ambiguous", "mismatch")), str(report)

@@ -299,3 +299,40 @@ def test_constants_in_each_others_place_are_no_scales(seed: int, db: float) -> N
             assert output.verdict in ("channel_order", "mismatch", "ambiguous"), str(output)
         else:
             assert output.verdict == "match", str(output)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("frames", [1, 3])
+def test_scales_of_channels_of_which_two_are_far_from_the_others(seed: int, frames: int) -> None:
+    """One scale for all explains most, but not what the two ask for: it is a wrong fix."""
+    rng, shape = np.random.default_rng(seed), (1, 17, 16, 16)
+    model = [(1 / (1 + np.exp(1.5 - 1.2 * rng.standard_normal(shape)))).astype(np.float32) for _ in range(frames)]
+    scales = 1.5e-5 * np.where(np.isin(np.arange(17), [2, 6]), 0.68, 1.0)
+    true = nl.TensorSpec(shape, "NCHW", "int16", quantization=nl.Quantization(scales, np.full(17, -32768), axis=1))
+    buffers = [
+        true.pack(
+            np.clip(x + 0.02 * rng.standard_normal(shape), 0, scales.reshape(17, 1, 1) * 65535).astype(np.float32)
+        )
+        for x in model
+    ]
+    for wrong in (nl.Quantization(1.0, 0), nl.Quantization(np.ones(17), np.zeros(17, int), axis=1)):
+        declared = true.replace(quantization=wrong)
+        recorded = [({"x": x}, {"y": y}) for x, y in zip(model, buffers)]
+        output = nl.validate(nl.Recording({"y": declared}, recorded), same(shape)).outputs["y"]
+        assert output.verdict == "quantization" and output.fix.quantization.axis == 1, str(output)
+        np.testing.assert_allclose(output.fix.quantization.scale, scales, rtol=0.05)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("frames", [1, 3])
+def test_one_wrong_scale_of_channels_that_noise_shrinks_a_little(seed: int, frames: int) -> None:
+    rng, shape = np.random.default_rng(seed), (1, 17, 16, 16)
+    model = [rng.standard_normal(shape).astype(np.float32) for _ in range(frames)]
+    shrunk = rng.uniform(0.88, 1, (1, 17, 1, 1))
+    true = nl.TensorSpec(shape, "NCHW", "int8", quantization=nl.Quantization(0.035, -3))
+    buffers = [true.pack((shrunk * x + 0.1 * rng.standard_normal(shape)).astype(np.float32)) for x in model]
+    declared = true.replace(quantization=nl.Quantization(0.012, 0))
+    recorded = [({"x": x}, {"y": y}) for x, y in zip(model, buffers)]
+    output = nl.validate(nl.Recording({"y": declared}, recorded), same(shape)).outputs["y"]
+    assert output.verdict == "quantization" and output.fix.quantization.axis is None, str(output)
+    assert output.fix.quantization.scale == pytest.approx(0.035, rel=0.15)
