@@ -1,6 +1,6 @@
 """Measure how far an output is from the model's: as a whole, by channel and by part.
 
-Imports layouts and support.
+Imports layouts, kernels and support.
 """
 
 from .channels import channel_axis, listed

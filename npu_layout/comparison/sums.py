@@ -1,16 +1,17 @@
-"""Add up the values of a frame by channel, by place and as a whole, all in one pass over pieces that stay in the cache.
+"""Add up the values of a frame by channel, by place and as a whole, all in one pass of the kernels.
 
-Values are added up as float64 whatever their dtype is.
+Values are added up as float64 whatever their dtype is, in an order that their shape decides: every backend has the same
+bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
-_PIECE = 1 << 16  # values, of which a few arrays fit the second level of cache
+from .. import kernels
 
 
 class Sums(NamedTuple):
@@ -91,59 +92,21 @@ def sums_of(device: np.ndarray, model: np.ndarray, axis: int | None, before: np.
 
     before: the model's values of the frame before, or `model` itself: then nothing changed.
     """
-    d3, m3, b3 = (in_channels(x, axis) for x in (device, model, before))
-    rows, count, columns = m3.shape
-    channels, places = _Sides((count,)), _Sides((rows, columns))
-    largest, change = np.zeros(count), np.zeros(2)
-    work = np.empty((6, 0, 0, 0))
-    for a, c in _pieces(m3.shape):
-        part = m3[a, c]
-        work = work if work.shape[1:] == part.shape else np.empty((6, *part.shape))
-        m, d, squares, products, error, device_squares = work
-        m[...], d[...] = part, d3[a, c]
-        np.subtract(d, m, out=error)
-        for x, y, out in ((error, error, error), (m, m, squares), (m, d, products), (d, d, device_squares)):
-            np.multiply(x, y, out=out)
-        channels.add((c,), work, (1, 3))
-        places.add((a,), work, 2)
-        largest[c] = np.maximum(largest[c], np.maximum.reduce(error, axis=(0, 2)))
-        if before is not model:
-            of_model, of_device = np.subtract(work[:2], b3[a, c], out=work[2:4]).reshape(2, -1)
-            change += of_model @ of_model, of_model @ of_device
+    arrays = [in_channels(x, axis) for x in (device, model, before)]
+    rows, count, columns = arrays[0].shape
+    turned = columns == 1  # neighbours are channels: these are the columns that the kernels add up
+    d, m, b = (x.transpose(2, 0, 1) for x in arrays) if turned else arrays
+    by_row, by_column = kernels.sums(d, m, None if before is model else b)
+    sides = (by_row, by_column.reshape(len(by_column), -1))
+    channels, places = (dict(zip(kernels.BY_ROW, side)) for side in (sides[::-1] if turned else sides))
+    change = np.array([by_row[kernels.BY_ROW.index(name)].sum() for name in ("change_squares", "change_products")])
     rest = tuple(n for k, n in enumerate(model.shape) if k != axis)
-    by_place = Sums(*(x.reshape(rest) for x in places.sums(count)))
-    return FrameSums(axis, channels.sums(rows * columns), by_place, channels.added[5], largest, change)
+    by_place = Sums(*(x.reshape(rest) for x in _sums(places, count)))
+    return FrameSums(
+        axis, _sums(channels, rows * columns), by_place, channels["device_squares"], channels["largest"], change
+    )
 
 
-class _Sides:
-    """What is added up by channel or by place: model, device, squares, products, errors and the device's squares.
-
-    low, high: of the model's values and of the device's.
-    """
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.added = np.zeros((6, *shape))
-        self.low, self.high = np.full((2, *shape), np.inf), np.full((2, *shape), -np.inf)
-
-    def add(self, at: tuple[slice, ...], work: np.ndarray, axes: int | tuple[int, ...]) -> None:
-        """Add the values of a piece, (6, rows, channels, columns), over these axes."""
-        where = (slice(None), *at)
-        self.added[where] += np.add.reduce(work, axis=axes)
-        for into, further in ((self.low, np.minimum), (self.high, np.maximum)):
-            further(into[where], further.reduce(work[:2], axis=axes), out=into[where])
-
-    def sums(self, values: int) -> Sums:
-        """Return the sums of parts of so many values each."""
-        (low, device_low), (high, device_high) = self.low, self.high
-        found = [np.full(low.shape, float(values)), *self.added[:5], low, high, device_low, device_high]
-        return Sums(*found)
-
-
-def _pieces(shape: tuple[int, ...]) -> Iterator[tuple[slice, slice]]:
-    """Yield slices of (rows, channels, columns) along the first two."""
-    rows, count, columns = shape
-    channels = min(count, max(_PIECE // max(columns, 1), 1))
-    step = max(_PIECE // max(channels * columns, 1), 1) if channels == count else 1
-    for a in range(0, rows, step):
-        for c in range(0, count, channels):
-            yield slice(a, a + step), slice(c, c + channels)
+def _sums(found: Mapping[str, np.ndarray], values: int) -> Sums:
+    """Return the sums of parts of so many values each."""
+    return Sums(np.full(found["model"].shape, float(values)), *(found[name] for name in Sums._fields[1:]))

@@ -61,6 +61,9 @@ from .reductions import sigmoid as sigmoid
 from .reductions import softmax as softmax
 from .reductions import top_k as top_k
 from .reductions import tops as tops
+from .sums import BY_COLUMN as BY_COLUMN
+from .sums import BY_ROW as BY_ROW
+from .sums import sums as sums
 
 __all__ = [
     "active",

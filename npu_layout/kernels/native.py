@@ -12,6 +12,7 @@ from . import _native
 from .box import Arithmetic, Box
 from .caches import caches
 from .description import describe
+from .fallback.sums import BY_COLUMN, BY_ROW, TILE
 from .pictures import NO_COLOR, SOURCES, Axis, Fit, PictureResize
 
 _DTYPES = _native.DTYPES
@@ -221,6 +222,17 @@ def peaks(
 def tops(x: np.ndarray, rows: np.ndarray, out: np.ndarray, refine: str | None) -> bool:
     """Compute `kernels.tops`, with the same bits; False if arrays do not fit, and nothing was written."""
     return refine in _REFINEMENTS and _native.tops(x, rows, out, _REFINEMENTS.index(refine))
+
+
+def sums(
+    device: np.ndarray, model: np.ndarray, before: np.ndarray | None, level: str = LEVEL
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what `kernels.sums` returns, of arrays of float32 or float64."""
+    count, rows, columns = model.shape
+    by_row = np.empty((max(-(-columns // TILE), 1), len(BY_ROW), rows))
+    by_column = np.empty((len(BY_COLUMN), count, columns))
+    _native.sums(level, device, model, before, by_row, by_column)
+    return by_row[0], by_column
 
 
 set_threads, get_threads = _native.set_threads, _native.get_threads

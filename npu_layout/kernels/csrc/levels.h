@@ -165,6 +165,19 @@ typedef void Powers(double *x, int64_t n);
 enum { SUM_STEP = 16 };
 typedef float LeastSum(const float *x, int64_t n);
 
+/* Of numbers of the device and of the model, and of the model's numbers before: which sums and ends there are of a row, and, but for the
+ * last two, of a column. First what is added: the model's, the device's, the model's squares, the products of both, the squares of the
+ * errors, the device's squares. Then the lowest of the model's and of the device's, the highest of both, and the largest square of an
+ * error. Then what is added of the differences from the numbers before: the model's squares, and the products. */
+enum { SUMS_LOW = 6, SUMS_HIGH = 8, SUMS_BY_COLUMN = 11, SUMS_BY_ROW = 13 };
+enum { OF_DEVICE, OF_MODEL, OF_BEFORE, SUMMED_ARRAYS };
+/* SUM_TILE: columns of a tile; SUM_LANES: partial sums of a row, of every so manieth column. */
+enum { SUM_TILE = 256, SUM_LANES = 4 };
+/* Write the sums and ends of n neighbours, 1 to SUM_TILE, of float32 or float64, to `row`, and put these in those of the columns, in rows of
+ * SUM_TILE. The numbers before are NULL if there are none. All is computed in float64. */
+typedef void RowSums(const uint8_t *const numbers[SUMMED_ARRAYS], int64_t n, double *columns, double *row);
+enum { SUMS_F32, SUMS_F64, SUMS_TYPES };
+
 /* The loops of detectors. */
 typedef struct {
     Scan *scan[3][DTYPES]; /* of the kinds of maps but the last, which has none */
@@ -247,6 +260,7 @@ typedef struct Level {
     Fence *fence;
     const PictureLoops *pictures;
     const DetectLoops *detect;
+    RowSums *row_sums[SUMS_TYPES];
     const struct Level *narrower; /* the next level with shorter vectors, which every machine with this one has; or NULL */
 } Level;
 

@@ -28,6 +28,7 @@
 #include "simd/powers.inl.h"
 #include "simd/least_sum.inl.h"
 #include "simd/overlaps.inl.h"
+#include "simd/row_sums.inl.h"
 #include "simd/gather.inl.h"
 #include "simd/lines.inl.h"
 #include "simd/yuv.inl.h"
@@ -119,5 +120,6 @@ const Level HERE(level) = {
     HERE(fence),
     &HERE(picture_loops),
     &HERE(detect_loops),
+    {[SUMS_F32] = HERE(row_sums_f32), [SUMS_F64] = HERE(row_sums_f64)},
     NARROWER,
 };
