@@ -84,7 +84,7 @@ def drawn(frame: np.ndarray, found: decode.Detections, geometry: nl.Geometry) ->
     assert found.keypoints is not None
     people = []
     for points in found.keypoints.astype(np.float64):
-        places = geometry.points_to_frame(points[:, :2] - 0.5) + 0.5  # decoded as edges are, not centres of pixels
+        places = geometry.points_to_frame(points[:, :2], edges=True)
         places[points[:, 2] < 0.5] = np.nan
         people.append(places)
     return pose.draw(picture, people)

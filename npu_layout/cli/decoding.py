@@ -111,7 +111,7 @@ def _rows(number: int, found: Detections, geometry: Geometry | None) -> list[dic
 
 def _places(points: np.ndarray, geometry: Geometry | None) -> list[list[float]]:
     """Return points that count as edges, in pixels as boxes are."""
-    places = points if geometry is None else geometry.points_to_frame(points - 0.5) + 0.5
+    places = points if geometry is None else geometry.points_to_frame(points, edges=True)
     return np.asarray(places, np.float64).tolist()  # type: ignore[no-any-return]
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..errors import NpuLayoutError
-from ..support import instance
+from ..frames import Geometry
+from ..support import checked_call, instance
 from .turned import corners_of
 
 _PLACES = ("level", "cell", "anchor")
@@ -52,8 +53,8 @@ class Detections:
         in which each was found: for channels of your own.
     keypoints
         float32 (n, points, 2 or 3): x, y in pixels of the input, and the confidence; None if the head has none. They
-        count as edges, as boxes do, while `Geometry.points_to_frame` maps centres of pixels: in the frame they are
-        ``geometry.points_to_frame(found.keypoints[..., :2] - 0.5) + 0.5``.
+        count as edges, as boxes do: in the frame they are
+        ``geometry.points_to_frame(found.keypoints[..., :2], edges=True)``.
     masks
         The instances' masks, or None.
     xywha
@@ -113,23 +114,48 @@ class Detections:
     def xyxyxyxy(self) -> np.ndarray | None:
         """float32 (n, 4, 2): corners of turned boxes, in order around each, a copy; None if they are upright.
 
-        They are edges, as those of `xyxy`, while `Geometry.points_to_frame` maps centres of pixels: in the frame they
-        are ``geometry.points_to_frame(found.xyxyxyxy - 0.5) + 0.5``.
+        They are edges, as those of `xyxy`: in the frame they are
+        ``geometry.points_to_frame(found.xyxyxyxy, edges=True)``.
         """
         return None if self.xywha is None else corners_of(self.xywha.astype(np.float64)).astype(np.float32)
 
-    def fields(self) -> dict[str, Any]:
-        """Return the arrays by supervision's names: ``supervision.Detections(**found.fields())``.
+    @checked_call
+    def fields(self, geometry: Geometry | None = None) -> dict[str, Any]:
+        """Return the arrays by supervision's names: ``supervision.Detections(**found.fields(geometry))``.
 
-        xyxy, confidence, class_id; `mask`, bool (n, H, W) over the whole input, if there are masks; of turned boxes
-        `data`, {"xyxyxyxy": their corners}.
+        Parameters
+        ----------
+        geometry
+            How the frame became the input: the arrays are in pixels of the frame. None: in pixels of the input.
+
+        Returns
+        -------
+        xyxy, confidence, class_id; `mask`, bool (n, H, W) over the whole picture, if there are masks; of turned boxes
+        `data`, {"xyxyxyxy": their corners}. Nothing is clipped.
+
+        Raises
+        ------
+        NpuLayoutError
+            On what is no Geometry.
         """
-        found: dict[str, Any] = {"xyxy": self.xyxy, "confidence": self.confidence, "class_id": self.class_id}
+        if geometry is not None:
+            instance("geometry", geometry, Geometry)
+        xyxy = self.xyxy if geometry is None else geometry.boxes_to_frame(self.xyxy)
+        found: dict[str, Any] = {"xyxy": xyxy, "confidence": self.confidence, "class_id": self.class_id}
         if self.masks is not None:
-            found["mask"] = self.masks.dense()
-        if self.xywha is not None:
-            found["data"] = {"xyxyxyxy": self.xyxyxyxy}
+            found["mask"] = self.masks.dense() if geometry is None else self._masks_in_frame(geometry)
+        corners = self.xyxyxyxy
+        if corners is not None:
+            in_frame = corners if geometry is None else geometry.points_to_frame(corners, edges=True)
+            found["data"] = {"xyxyxyxy": in_frame}
         return found
+
+    def _masks_in_frame(self, geometry: Geometry) -> np.ndarray:
+        width, height = geometry.frame_wh
+        masks = np.empty((len(self), height, width), bool)
+        for i, mask in enumerate(masks):
+            mask[...] = geometry.mask_to_frame(self.masks.full(i))
+        return masks
 
 
 def memory_for(room: int, points: tuple[int, int] | None = None, turned: bool = False) -> Memory:

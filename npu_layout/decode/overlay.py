@@ -89,7 +89,7 @@ def _corners(found: Detections, geometry: Geometry | None) -> np.ndarray | None:
     corners = found.xyxyxyxy
     if corners is None:
         return None
-    places = corners if geometry is None else geometry.points_to_frame(corners - 0.5) + 0.5  # edges, not centres
+    places = corners if geometry is None else geometry.points_to_frame(corners, edges=True)
     rounded = np.rint(np.nan_to_num(np.asarray(places, np.float64)).clip(-1e4, 1e4)).astype(np.int32)
     result: np.ndarray = rounded.reshape(-1, 4, 2)
     return result
@@ -100,7 +100,7 @@ def _points(result: np.ndarray, found: Detections, geometry: Geometry | None, th
         return
     for i, points in enumerate(found.keypoints):
         seen = points[:, 2] >= 0.5 if points.shape[1] == 3 else np.isfinite(points).all(1)
-        places = points[seen, :2] if geometry is None else geometry.points_to_frame(points[seen, :2] - 0.5) + 0.5
+        places = points[seen, :2] if geometry is None else geometry.points_to_frame(points[seen, :2], edges=True)
         for x, y in np.nan_to_num(places).clip(-1e4, 1e4).tolist():
             cv2.circle(result, (round(x), round(y)), 2 * thick, _color(int(found.class_id[i]) + 1), -1)
 

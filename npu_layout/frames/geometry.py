@@ -42,7 +42,7 @@ class Geometry:
 
     Hence edge = point + 0.5: the box of the pixels i to j, both included, is (i, j + 1), half a pixel outside their
     centres. Corners of a network that regresses pixel centres are points; those of one that divides by the input's
-    size (YOLO, SSD, DETR) are boxes.
+    size (YOLO, SSD, DETR) are boxes, and its keypoints are edges too: ``points_to_frame(keypoints, edges=True)``.
 
     Parameters
     ----------
@@ -148,13 +148,16 @@ class Geometry:
         size = (input_w, input_h)
         return cls((frame_w, frame_h), size, size, (0, 0, 0, 0), (x0, y0, x0 + crop_w, y0 + crop_h))
 
-    def points_to_frame(self, points_xy: Any) -> np.ndarray:
+    @checked_call
+    def points_to_frame(self, points_xy: Any, *, edges: bool = False) -> np.ndarray:
         """Map pixel centres of the input to pixel centres of the frame.
 
         Parameters
         ----------
         points_xy
             (..., 2) real numbers, array or lists; no point is clipped, NaN stays NaN. [] counts as (0, 2).
+        edges
+            The points count as edges, in both pictures: keypoints and corners of Detections do, as their boxes.
 
         Returns
         -------
@@ -165,11 +168,14 @@ class Geometry:
         NpuLayoutError
             On another shape, or a dtype that is not an integer or float.
         """
-        return self._mapped("points_xy", points_xy, 2, to_frame=True, clip=False)
+        centers = not flag("edges", edges)
+        return self._mapped("points_xy", points_xy, 2, to_frame=True, clip=False, centers=centers)
 
-    def points_to_input(self, points_xy: Any) -> np.ndarray:
+    @checked_call
+    def points_to_input(self, points_xy: Any, *, edges: bool = False) -> np.ndarray:
         """Map pixel centres of the frame to those of the input; else as `points_to_frame`, its inverse."""
-        return self._mapped("points_xy", points_xy, 2, to_frame=False, clip=False)
+        centers = not flag("edges", edges)
+        return self._mapped("points_xy", points_xy, 2, to_frame=False, clip=False, centers=centers)
 
     @checked_call
     def boxes_to_frame(self, boxes_xyxy: Any, *, clip: bool = False) -> np.ndarray:
@@ -246,7 +252,9 @@ class Geometry:
         in_input = (self.pad_ltrb[axis], self.resized_wh[axis], self.input_wh[axis])
         return (in_input, in_frame) if to_frame else (in_frame, in_input)
 
-    def _mapped(self, name: str, values: Any, last: int, *, to_frame: bool, clip: bool) -> np.ndarray:
+    def _mapped(
+        self, name: str, values: Any, last: int, *, to_frame: bool, clip: bool, centers: bool = False
+    ) -> np.ndarray:
         if last == 4 and not isinstance(values, (np.ndarray, list, tuple)):
             values = getattr(values, "xyxy", values)
         array, dtype = _numbers(name, values, last)
@@ -259,7 +267,7 @@ class Geometry:
             # multiplied before it is divided, by the reduced ratio: whole edges stay whole, scale 1 is exact
             common = math.gcd(extent, new_extent)
             up, down = float(new_extent // common), float(extent // common)
-            half = (up - down) / 2 if last == 2 else 0.0
+            half = (up - down) / 2 if centers else 0.0
             part = array[..., axis::2]
             with np.errstate(over="ignore"):
                 part[...] = ((part - start) * up + half) / down + new_start

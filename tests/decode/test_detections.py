@@ -63,6 +63,26 @@ def test_fields_are_named_as_in_supervision() -> None:
     assert list(plain.fields()) == ["xyxy", "confidence", "class_id"] and repr(plain) == "<Detections: 2>"
 
 
+def test_fields_in_pixels_of_the_frame() -> None:
+    """A frame of 40x20 in 20x20 pixels: halved, five rows of border above and below."""
+    geometry = nl.Geometry.letterbox((40, 20), (20, 20))
+    memory = memory_for(2, None, turned=True)
+    memory.xyxy[:] = [[2, 7, 6, 13], [0, 5, 20, 15]]
+    assert memory.xywha is not None
+    memory.xywha[:] = [[4, 10, 4, 6, 0], [10, 10, 20, 10, 0]]
+    crops = Masks([np.ones((6, 4), bool), np.ones((10, 20), bool)], np.array([[2, 7], [0, 5]]), (20, 20))
+    found = detections(memory, 2, crops).fields(geometry)
+    assert found["xyxy"].tolist() == [[4, 4, 12, 16], [0, 0, 40, 20]] and found["xyxy"].dtype == np.float32
+    assert found["data"]["xyxyxyxy"][0].min(0).tolist() == [4, 4]
+    assert found["data"]["xyxyxyxy"][0].max(0).tolist() == [12, 16]
+    expected = np.zeros((2, 20, 40), bool)
+    expected[0, 4:16, 4:12] = expected[1] = True
+    np.testing.assert_array_equal(found["mask"], expected)
+    assert detections(memory, 0, None).fields(geometry)["xyxy"].shape == (0, 4)
+    with pytest.raises(nl.NpuLayoutError, match="geometry: expected"):
+        detections(memory, 2, None).fields((40, 20))  # type: ignore[arg-type]
+
+
 def test_memory_is_used_again_if_it_fits() -> None:
     found = some()
     memory = memory_of(found, 8, (2, 3))

@@ -246,6 +246,15 @@ def test_points_are_half_a_pixel_inside_boxes() -> None:
     np.testing.assert_allclose(MIXED.points_to_frame(points), edges - 0.5, rtol=0, atol=1e-12)
 
 
+@given(ANY, st.data())
+def test_points_that_count_as_edges_are_mapped_as_boxes_are(g: Geometry, data: Any) -> None:
+    x0, y0, x1, y1 = sorted(data.draw(st.lists(st.integers(-500, 4000), min_size=4, max_size=4)))
+    for way in ("to_frame", "to_input"):
+        box = getattr(g, f"boxes_{way}")([x0, y0, x1, y1])
+        corners = getattr(g, f"points_{way}")([[x0, y0], [x1, y1]], edges=True)
+        assert corners.reshape(4).tolist() == box.tolist()
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int8", "int64", "uint8", "uint32", ">f4", ">i2"])
 @pytest.mark.parametrize("method", ["points_to_frame", "points_to_input", "boxes_to_frame", "boxes_to_input"])
 def test_dtypes_shapes_and_untouched_input(method: str, dtype: str) -> None:

@@ -254,7 +254,7 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
                 xywha=None,
             ),
         ),
-        "decode.Detections.fields": lambda: Call(decoder(buffers, confidence=0.0).fields, {}),
+        "decode.Detections.fields": lambda: Call(decoder(buffers, confidence=0.0).fields, dict(geometry=GEOMETRY)),
         "decode.Form.part": lambda: Call(form.part, dict(role="box")),
         "decode.detection_output": lambda: Call(
             decode.detection_output,
@@ -514,8 +514,8 @@ CALLS: dict[str, Callable[[], Call]] = {
     "Geometry.mask_to_input": lambda: Call(
         GEOMETRY.mask_to_input, dict(mask=np.ones((2, 2)), interpolation="linear")
     ),
-    "Geometry.points_to_frame": lambda: Call(GEOMETRY.points_to_frame, dict(points_xy=[1, 2])),
-    "Geometry.points_to_input": lambda: Call(GEOMETRY.points_to_input, dict(points_xy=[1, 2])),
+    "Geometry.points_to_frame": lambda: Call(GEOMETRY.points_to_frame, dict(points_xy=[1, 2], edges=True)),
+    "Geometry.points_to_input": lambda: Call(GEOMETRY.points_to_input, dict(points_xy=[1, 2], edges=True)),
     "Geometry.stretch": lambda: Call(nl.Geometry.stretch, dict(frame_wh=(8, 6), input_wh=(4, 4))),
     "Hypothesis": lambda: Call(nl.Hypothesis, dict(spec=SPEC, score=20.0)),
     "Identification": lambda: Call(

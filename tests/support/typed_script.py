@@ -186,7 +186,7 @@ def preprocessing(frame: np.ndarray) -> None:
     for g in (f((8, 6), (4, 4)) for f in (nl.Geometry.letterbox, nl.Geometry.stretch, nl.Geometry.crop)):
         assert_type(g.frame_wh + g.input_wh + g.resized_wh, "tuple[int, int, int, int, int, int]")
         assert_type((g.pad_ltrb, g.crop_xyxy), "tuple[tuple[int, int, int, int], tuple[int, int, int, int]]")
-        assert_type(g.points_to_frame(g.points_to_input([[1, 2]])), np.ndarray)
+        assert_type(g.points_to_frame(g.points_to_input([[1, 2]], edges=True), edges=False), np.ndarray)
         assert_type(g.boxes_to_frame(g.boxes_to_input([0, 0, 1, 1]), clip=True), np.ndarray)
         assert_type(g.mask_to_frame(g.mask_to_input(frame), interpolation="linear"), np.ndarray)
 
@@ -339,6 +339,7 @@ def decoding() -> None:
     assert_type(found.keypoints, "np.ndarray | None")
     assert len(found.level) == len(found.cell) == len(found.anchor) and decoder.head is head and decoder.specs
     assert_type((found.fields(), found.masks, decoder.input_shape), "tuple[dict[str, Any], Any, tuple[int, int]]")
+    assert_type(found.fields(nl.Geometry.stretch((8, 8), (4, 4))), "dict[str, Any]")
     assert_type(decode.nms(found.xyxy, found.confidence, iou=0.5), np.ndarray)
     assert decode.yolov5(2).anchors[0]
     crops = decode.masks(maps[1], np.zeros(maps[1].size, np.int8), np.ones((1, 2), np.int8), [[0, 0, 8, 8]], (16, 16))
