@@ -140,7 +140,7 @@ def shuffled_frames(evidence: Evidence, numbers: Sequence[int]) -> Iterator[Tria
     if not evidence.fits or len(numbers) < _FEWEST:
         return
     predicted = [evidence.predicted(w) for w in evidence.wanted]
-    chosen = [int(np.argmin([float(((c - p) ** 2).sum()) for p in predicted])) for c in evidence.codes]
+    chosen = [_nearest(k, c, predicted) for k, c in enumerate(evidence.codes)]
     shifts = Counter(numbers[j] - numbers[k] for k, j in enumerate(chosen))
     most = max(count for shift, count in shifts.items() if shift or len(shifts) == 1)
     if (len(chosen) - shifts[0]) * 4 < len(chosen) or most * 5 >= 3 * len(chosen):
@@ -159,10 +159,20 @@ def shuffled_frames(evidence: Evidence, numbers: Sequence[int]) -> Iterator[Tria
     )
 
 
+def _nearest(own: int, codes: np.ndarray, predicted: Sequence[np.ndarray]) -> int:
+    """Return which prediction is nearest to a frame's values: its own, if no other one is nearer."""
+    far = [float(((codes - p) ** 2).sum()) for p in predicted]
+    return own if far[own] <= min(far) else int(np.argmin(far))
+
+
 def _repeats(evidence: Evidence, chosen: Sequence[int]) -> bool:
-    """Whether fewer different outputs are chosen than there are: of a class in another one's place, no exchange."""
+    """Whether it is no exchange, but a class in another one's place: outputs are chosen more or less often than there.
+
+    Of outputs that all differ, one that is chosen twice may be a buffer that was read too early.
+    """
     outputs = [w.tobytes() for w in evidence.wanted]
-    return len({outputs[j] for j in chosen}) < len(set(outputs))
+    given, there = Counter(outputs[j] for j in chosen), Counter(outputs)
+    return len(given) < len(there) or (len(there) < len(outputs) and given != there)
 
 
 def other_inputs(

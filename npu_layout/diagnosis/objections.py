@@ -77,12 +77,19 @@ def _by_channel(evidence: Evidence) -> float:
 
 
 def is_needless(evidence: Evidence, c: Candidate, declared: float) -> bool:
-    """Whether the declared reading is good, and another input, or a scale that is near, is not proven.
+    """Whether the declared reading is good, and another input is not proven: who reads the output does not mind."""
+    return c.of_input and declared >= _FINE and not proven(evidence, c, len(evidence.trials))
 
-    Who reads the output does not mind another input, and a line goes through a few values that are a little off.
+
+def is_of_few_values(evidence: Evidence, c: Candidate, declared: float) -> bool:
+    """Whether the declared reading is sound, and what was fitted is not proven: a line goes through any two values.
+
+    Of a reading that explains most, but is not sound, so is a scale that is near the declared one.
     """
-    near = c.cause == "quantization" and declared >= SOUND and is_slight(evidence, evidence.trial(c), _NEAR)
-    return (near or (c.of_input and declared >= _FINE)) and not proven(evidence, c, len(evidence.trials))
+    trial = evidence.trial(c)
+    if declared < _MOST or not trial.parameters or proven(evidence, c, len(evidence.trials)):
+        return False
+    return declared >= SOUND or (c.cause == "quantization" and is_slight(evidence, trial, _NEAR))
 
 
 def accuses(evidence: Evidence, c: Candidate, declared: float) -> bool:
@@ -93,7 +100,8 @@ def accuses(evidence: Evidence, c: Candidate, declared: float) -> bool:
     indifferent = c.of_input or (of_scale and is_slight(evidence, evidence.trial(c)))  # to who reads the output
     least = LEAST if c.cause in ORDERS and not evidence.trial(c).parameters else _FIX
     perfect = indifferent and declared >= _PERFECT
-    return c.cause != "match" and c.score >= least and c.gain >= MARGIN and not (fine or perfect)
+    gain = HARDLY if c.of_input and c.score < SOUND else MARGIN
+    return c.cause != "match" and c.score >= least and c.gain >= gain and not (fine or perfect)
 
 
 def _clamps_less(evidence: Evidence, c: Candidate) -> bool:

@@ -16,6 +16,10 @@ many values, whatever they are, and a line through two errors: its n is not more
 so many values of one size have their part in a line if the noise is in proportion to them. And of n frames whose errors
 are the same, it explains one.
 
+Of vectors of which one value makes up all, such as the one-hot or saturated probabilities of c classes that were named,
+another input returns the device's class in a frame with a probability of 1 in c or more, however exact it is then: it
+has to name it in so many more frames than the declared input that this is as improbable.
+
 See Chernoff, "A measure of asymptotic efficiency for tests of a hypothesis based on the sum of observations", Annals
 of Mathematical Statistics 23 (1952); Schwarz, "Estimating the dimension of a model", Annals of Statistics 6 (1978).
 """
@@ -36,6 +40,8 @@ _NORMAL = 3  # the fourth power of normal noise is on average so many times the 
 _SPREAD = 1 / 12  # of the values err alike: of normal noise a third
 _EXTRA = 2  # of n normal errors the square of the sum of squares is on average n * (n + 2)
 _LINE = 2  # errors that a line goes through, whatever they are
+_CLASSES, _SURE = 3, 1.5  # values of a vector of classes, and of those that make up one of a network that is sure
+_ALIKE = 0.5  # of the largest: that of a class in any frame differs by less
 _ROOM = 2  # because the fourth powers of few values say little
 
 
@@ -44,9 +50,35 @@ def proven(evidence: Evidence, candidate: Candidate, tried: int) -> bool:
     return surprise(evidence, candidate) >= needed(evidence, candidate, tried)
 
 
+def is_by_chance(evidence: Evidence, candidate: Candidate, tried: int) -> bool:
+    """Whether one of so many that were tried explains as much by chance in every search."""
+    return surprise(evidence, candidate) < needed(evidence, candidate, tried) + math.log(RATE)
+
+
 def surprise(evidence: Evidence, candidate: Candidate) -> float:
     """Return minus the logarithm of the probability that noise alone makes a candidate so much better."""
-    return by_chance(10 ** (min(candidate.gain, 200.0) / 10), independent(evidence, candidate))
+    found = by_chance(10 ** (min(candidate.gain, 200.0) / 10), independent(evidence, candidate))
+    return min(found, _of_classes(evidence, evidence.trial(candidate)))
+
+
+def _of_classes(evidence: Evidence, trial: Trial) -> float:
+    """Return the surprise that another input names the device's classes by chance; inf if outputs are no classes.
+
+    Each row of the samples is a vector then, of which one value makes up all.
+    """
+    declared = evidence.as_declared(trial.rows) if evidence.fits else None
+    size = evidence.references[0].size
+    if declared is None or not trial.of_input or trial.left.shape != declared.left.shape or trial.left.shape[1] != size:
+        return math.inf
+    wanted = evidence.wanted if trial.rows is None else evidence.wanted[list(trial.rows)]
+    most = wanted.max(1)
+    if size < _CLASSES or np.median([that_err(row) for row in wanted]) >= _SURE or np.ptp(most) > _ALIKE * most.max():
+        return math.inf
+    rows = declared.codes, declared.codes - declared.left, trial.codes - trial.left
+    device, before, after = (np.argmax(x, 1) for x in rows)
+    named = len(set(before) | set(after))
+    more = int((after == device).sum()) - int((before == device).sum())
+    return max(more, 0) * math.log(named) if named > 1 else math.inf
 
 
 def follows_frames(evidence: Evidence, candidate: Candidate) -> bool:

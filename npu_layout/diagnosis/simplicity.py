@@ -17,12 +17,17 @@ from .trials import Candidate, Trial
 
 ORDERS = ("layout", "channel_order", "output_order", "input_order", "wrong_input")  # another order of the same values
 HARDLY = 4.0  # dB more that fitted numbers explain of what is a function of the model's values
+_DIGITS = 6  # of a score, in which those of the same prediction are equal
 _AS_GOOD = 0.5  # dB that a cause explains less by chance of what is its own
 
 
 def simplest_first(evidence: Evidence, strong: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates, first another order or a function that explains hardly less than the best one."""
-    return _plainest(evidence, _cheapest(evidence, strong))
+    """Return the candidates, first another order or a function that explains hardly less than the best one.
+
+    Of those that explain the same, first the one that was picked from fewer arrangements.
+    """
+    picked = sorted(strong, key=lambda c: (-round(c.score, _DIGITS), evidence.trial(c).choices))
+    return _plainest(evidence, _cheapest(evidence, picked))
 
 
 def _plainest(evidence: Evidence, strong: Sequence[Candidate]) -> list[Candidate]:

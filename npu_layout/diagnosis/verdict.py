@@ -21,11 +21,12 @@ from .objections import (
     is_needless,
     is_no_line,
     is_of_biases,
+    is_of_few_values,
     is_of_what_is_constant,
     is_slight_scale,
     only_saturates,
 )
-from .proof import independent, proven
+from .proof import independent, is_by_chance, proven
 from .scales import is_of_some_channels
 from .second_causes import Pair, second_causes
 from .simplicity import ORDERS, as_good, simplest_first
@@ -185,6 +186,7 @@ def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> J
     score = -np.inf if declared is None else declared.score
     slight = [c for c in ranking if is_slight_scale(evidence, c)]
     possible = [c for c in ranking if c not in slight and not only_saturates(evidence, c)]
+    possible = [c for c in possible if not (met and is_of_few_values(evidence, c, score))]
     strong = [c for c in possible if accuses(evidence, c, score) and not (met and is_needless(evidence, c, score))]
     strong = [c for c in strong if not (is_nearly_a_line(evidence, c, ranking) or clamps_noise(evidence, c))]
     strong = [c for c in strong if not is_of_biases(evidence, c, score)]
@@ -248,13 +250,14 @@ def _named(evidence: Evidence, strong: Sequence[Candidate], declared: Candidate 
         return Judgement("ambiguous", None, wording.rivals(best, rival, declared), record, names_cause=True)
     if best.cause == "quantization" and is_of_some_channels(evidence, evidence.trial(best)):
         agreement = f"{wording.with_that(best, declared)} {wording.SOME_CHANNELS}"
-        return Judgement("ambiguous", None, wording.explains(best, proven=False), agreement=agreement, names_cause=True)
+        return Judgement("ambiguous", None, wording.explains(best, "Probably"), agreement=agreement, names_cause=True)
     small = best.cause == "quantization" and declared is not None and is_biased(evidence, declared.score, best.gain)
     small = small and best.score < SOUND
     with_that = wording.with_that(best, declared)
     if small or not proven(evidence, best, len(evidence.trials)):
         agreement = f"{with_that} {wording.too_little(evidence, int(independent(evidence, best)))}"
-        return Judgement("ambiguous", None, wording.explains(best, proven=False), agreement=agreement, names_cause=True)
+        sure = "Perhaps" if is_by_chance(evidence, best, len(evidence.trials)) else "Probably"
+        return Judgement("ambiguous", None, wording.explains(best, sure), agreement=agreement, names_cause=True)
     return Judgement(
         best.cause,
         best.fix,

@@ -138,10 +138,10 @@ ADVICE: Mapping[str, Callable[[Candidate], str]] = {
 }
 
 
-def explains(best: Candidate, proven: bool = True) -> str:
-    """Return what is wrong."""
+def explains(best: Candidate, sure: str = "") -> str:
+    """Return what is wrong. sure: "Probably" or "Perhaps", if that is not proven."""
     what = f"{_wrong(best)}."
-    return what[0].upper() + what[1:] if proven else f"Probably {what}"
+    return f"{sure} {what}" if sure else what[0].upper() + what[1:]
 
 
 def with_that(best: Candidate, declared: Candidate | None) -> str:

@@ -281,3 +281,24 @@ def test_exact_values_of_another_shape_are_proof(frames: int) -> None:
     spec = nl.TensorSpec((1, 7, 12, 10), "NCHW", "float32")
     found = Evidence(spec, [r.ravel() for r in references], references, (), 1)
     assert judged(found) == "layout"
+
+
+@pytest.mark.parametrize(
+    ("frames", "flipped", "verdict"), [(8, 1, "ambiguous"), (8, 2, "ambiguous"), (24, 12, "geometry")]
+)
+def test_few_classes_that_another_input_names_are_no_proof(frames: int, flipped: int, verdict: str) -> None:
+    """Of one-hot outputs it is exact, but one in five inputs is, by chance."""
+    rng = np.random.default_rng(frames + flipped)
+    named = rng.integers(5, size=frames)
+    seen = np.where(np.arange(frames) < flipped, (named + rng.integers(1, 5, frames)) % 5, named)
+    model, device = (np.eye(10, dtype=np.float32)[c][:, None] for c in (named, seen))
+    spec = nl.TensorSpec((1, 10), "NC", "int8", quantization=nl.Quantization(1 / 255, -128))
+    found = Evidence(spec, [spec.pack(y) for y in device], list(model), (), 1)
+    remade = [Remade("the input is transposed", None, dict(enumerate(device)), "geometry")]
+    situation = Situation("y", range(frames), {"y": list(model)}, {"y": spec}, remade)
+    judgement = diagnose(found, situation, False, None)[1]
+    assert judgement.verdict == verdict, judgement.why
+    said = (
+        "Perhaps the picture" if flipped == 1 else "Probably the picture" if flipped == 2 else "The picture was moved"
+    )
+    assert judgement.why.startswith(said), judgement.why
