@@ -1,7 +1,7 @@
 """Make a virtual environment in the checkout with npu_layout and some of its extras: _venv.py FOLDER [EXTRA ...].
 
 It is made once, extended where extras are asked for that it lacks, and the kernels are compiled again where their
-sources changed. Run by an interpreter that has nothing installed: the standard library only.
+sources changed, or for the instruction sets of NPU_LAYOUT_LEVELS (docs/kernels.md) where they are not. Run by an interpreter that has nothing installed: the standard library only.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -63,6 +64,7 @@ def prepare(folder: Path, extras: set[str]) -> None:
     settings = [ROOT / "setup.py", ROOT / "setup.cfg", ROOT / "pyproject.toml"]
     wanted = {"python": sys.version, "prefix": sys.base_prefix, "settings": digest(settings), "root": str(ROOT)}
     sources = digest([path for path in KERNELS.glob("csrc/**/*") if path.suffix in (".c", ".h")])
+    levels = os.environ.get("NPU_LAYOUT_LEVELS", "all")
     try:
         ready = json.loads(stamp.read_text())
     except (OSError, ValueError):
@@ -76,7 +78,7 @@ def prepare(folder: Path, extras: set[str]) -> None:
             die("Python's venv module does not work here. On Debian and Ubuntu: apt install python3-venv")
         done = install(python, "pip>=21.3")  # the first with PEP 660
         ready = {}
-    elif extras <= set(ready["extras"]) and ready["sources"] == sources:
+    elif extras <= set(ready["extras"]) and ready["sources"] == sources and ready.get("levels") in ("all", levels):
         return
     else:
         print(f"Bringing {folder} up to date ...", flush=True)
@@ -88,7 +90,7 @@ def prepare(folder: Path, extras: set[str]) -> None:
     if not (done and install(python, *only, "-e", target)):
         die("pip could not install npu_layout and what it needs; see above")
     check_cv2(python)
-    stamp.write_text(json.dumps({**wanted, "sources": sources, "extras": sorted(extras)}))
+    stamp.write_text(json.dumps({**wanted, "sources": sources, "extras": sorted(extras), "levels": levels}))
 
 
 def main(name: str, *extras: str) -> None:

@@ -4,6 +4,7 @@ from .box import Box
 from .description import Description
 from .pictures import Color, Samples
 
+COMPILED: list[str]  # names
 LEVELS: list[tuple[str, int]]  # name, bytes of a vector; the best one last
 DTYPES: list[str]
 FAST: list[tuple[str, str, str, str, int]]  # path, kind, what it applies to, level, bytes of a step

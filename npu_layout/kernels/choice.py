@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any
 
 from .fallback.checks import whole
@@ -37,7 +38,17 @@ if _wanted() != "numpy":
                 "again, with pip's --no-cache-dir, once there are a C compiler and Python's headers (Debian, Ubuntu: "
                 "apt install gcc python3-dev)"
             ) from error
-    else:
+    if core is not None and not core.LEVELS:
+        _why = (
+            f"the kernels of npu_layout were compiled for {' and '.join(core.COMPILED)} alone (NPU_LAYOUT_LEVELS), which "
+            "this machine lacks or NPU_LAYOUT_DISABLE turns off; install npu_layout again without NPU_LAYOUT_LEVELS, with "
+            "pip's --no-cache-dir"
+        )
+        if _wanted() == "native":
+            raise ImportError(f"NPU_LAYOUT_KERNELS=native, but {_why}")
+        warnings.warn(f"{_why}; until then numpy does the work", RuntimeWarning, stacklevel=2)
+        core = answer_core = None
+    elif core is not None:
         _prepare(core)
 
 # {name of a backend: its level of the core, or None for numpy}; under None is the level of the active one.

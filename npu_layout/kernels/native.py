@@ -48,7 +48,8 @@ def _fast_paths() -> list[FastPath]:
 # Constants, because each call uses them, and what they depend on does not change while the process runs: the CPU, the
 # compiled table, and NPU_LAYOUT_DISABLE, which is read once, as NPU_LAYOUT_KERNELS is. No file is read.
 LEVELS = _levels()  # this machine's instruction sets, best first, without those turned off
-LEVEL = LEVELS[0]
+LEVEL = LEVELS[0] if LEVELS else ""  # none: choice.py uses numpy
+COMPILED = _native.COMPILED  # also those that this machine lacks: NPU_LAYOUT_LEVELS of setup.py
 WIDE_GATHERS = "avx512vbmi" not in os.environ.get("NPU_LAYOUT_DISABLE", "")  # if the machine has AVX-512 VBMI
 FAST_PATHS = _fast_paths()
 

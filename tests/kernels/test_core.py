@@ -33,7 +33,7 @@ def test_the_core_without_python(machine: str, name: str, tmp_path: Path) -> Non
     if not all(shutil.which(tool) for tool in (compiler[0], *runner[:1])):
         pytest.skip(f"{machine}: needs {' and '.join((compiler[0], *runner))} (apt: gcc-aarch64-linux-gnu qemu-user)")
     csrc = ROOT / "npu_layout" / "kernels" / "csrc"
-    sources = [TESTS / "native" / f"{name}.c", *csrc.glob("simd/level_*.c")]
+    sources = [TESTS / "native" / f"{name}.c", *csrc.glob("simd/*.c")]
     sources += csrc.glob("*.c")
     flags = ["-std=c11", "-O3", "-Wno-psabi", "-ffp-contract=off", "-pthread", f"-I{csrc}"]
     program = str(tmp_path / name)

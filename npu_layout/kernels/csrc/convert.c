@@ -88,7 +88,7 @@ static int row_paths(const Level *level, const Arithmetic *a, int64_t n, int32_t
 
 static Load *first_loop(const Level *level, const Arithmetic *a, int64_t n, int32_t after, int each, int taken[2]) {
     row_paths(level, a, n, after, each, taken);
-    const Fast *fast = level->fast + taken[0];
+    const Fast *fast = fast_of(level, taken[0]);
     switch (taken[0]) {
         case PATH_LOAD: return fast->load[a->from][each][a->divides];
         case PATH_QUANTIZE: return fast->quantize[a->to];
@@ -143,7 +143,7 @@ static void convert_row(const Level *level, const Arithmetic *a, Bench *b, const
         first(src, dst, n, row);
         return;
     }
-    Store *store = level->fast[taken[1]].store[a->to][each];
+    Store *store = fast_of(level, taken[1])->store[a->to][each];
     for (int64_t i = 0; i < n;) {
         int64_t count = at_most(n - i, STRIP);
         if (n - i > STRIP && n - i < STRIP + least) count = STRIP / 2; /* so that no piece is shorter than a vector */
@@ -220,7 +220,7 @@ static void convert_rows(Work *w, const Rows *rows, int64_t count, int64_t row_n
         if (!r || rows->param_step) {
             row = row_of(w, rows->param + r * rows->param_step, row_n, n, period, &some);
             first = some == n && n >= vector_of(a) ? first_loop(w->level, a, n, each ? 0 : *row.after, each, taken) : NULL;
-            second = first && taken[1] ? w->level->fast[taken[1]].store[a->to][each] : NULL;
+            second = first && taken[1] ? fast_of(w->level, taken[1])->store[a->to][each] : NULL;
             if (second) row.past = 0;
             if (second && n > STRIP) first = NULL;
             if (first && !second && !rows->param_step) {
@@ -260,15 +260,15 @@ static void convert_tile(Work *w, const uint8_t *src, uint8_t *dst, int64_t para
         const Row row = parameters(a, param);
         const Loop pixel = {rows_n, rows.s, n, 0};
         if (c->pad) out = w->bench.converted;
-        w->level->fast[PATH_FIXED_PIXELS].pixels[a->from][a->to](pixel, c->box.loops[c->box.count - 1], src, out, &row);
+        fast_of(w->level, PATH_FIXED_PIXELS)->pixels[a->from][a->to](pixel, c->box.loops[c->box.count - 1], src, out, &row);
         if (c->pad) move_run(w->level, scatter, out, dst);
         return;
     }
     if (c->way == TRANSPOSED) {
         Row row = parameters(a, param);
         row.past = a->past, row.cold = a->cold;
-        Transposed *loop = a->to == F32 ? w->level->fast[PATH_LOAD_TRANSPOSED].from[a->from][a->divides]
-                                        : w->level->fast[PATH_STORE_TRANSPOSED].to[a->to];
+        Transposed *loop = a->to == F32 ? fast_of(w->level, PATH_LOAD_TRANSPOSED)->from[a->from][a->divides]
+                                        : fast_of(w->level, PATH_STORE_TRANSPOSED)->to[a->to];
         loop(rows, c->box.loops[c->box.count - 1], src, dst, &row);
         return;
     }

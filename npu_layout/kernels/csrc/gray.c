@@ -13,10 +13,10 @@ static int waits_for_stores(const uint8_t *plane, const uint8_t *out) {
 }
 static const Level *level_for(const Level *level, const Graying *gray, const uint8_t *planes[3], const uint8_t *out) {
     const Loop row = gray->box.loops[gray->box.count - 1];
-    if (!gray->cold || level->vector < 64 || !level->narrower || row.s != 1 << gray->type) return level;
+    if (!gray->cold || level->vector < 64 || !level_below(level) || row.s != 1 << gray->type) return level;
     int waits = 0;
     for (int c = 0; c < 3; ++c) waits |= waits_for_stores(planes[c] + gray->box.src, out + gray->box.dst);
-    return waits ? level->narrower : level;
+    return waits ? level_below(level) : level;
 }
 
 /* Rows of less than LEAST bytes begin and end within lines too often. There are no such stores of uint16. */
@@ -31,8 +31,9 @@ void gray_run(const Level *level, const Graying *gray, const uint8_t *b, const u
     if (parts > 1 && !box_cut(&box, part, parts)) return;
     const Loop row = box.loops[box.count - 1];
     const int how = (gray->past ? PAST : 0) | (gray->cold ? COLD : 0);
-    Gray *loop = level_for(level, gray, (const uint8_t *[3]){b, g, r}, out)->fast[gray_path(gray->type)].gray[gray->type];
+    const Level *chosen = level_for(level, gray, (const uint8_t *[3]){b, g, r}, out);
+    Gray *loop = fast_of(chosen, gray_path(gray->type))->gray[gray->type];
     ODOMETER(box.loops, box.count - 1, box.src, box.dst, 0,
              loop(b + src_, g + src_, r + src_, row.s, out + dst_, row.n, how));
-    if (gray->past) level->fence();
+    if (gray->past) fence();
 }

@@ -41,38 +41,93 @@ const Path paths[PATHS] = {
     {"peaks", "reduce", "rows of neighbouring columns, of any dtype; everything else comes to such rows first"},
 };
 
+/* The tables of a level's units, and the level. */
+#define LEVEL(level, bytes)                                                                          \
+    extern const Fast moves_##level[], conversions_##level[], grays_##level[], reductions_##level[]; \
+    extern const PictureLoops picture_loops_##level;                                                 \
+    extern const DetectLoops detect_loops_##level;                                                   \
+    extern RowSums *const row_sums_loops_##level[];                                                  \
+    static const Level level_##level = {                                                             \
+        #level, bytes, moves_##level, conversions_##level, grays_##level, reductions_##level,        \
+        &picture_loops_##level, &detect_loops_##level, row_sums_loops_##level,                       \
+    };
+
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <emmintrin.h>
 
-static const Level *const levels[] = {&level_base, &level_sse4, &level_avx2, &level_avx512};
 static int has_f16c(void) { /* by its bit, because not every compiler has the name */
     unsigned a, b, c = 0, d;
     return __get_cpuid(1, &a, &b, &c, &d) && c >> 29 & 1;
 }
-static int supported(const Level *level) {
-    __builtin_cpu_init();
-    const int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
-    if (level == &level_sse4) return !!__builtin_cpu_supports("sse4.1");
-    if (level == &level_avx2) return avx2;
-    if (level == &level_avx512)
-        return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-    return 1;
+static inline int has_sse4(void) { return !!__builtin_cpu_supports("sse4.1"); }
+static inline int has_avx2(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c(); }
+static inline int has_avx512(void) {
+    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
 }
 int has_wide_gathers(void) {
     __builtin_cpu_init();
     return !!__builtin_cpu_supports("avx512vbmi");
 }
+void fence(void) { _mm_sfence(); }
+#define ASK_THE_PROCESSOR __builtin_cpu_init()
 #else
-static const Level *const levels[] = {&level_base};
-static int supported(const Level *level) { return level == &level_base; }
+#define NPU_LAYOUT_WITHOUT_SSE4
+#define NPU_LAYOUT_WITHOUT_AVX2
+#define NPU_LAYOUT_WITHOUT_AVX512
 int has_wide_gathers(void) { return 0; }
+void fence(void) {}
+#define ASK_THE_PROCESSOR (void)0
 #endif
+static inline int has_base(void) { return 1; }
 
-int level_count(void) { return (int)(sizeof levels / sizeof *levels); }
+/* Those that were compiled: all of this architecture, unless setup.py was asked for some. */
+#ifndef NPU_LAYOUT_WITHOUT_BASE
+LEVEL(base, 16)
+#endif
+#ifndef NPU_LAYOUT_WITHOUT_SSE4
+LEVEL(sse4, 16)
+#endif
+#ifndef NPU_LAYOUT_WITHOUT_AVX2
+LEVEL(avx2, 32)
+#endif
+#ifndef NPU_LAYOUT_WITHOUT_AVX512
+LEVEL(avx512, 64)
+#endif
+static const struct {
+    const Level *level;
+    int (*supported)(void);
+} levels[] = {
+#ifndef NPU_LAYOUT_WITHOUT_BASE
+    {&level_base, has_base},
+#endif
+#ifndef NPU_LAYOUT_WITHOUT_SSE4
+    {&level_sse4, has_sse4},
+#endif
+#ifndef NPU_LAYOUT_WITHOUT_AVX2
+    {&level_avx2, has_avx2},
+#endif
+#ifndef NPU_LAYOUT_WITHOUT_AVX512
+    {&level_avx512, has_avx512},
+#endif
+};
+enum { LEVELS = sizeof levels / sizeof *levels };
+
+int level_count(void) { return LEVELS; }
+
+const char *level_name(int i) { return levels[i].level->name; }
 
 const Level *level_at(int i) {
-    static _Atomic signed char known[sizeof levels / sizeof *levels]; /* on a virtual machine each CPUID costs 20 us */
-    if (!known[i]) known[i] = supported(levels[i]) ? 1 : -1;
-    return known[i] > 0 ? levels[i] : NULL;
+    static _Atomic signed char known[LEVELS]; /* on a virtual machine each CPUID costs 20 us */
+    if (known[i]) return known[i] > 0 ? levels[i].level : NULL;
+    ASK_THE_PROCESSOR;
+    known[i] = levels[i].supported() ? 1 : -1;
+    return known[i] > 0 ? levels[i].level : NULL;
+}
+
+const Level *level_below(const Level *level) {
+    const Level *below = NULL;
+    for (int i = 0; i < LEVELS && levels[i].level->vector < level->vector; ++i) below = levels[i].level;
+    return below;
 }

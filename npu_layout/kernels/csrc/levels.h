@@ -186,9 +186,6 @@ typedef struct {
     LeastSum *least_sum;
 } DetectLoops;
 
-/* After stores past the caches: makes them visible to other threads. */
-typedef void Fence(void);
-
 /* The parameters of a row: one value for all elements, or one for each; and whether there is a divisor. The dtypes of bytes are
  * I8 and U8; then the dtypes of gray pixels. */
 enum { ONE_VALUE, EACH_VALUE, PARAMETERS };
@@ -211,6 +208,8 @@ enum {
     PATH_ARGMAX, PATH_ARGMAX_BLOCKS, PATH_ACROSS, PATH_TOP_K, PATH_TOP_K_ACROSS, PATH_SOFTMAX, PATH_SOFTMAX_ACROSS, PATH_SIGMOID, PATH_PEAKS,
     PATHS
 };
+/* The paths by the unit that has their loops, one after the other. */
+enum { FIRST_CONVERSION = PATH_LOAD, FIRST_GRAY = PATH_GRAY, FIRST_REDUCTION = PATH_ARGMAX };
 extern const Path paths[PATHS];
 
 typedef struct {
@@ -252,23 +251,32 @@ typedef struct {
     };
 } Fast;
 
-/* What is compiled once for each instruction set. */
-typedef struct Level {
+/* What is compiled once for each instruction set, in units of simd/ that the compiler works on side by side. */
+typedef struct {
     const char *name;
     int vector; /* bytes */
-    Fast fast[PATHS];
-    Fence *fence;
+    const Fast *moves, *conversions, *grays, *reductions;
     const PictureLoops *pictures;
     const DetectLoops *detect;
-    RowSums *row_sums[SUMS_TYPES];
-    const struct Level *narrower; /* the next level with shorter vectors, which every machine with this one has; or NULL */
+    RowSums *const *row_sums; /* of SUMS_F32 and SUMS_F64 */
 } Level;
 
-extern const Level level_base, level_sse4, level_avx2, level_avx512;
+static inline const Fast *fast_of(const Level *level, int path) {
+    return path < FIRST_CONVERSION  ? &level->moves[path]
+           : path < FIRST_GRAY      ? &level->conversions[path - FIRST_CONVERSION]
+           : path < FIRST_REDUCTION ? &level->grays[path - FIRST_GRAY]
+                                    : &level->reductions[path - FIRST_REDUCTION];
+}
+
+/* After stores past the caches: makes them visible to other threads. */
+void fence(void);
 
 int level_count(void);
 /* Whether this machine has AVX-512 VBMI, for the gathers of WIDE_*. */
 int has_wide_gathers(void);
+const char *level_name(int i);   /* also of one that this machine lacks */
 const Level *level_at(int i); /* NULL if this machine lacks it; the best one last */
+/* The best level with shorter vectors, which every machine with this one has; NULL if none was compiled. */
+const Level *level_below(const Level *level);
 
 #endif

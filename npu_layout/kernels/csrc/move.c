@@ -331,8 +331,8 @@ void move_run(const Level *level, const Move *m, const uint8_t *src, uint8_t *ds
         run_detour(level, m, src, dst);
         return;
     }
-    while (m->row < level->vector && level->narrower) level = level->narrower;
-    Mover *mover = level->fast[m->path].move;
+    for (const Level *below; m->row < level->vector && (below = level_below(level));) level = below;
+    Mover *mover = fast_of(level, m->path)->move;
     const int outer = m->box.count - INNER;
     ODOMETER(m->box.loops, outer, m->box.src, m->box.dst, 0, mover(m, src + src_, dst + dst_));
 }

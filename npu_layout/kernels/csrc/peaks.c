@@ -199,7 +199,7 @@ static void tiles(Search *s, int dense) {
             const uint8_t *tile = raw;
             if (s->size != from) {
                 const int64_t elements = (yb - ya) * n;
-                s->level->fast[PATH_LOAD].load[maps->type][ONE_VALUE][UNDIVIDED](raw, converted, elements < 16 ? 16 : elements, &plain);
+                fast_of(s->level, PATH_LOAD)->load[maps->type][ONE_VALUE][UNDIVIDED](raw, converted, elements < 16 ? 16 : elements, &plain);
                 tile = converted;
             }
             for (int64_t y = y0; y < y1; ++y)
@@ -217,7 +217,7 @@ void peaks_find(const Level *level, const Heatmaps *maps, const uint8_t *src, Pe
     const int size = dtype_size[maps->type], is_short = maps->type == F16 || maps->type == BF16;
     Search s;
     s.level = level, s.maps = maps, s.peaks = peaks;
-    s.peak = level->fast[PATH_PEAKS].peak[is_short ? F32 : maps->type];
+    s.peak = fast_of(level, PATH_PEAKS)->peak[is_short ? F32 : maps->type];
     s.size = is_short ? 4 : size;
     s.inner = 0, s.inside = 1, s.unchecked = 0;
     Loop outer[MAX_LOOPS] = {{0, 0, 0, 0}};

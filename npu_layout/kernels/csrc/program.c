@@ -104,5 +104,5 @@ void program_move(const Program *p, const uint8_t *src, uint8_t *dst, int64_t pa
             move_run(p->level, move, src, dst);
         }
     }
-    if (past) p->level->fence();
+    if (past) fence();
 }

@@ -45,14 +45,14 @@ static int in_runs(const Level *level, const Reduction *r) {
 /* The level whose vectors blocks of floats fill: of 32 bytes if they do not fill longer ones. */
 static const Level *level_of(const Level *level, const Reduction *r) {
     enum { LEAST_VECTOR = 32 };
-    const Level *narrower = level->narrower;
+    const Level *narrower = level_below(level);
     const int shorter = r->type == F32 && !in_runs(level, r) && narrower && narrower->vector >= LEAST_VECTOR;
     return shorter && in_runs(narrower, r) ? narrower : level;
 }
 
 static int path_of(const Level *level, const Reduction *r, const Box *box) {
     const int across = r->type == F32 && r->channels >= ACROSS && ((neighbours(r) && !has_planes(r, box)) || in_runs(level, r));
-    return level->fast[PATH_ACROSS].across && across ? PATH_ACROSS : in_blocks(r, box) ? PATH_ARGMAX_BLOCKS : PATH_ARGMAX;
+    return fast_of(level, PATH_ACROSS)->across && across ? PATH_ACROSS : in_blocks(r, box) ? PATH_ARGMAX_BLOCKS : PATH_ARGMAX;
 }
 int argmax_path(const Level *level, const Reduction *r) { return path_of(level_of(level, r), r, &r->positions); }
 
@@ -123,7 +123,7 @@ static void argmax_walk(const Level *level, const Reduction *r, const uint8_t *s
     if (parts > 1 && !box_cut(&box, part, parts)) return;
     level = level_of(level, r);
     const int path = path_of(level, r, &box), size = dtype_size[r->type], direct = path == PATH_ARGMAX && has_planes(r, &box);
-    const Fast *loops = level->fast + path;
+    const Fast *loops = fast_of(level, path);
     const int64_t least = path == PATH_ARGMAX_BLOCKS ? (LINE - 1) / (r->from.loops[1].n * size) + 1 : LINE / size;
     const Tiling t = reduction_tiling(&box, direct, argmax_tile(path, r, &box));
     ArgmaxBench b;
@@ -192,7 +192,7 @@ void top_k_run(const Level *level, const Reduction *r, const uint8_t *src, uint8
     Box box = r->positions;
     if (parts > 1 && !box_cut(&box, part, parts)) return;
     const int size = dtype_size[r->type], across = path == PATH_TOP_K_ACROSS, reads = across && neighbours(r);
-    const Fast *loops = level->fast + path;
+    const Fast *loops = fast_of(level, path);
     const int64_t each = at_most(r->channels, across ? TILE / 4 : CHUNK);
     const Tiling t = reduction_tiling(&box, 0, across ? 1 : at_most(positions_of(each, 4, TILE), MOST));
     TopKBench b;

@@ -147,7 +147,7 @@ static Hit best_byte_of_cell(const FeatureMap *map, const uint8_t *p, int64_t ce
  * among the lanes of one. */
 static Scan *scan_of(const Level *level, const FeatureMap *map, int all) {
     const int64_t least = all ? 2 : 4, bytes = map->count * dtype_size[map->type];
-    while (map->kind == ROWS && level->narrower && bytes < least * level->vector) level = level->narrower;
+    for (const Level *below; map->kind == ROWS && bytes < least * level->vector && (below = level_below(level));) level = below;
     return level->detect->scan[map->kind][map->type];
 }
 

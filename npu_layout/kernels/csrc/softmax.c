@@ -23,7 +23,7 @@ static void load_floats(const Level *level, const Reduction *r, const uint8_t *f
     const int32_t none = 0;
     const Row row = {.shift = &r->shift, .scale = &r->scale, .divisor = &one, .before = &zero, .low = &zero, .high = &zero,
                      .after = &none, .steps = 1, .more = rows - 1, .src_step = step, .dst_step = 4 * pitch};
-    level->fast[PATH_LOAD].load[r->type][ONE_VALUE][UNDIVIDED](from, (uint8_t *)to, n, &row);
+    fast_of(level, PATH_LOAD)->load[r->type][ONE_VALUE][UNDIVIDED](from, (uint8_t *)to, n, &row);
 }
 
 /* Copy channels from c on to the tile, as float32 planes. */
@@ -79,7 +79,7 @@ static Ahead ahead_of(const Reduction *r, const Tiling *t, const uint8_t *src) {
 /* Up to 8 channels stay in registers throughout. If a side has no planes, they are in the tile. */
 static void softmax_in_registers(const Level *level, SoftmaxBench *b, const Reduction *r, const Tiling *t, const uint8_t *src, uint8_t *dst,
                            int64_t rows, int64_t row) {
-    const Fast *loops = level->fast + PATH_SOFTMAX;
+    const Fast *loops = fast_of(level, PATH_SOFTMAX);
     const int64_t pitch = up_to(rows * row, 16);
     const int planes = rows == 1 && row >= 16;
     const int reads = planes && r->type == F32 && r->from.count == 1 && t->row.s == 4;
@@ -97,7 +97,7 @@ static void softmax_in_registers(const Level *level, SoftmaxBench *b, const Redu
 static void softmax_across(const Level *level, SoftmaxBench *b, const Reduction *r, const Box *box, const uint8_t *src, uint8_t *dst) {
     const Loop row = box->loops[box->count - 1];
     const int64_t room = r->channels + 16, rows = 4 * room > ROOM ? 1 : 8 * room > ROOM ? 4 : at_most(ROOM / room, 32);
-    SoftmaxAcross *const loop = level->fast[PATH_SOFTMAX_ACROSS].softmax_across;
+    SoftmaxAcross *const loop = fast_of(level, PATH_SOFTMAX_ACROSS)->softmax_across;
     int64_t bytes = 4 * r->channels;
     for (int i = 0; i < r->positions.count; ++i) bytes *= r->positions.loops[i].n;
     const int far = r->type == F32 && bytes >= FAR_ROWS;
@@ -120,7 +120,7 @@ int softmax_path(const Level *level, const Reduction *r) {
     const int64_t least = r->type != F32 ? 64 : lanes > 8 ? 2 * lanes : 16;
     const int full = channels >= least && up_to(channels, lanes) <= channels + channels / (lanes > 4 ? 6 : 12);
     const int fits = channels + 16 <= ROOM;
-    return level->fast[PATH_SOFTMAX_ACROSS].softmax_across && stays && full && fits ? PATH_SOFTMAX_ACROSS : PATH_SOFTMAX;
+    return fast_of(level, PATH_SOFTMAX_ACROSS)->softmax_across && stays && full && fits ? PATH_SOFTMAX_ACROSS : PATH_SOFTMAX;
 }
 
 void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts) {
@@ -131,7 +131,7 @@ void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uin
         softmax_across(level, &b, r, &box, src, dst);
         return;
     }
-    const Fast *loops = level->fast + PATH_SOFTMAX;
+    const Fast *loops = fast_of(level, PATH_SOFTMAX);
     const int64_t all_channels = r->channels, each = at_most(all_channels, MANY);
     const Tiling t = reduction_tiling(&box, 0, positions_of(each, 4, SOFT));
     const Ahead none = {NULL, 0, 0, 0, 0};
@@ -155,13 +155,13 @@ void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uin
                 if (pass == 2) deliver(loops, &b, r, &t, d, c, channels, rows, row, pitch, b.factor);
             }
     }));
-    if (r->past) level->fence();
+    if (r->past) fence();
 }
 
 void sigmoid_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts) {
     Box box = r->positions;
     if (parts > 1 && !box_cut(&box, part, parts)) return;
-    Sigmoid *const loop = level->fast[PATH_SIGMOID].sigmoid;
+    Sigmoid *const loop = fast_of(level, PATH_SIGMOID)->sigmoid;
     const Loop last = box.loops[box.count - 1];
     const int direct = r->type == F32 && last.s == 4 && last.d == 4;
     const Tiling t = reduction_tiling(&box, direct, direct ? INT64_MAX : STRIP);
@@ -176,5 +176,5 @@ void sigmoid_run(const Level *level, const Reduction *r, const uint8_t *src, uin
         loop(reads ? s : tile, writes ? d : tile, rows * row, writes && r->past && s != d);
         if (!writes) deliver(NULL, &b, r, &t, d, 0, 1, rows, row, rows * row, NULL);
     }));
-    if (r->past) level->fence();
+    if (r->past) fence();
 }

@@ -83,6 +83,9 @@ static int module_exec(PyObject *module) {
     PyObject *names = PyList_New(0), *table = PyList_New(0), *dtypes = PyList_New(0);
     for (int t = 0; dtypes && t < DTYPES; ++t)
         if (!append_text(dtypes, dtype_name[t])) return -1;
+    PyObject *compiled = PyList_New(0);
+    for (int i = 0; compiled && i < level_count(); ++i)
+        if (!append_text(compiled, level_name(i))) return -1;
     for (int i = 0; names && table && i < level_count(); ++i) {
         const Level *level = level_at(i);
         PyObject *entry = level ? Py_BuildValue("si", level->name, level->vector) : NULL;
@@ -90,14 +93,14 @@ static int module_exec(PyObject *module) {
         if (!entry || PyList_Append(names, entry)) return -1;
         Py_DECREF(entry);
         for (int k = 0; k < PATHS; ++k) {
-            entry = Py_BuildValue("ssssi", paths[k].name, paths[k].kind, paths[k].applies, level->name, level->fast[k].step);
+            entry = Py_BuildValue("ssssi", paths[k].name, paths[k].kind, paths[k].applies, level->name, fast_of(level, k)->step);
             if (!entry || PyList_Append(table, entry)) return -1;
             Py_DECREF(entry);
         }
     }
-    if (!names || !table || !dtypes) return -1;
-    return PyModule_AddObject(module, "LEVELS", names) || PyModule_AddObject(module, "FAST", table) ||
-                   PyModule_AddObject(module, "DTYPES", dtypes)
+    if (!names || !table || !dtypes || !compiled) return -1;
+    return PyModule_AddObject(module, "COMPILED", compiled) || PyModule_AddObject(module, "LEVELS", names) ||
+                   PyModule_AddObject(module, "FAST", table) || PyModule_AddObject(module, "DTYPES", dtypes)
                ? -1
                : 0;
 }

@@ -72,16 +72,21 @@ INLINE void load_past(Get get, Four four, int bytes, int steps, int each, const 
 #endif
 
 #ifdef STREAM
-#define LOAD_PAST_ONE(name, bytes, suffix, each)                                                                  \
-    __attribute__((noinline)) static void HERE(load_past_##name##suffix)(const uint8_t *src, uint8_t *dst, int64_t n, \
-                                                                        const Row *row) {                         \
-        if (row->steps) load_past(get_##name, four_##name, bytes, 1, each, src, dst, n, row);                     \
-        else load_past(get_##name, four_##name, bytes, 0, each, src, dst, n, row);                                \
+#define LOAD_PAST_ONE(name, bytes, suffix, each)                                                                       \
+    OUT_OF_LINE void HERE(load_past_##name##suffix)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {     \
+        if (row->steps) load_past(get_##name, four_##name, bytes, 1, each, src, dst, n, row);                          \
+        else HERE(load_past_plain_##name)(src, dst, n, row);                                                           \
     }
+#define LOAD_PAST(name, bytes)                                                                                         \
+    OUT_OF_LINE void HERE(load_past_plain_##name)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) {       \
+        load_past(get_##name, four_##name, bytes, 0, 0, src, dst, n, row);                                             \
+    }                                                                                                                  \
+    LOAD_PAST_ONE(name, bytes, , 0)                                                                                    \
+    LOAD_PAST_ONE(name, bytes, _each, 1)
 #define TRY_PAST(name, suffix) \
     if (row->past && n >= 4 * WIDTH && (uintptr_t)dst % 4 == 0) HERE(load_past_##name##suffix)(src, dst, n, row); else
 #else
-#define LOAD_PAST_ONE(name, bytes, suffix, each)
+#define LOAD_PAST(name, bytes)
 #define TRY_PAST(name, suffix)
 #endif
 #define LOAD_ONE(name, bytes, suffix, each, divides, FIRST)                                                       \
@@ -89,9 +94,8 @@ INLINE void load_past(Get get, Four four, int bytes, int steps, int each, const 
 #define PLAIN(name) \
     if (!row->steps) HERE(load_plain_##name)(src, dst, n, row); else
 #define LOAD(name, bytes)                                                                                         \
-    LOAD_PAST_ONE(name, bytes, , 0)                                                                               \
-    LOAD_PAST_ONE(name, bytes, _each, 1)                                                                          \
-    __attribute__((noinline)) static void HERE(load_plain_##name)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) { \
+    LOAD_PAST(name, bytes)                                                                                       \
+    OUT_OF_LINE void HERE(load_plain_##name)(const uint8_t *src, uint8_t *dst, int64_t n, const Row *row) { \
         load(get_##name, four_##name, bytes, 0, 0, 0, src, dst, n, row);                                          \
     }                                                                                                             \
     LOAD_ONE(name, bytes, , 0, 0, TRY_PAST(name, ) PLAIN(name))                                                   \

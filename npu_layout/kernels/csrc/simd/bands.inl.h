@@ -42,8 +42,8 @@ INLINE void bands_of_source(Tile *tile, const Shape *shape, const Matrix *matrix
 }
 /* A fetch costs a tenth where nothing has to be waited for. */
 #define BANDS(tile, rows, columns, size)                                                                              \
-    static __attribute__((noinline)) void HERE(bands_##tile)(const Matrix *m, int of_result, int reads, int writes) { \
-        const Shape shape = {size, rows, columns, 0, 0};                                                              \
+    OUT_OF_LINE void HERE(bands_##tile)(const Matrix *m, int of_result, int reads, int writes) { \
+        const Shape shape = {size, rows, columns, 0, 0, 0};                                                              \
         if (of_result && (reads || writes)) bands_of_result(tile, &shape, m, reads, writes);                          \
         else if (of_result) bands_of_result(tile, &shape, m, 0, 0);                                                   \
         else if (reads || writes) bands_of_source(tile, &shape, m, reads, writes);                                    \
@@ -72,8 +72,8 @@ INLINE int transposed_by_bands(int size, const uint8_t *src, int64_t sa, int64_t
 /* Return whether the matrix was transposed: planes from no cache, of which all lines would be in one set of L1, SET_OF_L1 at a time.
  * The processor foresees so many runs; what was fetched would evict what is read (1.1 to 1.2 times as long). On Zen 1, beside a
  * bench: 16 and 32 bits 0.5 to 0.75 of the time, bytes 0.7 to 1. */
-static __attribute__((noinline)) int HERE(transposed_by_sets)(int size, const uint8_t *src, Loop a, uint8_t *dst, Loop b, int how) {
-    const Shape shape = {size, SET_OF_L1, size == 4 ? 4 : 16 / size, 0, 0};
+OUT_OF_LINE int HERE(transposed_by_sets)(int size, const uint8_t *src, Loop a, uint8_t *dst, Loop b, int how) {
+    const Shape shape = {size, SET_OF_L1, size == 4 ? 4 : 16 / size, 0, 0, 0};
     const Matrix m = {src, a.s, a.n, dst, b.d, b.n};
     if (how & PAST || !(how & COLD) || a.n < shape.rows || b.n < shape.columns || !goes_by_sets(a.s, b.d, size)) return 0;
     if (size == 1) bands_of_source(tile1_half_rows, &shape, &m, 0, 0);

@@ -18,10 +18,11 @@ typedef struct {
     int64_t db, b;
 } Matrix;
 
-/* The elements of a tile, and of the narrow and flat tiles for the edges; whether there are those, and one for joints. */
+/* The elements of a tile, and of the narrow and flat tiles for the edges; whether there are those, and one for joints; and whether it
+ * can be stored past the caches. */
 typedef struct {
     int size, rows, columns, least;
-    int edged;
+    int edged, streams;
 } Shape;
 
 /* Bytes from what a tile reads and writes to the lines that are fetched meanwhile; 0: none are. Of buffers that no cache contains
@@ -127,8 +128,8 @@ enum { LARGE = 1 << 21, BLOCK = 1 << 18, WIDE = 2048, COLUMNS = 128, FEW_ROWS = 
  * are read soon, otherwise the next columns of the same rows; and where the next strip of the result is written, if it is
  * short (vectors of 32 bytes and less would need a tenth longer while caches contain it). Past the caches vectors of 32 bytes fetch the
  * source, too: float32 NHWC of 255 channels to planes 0.65 of the time, uint16 0.4 to 0.5 (Zen 1).
- * FETCHED: bytes of a result that is worth it. CLOSE_ROWS, SHORT_STRIP: bytes. */
-enum { FETCHED = 1 << 17, FETCHED_COLD = 1 << 14, NEXT_LINES = 128, DENSE = 4096, CLOSE_ROWS = 4096, SHORT_STRIP = 4096, SOON = 128 };
+ * CLOSE_ROWS, SHORT_STRIP: bytes. */
+enum { FETCHED_COLD = 1 << 14, NEXT_LINES = 128, DENSE = 4096, CLOSE_ROWS = 4096, SHORT_STRIP = 4096, SOON = 128 };
 INLINE Fetch fetch_of(const Matrix *m, const Shape *t, const Walk *w, int whole, int cold) {
     Fetch f = {0, 0};
     const int64_t across = m->sa < 0 ? -m->sa : m->sa, strip = 64 / t->size * m->db;
@@ -177,97 +178,110 @@ INLINE Walk walk_of(const Matrix *m, const Shape *t, const Edges *e, int past, i
 /* The walk over the matrix: whole tiles along one axis and then along the other, and the edges. */
 typedef struct {
     Matrix m;
-    Shape tile;
     Edges edges;
     Walk walk;
     Steps over_rows, over_columns, over_rest, over_under, over_all;
     Steps by, along;
 } Tour;
-INLINE Tour tour_of(const Matrix *matrix, const Shape *shape, int past, int cold) {
-    Tour t = {.m = *matrix, .tile = *shape};
-    const Matrix *m = &t.m;
-    const int size = t.tile.size, least = t.tile.least;
-    t.edges = edges_of(m, &t.tile);
-    t.walk = walk_of(m, &t.tile, &t.edges, past, cold);
-    const Edges *e = &t.edges;
+/* One function for all tiles: computed once for a matrix, it would be half of their code. */
+ONE_COPY void HERE(tour_of)(const Matrix *matrix, const Shape *shape, int past, int cold, Tour *t) {
+    t->m = *matrix;
+    const Matrix *m = &t->m;
+    const int size = shape->size, least = shape->least;
+    t->edges = edges_of(m, shape);
+    t->walk = walk_of(m, shape, &t->edges, past, cold);
+    const Edges *e = &t->edges;
     const int64_t rows = m->a - e->under, columns = m->b - e->rest;
-    t.over_rows = (Steps){e->joins ? e->lead : 0, e->joins ? m->a - e->early : rows, t.tile.rows, rows, e->lead, m->sa, size};
-    t.over_columns = (Steps){0, columns, t.tile.columns, columns, e->skip, size, m->db};
-    t.over_rest = (Steps){columns, m->b, least, m->b, 0, size, m->db};
-    t.over_under = (Steps){rows, m->a, least, m->a, 0, m->sa, size};
-    t.over_all = (Steps){0, m->b, t.tile.columns, m->b, 0, size, m->db};
-    t.by = t.walk.by_destination ? t.over_rows : t.over_columns;
-    t.along = t.walk.by_destination ? t.over_columns : t.over_rows;
-    if (t.walk.block > t.along.n) t.walk.block = t.along.n;
-    return t;
+    t->over_rows = (Steps){e->joins ? e->lead : 0, e->joins ? m->a - e->early : rows, shape->rows, rows, e->lead, m->sa, size};
+    t->over_columns = (Steps){0, columns, shape->columns, columns, e->skip, size, m->db};
+    t->over_rest = (Steps){columns, m->b, least, m->b, 0, size, m->db};
+    t->over_under = (Steps){rows, m->a, least, m->a, 0, m->sa, size};
+    t->over_all = (Steps){0, m->b, shape->columns, m->b, 0, size, m->db};
+    t->by = t->walk.by_destination ? t->over_rows : t->over_columns;
+    t->along = t->walk.by_destination ? t->over_columns : t->over_rows;
+    if (t->walk.block > t->along.n) t->walk.block = t->along.n;
 }
+
+/* A row of narrow or flat tiles, without fetches; a function, because it is called from several places. */
+typedef void Edge(Sides at, const Steps *along, int64_t l0, int64_t l1, int past);
+/* The tiles of a matrix. Those with edges have the rest too, each a function that is not inlined: the tile alone, and the joint
+ * and the tiles of edges. */
+typedef struct {
+    Tile *tile;
+    void (*lone)(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d); /* through the caches */
+    Joint *joint;
+    Edge *narrow, *flat;
+} Tiles;
 
 /* If rows of the result are contiguous: the lines in which one ends and the next begins, and the ends of the first and last
  * row. */
-INLINE void lay_joints(Tile *tile, Joint *joint, const Tour *t) {
+INLINE void lay_joints(const Tiles *tiles, const Shape *shape, const Tour *t, int past) {
     const Matrix *m = &t->m;
-    const int size = t->tile.size, rows = t->tile.rows;
+    const int size = shape->size, rows = shape->rows;
     const int64_t early = t->edges.early;
-    for (int64_t i = 0; t->edges.joins && i < m->b; i = onward(&t->over_columns, i, t->tile.columns)) {
+    for (int64_t i = 0; shape->edged && t->edges.joins && i < m->b; i = onward(&t->over_columns, i, shape->columns)) {
         const int64_t q = place(&t->over_columns, i);
         const uint8_t *from = m->src + q * size;
         uint8_t *to = m->dst + q * m->db;
         if (q)
-            joint(from - size + (m->a - early) * m->sa, from - early * m->sa, (int)early, m->sa, to - early * size, m->db,
-                  t->walk.past);
+            tiles->joint(from - size + (m->a - early) * m->sa, from - early * m->sa, (int)early, m->sa, to - early * size, m->db,
+                         past && t->walk.past);
         else
-            tile(from, m->sa, to, m->db, 0);
-        if (!q || q == m->b - t->tile.columns)
-            tile(from + (m->a - rows) * m->sa, m->sa, to + (m->a - rows) * size, m->db, 0);
+            tiles->lone(from, m->sa, to, m->db);
+        if (!q || q == m->b - shape->columns)
+            tiles->lone(from + (m->a - rows) * m->sa, m->sa, to + (m->a - rows) * size, m->db);
     }
 }
 
 /* A strip from k0 to k1 along one axis, and from l0 to l1 along the other; with the edges if it is at the end. */
-INLINE void lay_strip(Tile *tile, Tile *narrow, Tile *flat, const Tour *t, int64_t k0, int64_t k1, int64_t l0, int64_t l1) {
-    const Manner unfetched = {{0, 0}, t->walk.past}, cached = {{0, 0}, 0};
+INLINE void lay_strip(const Tiles *tiles, const Shape *shape, const Tour *t, int past, int64_t k0, int64_t k1, int64_t l0, int64_t l1) {
     const Matrix *m = &t->m;
-    const int size = t->tile.size, turned = t->walk.turned;
+    const int size = shape->size, turned = t->walk.turned;
     const Steps outer = turned ? t->along : t->by, row = turned ? t->by : t->along;
-    const int narrowly = t->edges.rest && t->walk.by_destination && l1 == t->along.end;
-    const int flatly = t->edges.under && !t->walk.by_destination && l1 == t->along.end;
+    const int narrowly = shape->edged && t->edges.rest && t->walk.by_destination && l1 == t->along.end;
+    const int flatly = shape->edged && t->edges.under && !t->walk.by_destination && l1 == t->along.end;
     const int64_t o1 = turned ? l1 : k1, r0 = turned ? k0 : l0, r1 = turned ? k1 : l1;
     for (int64_t o = turned ? l0 : k0; o < o1; o = onward(&outer, o, outer.step)) {
         const uint8_t *from = m->src + place(&outer, o) * outer.s;
         uint8_t *to = m->dst + place(&outer, o) * outer.d;
         const Sides at = {from, m->sa, to, m->db};
-        lay_row(tile, &t->tile, at, &row, r0, r1, o, (Manner){t->walk.ahead, t->walk.past});
-        if (flatly) lay_row(flat, &t->tile, at, &t->over_under, t->over_under.at, m->a, 0, cached);
-        if (narrowly && !turned) lay_row(narrow, &t->tile, at, &t->over_rest, t->over_rest.at, m->b, 0, unfetched);
+        lay_row(tiles->tile, shape, at, &row, r0, r1, o, (Manner){t->walk.ahead, past && t->walk.past});
+        if (flatly) tiles->flat(at, &t->over_under, t->over_under.at, m->a, 0);
+        if (narrowly && !turned) tiles->narrow(at, &t->over_rest, t->over_rest.at, m->b, past && t->walk.past);
     }
     if (narrowly && turned)
-        for (int64_t k = t->over_rest.at; k < m->b; k += t->tile.least) {
+        for (int64_t k = t->over_rest.at; k < m->b; k += shape->least) {
             const int64_t q = place(&t->over_rest, k);
-            lay_row(narrow, &t->tile, (Sides){m->src + q * size, m->sa, m->dst + q * m->db, m->db}, &t->by, k0, k1, 0, unfetched);
+            tiles->narrow((Sides){m->src + q * size, m->sa, m->dst + q * m->db, m->db}, &t->by, k0, k1, past && t->walk.past);
         }
 }
 
 /* The edges that no strip reaches. */
-INLINE void lay_edges(Tile *narrow, Tile *flat, const Tour *t) {
+INLINE void lay_edges(const Tiles *tiles, const Shape *shape, const Tour *t, int past) {
     const Matrix *m = &t->m;
-    const int size = t->tile.size, least = t->tile.least, by_destination = t->walk.by_destination;
-    if (t->edges.rest && !by_destination)
+    const int size = shape->size, least = shape->least, by_destination = t->walk.by_destination;
+    if (shape->edged && t->edges.rest && !by_destination)
         for (int64_t k = t->over_rest.at; k < m->b; k += least) {
             const int64_t q = place(&t->over_rest, k);
-            lay_row(narrow, &t->tile, (Sides){m->src + q * size, m->sa, m->dst + q * m->db, m->db}, &t->over_rows, t->along.at,
-                    t->along.end, 0, (Manner){{0, 0}, t->walk.past});
+            tiles->narrow((Sides){m->src + q * size, m->sa, m->dst + q * m->db, m->db}, &t->over_rows, t->along.at, t->along.end,
+                          past && t->walk.past);
         }
-    if (t->edges.under && (by_destination || t->edges.rest))
+    if (shape->edged && t->edges.under && (by_destination || t->edges.rest))
         for (int64_t k = t->over_under.at; k < m->a; k += least) {
             const int64_t p = place(&t->over_under, k);
-            lay_row(flat, &t->tile, (Sides){m->src + p * m->sa, m->sa, m->dst + p * size, m->db}, &t->over_all,
-                    by_destination ? 0 : t->over_rest.at, m->b, 0, (Manner){{0, 0}, 0});
+            tiles->flat((Sides){m->src + p * m->sa, m->sa, m->dst + p * size, m->db}, &t->over_all,
+                        by_destination ? 0 : t->over_rest.at, m->b, 0);
         }
 }
 
-INLINE void cover(Tile *tile, Joint *joint, Tile *narrow, Tile *flat, const Shape *shape, const Matrix *matrix, int past, int cold) {
-    const Tour tour = tour_of(matrix, shape, past, cold), *t = &tour;
+/* `past` is a constant, and so is the shape; `far`: the order of the tiles is that of results past the caches. */
+INLINE void cover(const Tiles *tiles, const Shape *shape, const Matrix *matrix, int past, int far, int cold) {
+    Tour made;
+    HERE(tour_of)(matrix, shape, far, cold, &made);
+    const Tour tour = made, *t = &tour; /* a store of bytes does not change what no other function knows */
     const Steps *by = &t->by, *along = &t->along;
-    lay_joints(tile, joint, t);
+    const int64_t lines = far && shape->rows * shape->size < 64 ? t->walk.line : 1;
+    lay_joints(tiles, shape, t, past);
     for (int64_t b0 = along->at, b1; b0 < along->end; b0 = b1) {
         b1 = onward(along, b0, t->walk.block);
         if (b1 > along->end) b1 = along->end;
@@ -275,26 +289,44 @@ INLINE void cover(Tile *tile, Joint *joint, Tile *narrow, Tile *flat, const Shap
             k1 = t->walk.strip == 1 ? by->end : onward(by, k0, t->walk.strip * by->step);
             if (k1 > by->end) k1 = by->end;
             for (int64_t l0 = b0, l1; l0 < b1; l0 = l1) {
-                l1 = t->walk.line == 1 ? b1 : onward(along, l0, t->walk.line * along->step);
+                l1 = lines == 1 ? b1 : onward(along, l0, lines * along->step);
                 if (l1 > b1) l1 = b1;
-                lay_strip(tile, narrow, flat, t, k0, k1, l0, l1);
+                lay_strip(tiles, shape, t, past, k0, k1, l0, l1);
             }
         }
     }
-    lay_edges(narrow, flat, t);
+    lay_edges(tiles, shape, t, past);
 }
 
 /* Each kind of tile has its own function: in one for all kinds, the addresses of 16 rows do not stay in registers. */
-#define COVER_BY(tile, edged, joint, narrow, flat, rows, columns, size)                                               \
-    static __attribute__((noinline)) void HERE(cover_##tile)(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, \
-                                                             int64_t db, int64_t b, int how) {                        \
-        const Shape shape = {size, rows, columns, 16 / size, edged};                                                  \
+#define COVER_BY(name, edged, streams, rows, columns, size, ...)                                                      \
+    OUT_OF_LINE void HERE(cover_##name)(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b, int how) { \
+        const Shape shape = {size, rows, columns, 16 / size, edged, streams};                                         \
+        const Tiles tiles = {__VA_ARGS__};                                                                            \
         const Matrix matrix = {src, sa, a, dst, db, b};                                                               \
-        if (VB > 16 && (how & PAST)) cover(tile, joint, narrow, flat, &shape, &matrix, 1, how & COLD);                \
-        else cover(tile, joint, narrow, flat, &shape, &matrix, 0, how & (COLD | COLD_RESULT));                                        \
+        const int past = VB > 16 && how & PAST;                                                                       \
+        if (streams && past) cover(&tiles, &shape, &matrix, 1, 1, how & COLD);                                        \
+        else cover(&tiles, &shape, &matrix, 0, past, how & (past ? COLD : COLD | COLD_RESULT));                       \
     }
-#define COVER(tile, rows, columns, size) COVER_BY(tile, 0, NULL, NULL, NULL, rows, columns, size)
-#define COVER_SQUARES(size, strip) COVER_BY(square##size, 1, square##size##_from, strip, flat##size, 64 / size, 64 / size, size)
+#define COVER(name, rows, columns, size) COVER_BY(name, 0, 0, rows, columns, size, .tile = name)
+#define COVER_STREAMS(name, rows, columns, size) COVER_BY(name, 0, VB > 16, rows, columns, size, .tile = name)
+#define EDGE(name, size)                                                                                                        \
+    ONE_COPY void HERE(edge_of_##name)(Sides at, const Steps *along, int64_t l0, int64_t l1, int past) { \
+        const Shape shape = {size, 64 / size, 64 / size, 16 / size, 1, VB > 16};                                                         \
+        lay_row(name, &shape, at, along, l0, l1, 0, (Manner){{0, 0}, past});                                                    \
+    }
+#define COVER_SQUARES(size, strip)                                                                                           \
+    ONE_COPY void HERE(lone_square##size)(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d) {                       \
+        square##size(src, s, dst, d, 0);                                                                                     \
+    }                                                                                                                        \
+    ONE_COPY void HERE(joint_square##size)(const uint8_t *src, const uint8_t *later, int from, int64_t s, \
+                                              uint8_t *dst, int64_t d, int past) {                                           \
+        square##size##_from(src, later, from, s, dst, d, past);                                                              \
+    }                                                                                                                        \
+    EDGE(strip, size)                                                                                                        \
+    EDGE(flat##size, size)                                                                                                   \
+    COVER_BY(square##size, 1, VB > 16, 64 / size, 64 / size, size, square##size, HERE(lone_square##size), HERE(joint_square##size),   \
+             HERE(edge_of_##strip), HERE(edge_of_flat##size))
 #define COVERS(size)                                              \
     COVER(tile##size, 16 / size, 16 / size, size)                 \
     COVER(tile##size##_half_columns, 16 / size, 8 / size, size)   \
@@ -305,22 +337,22 @@ COVERS(2)
 COVERS(4)
 COVERS(8)
 #if VB >= 32
-COVER(twicelong1, 32, 16, 1)
+COVER_STREAMS(twicelong1, 32, 16, 1)
 COVER(twice1, 16, 16, 1)
-COVER(twice2, 16, 8, 2)
-COVER(twice4, 8, 4, 4)
-COVER(twice8, 4, 2, 8)
+COVER_STREAMS(twice2, 16, 8, 2)
+COVER_STREAMS(twice4, 8, 4, 4)
+COVER_STREAMS(twice8, 4, 2, 8)
 #endif
 #if VB == 64
-COVER(fourfold1, 64, 16, 1)
-COVER(fourfold2, 32, 8, 2)
-COVER(fourfold4, 16, 4, 4)
-COVER(fourfold8, 8, 2, 8)
+COVER_STREAMS(fourfold1, 64, 16, 1)
+COVER_STREAMS(fourfold2, 32, 8, 2)
+COVER_STREAMS(fourfold4, 16, 4, 4)
+COVER_STREAMS(fourfold8, 8, 2, 8)
 COVER_SQUARES(4, fourfold4)
 #else
 COVER_SQUARES(2, strip2)
-COVER(strip2, 32, 8, 2)
-COVER(strip4, 16, 4, 4)
+COVER_STREAMS(strip2, 32, 8, 2)
+COVER_STREAMS(strip4, 16, 4, 4)
 #if VB == 16
 COVER_SQUARES(1, strip1)
 #endif

@@ -198,7 +198,7 @@ INLINE void gray_pixels_u8(int channels, int blue, const uint8_t *p, uint8_t *ou
     }
 }
 #define GRAY_PIXELS(channels, blue)                                                                                      \
-    static __attribute__((noinline)) void HERE(gray##channels##_##blue)(const uint8_t *p, uint8_t *out, int64_t n, int how) { \
+    OUT_OF_LINE void HERE(gray##channels##_##blue)(const uint8_t *p, uint8_t *out, int64_t n, int how) { \
         gray_pixels_u8(channels, blue, p, out, n, how);                                                                       \
     }
 GRAY_PIXELS(3, 0)

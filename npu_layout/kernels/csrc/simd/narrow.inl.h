@@ -136,11 +136,11 @@ INLINE int narrow_rows(int size, const uint8_t *src, int64_t sa, int64_t a, uint
 
 /* Separate functions: inlined into one they would share its registers. */
 #define NARROW(size)                                                                                                     \
-    static __attribute__((noinline)) int HERE(narrow_columns##size)(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, \
+    OUT_OF_LINE int HERE(narrow_columns##size)(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, \
                                                                     int64_t db, int64_t b) {                             \
         return narrow_columns(size, src, sa, a, dst, db, b);                                                             \
     }                                                                                                                    \
-    static __attribute__((noinline)) int HERE(narrow_rows##size)(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, \
+    OUT_OF_LINE int HERE(narrow_rows##size)(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, \
                                                                  int64_t b) {                                            \
         return narrow_rows(size, src, sa, a, dst, b);                                                                    \
     }

@@ -198,3 +198,21 @@ INLINE S ints(const int32_t *p) {
     memcpy(&v, p, sizeof v);
     return v;
 }
+/* a * b + c, rounded once. A NaN is not capped; it stays NaN. Without FUSED neither is called. */
+#if VB == 64
+#define FUSED 1
+INLINE F fused(F a, F b, F c) { return (F)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
+INLINE F capped(F v, F most) { return smaller(most, v); }
+#elif VB == 32
+#define FUSED 1
+INLINE F fused(F a, F b, F c) { return (F)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
+INLINE F capped(F v, F most) { return smaller(most, v); }
+#elif defined(__aarch64__)
+#define FUSED 1
+INLINE F fused(F a, F b, F c) { return (F)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b); }
+INLINE F capped(F v, F most) { return (F)vminq_f32((float32x4_t)v, (float32x4_t)most); }
+#else
+#define FUSED 0
+INLINE F fused(F a, F b, F c) { return a * b + c; }
+INLINE F capped(F v, F most) { return smaller(most, v); }
+#endif

@@ -17,7 +17,7 @@ static int HERE(overlaps)(const KeptBoxes *rows, int32_t row, const float box[4]
     return 0;
 }
 
-static const DetectLoops HERE(detect_loops) = {
+const DetectLoops HERE(detect_loops) = {
     {[PLANES] = SCANS_OF(planes), [BLOCKS] = SCANS_OF(blocks), [ROWS] = SCANS_OF(rows)},
     HERE(overlaps),
     HERE(powers),

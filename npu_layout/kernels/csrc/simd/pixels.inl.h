@@ -85,10 +85,28 @@ INLINE int64_t same_pixels(int kind, Loop pixel, Loop channel, const uint8_t *sr
     return (i < bytes ? i : bytes) / pixel.s;
 }
 
-/* Channels in another order: through planes in L1. */
+/* Channels in another order: through planes in L1. Functions, because each kind calls them for so many pixels. */
+enum { PLANE = 1024 };
+OUT_OF_LINE int64_t HERE(planes_of_pixels)(int64_t channels, const uint8_t *first, uint8_t *planes, int64_t n,
+                                                                int mirrored) {
+    switch (channels) {
+        case 2: return EITHER_WAY(split2_1, first, planes, PLANE, n, 0);
+        case 3: return EITHER_WAY(split3_1, first, planes, PLANE, n, 0);
+        case 4: return EITHER_WAY(split4_1, first, planes, PLANE, n, 0);
+        case 8: return EITHER_WAY(split8_1, first, planes, PLANE, n, 0);
+        default: return 0;
+    }
+}
+OUT_OF_LINE void HERE(pixels_of_planes)(int64_t channels, const uint8_t *planes, int64_t step, uint8_t *dst, int64_t n) {
+    switch (channels) {
+        case 2: merge2_1(planes, step, dst, n, 0, 0); break;
+        case 3: merge3_1(planes, step, dst, n, 0, 0); break;
+        case 4: merge4_1(planes, step, dst, n, 0, 0); break;
+    }
+}
 INLINE int64_t pixels(int kind, Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row, int how) {
-    enum { SOME = 1024, LEAST_PIXELS = 16, MANY = 4096 };
-    uint8_t planes[8][SOME] __attribute__((aligned(64))), converted[8][SOME] __attribute__((aligned(64)));
+    enum { LEAST_PIXELS = 16, MANY = 4096 };
+    uint8_t planes[8][PLANE] __attribute__((aligned(64))), converted[8][PLANE] __attribute__((aligned(64)));
     const int mirrored = pixel.s < 0;
     (void)how;
     const int64_t lowest = channel.s < 0 ? channel.s * (channel.n - 1) : 0, from = llabs(pixel.s);
@@ -97,57 +115,18 @@ INLINE int64_t pixels(int kind, Loop pixel, Loop channel, const uint8_t *src, ui
     int64_t i = 0;
     if (kind != MOVED && channel.s == 1 && pixel.s == pixel.d && n >= MANY) return same_pixels(kind, pixel, channel, src, dst, row);
     while (n - i >= LEAST_PIXELS) {
-        const int64_t some = n - i < SOME ? n - i : SOME;
+        const int64_t some = n - i < PLANE ? n - i : PLANE;
         const uint8_t *first = src + (mirrored ? i + some - 1 : i) * pixel.s + start;
-        int64_t done = 0;
-#define CALL(count, size) done = EITHER_WAY(split##count##_##size, first, planes[0], SOME, some, 0)
-        CHANNELS(from, 1, CALL)
-#undef CALL
-        if (!done) break;
+        if (!HERE(planes_of_pixels)(from, first, planes[0], some, mirrored)) break;
         for (int64_t c = 0; kind != MOVED && c < channel.n; ++c) {
             const Row here = {.factor = row->factor + c * channel.p, .summand = row->summand + c * channel.p, .bits = row->bits};
             fixed_bytes(kind & 1, kind >> 1, 0, planes[c * channel.s - start], converted[c], some, &here);
         }
         const uint8_t *plane = kind == MOVED ? planes[-start] : converted[0];
-        const int64_t step = kind == MOVED ? channel.s * SOME : SOME;
-#define CALL(count, size) merge##count##_##size(plane, step, dst + i * pixel.d, some, 0, 0)
-        CHANNELS(channel.n, 1, CALL)
-#undef CALL
+        const int64_t step = kind == MOVED ? channel.s * PLANE : PLANE;
+        HERE(pixels_of_planes)(channel.n, plane, step, dst + i * pixel.d, some);
         i += some;
     }
     return i;
 }
 #endif
-
-static void HERE(move_pixels)(const Move *m, const uint8_t *src, uint8_t *dst) {
-    const Loop pixel = m->box.loops[m->box.count - 2], channel = m->box.loops[m->box.count - 1];
-    int64_t i = 0;
-    /* Without byte shuffles whole pixels are read, and pixels must not overlap. */
-    const int64_t step = llabs(pixel.s);
-    if (pixel.d == channel.n && step >= (SHUFFLES ? 2 : channel.n) && step <= 8)
-        i = pixels(MOVED, pixel, channel, src, dst, NULL, how_of(m));
-    for (; i < pixel.n; ++i)
-        for (int64_t c = 0; c < channel.n; ++c) dst[i * pixel.d + c] = src[i * pixel.s + c * channel.s];
-}
-
-/* The last pixels through a buffer, if there are enough. */
-INLINE void convert_pixels(int kind, Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row) {
-    enum { ROOM = 96, MOST = ROOM / 2 };
-    const int64_t lowest = channel.s < 0 ? channel.s * (channel.n - 1) : 0, step = llabs(pixel.s);
-    for (int64_t i = pixels(kind, pixel, channel, src, dst, row, 0), n; i < pixel.n; i += n) {
-        uint8_t from[8 * ROOM] = {0}, to[4 * ROOM];
-        n = pixel.n - i < MOST ? pixel.n - i : MOST;
-        const int64_t first = pixel.s < 0 ? n - 1 : 0, at = pixel.s < 0 ? ROOM - n : 0; /* lowest in memory; in the buffer */
-        memcpy(from + at * step, src + (i + first) * pixel.s + lowest, (size_t)((n - 1) * step + channel.n));
-        pixels(kind, (Loop){ROOM, pixel.s, pixel.d, 0}, channel, from + (at + first) * step - lowest, to, row, 0);
-        memcpy(dst + i * pixel.d, to, (size_t)(n * pixel.d));
-    }
-}
-#define CONVERT_PIXELS(from, to, from_u8, to_u8)                                                                             \
-    static void HERE(pixels_##from##_to_##to)(Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row) { \
-        convert_pixels(from_u8 + 2 * to_u8, pixel, channel, src, dst, row);                                        \
-    }
-CONVERT_PIXELS(i8, i8, 0, 0)
-CONVERT_PIXELS(i8, u8, 0, 1)
-CONVERT_PIXELS(u8, i8, 1, 0)
-CONVERT_PIXELS(u8, u8, 1, 1)

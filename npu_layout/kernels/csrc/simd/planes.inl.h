@@ -130,9 +130,21 @@ INLINE void load_block(int channels, Dtype type, int steps, int divides, const u
 /* Whether lines begin at the same pixels in all rows of the result. */
 INLINE int lines_alike(Loop channel, const uint8_t *dst) { return channel.d % 64 == 0 && (uintptr_t)dst % 4 == 0; }
 
+/* The first 16 pixels or the last ones of a row: a function for each kind of block, because it is called from several places. `at`, `p`:
+ * where the parameters of its channels begin, and their step. */
+typedef void Ends(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, const Row *row, int64_t at, int64_t p);
+INLINE void load_ends(int channels, Dtype type, int steps, int divides, const uint8_t *src, int64_t s, uint8_t *dst, int64_t d,
+                      const Row *row, int64_t at, int64_t p) {
+    HERE(Steps) here;
+    uint8_t room[BLOCK_PIXELS * 8 + 16];
+    steps_of(channels, type, in_quads(channels, type, s), divides, row, at, p, &here);
+    if (channels == 3) src = memcpy(room, src, (size_t)((BLOCK_PIXELS - 1) * s + 3));
+    load_block(channels, type, steps, divides, src, s, dst, d, &here, 0);
+}
+
 /* In stretches of pixels whose source lines stay in L1 until all channels are read. */
-INLINE void load_channels(int channels, Dtype type, int steps, int divides, int past, Loop pixel, Loop channel, const uint8_t *src,
-                          uint8_t *dst, const Row *row) {
+INLINE void load_channels(int channels, Dtype type, int steps, int divides, int past, Ends *ends, Loop pixel, Loop channel,
+                          const uint8_t *src, uint8_t *dst, const Row *row) {
     const int64_t lead = lines_alike(channel, dst) ? (int64_t)(-(uintptr_t)dst % 64) / 4 : 0;
     const int size = type <= U8 ? 1 : 2;
     const int64_t stretch = pixel.s == channels * size || channels < 8 ? pixel.n : STRETCH;
@@ -154,24 +166,26 @@ INLINE void load_channels(int channels, Dtype type, int steps, int divides, int 
                 for (int k = 0; far && k < BLOCK_PIXELS / share; ++k) __builtin_prefetch(next + i * pixel.s + k * share * pixel.s);
                 load_block(channels, type, steps, divides, s + i * pixel.s, pixel.s, d + 4 * i, channel.d, &now, past);
             }
-            if (lead && from == lead) load_block(channels, type, steps, divides, s, pixel.s, d, channel.d, &now, 0);
+            if (lead && from == lead) ends(s, pixel.s, d, channel.d, row, first * channel.p, channel.p);
             for (; to == pixel.n && i < to; i += BLOCK_PIXELS) {
                 const int64_t at = at_most(i, pixel.n - BLOCK_PIXELS);
-                const uint8_t *end = s + at * pixel.s;
-                uint8_t room[BLOCK_PIXELS * 8 + 16];
-                if (channels == 3) end = memcpy(room, end, (size_t)((BLOCK_PIXELS - 1) * pixel.s + 3));
-                load_block(channels, type, steps, divides, end, pixel.s, d + 4 * at, channel.d, &now, 0);
+                ends(s + at * pixel.s, pixel.s, d + 4 * at, channel.d, row, first * channel.p, channel.p);
             }
         }
     }
 }
-INLINE void load_transposed(Dtype type, int divides, Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row) {
+/* The ends of blocks of so many channels; of floats also those without steps. */
+typedef struct {
+    Ends *of3, *of4, *of8, *of16, *plain;
+} EndsOf;
+INLINE void load_transposed(Dtype type, int divides, const EndsOf *ends, Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst,
+                            const Row *row) {
     const int past = VB > 16 && row->past && !divides && lines_alike(channel, dst);
-#define CALL(channels)                                                                                               \
-    if (!row->steps && type > I32 && past) load_channels(channels, type, 0, 0, VB > 16, pixel, channel, src, dst, row); \
-    else if (!row->steps && type > I32) load_channels(channels, type, 0, 0, 0, pixel, channel, src, dst, row);       \
-    else if (past) load_channels(channels, type, 1, 0, VB > 16, pixel, channel, src, dst, row);                       \
-    else load_channels(channels, type, 1, divides, 0, pixel, channel, src, dst, row);
+#define CALL(channels)                                                                                                           \
+    if (!row->steps && type > I32 && past) load_channels(channels, type, 0, 0, VB > 16, ends->plain, pixel, channel, src, dst, row); \
+    else if (!row->steps && type > I32) load_channels(channels, type, 0, 0, 0, ends->plain, pixel, channel, src, dst, row);      \
+    else if (past) load_channels(channels, type, 1, 0, VB > 16, ends->of##channels, pixel, channel, src, dst, row);              \
+    else load_channels(channels, type, 1, divides, 0, ends->of##channels, pixel, channel, src, dst, row);
     if (channel.n >= 16 && type <= U8 && !divides) {
         CALL(16)
     } else if (channel.n >= 8 && !divides) {
@@ -183,18 +197,38 @@ INLINE void load_transposed(Dtype type, int divides, Loop pixel, Loop channel, c
     }
 #undef CALL
 }
-#define LOAD_TRANSPOSED(name, type, divides)                                                                          \
-    static void HERE(transposed_##name)(Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row) { \
-        load_transposed(type, divides, pixel, channel, src, dst, row);                                                \
+#define ENDS(kind, type, channels, steps, divides)                                                                                 \
+    OUT_OF_LINE void HERE(ends_##kind)(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d, const Row *row, \
+                                                            int64_t at, int64_t p) {                                               \
+        load_ends(channels, type, steps, divides, src, s, dst, d, row, at, p);                                                     \
     }
-LOAD_TRANSPOSED(i8, I8, 0)
-LOAD_TRANSPOSED(i8_divided, I8, 1)
-LOAD_TRANSPOSED(u8, U8, 0)
-LOAD_TRANSPOSED(u8_divided, U8, 1)
-LOAD_TRANSPOSED(i16, I16, 0)
-LOAD_TRANSPOSED(u16, U16, 0)
-LOAD_TRANSPOSED(f16, F16, 0)
-LOAD_TRANSPOSED(bf16, BF16, 0)
+#define LOAD_TRANSPOSED(name, type, divides, ...)                                                                     \
+    static void HERE(transposed_##name)(Loop pixel, Loop channel, const uint8_t *src, uint8_t *dst, const Row *row) { \
+        const EndsOf ends = {__VA_ARGS__};                                                                            \
+        load_transposed(type, divides, &ends, pixel, channel, src, dst, row);                                         \
+    }
+#define LOAD_TRANSPOSED_BYTES(name, type)                                                                                        \
+    ENDS(name##_3, type, 3, 1, 0)                                                                                                \
+    ENDS(name##_4, type, 4, 1, 0)                                                                                                \
+    ENDS(name##_8, type, 8, 1, 0)                                                                                                \
+    ENDS(name##_16, type, 16, 1, 0)                                                                                              \
+    ENDS(name##_3_divided, type, 3, 1, 1)                                                                                        \
+    ENDS(name##_4_divided, type, 4, 1, 1)                                                                                        \
+    LOAD_TRANSPOSED(name, type, 0, HERE(ends_##name##_3), HERE(ends_##name##_4), HERE(ends_##name##_8), HERE(ends_##name##_16))  \
+    LOAD_TRANSPOSED(name##_divided, type, 1, HERE(ends_##name##_3_divided), HERE(ends_##name##_4_divided))
+#define LOAD_TRANSPOSED_WORDS(name, type)    \
+    ENDS(name##_8, type, 8, 1, 0)            \
+    LOAD_TRANSPOSED(name, type, 0, .of8 = HERE(ends_##name##_8))
+#define LOAD_TRANSPOSED_HALVES(name, type)   \
+    ENDS(name##_8, type, 8, 1, 0)            \
+    ENDS(name##_8_plain, type, 8, 0, 0)      \
+    LOAD_TRANSPOSED(name, type, 0, .of8 = HERE(ends_##name##_8), .plain = HERE(ends_##name##_8_plain))
+LOAD_TRANSPOSED_BYTES(i8, I8)
+LOAD_TRANSPOSED_BYTES(u8, U8)
+LOAD_TRANSPOSED_WORDS(i16, I16)
+LOAD_TRANSPOSED_WORDS(u16, U16)
+LOAD_TRANSPOSED_HALVES(f16, F16)
+LOAD_TRANSPOSED_HALVES(bf16, BF16)
 
 /* In each lane 16 bytes, four of each of four channels: bring those of a pixel together. */
 INLINE V by_pixel(V v) {

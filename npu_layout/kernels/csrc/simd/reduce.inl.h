@@ -264,7 +264,7 @@ static void HERE(across_many)(const uint8_t *p, int64_t step, int64_t n, int64_t
 }
 
 /* The first channel that is NaN, of blocks `place[k]` bytes behind the first one. */
-static __attribute__((noinline)) Index HERE(first_nan)(const uint8_t *p, const int64_t *place, int64_t channels) {
+OUT_OF_LINE Index HERE(first_nan)(const uint8_t *p, const int64_t *place, int64_t channels) {
     for (int64_t c = 0; c < channels; ++c) {
         float v;
         memcpy(&v, p + place[c / WIDTH] + c % WIDTH * 4, 4);

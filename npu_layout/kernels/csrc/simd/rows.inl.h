@@ -1,48 +1,5 @@
 /* Rows: neighbours that stay neighbours, moved as bytes. */
 
-/* Rows of n * size neighbouring bytes. A call of memcpy costs as much as hundreds of bytes. */
-INLINE void copy_row(const uint8_t *s, uint8_t *d, int64_t bytes) {
-    if (bytes >= VB) {
-        for (int64_t at = 0; at < bytes - VB; at += VB) put(d + at, whole(s + at));
-        put(d + bytes - VB, whole(s + bytes - VB));
-    } else if (bytes >= 16) {
-        for (int64_t at = 0; at < bytes - 16; at += 16) store16(d + at, load16(s + at));
-        store16(d + bytes - 16, load16(s + bytes - 16));
-    } else if (bytes >= 8) {
-        element(8, s, d);
-        element(8, s + bytes - 8, d + bytes - 8);
-    } else if (bytes >= 4) {
-        element(4, s, d);
-        element(4, s + bytes - 4, d + bytes - 4);
-    } else {
-        for (int64_t at = 0; at < bytes; ++at) d[at] = s[at];
-    }
-}
-
-/* Whole cache lines past the caches, but not the bytes before and behind them. */
-INLINE void copy_past(const uint8_t *s, uint8_t *d, int64_t bytes) {
-    int64_t i = (int64_t)(-(uintptr_t)d % 64);
-    if (i > bytes) i = bytes;
-    copy_row(s, d, i);
-    for (; i + 64 <= bytes; i += 64)
-        for (int k = 0; k < 64; k += VB) put_past(d + i + k, whole(s + i + k), 1);
-    copy_row(s + i, d + i, bytes - i);
-}
-
-/* The same, and lanes of 16 bytes before and behind them: the rest of these lines is written much later, so that through the caches
- * each would be read first. */
-INLINE void row_past(const uint8_t *s, uint8_t *d, int64_t bytes) {
-    int64_t i = 0;
-    if ((uintptr_t)d % 16 || bytes % 16) {
-        copy_past(s, d, bytes);
-        return;
-    }
-    for (; i < bytes && (uintptr_t)(d + i) % 64; i += 16) put_lane(d + i, load16(s + i), 1);
-    for (; i + 64 <= bytes; i += 64)
-        for (int k = 0; k < 64; k += VB) put_past(d + i + k, whole(s + i + k), 1);
-    for (; i < bytes; i += 16) put_lane(d + i, load16(s + i), 1);
-}
-
 /* A row of `size` bytes: one move. */
 #define ONE_ROW(size)                                                    \
     INLINE void row##size(const uint8_t *s, uint8_t *d, int64_t bytes) { \
@@ -128,7 +85,7 @@ INLINE void rows_of_result(const uint8_t *src, uint8_t *dst, Loop a, Loop b, int
  * the caches, of lanes of 16 bytes, since arrays begin at any lane of a line. Loop a is the outer one, so that the source is read
  * from end to end. 0: no lines. */
 #ifdef STREAM
-static __attribute__((noinline)) int HERE(rows_by_lines)(const uint8_t *src, uint8_t *dst, Loop a, Loop b, int64_t bytes) {
+OUT_OF_LINE int HERE(rows_by_lines)(const uint8_t *src, uint8_t *dst, Loop a, Loop b, int64_t bytes) {
     enum { AHEAD = 4096 };
     const int64_t group = lines_of_rows(a, b, bytes), lanes = group * bytes / 16, lead = (int64_t)(-(uintptr_t)dst % 64);
     const int64_t first = lead / bytes, begun = lead % bytes, groups = (a.n - first - !!begun) / (group ? group : 1);
@@ -183,7 +140,7 @@ INLINE void pixels_of_blocks(const uint8_t *src, uint8_t *dst, Loop a, Loop b, i
     for (; j < pixels; ++j, dst += b.d)
         for (int64_t i = 0; i < a.n; ++i) element(bytes, src + j * bytes + i * a.s, dst + i * bytes);
 }
-static __attribute__((noinline)) int HERE(blocks_to_pixels)(const uint8_t *src, uint8_t *dst, Loop a, Loop b, int64_t bytes, int past) {
+OUT_OF_LINE int HERE(blocks_to_pixels)(const uint8_t *src, uint8_t *dst, Loop a, Loop b, int64_t bytes, int past) {
     enum { SOME = 4096 };
     uint8_t bench[MAX_TILE] __attribute__((aligned(64)));
     if (!is_blocks_to_pixels(a, b, bytes) || (!past && (bytes == 16 || in_one_set(a.n, a.s) >= CROWD))) return 0;
@@ -216,7 +173,7 @@ INLINE void some_blocks(const uint8_t *src, uint8_t *dst, Loop a, int64_t step, 
         for (int k = 0; k < count; ++k) put(dst + k * step, x[k]);
     }
 }
-static __attribute__((noinline)) int HERE(pixels_to_blocks)(const uint8_t *src, uint8_t *dst, Loop a, Loop b, int64_t bytes) {
+OUT_OF_LINE int HERE(pixels_to_blocks)(const uint8_t *src, uint8_t *dst, Loop a, Loop b, int64_t bytes) {
     int64_t j = 0;
     if (bytes != VB || a.d != VB || b.s != VB) return 0;
     for (; j + 4 <= b.n; j += 4) some_blocks(src + j * VB, dst + j * b.d, a, b.d, 4);

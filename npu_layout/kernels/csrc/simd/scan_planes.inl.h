@@ -87,7 +87,7 @@ INLINE int64_t some_planes(const Codes *codes, const FeatureMap *map, const uint
         const int64_t end = at_most(i + bytes / size, cells);
         if (hits->count > hits->most) return 0;
         if (!hits_reserve(hits, planes * 2 * bytes / size)) return -1;
-        for (int s = 0; s < planes; ++s) hits_of_plane(codes, plane[s], c + s, i, end, first, cells, below, hits);
+        for (int s = 0; s < planes; ++s) codes->hits_of_plane(plane[s], c + s, i, end, first, cells, below, hits);
         i = end;
     }
     return cells;
@@ -115,21 +115,21 @@ INLINE int64_t scan_planes(const Codes *codes, const FeatureMap *map, const uint
     if (all) return all_of_planes(codes, map, data, first, cells, below, hits);
     while (done + each <= cells) {
         const int64_t bytes = at_most(SCANNED, (cells - done) / each * VB);
-        maxima_of(codes, data + done * size, map->channel, map->count, bytes, top);
+        codes->maxima(data + done * size, map->channel, map->count, bytes, top);
         for (int64_t i = 0; i < bytes; i += VB, done += each) {
             const uint64_t bits = BITS(codes->more(whole(top + i), below));
             if (__builtin_expect(!bits, 1)) continue;
             if (!hits_reserve(hits, VB)) return -1;
-            best_of_planes(codes, map, data + done * size, first + done, bits, hits);
+            codes->best(map, data + done * size, first + done, bits, hits);
         }
     }
     if (done < cells) { /* the last vector begins earlier */
         const int64_t from = cells - each;
         const int seen = (int)(done - from) * UNIT(size);
-        maxima_of(codes, data + from * size, map->channel, map->count, VB, top);
+        codes->maxima(data + from * size, map->channel, map->count, VB, top);
         const uint64_t bits = BITS(codes->more(whole(top), below)) >> seen << seen;
         if (bits && !hits_reserve(hits, VB)) return -1;
-        if (bits) best_of_planes(codes, map, data + from * size, first + from, bits, hits);
+        if (bits) codes->best(map, data + from * size, first + from, bits, hits);
     }
     return cells;
 }

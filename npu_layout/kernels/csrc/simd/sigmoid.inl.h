@@ -33,7 +33,7 @@ INLINE void sigmoids_of_some(const uint8_t *src, uint8_t *dst, int64_t n) {
 /* Four vectors at a time; return how many elements were done. Separate functions: if several loops share the constants, GCC keeps
  * these in registers, and spills others (1.03 to 1.1 times as long). */
 #define SIGMOIDS(name, past)                                                                                              \
-    static __attribute__((noinline)) int64_t HERE(name)(const uint8_t *src, uint8_t *dst, int64_t n) {                    \
+    OUT_OF_LINE int64_t HERE(name)(const uint8_t *src, uint8_t *dst, int64_t n) {                    \
         enum { STEP = 4 * WIDTH };                                                                                        \
         int64_t i = 0;                                                                                                    \
         for (; i + STEP <= n; i += STEP) sigmoids_at(src + 4 * i, dst + 4 * i, 4, past);                                  \

@@ -4,7 +4,7 @@
  * SMALL: bytes that stay in L2. */
 enum { SMALL = 3 << 18 };
 #define COVER_SMALL(size, strip)                                                                                         \
-    static __attribute__((noinline)) void HERE(cover_small##size)(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, \
+    OUT_OF_LINE void HERE(cover_small##size)(const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, \
                                                                   int64_t db, int64_t b, int cold) {                     \
         enum { ROWS = 64 / size, COLUMNS = 16 / size };                                                                  \
         const int aligns = db % 64 == 0 && (uintptr_t)dst % 64 && (uintptr_t)dst % size == 0;                            \
@@ -118,7 +118,7 @@ INLINE void loose(int size, const uint8_t *src, int64_t sa, int64_t a, uint8_t *
         for (int64_t i = 0; i < a; ++i) strided(size, src + i * sa, size, dst + i * size, db, b);
 }
 
-static void HERE(transpose)(int size, const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b,
+ONE_COPY void HERE(transpose)(int size, const uint8_t *src, int64_t sa, int64_t a, uint8_t *dst, int64_t db, int64_t b,
                             int how) {
     const Tiling *t = HERE(tilings)[size > 4 ? 3 : size / 2];
     if (size == 16) {

@@ -12,6 +12,13 @@
 #define STRINGIFY_(a) #a
 #define STRINGIFY(a) STRINGIFY_(a)
 #define INLINE static inline __attribute__((always_inline))
+#define OUT_OF_LINE static __attribute__((noinline))
+/* The same, in one copy also where an argument is a constant. */
+#if defined(__clang__)
+#define ONE_COPY OUT_OF_LINE
+#else
+#define ONE_COPY static __attribute__((noinline, noclone))
+#endif
 
 INLINE int how_of(const Move *m) { return (m->past ? PAST : 0) | (m->cold ? COLD : 0) | (m->cold_result ? COLD_RESULT : 0); }
 

@@ -107,7 +107,7 @@ static void HERE(flip)(uint8_t *bytes, int64_t n) {
 #else
 #define PACKED_WIDE {NULL, NULL, NULL, NULL}
 #endif
-static const PictureLoops HERE(picture_loops) = {
+const PictureLoops HERE(picture_loops) = {
     SHUFFLES,
     HERE(gather), GATHER_WIDE,
     HERE(picture_line), HERE(picture_blend), HERE(picture_mean),

@@ -1,0 +1,5 @@
+#if defined(__x86_64__)
+#include "simd/avx2.h"
+#include "simd/conversions.h"
+#include "simd/end.h"
+#endif

@@ -1,0 +1,2 @@
+#include "simd/base.h"
+#include "simd/moves.h"
