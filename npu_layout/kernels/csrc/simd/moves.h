@@ -7,6 +7,7 @@
 #include "simd/steps.inl.h"
 #include "simd/cover.inl.h"
 #include "simd/bands.inl.h"
+#include "simd/lanes.inl.h"
 #include "simd/transpose.inl.h"
 #include "simd/reversed.inl.h"
 #include "simd/reverse.inl.h"

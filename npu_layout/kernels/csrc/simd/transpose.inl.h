@@ -203,6 +203,8 @@ static void HERE(move_transpose)(const Move *m, const uint8_t *src, uint8_t *dst
      * the bench only there, where single lines of so many rows take twice as long as runs: of 64 (Zen 3), while those of 16 take two
      * thirds (Zen 1). */
     const int squares = VB == 32 && (size == 2 || size == 4);
+    const Matrix whole = {src, a.s, a.n, dst, b.d, b.n};
+    if (HERE(transposed_by_lanes)(size, &whole, how_of(m))) return;
     const int64_t crowd = squares && m->past ? CROWD_PAST : squares || (VB > 16 && m->past) ? INT64_MAX : CROWD;
     if (tiles && a.n * size >= 64 && in_one_set(b.n, b.d) >= crowd)
         HERE(transpose_to_crowd)(size, m->past, src, a, dst, b);
