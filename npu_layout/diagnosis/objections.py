@@ -23,6 +23,7 @@ _FIX = 6.0  # dB that other causes have to explain to be named: what explains le
 _PERFECT = 40.0  # dB that the declared reading explains: inputs hardly matter, nor a slightly other scale
 _MOST = 8.0  # dB: as declared, most of the output is explained
 _MORE = 0.5  # dB that a line explains more than an input by its two fitted numbers, of few values
+_ALIKE = 0.05  # of the noise: the power by which two readings of the same integers predict the same
 _AT_THE_ENDS = 0.75  # of the values that a scale clamps: noise leaves half
 
 
@@ -145,6 +146,24 @@ def _is_of_constants(evidence: Evidence, c: Candidate) -> bool:
     return after - before < MARGIN
 
 
+def _differs_in_constants(evidence: Evidence, c: Candidate) -> bool:
+    """Whether fitted scales read other values only where nothing varies: of a constant any scale makes another.
+
+    A detector's maps of a class that is in no frame are such channels.
+    """
+    trial, varying = evidence.trial(c), evidence.informative
+    if not trial.parameters or trial.rows is not None or varying is None or not (evidence.fits and varying.any()):
+        return False
+    if trial.codes.shape != evidence.codes.shape:
+        return False
+    here = varying[evidence.samples.channel]
+    if not np.array_equal(trial.codes[:, here], evidence.codes[:, here]):
+        return False
+    before, after = evidence.left[:, here], trial.left[:, here]
+    noise = max(float((before * before).mean()), evidence.rounding(trial.steps))
+    return float(np.square(after - before).mean()) <= _ALIKE * noise
+
+
 def is_of_biases(evidence: Evidence, c: Candidate, declared: float) -> bool:
     """Whether zero points gain in the channels' means alone, and these do not prove them: each channel counts once.
 
@@ -186,9 +205,10 @@ def is_biased(evidence: Evidence, declared: float, gain: float) -> bool:
 def is_in_doubt(evidence: Evidence, c: Candidate, declared: float) -> bool:
     """Whether the declared reading explains the values, but hardly better than `c`, and the data do not decide.
 
-    Another input does not matter to somebody who reads the output, unless the data are on its side.
+    Another input does not matter to somebody who reads the output, unless the data are on its side. Nor does another
+    order whose scales were fitted to channels that never vary.
     """
-    if declared < LEAST or min(c.gain, c.score - declared) < -MARGIN:
+    if declared < LEAST or min(c.gain, c.score - declared) < -MARGIN or _differs_in_constants(evidence, c):
         return False
     if c.of_input:
         return declared < _PERFECT and c.decided and c.leans > 0.5 and evidence.differs(c)

@@ -68,6 +68,24 @@ def test_scales_that_gain_in_constant_channels_alone() -> None:
         assert objections.is_of_what_is_constant(found, c) == constant, channels
 
 
+@pytest.mark.parametrize("seen", [False, True])
+def test_a_class_that_is_in_no_frame_leaves_no_doubt(seen: bool) -> None:
+    """Channel 1 is stored as one integer throughout; pad lanes are another one, which a scale of their own fits too."""
+    rng, shape = np.random.default_rng(4), (1, 2, 12, 12)
+    model = [np.maximum(rng.standard_normal(shape), 0).astype(np.float32) for _ in range(4)]
+    for x in model:
+        x[:, 1] *= 1.0 if seen else 1e-4
+    spec = nl.TensorSpec(shape, "NCHW16c", "int8", quantization=nl.Quantization(0.02, -128))
+    scales = nl.Quantization([0.02, 0.02], [-128, 0], axis=1)
+    other = nl.TensorSpec(shape, "NHWC8n", "int8", quantization=scales, size=spec.size)
+    found = Evidence(spec, [spec.pack(x) for x in model], model, (), 1)
+    codes, left = found.read_as(other, found.wanted)
+    trial = Trial("layout", "", other, codes, left, True, other, parameters=4)
+    c = next(c for c in found.rank([found.as_declared(), trial]) if c.cause == "layout")
+    assert not objections.is_in_doubt(found, c, found.score(found.as_declared()))
+    assert (c.gain > -1) == (not seen)  # without the rule about fitted scales the two would be alike
+
+
 @pytest.mark.parametrize("shrinks", [True, False])
 def test_an_input_that_explains_less_than_scales_of_channels(shrinks: bool) -> None:
     """A device that shrinks some channels, each by a share, returns nearly what the model says of a paler input."""
