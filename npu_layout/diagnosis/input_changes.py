@@ -20,6 +20,8 @@ from .usual_mistakes import mistakes
 
 _QUALITIES = (50, 70, 85)  # of JPEG
 _SHIFTS = 2  # pixels of the network's input, and of the frame
+_LINES = range(2, 17)  # rows or columns: H.264 stores 1088 rows of 1080, in blocks of 16 (ITU-T H.264, 7.4.2.1.1)
+_WHOLE = 8  # times the lines that are cut: of a smaller frame they are another part
 _OF_INPUT = 5  # changes of an input that is shifted: a part is simpler
 _LUMA = 0.114, 0.587, 0.299  # of blue, green and red, ITU-R BT.601
 _GAMMAS = 2.2, 1 / 2.2, 1.8, 1 / 1.8
@@ -150,18 +152,19 @@ _GEOMETRY: Sequence[tuple[str, Callable[[np.ndarray], np.ndarray]]] = (
     ("the frame rotated by 90 degrees counterclockwise", np.rot90),
     ("the frame with rows and columns exchanged", lambda x: x.swapaxes(0, 1)),
 )
-_CROPS: Sequence[tuple[str, Callable[[np.ndarray], np.ndarray]]] = (
-    ("the frame without its first row", lambda x: x[1:]),
-    ("the frame without its last row", lambda x: x[:-1]),
-    ("the frame without its first column", lambda x: x[:, 1:]),
-    ("the frame without its last column", lambda x: x[:, :-1]),
+_SIDES: Sequence[tuple[str, str, Callable[[np.ndarray, int], np.ndarray]]] = (
+    ("first", "row", lambda x, count: x[count:]),
+    ("last", "row", lambda x, count: x[: len(x) - count]),
+    ("first", "column", lambda x, count: x[:, count:]),
+    ("last", "column", lambda x, count: x[:, : x.shape[1] - count]),
 )
 
 
 def geometry(base: How, pair: Pair) -> Iterator[Change]:
     """Yield the same picture mirrored, rotated, cropped or shifted. A noted part is not cropped: other parts are."""
-    for words, change in (*_GEOMETRY, *(_CROPS if pair.near is None else ())):
-        yield Change(words, partial(_made_of, how=base, change=change), verdict="geometry", applies=_is_cropable)
+    for words, change in _GEOMETRY:
+        yield Change(words, partial(_made_of, how=base, change=change), verdict="geometry")
+    yield from crops(base, pair, (1,))
     steps = range(-_SHIFTS, _SHIFTS + 1)
     axes = pair.spec.axes.index("W"), pair.spec.axes.index("H")
     for right, down in product(steps, steps):
@@ -174,6 +177,15 @@ def geometry(base: How, pair: Pair) -> Iterator[Change]:
             make = partial(_shifted, how=base, by=(right, down), axes=axes)
             shifted = Change(words, make, verdict="geometry", where=where)
             yield shifted if pair.near is None else shifted._replace(kind="part", changes=_OF_INPUT)
+
+
+def crops(base: How, pair: Pair, counts: Sequence[int] = _LINES) -> Iterator[Change]:
+    """Yield the frame without some rows or columns at one side, if no part of it was noted."""
+    for count, (which, what, cut) in product(counts if pair.near is None else (), _SIDES):
+        lines = what if count == 1 else f"{count} {what}s"
+        make = partial(_made_of, how=base, change=partial(cut, count=count))
+        words = f"the frame without its {which} {lines}"
+        yield Change(words, make, verdict="geometry", applies=partial(_is_cropable, count=count))
 
 
 def colours(base: How) -> Iterator[Change]:
@@ -238,8 +250,8 @@ def border(base: How, pairs: Sequence[Pair]) -> Iterator[Change]:
         yield Change(f"pad_value={said(np.ravel(pad))}", partial(made_by, how=how), how)
 
 
-def _is_cropable(pair: Pair) -> bool:
-    return bool(min(pair.frame.shape[:2]) > 1)
+def _is_cropable(pair: Pair, count: int) -> bool:
+    return bool(min(pair.frame.shape[:2]) > (1 if count == 1 else _WHOLE * count))
 
 
 def _moved(right: int, down: int) -> str:

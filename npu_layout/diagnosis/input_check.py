@@ -24,6 +24,7 @@ from .input_pairs import Fitter, Pair
 from .input_sources import source_changes
 from .input_trials import BETTER, SAME, Tried, alike, best, every, tried
 from .input_variants import FLIPPED, image_channels
+from .resize_shares import NOISE, share_of_resizes
 from .verdict import Judgement
 
 _NEAR = 1.2  # times what a formula or JPEG changes: other code for the same changes as much
@@ -31,6 +32,7 @@ _SATURATED = 0.5  # of the values: what saturates more is another quantization t
 _EXPLAINED = 0.5  # of the contrast of what was recorded: what leaves more explains nothing of it
 _QUALITIES = range(50, 100)  # of JPEG
 _JPEG = 2.9  # pixel values of blue: half a step of the mean of Y, and 1.772 of that of Cb, of 16 / 8 and 17 / 8 at 50
+_NOISY = 2.0  # steps: of less, rounding may be most
 _NAMED = 3  # changes that explain as much as each other
 _FIX = "Fix: correct preprocess= by the arguments of the fix, or make the input as declared."
 _COMPARE = "Fix: compare the code that makes the input with preprocess=."
@@ -298,6 +300,8 @@ def _judged(pairs: Sequence[Pair], base: How, scaled: bool = True, sources: Sequ
     if nearest <= SAME or (declared <= spread and not is_colour):
         is_resize = declared <= resized or nearest <= SAME
         except_for = "the resize formula" if is_resize else "a loss as JPEG's"
+        if _is_noise(pairs, made, offs, [t.change for t in formulas]):
+            except_for = "noise, which no other resize makes"
         most = f"cv2's interpolations by up to {_pixels(pairs, resized / _NEAR)}"
         most += "" if is_resize else f", JPEG by up to {_pixels(pairs, spread / _NEAR)}"
         why = f"{_RIGHT}, except for {except_for}: it differs by"
@@ -311,6 +315,15 @@ def _judged(pairs: Sequence[Pair], base: How, scaled: bool = True, sources: Sequ
         judgement = judgement.noted(f"It differs by {by} where the picture is flat: its colours are others.")
     clamped = max(pair.at_top for pair in pairs)
     return judgement.noted(_clamped(clamped)) if clamped > _SATURATED else judgement
+
+
+def _is_noise(
+    pairs: Sequence[Pair], made: Sequence[np.ndarray], offs: Sequence[float], formulas: Sequence[Change]
+) -> bool:
+    """Whether other resizes make nothing of what differs in the frame that differs most."""
+    worst = int(np.argmax(offs))
+    others = [change.make(pairs[worst]).values for change in formulas if change.how is not None]
+    return offs[worst] > _NOISY and share_of_resizes(pairs[worst], made[worst], others) < NOISE
 
 
 def _is_compressed(

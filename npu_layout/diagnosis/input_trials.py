@@ -15,6 +15,7 @@ from .input_changes import (
     border,
     colours,
     compressed,
+    crops,
     geometry,
     lighting,
     other_frames,
@@ -87,6 +88,7 @@ def every(
         if min(t.off for t in (*formulas, *others)) > SAME:
             several = [*bordered(base, pairs), *combined_arguments(base, pairs[0], scaled)]
             others += _combined(several, pairs, declared)
+            others += [t for t in _combined(list(crops(base, pairs[0])), pairs, declared) if t.off <= SAME]
         return formulas, others
     return formulas, [*others, *_proven(parts)]
 

@@ -32,8 +32,8 @@ def is_slight_scale(evidence: Evidence, c: Candidate) -> bool:
     if c.cause != "quantization" or c.spec is None:
         return False
     declared, fitted = evidence.spec.quantization, c.spec.quantization
-    each = fitted is not None and fitted.axis is not None and (declared is None or declared.axis is None)
-    weak = c.score < _MOST and (each or c.gain < HARDLY)
+    one = [q is None or q.axis is None for q in (declared, fitted)]
+    weak = c.score < _MOST and (one[0] != one[1] or c.gain < HARDLY)
     return weak or (c.score < SOUND and is_slight(evidence, evidence.trial(c)))
 
 
@@ -190,10 +190,24 @@ def _clamped(evidence: Evidence, spec: TensorSpec) -> float:
     return float(_beyond(evidence, spec).mean())
 
 
+def clamped_of_input(evidence: Evidence, c: Candidate) -> float:
+    """Return the share of the model's values for another input that the dtype cannot store; 0 of floats."""
+    trial = evidence.trial(c)
+    if not (trial.steps and trial.answers and evidence.fits):
+        return 0.0
+    wanted = np.stack([evidence.samples.of(answer) for answer in trial.answers.values()])
+    return float(_outside(evidence, evidence.spec, wanted).mean())
+
+
 def _beyond(evidence: Evidence, spec: TensorSpec, steps: float = 0.5) -> np.ndarray:
     """Return which of the model's values at the samples are further out of the dtype's range than so many steps."""
+    return _outside(evidence, spec, evidence.wanted, steps)
+
+
+def _outside(evidence: Evidence, spec: TensorSpec, wanted: np.ndarray, steps: float = 0.5) -> np.ndarray:
+    """Return which of some real values at the samples are so far out of the dtype's range."""
     scale, zero_point = arithmetic(spec, evidence.samples)
-    codes, (low, high) = evidence.wanted / scale + zero_point, ends(spec)
+    codes, (low, high) = wanted / scale + zero_point, ends(spec)
     return np.asarray((codes < low - steps) | (codes > high + steps))
 
 

@@ -64,11 +64,12 @@ def surprise(evidence: Evidence, candidate: Candidate) -> float:
 def _of_classes(evidence: Evidence, trial: Trial) -> float:
     """Return the surprise that another input names the device's classes by chance; inf if outputs are no classes.
 
-    Each row of the samples is a vector then, of which one value makes up all.
+    They are vectors then, and one value makes up all.
     """
     declared = evidence.as_declared(trial.rows) if evidence.fits else None
-    size = evidence.references[0].size
-    if declared is None or not trial.of_input or trial.left.shape != declared.left.shape or trial.left.shape[1] != size:
+    size, axis = evidence.references[0].size, evidence.named_axis
+    is_vector = axis is not None and evidence.references[0].shape[axis] == size
+    if declared is None or not (is_vector and trial.of_input and trial.left.shape == declared.left.shape):
         return math.inf
     wanted = evidence.wanted if trial.rows is None else evidence.wanted[list(trial.rows)]
     most = wanted.max(1)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+from ..buffers import TensorSpec
 from ..comparison import Confused, Figures, OutputPart, listed
+from ..errors import NpuLayoutError
+from ..frames import Preprocessor
 from ..support import quoted
 from .evidence import Evidence
 from .thresholds import LEAST
 from .trials import Candidate, Trial
 
 _RUNS = 4  # outputs into which one is split
+_CHANNELS, _SIDE = (3, 1, 4), 16  # of images
 _GOOD = 15.0  # dB: a candidate that explains so much is the whole cause, and not a part of it
 
 FLAT = "Record frames that make the output vary."
@@ -89,7 +94,22 @@ def _make_the_input(c: Candidate) -> str:
         given = f"The accelerator's input was given as {c.fix['target'].layout}."
         return f"{given} Fix: give it the layout that it expects; if that is this one, correct the input's spec."
     done = "describe what was done, or come near to it" if c.score >= _GOOD else _CLOSEST
+    if _is_refused(c.fix):
+        return f"Fix: make the input as declared. A Preprocessor refuses the arguments of the fix; these {done}."
     return f"Fix: make the input as declared, or record again with the arguments of the fix: these {done}."
+
+
+def _is_refused(fix: Mapping[str, Any]) -> bool:
+    """Whether a Preprocessor refuses arguments for any image, such as a mean and std in units of 0 to 1."""
+    return not any(_is_accepted(fix, channels) for channels in _CHANNELS)
+
+
+def _is_accepted(fix: Mapping[str, Any], channels: int) -> bool:
+    try:
+        Preprocessor(TensorSpec((1, channels, _SIDE, _SIDE)), **fix)
+    except NpuLayoutError:
+        return False
+    return True
 
 
 def _read_the_bytes(c: Candidate) -> str:

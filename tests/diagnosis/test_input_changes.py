@@ -281,3 +281,23 @@ def test_frames_in_other_orders_without_a_fault(source: str, frames: str) -> Non
         assert noisy.fix is None and "U and V" not in noisy.why and "gray" not in noisy.why, str(noisy)
         bench.frames = [in_bgr(COLOURS["in gray"], source)(frame) for frame in bench.frames]
         assert bench.of_frames(lambda x: x).verdict == "match"
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 16])
+@pytest.mark.parametrize("side", ["first rows", "last rows", "first columns", "last columns"])
+def test_a_frame_without_some_lines(side: str, count: int) -> None:
+    """As where 1088 rows are stored of 1080; another number of them, which is nearly the same, is not named."""
+    bench = Bench(next(iter(ARITHMETIC)), "float32", "texture")
+    which, what = side.split()
+    kept = slice(count, None) if which == "first" else slice(None, -count)
+    found = bench.of_frames(lambda x: x[kept] if what == "rows" else x[:, kept])
+    lines = what[:-1] if count == 1 else f"{count} {what}"
+    assert (found.verdict, found.fix) == ("geometry", None), str(found)
+    assert f"the frame without its {which} {lines} makes" in found.why, found.why
+
+
+def test_more_lines_than_are_tried_are_not_called_fewer() -> None:
+    bench = Bench(next(iter(ARITHMETIC)), "float32", "walk")
+    for count in (18, 21):
+        found = bench.of_frames(lambda x, count=count: x[count:])
+        assert "without its" not in found.why, str(found)

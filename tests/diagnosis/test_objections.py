@@ -160,3 +160,31 @@ def test_an_input_that_explains_little_has_to_gain_more(left: float, gain: float
     candidate = Candidate("preprocessing", "", score, gain, {}, trial=1, of_input=True)
     assert (score < 15) == (left > 0.2)
     assert objections.accuses(found, candidate, score - gain) == accused
+
+
+@pytest.mark.parametrize("each", [True, False])
+def test_one_scale_where_scales_of_channels_were_declared_explains_most(each: bool) -> None:
+    declared = nl.Quantization([0.05] * 4, [0] * 4, axis=1) if each else nl.Quantization(0.05)
+    found = Evidence(SPEC.replace(quantization=declared), *_stored(), (), 1)
+    one = Candidate("quantization", "", 7.0, 5.0, None, spec=SPEC.replace(quantization=nl.Quantization(0.11)))
+    found.trials = [found.as_declared()]
+    assert objections.is_slight_scale(found, one) == each
+    assert not objections.is_slight_scale(found, one._replace(score=15.5, gain=14.0))
+
+
+def _stored() -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """What a device stores of two frames, and the frames."""
+    model = [np.random.default_rng(k).standard_normal(SHAPE).astype(np.float32) for k in range(2)]
+    return [SPEC.pack(x) for x in model], model
+
+
+def test_what_an_input_clamps() -> None:
+    """Of 127 steps of 0.05 the ends are 6.4 from 0: of values that are twelve times larger, more than half."""
+    found = Evidence(SPEC, *_stored(), (), 1)
+    for factor in (1, 12):
+        answers = {k: factor * x for k, x in enumerate(_stored()[1])}
+        found.rank([found.as_declared()._replace(cause="preprocessing", answers=answers)])
+        share = objections.clamped_of_input(found, Candidate("preprocessing", "", 9.0, 9.0, {}))
+        beyond = np.mean([(x < -128.5 * 0.05) | (x > 127.5 * 0.05) for x in answers.values()])
+        assert share == pytest.approx(beyond, abs=0.02)
+        assert (share > 0.5) == (factor == 12)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.diagnosis import wording
+from npu_layout.diagnosis import Remade, Situation, diagnose, wording
 from npu_layout.diagnosis.evidence import Evidence
 from npu_layout.diagnosis.trials import Trial
 from npu_layout.diagnosis.verdict import Judgement, judge
@@ -191,3 +191,20 @@ def test_another_order_with_a_scale_that_is_no_line(curved: bool) -> None:
         assert output.verdict == "layout" and output.fix.layout == nl.Layout("NHWC"), output.why
         read = output.fix.unpack(frames[0][1]["y"])
         assert np.abs(read - model[0]).max() < 0.01
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_of_two_inputs_that_saturate_the_softer_one_is_not_named(seed: int) -> None:
+    """Pixels of 0 to 255 where a division was meant: half the std agrees better, as it errs less near zero."""
+    rng, shape = np.random.default_rng(seed), (1, 6, 12, 12)
+    spec = nl.TensorSpec(shape, "NCHW", "int8", quantization=nl.Quantization(0.03))
+    model = [rng.standard_normal(shape).astype(np.float32) for _ in range(2)]
+    seen = [rng.standard_normal(shape).astype(np.float32) for _ in range(2)]
+    device = [spec.pack((58 * (x + 0.1 * rng.standard_normal(shape))).astype(np.float32)) for x in seen]
+    found = Evidence(spec, device, model, (), 1)
+    remade = [
+        Remade(f"std={std}", {"std": std}, {k: 58 / std * x for k, x in enumerate(seen)}, "preprocessing")
+        for std in (1, 2)
+    ]
+    judgement = diagnose(found, Situation("y", range(2), {"y": model}, {"y": spec}, remade), False, None)[1]
+    assert judgement.verdict == "ambiguous" or judgement.fix == {"std": 1}, judgement.why

@@ -57,6 +57,10 @@ def test_advice_depends_on_the_fix() -> None:
     made = late._replace(cause="preprocessing", fix={"color": "BGR"})
     assert "describe what was done" in wording.ADVICE["preprocessing"](made)
     assert "may be a part of it" in wording.ADVICE["preprocessing"](made._replace(score=9))
+    refused = made._replace(fix={"color": "RGB", "mean": [0.5, 0.5, 0.5], "std": [2.0, 2.0, 2.0]})
+    assert "A Preprocessor refuses the arguments of the fix" in wording.ADVICE["preprocessing"](refused)
+    for fix in ({"color": "GRAY", "mean": [50.0], "std": [20.0]}, {"color": "BGR", "pad_value": 7}):
+        assert "refuses" not in wording.ADVICE["preprocessing"](made._replace(fix=fix)), fix
 
 
 def test_lost_channels_are_split_from_the_others() -> None:
