@@ -14,7 +14,12 @@ FLAGS = "-std=c11 -O3 -g0 -fvisibility=hidden -Wno-psabi -pthread "
 FLAGS += "-falign-functions=64 -falign-loops=32"  # else a change moves loops that it is not about: up to 1.3x
 
 # The instruction sets by what the kernel of Linux calls their parts; every x86-64 processor has base.
-LEVELS = {"base": "", "sse4": "sse4_1", "avx2": "avx2 fma f16c", "avx512": "avx512f avx512bw avx512vl avx512dq avx2 fma f16c"}
+LEVELS = {
+    "base": "",
+    "sse4": "sse4_1",
+    "avx2": "avx2 fma f16c",
+    "avx512": "avx512f avx512bw avx512vl avx512dq avx2 fma f16c",
+}
 
 
 def chosen_levels(wanted):

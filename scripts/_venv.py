@@ -1,7 +1,8 @@
 """Make a virtual environment in the checkout with npu_layout and some of its extras: _venv.py FOLDER [EXTRA ...].
 
 It is made once, extended where extras are asked for that it lacks, and the kernels are compiled again where their
-sources changed, or for the instruction sets of NPU_LAYOUT_LEVELS (docs/kernels.md) where they are not. Run by an interpreter that has nothing installed: the standard library only.
+sources changed, or where they lack the levels of NPU_LAYOUT_LEVELS (docs/kernels.md); without it these are all. Run by
+an interpreter that has nothing installed: the standard library only.
 """
 
 from __future__ import annotations

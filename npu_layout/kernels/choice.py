@@ -30,7 +30,7 @@ answer_core: Any = None
 if _wanted() != "numpy":
     try:
         from . import native as core
-        from . import native_answers as answer_core  # noqa: F401  # for answers.py
+        from . import native_answers as answer_core  # for answers.py
     except ImportError as error:
         if _wanted() == "native":
             raise ImportError(
@@ -41,8 +41,8 @@ if _wanted() != "numpy":
     if core is not None and not core.LEVELS:
         _why = (
             f"the kernels of npu_layout were compiled for {' and '.join(core.COMPILED)} alone (NPU_LAYOUT_LEVELS), which "
-            "this machine lacks or NPU_LAYOUT_DISABLE turns off; install npu_layout again without NPU_LAYOUT_LEVELS, with "
-            "pip's --no-cache-dir"
+            "this machine lacks or NPU_LAYOUT_DISABLE turns off; install npu_layout again without NPU_LAYOUT_LEVELS, "
+            "with pip's --no-cache-dir"
         )
         if _wanted() == "native":
             raise ImportError(f"NPU_LAYOUT_KERNELS=native, but {_why}")

@@ -12,6 +12,7 @@ import pytest
 
 from npu_layout import kernels
 from tests.support.kernel_walks import BACKENDS, NATIVE
+from tests.support.paths import ROOT
 
 
 def chosen(**environment: str) -> subprocess.CompletedProcess[str]:
@@ -34,6 +35,42 @@ def test_the_kernels_are_chosen_by_the_environment() -> None:
         assert chosen(NPU_LAYOUT_KERNELS="native", NPU_LAYOUT_DISABLE=",".join(off)).stdout == f"{name}\n"
         off.append(name[len("native (") : -1])
     assert chosen(NPU_LAYOUT_KERNELS="native", NPU_LAYOUT_DISABLE="base").returncode == 0
+
+
+AS_ON_ANOTHER_MACHINE = """
+import importlib.util, sys
+spec = importlib.util.spec_from_file_location("npu_layout.kernels._native", {path!r})
+core = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(core)
+core.LEVELS.clear(), core.FAST.clear()
+core.COMPILED[:] = ["avx512"]
+sys.modules[spec.name] = core
+import numpy as np, npu_layout as nl
+print(nl.kernels.active(), nl.TensorSpec((1, 3, 2, 2), "NHWC", "int8").unpack(np.arange(12, dtype=np.int8)).ravel()[:5])
+"""
+
+
+@pytest.mark.skipif(not NATIVE, reason="the compiled core alone")
+def test_kernels_for_other_machines_alone_are_not_used() -> None:
+    """NPU_LAYOUT_LEVELS of setup.py, and the wheel on another machine: numpy, with a warning; an error if asked for."""
+    from npu_layout.kernels import _native
+
+    code = AS_ON_ANOTHER_MACHINE.format(path=_native.__file__)
+    for wanted, output, word in (("auto", "numpy [0 3 6 9 1]\n", "RuntimeWarning"), ("native", "", "ImportError")):
+        env = {**os.environ, "NPU_LAYOUT_KERNELS": wanted}
+        ran = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+        assert ran.stdout == output and word in ran.stderr, ran.stderr
+        assert "compiled for avx512 alone (NPU_LAYOUT_LEVELS)" in ran.stderr
+    assert {name[len("native (") : -1] for name in NATIVE} <= set(_native.COMPILED)
+
+
+def test_setup_knows_the_levels() -> None:
+    if not (ROOT / "setup.py").exists():
+        pytest.skip("needs a checkout")
+    for levels, expected in (("mmx", "expected all, native, or some of base, sse4, avx2, avx512"), ("native", "")):
+        env = {**os.environ, "NPU_LAYOUT_LEVELS": levels}
+        ran = subprocess.run([sys.executable, "setup.py", "--name"], cwd=ROOT, env=env, capture_output=True, text=True)
+        assert expected in ran.stderr and (ran.returncode == 0) == (not expected), ran.stderr
 
 
 def test_calls_that_name_none_use_the_active_backend(activate: Callable[[str], None]) -> None:

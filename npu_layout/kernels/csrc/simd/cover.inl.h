@@ -202,15 +202,15 @@ ONE_COPY void HERE(tour_of)(const Matrix *matrix, const Shape *shape, int past, 
     if (t->walk.block > t->along.n) t->walk.block = t->along.n;
 }
 
-/* A row of narrow or flat tiles, without fetches; a function, because it is called from several places. */
+/* A row of narrow or flat tiles, without fetches: one copy for the edges that no strip reaches. */
 typedef void Edge(Sides at, const Steps *along, int64_t l0, int64_t l1, int past);
-/* The tiles of a matrix. Those with edges have the rest too, each a function that is not inlined: the tile alone, and the joint
- * and the tiles of edges. */
+/* The tiles of a matrix. Those with edges have the rest too: narrow and flat tiles, and functions that are not inlined, for what is
+ * not in a strip: the tile alone, the joint, and rows of narrow and flat ones. */
 typedef struct {
-    Tile *tile;
+    Tile *tile, *narrow, *flat;
     void (*lone)(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d); /* through the caches */
     Joint *joint;
-    Edge *narrow, *flat;
+    Edge *narrows, *flats;
 } Tiles;
 
 /* If rows of the result are contiguous: the lines in which one ends and the next begins, and the ends of the first and last
@@ -235,6 +235,7 @@ INLINE void lay_joints(const Tiles *tiles, const Shape *shape, const Tour *t, in
 
 /* A strip from k0 to k1 along one axis, and from l0 to l1 along the other; with the edges if it is at the end. */
 INLINE void lay_strip(const Tiles *tiles, const Shape *shape, const Tour *t, int past, int64_t k0, int64_t k1, int64_t l0, int64_t l1) {
+    const Manner unfetched = {{0, 0}, past && t->walk.past}, cached = {{0, 0}, 0};
     const Matrix *m = &t->m;
     const int size = shape->size, turned = t->walk.turned;
     const Steps outer = turned ? t->along : t->by, row = turned ? t->by : t->along;
@@ -246,13 +247,13 @@ INLINE void lay_strip(const Tiles *tiles, const Shape *shape, const Tour *t, int
         uint8_t *to = m->dst + place(&outer, o) * outer.d;
         const Sides at = {from, m->sa, to, m->db};
         lay_row(tiles->tile, shape, at, &row, r0, r1, o, (Manner){t->walk.ahead, past && t->walk.past});
-        if (flatly) tiles->flat(at, &t->over_under, t->over_under.at, m->a, 0);
-        if (narrowly && !turned) tiles->narrow(at, &t->over_rest, t->over_rest.at, m->b, past && t->walk.past);
+        if (flatly) lay_row(tiles->flat, shape, at, &t->over_under, t->over_under.at, m->a, 0, cached);
+        if (narrowly && !turned) lay_row(tiles->narrow, shape, at, &t->over_rest, t->over_rest.at, m->b, 0, unfetched);
     }
     if (narrowly && turned)
         for (int64_t k = t->over_rest.at; k < m->b; k += shape->least) {
             const int64_t q = place(&t->over_rest, k);
-            tiles->narrow((Sides){m->src + q * size, m->sa, m->dst + q * m->db, m->db}, &t->by, k0, k1, past && t->walk.past);
+            tiles->narrows((Sides){m->src + q * size, m->sa, m->dst + q * m->db, m->db}, &t->by, k0, k1, past && t->walk.past);
         }
 }
 
@@ -263,13 +264,13 @@ INLINE void lay_edges(const Tiles *tiles, const Shape *shape, const Tour *t, int
     if (shape->edged && t->edges.rest && !by_destination)
         for (int64_t k = t->over_rest.at; k < m->b; k += least) {
             const int64_t q = place(&t->over_rest, k);
-            tiles->narrow((Sides){m->src + q * size, m->sa, m->dst + q * m->db, m->db}, &t->over_rows, t->along.at, t->along.end,
+            tiles->narrows((Sides){m->src + q * size, m->sa, m->dst + q * m->db, m->db}, &t->over_rows, t->along.at, t->along.end,
                           past && t->walk.past);
         }
     if (shape->edged && t->edges.under && (by_destination || t->edges.rest))
         for (int64_t k = t->over_under.at; k < m->a; k += least) {
             const int64_t p = place(&t->over_under, k);
-            tiles->flat((Sides){m->src + p * m->sa, m->sa, m->dst + p * size, m->db}, &t->over_all,
+            tiles->flats((Sides){m->src + p * m->sa, m->sa, m->dst + p * size, m->db}, &t->over_all,
                         by_destination ? 0 : t->over_rest.at, m->b, 0);
         }
 }
@@ -325,8 +326,8 @@ INLINE void cover(const Tiles *tiles, const Shape *shape, const Matrix *matrix, 
     }                                                                                                                        \
     EDGE(strip, size)                                                                                                        \
     EDGE(flat##size, size)                                                                                                   \
-    COVER_BY(square##size, 1, VB > 16, 64 / size, 64 / size, size, square##size, HERE(lone_square##size), HERE(joint_square##size),   \
-             HERE(edge_of_##strip), HERE(edge_of_flat##size))
+    COVER_BY(square##size, 1, VB > 16, 64 / size, 64 / size, size, square##size, strip, flat##size, HERE(lone_square##size),  \
+             HERE(joint_square##size), HERE(edge_of_##strip), HERE(edge_of_flat##size))
 #define COVERS(size)                                              \
     COVER(tile##size, 16 / size, 16 / size, size)                 \
     COVER(tile##size##_half_columns, 16 / size, 8 / size, size)   \

@@ -224,7 +224,7 @@ INLINE int64_t scan_some_rows(const Codes *codes, const FeatureMap *map, const u
                 put(lanes, top[k]);
                 bound = number(size, largest_number(size, lanes, VB / size) - 1);
             }
-            if (!codes->hits_of_row(map, p + k * step, first + cell + k, last, bound, all, hits)) return -1;
+            if (!hits_of_row(codes, map, p + k * step, first + cell + k, last, bound, all, hits)) return -1;
         }
     }
     return ready;
@@ -252,22 +252,13 @@ INLINE int64_t scan_rows(const Codes *codes, const FeatureMap *map, const uint8_
 #define MAXIMA(name) \
     ONE_COPY void HERE(maxima_##name)(const uint8_t *data, const int64_t *channel, int64_t count, int64_t bytes, uint8_t *top)
 #define BEST(name) ONE_COPY void HERE(best_##name)(const FeatureMap *map, const uint8_t *data, int64_t first, uint64_t bits, Hits *hits)
-#define HITS_OF_PLANE(name)                                                                                                         \
-    ONE_COPY void HERE(hits_of_plane_##name)(const uint8_t *p, int64_t channel, int64_t i, int64_t end, int64_t first, int64_t cells, V below, \
-                                          Hits *hits)
-#define HITS_OF_ROW(name) \
-    ONE_COPY int HERE(hits_of_row_##name)(const FeatureMap *map, const uint8_t *p, int64_t cell, int64_t last, V bound, int all, Hits *hits)
-#define FUNCTIONS_OF_HITS(name) MAXIMA(name); BEST(name); HITS_OF_PLANE(name); HITS_OF_ROW(name);
-#define FUNCTIONS_BY_CODES(name)                                                                                        \
-    MAXIMA(name) { maxima_of(&codes_##name, data, channel, count, bytes, top); }                                        \
-    BEST(name) { best_of_planes(&codes_##name, map, data, first, bits, hits); }                                         \
-    HITS_OF_PLANE(name) { hits_of_plane(&codes_##name, p, channel, i, end, first, cells, below, hits); }                \
-    HITS_OF_ROW(name) { return hits_of_row(&codes_##name, map, p, cell, last, bound, all, hits); }
 #define SCANS(name, type, key, size, low)                                                                   \
-    FUNCTIONS_OF_HITS(name)                                                                                 \
+    MAXIMA(name);                                                                                           \
+    BEST(name);                                                                                             \
     static const Codes codes_##name = {type, size, low, key, greater##size, more##size, take##size,         \
-                                       HERE(maxima_##name), HERE(best_##name), HERE(hits_of_plane_##name), HERE(hits_of_row_##name)}; \
-    FUNCTIONS_BY_CODES(name)                                                                                \
+                                       HERE(maxima_##name), HERE(best_##name)};                         \
+    MAXIMA(name) { maxima_of(&codes_##name, data, channel, count, bytes, top); }                            \
+    BEST(name) { best_of_planes(&codes_##name, map, data, first, bits, hits); }                             \
     SCAN(planes, name)                                                                                      \
     SCAN(blocks, name)                                                                                      \
     SCAN(rows, name)

@@ -87,7 +87,7 @@ INLINE int64_t some_planes(const Codes *codes, const FeatureMap *map, const uint
         const int64_t end = at_most(i + bytes / size, cells);
         if (hits->count > hits->most) return 0;
         if (!hits_reserve(hits, planes * 2 * bytes / size)) return -1;
-        for (int s = 0; s < planes; ++s) codes->hits_of_plane(plane[s], c + s, i, end, first, cells, below, hits);
+        for (int s = 0; s < planes; ++s) hits_of_plane(codes, plane[s], c + s, i, end, first, cells, below, hits);
         i = end;
     }
     return cells;
