@@ -46,12 +46,16 @@ class Cut(NamedTuple):
 class CameraFrames(Mapping[int, np.ndarray]):
     """{number: the camera's frame} of a recording, in channels, read when it is asked for; a part where one was used.
 
-    how: the recording's preprocess. RecordingError if a part that is asked for is not inside its frame.
+    how: the recording's preprocess; seen: inputs of runs that were read before. RecordingError if a part that is asked
+    for is not inside its frame.
     """
 
-    def __init__(self, recording: Recording, how: Mapping[str, Any]) -> None:
-        self._runs, self._how = recording.frames, how
+    def __init__(
+        self, recording: Recording, how: Mapping[str, Any], seen: Mapping[int, Mapping[str, np.ndarray]] | None = None
+    ) -> None:
+        self._runs, self._how, self._seen = recording.frames, how, seen or {}
         self._read = lru_cache(maxsize=16)(self._part)
+        self._rois: dict[int, Part | None] = {}
 
     def __getitem__(self, number: int) -> np.ndarray:
         if number not in self:
@@ -69,10 +73,15 @@ class CameraFrames(Mapping[int, np.ndarray]):
 
     def roi(self, number: int) -> Part | None:
         """Return the part of a frame that was used; None if all of it was."""
-        return noted_part(self._runs[number].inputs, self._how, number)
+        if number not in self._rois:
+            self._rois[number] = noted_part(self._inputs(number), self._how, number)
+        return self._rois[number]
+
+    def _inputs(self, number: int) -> Mapping[str, np.ndarray]:
+        return self._seen[number] if number in self._seen else self._runs[number].inputs
 
     def _part(self, number: int, part: Part | None) -> np.ndarray:
-        pixels = as_channels(self._runs[number].inputs[FRAME], self._how, part)[0]
+        pixels = as_channels(self._inputs(number)[FRAME], self._how, part)[0]
         return pixels if part is None else np.ascontiguousarray(pixels)
 
     def other_parts(self, number: int) -> OtherParts:
@@ -107,11 +116,11 @@ class CameraFrames(Mapping[int, np.ndarray]):
             return None
         own = {name: self._how[name] for name in ("source", "yuv") if name in self._how}
         if own.get("yuv") == "planes":  # these are resized before they are colours
-            return Cut(self._runs[number].inputs[FRAME], part, own)
+            return Cut(self._inputs(number)[FRAME], part, own)
         return Cut(self._read(number, None), part, {})
 
     def _size_wh(self, number: int) -> tuple[int, int]:
-        return frame_part(self._runs[number].inputs[FRAME], self._how)[2:]
+        return frame_part(self._inputs(number)[FRAME], self._how)[2:]
 
 
 def _is_inside(part: Part, size_wh: tuple[int, int]) -> bool:

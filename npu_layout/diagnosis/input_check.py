@@ -126,7 +126,8 @@ def recorded_inputs(recording: Recording) -> InputChecks:
     if len(images) != 1:
         return InputChecks({}, _SEVERAL if images else _NO_IMAGE)
     name, spec = images[0]
-    color, frames = declared.get("color", "RGB"), CameraFrames(recording, _stated(declared))
+    color = declared.get("color", "RGB")
+    frames = CameraFrames(recording, _stated(declared), dict(zip(numbers, seen)))
     rois = {i: frames.roi(i) for i in numbers}
     try:
         stored = {i: spec.unpack(np.ascontiguousarray(one[name])) for i, one in zip(numbers, seen)}

@@ -81,6 +81,8 @@ class Recording:
     @property
     def outputs(self) -> tuple[str, ...]:
         """Names of the outputs."""
+        if isinstance(self.frames, RunsOnDisk):
+            return self.frames.outputs
         return tuple(self.frames[0].outputs) if len(self.frames) else ()
 
     def save(self, path: PathLike) -> None:

@@ -41,6 +41,14 @@ class RunsOnDisk(Sequence[Frame]):
         self, count: int, read: Callable[[int], Frame], where: Callable[[int], str], specs: Mapping[str, TensorSpec]
     ) -> None:
         self._count, self._read, self.where, self.specs = count, read, where, specs
+        self._outputs: tuple[str, ...] | None = None
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the outputs, which all runs have in common; none without runs. Read once."""
+        if self._outputs is None and self._count:
+            self._outputs = tuple(self[0].outputs)
+        return self._outputs or ()
 
     def __len__(self) -> int:
         return self._count
@@ -52,7 +60,10 @@ class RunsOnDisk(Sequence[Frame]):
         i = index + self._count if index < 0 else index
         if not 0 <= i < self._count:
             raise IndexError(f"frame {index} of {self._count}")
-        return check_run(self._read(i), self.specs, self.where(i))
+        run = check_run(self._read(i), self.specs, self.where(i))
+        if i == 0:
+            self._outputs = tuple(run.outputs)
+        return run
 
 
 def roi_of(inputs: Mapping[str, np.ndarray]) -> tuple[int, ...] | None:

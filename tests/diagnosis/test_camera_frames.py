@@ -11,6 +11,7 @@ import pytest
 import npu_layout as nl
 from npu_layout.diagnosis.camera_frames import CameraFrames
 from npu_layout.diagnosis.input_check import recorded_inputs
+from npu_layout.recordings import Frame, RunsOnDisk
 from tests.diagnosis.test_input_check import HOW, IMAGE, MEAN, walk
 from tests.diagnosis.test_input_sources import TARGET, negation, scene, stored
 
@@ -98,6 +99,23 @@ def test_the_parts_that_are_read() -> None:
     plain = CameraFrames(nl.Recording({}, [({FRAME: FRAMES[0]}, {})]), HOW)
     assert plain.roi(0) is None and plain[0] is not None and plain.other_parts(0) == {}
     assert plain.near(0, (0, 0, 0, 0)) is None
+
+
+def test_frames_that_were_seen_are_not_read_again() -> None:
+    runs = [Frame({FRAME: frame, ROI: np.array(roi)}, {}) for frame, roi in zip(FRAMES, ROIS)]
+    reads: list[int] = []
+
+    def read(i: int) -> Frame:
+        reads.append(i)
+        return runs[i]
+
+    recording = nl.Recording({}, RunsOnDisk(len(runs), read, "run {}".format, {}))
+    reads.clear()
+    frames = CameraFrames(recording, HOW, {3: runs[3].inputs})
+    x, y, w, h = ROIS[3]
+    np.testing.assert_array_equal(frames[3], FRAMES[3][y : y + h, x : x + w])
+    assert frames.roi(3) == ROIS[3] and not reads
+    assert [frames.roi(2) for _ in range(3)] == [ROIS[2]] * 3 and reads == [2]
 
 
 def test_the_parts_near_the_noted_one() -> None:

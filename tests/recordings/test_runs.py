@@ -106,6 +106,21 @@ def test_runs_on_disk_are_read_one_at_a_time() -> None:
         runs[3]
 
 
+def test_names_of_outputs_are_read_once() -> None:
+    spec, reads = nl.TensorSpec((1, 4), "NC", "int8"), []
+
+    def read(i: int) -> Frame:
+        reads.append(i)
+        return Frame({}, {"y": np.full(4, i, np.int8)})
+
+    runs = RunsOnDisk(3, read, "run {}".format, {"y": spec})
+    recording = nl.Recording({"y": spec}, runs)
+    assert reads == [0, 1, 2]
+    assert recording.outputs == recording.outputs == runs.outputs == ("y",) and reads == [0, 1, 2]
+    assert RunsOnDisk(3, read, "run {}".format, {"y": spec}).outputs == ("y",) and reads == [0, 1, 2, 0]
+    assert RunsOnDisk(0, read, "run {}".format, {"y": spec}).outputs == ()
+
+
 def test_specs_by_name() -> None:
     one, two = (nl.TensorSpec((1, 4), "NC", name=name) for name in "ab")
     assert named_specs("specs", [one, two]) == named_specs("specs", iter([one, two])) == {"a": one, "b": two}
