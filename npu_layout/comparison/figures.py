@@ -84,10 +84,10 @@ class OutputComparison:
         ignores elements that are not finite on either side.
         """
         d, r = (_floats(x) for x in (device, reference))
-        finite = np.isfinite(d) & np.isfinite(r)
         self.values += r.size
-        whole = bool(finite.all())
+        whole = _all_finite(d) and _all_finite(r)
         if not whole:
+            finite = np.isfinite(d) & np.isfinite(r)
             self.non_finite += int((~finite & ~((d == r) | (np.isnan(d) & np.isnan(r)))).sum())
             d, r = np.where(finite, d, d.dtype.type(0)), np.where(finite, r, r.dtype.type(0))
         sums = self.parts.add(frame, d, r)
@@ -245,6 +245,15 @@ class OutputComparison:
     def dead(self) -> tuple[int, ...]:
         """Channels that vary in the reference by less than half a step, which the device cannot show; not by chance."""
         return tuple(p.at for p in self.parts.lost() if p.axis == self.channel_axis)
+
+
+def _all_finite(x: np.ndarray) -> bool:
+    """Whether every value is finite: so are all whose squares have a finite sum, which takes a fourth of the time."""
+    if x.flags.c_contiguous:
+        flat = x.reshape(-1)
+        if math.isfinite(np.dot(flat, flat)):
+            return True
+    return bool(np.isfinite(x).all())
 
 
 def _floats(x: np.ndarray) -> np.ndarray:

@@ -116,6 +116,7 @@ class Parts:
         self._clamped_again: set[int] = set()
         self._last_axis = -1
         self._last: tuple[np.ndarray, np.ndarray] | None = None
+        self._device_squares: np.ndarray | None = None  # of the last frame's channels
 
     def add(self, frame: int, device: np.ndarray, model: np.ndarray) -> FrameSums:
         """Add a frame, finite floats of one shape in the model's axes order, and return its sums."""
@@ -129,7 +130,9 @@ class Parts:
         itself = sums.channels.over((0,))
         squares, products = sums.change[:, None]
         changed = itself._replace(squares=squares, products=products)  # the rest is of no change, and not read
-        again = self._last is not None and np.array_equal(device, before)
+        alike = self._device_squares is not None and np.array_equal(sums.device_squares, self._device_squares)
+        again = alike and np.array_equal(device, before)  # equal values have equal sums
+        self._device_squares = sums.device_squares
         if again and self._clamped_alike(model, basis):
             self._clamped_again.add(frame)
         self._last = _copied(device, before), _copied(model, basis)  # a caller may reuse its arrays

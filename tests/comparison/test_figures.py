@@ -31,6 +31,21 @@ def test_equal_values_have_a_cosine_of_one() -> None:
     assert passing(compared.whole)["max_abs"] == 1e-310
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_values_whose_squares_overflow_are_finite(dtype: type) -> None:
+    large = np.full((1, 2, 5), np.finfo(dtype).max / 4, dtype)
+    for broken, expected in ((None, 0), (np.nan, 1), (np.inf, 1), (-np.inf, 1)):
+        device = large.copy()
+        if broken is not None:
+            device[0, 1, 2] = broken
+        for x, y in ((device, large), (device[:, :, ::-1], large)):
+            compared = OutputComparison(1)
+            with np.errstate(over="ignore", invalid="ignore"):
+                compared.add(0, x, y)
+            assert compared.non_finite == expected and compared.values == 10
+            assert compared.whole is not None and compared.whole.values == 10 - expected
+
+
 def test_all_equal_agrees_in_no_argmax(board: Board) -> None:
     zero = board.verdict(board.recording(None, board.changed(lambda y: 0 * y)))
     assert zero.figures is not None and zero.figures.argmax_agreement == 0
