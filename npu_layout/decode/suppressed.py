@@ -164,7 +164,7 @@ def _kind(output: Any, order: str) -> str:
     known = one_of("order", order, ("by_class", "by_score"))
     if isinstance(output, (list, tuple)):
         return "arrays"
-    return "padded" if getattr(output, "ndim", 1) == 3 else known
+    return "padded" if getattr(output, "ndim", 1) >= 3 else known
 
 
 def _by_class(output: Any, classes: int) -> Rows:
@@ -200,7 +200,9 @@ def _by_score(output: Any, classes: int) -> Rows:
 
 def _arrays(output: Any, classes: int) -> Rows:
     if len(output) != classes:
-        raise LayoutError(f"output: expected {classes} arrays, one for each class, got {len(output)}")
+        batch = len(output) > 0 and isinstance(output[0], (list, tuple))
+        hint = "; it has a list of arrays for each input: give output[0] for the first" if batch else ""
+        raise LayoutError(f"output: expected {classes} arrays, one for each class, got {len(output)}{hint}")
     found = []
     for number, one in enumerate(output):
         array = plain_array(f"output[{number}]", one)
@@ -214,7 +216,8 @@ def _arrays(output: Any, classes: int) -> Rows:
 def _padded(output: Any, classes: int) -> Rows:
     array = plain_array("output", output)
     if array.dtype.kind != "f" or array.shape[:2] != (classes, _BBOX):
-        raise LayoutError(f"output: expected ({classes}, {_BBOX}, most) floats, got {array.dtype} {array.shape}")
+        hint = "; its first axis counts inputs: give output[0] for the first" if array.ndim == 4 else ""
+        raise LayoutError(f"output: expected ({classes}, {_BBOX}, most) floats, got {array.dtype} {array.shape}{hint}")
     rows = array.astype(np.float32).transpose(0, 2, 1)
     return _of_classes([of_class[of_class.any(1)] for of_class in rows])
 
