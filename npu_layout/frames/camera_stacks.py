@@ -1,4 +1,4 @@
-"""Read the frames of other libraries by their attributes: format, size, pitches and colors, in a FrameSpec's terms.
+"""Read the frames of other libraries by their attributes: format, size, pitches and colours, in a FrameSpec's terms.
 
 None of these libraries is imported. What is read, and where it is documented:
 

@@ -25,7 +25,7 @@ _BAND = 1 << 14  # bytes of a band of rows, at most, so that it stays in the fir
 
 
 class Reading(NamedTuple):
-    """The components that are read, their colors, where R, G and B go, and what they are made of first."""
+    """The components that are read, their colours, where R, G and B go, and what they are made of first."""
 
     components: tuple[kernels.Samples, ...]
     color: kernels.Color | None = None

@@ -38,7 +38,7 @@ class FrameSpec:
     ----------
     format
         BGR, RGB, BGRA, RGBA, BGRX, RGBX, GRAY, GRAY16, RGB565; NV12, NV21, NV16, NV24, I420, YV12, I422, I444; YUYV,
-        UYVY, YVYU; P010; RGGB, BGGR, GRBG, GBRG (the colors of the first two pixels of the first row, then of the
+        UYVY, YVYU; P010; RGGB, BGGR, GRBG, GBRG (the colours of the first two pixels of the first row, then of the
         second), and those with 10P or 12P behind them, 10 or 12 bits packed as CSI-2 delivers them; NV12 in tiles,
         NV12_4L4, NV12_32L32, NV12_16L32S, NV12_8L128; MJPEG.
     size_wh
@@ -52,7 +52,7 @@ class FrameSpec:
     size
         Bytes of the whole buffer. Default: up to the end of the last plane's last row, its gap included.
     matrix, range
-        How Y, U and V become colors: "bt601", "bt709" or "bt2020"; "limited" (Y from 16 to 235) or "full".
+        How Y, U and V become colours: "bt601", "bt709" or "bt2020"; "limited" (Y from 16 to 235) or "full".
 
     Raises
     ------

@@ -24,7 +24,7 @@ OPENCV_COLOR = color_of("bt601", "limited")
 
 
 class FramePlanes(NamedTuple):
-    """A frame that was read: its format, size, colors, and its planes as `FrameSpec.planes` returns them."""
+    """A frame that was read: its format, size, colours, and its planes as `FrameSpec.planes` returns them."""
 
     format: PixelFormat
     size_wh: tuple[int, int]

@@ -50,11 +50,11 @@ class Preprocessor:
     interpolation
         "linear", "cubic", "area", "nearest" or "nearest_floor": cv2.resize's, on the uint8 pixels. "linear" is
         OpenCV's reference arithmetic, equal to its wheels for x86, on every processor; "area" is the filter for
-        shrinking, fast by whole factors, most of all if colors need no conversion. "nearest" is INTER_NEAREST_EXACT of
+        shrinking, fast by whole factors, most of all if colours need no conversion. "nearest" is INTER_NEAREST_EXACT of
         OpenCV 5, the pixel in the middle, as in PIL; "nearest_floor" is INTER_NEAREST, the one at its top left.
     source
         What the frames are: the name of a pixel format (BGR, NV12, YUYV ...: see :class:`FrameSpec`), for frames of any
-        size, or a FrameSpec, for those of one size, with its pitches and colors. A name means BT.601, limited range.
+        size, or a FrameSpec, for those of one size, with its pitches and colours. A name means BT.601, limited range.
     yuv
         How pictures of Y, U and V are resized, which differs where chroma is subsampled. "exact": pixels are converted,
         each with the nearest sample of U and V, then resized, as cv2.cvtColor and cv2.resize do. "planes": Y, U and V
