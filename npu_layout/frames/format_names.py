@@ -57,18 +57,19 @@ _ABSENT = (
     ("YV16", "it has V before U: give (y, u, v) as I422"),
     ("YV24", "it has V before U: give (y, u, v) as I444"),
     ("I010|I420_10LE|YUV4[0-9]{2}P1[0-9](LE)?", "its planes have samples of 16 bits, low bits used"),
-    ("GBRP|GBR|(RGB|BGR)888P|(RGB|BGR)8_?PLANAR", "it has three planes of colors: give np.dstack((b, g, r)) as BGR"),
-    ("[X0]RGB|ARGB", "its first byte is no color: frame[..., 1:] is RGB"),
-    ("[X0]BGR|ABGR", "its first byte is no color: frame[..., 1:] is BGR"),
+    ("GBRP|GBR|(RGB|BGR)888P|(RGB|BGR)8_?PLANAR", "it has three planes of colours: give np.dstack((b, g, r)) as BGR"),
+    ("[X0]RGB|ARGB", "its first byte is no colour: frame[..., 1:] is RGB"),
+    ("[X0]BGR|ABGR", "its first byte is no colour: frame[..., 1:] is BGR"),
     (
         "Y10|Y12|Y14|MONO1[024]|GRAY1[024](LE)?|R1[02]",
-        "its words have their bits at the low end: frame << 6 of 10 bits, << 4 of 12, is GRAY16",
+        "its words have their bits at the low end: frame << 6 of 10 bits, << 4 of 12, << 2 of 14, is GRAY16",
     ),
     ("Y10P|R10_CSI2P", "it is gray in CSI-2's packing: the first 4 bytes of each 5 are GRAY"),
     ("Y12P|R12_CSI2P", "it is gray in CSI-2's packing: the first 2 bytes of each 3 are GRAY"),
     (
         "S?(RGGB|BGGR|GRBG|GBRG)1[0246]|BAYER_(RGGB|BGGR|GRBG|GBRG)16(LE)?|(BAYER)?(RG|BG|GR|GB)1[0246]|BA10|BYR2",
-        "its mosaic has words of 16 bits: (frame >> 2).astype(np.uint8) of 10 bits is one of bytes",
+        "its mosaic has words of 16 bits: (frame >> 2).astype(np.uint8) of 10 bits, >> 4 of 12, >> 6 of 14, >> 8 of "
+        "16, is one of bytes",
     ),
     (
         "(MONO|BAYER(RG|BG|GR|GB))1[02](P|PACKED)",
