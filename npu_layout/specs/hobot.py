@@ -65,6 +65,7 @@ def from_hobot(properties: Any, *, layout: str | None = None, name: str = "") ->
     kind, dtype = _type(given, what, old)
     axes = _axes(given, what, len(shape), layout)
     size = itemsize_of(dtype)
+    places = _places(given, what, shape, size)
     whole = given.whole("alignedByteSize", 0)
     if whole % size or whole < 0:
         raise LayoutError(f"{what}: alignedByteSize {whole} is not a multiple of the {size} bytes of {dtype}")
@@ -73,7 +74,7 @@ def from_hobot(properties: Any, *, layout: str | None = None, name: str = "") ->
         Layout.plain(axes),
         dtype,
         quantization=_quantization(given, what, dtype, len(shape), old),
-        **_places(given, what, shape, size),
+        **places,
         size=whole // size or None,
         name=name,
         channels=kind if kind in ("RGB", "BGR") else None,

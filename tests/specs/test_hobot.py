@@ -126,6 +126,7 @@ def test_dense_tensors() -> None:
     ("change", "options", "says"),
     [
         ({"stride": [-1, -1, 32, 4]}, {}, "is -1 where you have to choose it"),
+        ({"stride": [-1, -1, 32, 4], "alignedByteSize": -1}, {}, "is -1 where you have to choose it"),
         ({"stride": [1024, 254, 32, 4]}, {}, "expected multiples of the 4 bytes of an element, got 254"),
         ({"stride": [1024, 256, 16, 4]}, {}, "elements overlap"),
         ({"stride": [1024, 256]}, {}, "expected 4 of them"),
