@@ -193,6 +193,39 @@ def test_a_label_that_is_written_meanwhile_is_an_error(monkeypatch: pytest.Monke
         decoder([np.zeros(20, np.float32), np.zeros(5, np.float32), np.ones(5, np.float32)], 0.5)
 
 
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW16c"])
+@pytest.mark.parametrize("joined", [False, True])
+@pytest.mark.parametrize("classes, dtype", [(80, "int8"), (7, "uint8"), (33, "int16"), (80, "float32")])
+def test_the_first_best_class_of_large_maps(classes: int, dtype: str, joined: bool, layout: str) -> None:
+    """Maps that are read in pieces, with ties in most cells that pass; the oracle is numpy's argmax."""
+    rng, (h, w) = np.random.default_rng(classes), (40, 52)
+    form = decode.Form("maps", (decode.Part("box", 4), decode.Part("score", classes)), decode.Boxes("distances"))
+    head = decode.Head("any", classes, (8,), (form,), suppression=decode.Suppression("none"))
+    q = None if dtype == "float32" else nl.Quantization(1 / 64, 0)
+    counts = (4 + classes,) if joined else (4, classes)
+    specs = [nl.TensorSpec((1, n, h, w), layout, dtype, quantization=q, name=str(n)) for n in counts]
+    for share in (0.0, 0.003, 0.05, 0.6):
+        codes = rng.integers(0, 20, (4 + classes, h, w))
+        some = rng.random((h, w)) < share
+        codes[4:, some] = rng.integers(10, 34, (classes, int(some.sum())))
+        real = codes / 64 if q else codes / np.float32(64)
+        parts = (codes if q else real,) if joined else ((codes if q else real)[:4], (codes if q else real)[4:])
+        buffers = []
+        for spec, part in zip(specs, parts):
+            buffer = np.full(spec.size, 99, spec.stored)
+            at = np.asarray(spec.offset(0, *(np.indices(part.shape))))
+            buffer[at] = part.astype(spec.stored)
+            buffers.append(buffer)
+        best = real[4:].max(0).ravel()
+        cells = np.flatnonzero(best >= 0.5)
+        cells = cells[np.argsort(-best[cells], kind="stable")]
+        for decoder in decoders(head, specs, (8 * h, 8 * w)):
+            found = decoder(buffers, 0.5, limit=h * w)
+            assert found.cell.tolist() == cells.tolist()
+            assert found.class_id.tolist() == real[4:].reshape(classes, -1).argmax(0)[cells].tolist()
+            assert found.confidence.tolist() == best[cells].tolist()
+
+
 def bits(column: Any) -> Any:
     """What is equal where every bit is, but for the sign and the payload of NaN."""
     if column is None or column.dtype.kind != "f":

@@ -118,6 +118,35 @@ def test_one_hit_anywhere_in_rows_without_gaps(channels: int, dtype: str, cells:
 
 
 @pytest.mark.parametrize(
+    "channels, gap", [(3, 0), (20, 0), (80, 0), (300, 0), (64, 0), (80, 4), (64, 64), (20, 124), (40, 1)]
+)
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "uint16", "float16", "float32"])
+def test_long_rows_are_read_in_pieces(channels: int, gap: int, dtype: str) -> None:
+    """Few hits, many, and one at the ends of pieces and windows; what is between cells passes and is no hit."""
+    rng, kind, wide = np.random.default_rng(channels + gap), np.dtype(dtype), channels + gap
+    half = {"uint8": 128, "uint16": 32768}.get(dtype, 0)
+    for cells in (4096 // wide * 8 + 1, 1600, 1607):
+        size = (cells - 1) * wide + channels
+        data = Fenced(size * kind.itemsize).last(size * kind.itemsize).view(kind)
+        made = kernels.FeatureMap(dtype, np.arange(channels), np.zeros(1, int), np.arange(cells) * wide)
+        least = 5 - half if kind.kind != "f" else kernels.least_float(5) if dtype == "float32" else 0x4500
+        inside = np.concatenate([(np.arange(cells)[:, None] * wide + np.arange(channels)).ravel()])
+        for share in (0, 1e-5, 1e-3, 0.02, 0.5):
+            data[...] = 7
+            data[inside] = np.where(
+                rng.random(len(inside)) < share, rng.integers(5, 8, len(inside)), rng.integers(0, 5)
+            )
+            ends = [cells // 8 * k + d for k in range(9) for d in (-1, 0, 1)] if share == 0 else []
+            for cell in (cell for cell in ends if 0 <= cell < cells):
+                data[cell * wide + (cell * 7) % channels] = 6
+            at = inside[data[inside] >= 5]
+            wanted = np.stack([at // wide, at % wide], 1)
+            for backend in COMPILED:
+                hits = kernels.scan(made, data, least, backend)
+                assert hits is not None and np.array_equal(hits[:, :2], wanted)
+
+
+@pytest.mark.parametrize(
     "lie",
     [
         {"channels": np.array([0, 1 << 40])},

@@ -181,6 +181,7 @@ enum { SUMS_F32, SUMS_F64, SUMS_TYPES };
 /* The loops of detectors. */
 typedef struct {
     Scan *scan[3][DTYPES]; /* of the kinds of maps but the last, which has none */
+    Scan *listed[DTYPES];  /* of neighbouring channels: every channel that passes, in any order of cells. 0: those are many, or the line is short */
     Overlaps *overlaps;
     Powers *powers;
     LeastSum *least_sum;

@@ -172,45 +172,67 @@ static void keep_best(Hits *hits, int64_t from) {
     if (hits->count > from) hits->count = last + 1;
 }
 
-/* Planes: every channel that passes is listed, which reads each element once; the best ones are looked for by maxima if those are many. */
-static int64_t scan_planes(Scan *run, const FeatureMap *map, const uint8_t *data, const Line *line, int32_t least, int all, Hits *hits) {
-    const int64_t from = hits->count;
-    hits->most = all ? INT64_MAX : from + line->cells / SPARSE;
-    const int64_t done = run(map, data, line->offset, line->first, line->cells, least, 1, hits);
-    if (done > 0 && !sort_line(hits, from, line)) return -1;
-    if (all || done < 0) return done;
-    if (done) return keep_best(hits, from), done;
-    hits->count = from;
-    return run(map, data, line->offset, line->first, line->cells, least, 0, hits);
+/* The loop that lists every channel that passes of a line; NULL: there is none. */
+static Scan *list_of(const Level *level, const FeatureMap *map) {
+    const int64_t bytes = map->count * dtype_size[map->type];
+    if (map->kind == PLANES) return level->detect->scan[PLANES][map->type];
+    if (map->kind != ROWS) return NULL;
+    while (map->cell != bytes && level->narrower && bytes < level->vector) level = level->narrower;
+    return level->detect->listed[map->type];
 }
 
-/* Bytes between cells, and how far a line is fetched ahead: no prefetcher follows such gaps, or beyond a page. Cells of which is asked at once
- * whether a code passes. */
-enum { GAP = 128, FAR_AHEAD = 8 << 10, ASKED = 4 };
+/* The hits of a line, by cells. Every channel that passes is listed first, which reads each element once, in streams side by side; the best ones
+ * are looked for by maxima if those are many. Return how many cells were looked at, or -1: there is no memory. */
+static int64_t scan_line(const Level *level, Scan *run, const FeatureMap *map, const uint8_t *data, const Line *line, int32_t least, int all,
+                         Hits *hits) {
+    const int64_t from = hits->count;
+    Scan *const list = list_of(level, map);
+    hits->most = all ? INT64_MAX : from + line->cells / SPARSE;
+    const int64_t done = list ? list(map, data, line->offset, line->first, line->cells, least, 1, hits) : 0;
+    if (done < 0 || (done && !sort_line(hits, from, line))) return -1;
+    if (done && !all) keep_best(hits, from);
+    if (done) return done;
+    hits->count = from;
+    return run(map, data, line->offset, line->first, line->cells, least, all, hits);
+}
 
-/* A few channels, whose cells do not neighbour each other: every code that passes. `type` and `count` are constants of each call. */
+/* Pieces of a line that are read abreast, and cells of each, at least; how far ahead a line is fetched where cells are read one by one. */
+enum { PIECES = 8, LEAST_CELLS = 8, FAR_AHEAD = 8 << 10 };
+
+/* A few channels of so many cells, which do not neighbour each other: every code that passes. `type` and `count` are constants of each call. */
+static inline __attribute__((always_inline)) int few_cells(Dtype type, int count, const FeatureMap *map, const uint8_t *p, int64_t cell,
+                                                           int64_t cells, int32_t least, Hits *hits) {
+    if (!hits_reserve(hits, cells * count)) return 0;
+    for (int64_t i = 0; i < cells; ++i, p += map->cell)
+        for (int c = 0; c < count; ++c) {
+            if (cells > 1) __builtin_prefetch(p + FAR_AHEAD + map->channel[c]);
+            const int32_t code = sorted_code(type, p + map->channel[c]);
+            if (code >= least) hits->items[hits->count++] = (Hit){(int32_t)(cell + i), c, code};
+        }
+    return 1;
+}
+
+/* As few_cells, of a line, sorted by cell: a cell of each of PIECES is asked at once whether a code passes. No prefetcher follows the gaps
+ * between cells for long; memory brings pieces side by side. */
 static inline __attribute__((always_inline)) int scan_few(Dtype type, int count, const FeatureMap *map, const uint8_t *data, const Line *line,
                                                           int32_t least, Hits *hits) {
-    const uint8_t *p = data + line->offset;
-    const int64_t ahead = map->cell >= GAP ? FAR_AHEAD / map->cell * map->cell : 0, end = line->first + line->cells;
-    for (int64_t cell = line->first, n; cell < end; cell += n, p += n * map->cell) {
+    const int64_t many = line->cells / PIECES, from = hits->count;
+    const uint8_t *const start = data + line->offset, *p = start;
+    int64_t each = many < LEAST_CELLS ? 0 : many - (many * map->cell % PAGE == 0);
+    for (int64_t cell = 0; cell < each; ++cell, p += map->cell) {
+        if (hits->count - from > FEW + cell * PIECES * count / SPARSE) { /* too many to be sorted */
+            hits->count = from, each = 0;
+            break;
+        }
         int64_t rest = 0; /* is negative if a code passes */
-        n = end - cell < ASKED ? 1 : ASKED;
-        for (int i = 0; n == ASKED && i < ASKED; ++i)
-            for (int c = 0; c < count; ++c) {
-                const uint8_t *q = p + i * map->cell + map->channel[c];
-                if (ahead) __builtin_prefetch(q + ahead);
-                rest |= (int64_t)least - 1 - sorted_code(type, q);
-            }
-        if (__builtin_expect(n == ASKED && rest >= 0, 1)) continue;
-        if (!hits_reserve(hits, n * count)) return 0;
-        for (int64_t i = 0; i < n; ++i)
-            for (int c = 0; c < count; ++c) {
-                const int32_t code = sorted_code(type, p + i * map->cell + map->channel[c]);
-                if (code >= least) hits->items[hits->count++] = (Hit){(int32_t)(cell + i), c, code};
-            }
+        for (int s = 0; s < PIECES; ++s)
+            for (int c = 0; c < count; ++c) rest |= (int64_t)least - 1 - sorted_code(type, p + s * each * map->cell + map->channel[c]);
+        if (__builtin_expect(rest >= 0, 1)) continue;
+        for (int s = 0; s < PIECES; ++s)
+            if (!few_cells(type, count, map, p + s * each * map->cell, line->first + s * each + cell, 1, least, hits)) return 0;
     }
-    return 1;
+    const int64_t done = PIECES * each;
+    return few_cells(type, count, map, start + done * map->cell, line->first + done, line->cells - done, least, hits) && sort_line(hits, from, line);
 }
 
 /* Of each number of channels, up to MOST_FEW. */
@@ -244,8 +266,7 @@ int scan(const Level *level, const FeatureMap *map, const uint8_t *data, int32_t
     Scan *const run = map->kind == TABLES || least <= low ? NULL : scan_of(level, map, all);
     for (int64_t i = 0; run && i < map->lines; ++i) {
         const Line line = line_at(map, i);
-        const int64_t done = map->kind == PLANES ? scan_planes(run, map, data, &line, least, all, hits)
-                                                 : run(map, data, line.offset, line.first, line.cells, least, all, hits);
+        const int64_t done = scan_line(level, run, map, data, &line, least, all, hits);
         if (done < 0 || !by_tables(map, data, line.first + done, line.first + line.cells, least, all, hits)) return 0;
     }
     return run || by_tables(map, data, 0, map->rows * map->columns, least, all, hits);

@@ -19,6 +19,7 @@ static int HERE(overlaps)(const KeptBoxes *rows, int32_t row, const float box[4]
 
 const DetectLoops HERE(detect_loops) = {
     {[PLANES] = SCANS_OF(planes), [BLOCKS] = SCANS_OF(blocks), [ROWS] = SCANS_OF(rows)},
+    SCANS_OF(pieces),
     HERE(overlaps),
     HERE(powers),
     HERE(least_sum),

@@ -11,6 +11,7 @@
 #include "simd/peaks.inl.h"
 #include "simd/scan_codes.inl.h"
 #include "simd/scan_planes.inl.h"
+#include "simd/scan_pieces.inl.h"
 #include "simd/scan.inl.h"
 #include "simd/powers.inl.h"
 #include "simd/least_sum.inl.h"

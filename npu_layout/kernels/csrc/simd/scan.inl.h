@@ -1,8 +1,8 @@
-/* The loops of scans of blocks and of rows, and the table of all scans, after scan_planes.inl.h: maxima of codes, a vector at a time. Most
+/* The loops of scans of blocks and of rows, and the table of all scans, after scan_pieces.inl.h: maxima of codes, a vector at a time. Most
  * cells have no score that passes: only of the others the class is looked for. */
 
-/* Rows whose maxima are found abreast; rows without gaps that are asked at once whether a code passes, and how far ahead these are fetched. */
-enum { ABREAST = 2, CALM = 4, CALM_AHEAD = 1 << 10 };
+/* Rows whose maxima are found abreast. */
+enum { ABREAST = 2 };
 
 /* Blocks of channels: AT_ONCE vectors of cells, or of parts of cells, block after block. */
 typedef struct {
@@ -184,22 +184,6 @@ INLINE int hits_of_row(const Codes *codes, const FeatureMap *map, const uint8_t 
     return 1;
 }
 
-/* How many of the cells at p, of `step` bytes without gaps, come before the first CALM ones among which a code passes. */
-INLINE int64_t calm_cells(const Codes *codes, const uint8_t *p, int64_t step, int64_t cells, V below) {
-    const int64_t bytes = CALM * step;
-    for (int64_t cell = 0;; cell += CALM, p += bytes) {
-        if (cell + CALM > cells) return cell;
-        V even = codes->key(p), odd = codes->key(p + bytes - VB);
-        int64_t i = VB;
-        for (; i + 2 * VB <= bytes; i += 2 * VB) {
-            __builtin_prefetch(p + CALM_AHEAD + i);
-            even = codes->greater(even, codes->key(p + i)), odd = codes->greater(odd, codes->key(p + i + VB));
-        }
-        if (i + VB <= bytes) even = codes->greater(even, codes->key(p + i));
-        if (__builtin_expect(BITS(codes->more(codes->greater(even, odd), below)) != 0, 0)) return cell;
-    }
-}
-
 /* As scan_rows; `shorter` is a constant of each call. */
 INLINE int64_t scan_some_rows(const Codes *codes, const FeatureMap *map, const uint8_t *p, int64_t first, int64_t ready, V inside, int shorter,
                               int32_t least, int all, Hits *hits) {
@@ -207,10 +191,8 @@ INLINE int64_t scan_some_rows(const Codes *codes, const FeatureMap *map, const u
     const int64_t last = shorter ? 0 : map->count * size - VB, step = map->cell;
     const V below = number(size, least - 1), low = number(size, codes->low);
     uint8_t lanes[VB];
-    const int dense = !shorter && step == map->count * size;
     for (int64_t cell = 0, n; cell < ready; cell += n, p += n * step) {
         V top[ABREAST];
-        if (dense && cell % CALM == 0 && (n = calm_cells(codes, p, step, ready - cell, below))) continue;
         n = ready - cell >= ABREAST ? ABREAST : 1;
         if (n == ABREAST) {
             maxima_of_rows(codes, p, step, last, shorter, inside, low, ABREAST, top);
@@ -261,7 +243,8 @@ INLINE int64_t scan_rows(const Codes *codes, const FeatureMap *map, const uint8_
     BEST(name) { best_of_planes(&codes_##name, map, data, first, bits, hits); }                             \
     SCAN(planes, name)                                                                                      \
     SCAN(blocks, name)                                                                                      \
-    SCAN(rows, name)
+    SCAN(rows, name)                                                                                        \
+    SCAN(pieces, name)
 SCANS(i8, I8, key_plain, 1, -128)
 SCANS(u8, U8, key_u8, 1, -128)
 SCANS(i16, I16, key_plain, 2, -32768)

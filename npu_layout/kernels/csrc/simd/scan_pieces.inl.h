@@ -1,0 +1,89 @@
+/* The loops that list every channel that passes of neighbouring channels, after scan_planes.inl.h: a line is read in pieces abreast, which
+ * memory brings side by side. */
+
+/* Pieces of a line, bytes of a window where cells have no gaps between them, and windows of a piece, at least. */
+enum { PIECES = 8, WINDOW = 256, LEAST_WINDOWS = 6 };
+
+/* `count` pieces of so many cells and bytes, one behind the other, and the windows of each: `width` bytes that are full of channels, one every
+ * `step` bytes; the last one may begin earlier. Without gaps a window has parts of cells, else one of them. */
+typedef struct {
+    const uint8_t *data;
+    int count;
+    int64_t cells, bytes, width, step, last, windows;
+} Pieces;
+
+INLINE int64_t window_at(const Pieces *k, int64_t window) { return at_most(window * k->step, k->last); }
+
+/* The pieces of so many cells at `data`; no windows: they are too few. Pieces that are some pages apart would share sets of the first cache. */
+INLINE Pieces pieces_of(const FeatureMap *map, const uint8_t *data, int64_t cells, int size) {
+    const int64_t wide = map->count * size, dense = map->cell == wide, width = dense ? WINDOW : wide;
+    const int many = cells * map->cell >= PIECES * (LEAST_WINDOWS * width + 2 * map->cell);
+    Pieces k = {data, many ? PIECES : 1, cells, 0, width, dense ? WINDOW : map->cell, 0, 0};
+    if (map->cell < wide || width < VB || !(many || dense)) return k;
+    if (many) k.cells = cells / PIECES - (cells / PIECES * map->cell % PAGE == 0);
+    k.bytes = k.cells * map->cell, k.last = k.bytes - (dense ? WINDOW : map->cell);
+    if (k.last >= 0 && k.bytes <= UINT32_MAX) k.windows = (k.last + k.step - 1) / k.step + 1;
+    return k;
+}
+
+/* The first window from `window` on of which one of so many pieces has a code above the bound, and a bit for each such piece. `count` and, where
+ * there are no gaps, `width` are constants of a call, so that the loads of all pieces are on their way together. */
+INLINE int64_t next_loud(const Codes *codes, const Pieces *k, int count, int64_t width, int64_t window, V below, uint32_t *loud) {
+    const int64_t apart = k->bytes;
+    for (; window < k->windows; ++window) {
+        const uint8_t *const p = k->data + window_at(k, window);
+        V top[PIECES], most = below;
+        for (int s = 0; s < count; ++s) {
+            const uint8_t *const q = p + s * apart;
+            top[s] = codes->key(q + width - VB);
+            for (int64_t i = 0; i < width - VB; i += VB) top[s] = codes->greater(top[s], codes->key(q + i));
+            most = s ? codes->greater(most, top[s]) : top[s];
+        }
+        if (__builtin_expect(!BITS(codes->more(most, below)), 1)) continue;
+        *loud = 0;
+        for (int s = 0; s < count; ++s) *loud |= (uint32_t)(BITS(codes->more(top[s], below)) != 0) << s;
+        break;
+    }
+    return window;
+}
+
+/* Every channel above the bound of a window of piece s, from byte `seen` of the piece on; 0: there is no memory. */
+INLINE int hits_of_window(const Codes *codes, const FeatureMap *map, const Pieces *k, int s, int64_t at, int64_t seen, int64_t first, V below,
+                          Hits *hits) {
+    const int size = codes->size;
+    const uint8_t *const p = k->data + s * k->bytes;
+    if (!hits_reserve(hits, k->width / size)) return 0;
+    for (int64_t end = at + k->width; seen < end;) {
+        const int64_t from = at_most(seen, end - VB), skip = (seen - from) / size * UNIT(size);
+        uint64_t bits = BITS(codes->more(codes->key(p + from), below)) >> skip << skip;
+        while (bits) {
+            const int64_t byte = from + next_of(&bits, UNIT(size)) * size;
+            const uint32_t cell = (uint32_t)byte / (uint32_t)map->cell;
+            add_hit(codes, first + cell, (byte - cell * map->cell) / size, p + byte, hits);
+        }
+        seen = from + VB;
+    }
+    return 1;
+}
+
+INLINE int64_t scan_pieces(const Codes *codes, const FeatureMap *map, const uint8_t *data, int64_t offset, int64_t first, int64_t cells,
+                           int32_t least, int all, Hits *hits) {
+    const Pieces k = pieces_of(map, data + offset + map->channel[0], cells, codes->size);
+    const V below = number(codes->size, least - 1);
+    const int64_t from = hits->count;
+    uint32_t loud = 0;
+    (void)all;
+    for (int64_t w = 0;; ++w) {
+        if (k.step != k.width) w = next_loud(codes, &k, PIECES, k.width, w, below, &loud);
+        else if (k.count == 1) w = next_loud(codes, &k, 1, WINDOW, w, below, &loud);
+        else w = next_loud(codes, &k, PIECES, WINDOW, w, below, &loud);
+        if (w >= k.windows) break;
+        const int64_t at = window_at(&k, w);
+        for (; loud; loud &= loud - 1) {
+            const int s = __builtin_ctz(loud);
+            if (!hits_of_window(codes, map, &k, s, at, w * k.step, first + s * k.cells, below, hits)) return -1;
+        }
+        if (hits->count - from > SELDOM * STREAMS + (at + k.step) * k.count / map->cell / SELDOM) return 0;
+    }
+    return k.windows ? k.count * k.cells : 0;
+}
