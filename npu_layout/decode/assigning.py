@@ -62,6 +62,16 @@ def is_hinted(part: Part, name: str) -> bool:
     return any(name.endswith(hint) if hint[-1:].isdigit() else hint in name for hint in part.hint.split("|"))
 
 
+#: Letters that say what has boxes and what has scores, where they have as many channels. "cv2" and "cv3" are the layers
+#: of ultralytics' heads in the names of a graph's values (ultralytics/nn/modules/head.py, Detect).
+_WORDS = {"box": ("box", "reg", "cv2"), "score": ("score", "cls", "class", "conf", "cv3")}
+
+
+def _words_in(name: str) -> list[str]:
+    """Return the roles whose letters a name has."""
+    return [role for role, letters in _WORDS.items() if any(some in name.lower() for some in letters)]
+
+
 def turns_of(part: Part, anchors: int) -> int:
     """Return how often the channels of a part follow each other, of a cell with so many anchors."""
     return 1 if part.shared else anchors
@@ -213,6 +223,11 @@ class _Assignment(NamedTuple):
         """Return whether the name of each output has the letters that its parts hint at."""
         return all(is_hinted(part, self.specs[k].name) for k, run in cover for part in self.parts_of(run))
 
+    def is_named(self, cover: _Cover) -> bool:
+        """Return whether the outputs of boxes and of scores have letters of their own in their names, and no others."""
+        alone = {self.parts[start].role: self.specs[k].name for k, (start, end) in cover if end - start == 1}
+        return all(role in alone and _words_in(alone[role]) == [role] for role in _WORDS)
+
     def words(self, cover: _Cover) -> str:
         """Return in words which part each output begins with."""
         return " and ".join(f"{self.parts[start].role} in {self.name(k)}" for k, (start, _) in cover)
@@ -244,9 +259,9 @@ def assign(
     covers = [cover for cover in covers if len(cover) == most]
     if not covers:
         raise LayoutError(f"{where}: {asked.expected_and_got()}")
-    if len(covers) > 1:
-        hinted = [cover for cover in covers if asked.is_hinted(cover)]
-        covers = hinted if len(hinted) == 1 else covers
+    for says in (asked.is_hinted, asked.is_named):
+        saying = [cover for cover in covers if says(cover)] if len(covers) > 1 else []
+        covers = saying if len(saying) == 1 else covers
     if len(covers) > 1:
         ways = "; or ".join(map(asked.words, covers[:2]))
         told = f"{where}: extents do not distinguish parts: {ways}; give Decoder outputs={{role: names}}"

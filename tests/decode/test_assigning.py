@@ -128,6 +128,40 @@ def test_parts_are_told_by_their_channels() -> None:
     assert assigned(("x", 4), ("y", 4), ("s", 3), names={"box": "y"}) == {"y": ["box"], "s": ["score"]}
 
 
+BOXES_AND_SCORES = [  # names of boxes and of scores
+    ("raw_outputs/box_encodings", "raw_outputs/class_predictions"),
+    ("reg_preds", "cls_preds"),
+    ("/model.23/one2one_cv2.0/Conv_output_0", "/model.23/one2one_cv3.0/Conv_output_0"),
+]
+
+
+@pytest.mark.parametrize("box, score", BOXES_AND_SCORES)
+def test_boxes_and_as_many_scores_are_told_by_their_names(box: str, score: str) -> None:
+    parts = (Part("box", 4), Part("score", 4), Part("bound", 1, optional=True))
+    for names in ((box, score), (score, box)):
+        specs = [spec((1, 4, 6, 8), name) for name in names]
+        found = [(k, Axes(1, 2, 3, None, 4)) for k in range(2)]
+        got = {specs[k].name: run[0].role for k, run, _ in assign(parts, "level 0", specs, found, 1, {})}
+        assert got == {box: "box", score: "score"}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("BoxPredictor_0/BoxEncodingPredictor", "BoxPredictor_0/ClassPredictor"),  # both have the letters of boxes
+        ("box", "b"),
+        ("a", "score"),
+        ("box_class", "class_box"),
+    ],
+)
+def test_names_that_do_not_say_both_decide_nothing(names: tuple[str, str]) -> None:
+    parts = (Part("box", 4), Part("score", 4))
+    specs = [spec((1, 4, 6, 8), name) for name in names]
+    found = [(k, Axes(1, 2, 3, None, 4)) for k in range(2)]
+    with pytest.raises(nl.LayoutError, match="extents do not distinguish parts"):
+        assign(parts, "level 0", specs, found, 1, {})
+
+
 @pytest.mark.parametrize(
     "outputs, says",
     [
