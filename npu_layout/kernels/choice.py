@@ -40,9 +40,9 @@ if _wanted() != "numpy":
             ) from error
     if core is not None and not core.LEVELS:
         _why = (
-            f"the kernels of npu_layout were compiled for {' and '.join(core.COMPILED)} alone (NPU_LAYOUT_LEVELS), which "
-            "this machine lacks or NPU_LAYOUT_DISABLE turns off; install npu_layout again without NPU_LAYOUT_LEVELS, "
-            "with pip's --no-cache-dir"
+            f"the kernels of npu_layout were compiled for {' and '.join(core.COMPILED)} alone (NPU_LAYOUT_LEVELS), "
+            "which this machine lacks or NPU_LAYOUT_DISABLE turns off; install npu_layout again without "
+            "NPU_LAYOUT_LEVELS, with pip's --no-cache-dir"
         )
         if _wanted() == "native":
             raise ImportError(f"NPU_LAYOUT_KERNELS=native, but {_why}")
