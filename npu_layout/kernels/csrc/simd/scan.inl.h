@@ -16,7 +16,7 @@ INLINE const uint8_t *block_at(const FeatureMap *map, const uint8_t *data, int64
     return data + (b ? map->channel[b * map->block - map->lane] : map->channel[0] - map->lane * size);
 }
 
-OUT_OF_LINE Blocks HERE(blocks_of)(const FeatureMap *map, int size) {
+INLINE Blocks blocks_of(const FeatureMap *map, int size) {
     Blocks k;
     uint8_t lanes[VB];
     const int64_t end = map->lane + map->count;
@@ -124,7 +124,7 @@ INLINE void maxima_of_blocks(const Codes *codes, const FeatureMap *map, const ui
 
 INLINE int64_t scan_blocks(const Codes *codes, const FeatureMap *map, const uint8_t *data, int64_t offset, int64_t first, int64_t cells,
                            int32_t least, int all, Hits *hits) {
-    const Blocks k = HERE(blocks_of)(map, codes->size);
+    const Blocks k = blocks_of(map, codes->size);
     const V low = number(codes->size, codes->low), below = number(codes->size, least - 1);
     int64_t furthest = 0, ready = cells;
     for (int64_t b = 0; b < k.blocks; ++b) {
