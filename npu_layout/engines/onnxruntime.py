@@ -151,6 +151,8 @@ class OnnxRuntimeEngine:
         # Without it, sums of 8-bit products overflow 16 bits on x86 without VNNI, and the reference would be wrong
         # (onnxruntime, include/onnxruntime/core/session/onnxruntime_session_options_config_keys.h).
         options.add_session_config_entry("session.x64quantprecision", "1")
+        # Else its threads go on spinning after a run, on the cores of what is done with the answers (same file).
+        options.add_session_config_entry("session.force_spinning_stop", "1")
         if threads is not None:
             options.intra_op_num_threads = threads
         for name, length in lengths.items():

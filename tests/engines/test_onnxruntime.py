@@ -29,6 +29,11 @@ def test_specs_and_result(twice, ramp):
         np.testing.assert_array_equal(result["y"], ramp * np.float32(2))
 
 
+def test_threads_do_not_spin_after_a_run(twice):
+    options = OnnxRuntimeEngine(twice)._session.get_session_options()
+    assert options.get_session_config_entry("session.force_spinning_stop") == "1"
+
+
 def test_strided_input_and_a_path(twice, ramp, tmp_path):
     path = tmp_path / "twice.onnx"
     path.write_bytes(twice)
