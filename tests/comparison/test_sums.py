@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from npu_layout import kernels
 from npu_layout.comparison import OutputComparison
 from npu_layout.comparison.sums import Sums, in_channels, sums_of
 
@@ -71,7 +72,8 @@ def _seconds(run: Callable[[], object], rounds: int = 5) -> float:
 
 @pytest.mark.alone
 def test_a_frame_costs_some_passes_over_its_values() -> None:
-    """In units of squaring a float64 copy and adding it up: 4.5 were measured, and 27 for one pass for each figure."""
+    """In units of squaring a float64 copy and adding it up: 2.3 were measured, 11 with numpy's kernels, and 27 with
+    one pass for each figure."""
     rng = np.random.default_rng(0)
     frames = [rng.standard_normal((1, 255, 80, 80)).astype(np.float32) for _ in range(3)]
     device = [x + np.float32(0.01) * rng.standard_normal(x.shape).astype(np.float32) for x in frames]
@@ -85,4 +87,4 @@ def test_a_frame_costs_some_passes_over_its_values() -> None:
         return sum(float(np.square(x.astype(np.float64)).sum()) for x in frames)
 
     compared()
-    assert _seconds(compared) < 16 * _seconds(squared)
+    assert _seconds(compared) < (40 if kernels.active() == "numpy" else 8) * _seconds(squared)
