@@ -13,7 +13,8 @@ from ..comparison import channel_axis, decibels, listed
 from ..engines import shape_in_model
 from ..support import quoted
 from .evidence import Evidence
-from .proof import by_chance, that_err
+from .moments import that_err
+from .proof import by_chance
 from .readings import declared
 from .thresholds import LEAST, MARGIN, RATE, SOUND
 from .trials import Trial

@@ -1,4 +1,4 @@
-"""Means, variance and covariance of some values of two arrays, and the lines that follow from them."""
+"""Means, variance and covariance of some values of two arrays, and the lines that follow from them; how many err."""
 
 from __future__ import annotations
 
@@ -46,6 +46,17 @@ def moments_of(x: Matrix, y: Matrix, inner: np.ndarray) -> Moments:
         dx, dy = x - mean_x, y - mean_y
         dx *= inner
     return Moments(mean_x, mean_y, *(float(np.multiply(dx, z, out=z).sum()) / count for z in (dx.copy(), dy)))
+
+
+def that_err(left: np.ndarray) -> float:
+    """Return how many errors of one size vary as much in their sum of squares as these.
+
+    A third of normal ones; one, if the error of one value is all that matters, as that of the class that is named in a
+    vector of probabilities.
+    """
+    squares = np.square(left)
+    total = float(squares.sum())
+    return total**2 / max(float(np.square(squares, out=squares).sum()), 1e-300)
 
 
 def line(x: Matrix, y: Matrix, inner: np.ndarray) -> tuple[float, float]:

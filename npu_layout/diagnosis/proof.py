@@ -33,6 +33,7 @@ import numpy as np
 
 from ..comparison import decibels
 from .evidence import Evidence
+from .moments import that_err
 from .thresholds import MARGIN, NEIGHBOURS, RATE, SOUND
 from .trials import Candidate, Trial
 
@@ -142,10 +143,7 @@ def _independent(evidence: Evidence, trial: Trial) -> float:
         share = sum(i != at for i, at in enumerate(trial.order)) / len(trial.order)
     distinct = _distinct(evidence, trial.rows)
     values = int(trial.left.size) * share / (1 if trial.scattered else min(NEIGHBOURS, max(places, 1)))
-    left = evidence.as_declared(trial.rows).left if evidence.fits else trial.left
-    if not left.any():  # exact, and the declared spec reads nothing: what is explained is all that varies
-        left = trial.codes - trial.codes.mean()
-    errors = that_err(left) * distinct
+    errors = _that_err_as_declared(evidence, trial) * distinct
     if not trial.parameters:
         return min(values * distinct, _ROOM * max(_NORMAL * errors - _EXTRA, 0.0))
     values *= min(distinct, _share_of_its_own(trial.left))
@@ -154,11 +152,23 @@ def _independent(evidence: Evidence, trial: Trial) -> float:
     return max(min(values - trial.parameters, _NORMAL * (errors - through), vary - through), 0.0)
 
 
+def _that_err_as_declared(evidence: Evidence, trial: Trial) -> float:
+    """Return how many of the values of a trial's frames err as they are declared."""
+    if trial.rows is None and evidence.fits and evidence.that_err:
+        return evidence.that_err
+    left = evidence.as_declared(trial.rows).left if evidence.fits else trial.left
+    if not left.any():  # exact, and the declared spec reads nothing: what is explained is all that varies
+        left = trial.codes - trial.codes.mean()
+    return that_err(left)
+
+
 def _that_vary(evidence: Evidence, trial: Trial) -> float:
     """Return how many of the model's values differ from their channel's mean: a line goes through any two."""
     if trial.places:  # samples of another tensor
         return math.inf
-    wanted = evidence.by_channel(evidence.wanted if trial.rows is None else evidence.wanted[list(trial.rows)])
+    if trial.rows is None:
+        return evidence.that_vary
+    wanted = evidence.by_channel(evidence.wanted[list(trial.rows)])
     return that_err(wanted - wanted.mean(1, keepdims=True))
 
 
@@ -171,17 +181,8 @@ def _share_of_its_own(left: np.ndarray) -> float:
     return min(alone / together, 1.0) if together > 0 else 1.0
 
 
-def that_err(left: np.ndarray) -> float:
-    """Return how many errors of one size vary as much in their sum of squares as these.
-
-    A third of normal ones; one, if the error of one value is all that matters, as that of the class that is named in a
-    vector of probabilities.
-    """
-    squares = np.square(left)
-    return float(squares.sum()) ** 2 / max(float(np.square(squares).sum()), 1e-300)
-
-
 def _distinct(evidence: Evidence, rows: Sequence[int] | None) -> float:
     """Return which share of the frames differ in what the model returns: the same again is no further proof."""
-    chosen = range(len(evidence.wanted)) if rows is None else rows
-    return len({evidence.wanted[row].tobytes() for row in chosen}) / max(len(chosen), 1)
+    if rows is None:
+        return evidence.distinct
+    return len({evidence.wanted[row].tobytes() for row in rows}) / max(len(rows), 1)

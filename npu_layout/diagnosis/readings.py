@@ -74,6 +74,7 @@ def readings(evidence: Evidence, least: float = -np.inf) -> Iterator[Trial]:
 def _identified(evidence: Evidence) -> list[_Located]:
     """Return what `identify` finds, each way to read the same elements once."""
     found: list[_Located] = []
+    seen: set[tuple[str, bytes]] = set()
     for i in sorted(range(len(evidence.references)), key=lambda i: -evidence.variances[i])[:_FRAMES]:
         flat = evidence.spec.flat(evidence.buffers[i]).tobytes()
         try:
@@ -82,8 +83,9 @@ def _identified(evidence: Evidence) -> list[_Located]:
             continue
         for spec, _ in ranking:
             one = _located(evidence, spec)
-            same = (f for f in found if f.spec.dtype == spec.dtype)
-            if not any(np.array_equal(one.offsets, f.offsets) for f in same):
+            elements = str(spec.dtype), one.offsets.tobytes()
+            if elements not in seen:
+                seen.add(elements)
                 found.append(one)
     return found
 
@@ -100,9 +102,7 @@ def _reading(evidence: Evidence, found: _Located, in_place: bool, least: float) 
     """
     given = evidence.spec
     bare = requantised(found.spec, None, given.name)
-    elements = [
-        stored(bare, np.ascontiguousarray(given.flat(b)).view(np.uint8).view(bare.stored)) for b in evidence.buffers
-    ]
+    elements = [stored(bare, raw.view(bare.stored)) for raw in evidence.raw]
     codes = read_at(found.offsets // bare.stored.itemsize, elements)
     if least > -np.inf and ScaleErrors(evidence, codes, ends(bare)).most < least - CLAMPED:
         return None

@@ -46,7 +46,7 @@ class ScaleErrors:
         scale, zero_point: real numbers, or one of each channel.
         """
         model = self._evidence.deviations
-        scale, zero_point = (np.broadcast_to(np.asarray(x, np.float64), self._mean.shape) for x in (scale, zero_point))
+        scale, zero_point = np.asarray(scale, np.float64), np.asarray(zero_point, np.float64)
         slope = 1 / scale
         off = self._mean - model.mean * slope - zero_point
         left = np.asarray(self.power - 2 * slope * self._product + slope * slope * model.square + off * off)
@@ -54,8 +54,9 @@ class ScaleErrors:
         clamped = (model.low * slope + zero_point < low) | (model.high * slope + zero_point > high)
         rows = np.flatnonzero(clamped | (left <= _DIGITS * (self.power + self._mean**2)))
         if rows.size:
-            error = self._evidence.wanted_by_channel[rows] / scale[rows, None]
-            error += zero_point[rows, None]
+            divisor, added = (x[rows, None] if x.ndim else x for x in (scale, zero_point))
+            error = self._evidence.wanted_by_channel[rows] / divisor
+            error += added
             np.clip(error, low, high, out=error)
             np.subtract(self.codes[rows], error, out=error)
             left[rows] = np.multiply(error, error, out=error).mean(1)

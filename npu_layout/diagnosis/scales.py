@@ -27,6 +27,7 @@ _EDGE = 0.02  # of the range: values so near its ends count as saturated
 SLIGHT = 1.6  # factor
 _KEPT = 1.1  # factor: of scales that noise moves by no more
 _MOVED = 0.02  # of the range of the dtype: zero points that noise moves by no more
+_ABOUT = 1e-4  # of a declared number: a fitted one so near is the same
 _POWERS = float(np.log(32))  # of two, by which a scale may be off: from 2**-16 to 2**16
 _AS_GOOD = 0.5  # dB that a simpler fit may explain less
 _CUT = 2.0  # dB that the mean of cut noise gains at most: its mean square is 0.5 of the noise's, its variance 0.34
@@ -188,9 +189,7 @@ class _Fit(NamedTuple):
         return sum(
             np.size(x)
             for x, y in zip_longest((scale, zero_point), declared)
-            if y is None
-            or np.size(y) not in (1, np.size(x))
-            or (abs(np.subtract(x, y)) > 1e-4 * abs(np.asarray(y))).any()
+            if y is None or np.size(y) not in (1, np.size(x)) or not _is_about(x, y)
         )
 
     def inside(self, zero_points: Any) -> Any:
@@ -201,6 +200,13 @@ class _Fit(NamedTuple):
         low, high = ends(self.spec)
         inside = np.clip(zero_points, low, high)
         return inside if (np.abs(zero_points - inside) <= _MOVED * (high - low)).all() else None
+
+
+def _is_about(x: Any, y: Any) -> bool:
+    """Whether numbers are those that were declared."""
+    if np.ndim(x) == np.ndim(y) == 0:
+        return not abs(float(x) - float(y)) > _ABOUT * abs(float(y))
+    return not (abs(np.subtract(x, y)) > _ABOUT * abs(np.asarray(y))).any()
 
 
 def _simplest(options: Sequence[_Option]) -> _Option:

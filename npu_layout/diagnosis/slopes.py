@@ -49,14 +49,23 @@ def is_of_two_scales(evidence: Evidence, trial: Trial) -> bool:
 
 def halves(evidence: Evidence, trial: Trial) -> tuple[Slope, Slope]:
     """Return by how much the scale of a trial is off in the inner and the outer half of its values."""
-    predicted = trial.codes - trial.left
-    low, high = ends(trial.spec or evidence.spec) if trial.steps else (-np.inf, np.inf)
-    used = (trial.codes > low) & (trial.codes < high) & (predicted > low) & (predicted < high)
-    centre = predicted.mean() if trial.spec is None or trial.line else arithmetic(trial.spec, evidence.samples)[1]
-    x = np.where(used, predicted - centre, 0.0).reshape(-1, _alike(evidence, trial))  # what is 0 is in no sum
+    x = trial.codes - trial.left
+    saturated = _saturated(trial.codes, x, *ends(trial.spec or evidence.spec)) if trial.steps else None
+    x -= x.mean() if trial.spec is None or trial.line else arithmetic(trial.spec, evidence.samples)[1]
+    if saturated is not None:
+        x[saturated] = 0.0  # what is 0 is in no sum
+    x = x.reshape(-1, _alike(evidence, trial))
     left = trial.left.reshape(x.shape)
-    inner = np.where(_inner(abs(x)), x, 0.0)
-    return _slope(inner, left), _slope(x - inner, left)
+    inner = x * _inner(abs(x))
+    return _slope(inner, left), _slope(np.subtract(x, inner, out=x), left)
+
+
+def _saturated(codes: np.ndarray, predicted: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Return which values are stored as an end of the range, or predicted to be."""
+    found = codes <= low
+    for beyond in (codes >= high, predicted <= low, predicted >= high):
+        found |= beyond
+    return np.asarray(found)
 
 
 def _inner(sizes: np.ndarray) -> np.ndarray:
@@ -74,13 +83,14 @@ def _inner(sizes: np.ndarray) -> np.ndarray:
 
 def _slope(x: np.ndarray, left: np.ndarray) -> Slope:
     """Return the slope of what is left over what is predicted; values of one row may err alike."""
-    squares = (x * x).sum(1)
+    squares = np.einsum("ij,ij->i", x, x)
     power = float(squares.sum())
     if power <= 0:
         return Slope(0.0, np.inf)
-    off = float((x * left).sum()) / power
+    products = np.einsum("ij,ij->i", x, left)
+    off = float(products.sum()) / power
     share = squares / power
-    sums = (x * (left - off * x)).sum(1) / np.maximum(1 - share, 1e-9)
+    sums = (products - off * squares) / np.maximum(1 - share, 1e-9)
     return Slope(off, float((sums * sums).sum()) / power**2 if share.max() < 1 else np.inf)
 
 

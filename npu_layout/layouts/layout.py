@@ -263,6 +263,7 @@ def element_offset(layout: Layout, shape: Shape, strides: Shape, start: int, ind
     if len(index) != len(shape):
         raise IndexError(f"layout {layout}: expected {len(shape)} indices ({layout.axes}), got {len(index)}")
     values: list[Any] = []
+    reached = False
     for letter, extent, i in zip(layout.axes, shape, index):
         if type(i) is int and 0 <= i < extent:  # the usual case, which loops repeat
             values.append(i)
@@ -279,8 +280,10 @@ def element_offset(layout: Layout, shape: Shape, strides: Shape, start: int, ind
             if value.dtype.kind not in "iu":
                 raise IndexError(f"layout {layout}: index {letter} must be integers, got {value.dtype} {i!r}") from None
             inside = value.size == 0 or (value.min() >= 0 and value.max() < extent)
-            value = value.astype(np.int64)
-            _check_reach(layout, shape, strides, start)
+            value = value.astype(np.int64, copy=False)
+            if not reached:
+                _check_reach(layout, shape, strides, start)
+            reached = True
         else:
             inside = 0 <= value < extent
         if not inside:
@@ -288,6 +291,6 @@ def element_offset(layout: Layout, shape: Shape, strides: Shape, start: int, ind
         values.append(value)
     total: Any = start
     for dim, stride in zip(layout.dims, strides):
-        i = values[dim.axis] // dim.step
+        i = values[dim.axis] if dim.step == 1 else values[dim.axis] // dim.step
         total = total + (i % dim.block if dim.block else i) * stride
     return total

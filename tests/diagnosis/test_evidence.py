@@ -68,3 +68,19 @@ def test_what_is_measured_once_is_that_of_its_own_values() -> None:
     assert np.array_equal(rows.codes, evidence.codes[[1, 3]]) and evidence.as_declared([1, 3]).left is rows.left
     assert np.array_equal(evidence.as_declared([0]).left, evidence.left[[0]])
     assert evidence.as_declared().left is evidence.left
+
+
+def test_how_many_values_vary_and_err() -> None:
+    evidence = floats()
+    x = np.stack([evidence.samples.of(r) for r in evidence.references]).reshape(5, 4, -1)
+    squares = np.square(x - x.mean((0, 2), keepdims=True))
+    assert evidence.that_vary == pytest.approx(squares.sum() ** 2 / np.square(squares).sum())
+    errors = np.square(evidence.left)
+    assert evidence.that_err == pytest.approx(errors.sum() ** 2 / np.square(errors).sum())
+    assert floats(noise=0.0).that_err < 1000 and evidence.distinct == 1.0
+    references = evidence.references[:3] * 2
+    again = Evidence(evidence.spec, evidence.buffers[:3] * 2, references, (), 1)
+    assert again.distinct == 0.5
+    assert np.array_equal(
+        np.concatenate(again.raw).view(np.float32), np.concatenate([b.ravel() for b in again.buffers])
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from npu_layout.diagnosis.moments import Moments, line, moments_of
+from npu_layout.diagnosis.moments import Moments, line, moments_of, that_err
 
 
 @pytest.mark.parametrize("share", [1.0, 0.4])
@@ -36,3 +36,13 @@ def test_fewer_than_two_values_have_no_line() -> None:
     assert moments_of(x, x, inner) == Moments(0.0, 0.0, 0.0, 0.0)
     assert line(x, x, inner) == (0.0, 0.0)
     assert line(0 * x, x, ~inner)[0] == 0.0  # x does not vary
+
+
+def test_how_many_values_err() -> None:
+    rng = np.random.default_rng(3)
+    assert that_err(np.zeros((3, 4))) == 0
+    assert that_err(np.array([[0.0, -2.0], [0.0, 0.0]])) == 1
+    assert that_err(np.full((5, 8), -0.25)) == 40
+    left = rng.standard_normal((200, 500))
+    kept = left.copy()
+    assert np.isclose(that_err(left), left.size / 3, rtol=0.05) and np.array_equal(left, kept)
