@@ -64,6 +64,8 @@ _ELSEWHERE = {
     **{f"{short}{bits}": f"float{bits}" for short in ("f", "fp") for bits in (16, 32, 64)},
     **{f"{short}{bits}": f"int{bits}" for short in ("i", "s") for bits in (8, 16, 32, 64)},
     **{f"u{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
+    **{name: name for name in ("float16", "float32", "float64", "bfloat16", "int4", "uint4", "bool")},
+    **{f"{kind}{bits}": f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)},
     **{"bf16": "bfloat16", "float": "float32"},
 }
 

@@ -66,6 +66,14 @@ def test_halves_of_every_byte(name: str) -> None:
 
 
 def test_what_runtimes_call_dtypes_is_named() -> None:
-    for name, same in (("fp16", "float16"), ("F32", "float32"), ("bf16", "bfloat16"), ("s8", "int8")):
+    names = (
+        ("fp16", "float16"),
+        ("F32", "float32"),
+        ("bf16", "bfloat16"),
+        ("s8", "int8"),
+        ("INT8", "int8"),
+        ("UINT4", "uint4"),
+    )
+    for name, same in names:
         with pytest.raises(nl.LayoutError, match=f"dtype '{name}': .* Is it {same}"):
             element(name)
