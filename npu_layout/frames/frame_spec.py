@@ -60,9 +60,9 @@ class FrameSpec:
         On an unknown format (the known ones are listed), strides that are negative or shorter than a row, planes that
         overlap or end behind `size`, and a `size` that another usual reading explains: without offsets that of a
         rounded height, without strides that of rounded rows too, each also rounded up to pages. With strides, what
-        rows of them explain with pages is refused only if a rounded height explains it without. What nothing explains
-        is refused if it has room for the planes of decoders, which round the height. Offsets, and strides if the pitch
-        is meant, say which reading it is.
+        rows of them explain with pages is refused only if a rounded height explains it without, or with smaller ones.
+        What nothing explains is refused if it has room for the planes of decoders, which round the height. Offsets, and
+        strides if the pitch is meant, say which reading it is.
 
     16-bit samples are little endian; their high byte is what counts: of P010 and GRAY16, and of 10 or 12 bits of a
     mosaic, the high 8 bits are used and the others dropped, not rounded.

@@ -109,7 +109,7 @@ def readings(
     apart: bool = False,
     both: bool = True,
 ) -> list[Reading]:
-    """Return the usual readings of so many bytes, exact ones first, then those that are rounded up to pages.
+    """Return the usual readings of so many bytes, exact ones first, then those that are rounded up to pages, by these.
 
     strides: those that were meant, which count as usual; alone if they are `fixed`. apart: the planes are one that is a
     buffer of its own, of which equal rows of any length are a reading. both: with rows and height both rounded. If
@@ -192,7 +192,7 @@ def _apart(planes: Sequence[Plane], width: int, lines: int, strides: Numbers, si
 
 
 def _exact_first(found: Sequence[Reading | None]) -> list[Reading]:
-    return sorted((one for one in dict.fromkeys(found) if one is not None), key=lambda one: bool(one.page))
+    return sorted((one for one in dict.fromkeys(found) if one is not None), key=lambda one: one.page)
 
 
 def coded_offsets(planes: Sequence[Plane], size_wh: tuple[int, int], nbytes: int, strides: Numbers) -> Numbers | None:
@@ -237,13 +237,13 @@ def other_reading(
     """Return a reading with planes or rows elsewhere than those that were meant; None if there is none.
 
     stated: somebody said the strides, so that another reading counts only if it explains more: an exact size, where
-    theirs is rounded up to pages.
+    theirs is rounded up to pages, or smaller pages.
     """
     same = next((r for r in found if (r.strides, r.offsets) == (strides, offsets)), None)
     other = next((r for r in found if (r.strides, r.offsets) != (strides, offsets)), None)
     if same is None or other is None or not stated:
         return other
-    return other if same.page and not other.page else None
+    return other if other.page < same.page else None
 
 
 def _rounded(number: int, steps: Sequence[int]) -> list[int]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import npu_layout as nl
 from npu_layout.frames.pixel_formats import pixel_format
 from npu_layout.frames.plane_memory import (
     Reading,
@@ -58,7 +59,7 @@ def test_equal_rows_are_a_reading() -> None:
 def test_the_reading_that_explains_more() -> None:
     own, exact = ((8, 8), (0, 64)), Reading(8, (16, 16), (0, 128), 192)
     paged = exact._replace(page=4096)
-    own_exact, own_paged = Reading(8, *own, 96), Reading(8, *own, 96, 4096)
+    own_exact, own_paged, own_large = (Reading(8, *own, 96, page) for page in (0, 4096, 16384))
     for found, unsaid, stated in (
         ([], None, None),
         ([exact], exact, exact),
@@ -69,11 +70,23 @@ def test_the_reading_that_explains_more() -> None:
         ([own_exact, paged], paged, None),
         ([exact, own_paged], exact, exact),
         ([own_paged, paged], paged, None),
+        ([own_large, paged], paged, paged),
+        ([own_large, paged._replace(page=16384)], paged._replace(page=16384), None),
     ):
         assert other_reading(found, *own) == unsaid
         assert other_reading(found, *own, stated=True) == stated
     elsewhere = Reading(16, (8, 8), (0, 128), 192)  # a rounded height: U and V begin later
     assert other_reading([elsewhere], *own) == elsewhere
+
+
+def test_a_rounded_height_in_smaller_pages() -> None:
+    """608 rows of 896 bytes in pages of 4096 have as many bytes as 600 of them in pages of 16384."""
+    assert -(-896 * 608 * 3 // 2 // 4096) * 4096 == -(-896 * 600 * 3 // 2 // 16384) * 16384 == 819200
+    with pytest.raises(nl.NpuLayoutError, match=r"819200 is that of 608 rows of 896 bytes.*offsets=\(0, 544768\)"):
+        nl.FrameSpec("NV12", (800, 600), strides=896, size=819200)
+    for offsets in ((0, 544768), (0, 537600)):
+        assert nl.FrameSpec("NV12", (800, 600), strides=896, offsets=offsets, size=819200).offsets == offsets
+    assert nl.FrameSpec("NV12", (800, 600), strides=896, size=806912).size == 806912  # 600 rows in pages of 4096
 
 
 def test_rows_that_alternate() -> None:
