@@ -217,7 +217,11 @@ class FrameSource(NamedTuple):
     def _coded(self, frame: Any) -> FramePlanes:
         buffers = buffers_of(frame)
         if not _is_memory(buffers):
-            raise NpuLayoutError(f"expected the bytes of a JPEG for {self.describe()}, got {type(frame).__name__}")
+            said = getattr(frame, "format", None)  # of a ROS CompressedImage
+            hint = f" of format {said!r}: decode it first, by cv2.imdecode" if isinstance(said, str) else ""
+            raise NpuLayoutError(
+                f"expected the bytes of a JPEG for {self.describe()}, got {type(frame).__name__}{hint}"
+            )
         (data,) = (self.spec or FrameSpec("MJPEG", (1, 1))).planes(buffers)
         content = bytes(data)
         end, wrong = jpeg_end(content)

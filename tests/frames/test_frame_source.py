@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import cv2
@@ -363,6 +364,7 @@ def test_mjpeg() -> None:
         ("MJPEG", bytes(99), "do not begin with FF D8"),
         ("MJPEG", b"\xff\xd8\xff\xd9", "expected a JPEG with a frame header"),
         ("MJPEG", None, "expected the bytes of a JPEG for source MJPEG, got NoneType"),
+        ("MJPEG", SimpleNamespace(format="png", data=b"\x89PNG"), "of format 'png': decode it first, by cv2.imdecode"),
         (nl.FrameSpec("MJPEG", (16, 13)), data, "expected a JPEG for source MJPEG of 16x13, got one of 16x12"),
     ):
         with pytest.raises(nl.NpuLayoutError, match=f"^frame: .*{says}"):
