@@ -88,8 +88,8 @@ def is_of_few_values(evidence: Evidence, c: Candidate, declared: float) -> bool:
     Of a reading that explains most, but is not sound, so is a scale that is near the declared one.
     """
     trial = evidence.trial(c)
-    if declared < _MOST or not trial.parameters or proven(evidence, c, len(evidence.trials)):
-        return False
+    if declared < _MOST or c.gain < -MARGIN or not trial.parameters or proven(evidence, c, len(evidence.trials)):
+        return False  # of what explains less nothing is said
     return declared >= SOUND or (c.cause == "quantization" and is_slight(evidence, trial, _NEAR))
 
 
