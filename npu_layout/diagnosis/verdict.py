@@ -36,7 +36,7 @@ from .thresholds import LEAST, MARGIN, SOUND
 from .trials import Candidate
 
 _BEATEN = 0.25  # of the way from the best candidate to another: data before that are clearly on the best one's side
-_SATURATED = 0.5  # of the values: of two inputs that make so many saturate, neither is proven to be the other
+_SATURATED = 0.5  # of the values: an input that makes so many saturate is not beaten by one that makes fewer
 _FAR_ENOUGH = 0.05  # of the noise: the power by which the outputs of two inputs differ, before the data decide
 
 
@@ -280,8 +280,8 @@ def _beaten(evidence: Evidence, best: Candidate, c: Candidate) -> bool:
     They are if the other one was picked from more arrangements, such as an order of its own for each frame, or has
     numbers that were fitted and explain no more than they cost, and if they are clearly nearer to `best`, of two
     candidates of one cause. Two causes of the same values are both possible, and so are two inputs whose outputs differ
-    by far less than the noise: a network that rounds alike leans to one of them by chance. And of two inputs of which
-    most values saturate, the one that saturates less agrees better where the others are near zero.
+    by far less than the noise: a network that rounds alike leans to one of them by chance. And of an input of which most
+    values saturate, one that saturates less agrees better where the values are near zero.
     """
     if best.cause != c.cause and evidence.alike(best, c):
         return False
@@ -290,8 +290,8 @@ def _beaten(evidence: Evidence, best: Candidate, c: Candidate) -> bool:
     if best.cause in ORDERS and as_good(evidence, best, c):
         return True
     if best.of_input and c.of_input:
-        saturate = any(clamped_of_input(evidence, one) > _SATURATED for one in (best, c))
-        if saturate or evidence.distance(best, c) < _FAR_ENOUGH:
+        saturates = clamped_of_input(evidence, c) > max(_SATURATED, clamped_of_input(evidence, best))
+        if saturates or evidence.distance(best, c) < _FAR_ENOUGH:
             return False
     leans = evidence.sides(best, c) if best.cause == c.cause else None
     return leans is not None and leans < _BEATEN
