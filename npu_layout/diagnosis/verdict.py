@@ -280,8 +280,8 @@ def _beaten(evidence: Evidence, best: Candidate, c: Candidate) -> bool:
     They are if the other one was picked from more arrangements, such as an order of its own for each frame, or has
     numbers that were fitted and explain no more than they cost, and if they are clearly nearer to `best`, of two
     candidates of one cause. Two causes of the same values are both possible, and so are two inputs whose outputs differ
-    by far less than the noise: a network that rounds alike leans to one of them by chance. And of an input of which most
-    values saturate, one that saturates less agrees better where the values are near zero.
+    by far less than the noise: a network that rounds alike leans to one of them by chance. Beside an input that makes
+    most values saturate, one that saturates less agrees better where the values are near zero.
     """
     if best.cause != c.cause and evidence.alike(best, c):
         return False
