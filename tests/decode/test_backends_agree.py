@@ -197,7 +197,7 @@ def test_a_label_that_is_written_meanwhile_is_an_error(monkeypatch: pytest.Monke
 @pytest.mark.parametrize("joined", [False, True])
 @pytest.mark.parametrize("classes, dtype", [(80, "int8"), (7, "uint8"), (33, "int16"), (80, "float32")])
 def test_the_first_best_class_of_large_maps(classes: int, dtype: str, joined: bool, layout: str) -> None:
-    """Maps that are read in pieces, with ties in most cells that pass; the oracle is numpy's argmax."""
+    """Maps that are read in pieces, with ties in most cells that pass, and NaN; the oracle is numpy's argmax."""
     rng, (h, w) = np.random.default_rng(classes), (40, 52)
     form = decode.Form("maps", (decode.Part("box", 4), decode.Part("score", classes)), decode.Boxes("distances"))
     head = decode.Head("any", classes, (8,), (form,), suppression=decode.Suppression("none"))
@@ -208,8 +208,11 @@ def test_the_first_best_class_of_large_maps(classes: int, dtype: str, joined: bo
         codes = rng.integers(0, 20, (4 + classes, h, w))
         some = rng.random((h, w)) < share
         codes[4:, some] = rng.integers(10, 34, (classes, int(some.sum())))
-        real = codes / 64 if q else codes / np.float32(64)
-        parts = (codes if q else real,) if joined else ((codes if q else real)[:4], (codes if q else real)[4:])
+        real = codes / 64
+        if q is None:
+            real[4 + int(rng.integers(classes)), rng.random((h, w)) < 0.01] = np.nan
+        stored = codes if q else real
+        parts = (stored,) if joined else (stored[:4], stored[4:])
         buffers = []
         for spec, part in zip(specs, parts):
             buffer = np.full(spec.size, 99, spec.stored)
