@@ -177,7 +177,7 @@ static Scan *list_of(const Level *level, const FeatureMap *map) {
     const int64_t bytes = map->count * dtype_size[map->type];
     if (map->kind == PLANES) return level->detect->scan[PLANES][map->type];
     if (map->kind != ROWS) return NULL;
-    while (map->cell != bytes && level->narrower && bytes < level->vector) level = level->narrower;
+    for (const Level *below; map->cell != bytes && bytes < level->vector && (below = level_below(level));) level = below;
     return level->detect->listed[map->type];
 }
 
