@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -109,7 +110,7 @@ def test_large_transposes(backend: str, channels: int, pixels: int) -> None:
 
 
 @pytest.mark.parametrize("backend", NATIVE)
-@pytest.mark.parametrize("size", [1, 2, 4, 8])
+@pytest.mark.parametrize("size", [1, 2, 4, 8, 16])
 def test_rows_that_share_sets_of_the_cache(backend: str, size: int) -> None:
     """Rows whose pitch is, or nearly is, a multiple of 4096, 2048 or 1024 bytes, in the result or the source: maps of
     32 x 32, 64 x 64, 160 x 160, 513 x 513 and 16 x 16."""
@@ -220,3 +221,41 @@ def test_matrices_that_are_prefetched(rows: int, columns: int, size: int, backen
         matrix = source.reshape(rows, columns)
         expected = (matrix[::-1] if mirrored else matrix).T
         assert out.tobytes() == np.ascontiguousarray(expected).tobytes()
+
+
+@pytest.fixture(params=[1, 0], ids=["in caches", "in none"])
+def answered(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Say where sources and results are, in place of the clock."""
+    _native = pytest.importorskip("npu_layout.kernels._native")
+    _native.set_cached(request.param)
+    yield
+    _native.set_cached(-1)
+
+
+@pytest.mark.usefixtures("answered")
+@pytest.mark.parametrize("backend", NATIVE)
+@pytest.mark.parametrize("size", [16, 32, 64, 80, 128, 240, 300])
+@pytest.mark.parametrize(
+    "first, second", [(2, 300), (300, 2), (7, 133), (133, 7), (17, 64), (64, 33), (5, 512), (512, 9)]
+)
+def test_rows_and_blocks_change_places(backend: str, size: int, first: int, second: int) -> None:
+    """Blocks to pixels, pixels to blocks and rows of any length, also such as share sets of L1."""
+    source = np.random.default_rng(first).integers(0, 256, (first, second, size), np.uint8)
+    box = Box(((second, size, first * size, 0), (first, second * size, size, 0), (size, 1, 1, 0)), 0, 0, 0)
+    program = kernels.program(source.size, source.size, (), (box,), Arithmetic("V1", "V1"), backend)
+    target = np.zeros(source.size, np.uint8)
+    program.run(source.reshape(-1).view("V1"), target.view("V1"))
+    assert_same(target.reshape(second, first, size), source.transpose(1, 0, 2))
+
+
+@pytest.mark.usefixtures("answered")
+@pytest.mark.parametrize("backend", NATIVE)
+@pytest.mark.parametrize("pixels", [4096, 4097, 5001, 16384])
+@pytest.mark.parametrize("way", [1, -1])
+def test_many_pixels_of_eight_planes(backend: str, pixels: int, way: int) -> None:
+    source = np.random.default_rng(pixels).integers(0, 1 << 32, (8, pixels), np.uint32)
+    box = Box(((pixels, way, 8, 0), (8, pixels, 1, 0)), 0 if way > 0 else pixels - 1, 0, 0)
+    program = kernels.program(source.size, source.size, (), (box,), Arithmetic("V4", "V4"), backend)
+    target = np.zeros(source.size, np.uint32)
+    program.run(source.reshape(-1).view("V4"), target.view("V4"))
+    assert_same(target.reshape(pixels, 8), source[:, ::way].T)

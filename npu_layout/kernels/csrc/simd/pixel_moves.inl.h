@@ -42,12 +42,16 @@ static void HERE(move_split)(const Move *m, const uint8_t *src, uint8_t *dst) {
         }
 }
 
-/* Planes into pixels of 2, 3, 4 or 8 neighbouring channels. */
+/* Planes into pixels of 2, 3, 4 or 8 neighbouring channels. Many pixels of 8 times 4 bytes are transposed by lanes with vectors of 32 bytes:
+ * on Zen 1 0.6 to 0.85 of the time. */
 static void HERE(move_merge)(const Move *m, const uint8_t *src, uint8_t *dst) {
+    enum { MANY_PIXELS = 4096 };
     const Loop pixel = m->box.loops[m->box.count - 2], channel = m->box.loops[m->box.count - 1];
-    const int mirrored = pixel.d < 0;
+    const int mirrored = pixel.d < 0, lanes = VB == 32 && channel.n == 8 && m->size == 4 && pixel.n > MANY_PIXELS;
+    const Matrix planes = {src, channel.s, channel.n, dst, pixel.d, pixel.n};
     uint8_t *first = mirrored ? dst + (pixel.n - 1) * pixel.d : dst;
     int64_t done = 0;
+    if (lanes && !mirrored && !m->past && !m->cold && HERE(transposed_by_lanes)(m->size, &planes, how_of(m))) return;
 #define CALL(count, size) done = EITHER_WAY(merge##count##_##size, src, channel.s, first, pixel.n, how_of(m))
     CHANNELS(channel.n, m->size, CALL)
 #undef CALL
