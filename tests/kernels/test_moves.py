@@ -259,3 +259,21 @@ def test_many_pixels_of_eight_planes(backend: str, pixels: int, way: int) -> Non
     target = np.zeros(source.size, np.uint32)
     program.run(source.reshape(-1).view("V4"), target.view("V4"))
     assert_same(target.reshape(pixels, 8), source[:, ::way].T)
+
+
+@pytest.mark.usefixtures("answered")
+@pytest.mark.parametrize("backend", NATIVE)
+@pytest.mark.parametrize("rows", [2, 3, 4])
+@pytest.mark.parametrize("columns", [2, 3, 16, 257, 6912])
+@pytest.mark.parametrize("gap", [0, 1])
+def test_few_rows_of_eight_bytes(backend: str, rows: int, columns: int, gap: int) -> None:
+    """Blocks of eight bytes to pixels; behind each pixel of a result with gaps is what was there."""
+    source = np.random.default_rng(columns).integers(0, 1 << 63, (rows, columns), np.uint64)
+    pitch = rows + gap
+    box = Box(((columns, 1, pitch, 0), (rows, columns, 1, 0)), 0, 0, 0)
+    program = kernels.program(source.size, columns * pitch, (), (box,), Arithmetic("V8", "V8"), backend)
+    target = np.full(columns * pitch, 7, np.uint64)
+    program.run(source.reshape(-1).view("V8"), target.view("V8"))
+    expected = np.full((columns, pitch), 7, np.uint64)
+    expected[:, :rows] = source.T
+    assert_same(target.reshape(columns, pitch), expected)

@@ -77,6 +77,22 @@ static const Laned HERE(laned)[4][6] = {
      LANED_ROW(16, 2, 8, 110, 108)},
 };
 
+/* Two or three rows of 8 bytes an element to pixels of as many, two columns at a time. */
+INLINE void few_rows8(const Matrix *m, int rows) {
+    const uint8_t *src = m->src, *const last = src + (rows - 1) * m->sa;
+    uint8_t *dst = m->dst;
+    int64_t j = 0;
+    for (; j + 2 <= m->b; j += 2, dst += 2 * m->db) {
+        lane8(src + j * 8, m->sa, dst, m->db);
+        if (rows == 3) element(8, last + j * 8, dst + 16), element(8, last + j * 8 + 8, dst + m->db + 16);
+    }
+    for (int i = 0; j < m->b && i < rows; ++i) element(8, src + i * m->sa + j * 8, dst + i * 8);
+}
+static __attribute__((noinline)) void HERE(few_rows)(const Matrix *m) {
+    if (m->a == 2) few_rows8(m, 2);
+    else few_rows8(m, 3);
+}
+
 /* Whether bands go along the result's rows. In caches the side with the longer rows is a tile's width of each row at a time, unless these
  * widths share a set of L1: then its rows go from end to end, as long rows do in no cache. Lanes of one element evict nothing that is read
  * again, and from no cache are read from end to end. */
@@ -93,8 +109,12 @@ static __attribute__((noinline)) int HERE(transposed_by_lanes)(int size, const M
     const int away = (how & (PAST | COLD)) != 0, from_page = is_near_multiple(from, PAGE), to_page = is_near_multiple(to, PAGE);
     const int writes = !(from_page && to_page) && is_near_multiple(to, from > to ? PAGE : PAGE / 2);
     if (size < 2 || (size < 8 && (away || (to_page && is_near_multiple(from, PAGE / 8)))) || (size == 4 && writes) ||
-        (size == 16 && (how & PAST || (!away && in_one_set(m->a, m->sa) > SET_OF_L1))))
+        (size == 16 && (how & PAST || (!away && (in_one_set(m->a, m->sa) > SET_OF_L1 || (from > to && m->a <= 8))))))
         return 0;
+    if (size == 8 && (m->a == 2 || m->a == 3) && !away) {
+        HERE(few_rows)(m);
+        return 1;
+    }
     const int of_result = lanes_of_result(size, from, to, away), along = away ? from <= to : of_result;
     const int most_rows = from > to && is_near_multiple(from, PAGE / 2) ? SET_OF_L1 : ANY;
     const int most_columns = !writes ? ANY : size == 2 ? SET_OF_L1 : SET_OF_L1 / 2;

@@ -127,14 +127,14 @@ INLINE int HERE(rows_by_lines)(const uint8_t *src, uint8_t *dst, Loop a, Loop b,
  * On Zen 1 0.6 of the time past the caches, and 0.8 to 0.9 through them, but for blocks of 16 bytes and planes that share a set
  * of L1; with vectors of 64 bytes a bench gains nothing (Zen 5). */
 #if VB == 32
-INLINE void pixels_of_blocks(const uint8_t *src, uint8_t *dst, Loop a, Loop b, int64_t pixels, int bytes, int fetches) {
+INLINE void pixels_of_blocks(const uint8_t *src, uint8_t *dst, Loop a, Loop b, int64_t pixels, int bytes) {
     enum { AHEAD = 512 };
     const int group = 64 / bytes;
     int64_t j = 0;
     for (; j + group <= pixels; j += group, dst += group * b.d)
         for (int64_t i = 0; i < a.n; ++i) {
             const uint8_t *s = src + j * bytes + i * a.s;
-            if (fetches) __builtin_prefetch(s + AHEAD, 0, 2);
+            __builtin_prefetch(s + AHEAD, 0, 2);
             for (int p = 0; p < group; ++p) element(bytes, s + p * bytes, dst + p * b.d + i * bytes);
         }
     for (; j < pixels; ++j, dst += b.d)
@@ -149,9 +149,9 @@ OUT_OF_LINE int HERE(blocks_to_pixels)(const uint8_t *src, uint8_t *dst, Loop a,
         const uint8_t *from = src + j * bytes;
         uint8_t *to = past ? bench : dst;
         const int64_t pixels = at_most(most, b.n - j);
-        if (bytes == 16) pixels_of_blocks(from, to, a, b, pixels, 16, 1);
-        else if (bytes == 32) pixels_of_blocks(from, to, a, b, pixels, 32, 1);
-        else pixels_of_blocks(from, to, a, b, pixels, 64, 1);
+        if (bytes == 16) pixels_of_blocks(from, to, a, b, pixels, 16);
+        else if (bytes == 32) pixels_of_blocks(from, to, a, b, pixels, 32);
+        else pixels_of_blocks(from, to, a, b, pixels, 64);
         if (past) copy_past(bench, dst + j * b.d, pixels * b.d);
     }
     return 1;
@@ -188,35 +188,23 @@ INLINE int HERE(pixels_to_blocks)(const uint8_t *src, uint8_t *dst, Loop a, Loop
 }
 #endif
 
-/* Rows of a source in the caches. Blocks to pixels: nothing is fetched. Pixels to blocks: each pixel as a whole, if the lines of all
- * blocks' planes have room in L1. Other rows of more than a line: in the order of the result, since a line that is written is waited for
- * longer than one that is read; four rows side by side if those of the source share sets and evict each other, unless they are so long
- * that few of their lines are read twice. On Zen 1 0.75 to 1 of the time. 0: they are better moved otherwise. */
+/* Rows of a source in the caches. Pixels to blocks: each pixel as a whole, if there are some blocks and the lines of all their planes have
+ * room in L1. Other rows of more than a line: in the order of the result, since a line that is written is waited for longer than one that
+ * is read, if L1 keeps the lines of the source that the next row of the result begins with. On Zen 1 0.75 to 1 of the time. 0: they are
+ * better moved otherwise. */
 #if VB == 32
 INLINE void blocks_of_pixels(const uint8_t *src, uint8_t *dst, Loop a, Loop b, int bytes) {
     for (int64_t i = 0; i < a.n; ++i)
         for (int64_t j = 0; j < b.n; ++j) element(bytes, src + i * a.s + j * bytes, dst + i * bytes + j * b.d);
 }
-/* Of some rows of the result the first part each, then the second ... */
-INLINE void rows_of_some(const uint8_t *src, uint8_t *dst, Loop a, Loop b, int64_t bytes) {
-    enum { SOME = 4 };
-    for (int64_t j0 = 0; j0 < b.n; j0 += SOME)
-        for (int64_t i = 0; i < a.n; ++i)
-            for (int64_t j = j0; j < at_most(j0 + SOME, b.n); ++j) copy_row(src + i * a.s + j * b.s, dst + i * a.d + j * b.d, bytes);
-}
 static __attribute__((noinline)) int HERE(rows_from_caches)(const uint8_t *src, uint8_t *dst, Loop a, Loop b, int64_t bytes) {
-    enum { MOST = 64, ROOM = 4, FEW_LINES = 256 };
-    const int blocks = bytes == 32 || bytes == 64, wide = bytes == 64, crowd = in_one_set(a.n, a.s) >= CROWD;
-    if (blocks && !crowd && is_blocks_to_pixels(a, b, bytes)) {
-        if (wide) pixels_of_blocks(src, dst, a, b, b.n, 64, 0);
-        else pixels_of_blocks(src, dst, a, b, b.n, 32, 0);
-    } else if (blocks && a.d == bytes && b.s == bytes && b.n <= MOST && in_one_set(b.n, b.d) <= ROOM) {
-        if (wide) blocks_of_pixels(src, dst, a, b, 64);
+    enum { MOST = 64, ROOM = 4, KEPT = 18 << 10 };
+    const int64_t least = bytes == 64 ? 4 : bytes == 32 ? 6 : INT64_MAX, shared = a.n * (a.s & -a.s) / PAGE;
+    if (b.n >= least && b.n <= MOST && a.d == bytes && b.s == bytes && in_one_set(b.n, b.d) <= ROOM) {
+        if (bytes == 64) blocks_of_pixels(src, dst, a, b, 64);
         else blocks_of_pixels(src, dst, a, b, 32);
-    } else if (bytes > 64 && b.n > ROOM && !crowd)
+    } else if (bytes > 64 && b.n > ROOM && a.n * (bytes + 64) <= KEPT && shared <= SET_OF_L1)
         rows_of_result(src, dst, a, b, bytes);
-    else if (bytes > 64 && bytes <= FEW_LINES && b.n > ROOM)
-        rows_of_some(src, dst, a, b, bytes);
     else
         return 0;
     return 1;
