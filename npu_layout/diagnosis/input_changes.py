@@ -23,7 +23,7 @@ _SHIFTS = 2  # pixels of the network's input, and of the frame
 _LINES = range(2, 17)  # rows or columns: H.264 stores 1088 rows of 1080, in blocks of 16 (ITU-T H.264, 7.4.2.1.1)
 _WHOLE = 8  # times the lines that are cut: of a smaller frame they are another part
 _OF_INPUT = 5  # changes of an input that is shifted: a part is simpler
-_LUMA = 0.114, 0.587, 0.299  # of blue, green and red, ITU-R BT.601
+LUMA = 0.114, 0.587, 0.299  # of blue, green and red, ITU-R BT.601
 _GAMMAS = 2.2, 1 / 2.2, 1.8, 1 / 1.8
 _FEWEST = 16  # values that a brightness or a border is fitted to
 _EVEN, _MOST = 1.0, 0.75  # pixel values by which most of a border are off its colour, when rounded to integers
@@ -110,29 +110,32 @@ def _words(mean: Any, std: Any) -> str:
     return f"mean={said(mean)}, std={said(std)}"
 
 
-def compressed(base: How, qualities: Iterable[int] = _QUALITIES) -> Iterator[Change]:
-    """Yield frames that were JPEG files."""
+def compressed(base: How, qualities: Iterable[int] = _QUALITIES, beside: int = 0) -> Iterator[Change]:
+    """Yield frames that were JPEG files. beside: pixels by which their blocks are moved."""
     for quality in qualities:
-        make = partial(_made_of, how=base, change=partial(_jpeg, quality=quality))
+        make = partial(_made_of, how=base, change=partial(jpeg, quality=quality, beside=beside))
         yield Change(f"JPEG of quality {quality}", make, is_formula=True)
 
 
-def _jpeg(frame: np.ndarray, quality: int) -> np.ndarray:
+def jpeg(frame: np.ndarray, quality: int, beside: int = 0) -> np.ndarray:
+    """Return what a JPEG file of a frame has; its blocks are moved by `beside` pixels."""
     import cv2
 
-    _, data = cv2.imencode(".jpg", frame, [cv2.IMWRITE_JPEG_QUALITY, quality])
-    return np.asarray(cv2.imdecode(data, cv2.IMREAD_UNCHANGED)).reshape(frame.shape)
+    padded = cv2.copyMakeBorder(frame, beside, 0, beside, 0, cv2.BORDER_REPLICATE)
+    _, data = cv2.imencode(".jpg", padded, [cv2.IMWRITE_JPEG_QUALITY, quality])
+    return np.asarray(cv2.imdecode(data, cv2.IMREAD_UNCHANGED))[beside:, beside:].reshape(frame.shape)
 
 
 def _made_of(pair: Pair, how: How, change: Callable[[np.ndarray], np.ndarray]) -> Made:
-    """Return the input of a changed frame.
-
-    The change is made to blue, green and red, wherever the frame has them; alpha, which no Preprocessor reads, is 0.
-    """
+    """Return the input of a changed frame."""
     return pair.made(pair.pixels(how, _changed(pair.frame, how.get("source", "BGR"), change)), how)
 
 
 def _changed(frame: np.ndarray, source: str, change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Return a frame whose blue, green and red, wherever it has them, were changed.
+
+    Alpha, which no Preprocessor reads, is 0 if they are elsewhere than in a frame of BGR.
+    """
     channels = 1 if frame.ndim < 3 else frame.shape[2]
     places = CHANNEL_ORDERS[source].bgr if channels >= 3 else ()
     if not places or list(places) == [*range(channels)]:
@@ -226,8 +229,8 @@ def _of_matrix(frame: np.ndarray, change: Callable[[np.ndarray], np.ndarray]) ->
 
 
 _COLOURS: Sequence[tuple[str, Callable[[np.ndarray], np.ndarray]]] = (
-    ("the frame in gray", partial(_gray, luma=_LUMA)),
-    ("the frame in gray, red weighed as blue", partial(_gray, luma=_LUMA[::-1])),
+    ("the frame in gray", partial(_gray, luma=LUMA)),
+    ("the frame in gray, red weighed as blue", partial(_gray, luma=LUMA[::-1])),
     ("the frame with U and V exchanged", _u_and_v),
     *((f"the frame with the colours of {words}", partial(_of_matrix, change=made)) for _, words, made in MATRICES),
     *((f"the frame with a gamma of {power:.3g}", partial(_gamma, power=power)) for power in _GAMMAS),

@@ -18,20 +18,19 @@ from ..support import check_fields, isolated
 from .camera_frames import CameraFrames, Part
 from .flat_colours import colour_difference
 from .input_bytes import without_padding
-from .input_changes import Change, compressed
+from .input_changes import Change
 from .input_images import How
 from .input_pairs import Fitter, Pair
 from .input_sources import source_changes
 from .input_trials import BETTER, SAME, Tried, alike, best, every, tried
 from .input_variants import FLIPPED, image_channels
+from .jpeg_files import is_compressed, lost_by_files
 from .resize_shares import NOISE, share_of_resizes
 from .verdict import Judgement
 
 _NEAR = 1.2  # times what a formula or JPEG changes: other code for the same changes as much
 _SATURATED = 0.5  # of the values: what saturates more is another quantization than declared
 _EXPLAINED = 0.5  # of the contrast of what was recorded: what leaves more explains nothing of it
-_QUALITIES = range(50, 100)  # of JPEG
-_JPEG = 2.9  # pixel values of blue: half a step of the mean of Y, and 1.772 of that of Cb, of 16 / 8 and 17 / 8 at 50
 _NOISY = 2.0  # steps: of less, rounding may be most
 _NAMED = 3  # changes that explain as much as each other
 _FIX = "Fix: correct preprocess= by the arguments of the fix, or make the input as declared."
@@ -290,7 +289,10 @@ def _judged(pairs: Sequence[Pair], base: How, scaled: bool = True, sources: Sequ
     spread = _NEAR * max([SAME, *(t.from_declared for t in formulas)])
     contrast = max(pair.contrast for pair in pairs)
     found = best(formulas, [*others, *sources], spread, _EXPLAINED * contrast)
-    if _is_compressed(pairs, made, base, declared, spread, found[0].off if found else np.inf):
+    if declared > spread and not (found and found[0].off <= SAME):
+        spread = max(spread, _NEAR * lost_by_files(pairs, made, base))
+        found = best(formulas, [*others, *sources], spread, _EXPLAINED * contrast)
+    if is_compressed(pairs, made, base, declared, spread, found[0].off if found else np.inf):
         return Judgement("match", None, f"{_RIGHT}, except for a loss as JPEG's: it differs by {off_by} ({frames}).")
     flat = _Flat(pairs, made, [t.change for t in formulas])
     if found and (found[0].off <= SAME or not flat.colours_left(found[0], base)):
@@ -325,25 +327,6 @@ def _is_noise(
     worst = int(np.argmax(offs))
     others = [change.make(pairs[worst]).values for change in formulas if change.how is not None]
     return offs[worst] > _NOISY and share_of_resizes(pairs[worst], made[worst], others) < NOISE
-
-
-def _is_compressed(
-    pairs: Sequence[Pair], made: Sequence[np.ndarray], base: How, declared: float, spread: float, others: float
-) -> bool:
-    """Whether JPEG of some quality explains what differs, and no other change leaves less than it (`others`).
-
-    Where the picture is flat, each quality moves its colours to other values, by up to _JPEG.
-    """
-    if declared > spread + _JPEG / pairs[0].step or others == 0:
-        return False
-    most = min(SAME, BETTER * declared, others)
-    worst = max(range(len(pairs)), key=lambda k: pairs[k].off_declared(made[k]))
-
-    def explains(change: Change) -> bool:
-        one = tried(change, pairs[worst : worst + 1], made[worst : worst + 1])
-        return one.off <= most and tried(change, pairs, made).off <= most
-
-    return any(map(explains, compressed(base, _QUALITIES)))
 
 
 class _Flat:
