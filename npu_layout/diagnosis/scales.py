@@ -23,6 +23,7 @@ from .trials import Trial
 _SPREAD = 0.15  # rms of the logarithms of the channels' scales, from which on each channel has its own
 _NEAR = 1.25  # factor: the scale of one channel is no further from that of all by noise
 _CERTAIN = 3  # deviations
+_CONSTANT = 1e-100  # of values that vary so little in square, a share of noise is beyond float64
 _EDGE = 0.02  # of the range: values so near its ends count as saturated
 SLIGHT = 1.6  # factor
 _KEPT = 1.1  # factor: of scales that noise moves by no more
@@ -242,8 +243,9 @@ def _differ(fit: _Fit, each: _Option, slope: float) -> bool:
     """
     off = np.log(np.asarray(each.scale, np.float64) * slope)
     error = fit.errors.of(each.scale, each.zero_point)
-    varies = fit.evidence.deviations.square / np.square(np.asarray(each.scale, np.float64))
-    share = np.sqrt(NEIGHBOURS * error / np.maximum(varies * fit.evidence.values, 1e-300))
+    varies = fit.evidence.deviations.square / np.square(np.asarray(each.scale, np.float64)) * fit.evidence.values
+    share = np.full(error.shape, np.inf)  # of a constant
+    np.sqrt(np.divide(NEIGHBOURS * error, varies, out=share, where=varies > _CONSTANT), out=share)
     return bool(np.sqrt((off**2).mean()) >= _SPREAD or (abs(off) - _CERTAIN * share > np.log(_NEAR)).any())
 
 
