@@ -11,7 +11,7 @@ INLINE void bands_of_result(Tile *tile, const Shape *shape, const Matrix *matrix
     const int64_t rows = shape->rows, columns = shape->columns, size = shape->size, part = rows * columns * size / 64;
     const int fetches = writes && m.db == m.a * size;
     for (int64_t j = 0; j < m.b; j += columns) {
-        const int64_t q = at_most(j, m.b - columns), share = j / columns % (rows / part) * part;
+        const int64_t q = at_most(j, m.b - columns), share = reads ? j / columns % (rows / part) * part : 0;
         const uint8_t *from = m.src + q * size;
         uint8_t *to = m.dst + q * m.db, *next = to + columns * m.db;
         for (int64_t i = 0; i < m.a; i += rows) {
@@ -33,7 +33,7 @@ INLINE void bands_of_source(Tile *tile, const Shape *shape, const Matrix *matrix
         const uint8_t *from = m.src + p * m.sa;
         uint8_t *to = m.dst + p * size;
         for (int64_t j = 0; j < m.b; j += columns) {
-            const int64_t q = at_most(j, m.b - columns), share = j / columns % (rows / part) * part;
+            const int64_t q = at_most(j, m.b - columns), share = reads ? j / columns % (rows / part) * part : 0;
             if (reads) fetch_to_read(from + ahead + share * m.sa + q * size, m.sa, part, 0);
             if (writes && i * size % 64 == 0) fetch_to_write(to + 64 + q * m.db, m.db, columns);
             tile(from + q * size, m.sa, to + q * m.db, m.db, 0);
