@@ -80,7 +80,7 @@ static int equal(const Level *level, const FeatureMap *map, const uint8_t *data,
             if (v >= bound && !is(all, &listed, cell, c)) return 0;
         }
         if (value_of(map->type, p + channel[first]) >= bound && !is(best, &at, cell, first)) return 0;
-        if (cell % 7 == 0 && best_of_cell(level, map, data, cell, (Upcoming){NULL, NULL, 0}).channel != first) return 0;
+        if (cell % 7 == 0 && best_of_cell(level, map, data, cell, &(Upcoming){NULL, NULL, 0}).channel != first) return 0;
     }
     return at == best->count && listed == all->count;
 }
