@@ -36,7 +36,7 @@ INLINE void lane16(const uint8_t *src, int64_t s, uint8_t *dst, int64_t d) {
         BY(size, rows, columns)                                                                                                 \
     }                                                                                                                           \
     static __attribute__((noinline)) void HERE(lay##size##_##rows##x##columns)(const Matrix *m, int of_result) {                \
-        const Shape shape = {size, rows, columns, 0, 0};                                                                        \
+        const Shape shape = {size, rows, columns, 0, 0, 0};                                                                     \
         if (of_result) bands_of_result(laned##size##_##rows##x##columns, &shape, m, 0, 0);                                      \
         else bands_of_source(laned##size##_##rows##x##columns, &shape, m, 0, 0);                                                \
     }
