@@ -25,7 +25,7 @@ from .samples import Matrix, Samples, arithmetic, ends, predicted, read_all, sto
 from .thresholds import ENOUGH, LEAST, ROUNDING
 from .trials import Candidate, Trial, without_repeats
 
-_EXACT = 1e-4  # of the variance: the rounding of 16-bit floats is less
+EXACT = 1e-4  # of the variance: the rounding of 16-bit floats is less
 _THERE = 0.05  # of a channel's variance in all frames: with less in some it says nothing in these
 _BINS = 16  # with equal numbers of values
 _RECENT = 256  # arrays whose mean squares are kept
@@ -108,7 +108,7 @@ class Evidence:
         if not self.fits:
             return False
         power, error = self._powers(self.as_declared())
-        return bool((error <= np.maximum(2 * self.rounding(self.steps), _EXACT * power)).all())
+        return bool((error <= np.maximum(2 * self.rounding(self.steps), EXACT * power)).all())
 
     @property
     def device_values(self) -> np.ndarray:
@@ -286,9 +286,7 @@ class Evidence:
     def within_range(self, candidate: Candidate) -> float:
         """Return the dB that a candidate explains where it changes what is predicted, and that does not saturate.
 
-        inf if nothing saturates.
-
-        -inf if too little is left to say.
+        inf if nothing saturates, -inf if too little is left to say.
         """
         trial = self.trial(candidate)
         if not trial.steps:
@@ -303,55 +301,6 @@ class Evidence:
         if codes.size < ENOUGH:
             return -np.inf
         return decibels(codes.var(), max(float((left * left).mean()), ROUNDING))
-
-    def sides(self, one: Candidate, other: Candidate) -> float | None:
-        """Return the position of the data between two candidates: 0 at `one`, 1 at `other`.
-
-        None if the data do not decide, or if the stored values of the two cannot be compared.
-        """
-        both = self._errors_of_both(one, other)
-        if both is None:
-            return None
-        leans, decided = _contrast(*both, self.rounding(self.trial(one).steps))
-        return leans if decided else None
-
-    def alike(self, one: Candidate, other: Candidate) -> bool:
-        """Whether two candidates predict the same values, so that no data distinguish them."""
-        return self.distance(one, other) <= _EXACT
-
-    def distance(self, one: Candidate, other: Candidate) -> float:
-        """Return the power of what two candidates predict differently, as a share of the noise.
-
-        inf if the two cannot be compared.
-        """
-        both = self._errors_of_both(one, other)
-        if both is None:
-            return np.inf
-        difference, noise = (
-            float(np.square(both[0] - both[1]).mean()),
-            min(float((left * left).mean()) for left in both),
-        )
-        return difference / noise if noise else np.inf if difference else 0.0
-
-    def _errors_of_both(self, one: Candidate, other: Candidate) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return what two candidates leave of the frames of both; None if the two cannot be compared."""
-        a, b = self.trial(one), self.trial(other)
-        everywhere = range(len(self.buffers))
-        of_a, of_b = ({row: k for k, row in enumerate(everywhere if t.rows is None else t.rows)} for t in (a, b))
-        common = sorted(of_a.keys() & of_b.keys())
-        if not common or a.steps != b.steps or a.comparable != b.comparable:
-            return None
-        left_a, left_b = (t.left[[at[row] for row in common]] for t, at in ((a, of_a), (b, of_b)))
-        return (left_a, left_b) if left_a.shape == left_b.shape else None
-
-    def differs(self, candidate: Candidate) -> bool:
-        """Whether what a candidate predicts differs from what is declared by more than the noise."""
-        trial = self.trial(candidate)
-        declared = self.as_declared(trial.rows).left
-        if not self.fits or trial.left.shape != declared.shape:
-            return True
-        difference, noise = (float((x * x).mean()) for x in (declared - trial.left, trial.left))
-        return difference > max(noise, self.rounding(self.steps))
 
     def _candidate(self, t: Trial, powers: tuple[np.ndarray, np.ndarray]) -> Candidate:
         together, equally = self._scores(t, powers=powers)
@@ -372,7 +321,7 @@ class Evidence:
                 gain = min(gain, equals)
         leans, decided = 1.0, True
         if t.steps == self.steps and t.comparable:
-            leans, decided = _contrast(declared.left, t.left, self.rounding(self.steps))
+            leans, decided = contrast(declared.left, t.left, self.rounding(self.steps))
         return Candidate(t.cause, t.text, score, gain, t.fix, leans, decided, t.spec, t.order, of_input=t.of_input)
 
 
@@ -388,7 +337,7 @@ def _is_short_vector(references: Sequence[np.ndarray], channel_axis: int | None)
     return len({reference.tobytes() for reference in references}) < ENOUGH
 
 
-def _contrast(one: Matrix, other: Matrix, floor: float) -> tuple[float, bool]:
+def contrast(one: Matrix, other: Matrix, floor: float) -> tuple[float, bool]:
     """Return the position of the data between two trials, given the error of each, and whether the data decide.
 
     0 at the first, 1 at the second; the data decide if the difference exceeds the noise. Neighbouring values have

@@ -10,6 +10,7 @@ from ..buffers import TensorSpec
 from ..comparison import decibels
 from .evidence import Evidence
 from .proof import by_chance, cost_of, follows_frames, proven
+from .rivals import differs
 from .samples import arithmetic, ends
 from .scales import SLIGHT, has_scales_of_channels, is_slight
 from .simplicity import HARDLY, ORDERS
@@ -225,7 +226,7 @@ def is_in_doubt(evidence: Evidence, c: Candidate, declared: float) -> bool:
     if declared < LEAST or min(c.gain, c.score - declared) < -MARGIN or _differs_in_constants(evidence, c):
         return False
     if c.of_input:
-        return declared < _PERFECT and c.decided and c.leans > 0.5 and evidence.differs(c)
+        return declared < _PERFECT and c.decided and c.leans > 0.5 and differs(evidence, c)
     return not c.decided or c.leans > 0.5
 
 

@@ -28,6 +28,7 @@ from .objections import (
     only_saturates,
 )
 from .proof import independent, is_by_chance, proven
+from .rivals import alike, distance, sides
 from .scales import is_of_some_channels
 from .second_causes import Pair, second_causes
 from .simplicity import ORDERS, as_good, simplest_first
@@ -283,7 +284,7 @@ def _beaten(evidence: Evidence, best: Candidate, c: Candidate) -> bool:
     by far less than the noise: a network that rounds alike leans to one of them by chance. Beside an input that makes
     most values saturate, one that saturates less agrees better where the values are near zero.
     """
-    if best.cause != c.cause and evidence.alike(best, c):
+    if best.cause != c.cause and alike(evidence, best, c):
         return False
     if evidence.trial(c).choices > evidence.trial(best).choices and c.score <= best.score:
         return True
@@ -291,9 +292,9 @@ def _beaten(evidence: Evidence, best: Candidate, c: Candidate) -> bool:
         return True
     if best.of_input and c.of_input:
         saturates = clamped_of_input(evidence, c) > max(_SATURATED, clamped_of_input(evidence, best))
-        if saturates or evidence.distance(best, c) < _FAR_ENOUGH:
+        if saturates or distance(evidence, best, c) < _FAR_ENOUGH:
             return False
-    leans = evidence.sides(best, c) if best.cause == c.cause else None
+    leans = sides(evidence, best, c) if best.cause == c.cause else None
     return leans is not None and leans < _BEATEN
 
 

@@ -51,7 +51,6 @@ def test_a_candidate_leads_to_its_own_trial() -> None:
     ranking = evidence.rank([*causes.declared(evidence), *tried])
     assert [c.fix for c in ranking] == [None, {"n": 1}, {"n": 0}]
     assert all(evidence.trial(c).fix == c.fix for c in ranking)
-    assert evidence.sides(ranking[1], ranking[2]) is not None
 
 
 def test_what_is_measured_once_is_that_of_its_own_values() -> None:

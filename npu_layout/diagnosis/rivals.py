@@ -1,0 +1,60 @@
+"""Compare two candidates of one output by what they predict: whether the data are on the side of either."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .evidence import EXACT, Evidence, contrast
+from .trials import Candidate
+
+
+def sides(evidence: Evidence, one: Candidate, other: Candidate) -> float | None:
+    """Return the position of the data between two candidates: 0 at `one`, 1 at `other`.
+
+    None if the data do not decide, or if the stored values of the two cannot be compared.
+    """
+    both = _errors_of_both(evidence, one, other)
+    if both is None:
+        return None
+    leans, decided = contrast(*both, evidence.rounding(evidence.trial(one).steps))
+    return leans if decided else None
+
+
+def alike(evidence: Evidence, one: Candidate, other: Candidate) -> bool:
+    """Whether two candidates predict the same values, so that no data distinguish them."""
+    return distance(evidence, one, other) <= EXACT
+
+
+def distance(evidence: Evidence, one: Candidate, other: Candidate) -> float:
+    """Return the power of what two candidates predict differently, as a share of the noise.
+
+    inf if the two cannot be compared.
+    """
+    both = _errors_of_both(evidence, one, other)
+    if both is None:
+        return np.inf
+    difference = float(np.square(both[0] - both[1]).mean())
+    noise = min(float((left * left).mean()) for left in both)
+    return difference / noise if noise else np.inf if difference else 0.0
+
+
+def differs(evidence: Evidence, candidate: Candidate) -> bool:
+    """Whether what a candidate predicts differs from what is declared by more than the noise."""
+    trial = evidence.trial(candidate)
+    declared = evidence.as_declared(trial.rows).left
+    if not evidence.fits or trial.left.shape != declared.shape:
+        return True
+    difference, noise = (float((x * x).mean()) for x in (declared - trial.left, trial.left))
+    return difference > max(noise, evidence.rounding(evidence.steps))
+
+
+def _errors_of_both(evidence: Evidence, one: Candidate, other: Candidate) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return what two candidates leave of the frames of both; None if the two cannot be compared."""
+    a, b = evidence.trial(one), evidence.trial(other)
+    everywhere = range(len(evidence.buffers))
+    of_a, of_b = ({row: k for k, row in enumerate(everywhere if t.rows is None else t.rows)} for t in (a, b))
+    common = sorted(of_a.keys() & of_b.keys())
+    if not common or a.steps != b.steps or a.comparable != b.comparable:
+        return None
+    left_a, left_b = (t.left[[at[row] for row in common]] for t, at in ((a, of_a), (b, of_b)))
+    return (left_a, left_b) if left_a.shape == left_b.shape else None
