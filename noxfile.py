@@ -269,6 +269,44 @@ def matrix(session: nox.Session) -> None:
         session.error("the matrix failed")
 
 
+def copy_to(home: Path) -> None:
+    """Copy what another core is tested with. The tests come along: pytest puts their folder before PYTHONPATH."""
+    shutil.rmtree(home, ignore_errors=True)
+    for name in ("npu_layout", "tests", "scripts", "docs", "samples"):
+        shutil.copytree(ROOT / name, home / name, ignore=shutil.ignore_patterns("*.so", "__pycache__", "made"))
+    shutil.copy(ROOT / "setup.cfg", home)
+
+
+@nox.session
+def emulate(session: nox.Session) -> None:
+    """The tests of the compiled kernels with vectors of 64 bytes, on a machine without AVX-512: its instructions are
+    those of AVX2 and loops (tests/native/emulated). The other objects are those that setup.py left."""
+    home, made = ROOT / "build" / "emulated", ROOT / "build" / f"objects-{sys.implementation.cache_tag}"
+    flags = (
+        f"-I{ROOT / 'tests' / 'native' / 'emulated'} -I{CSRC} -std=c11 -O2 -Wno-psabi -ffp-contract=off -fPIC".split()
+    )
+    flags += ["-pthread", "-D__builtin_cpu_supports(name)=1"]  # the processor is said to have all
+    compiler, sources = os.environ.get("CC", "gcc").split(), [*CSRC.glob("simd/avx512_*.c"), CSRC / "levels.c"]
+    copy_to(home)
+    others = [made / path.relative_to(ROOT).with_suffix(".o") for path in {*CSRC.rglob("*.c")} - {*sources}]
+    with ThreadPoolExecutor(cores()) as pool:
+        done = pool.map(lambda path: subprocess.run([*compiler, *flags, "-c", path], cwd=home, check=True), sources)
+        session.log(f"compiled {len(list(done))} files; {len(others)} of setup.py's objects are linked with them")
+    core = str(home / "npu_layout" / "kernels" / f"_native{sysconfig.get_config_var('EXT_SUFFIX')}")
+    objects = map(str, [*others, *home.glob("*.o")])
+    session.run(*compiler, "-shared", "-pthread", *objects, "-lm", "-o", core, external=True, log=False)
+    session.chdir(home)
+    env = {**environment("native"), "PYTHONPATH": str(home)}
+    best = "from npu_layout.kernels import _native, active; assert '(avx512)' in active(), active(); "
+    best += f"assert _native.__file__.startswith({str(home)!r}), _native.__file__"
+    session.run(sys.executable, "-c", best, env=env, external=True, log=False)
+    files = session.posargs or [
+        f"tests/{wing}" for wing in ("kernels", "layouts", "buffers", "frames", "ops", "decode")
+    ]
+    pytest = [str(Path(sys.executable).with_name("pytest")), "-p", "no:cacheprovider", "-n", str(cores())]
+    session.run(*pytest, "--alone", "never", *files, env=env, external=True)
+
+
 @nox.session
 def sanitize(session: nox.Session) -> None:
     """The kernels' tests on a core that reports every byte out of bounds and every undefined operation; threads too."""
@@ -277,11 +315,7 @@ def sanitize(session: nox.Session) -> None:
     flags = f"-I{CSRC} -std=c11 -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all -ffp-contract=off".split()
     flags += ["-Wno-psabi", "-pthread"]
     loops = [str(path) for path in [*sorted(CSRC.glob("*.c")), *sorted(CSRC.glob("simd/*.c"))]]
-    shutil.rmtree(home, ignore_errors=True)
-    # The tests come along: pytest puts the folder that they are in before PYTHONPATH.
-    for name in ("npu_layout", "tests", "scripts", "docs", "samples"):
-        shutil.copytree(ROOT / name, home / name, ignore=shutil.ignore_patterns("*.so", "__pycache__", "made"))
-    shutil.copy(ROOT / "setup.cfg", home)
+    copy_to(home)
 
     def objects(sanitizers: str) -> list[str]:
         (home / sanitizers).mkdir()
