@@ -402,7 +402,7 @@ def runtimes(session: nox.Session) -> None:
         first = not python.exists()
         prepare(home, {"test"})
         for package in packages if first else ():
-            if not pip(python, *package.split()):
+            if not pip(python, package.split()):
                 session.warn(f"{package} could not be installed")
         files = [f"tests/engines/test_{name}.py" for name in ("runtimes", "depthai", "rknn_simulator")]
         files += ["tests/exchange/test_toolchains.py"]

@@ -7,6 +7,7 @@ an interpreter that has nothing installed: the standard library only.
 
 from __future__ import annotations
 
+import configparser
 import fcntl
 import hashlib
 import json
@@ -40,11 +41,21 @@ def digest(paths: list[Path]) -> str:
     return total.hexdigest()
 
 
-def install(python: Path, *arguments: str) -> bool:
+def install(python: Path, *lists: list[str]) -> bool:
+    """Install what each list of pip's arguments says, the lists side by side; whether all could be."""
     # Bytecode is written at the first import: of sympy, which onnxruntime brings, most is never imported.
-    quietly = ["--quiet", "--disable-pip-version-check"]
-    command = [str(python), "-m", "pip", *quietly, "install", "--no-compile", *arguments]
-    return subprocess.run(command, check=False).returncode == 0
+    command = [str(python), "-m", "pip", "--quiet", "--disable-pip-version-check", "install", "--no-compile"]
+    running = [subprocess.Popen([*command, *arguments]) for arguments in lists]
+    return not any([process.wait() for process in running])
+
+
+def requirements(extras: set[str]) -> list[str]:
+    """Return what setup.cfg says that the package and these extras need."""
+    settings = configparser.ConfigParser()
+    settings.read(ROOT / "setup.cfg")
+    every = [settings["options"]["install_requires"]]
+    every += [settings["options.extras_require"][extra] for extra in sorted(extras)]
+    return [line for lines in every for line in lines.split("\n") if line]
 
 
 def check_cv2(python: Path) -> None:
@@ -77,7 +88,7 @@ def prepare(folder: Path, extras: set[str]) -> None:
             stale.unlink()
         if subprocess.run([interpreter, "-m", "venv", str(folder)], check=False).returncode:
             die("Python's venv module does not work here. On Debian and Ubuntu: apt install python3-venv")
-        done = install(python, "pip>=21.3")  # the first with PEP 660
+        done = install(python, ["pip>=21.3"])  # the first with PEP 660
         ready = {}
     elif extras <= set(ready["extras"]) and ready["sources"] == sources and ready.get("levels") in ("all", levels):
         return
@@ -86,9 +97,9 @@ def prepare(folder: Path, extras: set[str]) -> None:
         extras = extras | set(ready["extras"])
         done = True
         stamp.unlink()
-    only = ["--no-deps"] if ready and extras == set(ready["extras"]) else []
-    target = f"{ROOT}[{','.join(sorted(extras))}]" if extras else str(ROOT)
-    if not (done and install(python, *only, "-e", target)):
+    needed = [] if ready and extras == set(ready["extras"]) else [requirements(extras)]
+    package = ["--no-deps", "-e", str(ROOT)]  # its kernels are compiled while the rest arrives
+    if not (done and install(python, package, *needed)):
         die("pip could not install npu_layout and what it needs; see above")
     check_cv2(python)
     stamp.write_text(json.dumps({**wanted, "sources": sources, "extras": sorted(extras), "levels": levels}))
