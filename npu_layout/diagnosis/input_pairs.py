@@ -109,6 +109,7 @@ class Pair:
         self.channels = spec.shape[spec.axes.index("C")]
         # Integers that are not quantised are the pixels: mean and std are the compiled model's.
         self.is_pixels = spec.element.unpacked.kind != "f" and spec.quantization is None
+        self._arithmetic: dict[Any, tuple[np.ndarray, np.ndarray]] = {}  # of each mean and std that was asked for
         mean, std = self.arithmetic(declared)
         scale = 0.0 if spec.quantization is None else float(np.max(spec.quantization.scale))
         self.step = max(1.0, scale * float(abs(std).max()))  # in pixel values
@@ -129,9 +130,12 @@ class Pair:
 
     def arithmetic(self, how: How) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and std in a shape that is broadcast over the input."""
-        stated = {} if self.is_pixels else {"preprocess": how}
-        mean, std = (self.along(values) for values in normalisation(stated, self.channels))
-        return mean, std
+        stated = {} if self.is_pixels else {key: how[key] for key in ("mean", "std") if key in how}
+        key = _hashable(stated)
+        if key not in self._arithmetic:
+            mean, std = normalisation({"preprocess": stated}, self.channels)
+            self._arithmetic[key] = self.along(mean), self.along(std)
+        return self._arithmetic[key]
 
     def pixels(self, how: How, frame: np.ndarray | None = None) -> np.ndarray:
         """Return the frame, or another, fitted into the input as `how` says, before mean and std."""
