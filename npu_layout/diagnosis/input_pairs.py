@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,6 +62,12 @@ def _hashable(value: Any) -> Any:
     return tuple(map(_hashable, listed)) if isinstance(listed, (list, tuple)) else listed
 
 
+def _as_float32(operation: np.ufunc, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return what an operation makes of two arrays in their own precision, rounded to float32 without a copy."""
+    made: np.ndarray = operation(x, y, out=np.empty(x.shape, np.float32), casting="same_kind")
+    return made
+
+
 class Pair:
     """A camera's frame, and what was recorded as the input made of it.
 
@@ -110,14 +117,18 @@ class Pair:
         # Integers that are not quantised are the pixels: mean and std are the compiled model's.
         self.is_pixels = spec.element.unpacked.kind != "f" and spec.quantization is None
         self._arithmetic: dict[Any, tuple[np.ndarray, np.ndarray]] = {}  # of each mean and std that was asked for
-        mean, std = self.arithmetic(declared)
+        self._mean, std = self.arithmetic(declared)
         scale = 0.0 if spec.quantization is None else float(np.max(spec.quantization.scale))
         self.step = max(1.0, scale * float(abs(std).max()))  # in pixel values
-        self._unit = std / np.float32(self.step)
+        self._std, self._unit = std, std / np.float32(self.step)
         self._fit = fitter or Fitter(spec)
         self._fitted: tuple[How, np.ndarray] = ({}, np.empty(0))  # the last one: changes share it
         self._declared: tuple[np.ndarray, float] | None = None  # what was made as declared, and how far off it is
-        self.measured = (self.recorded * std + mean).astype(np.float32)
+
+    @cached_property
+    def measured(self) -> np.ndarray:
+        """The recorded input in pixel values, by the mean and std that were declared."""
+        return _as_float32(np.add, self.recorded * self._std, self._mean)
 
     @property
     def frame(self) -> np.ndarray:
@@ -156,7 +167,7 @@ class Pair:
     def made(self, pixels: np.ndarray, how: How) -> Made:
         """Return the input that `how` makes of fitted pixels, saturated and rounded if it is quantised."""
         mean, std = self.arithmetic(how)
-        made = ((pixels - mean) / std).astype(np.float32)
+        made = _as_float32(np.divide, pixels - mean, std)
         if self.spec.quantization is None:
             return Made(made, 0.0)
         low, high = ends(self.spec)

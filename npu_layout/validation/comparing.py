@@ -26,8 +26,8 @@ class Kept(NamedTuple):
     """A frame of the recording in which causes are looked for.
 
     Its number, the model's inputs, the camera's frame, the device's flat outputs by the recording's names, the model's
-    outputs by the model's, if the model has several inputs, these as they were recorded, and the part of the camera's
-    frame that was used, if not all.
+    outputs by the model's, all inputs as they were recorded, and the part of the camera's frame that was used, if not
+    all.
     """
 
     number: int
@@ -61,9 +61,7 @@ def compare(recording: Recording, engine: OnnxRuntimeEngine, progress: bool | No
                 add(output, i, buffers[output.name], references[output.model.name])
         if i in wanted:
             copies = {o.name: np.array(o.recorded.flat(buffers[o.name])) for o in pairing.outputs}
-            recorded = frame.inputs if len(inputs) > 1 else {}
-            seen = frame.inputs.get(FRAME)
-            kept.append(Kept(i, inputs, seen, copies, references, recorded, roi))
+            kept.append(Kept(i, inputs, frame.inputs.get(FRAME), copies, references, frame.inputs, roi))
     assert pairing is not None
     return pairing, [k._replace(references=pairing.comparable(k.references)) for k in kept]
 

@@ -105,7 +105,7 @@ def validate(
     _check_normalisation(recording, kept[0])
     outputs = pairing.outputs
     examined = exchanged(examine(engine, recording, outputs, kept, asked, progress))
-    checked, unchecked = recorded_inputs(recording)
+    checked, unchecked = recorded_inputs(recording, {k.number: k.recorded for k in kept})
     judgements, inputs = runtime_exchanges({e.output.name: e.judgement for e in examined}, checked, recording.meta)
     inputs = in_other_places(inputs_in_other_places(examined), inputs, recording, frames_run_again(examined, kept))
     reports = {e.output.name: _report(e._replace(judgement=judgements[e.output.name]), kept) for e in examined}
