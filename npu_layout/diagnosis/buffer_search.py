@@ -14,7 +14,7 @@ from ..errors import NpuLayoutError
 from ..layouts import Layout
 from ..support import foreign_array, naming
 from .buffer_scales import quantization
-from .fillings import Filling, features, weighted
+from .fillings import Filling, places, weighted
 from .thresholds import ROUNDING
 
 COARSE = 192  # samples of all fillings
@@ -117,21 +117,22 @@ def sampled(values: np.ndarray, count: int, rng: np.random.Generator) -> np.ndar
 
 
 def explained(read: np.ndarray, wanted: np.ndarray, dtype: str) -> np.ndarray:
-    """Return how well a rising straight line through `wanted` fits each column of `read`, in dB.
+    """Return how well a rising straight line through `wanted` fits each row of `read`, in dB.
 
     dtype: of the elements that were read.
     """
     kind = element(dtype)
-    steps, read = kind.unpacked.kind != "f", np.asarray(read, np.float64)
-    y = read - read.mean(0)
+    steps, read, count = kind.unpacked.kind != "f", np.asarray(read, np.float64), read.shape[1]
+    y = read - read.mean(1, keepdims=True)
     x = wanted - wanted.mean()
-    power, cross = (y * y).mean(0), (y * x[:, None]).mean(0)
+    power, cross = np.einsum("ij,ij->i", y, y) / count, np.einsum("ij,j->i", y, x) / count
     left = power - cross * cross / (x * x).mean()
     floor = np.maximum(ROUNDING if steps else 0.0, power * 10 ** (-_MOST / 10))
     score = 10 * np.log10(np.maximum(power, 1e-300) / np.maximum(left, floor))
-    good = np.isfinite(read).all(0) & (cross > 0) & (power > 0)
+    good = (cross > 0) & (power > 0)
     if not steps:  # integers are as linear as floats of the smallest exponents
         good &= (power > (4 * float(np.finfo(kind.unpacked).tiny)) ** 2) | (power > (x * x).mean() / 4)
+        good &= np.isfinite(read).all(1)
     return np.where(good, score, -np.inf)
 
 
@@ -149,27 +150,28 @@ def searched(
     letters: str,
     rng: np.random.Generator,
     most: int | None = None,
+    scaled: bool = True,
 ) -> list[Hypothesis]:
-    """Return hypotheses that read different elements, best first; the best ones if `most` is given."""
+    """Return hypotheses that read different elements, best first; the best ones if `most` is given.
+
+    scaled: whether their specs have a quantization.
+    """
     found: list[_Scored] = []
     with np.errstate(all="ignore"):  # bytes read as floats may be anything
         for _, group in itertools.groupby(sorted(dtypes, key=itemsize), key=itemsize):
-            found += _of_size(buffer, tuple(group), values, letters, rng)
+            found += _of_size(buffer, tuple(group), values, letters, rng, scaled)
         best_first = sorted(found, key=lambda one: -one.score)
         return [Hypothesis(one.spec(), one.score) for one in best_first[:most]]
 
 
 def _of_size(
-    buffer: Buffer, dtypes: tuple[str, ...], values: np.ndarray, letters: str, rng: np.random.Generator
+    buffer: Buffer, dtypes: tuple[str, ...], values: np.ndarray, letters: str, rng: np.random.Generator, scaled: bool
 ) -> list[_Scored]:
     """Return the fillings of dtypes that are all of one size."""
     size, shape = buffer.raw.nbytes // itemsize(dtypes[0]), values.shape
     orders, moves = weighted(shape, letters, size)
-    index = sampled(values, COARSE, rng)
-    offsets = (features(index, shape) @ moves).astype(np.int64)
-    wanted = values[tuple(index.T)]
-    more = sampled(values, _FINE, rng)
-    features_more, wanted_more = features(more, shape), values[tuple(more.T)]
+    index, more = sampled(values, COARSE, rng), sampled(values, _FINE, rng)
+    offsets, wanted, wanted_more = places(index, shape, moves), values[tuple(index.T)], values[tuple(more.T)]
     found = []
     for dtype in dtypes:
         read = buffer.read(dtype)
@@ -178,23 +180,29 @@ def _of_size(
         best = best[np.isfinite(score[best])]
         if not best.size:
             continue
-        fine = (features_more @ moves[:, best]).astype(np.int64)
+        fine = places(more, shape, moves[:, best])
         gathered = read[fine].astype(np.float64)
         seen: set[bytes] = set()
-        for column, (k, db) in enumerate(zip(best, explained(gathered, wanted_more, dtype))):
-            same = fine[:, column].tobytes()
+        for k, at, given, db in zip(best, fine, gathered, explained(gathered, wanted_more, dtype)):
+            same = at.tobytes()
             if same in seen or not np.isfinite(db):
                 continue
             seen.add(same)
-            spec = partial(_spec, orders[k], shape, letters, dtype, size, gathered[:, column], wanted_more)
-            found.append(_Scored(float(db), spec))
+            values_of = (given, wanted_more) if scaled else None
+            found.append(_Scored(float(db), partial(_spec, orders[k], shape, letters, dtype, size, values_of)))
     return found
 
 
 def _spec(
-    order: Filling, shape: tuple[int, ...], letters: str, dtype: str, size: int, read: np.ndarray, wanted: np.ndarray
+    order: Filling,
+    shape: tuple[int, ...],
+    letters: str,
+    dtype: str,
+    size: int,
+    values: tuple[np.ndarray, np.ndarray] | None,
 ) -> TensorSpec:
-    q = quantization(read, wanted, dtype)
+    """Return the spec of a filling. values: stored and real ones, which its quantization is fitted to; None: none."""
+    q = None if values is None else quantization(*values, dtype)
     layout, strides = order.layout, order.strides
     if layout.axes != letters:
         strides = tuple(strides[layout.axes.index(letter)] for letter in letters)

@@ -31,7 +31,7 @@ def channel_orders(evidence: Evidence, least: float = -np.inf) -> Iterator[Trial
     least: dB; no order is worked out if each channel's nearest one explains clearly less.
     """
     axis = evidence.channel_axis
-    if not evidence.fits or axis is None or not 1 < evidence.references[0].shape[axis] <= _MOST:
+    if not evidence.fits or evidence.settled or axis is None or not 1 < evidence.references[0].shape[axis] <= _MOST:
         return
     found = _assigned(evidence, axis, least)
     moved = 0 if found is None else int((found.best != np.arange(len(found.best))).sum())

@@ -20,7 +20,7 @@ from ..comparison import decibels
 from ..engines import shape_in_model
 from ..layouts import Layout
 from ..support import finite
-from .moments import that_err
+from .moments import smaller_half, that_err
 from .samples import Matrix, Samples, arithmetic, ends, predicted, read_all, stored
 from .thresholds import ENOUGH, LEAST, ROUNDING
 from .trials import Candidate, Trial, without_repeats
@@ -137,6 +137,13 @@ class Evidence:
         return Deviations(mean, off, (off * off).mean(1), wanted.min(1), wanted.max(1))
 
     @cached_property
+    def halves(self) -> tuple[np.ndarray, np.ndarray]:
+        """The model's values by channel, once only the smaller ones, of half of the sum of squares, once the others."""
+        wanted = self.wanted_by_channel
+        inner = wanted * smaller_half(abs(wanted))
+        return inner, wanted - inner
+
+    @cached_property
     def that_vary(self) -> float:
         """How many of the model's values differ from their channel's mean, as `that_err` counts them."""
         return that_err(self.deviations.off)
@@ -234,10 +241,9 @@ class Evidence:
         known = self._measured.pop(key, None)
         if known is None or known[0]() is not x:
             y = self.by_channel(x, places)
-            y = y.copy(order="K") if np.may_share_memory(x, y) else y
             if centred:
-                y -= y.mean(1, keepdims=True)
-            known = weakref.ref(x), np.multiply(y, y, out=y).mean(1)
+                y = y - y.mean(1, keepdims=True)
+            known = weakref.ref(x), np.einsum("cn,cn->c", y, y) / y.shape[1]
         self._measured[key] = known
         if len(self._measured) > _RECENT:
             del self._measured[next(iter(self._measured))]

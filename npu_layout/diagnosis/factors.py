@@ -8,6 +8,7 @@ import numpy as np
 
 from ..comparison import listed
 from .channel_lines import Lines, lines, several
+from .channel_moments import channel_moments
 from .evidence import Evidence
 from .scales import quantizations
 from .thresholds import ENOUGH, MARGIN
@@ -31,7 +32,7 @@ def factors(evidence: Evidence, sides: Sequence[int]) -> Iterator[Trial]:
         yield from () if one is None else (one,)
         return
     codes = evidence.by_channel(evidence.codes)
-    found = lines(evidence.by_channel(evidence.wanted), codes, np.ones(codes.shape, bool))
+    found = lines(channel_moments(evidence.wanted_by_channel, codes))
     each = _for_each(evidence, found, one)
     boxes = _boxes(evidence, each, sides)
     best = max(evidence.score(t) for t in (one, each, boxes) if t is not None) if one or each or boxes else 0.0

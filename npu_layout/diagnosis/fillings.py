@@ -98,6 +98,22 @@ def features(index: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return np.stack(columns, 1).astype(np.float64)
 
 
+def places(index: np.ndarray, shape: tuple[int, ...], moves: np.ndarray) -> np.ndarray:
+    """Return the offset of each sample in each filling, (fillings, samples), given the strides of the features.
+
+    The part of an offset that an axis has is worked out once for each index of a short axis.
+    """
+    found = np.zeros((moves.shape[1], len(index)), np.int64)
+    for axis, extent in enumerate(shape):
+        if extent == 1:
+            continue
+        short, own = extent < len(index), index[:, axis]
+        each = features(np.arange(extent)[:, None] if short else own[:, None], (extent,))
+        parts = (moves[axis * _EACH : (axis + 1) * _EACH].T @ each.T).astype(np.int64)
+        found += parts.take(own, 1) if short else parts
+    return found
+
+
 @lru_cache(maxsize=4)
 def weighted(shape: tuple[int, ...], letters: str, size: int) -> tuple[tuple[Filling, ...], np.ndarray]:
     """Return all fillings, and the stride in elements of each feature in each of them."""

@@ -125,14 +125,16 @@ def _of_foreign_order(
 
 
 def hypotheses(flat: bytes, reference: np.ndarray, axes: str, most: int, dtype: str = "int8") -> list[Hypothesis]:
-    """Return the first of the ranking of `identify`, each with one scale for all channels.
+    """Return the first of the ranking of `identify`, without scales.
 
     dtype: one that is tried too, such as int32, whose halves would be found in its place.
     """
     values, letters = _reference(reference, axes)
     buffer = Buffer(flat, dtype)
     fitting = _fitting(buffer, values)
-    return searched(buffer, fitting, values, letters, np.random.default_rng(0), most) if _varies(values) else []
+    if not _varies(values):
+        return []
+    return searched(buffer, fitting, values, letters, np.random.default_rng(0), most, scaled=False)
 
 
 def _fitting(buffer: Buffer, values: np.ndarray) -> list[str]:
@@ -184,7 +186,7 @@ def _in_place(
     if not spare:
         return result
     index = sampled(values, COARSE, rng)
-    places = spec.offset(*index.T)[:, None] + np.arange(min(spare, _SHIFTS) + 1)
+    places = spec.offset(*index.T) + np.arange(min(spare, _SHIFTS) + 1)[:, None]
     with np.errstate(all="ignore"):
         scores = explained(read[places], values[tuple(index.T)], str(spec.dtype))
     best = int(scores.argmax())

@@ -281,7 +281,7 @@ def lighting(base: How, pairs: Sequence[Pair]) -> Iterator[Change]:
     x, y = np.concatenate(made), np.concatenate(measured)
     if x.size < _FEWEST or x.std() == 0:
         return
-    factor, offset = line(x, y, np.ones(x.shape, bool))
+    factor, offset = line(x, y)
     if factor > 0 and (abs(factor - 1) > _BRIGHTER or abs(offset) > _LIGHTER):
         yield Change(
             _brightness(factor, offset), partial(_made_of, how=base, change=partial(_lit, factor=factor, offset=offset))

@@ -8,6 +8,8 @@ import numpy as np
 
 from .samples import Matrix
 
+_FEW = 1024  # numbers, which are sorted as fast as they are parted
+
 
 class Moments(NamedTuple):
     """Means of x and y, and their variance and covariance."""
@@ -33,19 +35,13 @@ class Moments(NamedTuple):
         return (self.power + self.mean_x**2) / along if along > 0 else None
 
 
-def moments_of(x: Matrix, y: Matrix, inner: np.ndarray) -> Moments:
-    """Return the moments of the values that are `inner`; zeros if these are less than two."""
-    count = int(np.count_nonzero(inner))
-    if count < 2:
+def moments_of(x: Matrix, y: Matrix) -> Moments:
+    """Return the moments of two arrays; zeros if these have less than two values."""
+    if x.size < 2:
         return Moments(0.0, 0.0, 0.0, 0.0)
-    if count == inner.size:
-        mean_x, mean_y = float(x.mean()), float(y.mean())
-        dx, dy = x - mean_x, y - mean_y
-    else:  # what does not count is 0 in every sum
-        mean_x, mean_y = (float((z * inner).sum()) / count for z in (x, y))
-        dx, dy = x - mean_x, y - mean_y
-        dx *= inner
-    return Moments(mean_x, mean_y, *(float(np.multiply(dx, z, out=z).sum()) / count for z in (dx.copy(), dy)))
+    mean_x, mean_y = float(x.mean()), float(y.mean())
+    dx, dy = x - mean_x, y - mean_y
+    return Moments(mean_x, mean_y, *(float(np.multiply(dx, z, out=z).sum()) / x.size for z in (dx.copy(), dy)))
 
 
 def that_err(left: np.ndarray) -> float:
@@ -59,7 +55,32 @@ def that_err(left: np.ndarray) -> float:
     return total**2 / max(float(np.square(squares, out=squares).sum()), 1e-300)
 
 
-def line(x: Matrix, y: Matrix, inner: np.ndarray) -> tuple[float, float]:
+def smaller_half(sizes: np.ndarray) -> np.ndarray:
+    """Return which sizes are the smaller ones, of half of the sum of squares; of equal ones the first.
+
+    The limit is looked for in the half of the sizes that it is in, until these are few: they need not all be sorted.
+    """
+    left = sizes.reshape(-1)
+    half, below, count = float(left @ left) / 2, 0.0, 0
+    while left.size > _FEW:
+        middle = left.size // 2
+        parted = np.partition(left, middle)
+        power = float(parted[:middle] @ parted[:middle])
+        if below + power >= half:
+            left = parted[:middle]
+        else:
+            left, below, count = parted[middle:], below + power, count + middle
+    if not left.size:
+        return np.zeros(sizes.shape, bool)
+    left = np.sort(left)
+    last = min(int(np.searchsorted(below + np.cumsum(left * left), half)), left.size - 1)
+    smaller = np.asarray(sizes < left[last])
+    equal = np.flatnonzero(sizes == left[last])
+    smaller.reshape(-1)[equal[: count + last - np.count_nonzero(smaller)]] = True
+    return smaller
+
+
+def line(x: Matrix, y: Matrix) -> tuple[float, float]:
     """Return slope and offset of y over x; slope 0 if there is none."""
-    found = moments_of(x, y, inner)
+    found = moments_of(x, y)
     return found.slope, found.offset

@@ -75,6 +75,7 @@ def _identified(evidence: Evidence) -> list[_Located]:
     """Return what `identify` finds, each way to read the same elements once."""
     found: list[_Located] = []
     seen: set[tuple[str, bytes]] = set()
+    tried: set[TensorSpec] = set()
     for i in sorted(range(len(evidence.references)), key=lambda i: -evidence.variances[i])[:_FRAMES]:
         flat = evidence.spec.flat(evidence.buffers[i]).tobytes()
         try:
@@ -82,6 +83,9 @@ def _identified(evidence: Evidence) -> list[_Located]:
         except NpuLayoutError:
             continue
         for spec, _ in ranking:
+            if spec in tried:
+                continue
+            tried.add(spec)
             one = _located(evidence, spec)
             elements = str(spec.dtype), one.offsets.tobytes()
             if elements not in seen:
@@ -101,12 +105,13 @@ def _reading(evidence: Evidence, found: _Located, in_place: bool, least: float) 
     `in_place`: whether these are the declared elements in another dtype. None if no scales explain about `least` dB.
     """
     given = evidence.spec
-    bare = requantised(found.spec, None, given.name)
+    bare = found.spec.replace(name=given.name)
     elements = [stored(bare, raw.view(bare.stored)) for raw in evidence.raw]
     codes = read_at(found.offsets // bare.stored.itemsize, elements)
-    if least > -np.inf and ScaleErrors(evidence, codes, ends(bare)).most < least - CLAMPED:
-        return None
     steps = bare.element.unpacked.kind != "f"
+    errors = ScaleErrors(evidence, codes, ends(bare)) if steps or least > -np.inf else None
+    if errors is not None and errors.most < least - CLAMPED:
+        return None
     alike = bare.dtype == given.dtype
     options = []
     if alike or not steps or (evidence.steps and bare.stored.itemsize == given.stored.itemsize):
@@ -114,7 +119,7 @@ def _reading(evidence: Evidence, found: _Located, in_place: bool, least: float) 
         left = codes - predicted(kept, evidence.samples, evidence.wanted)
         options.append(Trial("layout", called(kept), kept, codes, left, steps, kept))
     if steps:
-        options += list(fitted(evidence, bare, codes, "layout"))
+        options += list(fitted(evidence, bare, codes, "layout", errors))
     if not options:
         return None
     scores = [evidence.score(o) for o in options]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..comparison import decibels
+from .channel_moments import ChannelMoments, channel_moments
 from .evidence import Evidence
 from .samples import Matrix
 
@@ -34,11 +35,39 @@ class ScaleErrors:
     """
 
     def __init__(self, evidence: Evidence, codes: Matrix, ends: tuple[float, float]) -> None:
-        self._evidence, self._ends = evidence, ends
+        self._evidence, self.ends = evidence, ends
         self.codes = evidence.by_channel(codes)  #: (channels, samples)
         self.power = evidence.power(codes)  #: the variance of each channel
+        self.low, self.high = self.codes.min(1), self.codes.max(1)  #: the ends of each channel
         self._mean = self.codes.mean(1)
         self._product = np.einsum("cn,cn->c", self.codes, evidence.deviations.off) / self.codes.shape[1]
+        self._product[self.low == self.high] = 0.0  # but for rounding
+        self.moments = self._moments()  #: of all values
+
+    def _moments(self) -> ChannelMoments:
+        model, count = self._evidence.deviations, np.full(len(self.codes), self.codes.shape[1])
+        ends = model.low - model.mean, model.high - model.mean
+        return ChannelMoments(count, model.mean, self._mean, model.square, self._product, *ends, self.high - self.low)
+
+    def moments_of(self, inner: np.ndarray | None) -> ChannelMoments:
+        """Return the moments of the model's and the stored values that are `inner`, (channels, samples); None: of all.
+
+        Channels of which all values count are not read.
+        """
+        if inner is None:
+            return self.moments
+        rows = np.flatnonzero(~inner.all(1))
+        wanted = self._evidence.wanted_by_channel
+        return self.moments.with_rows(rows, channel_moments(wanted[rows], self.codes[rows], inner[rows]))
+
+    def clamps(self, scale: float, zero_point: float) -> bool:
+        """Whether any value is stored as an end of the range, or predicted to be, by a scale and zero point for all."""
+        low, high = self.ends
+        model = self._evidence.deviations
+        return not (
+            min(self.low.min(), model.low.min() / scale + zero_point) > low
+            and max(self.high.max(), model.high.max() / scale + zero_point) < high
+        )
 
     def of(self, scale: Any, zero_point: Any) -> np.ndarray:
         """Return the mean square that is left of each channel.
@@ -50,7 +79,7 @@ class ScaleErrors:
         slope = 1 / scale
         off = self._mean - model.mean * slope - zero_point
         left = np.asarray(self.power - 2 * slope * self._product + slope * slope * model.square + off * off)
-        low, high = self._ends
+        low, high = self.ends
         clamped = (model.low * slope + zero_point < low) | (model.high * slope + zero_point > high)
         rows = np.flatnonzero(clamped | (left <= _DIGITS * (self.power + self._mean**2)))
         if rows.size:

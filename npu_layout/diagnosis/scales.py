@@ -11,12 +11,13 @@ import numpy as np
 from ..buffers import Quantization, TensorSpec
 from ..engines import axes_in_model
 from .channel_lines import lines, through
+from .channel_moments import ChannelMoments
 from .evidence import Evidence
-from .moments import Moments, line, moments_of
+from .moments import Moments, line
 from .proof import by_chance, cost_of
 from .samples import Matrix, ends, predicted
 from .scale_errors import ScaleErrors
-from .slopes import halves
+from .slopes import Slope, halves, halves_by_sums
 from .thresholds import ENOUGH, MARGIN, NEIGHBOURS, RATE, ROUNDING
 from .trials import Trial
 
@@ -42,7 +43,7 @@ def quantizations(evidence: Evidence) -> Iterator[Trial]:
     if evidence.steps:
         yield from fitted(evidence, evidence.spec, evidence.codes, "quantization")
         return
-    slope, offset = line(evidence.wanted, evidence.codes, np.ones(evidence.codes.shape, bool))
+    slope, offset = line(evidence.wanted, evidence.codes)
     if slope > 0:
         added = f"{'minus' if offset < 0 else 'plus'} {abs(offset):.6g}"
         text = f"each value is {slope:.6g} times the model's, {added} (was it ever dequantised?)"
@@ -72,21 +73,33 @@ def requantised(spec: TensorSpec, quantization: Quantization | None, name: str) 
     return spec.replace(quantization=quantization, name=name)
 
 
-def _unsaturated(evidence: Evidence, spec: TensorSpec, codes: Matrix) -> tuple[np.ndarray, Moments]:
-    """Return which samples are not saturated, by what they should be, since noise is saturated too; their moments."""
-    low, high = ends(spec)
-    inner = (codes > low) & (codes < high)
+def _unsaturated(evidence: Evidence, errors: ScaleErrors) -> tuple[np.ndarray | None, ChannelMoments]:
+    """Return which samples are not saturated, by what they should be, since noise is saturated too; their moments.
+
+    (channels, samples), or None: all. Without a pass over the samples if none is near the ends.
+    """
+    low, high = errors.ends
     edge = _EDGE * (high - low)
-    found = moments_of(evidence.wanted, codes, inner)
+    inner = _between(low, high, errors.codes, errors.low, errors.high)
+    moments = errors.moments_of(inner)
+    model, wanted = evidence.deviations, evidence.wanted_by_channel
     for _ in range(2):
-        expected = found.slope * evidence.wanted
-        expected += found.offset
-        within = (expected > low + edge) & (expected < high - edge)
-        if found.slope <= 0 or np.count_nonzero(within) < ENOUGH or np.array_equal(within, inner):
+        found = moments.together()
+        if found.slope <= 0:
             break
-        inner = within
-        found = moments_of(evidence.wanted, codes, inner)
-    return inner, found
+        least, most = ((end - found.offset) / found.slope for end in (low + edge, high - edge))
+        within = _between(least, most, wanted, model.low, model.high)
+        count = wanted.size if within is None else np.count_nonzero(within)
+        same = within is inner if within is None or inner is None else np.array_equal(within, inner)
+        if count < ENOUGH or same:
+            break
+        inner, moments = within, errors.moments_of(within)
+    return inner, moments
+
+
+def _between(low: float, high: float, x: np.ndarray, lowest: np.ndarray, highest: np.ndarray) -> np.ndarray | None:
+    """Return which values (channels, samples), of these lowest and highest ones, are between two ends; None: all."""
+    return None if low < lowest.min() and highest.max() < high else (x > low) & (x < high)
 
 
 def has_scales_of_channels(spec: TensorSpec | None) -> bool:
@@ -140,7 +153,7 @@ def is_of_some_channels(evidence: Evidence, trial: Trial) -> bool:
 class _Option(NamedTuple):
     """A scale and a zero point, or one of each channel along `axis`; the dB that they explain.
 
-    parameters: how many of these numbers are not the declared ones.
+    parameters: how many of these numbers are not the declared ones; choices: as in Trial.
     """
 
     scale: Any
@@ -148,6 +161,7 @@ class _Option(NamedTuple):
     axis: int | None
     parameters: int
     score: float
+    choices: float = 0.0
 
 
 class _Fit(NamedTuple):
@@ -156,8 +170,9 @@ class _Fit(NamedTuple):
     evidence: Evidence
     spec: TensorSpec
     codes: Matrix
-    inner: np.ndarray  # samples that are not saturated
-    moments: Moments  # of these
+    inner: np.ndarray | None  # samples that are not saturated, (channels, samples); None: all
+    channels: ChannelMoments  # of these
+    moments: Moments  # of these, all channels as one
     zero_points: np.ndarray  # the declared ones, each once
     cause: str
     errors: ScaleErrors
@@ -176,7 +191,9 @@ class _Fit(NamedTuple):
         left = predicted(fixed, self.evidence.samples, self.evidence.wanted)
         np.subtract(self.codes, left, out=left)
         text = f"{called(fixed)}, {words(fixed)}"
-        return self._bare._replace(text=text, fix=fixed, left=left, spec=fixed, parameters=option.parameters)
+        return self._bare._replace(
+            text=text, fix=fixed, left=left, spec=fixed, parameters=option.parameters, choices=option.choices
+        )
 
     @property
     def _bare(self) -> Trial:
@@ -216,23 +233,29 @@ def _simplest(options: Sequence[_Option]) -> _Option:
     return next(o for o in options if o.score > best.score - _AS_GOOD * (1 + (o.parameters < best.parameters)))
 
 
-def fitted(evidence: Evidence, spec: TensorSpec, codes: Matrix, cause: str) -> Iterator[Trial]:
-    """Yield `spec` with the scale and zero point that fit best: the declared ones if they fit as well."""
-    inner, moments = _unsaturated(evidence, spec, codes)
-    slope = moments.slope
+def fitted(
+    evidence: Evidence, spec: TensorSpec, codes: Matrix, cause: str, errors: ScaleErrors | None = None
+) -> Iterator[Trial]:
+    """Yield `spec` with the scale and zero point that fit best: the declared ones if they fit as well.
+
+    errors: of `codes`, if they are known.
+    """
+    errors = errors or ScaleErrors(evidence, codes, ends(spec))
+    inner, channels = _unsaturated(evidence, errors)
+    moments = channels.together()
     q = evidence.spec.quantization
     declared = np.unique(0 if q is None else q.zero_point)
-    fit = _Fit(evidence, spec, codes, inner, moments, declared, cause, ScaleErrors(evidence, codes, ends(spec)))
-    one = _one(fit) if slope > 0 else None
-    each = _for_each(fit) if one is not None or slope <= 0 else None
+    fit = _Fit(evidence, spec, codes, inner, channels, moments, declared, cause, errors)
+    one = _one(fit) if moments.slope > 0 else None
+    each = _for_each(fit) if one is not None or moments.slope <= 0 else None
     if each is None:
-        yield from () if one is None else (one,)
+        yield from () if one is None else (fit.trial(one),)
         return
     if one is None:
         yield fit.trial(each)
         return
-    least = MARGIN if _differ(fit, each, slope) else 3 * MARGIN
-    yield fit.trial(each) if each.score > evidence.score(one) + least else one
+    least = MARGIN if _differ(fit, each, moments.slope) else 3 * MARGIN
+    yield fit.trial(each if each.score > one.score + least else one)
 
 
 def _differ(fit: _Fit, each: _Option, slope: float) -> bool:
@@ -249,7 +272,7 @@ def _differ(fit: _Fit, each: _Option, slope: float) -> bool:
     return bool(np.sqrt((off**2).mean()) >= _SPREAD or (abs(off) - _CERTAIN * share > np.log(_NEAR)).any())
 
 
-def _one(fit: _Fit) -> Trial | None:
+def _one(fit: _Fit) -> _Option | None:
     """Return the scale and zero point for all channels that fit best; None if the zero point is far out of the range.
 
     Noise of zeros is cut at the end of the range, so that its mean fits a little better than the true zero point.
@@ -259,46 +282,54 @@ def _one(fit: _Fit) -> Trial | None:
         options = [fit.option(float(f"{s:.6g}"), z) for s, z in pairs]
         if options:
             found.append(_simplest(options))
-    trials = [fit.trial(option) for option in found]
-    if len(found) == 2 and not _is_cut(fit, *trials):
-        del found[0], trials[0]
-    return _of_a_power(fit, found[0], trials[0]) if found else None
+    if len(found) == 2 and not _is_cut(fit, *found):
+        del found[0]
+    return _of_a_power(fit, found[0]) if found else None
 
 
-def _of_a_power(fit: _Fit, found: _Option, own: Trial) -> Trial:
+def _of_a_power(fit: _Fit, found: _Option) -> _Option:
     """Return the declared scale times a power of two, with the declared zero point, if what was found is hardly better.
 
     That is a mistake that people make, of which no number is fitted; another explains more than its numbers cost, or
-    half of the values, the small or the large ones, clearly ask for another one. own: the trial of what was found.
+    half of the values, the small or the large ones, clearly ask for another one.
     """
     q = fit.evidence.spec.quantization
     if q is None or q.axis is not None:
-        return own
+        return found
     power = float(np.rint(np.log2(found.scale / float(q.scale))))
     if power == 0:
-        return own
-    option = fit.option(float(q.scale) * 2**power, q.zero_point)
-    more = found.score - option.score
-    if more > cost_of(fit.evidence, own, noisy=True):
-        return own
-    usual = fit.trial(option)._replace(parameters=0, choices=_POWERS)
-    return own if any(h.is_certain for h in halves(fit.evidence, usual)) else usual
+        return found
+    option = fit.option(float(q.scale) * 2**power, q.zero_point)._replace(parameters=0, choices=_POWERS)
+    if found.score - option.score > cost_of(fit.evidence, fit.trial(found), noisy=True):
+        return found
+    return found if any(half.is_certain for half in _halves(fit, option)) else option
 
 
-def _is_cut(fit: _Fit, end: Trial, free: Trial) -> bool:
+def _halves(fit: _Fit, option: _Option) -> tuple[Slope, Slope]:
+    """Return by how much a scale for all channels is off in the inner and the outer half of the values."""
+    if fit.errors.clamps(option.scale, option.zero_point):
+        return halves(fit.evidence, fit.trial(option))
+    return halves_by_sums(fit.evidence, fit.errors.codes, option.scale, option.zero_point)
+
+
+def _is_cut(fit: _Fit, end: _Option, free: _Option) -> bool:
     """Whether noise is cut at the end of the range, so that a zero point above it (`free`) explains hardly more.
 
     Then many of the values near zero are stored as the end; and the values that are too far from it to be cut do not
     tell the two apart, or are nearer to `end`.
     """
-    if fit.evidence.score(end) <= fit.evidence.score(free) - _CUT:
+    if end.score <= free.score - _CUT:
         return False
-    low, steps = ends(fit.spec)[0], end.codes - end.left - ends(fit.spec)[0]
-    noise = float(np.sqrt(max((end.left**2).mean(), ROUNDING)))
-    near, far = steps < noise, (steps > 2 * noise) & fit.inner
-    if near.sum() < ENOUGH or (end.codes[near] <= low).mean() < _AT_THE_END:
+    codes, low = fit.errors.codes, ends(fit.spec)[0]
+    of_end, of_free = (fit.evidence.by_channel(fit.trial(option).left) for option in (end, free))
+    steps = codes - of_end - low
+    noise = float(np.sqrt(max((of_end**2).mean(), ROUNDING)))
+    near, far = steps < noise, steps > 2 * noise
+    if fit.inner is not None:
+        far &= fit.inner
+    if near.sum() < ENOUGH or (codes[near] <= low).mean() < _AT_THE_END:
         return False
-    errors = [max(float((t.left[far] ** 2).sum()), ROUNDING * far.sum(), 1e-300) for t in (end, free)]
+    errors = [max(float((left[far] ** 2).sum()), ROUNDING * far.sum(), 1e-300) for left in (of_end, of_free)]
     return bool(by_chance(errors[0] / errors[1], float(far.sum())) < -np.log(RATE))
 
 
@@ -344,9 +375,8 @@ def _for_each(fit: _Fit) -> _Option | None:
     if evidence.channel_axis is None or evidence.channels == 1 or evidence.values < few:
         return None
     axis = axes_in_model(fit.spec.axes)[evidence.channel_axis]
-    values = evidence.wanted_by_channel, fit.errors.codes, evidence.by_channel(fit.inner)
-    found = [_each_through(z, *values) for z in _shared_zero_points(fit)]
-    found.append(_each_with_a_zero_point(fit, *values))
+    found = [_each_through(fit, z) for z in _shared_zero_points(fit)]
+    found.append(_each_with_a_zero_point(fit))
     options = [fit.option(scales.astype(np.float32), zero_points, axis) for scales, zero_points in filter(None, found)]
     return _simplest(options) if options else None
 
@@ -358,35 +388,30 @@ def _shared_zero_points(fit: _Fit) -> list[float]:
     return declared if fit.evidence.wanted.min() < 0 or low in declared else [*declared, low]
 
 
-def _each_through(
-    zero_point: float, wanted: np.ndarray, codes: np.ndarray, inner: np.ndarray
-) -> tuple[np.ndarray, Any] | None:
+def _each_through(fit: _Fit, zero_point: float) -> tuple[np.ndarray, Any] | None:
     """Return a scale for each channel with one zero point.
 
     It needs no values near the zero point: those of a sure network are stored at the end of the range.
     """
-    scales, clear = through(wanted, codes - zero_point, inner)
+    scales, clear = through(fit.channels, fit.errors.moments, zero_point)
     if not clear.any():
         return None
     scales = np.where(clear, scales, np.median(scales[clear]))
     return scales, [zero_point] * len(scales)
 
 
-def _each_with_a_zero_point(
-    fit: _Fit, wanted: np.ndarray, codes: np.ndarray, inner: np.ndarray
-) -> tuple[np.ndarray, Any] | None:
+def _each_with_a_zero_point(fit: _Fit) -> tuple[np.ndarray, Any] | None:
     """Return a scale and a zero point for each channel; None if one is far out of the dtype's range."""
-    found = lines(wanted, codes, inner)
+    of, found = fit.channels, lines(fit.channels)
     if not found.clear.any():
         return None
     usual = float(np.median(found.slope[found.clear]))  # where none is clear, through the channel's own mean
     slopes = np.where(found.clear, found.slope, usual)
-    offsets = np.where(found.clear, found.offset, found.mean_y - usual * found.mean_x)
+    offsets = np.where(found.clear, found.offset, of.mean_y - usual * of.mean_x)
     inside = fit.inside(offsets)
     if inside is None:
         return None
-    scales = 1 / slopes
-    for k in np.flatnonzero((inside != offsets) & found.clear):
-        along = (wanted[k] * (codes[k] - inside[k]) * inner[k]).sum()
-        scales[k] = (wanted[k] * wanted[k] * inner[k]).sum() / along if along > 0 else scales[k]
+    scales, along = 1 / slopes, of.products(inside)
+    moved = (inside != offsets) & found.clear & (along > 0)
+    scales[moved] = of.squares[moved] / along[moved]
     return scales, np.rint(inside).astype(np.int64)

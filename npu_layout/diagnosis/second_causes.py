@@ -206,7 +206,7 @@ def _off_line(evidence: Evidence, t: Trial) -> float:
     """Return the share of the stored values' variance that a line through the trial's leaves."""
     rows = list(t.rows) if t.rows is not None else list(range(len(evidence.buffers)))
     codes, wanted = evidence.codes[rows], t.codes - t.left
-    slope, offset = line(wanted, codes, np.ones(codes.shape, bool))
+    slope, offset = line(wanted, codes)
     left = codes - slope * wanted - offset
     return float(left.var() / max(float(codes.var()), 1e-300)) if slope > 0 else 1.0
 

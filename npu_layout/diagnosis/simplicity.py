@@ -110,5 +110,5 @@ def _varying(evidence: Evidence, trial: Trial) -> Trial:
 def _off_line(evidence: Evidence, trial: Trial) -> Trial:
     """Return a trial that leaves what is off the line of the stored values over those that it predicts."""
     predicted = trial.codes - trial.left
-    slope, offset = line(predicted, trial.codes, np.ones(predicted.shape, bool))
+    slope, offset = line(predicted, trial.codes)
     return trial._replace(left=trial.codes - slope * predicted - offset)

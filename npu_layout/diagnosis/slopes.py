@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .evidence import Evidence
+from .moments import smaller_half
 from .samples import arithmetic, ends
 from .trials import Trial
 
@@ -54,10 +55,26 @@ def halves(evidence: Evidence, trial: Trial) -> tuple[Slope, Slope]:
     x -= x.mean() if trial.spec is None or trial.line else arithmetic(trial.spec, evidence.samples)[1]
     if saturated is not None:
         x[saturated] = 0.0  # what is 0 is in no sum
-    x = x.reshape(-1, _alike(evidence, trial))
+    x = x.reshape(-1, 1 if trial.places else _alike(evidence))
     left = trial.left.reshape(x.shape)
-    inner = x * _inner(abs(x))
+    inner = x * smaller_half(abs(x))
     return _slope(inner, left), _slope(np.subtract(x, inner, out=x), left)
+
+
+def halves_by_sums(evidence: Evidence, codes: np.ndarray, scale: float, zero_point: float) -> tuple[Slope, Slope]:
+    """Return the same for a scale of all channels, with which nothing is saturated, stored or predicted.
+
+    codes: the stored values at the samples, (channels, samples).
+    """
+    rows = -1, _alike(evidence)
+    stored = codes.reshape(rows)
+    found = []
+    for half in evidence.halves:
+        x = half.reshape(rows)
+        squares = np.einsum("ij,ij->i", x, x) / scale**2
+        products = (np.einsum("ij,ij->i", x, stored) - zero_point * x.sum(1)) / scale
+        found.append(_of_sums(squares, products - squares))
+    return found[0], found[1]
 
 
 def _saturated(codes: np.ndarray, predicted: np.ndarray, low: float, high: float) -> np.ndarray:
@@ -68,32 +85,22 @@ def _saturated(codes: np.ndarray, predicted: np.ndarray, low: float, high: float
     return np.asarray(found)
 
 
-def _inner(sizes: np.ndarray) -> np.ndarray:
-    """Return which values are the inner half: the smallest ones, and of equal ones the first."""
-    ordered = np.sort(sizes, axis=None)
-    power = np.cumsum(ordered * ordered)
-    if not len(power):
-        return np.zeros(sizes.shape, bool)
-    count = int(np.searchsorted(power, power[-1] / 2))
-    inner = np.asarray(sizes < ordered[count])
-    equal = np.flatnonzero(sizes == ordered[count])
-    inner.reshape(-1)[equal[: count - int(inner.sum())]] = True
-    return inner
-
-
 def _slope(x: np.ndarray, left: np.ndarray) -> Slope:
     """Return the slope of what is left over what is predicted; values of one row may err alike."""
-    squares = np.einsum("ij,ij->i", x, x)
+    return _of_sums(np.einsum("ij,ij->i", x, x), np.einsum("ij,ij->i", x, left))
+
+
+def _of_sums(squares: np.ndarray, products: np.ndarray) -> Slope:
+    """Return the same, given each row's sum of the squares of what is predicted, and of its products with the rest."""
     power = float(squares.sum())
     if power <= 0:
         return Slope(0.0, np.inf)
-    products = np.einsum("ij,ij->i", x, left)
     off = float(products.sum()) / power
     share = squares / power
     sums = (products - off * squares) / np.maximum(1 - share, 1e-9)
     return Slope(off, float((sums * sums).sum()) / power**2 if share.max() < 1 else np.inf)
 
 
-def _alike(evidence: Evidence, trial: Trial) -> int:
+def _alike(evidence: Evidence) -> int:
     """Return how many neighbouring samples may err alike: those of a channel of a map in one frame."""
-    return 1 if len(evidence.references[0].shape) <= 3 or trial.places else int(evidence.samples.count)
+    return 1 if len(evidence.references[0].shape) <= 3 else int(evidence.samples.count)

@@ -44,13 +44,13 @@ def test_what_a_line_explains() -> None:
     """Against numpy's own regression; what falls, or does not vary, explains nothing."""
     rng = np.random.default_rng(0)
     wanted = rng.standard_normal(500)
-    read = np.stack([3 * wanted + 7 + rng.standard_normal(500), -wanted, np.full(500, 2.0), wanted], 1)
+    read = np.stack([3 * wanted + 7 + rng.standard_normal(500), -wanted, np.full(500, 2.0), wanted])
     with np.errstate(all="ignore"):  # as `searched` has it
         noisy, falling, constant, equal = explained(read, wanted, "float32")
-    left = read[:, 0] - np.polyval(np.polyfit(wanted, read[:, 0], 1), wanted)
-    assert noisy == pytest.approx(10 * np.log10(read[:, 0].var() / left.var()), abs=1e-6)
+    left = read[0] - np.polyval(np.polyfit(wanted, read[0], 1), wanted)
+    assert noisy == pytest.approx(10 * np.log10(read[0].var() / left.var()), abs=1e-6)
     assert falling == constant == -np.inf and equal > 150
-    assert explained(np.rint(read[:, :1]), wanted, "int8")[0] < 10 * np.log10(12 * np.rint(read[:, 0]).var()) + 1e-6
+    assert explained(np.rint(read[:1]), wanted, "int8")[0] < 10 * np.log10(12 * np.rint(read[0]).var()) + 1e-6
 
 
 def test_the_dtypes_that_bytes_and_arrays_may_be() -> None:

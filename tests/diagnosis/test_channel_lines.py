@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from npu_layout.diagnosis.channel_lines import lines, through
+from npu_layout.diagnosis.channel_moments import channel_moments
 
 
 def test_each_channel_has_the_line_of_its_own_values() -> None:
@@ -14,25 +15,14 @@ def test_each_channel_has_the_line_of_its_own_values() -> None:
     slope, offset = rng.uniform(5, 20, 30), rng.uniform(-9, 9, 30)
     y = np.rint(slope[:, None] * x + offset[:, None])
     inner = rng.random(x.shape) < np.linspace(0.3, 1.2, 30)[:, None]
-    found = lines(x, y, inner)
-    ratio, rises = through(x, y - 3.0, inner)
+    moments = channel_moments(x, y, inner)
+    found = lines(moments)
+    ratio, rises = through(moments, channel_moments(x, y), 3.0)
     assert found.clear.all() and rises.all() and len({int(n) for n in inner.sum(1)}) > 10
     for c, w in enumerate(inner):
         expected = np.polyfit(x[c, w], y[c, w], 1)
         np.testing.assert_allclose([found.slope[c], found.offset[c]], expected, rtol=1e-9)
-        np.testing.assert_allclose([found.mean_x[c], found.mean_y[c]], [x[c, w].mean(), y[c, w].mean()], rtol=1e-12)
         np.testing.assert_allclose(ratio[c], (x[c, w] @ x[c, w]) / (x[c, w] @ (y[c, w] - 3.0)), rtol=1e-9)
-
-
-def test_where_no_value_is_left_out_nothing_else_comes_out() -> None:
-    rng = np.random.default_rng(1)
-    x, y = rng.standard_normal((2, 12, 40))
-    every = np.ones(x.shape, bool)
-    one_less = np.vstack([every, every[:1]])
-    one_less[-1, 0] = False  # a channel that makes it go through the values by their number
-    whole, grouped = lines(x, y, every), lines(np.vstack([x, x[:1]]), np.vstack([y, y[:1]]), one_less)
-    for a, b in zip(whole, grouped):
-        np.testing.assert_array_equal(a, b[:-1])
 
 
 def test_what_has_no_slope_is_not_clear() -> None:
@@ -43,10 +33,9 @@ def test_what_has_no_slope_is_not_clear() -> None:
     y[1], x[2], y[4], y[5] = -y[1], 1.0, (x[4] > 0) * 2, np.rint(0.3 * x[5])
     inner = np.ones(x.shape, bool)
     inner[3, 7:] = inner[6] = False
-    found = lines(x, y, inner)
+    found = lines(channel_moments(x, y, inner))
     assert found.clear.tolist() == [True, False, False, False, False, False, False]
     assert found.slope[2] == found.slope[6] == 0 and found.slope[1] < 0
-    assert found.mean_x[6] == x[6].mean() and found.mean_y[6] == y[6].mean()  # of all, where none counts
 
 
 def test_a_line_through_zero_needs_several_values_far_from_it() -> None:
@@ -58,8 +47,9 @@ def test_a_line_through_zero_needs_several_values_far_from_it() -> None:
     y = np.rint(100 * x)
     y[3], y[4], y[5] = -y[3], np.rint(0.6 * x[4]), np.rint(5 * x[5])
     inner = x > 0
-    ratio, clear = through(x, y, inner)
+    every = channel_moments(x, y)
+    ratio, clear = through(channel_moments(x, y, inner), every, 0.0)
     assert clear.tolist() == [True, False, False, False, False, True]
     np.testing.assert_allclose(ratio[[0, 5]], [0.01, 0.2])
     inner[0, 1:] = False
-    assert not through(x, y, inner)[1][0]
+    assert not through(channel_moments(x, y, inner), every, 0.0)[1][0]

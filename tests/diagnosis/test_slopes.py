@@ -9,7 +9,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.diagnosis.evidence import Evidence
-from npu_layout.diagnosis.slopes import halves, is_of_two_scales
+from npu_layout.diagnosis.slopes import halves, halves_by_sums, is_of_two_scales
 from npu_layout.diagnosis.trials import Trial
 
 LETTERS = {2: "NC", 3: "NCW", 4: "NCHW"}
@@ -70,3 +70,14 @@ def test_two_values_prove_nothing() -> None:
 def test_scales_of_channels_are_not_judged() -> None:
     found = evidence((1, 64), "white", 1.0, 0)
     assert not is_of_two_scales(found, fitted(found)._replace(parameters=64))
+
+
+@pytest.mark.parametrize("shape", [(1, 64), (1, 6, 40), (1, 16, 6, 6)])
+@pytest.mark.parametrize("scale", [0.035, 0.0175, 0.28])
+def test_sums_say_what_the_values_say(shape: tuple[int, ...], scale: float) -> None:
+    found = evidence(shape, "in proportion", 1.0, 3)
+    spec = found.spec.replace(quantization=nl.Quantization(scale, -5))
+    left = found.codes - (found.wanted / scale - 5)
+    trial = Trial("layout", "", spec, found.codes, left, False, spec)
+    by_sums = halves_by_sums(found, found.by_channel(found.codes), scale, -5)
+    np.testing.assert_allclose(by_sums, halves(found, trial), rtol=1e-9)
