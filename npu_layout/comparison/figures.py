@@ -77,11 +77,12 @@ class OutputComparison:
         self.parts = Parts(channel_axis, coarsest, self._range)
         self.position_error: np.ndarray | None = None  #: mean squared error at each place of the last two axes
 
-    def add(self, frame: int, device: np.ndarray, reference: np.ndarray) -> None:
+    def add(self, frame: int, device: np.ndarray, reference: np.ndarray, *, fixed: bool = False) -> None:
         """Add a frame: arrays of one shape, in the model's axes order.
 
-        An element that is not finite on one side and different on the other counts as `non_finite`. Every other figure
-        ignores elements that are not finite on either side.
+        fixed: whether nobody changes them until the next frame is added; else they are copied. An element that is not
+        finite on one side and different on the other counts as `non_finite`. Every other figure ignores elements that
+        are not finite on either side.
         """
         d, r = (_floats(x) for x in (device, reference))
         self.values += r.size
@@ -90,7 +91,7 @@ class OutputComparison:
             finite = np.isfinite(d) & np.isfinite(r)
             self.non_finite += int((~finite & ~((d == r) | (np.isnan(d) & np.isnan(r)))).sum())
             d, r = np.where(finite, d, d.dtype.type(0)), np.where(finite, r, r.dtype.type(0))
-        sums = self.parts.add(frame, d, r)
+        sums = self.parts.add(frame, d, r, fixed)
         by_channel = sums.channels
         if self._sums is None:
             self._start(len(by_channel.values), reference.shape)

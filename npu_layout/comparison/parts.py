@@ -90,9 +90,10 @@ def _most(values: np.ndarray) -> Any:
     return (1 - spread + _SURE * np.sqrt(spread)) ** 3
 
 
-def _copied(x: np.ndarray, over: np.ndarray) -> np.ndarray:
+def _copied(x: np.ndarray, over: np.ndarray | None) -> np.ndarray:
     """Return a copy, in the memory of an earlier one if that is alike: new pages cost as much as the copy."""
-    into = over if over is not x and (over.shape, over.dtype) == (x.shape, x.dtype) else np.empty_like(x)
+    alike = over is not None and (over.shape, over.dtype) == (x.shape, x.dtype)
+    into = over if alike and over is not None else np.empty_like(x)
     np.copyto(into, x)
     return into
 
@@ -116,10 +117,14 @@ class Parts:
         self._clamped_again: set[int] = set()
         self._last_axis = -1
         self._last: tuple[np.ndarray, np.ndarray] | None = None
+        self._copies: tuple[np.ndarray | None, np.ndarray | None] = None, None  # the last frame, if it was copied
         self._device_squares: np.ndarray | None = None  # of the last frame's channels
 
-    def add(self, frame: int, device: np.ndarray, model: np.ndarray) -> FrameSums:
-        """Add a frame, finite floats of one shape in the model's axes order, and return its sums."""
+    def add(self, frame: int, device: np.ndarray, model: np.ndarray, fixed: bool = False) -> FrameSums:
+        """Add a frame, finite floats of one shape in the model's axes order, and return its sums.
+
+        fixed: whether nobody changes these arrays until the next frame is added, so that they need not be copied.
+        """
         before, basis = self._last or (device, model)
         sums = sums_of(device, model, self._channel_axis, basis)
         self._last_axis = model.ndim - 1
@@ -135,7 +140,10 @@ class Parts:
         self._device_squares = sums.device_squares
         if again and self._clamped_alike(model, basis):
             self._clamped_again.add(frame)
-        self._last = _copied(device, before), _copied(model, basis)  # a caller may reuse its arrays
+        if fixed:
+            self._last, self._copies = (device, model), (None, None)
+        else:  # a caller may reuse its arrays
+            self._last = self._copies = _copied(device, self._copies[0]), _copied(model, self._copies[1])
         self._frames.append((frame, np.concatenate([*itself, *changed]), again))
         return sums
 

@@ -350,9 +350,10 @@ def contrast(one: Matrix, other: Matrix, floor: float) -> tuple[float, bool]:
     similar errors, so 8 count as one.
     """
     difference = one - other
-    power = float((difference * difference).mean())
-    noise = max(min(float((one * one).mean()), float((other * other).mean())), floor)
+    of_both = ((difference, difference), (one, one), (other, other), (one, difference))
+    power, first, second, along = (float(np.einsum("ij,ij->", x, y)) / one.size for x, y in of_both)
+    noise = max(min(first, second), floor)
     if power <= 1e-12 * max(noise, 1e-300):
         return 0.0, False
-    leans = float((one * difference).mean()) / power
+    leans = along / power
     return leans, abs(leans - 0.5) > 3 * float(np.sqrt(noise / (power * max(one.size / 8, 1))))

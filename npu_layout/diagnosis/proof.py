@@ -123,7 +123,17 @@ def cost_of(evidence: Evidence, trial: Trial, *, noisy: bool = False) -> float:
     values = _independent(evidence, trial)
     if noisy:
         values = min(values, _NORMAL * that_err(trial.left))
-    return 20 / math.log(10) * trial.parameters * _schwarz(values) / max(values, 1.0)
+    return _cost(trial.parameters, values)
+
+
+def least_cost(evidence: Evidence, parameters: int) -> float:
+    """Return what `cost_of` is at least, of a trial of all samples with so many fitted numbers: of so many values."""
+    values = evidence.wanted.size / _neighbours(evidence) * evidence.distinct - parameters
+    return _cost(parameters, values)
+
+
+def _cost(parameters: int, values: float) -> float:
+    return 20 / math.log(10) * parameters * _schwarz(values) / max(values, 1.0)
 
 
 def _schwarz(values: float) -> float:
@@ -137,12 +147,11 @@ def independent(evidence: Evidence, candidate: Candidate) -> float:
 
 
 def _independent(evidence: Evidence, trial: Trial) -> float:
-    shape, axis, share = evidence.references[0].shape, evidence.named_axis, 1.0
-    places = evidence.references[0].size // (1 if axis is None else shape[axis])
+    share = 1.0
     if trial.order is not None:
         share = sum(i != at for i, at in enumerate(trial.order)) / len(trial.order)
     distinct = _distinct(evidence, trial.rows)
-    values = int(trial.left.size) * share / (1 if trial.scattered else min(NEIGHBOURS, max(places, 1)))
+    values = int(trial.left.size) * share / (1 if trial.scattered else _neighbours(evidence))
     errors = _that_err_as_declared(evidence, trial) * distinct
     if not trial.parameters:
         return min(values * distinct, _ROOM * max(_NORMAL * errors - _EXTRA, 0.0))
@@ -150,6 +159,13 @@ def _independent(evidence: Evidence, trial: Trial) -> float:
     through = min(trial.parameters, _LINE)
     vary = _that_vary(evidence, trial) * distinct
     return max(min(values - trial.parameters, _NORMAL * (errors - through), vary - through), 0.0)
+
+
+def _neighbours(evidence: Evidence) -> int:
+    """Return how many values count as one."""
+    shape, axis = evidence.references[0].shape, evidence.named_axis
+    places = evidence.references[0].size // (1 if axis is None else shape[axis])
+    return min(NEIGHBOURS, max(places, 1))
 
 
 def _that_err_as_declared(evidence: Evidence, trial: Trial) -> float:

@@ -14,7 +14,7 @@ from .channel_lines import lines, through
 from .channel_moments import ChannelMoments
 from .evidence import Evidence
 from .moments import Moments, line
-from .proof import by_chance, cost_of
+from .proof import by_chance, cost_of, least_cost
 from .samples import Matrix, ends, predicted
 from .scale_errors import ScaleErrors
 from .slopes import Slope, halves, halves_by_sums
@@ -300,7 +300,8 @@ def _of_a_power(fit: _Fit, found: _Option) -> _Option:
     if power == 0:
         return found
     option = fit.option(float(q.scale) * 2**power, q.zero_point)._replace(parameters=0, choices=_POWERS)
-    if found.score - option.score > cost_of(fit.evidence, fit.trial(found), noisy=True):
+    more = found.score - option.score
+    if more > least_cost(fit.evidence, found.parameters) and more > cost_of(fit.evidence, fit.trial(found), noisy=True):
         return found
     return found if any(half.is_certain for half in _halves(fit, option)) else option
 

@@ -102,7 +102,7 @@ def add(output: Output, number: int, buffer: Any, reference: np.ndarray) -> None
         return
     if output.comparison is None:
         output.comparison = _comparison(output, reference)
-    output.comparison.add(number, device, reference)
+    output.comparison.add(number, device, reference, fixed=True)
 
 
 def _comparison(output: Output, reference: np.ndarray) -> OutputComparison:

@@ -95,6 +95,25 @@ def test_a_frame_that_is_clamped_as_the_one_before_does_not_repeat_it(ends: Any,
     assert whys(stale, ends) == ["it repeats frame 6"]
 
 
+@pytest.mark.parametrize("fixed", [(), (0, 1, 2, 3, 4, 5), (0, 3), (1, 2, 5)])
+def test_a_frame_is_compared_with_the_one_before_whoever_keeps_it(fixed: tuple[int, ...]) -> None:
+    """A caller may write the next frame over arrays that it does not declare fixed; its fixed ones are not touched."""
+    models, expected = maps(6), Parts(1, 0.0)
+    devices = [*models[:4], models[3], models[5]]
+    for k, pair in enumerate(zip(devices, models)):
+        expected.add(k, *(x.copy() for x in pair))
+    found, reused = Parts(1, 0.0), (np.empty_like(models[0]), np.empty_like(models[0]))
+    for k, pair in enumerate(zip(devices, models)):
+        if k not in fixed:
+            for over, x in zip(reused, pair):
+                np.copyto(over, x)
+        sums = found.add(k, *(pair if k in fixed else reused), k in fixed)
+        assert np.isclose(sums.change[0], np.square(models[k] - models[k - 1]).sum() if k else 0, rtol=1e-12)
+    assert found.unexplained() == expected.unexplained() != []
+    for x, kept in zip(models, maps(6)):
+        np.testing.assert_array_equal(x, kept)
+
+
 def test_one_answer_for_every_frame() -> None:
     """Frozen: it never changes, and the model's answer changes by more than rounding, a third of a squared step."""
     base = maps(1)[0]

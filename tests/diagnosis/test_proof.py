@@ -11,7 +11,7 @@ import pytest
 import npu_layout as nl
 from npu_layout.diagnosis import Remade, Situation, diagnose
 from npu_layout.diagnosis.evidence import Evidence
-from npu_layout.diagnosis.proof import independent, needed, proven
+from npu_layout.diagnosis.proof import cost_of, independent, least_cost, needed, proven
 from npu_layout.diagnosis.readings import declared
 from npu_layout.diagnosis.scales import quantizations
 from npu_layout.diagnosis.thresholds import RATE
@@ -68,6 +68,22 @@ def test_parameters_and_arrangements_cost() -> None:
     free, fitted = (independent(found, Candidate("layout", "", 20.0, 10.0, None, trial=i)) for i in range(2))
     assert free == 256 and costs[1] == pytest.approx(costs[0] + math.log(fitted)) and fitted < free
     assert costs[2] == pytest.approx(costs[0] + math.lgamma(65))
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (1, 40), (1, 5, 8), (1, 4, 6, 6)])
+@pytest.mark.parametrize("heavy", [0.5, 4.0])
+def test_no_trial_costs_less_than_its_numbers_cost_of_all_values(shape: tuple[int, ...], heavy: float) -> None:
+    """Whatever it leaves: noise of many values or few, the same in all frames or not."""
+    rng = np.random.default_rng(4)
+    for frames in (1, 2, 7):
+        found = evidence(shape, frames, 0.1, 1)
+        size = found.codes.shape
+        for left in (abs(rng.standard_normal(size)) ** heavy, np.broadcast_to(rng.standard_normal(size[1]), size)):
+            for parameters in (0, 1, 2, shape[1]):
+                trial = found.as_declared()._replace(left=left, parameters=parameters)
+                least = least_cost(found, parameters)
+                assert all(cost_of(found, trial, noisy=noisy) >= least * (1 - 1e-12) for noisy in (False, True))
+                assert (least > 0) == (parameters > 0)
 
 
 def test_an_error_of_few_values_proves_little() -> None:
