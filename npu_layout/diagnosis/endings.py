@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 import numpy as np
@@ -13,6 +13,7 @@ from .activations import normalised, softmax
 from .changed import Changed
 from .channel_lines import several
 from .evidence import Evidence
+from .samples import Matrix
 from .thresholds import MARGIN
 from .trials import Trial
 
@@ -37,15 +38,45 @@ def endings(evidence: Evidence) -> Iterator[Trial]:
     for text, change in _missing(evidence, device):
         codes = np.stack([evidence.samples.of(change(x)) for x in device])
         left = codes - evidence.wanted[rows]
-        answers = dict(zip(rows, map(change, device)))
-        trial = Trial(
-            "activation", text, None, codes, left, False, evidence.spec, rows=rows, comparable=False, answers=answers
-        )
-        if text != _RELU or evidence.score(trial) > evidence.score(evidence.as_declared(rows)) + 2 * MARGIN:
-            yield trial
+        yield _of_rows(text, evidence, rows, codes, left, False, map(change, device))
+    if _ends_at_zero(evidence.references[0]):
+        yield from _relu(evidence, rows, device)
 
 
-_RELU = "a missing ReLU"
+def _of_rows(
+    text: str,
+    evidence: Evidence,
+    rows: list[int],
+    codes: Matrix,
+    left: Matrix,
+    steps: bool,
+    answers: Iterable[np.ndarray],
+) -> Trial:
+    """Return the trial of a function that the device lacks, of these frames."""
+    known = dict(zip(rows, answers))
+    return Trial(
+        "activation", text, None, codes, left, steps, evidence.spec, rows=rows, comparable=False, answers=known
+    )
+
+
+def _ends_at_zero(reference: np.ndarray) -> bool:
+    """Whether the model's values may be those of a ReLU."""
+    x = finite(reference)
+    return bool((x >= 0).all() and (x == 0).mean() >= _ZEROS and x.any())
+
+
+def _relu(evidence: Evidence, rows: list[int], device: list[np.ndarray]) -> Iterator[Trial]:
+    """Yield what is left if values below zero are zero, if that is far less.
+
+    It is counted in stored steps, as the declared reading is: in real values, channels with scales of their own would
+    have other weights, and a device without a value below zero would gain by these alone.
+    """
+    wanted = evidence.predicted(evidence.wanted[rows])
+    codes = np.maximum(evidence.codes[rows], evidence.predicted(np.zeros_like(evidence.wanted[rows])))
+    answers = (np.maximum(x, 0) for x in device)
+    trial = _of_rows("a missing ReLU", evidence, rows, codes, codes - wanted, evidence.steps, answers)
+    if evidence.score(trial) > evidence.score(evidence.as_declared(rows)) + 2 * MARGIN:
+        yield trial
 
 
 def _rows(evidence: Evidence) -> list[int]:
@@ -74,8 +105,6 @@ def _missing(evidence: Evidence, device: list[np.ndarray]) -> Iterator[tuple[str
         normal = all(_is_one(length(m)) and _of_several(m, axis) for m in model)
         if normal and _far(device, length) and _unequal(device, length):
             yield f"a missing L2 normalisation{along}", partial(normalised, axis=axis)
-    if all((m >= 0).all() and (m == 0).mean() >= _ZEROS and m.any() for m in model):
-        yield _RELU, partial(np.maximum, 0)
 
 
 def _length(x: np.ndarray, axis: int) -> np.ndarray:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import npu_layout as nl
+from npu_layout.diagnosis.endings import endings
+from npu_layout.diagnosis.evidence import Evidence
 from tests.support.endings import ending, smooth, verdict
 
 MAPS = (1, 7, 12, 16)
@@ -69,3 +72,21 @@ def test_a_vector_with_a_single_large_value_has_no_missing_length(seed: int, db:
     for dtype in ("float32", "int8"):
         output = verdict(ending((1, 20)), sure, lambda x, y: y * (1 + noise * rng.standard_normal(y.shape)), 80, dtype)
         assert output.verdict in ("match", "mismatch", "ambiguous"), str(output)
+
+
+def test_no_relu_is_missing_of_values_that_are_never_negative() -> None:
+    """Whatever the channels' scales are: what is zero and read as more stays an error."""
+    rng = np.random.default_rng(4)
+    spread = np.reshape([30.0, 12.0, 3.0, 0.3, 8.0, 1.0, 0.1], (1, 7, 1, 1))
+    quiet = np.reshape([1, 1, 1, 1, 1, 0.02, 1], (1, 7, 1, 1))
+    scales = nl.Quantization((spread.ravel() * 4 / 255).tolist(), [0] * 7, axis=1)
+    spec = nl.TensorSpec(MAPS, "NCHW", "uint8", quantization=scales)
+    model = [np.maximum(spread * quiet * rng.standard_normal(MAPS), 0).astype(np.float32) for _ in range(4)]
+    noise = np.reshape([0.5, 0.5, 0.5, 0.1, 0.5, 0.5, 0.1], (1, 7, 1, 1))
+    device = [spec.pack(np.maximum(y + noise * rng.standard_normal(MAPS), 0).astype(np.float32)) for y in model]
+    found = Evidence(spec, device, model, (), 1)
+    assert not [trial.text for trial in endings(found)]
+    negative = nl.TensorSpec(MAPS, "NCHW", "float32")
+    kept = [(y + np.where(y > 0, 0, -rng.random(MAPS) * spread)).astype(np.float32) for y in model]
+    found = Evidence(negative, [y.ravel() for y in kept], model, (), 1)
+    assert [trial.text for trial in endings(found)] == ["a missing ReLU"]
