@@ -93,6 +93,12 @@ class Evidence:
         return self.values >= ENOUGH and len(self.buffers) > 1
 
     @property
+    def is_vector(self) -> bool:
+        """Whether every channel is one value in each frame."""
+        first = self.references[0]
+        return self.named_axis is not None and first.shape[self.named_axis] == first.size
+
+    @property
     def channels(self) -> int:
         """Channels, or 1: all is one channel."""
         return 1 if self.channel_axis is None else int(self.references[0].shape[self.channel_axis])

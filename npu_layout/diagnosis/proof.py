@@ -43,6 +43,7 @@ _EXTRA = 2  # of n normal errors the square of the sum of squares is on average 
 _LINE = 2  # errors that a line goes through, whatever they are
 _CLASSES, _SURE = 3, 1.5  # values of a vector of classes, and of those that make up one of a network that is sure
 _ALIKE = 0.5  # of the largest: that of a class in any frame differs by less
+_SUM = 0.01  # off 1, that probabilities add up to: of rounding less
 _ROOM = 2  # because the fourth powers of few values say little
 
 
@@ -68,9 +69,8 @@ def _of_classes(evidence: Evidence, trial: Trial) -> float:
     They are vectors then, and one value makes up all.
     """
     declared = evidence.as_declared(trial.rows) if evidence.fits else None
-    size, axis = evidence.references[0].size, evidence.named_axis
-    is_vector = axis is not None and evidence.references[0].shape[axis] == size
-    if declared is None or not (is_vector and trial.of_input and trial.left.shape == declared.left.shape):
+    size = evidence.references[0].size
+    if declared is None or not (evidence.is_vector and trial.of_input and trial.left.shape == declared.left.shape):
         return math.inf
     wanted = evidence.wanted if trial.rows is None else evidence.wanted[list(trial.rows)]
     most = wanted.max(1)
@@ -152,7 +152,7 @@ def _independent(evidence: Evidence, trial: Trial) -> float:
         share = sum(i != at for i, at in enumerate(trial.order)) / len(trial.order)
     distinct = _distinct(evidence, trial.rows)
     values = int(trial.left.size) * share / (1 if trial.scattered else _neighbours(evidence))
-    errors = _that_err_as_declared(evidence, trial) * distinct
+    errors = _that_err_as_declared(evidence, trial) * _that_are_free(evidence, trial) * distinct
     if not trial.parameters:
         return min(values * distinct, _ROOM * max(_NORMAL * errors - _EXTRA, 0.0))
     values *= min(distinct, _share_of_its_own(trial.left))
@@ -166,6 +166,20 @@ def _neighbours(evidence: Evidence) -> int:
     shape, axis = evidence.references[0].shape, evidence.named_axis
     places = evidence.references[0].size // (1 if axis is None else shape[axis])
     return min(NEIGHBOURS, max(places, 1))
+
+
+def _that_are_free(evidence: Evidence, trial: Trial) -> float:
+    """Return the share of the errors that do not follow from others.
+
+    Probabilities add up to 1: of n of a frame that err, one is what the others leave. n: the most in any frame.
+    """
+    rows = range(len(evidence.references)) if trial.rows is None else trial.rows
+    wanted = [evidence.references[row] for row in rows]
+    if trial.places or not (evidence.fits and evidence.is_vector) or wanted[0].size < 2:
+        return 1.0
+    if not all(x.min() >= 0 and abs(float(x.sum()) - 1) < _SUM for x in wanted):
+        return 1.0
+    return 1 - 1 / max(2.0, *(that_err(row) for row in evidence.as_declared(trial.rows).left))
 
 
 def _that_err_as_declared(evidence: Evidence, trial: Trial) -> float:

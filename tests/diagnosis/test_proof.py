@@ -318,3 +318,19 @@ def test_few_classes_that_another_input_names_are_no_proof(frames: int, flipped:
         "Perhaps the picture" if flipped == 1 else "Probably the picture" if flipped == 2 else "The picture was moved"
     )
     assert judgement.why.startswith(said), judgement.why
+
+
+@pytest.mark.parametrize(("frames", "verdict"), [(1, "ambiguous"), (8, "geometry")])
+def test_two_probabilities_that_err_are_one_number(frames: int, verdict: str) -> None:
+    """What one class gains the other loses: of a hundred inputs, one returns nearly the same by chance."""
+    rng = np.random.default_rng(frames)
+    share = rng.uniform(0.3, 0.7, (frames, 1))
+    off = share + np.where(rng.random((frames, 1)) < 0.5, -0.15, 0.15)
+    model, device, seen = (np.hstack([p, 1 - p, np.zeros((frames, 99))])[:, None] for p in (share, off, off + 1e-3))
+    spec = nl.TensorSpec((1, 101), "NC", "float32")
+    model, seen = ([np.asarray(y, np.float32) for y in some] for some in (model, seen))
+    found = Evidence(spec, [y.ravel().astype(np.float32) for y in device], model, (), 1)
+    remade = [Remade("the input is transposed", None, dict(enumerate(seen)), "geometry")]
+    situation = Situation("y", range(frames), {"y": model}, {"y": spec}, remade)
+    judgement = diagnose(found, situation, False, None)[1]
+    assert judgement.verdict == verdict, judgement.why
