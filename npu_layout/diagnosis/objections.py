@@ -20,6 +20,9 @@ from .trials import Candidate
 
 _FINE, _CLEAR = 20.0, 10.0  # dB: if the declared reading explains so much, another scale has to gain so much
 _NEAR = 1.25  # factor: noise alone makes scales that are nearer to the declared one, whatever they explain
+_SHRUNK = 1.1  # factor: arithmetic that rounds down in every layer makes such a scale, and hardly any other error
+_EXACT = 60.0  # dB: float16 rounds to 66 or more
+_ROUNDED_DOWN = 0.4  # steps squared that an exact device leaves: 1/3 if it rounds down, 1/12 if to the nearest
 _FIX = 6.0  # dB that other causes have to explain to be named: what explains less mends nothing
 _PERFECT = 40.0  # dB that the declared reading explains: inputs hardly matter, nor a slightly other scale
 _MOST = 8.0  # dB: as declared, most of the output is explained
@@ -34,8 +37,23 @@ def is_slight_scale(evidence: Evidence, c: Candidate) -> bool:
         return False
     declared, fitted = evidence.spec.quantization, c.spec.quantization
     one = [q is None or q.axis is None for q in (declared, fitted)]
-    weak = c.score < _MOST and (one[0] != one[1] or c.gain < HARDLY)
-    return weak or (c.score < SOUND and is_slight(evidence, evidence.trial(c)))
+    if c.score < SOUND and (one[0] != one[1] or is_slight(evidence, evidence.trial(c))):
+        return True
+    return is_shrunk(evidence, c) or (c.score < _MOST and c.gain < HARDLY)
+
+
+def is_shrunk(evidence: Evidence, c: Candidate) -> bool:
+    """Whether a scale is so near the declared one that the arithmetic of a sound device makes it, and it is not exact.
+
+    A device that rounds down in each of many layers, or whose weights have few bits, shrinks or stretches an output or
+    its channels by some per cent. Over pictures that are alike it hardly errs otherwise, so that the scale explains
+    much more, and proves nothing. Where rounding alone is left, there is no other error: the scale is what differs.
+    """
+    trial = evidence.trial(c)
+    if c.cause != "quantization" or not is_slight(evidence, trial, _SHRUNK):
+        return False
+    left = float(np.square(trial.left).mean())
+    return left > _ROUNDED_DOWN if trial.steps else c.score < _EXACT
 
 
 def only_saturates(evidence: Evidence, c: Candidate) -> bool:

@@ -16,6 +16,7 @@ from .channel_orders import channel_orders
 from .evidence import Evidence
 from .factors import factors
 from .moments import line
+from .objections import accuses, is_slight_scale
 from .proof import proven
 from .readings import declared, readings
 from .scale_axes import scale_axes
@@ -123,11 +124,18 @@ def _is_sound(pair: Pair, best: float) -> bool:
     if fitted and (has_scales_of_channels(reads.fix) or _exchanges_floats(pair)):
         return False  # any curve is near a line in each channel, and the bits of a float are near its logarithm
     least = max(_least(best), _WHOLE) if fitted else _least(best)  # a curve with a scale of its own fits much
-    if reads.score < least or reads.gain < MARGIN:
+    if reads.score < least or reads.gain < MARGIN or _is_of_noise(pair):
         return False
     if fitted and is_of_two_scales(pair.evidence, pair.evidence.trial(reads)):
         return False
     return pair.evidence.bent(reads, rounding=0.0) <= BENT  # values that are rounded alike hide a curve
+
+
+def _is_of_noise(pair: Pair) -> bool:
+    """Whether a scale would not be named if the other cause were what was declared."""
+    under, reads = pair.evidence, pair.reads
+    computes = under.score(under.as_declared())
+    return reads.cause == "quantization" and (is_slight_scale(under, reads) or not accuses(under, reads, computes))
 
 
 def _is_plain_end(pair: Pair) -> bool:

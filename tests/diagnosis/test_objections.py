@@ -188,3 +188,30 @@ def test_what_an_input_clamps() -> None:
         beyond = np.mean([(x < -128.5 * 0.05) | (x > 127.5 * 0.05) for x in answers.values()])
         assert share == pytest.approx(beyond, abs=0.02)
         assert (share > 0.5) == (factor == 12)
+
+
+@pytest.mark.parametrize("dtype", ["int16", "float16", "float32"])
+@pytest.mark.parametrize(("factor", "noise", "named"), [(0.96, 0.002, False), (0.96, 0.0, True), (0.8, 0.002, True)])
+def test_what_arithmetic_shrinks_is_no_scale(factor: float, noise: float, dtype: str, named: bool) -> None:
+    """A network that rounds down in each layer shrinks by some per cent; a device without any other error does not."""
+    q = nl.Quantization(0.0005) if dtype == "int16" else None
+    spec = nl.TensorSpec(SHAPE, "NCHW", dtype, quantization=q, name="y")
+    rng = np.random.default_rng(7)
+    model = [rng.standard_normal(SHAPE).astype(np.float32) for _ in range(4)]
+    device = [spec.pack((factor * x + noise * rng.standard_normal(SHAPE)).astype(np.float32)) for x in model]
+    recording = nl.Recording({"y": spec}, [({"x": x}, {"y": y}) for x, y in zip(model, device)])
+    output = nl.validate(recording, same(SHAPE)).outputs["y"]
+    assert output.verdict == ("quantization" if named else "match"), str(output)
+
+
+@pytest.mark.parametrize("share", [(1.02, 1.0, 1.03, 1.02), (2.0, 1.0, 0.5, 1.5)])
+def test_channels_that_a_device_stretches_by_some_per_cent_have_no_scales_of_their_own(share: tuple[float]) -> None:
+    """Whatever these explain: weights of few bits, over frames that are alike, stretch each channel."""
+    spec = nl.TensorSpec(SHAPE, "NCHW", "int16", quantization=nl.Quantization([0.0005] * 4, [0] * 4, axis=1), name="y")
+    rng = np.random.default_rng(8)
+    model = [rng.standard_normal(SHAPE).astype(np.float32) for _ in range(4)]
+    factors = np.reshape(share, (1, 4, 1, 1))
+    device = [spec.pack((factors * x + 0.004 * rng.standard_normal(SHAPE)).astype(np.float32)) for x in model]
+    recording = nl.Recording({"y": spec}, [({"x": x}, {"y": y}) for x, y in zip(model, device)])
+    output = nl.validate(recording, same(SHAPE)).outputs["y"]
+    assert output.verdict == ("match" if max(share) < 1.1 else "quantization"), str(output)
