@@ -37,7 +37,9 @@ def is_slight_scale(evidence: Evidence, c: Candidate) -> bool:
         return False
     declared, fitted = evidence.spec.quantization, c.spec.quantization
     one = [q is None or q.axis is None for q in (declared, fitted)]
-    if c.score < SOUND and (one[0] != one[1] or is_slight(evidence, evidence.trial(c))):
+    if one[0] != one[1] and (c.score < _MOST or (c.score < SOUND and c.gain < _CLEAR)):
+        return True
+    if c.score < SOUND and is_slight(evidence, evidence.trial(c)):
         return True
     return is_shrunk(evidence, c) or (c.score < _MOST and c.gain < HARDLY)
 
@@ -119,9 +121,18 @@ def accuses(evidence: Evidence, c: Candidate, declared: float) -> bool:
     fine = of_scale and near and c.gain < _CLEAR
     indifferent = c.of_input or (of_scale and is_slight(evidence, evidence.trial(c)))  # to who reads the output
     least = LEAST if c.cause in ORDERS and not evidence.trial(c).parameters else _FIX
-    perfect = indifferent and declared >= _PERFECT
+    perfect = (indifferent and declared >= _PERFECT) or (declared >= _MOST and _exchanges_floats(evidence, c))
     gain = HARDLY if c.of_input and c.score < SOUND else MARGIN
     return c.cause != "match" and c.score >= least and c.gain >= gain and not (fine or perfect)
+
+
+def _exchanges_floats(evidence: Evidence, c: Candidate) -> bool:
+    """Whether floats are read as integers, or integers as floats.
+
+    Bytes of the other kind are no values at all, of which most would not be explained as declared. But the bits of
+    floats that are nearly all of one size, and of both signs, are two numbers with small errors.
+    """
+    return c.spec is not None and (c.spec.element.unpacked.kind != "f") != evidence.steps
 
 
 def _clamps_less(evidence: Evidence, c: Candidate) -> bool:

@@ -215,3 +215,33 @@ def test_channels_that_a_device_stretches_by_some_per_cent_have_no_scales_of_the
     recording = nl.Recording({"y": spec}, [({"x": x}, {"y": y}) for x, y in zip(model, device)])
     output = nl.validate(recording, same(SHAPE)).outputs["y"]
     assert output.verdict == ("match" if max(share) < 1.1 else "quantization"), str(output)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_floats_near_two_values_are_no_integers(seed: int) -> None:
+    """Their bits are nearly two numbers, whatever the size of each is; bytes that are integers are no such floats."""
+    rng = np.random.default_rng(seed)
+    spec = nl.TensorSpec((1, 16), "NC", "float16", name="y")
+    model = [np.where(rng.random((1, 16)) < 0.5, -0.98, 0.98).astype(np.float32) for _ in range(8)]
+    device = [spec.pack((x * (1 + 0.07 * rng.standard_normal(x.shape))).astype(np.float32)) for x in model]
+    stored = nl.TensorSpec((1, 16), "NC", "int16", quantization=nl.Quantization(1e-4), name="y")
+    for buffers, verdict in ((device, "match"), ([stored.pack(x).view(np.float16) for x in model], "quantization")):
+        recording = nl.Recording({"y": spec}, [({"x": x}, {"y": y}) for x, y in zip(model, buffers)])
+        output = nl.validate(recording, same((1, 16))).outputs["y"]
+        assert output.verdict == verdict, str(output)
+
+
+def test_a_constant_channel_does_not_make_scales_near_the_declared_ones_others() -> None:
+    """A converter that saw zeros gives such a channel any scale, and any fits."""
+    scales = nl.Quantization([1e-11, 0.0005, 0.0005, 0.0005], [0] * 4, axis=1)
+    spec = nl.TensorSpec(SHAPE, "NCHW", "int16", quantization=scales, name="y")
+    rng = np.random.default_rng(9)
+    model = [rng.standard_normal(SHAPE).astype(np.float32) for _ in range(4)]
+    for x in model:
+        x[:, 0] = 0
+    factors = np.reshape([1, 1.05, 0.96, 0.94], (1, 4, 1, 1))
+    noise = np.reshape([0, 0.01, 0.01, 0.01], (1, 4, 1, 1))
+    device = [spec.pack((factors * x + noise * rng.standard_normal(SHAPE)).astype(np.float32)) for x in model]
+    recording = nl.Recording({"y": spec}, [({"x": x}, {"y": y}) for x, y in zip(model, device)])
+    output = nl.validate(recording, same(SHAPE)).outputs["y"]
+    assert output.verdict == "match", str(output)
