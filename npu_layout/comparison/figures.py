@@ -113,7 +113,9 @@ class OutputComparison:
         d3, r3 = (in_channels(x, self.channel_axis) for x in (d, r))
         known = np.where(self._largest < 0, 0.0, self._largest)
         for c in np.flatnonzero(squares >= known * known * (1 - _ROUNDED)):
-            error = np.abs(d3[:, c].astype(np.float64) - r3[:, c]).ravel()
+            error = d3[:, c].astype(np.float64)
+            error -= r3[:, c]
+            error = np.abs(error, out=error).ravel()
             worst = int(error.argmax())
             if error[worst] > self._largest[c]:
                 self._largest[c], self._at[c] = error[worst], (frame, worst)
