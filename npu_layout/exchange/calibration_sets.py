@@ -50,6 +50,11 @@ class CalibrationSet(Iterable[dict[str, np.ndarray]]):
     @checked_call
     def __init__(self, frames: Iterable[Any], preprocess: Preprocessor, name: str = "image") -> None:
         target = instance("preprocess", preprocess, Preprocessor).target
+        if not isinstance(target, TensorSpec):
+            raise NpuLayoutError(
+                f"preprocess: its target is a frame, {target.describe()}; expected the TensorSpec of the float model's "
+                "input, with its mean and std"
+            )
         if isinstance(frames, (str, bytes)) or not isinstance(frames, Iterable):
             raise NpuLayoutError(f"frames: expected an iterable of frames, got {type(frames).__name__}")
         extents = dict(zip(target.axes, target.shape))
@@ -65,7 +70,9 @@ class CalibrationSet(Iterable[dict[str, np.ndarray]]):
         self._image = Preprocessor(last, **arguments)
         plain = {**arguments, "mean": 0, "std": 1}
         shape = tuple(extents[letter] for letter in "CHW")
-        self._pixels = Preprocessor(TensorSpec(shape, Layout("HWC", "CHW"), "uint8"), **plain)
+        pixels = TensorSpec(shape, Layout("HWC", "CHW"), "uint8")
+        self._pixels = Preprocessor(pixels, **plain)
+        self._shapes = made.storage_shape, pixels.storage_shape
         self.color: str = preprocess.color
 
     def __iter__(self) -> Iterator[dict[str, np.ndarray]]:
@@ -105,7 +112,7 @@ class CalibrationSet(Iterable[dict[str, np.ndarray]]):
         if Path(folder).is_file() or (Path(folder).is_dir() and any(Path(folder).iterdir())):
             raise NpuLayoutError(f"folder: {folder} is there already; expected a new or an empty one")
         row = TOOLCHAINS[one_of("toolchain", toolchain, tuple(TOOLCHAINS))]
-        shape, pixels = (maker.target.storage_shape for maker in (self._float, self._pixels))
+        shape, pixels = self._shapes
         how = {**self.preprocess.arguments, "name": self.name, "order": self._order}
         how.update(shape=shape, pixels=pixels)
         row.check(toolchain, how)
@@ -124,8 +131,8 @@ def _made_with(how: Mapping[str, Any]) -> str:
 
 
 def _made(preprocess: Preprocessor, frame: Any) -> np.ndarray:
-    """Return a frame's buffer in the storage shape of its target: a new array."""
-    return preprocess(frame)[0].reshape(preprocess.target.storage_shape)
+    """Return a frame's buffer in the storage shape of its target, which has no gaps: a new array."""
+    return preprocess(frame)[0]
 
 
 class CalibrationReader:

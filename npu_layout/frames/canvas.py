@@ -56,7 +56,7 @@ class Canvas:
         """Return the canvas of N frames: of this thread until its next call, or the only frame's own pixels."""
         fitted = self._as_it_is(frames[0], geometries[0])
         if fitted is None:
-            fitted = self._scratch("canvas", (self._batch, *self._input_wh[::-1], self._channels))
+            fitted = self.scratch("canvas", (self._batch, *self._input_wh[::-1], self._channels))
             for i, (frame, geometry, canvas) in enumerate(zip(frames, geometries, fitted)):
                 with naming("frame" if self._batch == 1 else f"frame {i}"):  # a JPEG is decoded here
                     self._fit(self._part(frame, geometry), geometry, canvas)
@@ -73,10 +73,10 @@ class Canvas:
     def copied(self, index: int, plane: np.ndarray) -> np.ndarray:
         """Return memory of this thread for a copy of a frame's plane."""
         *rows, items = plane.shape
-        return self._scratch(f"plane {index}", (*rows, items * plane.itemsize)).view(plane.dtype)
+        return self.scratch(f"plane {index}", (*rows, items * plane.itemsize)).view(plane.dtype)
 
-    def _scratch(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
-        """Return an array of this thread for `name`, the same one while its shape stays."""
+    def scratch(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
+        """Return a uint8 array of this thread for `name`, the same one while its shape stays."""
         kept: np.ndarray | None = getattr(self._local, name, None)
         if kept is None or kept.shape != shape:
             kept = np.empty(shape, np.uint8)
@@ -97,13 +97,13 @@ class Canvas:
             return part
         row = part.shape[1] * part.shape[2]
         if min(part.strides) <= 0 or part.strides[1:] != (part.shape[2], 1) or part.strides[0] < row:
-            part = in_one_piece(part, self._scratch("frame", part.shape))
+            part = in_one_piece(part, self.scratch("frame", part.shape))
         if order != wanted:
             if "X" in order:
                 order, part = order[:3], in_one_piece(part[..., :3])
             depth = len(wanted) if wanted != "GRAY" else 1
             shape = part.shape[:2] if depth == 1 else (*part.shape[:2], depth)
-            part = cv2.cvtColor(part, getattr(cv2, f"COLOR_{order}2{wanted}"), self._scratch("colour", shape))
+            part = cv2.cvtColor(part, getattr(cv2, f"COLOR_{order}2{wanted}"), self.scratch("colour", shape))
         return part if part.ndim == 3 else part[..., None]
 
     def _converted(self, frame: FramePlanes, box: Quad, gray: bool) -> np.ndarray | None:
@@ -123,7 +123,7 @@ class Canvas:
             self._conversions[key] = made
         if made is None:
             return None
-        pixels = self._scratch("pixels", (height, width, channels))
+        pixels = self.scratch("pixels", (height, width, channels))
         return pixels if made.run(pixels, frame.planes, self.copied) else None
 
     def _fit(self, part: np.ndarray, geometry: Geometry, canvas: np.ndarray) -> None:
@@ -149,7 +149,7 @@ class Canvas:
             return
         resized = inner[..., 0] if inner.shape[2] == 1 else inner
         pixels = part[..., 0] if part.shape[2] == 1 else part
-        target = resized if resized.strides[1] == inner.shape[2] else self._scratch("resized", resized.shape)
+        target = resized if resized.strides[1] == inner.shape[2] else self.scratch("resized", resized.shape)
         written = cv2.resize(
             pixels, (width, height), dst=target, interpolation=getattr(cv2, INTERPOLATIONS[self._interpolation])
         )

@@ -1,8 +1,9 @@
-"""The coefficients that make red, green and blue of Y, U and V, in 20-bit integers: a row for each standard."""
+"""The coefficients between red, green and blue and Y, U and V, in 20-bit integers: a row for each standard."""
 
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import NamedTuple
 
 from ..kernels import Color
 from ..support import one_of
@@ -38,3 +39,37 @@ def color_of(matrix: str, range: str) -> Color:
         2 * (1 - blue) * of_c,
     )
     return Color(black, *(round(c * _ONE) for c in coefficients))
+
+
+class ToYuv(NamedTuple):
+    """The weights of blue, green and red in Y, U and V, and what is added, in 20-bit integers and in whole units."""
+
+    components: tuple[tuple[tuple[int, int, int], int], ...]
+
+
+# OpenCV's own for planes, rounded as above (ITUR_BT_601_CBY and so on).
+_OPENCV_TO_YUV = {
+    ("bt601", "limited"): ToYuv(
+        (((102760, 528482, 269484), 16), ((460324, -305135, -155188), 128), ((-74448, -385875, 460324), 128))
+    )
+}
+
+
+@lru_cache(maxsize=16)
+def to_yuv_of(matrix: str, range: str) -> ToYuv:
+    """Return the coefficients that make Y, U and V; arguments and errors as for `color_of`."""
+    one_of("matrix", matrix, MATRICES)
+    one_of("range", range, RANGES)
+    known = _OPENCV_TO_YUV.get((matrix, range))
+    if known is not None:
+        return known
+    red, blue = _WEIGHTS[matrix]
+    green = 1 - red - blue
+    y_range, c_range, black = (219, 224, 16) if range == "limited" else (255, 255, 0)
+    of_y, of_u, of_v = y_range / 255, c_range / 255 / (2 * (1 - blue)), c_range / 255 / (2 * (1 - red))
+    weights = (
+        ((blue * of_y, green * of_y, red * of_y), black),
+        (((1 - blue) * of_u, -green * of_u, -red * of_u), 128),
+        ((-blue * of_v, -green * of_v, (1 - red) * of_v), 128),
+    )
+    return ToYuv(tuple(((round(b * _ONE), round(g * _ONE), round(r * _ONE)), add) for (b, g, r), add in weights))

@@ -35,7 +35,7 @@ def check_choices(**given: str) -> None:
 def checked_target(target: Any, color: str) -> dict[str, int]:
     """Return the extents of `target` by letter; NpuLayoutError if it is no image of `color` in whole bytes."""
     if not isinstance(target, TensorSpec):
-        raise NpuLayoutError(f"target: expected a TensorSpec, got {type(target).__name__}")
+        raise NpuLayoutError(f"target: expected a TensorSpec or a FrameSpec, got {type(target).__name__}")
     if set(target.axes) not in ({"N", "C", "H", "W"}, {"C", "H", "W"}):
         raise NpuLayoutError(f"target {target.describe()}: expected axes N, C, H, W or C, H, W, got {target.axes}")
     extents = dict(zip(target.axes, target.shape))

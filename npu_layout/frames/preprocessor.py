@@ -18,6 +18,7 @@ from .frame_forms import form_of
 from .frame_parts import PLANES
 from .frame_source import FrameSource
 from .frame_spec import FrameSpec
+from .frame_targets import check_plain, stored_pixels, yuv_writer
 from .geometry import Geometry, Pair, part_geometry
 from .passes import Passes
 from .pictures import FramePlanes
@@ -41,7 +42,11 @@ class Preprocessor:
     ----------
     target
         TensorSpec of the accelerator's input: axes H, W and C, and N if there is a batch; 1, 3 or 4 channels. Its
-        `channels` is the order that is written, if the runtime makes the model's of it.
+        `channels` is the order that is written, if the runtime makes the model's of it. Or a FrameSpec, if the
+        accelerator reads a picture and normalises it by itself: BGR, RGB, BGRA, RGBA, BGRX, RGBX, GRAY, NV12, NV21,
+        NV24, I420, YV12 or I444. Y, U and V are made of the resized and bordered pixels, border included, for the
+        spec's matrix and range, by 20-bit integers: as cv2.COLOR_BGR2YUV_I420 makes them (BT.601, limited range),
+        with U and V of the top left one of the pixels that share them.
     resize
         "letterbox" (the whole frame, bordered), "letterbox_top_left" (bordered at the right and bottom only, as for
         YOLOX, which rounds the other side down; here it is rounded to the nearest pixel, so that it is one larger for
@@ -63,8 +68,8 @@ class Preprocessor:
         Channel order that the model reads: RGB, BGR, GRAY (cv2.cvtColor's; of Y, U and V it is Y, brought to 0..255;
         made of the frame's pixels, then resized, but of planes that ``yuv="planes"`` resizes first),
         or RGBA, BGRA (alpha is 255 if the source has none, and dropped if the model has none). It is also written,
-        unless ``target.channels`` is another: mean, std and pad_value stay in the model's order, and scales for each C
-        of the target's quantization are in the buffer's.
+        unless ``target.channels``, or a FrameSpec's format, is another: mean, std and pad_value stay in the model's
+        order, and scales for each C of the target's quantization are in the buffer's.
     mean, std
         In pixel units (0..255), one number, or one for each channel of the model in its order:
         ``(x - mean) * (1 / std)`` in float32.
@@ -74,10 +79,10 @@ class Preprocessor:
     Raises
     ------
     NpuLayoutError
-        If the arguments do not fit each other. An integer target that is not quantised stores pixels as they are:
-        dtype uint8, mean 0, std 1. The range of a quantised one contains more than half of what mean and std make of
-        the pixels 0..255 in each channel. A std below 1, and a mean that is not 0 and below 1 in every channel, belong
-        to pixels from 0 to 1; they are refused.
+        If the arguments do not fit each other. A FrameSpec takes mean 0 and std 1 only. An integer target that is not
+        quantised stores pixels as they are: dtype uint8, mean 0, std 1. The range of a quantised one contains more than
+        half of what mean and std make of the pixels 0..255 in each channel. A std below 1, and a mean that is not 0 and
+        below 1 in every channel, belong to pixels from 0 to 1; they are refused.
 
     A Preprocessor may be shared by threads: each has scratch memory of its own. It may be pickled.
 
@@ -89,7 +94,7 @@ class Preprocessor:
     ((1, 1, 4, 4, 4), [[114, 114, 114, 0], [7, 7, 7, 0], [7, 7, 7, 0], [114, 114, 114, 0]], (0, 1, 0, 1))
     """
 
-    target: TensorSpec
+    target: TensorSpec | FrameSpec
     resize: str
     interpolation: str
     source: str | FrameSpec
@@ -99,7 +104,7 @@ class Preprocessor:
     @checked_call
     def __init__(
         self,
-        target: TensorSpec,
+        target: TensorSpec | FrameSpec,
         *,
         resize: str = "letterbox",
         interpolation: str = "linear",
@@ -114,18 +119,24 @@ class Preprocessor:
         if yuv == "planes" and interpolation not in PLANES:
             raise NpuLayoutError(f"yuv='planes' resizes by {', '.join(PLANES)}, got interpolation={interpolation!r}")
         self._source = FrameSource.of(source)
-        extents = checked_target(target, color)
+        self._stored = stored_pixels(target, color) if isinstance(target, FrameSpec) else target
+        extents = checked_target(self._stored, color)
         channels = extents["C"]
         self.target, self.resize, self.interpolation = target, resize, interpolation
         self.source, self.yuv, self.color = self._source.given, yuv, color
-        self._step = 1 if target.channels in (None, color) else -1  # through the model's channels, as they are written
+        self._step = (
+            1 if self._stored.channels in (None, color) else -1
+        )  # through the model's channels, as they are written
         self._mean = numbers_of("mean", mean, channels)
         self._std = numbers_of("std", std, channels)
         self._pad = numbers_of("pad_value", pad_value, channels)
         check_numbers(self._mean, self._std, self._pad)
         check_units(self._mean, self._std)
         plain = not any(self._mean) and all(s == 1 for s in self._std)
-        check_unquantised(target, plain, mean, std)
+        if isinstance(target, FrameSpec):
+            check_plain(target, plain, mean, std)
+        self._yuv = yuv_writer(target)
+        check_unquantised(self._stored, plain, mean, std)
         self._affine = self._arithmetic(plain)
         self._input_wh = (extents["W"], extents["H"])
         self._batch = extents.get("N", 1)
@@ -155,19 +166,20 @@ class Preprocessor:
         mean, std = self._mean[:: self._step], self._std[:: self._step]
         shift = None if not any(mean) else mean
         scale = None if all(s == 1 for s in std) else tuple(float(np.float32(1) / np.float32(s)) for s in std)
-        quantization = self.target.quantization
+        target = self._stored
+        quantization = target.quantization
         if quantization is None:
             return None if plain else Affine("C", shift, scale, None, None)
         stored = quantization.affine("C", to_stored=True)
         axis = quantization.axis
-        if axis is not None and self.target.axes[axis] != "C":
+        if axis is not None and target.axes[axis] != "C":
             raise NpuLayoutError(
-                f"target {self.target.describe()}: expected quantization per tensor or per C, "
-                f"got axis {axis} ({self.target.axes[axis]})"
+                f"target {target.describe()}: expected quantization per tensor or per C, "
+                f"got axis {axis} ({target.axes[axis]})"
             )
-        what = f"target {self.target.describe()} with {quantization}"
-        of_model = with_exchanged_colors(quantization, self.target.axes) if self._step < 0 else quantization
-        check_range(what, of_model or quantization, self.target.stored, self._mean, self._std, self.color)
+        what = f"target {target.describe()} with {quantization}"
+        of_model = with_exchanged_colors(quantization, target.axes) if self._step < 0 else quantization
+        check_range(what, of_model or quantization, target.stored, self._mean, self._std, self.color)
         return stored._replace(shift=shift, scale=scale)
 
     @checked_call
@@ -182,9 +194,10 @@ class Preprocessor:
         or ROS, which describes itself. With a FrameSpec, its memory too: bytes, memoryview, mmap. Strides may be any,
         but one array of several planes, and YUYV and its kind, are refused if they are mirrored or turned.
         roi_xywh: x, y, width and height of the part that is used; the Geometry is that of the whole frame.
-        buffer: the storage array of `target` (1-D of target.size if its storage has gaps), pad elements zero. It is
-        `out` if that is given; then the compiled kernels allocate nothing that grows with the image from the
-        second call on, but for JPEGs, and for mosaics and RGB565 in gray.
+        buffer: the storage array of `target` (1-D of target.size if its storage has gaps, or if it is a FrameSpec,
+        whose `planes` are views of it), pad elements and gaps zero. It is `out` if that is given; then the compiled
+        kernels allocate nothing that grows with the image from the second call on, but for JPEGs, for mosaics and
+        RGB565 in gray, and for targets of Y, U and V.
 
         Raises NpuLayoutError on a frame or an out that does not fit; then nothing was written.
         """
@@ -246,10 +259,12 @@ class Preprocessor:
             self._geometry(frame.size_wh, roi, part.format(i)) for i, (frame, roi) in enumerate(zip(frames, rois))
         ]
         buffer = self._buffer(out, frames)
-        if self._passes.write(frames, geometries, buffer, given, [roi is None for roi in rois]):
-            return buffer, geometries
-        fitted = self._canvas.fitted(frames, geometries)
-        self.plan.run(fitted.reshape(-1), buffer.reshape(-1))
+        pixels = buffer if self._yuv is None else self._canvas.scratch("pixels of planes", self._stored.storage_shape)
+        if not self._passes.write(frames, geometries, pixels, given, [roi is None for roi in rois]):
+            fitted = self._canvas.fitted(frames, geometries)
+            self.plan.run(fitted.reshape(-1), pixels.reshape(-1))
+        if self._yuv is not None:
+            self._yuv.write(pixels, buffer)
         return buffer, geometries
 
     def _geometry(self, frame_wh: Pair, roi: Any, name: str) -> Geometry:
@@ -259,22 +274,24 @@ class Preprocessor:
 
     @cached_property
     def _wanted(self) -> Wanted:
-        order = self.color if self.color == "GRAY" or self._step > 0 else self.target.channels or self.color
+        order = self.color if self.color == "GRAY" or self._step > 0 else self._stored.channels or self.color
         border = bytes(round(p) for p in self._pad[:: self._step])
-        return Wanted(self.target, self._affine, order, border, self.interpolation, self.yuv == "exact")
+        return Wanted(self._stored, self._affine, order, border, self.interpolation, self.yuv == "exact")
 
     def _fitting(self, out: Any) -> np.ndarray | None:
-        """Return new memory, or `out` if it is an array of the shape and dtype; None if it has to be checked."""
+        """Return what a pass writes at once: new memory, or `out` if its shape and dtype fit; None: checks first."""
+        if self._yuv is not None:
+            return None
         if out is None:
-            return np.empty(self._buffer_shape, self.target.stored)
-        fits = type(out) is np.ndarray and out.shape == self._buffer_shape and out.dtype == self.target.stored
+            return np.empty(self._buffer_shape, self._stored.stored)
+        fits = type(out) is np.ndarray and out.shape == self._buffer_shape and out.dtype == self._stored.stored
         return out if fits else None
 
     def _buffer(self, out: np.ndarray | None, frames: Sequence[FramePlanes]) -> np.ndarray:
         if out is None:
-            return np.empty(self._buffer_shape, self.target.stored)
+            return np.empty(self._buffer_shape, self._stored.stored)
         buffer = check_out(
-            out, self._buffer_shape, self.target.stored, None, lambda: f"target {self.target.describe()}"
+            out, self._buffer_shape, self._stored.stored, None, lambda: f"target {self.target.describe()}"
         )
         if not buffer.flags.c_contiguous:
             raise NpuLayoutError(f"out for target {self.target.describe()}: expected a C-contiguous array")
@@ -286,12 +303,14 @@ class Preprocessor:
 
     @cached_property
     def _buffer_shape(self) -> tuple[int, ...]:
+        if isinstance(self.target, FrameSpec):
+            return (self.target.size or 0,)
         return self.target.storage_shape if self.target.storage.is_dense else (self.target.size,)
 
     @cached_property
     def plan(self) -> Plan:
         """The conversion of fitted frames (N, H, W, channels of `source`; uint8, flat) to the buffer."""
-        return self._canvas.plan(self.target, self._affine)
+        return self._canvas.plan(self._stored, self._affine)
 
 
 def compiled_pass(preprocess: Preprocessor, frame: np.ndarray, backend: str) -> Run | None:

@@ -98,7 +98,7 @@ class Recorder:
         given = named_specs("input_specs", input_specs)
         self._inputs = {**{n: s for n, s in specs_of(engine, "input_specs").items() if _tells(s)}, **given}
         self._specs, self._name, self.count = {**self._outputs, **self._inputs}, uuid.uuid4().hex, 0
-        _check_channels(preprocess, self._inputs)
+        _check_target(preprocess, self._inputs)
         self._first: Frame | None = None
         self._noted: int | None = None
         self._one_at_a_time, self._process = threading.RLock(), os.getpid()
@@ -257,8 +257,15 @@ def _description(preprocess: Any, model: Any, note: Any, versions: Any) -> dict[
     )
 
 
-def _check_channels(preprocess: Any, input_specs: Mapping[str, TensorSpec]) -> None:
-    channels = preprocess.target.channels if isinstance(preprocess, Preprocessor) else None
+def _check_target(preprocess: Any, input_specs: Mapping[str, TensorSpec]) -> None:
+    if not isinstance(preprocess, Preprocessor):
+        return
+    if isinstance(preprocess.target, FrameSpec):
+        raise RecordingError(
+            f"preprocess: its target is a frame, {preprocess.target.describe()}, which is no input of an ONNX model: "
+            "record the model's own input, by an engine whose infer makes the frame of it"
+        )
+    channels = preprocess.target.channels
     if channels is not None and channels not in {spec.channels for spec in input_specs.values()}:
         raise RecordingError(
             f"preprocess: its target has channels={channels!r}, and no spec of input_specs has: give the input's "

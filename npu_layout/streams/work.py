@@ -10,7 +10,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..engines import specs_of
 from ..errors import NpuLayoutError
-from ..frames import Preprocessor
+from ..frames import FrameSpec, Preprocessor
 from ..support import isolated, shown
 from .leases import Result, Slot
 from .pool import EnginePool, run
@@ -82,8 +82,15 @@ def _writer(preprocess: Any) -> Preprocessor | None:
     return owner if is_batch else None
 
 
-def _check_target(target: TensorSpec, wanted: TensorSpec) -> None:
+def _check_target(target: TensorSpec | FrameSpec, wanted: TensorSpec) -> None:
     """Raise NpuLayoutError if a buffer of `target` is not one of `wanted`, which an engine reads."""
+    if isinstance(target, FrameSpec):
+        if wanted.stored != np.uint8 or wanted.size != target.size or not wanted.storage.is_dense:
+            raise NpuLayoutError(
+                f"preprocess: its target is {target.describe()}, of {target.size} bytes, and the engine's input "
+                f"{isolated(wanted.name)} is {_words(wanted)}; expected uint8 of as many elements, without gaps"
+            )
+        return
     axes, read = target.layout.letters, wanted.layout.letters
     turned = axes != read and sorted(axes) == sorted(read)
     colors = {target.channels, wanted.channels} - {None}

@@ -199,6 +199,8 @@ def test_bad_input_leaves_nothing_behind(tmp_path: Path) -> None:
         assert list(tmp_path.iterdir()) == []
     with pytest.raises(nl.NpuLayoutError, match="toolchain: expected"):
         CalibrationSet(frames(), board).save(tmp_path / "set", "tensorrt")
+    with pytest.raises(nl.NpuLayoutError, match="its target is a frame, NV12 of 8x8; expected the TensorSpec"):
+        CalibrationSet(frames(), nl.Preprocessor(nl.FrameSpec("NV12", (8, 8))))
     with pytest.raises(nl.NpuLayoutError, match="expected a target of one image"):
         CalibrationSet(frames(), nl.Preprocessor(nl.TensorSpec((2, 3, 16, 16))))
     with pytest.raises(nl.NpuLayoutError, match="frames: expected an iterable"):

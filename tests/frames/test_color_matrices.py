@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.frames.color_matrices import MATRICES, RANGES, color_of
+from npu_layout.frames.color_matrices import MATRICES, RANGES, color_of, to_yuv_of
 from tests.support import frame_formats as formats
 
 
@@ -26,6 +26,17 @@ def test_colors_come_back_from_y_u_and_v(matrix: str, range_: str) -> None:
     u, v = stored[1] - 128, stored[2] - 128
     made = [light + color.red_v * v, light + color.green_u * u + color.green_v * v, light + color.blue_u * u]
     assert np.abs(np.clip(np.array(made).T >> 20, 0, 255) - rgb).max() <= 2
+
+
+@pytest.mark.parametrize("matrix", MATRICES)
+@pytest.mark.parametrize("range_", RANGES)
+def test_grays_have_no_color_and_sums_fit_32_bits(matrix: str, range_: str) -> None:
+    for i, (weights, offset) in enumerate(to_yuv_of(matrix, range_).components):
+        for gray in (0, 1, 128, 255):
+            made = (sum(weights) * gray + (offset << 20) + 2**19) >> 20
+            luma = gray if range_ == "full" else 16 + round(gray * 219 / 255)
+            assert made == (128 if i else luma)
+        assert 255 * sum(max(0, weight) for weight in weights) + (offset << 20) + 2**19 < 2**31
 
 
 def test_sums_fit_32_bits() -> None:

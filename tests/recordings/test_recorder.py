@@ -233,6 +233,13 @@ def test_specs_need_names(tmp_path: Path) -> None:
     nl.Recorder(Runtime(list, {"y": unnamed}), tmp_path / "run").close()
 
 
+def test_a_preprocessor_of_a_picture_is_refused(tmp_path: Path) -> None:
+    preprocess = nl.Preprocessor(nl.FrameSpec("NV12", (8, 8)))
+    with pytest.raises(nl.RecordingError, match="its target is a frame, NV12 of 8x8, which is no input of an ONNX"):
+        nl.Recorder(Engine(), tmp_path / "refused", preprocess=preprocess)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_preprocess_is_what_a_preprocessor_takes(tmp_path: Path) -> None:
     def noted(preprocess: object) -> object:
         folder = tmp_path / str(len(list(tmp_path.iterdir())))

@@ -74,6 +74,16 @@ def test_what_says_less_or_the_same_fits(wanted: nl.TensorSpec) -> None:
     assert done(work, drawn(0x030201, (8, 8))).value == [1, 2, 3]
 
 
+def test_pictures_fit_inputs_of_as_many_bytes() -> None:
+    preprocess, frame = nl.Preprocessor(nl.FrameSpec("NV12", (8, 8))), drawn(7, (8, 8))
+    engine = Echo(nl.TensorSpec((1, 12, 8, 1), "NABD", "uint8", name="image"))
+    work = Work(preprocess, engine, lambda result: result.outputs["bytes"][:3].tolist())
+    assert done(work, frame).value == preprocess(frame)[0][:3].tolist()
+    for wanted in (nl.TensorSpec((1, 12, 8, 2), "NABD", "uint8"), nl.TensorSpec((1, 12, 8, 1), "NABD", "int8")):
+        with pytest.raises(nl.NpuLayoutError, match="its target is NV12 of 8x8, of 96 bytes, and the engine's input"):
+            Work(preprocess, Echo(wanted.replace(name="image")), None)
+
+
 def test_a_buffer_with_gaps_is_flat() -> None:
     spec = INPUT.replace(storage_strides=(288, 36, 3, 1))
     engine = Echo(spec)

@@ -181,7 +181,9 @@ def preprocessing(frame: np.ndarray) -> None:
         frame, roi_xywh=(0, 0, 2, 2)
     )
     assert_type(part, np.ndarray)
-    assert preprocess.plan is not None and preprocess.target.name == ""
+    assert preprocess.plan is not None
+    assert_type(preprocess.target, "nl.TensorSpec | nl.FrameSpec")
+    assert_type(nl.Preprocessor(nl.FrameSpec("NV12", (8, 8)))(frame)[0], np.ndarray)
     assert_type(preprocess.arguments, dict[str, Any])
     for g in (f((8, 6), (4, 4)) for f in (nl.Geometry.letterbox, nl.Geometry.stretch, nl.Geometry.crop)):
         assert_type(g.frame_wh + g.input_wh + g.resized_wh, "tuple[int, int, int, int, int, int]")
