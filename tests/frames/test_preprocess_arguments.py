@@ -30,7 +30,7 @@ def test_targets_of_one_three_and_four_channels() -> None:
 @pytest.mark.parametrize(
     ("target", "says"),
     [
-        (None, "target: expected a TensorSpec, got NoneType"),
+        (None, "target: expected a TensorSpec or a FrameSpec, got NoneType"),
         (nl.TensorSpec((1, 3), "NC"), "expected axes N, C, H, W or C, H, W, got NC"),
         (nl.TensorSpec((1, 3, 4, 5), dtype="int4"), "expected elements of whole bytes"),
     ],
