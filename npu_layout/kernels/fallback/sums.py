@@ -64,7 +64,10 @@ def _work(former: np.ndarray, shape: tuple[int, ...], tiles: int) -> np.ndarray:
     """Return room for what is added up, with zeros behind the columns: the former one, if it has this shape."""
     rows, columns = shape
     wanted = _ADDED, rows + 1, tiles, -(-columns // (LANES * tiles)), LANES
-    return former if former.shape == wanted else np.zeros(wanted)
+    if former.shape != wanted:
+        return np.zeros(wanted)
+    former.reshape(_ADDED, rows + 1, -1)[:, :, columns:] = 0.0  # the former part may have had up to three columns more
+    return former
 
 
 def _add(
