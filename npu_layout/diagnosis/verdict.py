@@ -195,7 +195,7 @@ def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> J
     strong = [c for c in strong if not is_of_biases(evidence, c, score)]
     strong = _without_heirs(strong, [c for c in strong if not is_of_what_is_constant(evidence, c)])
     if strong:
-        return _named(evidence, strong, declared)
+        return _named(evidence, strong, declared, ranking)
     others = [c for c in possible if c.cause not in ("match", "quantization", "activation")]
     if declared is None:
         return Judgement("mismatch", None, wording.other_shape(evidence), wording.OTHER_SHAPE)
@@ -241,13 +241,16 @@ def _without_cause(score: float, met: bool, others: Sequence[Candidate], noisy: 
     return Judgement("ambiguous", None, f"{as_declared} {wording.MEANS_ONLY} {next_best}", wording.VARY_MORE)
 
 
-def _named(evidence: Evidence, strong: Sequence[Candidate], declared: Candidate | None) -> Judgement:
+def _named(
+    evidence: Evidence, strong: Sequence[Candidate], declared: Candidate | None, ranking: Sequence[Candidate]
+) -> Judgement:
     """Return the judgement if at least one cause is strong."""
     strong = simplest_first(evidence, [c for c in strong if not is_bent(evidence, c)] or strong)
     best = strong[0]
     if is_no_line(evidence, best):
         return Judgement("mismatch", None, wording.bent(best, declared), names_cause=True)
-    rival = next((c for c in strong[1:] if c.score >= best.score - MARGIN and not _beaten(evidence, best, c)), None)
+    rivals = [*strong[1:], *_other_inputs(best, strong, ranking)]
+    rival = next((c for c in rivals if c.score >= best.score - MARGIN and not _beaten(evidence, best, c)), None)
     if rival is not None:
         record = " ".join(_once(wording.RECORD[c.cause] for c in (best, rival)))
         return Judgement("ambiguous", None, wording.rivals(best, rival, declared), record, names_cause=True)
@@ -271,6 +274,16 @@ def _named(evidence: Evidence, strong: Sequence[Candidate], declared: Candidate 
     )
 
 
+def _other_inputs(best: Candidate, strong: Sequence[Candidate], ranking: Sequence[Candidate]) -> list[Candidate]:
+    """Return the inputs that are no causes themselves, but as likely as `best`, of which more is left than is sound.
+
+    Another one that gains a tenth of a dB less than a cause has to is no worse, nor is one that was refused.
+    """
+    if not (best.of_input and best.score < SOUND):
+        return []
+    return [c for c in ranking if c.of_input and c.gain >= MARGIN and c not in strong]
+
+
 def _once(sentences: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(sentences))
 
@@ -281,8 +294,9 @@ def _beaten(evidence: Evidence, best: Candidate, c: Candidate) -> bool:
     They are if the other one was picked from more arrangements, such as an order of its own for each frame, or has
     numbers that were fitted and explain no more than they cost, and if they are clearly nearer to `best`, of two
     candidates of one cause. Two causes of the same values are both possible, and so are two inputs whose outputs differ
-    by far less than the noise: a network that rounds alike leans to one of them by chance. Beside an input that makes
-    most values saturate, one that saturates less agrees better where the values are near zero.
+    by far less than the noise: a network that rounds alike leans to one of them by chance. So it does where both leave
+    more than the noise of a sound device. Beside an input that makes most values saturate, one that saturates less
+    agrees better where the values are near zero.
     """
     if best.cause != c.cause and alike(evidence, best, c):
         return False
@@ -292,7 +306,7 @@ def _beaten(evidence: Evidence, best: Candidate, c: Candidate) -> bool:
         return True
     if best.of_input and c.of_input:
         saturates = clamped_of_input(evidence, c) > max(_SATURATED, clamped_of_input(evidence, best))
-        if saturates or distance(evidence, best, c) < _FAR_ENOUGH:
+        if saturates or best.score < SOUND or distance(evidence, best, c) < _FAR_ENOUGH:
             return False
     leans = sides(evidence, best, c) if best.cause == c.cause else None
     return leans is not None and leans < _BEATEN

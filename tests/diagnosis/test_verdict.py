@@ -208,3 +208,25 @@ def test_of_two_inputs_that_saturate_the_softer_one_is_not_named(seed: int) -> N
     ]
     judgement = diagnose(found, Situation("y", range(2), {"y": model}, {"y": spec}, remade), False, None)[1]
     assert judgement.verdict == "ambiguous" or judgement.fix == {"std": 1}, judgement.why
+
+
+@pytest.mark.parametrize(("db", "verdict"), [(13.0, "ambiguous"), (22.0, "preprocessing")])
+def test_an_input_that_a_noisy_network_leans_to_is_not_decided(db: float, verdict: str) -> None:
+    """Where both leave more than a sound device does, what is true may explain 2 dB less than another one."""
+    rng = np.random.default_rng(3)
+    shape = (1, 6, 12, 12)
+    declared, true, other = ([rng.standard_normal(shape) for _ in range(4)] for _ in range(3))
+    other = [0.98 * x + 0.2 * y for x, y in zip(true, other)]
+    left = 10 ** (-db / 20)
+    device = [x + left * rng.standard_normal(shape) + 0.85 * (y - x) for x, y in zip(true, other)]
+    spec = nl.TensorSpec(shape, "NCHW", "float32")
+    references = [x.astype(np.float32) for x in declared]
+    found = Evidence(spec, [y.astype(np.float32).ravel() for y in device], references, (), 1)
+    ways = {"one": true, "another": other} if db < 15 else {"one": true}
+    remade = [
+        Remade(text, {"color": text}, {k: y.astype(np.float32) for k, y in enumerate(some)})
+        for text, some in ways.items()
+    ]
+    situation = Situation("y", range(4), {"y": references}, {"y": spec}, remade)
+    judgement = diagnose(found, situation, False, None)[1]
+    assert judgement.verdict == verdict, judgement.why
