@@ -93,7 +93,7 @@ class Geometry:
 
     @classmethod
     @checked_call
-    def letterbox(cls, frame_wh: Pair, input_wh: Pair, *, center: bool = True) -> Geometry:
+    def letterbox(cls, frame_wh: Pair, input_wh: Pair, *, center: bool = True, scaleup: bool = True) -> Geometry:
         """Fit the whole frame in its own aspect, as large as fits, centred in padding, or at its top left.
 
         The scale is min(input_w / frame_w, input_h / frame_h): one side fits exactly, the other is rounded to the
@@ -103,13 +103,17 @@ class Geometry:
         frame_wh, input_wh: width and height in pixels. NpuLayoutError if they are not whole numbers of at least 1.
         center: False puts all padding at the right and bottom, as YOLOX and MMDetection do. YOLOX rounds the other side
         down: for many sizes its picture is one pixel smaller than here.
+        scaleup: False leaves a frame that fits into the input as large as it is, as Ultralytics' LetterBox does with
+        scaleup=False: only the border is added.
 
         >>> Geometry.letterbox((640, 427), (320, 320)).resized_wh, Geometry.letterbox((640, 427), (320, 320)).pad_ltrb
         ((320, 214), (0, 53, 0, 53))
         """
         (frame_w, frame_h), (input_w, input_h) = _sizes(frame_wh, input_wh)
         center = flag("center", center)
-        if input_w * frame_h <= input_h * frame_w:
+        if not flag("scaleup", scaleup) and frame_w <= input_w and frame_h <= input_h:
+            resized = (frame_w, frame_h)
+        elif input_w * frame_h <= input_h * frame_w:
             resized = (input_w, max(1, _round_div(frame_h * input_w, frame_w)))
         else:
             resized = (max(1, _round_div(frame_w * input_h, frame_h)), input_h)
@@ -287,15 +291,22 @@ MODES: dict[str, Callable[[Pair, Pair], Geometry]] = {
     "stretch": Geometry.stretch,
     "crop": Geometry.crop,
 }
+# Without scaleup; the other modes have no border that a small frame could keep its size in.
+_SMALL_KEPT: dict[str, Callable[[Pair, Pair], Geometry]] = {
+    **MODES,
+    "letterbox": partial(Geometry.letterbox, scaleup=False),
+    "letterbox_top_left": partial(Geometry.letterbox, center=False, scaleup=False),
+}
 
 
 @lru_cache(maxsize=256)
-def part_geometry(resize: str, frame_wh: Pair, box: Quad | None, input_wh: Pair) -> Geometry:
+def part_geometry(resize: str, frame_wh: Pair, box: Quad | None, input_wh: Pair, scaleup: bool = True) -> Geometry:
     """Return what is done to a frame, or to its part x0, y0, x1, y1, which is inside it."""
+    mode = (MODES if scaleup else _SMALL_KEPT)[resize]
     if box is None:
-        return MODES[resize](frame_wh, input_wh)
+        return mode(frame_wh, input_wh)
     x0, y0, x1, y1 = box
-    geometry = MODES[resize]((x1 - x0, y1 - y0), input_wh)
+    geometry = mode((x1 - x0, y1 - y0), input_wh)
     left, top, right, bottom = geometry.crop_xyxy
     # Not by replace: a part that is inside the frame needs no second check of all fields.
     vars(geometry).update(frame_wh=frame_wh, crop_xyxy=(x0 + left, y0 + top, x0 + right, y0 + bottom))

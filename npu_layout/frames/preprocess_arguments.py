@@ -13,7 +13,7 @@ from ..layouts import CHANNEL_ORDERS
 from ..support import one_of, per_channel, whole_numbers
 from .geometry import MODES
 
-ARGUMENTS = ("resize", "interpolation", "source", "color", "mean", "std", "pad_value", "yuv")
+ARGUMENTS = ("resize", "interpolation", "source", "color", "mean", "std", "pad_value", "yuv", "scaleup")
 INTERPOLATIONS = {
     "nearest": "INTER_NEAREST_EXACT",
     "nearest_floor": "INTER_NEAREST",

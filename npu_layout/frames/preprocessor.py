@@ -11,7 +11,7 @@ import numpy as np
 from ..buffers import TensorSpec, with_exchanged_colors
 from ..errors import NpuLayoutError
 from ..layouts import Affine, Plan, check_out, overlap
-from ..support import checked_call
+from ..support import checked_call, flag
 from .canvas import Canvas
 from .fitting import Run, Wanted, pass_of
 from .frame_forms import form_of
@@ -75,6 +75,9 @@ class Preprocessor:
         ``(x - mean) * (1 / std)`` in float32.
     pad_value
         The letterbox's border, in pixel units: one number, or one for each channel of the model; rounded.
+    scaleup
+        False: a letterbox does not enlarge a frame (or its part) that fits into the input: it keeps its size, and gets
+        a border. "stretch" and "crop" have no border, and enlarge it.
 
     Raises
     ------
@@ -100,6 +103,7 @@ class Preprocessor:
     source: str | FrameSpec
     yuv: str
     color: str
+    scaleup: bool
 
     @checked_call
     def __init__(
@@ -114,7 +118,9 @@ class Preprocessor:
         mean: Any = 0,
         std: Any = 1,
         pad_value: Any = 114,
+        scaleup: bool = True,
     ) -> None:
+        self.scaleup = flag("scaleup", scaleup)
         check_choices(resize=resize, interpolation=interpolation, yuv=yuv, color=color)
         if yuv == "planes" and interpolation not in PLANES:
             raise NpuLayoutError(f"yuv='planes' resizes by {', '.join(PLANES)}, got interpolation={interpolation!r}")
@@ -159,7 +165,7 @@ class Preprocessor:
     def arguments(self) -> dict[str, Any]:
         """The arguments other than `target`, JSON-ready: a FrameSpec as its dict; mean, std and pad_value as lists."""
         chosen = self.resize, self.interpolation, self._source.argument, self.color
-        values = (*chosen, self._mean, self._std, self._pad, self.yuv)
+        values = (*chosen, self._mean, self._std, self._pad, self.yuv, self.scaleup)
         return {name: list(v) if isinstance(v, tuple) else v for name, v in zip(ARGUMENTS, values)}
 
     def _arithmetic(self, plain: bool) -> Affine | None:
@@ -270,7 +276,7 @@ class Preprocessor:
     def _geometry(self, frame_wh: Pair, roi: Any, name: str) -> Geometry:
         """Return what is done to a frame, or to the part of it that is given as an argument of that name."""
         box = None if roi is None else checked_roi(name, roi, frame_wh)
-        return part_geometry(self.resize, frame_wh, box, self._input_wh)
+        return part_geometry(self.resize, frame_wh, box, self._input_wh, self.scaleup)
 
     @cached_property
     def _wanted(self) -> Wanted:

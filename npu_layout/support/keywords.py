@@ -55,6 +55,7 @@ _MEANT = (
     ("color", "the model's order; source is the frame's", "swapRB swap_rb rgb bgr color_format channels order"),
     ("channels", "'RGB' or 'BGR'", "color swapRB color_format channel_order"),
     ("interpolation", "", "resample interp filter mode"),
+    ("scaleup", "", "scale_up upscale allow_upscale enlarge"),
     ("roi_xywh", "x, y, width, height", "roi rect box crop bbox"),
     ("rois_xywh", "x, y, width, height of each", "rois roi roi_xywh rects boxes crops"),
     ("xywh", "x, y, width, height", "xyxy roi rect box"),

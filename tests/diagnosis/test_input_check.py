@@ -129,6 +129,14 @@ def smooth(frame: np.ndarray) -> np.ndarray:
     return cv2.resize(cv2.GaussianBlur(frame, (0, 0), 3), (48, 36))
 
 
+def test_small_frames_that_kept_their_size_are_made_again() -> None:
+    frames, how = [cv2.resize(frame, (30, 22)) for frame in FRAMES], {**HOW, "scaleup": False}
+    report = judged(by(scaleup=False), how, frames)
+    assert report is not None and report
+    report = judged(by(), how, frames)
+    assert report is not None and not report
+
+
 def test_another_code_for_the_same() -> None:
     exact = judged(own(floats))
     assert exact and "formula" not in exact.why, str(exact)

@@ -126,6 +126,20 @@ def test_frozen_hashable_plain_ints() -> None:
         g.frame_wh = (1, 1)  # type: ignore[misc]
 
 
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("frame", [(5, 3), (5, 9), (8, 8), (8, 3), (9, 8), (1, 1), (16, 4), (4, 16), (9, 9)])
+def test_a_letterbox_without_scaleup_enlarges_nothing(center: bool, frame: tuple[int, int]) -> None:
+    """As Ultralytics' LetterBox: the scale is at most 1."""
+    width, height = frame
+    scale = min(Fraction(8, width), Fraction(8, height), Fraction(1))
+    resized = (round(width * scale), round(height * scale))
+    left, top = ((8 - resized[0]) // 2, (8 - resized[1]) // 2) if center else (0, 0)
+    pad = (left, top, 8 - resized[0] - left, 8 - resized[1] - top)
+    made = Geometry.letterbox(frame, (8, 8), center=center, scaleup=False)
+    assert made == Geometry(frame, (8, 8), resized, pad, (0, 0, *frame))
+    assert (made == Geometry.letterbox(frame, (8, 8), center=center)) == (max(frame) >= 8)
+
+
 @pytest.mark.parametrize(
     "bad", [(0, 5), (-1, 5), (5,), (5, 5, 5), (5.0, 5), (True, 5), (np.True_, 5), "55", None, 5, (None, 5), (np.nan, 5)]
 )

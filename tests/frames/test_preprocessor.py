@@ -68,6 +68,30 @@ def test_pixels_colours_and_modes(resize: str, source: str, color: str, size: tu
     np.testing.assert_array_equal(frame, before)
 
 
+@pytest.mark.parametrize("resize", ["letterbox", "letterbox_top_left", "stretch", "crop"])
+@pytest.mark.parametrize("size", [(13, 9), (16, 5), (3, 12), (5, 31), (1, 1)])
+@pytest.mark.parametrize("target", [nl.TensorSpec((1, 3, 12, 16), "NHWC", "uint8"), nl.FrameSpec("RGB", (16, 12))])
+def test_small_frames_keep_their_size_without_scaleup(resize: str, size: tuple[int, int], target: Any) -> None:
+    frame, small = frame_of(*size, "BGR"), size[0] <= 16 and size[1] <= 12
+    preprocess = nl.Preprocessor(target, resize=resize, scaleup=False)
+    assert preprocess.scaleup is False and preprocess.arguments["scaleup"] is False
+    usual = nl.Preprocessor(target, resize=resize)(frame)
+    for _ in range(2):
+        buffer, geometry = preprocess(frame)
+        if resize.startswith("letterbox") and small:
+            left, top = ((16 - size[0]) // 2, (12 - size[1]) // 2) if resize == "letterbox" else (0, 0)
+            expected = np.full((12, 16, 3), 114, np.uint8)
+            expected[top : top + size[1], left : left + size[0]] = frame[..., ::-1]
+            np.testing.assert_array_equal(buffer.reshape(12, 16, 3), expected)
+            assert geometry.points_to_frame([[left, top]]).tolist() == [[0, 0]]
+        else:
+            assert geometry == usual[1]
+            np.testing.assert_array_equal(buffer, usual[0])
+    part, where = preprocess(np.pad(frame, ((2, 2), (3, 3), (0, 0))), roi_xywh=(3, 2, *size))
+    np.testing.assert_array_equal(part, buffer)
+    assert where.resized_wh == geometry.resized_wh
+
+
 @pytest.mark.parametrize("interpolation", ["linear", "cubic", "area", "nearest_floor"])
 @pytest.mark.parametrize("source", ["BGR", "RGBA", "NV12"])
 @pytest.mark.parametrize("size", [(48, 36), (60, 44), (20, 14)])

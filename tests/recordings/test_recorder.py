@@ -257,6 +257,7 @@ def test_preprocess_is_what_a_preprocessor_takes(tmp_path: Path) -> None:
         "mean": [1.0, 2.0, 3.0],
         "std": [255.0] * 3,
         "pad_value": [114.0] * 3,
+        "scaleup": True,
     }
     assert noted({"mean": np.array([1, 2, 3]), "std": np.float32(2)}) == {"mean": [1, 2, 3], "std": 2}
     assert noted({"color": "GRAY", "mean": 128}) == {"color": "GRAY", "mean": 128}

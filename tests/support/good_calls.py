@@ -507,7 +507,9 @@ CALLS: dict[str, Callable[[], Call]] = {
     "Geometry.boxes_to_frame": lambda: Call(GEOMETRY.boxes_to_frame, dict(boxes_xyxy=[[0, 0, 2, 2]], clip=True)),
     "Geometry.boxes_to_input": lambda: Call(GEOMETRY.boxes_to_input, dict(boxes_xyxy=[[0, 0, 2, 2]], clip=True)),
     "Geometry.crop": lambda: Call(nl.Geometry.crop, dict(frame_wh=(8, 6), input_wh=(4, 4))),
-    "Geometry.letterbox": lambda: Call(nl.Geometry.letterbox, dict(frame_wh=(8, 6), input_wh=(4, 4), center=False)),
+    "Geometry.letterbox": lambda: Call(
+        nl.Geometry.letterbox, dict(frame_wh=(8, 6), input_wh=(4, 4), center=False, scaleup=False)
+    ),
     "Geometry.mask_to_frame": lambda: Call(
         GEOMETRY.mask_to_frame, dict(mask=np.ones((2, 2)), interpolation="linear")
     ),
@@ -547,7 +549,7 @@ CALLS: dict[str, Callable[[], Call]] = {
         nl.Preprocessor,
         dict(
             target=nl.TensorSpec((1, 3, 4, 4)), resize="crop", interpolation="nearest", source="RGB", color="BGR",
-            mean=(1, 2, 3), std=2, pad_value=0,
+            mean=(1, 2, 3), std=2, pad_value=0, scaleup=False,
         ),
     ),
     "Preprocessor.__call__": lambda: Call(

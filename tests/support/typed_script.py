@@ -177,6 +177,8 @@ def preprocessing(frame: np.ndarray) -> None:
     assert_type(preprocess.batch([frame], out=None, rois_xywh=[(0, 0, 4, 4)]), tuple[np.ndarray, list[nl.Geometry]])
     assert_type(preprocess.resize + preprocess.interpolation + preprocess.yuv + preprocess.color, str)
     assert_type(preprocess.source, "str | nl.FrameSpec")
+    assert_type(nl.Preprocessor(preprocess.target, scaleup=False).scaleup, bool)
+    assert_type(nl.Geometry.letterbox((4, 4), (8, 8), scaleup=False), nl.Geometry)
     part, _ = nl.Preprocessor(preprocess.target, source=nl.FrameSpec("BGR", frame.shape[1::-1]))(
         frame, roi_xywh=(0, 0, 2, 2)
     )
