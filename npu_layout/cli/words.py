@@ -191,7 +191,9 @@ def array_in(path: str) -> np.ndarray:
     """Read the array of a .npy file; NpuLayoutError if it is another file. Nothing is unpickled."""
     content = Path(path).read_bytes()
     if not content.startswith(np.lib.format.MAGIC_PREFIX):
-        raise NpuLayoutError(f"{path}: expected one array (.npy), got something else")
+        archive = "an archive (.npz?); save one of its arrays by itself" if content.startswith(b"PK") else None
+        got = archive or (f"a file that begins with {content[:8]!r}" if content else "an empty file")
+        raise NpuLayoutError(f"{path}: expected one array (.npy), got {got}")
     return parse_npy(content, path)
 
 

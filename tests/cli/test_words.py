@@ -115,8 +115,10 @@ def test_buffers(tmp_path: Path) -> None:
     Path(raw).write_bytes(bytes(7))
     with pytest.raises(nl.NpuLayoutError, match="7 bytes"):
         words.buffer_in(raw, "int16")
-    with pytest.raises(nl.NpuLayoutError, match="expected one array"):
-        words.array_in(raw)
+    for content, got in ((b"", "an empty file"), (bytes(2), r"begins with b'\\x00\\x00'"), (b"PK\3\4", "archive")):
+        Path(raw).write_bytes(content)
+        with pytest.raises(nl.NpuLayoutError, match=f"expected one array.*got .*{got}"):
+            words.array_in(raw)
 
 
 def test_specs(tmp_path: Path) -> None:
