@@ -12,8 +12,8 @@ from .evidence import Evidence
 from .proof import by_chance, cost_of, follows_frames, proven
 from .rivals import differs
 from .samples import arithmetic, ends
-from .scales import SLIGHT, has_scales_of_channels, is_slight
 from .simplicity import HARDLY, ORDERS
+from .slight_scales import SLIGHT, has_scales_of_channels, is_slight
 from .slopes import is_of_two_scales
 from .thresholds import BENT, ENOUGH, LEAST, MARGIN, RATE, ROUNDING, SATURATED, SOUND
 from .trials import Candidate

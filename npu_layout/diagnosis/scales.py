@@ -26,8 +26,6 @@ _NEAR = 1.25  # factor: the scale of one channel is no further from that of all 
 _CERTAIN = 3  # deviations
 _CONSTANT = 1e-100  # of values that vary so little in square, a share of noise is beyond float64
 _EDGE = 0.02  # of the range: values so near its ends count as saturated
-SLIGHT = 1.6  # factor
-_KEPT = 1.1  # factor: of scales that noise moves by no more
 _MOVED = 0.02  # of the range of the dtype: zero points that noise moves by no more
 _ABOUT = 1e-4  # of a declared number: a fitted one so near is the same
 _POWERS = float(np.log(32))  # of two, by which a scale may be off: from 2**-16 to 2**16
@@ -100,57 +98,6 @@ def _unsaturated(evidence: Evidence, errors: ScaleErrors) -> tuple[np.ndarray | 
 def _between(low: float, high: float, x: np.ndarray, lowest: np.ndarray, highest: np.ndarray) -> np.ndarray | None:
     """Return which values (channels, samples), of these lowest and highest ones, are between two ends; None: all."""
     return None if low < lowest.min() and highest.max() < high else (x > low) & (x < high)
-
-
-def has_scales_of_channels(spec: TensorSpec | None) -> bool:
-    """Whether each channel has a scale of its own."""
-    return spec is not None and spec.quantization is not None and spec.quantization.axis is not None
-
-
-def is_slight(evidence: Evidence, trial: Trial, factor: float = SLIGHT) -> bool:
-    """Whether a fitted quantization is the declared one but for some per cent, as noise that is not symmetric looks.
-
-    True mistakes are larger: a factor of two, a forgotten zero point, a sign, a dtype, another tensor's scale. What
-    shrinks values does so towards 0 or their mean: the zero points are compared at both, and the nearer ones count.
-    factor: of a scale, or in the mean of the channels, of which one may differ more.
-    """
-    most, mean = np.log(factor), float(evidence.wanted.mean())
-    if trial.line is not None:
-        slope, offset = trial.line
-        span = max(float(evidence.wanted.max()), 0.0) - min(float(evidence.wanted.min()), 0.0)
-        return bool(abs(np.log(slope)) < most and min(abs(offset), abs((slope - 1) * mean + offset)) <= _MOVED * span)
-    declared, fixed = evidence.spec, trial.spec
-    if fixed is None or fixed.dtype != declared.dtype or fixed.quantization is None or declared.quantization is None:
-        return False
-    (scale, zero_point), (was, zero) = (
-        (np.asarray(q.scale, np.float64), np.asarray(q.zero_point, np.float64))
-        for q in (fixed.quantization, declared.quantization)
-    )
-    if scale.size != was.size > 1 < scale.size:  # along different axes
-        return False
-    low, high = ends(declared)
-    moved = np.abs(zero_point - zero).max()
-    if scale.size == was.size == 1:
-        moved = min(moved, float(np.abs(zero_point - zero + mean / scale - mean / was).max()))
-    factors = np.abs(np.log(scale / was))
-    told = (evidence.deviations.low != 0) | (evidence.deviations.high != 0)
-    if factors.shape == told.shape and told.any():
-        factors = factors[told]  # any scale makes zeros of zeros
-    slight = (factors < np.log(SLIGHT)).all() and np.sqrt((factors**2).mean()) < most
-    return bool(slight and moved <= _MOVED * (high - low))
-
-
-def is_of_some_channels(evidence: Evidence, trial: Trial) -> bool:
-    """Whether most of the declared scales of channels are kept, and the others are off by less than mistakes are.
-
-    A device whose arithmetic shrinks some channels stores the same as one of which these scales are declared wrongly.
-    """
-    was, fixed = evidence.spec.quantization, None if trial.spec is None else trial.spec.quantization
-    if was is None or fixed is None or was.count != fixed.count or was.axis is None or was.axis != fixed.axis:
-        return False
-    factors = np.abs(np.log(np.asarray(fixed.scale, np.float64) / np.asarray(was.scale, np.float64)))
-    kept = (factors < np.log(_KEPT)).mean() > 0.5
-    return bool(kept and factors.max() >= np.log(_KEPT) and is_slight(evidence, trial))
 
 
 class _Option(NamedTuple):

@@ -20,7 +20,7 @@ from .objections import accuses, is_slight_scale
 from .proof import proven
 from .readings import declared, readings
 from .scale_axes import scale_axes
-from .scales import has_scales_of_channels
+from .slight_scales import has_scales_of_channels
 from .slopes import is_of_two_scales
 from .thresholds import BENT, LEAST, MARGIN
 from .trials import Candidate, Trial

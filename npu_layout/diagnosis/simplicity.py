@@ -12,7 +12,7 @@ import numpy as np
 from .evidence import Evidence
 from .moments import line
 from .proof import cost
-from .scales import has_scales_of_channels
+from .slight_scales import has_scales_of_channels
 from .trials import Candidate, Trial
 
 ORDERS = ("layout", "channel_order", "output_order", "input_order", "wrong_input")  # another order of the same values

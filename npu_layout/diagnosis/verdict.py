@@ -29,9 +29,9 @@ from .objections import (
 )
 from .proof import independent, is_by_chance, proven
 from .rivals import alike, distance, sides
-from .scales import is_of_some_channels
 from .second_causes import Pair, second_causes
 from .simplicity import ORDERS, as_good, simplest_first
+from .slight_scales import is_of_some_channels
 from .stray_frames import stray_frames
 from .thresholds import LEAST, MARGIN, SOUND
 from .trials import Candidate
