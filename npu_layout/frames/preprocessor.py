@@ -130,9 +130,8 @@ class Preprocessor:
         channels = extents["C"]
         self.target, self.resize, self.interpolation = target, resize, interpolation
         self.source, self.yuv, self.color = self._source.given, yuv, color
-        self._step = (
-            1 if self._stored.channels in (None, color) else -1
-        )  # through the model's channels, as they are written
+        # Through the model's channels, as they are written.
+        self._step = 1 if self._stored.channels in (None, color) else -1
         self._mean = numbers_of("mean", mean, channels)
         self._std = numbers_of("std", std, channels)
         self._pad = numbers_of("pad_value", pad_value, channels)
