@@ -9,8 +9,9 @@ import numpy as np
 
 from ..errors import NpuLayoutError
 from ..support import checked_call, numbers_of, one_of, shown
+from .anchors import anchors_for, of_strides
 from .head import ACTIVATIONS, HINTS, Boxes, Form, Head, Part
-from .networks import STRIDES, YOLOV5_ANCHORS, YOLOV7_ANCHORS, anchors_of, of_strides, sizes, split_form
+from .networks import STRIDES, YOLOV5_ANCHORS, YOLOV7_ANCHORS, sizes, split_form
 from .records import counts_of
 
 # pjreddie/darknet, cfg/yolov2.cfg (of COCO) and cfg/yolov2-tiny-voc.cfg: width and height in cells.
@@ -120,7 +121,7 @@ def yolov3(
     ((23.0, 27.0), (37.0, 58.0), (81.0, 82.0))
     """
     classes, strides = sizes(classes, strides)
-    anchors = anchors_of(strides, YOLOV3_ANCHORS) if anchors is None else anchors
+    anchors = anchors_for(strides, anchors, YOLOV3_ANCHORS)
     return _head(name, classes, strides, anchors, activation, "sigmoid", labels)
 
 
@@ -163,7 +164,7 @@ def yolov4(
     (1.05, 1.1, 1.2)
     """
     classes, strides = sizes(classes, strides)
-    anchors = anchors_of(strides, YOLOV4_ANCHORS) if anchors is None else anchors
+    anchors = anchors_for(strides, anchors, YOLOV4_ANCHORS)
     given = (
         of_strides("spreads: expected a number", strides, _YOLOV4_SPREADS)
         if spreads is None

@@ -10,8 +10,9 @@ import numpy as np
 
 from ..errors import NpuLayoutError
 from ..support import checked_call, flag, numbers_of, one_of
+from .anchors import anchors_for
 from .head import ACTIVATIONS, HINTS, UNITS, Boxes, Form, Head, Part
-from .networks import anchors_of, sizes
+from .networks import sizes
 from .records import count_of, counts_of
 from .rules import Keypoints, Prototypes, Suppression
 
@@ -231,7 +232,7 @@ def yolofastestv2(
     True
     """
     classes, strides = sizes(classes, strides)
-    given = anchors_of(strides, {(16, 32): _FASTEST_ANCHORS}) if anchors is None else anchors
+    given = anchors_for(strides, anchors, {(16, 32): _FASTEST_ANCHORS})
     known = one_of("activation", activation, ACTIVATIONS[:2])
     shares = "none" if known == "none" else "softmax"
     parts = (

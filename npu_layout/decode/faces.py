@@ -8,8 +8,9 @@ from typing import Any
 
 from ..errors import NpuLayoutError
 from ..support import checked_call, one_of
+from .anchors import anchors_for, anchors_of
 from .head import ACTIVATIONS, HINTS, UNITS, Boxes, Form, Head, Part
-from .networks import STRIDES, anchors_of, sizes
+from .networks import STRIDES, sizes
 from .records import count_of, counts_of, height_and_width
 from .rules import Keypoints, Suppression
 
@@ -46,12 +47,12 @@ def retinaface(
     NpuLayoutError on anything else.
     """
     _, strides = sizes(1, strides)
-    count = count_of("keypoints", keypoints, 0)
+    given, count = anchors_for(strides, anchors, {}), count_of("keypoints", keypoints, 0)
     beside = (Part("keypoints", 2 * count),) if count else ()
     parts = (Part("box", 4), Part("score", 2, activation), *beside)
     forms = (Form("list", parts, Boxes("variances"), "list", interleaved=True), Form("maps", parts, Boxes("variances")))
     points = Keypoints(count, 2, "priors") if count else None
-    return Head("retinaface", 1, strides, forms, anchors, background=0, keypoints=points, suppression=_ADDED)
+    return Head("retinaface", 1, strides, forms, given, background=0, keypoints=points, suppression=_ADDED)
 
 
 @checked_call
@@ -181,7 +182,7 @@ def yolov5_face(
     (4.0, 5.0)
     """
     _, strides = sizes(1, strides)
-    given = anchors_of(strides, {STRIDES: YOLOV5_FACE_ANCHORS}) if anchors is None else anchors
+    given = anchors_for(strides, anchors, {STRIDES: YOLOV5_FACE_ANCHORS})
     known = one_of("activation", activation, ACTIVATIONS[:2])
     beside = (Part("objectness", 1, known), Part("keypoints", 10), Part("score", 1, known))
     forms = (

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..errors import NpuLayoutError
 from ..support import checked_call, flag, one_of
+from .anchors import anchors_for
 from .head import HINTS, UNITS, Boxes, Form, Head, Part
 from .records import count_of, counts_of
 from .rules import POINTS_ACROSS, Keypoints, Prototypes, Suppression
@@ -131,11 +131,12 @@ def yolov5(
     (1, cells, 5 + classes) of boxes in pixels. The score is objectness times class.
 
     classes, strides, activation, labels, coefficients, unit, name: as for `yolov8`; activation "sigmoid" is applied to
-    boxes too. anchors: width and height in pixels of some anchors for each stride, in the order of `strides`; None:
-    those of yolov5s.yaml, if the strides are 8, 16 and 32 in any order. Raises NpuLayoutError on anything else.
+    boxes too. anchors: width and height in pixels of some anchors for each stride, in the order of `strides`, in
+    pairs or in a row as yaml files have them; None: those of yolov5s.yaml, if the strides are 8, 16 and 32 in any
+    order. Raises NpuLayoutError on anything else, and on anchors that are shares or cells, or in the reverse order.
     """
     (classes, strides), coefficients = sizes(classes, strides), count_of("coefficients", coefficients, 0)
-    anchors = anchors_of(strides, {STRIDES: YOLOV5_ANCHORS}) if anchors is None else anchors
+    anchors = anchors_for(strides, anchors, {STRIDES: YOLOV5_ANCHORS})
     scores = (Part("objectness", 1, activation, hint=HINTS["objectness"]), Part("score", classes, activation))
     beside = (Part("coefficients", coefficients),) if coefficients else ()
     maps = Form("maps", (Part("box", 4, activation), *scores, *beside), Boxes("center_power"))
@@ -172,7 +173,7 @@ def yolov7(
     (12.0, 16.0)
     """
     _, strides = sizes(classes, strides)
-    given = anchors_of(strides, {STRIDES: YOLOV7_ANCHORS}) if anchors is None else anchors
+    given = anchors_for(strides, anchors, {STRIDES: YOLOV7_ANCHORS})
     return yolov5(classes, strides, given, activation=activation, labels=labels, unit=unit, name=name)
 
 
@@ -312,20 +313,3 @@ def yolox(
 def sizes(classes: Any, strides: Any) -> tuple[int, tuple[int, ...]]:
     """Return the number of classes, and the strides, checked."""
     return count_of("classes", classes), counts_of("strides", strides)
-
-
-def anchors_of(strides: tuple[int, ...], published: dict[tuple[int, ...], Any]) -> tuple[Any, ...]:
-    """Return the published anchors of the strides, in their order; NpuLayoutError if there are none."""
-    return of_strides("anchors: expected width and height in pixels of some", strides, published)
-
-
-def of_strides(what: str, strides: tuple[int, ...], published: dict[tuple[int, ...], Any]) -> tuple[Any, ...]:
-    """Return what is published for each of the strides, in their order; NpuLayoutError if there is nothing."""
-    ordered = tuple(sorted(strides))
-    if ordered not in published:
-        known = " and for ".join(", ".join(map(str, each)) for each in published)
-        raise NpuLayoutError(
-            f"{what} for each of the strides {', '.join(map(str, strides))}; those that are published are for {known}"
-        )
-    each = dict(zip(ordered, published[ordered]))
-    return tuple(each[stride] for stride in strides)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..support import checked_call, one_of
+from .anchors import anchors_for
 from .head import ACTIVATIONS, HINTS, UNITS, Boxes, Form, Head, Part
-from .networks import STRIDES, anchors_of, sizes
+from .networks import STRIDES, sizes
 from .records import count_of
 from .rules import Keypoints, Suppression
 
@@ -73,7 +74,7 @@ def yolov7_pose(
     """
     classes, strides = sizes(classes, strides)
     count = count_of("keypoints", keypoints)
-    given = anchors_of(strides, POSE_ANCHORS) if anchors is None else anchors
+    given = anchors_for(strides, anchors, POSE_ANCHORS)
     known = one_of("activation", activation, ACTIVATIONS[:2])
     raw, decoded = (
         (
