@@ -5,11 +5,12 @@ Imports layouts, kernels and support.
 
 from .channels import channel_axis, listed
 from .clamping import Clamped
-from .figures import MOST_DB, Figures, OutputComparison, decibels
+from .figures import FLOAT16_MOST, MOST_DB, Figures, OutputComparison, decibels
 from .labels import Confused
 from .parts import TELLING, OutputPart
 
 __all__ = [
+    "FLOAT16_MOST",
     "MOST_DB",
     "TELLING",
     "Clamped",

@@ -13,6 +13,7 @@ from .labels import Labels
 from .parts import Parts
 from .sums import Sums, in_channels
 
+FLOAT16_MOST = 65504.0  # the largest finite float16 (IEEE 754)
 MOST_DB = 200.0  # dB of values that are equal to the last bit
 _ROUNDED = 1e-12  # of a square: more than its rounding
 
@@ -70,7 +71,7 @@ class OutputComparison:
         self.labels = Labels() if labels else None
         self._range = [np.atleast_1d(np.asarray(end, np.float64)) for end in ends]
         self.channel_axis, self._step = channel_axis, None if step is None else np.asarray(step, np.float64)
-        self.frames = self.values = self.non_finite = self._agreed = self._positions = 0
+        self.frames = self.values = self.non_finite = self.overflows = self._agreed = self._positions = 0
         self._sums: np.ndarray | None = None
         self._varies = self._step is not None and self._step.ndim > 1  # within a channel
         coarsest = 0.0 if self._step is None else self._step.max() if self._varies else self._step
@@ -81,8 +82,9 @@ class OutputComparison:
         """Add a frame: arrays of one shape, in the model's axes order.
 
         fixed: whether nobody changes them until the next frame is added; else they are copied. An element that is not
-        finite on one side and different on the other counts as `non_finite`. Every other figure ignores elements that
-        are not finite on either side.
+        finite on one side and different on the other counts as `non_finite`, and among `overflows` if the device's is
+        infinite where the reference is finite, beyond float16, and has that sign. Every other figure ignores elements
+        that are not finite on either side.
         """
         d, r = (_floats(x) for x in (device, reference))
         self.values += r.size
@@ -90,6 +92,8 @@ class OutputComparison:
         if not whole:
             finite = np.isfinite(d) & np.isfinite(r)
             self.non_finite += int((~finite & ~((d == r) | (np.isnan(d) & np.isnan(r)))).sum())
+            beyond = np.where(np.isfinite(r), r, r.dtype.type(0))
+            self.overflows += int((np.isinf(d) & (np.abs(beyond) > FLOAT16_MOST) & (np.sign(d) == np.sign(r))).sum())
             d, r = np.where(finite, d, d.dtype.type(0)), np.where(finite, r, r.dtype.type(0))
         sums = self.parts.add(frame, d, r, fixed)
         by_channel = sums.channels

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..comparison import TELLING, OutputComparison, OutputPart
+from ..comparison import FLOAT16_MOST, TELLING, OutputComparison, OutputPart
 from . import wording
 from .causes import Situation, every
 from .evidence import Evidence
@@ -133,6 +133,9 @@ def judge(
         return judgement.noted(wording.frozen(whole))
     if judgement.names_cause:
         return judgement
+    if odd == comparison.overflows > 0 and max(-whole.device_low, whole.device_high) <= FLOAT16_MOST:
+        notes = (wording.left_out(both, values),) if both else ()
+        return Judgement("mismatch", None, wording.overflows(odd, values, whole), wording.OVERFLOWS, notes)
     if odd:
         return judgement.refuted(wording.not_finite(odd, values))
     labels = comparison.labels

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..buffers import TensorSpec
-from ..comparison import Confused, Figures, OutputPart, listed
+from ..comparison import FLOAT16_MOST, Confused, Figures, OutputPart, listed
 from ..errors import NpuLayoutError
 from ..frames import Preprocessor
 from ..support import quoted
@@ -20,6 +20,10 @@ _GOOD = 15.0  # dB: a candidate that explains so much is the whole cause, and no
 
 FLAT = "Record frames that make the output vary."
 OTHER_SHAPE = "Check that this is the buffer of this output."
+OVERFLOWS = (
+    "Fix: compile the layers up to this output in float32 or bfloat16, or make the model return smaller values, for "
+    "example by a factor that is undone after unpacking."
+)
 FROZEN = "Check that the device runs, and that it writes to this buffer."
 SATURATES = (
     "But any input that saturates makes all frames alike, so that this is one explanation of several: correct how the "
@@ -277,6 +281,14 @@ def left_out(both: int, values: int) -> str:
 def not_finite(odd: int, values: int) -> str:
     """Return how many values are NaN or infinite on one side only."""
     return f"{odd} of {values} values are NaN or infinite on one side only."
+
+
+def overflows(odd: int, values: int, whole: Figures) -> str:
+    """Return how many values are beyond float16, and how well the others agree."""
+    return (
+        f"{odd} of {values} values are infinite on the device where the model's are beyond {FLOAT16_MOST:g}, the "
+        f"largest number of float16. Where both are finite, they agree to an SNR of {_db(whole.snr_db)}."
+    )
 
 
 def frozen(whole: Figures) -> str:

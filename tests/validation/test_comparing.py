@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -110,6 +110,35 @@ def test_not_a_number(board: Board) -> None:
         assert "2738 of 21888 values are NaN" in board.verdict(board.recording(spec, outputs)).why
     nothing = board.verdict(board.recording(spec, [{"maps": np.full_like(o["maps"], np.nan)} for o in outputs]))
     assert nothing.verdict == "mismatch" and nothing.why.startswith("All 21888 values are NaN"), nothing.why
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_values_beyond_float16(dtype: str) -> None:
+    """A device that computes in float16, whatever it returns; not one whose other values are beyond it, or are NaN."""
+    small = Board(frames=4)
+    engine = nl.OnnxRuntimeEngine(ending("Mul", 50000), threads=1)
+    spec = nl.TensorSpec(SHAPE, "NHWC", dtype)
+    with np.errstate(over="ignore"):
+        values = [engine.infer(x)["maps"].astype(np.float16).astype(np.float32) for x in small.inputs]
+    count = sum(int(np.isinf(x).sum()) for x in values)
+    assert 0 < count < sum(x.size for x in values)
+
+    def why(changes: Sequence[tuple[float, float]]) -> str:
+        changed = [x.copy() for x in values]
+        for before, after in changes:
+            changed[0].ravel()[np.flatnonzero(changed[0] == before)[0]] = after
+        with np.errstate(over="ignore"):
+            packed = [{"maps": spec.pack(x)} for x in changed]
+        output = nl.validate(small.recording(spec, packed), engine).outputs["maps"]
+        assert output.verdict == "mismatch"
+        return output.why
+
+    said = why([])
+    assert re.match(rf"{count} of {4 * values[0].size} values are infinite on the device where .* beyond 65504,", said)
+    assert re.search(r"finite, they agree to an SNR of [67]\d\.\d dB\. Fix: compile the layers", said), said
+    others = [(np.inf, np.nan), (np.inf, -np.inf), *([(np.inf, 70000.0)] if dtype == "float32" else [])]
+    for change in others:
+        assert "on one side only" in why([change]), change
 
 
 @pytest.mark.parametrize(
