@@ -37,6 +37,7 @@ from .thresholds import LEAST, MARGIN, SOUND
 from .trials import Candidate
 
 _BEATEN = 0.25  # of the way from the best candidate to another: data before that are clearly on the best one's side
+_AT_THE_BEST = 0.1  # the same, of two inputs that both leave more than the noise of a sound device
 _SATURATED = 0.5  # of the values: an input that makes so many saturate is not beaten by one that makes fewer
 _FAR_ENOUGH = 0.05  # of the noise: the power by which the outputs of two inputs differ, before the data decide
 
@@ -297,9 +298,9 @@ def _beaten(evidence: Evidence, best: Candidate, c: Candidate) -> bool:
     They are if the other one was picked from more arrangements, such as an order of its own for each frame, or has
     numbers that were fitted and explain no more than they cost, and if they are clearly nearer to `best`, of two
     candidates of one cause. Two causes of the same values are both possible, and so are two inputs whose outputs differ
-    by far less than the noise: a network that rounds alike leans to one of them by chance. So it does where both leave
-    more than the noise of a sound device. Beside an input that makes most values saturate, one that saturates less
-    agrees better where the values are near zero.
+    by far less than the noise: a network that rounds alike leans to one of them by chance. Where both leave more than
+    the noise of a sound device it leans further, so that the data have to be at the best one. Beside an input that
+    makes most values saturate, one that saturates less agrees better where the values are near zero.
     """
     if best.cause != c.cause and alike(evidence, best, c):
         return False
@@ -309,10 +310,10 @@ def _beaten(evidence: Evidence, best: Candidate, c: Candidate) -> bool:
         return True
     if best.of_input and c.of_input:
         saturates = clamped_of_input(evidence, c) > max(_SATURATED, clamped_of_input(evidence, best))
-        if saturates or best.score < SOUND or distance(evidence, best, c) < _FAR_ENOUGH:
+        if saturates or distance(evidence, best, c) < _FAR_ENOUGH:
             return False
     leans = sides(evidence, best, c) if best.cause == c.cause else None
-    return leans is not None and leans < _BEATEN
+    return leans is not None and leans < (_BEATEN if best.score >= SOUND or not c.of_input else _AT_THE_BEST)
 
 
 def _within_a_step(evidence: Evidence) -> bool:
