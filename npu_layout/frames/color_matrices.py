@@ -12,7 +12,15 @@ RANGES = ("limited", "full")
 # The weights of red and blue in Y: ITU-R BT.601-7 section 2.5.1, BT.709-6 and BT.2020-2 table 4.
 _WEIGHTS = {"bt601": (0.299, 0.114), "bt709": (0.2126, 0.0722), "bt2020": (0.2627, 0.0593)}
 MATRICES = tuple(_WEIGHTS)
+_SPANS = {"limited": (219, 224, 16), "full": (255, 255, 0)}  # of Y, of U and V, and black: BT.601-7 section 2.5.3
 _ONE = 1 << 20
+
+
+def _standard(matrix: str, range: str) -> tuple[float, float, float, int, int, int]:
+    """Return the weights of red, green and blue in Y, the spans of Y and of U and V, and black; NpuLayoutError."""
+    one_of("matrix", matrix, MATRICES)
+    red, blue = _WEIGHTS[matrix]
+    return (red, 1 - red - blue, blue, *_SPANS[one_of("range", range, RANGES)])
 
 
 # OpenCV's own, which are rounded to three decimals (imgproc, color_yuv.simd.hpp: ITUR_BT_601_CY and so on).
@@ -22,14 +30,10 @@ _OPENCV = {("bt601", "limited"): Color(16, 1220542, 1673527, -409993, -852492, 2
 @lru_cache(maxsize=16)
 def color_of(matrix: str, range: str) -> Color:
     """Return the coefficients of a standard; NpuLayoutError if it is not known."""
-    one_of("matrix", matrix, MATRICES)
-    one_of("range", range, RANGES)
+    red, green, blue, y_range, c_range, black = _standard(matrix, range)
     known = _OPENCV.get((matrix, range))
     if known is not None:
         return known
-    red, blue = _WEIGHTS[matrix]
-    green = 1 - red - blue
-    y_range, c_range, black = (219, 224, 16) if range == "limited" else (255, 255, 0)
     of_y, of_c = 255 / y_range, 255 / c_range
     coefficients = (
         of_y,
@@ -58,14 +62,10 @@ _OPENCV_TO_YUV = {
 @lru_cache(maxsize=16)
 def to_yuv_of(matrix: str, range: str) -> ToYuv:
     """Return the coefficients that make Y, U and V; arguments and errors as for `color_of`."""
-    one_of("matrix", matrix, MATRICES)
-    one_of("range", range, RANGES)
+    red, green, blue, y_range, c_range, black = _standard(matrix, range)
     known = _OPENCV_TO_YUV.get((matrix, range))
     if known is not None:
         return known
-    red, blue = _WEIGHTS[matrix]
-    green = 1 - red - blue
-    y_range, c_range, black = (219, 224, 16) if range == "limited" else (255, 255, 0)
     of_y, of_u, of_v = y_range / 255, c_range / 255 / (2 * (1 - blue)), c_range / 255 / (2 * (1 - red))
     weights = (
         ((blue * of_y, green * of_y, red * of_y), black),
