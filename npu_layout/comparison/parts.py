@@ -92,10 +92,10 @@ def _most(values: np.ndarray) -> Any:
 
 def _copied(x: np.ndarray, over: np.ndarray | None) -> np.ndarray:
     """Return a copy, in the memory of an earlier one if that is alike: new pages cost as much as the copy."""
-    alike = over is not None and (over.shape, over.dtype) == (x.shape, x.dtype)
-    into = over if alike and over is not None else np.empty_like(x)
-    np.copyto(into, x)
-    return into
+    if over is None or (over.shape, over.dtype) != (x.shape, x.dtype):
+        over = np.empty_like(x)
+    np.copyto(over, x)
+    return over
 
 
 class Parts:

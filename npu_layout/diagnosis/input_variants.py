@@ -18,14 +18,8 @@ from .device_inputs import Seen, seen
 from .input_images import How, Image, Made, plain
 from .usual_mistakes import mistakes
 
-_ARGUMENTS = (
-    "resize",
-    "interpolation",
-    "source",
-    "color",
-    "pad_value",
-    "scaleup",
-)  # mean and std are applied afterwards
+# Mean and std are applied afterwards.
+_ARGUMENTS = ("resize", "interpolation", "source", "color", "pad_value", "scaleup")
 PADS = (0, 114)  # pixel values of the usual borders
 FLIPPED = {color: SWAPPED_ORDERS[color] for color in COLOR_ORDERS}
 _NEARLY_BLANK = " (nearly a blank picture, as floats of 0 to 1 that are cast to integers are)"

@@ -121,12 +121,12 @@ def accuses(evidence: Evidence, c: Candidate, declared: float) -> bool:
     fine = of_scale and near and c.gain < _CLEAR
     indifferent = c.of_input or (of_scale and is_slight(evidence, evidence.trial(c)))  # to who reads the output
     least = LEAST if c.cause in ORDERS and not evidence.trial(c).parameters else _FIX
-    perfect = (indifferent and declared >= _PERFECT) or (declared >= _MOST and _exchanges_floats(evidence, c))
+    perfect = (indifferent and declared >= _PERFECT) or (declared >= _MOST and exchanges_floats(evidence, c))
     gain = HARDLY if c.of_input and c.score < SOUND else MARGIN
     return c.cause != "match" and c.score >= least and c.gain >= gain and not (fine or perfect)
 
 
-def _exchanges_floats(evidence: Evidence, c: Candidate) -> bool:
+def exchanges_floats(evidence: Evidence, c: Candidate) -> bool:
     """Whether floats are read as integers, or integers as floats.
 
     Bytes of the other kind are no values at all, of which most would not be explained as declared. But the bits of

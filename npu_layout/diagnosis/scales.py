@@ -17,6 +17,7 @@ from .moments import Moments, line
 from .proof import by_chance, cost_of, least_cost
 from .samples import Matrix, ends, predicted
 from .scale_errors import ScaleErrors
+from .slight_scales import MOVED
 from .slopes import Slope, halves, halves_by_sums
 from .thresholds import ENOUGH, MARGIN, NEIGHBOURS, RATE, ROUNDING
 from .trials import Trial
@@ -26,7 +27,6 @@ _NEAR = 1.25  # factor: the scale of one channel is no further from that of all 
 _CERTAIN = 3  # deviations
 _CONSTANT = 1e-100  # of values that vary so little in square, a share of noise is beyond float64
 _EDGE = 0.02  # of the range: values so near its ends count as saturated
-_MOVED = 0.02  # of the range of the dtype: zero points that noise moves by no more
 _ABOUT = 1e-4  # of a declared number: a fitted one so near is the same
 _POWERS = float(np.log(32))  # of two, by which a scale may be off: from 2**-16 to 2**16
 _AS_GOOD = 0.5  # dB that a simpler fit may explain less
@@ -167,7 +167,7 @@ class _Fit(NamedTuple):
         """
         low, high = ends(self.spec)
         inside = np.clip(zero_points, low, high)
-        return inside if (np.abs(zero_points - inside) <= _MOVED * (high - low)).all() else None
+        return inside if (np.abs(zero_points - inside) <= MOVED * (high - low)).all() else None
 
 
 def _is_about(x: Any, y: Any) -> bool:

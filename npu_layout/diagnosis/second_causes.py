@@ -16,7 +16,7 @@ from .channel_orders import channel_orders
 from .evidence import Evidence
 from .factors import factors
 from .moments import line
-from .objections import accuses, is_slight_scale
+from .objections import accuses, exchanges_floats, is_slight_scale
 from .proof import proven
 from .readings import declared, readings
 from .scale_axes import scale_axes
@@ -121,7 +121,7 @@ def _is_sound(pair: Pair, best: float) -> bool:
     reads, fitted = pair.reads, _is_fitted(pair)
     if not (_is_plain_end(pair) or (reads.cause in READS and reads.fix is not None)):  # a line through floats fits much
         return False
-    if fitted and (has_scales_of_channels(reads.fix) or _exchanges_floats(pair)):
+    if fitted and (has_scales_of_channels(reads.fix) or exchanges_floats(pair.evidence, reads)):
         return False  # any curve is near a line in each channel, and the bits of a float are near its logarithm
     least = max(_least(best), _WHOLE) if fitted else _least(best)  # a curve with a scale of its own fits much
     if reads.score < least or reads.gain < MARGIN or _is_of_noise(pair):
@@ -159,11 +159,6 @@ def _is_a_curve(evidence: Evidence, c: Candidate) -> bool:
 
 def _is_fitted(pair: Pair) -> bool:
     return (pair.reads.cause, pair.computes.cause) == ("quantization", "activation")
-
-
-def _exchanges_floats(pair: Pair) -> bool:
-    """Whether floats are read as integers, or integers as floats."""
-    return pair.reads.spec is not None and (pair.reads.spec.element.unpacked.kind == "f") == pair.evidence.steps
 
 
 def _ways(evidence: Evidence, computes: Trial, least: float) -> Iterator[Trial]:

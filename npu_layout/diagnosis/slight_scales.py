@@ -11,7 +11,7 @@ from .trials import Trial
 
 SLIGHT = 1.6  # factor
 _KEPT = 1.1  # factor: of scales that noise moves by no more
-_MOVED = 0.02  # of the range of the dtype: zero points that noise moves by no more
+MOVED = 0.02  # of the range of the dtype: zero points that noise moves by no more
 
 
 def has_scales_of_channels(spec: TensorSpec | None) -> bool:
@@ -30,7 +30,7 @@ def is_slight(evidence: Evidence, trial: Trial, factor: float = SLIGHT) -> bool:
     if trial.line is not None:
         slope, offset = trial.line
         span = max(float(evidence.wanted.max()), 0.0) - min(float(evidence.wanted.min()), 0.0)
-        return bool(abs(np.log(slope)) < most and min(abs(offset), abs((slope - 1) * mean + offset)) <= _MOVED * span)
+        return bool(abs(np.log(slope)) < most and min(abs(offset), abs((slope - 1) * mean + offset)) <= MOVED * span)
     declared, fixed = evidence.spec, trial.spec
     if fixed is None or fixed.dtype != declared.dtype or fixed.quantization is None or declared.quantization is None:
         return False
@@ -49,7 +49,7 @@ def is_slight(evidence: Evidence, trial: Trial, factor: float = SLIGHT) -> bool:
     if factors.shape == told.shape and told.any():
         factors = factors[told]  # any scale makes zeros of zeros
     slight = (factors < np.log(SLIGHT)).all() and np.sqrt((factors**2).mean()) < most
-    return bool(slight and moved <= _MOVED * (high - low))
+    return bool(slight and moved <= MOVED * (high - low))
 
 
 def is_of_some_channels(evidence: Evidence, trial: Trial) -> bool:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..comparison import MOST_DB, OutputComparison, channel_axis
+from ..comparison import FLOAT16_MOST, MOST_DB, OutputComparison, channel_axis
 from .layer_dumps import Stored
 from .layer_orders import MARGIN, Reading, StoredAs, best_reading
 from .layer_records import ComparedLayer
@@ -16,7 +16,7 @@ _STEPS = 4.0  # of 8 bits over the tensor's range: what is smaller may be the no
 _ALL = 0.8  # of the variance, as error: nothing of what varies is explained
 _OFF = 0.5  # distance of the slope from 1
 _ENOUGH = 16  # values
-_HALF, _BEYOND = 65504.0, 1e30  # the largest float16; a value beyond what a network computes, such as a mask
+_BEYOND = 1e30  # a value beyond what a network computes, such as a mask
 UNORDERED = {"TopK", "NonMaxSuppression", "NonZero", "Unique"}  # their results change places if two values are close
 
 
@@ -100,7 +100,7 @@ def _of_another_size(layer: ComparedLayer, tensor: GraphTensor, a: Stored, b: St
 
 def _without_masks(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return both with 0 where each has a value beyond any range, of one sign: float16 clamps a mask's -3.4e38."""
-    huge = (np.abs(a) >= _HALF) & (np.abs(b) >= _HALF) & (np.sign(a) == np.sign(b))
+    huge = (np.abs(a) >= FLOAT16_MOST) & (np.abs(b) >= FLOAT16_MOST) & (np.sign(a) == np.sign(b))
     huge &= (np.abs(a) >= _BEYOND) | (np.abs(b) >= _BEYOND)
     both = huge | (np.isnan(a) & np.isnan(b))
     return (np.where(both, 0.0, a), np.where(both, 0.0, b)) if both.any() else (a, b)

@@ -26,8 +26,8 @@ def sums(
     All is computed in float64, without fused operations, in an order that depends on the shape alone: 256 columns of a
     row are added up as four partial sums, of every fourth one, then ``(0 + 1) + (2 + 3)``, matrix after matrix; then
     the next 256 ones are added. A column is added row by row. So every backend, instruction set and number of threads
-    has the same bits, if the numbers are finite and their squares do not overflow; a zero is never negative. Sums of
-    nothing are 0, ends infinite.
+    has the same bits, if the numbers are finite and their squares do not overflow; a zero is never negative. Of
+    nothing the sums and the largest square are 0, the ends infinite.
 
     ValueError if the shapes differ, or have no three axes.
     """
