@@ -11,7 +11,7 @@ from npu_layout import kernels
 from tests.support.memory import Fenced
 
 COMPILED = [name for name in kernels.backends() if name != "numpy"]
-pytestmark = pytest.mark.skipif(not COMPILED, reason="the compiled kernels were not built")
+pytestmark = pytest.mark.skipif(not COMPILED, reason="the compiled kernels were not built, or are turned off")
 DTYPES = ("int8", "uint8", "int16", "uint16", "float16", "bfloat16", "float32")
 
 
