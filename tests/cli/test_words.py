@@ -149,7 +149,10 @@ def test_heads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for text, head in (
         ("yolov8(80)", decode.yolov8(80)),
         ("yolov8(classes=3, strides=(8,), activation='sigmoid')", decode.yolov8(3, (8,), activation="sigmoid")),
-        ("yolov5(2, anchors=[[(1, 2)], [(3, 4)], [(5, 6)]])", decode.yolov5(2, anchors=[[(1, 2)], [(3, 4)], [(5, 6)]])),
+        (
+            "yolov5(2, anchors=[[(10, 20)], [(30, 40)], [(50, 60)]])",
+            decode.yolov5(2, anchors=[[(10, 20)], [(30, 40)], [(50, 60)]]),
+        ),
         ("scrfd", decode.scrfd()),
     ):
         assert words.head(text) == head
