@@ -11,7 +11,7 @@ import numpy as np
 from .. import kernels
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
-from ..layouts import Affine, Layout, Storage, affine_copy, plan_move
+from ..layouts import COLOR_ORDERS, Affine, Layout, Storage, affine_copy, plan_move
 from .frame_forms import Places, memories_of, places_of
 from .frame_parts import AXES, PLANES, Box, Place, axes_of_pixels, axes_of_samples, plane_parts, read_box
 from .geometry import Geometry
@@ -227,8 +227,10 @@ def _yuv(frame: FramePlanes, order: str) -> Reading:
 
 def _channels(frame: FramePlanes, order: str) -> Reading | None:
     form = frame.format
+    if form.order == order == "GRAY":
+        return Reading(form.samples)
     if form.order == "GRAY":
-        return Reading(form.samples * (1 if order == "GRAY" else 3)) if "A" not in order else None
+        return Reading(form.samples * len(order)) if order in COLOR_ORDERS else None
     if order == "GRAY":
         blue = form.samples[form.order.index("B")]
         return Reading((blue,), places=(0,), source=kernels.RowSource("gray"))

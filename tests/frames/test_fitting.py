@@ -118,6 +118,8 @@ def test_many_random_frames(seed: int) -> None:
         ("NCHW16c", "uint8", {}, True),
         ("NHWC", "uint8", {"source": "NV12"}, True),
         ("NHWC", "uint8", {"source": "GRAY"}, True),
+        ("NCHW", "float32", {"source": "GRAY", "color": "GRAY"}, True),
+        ("NHWC", "uint8", {"source": "GRAY16", "color": "GRAY"}, True),
         ("NHWC", "uint8", {"interpolation": "nearest_floor"}, True),
         ("NHWC", "uint8", {"interpolation": "cubic"}, False),
         ("NHWC", "uint8", {"interpolation": "area"}, False),
@@ -125,10 +127,12 @@ def test_many_random_frames(seed: int) -> None:
     ],
 )
 def test_which_frames_have_a_pass(layout: str, dtype: str, how: Any, has: bool) -> None:
-    preprocess = nl.Preprocessor(nl.TensorSpec((1, 3, 20, 30), layout, dtype), **how)
+    channels = 1 if how.get("color") == "GRAY" else 3
+    preprocess = nl.Preprocessor(nl.TensorSpec((1, channels, 20, 30), layout, dtype), **how)
     source = how.get("source", "BGR")
-    shape = {"NV12": (60, 60), "GRAY": (40, 60)}.get(source, (80 if "resize" in how else 70, 60, 3))
-    preprocess(np.zeros(shape, np.uint8))
+    shapes = {"NV12": (60, 60), "GRAY": (40, 60), "GRAY16": (40, 60)}
+    shape = shapes.get(source, (80 if "resize" in how else 70, 60, 3))
+    preprocess(np.zeros(shape, np.uint16 if source == "GRAY16" else np.uint8))
     assert [made is not None for made in preprocess._passes._passes.values()] == [has]
 
 
