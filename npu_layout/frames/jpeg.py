@@ -1,9 +1,11 @@
-"""Read a JPEG's markers: its size, and where it ends."""
+"""Read a JPEG's markers: its size, where it ends, and whether a decoder lacked data before that."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+
+import numpy as np
 
 from ..errors import NpuLayoutError
 
@@ -11,6 +13,11 @@ _START, _SCAN, _END = 0xD8, 0xDA, 0xD9
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 # In the bytes of a scan, FF is followed by 00, by a restart marker, or by the next marker (ITU-T T.81, B.1.1.5).
 _MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
+_RESTART = re.compile(rb"\xff([\xd0-\xd7])")
+_RESTARTS = bytes(range(0xD0, 0xD8))  # they follow each other in this order, from RST0 in each scan on (B.2.1)
+# No marker, and no code of many zeros; a decoder that waits for a restart marker finds it.
+_MORE = np.random.default_rng(7).integers(0, 255, 64, np.uint8).tobytes()
+_MORE += b"".join(b"\xff" + bytes([code]) + _MORE for code in _RESTARTS)
 
 
 def _markers(data: bytes) -> Iterator[tuple[int, int]]:
@@ -50,9 +57,33 @@ def jpeg_end(data: bytes) -> tuple[int | None, str]:
     """
     if data[:2] != b"\xff\xd8":
         return None, "do not begin with FF D8"
+    scan = None
     for marker, at in _markers(data):
+        if scan is not None and _restarts_are_lost(data, scan, at):
+            return None, f"have restart markers out of order before byte {at} (bytes between them were lost)"
         if marker == _END:
             return at + 2, ""
         if marker == _START:
             return None, f"do not end with FF D9 (its end was lost: another JPEG begins at byte {at})"
+        scan = at if marker == _SCAN else None
     return None, "do not end with FF D9 (its end was lost)"
+
+
+def _restarts_are_lost(data: bytes, begin: int, end: int) -> bool:
+    codes = b"".join(_RESTART.findall(data, begin + 2 + int.from_bytes(data[begin + 2 : begin + 4], "big"), end))
+    return codes != (_RESTARTS * (len(codes) // 8 + 1))[: len(codes)]
+
+
+def may_lack_data(pixels: np.ndarray) -> bool:
+    """Return whether a decoder may have made the last of these pixels (H, W[, 3]) without data.
+
+    libjpeg then makes them of Y, U and V of 128 (jdhuff.c, decode_mcu): gray, but beside other colours, with which it
+    interpolates. Of a progressive JPEG that is so only if its first scan lacks data.
+    """
+    rows, columns = (max((size - 1) % 8, 1) for size in pixels.shape[:2])
+    return bool((pixels[-rows:, -columns:] == 128).all())
+
+
+def with_more_data(data: bytes) -> bytes:
+    """Return a JPEG with more data in its last scan: the same picture, unless a decoder lacks some."""
+    return data[:-2].rstrip(b"\xff") + _MORE + data[-2:]

@@ -17,6 +17,7 @@ from ..errors import NpuLayoutError
 from ..kernels import Color, Samples
 from ..layouts import CHANNEL_ORDERS, repack
 from .color_matrices import color_of
+from .jpeg import may_lack_data, with_more_data
 from .pixel_formats import PixelFormat
 
 Box = tuple[int, int, int, int]
@@ -252,19 +253,31 @@ def _packed(frame: FramePlanes, box: Box, gray: bool) -> np.ndarray:
 
 
 def _coded(frame: FramePlanes, box: Box, gray: bool) -> np.ndarray:
-    import cv2
-
     x0, y0, x1, y1 = box
     (data,) = frame.planes
+    decoded, width, height = _decoded(data, gray), *frame.size_wh
+    if decoded is None or decoded.shape[1::-1] != frame.size_wh:
+        got = "nothing" if decoded is None else f"{decoded.shape[1]}x{decoded.shape[0]}"
+        raise NpuLayoutError(f"MJPEG: expected a JPEG of {width}x{height}, OpenCV decoded {got}")
+    if may_lack_data(decoded):
+        other = _decoded(np.frombuffer(with_more_data(bytes(data)), np.uint8), gray)
+        if other is None or not np.array_equal(decoded, other):
+            raise NpuLayoutError(
+                f"MJPEG: expected a JPEG with data for all of its {width}x{height} pixels, got {len(data)} bytes that "
+                "end before (they were cut; FF D9 was added, or is an older frame's)"
+            )
+    return decoded[y0:y1, x0:x1]
+
+
+def _decoded(data: np.ndarray, gray: bool) -> np.ndarray | None:
+    import cv2
+
     how = (cv2.IMREAD_GRAYSCALE if gray else cv2.IMREAD_COLOR) | cv2.IMREAD_IGNORE_ORIENTATION
     try:
         decoded = cv2.imdecode(data, how)
     except cv2.error:  # a size that it does not allocate
-        decoded = None
-    if decoded is None or decoded.shape[1::-1] != frame.size_wh:
-        got = "nothing" if decoded is None else f"{decoded.shape[1]}x{decoded.shape[0]}"
-        raise NpuLayoutError(f"MJPEG: expected a JPEG of {frame.size_wh[0]}x{frame.size_wh[1]}, OpenCV decoded {got}")
-    return np.asarray(decoded)[y0:y1, x0:x1]
+        return None
+    return None if decoded is None else np.asarray(decoded)
 
 
 _MAKERS: dict[str, Any] = {

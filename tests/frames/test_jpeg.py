@@ -58,3 +58,45 @@ def test_another_picture_begins() -> None:
     )
     with pytest.raises(nl.NpuLayoutError, match="expected a JPEG with a frame header, got 4 bytes without one"):
         jpeg_size(b"\xff\xd8\xff\xd9")
+
+
+def pixels_of(data: bytes, height: int, width: int, color: str = "BGR") -> np.ndarray:
+    target = nl.TensorSpec((1 if color == "GRAY" else 3, height, width), "HWC", "uint8")
+    return nl.Preprocessor(target, source="MJPEG", color=color, resize="stretch")(data)[0]
+
+
+@pytest.mark.parametrize("color", ["BGR", "GRAY"])
+@pytest.mark.parametrize("kind", ["baseline", "restarts", "good"])
+def test_a_scan_without_all_its_data_is_refused(kind: str, color: str) -> None:
+    """Its last bytes are an end that was added, or that of an older frame, behind less than what is missing."""
+    data, older = jpeg(kind, 96, 80), jpeg(kind, 96, 80)[-200:]
+    begin = data.index(b"\xff\xda") + 20
+    for n in range(begin, len(data) * 3 // 4, (len(data) - begin) // 12):
+        cut = data[:n].rstrip(b"\xff")
+        for end in (b"\xff\xd9", b"\xff\xff\xff\xd9", bytes(9) + b"\xff\xd9", older):
+            with pytest.raises(nl.NpuLayoutError, match=r"for all of its 96x80 pixels|restart markers out"):
+                pixels_of(cut + end, 80, 96, color)
+
+
+def test_restart_markers_that_are_missing_are_named() -> None:
+    data = jpeg("restarts", 96, 80)
+    assert jpeg_end(data) == (len(data), "")
+    first, third = data.index(b"\xff\xd1"), data.index(b"\xff\xd3")
+    lost = data[:first] + data[third:]
+    assert jpeg_end(lost) == (
+        None,
+        f"have restart markers out of order before byte {len(lost) - 2} (bytes between them were lost)",
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gray_that_has_its_data_is_read(kind: str) -> None:
+    """It looks like what a decoder makes without data; encoders add bytes that nobody needs before the end."""
+    for width, height in ((40, 24), (33, 17), (1, 1), (9, 64)):
+        for gray in (127, 128, 129):
+            pixels = np.random.default_rng(3).integers(0, 256, (height, width, 3), np.uint8)
+            pixels[height // 3 :, width // 3 :] = gray
+            data = bytes(cv2.imencode(".jpg", pixels, KINDS[kind])[1])
+            expected = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
+            for more in (b"", bytes(7), b"\x55" * 300, b"\xff\xff"):
+                np.testing.assert_array_equal(pixels_of(data[:-2] + more + data[-2:], height, width), expected)
