@@ -144,6 +144,7 @@ def add_preprocessing(parser: argparse.ArgumentParser) -> None:
     add("--mean", type=numbers, default=[0.0], help="in pixel units: 128, or 124,116,104 (default: 0)")
     add("--std", type=numbers, default=[1.0], help="in pixel units; 255 makes 0 to 1 (default: 1)")
     add("--pad-value", type=numbers, default=[114.0], help="the letterbox's border, in pixel units (default: 114)")
+    add("--no-scaleup", dest="scaleup", action="store_false", help="a letterbox does not enlarge smaller frames")
     add("--axes", help="letters of the model's input, if they are not NCHW")
 
 
@@ -153,8 +154,8 @@ def preprocessing(options: argparse.Namespace) -> dict[str, Any]:
     for key in ("mean", "std", "pad_value"):
         value = getattr(options, key)
         how[key] = value[0] if len(value) == 1 else value
-    how["interpolation"] = options.interpolation
-    usual = {"pad_value": 114.0, "interpolation": "linear"}
+    how.update(interpolation=options.interpolation, scaleup=options.scaleup)
+    usual = {"pad_value": 114.0, "interpolation": "linear", "scaleup": True}
     return {key: value for key, value in how.items() if value != usual.get(key)}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 
@@ -13,6 +14,7 @@ from tests.support.boards import PRE, picture
 from tests.support.command_line import ran, started
 
 ENGINES = """
+import cv2
 import numpy as np
 import npu_layout as nl
 
@@ -207,5 +209,20 @@ def test_border_and_interpolation_are_used_and_recorded(here: Path, capsys: pyte
     assert recording.meta["preprocess"] == {**PRE, "pad_value": 7.0, "interpolation": "area"}
     wanted = nl.Preprocessor(nl.TensorSpec((1, 3, 48, 48)), **{**PRE, "pad_value": 7, "interpolation": "area"})
     np.testing.assert_array_equal(recording.frames[1].inputs["image"], wanted(picture(1))[0])
+    status, out, _ = ran(capsys, "validate", "new", "model.onnx")
+    assert status == 0 and "input image: match" in out, out
+
+
+def test_small_frames_keep_their_size(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("small").mkdir()
+    small = picture(1)[:20, :30]
+    cv2.imwrite("small/1.png", small)
+    how = ["--mean", "120,115,100", "--std", "60,58,57", "--no-scaleup"]
+    assert ran(capsys, "record", "model.onnx", "small", "--simulate", "NHWC", "--out", "new", *how)[0] == 0
+    recording = nl.Recording.load("new")
+    assert recording.meta["preprocess"] == {**PRE, "scaleup": False}
+    wanted, geometry = nl.Preprocessor(nl.TensorSpec((1, 3, 48, 48)), **PRE, scaleup=False)(small)
+    assert geometry.resized_wh == (30, 20)
+    np.testing.assert_array_equal(recording.frames[0].inputs["image"], wanted)
     status, out, _ = ran(capsys, "validate", "new", "model.onnx")
     assert status == 0 and "input image: match" in out, out

@@ -190,3 +190,4 @@ def test_preprocessing() -> None:
     said = ["--interpolation", "area", "--pad-value", "1,2,3", "--mean", "7", "--std", "2,3,4"]
     wanted = {**plain, "mean": 7.0, "std": [2.0, 3.0, 4.0], "interpolation": "area", "pad_value": [1.0, 2.0, 3.0]}
     assert words.preprocessing(parser.parse_args(said)) == wanted
+    assert words.preprocessing(parser.parse_args(["--no-scaleup"])) == {**plain, "scaleup": False}
