@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 
 from ..buffers import TensorSpec
+from ..errors import LayoutError
 from ..specs import from_hailo
-from ..support import checked_call, one_of
+from ..support import checked_call, isolated, one_of
 from .runtime import RuntimeEngine, model_file, opening, runtime
 
-Arrays = Mapping[str, np.ndarray]
+Arrays = Mapping[str, Any]
 FORMATS = ("AUTO", "UINT8", "UINT16", "FLOAT32")
-
+_BOXES = ("HAILO_NMS", "HAILO_NMS_BY_CLASS")  # orders of boxes by class: hailort.h, hailo_format_order_t
+_BBOX = 5  # edges and score
 
 _WAIT_MS = 10_000
 
@@ -25,9 +27,12 @@ class HailoEngine(RuntimeEngine):
     """Runs a HEF by hailo_platform (hailo-ai/hailort, hailort/libhailort/bindings/python): a virtual device, vstreams.
 
     Where HailoRT has no vstreams, as for Hailo-10H (they end in HAILO_NOT_IMPLEMENTED: community.hailo.ai/t/18979), it
-    is the InferModel API, with HailoRT's scheduler. The network stays active until `close`. Outputs that HailoRT has
-    suppressed already (NMS in the HEF) have no TensorSpec and are refused: `decode.hailo_nms` reads them. Never run on
-    a device: it was tried against stand-ins for hailo_platform.
+    is the InferModel API, with HailoRT's scheduler. The network stays active until `close`. Never run on a device: it
+    was tried against stand-ins for hailo_platform.
+
+    An output of boxes that HailoRT has suppressed (NMS in the HEF, order HAILO_NMS_BY_CLASS) is HailoRT's memory of
+    them, (1, classes * (1 + 5 * most)) float32, which ``decode.hailo_nms`` reads; a HEF with such an output has outputs
+    of FLOAT32. Other lists of boxes (by score, with masks) are refused.
 
     Parameters
     ----------
@@ -35,7 +40,7 @@ class HailoEngine(RuntimeEngine):
         Path of the .hef file.
     input_format, output_format
         FormatType of the vstreams: "AUTO" (as the HEF has them: quantised), "UINT8", "UINT16" or "FLOAT32", which
-        HailoRT quantises and dequantises itself.
+        HailoRT quantises and dequantises itself. Boxes are floats alone.
 
     Raises
     ------
@@ -55,10 +60,9 @@ class HailoEngine(RuntimeEngine):
         with opening(name, self._open.close):
             hef = hailo.HEF(path)
             infos = (hef.get_input_vstream_infos(), hef.get_output_vstream_infos())
-            inputs, outputs = (
-                [from_hailo(info, format_type=None if kind == "AUTO" else kind) for info in side]
-                for side, kind in zip(infos, asked)
-            )
+            if asked[1] == "AUTO" and any(_is_boxes(info) for info in infos[1]):
+                asked[1] = "FLOAT32"
+            inputs, outputs = ([_spec(info, kind) for info in side] for side, kind in zip(infos, asked))
             kinds = [getattr(hailo.FormatType, kind) for kind in asked]
             try:
                 self._infer = _by_vstreams(hailo, hef, kinds, self._open)
@@ -73,10 +77,39 @@ class HailoEngine(RuntimeEngine):
     def _run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
         given = {spec.name: flat.reshape(spec.storage_shape) for spec, flat in zip(self.input_specs, inputs)}
         found = self._infer(given)
-        return [np.ascontiguousarray(found[spec.name]).reshape(-1) for spec in self.output_specs]
+        return [_flat(found[spec.name], spec) for spec in self.output_specs]
 
     def _release(self) -> None:
         self._open.close()
+
+
+def _is_boxes(info: Any) -> bool:
+    """Whether an output is a list of boxes for each class."""
+    order = getattr(info.format.order, "name", info.format.order)
+    return str(order).upper().rpartition("HAILO_FORMAT_ORDER_")[2] in _BOXES
+
+
+def _spec(info: Any, kind: str) -> TensorSpec:
+    """Return the spec of a stream; of boxes that of their memory: of each class a number, then room for so many."""
+    if not _is_boxes(info):
+        return from_hailo(info, format_type=None if kind == "AUTO" else kind)
+    if kind != "FLOAT32":
+        raise LayoutError(
+            f"output_format: {isolated(info.name)} is a list of boxes: expected AUTO or FLOAT32, got {kind}"
+        )
+    shape = info.nms_shape
+    return TensorSpec((1, shape.number_of_classes * (1 + _BBOX * shape.max_bboxes_per_class)), "NC", name=info.name)
+
+
+def _flat(answer: Any, spec: TensorSpec) -> np.ndarray:
+    """Return an output as one row of its memory; vstreams return boxes as a list of arrays for each image."""
+    if not isinstance(answer, list):
+        return np.ascontiguousarray(answer).reshape(-1)
+    memory, at = np.zeros(spec.size, np.float32), 0
+    for boxes in answer[0]:
+        memory[at], end = len(boxes), at + 1 + boxes.size
+        memory[at + 1 : end], at = boxes.reshape(-1), end
+    return memory
 
 
 def _by_vstreams(hailo: Any, hef: Any, kinds: Sequence[Any], opened: ExitStack) -> Callable[[Arrays], Arrays]:

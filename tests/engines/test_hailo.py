@@ -35,6 +35,7 @@ def info(name: str, shape: tuple[int, ...], order: str = "NHWC") -> SimpleNamesp
         shape=shape,
         format=SimpleNamespace(type="UINT8", order=order, flags=0),
         quant_info=SimpleNamespace(qp_zp=3.0, qp_scale=0.5, limvals_min=0.0, limvals_max=1.0),
+        nms_shape=SimpleNamespace(number_of_classes=3, max_bboxes_per_class=2),
     )
 
 
@@ -113,14 +114,43 @@ def test_it_runs(model: Path) -> None:
     assert real.output_specs[0].dtype == "float32" and real.output_specs[0].quantization is None
 
 
+BOXES = [  # what pyhailort's vstreams return of an image: for each class top, left, bottom, right and score
+    np.empty((0, 5)),
+    np.float32([[0.25, 0.5, 0.75, 1, 0.75], [0, 0, 0.5, 0.5, 0.5]]),
+    np.float32([[0.5, 0, 1, 0.25, 0.875]]),
+]
+MEMORY = [0, 2, *BOXES[1].ravel(), 1, *BOXES[2].ravel()]  # and what HailoRT has: numbers, and their boxes
+
+
+@pytest.mark.parametrize("order", ["HAILO_NMS", "HAILO_NMS_BY_CLASS", "HAILO_FORMAT_ORDER_HAILO_NMS_BY_CLASS"])
+def test_boxes_that_hailort_has_suppressed(model: Path, monkeypatch: pytest.MonkeyPatch, order: str) -> None:
+    monkeypatch.setattr(Hef, "order", order)
+    monkeypatch.setattr(Streams, "infer", lambda self, given: {"net/out": [BOXES]})
+    with HailoEngine(model) as engine:
+        (spec,) = engine.output_specs
+        assert spec.shape == (1, 3 * (1 + 2 * 5)) and spec.dtype == "float32" and spec.name == "net/out"
+        found = engine.infer(np.zeros((1, 4, 6, 3), np.uint8))["net/out"]
+    assert LOG[1] == "open streams auto f32", "a list of boxes is read as floats; the input stays as it is"
+    assert found.tolist() == [*MEMORY, *[0] * (33 - len(MEMORY))]
+    boxes = nl.decode.hailo_nms(found, 3, (4, 8))
+    assert boxes.class_id.tolist() == [2, 1, 1] and boxes.xyxy[1].tolist() == [4, 1, 8, 3]
+    assert len(check_engine(lambda: HailoEngine(model))) == 9
+
+
 def test_what_goes_wrong(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(nl.NpuLayoutError, match="output_format: expected one of AUTO, UINT8"):
         HailoEngine(model, output_format="INT4")
-    monkeypatch.setattr(Hef, "order", "HAILO_NMS")
+    monkeypatch.setattr(Hef, "order", "HAILO_NMS_BY_SCORE")
     LOG.clear()
     with pytest.raises(nl.NpuLayoutError, match="NMS"):
         HailoEngine(model)
     assert LOG == [], "it is refused before a device is taken"
+    monkeypatch.setattr(Hef, "order", "HAILO_NMS_BY_CLASS")
+    with pytest.raises(
+        nl.NpuLayoutError, match="output_format: net/out is a list of boxes: expected AUTO or FLOAT32, got UINT8"
+    ):
+        HailoEngine(model, output_format="UINT8")
+    assert LOG == []
     model.write_bytes(b"broken")
     with pytest.raises(nl.NpuLayoutError, match=r"m\.hef: cannot be loaded: HAILO_INVALID_HEF"):
         HailoEngine(model)
@@ -155,8 +185,8 @@ class InferModel(Context):
     def run(self, bindings: list[InferModel], timeout: int) -> None:
         assert bindings == [self] and timeout > 0
         x, y = self.buffers["net/in"], self.buffers["net/out"]
-        assert x.shape == y.shape == (4, 6, 3) and x.dtype == np.uint8 and x.flags.c_contiguous
-        y[:] = 255 - x
+        assert x.shape == (4, 6, 3) and x.dtype == np.uint8 and x.flags.c_contiguous
+        y[:] = 255 - x if y.shape == x.shape else [*MEMORY, *[0] * (33 - len(MEMORY))]
 
 
 class Device10(Context):
@@ -192,6 +222,11 @@ def test_a_device_without_vstreams(model: Path, monkeypatch: pytest.MonkeyPatch)
     assert ["open device", "close device", *opened] == LOG
     assert Device10.made.kinds == {}
     assert len(check_engine(lambda: HailoEngine(model))) == 9
+    monkeypatch.setattr(Hef, "order", "HAILO_NMS_BY_CLASS")
+    with HailoEngine(model) as engine:
+        found = engine.infer(x[0])["net/out"]
+    assert Device10.made.kinds == {"net/out": "f32"} and found[: len(MEMORY)].tolist() == MEMORY
+    monkeypatch.setattr(Hef, "order", "NHWC")
     with HailoEngine(model, output_format="FLOAT32") as real:
         assert Device10.made.kinds == {"net/out": "f32"} and Device10.made.buffers["net/out"].dtype == np.float32
         assert real.output_specs[0].dtype == "float32"
