@@ -14,7 +14,7 @@ from .encodings import spread_of
 from .gathering import are_steps
 from .head import Boxes, Head
 from .places import Fitted, Level, Place, offsets_along
-from .ranges import values_of
+from .ranges import scaled_along, values_of
 from .reference import point_encoding
 
 _DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "float16", "bfloat16", "float32")
@@ -258,20 +258,11 @@ def _scales(
     given = spec.quantization
     if given is None or spec.stored.kind not in "iu":
         return None
-    rows, columns = level.grid
-    count = len(picked(place.numbers(a)))
     if given.axis is None:
+        count = len(picked(place.numbers(a)))
         return kernels.Scales("channels", *(np.full(count, v, np.float32) for v in (given.scale, given.zero_point)))
-    outer, inner = np.divmod(place.numbers(a), 1 if place.inner is None else spec.shape[place.inner])
-    cells = np.arange(columns) if place.rows is not None else place.cells(a, rows * columns)
-    numbers: dict[int | None, tuple[str, np.ndarray]] = {
-        place.inner: ("channels", picked(inner)),
-        place.channel: ("channels", picked(outer)),
-        place.anchor: ("channels", np.full(count, a)),
-        place.rows: ("rows", np.arange(rows)),
-        place.columns: ("columns", cells),
-    }
-    each, at = numbers.get(given.axis % len(spec.shape), ("channels", np.zeros(count, np.int64)))
+    each, at = scaled_along(level, place, a, spec)
+    at = picked(at) if each == "channels" else at
     scale, zero = (np.asarray(v, np.float32)[at] for v in (given.scale, given.zero_point))
     return kernels.Scales(each, scale, zero)
 

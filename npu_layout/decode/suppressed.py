@@ -52,7 +52,7 @@ def hailo_nms(
     input_shape
         Height and width of the network's input, in pixels.
     confidence
-        The least score.
+        The least score, at most 1: scores are probabilities.
     limit
         The number of detections, at most: the best ones.
     order
@@ -66,8 +66,8 @@ def hailo_nms(
     Raises
     ------
     NpuLayoutError
-        On other words and numbers, counts that are no whole numbers, classes that are none; BufferSizeError if the
-        memory ends before the last box; LayoutError on arrays of other shapes.
+        On other words and numbers, a `confidence` above 1, counts that are no whole numbers, classes that are none;
+        BufferSizeError if the memory ends before the last box; LayoutError on arrays of other shapes.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def detection_output(
     input_shape
         Height and width of the network's input, in pixels.
     confidence
-        The least score.
+        The least score, at most 1: scores are probabilities.
     limit
         The number of detections, at most: the best ones.
 
@@ -109,8 +109,8 @@ def detection_output(
     Raises
     ------
     NpuLayoutError
-        On rows of several inputs, and classes that are no whole numbers of 0 or more; LayoutError on other shapes;
-        BufferSizeError.
+        On rows of several inputs, a `confidence` above 1, and classes that are no whole numbers of 0 or more;
+        LayoutError on other shapes; BufferSizeError.
 
     Examples
     --------
@@ -137,8 +137,11 @@ def detection_output(
 
 
 def _limits(confidence: Any, limit: Any) -> tuple[float, int]:
-    """Return both arguments, checked."""
+    """Return both arguments, checked; scores of these outputs are probabilities."""
     least, most = real_number("confidence", confidence), whole_number("limit", limit)
+    if least > 1:
+        hint = f"; {least:g} percent are {least / 100:g}" if least <= 100 else ""
+        raise NpuLayoutError(f"confidence: expected at most 1, scores are probabilities here, got {least:g}{hint}")
     if not 1 <= most <= MOST:
         raise NpuLayoutError(f"limit: expected 1 .. {MOST}, got {shown(limit)}")
     return least, most

@@ -165,3 +165,17 @@ def test_rows_of_detection_output_that_are_refused() -> None:
             decode.detection_output(nl.TensorSpec(shape, nl.Layout.of_rank(len(shape))), rows.ravel(), SIZE)
     with pytest.raises(nl.BufferSizeError, match="buffer"):
         decode.detection_output(spec, rows.ravel()[1:], SIZE)
+
+
+def test_thresholds_in_percent_are_refused() -> None:
+    """They found nothing in silence: a score is a probability."""
+    rows, spec = np.zeros(7, np.float32), nl.TensorSpec((1, 1, 1, 7))
+    for call in (
+        lambda least: decode.hailo_nms(by_class([[], []]), 2, SIZE, least),
+        lambda least: decode.detection_output(spec, rows, SIZE, least),
+    ):
+        assert len(call(1)) == 0
+        with pytest.raises(nl.NpuLayoutError, match=r"^confidence: expected at most 1, .*, got 25; 25 percent are 0\.25$"):
+            call(25)
+        with pytest.raises(nl.NpuLayoutError, match=r"^confidence: expected at most 1, .*, got 1e\+06$"):
+            call(1e6)
