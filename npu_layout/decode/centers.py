@@ -12,6 +12,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..support import checked_call, instance, naming, one_of, real_number
+from .batches import refuse_batch
 from .decoder import MOST, Decoder
 from .detections import Detections
 from .detectors import centernet_head
@@ -77,7 +78,7 @@ def centernet(
     roles = {"heat": "score", "size": "box", "offset": "offset"}
     outputs = {role: [name] for name, role in roles.items() if name in specs}
     _check_names("buffers", buffers, [name for (name,) in outputs.values()])
-    classes, rows, columns = _shape("specs['heat']", specs["heat"])
+    classes, rows, columns = _shape("specs['heat']", specs["heat"], "centernet")
     for (name,) in outputs.values():
         _check_shape(name, specs[name], (classes if name == "heat" else 2, rows, columns))
     head = centernet_head(classes, stride, activation=activation)
@@ -166,7 +167,7 @@ def dbnet(
         real_number("stride", stride, 0.0),
         count_of("limit", limit),
     )
-    channels, _, _ = _shape("spec", spec)
+    channels, _, _ = _shape("spec", spec, "dbnet")
     if channels != 1:
         raise LayoutError(f"dbnet: {spec.describe()}: expected one channel, got {channels}")
     with naming("buffer"):
@@ -207,9 +208,10 @@ def _ordered(box: np.ndarray) -> np.ndarray:
     return np.array(around[first:] + around[:first], np.float32)
 
 
-def _shape(what: str, spec: Any) -> tuple[int, int, int]:
+def _shape(what: str, spec: Any, reader: str) -> tuple[int, int, int]:
     """Return channels, rows and columns of an output with one image; LayoutError if it is none."""
-    axes = instance(what, spec, TensorSpec).axes
+    refuse_batch(instance(what, spec, TensorSpec), reader)
+    axes = spec.axes
     if set(axes) != _IMAGE or spec.shape[axes.index("N")] != 1:
         raise LayoutError(f"{what}: {spec.describe()}: expected one image with the axes N, C, H and W")
     channels, rows, columns = (spec.shape[axes.index(letter)] for letter in "CHW")
@@ -225,7 +227,7 @@ def _check_names(what: str, given: Any, names: Sequence[str]) -> None:
 
 def _check_shape(name: str, spec: Any, expected: tuple[int, int, int]) -> None:
     """Raise LayoutError if an output has other extents, or axes in an order that a Decoder does not read."""
-    got = _shape(f"specs[{name!r}]", spec)
+    got = _shape(f"specs[{name!r}]", spec, "centernet")
     if got != expected:
         raise LayoutError(f"specs[{name!r}]: expected {expected} as the heat, got {got}")
     if spec.axes.replace("C", "") != "NHW" or spec.axes.index("C") == 2:

@@ -9,6 +9,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import LayoutError
 from .assigning import MisnamedError, Size, UndistinguishedError, is_hinted, listed
+from .batches import refuse_batch
 from .head import HINTS, Form, Head, Part
 from .mask_crops import planes_of
 from .places import LEVELS, Fitted, Given, across_levels
@@ -21,12 +22,7 @@ def fit(head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[
     says for each form which part of which level was not found, or may be in several outputs.
     """
     for spec in specs:
-        if len(spec.shape) > 2 and spec.axes[0] == "N" and spec.shape[0] != 1:
-            n, one = spec.shape[0], (1, *spec.shape[1:])
-            raise LayoutError(
-                f"{spec.describe()}: a batch of {n}; a Decoder reads outputs of one input: give "
-                f"spec.replace(shape={one}), and of each buffer, if N is outermost, buffer.reshape({n}, -1)[i]"
-            )
+        refuse_batch(spec, "a Decoder")
     problems: list[LayoutError] = []
     for form in head.forms:
         try:

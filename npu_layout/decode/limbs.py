@@ -13,6 +13,7 @@ from .. import kernels
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..support import checked_call, instance, items_of, numbers_of, real_number, shown, whole_numbers
+from .batches import refuse_batch
 from .decoder import in_order
 from .mask_crops import planes_of
 from .records import count_of, items
@@ -114,7 +115,8 @@ def people(maps: Any, buffer: Any = None, skeleton: Skeleton = OPENPOSE) -> np.n
     shape = given.shape[1:] if given.ndim == 4 and len(given) == 1 else given.shape
     channels = skeleton.fields + 2 * len(skeleton.limbs)
     if len(shape) != 3 or shape[0] != channels or 0 in shape:
-        raise LayoutError(f"maps: expected ({channels}, H, W), got {given.shape}")
+        hint = "; people reads one image: give maps[i]" if given.ndim == 4 and len(given) > 1 else ""
+        raise LayoutError(f"maps: expected ({channels}, H, W), got {given.shape}{hint}")
     real = np.ascontiguousarray(given, np.float32).reshape(shape)
     with np.errstate(over="ignore", invalid="ignore"):  # a sum that overflows costs the copy alone
         total = float(real.sum())
@@ -150,6 +152,8 @@ def _values(maps: Any, buffer: Any) -> np.ndarray:
             )
         return numbers_of("maps", maps)
     specs = items_of("maps", maps if several else [maps], TensorSpec)
+    for spec in specs:
+        refuse_batch(spec, "people")
     planes = [planes_of(spec) for spec in specs]
     if None in planes or len({found[1:] for found in planes if found}) != 1:
         got = ", ".join(spec.describe() for spec in specs)

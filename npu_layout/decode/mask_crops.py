@@ -13,6 +13,7 @@ from .. import kernels
 from ..buffers import TensorSpec, kernel_name
 from ..errors import LayoutError
 from ..support import checked_call, instance, numbers_of, one_of, real_number
+from .batches import refuse_batch
 from .crops import Masks, Pool, crops_in, masks_of, pool_of
 from .records import height_and_width
 
@@ -86,6 +87,7 @@ def masks(
     one_of("rule", rule, tuple(RULES))
     zero_point = real_number("zero_point", zero_point)
     pool = pool_of(None if out is None else instance("out", out, Masks, "Masks of an earlier call"))
+    refuse_batch(spec, "masks")
     shape = planes_of(spec)
     if shape is None:
         raise LayoutError(f"prototypes: expected (1, channels, h, w), got {spec.describe()}")

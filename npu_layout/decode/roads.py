@@ -12,6 +12,7 @@ from ..errors import LayoutError, NpuLayoutError
 from ..support import checked_call, numbers_of
 from .activations import activated
 from .answers import checked_spec
+from .batches import refuse_batch
 from .records import height_and_width
 
 # cfzd/Ultra-Fast-Lane-Detection, data/constant.py: rows of an input of 288 pixels, by how many there are
@@ -59,6 +60,7 @@ def lanes(spec: TensorSpec, buffer: Any, input_shape: Sequence[int] = (288, 800)
     [[1597.0, 266.0], [1597.0, 276.0], [1597.0, 286.0]]
     """
     given, (height, width) = checked_spec("lanes", spec), height_and_width(input_shape)
+    refuse_batch(given, "lanes")
     shape = given.shape
     if len(shape) != 4 or shape[0] != 1 or shape[1] < 3:
         raise LayoutError(f"lanes: {given.describe()}: expected (1, columns + 1, rows, lanes)")

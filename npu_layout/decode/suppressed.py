@@ -10,6 +10,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import BufferSizeError, LayoutError, NpuLayoutError
 from ..support import checked_call, instance, naming, one_of, plain_array, real_number, shown, whole_number
+from .batches import refuse_batch
 from .decoder import MOST
 from .detections import Detections, detections, memory_for
 from .networks import sizes
@@ -120,6 +121,7 @@ def detection_output(
     """
     given, size = instance("spec", spec, TensorSpec), height_and_width(input_shape)
     least, most = _limits(confidence, limit)
+    refuse_batch(given, "detection_output")
     shape = given.shape
     if len(shape) < 2 or shape[-1] != _COLUMNS or any(n != 1 for n in shape[:-2]):
         raise LayoutError(f"detection_output: {given.describe()}: expected (1, 1, n, {_COLUMNS})")

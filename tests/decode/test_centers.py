@@ -114,7 +114,7 @@ def test_bad_input() -> None:
             r"specs\['heat'\]: .*expected channels before or behind rows and columns",
         ),
         (lambda: decode.dbnet(two, flat["size"]), "dbnet: .*expected one channel, got 2"),
-        (lambda: decode.dbnet(nl.TensorSpec((2, 1, 4, 4)), flat["size"]), "expected one image"),
+        (lambda: decode.dbnet(nl.TensorSpec((4, 4), "HW"), flat["heat"]), "expected one image"),
         (lambda: decode.dbnet(one, flat["heat"], unclip=-1), "unclip: expected a number of at least 0"),
         (lambda: decode.dbnet(one, flat["size"]), "buffer: .*128 bytes"),
     ):

@@ -63,7 +63,7 @@ def test_axes_in_another_order():
 def test_outputs_that_do_not_fit():
     spec, flat = TensorSpec((1, 57, 4, 4)), np.zeros(57 * 16, np.float32)
     for given, words in (
-        ((TensorSpec((2, 57, 4, 4)), flat), "maps: expected one image"),
+        ((TensorSpec((57, 4, 4), "DHW"), flat), "maps: expected one image"),
         (([TensorSpec((1, 19, 4, 4)), TensorSpec((1, 38, 8, 4))], [flat, flat]), "of one height and width"),
         ((TensorSpec((1, 56, 4, 4)), flat[:-16]), r"maps: expected \(57, H, W\), got \(56, 4, 4\)"),
         ((spec, flat[:-1]), "^buffer has"),
