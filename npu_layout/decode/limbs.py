@@ -35,8 +35,8 @@ class Skeleton:
     cell
         Pixels of the input in a cell, each way.
     peak, field, aligned, total
-        The least heat of a joint; the least part of the field along a limb, and the share of points that must have
-        more; the least sum of a person's limbs.
+        The least heat of a joint, which is a maximum of 3x3 cells; the least part of the field along a limb, and the
+        share of points that must have more; the least sum of a person's limbs.
     samples
         Points of a limb at which the field is read, its ends included.
 

@@ -7,7 +7,7 @@ import pytest
 
 from npu_layout import LayoutError, NpuLayoutError, TensorSpec, decode, kernels
 from tests.support import scenes
-from tests.support.poses import drawn_people, scripted_people
+from tests.support.poses import drawn_people, plain_people, scripted_people
 
 
 @pytest.mark.parametrize("backend", kernels.backends())
@@ -21,6 +21,46 @@ def test_people_are_those_of_loops(count, backend, activate):
         wanted = np.array(expected, np.float32).reshape(-1, 18, 3)
         assert np.array_equal(found[..., 2], wanted[..., 2])
         assert np.allclose(found, wanted, rtol=0, atol=1e-3, equal_nan=True)  # its parabolas are of float32
+
+
+def assert_people(maps, skeleton, count):
+    """The same joints of the same people as loops in float64 find, `count` or more."""
+    found, wanted = decode.people(maps, skeleton), plain_people(maps, skeleton)
+    assert len(found) == len(wanted) >= count
+    for person, joints in zip(found, wanted):
+        assert set(np.flatnonzero(person[:, 2]).tolist()) == set(joints)
+        for joint, (x, y, heat) in joints.items():
+            pixels = [skeleton.cell * place + (skeleton.cell - 1) / 2 for place in (x, y)]
+            np.testing.assert_allclose(person[joint], [*pixels, heat], rtol=1e-6, atol=1e-5)
+        assert np.isnan(np.delete(person[:, :2], list(joints), 0)).all()
+
+
+@pytest.mark.parametrize("backend", kernels.backends())
+@pytest.mark.parametrize("count", [1, 3, 20])
+def test_people_are_those_of_the_formula(count, backend, activate):
+    activate(backend)
+    maps, _ = drawn_people(np.random.default_rng(40 + count), count)
+    assert_people(maps, decode.OPENPOSE, count)
+
+
+@pytest.mark.parametrize("backend", kernels.backends())
+def test_other_skeletons_among_noise(backend, activate):
+    """Peaks and fields at random: joints that several limbs want, people that limbs join, and some that stay apart."""
+    activate(backend)
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        joints = int(rng.integers(2, 6))
+        pairs = [(int(a), int(b)) for a, b in rng.integers(0, joints, (int(rng.integers(1, 7)), 2)) if a != b]
+        skeleton = decode.Skeleton(
+            joints, pairs, joints + 1, cell=int(rng.integers(1, 9)), peak=0.8, field=-0.5, aligned=0.5,
+            total=float(rng.uniform(0, 0.6)), samples=int(rng.integers(2, 12)),
+        )  # fmt: skip
+        height, width = rng.integers(6, 20, 2)
+        maps = rng.random((joints + 1 + 2 * len(pairs), height, width)).astype(np.float32)
+        maps[joints + 1 :] = maps[joints + 1 :] * 2 - 0.8
+        if seed % 3 == 0:
+            maps = (np.round(maps * 8) / 8).astype(np.float32)  # plateaus, and scores that tie
+        assert_people(maps, skeleton, 0)
 
 
 def test_people_are_found_where_they_were_drawn():

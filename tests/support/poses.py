@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+
+from npu_layout.decode import Skeleton
 
 LIMBS = (
     (1, 8), (8, 9), (9, 10), (1, 11), (11, 12), (12, 13), (1, 2), (2, 3), (3, 4), (2, 16), (1, 5), (5, 6), (6, 7),
@@ -122,3 +126,83 @@ def scripted_people(maps: np.ndarray) -> list[np.ndarray]:
             joints[joint] = CELL * x + (CELL - 1) / 2, CELL * y + (CELL - 1) / 2, heat
         result.append(joints)
     return result
+
+
+Peak = tuple[float, float, float]
+
+
+def _peaks_of(heat: list[list[float]], least: float) -> list[Peak]:
+    """Maxima of 3x3 cells of one map, row by row: greater than those before it, not less than those behind it."""
+    high, wide, found = len(heat), len(heat[0]), []
+
+    def at(y: int, x: int) -> float:
+        return heat[y][x] if 0 <= y < high and 0 <= x < wide else -math.inf
+
+    def moved(before: float, top: float, after: float) -> float:
+        bend = 2 * top - before - after
+        if math.isinf(before) or math.isinf(after) or bend <= 1e-6:
+            return 0.0
+        return min(max((after - before) / bend / 2, -0.5), 0.5)
+
+    for y in range(high):
+        for x in range(wide):
+            top = heat[y][x]
+            near = [(j, i) for j in (-1, 0, 1) for i in (-1, 0, 1)]
+            before = all(top > at(y + j, x + i) for j, i in near[:4])
+            if top > least and before and all(top >= at(y + j, x + i) for j, i in near[5:]):
+                across = moved(at(y, x - 1), top, at(y, x + 1))
+                found.append((x + across, y + moved(at(y - 1, x), top, at(y + 1, x)), top))
+    return found
+
+
+def _limb_of(fields: list[list[list[float]]], one: Peak, other: Peak, skeleton: Skeleton) -> float:
+    """The mean of the field along the line, Cao et al. 2017, equation 11, times the joints' heat; 0 if too little."""
+    dx, dy = other[0] - one[0], other[1] - one[1]
+    length, n = math.sqrt(dx * dx + dy * dy), skeleton.samples
+    if length == 0:
+        return 0.0
+    along = []
+    for k in range(n):
+        x, y = round(one[0] + dx * (k / (n - 1))), round(one[1] + dy * (k / (n - 1)))
+        row, column = min(max(y, 0), len(fields[0]) - 1), min(max(x, 0), len(fields[0][0]) - 1)
+        along.append((fields[0][row][column] * dx + fields[1][row][column] * dy) / length)
+    if sum(value > skeleton.field for value in along) < skeleton.aligned * n - 1e-9:
+        return 0.0
+    return math.fsum(along) / n * math.sqrt(one[2] * other[2])
+
+
+def plain_people(maps: np.ndarray, skeleton: Skeleton) -> list[dict[int, Peak]]:
+    """People in maps (channels, H, W), in loops over floats of 64 bits: {joint: x and y in cells, and the heat}.
+
+    Of each limb the pairs of joints are taken from the best one on, each joint once (section 2.4 of the paper); a limb
+    joins the person that has one of its joints already, or two people that have no joint in common.
+    """
+    values = maps.astype(np.float64).tolist()
+    peaks = [_peaks_of(values[joint], skeleton.peak) for joint in range(skeleton.joints)]
+    people: list[tuple[dict[int, int], list[float]]] = []
+    for limb, (a, b) in enumerate(skeleton.limbs):
+        fields = values[skeleton.fields + 2 * limb : skeleton.fields + 2 * limb + 2]
+        scored = [
+            (-_limb_of(fields, one, other, skeleton), i, j)
+            for i, one in enumerate(peaks[a])
+            for j, other in enumerate(peaks[b])
+        ]
+        firsts, seconds = set(), set()
+        for least, i, j in sorted(scored):
+            if least >= 0 or i in firsts or j in seconds:
+                continue
+            firsts.add(i)
+            seconds.add(j)
+            of = [person for person in people if person[0].get(a) == i or person[0].get(b) == j]
+            if not of:
+                people.append(({a: i, b: j}, [-least]))
+            elif len(of) == 1:
+                if of[0][0].get(a, i) == i and of[0][0].get(b, j) == j:
+                    of[0][0].update({a: i, b: j})
+                    of[0][1].append(-least)
+            elif not of[0][0].keys() & of[1][0].keys():
+                of[0][0].update(of[1][0])
+                of[0][1].extend([*of[1][1], -least])
+                people.remove(of[1])
+    kept = [joints for joints, scores in people if math.fsum(scores) >= skeleton.total]
+    return [{joint: peaks[joint][row] for joint, row in joints.items()} for joints in kept]
