@@ -48,6 +48,7 @@ from .pictures import Fit as Fit
 from .pictures import PictureResize as PictureResize
 from .pictures import RowSource as RowSource
 from .pictures import Samples as Samples
+from .pictures import YuvSamples as YuvSamples
 from .pictures import area_axis as area_axis
 from .pictures import linear_axis as linear_axis
 from .pictures import nearest_axis as nearest_axis
@@ -64,6 +65,7 @@ from .reductions import tops as tops
 from .sums import BY_COLUMN as BY_COLUMN
 from .sums import BY_ROW as BY_ROW
 from .sums import sums as sums
+from .to_yuv import to_yuv as to_yuv
 
 __all__ = [
     "active",

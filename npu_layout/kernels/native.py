@@ -13,7 +13,7 @@ from .box import Arithmetic, Box
 from .caches import caches
 from .description import describe
 from .fallback.sums import BY_COLUMN, BY_ROW, TILE
-from .pictures import NO_COLOR, SOURCES, Axis, Fit, PictureResize
+from .pictures import NO_COLOR, SOURCES, Axis, Fit, PictureResize, YuvSamples
 
 _DTYPES = _native.DTYPES
 _GRAYS = {"B": 0, "H": 1, "f": 2}
@@ -234,6 +234,11 @@ def sums(
     by_column = np.empty((len(BY_COLUMN), count, columns))
     _native.sums(level, device, model, before, by_row, by_column)
     return by_row[0], by_column
+
+
+def to_yuv(pixels: np.ndarray, out: np.ndarray, samples: Sequence[YuvSamples], level: str = LEVEL) -> None:
+    """Write what `kernels.to_yuv` does."""
+    _native.to_yuv(level, pixels, out, tuple((*one[:5], *one.weights, one.add) for one in samples))
 
 
 set_threads, get_threads = _native.set_threads, _native.get_threads

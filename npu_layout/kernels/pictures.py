@@ -208,3 +208,15 @@ class Fit(NamedTuple):
     out_size: int  #: elements of the buffer
     rows: int  #: of a band
     pitch: int  #: elements of the buffer from one row to the next
+
+
+class YuvSamples(NamedTuple):
+    """Where the samples of a component go in a buffer, and how they are made."""
+
+    offset: int  #: of the first one, in bytes
+    pitch: int  #: bytes from one row of samples to the next
+    step: int  #: bytes between samples: 1 or 2
+    every_x: int  #: one sample for so many pixels across: 1 or 2
+    every_y: int  #: and down
+    weights: tuple[int, int, int]  #: of B, G and R, in 20-bit integers
+    add: int  #: likewise

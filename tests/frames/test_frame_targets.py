@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.frames import frame_targets
 from npu_layout.frames.frame_targets import WRITTEN
 from tests.support import frame_formats as formats
 
@@ -75,13 +74,6 @@ def test_i420_and_nv12_are_what_opencv_makes_of_the_resized_picture(resize: str,
     u, v = rows[26:].reshape(2, -1)
     np.testing.assert_array_equal(nv12[34 * 26 :: 2], u)
     np.testing.assert_array_equal(nv12[34 * 26 + 1 :: 2], v)
-
-
-def test_without_opencvs_conversion_the_bits_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    preprocess, pixels = nl.Preprocessor(nl.FrameSpec("NV12", (130, 66))), frame_of(130, 66)
-    expected = preprocess(pixels)[0]
-    monkeypatch.setattr(frame_targets, "_opencv_agrees", lambda: False)
-    np.testing.assert_array_equal(preprocess(pixels)[0], expected)
 
 
 @pytest.mark.parametrize("name", [name for name in WRITTEN if name not in YUV])

@@ -24,7 +24,6 @@ LATE = {
     "arrays.watched_call": {"cv2"},
     "frames.canvas": {"cv2"},
     "frames.fitting": {"cv2"},
-    "frames.frame_targets": {"cv2"},
     "frames.pictures": {"cv2"},
     "ops.resizing": {"cv2"},
     "engines.onnxruntime": {"onnxruntime"},

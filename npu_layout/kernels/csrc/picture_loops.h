@@ -27,6 +27,11 @@ typedef struct {
     int32_t offset, luma, red_v, green_u, green_v, blue_u;
 } Color;
 
+/* The other way: sample = (b * blue + g * green + r * red + add) >> 20, saturated. */
+typedef struct {
+    int32_t blue, green, red, add;
+} YuvWeights;
+
 /* What U and V add to R, G and B, with the 2**19: 16 bits above the point of 16, and the 16 below it, with
  * their top bit flipped. */
 typedef struct {
@@ -88,6 +93,9 @@ typedef struct {
     void (*gray)(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n, int how);
     void (*rows_of_565)(const uint8_t *row, int64_t n, uint8_t *b, uint8_t *g, uint8_t *r);
     void (*rows_of_mosaic)(const uint8_t *const rows[3], int own, int64_t n, uint8_t *const out[3]);
+    /* n samples of every pixel of a row of B, G and R, or of every second one; and bytes of two rows by turns. */
+    void (*to_yuv)(const uint8_t *const bgr[3], const YuvWeights *weights, int64_t every, int64_t n, uint8_t *out);
+    void (*join_bytes)(const uint8_t *a, const uint8_t *b, int64_t n, uint8_t *out);
 } PictureLoops;
 
 #endif

@@ -5,6 +5,6 @@ Only sigmoid and softmax differ in their last bits; `reduce` documents by how mu
 Imports numpy and the records of `box` and `pictures`.
 """
 
-from . import gray, limbs, pictures, program, reduce, sums
+from . import gray, limbs, pictures, program, reduce, sums, to_yuv
 
-__all__ = ["gray", "limbs", "pictures", "program", "reduce", "sums"]
+__all__ = ["gray", "limbs", "pictures", "program", "reduce", "sums", "to_yuv"]

@@ -12,6 +12,7 @@
 #include "binding/scan_call.h"
 #include "binding/signals.h"
 #include "binding/sums_call.h"
+#include "binding/to_yuv_call.h"
 #include "binding/picture_type.h"
 #include "binding/usual_type.h"
 #include "cold.h"
@@ -60,6 +61,7 @@ static PyMethodDef module_methods[] = {
     {"scan", native_scan, METH_VARARGS, "scan(level, dtype, data, channels, rows, columns, least): hits of cell, channel and code"},
     {"tops", native_tops, METH_VARARGS, "tops(x, rows, out, refinement): whether they fit"},
     {"sums", native_sums, METH_VARARGS, "sums(level, device, model, before or None, by_row, by_column)"},
+    {"to_yuv", native_to_yuv, METH_VARARGS, "to_yuv(level, pixels, out, samples): planes of B, G and R to samples of Y, U and V"},
     {"set_threads", set_threads, METH_O, "set_threads(n)"},
     {"get_threads", get_threads, METH_NOARGS, "get_threads()"},
     {"set_last_cache", last_cache, METH_O, "set_last_cache(bytes): of this machine; decides what is stored past the caches"},

@@ -14,6 +14,7 @@
 #include "simd/far.inl.h"
 #include "simd/boxes.inl.h"
 #include "simd/rows_made.inl.h"
+#include "simd/to_yuv.inl.h"
 #include "simd/yuv_plain.inl.h"
 
 const Fast HERE(grays)[] = {

@@ -116,4 +116,5 @@ const PictureLoops HERE(picture_loops) = {
     HERE(box_rows), HERE(box_words), HERE(box_mean),
     HERE(flip),
     HERE(gray_u8), HERE(rows_of_565), HERE(rows_of_mosaic),
+    HERE(to_yuv), HERE(join_bytes),
 };
