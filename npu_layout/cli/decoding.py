@@ -46,8 +46,9 @@ def run(options: argparse.Namespace) -> int:
         found = decoder(frame.outputs, options.confidence, options.iou, options.limit)
         geometry = _geometry(recording, frame, size)
         if options.frames is not None:
-            picture = _picture(options.recording, recording, frame, size, geometry)
-            _write(Path(options.frames), i, draw(picture, found, geometry))
+            picture = _picture(options.recording, frame, size, geometry)
+            source = (recording.meta.get("preprocess") or {}).get("source", "BGR")
+            _write(Path(options.frames), i, draw(picture, found, geometry, source=source))
         shown += _rows(i, found, geometry)
     if options.json:
         console.show_json({"head": head.to_dict(), "input": list(size), "detections": shown})
@@ -115,20 +116,12 @@ def _places(points: np.ndarray, geometry: Geometry | None) -> list[list[float]]:
     return np.asarray(places, np.float64).tolist()  # type: ignore[no-any-return]
 
 
-def _picture(
-    folder: str, recording: Recording, frame: Frame, size: tuple[int, int], geometry: Geometry | None
-) -> np.ndarray:
-    """Return the recorded camera frame in BGR, whatever its format; NpuLayoutError if there is none."""
+def _picture(folder: str, frame: Frame, size: tuple[int, int], geometry: Geometry | None) -> np.ndarray:
+    """Return the recorded camera frame; NpuLayoutError if there is none, or nothing says how it became the input."""
     picture = frame.inputs.get(FRAME)
     if picture is None:
         raise NpuLayoutError(f"--frames: {folder} was recorded without its camera frames; leave --frames out")
-    if geometry is not None:
-        width, height = geometry.frame_wh
-        source = recording.meta["preprocess"].get("source", "BGR")
-        whole_frame = TensorSpec((1, 3, height, width), "NHWC", "uint8", axes="NCHW")
-        made = Preprocessor(whole_frame, resize="stretch", color="BGR", source=source)
-        return np.asarray(made(picture)[0][0])
-    if picture.shape[:2] != size:
+    if geometry is None and picture.shape[:2] != size:
         raise NpuLayoutError(
             f"--frames: {folder} does not say how frames of {picture.shape} became the input of {size}: its meta has "
             "no preprocess, as Recorder(preprocess=) writes it; leave --frames out"

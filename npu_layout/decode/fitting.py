@@ -31,7 +31,7 @@ def fit(head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[
             problems.append(error)
     shapes = ", ".join(map(listed, range(len(specs)), specs)) or "none"
     told = "; ".join(f"as {form.name!r}: {error}" for form, error in zip(head.forms, problems))
-    told = f"head {head.name!r} does not fit the outputs {shapes}; {told}"
+    told = f"head {head.name!r} does not fit the outputs {shapes}; {told}; decode.guess(specs, {input_hw}) names those"
     unclear = [error for error in problems if isinstance(error, UndistinguishedError)]
     misnamed = next((error for error in problems if isinstance(error, MisnamedError)), None)
     if not unclear and misnamed:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
-from ..frames import Geometry
+from ..frames import FrameSpec, Geometry, Preprocessor
 from ..support import array_of, checked_call, instance
 from .detections import Detections
 
@@ -17,27 +18,31 @@ _GOLDEN = 0.61803398875  # steps of hue, so that neighbouring classes differ
 
 @checked_call
 def draw(
-    frame: np.ndarray,
+    frame: Any,
     found: Detections,
     geometry: Geometry | None = None,
     names: Sequence[str] | Mapping[int, str] | None = None,
+    *,
+    source: str | FrameSpec = "BGR",
 ) -> np.ndarray:
     """Return a copy of a frame with boxes, upright or turned, classes, scores, points and masks drawn on it.
 
     Parameters
     ----------
     frame
-        (H, W, 3) uint8, BGR.
+        (H, W, 3) uint8, BGR, or what a Preprocessor with this `source` reads: never changed.
     found
         Detections in pixels of the network's input.
     geometry
         How the frame became the input; None: the frame is the input.
     names
         Of the classes, by number; None: the numbers.
+    source
+        What the frame is: a pixel format's name such as "NV12" or "MJPEG", or a FrameSpec, as of the Preprocessor.
 
     Returns
     -------
-    uint8 (H, W, 3), a new array.
+    uint8 (H, W, 3), BGR, a new array.
 
     Raises
     ------
@@ -46,22 +51,17 @@ def draw(
     """
     import cv2
 
-    picture = array_of(frame, "frame")
-    if picture.ndim != 3 or picture.shape[2] != 3 or picture.dtype != np.uint8 or 0 in picture.shape:
-        raise NpuLayoutError(f"frame: expected (H, W, 3) uint8, got {picture.shape} {picture.dtype}")
     instance("found", found, Detections)
     if geometry is not None:
         instance("geometry", geometry, Geometry)
     words = _words(names)
+    picture = _picture(frame, source, geometry)
     height, width = picture.shape[:2]
-    if geometry is not None and geometry.frame_wh != (width, height):
-        given, wanted = f"{width}x{height}", "x".join(map(str, geometry.frame_wh))
-        raise NpuLayoutError(f"frame: expected {wanted}, the size of the frame that geometry belongs to, got {given}")
     result = np.ascontiguousarray(picture).copy()
     edges = found.xyxy if geometry is None else geometry.boxes_to_frame(found.xyxy)
     edges = np.clip(np.nan_to_num(np.asarray(edges, np.float64)), -1, [width, height, width, height])
     corners = _corners(found, geometry)
-    thick = max(1, round(max(height, width) / 400))
+    thick, letters = max(1, round(max(height, width) / 400)), max(0.5, max(height, width) / 2400)
     for i in reversed(range(len(found))):
         color = _color(int(found.class_id[i]))
         if found.masks is not None:
@@ -75,13 +75,50 @@ def draw(
         else:
             cv2.polylines(result, [corners[i]], True, color, thick)
         text = f"{words.get(int(found.class_id[i]), found.class_id[i])} {found.confidence[i]:.2f}"
-        (w, h), below = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, 0.5, 1)
+        (w, h), below = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, letters, 1)
         top = max(y0, h + below)
         left = min(max(x0, 0), max(0, width - w))
         cv2.rectangle(result, (left, top - h - below), (left + w, top), color, -1)
-        cv2.putText(result, text, (left, top - below // 2), cv2.FONT_HERSHEY_SIMPLEX, 0.5, (0, 0, 0), 1, cv2.LINE_AA)
+        place = (left, top - below // 2)
+        cv2.putText(result, text, place, cv2.FONT_HERSHEY_SIMPLEX, letters, (0, 0, 0), 1, cv2.LINE_AA)
     _points(result, found, geometry, thick, cv2)
     return result
+
+
+def _picture(frame: Any, source: str | FrameSpec, geometry: Geometry | None) -> np.ndarray:
+    """Return a frame of a geometry as (H, W, 3) uint8, BGR: the array itself where it is that."""
+    if isinstance(source, str) and source == "BGR":
+        picture = _as_bgr(frame)
+        _check_size(picture.shape[1::-1], geometry)
+        return picture
+    width, height = _made(frame, source, (1, 1))[1] if geometry is None else geometry.frame_wh
+    picture, size = _made(frame, source, (width, height))
+    _check_size(size, geometry)
+    return picture
+
+
+def _as_bgr(frame: Any) -> np.ndarray:
+    other = "; a frame of another format needs source=, as the Preprocessor has it"
+    try:
+        picture = array_of(frame, "frame")
+    except NpuLayoutError as error:
+        raise type(error)(f"{error}{other}") from None
+    if picture.ndim != 3 or picture.shape[2] != 3 or picture.dtype != np.uint8 or 0 in picture.shape:
+        raise NpuLayoutError(f"frame: expected (H, W, 3) uint8, got {picture.shape} {picture.dtype}{other}")
+    return picture
+
+
+def _check_size(size: tuple[int, ...], geometry: Geometry | None) -> None:
+    if geometry is not None and geometry.frame_wh != size:
+        given, wanted = ("x".join(map(str, pair)) for pair in (size, geometry.frame_wh))
+        raise NpuLayoutError(f"frame: expected {wanted}, the size of the frame that geometry belongs to, got {given}")
+
+
+def _made(frame: Any, source: str | FrameSpec, size_wh: tuple[int, int]) -> tuple[np.ndarray, tuple[int, int]]:
+    """Return a frame of a source as BGR of a size, and its own size, width first."""
+    target = TensorSpec.of_storage((1, *size_wh[::-1], 3), "NHWC", "uint8")
+    made, geometry = Preprocessor(target, source=source, color="BGR", resize="stretch")(frame)
+    return np.asarray(made[0]), geometry.frame_wh
 
 
 def _corners(found: Detections, geometry: Geometry | None) -> np.ndarray | None:

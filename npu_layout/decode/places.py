@@ -305,7 +305,13 @@ def offsets_along(place: Place, level: Level, spec: TensorSpec, a: int) -> tuple
 
 def checked_specs(given: Any) -> tuple[TensorSpec, ...]:
     """Return the argument `specs`, a sequence or {name: spec}; NpuLayoutError on what is no TensorSpec, and on none."""
-    specs = tuple(items_of("specs", given.values() if isinstance(given, Mapping) else given, TensorSpec))
+    items = list(given.values()) if isinstance(given, Mapping) else given
+    if isinstance(items, (list, tuple)) and items and all(isinstance(item, np.ndarray) for item in items):
+        raise NpuLayoutError(
+            "specs: expected TensorSpecs, got arrays: give those of the runtime's metadata or, if it returns arrays in "
+            "the model's own order, [TensorSpec(x.shape, dtype=x.dtype) for x in arrays]"
+        )
+    specs = tuple(items_of("specs", items, TensorSpec))
     if not specs:
         raise NpuLayoutError("specs: expected one for each output, got none")
     return specs

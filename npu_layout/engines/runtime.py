@@ -63,6 +63,11 @@ def opening(name: str, release: Callable[[], None]) -> Iterator[None]:
 def told(input_specs: Any) -> list[TensorSpec]:
     """Return the inputs that a runtime does not report, given as TensorSpecs or dicts; NpuLayoutError without names."""
     given = input_specs
+    if given is None:
+        raise NpuLayoutError(
+            "input_specs: this runtime does not report the model's inputs: give a TensorSpec with a name for each, as "
+            'in input_specs=[TensorSpec.of_storage((1, 640, 640, 3), "NHWC", "uint8", name="images")]'
+        )
     if isinstance(given, (list, tuple)):
         with naming("input_specs"):
             given = [TensorSpec.from_dict(spec) if isinstance(spec, Mapping) else spec for spec in given]

@@ -237,6 +237,7 @@ class FrameSpec:
         if memory.size != self.size:
             raise BufferSizeError(
                 f"buffer has {memory.size} bytes; {self.describe()} needs {self.size}{self._other_reading(memory.size)}"
+                f"{self._exchanged(memory.size)}"
             )
         return tuple(
             map(self._view, pixel_format(self.format).planes, self.strides, self.offsets, [memory] * len(self.offsets))
@@ -318,6 +319,14 @@ class FrameSpec:
         own = any((r.strides, r.offsets) == (self.strides, self.offsets) for r in found)
         gap = f", or {self._own} and size={nbytes} if what is behind the last row is a gap" if own else ""
         return f"{say}strides={read.strides}{at}{size}{gap}"
+
+    def _exchanged(self, nbytes: int) -> str:
+        """Return in words that rows of this pitch have so many bytes with width and height exchanged; empty if not."""
+        width, height = self.size_wh[::-1]
+        found = readings(pixel_format(self.format).planes, (width, height), nbytes, self.strides, fixed=True)
+        if width == height or not any(r.lines == height and not r.page for r in found):
+            return ""
+        return f"; {width}x{height} has as many in rows of {self.strides[0]}: size_wh is width and height"
 
     @classmethod
     @checked_call

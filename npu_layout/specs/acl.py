@@ -27,6 +27,7 @@ _FORMATS = {
 }
 _PLAIN = {**{order: order for order in ("NCHW", "NHWC", "HWCN", "NDHWC", "NCDHW", "NC")}, "NCL": "NCW"}
 _BLOCKED = {"NC1HWC0": 5, "FRACTAL_NZ": 4}  # how many dims they have
+_IMAGES = {"NC1HWC0"}  # whose height and width may be left out, if they are 1
 _LETTERS = "BDEFGH"
 _BATCHED = {"FRACTAL_NZ"}  # whose matrices may have dims before them
 
@@ -43,8 +44,8 @@ def from_acl(desc: Any, *, shape: Sequence[int] | None = None) -> TensorSpec:
         aclmdlGetOutputDataType), size in bytes (aclmdlGetOutputSizeByIndex). Enums are numbers of acl/acl_base.h, or
         names.
     shape
-        The logical shape, N, C, H, W, of NC1HWC0: its dims (N, C1, H, W, C0) do not contain C. Of FRACTAL_NZ: M, K,
-        and before them the axes of a batch of matrices, if there are any.
+        The logical shape, N, C, H, W, of NC1HWC0: its dims (N, C1, H, W, C0) do not contain C; N, C means that H and W
+        are 1. Of FRACTAL_NZ: M, K, and before them the axes of a batch of matrices, if there are any.
 
     Returns
     -------
@@ -67,7 +68,7 @@ def from_acl(desc: Any, *, shape: Sequence[int] | None = None) -> TensorSpec:
     wanted = None if shape is None else whole_numbers("shape", shape, None, 1)
     what = f"ACL tensor {name!r}"
     dims = _dims(given, what)
-    field = "data_type" if given.field("data_type", None) is not None else "dataType"
+    field = "dataType" if given.field("dataType", None) is not None else "data_type"
     kind = enum_name(f"ACL {field}", given.field(field), _TYPES, "ACL_")
     dtype = known(f"ACL {field}", kind, _DTYPES)
     order = enum_name("ACL format", given.field("format"), _FORMATS, "ACL_FORMAT_")
@@ -100,12 +101,17 @@ def _dims(given: Metadata, what: str) -> list[int]:
 def _blocked(what: str, order: str, dims: list[int], shape: Sequence[int] | None, dtype: str, name: str) -> TensorSpec:
     """Return a format of blocks: dims are the storage shape, the last of them is C0."""
     if shape is None:
-        raise LayoutError(f"{what}: format {order}: dims {dims} are padded to blocks; give shape=, the logical one")
+        raise LayoutError(
+            f"{what}: format {order}: dims {dims} are padded to blocks; give shape=, the logical one, and to an engine "
+            f"shapes={{{name!r}: shape}}"
+        )
     rank = _BLOCKED[order]
     before = len(dims) - rank if order in _BATCHED else 0
     if len(dims) != rank + max(0, before) or before > len(_LETTERS):
         raise LayoutError(f"{what}: format {order} has {rank} dims, got {dims}")
     layout = Layout.named(order, dims[-1])
+    if len(shape) == 2 and order in _IMAGES:
+        shape = (*shape, 1, 1)  # as models have the scores of classes
     if before:
         front = _LETTERS[:before]
         layout = Layout(front + layout.tag, front + layout.axes)

@@ -27,7 +27,7 @@ _MEANT = (
     ("threshold", "", "thr thres confidence conf min_score"),
     ("iou", "", "iou_thres iou_threshold nms nms_thres nms_threshold overlap"),
     ("limit", "", "max_det max_detections max_num top_k topk keep_top_k"),
-    ("k", "", "top_k topk n count limit"),
+    ("k", "", "top top_k topk n count limit"),
     ("classes", "their number", "nc num_classes n_classes nclasses num_class names"),
     ("bins", "", "reg_max dfl dfl_len"),
     ("keypoints", "their number", "nk kpt kpt_shape num_keypoints"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 import pytest
 
@@ -39,6 +40,28 @@ def test_masks_and_points() -> None:
     assert (rows.min() + rows.max(), columns.min() + columns.max()) == (200, 200)
 
 
+@pytest.mark.parametrize("geometry", [None, nl.Geometry.letterbox((160, 120), (160, 120))])
+def test_frames_as_cameras_deliver_them(geometry: nl.Geometry | None) -> None:
+    gray = np.random.default_rng(0).integers(30, 200, (120, 160), np.uint8)
+    nv12 = np.full((180, 192), 7, np.uint8)  # rows of 192 bytes; no colours
+    nv12[:120, :160], nv12[120:, :160] = gray, 128
+    source = nl.FrameSpec("NV12", (160, 120), strides=192)
+    shown = cv2.cvtColor(np.ascontiguousarray(nv12[:, :160]), cv2.COLOR_YUV2BGR_NV12)
+    expected = decode.draw(shown, one(), geometry)
+    assert np.array_equal(decode.draw(nv12.tobytes(), one(), geometry, source=source), expected)
+    assert (nv12[:, 160:] == 7).all()
+    for frame, other in (
+        (shown[..., ::-1], "RGB"),
+        (cv2.imencode(".jpg", shown)[1].tobytes(), "MJPEG"),
+        (gray, "GRAY"),
+    ):
+        drawn = decode.draw(frame, one(), geometry, source=other)
+        read = {"RGB": shown, "GRAY": np.repeat(gray[..., None], 3, 2)}.get(other)
+        if read is None:
+            read = cv2.imdecode(np.frombuffer(frame, np.uint8), cv2.IMREAD_COLOR)
+        assert np.array_equal(drawn, decode.draw(read, one(), geometry))
+
+
 def test_nothing_and_bad() -> None:
     frame = np.zeros((20, 30, 3), np.uint8)
     assert np.array_equal(decode.draw(frame, one()[:0]), frame)
@@ -48,6 +71,12 @@ def test_nothing_and_bad() -> None:
         decode.draw(frame[..., 0], one())
     with pytest.raises(nl.NpuLayoutError, match="frame: expected 320x240, the size of the frame that geometry"):
         decode.draw(frame, one(), nl.Geometry.letterbox((320, 240), (160, 120)))
+    with pytest.raises(nl.NpuLayoutError, match=r"frame: expected a numpy array, got bytes; .* needs source="):
+        decode.draw(b"", one())
+    with pytest.raises(nl.NpuLayoutError, match=r"frame: expected 320x240, the size .* got 30x20"):
+        decode.draw(frame[..., ::-1], one(), nl.Geometry.letterbox((320, 240), (160, 120)), source="RGB")
+    with pytest.raises(nl.NpuLayoutError, match="source: expected one of BGR"):
+        decode.draw(frame, one(), source="NV13")
     with pytest.raises(nl.NpuLayoutError, match="names: expected a sequence"):
         decode.draw(frame, one(), names="cup")
 

@@ -264,7 +264,14 @@ def test_what_does_not_fit() -> None:
 def test_specs_are_a_sequence_or_a_mapping() -> None:
     spec = nl.TensorSpec((1, 2, 3, 3), name="y")
     assert checked_specs([spec]) == checked_specs({"y": spec}) == (spec,)
-    for wrong, says in (([], "specs: expected one for each output, got none"), (spec, "specs: expected a sequence")):
+    for wrong, says in (
+        ([], "specs: expected one for each output, got none"),
+        (spec, "specs: expected a sequence"),
+        (
+            [np.zeros((1, 2, 3, 3))],
+            r"specs: expected TensorSpecs, got arrays: .* \[TensorSpec\(x.shape, dtype=x.dtype\)",
+        ),
+    ):
         with pytest.raises(nl.NpuLayoutError, match=says):
             checked_specs(wrong)
 

@@ -204,6 +204,11 @@ def test_planes_may_alternate_by_rows() -> None:
             r"give strides=\(160, 160\), offsets=\(0, 20480\), size=32768, or strides=\(160, 160\) and "
             r"offsets=\(0, 19200\) and size=32768 if what is behind the last row is a gap$",
         ),
+        (
+            nl.FrameSpec("NV12", (1080, 1920), strides=2048),
+            2048 * 1620,
+            r"; 1920x1080 has as many in rows of 2048: size_wh is width and height$",
+        ),
         (nl.FrameSpec("BGR", (1920, 1080)), 5760 * 1088, r"1088 rows of 5760 bytes: give size=6266880$"),
     ],
 )

@@ -38,6 +38,8 @@ def test_blocks() -> None:
     spec = nl.specs.from_acl(given, shape=(1, 57, 6, 5))
     for c, h, w in itertools.product(range(57), range(6), range(5)):
         assert spec.offset(0, c, h, w) == ((c // 16 * 6 + h) * 5 + w) * 16 + c % 16
+    classes = {"dims": [1, 3, 1, 1, 16], "format": 3, "data_type": 1}
+    assert nl.specs.from_acl(classes, shape=(1, 40)) == nl.specs.from_acl(classes, shape=(1, 40, 1, 1))
     matrix = {"dims": [2, 2, 16, 32], "format": 29, "data_type": 2, "size": 2048}
     spec = nl.specs.from_acl(matrix, shape=(17, 40))
     assert spec.axes == "MK" and spec.offset(16, 33) == ((1 * 2 + 1) * 16 + 0) * 32 + 1
@@ -57,10 +59,14 @@ def test_blocks() -> None:
         ({"format": 5}, None, "format 5: expected one of -1, 0, 1"),
         ({"data_type": 13}, None, "data_type 13: expected one of"),
         ({}, (1, 57, 5, 6), r"shape \(1, 57, 5, 6\) is given, but format NCHW has the dims .1, 57, 6, 5."),
-        ({"format": 3, "dims": [1, 4, 6, 5, 16], "dimCount": 5}, None, "give shape=, the logical one"),
+        (
+            {"format": 3, "dims": [1, 4, 6, 5, 16], "dimCount": 5},
+            None,
+            "give shape=, the logical one, and to an engine shapes={'heat': shape}",
+        ),
         ({"format": 3, "dims": [1, 4, 6, 5, 16], "dimCount": 5}, (1, 80, 6, 5), "dims .* are not those of"),
         ({"format": 3}, (1, 57, 6, 5), "format NC1HWC0 has 5 dims"),
-        ({"data_type": None}, None, "no field 'dataType'"),
+        ({"data_type": None}, None, "no field 'data_type'"),
     ],
 )
 def test_refusals(change: Any, shape: Any, says: str) -> None:

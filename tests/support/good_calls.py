@@ -340,6 +340,7 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
                 found=found,
                 geometry=nl.Geometry.letterbox((16, 16), (16, 16)),
                 names=["a", "b"],
+                source="BGR",
             ),
         ),
         **_other_answers(),
