@@ -8,7 +8,7 @@ from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
 from ..support import checked_call, text_of
-from .metadata import Metadata, affine, element_strides, enum_name, itemsize_of, known, shape_of
+from .metadata import Metadata, affine, element_strides, enum_name, itemsize_of, known, shape_of, text
 
 # dnn/hb_dnn.h: hbDNNDataType. Headers with alignedShape (X3, J5, X5) count pictures first, those without (S100) not.
 _PICTURES = ("Y", "NV12", "NV12_SEPARATE", "YUV444", "RGB", "BGR")
@@ -35,7 +35,9 @@ def from_hobot(properties: Any, *, layout: str | None = None, name: str = "") ->
         alignedShape (structs with dimensionSize and numDimensions, or sequences), tensorLayout, tensorType,
         quantiType, scale (scaleLen, scaleData, zeroPointLen, zeroPointData), shift (shiftLen, shiftData), quantizeAxis,
         stride in bytes, alignedByteSize. Enums are numbers or names. The numbers of tensorType differ: with
-        alignedShape they are those of X3, J5 and X5, which count pictures first; without it those of S100.
+        alignedShape they are those of X3, J5 and X5, which count pictures first; without it those of S100. Or the
+        properties of a pyDNNTensor of hobot_dnn.pyeasy_dnn (model.outputs[0].properties: shape, layout, dtype,
+        tensor_type, scale_data), whose `buffer` is dense.
     layout
         The letters of validShape, if tensorLayout is NONE or missing, such as "NHWC".
     name
@@ -57,7 +59,7 @@ def from_hobot(properties: Any, *, layout: str | None = None, name: str = "") ->
     >>> from_hobot(says, layout="NHWC").storage_strides
     (256, 64, 8, 1)
     """
-    given = Metadata("Hobot properties", properties)
+    given = _of_pyeasy_dnn(Metadata("Hobot properties", properties))
     name, layout = text_of("name", name), None if layout is None else text_of("layout", layout)
     what = f"Hobot tensor {name!r}"
     shape = _shape(given, "validShape")
@@ -79,6 +81,28 @@ def from_hobot(properties: Any, *, layout: str | None = None, name: str = "") ->
         name=name,
         channels=kind if kind in ("RGB", "BGR") else None,
     )
+
+
+def _of_pyeasy_dnn(given: Metadata) -> Metadata:
+    """Return the properties of a pyDNNTensor as fields of hbDNNTensorProperties; other metadata as it is.
+
+    Its scales are those of the axis C if there are several (D-Robotics/rdk_model_zoo, the Python demos of the RDK X5).
+    """
+    if given.field("validShape", None) is not None or given.field("scale_data", None) is None:
+        return given
+    axes, kind = text(given.field("layout")), text(given.field("tensor_type", ""))
+    dtype = text(given.field("dtype")).lower()
+    types = {name: word for word, name in _DTYPES.items()}
+    fields = {
+        "validShape": given.field("shape"),
+        "tensorLayout": axes,
+        "tensorType": kind if kind in _PICTURES else known("Hobot dtype", dtype, types),
+    }
+    scales = given.read("scale_data", lambda data: [float(v) for v in data])
+    if scales:
+        scale = {"scaleLen": len(scales), "scaleData": scales}
+        fields.update(quantiType="SCALE", scale=scale, quantizeAxis=max(axes.find("C"), 0))
+    return Metadata(given.what, fields)
 
 
 def _shape(given: Metadata, field: str) -> list[int]:

@@ -13,7 +13,7 @@ import numpy as np
 from ..buffers import Quantization, TensorSpec, element
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import c_strides
-from ..support import nearest
+from ..support import nearest, shown
 
 _MISSING = object()
 LISTED = (list, tuple, np.ndarray, ctypes.Array)  # what is a sequence, and no struct
@@ -32,7 +32,11 @@ class Metadata(NamedTuple):
         if value is not _MISSING and value is not None:
             return value
         if default is _MISSING:
-            got = f"it has {', '.join(map(str, given)) or 'none'}" if isinstance(given, Mapping) else f"got {given!r}"
+            got = (
+                f"it has {', '.join(map(str, given)) or 'none'}"
+                if isinstance(given, Mapping)
+                else f"got {shown(given)}"
+            )
             if isinstance(given, LISTED) and not (isinstance(given, np.ndarray) and given.ndim == 0):
                 got = f"got a {type(given).__name__} of {len(given)}: give one of its items"
             raise NpuLayoutError(f"{self.what} has no field {name!r}; {got}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -161,3 +162,30 @@ def test_dense_tensors() -> None:
 def test_refusals(change: Any, options: Any, says: str) -> None:
     with pytest.raises(nl.NpuLayoutError, match=says):
         nl.specs.from_hobot({**SAYS, **change}, **options)
+
+
+def properties(**changed: Any) -> SimpleNamespace:
+    """What pyeasy_dnn has for a pyDNNTensor, here for one with a scale for each channel."""
+    scales = np.linspace(0.1, 0.4, 4, dtype=np.float32)
+    given = dict(tensor_type="int32", dtype="int32", layout="NHWC", shape=(1, 2, 3, 4), scale_data=scales)
+    return SimpleNamespace(**{**given, **changed})
+
+
+def test_pyeasy_dnn() -> None:
+    spec = nl.specs.from_hobot(properties(), name="out")
+    stored = np.arange(24, dtype=np.int32).reshape(1, 2, 3, 4)
+    expected = stored * np.linspace(0.1, 0.4, 4, dtype=np.float32)
+    np.testing.assert_allclose(spec.unpack(stored), expected, rtol=1e-6)
+    assert spec.name == "out" and spec.shape == (1, 2, 3, 4) and spec.axes == "NHWC"
+    plain = nl.specs.from_hobot(properties(dtype="float32", tensor_type="float32", layout="NCHW", scale_data=[]))
+    assert plain.dtype == "float32" and plain.axes == "NCHW" and plain.quantization is None
+    one = nl.specs.from_hobot(properties(dtype="int8", scale_data=np.float32([0.5])))
+    assert one.quantization == nl.Quantization(0.5)
+    planes = nl.specs.from_hobot(properties(layout="NCHW", shape=(1, 4, 2, 3)))
+    assert planes.quantization is not None and planes.quantization.axis == 1
+    with pytest.raises(nl.LayoutError, match="NV12_SEPARATE is a picture of several planes"):
+        nl.specs.from_hobot(properties(tensor_type="NV12_SEPARATE", dtype="uint8", scale_data=[]))
+    with pytest.raises(nl.NpuLayoutError, match="Hobot dtype 'complex64': expected"):
+        nl.specs.from_hobot(properties(dtype="complex64"))
+    with pytest.raises(nl.NpuLayoutError, match=r"no field 'layout'; got types.SimpleNamespace$"):
+        nl.specs.from_hobot(properties(layout=None))
