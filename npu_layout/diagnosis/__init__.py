@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from .input_check import InputReport, recorded_inputs
     from .input_orders import exchanges, in_other_places
     from .input_variants import image_channels, image_size, variants
+    from .one_input import contradiction
     from .runtime_colors import runtime_exchanges
     from .samples import by_channel, ends
     from .scales import called
     from .trials import Candidate, Trial
     from .verdict import Judgement, diagnose
-    from .wording import doubled
+    from .wording import contradicts, doubled
 
 __all__ = [
     "LEAST",
@@ -40,6 +41,8 @@ __all__ = [
     "Trial",
     "by_channel",
     "called",
+    "contradiction",
+    "contradicts",
     "diagnose",
     "distinct",
     "doubled",
@@ -73,6 +76,8 @@ __getattr__, __dir__ = late(
         "Trial": "trials",
         "by_channel": "samples",
         "called": "scales",
+        "contradiction": "one_input",
+        "contradicts": "wording",
         "diagnose": "verdict",
         "distinct": "answers",
         "doubled": "wording",

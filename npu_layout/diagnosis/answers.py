@@ -144,6 +144,8 @@ def shuffled_frames(evidence: Evidence, numbers: Sequence[int]) -> Iterator[Tria
     chosen = [_nearest(k, c, predicted) for k, c in enumerate(evidence.codes)]
     shifts = Counter(numbers[j] - numbers[k] for k, j in enumerate(chosen))
     most = max(count for shift, count in shifts.items() if shift or len(shifts) == 1)
+    if 2 * len(set(chosen)) < len(chosen):  # of outputs that are alike, noise chooses a few
+        return
     if (len(chosen) - shifts[0]) * 4 < len(chosen) or most * 5 >= 3 * len(chosen):
         return
     few = evidence.channel_axis != evidence.named_axis or evidence.references[0].size < _FEW

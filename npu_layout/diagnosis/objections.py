@@ -118,10 +118,13 @@ def accuses(evidence: Evidence, c: Candidate, declared: float) -> bool:
     """Whether it explains enough, and enough more than the declared reading, which explains so many dB."""
     of_scale = c.cause == "quantization" and not _clamps_less(evidence, c)
     near = declared >= _FINE or is_slight(evidence, evidence.trial(c), _NEAR)
-    fine = of_scale and near and c.gain < _CLEAR
+    fine = c.gain < _CLEAR and (declared >= _FINE if c.of_input else of_scale and near)
     indifferent = c.of_input or (of_scale and is_slight(evidence, evidence.trial(c)))  # to who reads the output
     least = LEAST if c.cause in ORDERS and not evidence.trial(c).parameters else _FIX
-    perfect = (indifferent and declared >= _PERFECT) or (declared >= _MOST and exchanges_floats(evidence, c))
+    least = _MOST if c.cause == "quantization" else least
+    perfect = (indifferent and declared >= _PERFECT) or (
+        exchanges_floats(evidence, c) and are_values(evidence, declared)
+    )
     gain = HARDLY if c.of_input and c.score < SOUND else MARGIN
     return c.cause != "match" and c.score >= least and c.gain >= gain and not (fine or perfect)
 
@@ -133,6 +136,20 @@ def exchanges_floats(evidence: Evidence, c: Candidate) -> bool:
     floats that are nearly all of one size, and of both signs, are two numbers with small errors.
     """
     return c.spec is not None and (c.spec.element.unpacked.kind != "f") != evidence.steps
+
+
+def are_values(evidence: Evidence, declared: float) -> bool:
+    """Whether what the declared reading reads are the model's values, their means included.
+
+    Over a covered lens an output hardly varies but in noise: then the means say that the kind of number is right.
+    """
+    if declared >= _MOST:
+        return True
+    if not evidence.fits:
+        return False
+    model, device = evidence.wanted.ravel(), evidence.device_values
+    power, error = float(np.square(model).mean()), float(np.square(device - model).mean())
+    return bool(np.isfinite(error) and decibels(power, error) >= _MOST)
 
 
 def _clamps_less(evidence: Evidence, c: Candidate) -> bool:
@@ -249,13 +266,15 @@ def is_biased(evidence: Evidence, declared: float, gain: float) -> bool:
 def is_in_doubt(evidence: Evidence, c: Candidate, declared: float) -> bool:
     """Whether the declared reading explains the values, but hardly better than `c`, and the data do not decide.
 
-    Another input does not matter to somebody who reads the output, unless the data are on its side. Nor does another
-    order whose scales were fitted to channels that never vary.
+    Another input does not matter to somebody who reads the output, unless the data are on its side, nor if a good
+    output is read and few values speak for it. Nor does another order whose scales were fitted to channels that never
+    vary.
     """
     if declared < LEAST or min(c.gain, c.score - declared) < -MARGIN or _differs_in_constants(evidence, c):
         return False
     if c.of_input:
-        return declared < _PERFECT and c.decided and c.leans > 0.5 and differs(evidence, c)
+        told = c.decided and c.leans > 0.5 and not is_needless(evidence, c, declared)
+        return declared < _PERFECT and told and differs(evidence, c)
     return not c.decided or c.leans > 0.5
 
 
@@ -274,4 +293,6 @@ def is_no_line(evidence: Evidence, c: Candidate) -> bool:
 
 
 def _depends_on_values(evidence: Evidence, c: Candidate) -> bool:
-    return evidence.bent(c) > BENT or is_of_two_scales(evidence, evidence.trial(c))
+    """Whether the error depends on the value; of numbers that were fitted and leave much, half as much will do."""
+    most = BENT / 2 if evidence.trial(c).parameters and c.score < SOUND else BENT
+    return evidence.bent(c) > most or is_of_two_scales(evidence, evidence.trial(c))

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -66,21 +67,65 @@ def surprise(evidence: Evidence, candidate: Candidate) -> float:
 def _of_classes(evidence: Evidence, trial: Trial) -> float:
     """Return the surprise that another input names the device's classes by chance; inf if outputs are no classes.
 
-    They are vectors then, and one value makes up all.
+    They are vectors, or vectors along an axis, as one for each letter of a word, of which one value makes up all.
     """
-    declared = evidence.as_declared(trial.rows) if evidence.fits else None
-    size = evidence.references[0].size
-    if declared is None or not (evidence.is_vector and trial.of_input and trial.left.shape == declared.left.shape):
+    if not (evidence.fits and trial.of_input):
         return math.inf
-    wanted = evidence.wanted if trial.rows is None else evidence.wanted[list(trial.rows)]
-    most = wanted.max(1)
-    if size < _CLASSES or np.median([that_err(row) for row in wanted]) >= _SURE or np.ptp(most) > _ALIKE * most.max():
+    found = _of_vectors(evidence, trial) if evidence.is_vector else _along_an_axis(evidence, trial)
+    if found is None or np.median(_that_make_up(found.before)) >= _SURE:
         return math.inf
-    rows = declared.codes, declared.codes - declared.left, trial.codes - trial.left
-    device, before, after = (np.argmax(x, 1) for x in rows)
-    named = len(set(before) | set(after))
+    device, before, after = (np.argmax(x, 1) for x in found)
+    named = len(set(before.tolist()) | set(after.tolist()))
     more = int((after == device).sum()) - int((before == device).sum())
     return max(more, 0) * math.log(named) if named > 1 else math.inf
+
+
+class _Vectors(NamedTuple):
+    """Vectors of classes, (vectors, classes): the device's, and the model's for the recorded and another input."""
+
+    device: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+
+
+def _of_vectors(evidence: Evidence, trial: Trial) -> _Vectors | None:
+    """Return the frames of an output of one vector; None if the classes are few, or their largest values differ."""
+    declared = evidence.as_declared(trial.rows)
+    if trial.left.shape != declared.left.shape:
+        return None
+    wanted = evidence.wanted if trial.rows is None else evidence.wanted[list(trial.rows)]
+    most = wanted.max(1)
+    if evidence.references[0].size < _CLASSES or np.ptp(most) > _ALIKE * most.max():
+        return None
+    return _Vectors(declared.codes, wanted, trial.codes - trial.left)
+
+
+def _along_an_axis(evidence: Evidence, trial: Trial) -> _Vectors | None:
+    """Return the probabilities along the axis along which they add up to 1; None if there is no such axis."""
+    before = [evidence.references[row] for row in trial.answers]
+    axis = _axis_of_probabilities(before)
+    if axis is None:
+        return None
+    device = [evidence.spec.unpack(evidence.buffers[row]) for row in trial.answers]
+
+    def rows(arrays: Sequence[np.ndarray]) -> np.ndarray:
+        return np.concatenate([np.moveaxis(x, axis, -1).reshape(-1, x.shape[axis]) for x in arrays])
+
+    return _Vectors(rows(device), rows(before), rows(list(trial.answers.values())))
+
+
+def _axis_of_probabilities(arrays: Sequence[np.ndarray]) -> int | None:
+    """Return the axis along which all tensors add up to 1, of at least so many values as there are classes."""
+    if not arrays or any(x.dtype.kind != "f" or x.min() < 0 for x in arrays):
+        return None
+    axes = (axis for axis, count in enumerate(arrays[0].shape) if count >= _CLASSES)
+    return next((a for a in axes if all(bool((abs(x.sum(a) - 1) < _SUM).all()) for x in arrays)), None)
+
+
+def _that_make_up(vectors: np.ndarray) -> np.ndarray:
+    """Return how many values make up each vector, as `that_err` counts them."""
+    square = np.square(vectors.astype(np.float64))
+    return np.asarray(square.sum(1) ** 2 / np.maximum(np.square(square).sum(1), 1e-300))
 
 
 def follows_frames(evidence: Evidence, candidate: Candidate) -> bool:
@@ -154,7 +199,8 @@ def _independent(evidence: Evidence, trial: Trial) -> float:
     values = int(trial.left.size) * share / (1 if trial.scattered else _neighbours(evidence))
     errors = _that_err_as_declared(evidence, trial) * _that_are_free(evidence, trial) * distinct
     if not trial.parameters:
-        return min(values * distinct, _ROOM * max(_NORMAL * errors - _EXTRA, 0.0))
+        alone = _share_of_its_own(evidence.as_declared(trial.rows).left) if trial.of_input else 1.0
+        return min(values * min(distinct, alone), _ROOM * max(_NORMAL * errors * alone - _EXTRA, 0.0))
     values *= min(distinct, _share_of_its_own(trial.left))
     through = min(trial.parameters, _LINE)
     vary = _that_vary(evidence, trial) * distinct

@@ -54,6 +54,8 @@ class Judgement(NamedTuple):
         sentences.
     names_cause
         Whether the evidence is about a cause.
+    named
+        The candidate that is the cause, if one is named alone.
     also
         As in OutputReport.
     """
@@ -66,6 +68,7 @@ class Judgement(NamedTuple):
     names_cause: bool = False
     also: tuple[str, ...] = ()
     agreement: str = ""
+    named: Candidate | None = None
 
     @property
     def why(self) -> str:
@@ -75,6 +78,14 @@ class Judgement(NamedTuple):
     def noted(self, sentence: str) -> Judgement:
         """Return it with a further note."""
         return self._replace(notes=(*self.notes, sentence))
+
+    def contradicted(self, sentence: str) -> Judgement:
+        """Return it without its cause, for the reason that `sentence` states."""
+        cause = "" if self.named is None else wording.explains(self.named, "Perhaps")
+        record = wording.RECORD.get(self.verdict, "")
+        return self._replace(
+            verdict="ambiguous", fix=None, evidence=cause, advice=f"{sentence} {record}".rstrip(), named=None
+        )
 
     def refuted(self, sentence: str) -> Judgement:
         """Return a mismatch for the reason that `sentence` states, in front of the evidence."""
@@ -275,6 +286,7 @@ def _named(
         wording.ADVICE[best.cause](best),
         names_cause=True,
         agreement=with_that,
+        named=best,
     )
 
 

@@ -222,6 +222,15 @@ def too_little(evidence: Evidence, values: int) -> str:
     return f"But {what} cannot prove it: record more frames, unlike each other."
 
 
+def contradicts(output: str, here: Candidate, better: Candidate | None) -> str:
+    """Return that another output had another input than the one that is named. better: None if unknown."""
+    one = f"But a device has one input, and output {quoted(output)} agrees with this one to {_db(here.score)}"
+    if better is None:
+        return f"{one}, hardly better than with the input as it was recorded."
+    had = "the input as it was recorded" if better.cause == "match" else f"another input ({better.text})"
+    return f"{one}, and with {had} to {_db(better.score)}."
+
+
 def other_shape(evidence: Evidence) -> str:
     """Return that the declared shape is not the model's, and that no other reading fits."""
     spec, shape = evidence.spec, evidence.references[0].shape

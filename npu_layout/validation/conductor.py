@@ -26,7 +26,7 @@ from ..support import checked_call, flag, isolated, real_number
 from . import tolerances
 from .comparing import Kept, compare
 from .detecting import compare_detections
-from .examining import Examined, examine, exchanged, frames_run_again, inputs_in_other_places
+from .examining import Examined, examine, exchanged, frames_run_again, inputs_in_other_places, of_one_input
 from .tolerances import Tolerance
 
 _SHOWN = 3  # of the model's outputs for other inputs, in the report
@@ -104,7 +104,7 @@ def validate(
     pairing, kept = compare(recording, engine, progress)
     _check_normalisation(recording, kept[0])
     outputs = pairing.outputs
-    examined = exchanged(examine(engine, recording, outputs, kept, asked, progress))
+    examined = of_one_input(exchanged(examine(engine, recording, outputs, kept, asked, progress)))
     checked, unchecked = recorded_inputs(recording, {k.number: k.recorded for k in kept})
     judgements, inputs = runtime_exchanges({e.output.name: e.judgement for e in examined}, checked, recording.meta)
     inputs = in_other_places(inputs_in_other_places(examined), inputs, recording, frames_run_again(examined, kept))

@@ -15,6 +15,8 @@ from ..diagnosis import (
     Remade,
     Situation,
     Trial,
+    contradiction,
+    contradicts,
     diagnose,
     doubled,
     image_channels,
@@ -194,6 +196,22 @@ def exchanged(examined: Sequence[Examined]) -> list[Examined]:
     return [
         e._replace(judgement=finished(e.output.name, e.judgement)) if e.output.name in names else e for e in examined
     ]
+
+
+def of_one_input(examined: Sequence[Examined]) -> list[Examined]:
+    """Return the outputs, without an input as the cause of one if another output clearly had another input."""
+    return [_of_one_input(e, [other for other in examined if other is not e]) for e in examined]
+
+
+def _of_one_input(e: Examined, others: Sequence[Examined]) -> Examined:
+    named = e.judgement.named
+    if named is None:
+        return e
+    for other in others:
+        found = None if other.evidence is None else contradiction(named, other.evidence, other.ranking)
+        if found is not None:
+            return e._replace(judgement=e.judgement.contradicted(contradicts(other.output.name, *found)))
+    return e
 
 
 def inputs_in_other_places(examined: Sequence[Examined]) -> dict[str, tuple[Judgement, Mapping[str, str]]]:

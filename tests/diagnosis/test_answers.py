@@ -9,6 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import npu_layout as nl
 from npu_layout.diagnosis import Evidence, Remade, Trial, distinct, far_less, whole_cause
+from npu_layout.diagnosis.answers import shuffled_frames
 from tests.support.boards import PRE, Board, network, same
 from tests.support.paths import ROOT
 
@@ -195,3 +196,14 @@ def test_two_outputs_with_the_same_values_are_not_in_doubt(noise: float) -> None
         assert output.verdict != "quantization" or output.fix.quantization.scale == pytest.approx(
             scales[{"a": "b", "b": "a"}[output.name]], rel=0.02
         )
+
+
+@pytest.mark.parametrize(("distinct_sources", "named"), [(3, False), (12, True)])
+def test_a_few_outputs_that_stand_for_most_are_no_exchange(distinct_sources: int, named: bool) -> None:
+    """Of frames that are alike, a device that errs is nearest to the same few ones."""
+    rng, shape = np.random.default_rng(1), (1, 4, 12, 12)
+    model = [rng.standard_normal(shape).astype(np.float32) for _ in range(12)]
+    chosen = [(5 * k + 3) % distinct_sources for k in range(12)]
+    device = [(model[j] + rng.normal(0, 0.3, shape)).astype(np.float32).ravel() for j in chosen]
+    found = Evidence(nl.TensorSpec(shape), device, model, (), 1)
+    assert bool(list(shuffled_frames(found, range(12)))) == named

@@ -245,3 +245,72 @@ def test_a_constant_channel_does_not_make_scales_near_the_declared_ones_others()
     recording = nl.Recording({"y": spec}, [({"x": x}, {"y": y}) for x, y in zip(model, device)])
     output = nl.validate(recording, same(SHAPE)).outputs["y"]
     assert output.verdict == "match", str(output)
+
+
+@pytest.mark.parametrize(("gain", "accused"), [(6.0, False), (11.0, True)])
+def test_an_input_beside_a_good_output_has_to_gain_as_much_as_a_scale(gain: float, accused: bool) -> None:
+    """A network that approximates its last function, over one dim frame, leans to an input of less contrast."""
+    found = evidence(noise=0.02)
+    input_ = Trial("preprocessing", "", {}, found.codes, found.left, True, SPEC, of_input=True)
+    found.rank([found.as_declared(), input_])
+    candidate = Candidate("preprocessing", "", 23.0 + gain, gain, {}, trial=1, of_input=True)
+    assert objections.accuses(found, candidate, 23.0) == accused
+
+
+@pytest.mark.parametrize(("noise", "accused"), [(0.5, False), (0.35, True)])
+def test_a_scale_that_leaves_a_fifth_of_the_power_is_no_cause(noise: float, accused: bool) -> None:
+    """Of small probabilities, an error of the logits is a factor, and noise is the rest."""
+    found = evidence(0.5, noise=0.5 * noise)
+    candidate = scaled(found, 2.0)
+    assert (candidate.score < 8) != accused and candidate.score > 6 and candidate.gain > 3
+    assert objections.accuses(found, candidate, found.score(found.as_declared())) == accused
+
+
+@pytest.mark.parametrize(("offset", "values"), [(3.0, True), (0.0, False)])
+def test_floats_whose_means_agree_are_floats(offset: float, values: bool) -> None:
+    """Over a covered lens they hardly vary, but in noise."""
+    rng, spec = np.random.default_rng(4), nl.TensorSpec(SHAPE, "NCHW", "float16")
+    model = [(offset + rng.normal(0, 1, SHAPE)).astype(np.float32) for _ in range(2)]
+    device = [spec.pack((x + rng.normal(0, 0.8, SHAPE)).astype(np.float32)) for x in model]
+    found = Evidence(spec, device, model, (), 1)
+    declared = found.score(found.as_declared())
+    assert declared < 8
+    other = nl.TensorSpec(SHAPE, "NCHW", "int16", quantization=nl.Quantization(0.001))
+    trial = Trial("quantization", "", other, found.codes, found.left, True, other, parameters=2)
+    found.rank([found.as_declared(), trial])
+    candidate = Candidate("quantization", "", 18.0, 11.0, other, spec=other, trial=1)
+    assert objections.are_values(found, declared) == values
+    assert objections.accuses(found, candidate, declared) != values
+
+
+@pytest.mark.parametrize(("curve", "none"), [(0.0, False), (0.35, True)])
+def test_numbers_that_were_fitted_and_leave_much_leave_no_curve(curve: float, none: bool) -> None:
+    """A sigmoid of straight pieces is nearly a line of the model's, where the model's values are small."""
+    rng = np.random.default_rng(6)
+    model = [rng.standard_normal(SHAPE).astype(np.float32) for _ in range(4)]
+    bent = [3 * (x + curve * (x * x - 1) / 2**0.5 * 0.45) + rng.normal(0, 0.9, SHAPE) + 4 for x in model]
+    spec = SPEC.replace(dtype="int16", quantization=nl.Quantization(0.001))
+    found = Evidence(spec, [spec.pack(y.astype(np.float32)) for y in bent], model, (), 1)
+    fixed = spec.replace(quantization=nl.Quantization(0.001 / 3, 4000))
+    codes, left = found.read_as(fixed, found.wanted)
+    trial = Trial("quantization", "", fixed, codes, left, True, fixed, parameters=2)
+    ranking = found.rank([found.as_declared(), trial])
+    candidate = next(c for c in ranking if c.cause == "quantization")
+    assert candidate.score < 15
+    assert objections.is_no_line(found, candidate) == none, found.bent(candidate)
+
+
+@pytest.mark.parametrize(("frames", "doubt"), [(3, False), (40, True)])
+def test_an_input_that_few_values_speak_for_leaves_no_doubt_about_a_good_output(frames: int, doubt: bool) -> None:
+    """Two probabilities at 25 dB: of a hundred inputs, one explains 37 dB by chance."""
+    rng = np.random.default_rng(frames)
+    model = [np.array([[p, 1 - p]], np.float32) for p in np.linspace(0.2, 0.8, frames)]
+    seen = [(x + rng.normal(0, 0.012) * np.array([[1, -1]])).astype(np.float32) for x in model]
+    found = Evidence(nl.TensorSpec((1, 2), "NC", "float32"), [y.ravel() for y in seen], model, (), 1)
+    left = found.codes - np.stack([found.samples.of(y + 0.003 * rng.choice([-1, 1], y.shape)) for y in seen])
+    trial = Trial("geometry", "", None, found.codes, left, False, found.spec, rows=range(frames), of_input=True)
+    ranking = found.rank([found.as_declared(), trial])
+    candidate = next(c for c in ranking if c.cause == "geometry")
+    declared = found.score(found.as_declared())
+    assert 20 < declared < 30 and candidate.score > declared + 8
+    assert objections.is_in_doubt(found, candidate, declared) == doubt

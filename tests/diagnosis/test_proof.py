@@ -334,3 +334,37 @@ def test_two_probabilities_that_err_are_one_number(frames: int, verdict: str) ->
     situation = Situation("y", range(frames), {"y": model}, {"y": spec}, remade)
     judgement = diagnose(found, situation, False, None)[1]
     assert judgement.verdict == verdict, judgement.why
+
+
+@pytest.mark.parametrize(("turned", "verdict"), [(2, "ambiguous"), (24, "preprocessing")])
+def test_few_letters_that_another_input_names_are_no_proof(turned: int, verdict: str) -> None:
+    """Of 64 letters in two frames the device reads some in another way, as another input does, exactly."""
+    rng = np.random.default_rng(turned)
+    letters = rng.integers(20, size=64)
+    read = np.where(np.arange(64) < turned, (letters + rng.integers(1, 20, 64)) % 20, letters)
+    model, device = (
+        [np.asarray(0.98 * np.eye(400)[x] + 0.02 / 400, np.float32)[None] for x in np.split(some, 2)]
+        for some in (letters, read)
+    )
+    spec = nl.TensorSpec((1, 32, 400), "NCW", "float32")
+    found = Evidence(spec, [y.ravel() for y in device], model, (), 1)
+    remade = [Remade("CLIP's mean and std", {"mean": 1.0}, dict(enumerate(device)))]
+    judgement = diagnose(found, Situation("y", range(2), {"y": model}, {"y": spec}, remade), False, None)[1]
+    assert judgement.verdict == verdict, judgement.why
+
+
+@pytest.mark.parametrize(("alike", "verdict"), [(True, "ambiguous"), (False, "geometry")])
+def test_an_error_that_all_frames_have_shows_an_input_once(alike: bool, verdict: str) -> None:
+    """A camera that stands still has one picture: a device that errs in it errs in every frame."""
+    rng = np.random.default_rng(2)
+    scene = rng.standard_normal((1, 6))
+    model = [(scene if alike else rng.standard_normal((1, 6))) + rng.normal(0, 0.01, (1, 6)) for _ in range(12)]
+    other = rng.normal(0, 1.5, (1, 6))
+    seen = [x + (other if alike else rng.normal(0, 1.5, (1, 6))) for x in model]
+    device = [(y + rng.normal(0, 0.1, y.shape)).astype(np.float32) for y in seen]
+    model, seen = ([np.asarray(x, np.float32) for x in some] for some in (model, seen))
+    spec = nl.TensorSpec((1, 6), "NC", "float32")
+    found = Evidence(spec, [y.ravel() for y in device], model, (), 1)
+    remade = [Remade("the input is mirrored", None, dict(enumerate(seen)), "geometry")]
+    judgement = diagnose(found, Situation("y", range(12), {"y": model}, {"y": spec}, remade), False, None)[1]
+    assert judgement.verdict == verdict, judgement.why

@@ -1,0 +1,68 @@
+"""Whether the outputs of one device agree on the input that it had: there was but one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..comparison import decibels
+from .evidence import Evidence
+from .proof import by_chance, independent
+from .thresholds import LEAST, MARGIN, RATE
+from .trials import Candidate
+
+_OF_FRAMES = "wrong_input"  # of buffers that were read too early, one may be late alone
+
+
+class Contradiction(NamedTuple):
+    """Of an output: what an input that another output names explains here, and the input that explains clearly more.
+
+    `better` is None if no other input does, but that one explains far less than it has to.
+    """
+
+    here: Candidate
+    better: Candidate | None
+
+
+def contradiction(named: Candidate, evidence: Evidence, ranking: Sequence[Candidate]) -> Contradiction | None:
+    """Return what speaks against an input that another output names; None if nothing does.
+
+    Parameters
+    ----------
+    named
+        The cause of the other output: an input that was made in another way.
+    evidence, ranking
+        Of this output.
+
+    Returns
+    -------
+    The input, as recorded or made in a third way, that explains this output better by MARGIN, and by more than noise
+    does once in 1 / RATE searches, if it explains LEAST. Or none, if `named` changes this output so much that it would
+    gain MARGIN over the input as recorded, but gains less than half of that. Nothing, if `named` was not tried here.
+    """
+    if not (named.of_input and evidence.fits) or named.cause == _OF_FRAMES:
+        return None
+    here = next((c for c in ranking if c.of_input and (c.cause, c.text) == (named.cause, named.text)), None)
+    if here is None:
+        return None
+    enough = math.log(len(evidence.trials) / RATE)
+    for c in ranking:
+        if c.score < max(LEAST, here.score + MARGIN):
+            break
+        if (c.of_input and c.cause != _OF_FRAMES) or c.cause == "match":
+            more = by_chance(10 ** ((c.score - here.score) / 10), independent(evidence, c))
+            if more >= enough:
+                return Contradiction(here, c)
+    expected = _expected(evidence, here)
+    return Contradiction(here, None) if expected >= MARGIN and here.gain < expected / 2 else None
+
+
+def _expected(evidence: Evidence, here: Candidate) -> float:
+    """Return the dB that an input gains over the recorded one, if the device had it, and what it leaves is noise."""
+    trial = evidence.trial(here)
+    apart = evidence.as_declared(trial.rows).left - trial.left
+    noise = max(float(np.square(trial.left).mean()), evidence.rounding(trial.steps), 1e-300)
+    return decibels(noise + float(np.square(apart).mean()), noise)
