@@ -19,13 +19,13 @@ DETECT = {
     "onnxruntime: the same, NonMaxSuppression",
 }
 SUPERVISION = "supervision: the same, box_non_max_suppression"
-SCRIPT = "numpy: as scripts do: everything dequantised, softmax of every cell"
+SCRIPT = "numpy: as scripts do: everything dequantised and decoded"
 
 
 def test_rows_are_all_scenes_and_layouts() -> None:
     cases = list(answer_cases())
     assert len({case.title for case in cases}) == len(cases)
-    assert Counter(case.key for case in cases) == {"detect": 34, "nms": 3, "masks": 3, "people": 2}
+    assert Counter(case.key for case in cases) == {"detect": 37, "nms": 3, "masks": 3, "people": 2}
     assert cases[0].title == "v8 sparse NCHW16c" and cases[-1].title == "20 people"
     for case in cases:
         assert case.nbytes == case.target.nbytes and case.flat is case.memory
@@ -39,7 +39,7 @@ def test_every_contender_finds_the_same(family: str, layout: str) -> None:
     case = DetectCase(family, FAMILIES[family].scenes[0], layout)
     calls, paths, wrong = contenders.competitors(case, with_peers=True)
     assert not wrong and paths == []
-    own = {*DETECT, *({SCRIPT} if family == "v8" else set())}
+    own = {*DETECT, SCRIPT}
     if case.kind != "detect":
         own = {f"{library}: {spelling}" for library, spelling, _ in peers.PEERS[case.kind]}
     expected = {"memcpy", contenders.OURS, *kernels.backends(), *own}
@@ -59,6 +59,16 @@ def test_scenes_differ_in_what_passes() -> None:
         decoder = decode.Decoder(case.head, case.specs, (640, 640))
         found[scene] = len(decoder(case.buffers, case.scene.confidence, iou=1.0, limit=30000))
     assert 100 < found["sparse"] < 200 < found["dense"] < 450 < 2000 < found["all labels"] < found["0.001"] < 5000
+
+
+def test_peers_find_every_label() -> None:
+    """Of some cells two classes pass."""
+    case = DetectCase("v5", "all labels 0.01", "NHWC")
+    calls, _, wrong = contenders.competitors(case, with_peers=True)
+    assert not wrong and SCRIPT in calls
+    found = case.decoders[None](case.buffers, case.scene.confidence, 0.45, 3000)
+    cells = np.stack([found.level, found.cell, found.anchor], 1)
+    assert len(np.unique(cells, axis=0)) < len(cells)
 
 
 def test_a_case_is_made_again_in_other_memory() -> None:

@@ -4,7 +4,7 @@ Each module registers its functions in `PEERS` when it is imported. A function n
 is registered, and imports it when it is called.
 """
 
-from . import answers, conversions, frames, heads, instances, moves, pictures, reductions, resizers
+from . import answers, conversions, frames, heads, instances, moves, pictures, reductions, resizers, scripts
 from .libraries import installed, restrict_to, use_threads
 from .registry import PEERS, Call, library_of, peer_name
 
@@ -24,5 +24,6 @@ __all__ = [
     "reductions",
     "resizers",
     "restrict_to",
+    "scripts",
     "use_threads",
 ]

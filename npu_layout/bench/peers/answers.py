@@ -11,7 +11,7 @@ from ..answer_cases import IOU, LIMIT, DetectCase, NmsCase, rows
 from ..detector_outputs import CLASSES, POINTS, STRIDES, priors
 from ..instance_cases import INPUT
 from .registry import Call, peer
-from .stored import passing_cells, real, some, stored_steps
+from .stored import passing_cells, real, some
 
 Suppress = Callable[[np.ndarray, np.ndarray, np.ndarray], Any]
 Found = tuple[np.ndarray, ...]  # boxes, scores and classes of candidates, and the points of each if there are some
@@ -83,10 +83,13 @@ def _v5_candidates(case: DetectCase) -> Found:
             object_ = some(spec, stored, every, 85 * a + 4, 1)[:, 0]
             cells = np.flatnonzero(object_ >= least)
             each = real(spec, some(spec, stored, cells, 85 * a, 85))
-            label = each[:, 5:].argmax(1)
-            score = each[:, 4] * each[np.arange(len(cells)), 5 + label]
+            if case.scene.labels == "all":
+                at, label = np.nonzero(each[:, 4:5] * each[:, 5:] >= case.scene.confidence)
+            else:
+                at, label = np.arange(len(cells)), each[:, 5:].argmax(1)
+            score = each[at, 4] * each[at, 5 + label]
             passing = score >= case.scene.confidence
-            cells, each = cells[passing], each[passing]
+            cells, each = cells[at[passing]], each[at[passing]]
             center = (2 * each[:, :2] - 0.5 + np.stack([cells % side, cells // side], 1)) * stride
             half = (2 * each[:, 2:4]) ** 2 * np.array(case.head.anchors[n][a]) / 2
             edges = np.concatenate([center - half, center + half], 1)
@@ -219,42 +222,6 @@ def torchvision_detect(case: DetectCase) -> Call:
 def supervision_detect(case: DetectCase) -> Call:
     """Suppress with supervision."""
     return _decoder(case, _supervision_nms)
-
-
-@peer("detect", "numpy", "as scripts do: everything dequantised, softmax of every cell")
-def numpy_script_detect(case: DetectCase) -> Call | None:
-    """Dequantise all outputs, decode all boxes, then compare, as post-processing scripts do."""
-    if case.family != "v8":
-        return None
-    out = case.out()
-
-    def run() -> np.ndarray:
-        found = []
-        for n, stride in enumerate(STRIDES):
-            side = 640 // stride
-            bins, scores = (
-                real(case.specs[k], stored_steps(case.specs[k], case.buffers[k])) for k in (2 * n, 2 * n + 1)
-            )
-            bins = bins.reshape(-1, 4, 16)
-            powers = np.exp(bins - bins.max(2, keepdims=True))
-            sides = (powers / powers.sum(2, keepdims=True) * np.arange(16)).sum(2)
-            x, y = np.meshgrid(np.arange(side) + 0.5, np.arange(side) + 0.5)
-            center = np.stack([x.ravel(), y.ravel()], 1)
-            found.append((np.concatenate([center - sides[:, :2], center + sides[:, 2:]], 1) * stride, scores))
-        edges, scores = (np.concatenate(column) for column in zip(*found))
-        if case.scene.labels == "all":
-            at, label = np.nonzero(scores >= case.scene.confidence)
-        else:
-            label = scores.argmax(1)
-            at = np.flatnonzero(scores.max(1) >= case.scene.confidence)
-            label = label[at]
-        edges, scores = edges[at].astype(np.float32), scores[at, label].astype(np.float32)
-        order = np.argsort(-scores, kind="stable")
-        edges, scores, label = edges[order], scores[order], label[order]
-        kept = np.sort(suppressed_by_numpy(edges, scores, label))[:LIMIT]
-        return rows(out, edges[kept], scores[kept], label[kept])
-
-    return run
 
 
 def _ordered(case: NmsCase, suppress: Suppress) -> Call:

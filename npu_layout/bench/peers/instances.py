@@ -13,6 +13,7 @@ from .registry import Call, peer
 
 _SAMPLES = np.linspace(0, 1, OPENPOSE.samples)
 Enlarge = Callable[[np.ndarray], np.ndarray]
+Scores = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]  # of a field and two kinds of joints
 
 
 def _crops(case: MasksCase, enlarge: Enlarge) -> Call:
@@ -71,10 +72,41 @@ def cv2_masks(case: MasksCase) -> Call:
     return _crops(case, enlarge)
 
 
+@peer("masks", "cv2", "as scripts do: whole frames, cut afterwards")
+def cv2_script_masks(case: MasksCase) -> Call:
+    """Dequantise the prototypes, make and enlarge whole masks, and cut each at its box."""
+    import cv2
+
+    out, side = case.zeros(case.target.shape, np.uint8), INPUT // CELL
+    quantization = case.spec.quantization
+    assert quantization is not None
+    zero, boxes = np.float32(quantization.zero_point), case.xyxy.astype(int).tolist()
+
+    def run() -> np.ndarray:
+        stored, tag = case.flat.reshape(case.spec.storage_shape), case.spec.layout.tag
+        moved = stored.transpose(0, 1, 4, 2, 3) if stored.ndim == 5 else np.moveaxis(stored, tag.index("C"), 1)
+        prototypes = moved.reshape(-1, side * side).astype(np.float32) - zero
+        logits = (case.coefficients.astype(np.float32) - np.float32(case.zero_point)) @ prototypes
+        whole = [cv2.resize(mask.reshape(side, side), (INPUT, INPUT)) > 0 for mask in logits]
+        crops = [mask[top:bottom, left:right] for mask, (left, top, right, bottom) in zip(whole, boxes)]
+        return np.concatenate([crop.reshape(-1).view(np.uint8) for crop in crops], out=out)
+
+    return run
+
+
 @peer("people", "numpy", "slices for peaks; each limb's pairs at once")
 def numpy_people(case: PeopleCase) -> Call:
-    """Find peaks of all joints, score the pairs of each limb, and join them, as scripts in numpy do."""
+    """Find peaks of all joints, score the pairs of each limb, and join them."""
+    return _people(case, _together)
 
+
+@peer("people", "numpy", "as scripts do: one pair of joints after the other")
+def numpy_script_people(case: PeopleCase) -> Call:
+    """Score every two joints by themselves."""
+    return _people(case, _one_by_one)
+
+
+def _people(case: PeopleCase, scores_of: Scores) -> Call:
     def run() -> np.ndarray:
         maps = case.maps
         found = _peaks(maps[: OPENPOSE.joints])
@@ -82,7 +114,7 @@ def numpy_people(case: PeopleCase) -> Call:
         scores: list[float] = []
         for limb, (a, b) in enumerate(OPENPOSE.limbs):
             at = OPENPOSE.fields + 2 * limb
-            for i, j, score in _pairs(maps[at : at + 2], found[a], found[b]):
+            for i, j, score in _pairs(maps[at : at + 2], found[a], found[b], scores_of):
                 _join(groups, scores, {a: i, b: j}, score)
         people = [group for group, score in zip(groups, scores) if score >= OPENPOSE.total]
         result = np.zeros((len(people), OPENPOSE.joints, 3), np.float32)
@@ -115,18 +147,41 @@ def _peaks(heat: np.ndarray) -> list[np.ndarray]:
     return np.split(places, np.searchsorted(joint, np.arange(1, len(heat))))
 
 
-def _pairs(field: np.ndarray, first: np.ndarray, second: np.ndarray) -> list[tuple[int, int, float]]:
-    """Return the limbs between two kinds of joints: each joint once, the best first."""
-    if not len(first) or not len(second):
-        return []
+def _together(field: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return the score of every two joints, -1 where the field does not follow their line."""
     vector = second[None, :, :2] - first[:, None, :2]
     length = np.linalg.norm(vector, axis=2)
     unit = vector / np.maximum(length, 1e-6)[..., None]
     at = first[:, None, None, :2] + vector[:, :, None] * _SAMPLES[:, None]
     x, y = np.moveaxis(np.rint(at).astype(int).clip(0, field.shape[1] - 1), -1, 0)
     along = field[0, y, x] * unit[..., None, 0] + field[1, y, x] * unit[..., None, 1]
-    score = along.mean(2) * np.sqrt(first[:, None, 2] * second[None, :, 2])
+    score: np.ndarray = along.mean(2) * np.sqrt(first[:, None, 2] * second[None, :, 2])
     score[((along > OPENPOSE.field).mean(2) < OPENPOSE.aligned) | (length == 0)] = -1
+    return score
+
+
+def _one_by_one(field: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return the same, of one pair after the other."""
+    score = np.full((len(first), len(second)), -1.0)
+    for i, one in enumerate(first):
+        for j, other in enumerate(second):
+            vector = other[:2] - one[:2]
+            length = np.linalg.norm(vector)
+            if length == 0:
+                continue
+            x = np.rint(np.linspace(one[0], other[0], OPENPOSE.samples)).astype(int).clip(0, field.shape[2] - 1)
+            y = np.rint(np.linspace(one[1], other[1], OPENPOSE.samples)).astype(int).clip(0, field.shape[1] - 1)
+            along = np.dot(field[:, y, x].T, vector / length)
+            if (along > OPENPOSE.field).mean() >= OPENPOSE.aligned:
+                score[i, j] = along.mean() * np.sqrt(one[2] * other[2])
+    return score
+
+
+def _pairs(field: np.ndarray, first: np.ndarray, second: np.ndarray, scores_of: Scores) -> list[tuple[int, int, float]]:
+    """Return the limbs between two kinds of joints: each joint once, the best first."""
+    if not len(first) or not len(second):
+        return []
+    score = scores_of(field, first, second)
     result = []
     while score.max() > 0:
         i, j = np.unravel_index(int(score.argmax()), score.shape)
