@@ -23,6 +23,7 @@ from .geometry import Geometry, Pair, part_geometry
 from .passes import Passes
 from .pictures import FramePlanes
 from .pixel_units import check_range, check_units
+from .plane_targets import plane_resizer
 from .preprocess_arguments import (
     ARGUMENTS,
     check_choices,
@@ -64,6 +65,7 @@ class Preprocessor:
         How pictures of Y, U and V are resized, which differs where chroma is subsampled. "exact": pixels are converted,
         each with the nearest sample of U and V, then resized, as cv2.cvtColor and cv2.resize do. "planes": Y, U and V
         are resized, each as an image of one channel, then converted: for "linear" and the two nearest interpolations.
+        They are not converted if the target is a FrameSpec of Y, U and V with the same matrix and range.
     color
         Channel order that the model reads: RGB, BGR, GRAY (cv2.cvtColor's; of Y, U and V it is Y, brought to 0..255;
         made of the frame's pixels, then resized, but of planes that ``yuv="planes"`` resizes first),
@@ -148,6 +150,7 @@ class Preprocessor:
         self._canvas = Canvas(
             self._source.format, color, self._step, self._pad, interpolation, yuv, self._input_wh, self._batch
         )
+        self._resizer = plane_resizer(target, interpolation, self._wanted.border) if yuv == "planes" else None
         self._passes = Passes(self._wanted, self._batch, self._canvas.copied)
 
     def __repr__(self) -> str:
@@ -264,6 +267,8 @@ class Preprocessor:
             self._geometry(frame.size_wh, roi, part.format(i)) for i, (frame, roi) in enumerate(zip(frames, rois))
         ]
         buffer = self._buffer(out, frames)
+        if self._resizer is not None and self._resizer.write(frames[0], geometries[0], buffer):
+            return buffer, geometries
         pixels = buffer if self._yuv is None else self._canvas.scratch("pixels of planes", self._stored.storage_shape)
         if not self._passes.write(frames, geometries, pixels, given, [roi is None for roi in rois]):
             fitted = self._canvas.fitted(frames, geometries)

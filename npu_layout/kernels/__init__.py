@@ -50,6 +50,7 @@ from .pictures import RowSource as RowSource
 from .pictures import Samples as Samples
 from .pictures import YuvSamples as YuvSamples
 from .pictures import area_axis as area_axis
+from .pictures import block_axis as block_axis
 from .pictures import linear_axis as linear_axis
 from .pictures import nearest_axis as nearest_axis
 from .pictures import nearest_floor_axis as nearest_floor_axis

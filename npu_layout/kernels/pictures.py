@@ -197,6 +197,32 @@ def _samples_of(axis_of: Callable[[int, int], Axis], size: int, results: int, ev
     return Axis(samples, ((axis_of(size, results).first + skip) // every).astype(np.int32), None)
 
 
+def block_axis(
+    axis_of: Callable[[int, int, int, int, bool], Axis],
+    size: int,
+    results: int,
+    every_skip: tuple[int, int],
+    step_lead: tuple[int, int],
+    down: bool = False,
+) -> Axis:
+    """Return the axis of samples that become those of blocks of `step` results, each in the middle of its block.
+
+    axis_of: the one for single results, as in `shared_linear_axis`. every_skip: as there; `lead` of the first results
+    belong to a block that began before. Where the part, and the result, are whole blocks, it is the axis of the samples
+    by themselves.
+    """
+    (every, skip), (step, lead) = every_skip, step_lead
+    samples, count = -(-(size + skip) // every), -(-(results - lead) // step)
+    if step == 1 or not (skip or lead or size % every or results % step):
+        return axis_of(size, results, every, skip, down) if step == 1 else axis_of(samples, count, 1, 0, down)
+    edges = np.arange(lead, results, step) * (size / every / results) + skip / every
+    middles = edges + step * (size / every / results) / 2
+    if axis_of is shared_linear_axis:
+        return _weighted(samples, middles - 0.5, down)
+    first = np.floor(middles if axis_of is shared_nearest_axis else edges)
+    return Axis(samples, np.clip(first, 0, samples - 1).astype(np.int32), None)
+
+
 class Fit(NamedTuple):
     """A resized picture inside a canvas, which is converted to a buffer, in bands of rows."""
 
