@@ -17,6 +17,7 @@ from .decoder import MOST, Decoder
 from .detections import Detections
 from .detectors import centernet_head
 from .head import ACTIVATIONS
+from .ranges import largest_value
 from .records import count_of
 
 _IMAGE = frozenset("NCHW")
@@ -141,16 +142,18 @@ def dbnet(
     stride
         Pixels of the input from one cell to the next.
     limit
-        The number of regions, at most.
+        The number of regions, at most: those of the best scores.
 
     Returns
     -------
-    Regions in the order in which OpenCV finds their contours.
+    Regions in the order in which OpenCV finds their contours. As in the source, a hole of a region is one too, if its
+    rectangle scores enough.
 
     Raises
     ------
     NpuLayoutError
-        On numbers that do not fit; LayoutError if the output has other axes or channels; BufferSizeError.
+        On numbers that do not fit, and a `threshold` or `confidence` beyond all stored values; LayoutError if the
+        output has other axes or channels; BufferSizeError.
 
     Examples
     --------
@@ -170,12 +173,16 @@ def dbnet(
     channels, _, _ = _shape("spec", spec, "dbnet")
     if channels != 1:
         raise LayoutError(f"dbnet: {spec.describe()}: expected one channel, got {channels}")
+    most = largest_value(spec)
+    if cut >= most or least > most:  # cells are above the threshold, means may be equal
+        told = f"threshold: no stored value is above {cut:g}" if cut >= most else f"confidence: none reaches {least:g}"
+        raise NpuLayoutError(f"{told}; the largest that one means is {most:g}")
     with naming("buffer"):
         values = spec.unpack(buffer).transpose([spec.axes.index(letter) for letter in "NCHW"])
     heat = np.ascontiguousarray(values[0], np.float32)
     contours, _ = cv2.findContours((heat[0] > cut).astype(np.uint8), cv2.RETR_LIST, cv2.CHAIN_APPROX_SIMPLE)
     corners, scores = [], []
-    for contour in contours[:limit]:
+    for contour in contours:
         (x, y), (w, h), angle = cv2.minAreaRect(contour)
         if min(w, h) < _LEAST_SIDE:
             continue
@@ -185,8 +192,9 @@ def dbnet(
         if score >= least and min(w, h) + 2 * away >= _LEAST_SIDE + 2:
             corners.append(_ordered(cv2.boxPoints(((x, y), (w + 2 * away, h + 2 * away), angle))))
             scores.append(score)
-    found = np.array(corners, np.float32).reshape(-1, 4, 2)
-    return Regions(found * np.float32(step), np.array(scores, np.float32))
+    kept = np.sort(np.argsort(-np.array(scores), kind="stable")[:limit])
+    found = np.array(corners, np.float32).reshape(-1, 4, 2)[kept]
+    return Regions(found * np.float32(step), np.array(scores, np.float32)[kept])
 
 
 def _mean_inside(heat: np.ndarray, box: np.ndarray) -> float:

@@ -93,6 +93,12 @@ def _largest_share(low: np.ndarray, high: np.ndarray, classes: np.ndarray | None
     return float(1 / (1 + others.min()))
 
 
+def largest_value(spec: TensorSpec) -> float:
+    """Return the largest value that an output can mean; infinity of floats."""
+    ends = _ends(spec)
+    return math.inf if ends is None else float(values_of(spec, ends).max())
+
+
 def _ends(spec: TensorSpec) -> np.ndarray | None:
     """Return the least and the greatest integer that an output stores; None of floats."""
     stored = codes(spec)

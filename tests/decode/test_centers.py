@@ -81,7 +81,11 @@ def test_dbnet_finds_what_was_drawn(layout: str, dtype: str) -> None:
         wanted = turned(x, y, inner[0] + 2 * more, inner[1] + 2 * more, angle)
         near = [np.abs(c[:, None] - wanted[None]).max(-1).min(1).max() for c in found.corners]
         assert min(near) < 3.0  # cells: what drawing rounds
-    assert len(decode.dbnet(spec, buffer, 0.6, limit=1)) <= 1
+    for limit in (1, 2):  # the noise is found first, and is no region
+        best = decode.dbnet(spec, buffer, 0.6, unclip=1.5, limit=limit)
+        rows = np.sort(np.argsort(-found.confidence, kind="stable")[:limit])
+        assert np.array_equal(best.corners, found.corners[rows])
+        assert np.array_equal(best.confidence, found.confidence[rows])
     twice = decode.dbnet(spec, buffer, 0.6, unclip=1.5, stride=2.0)
     assert (twice.corners == 2 * found.corners).all()
 
@@ -94,6 +98,21 @@ def test_dbnet_corners_go_around_from_the_upper_left() -> None:
     assert corners[2].tolist() == [max(corners[:, 0]), max(corners[:, 1])] and corners[1, 0] > corners[0, 0]
     empty = decode.dbnet(nl.TensorSpec(heat.shape), np.zeros(heat.size, np.float32))
     assert len(empty) == 0 and empty.corners.shape == (0, 4, 2)
+
+
+def test_a_threshold_that_no_cell_can_have() -> None:
+    spec = nl.TensorSpec((1, 1, 4, 4), dtype="uint8", quantization=nl.Quantization(1 / 255), name="map")
+    buffer = np.full(16, 255, np.uint8)
+    for given, words in (
+        ({"threshold": 30}, "^threshold: no stored value is above 30; the largest that one means is 1$"),
+        ({"threshold": 1}, "^threshold: no stored value is above 1; "),
+        ({"confidence": 60}, "^confidence: none reaches 60; the largest that one means is 1$"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=words):
+            decode.dbnet(spec, buffer, **given)
+    assert len(decode.dbnet(spec, buffer, 1.0)) == 1
+    plain = spec.replace(quantization=None)  # 0 to 255
+    assert len(decode.dbnet(plain, buffer, 200, threshold=80)) == 1
 
 
 def test_bad_input() -> None:

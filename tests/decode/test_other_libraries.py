@@ -187,6 +187,36 @@ def test_turned_boxes_have_shapelys_areas() -> None:
         np.testing.assert_allclose(polygon_iou(box, boxes), ious, atol=1e-9)
 
 
+def test_regions_of_text_are_enlarged_as_shapely_does() -> None:
+    """The offset polygon of DBNet's paper, by area times ratio over length: of sharp corners it is our rectangle."""
+    shapely = pytest.importorskip("shapely")
+    rng, seen = np.random.default_rng(9), 0
+    for _ in range(20):
+        heat = np.zeros((120, 160), np.float32)
+        for _ in range(4):
+            middle, size = rng.uniform(20, 100, 2), rng.uniform(6, 30, 2)
+            box = shapely.affinity.rotate(shapely.box(*-size / 2, *size / 2), rng.uniform(0, 180), (0, 0))
+            shape = shapely.affinity.translate(box, *middle)
+            y, x = np.mgrid[:120, :160]
+            heat[shapely.contains_xy(shape, x.ravel(), y.ravel()).reshape(heat.shape)] = rng.uniform(0.7, 1)
+        spec = nl.TensorSpec((1, 1, *heat.shape))
+        inner, outer = (decode.dbnet(spec, heat.ravel(), unclip=ratio) for ratio in (0.0, 1.7))
+        away = [[np.abs(a.mean(0) - b.mean(0)).max() for b in inner.corners] for a in outer.corners]
+        for corners, near in zip(
+            outer.corners.astype(float), away
+        ):  # small ones are some after they are enlarged alone
+            if min(near, default=1) > 1e-3:
+                continue
+            least = shapely.Polygon(inner.corners[int(np.argmin(near))].astype(float))
+            by = least.area * 1.7 / least.length
+            wide, ours = least.buffer(by, join_style="mitre"), shapely.Polygon(corners)
+            assert ours.is_valid and ours.symmetric_difference(wide).area < 1e-3 * wide.area
+            round_ = least.buffer(by, quad_segs=64)  # PaddleOCR's, whose rectangle is ours too
+            assert round_.minimum_rotated_rectangle.area == pytest.approx(ours.area, rel=0.01)
+            seen += 1
+    assert seen > 30
+
+
 def test_yolov8_obb_of_ultralytics(monkeypatch: pytest.MonkeyPatch) -> None:
     """Boxes by its DFL and dist2rbox, as maps and as its list; suppression by its ProbIoU; corners for supervision."""
     monkeypatch.setenv("YOLO_OFFLINE", "1")
