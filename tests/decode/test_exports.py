@@ -17,7 +17,7 @@ import pytest
 import npu_layout as nl
 from npu_layout import decode, kernels
 from tests.support import exports, quantizing, scenes
-from tests.support.exports import ANCHORS, CLASSES, EXPORTS, FACES, SIDE, SSD_CLASSES, STRIDES, V2_ANCHORS
+from tests.support.exports import ANCHORS, CLASSES, EXPORTS, FACES, POINTS, SIDE, SSD_CLASSES, STRIDES, V2_ANCHORS
 
 LAYOUTS = {4: ("NCHW", "NHWC", "NCHW16c"), 3: ("NCW", "NWC", "NCW16c"), 2: ("NC", "CN"), 1: ("N",)}
 IMAGES = [exports.image(seed) for seed in range(3)]  # that calibrate
@@ -169,6 +169,19 @@ def v8_logits(v: Values) -> Any:
     return sigmoid(listed(v, "score")), beside(means(listed(v, "box"), 16), 0.5)
 
 
+def v8_pose(v: Values) -> Any:
+    scores, boxes = v8(v)
+    cell, stride = places()
+    joints = listed(v, "joints").reshape(-1, POINTS, 3)
+    middle = (2 * joints[..., :2] + cell[:, None]) * stride[:, None]
+    return scores, boxes, np.concatenate([middle, sigmoid(joints[..., 2:])], 2)
+
+
+def pose_list(v: Values) -> Any:
+    x = v["out"][0].T.astype(np.float64)
+    return x[:, 4:5], around(x[:, :2], x[:, 2:4]), x[:, 5:].reshape(-1, POINTS, 3)
+
+
 def middle_and_size(v: Values) -> Any:
     x = v["out"][0].T.astype(np.float64)
     return x[:, 4 : 4 + CLASSES], around(x[:, :2], x[:, 2:4])
@@ -208,15 +221,17 @@ def v5_list(v: Values) -> Any:
     return (x[:, 4:5] * x[:, 5:])[order], around(x[:, :2], x[:, 2:4])[order]
 
 
-def darknet(v: Values, strides: Sequence[int], anchors: Any, classes_of: Callable[[Any], np.ndarray]) -> Any:
-    """Anchors: width and height in pixels, some for each stride."""
+def darknet(
+    v: Values, strides: Sequence[int], anchors: Any, classes_of: Callable[[Any], np.ndarray], spreads: Any = (1, 1, 1)
+) -> Any:
+    """Anchors: width and height in pixels, some for each stride; spreads: scale_x_y of each."""
     many = len(anchors[0])
     x = listed(v, "out", many, strides)
     cell, stride = places(strides, many)
     size = np.concatenate([np.tile(sizes, ((SIDE // s) ** 2, 1)) for s, sizes in zip(strides, anchors)])
-    return sigmoid(x[:, 4:5]) * classes_of(x[:, 5:]), around(
-        (sigmoid(x[:, :2]) + cell) * stride, np.exp(x[:, 2:4]) * size
-    )
+    spread = np.concatenate([np.full((many * (SIDE // s) ** 2, 1), by) for s, by in zip(strides, spreads)])
+    middle = sigmoid(x[:, :2]) * spread - (spread - 1) / 2 + cell
+    return sigmoid(x[:, 4:5]) * classes_of(x[:, 5:]), around(middle * stride, np.exp(x[:, 2:4]) * size)
 
 
 def yolox(x: np.ndarray) -> Any:
@@ -238,6 +253,39 @@ def ssd(v: Values) -> Any:
     prior, t = exports.priors() * SIDE, v["boxes"][0].astype(np.float64)
     middle = prior[:, :2] + t[:, 1::-1] * 0.1 * prior[:, 2:]
     return sigmoid(v["scores"][0][:, 1:]), around(middle, np.exp(t[:, :1:-1] * 0.2) * prior[:, 2:])
+
+
+def of_labels(scores: np.ndarray, labels: np.ndarray, classes: int) -> np.ndarray:
+    """A row of scores for each number of a class: 0 of the others."""
+    found = np.zeros((len(scores), classes))
+    found[np.arange(len(scores)), labels.astype(int)] = scores
+    return found
+
+
+def v10_rows(v: Values) -> Any:
+    x = v["out"][0].astype(np.float64)
+    return of_labels(x[:, 4], x[:, 5], CLASSES), x[:, :4]
+
+
+def post_processed(v: Values) -> Any:
+    boxes, labels, scores, count = (
+        v[f"TFLite_Detection_PostProcess{end}"].astype(np.float64) for end in ("", ":1", ":2", ":3")
+    )
+    n = int(count[0])
+    return of_labels(scores[0, :n], labels[0, :n], SSD_CLASSES), boxes[0, :n][:, [1, 0, 3, 2]] * SIDE
+
+
+def ppyoloe_list(v: Values) -> Any:
+    return v["scores"][0].T.astype(np.float64), v["boxes"][0].astype(np.float64)
+
+
+def yunet(v: Values) -> Any:
+    """The steps of face_detect.cpp: the root of both scores, boxes and landmarks from the corner of their cell."""
+    rows = {n: np.concatenate([v[f"{n}_{s}"][0] for s in STRIDES]).astype(np.float64) for n in ("cls", "obj", "bbox")}
+    points = np.concatenate([v[f"kps_{s}"][0] for s in STRIDES]).astype(np.float64).reshape(-1, 5, 2)
+    cell, stride = places()
+    boxes = around((rows["bbox"][:, :2] + cell) * stride, np.exp(rows["bbox"][:, 2:]) * stride)
+    return np.sqrt(rows["cls"] * rows["obj"]), boxes, (points + cell[:, None]) * stride[:, None]
 
 
 def retinaface(v: Values) -> Any:
@@ -272,26 +320,33 @@ FORMULAS: dict[str, Callable[[Values], Any]] = {
     "v8, 6 outputs of logits": v8_logits,
     "v8, 9 outputs": v8,
     "v8, a list": middle_and_size,
-    "v8-pose": v8,
+    "v8-pose": v8_pose,
+    "v8-pose, a list": pose_list,
     "v8-seg": v8,
     "v8-obb": obb,
     "v8-obb, a list": obb_list,
     "v2": lambda v: darknet(v, (16,), [np.array(V2_ANCHORS) * 16], lambda x: softmax(x, 1)),
     "v3": lambda v: darknet(v, STRIDES, ANCHORS, sigmoid),
+    "v4": lambda v: darknet(v, STRIDES, ANCHORS, sigmoid, (1.2, 1.1, 1.05)),
     "v5": v5,
     "v5, logits": lambda v: v5(v, sigmoid),
     "v5, a list": v5_list,
     "v5-seg": lambda v: v5(v, sigmoid),
     "v6": lambda v: (listed(v, "score"), beside(listed(v, "box"), 0.5)),
     "v10": v8,
+    "v10, rows": v10_rows,
     "26": lambda v: (listed(v, "score"), beside(listed(v, "box"), 0.5)),
     "x": x_maps,
     "x, a list": lambda v: yolox(v["out"][0].astype(np.float64)),
     "ppyoloe": lambda v: (listed(v, "score"), beside(means(listed(v, "box"), 17), 0.5)),
+    "ppyoloe, a list": ppyoloe_list,
+    "rtmdet": lambda v: (listed(v, "score"), beside(listed(v, "box"), 0.0)),
     "nanodet": nanodet,
     "ssd": ssd,
+    "ssd, post-processed": post_processed,
     "retinaface": retinaface,
     "scrfd": scrfd,
+    "yunet": yunet,
     "centernet": centernet,
 }
 
@@ -337,6 +392,7 @@ def test_answers_are_those_of_the_formula(name: str, small: bool, folder: Path) 
 
 def test_every_head_of_detectors_is_exported() -> None:
     """Those of `npu_layout.decode` that make a Head."""
+    assert FORMULAS.keys() == EXPORTS.keys()
     heads = {export.head.name for export in EXPORTS.values()}
     assert heads == {
         "yolov2", "yolov3", "yolov4", "yolov5", "yolov6", "yolov8", "yolov8_obb", "yolov10", "yolo26", "yolox",
