@@ -152,8 +152,9 @@ def _onnxruntime_nms() -> Suppress:
         "scores": TensorProto.FLOAT,
         "most": TensorProto.INT64,
         "iou": TensorProto.FLOAT,
+        "least": TensorProto.FLOAT,
     }
-    shapes = {"boxes": [1, None, 4], "scores": [1, None, None], "most": [1], "iou": [1]}
+    shapes = {"boxes": [1, None, 4], "scores": [1, None, None], "most": [1], "iou": [1], "least": [1]}
     node = helper.make_node("NonMaxSuppression", list(types), ["kept"])
     graph = helper.make_graph(
         [node],
@@ -165,15 +166,14 @@ def _onnxruntime_nms() -> Suppress:
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
     session = ort.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
-    most, iou = np.array([1 << 20], np.int64), np.array([IOU], np.float32)
+    most, iou, least = np.array([1 << 20], np.int64), np.array([IOU], np.float32), np.zeros(1, np.float32)
 
     def suppress(boxes: np.ndarray, scores: np.ndarray, class_id: np.ndarray) -> Any:
         classes, place = np.unique(class_id, return_inverse=True)
-        each = np.full((1, len(classes), len(boxes)), -1, np.float32)
+        each = np.zeros((1, len(classes), len(boxes)), np.float32)  # what is not above 0 is no box of that class
         each[0, place, np.arange(len(boxes))] = scores
-        feeds = {"boxes": boxes[None], "scores": each, "most": most, "iou": iou}
-        found = session.run(None, feeds)[0]
-        return found[each[0, found[:, 1], found[:, 2]] >= 0, 2]
+        feeds = {"boxes": boxes[None], "scores": each, "most": most, "iou": iou, "least": least}
+        return session.run(None, feeds)[0][:, 2]
 
     return suppress
 
