@@ -31,6 +31,7 @@ class Scene(NamedTuple):
 
 
 LAYOUTS = ("NCHW16c", "NCHW", "NHWC")  # of the outputs, a row each
+LISTS = ("NCW16c", "NCW", "NWC")  # of lists, the same orders
 SCENES = {
     "sparse": Scene(0.016, 0.25, "best"),
     "dense": Scene(0.04, 0.25, "best"),
@@ -81,7 +82,7 @@ def _centernet(layout: str) -> Iterator[TensorSpec]:
 
 def _ssd(layout: str) -> Iterator[TensorSpec]:
     for name, n, q in (("box", 4, _OFFSETS), ("score", 1 + CLASSES, _LOGITS)):
-        yield TensorSpec((1, PRIORS, n), layout, "int8", quantization=q, name=name)
+        yield TensorSpec((1, n, PRIORS), layout, "int8", quantization=q, name=name)
 
 
 @cache
@@ -177,10 +178,10 @@ def _pose_values(rng: np.random.Generator, share: float) -> Iterator[np.ndarray]
 
 
 def _ssd_values(rng: np.random.Generator, share: float) -> Iterator[np.ndarray]:
-    yield rng.normal(0, 1.5, (1, PRIORS, 4)).astype(np.float32)
+    yield rng.normal(0, 1.5, (1, PRIORS, 4)).astype(np.float32).transpose(0, 2, 1)
     there = rng.random((PRIORS, 1)) < share
     hit = there & (np.arange(1 + CLASSES) == rng.integers(1, 1 + CLASSES, (PRIORS, 1)))
-    yield np.where(hit, rng.normal(1, 1.5, hit.shape), rng.normal(-9, 1, hit.shape)).astype(np.float32)[None]
+    yield np.where(hit, rng.normal(1, 1.5, hit.shape), rng.normal(-9, 1, hit.shape)).astype(np.float32).T[None]
 
 
 class Family(NamedTuple):
@@ -212,7 +213,7 @@ FAMILIES = {
         ("sparse",),
         columns=6 + 3 * POINTS,
     ),
-    "ssd": Family(lambda labels: ssd(priors(), CLASSES, labels=labels), _ssd, _ssd_values, ("dense",), ("NHW",)),
+    "ssd": Family(lambda labels: ssd(priors(), CLASSES, labels=labels), _ssd, _ssd_values, ("dense",), LISTS),
     "v8-channels": Family(
         lambda labels: yolov8(CLASSES, labels=labels), _v8_channels, _v8_values, ("sparse",), kind="channels"
     ),

@@ -56,17 +56,18 @@ def _points(spec: Any, buffer: np.ndarray, cells: np.ndarray, center: np.ndarray
 def _ssd_candidates(case: DetectCase) -> Found:
     """Return boxes, scores and classes in the order of the priors; the logit that makes the threshold is compared."""
     (box, score), (offsets, stored) = case.specs, case.buffers
-    logits = stored.reshape(-1, 1 + CLASSES)[:, 1:]
     table = 1 / (1 + np.exp(-real(score, np.arange(-128, 128).astype(np.int8))))
-    least = int(np.searchsorted(table, case.scene.confidence)) - 128
-    cells = np.unique(np.flatnonzero(logits >= least) // CLASSES)
-    label = logits[cells].argmax(1)
-    y, x, h, w = real(box, offsets.reshape(-1, 4)[cells]).T
+    least = np.full(1 + CLASSES, int(np.searchsorted(table, case.scene.confidence)) - 128)
+    least[0] = 128  # the background
+    cells = passing_cells(score, stored, least)
+    logits = some(score, stored, cells, 1, CLASSES)
+    label = logits.argmax(1)
+    y, x, h, w = real(box, some(box, offsets, cells, 0, 4)).T
     cx, cy, width, height = priors()[cells].T * INPUT
     cx, cy = cx + x * 0.1 * width, cy + y * 0.1 * height
     half_w, half_h = np.exp(0.2 * w) * width / 2, np.exp(0.2 * h) * height / 2
     edges = np.stack([cx - half_w, cy - half_h, cx + half_w, cy + half_h], 1)
-    scores = table[logits[cells, label].astype(int) + 128]
+    scores = table[logits[np.arange(len(cells)), label].astype(int) + 128]
     return edges.astype(np.float32), scores.astype(np.float32), label
 
 

@@ -17,7 +17,7 @@ _Every = tuple[np.ndarray, ...]  # edges (n, 4) and scores (n, classes) of all c
 
 
 def _values(case: DetectCase, n: int) -> np.ndarray:
-    """Return what an output of maps means, (cells, channels)."""
+    """Return what an output means, (cells, channels)."""
     return real(case.specs[n], stored_steps(case.specs[n], case.buffers[n]))
 
 
@@ -62,7 +62,7 @@ def _v5(case: DetectCase) -> _Every:
 
 
 def _ssd(case: DetectCase) -> _Every:
-    offsets, logits = (real(spec, buffer.reshape(spec.shape[1:])) for spec, buffer in zip(case.specs, case.buffers))
+    offsets, logits = (_values(case, n) for n in (0, 1))
     scores = 1 / (1 + np.exp(-logits[:, 1:]))
     center = priors()[:, :2] + offsets[:, 1::-1] * 0.1 * priors()[:, 2:]
     half = np.exp(0.2 * offsets[:, :1:-1]) * priors()[:, 2:] / 2

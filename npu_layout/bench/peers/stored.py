@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -82,17 +83,22 @@ STORED = {
         lambda cell, channel, channels, size: (channel // 16 * size + cell) * 16 + channel % 16,
     ),
 }
+_LISTS = {"NWC": "NHWC", "NCW": "NCHW", "NCW16c": "NCHW16c"}  # lists of cells lie as maps do
+
+
+def _stored(spec: Any) -> _Stored:
+    tag = spec.layout.tag
+    return STORED[_LISTS.get(tag, tag)]
 
 
 def size_of(spec: Any) -> int:
     """Return the cells of an output."""
-    cells: int = spec.shape[2] * spec.shape[3]
-    return cells
+    return math.prod(spec.shape[2:])
 
 
 def stored_steps(spec: Any, buffer: np.ndarray) -> np.ndarray:
     """Return an output as it is stored, (cells, channels): a view or, of blocks, a copy."""
-    return STORED[spec.layout.tag].every(buffer, size_of(spec))[:, : spec.shape[1]]
+    return _stored(spec).every(buffer, size_of(spec))[:, : spec.shape[1]]
 
 
 def passing(spec: Any, buffer: np.ndarray, least: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -100,12 +106,12 @@ def passing(spec: Any, buffer: np.ndarray, least: Any) -> tuple[np.ndarray, np.n
 
     least: -128 to 128, one, or one for each channel; no code has 128.
     """
-    return STORED[spec.layout.tag].passing(buffer, size_of(spec), spec.shape[1], _below(least))
+    return _stored(spec).passing(buffer, size_of(spec), spec.shape[1], _below(least))
 
 
 def passing_cells(spec: Any, buffer: np.ndarray, least: Any) -> np.ndarray:
     """Return the cells of which a channel has a code of `least` or more, ascending; least: as for `passing`."""
-    return STORED[spec.layout.tag].cells(buffer, size_of(spec), spec.shape[1], _below(least))
+    return _stored(spec).cells(buffer, size_of(spec), spec.shape[1], _below(least))
 
 
 def _below(least: Any) -> np.ndarray:
@@ -116,7 +122,7 @@ def _below(least: Any) -> np.ndarray:
 
 def some(spec: Any, buffer: np.ndarray, cells: np.ndarray, first: int, count: int) -> np.ndarray:
     """Return some channels of some cells as they are stored, (n, count)."""
-    return STORED[spec.layout.tag].some(buffer, size_of(spec), cells, np.arange(first, first + count))
+    return _stored(spec).some(buffer, size_of(spec), cells, np.arange(first, first + count))
 
 
 def real(spec: Any, stored: np.ndarray) -> np.ndarray:
