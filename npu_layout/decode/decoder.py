@@ -60,6 +60,9 @@ class Decoder:
     ----------
     head, specs, input_shape
         As given.
+    largest_score
+        What the score of a detection can be at most, by the dtypes and quantizations of the outputs; infinity if they
+        do not bound it. A greater `confidence` is refused.
 
     Examples
     --------
@@ -73,6 +76,7 @@ class Decoder:
     head: Head
     specs: tuple[TensorSpec, ...]
     input_shape: tuple[int, int]
+    largest_score: float
 
     @checked_call
     def __init__(
@@ -90,7 +94,7 @@ class Decoder:
         self._inner = tuple(map(_unpacked, self.specs))
         self._packed = self._inner != self.specs
         self._fitted: Fitted = fit(head, self._inner, self.input_shape, self._outputs)
-        self._most = largest_score(head, self._fitted, self.specs)
+        self.largest_score = largest_score(head, self._fitted, self.specs)
         self._made = compiled(head, self._fitted, self._inner, self.input_shape)
         self._detector = None if self._made is None else kernels.detector(self._made)
         how = head.keypoints if self._fitted.form.part("keypoints") is not None else None
@@ -150,7 +154,7 @@ class Decoder:
             and an `out` without room.
         """
         usual = type(confidence) is type(iou) is float and type(limit) is int
-        if usual and 0 <= confidence <= self._most and 0 <= iou <= 1 and 1 <= limit <= MOST:
+        if usual and 0 <= confidence <= self.largest_score and 0 <= iou <= 1 and 1 <= limit <= MOST:
             least, overlap, most = confidence, iou, limit
         else:
             least, overlap, most = self._checked(confidence, iou, limit)
@@ -173,8 +177,8 @@ class Decoder:
         most = whole_number("limit", limit)
         if not 1 <= most <= MOST:
             raise NpuLayoutError(f"limit: expected 1 .. {MOST}, got {shown(limit)}")
-        if least > self._most:
-            asked, largest = _apart(least, self._most)
+        if least > self.largest_score:
+            asked, largest = _apart(least, self.largest_score)
             raise NpuLayoutError(
                 f"confidence: no stored value reaches {asked}; the largest that one means is {largest} "
                 f"(scores of another scale? activation= is {self._fitted.form.part('score').activation!r})"  # type: ignore[union-attr]

@@ -343,6 +343,7 @@ def decoding() -> None:
     assert_type(found.keypoints, "np.ndarray | None")
     assert len(found.level) == len(found.cell) == len(found.anchor) and decoder.head is head and decoder.specs
     assert_type((found.fields(), found.masks, decoder.input_shape), "tuple[dict[str, Any], Any, tuple[int, int]]")
+    assert_type(decoder.largest_score, float)
     assert_type(found.fields(nl.Geometry.stretch((8, 8), (4, 4))), "dict[str, Any]")
     assert_type(decode.nms(found.xyxy, found.confidence, iou=0.5), np.ndarray)
     assert decode.yolov5(2).anchors[0]

@@ -82,6 +82,19 @@ def test_a_wrong_scale_is_wrong_even_if_detections_are_the_same(model: nl.OnnxRu
     assert any(not found for found in report.detections.values()) == (scale == 0.02)
 
 
+@pytest.mark.parametrize("scale", [0.01, 0.001])
+def test_a_scale_by_which_no_score_reaches_the_threshold_is_told(model: nl.OnnxRuntimeEngine, scale: float) -> None:
+    """It was an error of the Decoder, in place of the verdict."""
+    own = detector.specs()
+    wrong = own["score"].replace(quantization=nl.Quantization(scale, 20))
+    given = detector.recording(4, declared={**own, "score": wrong})
+    report = nl.validate(given, model, head=detector.HEAD, confidence=0.8)
+    assert not report and report.verdict == "quantization" and not report.outputs["score"]
+    assert all(found.missing and not found.matched for found in report.detections.values())
+    with pytest.raises(nl.NpuLayoutError, match="confidence: no stored value reaches 25"):
+        nl.validate(given, model, head=detector.HEAD, confidence=25)
+
+
 def test_nothing_detected_says_nothing(model: nl.OnnxRuntimeEngine) -> None:
     wrong = mistaken()
     dark = nl.Recording(wrong, [({"image": r.inputs["image"] * 0}, {**r.outputs}) for r in detector.recording(2)], {})
