@@ -75,7 +75,7 @@ def test_a_softmax_is_computed_where_it_can_reach_the_threshold(
             share = max(each[cell])
             below, above = (share * (1 - 1e-9), share * (1 + 1e-9))
             assert cell in decoder(buffers, below, limit=20).cell.tolist()
-            if above < decoder._most:
+            if above < decoder.largest_score:
                 wanted = {i for i, other in enumerate(each) if max(other) >= above}
                 assert set(decoder(buffers, above, limit=20).cell.tolist()) == wanted
 

@@ -401,7 +401,7 @@ def test_numbers_of_half_a_byte(dtype: str, layout: str) -> None:
             found = decoder(buffers, 0.6, limit=30)
             masks = [found.masks.full(k).tobytes() for k in range(len(found))]
             results.append((found.xyxy.tobytes(), found.confidence.tobytes(), found.class_id.tobytes(), masks))
-        most.append(decoder._most)
+        most.append(decoder.largest_score)
     assert all(result == results[0] for result in results) and len(results[0][3]) > 5
     assert most[0] == pytest.approx((low + 15) / 7) and most[0] < most[1]
 
