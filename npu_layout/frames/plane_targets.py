@@ -9,12 +9,18 @@ import numpy as np
 
 from .. import kernels
 from ..buffers import TensorSpec
+from ..layouts import overlap
 from .color_matrices import color_of, to_yuv_of
+from .fitting import Run
+from .frame_forms import arrays_of, form_of, memories_of, places_of
 from .frame_parts import PLANES, Pair
 from .frame_spec import FrameSpec
 from .geometry import Geometry, Quad
 from .pictures import FramePlanes, byte_rows, untiled
-from .pixel_formats import PIXEL_FORMATS
+from .pixel_formats import PIXEL_FORMATS, PixelFormat
+
+_KEPT = 64  # forms
+_BAND = 1 << 14  # bytes of a band of rows, at most, of which each thread has some
 
 
 class Place(NamedTuple):
@@ -25,6 +31,7 @@ class Place(NamedTuple):
     resized_wh: Pair  #: the picture in the target, in pixels
     left_top: Pair
     every: Pair  #: pixels of the target across and down that share a sample
+    border: int  #: around the picture
 
     @property
     def first(self) -> Pair:
@@ -60,6 +67,20 @@ class Place(NamedTuple):
         return along, down
 
 
+class Step(NamedTuple):
+    """A compiled pass from a plane of the frame to one of the target, border included."""
+
+    fit: Any
+    offset: int  #: of the target's plane
+    plane: int  #: of the frame
+    rows: slice  #: that are read
+    columns: slice  #: bytes of them
+
+    def run(self, buffer: np.ndarray, frame: FramePlanes) -> bool:
+        """Write the target's plane; False if it does not fit: then nothing was written."""
+        return bool(self.fit.run(buffer, self.offset, byte_rows(frame.planes[self.plane])[self.rows, self.columns]))
+
+
 class PlaneResizer:
     """What writes frames of Y, U and V to a target of Y, U and V with the same matrix and range.
 
@@ -70,76 +91,151 @@ class PlaneResizer:
     def __init__(self, spec: FrameSpec, interpolation: str, border: tuple[int, ...]) -> None:
         self._spec, self._interpolation, self._border = spec, interpolation, border
         self._form, self._color = PIXEL_FORMATS[spec.format], color_of(spec.matrix, spec.range)
+        rows = (plane.row_bytes(spec.size_wh[0]) * plane.rows(spec.size_wh[1]) for plane in self._form.planes)
+        self._has_gaps = spec.size != sum(rows)
+        self.known: dict[Any, tuple[Run, Geometry]] = {}  # of the forms of whole frames
 
-    def write(self, frame: FramePlanes, geometry: Geometry, buffer: np.ndarray) -> bool:
-        """Write the buffer, zeros in its gaps; False if the frame has other colours: then nothing was written."""
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "known": {}}
+
+    def write(self, frame: FramePlanes, geometry: Geometry, buffer: np.ndarray, whole: Any = None) -> bool:
+        """Write the buffer, zeros in its gaps; False if the frame has other colours: then nothing was written.
+
+        whole: the frame as it was given, if all of it is used: others of its form need no reading.
+        """
         largest = max(*frame.size_wh, *geometry.input_wh)
         if frame.format.kind != "yuv" or frame.color != self._color or largest > kernels.SIDE:
             return False
         frame = untiled(frame)
-        planes = self._spec.planes(buffer)
-        if self._spec.size != sum(plane.size for plane in planes):
+        groups = self._groups(frame.format, geometry)
+        steps = self._steps(groups)
+        if self._has_gaps:
             buffer[...] = 0
-        for index, plane in enumerate(planes):
-            members = [k for k, samples in enumerate(self._form.samples) if samples.plane == index]
-            members.sort(key=lambda k: self._form.samples[k].start)
-            self._write_plane(frame, geometry, members, plane.reshape(*plane.shape[:2], -1))
+        if steps is None or not all(step.run(buffer, frame) for step in steps):
+            for plane, places in zip(self._spec.planes(buffer), groups):
+                self._write_plane(frame, places, plane.reshape(*plane.shape[:2], -1))
+        elif whole is not None:
+            self._keep(whole, frame, steps, geometry)
         return True
 
-    def _write_plane(self, frame: FramePlanes, geometry: Geometry, members: list[int], plane: np.ndarray) -> None:
-        """Write one plane of the target, (rows, columns, components), whose components are `members`."""
-        places = [self._place(frame, geometry, k) for k in members]
+    def _groups(self, form: PixelFormat, geometry: Geometry) -> tuple[tuple[Place, ...], ...]:
+        """Return where the samples of each plane of the target are, in the order of its bytes."""
+        made = []
+        for index in range(len(self._form.planes)):
+            own = [(k, samples) for k, samples in enumerate(self._form.samples) if samples.plane == index]
+            own.sort(key=lambda one: one[1].start)
+            places = [
+                Place(
+                    form.samples[k],
+                    geometry.crop_xyxy,
+                    geometry.resized_wh,
+                    geometry.pad_ltrb[:2],
+                    (samples.every_x, samples.every_y),
+                    self._border[k],
+                )
+                for k, samples in own
+            ]
+            made.append(tuple(places))
+        return tuple(made)
+
+    def _steps(self, groups: tuple[tuple[Place, ...], ...]) -> tuple[Step, ...] | None:
+        """Return the compiled passes of all planes; None if there is none of one."""
+        made = []
+        (width, height), spec = self._spec.size_wh, self._spec
+        for form, places, pitch, offset in zip(self._form.planes, groups, spec.strides, spec.offsets):
+            canvas_wh = form.row_bytes(width) // len(places), form.rows(height)
+            fit = _fit_of(places, self._interpolation, canvas_wh, pitch, kernels.active())
+            if fit is None:
+                return None
+            x0, y0, x1, y1 = places[0].read
+            samples = places[0].samples
+            columns = slice(x0 * samples.step, x1 * samples.step)
+            made.append(Step(fit, offset, samples.plane, slice(y0, y1), columns))
+        return tuple(made)
+
+    def _keep(self, given: Any, frame: FramePlanes, steps: tuple[Step, ...], geometry: Geometry) -> None:
+        form, places = form_of(given), places_of(given, frame.planes)
+        if form is None or places is None:
+            return
+        if len(self.known) >= _KEPT:
+            self.known.clear()
+        calls = [
+            (step.fit.run_in, step.offset, step.plane, ((places[step.plane][0] + begin, places[step.plane][1]),))
+            for step in steps
+            for begin in (step.rows.start * places[step.plane][1] + step.columns.start,)
+        ]
+        apart, has_gaps = isinstance(memories_of(given), tuple), self._has_gaps
+
+        def run(buffer: np.ndarray, frame: Any) -> bool:
+            memories = memories_of(frame)
+            if has_gaps:
+                buffer[...] = 0
+            return all(call(buffer, at, memories[k] if apart else memories, there) for call, at, k, there in calls)
+
+        self.known[form] = run, geometry
+
+    def write_known(self, given: Any, buffer: np.ndarray, new: bool) -> Geometry | None:
+        """Write a whole frame of a form that was read before, and return its Geometry; None if it was not.
+
+        new: whether nobody else has the buffer.
+        """
+        known = self.known.get(form_of(given))
+        if known is None or not buffer.flags.carray or (not new and any(overlap(buffer, a) for a in arrays_of(given))):
+            return None
+        run, geometry = known
+        return geometry if run(buffer, given) else None
+
+    def _write_plane(self, frame: FramePlanes, places: tuple[Place, ...], plane: np.ndarray) -> None:
+        """Write one plane of the target, (rows, columns, components)."""
         (left, top), (across, down) = places[0].first, places[0].extent
         inner = plane[top : top + down, left : left + across]
-        border = _border_row(tuple(self._border[k] for k in members), plane.shape[1])
+        border = np.empty(plane.shape[1:], np.uint8)
+        border[...] = [place.border for place in places]
         middle = slice(top, top + down)
         for part in (plane[:top], plane[top + down :], plane[middle, :left], plane[middle, left + across :]):
             part[...] = border[: part.shape[1]]
-        if not inner.size:
-            return
-        sources = {place.samples[0] for place in places}
-        steps = {place.samples.step for place in places}
-        if len(sources) == 1 and len(steps) == 1:
+        if inner.size and _are_neighbours(places):
             self._resize(frame, places, inner)
-            return
-        for channel, place in enumerate(places):
-            made = np.empty((down, across, 1), np.uint8)
-            self._resize(frame, [place], made)
-            inner[..., channel] = made[..., 0]
+        elif inner.size:
+            for channel, place in enumerate(places):
+                made = np.empty((down, across, 1), np.uint8)
+                self._resize(frame, (place,), made)
+                inner[..., channel] = made[..., 0]
 
-    def _place(self, frame: FramePlanes, geometry: Geometry, k: int) -> Place:
-        own = self._form.samples[k]
-        return Place(
-            frame.format.samples[k],
-            geometry.crop_xyxy,
-            geometry.resized_wh,
-            geometry.pad_ltrb[:2],
-            (own.every_x, own.every_y),
-        )
-
-    def _resize(self, frame: FramePlanes, places: list[Place], out: np.ndarray) -> None:
+    def _resize(self, frame: FramePlanes, places: tuple[Place, ...], out: np.ndarray) -> None:
         x0, y0, x1, y1 = places[0].read
         samples = places[0].samples
         rows = byte_rows(frame.planes[samples.plane])[y0:y1, x0 * samples.step : x1 * samples.step]
-        _rows_of(tuple(places), self._interpolation, kernels.active()).write((rows,), out)
+        kernels.picture_rows(_resize_of(places, self._interpolation)).write((rows,), out)
+
+
+def _are_neighbours(places: tuple[Place, ...]) -> bool:
+    """Return whether the samples are those of one plane of the frame, pixel by pixel."""
+    first = places[0].samples
+    return all((place.samples.plane, place.samples.step) == (first.plane, first.step) for place in places)
 
 
 @lru_cache(maxsize=64)
-def _border_row(values: tuple[int, ...], columns: int) -> np.ndarray:
-    """Return a row of the border: numpy writes rows faster than pixels."""
-    row = np.empty((columns, len(values)), np.uint8)
-    row[...] = values
-    return row
-
-
-@lru_cache(maxsize=64)
-def _rows_of(places: tuple[Place, ...], interpolation: str, backend: str) -> Any:
-    """Return what resizes samples: ``write((rows,), out)``, both of neighbours as packed pixels have them."""
+def _resize_of(places: tuple[Place, ...], interpolation: str) -> kernels.PictureResize:
+    """Return the resize of neighbours, as packed pixels are."""
     x0, y0, x1, y1 = places[0].read
     components = tuple(kernels.Samples(0, place.samples.start, place.samples.step) for place in places)
     axes = places[0].axes(interpolation)
-    resize = kernels.PictureResize(components, None, (x1 - x0, y1 - y0), (axes,), True, (), len(places))
-    return kernels.picture_rows(resize, backend)
+    return kernels.PictureResize(components, None, (x1 - x0, y1 - y0), (axes,), True, (), len(places))
+
+
+@lru_cache(maxsize=64)
+def _fit_of(places: tuple[Place, ...], interpolation: str, canvas_wh: Pair, pitch: int, backend: str) -> Any:
+    """Return the pass to a plane of so many samples, whose rows are so many bytes apart; None if it is not compiled."""
+    if not _are_neighbours(places) or 0 in places[0].extent:
+        return None
+    row, height = canvas_wh[0] * len(places), canvas_wh[1]
+    border = bytes(place.border for place in places)
+    band = max(1, min(height, _BAND // row))
+    size = (height - 1) * pitch + row
+    resize = _resize_of(places, interpolation)
+    fit = kernels.Fit(resize, canvas_wh, places[0].first, border, False, size, band, pitch)
+    return kernels.fit(fit, None, None, "uint8", backend)
 
 
 def plane_resizer(target: TensorSpec | FrameSpec, interpolation: str, border: bytes) -> PlaneResizer | None:

@@ -210,6 +210,11 @@ class Preprocessor:
         Raises NpuLayoutError on a frame or an out that does not fit; then nothing was written.
         """
         if roi_xywh is None:
+            if self._resizer is not None:
+                fitting = self._fitting(out, planes=True)
+                geometry = None if fitting is None else self._resizer.write_known(frame, fitting, out is None)
+                if fitting is not None and geometry is not None:
+                    return fitting, geometry
             known = self._passes.known.get(form_of(frame))
             if known is not None:
                 run, geometry = known
@@ -267,7 +272,8 @@ class Preprocessor:
             self._geometry(frame.size_wh, roi, part.format(i)) for i, (frame, roi) in enumerate(zip(frames, rois))
         ]
         buffer = self._buffer(out, frames)
-        if self._resizer is not None and self._resizer.write(frames[0], geometries[0], buffer):
+        whole = given[0] if rois[0] is None else None
+        if self._resizer is not None and self._resizer.write(frames[0], geometries[0], buffer, whole):
             return buffer, geometries
         pixels = buffer if self._yuv is None else self._canvas.scratch("pixels of planes", self._stored.storage_shape)
         if not self._passes.write(frames, geometries, pixels, given, [roi is None for roi in rois]):
@@ -288,9 +294,9 @@ class Preprocessor:
         border = bytes(round(p) for p in self._pad[:: self._step])
         return Wanted(self._stored, self._affine, order, border, self.interpolation, self.yuv == "exact")
 
-    def _fitting(self, out: Any) -> np.ndarray | None:
+    def _fitting(self, out: Any, *, planes: bool = False) -> np.ndarray | None:
         """Return what a pass writes at once: new memory, or `out` if its shape and dtype fit; None: checks first."""
-        if self._yuv is not None:
+        if self._yuv is not None and not planes:
             return None
         if out is None:
             return np.empty(self._buffer_shape, self._stored.stored)

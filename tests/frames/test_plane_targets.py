@@ -161,3 +161,29 @@ def test_copies_out_and_planes_that_are_turned() -> None:
     np.testing.assert_array_equal(out, made)
     with pytest.raises(nl.NpuLayoutError, match="shares memory with a frame"):
         preprocess(tuple(spec.planes(memory)), memory)
+
+
+@pytest.mark.parametrize("gap", [0, 6])
+def test_frames_of_a_form_that_was_read_before(gap: int) -> None:
+    """Arrays, planes and bytes, of other memory; parts between them; an out in the frame's memory writes nothing."""
+    spec, first = frame_of("NV12", (46, 34))
+    size = (30, 22)
+    target = nl.FrameSpec("NV12", size, strides=size[0] + gap)
+    how: Any = dict(source=spec, yuv="planes", resize="crop")
+    preprocess, out = nl.Preprocessor(target, **how), np.full(target.size or 0, 99, np.uint8)
+    for seed in range(3):
+        memory = frame_of("NV12", (46, 34), seed)[1]
+        expected, geometry = nl.Preprocessor(target, **how)(memory)
+        for given in (memory, memory.reshape(51, 46), bytes(memory), tuple(spec.planes(memory))):
+            for roi in (None, (3, 5, 20, 10), None):
+                made, found = preprocess(given, out, roi_xywh=roi)
+                if roi is None:
+                    np.testing.assert_array_equal(made, expected)
+                    assert found == geometry
+            np.testing.assert_array_equal(preprocess(given)[0], expected)
+        before = memory.copy()
+        for given in (memory, tuple(spec.planes(memory))):
+            with pytest.raises(nl.NpuLayoutError, match="shares memory with a frame"):
+                preprocess(given, memory[-(target.size or 0) :])
+            np.testing.assert_array_equal(memory, before)
+    assert first.size == memory.size
