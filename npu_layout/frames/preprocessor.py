@@ -14,11 +14,11 @@ from ..layouts import Affine, Plan, check_out, overlap
 from ..support import checked_call, flag
 from .canvas import Canvas
 from .fitting import Run, Wanted, pass_of
-from .frame_forms import form_of
+from .frame_forms import arrays_of, form_of
 from .frame_parts import PLANES
 from .frame_source import FrameSource
 from .frame_spec import FrameSpec
-from .frame_targets import check_plain, stored_pixels, yuv_writer
+from .frame_targets import YuvWriter, check_plain, stored_pixels, yuv_writer
 from .geometry import Geometry, Pair, part_geometry
 from .passes import Passes
 from .pictures import FramePlanes
@@ -205,7 +205,7 @@ class Preprocessor:
         buffer: the storage array of `target` (1-D of target.size if its storage has gaps, or if it is a FrameSpec,
         whose `planes` are views of it), pad elements and gaps zero. It is `out` if that is given; then the compiled
         kernels allocate nothing that grows with the image from the second call on, but for JPEGs, for mosaics and
-        RGB565 in gray, and for targets of Y, U and V.
+        RGB565 in gray, and, where planes become planes, for tiles, and for U and V that become pairs.
 
         Raises NpuLayoutError on a frame or an out that does not fit; then nothing was written.
         """
@@ -221,6 +221,10 @@ class Preprocessor:
                 fitting = self._fitting(out)
                 if fitting is not None and run(fitting, frame):
                     return fitting, geometry
+                if self._yuv is not None:
+                    made_of_pixels = self._yuv_at_once(self._yuv, run, frame, out)
+                    if made_of_pixels is not None:
+                        return made_of_pixels, geometry
         elif self._batch == 1:
             fitting = self._fitting(out)
             if fitting is not None:
@@ -302,6 +306,19 @@ class Preprocessor:
             return np.empty(self._buffer_shape, self._stored.stored)
         fits = type(out) is np.ndarray and out.shape == self._buffer_shape and out.dtype == self._stored.stored
         return out if fits else None
+
+    def _yuv_at_once(self, yuv: YuvWriter, run: Run, frame: Any, out: Any) -> np.ndarray | None:
+        """Return the Y, U and V of a frame whose pixels `run` writes; None: checks first, nothing was written."""
+        fitting = self._fitting(out, planes=True)
+        if fitting is None or not fitting.flags.carray:
+            return None
+        if out is not None and any(overlap(fitting, array) for array in arrays_of(frame)):
+            return None
+        pixels = self._canvas.scratch("pixels of planes", self._stored.storage_shape)
+        if not run(pixels, frame):
+            return None
+        yuv.write(pixels, fitting)
+        return fitting
 
     def _buffer(self, out: np.ndarray | None, frames: Sequence[FramePlanes]) -> np.ndarray:
         if out is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import tracemalloc
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
+from npu_layout import kernels
 from npu_layout.frames.frame_targets import WRITTEN
 from tests.support import frame_formats as formats
 
@@ -146,6 +148,25 @@ def test_what_does_not_fit_is_refused(spec: nl.FrameSpec, how: Any, words: str) 
     assert words in str(caught.value)
 
 
+@pytest.mark.skipif(kernels.active() == "numpy", reason="no compiled kernels")
+@pytest.mark.parametrize("source", ["BGR", "NV12"])
+@pytest.mark.parametrize("yuv", ["exact", "planes"])
+@pytest.mark.parametrize("name", ["NV12", "I420", "I444"])
+def test_a_second_call_allocates_nothing_that_grows(name: str, yuv: str, source: str) -> None:
+    spec = nl.FrameSpec(name, (160, 160))
+    preprocess = nl.Preprocessor(spec, source=source, yuv=yuv)
+    frame = np.random.default_rng(0).integers(0, 256, (90, 160, 3) if source == "BGR" else (180, 160), np.uint8)
+    out, expected = preprocess(frame)[0], preprocess(frame)[0]
+    preprocess(frame, out)
+    tracemalloc.start()
+    try:
+        preprocess(frame, out)
+        assert tracemalloc.get_traced_memory()[1] < 6000  # and its pixels are 76,800 bytes
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_array_equal(out, expected)
+
+
 def test_a_buffer_that_does_not_fit_is_refused_and_nothing_is_written() -> None:
     preprocess, pixels = nl.Preprocessor(nl.FrameSpec("NV12", (8, 8))), frame_of(8, 8)
     for out in (
@@ -157,7 +178,10 @@ def test_a_buffer_that_does_not_fit_is_refused_and_nothing_is_written() -> None:
         with pytest.raises(nl.NpuLayoutError, match="NV12 of 8x8"):
             preprocess(pixels, out)
         assert not out.any()
+    preprocess(pixels)  # its form is known from here on
+    before = pixels.copy()
     with pytest.raises(nl.NpuLayoutError, match="shares memory with a frame"):
         preprocess(pixels, pixels.reshape(-1)[:96])
+    np.testing.assert_array_equal(pixels, before)
     with pytest.raises(nl.NpuLayoutError, match="expects 1"):
         preprocess.batch([pixels, pixels])
