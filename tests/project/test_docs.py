@@ -48,7 +48,7 @@ def test_the_readme_has_what_a_visitor_looks_for() -> None:
         assert re.search(r"^\*\*It .*\(\[[\w ]+\]\(docs/\w+\.md\)\)\.$", capability, re.S), capability
         assert not re.search(r"[.?!]\s+[A-Z]", capability), f"more than one sentence: {capability}"
     assert len(re.findall(r"\.(?:\s|$)", parts["Speed"])) == 1 and "(docs/pictures/speed.svg)" in parts["Speed"]
-    assert len([line for line in blocks.blocks(README)[2].code.splitlines() if line]) == 10
+    assert len([line for line in blocks.blocks(README)[2].code.splitlines() if line]) <= 10
 
 
 def test_the_price_of_no_compiler_is_what_the_benchmark_says() -> None:
