@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .input_variants import image_channels, image_size, variants
     from .one_input import contradiction
     from .runtime_colors import runtime_exchanges
+    from .runtime_scales import runtime_normalises
     from .samples import by_channel, ends
     from .scales import called
     from .trials import Candidate, Trial
@@ -59,6 +60,7 @@ __all__ = [
     "other_end",
     "recorded_inputs",
     "runtime_exchanges",
+    "runtime_normalises",
     "variants",
     "whole_cause",
     "without_inputs",
@@ -93,6 +95,7 @@ __getattr__, __dir__ = late(
         "other_end": "channel_ends",
         "recorded_inputs": "input_check",
         "runtime_exchanges": "runtime_colors",
+        "runtime_normalises": "runtime_scales",
         "variants": "input_variants",
         "whole_cause": "answers",
         "without_inputs": "causes",

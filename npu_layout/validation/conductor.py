@@ -17,6 +17,7 @@ from ..diagnosis import (
     in_other_places,
     recorded_inputs,
     runtime_exchanges,
+    runtime_normalises,
 )
 from ..engines import OnnxRuntimeEngine, reference
 from ..errors import NpuLayoutError
@@ -107,6 +108,8 @@ def validate(
     examined = of_one_input(exchanged(examine(engine, recording, outputs, kept, asked, progress)))
     checked, unchecked = recorded_inputs(recording, {k.number: k.recorded for k in kept})
     judgements, inputs = runtime_exchanges({e.output.name: e.judgement for e in examined}, checked, recording.meta)
+    fed = {name: spec for name, spec in recording.specs.items() if name not in recording.outputs}
+    judgements = runtime_normalises(judgements, fed, recording.meta)
     inputs = in_other_places(inputs_in_other_places(examined), inputs, recording, frames_run_again(examined, kept))
     reports = {e.output.name: _report(e._replace(judgement=judgements[e.output.name]), kept) for e in examined}
     detections = {} if head is None else compare_detections(head, outputs, kept, confidence)

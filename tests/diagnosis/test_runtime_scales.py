@@ -1,0 +1,73 @@
+"""Boards whose compiled model normalises pixels: not declared, declared, and beside other faults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from tests.support.boards import SIDE, Board
+
+PIXELS = nl.TensorSpec((1, 3, SIDE, SIDE), "NHWC", "uint8", name="image")
+HOW: dict[str, Any] = {"color": "RGB", "resize": "letterbox"}
+IMAGENET = {"mean": [123.675, 116.28, 103.53], "std": [58.395, 57.12, 57.375]}
+MODELS: dict[str, Mapping[str, Any]] = {"0 to 1": {"std": 255}, "imagenet": IMAGENET}
+
+
+@pytest.fixture(scope="module")
+def board() -> Board:
+    return Board()
+
+
+def recording(
+    board: Board, reads: Mapping[str, Any], declared: Mapping[str, Any], noise: float = 0.0, **more: Any
+) -> nl.Recording:
+    """Runs of a board that gets pixels, and whose network reads what `reads` makes of them."""
+    rng, runs = np.random.default_rng(0), []
+    for frame in board.frames:
+        flat = nl.Preprocessor(PIXELS, **{**HOW, **more})(frame)[0].reshape(-1)
+        x = PIXELS.unpack(flat).astype(np.float32)
+        mean, std = (np.float32(reads.get(key, n)).reshape(1, -1, 1, 1) for key, n in (("mean", 0), ("std", 1)))
+        maps = board.engine.infer(np.ascontiguousarray((x - mean) / std))["maps"]
+        maps = maps + rng.standard_normal(maps.shape).astype(np.float32) * np.float32(noise * maps.std())
+        runs.append(({"image": flat, "frame": frame}, {"maps": maps.astype(np.float32)}))
+    specs = {"image": PIXELS, "maps": nl.TensorSpec(board.spec.shape)}
+    return nl.Recording(specs, runs, {"preprocess": {**HOW, **declared}})
+
+
+@pytest.mark.parametrize(
+    ("name", "noise", "declared"),
+    [("0 to 1", 0.0, {}), ("0 to 1", 0.2, {"mean": [0.0] * 3, "std": [1.0] * 3}), ("imagenet", 0.2, {})],
+)
+def test_what_is_not_declared_is_said(board: Board, name: str, noise: float, declared: Mapping[str, Any]) -> None:
+    given = recording(board, MODELS[name], declared, noise)
+    report = nl.validate(given, board.engine)
+    output = report.outputs["maps"]
+    assert output.verdict == "preprocessing" and report.inputs["image"], str(report)
+    formula = {"0 to 1": "pixel / 255, which", "imagenet": "(pixel - mean) / std, with"}[name]
+    says = "The recorded input 'image' has pixels, and the accelerator's model normalises them by itself: the outputs"
+    assert f"{says} are those for {formula}" in output.why, output.why
+    assert "blank" not in output.why and "forgotten" not in output.why and "agree to" in output.why
+    assert "declare it as preprocess=, as in the fix: the buffer stays as it is" in output.why
+    fixed = nl.Recording(given.specs, given.frames, {"preprocess": output.fix})
+    after = nl.validate(fixed, board.engine)
+    assert after, str(after)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+@pytest.mark.parametrize("name", [*MODELS, "pixels"])
+def test_what_is_declared_is_a_match(board: Board, name: str, noise: float) -> None:
+    reads = MODELS.get(name, {})
+    report = nl.validate(recording(board, reads, reads, noise), board.engine)
+    assert report and "normalises" not in str(report), str(report)
+
+
+def test_other_faults_keep_their_words(board: Board) -> None:
+    """Another mean and std than declared, and pixels of the other order: nothing is said of a runtime."""
+    for given in (recording(board, {"std": 255}, IMAGENET), recording(board, IMAGENET, IMAGENET, color="BGR")):
+        report = nl.validate(given, board.engine)
+        assert report.verdict == "preprocessing", str(report)
+        assert "normalises them by itself" not in str(report)
