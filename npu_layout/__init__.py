@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .engines import HailoEngine as HailoEngine
     from .engines import HobotEngine as HobotEngine
     from .engines import Imx500Engine as Imx500Engine
+    from .engines import KneronEngine as KneronEngine
     from .engines import LiteRtEngine as LiteRtEngine
     from .engines import MnnEngine as MnnEngine
     from .engines import NcnnEngine as NcnnEngine
@@ -126,6 +127,7 @@ __getattr__, __dir__ = support.late(
         "HailoEngine": "engines",
         "HobotEngine": "engines",
         "Imx500Engine": "engines",
+        "KneronEngine": "engines",
         "LiteRtEngine": "engines",
         "MnnEngine": "engines",
         "NcnnEngine": "engines",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .hailo import HailoEngine
     from .hobot import HobotEngine
     from .imx500 import Imx500Engine
+    from .kneron import KneronEngine
     from .litert import LiteRtEngine
     from .mnn import MnnEngine
     from .ncnn import NcnnEngine
@@ -46,6 +47,7 @@ __all__ = [
     "HailoEngine",
     "HobotEngine",
     "Imx500Engine",
+    "KneronEngine",
     "LiteRtEngine",
     "MnnEngine",
     "NcnnEngine",
@@ -83,6 +85,7 @@ __getattr__, __dir__ = late(
         "HailoEngine": "hailo",
         "HobotEngine": "hobot",
         "Imx500Engine": "imx500",
+        "KneronEngine": "kneron",
         "LiteRtEngine": "litert",
         "MnnEngine": "mnn",
         "NcnnEngine": "ncnn",

@@ -21,6 +21,7 @@ OWN = {
     "hailo": "npu_layout.engines.hailo:HailoEngine",
     "hobot": "npu_layout.engines.hobot:HobotEngine",
     "imx500": "npu_layout.engines.imx500:Imx500Engine",
+    "kneron": "npu_layout.engines.kneron:KneronEngine",
     "litert": "npu_layout.engines.litert:LiteRtEngine",
     "mnn": "npu_layout.engines.mnn:MnnEngine",
     "ncnn": "npu_layout.engines.ncnn:NcnnEngine",
@@ -41,6 +42,7 @@ SUFFIXES = {
     ".hbm": "hobot",
     ".hef": "hailo",
     ".mnn": "mnn",
+    ".nef": "kneron",
     ".om": "acl",
     ".onnx": "onnx",
     ".param": "ncnn",
@@ -60,10 +62,10 @@ def open_engine(name: str | os.PathLike[str], **options: Any) -> Any:
     ----------
     name
         ``"litert:model.tflite"``: a kind, which is acl, axelera, axera, deepx, depthai, executorch, hailo, hobot,
-        imx500, litert, mnn, ncnn, onnx, openvino, qnn, rknn, rknn-simulator, rknnrt, sophgo, tvm or that of another
-        package (an entry point of the group npu_layout.engines), and the path of a model. A path alone, if its suffix
-        is .axmodel, .blob, .bmodel, .dxnn, .hbm, .hef, .mnn, .om, .onnx, .param, .pte, .rknn, .rpk, .superblob, .tflite
-        or .xml. Else ``"package.module:factory"``, a callable without arguments.
+        imx500, kneron, litert, mnn, ncnn, onnx, openvino, qnn, rknn, rknn-simulator, rknnrt, sophgo, tvm or that of
+        another package (an entry point of the group npu_layout.engines), and the path of a model. A path alone, if its
+        suffix is .axmodel, .blob, .bmodel, .dxnn, .hbm, .hef, .mnn, .nef, .om, .onnx, .param, .pte, .rknn, .rpk,
+        .superblob, .tflite or .xml. Else ``"package.module:factory"``, a callable without arguments.
     options
         Of the engine: ``open_engine("model.param", input_shapes={"in0": (3, 192, 256)})``. A factory accepts none.
 

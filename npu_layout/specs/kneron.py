@@ -10,16 +10,20 @@ import numpy as np
 from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
-from ..support import checked_call, text_of
+from ..support import checked_call, one_of, text_of
 from .metadata import Metadata, element_strides, enum_name, known, text
 
 # kp_struct.h: kp_model_target_chip_t, by number
 _CHIPS = {1: "KL520", 2: "KL720", 3: "KL530", 4: "KL730", 5: "KL630", 6: "KL540"}
 _DTYPES = {
     **dict.fromkeys(("4W4C8B", "1W16C8B", "1W16C8B_CH_COMPACT", "16W1C8B", "RAW_8B"), "int8"),
-    **dict.fromkeys(("8W1C16B", "RAW_16B"), "int16"),
+    **dict.fromkeys(("HW4C8B_KEEP_A", "HW4C8B_DROP_A", "HW1C8B"), "int8"),
+    **dict.fromkeys(("8W1C16B", "RAW_16B", "HW1C16B_LE"), "int16"),
+    **dict.fromkeys(("4W4C8BHL", "1W16C8BHL", "1W16C8BHL_CH_COMPACT", "16W1C8BHL"), "int16"),
+    "HW1C16B_BE": ">i2",
     "RAW_FLOAT": "float32",
 }
+_RETRIEVED = ("fixed", "float")
 _GROUPS = {"1W16C8B": 16}  # channels that strides are those of; the groups follow each other
 
 
@@ -43,8 +47,8 @@ _STORED = {"KL520": _ROWS, "KL630": _PLANES, "KL720": _PLANES}
 
 
 @checked_call
-def from_kneron(tensor: Any, *, chip: Any = None, name: str = "") -> TensorSpec:
-    """Return the spec of the NPU's raw buffer of an input or output: what retrieve_raw_fixed_node returns.
+def from_kneron(tensor: Any, *, chip: Any = None, name: str = "", retrieved: str | None = None) -> TensorSpec:
+    """Return the spec of an input's or output's buffer, as the NPU has it or as Kneron PLUS converts it.
 
     Parameters
     ----------
@@ -53,13 +57,17 @@ def from_kneron(tensor: Any, *, chip: Any = None, name: str = "") -> TensorSpec:
         include/kp_struct.h, github.com/kneron/document_center), or a mapping such as a part of the JSON that it prints:
         name, data_layout (a name: its numbers differ between releases), tensor_shape_info with v1 (shape_npu: N, C, H,
         W) or v2 (shape, stride_npu in elements), quantization_parameters with v1 (quantized_axis and
-        quantized_fixed_point_descriptor_list of scale and radix: ``q = real * scale * 2**radix``). Descriptors of PLUS
-        1.x have shape_npu and the list without v1.
+        quantized_fixed_point_descriptor_list of scale and radix: ``q = real * scale * 2**radix``). JSON has "data" for
+        v1 and v2. Descriptors of PLUS 1.x have shape_npu and the list without v1.
     chip
         "KL520", "KL630" or "KL720", the descriptor's target_chip, on which the order of v1's data_layout depends. v2,
         that of KL730, needs none.
     name
         The tensor's name, if the descriptor has none.
+    retrieved
+        None: the raw buffer, which generic data inference is sent, and retrieve_raw_fixed_node returns. "fixed" or
+        "float": what generic_inference_retrieve_fixed_node or ..._float_node of PLUS 2 and 3 returns with the channel
+        order CHW, of v2 with DEFAULT: dense, in the order of the axes (src/kp_inference.c); these need no chip.
 
     Returns
     -------
@@ -69,8 +77,8 @@ def from_kneron(tensor: Any, *, chip: Any = None, name: str = "") -> TensorSpec:
     Raises
     ------
     NpuLayoutError
-        On a missing field and an unknown enum; LayoutError on layouts of high and low bytes (HL), of a chip whose order
-        is not known, and on what contradicts itself.
+        On a missing field and an unknown enum; LayoutError on raw buffers of high and low bytes (HL), of a chip whose
+        order is not known, on what cannot be retrieved, and on what contradicts itself.
 
     Examples
     --------
@@ -83,11 +91,18 @@ def from_kneron(tensor: Any, *, chip: Any = None, name: str = "") -> TensorSpec:
     what = f"Kneron tensor {name!r}"
     kind = _kind(given, what)
     info = given.part("tensor_shape_info") or given
-    if _is_strided(info):
-        return _of_strides(given, Metadata("Kneron shape", info.field("v2")), what, kind, name)
-    shape = (info.part("v1") or info).extents("shape_npu")
-    if len(shape) != 4 or min(shape) < 1:
-        raise LayoutError(f"{what}: shape_npu {shape}: expected N, C, H, W")
+    strided = _is_strided(info)
+    part = info.part("v2" if strided else "v1") or info.part("data") or info
+    if retrieved is not None:
+        shape = _numbers(part, "shape") if strided else _planes(part, what)
+        if not strided and shape[0] != 1:
+            raise LayoutError(f"{what}: shape_npu {shape}: Kneron PLUS retrieves one image, expected N to be 1")
+        return _retrieved(given, what, kind, shape, one_of("retrieved", retrieved, _RETRIEVED), name)
+    if "8BHL" in kind:
+        raise LayoutError(f"{what}: {kind} stores 16 low bytes, then 16 high bytes, which no layout describes")
+    if strided:
+        return _of_strides(given, part, what, kind, name)
+    shape = _planes(part, what)
     order = _stored(what, chip, kind)
     if shape[1] > order.most:
         raise LayoutError(
@@ -107,6 +122,25 @@ def from_kneron(tensor: Any, *, chip: Any = None, name: str = "") -> TensorSpec:
     )
 
 
+def _planes(info: Metadata, what: str) -> list[int]:
+    """Return the shape of v1."""
+    shape = info.extents("shape_npu")
+    if len(shape) != 4 or min(shape) < 1:
+        raise LayoutError(f"{what}: shape_npu {shape}: expected N, C, H, W")
+    return shape
+
+
+def _retrieved(given: Metadata, what: str, kind: str, shape: list[int], how: str, name: str) -> TensorSpec:
+    """Return the spec of a node that Kneron PLUS has put into the order of its axes."""
+    if kind == "RAW_FLOAT" or kind.startswith("HW"):
+        raise LayoutError(f"{what}: Kneron PLUS retrieves no nodes of {kind}: expected 8 or 16 bits of an output")
+    quantization = _quantization(given, what, kind, len(shape))
+    layout = Layout.of_rank(len(shape))
+    if how == "float":
+        return TensorSpec(shape, layout, "float32", name=name)
+    return TensorSpec(shape, layout, _DTYPES[kind], quantization=quantization, name=name)
+
+
 def _is_strided(info: Metadata) -> bool:
     """Return whether a shape is of version 2; without a version, whether v2 is there and v1 is not."""
     version = info.field("version", None)
@@ -116,14 +150,12 @@ def _is_strided(info: Metadata) -> bool:
 
 
 def _kind(given: Metadata, what: str) -> str:
-    """Return the name of data_layout, without its prefix; LayoutError on one that no tag describes."""
+    """Return the name of data_layout, without its prefix; NpuLayoutError on an unknown one."""
     said = given.field("data_layout")
     if isinstance(said, (int, np.integer)) and not hasattr(said, "name"):
         raise LayoutError(f"{what}: data_layout {said}: its numbers differ between releases; give the name")
     kind = enum_name("Kneron data_layout", said, ()).rpartition(".")[2]  # printed as Type.NAME
     kind = kind[len("KP_MODEL_TENSOR_DATA_LAYOUT_") :] if kind.startswith("KP_MODEL") else kind
-    if "8BHL" in kind:
-        raise LayoutError(f"{what}: {kind} stores 16 low bytes, then 16 high bytes, which no layout describes")
     known("Kneron data_layout", kind, _DTYPES)
     return kind
 
@@ -183,7 +215,7 @@ def _quantization(given: Metadata, what: str, kind: str, rank: int) -> Quantizat
     params = given.part("quantization_parameters")
     if params is None or kind == "RAW_FLOAT":
         return None
-    part = params.part("v1") or params
+    part = params.part("v1") or params.part("data") or params
     listed = part.field("quantized_fixed_point_descriptor_list", None)
     if listed is None:
         return None

@@ -150,6 +150,80 @@ def test_refusals(given: Any, chip: Any, says: str) -> None:
         nl.specs.from_kneron(given, chip=chip)
 
 
+def test_what_plus_3_prints() -> None:
+    """The input and the first output of Tiny YOLO v3 on KL520 (plus_python, load_nef_model.md): "data" for v1."""
+    means = {"quantized_axis": 1, "quantized_fixed_point_descriptor_list": {"0": {"scale": {"value": 1.5}, "radix": 2}}}
+    printed = {
+        "index": 0,
+        "name": "",
+        "data_layout": f"ModelTensorDataLayout.{PREFIX}16W1C8B",
+        "tensor_shape_info": {
+            "version": "ModelTensorShapeInformationVersion.KP_MODEL_TENSOR_SHAPE_INFO_VERSION_1",
+            "data": {"shape_npu": [1, 255, 7, 7], "shape_onnx": [1, 255, 7, 7]},
+        },
+        "quantization_parameters": {
+            "version": "QuantizationParametersVersion.KP_MODEL_QUANTIZATION_PARAMS_VERSION_1",
+            "data": means,
+        },
+    }
+    spec = nl.specs.from_kneron(printed, chip="KL520", name="heat")
+    assert spec.storage_shape == (1, 7, 255, 16) and spec.quantization == nl.Quantization.from_multiplier(6)
+    printed["tensor_shape_info"] = {
+        "version": "ModelTensorShapeInformationVersion.KP_MODEL_TENSOR_SHAPE_INFO_VERSION_2",
+        "data": {"shape": [1, 7, 7, 3], "stride_onnx": [147, 21, 3, 1], "stride_npu": [784, 112, 16, 1]},
+    }
+    spec = nl.specs.from_kneron(printed, name="heat")
+    assert (spec.shape, spec.storage_strides, spec.size) == ((1, 7, 7, 3), (784, 112, 16, 1), 784)
+
+
+@pytest.mark.parametrize("kind", ["16W1C8B", "8W1C16B", "16W1C8BHL", "1W16C8B_CH_COMPACT"])
+def test_what_is_retrieved_is_dense(kind: str) -> None:
+    """kp_generic_inference_retrieve_fixed_node writes one element after the other, of HL too."""
+    dtype = "int16" if kind in ("8W1C16B", "16W1C8BHL") else "int8"
+    strided = {"version": 2, "v2": {"shape": [2, 3, 5], "stride_npu": [48, 16, 1]}}
+    for given, shape in (
+        (described(kind, (1, 3, 2, 5), **scales((0.5, 6))), (1, 3, 2, 5)),
+        ({**described(kind, ()), "tensor_shape_info": strided, **scales((0.5, 6))}, (2, 3, 5)),
+    ):
+        fixed = nl.specs.from_kneron(given, retrieved="fixed")
+        floats = nl.specs.from_kneron(given, retrieved="float")
+        assert (fixed.shape, fixed.dtype, floats.dtype, floats.quantization) == (shape, dtype, "float32", None)
+        assert fixed.quantization == nl.Quantization.from_multiplier(32)
+        stored = np.arange(30, dtype=dtype)
+        assert np.array_equal(fixed.unpack(stored), (stored / np.float32(32)).reshape(shape))
+        assert np.array_equal(floats.unpack(stored.astype(np.float32)), stored.reshape(shape))
+
+
+@pytest.mark.parametrize(
+    ("given", "how", "says"),
+    [
+        (described("RAW_FLOAT", (1, 3, 2, 5)), "float", "Kneron PLUS retrieves no nodes of RAW_FLOAT"),
+        (described("HW4C8B_KEEP_A", (1, 4, 2, 5)), "fixed", "Kneron PLUS retrieves no nodes of HW4C8B_KEEP_A"),
+        (described("RAW_8B", (2, 3, 2, 5)), "fixed", r"shape_npu \[2, 3, 2, 5\]: .* one image, expected N to be 1"),
+        (described("RAW_8B", (3, 2, 5)), "fixed", "expected N, C, H, W"),
+        (described("RAW_8B", (1, 3, 2, 5)), "raw", "retrieved: expected fixed or float, got 'raw'"),
+    ],
+)
+def test_what_is_not_retrieved(given: Any, how: str, says: str) -> None:
+    with pytest.raises(nl.NpuLayoutError, match=says):
+        nl.specs.from_kneron(given, retrieved=how)
+
+
+def test_images_of_plus_3_2() -> None:
+    """The tables of "Supported NPU data layout format (KL730)": pixels of four bytes, both byte orders."""
+    frame = np.random.default_rng(0).integers(-128, 128, (3, 5, 3))
+    info = {"version": 2, "v2": {"shape": [1, 3, 3, 5], "stride_npu": [60, 1, 20, 4]}}
+    given = {"name": "image", "data_layout": PREFIX + "HW4C8B_DROP_A", "tensor_shape_info": info}
+    spec = nl.specs.from_kneron(given)
+    buffer = spec.pack(frame.transpose(2, 0, 1)[None].astype(np.int8)).reshape(3, 5, 4)
+    assert np.array_equal(buffer[..., :3], frame) and not buffer[..., 3].any()
+    info = {"version": 2, "v2": {"shape": [1, 1, 3, 5], "stride_npu": [15, 15, 5, 1]}}
+    for kind, first in (("HW1C16B_LE", [2, 1]), ("HW1C16B_BE", [1, 2])):
+        spec = nl.specs.from_kneron({"data_layout": PREFIX + kind, "tensor_shape_info": info}, name="depth")
+        stored = spec.pack(np.full((1, 1, 3, 5), 0x102, spec.stored))
+        assert stored.view(np.uint8)[:2].tolist() == first
+
+
 def test_strides_that_contradict_the_layout() -> None:
     info = {"version": 2, "v2": {"shape": [1, 40, 3, 5], "stride_npu": [600, 15, 5, 2]}}
     given = {"data_layout": PREFIX + "1W16C8B", "tensor_shape_info": info}

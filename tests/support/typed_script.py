@@ -151,6 +151,7 @@ def metadata() -> None:
     assert_type(specs.from_sophgo(sophgo, side="output", index=0, stage=0, layout="NC"), nl.TensorSpec)
     kneron = {"shape_npu": [1, 3, 4, 4], "data_layout": "KP_MODEL_TENSOR_DATA_LAYOUT_16W1C8B"}
     assert_type(specs.from_kneron(kneron, chip="KL720", name="y"), nl.TensorSpec)
+    assert_type(specs.from_kneron(kneron, retrieved="float"), nl.TensorSpec)
     tidl = {"outWidth": 4, "outHeight": 4, "outNumChannels": 3, "outElementType": 6}
     assert_type(specs.from_tidl(tidl, side="output", index=0), nl.TensorSpec)
     viplite = {"sizes": [4, 4, 3, 1], "data_format": "FP32"}
