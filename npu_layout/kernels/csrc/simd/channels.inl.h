@@ -202,6 +202,11 @@ MERGE3(4, 2)
 #endif
 
 /* 2, 4 and 8 channels by unpacking only: each round rotates the index (register, element) left by one bit. */
+#define ROUNDS(count, size, rounds)                              \
+    for (int k = 0; k < rounds; ++k) {                           \
+        ROUND(V, VLOW_##size, VHIGH_##size, x, y, count)         \
+        for (int r = 0; r < count; ++r) x[r] = y[r];             \
+    }
 #define SPLIT_EVEN(count, size, rounds)                                                                          \
     INLINE int64_t split##count##_##size(const uint8_t *src, uint8_t *dst, int64_t d, int64_t n, int how, int mirrored) {     \
         enum { STEP = LANES * 16 / size };                                                                       \
@@ -214,10 +219,7 @@ MERGE3(4, 2)
             const uint8_t *s = src + count * size * i;                                                           \
             fetch_ahead(reach, s, count * VB);                                                                   \
             for (int r = 0; r < count; ++r) x[r] = SPLIT_TURNS(count, size) ? whole(s + VB * r) : lanes(s + 16 * r, 16 * count); \
-            for (int k = 0; k < rounds; ++k) {                                                                   \
-                ROUND(V, VLOW_##size, VHIGH_##size, x, y, count)                                                 \
-                for (int r = 0; r < count; ++r) x[r] = y[r];                                                     \
-            }                                                                                                    \
+            ROUNDS(count, size, rounds)                                                                          \
             for (int r = 0; r < count; ++r) {                                                                    \
                 const V v = SPLIT_TURNS(count, size) ? TURN##count(x[r], SCATTERED) : x[r];                      \
                 put_past_lanes(dst + r * d + TO * size, turned(size, v, mirrored), past);                              \
@@ -237,10 +239,7 @@ MERGE3(4, 2)
             for (int r = 0; r < count; ++r) x[r] = r < present ? turned(size, whole(src + r * s + i * size), mirrored) : (V){0};                                \
             if (MERGE_TURNS(count, size, past))                                                                  \
                 for (int r = 0; r < count; ++r) x[r] = TURN##count(x[r], GATHERED);                              \
-            for (int k = 0; k < rounds; ++k) {                                                                   \
-                ROUND(V, VLOW_##size, VHIGH_##size, x, y, count)                                                 \
-                for (int r = 0; r < count; ++r) x[r] = y[r];                                                     \
-            }                                                                                                    \
+            ROUNDS(count, size, rounds)                                                                          \
             uint8_t *to = dst + count * size * TO;                                                                \
             if (MERGE_TURNS(count, size, past))                                                                  \
                 for (int r = 0; r < count; ++r) put_past(to + VB * r, x[r], past);                               \
