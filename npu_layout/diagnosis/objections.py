@@ -118,15 +118,23 @@ def accuses(evidence: Evidence, c: Candidate, declared: float) -> bool:
     """Whether it explains enough, and enough more than the declared reading, which explains so many dB."""
     of_scale = c.cause == "quantization" and not _clamps_less(evidence, c)
     near = declared >= _FINE or is_slight(evidence, evidence.trial(c), _NEAR)
-    fine = c.gain < _CLEAR and (declared >= _FINE if c.of_input else of_scale and near)
+    fine = of_scale and near and c.gain < _CLEAR
     indifferent = c.of_input or (of_scale and is_slight(evidence, evidence.trial(c)))  # to who reads the output
     least = LEAST if c.cause in ORDERS and not evidence.trial(c).parameters else _FIX
     least = _MOST if c.cause == "quantization" else least
     perfect = (indifferent and declared >= _PERFECT) or (
         exchanges_floats(evidence, c) and are_values(evidence, declared)
     )
-    gain = HARDLY if c.of_input and c.score < SOUND else MARGIN
+    gain = _least_of_input(c, declared) if c.of_input else MARGIN
     return c.cause != "match" and c.score >= least and c.gain >= gain and not (fine or perfect)
+
+
+def _least_of_input(c: Candidate, declared: float) -> float:
+    """Return the dB that another input has to gain: of a good output, as many as it explains more than 10, at most 10.
+
+    What a network rounds or approximates is no noise: over one dim frame, or a covered lens, it leans to some input.
+    """
+    return max(HARDLY if c.score < SOUND else MARGIN, min(declared - _CLEAR, _CLEAR))
 
 
 def exchanges_floats(evidence: Evidence, c: Candidate) -> bool:

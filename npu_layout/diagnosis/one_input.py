@@ -56,13 +56,17 @@ def contradiction(named: Candidate, evidence: Evidence, ranking: Sequence[Candid
             more = by_chance(10 ** ((c.score - here.score) / 10), independent(evidence, c))
             if more >= enough:
                 return Contradiction(here, c)
-    expected = _expected(evidence, here)
-    return Contradiction(here, None) if expected >= MARGIN and here.gain < expected / 2 else None
+    return Contradiction(here, None) if _gains_too_little(evidence, here) else None
 
 
-def _expected(evidence: Evidence, here: Candidate) -> float:
-    """Return the dB that an input gains over the recorded one, if the device had it, and what it leaves is noise."""
+def _gains_too_little(evidence: Evidence, here: Candidate) -> bool:
+    """Whether an input gains less than half of the dB that it has to gain over the recorded one, if that are MARGIN.
+
+    If the device had it, and what it leaves is noise, the recorded input leaves that and how far the two are apart.
+    """
     trial = evidence.trial(here)
-    apart = evidence.as_declared(trial.rows).left - trial.left
+    before = evidence.as_declared(trial.rows).left
     noise = max(float(np.square(trial.left).mean()), evidence.rounding(trial.steps), 1e-300)
-    return decibels(noise + float(np.square(apart).mean()), noise)
+    expected = decibels(noise + float(np.square(before - trial.left).mean()), noise)
+    gain = max(here.gain, decibels(float(np.square(before).mean()), noise))
+    return expected >= MARGIN and gain < expected / 2
