@@ -16,7 +16,7 @@ from .fitting import fit
 from .head import Head
 from .other_outputs import other_answers
 from .places import Fitted, checked_specs
-from .ranges import codes, values_of
+from .ranges import scaled_along, span_of
 from .records import height_and_width
 
 
@@ -111,7 +111,7 @@ def _told(found: Sequence[_Fit], given: Sequence[TensorSpec], known: int | None,
     heads, questions, reasons = [], [], []
     for one in found:
         family, fitted, n, unclear, _ = one
-        acts = family.activations if fitted is None else _activations(family, fitted, given)
+        acts = family.activations if fitted is None else _activations(family, fitted, given, n)
         units = _units(family, fitted, given)
         heads += [_in_unit(family.make(n, act), unit) for act in acts for unit in units]
         reasons.append(f"{family.word}, {_classes(n)}{' and an angle' * one.is_joined}")
@@ -193,7 +193,7 @@ def _tried(
                 continue
             joined = family.apart and len(_outputs(fitted)) < len(fitted.form.parts)
             long = 0 < family.most < fitted.levels[0].grid[1]
-            if not _activations(family, fitted, specs) or _one_cell(fitted) or joined or long:
+            if not _activations(family, fitted, specs, n) or _one_cell(fitted) or joined or long:
                 continue
             if known is not None or fitted.form.part("label") is None or n == family.rows:
                 yield _Fit(family, fitted, head.classes)
@@ -217,7 +217,8 @@ def _units(family: Family, fitted: Fitted | None, specs: Sequence[TensorSpec]) -
     """Return the units of boxes in a list or in rows that their range leaves open; None: as the head says."""
     if fitted is None or not family.units or fitted.form.cells == "grid":
         return (None,)
-    span = _span(specs[fitted.levels[0].places["box"].output])
+    level = fitted.levels[0]
+    span = span_of(level, level.places["box"], specs[level.places["box"].output])
     return (None, "input") if span is None else ("input",) if span[1] <= _NORMAL else (None,)
 
 
@@ -229,26 +230,30 @@ def _in_unit(head: Head, unit: str | None) -> Head:
     return replace(head, forms=tuple(forms))
 
 
-def _activations(family: Family, fitted: Fitted, specs: Sequence[TensorSpec]) -> tuple[str, ...]:
+def _activations(family: Family, fitted: Fitted, specs: Sequence[TensorSpec], classes: int) -> tuple[str, ...]:
     """Return the activations that the ranges of the outputs of scores leave open; none: it is another family."""
     if fitted.form.part("label") is not None:
         return ("none",)
-    spans = [_span(specs[level.places["score"].output]) for level in fitted.levels]
+    places = [(level, level.places["score"]) for level in fitted.levels]
+    spans = [span_of(level, place, specs[place.output]) for level, place in places]
     if any(span is None for span in spans):
         return family.activations
     low = min(span[0] for span in spans if span)
     high = max(span[1] for span in spans if span)
-    if low < -0.02 and not 0.9 < high < 1.1:
+    if low < -0.02 and not 0.9 < high < 1.1 and _is_of_scores(family, fitted, specs, classes):
         return family.activations[1:] or family.activations
     if low >= -0.02 and high < 1.02:
         return family.activations[:1] if family.activations[0] == "none" else ()
     return family.activations
 
 
-def _span(spec: TensorSpec) -> tuple[float, float] | None:
-    """Return the least and the largest value that stored integers mean; None of floats, and if there is no scale."""
-    stored = codes(spec)
-    if stored is None or spec.quantization is None:
-        return None
-    found = values_of(spec, stored)
-    return float(found.min()), float(found.max())
+def _is_of_scores(family: Family, fitted: Fitted, specs: Sequence[TensorSpec], classes: int) -> bool:
+    """Whether the range of the output of scores is theirs: no part without their activation has the same scale."""
+    level = fitted.levels[0]
+    score = level.places["score"]
+    spec, activation = specs[score.output], family.activations[-1]
+    if spec.quantization is not None and spec.quantization.axis is not None:
+        return scaled_along(level, score, 0, spec)[0] == "channels"
+    form = next(form for form in family.make(classes, activation).forms if form.name == fitted.form.name)
+    beside = [place.part.role for place in level.places.values() if place.output == score.output]
+    return all(part.activation == activation for part in form.parts if part.role in beside)

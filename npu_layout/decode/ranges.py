@@ -93,6 +93,16 @@ def _largest_share(low: np.ndarray, high: np.ndarray, classes: np.ndarray | None
     return float(1 / (1 + others.min()))
 
 
+def span_of(level: Level, place: Place, spec: TensorSpec) -> tuple[float, float] | None:
+    """Return the least and the largest value that a part's integers of at most 16 bits mean; None without a scale."""
+    stored = codes(spec)
+    if stored is None or spec.quantization is None:
+        return None
+    numbers = np.concatenate([scaled_along(level, place, a, spec)[1] for a in range(level.turns)])
+    found = values_of(spec, stored[[0, -1]])[numbers]
+    return float(found.min()), float(found.max())
+
+
 def largest_value(spec: TensorSpec) -> float:
     """Return the largest value that an output can mean; infinity of floats."""
     ends = _ends(spec)

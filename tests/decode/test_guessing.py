@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 
 import npu_layout as nl
@@ -109,6 +110,29 @@ def test_the_range_of_scores_tells_the_sigmoid() -> None:
     assert "the anchors of YOLOv5" in logits.why and "sizes that are exponentials (YOLOv3" in logits.why
     assert unknown.head is None and "whether the sigmoid of scores is in the graph (activation=)" in unknown.why
     assert unknown.others == (*both, decode.yolov3(), decode.yolov4())
+
+
+def joined(channels: int, quantization: nl.Quantization) -> list[nl.TensorSpec]:
+    """Maps of all parts in one output, of 640x640."""
+    shapes = [(1, channels, side, side) for side in (80, 40, 20)]
+    return [nl.TensorSpec(s, dtype="int8", quantization=quantization, name=f"out{s[2]}") for s in shapes]
+
+
+def test_the_range_of_a_map_with_boxes_is_not_that_of_scores() -> None:
+    """rknn_model_zoo's YOLOX: boxes as the network has them, scores behind the sigmoid, one scale."""
+    found = decode.guess(joined(85, nl.Quantization(0.05, -10)), (640, 640), 80)
+    assert found.head is None and "whether the sigmoid of scores is in the graph (activation=)" in found.why
+    assert found.others == (decode.yolox(80), decode.yolox(80, activation="sigmoid"))
+
+
+@pytest.mark.parametrize("activation", ["none", "sigmoid"])
+def test_scales_of_the_scores_channels_tell_the_sigmoid(activation: str) -> None:
+    scale, zero = (1 / 255, -128) if activation == "none" else (0.1, 20)
+    scales, zeros = np.repeat([0.1, scale], [64, 80]), np.repeat([0, zero], [64, 80])
+    found = decode.guess(joined(144, nl.Quantization(scales, zeros, axis=1)), (640, 640), 80)
+    assert found.head is None
+    heads = [head for head in found.others if head.forms[0].parts[0].role == "box"]  # not those of Khadas
+    assert heads == [decode.yolov8(80, activation=activation), decode.yolov10(80, activation=activation)]
 
 
 def test_what_shapes_never_tell() -> None:

@@ -10,7 +10,7 @@ import pytest
 import npu_layout as nl
 from npu_layout import decode
 from npu_layout.decode.fitting import fit
-from npu_layout.decode.ranges import codes, largest_score, values_of
+from npu_layout.decode.ranges import codes, largest_score, largest_value, span_of, values_of
 
 
 @pytest.mark.parametrize("dtype, low, high", [("int8", -128, 127), ("uint8", 0, 255), ("int16", -32768, 32767)])
@@ -140,3 +140,15 @@ def test_integers_of_other_widths_bound_the_score(dtype: str, most: float) -> No
     assert largest_score(head, fit(head, specs, (32, 32), {}), specs) == pytest.approx(0.5, rel=1e-6)
     with pytest.raises(nl.NpuLayoutError, match=r"no stored value reaches 0\.6; the largest that one means is 0\.5"):
         decode.Decoder(head, specs, (32, 32))([spec.pack(np.zeros(spec.shape, np.float32)) for spec in specs], 0.6)
+
+
+def test_the_span_of_a_part_is_that_of_its_own_channels() -> None:
+    head = decode.yolov8(2, (8,))
+    scales, zeros = np.repeat([0.5, 0.01], [64, 2]), np.repeat([0, -128], [64, 2])
+    q = nl.Quantization(scales, zeros, axis=1)
+    specs = [nl.TensorSpec((1, 66, 4, 4), dtype="int8", quantization=q, name="map")]
+    (level,) = fit(head, specs, (32, 32), {}).levels
+    assert span_of(level, level.places["box"], specs[0]) == (-64.0, 63.5)
+    assert span_of(level, level.places["score"], specs[0]) == pytest.approx((0, 2.55))
+    assert span_of(level, level.places["score"], specs[0].replace(quantization=None)) is None
+    assert largest_value(specs[0]) == 63.5 and largest_value(nl.TensorSpec((1, 4), "NC")) == math.inf
