@@ -234,6 +234,28 @@ def darknet(
     return sigmoid(x[:, 4:5]) * classes_of(x[:, 5:]), around(middle * stride, np.exp(x[:, 2:4]) * size)
 
 
+def pose_26(v: Values) -> Any:
+    cell, stride = places()
+    joints = listed(v, "joints").reshape(-1, POINTS, 3)
+    middle = (joints[..., :2] + cell[:, None] + 0.5) * stride[:, None]
+    points = np.concatenate([middle, sigmoid(joints[..., 2:])], 2)
+    return listed(v, "score"), beside(listed(v, "box"), 0.5), points
+
+
+def depthai(v: Values) -> Any:
+    x = listed(v, "out")
+    return x[:, 5:], beside(x[:, :4], 0.5)
+
+
+def fcos(v: Values) -> Any:
+    return np.sqrt(sigmoid(listed(v, "cls")) * sigmoid(listed(v, "center"))), beside(listed(v, "box"), 0.5)
+
+
+def rtdetr(v: Values) -> Any:
+    x = v["boxes"][0].astype(np.float64) * SIDE
+    return sigmoid(v["logits"][0]), around(x[:, :2], x[:, 2:])
+
+
 def yolox(x: np.ndarray) -> Any:
     cell, stride = places()
     return x[:, 4:5] * x[:, 5:], around((x[:, :2] + cell) * stride, np.exp(x[:, 2:4]) * stride)
@@ -336,6 +358,10 @@ FORMULAS: dict[str, Callable[[Values], Any]] = {
     "v10": v8,
     "v10, rows": v10_rows,
     "26": lambda v: (listed(v, "score"), beside(listed(v, "box"), 0.5)),
+    "26-pose": pose_26,
+    "depthai": depthai,
+    "fcos": fcos,
+    "rt-detr": rtdetr,
     "x": x_maps,
     "x, a list": lambda v: yolox(v["out"][0].astype(np.float64)),
     "ppyoloe": lambda v: (listed(v, "score"), beside(means(listed(v, "box"), 17), 0.5)),
@@ -396,6 +422,7 @@ def test_every_head_of_detectors_is_exported() -> None:
     heads = {export.head.name for export in EXPORTS.values()}
     assert heads == {
         "yolov2", "yolov3", "yolov4", "yolov5", "yolov6", "yolov8", "yolov8_obb", "yolov10", "yolo26", "yolox",
+        "depthai_yolo", "fcos", "rtdetr",
         "ppyoloe", "rtmdet", "nanodet", "ssd", "ssd_postprocessed", "retinaface", "scrfd", "yunet", "centernet",
     }  # fmt: skip
     assert SSD_CLASSES + 1 != 4  # boxes and scores are told apart by their channels

@@ -357,6 +357,26 @@ def centernet(net: Net) -> None:
     net.out(net.sigmoid(net.head(4, 2)), "reg")
 
 
+def depthai(net: Net) -> None:
+    """Luxonis' DetectV8: sides, the largest score, scores."""
+    for s in STRIDES:
+        scores = probabilities(net, s)
+        best = net.op("ReduceMax", scores, axes=[1], keepdims=1)
+        net.out(net.concat([relu_sides(net, s), best, scores], 1), f"out_{s}")
+
+
+def relu_sides(net: Net, s: int) -> str:
+    return net.op("Relu", net.head(s, 4, bias=1.0))
+
+
+def queries(net: Net) -> None:
+    """RT-DETR's end: scores before the sigmoid, boxes behind it, of each query."""
+    rows = net.rows(net.head(8, FEATURES), FEATURES, 1)
+    logits, boxes = (net.op("MatMul", rows, net.const(net.rng.normal(0, 0.5, (FEATURES, n)))) for n in (CLASSES, 4))
+    net.out(logits, "logits")
+    net.out(net.sigmoid(boxes), "boxes")
+
+
 class Export(NamedTuple):
     """A head, what builds its network, and which operators are quantised: () is all, others stay float.
 
@@ -418,6 +438,15 @@ EXPORTS = {
     "26": Export(
         decode.yolo26(CLASSES), maps(box=lambda net, s: net.op("Relu", net.head(s, 4, bias=1.0)), score=probabilities)
     ),
+    "26-pose": Export(
+        decode.yolo26(1, keypoints=POINTS), maps(box=relu_sides, score=one_class, joints=raw(3 * POINTS))
+    ),
+    "depthai": Export(decode.depthai_yolo(CLASSES), depthai),
+    "fcos": Export(
+        decode.fcos(CLASSES, STRIDES),
+        maps(cls=lambda net, s: net.scores(s), box=relu_sides, center=lambda net, s: net.scores(s, 1, 1.0)),
+    ),
+    "rt-detr": Export(decode.rtdetr(CLASSES), queries),
     "x": Export(decode.yolox(CLASSES, activation="sigmoid"), maps(out=x_part(False))),
     "x, a list": Export(decode.yolox(CLASSES), x_list),
     "rtmdet": Export(
