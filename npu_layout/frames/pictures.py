@@ -261,7 +261,7 @@ def _coded(frame: FramePlanes, box: Box, gray: bool) -> np.ndarray:
         raise NpuLayoutError(f"MJPEG: expected a JPEG of {width}x{height}, OpenCV decoded {got}")
     if may_lack_data(decoded):
         other = _decoded(np.frombuffer(with_more_data(bytes(data)), np.uint8), gray)
-        if other is None or not np.array_equal(decoded, other):
+        if other is not None and not np.array_equal(decoded, other):
             raise NpuLayoutError(
                 f"MJPEG: expected a JPEG with data for all of its {width}x{height} pixels, got {len(data)} bytes that "
                 "end before (they were cut; FF D9 was added, or is an older frame's)"
