@@ -11,11 +11,11 @@ typedef struct {
     int64_t from, to;
     int32_t *first;
     uint16_t *weights;
-} Line;
+} AxisLine;
 
 /* OpenCV's places and weights; `box`: that many elements for each result; `one`: one element without weights. */
-static Line line_of_axis(int64_t from, int64_t to, int down, int one) {
-    Line a = {from, to, malloc((size_t)to * 4), one ? NULL : malloc((size_t)to * 4)};
+static AxisLine line_of_axis(int64_t from, int64_t to, int down, int one) {
+    AxisLine a = {from, to, malloc((size_t)to * 4), one ? NULL : malloc((size_t)to * 4)};
     for (int64_t i = 0; i < to; ++i) {
         const float place = (float)((double)(i + 0.5) * (1.0 / ((double)to / (double)from)) - 0.5);
         int64_t first = (int64_t)floorf(place);
@@ -28,7 +28,7 @@ static Line line_of_axis(int64_t from, int64_t to, int down, int one) {
     return a;
 }
 /* The axis of a part, with so many elements before and behind it. */
-static PictureAxis axis_of(const Line *a, int64_t before, int64_t behind) {
+static PictureAxis axis_of(const AxisLine *a, int64_t before, int64_t behind) {
     for (int64_t i = 0; i < a->to; ++i) a->first[i] += (int32_t)before;
     return (PictureAxis){before + a->from + behind, a->to, before, before + a->from, a->first, a->weights};
 }

@@ -53,7 +53,7 @@ static void one_rows(void) {
     const int64_t across = 1 + below(spec.packed ? 16 : 2), down = 1 + below(spec.packed ? 16 : 2);
     spec.mean[0] = !boxes ? 0 : across == 2 && down == 2 ? 1 : spec.packed ? 2 : 0;
     spec.width = spec.mean[0] ? to_x * across : extent(3000), spec.height = spec.mean[0] ? to_y * down : 1 + below(40);
-    Line x = line_of_axis(spec.width, to_x, 0, one || spec.mean[0]), y = line_of_axis(spec.height, to_y, 1, one || spec.mean[0]);
+    AxisLine x = line_of_axis(spec.width, to_x, 0, one || spec.mean[0]), y = line_of_axis(spec.height, to_y, 1, one || spec.mean[0]);
     int64_t around[4] = {0};
     for (int i = 0; !spec.packed && i < 4; ++i) around[i] = below(4) * below(2) + (spec.source == MOSAIC);
     spec.x[0] = axis_of(&x, around[0], around[1]), spec.y[0] = axis_of(&y, around[2], around[3]);

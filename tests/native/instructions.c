@@ -9,6 +9,7 @@
 #include "gray.h"
 #include "peaks.h"
 #include "reduce.h"
+#include "scan.h"
 
 enum { ROOM = 1 << 24 };
 static uint8_t src[ROOM], dst[ROOM];
@@ -71,6 +72,17 @@ static void sigmoid(Dtype type, int64_t n) {
     sigmoid_run(level, &r, src, dst, 0, 1);
 }
 
+/* Scores of 80 classes of which none passes: planes (a block of 1), neighbours (of 80), or blocks of 16. An element is a byte. */
+static void scanned(int64_t block, int64_t n) {
+    static int64_t channel[80], row[1], column[ROOM / 80];
+    const int64_t cells = n / 80;
+    for (int64_t c = 0; c < 80; ++c) channel[c] = c / block * block * cells + c % block;
+    for (int64_t x = 0; x < cells; ++x) column[x] = x * block;
+    FeatureMap map = {.type = I8, .count = 80, .rows = 1, .columns = cells, .channel = channel, .row = row, .column = column};
+    Hits hits = {0};
+    if (!feature_map_plan(&map, ROOM) || !scan_best(level, &map, src, 100, &hits) || hits.count) abort();
+}
+
 static void peaks(Dtype type, int64_t n) {
     int64_t codes[64];
     Heatmaps maps = {.type = type, .height = n / 256, .width = 256, .y = 256 * dtype_size[type], .x = dtype_size[type],
@@ -93,7 +105,7 @@ static void resize(int is_nv12, int64_t across, int64_t down, int64_t n) {
     const int64_t high = n / WIDE;
     spec.width = WIDE * across / 100, spec.height = high * down / 100;
     spec.mean[0] = across == 200 && down == 200;
-    Line x = line_of_axis(spec.width, WIDE, 0, spec.mean[0]), y = line_of_axis(spec.height, high, 1, spec.mean[0]);
+    AxisLine x = line_of_axis(spec.width, WIDE, 0, spec.mean[0]), y = line_of_axis(spec.height, high, 1, spec.mean[0]);
     spec.x[0] = axis_of(&x, 0, 0), spec.y[0] = axis_of(&y, 0, 0);
     for (int c = 0; c < 3; ++c) spec.component[c] = (PictureComponent){0, c, 3, 1, 1};
     if (is_nv12) spec.component[0] = (PictureComponent){0, 0, 1, 1, 1};
@@ -201,6 +213,9 @@ static void resize(int is_nv12, int64_t across, int64_t down, int64_t n) {
     CASE("softmax, neighbours of float32", reduce(F32, 16, 0, 1, n))                                             \
     CASE("sigmoid, float32", sigmoid(F32, n))                                                                    \
     CASE("sigmoid, int8", sigmoid(I8, n))                                                                        \
+    CASE("scan, 80 planes of int8", scanned(1, n))                                                               \
+    CASE("scan, 80 neighbours of int8", scanned(80, n))                                                          \
+    CASE("scan, blocks of 16 int8", scanned(16, n))                                                              \
     CASE("peaks, uint8", peaks(U8, n))                                                                           \
     CASE("peaks, float32", peaks(F32, n))
 
