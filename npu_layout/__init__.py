@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .diagnosis import InputReport
     from .drawing import Explanation, explain
     from .engines import AclEngine as AclEngine
+    from .engines import AppBuilderEngine as AppBuilderEngine
     from .engines import AxeleraEngine as AxeleraEngine
     from .engines import AxeraEngine as AxeraEngine
     from .engines import DeepxEngine as DeepxEngine
@@ -119,6 +120,7 @@ __getattr__, __dir__ = support.late(
         "Geometry": "frames",
         "InputReport": "diagnosis",
         "AclEngine": "engines",
+        "AppBuilderEngine": "engines",
         "AxeleraEngine": "engines",
         "AxeraEngine": "engines",
         "DeepxEngine": "engines",

@@ -15,6 +15,7 @@ from .simulated import SimulatedNpu
 
 if TYPE_CHECKING:
     from .acl import AclEngine
+    from .appbuilder import AppBuilderEngine
     from .axelera import AxeleraEngine
     from .axera import AxeraEngine
     from .deepx import DeepxEngine
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AclEngine",
+    "AppBuilderEngine",
     "AxeleraEngine",
     "AxeraEngine",
     "DeepxEngine",
@@ -77,6 +79,7 @@ __getattr__, __dir__ = late(
     __name__,
     {
         "AclEngine": "acl",
+        "AppBuilderEngine": "appbuilder",
         "AxeleraEngine": "axelera",
         "AxeraEngine": "axera",
         "DeepxEngine": "deepx",

@@ -13,6 +13,7 @@ GROUP = "npu_layout.engines"
 #: The library's own kinds, as a package would declare them in the group of entry points.
 OWN = {
     "acl": "npu_layout.engines.acl:AclEngine",
+    "appbuilder": "npu_layout.engines.appbuilder:AppBuilderEngine",
     "axelera": "npu_layout.engines.axelera:AxeleraEngine",
     "axera": "npu_layout.engines.axera:AxeraEngine",
     "deepx": "npu_layout.engines.deepx:DeepxEngine",
@@ -38,6 +39,7 @@ SUFFIXES = {
     ".axmodel": "axera",
     ".blob": "depthai",
     ".bmodel": "sophgo",
+    ".dlc": "appbuilder",
     ".dxnn": "deepx",
     ".hbm": "hobot",
     ".hef": "hailo",
@@ -61,11 +63,11 @@ def open_engine(name: str | os.PathLike[str], **options: Any) -> Any:
     Parameters
     ----------
     name
-        ``"litert:model.tflite"``: a kind, which is acl, axelera, axera, deepx, depthai, executorch, hailo, hobot,
-        imx500, kneron, litert, mnn, ncnn, onnx, openvino, qnn, rknn, rknn-simulator, rknnrt, sophgo, tvm or that of
-        another package (an entry point of the group npu_layout.engines), and the path of a model. A path alone, if its
-        suffix is .axmodel, .blob, .bmodel, .dxnn, .hbm, .hef, .mnn, .nef, .om, .onnx, .param, .pte, .rknn, .rpk,
-        .superblob, .tflite or .xml. Else ``"package.module:factory"``, a callable without arguments.
+        ``"litert:model.tflite"``: a kind, which is acl, appbuilder, axelera, axera, deepx, depthai, executorch,
+        hailo, hobot, imx500, kneron, litert, mnn, ncnn, onnx, openvino, qnn, rknn, rknn-simulator, rknnrt, sophgo, tvm
+        or that of another package (an entry point of the group npu_layout.engines), and the path of a model. A path
+        alone, if its suffix is .axmodel, .blob, .bmodel, .dlc, .dxnn, .hbm, .hef, .mnn, .nef, .om, .onnx, .param, .pte,
+        .rknn, .rpk, .superblob, .tflite or .xml. Else ``"package.module:factory"``, a callable without arguments.
     options
         Of the engine: ``open_engine("model.param", input_shapes={"in0": (3, 192, 256)})``. A factory accepts none.
 

@@ -29,7 +29,7 @@ def test_what_cannot_be_opened(tmp_path: Path) -> None:
         ("nowhere.tflite", "nowhere.tflite: no such file"),
         (
             "nothing",
-            r"no KIND:MODEL \(acl, axelera, axera, deepx, depthai, executorch, hailo, hobot, imx500, kneron, litert",
+            r"no KIND:MODEL \(acl, appbuilder, axelera, axera, deepx, depthai, executorch, hailo, hobot, imx500",
         ),
         ("not_there:make", "not_there:make"),
     ):
