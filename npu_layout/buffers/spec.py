@@ -99,9 +99,9 @@ class TensorSpec(BufferAccess):
     ) -> None:
         kind = element(dtype)
         order = as_layout(layout, axes)
-        if axes is None and isinstance(layout, str):
-            warn_of_storage_order(order, shape)
         storage = Storage.bind(order, shape, storage_shape, storage_strides, storage_offset, size)
+        if axes is None and isinstance(layout, str):
+            warn_of_storage_order(order, storage.shape)
         self._describe(storage, kind, quantization, name, channels)
 
     def _describe(

@@ -19,6 +19,7 @@ import npu_layout as nl
         (lambda: nl.TensorSpec((1, 0, 4, 4)), "1 or more"),
         (lambda: nl.TensorSpec((1, -3, 4, 4)), "1 or more"),
         (lambda: nl.TensorSpec({1, 3, 4, 5}), "sequence of integers"),
+        (lambda: nl.TensorSpec(80, "NHWC"), "sequence of integers"),  # type: ignore[arg-type]
         (lambda: nl.TensorSpec(bytes((1, 3, 4, 4))), "sequence of integers"),
         (lambda: nl.TensorSpec((2**30, 2**30, 1, 1), dtype="float64"), "needs 1152921504606846976 elements of 8 bytes"),
         (lambda: nl.TensorSpec((3, 4, 4)), "4 axes"),
