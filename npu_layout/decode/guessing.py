@@ -50,7 +50,8 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
 
     Returns
     -------
-    A Guess. Its head is None if outputs fit no head, or several: extents never show whether a head needs suppression,
+    A Guess. Its head is None if outputs fit no head, or several; if none, others are those that maps fit with other
+    strides than the usual ones. Extents never show whether a head needs suppression,
     or whether the sigmoid is in the graph; the range of stored values does sometimes. Of one map, which fits YOLOv2
     and much else, it is None unless `classes` is given. If outputs may be no detector's, `why` names the call that
     decodes classes, pixels, text or joints.
@@ -85,9 +86,42 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
         hint += "" if batch is None else f"; a batch of {batch.shape[0]} is decoded image by image"
         hint += "".join(f"; {why}" for why in map(why_unread, given) if why)
         told = f"no head that is known fits the outputs {shapes} of an input of {size[0]}x{size[1]}{hint}"
-        return Guess(None, told + _refused(tried))
+        strides, heads = _of_other_strides(given, size, known)
+        if heads:
+            words = ", ".join(f"{head.name} of {_classes(head.classes)}" for head in heads)
+            told += f" and of the usual strides; with strides={strides} these fit, ask which the network is: {words}"
+        return Guess(None, told + _refused(tried), heads)
     fitting = _told(found, given, known, others)
     return fitting._replace(why=fitting.why + _refused(tried))
+
+
+def _of_other_strides(
+    specs: tuple[TensorSpec, ...], size: tuple[int, int], known: int | None
+) -> tuple[tuple[int, ...], tuple[Head, ...]]:
+    """Return the strides of maps, and the heads that fit the outputs with these, where boxes and scores are apart."""
+    found = set()
+    for spec in specs:
+        cells = dict(zip(spec.axes, spec.shape))
+        steps = {divmod(whole, cells.get(axis, 0) or 1) for axis, whole in zip("HW", size)} if "C" in cells else set()
+        found |= {step for step, rest in steps if len(steps) == 1 and not rest and 1 < step < max(size)}
+    strides, heads = tuple(sorted(found)), dict[str, Head]()
+    if len(specs) < 2 or not strides:
+        return (), ()
+    for family in FAMILIES:
+        pattern = family.pattern()
+        if pattern.anchors or pattern.priors or pattern.prototypes or pattern.keypoints or family.side:
+            continue
+        for n in sorted(family.counts({extent for spec in specs for extent in spec.shape}, known) - {0}):
+            head = replace(family.make(n, "none"), strides=strides) if n > 0 else pattern
+            try:
+                fitted = fit(head, specs, size, {})
+            except LayoutError:
+                continue
+            places = fitted.levels[0].places
+            apart = {"box", "score"} <= places.keys() and places["box"].output != places["score"].output
+            if fitted.form.cells == "grid" and apart:
+                heads.setdefault(f"{head.name} {n}", head)
+    return strides, tuple(heads.values())
 
 
 def _refused(tried: Sequence[_Fit]) -> str:

@@ -350,3 +350,29 @@ def test_yolact() -> None:
     maps = of_shapes([(1, n, k, k) for k in (64, 32, 16, 8, 4) for n in (36, 189, 288)])
     found = decode.guess([*maps, nl.TensorSpec((1, 32, 128, 128), name="p")], (512, 512))
     assert {(head.name, head.classes, len(head.priors)) for head in found.others} == {("yolact", 20, 49104)}
+
+
+@pytest.mark.parametrize(
+    ("sides", "parts", "name", "classes"),
+    [
+        ((160, 80, 40, 20), {"box": 64, "score": 80}, "yolov8", 80),  # the variant P2, of stride 4 too
+        ((40, 20), {"box": 4, "score": 3}, "yolov6", 3),
+        ((80,), {"box": 4, "score": 5}, "yolov6", 5),
+    ],
+)
+def test_maps_of_other_strides(sides: tuple[int, ...], parts: dict[str, int], name: str, classes: int) -> None:
+    specs = [nl.TensorSpec((1, n, k, k), name=f"{part}{k}") for k in sides for part, n in parts.items()]
+    found = decode.guess(specs, (640, 640))
+    strides = tuple(640 // k for k in sides)
+    assert found.head is None and f"with strides={strides} these fit" in found.why
+    assert f"{name} of {classes} classes" in found.why
+    head = next(head for head in found.others if head.name == name)
+    assert head.classes == classes and head.strides == strides
+    assert len(decode.Decoder(head, specs, (640, 640)).specs) == len(specs)
+
+
+@pytest.mark.parametrize("channels", [(21, 1), (19, 38)])
+def test_maps_of_no_detector_have_no_other_strides(channels: tuple[int, ...]) -> None:
+    specs = [nl.TensorSpec((1, n, 160, 160), name=f"maps{n}") for n in channels]
+    found = decode.guess(specs, (640, 640))
+    assert found.others == () and "strides" not in found.why
