@@ -5,6 +5,6 @@ Imports diagnosis, comparison, decode, engines, buffers, layouts, kernels (their
 
 from .collection import Reports, summary_line
 from .junit import write_junit
-from .report import VERDICTS, Exhibit, OutputReport, Report
+from .report import UNSURE, VERDICTS, Exhibit, OutputReport, Report
 
-__all__ = ["VERDICTS", "Exhibit", "OutputReport", "Report", "Reports", "summary_line", "write_junit"]
+__all__ = ["UNSURE", "VERDICTS", "Exhibit", "OutputReport", "Report", "Reports", "summary_line", "write_junit"]

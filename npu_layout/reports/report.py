@@ -36,6 +36,7 @@ VERDICTS = (
     "ambiguous",
     "mismatch",
 )
+UNSURE = ("ambiguous", "mismatch")  #: those that name no cause
 
 _UNEXPLAINED_DB = 3.0  # the most that another reading gains where no cause was found
 _NONE = type(None)
@@ -273,11 +274,15 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """One word for all: match, or the first other verdict, of the outputs in their order, then of the inputs."""
+        """One word for all: match, or the first verdict that names a cause, of the outputs, then of the inputs.
+
+        If none names a cause, it is the first that is not match.
+        """
         if not self.frames or not self.outputs:
             return "mismatch"
         wrong = [o for o in self.outputs.values() if not self._right(o)] + [i for i in self.inputs.values() if not i]
-        return next((found.verdict for found in wrong), "match" if self else "mismatch")
+        verdicts = sorted((found.verdict for found in wrong), key=UNSURE.__contains__)
+        return next(iter(verdicts), "match" if self else "mismatch")
 
     def __str__(self) -> str:
         return self._text(map(str, self.findings))

@@ -26,6 +26,7 @@ from ..diagnosis import (
 )
 from ..engines import OnnxRuntimeEngine
 from ..recordings import Recording
+from ..reports import UNSURE
 from ..support import Steps, quoted, steps
 from . import tolerances
 from .comparing import Kept
@@ -36,7 +37,6 @@ from .tolerances import Tolerance
 _OF_CHANNELS = ("quantization", "channel_order", "activation")  # causes that another axis of the channels may show
 _OF_ROWS = ("geometry", "activation")  # causes that channels in another order look like, along the other axis
 _DOUBTFUL = 15.0  # dB: what explains less may be another cause, in channels of another axis
-_UNSURE = ("ambiguous", "mismatch")
 
 
 class Examined(NamedTuple):
@@ -143,7 +143,7 @@ def _may_be_turned(judgement: Judgement, best: float, axes: int) -> bool:
 
     best: the score of the best candidate; axes: of the output. Of maps, which have places, a match says enough.
     """
-    if judgement.verdict in _UNSURE:
+    if judgement.verdict in UNSURE:
         return True
     of_rows = judgement.verdict in _OF_ROWS and axes < 4
     return of_rows or (best < _DOUBTFUL and (judgement.verdict != "match" or axes < 4))
@@ -154,13 +154,13 @@ def _more(judgement: Judgement, found: Judgement) -> float:
 
     A cause that is about channels may explain a little less where the axis shows no cause, or one that rows show.
     """
-    if found.verdict in (*_UNSURE, "match"):
+    if found.verdict in (*UNSURE, "match"):
         return np.inf
     if judgement.verdict == "match":
         return 2 * MARGIN if found.verdict in _OF_CHANNELS else np.inf
     if found.verdict == judgement.verdict or found.verdict not in _OF_CHANNELS:
         return MARGIN
-    return -MARGIN if judgement.verdict in (*_UNSURE, *_OF_ROWS) else MARGIN
+    return -MARGIN if judgement.verdict in (*UNSURE, *_OF_ROWS) else MARGIN
 
 
 def _says_more(

@@ -48,6 +48,10 @@ def test_one_word_for_all(board: Board) -> None:
     assert good.verdict == "match" and good and good.findings[0] is output and str(output) in str(good)
     two = replace(good, outputs={"a": output, "b": replace(output, verdict="layout")})
     assert two.verdict == "layout" and not two and not replace(good, frames=0) and not replace(good, outputs={})
+    words = ("match", "ambiguous", "quantization", "layout", "mismatch")
+    several = {word: replace(output, verdict=word) for word in words}
+    assert replace(good, outputs=several).verdict == "quantization"  # the first cause
+    assert replace(good, outputs={w: several[w] for w in ("match", "mismatch", "ambiguous")}).verdict == "mismatch"
 
 
 def test_failures_have_what_matches_in_one_line(board: Board) -> None:
