@@ -14,11 +14,12 @@ number; it is small if a few values make up the error, and 2 if one does. A caus
 many values, whatever they are, and a line through two errors: its n is not more than the number of values less p, and
 3 * (S**2 / Q - min(p, 2)). Nor is it more than S**2 / Q - min(p, 2) of the model's values about their channels' means:
 so many values of one size have their part in a line if the noise is in proportion to them. And of n frames whose errors
-are the same, it explains one.
+are the same, it explains one. So does another input: a device that errs in a picture errs in every frame of it.
 
 Of vectors of which one value makes up all, such as the one-hot or saturated probabilities of c classes that were named,
-another input returns the device's class in a frame with a probability of 1 in c or more, however exact it is then: it
-has to name it in so many more frames than the declared input that this is as improbable.
+or one for each letter of a word, another input returns the device's class in a vector with a probability of 1 in c or
+more, however exact it is then: it has to name it in so many more of them than the declared input that this is as
+improbable.
 
 See Chernoff, "A measure of asymptotic efficiency for tests of a hypothesis based on the sum of observations", Annals
 of Mathematical Statistics 23 (1952); Schwarz, "Estimating the dimension of a model", Annals of Statistics 6 (1978).
