@@ -25,6 +25,7 @@ _EXACT = 60.0  # dB: float16 rounds to 66 or more
 _ROUNDED_DOWN = 0.4  # steps squared that an exact device leaves: 1/3 if it rounds down, 1/12 if to the nearest
 _FIX = 6.0  # dB that other causes have to explain to be named: what explains less mends nothing
 _PERFECT = 40.0  # dB that the declared reading explains: inputs hardly matter, nor a slightly other scale
+_ROUGH = 12.0  # dB: a line through a function of pieces, or an exponential, leaves more
 _MOST = 8.0  # dB: as declared, most of the output is explained
 _MORE = 0.5  # dB that a line explains more than an input by its two fitted numbers, of few values
 _ALIKE = 0.05  # of the noise: the power by which two readings of the same integers predict the same
@@ -121,7 +122,7 @@ def accuses(evidence: Evidence, c: Candidate, declared: float) -> bool:
     fine = of_scale and near and c.gain < _CLEAR
     indifferent = c.of_input or (of_scale and is_slight(evidence, evidence.trial(c)))  # to who reads the output
     least = LEAST if c.cause in ORDERS and not evidence.trial(c).parameters else _FIX
-    least = _MOST if c.cause == "quantization" else least
+    least = _MOST if c.cause == "quantization" and not is_no_line(evidence, c) else least
     perfect = (indifferent and declared >= _PERFECT) or (
         exchanges_floats(evidence, c) and are_values(evidence, declared)
     )
@@ -302,5 +303,5 @@ def is_no_line(evidence: Evidence, c: Candidate) -> bool:
 
 def _depends_on_values(evidence: Evidence, c: Candidate) -> bool:
     """Whether the error depends on the value; of numbers that were fitted and leave much, half as much will do."""
-    most = BENT / 2 if evidence.trial(c).parameters and c.score < SOUND else BENT
+    most = BENT / 2 if evidence.trial(c).parameters and c.score < _ROUGH else BENT
     return evidence.bent(c) > most or is_of_two_scales(evidence, evidence.trial(c))
