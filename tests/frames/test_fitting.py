@@ -341,3 +341,27 @@ def test_parts_of_any_size_share_the_conversion_to_the_buffer(layout: str, monke
         resized = cv2.cvtColor(cv2.resize(cut, (37, 19)), cv2.COLOR_BGR2RGB).astype(np.float32)
         np.testing.assert_array_equal(target.unpack(buffer)[0].transpose(1, 2, 0), (resized - [3, 5, 7]) / 4)
     assert 1 <= len(planned) <= 2  # a band, and the rows behind the last one
+
+
+@pytest.mark.parametrize(
+    ("layout", "dtype", "offset"),
+    [
+        ("NHWC", "uint8", 0),
+        ("NHWC", "int8", 128),
+        ("NCHW16c", "int8", 128),
+        ("NCHW", "float32", 0),
+        ("NHWC", "float32", 0),
+    ],
+)
+@pytest.mark.parametrize("rows", [1, 2, 37, 63, 64])
+def test_rows_of_border_alone(layout: str, dtype: str, offset: int, rows: int) -> None:
+    """Above and below a frame as wide as the input, which is not resized: bands of border, of both, of the frame."""
+    quantization = nl.Quantization(1, -offset) if offset else None
+    spec = nl.TensorSpec((1, 3, 64, 64), layout, dtype, quantization=quantization)
+    frame = np.random.default_rng(rows).integers(0, 256, (rows, 64, 3), np.uint8)
+    expected = np.empty((64, 64, 3), np.uint8)
+    expected[...] = (9, 120, 250)
+    top = (64 - rows) // 2
+    expected[top : top + rows] = frame[..., ::-1]
+    buffer, _ = nl.Preprocessor(spec, pad_value=(9, 120, 250))(frame)
+    assert np.array_equal(spec.unpack(buffer)[0].transpose(1, 2, 0), expected)

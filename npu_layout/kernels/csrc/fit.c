@@ -24,13 +24,26 @@ static void fill_pixels(const Fit *fit, const Canvas *to, int64_t row, int64_t f
     for (int64_t done = size; done < bytes; done *= 2) memcpy(first + done, first, (size_t)at_most(done, bytes - done));
 }
 
+/* A row of border, as the one before it if that is another. */
+static void fill_row(const Fit *fit, const Canvas *to, int64_t row, int repeats) {
+    uint8_t *const p = to->at + row * to->row;
+    if (repeats && pixel_bytes(fit) > 1) memcpy(p, p - to->row, (size_t)(fit->width * pixel_bytes(fit)));
+    else fill_pixels(fit, to, row, 0, fit->width);
+}
+
+/* Whether rows from..to-1 of the result are border alone. */
+static int is_border(const Fit *fit, int64_t from, int64_t to) { return to <= fit->top || from >= fit->top + fit->inner_h; }
+
 /* Rows from..to-1 of the result, border and picture. */
 static void make_rows(const Fit *fit, const PicturePlane *planes, int64_t from, int64_t to, const Canvas *canvas, uint8_t *bench) {
     const int64_t first = from > fit->top ? from : fit->top, end = at_most(to, fit->top + fit->inner_h);
     for (int64_t y = from; y < to; ++y) {
-        const int inside = y >= first && y < end;
-        fill_pixels(fit, canvas, y - from, 0, inside ? fit->left : fit->width);
-        if (inside) fill_pixels(fit, canvas, y - from, fit->left + fit->inner_w, fit->width);
+        if (is_border(fit, y, y + 1)) {
+            fill_row(fit, canvas, y - from, y > from && is_border(fit, y - 1, y));
+            continue;
+        }
+        fill_pixels(fit, canvas, y - from, 0, fit->left);
+        fill_pixels(fit, canvas, y - from, fit->left + fit->inner_w, fit->width);
     }
     if (first >= end) return;
     uint8_t *inner = canvas->at + (first - from) * canvas->row + fit->left * pixel_bytes(fit);
@@ -56,11 +69,13 @@ void fit_run(const Fit *fit, const PicturePlane planes[FIT_PLANES], uint8_t *out
         }
         return;
     }
-    for (int64_t i = from; i < to; ++i) {
+    for (int64_t i = from, border = 0; i < to; ++i) { /* border: rows that the canvas has of it, if these are all */
         const int64_t y = i * fit->rows, end = at_most(y + fit->rows, fit->height);
         const Program *program = end - y == fit->rows ? fit->band : fit->tail;
         const Canvas canvas = {bench + rows_bench(fit), fit->width * pixel_bytes(fit), (end - y) * fit->width};
-        make_rows(fit, planes, y, end, &canvas, bench);
+        const int outside = is_border(fit, y, end);
+        if (!outside || end - y != border) make_rows(fit, planes, y, end, &canvas, bench);
+        border = outside ? end - y : 0;
         program_fill(program, out + y * fit->pitch, 0, 1);
         program_move(program, canvas.at, out + y * fit->pitch, 0, 1, (Whereabouts){0, 0, 0});
     }
