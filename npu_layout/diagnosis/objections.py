@@ -122,7 +122,8 @@ def accuses(evidence: Evidence, c: Candidate, declared: float) -> bool:
     fine = of_scale and near and c.gain < _CLEAR
     indifferent = c.of_input or (of_scale and is_slight(evidence, evidence.trial(c)))  # to who reads the output
     least = LEAST if c.cause in ORDERS and not evidence.trial(c).parameters else _FIX
-    least = _MOST if c.cause == "quantization" and not is_no_line(evidence, c) else least
+    if c.cause == "quantization" and _FIX <= c.score < _MOST and not is_no_line(evidence, c):
+        least = _MOST
     perfect = (indifferent and declared >= _PERFECT) or (
         exchanges_floats(evidence, c) and are_values(evidence, declared)
     )
