@@ -272,9 +272,13 @@ def check_apart(model: str, out: Mapping[str, np.ndarray]) -> None:
             )
 
 
+_WEIGHTS_ELSEWHERE = ("external data", "model_path must not be empty")  # what newer versions say, and 1.17
+
+
 def _lacks_files(model: Any, error: Exception) -> bool:
     """Whether a model was given as bytes, and has weights in other files."""
-    return isinstance(model, (bytes, bytearray)) and "external data" in str(error).lower()
+    said = str(error).lower()
+    return isinstance(model, (bytes, bytearray)) and any(words in said for words in _WEIGHTS_ELSEWHERE)
 
 
 def _reason(error: Exception) -> str:

@@ -152,8 +152,14 @@ def test_a_tensor_without_a_layout_says_so() -> None:
 def test_a_ufunc_on_a_tensor_of_no_axes_returns_a_number_as_numpy_does() -> None:
     one = nl.Tensor(np.float32(3), nl.Layout.of_rank(0))
     assert one.layout == nl.Layout.of_rank(0) and repr(one) == "Tensor(3., dtype=float32, layout=Layout.plain(''))"
-    for found, expected in ((one + 1, 4.0), (-one, -3.0), (divmod(one, 2)[1], 1.0), (np.add.reduce(one[None]), 3.0)):
-        assert type(found) is np.float32 and found == expected
+    plain = np.array(3, np.float32)
+    for found, expected, value in (
+        (one + 1, plain + 1, 4.0),  # of float64 before NumPy 2
+        (-one, -plain, -3.0),
+        (divmod(one, 2)[1], divmod(plain, 2)[1], 1.0),
+        (np.add.reduce(one[None]), np.add.reduce(plain[None]), 3.0),
+    ):
+        assert type(found) is type(expected) and found == value
     assert type(one + np.ones((2, 2))) is np.ndarray
 
 
