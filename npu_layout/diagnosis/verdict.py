@@ -82,7 +82,7 @@ class Judgement(NamedTuple):
     def contradicted(self, sentence: str) -> Judgement:
         """Return it without its cause, for the reason that `sentence` states."""
         cause = "" if self.named is None else wording.explains(self.named, "Perhaps")
-        record = wording.RECORD.get(self.verdict, "")
+        record = wording.CAUSES[self.verdict].record if self.verdict in wording.CAUSES else ""
         return self._replace(
             verdict="ambiguous", fix=None, evidence=cause, advice=f"{sentence} {record}".rstrip(), named=None
         )
@@ -117,7 +117,7 @@ def _with_both(evidence: Evidence, ranking: Sequence[Candidate], pair: Pair) -> 
     evidence.trials.append(pair.trial)
     first = reads._replace(text=f"{reads.text}, and {computes.text}", trial=len(evidence.trials) - 1)
     why = wording.both(reads, computes, max(c.score for c in ranking))
-    advice = wording.ADVICE[reads.cause](reads)
+    advice = wording.CAUSES[reads.cause].advise(reads)
     return [first, *ranking], Judgement(
         reads.cause, reads.fix, why, f"{advice} {wording.THEN}", names_cause=True, also=(computes.cause,)
     )
@@ -240,7 +240,7 @@ def _undecided(evidence: Evidence, score: float, others: Sequence[Candidate], me
         return Judgement(verdict, None, wording.flat(model, device, evidence.steps, met), wording.FLAT)
     doubt = next((c for c in others if is_in_doubt(evidence, c, score)), None)
     if doubt is not None:
-        return Judgement("ambiguous", None, wording.doubt(score, doubt), wording.RECORD[doubt.cause])
+        return Judgement("ambiguous", None, wording.doubt(score, doubt), wording.CAUSES[doubt.cause].record)
     return None
 
 
@@ -248,7 +248,8 @@ def _without_cause(score: float, met: bool, others: Sequence[Candidate], noisy: 
     """Return the judgement if no cause is strong. noisy: a slightly other scale that explains more, if one does."""
     as_declared, next_best = wording.as_declared(score, met), wording.next_best(others, score)
     if not met and noisy is not None:
-        return Judgement("mismatch", None, f"{as_declared} {wording.noisy(noisy)}", wording.RECORD["quantization"])
+        record = wording.CAUSES["quantization"].record
+        return Judgement("mismatch", None, f"{as_declared} {wording.noisy(noisy)}", record)
     if not met:
         return Judgement("mismatch", None, f"{as_declared} {wording.NO_CAUSE} {next_best}")
     if score >= LEAST:
@@ -267,7 +268,7 @@ def _named(
     rivals = [*strong[1:], *_other_inputs(best, strong, ranking)]
     rival = next((c for c in rivals if c.score >= best.score - MARGIN and not _beaten(evidence, best, c)), None)
     if rival is not None:
-        record = " ".join(_once(wording.RECORD[c.cause] for c in (best, rival)))
+        record = " ".join(_once(wording.CAUSES[c.cause].record for c in (best, rival)))
         return Judgement("ambiguous", None, wording.rivals(best, rival, declared), record, names_cause=True)
     if best.cause == "quantization" and is_of_some_channels(evidence, evidence.trial(best)):
         agreement = f"{wording.with_that(best, declared)} {wording.SOME_CHANNELS}"
@@ -283,7 +284,7 @@ def _named(
         best.cause,
         best.fix,
         wording.explains(best),
-        wording.ADVICE[best.cause](best),
+        wording.CAUSES[best.cause].advise(best),
         names_cause=True,
         agreement=with_that,
         named=best,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..buffers import TensorSpec
 from ..comparison import FLOAT16_MOST, Confused, Figures, OutputPart, listed
@@ -43,43 +43,13 @@ SOME_CHANNELS = (
 THEN = "Then validate again: the second cause is named with its own fix."
 NO_CAUSE = "No known cause explains the difference."
 
-# What is wrong, for each cause; the text of the candidate follows.
-WRONG: Mapping[str, str] = {
-    "layout": "the buffer is stored in another way than declared",
-    "quantization": "the stored numbers do not have the declared scale and zero point",
-    "channel_order": "the channels are in another order",
-    "preprocessing": "the input was made in another way than declared",
-    "output_order": "this is another output",
-    "input_order": "inputs were exchanged",
-    "activation": "the device's model ends in another way",
-    "wrong_input": "the outputs belong to other inputs",
-    "geometry": "the picture was moved or resized",
-    "input_layout": "the device read the bytes of the input in another way",
-}
-
 SCALED = "the values have another scale"  # of floats, which are declared without one
 
 
 def _wrong(c: Candidate | Trial) -> str:
     """Return what is wrong, with the candidate's own text."""
     scaled = c.cause == "quantization" and c.fix is None
-    return f"{SCALED if scaled else WRONG[c.cause]}: {c.text}"
-
-
-# What to record if a cause is not proven.
-RECORD = {
-    "layout": "Record an input whose maps differ from left to right, from top to bottom and from channel to channel.",
-    "quantization": "Record inputs whose outputs use more of their range.",
-    "channel_order": "Record inputs whose channels differ more.",
-    "preprocessing": "Record frames in full colour and contrast, not square, and unlike each other.",
-    "output_order": "Record inputs whose outputs differ from each other.",
-    "input_order": "Record inputs that differ from each other. If exchanged outputs would be the same, check the names "
-    "in the code that calls the accelerator.",
-    "activation": "Record inputs whose outputs use more of their range.",
-    "geometry": "Record inputs whose maps have edges, and differ from left to right and from top to bottom.",
-    "wrong_input": "Record more frames, and frames that differ more from one to the next.",
-    "input_layout": "Record frames with dark and bright parts.",
-}
+    return f"{SCALED if scaled else CAUSES[c.cause].wrong}: {c.text}"
 
 
 def _by_the_fix(how: str) -> Callable[[Candidate], str]:
@@ -147,18 +117,69 @@ def _feed_by_name(c: Candidate) -> str:
     return f"Fix: give each input to the accelerator by its name; {rename}."
 
 
-# What to do about a cause that is proven.
-ADVICE: Mapping[str, Callable[[Candidate], str]] = {
-    "layout": _by_the_fix("declare the corrected spec"),
-    "quantization": _by_the_fix("declare the corrected spec"),
-    "channel_order": _by_the_fix("reorder the channels by the indices of the fix"),
-    "preprocessing": _make_the_input,
-    "output_order": _by_the_fix("rename the outputs as the fix maps them"),
-    "input_order": _feed_by_name,
-    "activation": _convert_the_values,
-    "wrong_input": _pair_the_frames,
-    "geometry": _move_the_picture,
-    "input_layout": _read_the_bytes,
+class CauseWords(NamedTuple):
+    """The sentences of a cause: what is wrong (the candidate's text follows), what to record, and what to do.
+
+    record: if it is not proven; advise: returns what to do about a candidate that is.
+    """
+
+    wrong: str
+    record: str
+    advise: Callable[[Candidate], str]
+
+
+CAUSES: Mapping[str, CauseWords] = {
+    "layout": CauseWords(
+        "the buffer is stored in another way than declared",
+        "Record an input whose maps differ from left to right, from top to bottom and from channel to channel.",
+        _by_the_fix("declare the corrected spec"),
+    ),
+    "quantization": CauseWords(
+        "the stored numbers do not have the declared scale and zero point",
+        "Record inputs whose outputs use more of their range.",
+        _by_the_fix("declare the corrected spec"),
+    ),
+    "channel_order": CauseWords(
+        "the channels are in another order",
+        "Record inputs whose channels differ more.",
+        _by_the_fix("reorder the channels by the indices of the fix"),
+    ),
+    "preprocessing": CauseWords(
+        "the input was made in another way than declared",
+        "Record frames in full colour and contrast, not square, and unlike each other.",
+        _make_the_input,
+    ),
+    "output_order": CauseWords(
+        "this is another output",
+        "Record inputs whose outputs differ from each other.",
+        _by_the_fix("rename the outputs as the fix maps them"),
+    ),
+    "input_order": CauseWords(
+        "inputs were exchanged",
+        "Record inputs that differ from each other. If exchanged outputs would be the same, check the names in the "
+        "code that calls the accelerator.",
+        _feed_by_name,
+    ),
+    "wrong_input": CauseWords(
+        "the outputs belong to other inputs",
+        "Record more frames, and frames that differ more from one to the next.",
+        _pair_the_frames,
+    ),
+    "geometry": CauseWords(
+        "the picture was moved or resized",
+        "Record inputs whose maps have edges, and differ from left to right and from top to bottom.",
+        _move_the_picture,
+    ),
+    "activation": CauseWords(
+        "the device's model ends in another way",
+        "Record inputs whose outputs use more of their range.",
+        _convert_the_values,
+    ),
+    "input_layout": CauseWords(
+        "the device read the bytes of the input in another way",
+        "Record frames with dark and bright parts.",
+        _read_the_bytes,
+    ),
 }
 
 

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..buffers import TensorSpec
 from ..engines import axes_in_model
 from ..support import quoted
+
+
+class _Written(NamedTuple):
+    """How the fix of a verdict is written: as Python (of the fix, the spec and the channels' axis), and as a line."""
+
+    code: Callable[[Any, TensorSpec, int | None], str]
+    line: Callable[[Any], str] = repr
 
 
 def code(verdict: str, fix: Any, spec: TensorSpec, channel_axis: int | None) -> str | None:
@@ -21,8 +28,8 @@ def code(verdict: str, fix: Any, spec: TensorSpec, channel_axis: int | None) -> 
     shift = -1
     pairs = [(inputs[k + shift], outputs[k]) for k in range(len(outputs)) if 0 <= k + shift < len(inputs)]
     """
-    make = _CODE.get(verdict)
-    return None if fix is None or make is None else make(fix, spec, channel_axis)
+    written = _WRITTEN.get(verdict)
+    return None if fix is None or written is None else written.code(fix, spec, channel_axis)
 
 
 def line(verdict: str, fix: Any) -> str:
@@ -31,16 +38,7 @@ def line(verdict: str, fix: Any) -> str:
     >>> line("wrong_input", -1)
     "outputs' frame minus inputs' frame is -1"
     """
-    if verdict in ("output_order", "input_order"):
-        what = "inputs " if verdict == "input_order" else ""
-        return f"rename {what}{{{', '.join(f'{quoted(name)}: {quoted(other)}' for name, other in fix.items())}}}"
-    return _LINE.get(verdict, "{!r}").format(fix)
-
-
-_LINE: Mapping[str, str] = {
-    "channel_order": "channels {!r}",
-    "wrong_input": "outputs' frame minus inputs' frame is {!r}",
-}
+    return _WRITTEN[verdict].line(fix) if verdict in _WRITTEN else repr(fix)
 
 
 def _spec(fix: TensorSpec, spec: TensorSpec, channel_axis: int | None) -> str:
@@ -68,13 +66,20 @@ def _preprocessing(fix: Mapping[str, Any], spec: TensorSpec, channel_axis: int |
     return f"{uses}# What was done to the frame, as arguments of Preprocessor:\nhow = {{\n{lines}}}"
 
 
-def _output_order(fix: Mapping[str, str], spec: TensorSpec, channel_axis: int | None) -> str:
-    lines = "".join(f"    {k!r}: {v!r},\n" for k, v in fix.items())
-    return f"names = {{\n{lines}}}\noutputs = {{names.get(name, name): value for name, value in outputs.items()}}"
+def _renaming(tensors: str) -> Callable[[Any, TensorSpec, int | None], str]:
+    """Return what writes the Python that renames the `tensors`, "outputs" or "inputs"."""
+
+    def write(fix: Mapping[str, str], spec: TensorSpec, channel_axis: int | None) -> str:
+        lines = "".join(f"    {k!r}: {v!r},\n" for k, v in fix.items())
+        renamed = f"{{names.get(name, name): value for name, value in {tensors}.items()}}"
+        return f"names = {{\n{lines}}}\n{tensors} = {renamed}"
+
+    return write
 
 
-def _input_order(fix: Mapping[str, str], spec: TensorSpec, channel_axis: int | None) -> str:
-    return _output_order(fix, spec, channel_axis).replace("outputs", "inputs")
+def _names(fix: Mapping[str, str]) -> str:
+    """Return the renaming on one line."""
+    return f"{{{', '.join(f'{quoted(name)}: {quoted(other)}' for name, other in fix.items())}}}"
 
 
 def _wrong_input(fix: int, spec: TensorSpec, channel_axis: int | None) -> str:
@@ -82,12 +87,13 @@ def _wrong_input(fix: int, spec: TensorSpec, channel_axis: int | None) -> str:
     return f"shift = {int(fix)}\npairs = [{pairs}]"
 
 
-_CODE: Mapping[str, Callable[..., str]] = {
-    "layout": _spec,
-    "quantization": _spec,
-    "channel_order": _channel_order,
-    "preprocessing": _preprocessing,
-    "output_order": _output_order,
-    "input_order": _input_order,
-    "wrong_input": _wrong_input,
+#: Verdicts whose fix is more than words.
+_WRITTEN: Mapping[str, _Written] = {
+    "layout": _Written(_spec),
+    "quantization": _Written(_spec),
+    "channel_order": _Written(_channel_order, "channels {!r}".format),
+    "preprocessing": _Written(_preprocessing),
+    "output_order": _Written(_renaming("outputs"), lambda fix: f"rename {_names(fix)}"),
+    "input_order": _Written(_renaming("inputs"), lambda fix: f"rename inputs {_names(fix)}"),
+    "wrong_input": _Written(_wrong_input, "outputs' frame minus inputs' frame is {!r}".format),
 }

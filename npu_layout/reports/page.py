@@ -22,27 +22,29 @@ from .markup import Html, document, el
 from .pictures import ERRORS, bars, error_map, histogram, picture, scale
 from .tables import decibels, number, spoken, table
 
-# verdict: (class of its colours, its sign, what it means)
-WORDS = {
-    "match": ("good", "\u2713", "As declared, the outputs are the model's."),
-    "layout": ("bad", "\u2717", "The buffer is stored in another layout or type than declared."),
-    "quantization": ("bad", "\u2717", "The stored numbers do not have the declared scale, zero point or sign."),
-    "channel_order": ("bad", "\u2717", "The channels are in another order than the model's."),
-    "preprocessing": ("bad", "\u2717", "The accelerator was given another input than declared."),
-    "output_order": ("bad", "\u2717", "Outputs are exchanged: one contains what belongs to another."),
-    "input_order": ("bad", "\u2717", "Inputs are exchanged: the accelerator was fed one in the place of another."),
-    "geometry": ("bad", "\u2717", "The picture is mirrored, rotated, cropped, shifted or resized in another way."),
-    "activation": ("bad", "\u2717", "The device's model ends in another way than the ONNX model."),
-    "input_layout": ("bad", "\u2717", "The input's bytes are in another order, or mean other values, than declared."),
-    "wrong_input": ("bad", "\u2717", "The outputs belong to other frames than those that they are paired with."),
-    "ambiguous": ("open", "?", "The recording does not decide what is right."),
-    "mismatch": ("bad", "\u2717", "The outputs are not the model's, and no known cause explains it."),
+#: What each verdict means. The keys are all verdicts, in the order of the documentation.
+MEANINGS: Mapping[str, str] = {
+    "match": "As declared, the outputs are the model's.",
+    "layout": "The buffer is stored in another layout or type than declared.",
+    "quantization": "The stored numbers do not have the declared scale, zero point or sign.",
+    "channel_order": "The channels are in another order than the model's.",
+    "preprocessing": "The accelerator was given another input than declared.",
+    "output_order": "Outputs are exchanged: one contains what belongs to another.",
+    "input_order": "Inputs are exchanged: the accelerator was fed one in the place of another.",
+    "wrong_input": "The outputs belong to other frames than those that they are paired with.",
+    "geometry": "The picture is mirrored, rotated, cropped, shifted or resized in another way.",
+    "activation": "The device's model ends in another way than the ONNX model.",
+    "input_layout": "The input's bytes are in another order, or mean other values, than declared.",
+    "ambiguous": "The recording does not decide what is right.",
+    "mismatch": "The outputs are not the model's, and no known cause explains it.",
 }
+_KINDS = {"match": "good", "ambiguous": "open"}  # classes of colours; that of other verdicts is "bad"
+_SIGNS = {"good": "\u2713", "open": "?", "bad": "\u2717"}
 
 
 def page(report: Any, made_by: str) -> str:
     """Return the whole page as HTML. report: a Report; made_by: the library's version and its kernels."""
-    kind, sign, meaning = WORDS[report.verdict]
+    kind = _kind(report.verdict)
     outputs, inputs, model = list(report.outputs.values()), list(report.inputs.values()), report.model
     wrong = [o.name for o in outputs if o.verdict != "match"]
     banner = el(
@@ -50,8 +52,8 @@ def page(report: Any, made_by: str) -> str:
         el(
             "div",
             el("p", f"npu_layout: validation against {model}", class_="over"),
-            el("h1", _sign(sign), el("span", f"Verdict: {spoken(report.verdict)}")),
-            el("p", meaning if outputs else "Nothing was compared."),
+            el("h1", _sign(kind), el("span", f"Verdict: {spoken(report.verdict)}")),
+            el("p", MEANINGS[report.verdict] if outputs else "Nothing was compared."),
             el("p", f"{len(wrong)} of {len(outputs)} outputs: {', '.join(wrong)}")
             if wrong[len(outputs) == 1 :]
             else None,
@@ -78,13 +80,17 @@ def write(path: str | os.PathLike[str], text: str) -> None:
         raise NpuLayoutError(f"the report cannot be written to {str(path)!r}: {reason}") from None
 
 
-def _sign(sign: str) -> Html:
-    return el("span", sign, class_="sign", aria_hidden="true")
+def _kind(verdict: str) -> str:
+    return _KINDS.get(verdict, "bad")
+
+
+def _sign(kind: str) -> Html:
+    return el("span", _SIGNS[kind], class_="sign", aria_hidden="true")
 
 
 def _badge(verdict: str) -> Html:
-    kind, sign, _ = WORDS[verdict]
-    return el("span", _sign(sign), spoken(verdict), class_=f"badge {kind}")
+    kind = _kind(verdict)
+    return el("span", _sign(kind), spoken(verdict), class_=f"badge {kind}")
 
 
 def _about(report: Any, model: str, made_by: str) -> Html:

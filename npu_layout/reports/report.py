@@ -21,21 +21,7 @@ from . import fixes, page
 from .detected import detected
 from .tables import clamped, passing, tolerance
 
-VERDICTS = (
-    "match",
-    "layout",
-    "quantization",
-    "channel_order",
-    "preprocessing",
-    "output_order",
-    "input_order",
-    "wrong_input",
-    "geometry",
-    "activation",
-    "input_layout",
-    "ambiguous",
-    "mismatch",
-)
+VERDICTS = tuple(page.MEANINGS)
 UNSURE = ("ambiguous", "mismatch")  #: those that name no cause
 
 _UNEXPLAINED_DB = 3.0  # the most that another reading gains where no cause was found

@@ -83,11 +83,11 @@ def test_rewording_changes_no_verdict(board: Board, monkeypatch: pytest.MonkeyPa
         (board.recording(spec_as(board, "NCHW"), board.packed(spec_as(board, "NHWC"))), board.engine),
     ]
     before = [nl.validate(*pair) for pair in recordings]
+    words = dict.fromkeys(wording.CAUSES, wording.CauseWords("W", "Z", lambda _: "Y"))
+    monkeypatch.setattr(wording, "CAUSES", words)
     for name, value in vars(wording).items():
         if callable(value) and getattr(value, "__module__", "") == wording.__name__ and not name.startswith("_"):
             monkeypatch.setattr(wording, name, lambda *_: "X")
-    monkeypatch.setattr(wording, "ADVICE", dict.fromkeys(wording.ADVICE, lambda _: "Y"))
-    monkeypatch.setattr(wording, "RECORD", dict.fromkeys(wording.RECORD, "Z"))
     for one, other in zip(before, [nl.validate(*pair) for pair in recordings]):
         for a, b in zip(one.outputs.values(), other.outputs.values()):
             assert (a.verdict, a.fix, a.figures) == (b.verdict, b.fix, b.figures) and a.why != b.why

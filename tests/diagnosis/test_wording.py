@@ -13,17 +13,14 @@ from tests.support.boards import same
 
 
 def test_every_verdict_has_its_words() -> None:
-    """A cause that accuses says what to record where it cannot be told, what to do, and the fix as code."""
-    from npu_layout.reports import fixes, page, report
+    """A cause has its sentences, the fix as code, and a row of the page."""
+    from npu_layout.reports import fixes, report
 
     causes = set(report.VERDICTS) - {"match", "mismatch", "ambiguous"}
-    assert set(wording.RECORD) == causes, "wording.RECORD: what to record where this cannot be told"
-    assert set(wording.ADVICE) == causes, "wording.ADVICE: what to do"
-    assert set(wording.WRONG) == causes, "wording.WRONG: what is wrong"
-    assert set(fixes._CODE) == causes - {"geometry", "activation", "input_layout"}, (
-        "fixes._CODE: the fix as Python, if there is one"
+    assert set(wording.CAUSES) == causes, "wording.CAUSES: what is wrong, what to record, what to do"
+    assert set(fixes._WRITTEN) == causes - {"geometry", "activation", "input_layout"}, (
+        "fixes._WRITTEN: the fix as Python and as a line, if there is one"
     )
-    assert page.WORDS.keys() == {*report.VERDICTS}, "page.WORDS: what each verdict says"
 
 
 def test_parts_are_named() -> None:
@@ -51,16 +48,16 @@ def test_whose_values_do_not_vary() -> None:
 
 def test_advice_depends_on_the_fix() -> None:
     late = Candidate("wrong_input", "", 20, 20, -2)
-    assert "2 frames late" in wording.ADVICE["wrong_input"](late)
-    assert "no constant order" in wording.ADVICE["wrong_input"](late._replace(fix=None))
-    assert "No TensorSpec" in wording.ADVICE["quantization"](late._replace(fix=None))
+    assert "2 frames late" in wording.CAUSES["wrong_input"].advise(late)
+    assert "no constant order" in wording.CAUSES["wrong_input"].advise(late._replace(fix=None))
+    assert "No TensorSpec" in wording.CAUSES["quantization"].advise(late._replace(fix=None))
     made = late._replace(cause="preprocessing", fix={"color": "BGR"})
-    assert "describe what was done" in wording.ADVICE["preprocessing"](made)
-    assert "may be a part of it" in wording.ADVICE["preprocessing"](made._replace(score=9))
+    assert "describe what was done" in wording.CAUSES["preprocessing"].advise(made)
+    assert "may be a part of it" in wording.CAUSES["preprocessing"].advise(made._replace(score=9))
     refused = made._replace(fix={"color": "RGB", "mean": [0.5, 0.5, 0.5], "std": [2.0, 2.0, 2.0]})
-    assert "A Preprocessor refuses the arguments of the fix" in wording.ADVICE["preprocessing"](refused)
+    assert "A Preprocessor refuses the arguments of the fix" in wording.CAUSES["preprocessing"].advise(refused)
     for fix in ({"color": "GRAY", "mean": [50.0], "std": [20.0]}, {"color": "BGR", "pad_value": 7}):
-        assert "refuses" not in wording.ADVICE["preprocessing"](made._replace(fix=fix)), fix
+        assert "refuses" not in wording.CAUSES["preprocessing"].advise(made._replace(fix=fix)), fix
 
 
 def test_lost_channels_are_split_from_the_others() -> None:

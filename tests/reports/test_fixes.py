@@ -27,6 +27,15 @@ def test_the_code_of_a_layout_runs_as_it_stands(layout: nl.Layout) -> None:
     assert names["spec"] == fix and np.array_equal(names["tensor"], fix.unpack(names["buffer"]))
 
 
+@pytest.mark.parametrize("side", ["outputs", "inputs"])
+def test_the_code_of_exchanged_tensors_renames_them(side: str) -> None:
+    """Whatever they are called, and those that are not exchanged stay."""
+    fix = {"outputs_1": "inputs_1", "inputs_1": "outputs_1"}
+    names: dict[str, Any] = {side: {"outputs_1": 1, "inputs_1": 2, "outputs": 3}}
+    exec(code(f"{side[:-1]}_order", fix, nl.TensorSpec((1, 2, 3, 4)), None) or "", names)
+    assert names[side] == {"inputs_1": 1, "outputs_1": 2, "outputs": 3}
+
+
 def test_what_the_fixes_do(board: Board, tmp_path: Path) -> None:
     order = np.random.default_rng(0).permutation(CHANNELS)
     report = nl.validate(board.recording(None, board.changed(lambda y: y[:, order])), board.engine)
