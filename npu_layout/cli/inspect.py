@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..buffers import TensorSpec
-from ..engines import OnnxRuntimeEngine
+from ..engines import OnnxRuntimeEngine, ports
 from ..errors import NpuLayoutError
 from ..recordings import Frame, Recording
 from ..support import many
@@ -98,15 +98,15 @@ def _inspect_recording(recording: Recording, as_json: bool) -> int:
 
 
 def _inspect_model(engine: OnnxRuntimeEngine, as_json: bool) -> int:
-    ports = [
+    rows = [
         (kind, port.name, ["?" if n is None else n for n in port.shape], str(port.dtype or port.type))
-        for kind, side in (("input", engine._inputs), ("output", engine._outputs))
+        for kind, side in ports(engine).items()
         for port in side
     ]
     if as_json:
-        console.show_json({"tensors": [dict(zip(("kind", "name", "shape", "dtype"), port)) for port in ports]})
+        console.show_json({"tensors": [dict(zip(("kind", "name", "shape", "dtype"), row)) for row in rows]})
     else:
-        console.table(("in the model", "name", "shape", "dtype"), ((k, n, _x(s), d) for k, n, s, d in ports))
+        console.table(("in the model", "name", "shape", "dtype"), ((k, n, _x(s), d) for k, n, s, d in rows))
     return 0
 
 

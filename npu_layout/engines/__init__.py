@@ -9,7 +9,7 @@ from ..support import late
 from .calibration import calibrate
 from .factories import engine_named
 from .model_axes import axes_in_model, fits, order_in_model, shape_in_model, transposed
-from .onnxruntime import OnnxRuntimeEngine, reference
+from .onnxruntime import OnnxRuntimeEngine, ports, reference
 from .protocol import Engine, checked_outputs, specs_of
 from .simulated import SimulatedNpu
 
@@ -69,6 +69,7 @@ __all__ = [
     "fits",
     "open_engine",
     "order_in_model",
+    "ports",
     "reference",
     "shape_in_model",
     "specs_of",

@@ -27,7 +27,7 @@ _DTYPES = {
 }
 
 
-class _Port:
+class Port:
     """One input or output as the model declares it; an axis without a fixed length is its name or None."""
 
     def __init__(self, where: str, kind: str, node: Any) -> None:
@@ -38,9 +38,11 @@ class _Port:
         self.dtype = np.dtype(_DTYPES[node.type]) if node.type in _DTYPES else None
 
     def free(self) -> list[str]:
+        """Return the axes without a fixed length: their names, or ``?``."""
         return ["?" if n is None else str(n) for n in self.shape if not isinstance(n, int) or n < 1]
 
     def spec(self) -> TensorSpec:
+        """Return the spec of a contiguous array; NpuLayoutError if there is none."""
         if self.dtype is None:
             raise NpuLayoutError(f"{self.what} is a {self.type}; a TensorSpec needs a tensor of numpy numbers")
         if self.free():
@@ -54,6 +56,7 @@ class _Port:
         return TensorSpec(self.shape or (1,), layout, self.dtype, name=self.name)
 
     def check(self, value: Any) -> np.ndarray:
+        """Return an input as an array; NpuLayoutError if its dtype or shape is not the model's."""
         array = plain_array(self.what, value)
         if not self.shape and array.shape == (1,):
             array = array.reshape(())
@@ -121,8 +124,8 @@ class OnnxRuntimeEngine:
             raise NpuLayoutError(f"model: expected a path or the bytes of a model, got {type(model).__name__}")
         self.model = "model" if isinstance(model, (bytes, bytearray)) else f"model {os.fspath(model)}"
         self._session = self._opened(model, threads, {} if dimensions is None else dimensions)
-        self._inputs = [_Port(self.model, "input", node) for node in self._session.get_inputs()]
-        self._outputs = [_Port(self.model, "output", node) for node in self._session.get_outputs()]
+        self._inputs = [Port(self.model, "input", node) for node in self._session.get_inputs()]
+        self._outputs = [Port(self.model, "output", node) for node in self._session.get_outputs()]
 
     def __repr__(self) -> str:
         ports = ", ".join(f"{port.name}{shape_text(port.shape)}" for port in self._inputs + self._outputs)
@@ -233,6 +236,11 @@ class OnnxRuntimeEngine:
 
     def __exit__(self, *error: Any) -> None:
         self.close()
+
+
+def ports(engine: OnnxRuntimeEngine) -> dict[str, list[Port]]:
+    """Return {"input": inputs, "output": outputs} of an engine, as its model declares them."""
+    return {"input": engine._inputs, "output": engine._outputs}
 
 
 def reference(model: str | os.PathLike[str] | bytes | OnnxRuntimeEngine) -> OnnxRuntimeEngine:

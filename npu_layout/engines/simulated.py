@@ -12,7 +12,7 @@ from ..buffers import TensorSpec, in_model_order
 from ..errors import NpuLayoutError
 from ..support import checked_call, items_of
 from .model_axes import fits, order_in_model, shape_text
-from .onnxruntime import Arrays, OnnxRuntimeEngine, by_name, written
+from .onnxruntime import Arrays, OnnxRuntimeEngine, by_name, ports, written
 
 
 class SimulatedNpu:
@@ -88,7 +88,7 @@ class SimulatedNpu:
         NpuLayoutError (BufferSizeError ...) if one does not fit, or the engine is closed.
         """
         if self._inputs is not None:
-            dtypes = {port.name: port.dtype for port in self.engine._inputs}
+            dtypes = {port.name: port.dtype for port in ports(self.engine)["input"]}
             given = by_name(self.engine.model, list(self._inputs), inputs)
             shapes = self.engine.input_shapes
             inputs = {

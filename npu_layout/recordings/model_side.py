@@ -16,6 +16,7 @@ from ..engines import (
     axes_in_model,
     fits,
     order_in_model,
+    ports,
     reference,
     shape_in_model,
     transposed,
@@ -77,7 +78,7 @@ class Feeds:
     """Turns a recorded run into the model's inputs."""
 
     def __init__(self, engine: OnnxRuntimeEngine, recording: Recording) -> None:
-        self._ports = {port.name: port for port in engine._inputs}
+        self._ports = {port.name: port for port in ports(engine)["input"]}
         self._specs, self._meta, self._model = recording.specs, recording.meta, engine.model
 
     def __call__(self, run: Frame, number: int) -> dict[str, np.ndarray]:

@@ -10,7 +10,7 @@ import numpy as np
 from ..buffers import Quantization
 from ..comparison import OutputComparison
 from ..diagnosis import ends, noted_part
-from ..engines import OnnxRuntimeEngine, axes_in_model, transposed
+from ..engines import OnnxRuntimeEngine, axes_in_model, ports, transposed
 from ..errors import RecordingError
 from ..recordings import FRAME, Feeds, Recording
 from ..support import track
@@ -72,7 +72,7 @@ def _numbers(engine: OnnxRuntimeEngine, recording: Recording, answers: Mapping[s
     RecordingError if the recording has one of the others.
     """
     found = {k: a for k, a in answers.items() if isinstance(a, np.ndarray) and a.dtype.kind in "biuf"}
-    others = {port.name: port.type for port in engine._outputs if port.name not in found}
+    others = {port.name: port.type for port in ports(engine)["output"] if port.name not in found}
     for name in (name for name in recording.outputs if name in others):
         raise RecordingError(
             f"output {name!r}: {engine.model} returns a {others[name]}, which has no numbers to compare: leave it out "
