@@ -10,6 +10,7 @@ import numpy as np
 from .. import kernels
 from ..buffers import TensorSpec, kernel_name
 from .activations import activated
+from .box_encodings import ENCODINGS
 from .encodings import spread_of
 from .gathering import are_steps
 from .head import Boxes, Head
@@ -166,7 +167,7 @@ def _grid(
             made = made._replace(points=source, heats=heats)
         anchors.append(made)
     strides = how.unit == "stride"
-    if strides and how.encoding in ("xywh", "xyxy", "center_size", "tanh_sigmoid"):
+    if strides and ENCODINGS[how.encoding].scaled:
         unit = (float(level.stride), float(level.stride))
     return kernels.Grid(
         level.grid[1],

@@ -90,7 +90,8 @@ def _corners(center: np.ndarray, size: np.ndarray) -> np.ndarray:
     return np.concatenate([center - half, center + half], 1)
 
 
-ENCODINGS: dict[str, Callable[[Cells, np.ndarray], np.ndarray]] = {
+#: By the names of `box_encodings`: the edges of boxes in pixels, of cells and of what is stored.
+EDGES: dict[str, Callable[[Cells, np.ndarray], np.ndarray]] = {
     "dfl": _dfl,
     "distances": _distances,
     "center_power": _center_power,

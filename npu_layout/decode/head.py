@@ -9,19 +9,13 @@ from typing import Any, ClassVar
 
 from ..errors import NpuLayoutError
 from ..support import checked_call, flag, iterates, one_of, real_number, shown, text_of, whole_numbers
+from .box_encodings import ENCODINGS, having
 from .records import Record, count_of, counts_of, items
 from .rules import Keypoints, Prototypes, Suppression
 
 ROLES = ("box", "score", "objectness", "bound", "keypoints", "coefficients", "label", "count", "angle", "offset")
 HINTS = {"score": "cls", "objectness": "obj", "bound": "sum", "angle": "angle"}  # in names of outputs of one channel
 ACTIVATIONS = ("none", "sigmoid", "softmax")
-ENCODINGS = (
-    *("dfl", "distances", "center_power", "center_exp", "variances", "xywh", "xyxy", "center_size"),
-    *("sigmoid_exp", "linear", "tanh_sigmoid"),
-)
-_ANCHORED = ("center_power", "sigmoid_exp")
-_SPREAD = ("center_exp", "sigmoid_exp")
-_SPLIT = ("center_power", "center_exp", "sigmoid_exp")  # whose centre and size can be parts of their own
 ANGLES = ("none", "shifted", "radians")
 ACROSS = ("keypoints", "angle", "coefficients")  # parts that one output may have for the cells of all levels
 UNITS = ("stride", "pixel", "input")
@@ -129,7 +123,7 @@ class Boxes(Record):
     order: tuple[int, ...] = (0, 1, 2, 3)
     angle: str = "none"
     spreads: tuple[float, ...] = ()
-    _words: ClassVar[dict[str, tuple[str, ...]]] = {"encoding": ENCODINGS, "unit": UNITS, "angle": ANGLES}
+    _words: ClassVar[dict[str, tuple[str, ...]]] = {"encoding": tuple(ENCODINGS), "unit": UNITS, "angle": ANGLES}
 
     def _check(self) -> None:
         pair = tuple(real_number("Boxes: variances", v, 0.0) for v in items("Boxes: variances", self.variances, 2))
@@ -137,22 +131,24 @@ class Boxes(Record):
         order = whole_numbers("Boxes: order", self.order, 4, 0)
         if sorted(order) != [0, 1, 2, 3]:
             raise NpuLayoutError(f"Boxes: order: expected 0, 1, 2 and 3 in any order, got {shown(order)}")
-        if self.encoding == "center_size" and order != (0, 1, 2, 3):
-            raise NpuLayoutError(f"Boxes: order: 'center_size' has two numbers and no order, got {order}")
+        known = ENCODINGS[self.encoding]
+        if known.numbers == 2 and order != (0, 1, 2, 3):
+            raise NpuLayoutError(f"Boxes: order: {self.encoding!r} has two numbers and no order, got {order}")
         spreads = tuple(real_number("Boxes: spreads", v, 0.0) for v in items("Boxes: spreads", self.spreads))
-        if spreads and self.encoding not in _SPREAD:
-            known = " and ".join(map(repr, _SPREAD))
-            raise NpuLayoutError(f"Boxes: spreads: {known} have some, {self.encoding!r} has none, got {spreads}")
+        if spreads and not known.spread:
+            some = having("spread")
+            raise NpuLayoutError(f"Boxes: spreads: {some} have some, {self.encoding!r} has none, got {spreads}")
         if self.encoding == "center_exp" and self.unit == "input":
-            told = "'center_exp' has sizes in 'stride' or, times the anchor, in 'pixel'"
-            raise NpuLayoutError(f"Boxes: unit: {told}, got {self.unit!r}")
+            why = "'center_exp' has sizes in 'stride' or, times the anchor, in 'pixel'"
+            raise NpuLayoutError(f"Boxes: unit: {why}, got {self.unit!r}")
         bins = count_of("Boxes: bins", self.bins)
         self._set(bins=bins, center=center, variances=pair, order=order, spreads=spreads)
 
     @property
     def channels(self) -> int:
         """Channels of one box."""
-        return {"dfl": 4 * self.bins, "center_size": 2}.get(self.encoding, 4)
+        known = ENCODINGS[self.encoding]
+        return known.numbers * (self.bins if known.binned else 1)
 
 
 @dataclass(frozen=True)
@@ -193,14 +189,15 @@ class Form(Record):
         if len(set(roles)) != len(roles):
             raise NpuLayoutError(f"Form {self.name!r}: parts: expected each role once, got {', '.join(roles)}")
         apart, stored = self.part("offset") is not None, self.part("box").count  # type: ignore[union-attr]
-        splits = self.boxes.encoding in _SPLIT and self.boxes.order == (0, 1, 2, 3)
+        known = ENCODINGS[self.boxes.encoding]
+        splits = known.split and self.boxes.order == (0, 1, 2, 3)
         if stored != (2 if apart and splits else self.boxes.channels):
             raise NpuLayoutError(
                 f"Form {self.name!r}: a box of encoding {self.boxes.encoding!r} has {self.boxes.channels} channels"
                 f"{', or 2 beside its offset' * splits}, its part has {stored}"
             )
         self._check_beside("angle", 1, self.boxes.angle != "none", True)
-        self._check_beside("offset", 2, self.boxes.encoding == "center_size" or splits, False)
+        self._check_beside("offset", 2, known.numbers == 2 or splits, False)
 
     def _check_beside(self, role: str, count: int, known: bool, needed: bool) -> None:
         """Raise NpuLayoutError if the part is not as the boxes say: of `count` channels, allowed, needed."""
@@ -311,14 +308,15 @@ class Head(Record):
             got = f"part 'coefficients' has {coefficients.count} channels, prototypes= has {self.prototypes.channels}"
             raise NpuLayoutError(f"{where}: {got}")
         points = form.part("keypoints")
-        known = self.keypoints.count * self.keypoints.values if self.keypoints else 0
-        if points is not None and points.count != known:
-            raise NpuLayoutError(f"{where}: part 'keypoints' has {points.count} channels, keypoints= has {known}")
-        if self.priors and (form.boxes.encoding not in ("variances", "linear") or form.boxes.center != 0.0):
+        numbers = self.keypoints.count * self.keypoints.values if self.keypoints else 0
+        if points is not None and points.count != numbers:
+            raise NpuLayoutError(f"{where}: part 'keypoints' has {points.count} channels, keypoints= has {numbers}")
+        known = ENCODINGS[form.boxes.encoding]
+        if self.priors and not (known.offset and form.boxes.center == 0.0):
             raise NpuLayoutError(
-                f"{where}: priors need boxes of encoding 'variances' or 'linear' with center 0, got {form.boxes}"
+                f"{where}: priors need boxes of encoding {having('offset', 'or')} with center 0, got {form.boxes}"
             )
-        if form.boxes.encoding in _ANCHORED and not self.anchors:
+        if known.anchored and not self.anchors:
             raise NpuLayoutError(f"{where}: boxes of encoding {form.boxes.encoding!r} need anchors")
         count, spreads = len(self.strides), form.boxes.spreads
         if spreads and len(spreads) != count:

@@ -12,6 +12,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..support import checked_call, counted, instance, items_of, one_of, plain_array
+from .box_encodings import ENCODINGS, having
 from .decoder import Decoder
 from .head import ACTIVATIONS, Form, Head, Part
 from .places import checked_specs
@@ -169,14 +170,15 @@ def _turned(head: Head, activation: str) -> Head:
     turn = Part("angle", 1, activation)
     forms = []
     for form in instance("head", head, Head).forms:
-        if form.cells != "grid" or form.boxes.encoding not in ("dfl", "distances") or form.part("angle"):
+        if form.cells != "grid" or not ENCODINGS[form.boxes.encoding].sides or form.part("angle"):
             continue
         boxes = replace(form.boxes, angle="shifted")
         for name, part in ((form.name, turn), (f"{form.name}, angles across levels", replace(turn, across=True))):
             forms.append(Form(name, (*form.parts, part), boxes, form.cells, form.interleaved))
     if not forms:
         got = ", ".join(f"{form.name!r} of {form.boxes.encoding!r}" for form in head.forms)
-        raise NpuLayoutError(f"head: expected maps of 'dfl' or 'distances' without angles, such as yolov8(), got {got}")
+        known = having("sides", "or")
+        raise NpuLayoutError(f"head: expected maps of {known} without angles, such as yolov8(), got {got}")
     return replace(head, forms=tuple(forms), suppression=Suppression("probiou", inclusive=True))
 
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..errors import NpuLayoutError
 from .activations import COMBINED, activated
-from .encodings import ENCODINGS, POINTS, Cells, spread_of
+from .box_encodings import ENCODINGS
+from .encodings import EDGES, POINTS, Cells, spread_of
 from .head import Boxes, Head
 from .places import Fitted, Level, Place
 from .sines import sine_and_cosine
@@ -185,7 +186,7 @@ def turned(fitted: Fitted, found: Candidates, read: Read, input_hw: tuple[int, i
     with np.errstate(invalid="ignore", over="ignore"):
         angle = _RADIANS[how.angle](value)
         around = middle = (edges[:, :2] + edges[:, 2:]) / 2.0
-        if how.encoding in ("dfl", "distances"):
+        if ENCODINGS[how.encoding].sides:
             columns, strides = (np.array(v)[found.level] for v in zip(*((x.grid[1], x.stride) for x in fitted.levels)))
             around = np.stack([found.cell % columns, found.cell // columns], 1) + how.center
             around *= strides[:, None]
@@ -235,7 +236,7 @@ def _boxes(how: Boxes, level: Level, n: int, found: Candidates, read: Read, inpu
     unit = {"stride": [level.stride] * 2, "pixel": [1, 1], "input": input_hw[::-1]}[how.unit]
     with np.errstate(over="ignore", invalid="ignore"):
         at = Cells(how, cell, level.step, anchor, np.array(unit, np.float64), spread_of(how, n))
-        return ENCODINGS[how.encoding](at, x)
+        return EDGES[how.encoding](at, x)
 
 
 def _cells(level: Level, found: Candidates) -> tuple[np.ndarray, np.ndarray]:
@@ -251,12 +252,12 @@ def point_encoding(head: Head, fitted: Fitted) -> tuple[str, str]:
     """Return how the points beside boxes are encoded, and what activates the third value of each.
 
     The head's rule, unless the graph decodes them: boxes that are lists, whose unit they have, and points in one output
-    of their own that are not told to be encoded.
+    of their own that the head does not call encoded.
     """
     how, part = head.keypoints, fitted.form.part("keypoints")
     assert how is not None and part is not None
     boxes = fitted.form.boxes
-    if part.across or boxes.encoding not in ("xywh", "xyxy"):
+    if part.across or not ENCODINGS[boxes.encoding].decoded:
         decoded = part.across and how.across != "encoded"
         return ("pixels", "none") if decoded else (how.encoding, how.activation)
     return "inputs" if boxes.unit == "input" else "pixels", "none"

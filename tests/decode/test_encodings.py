@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from npu_layout import decode
-from npu_layout.decode.encodings import ENCODINGS, POINTS, Cells, spread_of
-from npu_layout.decode.head import ENCODINGS as KNOWN
+from npu_layout.decode.encodings import EDGES, POINTS, Cells, spread_of
 
 X, Y, STRIDE, W, H = 3, 5, 16.0, 20.0, 44.0
 UNIT = (640.0, 480.0)
@@ -59,13 +58,13 @@ def cells(how: decode.Boxes, spread: float = 1.0) -> Cells:
 
 
 def test_every_encoding_has_a_formula() -> None:
-    assert set(FORMULAS) | {"dfl"} == set(ENCODINGS) == set(KNOWN)
+    assert set(FORMULAS) | {"dfl"} == set(EDGES)
 
 
 @pytest.mark.parametrize("encoding", FORMULAS)
 def test_boxes(encoding: str) -> None:
     v = [0.25, -0.5, 0.75, 0.3]
-    found = ENCODINGS[encoding](cells(decode.Boxes(encoding)), np.array([v]))
+    found = EDGES[encoding](cells(decode.Boxes(encoding)), np.array([v]))
     np.testing.assert_allclose(found, [FORMULAS[encoding](v)], rtol=1e-13)
 
 
@@ -75,14 +74,14 @@ def test_sides_of_bins() -> None:
     for side in x[0].reshape(4, 7).tolist():
         powers = [math.exp(v) for v in side]
         means.append(sum(i * p for i, p in enumerate(powers)) / sum(powers))
-    found = ENCODINGS["dfl"](cells(decode.Boxes("dfl", 7)), x)
+    found = EDGES["dfl"](cells(decode.Boxes("dfl", 7)), x)
     np.testing.assert_allclose(found, [FORMULAS["distances"](means)], rtol=1e-13)
 
 
 def test_spreads() -> None:
     how = decode.Boxes("center_exp", center=0.0, spreads=(1.5, 2.0))
     assert spread_of(how, 1) == 2.0 and spread_of(decode.Boxes("dfl"), 3) == 1.0
-    (box,) = ENCODINGS["center_exp"](cells(how, 2.0), np.array([[0.25, 0.5, 0.0, 0.0]]))
+    (box,) = EDGES["center_exp"](cells(how, 2.0), np.array([[0.25, 0.5, 0.0, 0.0]]))
     assert box.tolist() == centred((2 * 0.25 - 0.5 + X) * 16, (2 * 0.5 - 0.5 + Y) * 16, 16, 16)
 
 

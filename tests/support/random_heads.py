@@ -10,7 +10,8 @@ import numpy as np
 
 import npu_layout as nl
 from npu_layout import decode
-from npu_layout.decode.head import ENCODINGS, UNITS
+from npu_layout.decode.box_encodings import ENCODINGS
+from npu_layout.decode.head import UNITS
 from npu_layout.decode.rules import POINTS
 
 LAYOUTS = ("NCHW", "NHWC", "NCHW4c", "NCHW16c", "NCHW32c", "NHWC8c", "CHWN", "NHCW")
@@ -32,7 +33,7 @@ class Case(NamedTuple):
 def case(choose: random.Random) -> Case:
     strides = tuple(choose.sample((4, 8, 16, 32), choose.randrange(1, 4)))
     size = choose.choice((16, 32, 33, 48)), choose.choice((16, 32, 40, 64))
-    encoding, many = choose.choice(ENCODINGS), choose.choice((1, 1, 2, 3))
+    encoding, many = choose.choice(tuple(ENCODINGS)), choose.choice((1, 1, 2, 3))
     anchored = many > 1 or encoding in _ANCHORED
     pairs = [[(choose.uniform(2, 40), choose.uniform(2, 40)) for _ in range(many)] for _ in strides]
     classes, activation = choose.choice((1, 2, 3, 5, 17)), choose.choice(("none", "sigmoid", "softmax"))
