@@ -16,6 +16,7 @@ from .input_images import How
 from .input_pairs import Made, Pair
 from .input_variants import FLIPPED, PADS
 from .moments import line
+from .moves import shift_words
 from .usual_mistakes import mistakes
 
 _QUALITIES = (50, 70, 85)  # of JPEG
@@ -172,7 +173,7 @@ def geometry(base: How, pair: Pair) -> Iterator[Change]:
     axes = pair.spec.axes.index("W"), pair.spec.axes.index("H")
     for right, down in product(steps, steps):
         if right or down:
-            words = f"the input shifted by {_moved(right, down)}"
+            words = f"the input shifted by {shift_words(right, down, 'pixel')}"
             where = tuple(
                 slice(_SHIFTS, -_SHIFTS) if letter in "HW" and extent > 4 * _SHIFTS else slice(None)
                 for letter, extent in zip(pair.spec.axes, pair.spec.shape)
@@ -255,16 +256,6 @@ def border(base: How, pairs: Sequence[Pair]) -> Iterator[Change]:
 
 def _is_cropable(pair: Pair, count: int) -> bool:
     return bool(min(pair.frame.shape[:2]) > (1 if count == 1 else _WHOLE * count))
-
-
-def _moved(right: int, down: int) -> str:
-    """Return in words: "2 pixels to the left and 1 down"."""
-    parts = [
-        f"{abs(by)} {('pixel', 'pixels')[abs(by) > 1]} {ways[by > 0]}"
-        for by, ways in ((right, ("to the left", "to the right")), (down, ("up", "down")))
-        if by
-    ]
-    return " and ".join(parts)
 
 
 def _shifted(pair: Pair, how: How, by: tuple[int, int], axes: tuple[int, int]) -> Made:

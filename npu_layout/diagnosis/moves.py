@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..support import finite
+from ..support import finite, many
 
 _SHIFTS = 2  # places
 
@@ -68,22 +68,22 @@ _CROPS = (
 )
 
 
-def _moved(right: int, down: int) -> str:
-    """Return in words: "2 places to the left and 1 up"."""
-    parts = [
-        f"{abs(by)}{(' place', ' places')[abs(by) > 1] if i == 0 else ''} {ways[by > 0]}"
-        for i, (by, ways) in enumerate(
-            pair for pair in ((right, ("to the left", "to the right")), (down, ("up", "down"))) if pair[0]
-        )
-    ]
-    return f"shifted by {' and '.join(parts)}"
+def shift_words(right: int, down: int, unit: str) -> str:
+    """Return a shift in words.
+
+    >>> shift_words(-2, 1, "pixel")
+    '2 pixels to the left and 1 pixel down'
+    """
+    ways = ((right, ("to the left", "to the right")), (down, ("up", "down")))
+    return " and ".join(f"{many(abs(by), unit)} {way[by > 0]}" for by, way in ways if by)
 
 
 def _shifts() -> Iterator[Move]:
     steps = range(-_SHIFTS, _SHIFTS + 1)
     for right, down in product(steps, steps):
         if right or down:
-            yield Move(_moved(right, down), partial(_shift, down=down, right=right), bool(down), bool(right))
+            text = f"shifted by {shift_words(right, down, 'place')}"
+            yield Move(text, partial(_shift, down=down, right=right), bool(down), bool(right))
 
 
 MOVES = (*_TURNS, *_CROPS, *_shifts())

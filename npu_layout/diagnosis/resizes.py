@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from typing import NamedTuple
 
@@ -21,12 +21,37 @@ _EXACT = 1e-7  # of the variance, as error: the rounding of float32 is less
 _MOST = 512  # places along an axis, of which a quarter or less has to be enough
 _LARGEST = 2048  # places along an axis: the time is their third power, and vocabularies are no maps
 
+
+def _of_sizes(count: int, factor: int) -> int:
+    """Return how many places were enlarged to `count` by a factor; 0 if none can have been."""
+    return count // factor if count % factor == 0 and count >= 2 * factor else 0
+
+
+def _of_corners(count: int, factor: int) -> int:
+    """Return the same where the corners stay corners, so that the steps between places are enlarged."""
+    if count % 2 and (count - 1) % factor == 0:
+        return (count - 1) // factor + 1 if count > factor + 1 else 0
+    return _of_sizes(count, factor)
+
+
+class Mode(NamedTuple):
+    """A rule of a resize: its words, where each of `to` places is in `count`, and from how many places it comes."""
+
+    words: str
+    place: Callable[[np.ndarray, int, int], np.ndarray]  #: of the numbers of the places, `count` and `to`
+    source: Callable[[int, int], int] = _of_sizes  #: of the places and a factor
+
+
 MODES = {
-    "half_pixel": "linear resize with half_pixel",
-    "align_corners": "linear resize with align_corners",
-    "asymmetric": "linear resize with asymmetric coordinates",
-    "nearest": "nearest-neighbour resize",
-    "nearest_rounded": "nearest-neighbour resize that rounds the place",
+    "half_pixel": Mode("linear resize with half_pixel", lambda i, count, to: (i + 0.5) * count / to - 0.5),
+    "align_corners": Mode(
+        "linear resize with align_corners", lambda i, count, to: i * ((count - 1) / (to - 1)), _of_corners
+    ),
+    "asymmetric": Mode("linear resize with asymmetric coordinates", lambda i, count, to: i * count / to),
+    "nearest": Mode("nearest-neighbour resize", lambda i, count, to: np.floor(i * count / to)),
+    "nearest_rounded": Mode(
+        "nearest-neighbour resize that rounds the place", lambda i, count, to: np.floor(i * count / to + 0.5)
+    ),
 }
 
 
@@ -53,7 +78,7 @@ def resizes(evidence: Evidence) -> Iterator[Trial]:
         change = partial(_resized, axes=axes, own=own, other=own._replace(mode=mode))
         wanted = np.stack([evidence.samples.of(change(evidence.references[k])) for k in rows])
         left = codes - evidence.predicted(wanted)
-        text = f"the maps end in a {MODES[mode]}, and the model's in a {MODES[own.mode]}"
+        text = f"the maps end in a {MODES[mode].words}, and the model's in a {MODES[own.mode].words}"
         answers = Changed(evidence.references, change)
         trials.append(
             Trial(
@@ -93,7 +118,7 @@ def _last_resize(evidence: Evidence, axes: tuple[int, int]) -> _Resize | None:
         return None
     for factor in _FACTORS:
         for mode in MODES:
-            height, width = (_source(n, factor, mode) for n in (tall, wide))
+            height, width = (MODES[mode].source(n, factor) for n in (tall, wide))
             if not (height and width) or ((tall > _MOST or wide > _MOST) and factor < 4):
                 continue
             low = _reduced(planes, mode, height, width)
@@ -101,13 +126,6 @@ def _last_resize(evidence: Evidence, axes: tuple[int, int]) -> _Resize | None:
             if float((left * left).mean()) <= _EXACT * power:
                 return _Resize(mode, height, width)
     return None
-
-
-def _source(count: int, factor: int, mode: str) -> int:
-    """Return how many places were resized to `count`; 0 if none can have been."""
-    if mode == "align_corners" and count % 2 and (count - 1) % factor == 0:
-        return (count - 1) // factor + 1 if count > factor + 1 else 0
-    return count // factor if count % factor == 0 and count >= 2 * factor else 0
 
 
 def _resized(reference: np.ndarray, axes: tuple[int, int], own: _Resize, other: _Resize) -> np.ndarray:
@@ -144,12 +162,7 @@ def matrix(mode: str, count: int, to: int) -> np.ndarray:
 
 def _places(mode: str, count: int, to: int) -> np.ndarray:
     """Return where in `count` places each of `to` places is."""
-    i = np.arange(to)
-    half, corners = (i + 0.5) * count / to - 0.5, i * ((count - 1) / (to - 1))
-    place = half if mode == "half_pixel" else corners if mode == "align_corners" else i * count / to
-    if mode.startswith("nearest"):
-        place = np.floor(place + (0.5 if mode == "nearest_rounded" else 0))
-    return np.asarray(np.clip(place, 0, count - 1))
+    return np.asarray(np.clip(MODES[mode].place(np.arange(to), count, to), 0, count - 1))
 
 
 @lru_cache(maxsize=64)

@@ -35,7 +35,7 @@ MOVED: dict[str, Change] = {
     "shifted by 1 place to the right": lambda y: np.roll(y, 1, 3),
     "shifted by 2 places to the left": lambda y: np.roll(y, -2, 3),
     "shifted by 1 place down": _down,
-    "shifted by 1 place to the left and 2 up": lambda y: np.roll(y, (-2, -1), (2, 3)),
+    "shifted by 1 place to the left and 2 places up": lambda y: np.roll(y, (-2, -1), (2, 3)),
     "without their first row": _cropped,
 }
 

@@ -18,7 +18,7 @@ def test_moves_are_numpys() -> None:
         ("rotated by 90 degrees clockwise", np.rot90(X, -1, (2, 3))),
         ("rotated by 90 degrees counterclockwise", np.rot90(X, 1, (2, 3))),
         ("shifted by 2 places to the left", np.roll(X, -2, 3)),
-        ("shifted by 1 place to the right and 2 down", np.roll(X, (2, 1), (2, 3))),
+        ("shifted by 1 place to the right and 2 places down", np.roll(X, (2, 1), (2, 3))),
     ):
         assert np.array_equal(whole(X, (2, 3), BY_TEXT[text], "wrapped"), expected), text
 

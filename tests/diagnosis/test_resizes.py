@@ -58,7 +58,8 @@ def test_another_resize_is_named(own: str, other: str) -> None:
             assert output.verdict == "match", str(output)
             continue
         assert output.verdict == "geometry" and output.fix is None, str(output)
-        assert f"the maps end in a {MODES[other]}, and the model's in a {MODES[own]}" in output.why, output.why
+        ends = [MODES[mode].words for mode in (other, own)]
+        assert f"the maps end in a {ends[0]}, and the model's in a {ends[1]}" in output.why, output.why
 
 
 @pytest.mark.parametrize("db", [20, 12])
