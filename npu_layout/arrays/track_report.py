@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from typing import Any, NamedTuple
 
-from ..support import PathLike, isolated, write_text
+from ..support import PathLike, isolated, json_text
 from .format_loss import Effect
 
 _FAULTS = ("lost", "copied", "")
@@ -124,10 +123,7 @@ class LayoutReport:
 
         The file appears whole or not at all: OSError if it cannot be written, NpuLayoutError if `path` is no path.
         """
-        text = json.dumps(self.to_dict(), indent=1)
-        if path is not None:
-            write_text(path, text + "\n")
-        return text
+        return json_text(self.to_dict(), path)
 
 
 def shown(path: str) -> str:

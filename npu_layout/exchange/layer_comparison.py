@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-import numpy as np
 
 from ..errors import NpuLayoutError, RecordingError
-from ..support import PathLike, checked_call, shown, track
+from ..support import PathLike, checked_call, real_number, track, whole_numbers
 from .layer_dumps import LayerDump, LayersLike, open_layers
 from .layer_names import matched
 from .layer_orders import StoredAs
@@ -61,7 +57,7 @@ def compare_layers(
 
     Examples
     --------
-    >>> import onnx, tempfile
+    >>> import numpy as np, onnx, tempfile
     >>> from onnx import TensorProto, helper
     >>> ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (1, 3, 4, 5)) for name in "xz"]
     >>> nodes = [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Neg", ["y"], ["z"])]
@@ -74,16 +70,15 @@ def compare_layers(
     >>> compare_layers(a, b, path).first.name
     'z'
     """
-    limit = _number("min_snr_db", min_snr_db)
-    if isinstance(frame, bool) or not isinstance(frame, (int, np.integer)) or frame < 0:
-        raise NpuLayoutError(f"frame: expected the number of an input, from 0 on, got {shown(frame)}")
+    limit = real_number("min_snr_db", min_snr_db)
+    (number,) = whole_numbers("frame", [frame], 1, 0)
     for what, given in (("a", a), ("b", b)):
         if not isinstance(given, (str, os.PathLike, Mapping)):
             raise NpuLayoutError(f"{what}: expected a path or {{name: array}}, got {type(given).__name__}")
     if not isinstance(model, (str, os.PathLike)):
         raise NpuLayoutError(f"model: expected the path of an ONNX model, got {type(model).__name__}")
     tensors = graph_tensors(model)
-    dumps = [open_layers(a, int(frame), "a"), open_layers(b, int(frame), "b")]
+    dumps = [open_layers(a, number, "a"), open_layers(b, number, "b")]
     names = [matched(tensors, dump.readers) for dump in dumps]
     layers, stored = _compared(tensors, dumps, names, limit)
     if not any(layer.verdict in ("same", "differs") and layer.op != GRAPH_INPUT for layer in layers):
@@ -95,13 +90,6 @@ def compare_layers(
     roots = _roots(layers, limit)
     first, why = roots[0] if roots else None, worded(layers, roots, limit, stored)
     return LayerComparison(layers, first, tuple(roots[1:]), why, unknown[0], unknown[1], limit)
-
-
-def _number(what: str, given: Any) -> float:
-    number = isinstance(given, (int, float, np.integer, np.floating)) and not isinstance(given, bool)
-    if not number or not math.isfinite(given):
-        raise NpuLayoutError(f"{what}: expected a finite number of dB, got {shown(given)}")
-    return float(given)
 
 
 def _compared(

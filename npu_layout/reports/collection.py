@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Union
 
 from ..errors import NpuLayoutError
-from ..support import PathLike, isolated, many, shown, write_text
+from ..support import PathLike, isolated, json_text, many, shown
 from .report import Report
 
 
@@ -71,10 +70,7 @@ class Reports(Mapping[str, Union[Report, str]]):
 
         The file appears whole or not at all: OSError if it cannot be written, NpuLayoutError if `path` is no path.
         """
-        text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
-        if path is not None:
-            write_text(path, text + "\n")
-        return text
+        return json_text(self.to_dict(), path)
 
 
 def summary_line(reports: Reports) -> str:

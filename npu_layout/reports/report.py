@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +15,7 @@ from ..buffers import TensorSpec
 from ..comparison import Clamped, Figures, listed
 from ..decode import Comparison as DetectionComparison
 from ..diagnosis import Candidate, InputReport
-from ..support import __version__, check_fields, isolated, many, write_text
+from ..support import __version__, check_fields, isolated, json_text, many
 from . import fixes, page
 from .detected import detected
 from .tables import clamped, passing, tolerance
@@ -305,10 +304,7 @@ class Report:
 
         The file appears whole or not at all: OSError if it cannot be written, NpuLayoutError if `path` is no path.
         """
-        text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
-        if path is not None:
-            write_text(path, text + "\n")
-        return text
+        return json_text(self.to_dict(), path)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Write the report to `path` as one HTML file that needs nothing else.

@@ -31,7 +31,7 @@ from .arguments import (
     whole_numbers,
 )
 from .entry_points import Plugin, plugin, plugins
-from .files import PathLike, lfs_pointer, whole, whole_folder, write_text
+from .files import PathLike, json_text, lfs_pointer, whole, whole_folder, write_text
 from .foreign_arrays import foreign_array
 from .keywords import checked_call
 from .late_names import late
@@ -61,6 +61,7 @@ __all__ = [
     "isolated",
     "items_of",
     "iterates",
+    "json_text",
     "late",
     "lfs_pointer",
     "many",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, Union
+from typing import Any, BinaryIO, Union
 
 from .arguments import path_of
 
@@ -68,6 +69,14 @@ def write_text(path: PathLike, text: str) -> None:
     content = text.encode()
     with whole(path) as file:
         file.write(content)
+
+
+def json_text(value: Any, path: PathLike | None = None) -> str:
+    """Return `value` as JSON text, and write it to `path`, if given, as `write_text` does; ValueError on NaN."""
+    text = json.dumps(value, indent=1, allow_nan=False)
+    if path is not None:
+        write_text(path, text + "\n")
+    return text
 
 
 @contextmanager

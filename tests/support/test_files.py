@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from npu_layout import NpuLayoutError
-from npu_layout.support import lfs_pointer, whole, whole_folder, write_text
+from npu_layout.support import json_text, lfs_pointer, whole, whole_folder, write_text
 from tests.support.paths import ROOT
 
 TOGETHER = 8
@@ -215,3 +215,12 @@ def test_a_pointer_of_git_lfs_is_known(tmp_path: Path) -> None:
     (tmp_path / "b").write_bytes(b"version https://git-lfs")
     assert "git lfs pull" in lfs_pointer(tmp_path / "a")
     assert [lfs_pointer(tmp_path / name) for name in ("b", "none", ".")] == [""] * 3
+
+
+def test_json_is_text_and_a_file_that_ends_in_a_line(tmp_path: Path) -> None:
+    """NaN, which JSON lacks, is refused before the file is touched."""
+    path = tmp_path / "a.json"
+    assert json_text({"a": [1]}, path) == json_text({"a": [1]}) == path.read_text().rstrip("\n")
+    with pytest.raises(ValueError, match="Out of range float"):
+        json_text({"a": float("nan")}, path)
+    assert path.read_text() == '{\n "a": [\n  1\n ]\n}\n'
