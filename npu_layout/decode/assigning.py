@@ -22,20 +22,20 @@ class UndistinguishedError(LayoutError):
     ways: two ways to assign them, in words. spare: whichever is right, an output is left over.
     """
 
-    def __init__(self, told: str, ways: str = "", spare: bool = False) -> None:
-        super().__init__(told)
+    def __init__(self, why: str, ways: str = "", spare: bool = False) -> None:
+        super().__init__(why)
         self.ways, self.spare = ways, spare
 
 
 class MisnamedError(LayoutError):
     """An output has a part by its extents, and by its name another one: an output is missing, or the name misleads.
 
-    told_alone: that, without other forms. required: the head needs the part that would be missing.
+    why_alone: that, without other forms. required: the head needs the part that would be missing.
     """
 
-    def __init__(self, told: str, told_alone: str = "", required: bool = True) -> None:
-        super().__init__(told)
-        self.told_alone, self.required = told_alone or told, required
+    def __init__(self, why: str, why_alone: str = "", required: bool = True) -> None:
+        super().__init__(why)
+        self.why_alone, self.required = why_alone or why, required
 
 
 class Axes(NamedTuple):
@@ -264,8 +264,8 @@ def assign(
         covers = saying if len(saying) == 1 else covers
     if len(covers) > 1:
         ways = "; or ".join(map(asked.words, covers[:2]))
-        told = f"{where}: extents do not distinguish parts: {ways}; give Decoder outputs={{role: names}}"
-        raise UndistinguishedError(told, ways, most < len({k for k, _ in found}))
+        why = f"{where}: extents do not distinguish parts: {ways}; give Decoder outputs={{role: names}}"
+        raise UndistinguishedError(why, ways, most < len({k for k, _ in found}))
     return [(k, asked.parts_of(run), fits[k, run]) for k, run in covers[0]]
 
 

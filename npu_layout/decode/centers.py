@@ -175,8 +175,8 @@ def dbnet(
         raise LayoutError(f"dbnet: {spec.describe()}: expected one channel, got {channels}")
     most = largest_value(spec)
     if cut >= most or least > most:  # cells are above the threshold, means may be equal
-        told = f"threshold: no stored value is above {cut:g}" if cut >= most else f"confidence: none reaches {least:g}"
-        raise NpuLayoutError(f"{told}; the largest that one means is {most:g}")
+        why = f"threshold: no stored value is above {cut:g}" if cut >= most else f"confidence: none reaches {least:g}"
+        raise NpuLayoutError(f"{why}; the largest that one means is {most:g}")
     with naming("buffer"):
         values = spec.unpack(buffer).transpose([spec.axes.index(letter) for letter in "NCHW"])
     heat = np.ascontiguousarray(values[0], np.float32)

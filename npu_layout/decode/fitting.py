@@ -30,16 +30,16 @@ def fit(head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[
         except LayoutError as error:
             problems.append(error)
     shapes = ", ".join(map(listed, range(len(specs)), specs)) or "none"
-    told = "; ".join(f"as {form.name!r}: {error}" for form, error in zip(head.forms, problems))
-    told = f"head {head.name!r} does not fit the outputs {shapes}; {told}; decode.guess(specs, {input_hw}) names those"
+    why = "; ".join(f"as {form.name!r}: {error}" for form, error in zip(head.forms, problems))
+    why = f"head {head.name!r} does not fit the outputs {shapes}; {why}; decode.guess(specs, {input_hw}) names those"
     unclear = [error for error in problems if isinstance(error, UndistinguishedError)]
     misnamed = next((error for error in problems if isinstance(error, MisnamedError)), None)
     if not unclear and misnamed:
-        raise MisnamedError(told, misnamed.told_alone, misnamed.required)
+        raise MisnamedError(why, misnamed.why_alone, misnamed.required)
     if not unclear:
-        raise LayoutError(told)
+        raise LayoutError(why)
     best = min(unclear, key=lambda error: error.spare)
-    raise UndistinguishedError(told, best.ways, best.spare)
+    raise UndistinguishedError(why, best.ways, best.spare)
 
 
 def _fit(
@@ -114,12 +114,12 @@ def _check_hints(head: Head, fitted: Fitted, specs: Sequence[TensorSpec], names:
             for other in (part for part in by_name if part.count == count):
                 where = f" of the level of stride {level.stride}" * (fitted.form.cells == "grid")
                 called = " and ".join(_CALLED.get(role, role) for role in roles)
-                told = (
+                why = (
                     f"{' and '.join(roles)}{where}: the only output of its shape is {listed(k, specs[k])}, whose name "
                     f"is that of the {_CALLED.get(other.role, other.role)} ({other.role!r}); is the output of {called} "
                     f"missing? If it is {specs[k].name}, give Decoder outputs={{{roles[0]!r}: [...]}}"
                 )
-                raise MisnamedError(told, required=not all(part.optional for part in parts))
+                raise MisnamedError(why, required=not all(part.optional for part in parts))
 
 
 def _single(what: str, left: dict[int, TensorSpec], fits: Callable[[TensorSpec], bool], expected: str) -> int:

@@ -85,13 +85,13 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
         )
         hint += "" if batch is None else f"; a batch of {batch.shape[0]} is decoded image by image"
         hint += "".join(f"; {why}" for why in map(why_unread, given) if why)
-        told = f"no head that is known fits the outputs {shapes} of an input of {size[0]}x{size[1]}{hint}"
+        why = f"no head that is known fits the outputs {shapes} of an input of {size[0]}x{size[1]}{hint}"
         strides, heads = _of_other_strides(given, size, known)
         if heads:
             words = ", ".join(f"{head.name} of {_classes(head.classes)}" for head in heads)
-            told += f" and of the usual strides; with strides={strides} these fit, ask which the network is: {words}"
-        return Guess(None, told + _refused(tried), heads)
-    fitting = _told(found, given, known, others)
+            why += f" and of the usual strides; with strides={strides} these fit, ask which the network is: {words}"
+        return Guess(None, why + _refused(tried), heads)
+    fitting = _guessed(found, given, known, others)
     return fitting._replace(why=fitting.why + _refused(tried))
 
 
@@ -130,14 +130,14 @@ def _refused(tried: Sequence[_Fit]) -> str:
     for one in tried:
         if one.misnamed:
             why.setdefault(one.misnamed, []).append(f"{one.family.word}, {_classes(one.classes)}")
-    return "".join(f"; the outputs would fit {' or '.join(words)}, but {told}" for told, words in why.items())
+    return "".join(f"; the outputs would fit {' or '.join(words)}, but {name}" for name, words in why.items())
 
 
 def _classes(n: int) -> str:
     return f"{n} class{'es' * (n != 1)}"
 
 
-def _told(found: Sequence[_Fit], given: Sequence[TensorSpec], known: int | None, others: str) -> Guess:
+def _guessed(found: Sequence[_Fit], given: Sequence[TensorSpec], known: int | None, others: str) -> Guess:
     """Return what is known of heads that fit: the one, or all with the questions that are open.
 
     known: the number of classes; others: calls that can decode the outputs too, in words.
@@ -221,7 +221,7 @@ def _tried(
                 continue
             except MisnamedError as error:
                 if error.required:
-                    yield _Fit(family, None, head.classes, misnamed=error.told_alone)
+                    yield _Fit(family, None, head.classes, misnamed=error.why_alone)
                 continue
             except LayoutError:
                 continue

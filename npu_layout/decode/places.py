@@ -147,8 +147,8 @@ def _grids(given: Given) -> tuple[Level, ...]:
     levels, grids, turns = [], given.grids(), given.turns()
     priors, start = given.priors(), 0
     if priors is not None and len(priors) != given.total():
-        told = f"cells of all levels have {given.total()} anchors, the head has {len(priors)} priors"
-        raise LayoutError(f"priors: {told}")
+        why = f"cells of all levels have {given.total()} anchors, the head has {len(priors)} priors"
+        raise LayoutError(f"priors: {why}")
     ways = [
         [(i, axes) for i, spec in given.left.items() for axes in grid_axes(spec, grid, many)]
         for grid, many in zip(grids, turns)
@@ -193,13 +193,13 @@ def _check_points(given: Given, part: Part, spec: TensorSpec, axes: int) -> None
     if how is None or how.across == "pixels" or (axes == 2) == (how.across == "axes"):
         return
     apart = f"(1, {how.count}, {how.values}, ...)"
-    told = {
+    why = {
         "axes": "one axis of channels does not say whether points are pixels or encoded: say across='pixels' or "
         "across='encoded' (the network's own values, as MaixCAM2's YOLOv8-pose has them)",
         "encoded": f"points that are encoded have one axis of channels, and those of {apart} are pixels: if they are "
         f"not, give a spec of (1, {how.count * how.values}, ...)",
     }
-    raise LayoutError(f"keypoints: {spec.describe()}: {told[how.across]}")
+    raise LayoutError(f"keypoints: {spec.describe()}: {why[how.across]}")
 
 
 def _list(given: Given) -> tuple[Level, ...]:

@@ -66,8 +66,8 @@ class Record:
         try:
             return cls(**{name: _read(known[name].metadata, value) for name, value in d.items()})
         except NpuLayoutError as error:
-            told = str(error)  # its own fields are named already
-            raise type(error)(told if told.startswith(cls.__name__) else f"{cls.__name__}: {told}") from None
+            why = str(error)  # its own fields are named already
+            raise type(error)(why if why.startswith(cls.__name__) else f"{cls.__name__}: {why}") from None
 
 
 def _plain(value: Any) -> Any:

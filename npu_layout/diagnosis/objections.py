@@ -23,7 +23,7 @@ _NEAR = 1.25  # factor: noise alone makes scales that are nearer to the declared
 _SHRUNK = 1.1  # factor: arithmetic that rounds down in every layer makes such a scale, and hardly any other error
 _EXACT = 60.0  # dB: float16 rounds to 66 or more
 _ROUNDED_DOWN = 0.4  # steps squared that an exact device leaves: 1/3 if it rounds down, 1/12 if to the nearest
-_FIX = 6.0  # dB that other causes have to explain to be named: what explains less mends nothing
+_FIX = 6.0  # dB that other causes have to explain to be named: what explains less changes too little
 _PERFECT = 40.0  # dB that the declared reading explains: inputs hardly matter, nor a slightly other scale
 _ROUGH = 12.0  # dB: a line through a function of pieces, or an exponential, leaves more
 _MOST = 8.0  # dB: as declared, most of the output is explained
@@ -283,8 +283,8 @@ def is_in_doubt(evidence: Evidence, c: Candidate, declared: float) -> bool:
     if declared < LEAST or min(c.gain, c.score - declared) < -MARGIN or _differs_in_constants(evidence, c):
         return False
     if c.of_input:
-        told = c.decided and c.leans > 0.5 and not is_needless(evidence, c, declared)
-        return declared < _PERFECT and told and differs(evidence, c)
+        on_its_side = c.decided and c.leans > 0.5 and not is_needless(evidence, c, declared)
+        return declared < _PERFECT and on_its_side and differs(evidence, c)
     return not c.decided or c.leans > 0.5
 
 

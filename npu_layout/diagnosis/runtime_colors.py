@@ -37,10 +37,10 @@ def runtime_exchanges(
     made = next(iter(inputs.values()), None)
     fix = None if made is None else _conversion(made, declared, next(iter(found.values())).fix)
     if made is None or fix is None:
-        told = {name: j.noted(_advice(made, color)) for name, j in found.items()}
+        advised = {name: j.noted(_advice(made, color)) for name, j in found.items()}
         if made is not None and made and made.spec.channels is None:  # the input cannot be at fault
-            told = {name: j._replace(advice=_given_to_the_runtime(made, color)) for name, j in found.items()}
-        return {**judgements, **told}, {**inputs}
+            advised = {name: j._replace(advice=_given_to_the_runtime(made, color)) for name, j in found.items()}
+        return {**judgements, **advised}, {**inputs}
     spec = fix["target"]
     what = f"The buffer of input {made.name!r} contains {spec.channels}, and the runtime exchanges red and blue in its "
     what += f"graph: the model reads {color}, as declared."
@@ -79,7 +79,7 @@ def _reversed(values: Any) -> Any:
 
 
 def _given_to_the_runtime(made: InputReport, color: str) -> str:
-    """Return how to mend it if the buffer is as declared."""
+    """Return what to do if the buffer is as declared."""
     other = FLIPPED[color]
     return (
         f"The input {made.name!r} is as declared, so that the runtime exchanges red and blue, and the model reads "

@@ -28,7 +28,7 @@ def runtime_normalises(
     if not isinstance(declared, Mapping) or not pixels or _is_affine(declared):
         return {**judgements}
     found = {name: j for name, j in judgements.items() if j.verdict == "preprocessing" and _normalises(j.fix, declared)}
-    return {**judgements, **{name: _told(j, pixels) for name, j in found.items()}}
+    return {**judgements, **{name: _advised(j, pixels) for name, j in found.items()}}
 
 
 def _is_affine(how: Mapping[str, Any]) -> bool:
@@ -47,7 +47,8 @@ def _others(how: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in how.items() if k not in _AFFINE}
 
 
-def _told(judgement: Judgement, pixels: list[str]) -> Judgement:
+def _advised(judgement: Judgement, pixels: list[str]) -> Judgement:
+    """Return the judgement with what to declare; pixels: the names of the inputs that have them."""
     mean, std = (np.unique(judgement.fix.get(key, default)) for key, default in (("mean", 0), ("std", 1)))
     plain = len(mean) == len(std) == 1 and mean[0] == 0
     formula = f"pixel / {std[0]:g}" if plain else "(pixel - mean) / std, with the mean and the std of the fix"

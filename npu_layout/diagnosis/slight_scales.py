@@ -45,9 +45,9 @@ def is_slight(evidence: Evidence, trial: Trial, factor: float = SLIGHT) -> bool:
     if scale.size == was.size == 1:
         moved = min(moved, float(np.abs(zero_point - zero + mean / scale - mean / was).max()))
     factors = np.abs(np.log(scale / was))
-    told = (evidence.deviations.low != 0) | (evidence.deviations.high != 0)
-    if factors.shape == told.shape and told.any():
-        factors = factors[told]  # any scale makes zeros of zeros
+    known = (evidence.deviations.low != 0) | (evidence.deviations.high != 0)
+    if factors.shape == known.shape and known.any():
+        factors = factors[known]  # any scale makes zeros of zeros
     slight = (factors < np.log(SLIGHT)).all() and np.sqrt((factors**2).mean()) < most
     return bool(slight and moved <= MOVED * (high - low))
 

@@ -47,7 +47,7 @@ class AppBuilderEngine(RuntimeEngine):
         {name: letters of its shape}, such as ``{"image": "NCHW"}``, for inputs and outputs; others have their channels
         last, as QNN's operations have them.
     specs
-        {name: TensorSpec} of inputs and outputs, which have to be told if they are native and fixed-point: from_qnn
+        {name: TensorSpec} of inputs and outputs, which are needed if they are native and fixed-point: from_qnn
         reads them from the JSON of qnn-context-binary-utility.
 
     Raises
@@ -84,9 +84,9 @@ class AppBuilderEngine(RuntimeEngine):
             )
             names = (list(context.getInputName()), list(context.getOutputName()))
             known = names[0] + names[1]
-            letters, told = per_tensor("layouts", layouts, known), per_tensor("specs", specs, known)
+            letters, given = per_tensor("layouts", layouts, known), per_tensor("specs", specs, known)
             inputs, outputs = (
-                distinct(name, side, _specs(name, kind, list(zip(*said)), letters, told))
+                distinct(name, side, _specs(name, kind, list(zip(*said)), letters, given))
                 for side, said in (
                     ("input", _same(name, names[0], context.getInputShapes(), context.getInputDataType())),
                     ("output", _same(name, names[1], context.getOutputShapes(), context.getOutputDataType())),
@@ -115,7 +115,7 @@ def _same(model: str, *lists: Sequence[Any]) -> tuple[Sequence[Any], ...]:
 
 
 def _specs(
-    model: str, kind: str, said: list[Any], letters: Mapping[str, str], told: Mapping[str, Any]
+    model: str, kind: str, said: list[Any], letters: Mapping[str, str], given: Mapping[str, Any]
 ) -> list[TensorSpec]:
     found = []
     for name, shape, word in said:
@@ -124,8 +124,8 @@ def _specs(
         axes = text_of("layouts", letters[name]) if name in letters else None
         type_ = _WORDS["float32" if kind == "float" else word]
         spec = from_qnn({"name": name, "dimensions": list(shape), "dataType": f"QNN_DATATYPE_{type_}"}, axes=axes)
-        if name in told:
-            spec = _told(model, spec, told[name])
+        if name in given:
+            spec = _described(model, spec, given[name])
         elif "FIXED" in type_:
             raise NpuLayoutError(
                 f"{model}: {name}: AppBuilder reports no scale of {word}: give specs={{{name!r}: TensorSpec}}, "
@@ -135,7 +135,7 @@ def _specs(
     return found
 
 
-def _told(model: str, spec: TensorSpec, given: Any) -> TensorSpec:
+def _described(model: str, spec: TensorSpec, given: Any) -> TensorSpec:
     """Return a spec that is given, with the tensor's name; NpuLayoutError if it is another buffer."""
     instance(f"specs[{spec.name!r}]", given, TensorSpec)
     if (given.nbytes, given.dtype) != (spec.nbytes, spec.dtype):

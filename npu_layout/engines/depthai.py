@@ -13,7 +13,7 @@ from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..specs import from_depthai, from_nnarchive
 from ..support import checked_call, real_number
-from .runtime import RuntimeEngine, model_file, opening, runtime, told
+from .runtime import RuntimeEngine, declared_inputs, model_file, opening, runtime
 
 _TYPES = {
     "float16": "FP16",
@@ -62,7 +62,7 @@ class DepthAiEngine(RuntimeEngine):
         self._wait = datetime.timedelta(seconds=real_number("timeout", timeout))
         self._name, self._pipeline = name, None
         self._owed = 0  # answers to what was sent: those of runs that were given up come first, and are dropped
-        inputs = None if input_specs is None else told(input_specs)
+        inputs = None if input_specs is None else declared_inputs(input_specs)
         self._depthai = dai = runtime("depthai", "depthai")
         is_archive = ".tar" in os.path.basename(path)
         if inputs is None and not is_archive:

@@ -12,7 +12,7 @@ from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..specs import from_hobot
 from ..support import checked_call
-from .runtime import RuntimeEngine, distinct, model_file, one_network, opening, per_tensor, runtime, told
+from .runtime import RuntimeEngine, declared_inputs, distinct, model_file, one_network, opening, per_tensor, runtime
 
 
 class HobotEngine(RuntimeEngine):
@@ -56,7 +56,7 @@ class HobotEngine(RuntimeEngine):
     ) -> None:
         path = model_file(model)
         name = f"model {path}"
-        given = {} if input_specs is None else {spec.name: spec for spec in told(input_specs)}
+        given = {} if input_specs is None else {spec.name: spec for spec in declared_inputs(input_specs)}
         library = runtime("hbm_runtime", "hbm_runtime", "install that of RDK OS, on the board")
         self._runtime = None
         with opening(name, self._release):

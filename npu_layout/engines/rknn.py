@@ -11,9 +11,9 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..support import checked_call, isolated
-from .runtime import RuntimeEngine, model_file, opening, runtime, seen, told
+from .runtime import RuntimeEngine, declared_inputs, model_file, opening, runtime, seen
 
-_FORMATS = {"NHWC": None, "NCHW": "nchw"}  # what inference is told by the input's tag; None: its own default
+_FORMATS = {"NHWC": None, "NCHW": "nchw"}  # the argument of inference, by the input's tag; None: its own default
 
 
 class RknnEngine(RuntimeEngine):
@@ -54,7 +54,7 @@ class RknnEngine(RuntimeEngine):
     ) -> None:
         path = model_file(model)
         name = f"model {path}"
-        inputs = told(input_specs)
+        inputs = declared_inputs(input_specs)
         self._formats = [_format_of(spec) for spec in inputs]
         self._lite = runtime("rknnlite.api", "rknn-toolkit-lite2").RKNNLite()
         more = {} if core_mask is None else {"core_mask": core_mask}
@@ -84,7 +84,7 @@ class RknnEngine(RuntimeEngine):
 
 
 def _format_of(spec: TensorSpec) -> str | None:
-    """Return what RKNNLite's `inference` is told of an input's order; None of NHWC, and of other than four axes."""
+    """Return the data_format of an input for RKNNLite's `inference`; None of NHWC, and of other than four axes."""
     if len(spec.storage_shape) != 4:
         return None
     if spec.layout.tag not in _FORMATS:

@@ -60,7 +60,7 @@ def opening(name: str, release: Callable[[], None]) -> Iterator[None]:
         raise refused(name, error) from error
 
 
-def told(input_specs: Any) -> list[TensorSpec]:
+def declared_inputs(input_specs: Any) -> list[TensorSpec]:
     """Return the inputs that a runtime does not report, given as TensorSpecs or dicts; NpuLayoutError without names."""
     given = input_specs
     if given is None:

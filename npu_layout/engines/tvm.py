@@ -10,7 +10,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..support import checked_call, text_of
-from .runtime import RuntimeEngine, model_file, refused, runtime, seen, told
+from .runtime import RuntimeEngine, declared_inputs, model_file, refused, runtime, seen
 
 
 class TvmEngine(RuntimeEngine):
@@ -50,7 +50,7 @@ class TvmEngine(RuntimeEngine):
     ) -> None:
         path = model_file(model)
         name = f"model {path}"
-        inputs = told(input_specs)
+        inputs = declared_inputs(input_specs)
         where, wanted = text_of("device", device), text_of("function", function)
         self._tvm, relax = runtime("tvm", "apache-tvm"), runtime("tvm.relax", "apache-tvm")
         try:

@@ -122,7 +122,7 @@ SDKS = (
 )
 
 
-PLAIN = (np.ndarray, bytes, bytearray, memoryview, tuple, list)  # of no SDK, and quickly told
+PLAIN = (np.ndarray, bytes, bytearray, memoryview, tuple, list)  # of no SDK, which is known at once
 
 
 def sdk_of(x: Any) -> Sdk | None:

@@ -65,7 +65,7 @@ class Crew:
         if result is None:
             self.close()
             failed = self.line.failure
-            if failed is not None:  # another thread was told
+            if failed is not None:  # another thread knows
                 raise StreamError(failed.stage, failed.number, failed.words) from failed.__cause__
         return result
 

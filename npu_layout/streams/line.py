@@ -164,7 +164,7 @@ class Line:
 
     def _come(self, alive: Callable[[], bool]) -> Any:
         self.watch()
-        if self.failure is not None:  # what ends it comes last, whoever was told
+        if self.failure is not None:  # what ends it comes last, whoever knows it
             return None
         while self._order and self._order[0].state is not None:
             job = self._order.popleft()

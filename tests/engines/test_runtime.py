@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.engines.runtime import RuntimeEngine, model_file, names_of, refused, runtime, seen, told
+from npu_layout.engines.runtime import RuntimeEngine, declared_inputs, model_file, names_of, refused, runtime, seen
 from npu_layout.testing import check_engine
 
 X = nl.TensorSpec((1, 3, 2, 2), "NCHW4c", "int8", name="x")
@@ -174,15 +174,15 @@ def test_model_files(tmp_path: Path) -> None:
 
 
 def test_inputs_that_a_runtime_does_not_report() -> None:
-    assert told([X, Y]) == told([X.to_dict(), Y]) == told((X, Y.to_dict())) == [X, Y]
-    assert told([{"shape": [1, 3, 8, 8], "layout": "NHWC", "name": "x"}]) == [
+    assert declared_inputs([X, Y]) == declared_inputs([X.to_dict(), Y]) == declared_inputs((X, Y.to_dict())) == [X, Y]
+    assert declared_inputs([{"shape": [1, 3, 8, 8], "layout": "NHWC", "name": "x"}]) == [
         nl.TensorSpec((1, 3, 8, 8), "NHWC", name="x")
     ]
     with pytest.raises(nl.NpuLayoutError, match=r"input_specs: .*depth"):
-        told([{**X.to_dict(), "depth": 3}])
+        declared_inputs([{**X.to_dict(), "depth": 3}])
     for wrong in ([], [nl.TensorSpec((1, 2), "NC")], [X, "y"], 3, X.to_dict(), [{"shape": [1], "layout": "N"}]):
         with pytest.raises(nl.NpuLayoutError, match="input_specs: expected"):
-            told(wrong)
+            declared_inputs(wrong)
 
 
 def test_names_and_specs_of_outputs() -> None:
