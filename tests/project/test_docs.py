@@ -167,6 +167,16 @@ def test_the_reference_is_complete() -> None:
     )
 
 
+def test_the_files_of_the_core_are_all_explained() -> None:
+    """The table of docs/kernels.md has a row, or a part of one, for each C file, and no other."""
+    page = (DOCS / "kernels.md").read_text(encoding="utf-8")
+    files = page[page.index("## The files") : page.index("## Levels")]
+    named = re.findall(
+        r"`(\w+\.c)`", "".join(line.split("|")[1] for line in files.splitlines() if line.startswith("| `"))
+    )
+    assert sorted(named) == sorted(path.name for path in (ROOT / "npu_layout/kernels/csrc").glob("*.c"))
+
+
 def test_the_verdicts_are_all_explained() -> None:
     from npu_layout.reports.report import VERDICTS
 
