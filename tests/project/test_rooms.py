@@ -84,3 +84,20 @@ def test_contributing_names_the_exemptions() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     for exempt in EXEMPT:
         assert all(Path(test.replace("{room}", "ROOM")).name in text for test in exempt.tests), exempt.rooms
+
+
+LARGE = 40  # rooms from which on a wing needs a map
+
+
+def test_large_wings_have_a_map() -> None:
+    """docs/architecture.md names each room of a large wing once, and nothing else."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    found: dict[str, list[str]] = {}
+    for room in rooms():
+        found.setdefault(room.split("/")[0], []).append(room.rpartition("/")[2])
+    large = {wing: names for wing, names in found.items() if len(names) > LARGE}
+    assert {"decode", "diagnosis"} <= set(large)
+    for wing, names in large.items():
+        table = re.search(rf"^\| `{wing}` \| rooms \|\n(?:\|.*\n)+", page, re.M)
+        assert table is not None, f"{wing} has {len(names)} rooms, and no table in docs/architecture.md"
+        assert sorted(re.findall(r"`(\w+)`", table[0])[1:]) == sorted(names)
