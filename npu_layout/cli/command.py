@@ -204,7 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _refuse(options.verb, _of_file(error))
     except NpuLayoutError as error:
-        return _refuse(options.verb, _as_options(str(error), options.flags))
+        return _refuse(options.verb, as_options(str(error), options.flags))
     except Exception as error:
         at = error.__traceback__
         while at is not None and at.tb_next is not None:
@@ -220,7 +220,7 @@ def _of_file(error: OSError) -> str:
     return error.strerror if error.filename is None else f"{os.fsdecode(error.filename)}: {error.strerror}"
 
 
-def _as_options(text: str, flags: Collection[str]) -> str:
+def as_options(text: str, flags: Collection[str]) -> str:
     """Return a message of the library's with this verb's options as they are typed: --model for model= and model: ."""
 
     def typed(match: re.Match[str]) -> str:

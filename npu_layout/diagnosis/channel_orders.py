@@ -125,7 +125,7 @@ def _assigned(evidence: Evidence, axis: int, least: float) -> _Assigned | None:
     """
     real, wanted = _common_places(evidence, axis)
     channels = len(real)
-    if _in_their_places(real, wanted):
+    if in_their_places(real, wanted):
         return None
     cost = _costs(real, wanted)
     if least > -np.inf and _has_one_scale(evidence) and _most(real, cost) < least - CLAMPED:
@@ -136,7 +136,7 @@ def _assigned(evidence: Evidence, axis: int, least: float) -> _Assigned | None:
     for k in np.argsort(-(by_gain[:, 1] - by_gain[:, 0]) / np.maximum((real * real).sum(1), 1e-300)):
         best[k] = int(np.flatnonzero(free)[cost[k, free].argmin()])
         free[best[k]] = False
-    _exchange_pairs(cost, best)
+    exchange_pairs(cost, best)
     found = _Assigned(best, cost, real.shape[1] / _alike(evidence))
     _keep_in_place(found)
     return found if _stand_out(cost, best) else None
@@ -168,7 +168,7 @@ def _keep_in_place(found: _Assigned) -> None:
             best[cycle] = cycle
 
 
-def _exchange_pairs(cost: np.ndarray, best: np.ndarray) -> None:
+def exchange_pairs(cost: np.ndarray, best: np.ndarray) -> None:
     """Exchange what two channels stand for as long as that costs less: the nearest ones first is not the best order.
 
     An exchange changes what is saved by others in two rows and two columns alone.
@@ -224,7 +224,7 @@ def _most(real: np.ndarray, cost: np.ndarray) -> float:
     return decibels(float(power), float(cost.min(1).sum()))
 
 
-def _in_their_places(real: np.ndarray, wanted: np.ndarray) -> bool:
+def in_their_places(real: np.ndarray, wanted: np.ndarray) -> bool:
     """Whether some of the places prove that no cycle of channels costs so little that it is moved.
 
     Distances at some places are no larger than those at all: if each channel is too far from every other one of the

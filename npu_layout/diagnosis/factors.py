@@ -34,7 +34,7 @@ def factors(evidence: Evidence, sides: Sequence[int]) -> Iterator[Trial]:
     codes = evidence.by_channel(evidence.codes)
     found = lines(channel_moments(evidence.wanted_by_channel, codes))
     each = _for_each(evidence, found, one)
-    boxes = _boxes(evidence, each, sides)
+    boxes = _boxes(evidence, sides)
     best = max(evidence.score(t) for t in (one, each, boxes) if t is not None) if one or each or boxes else 0.0
     if boxes is not None and evidence.score(boxes) > best - _AS_GOOD:
         yield boxes
@@ -77,7 +77,7 @@ def _for_each(evidence: Evidence, found: Lines, one: Trial | None) -> Trial | No
     return Trial("activation", text, None, evidence.codes, left, False, evidence.spec, parameters=parameters)
 
 
-def _boxes(evidence: Evidence, each: Trial | None, sides: Sequence[int]) -> Trial | None:
+def _boxes(evidence: Evidence, sides: Sequence[int]) -> Trial | None:
     """Return some channels multiplied or divided by the side of an image, and the others unchanged."""
     wanted = evidence.by_channel(evidence.wanted)
     power = np.maximum((wanted * wanted).sum(1), 1e-300)

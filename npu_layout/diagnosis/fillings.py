@@ -88,7 +88,7 @@ def _pitched(extents: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
         yield (*(pitch * math.prod(extents[k + 1 : i + 1]) for k in range(i + 1)), *natural[i + 1 :])
 
 
-def features(index: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+def features(index: np.ndarray) -> np.ndarray:
     """Return for each sample and axis: i, and i // b and i % b for every block."""
     columns = []
     for i in index.T:
@@ -108,7 +108,7 @@ def places(index: np.ndarray, shape: tuple[int, ...], moves: np.ndarray) -> np.n
         if extent == 1:
             continue
         short, own = extent < len(index), index[:, axis]
-        each = features(np.arange(extent)[:, None] if short else own[:, None], (extent,))
+        each = features(np.arange(extent)[:, None] if short else own[:, None])
         parts = (moves[axis * _EACH : (axis + 1) * _EACH].T @ each.T).astype(np.int64)
         found += parts.take(own, 1) if short else parts
     return found

@@ -56,7 +56,7 @@ def _planes(figure: Figure, scene: Scene, left: float, top: float) -> tuple[floa
     marked = figure.views[0].marked
     for planes in figure.shown_planes():
         wide, high = len(planes[0].rows[0]) * figure.cell, len(planes[0].rows) * CELL
-        across = _across(len(planes), max(1, int((PLANES + GAP) // (wide + GAP))))
+        across = planes_across(len(planes), max(1, int((PLANES + GAP) // (wide + GAP))))
         for at, plane in enumerate(planes):
             x = left + (at % across) * (wide + GAP)
             if at and at % across == 0:
@@ -68,7 +68,7 @@ def _planes(figure: Figure, scene: Scene, left: float, top: float) -> tuple[floa
     return right, y
 
 
-def _across(count: int, fitting: int) -> int:
+def planes_across(count: int, fitting: int) -> int:
     """Return how many of `count` tiles are drawn in a row: a divisor, if one is more than half of what fits."""
     most = min(fitting, count)
     return next((n for n in range(most, most // 2, -1) if count % n == 0), most)

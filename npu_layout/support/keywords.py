@@ -14,7 +14,7 @@ _Call = TypeVar("_Call", bound=Callable[..., Any])
 
 #: Argument, remark, and what other libraries and vendors call it; the first row whose argument a function has is meant.
 #: Where functions mean unlike things by an argument, those that are meant have the ones behind it, too.
-_MEANT = (
+MEANT = (
     (
         "strides size_wh",
         "in bytes from one row to the next",
@@ -152,7 +152,7 @@ def _name(call: Callable[..., Any], args: tuple[Any, ...]) -> str:
 
 def meant(given: str, known: list[str]) -> str:
     """Return the end of a message: which of the `known` arguments is meant by the name `given`, or nothing."""
-    for arguments, remark, names in _MEANT:
+    for arguments, remark, names in MEANT:
         name = arguments.split()[0]
         if given in names.split() and set(arguments.split()) <= set(known):
             return f". Is it {name}{', ' if remark else ''}{remark}?"

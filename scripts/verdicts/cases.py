@@ -167,7 +167,7 @@ def build(case: Case, fault: Fault | None = None) -> Planted:
     recording = nl.Recording(specs, frames, {"preprocess": scene.declared})
     fed = [feed(model, scene.image(t), scene.done) for t in range(min(count, 3))]
     images = [scene.image(t) for t in range(min(count, 3))]
-    rival = partial(_rival, scene, places.times, truths)
+    rival = partial(_rival, scene, truths)
     return Planted(case, fault, model, recording, images, scene.done, fed, places.names, truths, rival)
 
 
@@ -350,7 +350,7 @@ def _refusable(true_db: float, declared_db: float, plain_db: float, frames: int,
     return faults.REFUSALS | ({"match"} if fits else set())
 
 
-def _rival(scene: Scene, times: Sequence[int], truths: dict[str, Truth], name: str) -> tuple[str, float]:
+def _rival(scene: Scene, truths: dict[str, Truth], name: str) -> tuple[str, float]:
     """The best other explanation of one output, of the same class: another arithmetic, or another shift."""
     fault, model, truth = scene.fault, scene.model, truths[name]
     back = truth.in_model_order()

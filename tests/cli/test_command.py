@@ -323,7 +323,7 @@ def test_what_is_refused_is_one_line_whatever_the_name(here: Path, capsys: pytes
 
 
 def test_options_are_named_as_they_are_typed() -> None:
-    from npu_layout.cli.command import _as_options
+    from npu_layout.cli.command import as_options
 
     options = {"model": None, "min_cosine": None, "out": "x"}
     for text, wanted in (
@@ -338,7 +338,7 @@ def test_options_are_named_as_they_are_typed() -> None:
         ("min_cosine: the recording has no output 'y'", "--min-cosine: the recording has no output 'y'"),
         ("frame: model: x", "frame: model: x"),
     ):
-        assert _as_options(text, options) == wanted
+        assert as_options(text, options) == wanted
 
 
 def test_a_models_absence_is_named(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ import pytest
 import npu_layout as nl
 from npu_layout.diagnosis import Situation, diagnose
 from npu_layout.diagnosis import channel_orders as module
-from npu_layout.diagnosis.channel_orders import _exchange_pairs, _in_their_places, channel_orders
+from npu_layout.diagnosis.channel_orders import channel_orders, exchange_pairs, in_their_places
 from npu_layout.diagnosis.evidence import Evidence
 from tests.support.boards import CHANNELS, Board, same
 
@@ -50,7 +50,7 @@ def test_what_some_places_prove_holds_at_all() -> None:
         real = wanted + rng.choice([0.0, 0.01, 0.3, 1.0]) * rng.standard_normal(wanted.shape)
         moved = rng.random() < 0.4
         real = real[rng.permutation(channels)] if moved else real
-        if _in_their_places(real, wanted):
+        if in_their_places(real, wanted):
             proven += 1
             cost = np.square(real[:, None] - wanted[None]).sum(-1)
             own = np.diagonal(cost)
@@ -115,7 +115,7 @@ def test_exchanges_are_those_of_the_rule(channels: int) -> None:
     for _ in range(20):
         cost, best = rng.uniform(1, 2, (channels, channels)), rng.permutation(channels)
         expected = exchanged_by_the_rule(cost, best)
-        _exchange_pairs(cost, best)
+        exchange_pairs(cost, best)
         assert best.tolist() == expected
 
 
@@ -124,7 +124,7 @@ def test_two_thousand_channels_that_are_alike_take_no_time() -> None:
     rng = np.random.default_rng(0)
     cost, best = rng.uniform(1, 2, (2000, 2000)), rng.permutation(2000)
     start = time.process_time()
-    _exchange_pairs(cost, best)
+    exchange_pairs(cost, best)
     assert time.process_time() - start < 5
     assert sorted(best) == [*range(2000)]
 

@@ -7,7 +7,7 @@ import pytest
 import npu_layout as nl
 from npu_layout.drawing.figure import Figure
 from npu_layout.drawing.palette import INK, WHITE, hexadecimal, mix
-from npu_layout.drawing.picture import _across, draw
+from npu_layout.drawing.picture import draw, planes_across
 from npu_layout.drawing.scene import Stroke
 from tests.support import oracle
 from tests.support.specs import EACH_SPEC, place, rects
@@ -56,7 +56,7 @@ def test_what_is_read_keeps_its_colour_and_the_rest_fades() -> None:
 @pytest.mark.parametrize("count, room, across", [(3, 9, 3), (8, 5, 4), (7, 5, 5), (12, 5, 4), (20, 1, 1), (1, 4, 1)])
 def test_tiles_in_a_row(count: int, room: int, across: int) -> None:
     """As many as divide their number, if those use more than half of the room."""
-    assert _across(count, room) == across
+    assert planes_across(count, room) == across
 
 
 def test_panels_stand_beside_each_other_as_far_as_the_picture_is_wide() -> None:

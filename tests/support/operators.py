@@ -197,7 +197,6 @@ class OperatorCase(NamedTuple):
 MEAN, STD = [1.5, -2.0, 0.25, 100.0, 3.0], [0.5, 2.0, 3.0, 7.0, 0.25]
 NUMBERS = tuple(d for d in DTYPES if d != "bool")
 SCALE = (0.05, 3)
-_CORNER = {(0, 2): 9}
 
 
 def normal(v: Any, c: int) -> np.float32:

@@ -12,7 +12,7 @@ import npu_layout as nl
 from npu_layout import decode
 from npu_layout.engines import registry
 from npu_layout.support import checked_call, plugins
-from npu_layout.support.keywords import _MEANT
+from npu_layout.support.keywords import MEANT
 from tests import public_face
 
 # What the library makes itself, what is as Python's or another's protocol says, and what takes any keyword.
@@ -204,6 +204,6 @@ def test_every_public_call_with_options_answers() -> None:
 
 def test_the_table_names_arguments_that_exist() -> None:
     known = {name for _, call in public_calls() for name in inspect.signature(call).parameters}
-    for arguments, _, names in _MEANT:
+    for arguments, _, names in MEANT:
         assert set(arguments.split()) <= known and arguments.split()[0] not in names.split(), arguments
         assert len(set(names.split())) == len(names.split())
