@@ -69,42 +69,55 @@ static PyMethodDef module_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static int module_exec(PyObject *module) {
-    PyObject *type = PyType_FromSpec(&program_spec);
-    if (!type || PyModule_AddObject(module, "Program", type)) return -1;
-    type = PyType_FromSpec(&usual_spec);
-    if (!type || PyModule_AddObject(module, "Usual", type)) return -1;
-    type = PyType_FromSpec(&picture_spec);
-    if (!type || PyModule_AddObject(module, "PictureRows", type)) return -1;
-    type = PyType_FromSpec(&fit_spec);
-    if (!type || PyModule_AddObject(module, "Fit", type)) return -1;
-    type = PyType_FromSpec(&gray_spec);
-    if (!type || PyModule_AddObject(module, "Gray", type)) return -1;
-    type = PyType_FromSpec(&detector_spec);
-    if (!type || PyModule_AddObject(module, "Detector", type)) return -1;
-    PyObject *names = PyList_New(0), *table = PyList_New(0), *dtypes = PyList_New(0);
-    for (int t = 0; dtypes && t < DTYPES; ++t)
-        if (!append_text(dtypes, dtype_name[t])) return -1;
-    PyObject *compiled = PyList_New(0);
-    for (int i = 0; compiled && i < level_count(); ++i)
-        if (!append_text(compiled, level_name(i))) return -1;
-    for (int i = 0; names && table && i < level_count(); ++i) {
+/* Gives the module what `value` points to, or NULL with an exception set; returns 0, or -1. */
+static int add(PyObject *module, const char *name, PyObject *value) {
+    if (value && !PyModule_AddObject(module, name, value)) return 0;
+    Py_XDECREF(value);
+    return -1;
+}
+
+/* Appends a new object, or NULL with an exception set; returns 0, or -1. */
+static int append(PyObject *list, PyObject *item) {
+    const int failed = !item || PyList_Append(list, item);
+    Py_XDECREF(item);
+    return failed ? -1 : 0;
+}
+
+/* The levels that this machine has, each with the bytes of its vectors, and each one's row of every path. */
+static int list_levels(PyObject *levels, PyObject *table) {
+    for (int i = 0; i < level_count(); ++i) {
         const Level *level = level_at(i);
-        PyObject *entry = level ? Py_BuildValue("si", level->name, level->vector) : NULL;
         if (!level) continue;
-        if (!entry || PyList_Append(names, entry)) return -1;
-        Py_DECREF(entry);
-        for (int k = 0; k < PATHS; ++k) {
-            entry = Py_BuildValue("ssssi", paths[k].name, paths[k].kind, paths[k].applies, level->name, fast_of(level, k)->step);
-            if (!entry || PyList_Append(table, entry)) return -1;
-            Py_DECREF(entry);
-        }
+        if (append(levels, Py_BuildValue("si", level->name, level->vector))) return -1;
+        for (int k = 0; k < PATHS; ++k)
+            if (append(table, Py_BuildValue("ssssi", paths[k].name, paths[k].kind, paths[k].applies, level->name,
+                                            fast_of(level, k)->step)))
+                return -1;
     }
-    if (!names || !table || !dtypes || !compiled) return -1;
-    return PyModule_AddObject(module, "COMPILED", compiled) || PyModule_AddObject(module, "LEVELS", names) ||
-                   PyModule_AddObject(module, "FAST", table) || PyModule_AddObject(module, "DTYPES", dtypes)
-               ? -1
-               : 0;
+    return 0;
+}
+
+static int list_names(PyObject *dtypes, PyObject *compiled) {
+    for (int t = 0; t < DTYPES; ++t)
+        if (!append_text(dtypes, dtype_name[t])) return -1;
+    for (int i = 0; i < level_count(); ++i)
+        if (!append_text(compiled, level_name(i))) return -1;
+    return 0;
+}
+
+static int module_exec(PyObject *module) {
+    static const struct {
+        const char *name;
+        PyType_Spec *spec;
+    } types[] = {{"Program", &program_spec}, {"Usual", &usual_spec}, {"PictureRows", &picture_spec},
+                 {"Fit", &fit_spec},         {"Gray", &gray_spec},   {"Detector", &detector_spec}};
+    static const char *const names[] = {"LEVELS", "FAST", "DTYPES", "COMPILED"};
+    PyObject *lists[4];
+    for (size_t i = 0; i < sizeof types / sizeof *types; ++i)
+        if (add(module, types[i].name, PyType_FromSpec(types[i].spec))) return -1;
+    for (int i = 0; i < 4; ++i)
+        if (add(module, names[i], lists[i] = PyList_New(0))) return -1;
+    return list_levels(lists[0], lists[1]) || list_names(lists[2], lists[3]) ? -1 : 0;
 }
 
 static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, module_exec}, {0, NULL}};

@@ -283,13 +283,43 @@ static int bits_of(int64_t n) {
     return bits;
 }
 
+/* Finds the peaks of `src`, whose axes are images, digits of channels, rows and columns, and writes their places to `dst`; returns 0
+ * with an exception set if it does not fit. */
+static int search(const Level *level, Heatmaps *maps, Py_buffer *src, const Py_buffer *dst, long long channels, Peaks *peaks) {
+    Digits digits;
+    if (src->ndim < 4 || !read_digits(src, 1, src->ndim - 2, channels, &digits)) {
+        PyErr_SetString(PyExc_ValueError, "channels that the array does not have");
+        return 0;
+    }
+    if (!src->len) return 1;
+    digits_merge(&digits);
+    const int y = src->ndim - 2, x = src->ndim - 1;
+    maps->height = src->shape[y], maps->y = src->strides[y], maps->width = src->shape[x], maps->x = src->strides[x];
+    maps->y_bits = bits_of(maps->height), maps->x_bits = bits_of(maps->width);
+    const int c_bits = bits_of(channels), n_bits = bits_of(src->shape[0]);
+    if (n_bits + c_bits + maps->y_bits + maps->x_bits > 62) {
+        PyErr_SetString(PyExc_OverflowError, "indices that do not fit 62 bits");
+        return 0;
+    }
+    peaks->room = dst->len / 32, peaks->codes = dst->buf;
+    PyThreadState *others = src->len < UNLOCK ? NULL : PyEval_SaveThread();
+    find_all(level, maps, src, &digits, channels, c_bits, peaks);
+    if (peaks->count <= peaks->room) {
+        int64_t *last = peaks->codes + 3 * peaks->room;
+        const int moved = peaks->unsorted && peaks_sort(peaks, last);
+        if (!moved) memmove(last, peaks->codes, (size_t)peaks->count * 8);
+        spell(peaks->codes, last, peaks->count, c_bits, maps->y_bits, maps->x_bits);
+    }
+    if (others) PyEval_RestoreThread(others);
+    return 1;
+}
+
 PyObject *native_peaks(PyObject *module, PyObject *args) {
     const char *name;
     PyObject *arrays[2];
     int type;
     long long channels, least, radius;
     Py_buffer src, dst;
-    Digits digits;
     Heatmaps maps;
     Peaks peaks = {0, 0, 0, NULL, 0};
     (void)module;
@@ -308,34 +338,36 @@ PyObject *native_peaks(PyObject *module, PyObject *args) {
         PyBuffer_Release(&src);
         return NULL;
     }
-    if (src.ndim < 4 || !read_digits(&src, 1, src.ndim - 2, channels, &digits)) {
-        PyErr_SetString(PyExc_ValueError, "channels that the array does not have");
-    } else if (src.len) {
-        digits_merge(&digits);
-        const int y = src.ndim - 2, x = src.ndim - 1;
-        maps.height = src.shape[y], maps.y = src.strides[y], maps.width = src.shape[x], maps.x = src.strides[x];
-        maps.y_bits = bits_of(maps.height), maps.x_bits = bits_of(maps.width);
-        const int c_bits = bits_of(channels), n_bits = bits_of(src.shape[0]);
-        if (n_bits + c_bits + maps.y_bits + maps.x_bits > 62) {
-            PyErr_SetString(PyExc_OverflowError, "indices that do not fit 62 bits");
-            goto end;
-        }
-        peaks.room = dst.len / 32, peaks.codes = dst.buf;
-        PyThreadState *others = src.len < UNLOCK ? NULL : PyEval_SaveThread();
-        find_all(level, &maps, &src, &digits, channels, c_bits, &peaks);
-        if (peaks.count <= peaks.room) {
-            int64_t *last = peaks.codes + 3 * peaks.room;
-            const int moved = peaks.unsorted && peaks_sort(&peaks, last);
-            if (!moved) memmove(last, peaks.codes, (size_t)peaks.count * 8);
-            spell(peaks.codes, last, peaks.count, c_bits, maps.y_bits, maps.x_bits);
-        }
-        if (others) PyEval_RestoreThread(others);
-    }
-end:
+    const int fits = search(level, &maps, &src, &dst, channels, &peaks);
     PyBuffer_Release(&dst);
     PyBuffer_Release(&src);
-    if (PyErr_Occurred()) return NULL;
-    return PyLong_FromLongLong(peaks.count);
+    return fits ? PyLong_FromLongLong(peaks.count) : NULL;
+}
+
+/* Whether `rows` are places of elements of `x`, each (n, c, y, x), and `out` has a row of five numbers for each. */
+static int tops_fit(Dtype type, const Py_buffer *x, const Py_buffer *rows, const Py_buffer *out) {
+    if (type == DTYPES || x->ndim != 4 || rows->ndim != 2 || rows->shape[1] != 4 || !is_index(rows)) return 0;
+    if (out->ndim != 2 || out->shape[1] != 5 || out->shape[0] != rows->shape[0] || letter_of(out) != 'd') return 0;
+    for (int64_t i = 0; i < rows->shape[0]; ++i) {
+        int64_t index[4];
+        memcpy(index, (const uint8_t *)rows->buf + 32 * i, sizeof index);
+        for (int k = 0; k < 4; ++k)
+            if (index[k] < 0 || index[k] >= x->shape[k]) return 0;
+    }
+    return 1;
+}
+
+static void write_tops(Dtype type, const Py_buffer *x, const Py_buffer *rows, const Py_buffer *out, Refinement refinement) {
+    int64_t extents[4], steps[4];
+    for (int i = 0; i < 4; ++i) extents[i] = x->shape[i], steps[i] = x->strides[i];
+    for (int64_t i = 0; i < rows->shape[0]; ++i) {
+        int64_t index[4];
+        double top[5];
+        memcpy(index, (const uint8_t *)rows->buf + 32 * i, sizeof index);
+        peak_top(type, x->buf, extents, steps, index, refinement, top);
+        for (int k = 0; k < 5; ++k)
+            memcpy((uint8_t *)out->buf + i * out->strides[0] + k * out->strides[1], top + k, sizeof *top);
+    }
 }
 
 PyObject *native_tops(PyObject *module, PyObject *args) {
@@ -349,30 +381,12 @@ PyObject *native_tops(PyObject *module, PyObject *args) {
         return NULL;
     }
     const int flags[3] = {PyBUF_STRIDED_RO, PyBUF_C_CONTIGUOUS, PyBUF_STRIDED};
-    int got = 0, good = 0;
+    int got = 0;
     while (got < 3 && !strided_buffer(arrays[got], views + got, flags[got] | PyBUF_FORMAT)) ++got;
     PyErr_Clear();
-    if (got == 3) {
-        const Py_buffer *x = views, *rows = views + 1, *out = views + 2;
-        const Dtype type = type_of(x, Py_None);
-        good = type != DTYPES && x->ndim == 4 && rows->ndim == 2 && rows->shape[1] == 4 && out->ndim == 2 && out->shape[1] == 5 &&
-               out->shape[0] == rows->shape[0] && is_index(rows) && letter_of(out) == 'd';
-        int64_t extents[4] = {0}, steps[4] = {0};
-        for (int i = 0; good && i < 4; ++i) extents[i] = x->shape[i], steps[i] = x->strides[i];
-        for (int64_t i = 0; good && i < rows->shape[0]; ++i) {
-            int64_t index[4];
-            memcpy(index, (const uint8_t *)rows->buf + 32 * i, sizeof index);
-            for (int k = 0; k < 4; ++k) good = good && index[k] >= 0 && index[k] < extents[k];
-        }
-        for (int64_t i = 0; good && i < rows->shape[0]; ++i) {
-            int64_t index[4];
-            double top[5];
-            memcpy(index, (const uint8_t *)rows->buf + 32 * i, sizeof index);
-            peak_top(type, x->buf, extents, steps, index, (Refinement)refinement, top);
-            for (int k = 0; k < 5; ++k)
-                memcpy((uint8_t *)out->buf + i * out->strides[0] + k * out->strides[1], top + k, sizeof *top);
-        }
-    }
+    const Dtype type = got == 3 ? type_of(views, Py_None) : DTYPES;
+    const int fits = got == 3 && tops_fit(type, views, views + 1, views + 2);
+    if (fits) write_tops(type, views, views + 1, views + 2, (Refinement)refinement);
     while (got) PyBuffer_Release(views + --got);
-    return PyBool_FromLong(good);
+    return PyBool_FromLong(fits);
 }

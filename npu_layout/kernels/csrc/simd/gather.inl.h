@@ -37,20 +37,22 @@ INLINE V joined_quarters(V a, V b) {
     return (V)SHUFFLE((B4)a, (B4)b, 0, 5, 2, 7);
 #endif
 }
+/* VB bytes of a gather, each 16 of them out of `count` windows of 16. */
+INLINE V picked_windows(int count, const uint8_t *row, const int32_t *at, V order) {
+    V x = shuffled(windows_at(row, at, count), order);
+    if (count == 2) x = joined_halves(x, shuffled(windows_at(row, at + 1, count), order));
+    if (count == 4) {
+        const V y = shuffled(windows_at(row, at + 2, count), order);
+        x = joined_halves(joined_quarters(x, shuffled(windows_at(row, at + 1, count), order)),
+                          joined_quarters(y, shuffled(windows_at(row, at + 3, count), order)));
+    }
+    return x;
+}
 INLINE void gather_windows(int count, const uint8_t *row, const Gather *g, uint8_t *out) {
     const int32_t *at = g->at;
     const uint8_t *const orders = g->order; /* which stores of bytes might change */
-    for (int64_t i = 0, n = g->bytes; i < n; i += VB, at += count * LANES) {
-        const V order = whole(orders + i);
-        V x = shuffled(windows_at(row, at, count), order);
-        if (count == 2) x = joined_halves(x, shuffled(windows_at(row, at + 1, count), order));
-        if (count == 4) {
-            const V y = shuffled(windows_at(row, at + 2, count), order);
-            x = joined_halves(joined_quarters(x, shuffled(windows_at(row, at + 1, count), order)),
-                       joined_quarters(y, shuffled(windows_at(row, at + 3, count), order)));
-        }
-        put(out + i, x);
-    }
+    for (int64_t i = 0, n = g->bytes; i < n; i += VB, at += count * LANES)
+        put(out + i, picked_windows(count, row, at, whole(orders + i)));
 }
 #endif
 

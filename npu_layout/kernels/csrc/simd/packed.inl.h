@@ -15,18 +15,6 @@ INLINE void fetch_up_to(RowFetch *ahead, int64_t last) {
     for (; ahead->at <= last + 63; ahead->at += 64)
         __builtin_prefetch(ahead->row[0] + ahead->at), __builtin_prefetch(ahead->row[1] + ahead->at);
 }
-
-/* VB bytes of a gather, each 16 of them out of `count` windows of 16. */
-INLINE V picked_windows(int count, const uint8_t *row, const int32_t *at, V order) {
-    V x = shuffled(windows_at(row, at, count), order);
-    if (count == 2) x = joined_halves(x, shuffled(windows_at(row, at + 1, count), order));
-    if (count == 4) {
-        const V y = shuffled(windows_at(row, at + 2, count), order);
-        x = joined_halves(joined_quarters(x, shuffled(windows_at(row, at + 1, count), order)),
-                          joined_quarters(y, shuffled(windows_at(row, at + 3, count), order)));
-    }
-    return x;
-}
 #define KINDS(call) \
     if (g->kind == WINDOWS_1) call(WINDOWS_1); \
     else if (g->kind == WINDOWS_2) call(WINDOWS_2); \
