@@ -382,9 +382,9 @@ class SanitizedCore:
         # Not test_concurrency: its threads and forks are for ThreadSanitizer. pytest itself, not -m pytest, which would
         # find the package here first.
         kernels = [str(p) for p in sorted(self.home.glob("tests/kernels/test_*.py")) if p.name != "test_concurrency.py"]
-        pytest = [str(Path(sys.executable).with_name("pytest")), "-p", "no:cacheprovider", *kernels, *SANITIZED]
+        pytest = [str(Path(sys.executable).with_name("pytest")), "-p", "no:cacheprovider", "-n", str(cores())]
         log, sanitized = [], False
-        command = [*pytest, *self.session.posargs]
+        command = [*pytest, "--dist", "worksteal", *kernels, *SANITIZED, *self.session.posargs]
         with subprocess.Popen(command, cwd=self.home, env=env, stdout=subprocess.PIPE, text=True) as running:
             assert running.stdout is not None
             for line in running.stdout:
