@@ -95,7 +95,9 @@ def test_wrong_types_are_named(reduce: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("date", [np.datetime64("NaT"), np.datetime64("2026-01-01"), np.timedelta64(1, "s")], ids=repr)
+@pytest.mark.parametrize(
+    "date", [np.datetime64("NaT", "s"), np.datetime64("2026-01-01"), np.timedelta64(1, "s")], ids=repr
+)
 @pytest.mark.parametrize("reduce", [reduce for reduce, _ in EXPECTED], ids=lambda reduce: reduce.__name__)
 def test_dates_whose_buffers_have_no_strides(reduce: Callable[..., Any], date: Any, backend: str) -> None:
     """numpy exports one axis of them, and no strides: reading these ended the process."""

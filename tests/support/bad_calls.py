@@ -52,7 +52,7 @@ def bad_values(descriptor: int) -> dict[str, Any]:
         "array": np.array(["a", "b"]),
         "objects": np.array([None, {}], object),
         "array of no axes": np.array(1.5),
-        "date": np.datetime64("NaT"),
+        "date": np.datetime64("NaT", "s"),
     }
 
 
