@@ -334,6 +334,36 @@ def test_random_heads_are_decoded_alike(seed: int) -> None:
     assert found
 
 
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW16c"])
+@pytest.mark.parametrize("kind", ["points", "peaks", "turned"])
+def test_a_limit_leaves_the_first_rows(kind: str, layout: str) -> None:
+    """Few candidates are read in the order of memory, many one by one: either way the best rows stay as they are."""
+    heads = {
+        "points": (decode.yolov8(3, keypoints=5), (64, 3, 15), (8, 4, 2)),
+        "peaks": (decode.centernet_head(3, 4), (3, 2, 2), (16,)),
+        "turned": (decode.yolov8_obb(3), (64, 3, 1), (8, 4, 2)),
+    }
+    head, parts, sides = heads[kind]
+    rng, bins, shares = np.random.default_rng(5), nl.Quantization(0.1, -128), nl.Quantization(1 / 255, -128)
+    specs = [
+        nl.TensorSpec((1, n, side, side), layout, "int8", quantization=bins if n == 64 else shares, name=f"{i}/{side}")
+        for side in sides
+        for i, n in enumerate(parts)
+    ]
+    outputs = {"box": ["1/16"], "offset": ["2/16"]} if kind == "peaks" else None
+    buffers = [rng.integers(-128, 128, spec.size, np.int8) for spec in specs]
+    for decoder in decoders(head, specs, (64, 64), outputs=outputs):
+        every = decoder(buffers, 0.3, 0.8, 5000)
+        assert len(every) > 20
+        for limit in (1, 7, len(every) // 3, len(every) - 1, len(every), len(every) + 1):
+            some = decoder(buffers, 0.3, 0.8, limit)
+            assert len(some) == min(limit, len(every))
+            for name in ("xyxy", "confidence", "class_id", "level", "cell", "anchor", "keypoints", "xywha"):
+                wanted = getattr(every, name)
+                wanted = None if wanted is None else wanted[:limit]
+                np.testing.assert_array_equal(bits(getattr(some, name)), bits(wanted), f"{name} {limit}")
+
+
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.5])
 def test_bins_that_are_no_usual_numbers_have_equal_bits(share: float) -> None:
     """Powers of several numbers go on side by side: infinities, NaN and what has no power beside usual ones."""

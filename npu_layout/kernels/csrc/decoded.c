@@ -65,6 +65,27 @@ void decode_box(const Detector *d, const uint8_t *const *buffers, const Candidat
     box_edges(&level->rule, v, at[0], at[1], at[2], at[3], edges);
 }
 
+/* The first candidate from i on that is asked for, or n. */
+static int64_t next_asked(const int32_t *rows, int64_t i, int64_t n) {
+    while (i < n && rows[i] < 0) ++i;
+    return i;
+}
+
+void decode_boxes(const Detector *d, const uint8_t *const *buffers, const Candidate *candidates, const int32_t *rows, int64_t n, double *edges) {
+    const int64_t ahead = boxes_ahead(d);
+    int64_t k = -1;
+    for (int64_t i = 0; i < ahead && k < n; ++i) {
+        k = next_asked(rows, k + 1, n);
+        const Upcoming first = k < n ? fetch_box(d, buffers, candidates + k) : nothing;
+        fetch_upcoming(&first);
+    }
+    for (int64_t i = next_asked(rows, 0, n); i < n; i = next_asked(rows, i + 1, n)) {
+        k = next_asked(rows, k + 1, n);
+        const Upcoming next = k < n ? fetch_box(d, buffers, candidates + k) : nothing;
+        decode_box(d, buffers, candidates + i, &next, edges + 4 * i);
+    }
+}
+
 void decode_turn(const Detector *d, const uint8_t *const *buffers, const Candidate *c, double edges[4], float xywha[5]) {
     const DetectLevel *level = d->each + c->level;
     const Source *source = &level->each[c->anchor].angle;
@@ -79,12 +100,31 @@ void decode_turn(const Detector *d, const uint8_t *const *buffers, const Candida
     for (int i = 0; i < 5; ++i) xywha[i] = (float)box[i] + 0.0f;
 }
 
+/* is_peak of bytes that sort: a cell beyond the border counts as the one at it. */
+static int is_peak_of_bytes(const FeatureMap *map, const uint8_t *p, int32_t y, int32_t x, int32_t rows, int32_t columns) {
+    const uint8_t flip = byte_flip(map->type);
+    const int32_t beside[3] = {x, x ? x - 1 : 0, x + 1 < columns ? x + 1 : x}, lines[3] = {y, y ? y - 1 : 0, y + 1 < rows ? y + 1 : y};
+    int most = -128, own = 0;
+    for (int v = 0; v < 3; ++v) {
+        const uint8_t *const line = p + cell_at(map, (int64_t)lines[v] * columns);
+        for (int u = 0; u < 3; ++u) {
+            const int code = (int8_t)(line[beside[u] * map->cell] ^ flip);
+            if (!u && !v) own = code;
+            most = code > most ? code : most;
+        }
+    }
+    return own == most;
+}
+
 int is_peak(const Detector *d, const uint8_t *const *buffers, const Candidate *c) {
     const DetectLevel *level = d->each + c->level;
     const Source *score = &level->each[c->anchor].score;
     const uint8_t *data = buffers[score->buffer];
     const int32_t rows = (int32_t)(score->map.rows * score->map.columns / level->columns), columns = (int32_t)level->columns;
-    const int32_t y = c->cell / columns, x = c->cell % columns, own = code_at(score, data, cell_at(&score->map, c->cell), c->class_id);
+    const int32_t y = c->cell / columns, x = c->cell % columns;
+    if (score->scaling == ONE_SCALE && score->map.type <= U8 && score->map.lines && score->map.pieces <= 1 && columns == score->map.columns)
+        return is_peak_of_bytes(&score->map, data + score->map.channel[c->class_id], y, x, rows, columns);
+    const int32_t own = code_at(score, data, cell_at(&score->map, c->cell), c->class_id);
     for (int32_t v = y ? y - 1 : 0; v <= y + 1 && v < rows; ++v)
         for (int32_t u = x ? x - 1 : 0; u <= x + 1 && u < columns; ++u) {
             const int64_t cell = (int64_t)v * columns + u;
@@ -95,6 +135,16 @@ int is_peak(const Detector *d, const uint8_t *const *buffers, const Candidate *c
                 return 0;
         }
     return 1;
+}
+
+int64_t keep_peaks(const Detector *d, const uint8_t *const *buffers, Candidate *candidates, int64_t n) {
+    const int64_t ahead = boxes_ahead(d);
+    int64_t kept = 0;
+    for (int64_t i = -ahead; i < n; ++i) {
+        if (i + ahead < n) fetch_box(d, buffers, candidates + i + ahead);
+        if (i >= 0 && is_peak(d, buffers, candidates + i)) candidates[kept++] = candidates[i];
+    }
+    return kept;
 }
 
 static void decode_points(const Detector *d, const uint8_t *const *buffers, const Candidate *c, const Upcoming *next, float *points) {
@@ -128,27 +178,31 @@ static Upcoming fetch_beside(const Source *source, int asked, const uint8_t *con
     return c && asked ? fetch_or_defer(&source->map, buffers[source->buffer], c->cell) : nothing;
 }
 
-/* Read the points and the coefficients of the first detection that waits, and meanwhile fetch those of another one, or none. */
-static void read_first(Delayed *delayed, const Detector *d, const uint8_t *const *buffers, const Candidate *next, const DetectionArrays *out) {
-    const Anchor *anchor = next ? d->each[next->level].each + next->anchor : d->each->each;
-    const Upcoming points = fetch_beside(&anchor->points, out->points != NULL, buffers, next);
-    const Upcoming coefficients = fetch_beside(&anchor->coefficients, out->coefficients != NULL, buffers, next);
-    const Candidate *c = delayed->rows[delayed->read % DELAYED];
-    if (delayed->count - delayed->read < DELAYED && next) {
-        fetch_upcoming(&points), fetch_upcoming(&coefficients);
-        return;
+/* Fetch the points and coefficients of a candidate, or of none. */
+typedef struct {
+    Upcoming points, coefficients;
+} Beside;
+static Beside fetch_rest(const Detector *d, const uint8_t *const *buffers, const Candidate *c, const DetectionArrays *out) {
+    const Anchor *anchor = c ? d->each[c->level].each + c->anchor : d->each->each;
+    return (Beside){fetch_beside(&anchor->points, out->points != NULL, buffers, c),
+                    fetch_beside(&anchor->coefficients, out->coefficients != NULL, buffers, c)};
+}
+
+void decode_beside(const Detector *d, const uint8_t *const *buffers, const Candidate *candidates, const int32_t *rows, int64_t n,
+                   const DetectionArrays *out) {
+    const Anchor *const first = d->each->each;
+    int64_t lines = out->points ? lines_of_cell(&first->points.map) : 0, k = -1;
+    if (out->coefficients) lines += lines_of_cell(&first->coefficients.map);
+    const int64_t ahead = cells_ahead(lines);
+    for (int64_t i = 0; i < ahead && k < n; ++i) {
+        k = next_asked(rows, k + 1, n);
+        const Beside some = fetch_rest(d, buffers, k < n ? candidates + k : NULL, out);
+        fetch_upcoming(&some.points), fetch_upcoming(&some.coefficients);
     }
-    if (out->points) decode_points(d, buffers, c, &points, out->points + delayed->read * d->points);
-    if (out->coefficients) read_coefficients(d, buffers, c, &coefficients, out->coefficients + delayed->read * d->coefficients);
-    ++delayed->read;
-}
-
-void delayed_add(Delayed *delayed, const Detector *d, const uint8_t *const *buffers, const Candidate *c, const DetectionArrays *out) {
-    if (!out->points && !out->coefficients) return;
-    read_first(delayed, d, buffers, c, out);
-    delayed->rows[delayed->count++ % DELAYED] = c;
-}
-
-void delayed_end(Delayed *delayed, const Detector *d, const uint8_t *const *buffers, const DetectionArrays *out) {
-    while (delayed->read < delayed->count) read_first(delayed, d, buffers, NULL, out);
+    for (int64_t i = next_asked(rows, 0, n); i < n; i = next_asked(rows, i + 1, n)) {
+        k = next_asked(rows, k + 1, n);
+        const Beside next = fetch_rest(d, buffers, k < n ? candidates + k : NULL, out);
+        if (out->points) decode_points(d, buffers, candidates + i, &next.points, out->points + rows[i] * d->points);
+        if (out->coefficients) read_coefficients(d, buffers, candidates + i, &next.coefficients, out->coefficients + rows[i] * d->coefficients);
+    }
 }

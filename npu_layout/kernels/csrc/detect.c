@@ -177,7 +177,7 @@ static int product_candidates(const Detector *d, int level, int a, const Feature
     return 1;
 }
 
-/* Room for as many scores and candidates as there is for candidates; 0: there is no memory. */
+/* Room for as many scores, boxes and candidates as there is for candidates; 0: there is no memory. */
 static int sorting_room(Workspace *work) {
     if (work->count <= work->sorted) return 1;
     const size_t room = (size_t)work->room;
@@ -189,7 +189,13 @@ static int sorting_room(Workspace *work) {
     work->order = order;
     Candidate *others = realloc(work->others, room * sizeof *others);
     if (!others) return 0;
-    work->others = others, work->sorted = work->room;
+    work->others = others;
+    int32_t *rows = realloc(work->rows, room * sizeof *rows);
+    if (!rows) return 0;
+    work->rows = rows;
+    double *edges = realloc(work->edges, 4 * room * sizeof *edges);
+    if (!edges) return 0;
+    work->edges = edges, work->sorted = work->room;
     return 1;
 }
 
@@ -253,43 +259,66 @@ static int stays(const Detector *d, const Rules *rules, Workspace *work, const C
     return turned_add(&work->turned, &rules->turned, class_id, &shape);
 }
 
-int64_t detect_run(const Detector *d, const uint8_t *const *buffers, const Thresholds *t, Workspace *work, const DetectionArrays *out) {
-    work->unnumbered = 0;
-    if (!find_candidates(d, buffers, t->confidence, work)) return work->unnumbered ? NO_CLASS : NO_MEMORY;
-    const uint32_t *order = work->count ? sorted_candidates(work) : NULL;
-    if (work->count && !order) return -1;
-    const Rules rules = {nms_rule(t->iou, d->inclusive, d->extra, d->epsilon), turned_rule(t->iou, d->inclusive)};
-    work->turned.count = 0;
-    if (d->suppression == GREEDY && !kept_clear(&work->kept, d->per_class ? d->classes : 1)) return -1;
-    Delayed delayed = {{NULL}, 0, 0};
-    const int64_t ahead = boxes_ahead(d);
-    for (int64_t i = 0; i < ahead && i < work->count; ++i) {
+/* Read the boxes of the first `many` candidates in `order`, and fetch those that come next. */
+static void read_boxes(const Detector *d, const uint8_t *const *buffers, Workspace *work, const uint32_t *order, int64_t many) {
+    for (int64_t i = 0; i < work->count; ++i) work->rows[i] = -1;
+    for (int64_t i = 0; i < many; ++i) work->rows[order[i]] = (int32_t)i;
+    if (many) decode_boxes(d, buffers, work->candidates, work->rows, work->count, work->edges);
+    for (int64_t i = 0; i < many; ++i) work->rows[order[i]] = -1;
+    for (int64_t i = many; i < many + boxes_ahead(d) && i < work->count; ++i) {
         const Upcoming first = fetch_box(d, buffers, work->candidates + order[i]);
         fetch_upcoming(&first);
     }
+}
+
+/* Write the detections in `order`, but for what is beside boxes; return how many, or NO_MEMORY. As many candidates as there may be detections are
+ * reached in any case: their boxes are read first, in the order of memory, and others when it is their turn. `peaks`: all are. */
+static int64_t suppress(const Detector *d, const uint8_t *const *buffers, const Thresholds *t, Workspace *work, const uint32_t *order, int peaks,
+                        const DetectionArrays *out) {
+    const Rules rules = {nms_rule(t->iou, d->inclusive, d->extra, d->epsilon), turned_rule(t->iou, d->inclusive)};
+    const int64_t ahead = boxes_ahead(d), many = !peaks ? 0 : work->count < t->limit ? work->count : t->limit;
     int64_t n = 0;
+    read_boxes(d, buffers, work, order, many);
     for (int64_t i = 0; i < work->count && n < t->limit; ++i) {
         const Candidate *c = work->candidates + order[i];
         double edges[4];
-        float xywha[5] = {0};
-        const Upcoming next = i + ahead < work->count ? fetch_box(d, buffers, work->candidates + order[i + ahead]) : (Upcoming){0};
-        if (d->suppression == NEIGHBOURS && !is_peak(d, buffers, c)) continue;
-        decode_box(d, buffers, c, &next, edges);
+        float box[4], xywha[5] = {0};
+        if (i < many) {
+            memcpy(edges, work->edges + 4 * (int64_t)order[i], sizeof edges);
+        } else {
+            const Upcoming next = i + ahead < work->count ? fetch_box(d, buffers, work->candidates + order[i + ahead]) : (Upcoming){0};
+            if (!peaks && !is_peak(d, buffers, c)) continue;
+            decode_box(d, buffers, c, &next, edges);
+        }
         if (out->edges) memcpy(out->edges + 4 * n, edges, sizeof edges);
         if (d->each[c->level].angle != UPRIGHT) decode_turn(d, buffers, c, edges, xywha);
-        float box[4];
         for (int k = 0; k < 4; ++k) box[k] = (float)edges[k] + 0.0f; /* of -0.0, which has the code of 0.0: 0.0 */
         const int kept = stays(d, &rules, work, c, box, xywha);
-        if (kept < 0) return -1;
+        if (kept < 0) return NO_MEMORY;
         if (!kept) continue;
         memcpy(out->xyxy + 4 * n, box, sizeof box);
         out->confidence[n] = c->score, out->class_id[n] = c->class_id, out->level[n] = c->level;
         out->cell[n] = c->cell, out->anchor[n] = c->anchor;
         if (out->xywha) memcpy(out->xywha + 5 * n, xywha, sizeof xywha);
-        delayed_add(&delayed, d, buffers, c, out);
-        ++n;
+        work->rows[order[i]] = (int32_t)n++;
     }
-    delayed_end(&delayed, d, buffers, out);
+    return n;
+}
+
+/* Candidates for each detection there may be, up to which neighbours are asked of all of them before they are sorted. */
+enum { FEW_PEAKS = 2 };
+
+int64_t detect_run(const Detector *d, const uint8_t *const *buffers, const Thresholds *t, Workspace *work, const DetectionArrays *out) {
+    work->unnumbered = 0;
+    if (!find_candidates(d, buffers, t->confidence, work)) return work->unnumbered ? NO_CLASS : NO_MEMORY;
+    const int few = d->suppression == NEIGHBOURS && work->count <= FEW_PEAKS * t->limit;
+    if (few) work->count = keep_peaks(d, buffers, work->candidates, work->count);
+    if (!work->count) return 0;
+    const uint32_t *order = sorted_candidates(work);
+    work->turned.count = 0;
+    if (!order || (d->suppression == GREEDY && !kept_clear(&work->kept, d->per_class ? d->classes : 1))) return NO_MEMORY;
+    const int64_t n = suppress(d, buffers, t, work, order, few || d->suppression != NEIGHBOURS, out);
+    if (n > 0 && (out->points || out->coefficients)) decode_beside(d, buffers, work->candidates, work->rows, work->count, out);
     return n;
 }
 
@@ -300,6 +329,8 @@ void workspace_free(Workspace *work) {
     free(work->others);
     free(work->scores);
     free(work->order);
+    free(work->edges);
+    free(work->rows);
     kept_free(&work->kept);
     free(work->turned.boxes);
 }

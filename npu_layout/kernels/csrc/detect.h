@@ -72,6 +72,8 @@ typedef struct {
     int64_t count, room;
     float *scores;
     uint32_t *order;
+    double *edges; /* of the boxes that are read in the order of memory */
+    int32_t *rows; /* which place in the order a candidate has, and then which detection it is; -1: another one, or none */
     int64_t sorted;
     Kept kept;
     TurnedKept turned;

@@ -1,8 +1,9 @@
 /* The loops that list every channel that passes of neighbouring channels, after scan_planes.inl.h: a line is read in pieces abreast, which
  * memory brings side by side. */
 
-/* Pieces of a line, bytes of a window where cells have no gaps between them, and windows of a piece, at least. */
-enum { PIECES = 8, WINDOW = 256, LEAST_WINDOWS = 6 };
+/* Pieces of a line; of one with gaps between its cells: processors that have vectors of 64 bytes follow one stream faster than eight whose lines
+ * they read in turn. Bytes of a window where cells have no gaps between them, and windows of a piece, at least. */
+enum { PIECES = 8, PIECES_WITH_GAPS = VB == 64 ? 1 : PIECES, WINDOW = 256, LEAST_WINDOWS = 6 };
 
 /* `count` pieces of so many cells and bytes, one behind the other, and the windows of each: `width` bytes that are full of channels, one every
  * `step` bytes; the last one may begin earlier. Without gaps a window has parts of cells, else one of them. */
@@ -17,10 +18,11 @@ INLINE int64_t window_at(const Pieces *k, int64_t window) { return at_most(windo
 /* The pieces of so many cells at `data`; no windows: they are too few. Pieces that are some pages apart would share sets of the first cache. */
 INLINE Pieces pieces_of(const FeatureMap *map, const uint8_t *data, int64_t cells, int size) {
     const int64_t wide = map->count * size, dense = map->cell == wide, width = dense ? WINDOW : wide;
-    const int many = cells * map->cell >= PIECES * (LEAST_WINDOWS * width + 2 * map->cell);
-    Pieces k = {data, many ? PIECES : 1, cells, 0, width, dense ? WINDOW : map->cell, 0, 0};
+    const int pieces = dense ? PIECES : PIECES_WITH_GAPS;
+    const int many = cells * map->cell >= pieces * (LEAST_WINDOWS * width + 2 * map->cell);
+    Pieces k = {data, many ? pieces : 1, cells, 0, width, dense ? WINDOW : map->cell, 0, 0};
     if (map->cell < wide || width < VB || !(many || dense)) return k;
-    if (many) k.cells = cells / PIECES - (cells / PIECES * map->cell % PAGE == 0);
+    if (k.count > 1) k.cells = cells / PIECES - (cells / PIECES * map->cell % PAGE == 0);
     k.bytes = k.cells * map->cell, k.last = k.bytes - (dense ? WINDOW : map->cell);
     if (k.last >= 0 && k.bytes <= UINT32_MAX) k.windows = (k.last + k.step - 1) / k.step + 1;
     return k;
@@ -74,7 +76,7 @@ INLINE int64_t scan_pieces(const Codes *codes, const FeatureMap *map, const uint
     uint32_t loud = 0;
     (void)all;
     for (int64_t w = 0;; ++w) {
-        if (k.step != k.width) w = next_loud(codes, &k, PIECES, k.width, w, below, &loud);
+        if (k.step != k.width) w = next_loud(codes, &k, PIECES_WITH_GAPS, k.width, w, below, &loud);
         else if (k.count == 1) w = next_loud(codes, &k, 1, WINDOW, w, below, &loud);
         else w = next_loud(codes, &k, PIECES, WINDOW, w, below, &loud);
         if (w >= k.windows) break;
