@@ -219,8 +219,8 @@ def _quantization(given: Metadata, what: str, kind: str, rank: int) -> Quantizat
     listed = part.field("quantized_fixed_point_descriptor_list", None)
     if listed is None:
         return None
-    if isinstance(listed, Mapping):  # printed as {"0": ...}
-        listed = [listed[key] for key in sorted(listed, key=str)]
+    if isinstance(listed, Mapping):
+        listed = _in_turn(listed, what)
     each = [Metadata(f"{part.what} descriptor", one) for one in part.read("list", list, listed)]
     if not each:
         return None
@@ -231,6 +231,18 @@ def _quantization(given: Metadata, what: str, kind: str, rank: int) -> Quantizat
     if not 0 <= axis < rank:
         raise LayoutError(f"{what}: {len(each)} descriptors with quantized_axis {axis}: expected 0 to {rank - 1}")
     return Quantization.from_multiplier(multipliers, axis)
+
+
+def _in_turn(printed: Mapping[Any, Any], what: str) -> list[Any]:
+    """Return the items of a list that is printed as ``{"0": ..., "1": ...}``, in whatever order."""
+    by_number = {str(key): one for key, one in printed.items()}
+    numbers = [str(i) for i in range(len(by_number))]
+    if by_number.keys() != set(numbers):
+        raise LayoutError(
+            f"{what}: quantized_fixed_point_descriptor_list has the keys {', '.join(by_number)}: expected 0 to "
+            f"{len(numbers) - 1}, each once"
+        )
+    return [by_number[number] for number in numbers]
 
 
 def _scale(given: Any) -> float:

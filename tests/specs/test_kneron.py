@@ -150,6 +150,19 @@ def test_refusals(given: Any, chip: Any, says: str) -> None:
         nl.specs.from_kneron(given, chip=chip)
 
 
+def test_descriptors_are_in_the_order_of_their_numbers() -> None:
+    """JSON has the number of a descriptor as text, of which "10" comes before "2"."""
+    listed = {str(i): {"scale": 1 + i / 16, "radix": 3} for i in range(12)}
+    params = {"quantized_axis": 1, "quantized_fixed_point_descriptor_list": dict(sorted(listed.items()))}
+    given = {**described("RAW_8B", (1, 12, 1, 2)), "quantization_parameters": {"v1": params}}
+    spec = nl.specs.from_kneron(given, chip="KL720")
+    assert spec.quantization == nl.Quantization.from_multiplier([8 * (1 + i / 16) for i in range(12)], 1)
+    listed["13"] = listed.pop("3")
+    params["quantized_fixed_point_descriptor_list"] = listed
+    with pytest.raises(nl.LayoutError, match="10, 11, 13: expected 0 to 11"):
+        nl.specs.from_kneron(given, chip="KL720")
+
+
 def test_what_plus_3_prints() -> None:
     """The input and the first output of Tiny YOLO v3 on KL520 (plus_python, load_nef_model.md): "data" for v1."""
     means = {"quantized_axis": 1, "quantized_fixed_point_descriptor_list": {"0": {"scale": {"value": 1.5}, "radix": 2}}}
