@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator
 
@@ -27,10 +26,16 @@ def order_words(storage: Storage, shape: Shape) -> str:
     """Return the order of axes in which a C array of `shape` would contain this tensor, in words."""
     extents = dict(zip(storage.layout.axes, storage.shape))
     extended = [n for n in shape if n > 1]
-    for order in itertools.permutations(storage.layout.axes):
-        if [extents[letter] for letter in order if extents[letter] > 1] == extended:
-            return f"axes in the order {''.join(order)}"
-    return "which neither divides nor merges its dimensions"
+    if sorted(extended) != sorted(n for n in storage.shape if n > 1):
+        return "which neither divides nor merges its dimensions"
+    left, order = list(extents), ""
+    while left:  # the first axis that is next in the shape, or anywhere because it has one element
+        letter = next(one for one in left if extents[one] in (1, *extended[:1]))
+        left.remove(letter)
+        order += letter
+        if extents[letter] > 1:
+            del extended[0]
+    return f"axes in the order {order}"
 
 
 def size_words(storage: Storage, kind: Element, nbytes: int) -> str:
@@ -47,7 +52,9 @@ def _sizes(storage: Storage, kind: Element) -> Iterator[tuple[str, int]]:
     for width in {1, 2, 4} - {item}:
         yield f"those of elements of {width} byte{'s' * (width > 1)}", storage.size * width
     for letter, extent in zip(storage.layout.axes, storage.shape):
-        if extent > 1 and len(storage.chain(letter)) == 1 and storage.is_dense:
+        chain = storage.chain(letter)
+        if extent > 1 and len(chain) == 1 and storage.is_dense:
+            rest = storage.size // chain[0].extent  # which may be padded to something else already
             for block in _BLOCKS:
                 padded = -(-extent // block) * block
-                yield f"those with {letter} padded from {extent} to {padded}", storage.size // extent * padded * item
+                yield f"those with {letter} padded from {extent} to {padded}", rest * padded * item

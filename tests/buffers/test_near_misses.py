@@ -24,6 +24,25 @@ def test_the_right_order_of_axes_and_no_other() -> None:
             assert order_words(storage, shape) == f"axes in the order {''.join(asked)}"
 
 
+def test_the_order_of_many_axes_takes_no_time() -> None:
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    storage = Storage.bind(Layout(letters[::-1], letters), (2,) * 25 + (3,))
+    assert order_words(storage, (4, 4, 3, 1 << 21)) == "which neither divides nor merges its dimensions"
+    assert order_words(storage, (1, 2, 2, 3, *(2,) * 23)) == "axes in the order ABZCDEFGHIJKLMNOPQRSTUVWXY"
+
+
+@pytest.mark.parametrize("extents", [(1, 2, 2, 3), (2, 1, 3, 1), (1, 1, 1, 1), (3, 3, 3, 3), (2, 3, 1, 2)])
+def test_the_order_is_the_first_that_fits(extents: tuple[int, ...]) -> None:
+    storage = Storage.bind(Layout("NHWC"), extents)
+    for shape in itertools.permutations(extents):
+        fitting = (
+            "".join("NCHW"[i] for i in order)
+            for order in itertools.permutations(range(4))
+            if [extents[i] for i in order if extents[i] > 1] == [n for n in shape if n > 1]
+        )
+        assert order_words(storage, shape) == f"axes in the order {next(fitting)}"
+
+
 def test_merged_and_divided_dimensions_are_the_same_memory() -> None:
     storage = Storage.bind(Layout("NCHW"), (2, 3, 4, 6))
     for shape in ((144,), (6, 24), (2, 3, 2, 2, 6), (1, 2, 1, 3, 4, 6, 1), (2, 3, 24)):
@@ -110,6 +129,14 @@ def test_the_readings_of_a_wrong_size(
     assert set(words) <= set(found) and len(found) == len(set(found)), got
     assert not tag.endswith("8c") or "C padded" not in got
     assert all("padded" in word or "elements" in word for word in set(found) - set(words) - {UNPADDED})
+
+
+def test_an_axis_that_is_padded_already_may_be_padded_to_something_else() -> None:
+    rows = Storage.bind(Layout("NHWC"), (1, 3, 2, 3), (1, 2, 6, 3))  # W padded from 3 to 6
+    assert size_words(rows, element("uint8"), 2 * 4 * 3) == "; 24 are those with W padded from 3 to 4"
+    both = "those with C padded from 3 to 4 or those with W padded from 3 to 8"
+    assert size_words(rows, element("uint8"), 2 * 6 * 4) == f"; 48 are {both}"
+    assert size_words(rows, element("uint8"), 2 * 3 * 3 * 6) == ""
 
 
 def test_a_buffer_with_gaps_has_no_padded_reading() -> None:
