@@ -50,7 +50,8 @@ class Reads:
         """The cache lines touched, ascending; line 0 contains the buffer's first byte."""
         first = self.offsets * self.bits // (8 * self.cache_line)
         last = ((self.offsets + 1) * self.bits - 1) // (8 * self.cache_line)
-        return [int(line) for line in np.union1d(first, last)]
+        further = np.arange((last - first).max() + 1)  # an element may be larger than a line
+        return [int(line) for line in np.unique(np.minimum(first[:, None] + further, last[:, None]))]
 
     @property
     def bytes_read(self) -> int:

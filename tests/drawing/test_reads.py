@@ -30,7 +30,7 @@ def test_reads_are_the_oracles(tag: str, dtype: str, data: st.DataObject) -> Non
     at = tuple(data.draw(st.integers(0, n - 1)) for n in shape[:2])
     size = data.draw(st.tuples(st.integers(1, 3), st.integers(1, 3)))
     at += tuple(data.draw(st.integers(0, n - k)) for n, k in zip(shape[2:], size))
-    line = data.draw(st.sampled_from([16, 32, 64, 128]))
+    line = data.draw(st.sampled_from([1, 3, 16, 32, 64, 128]))
     found = nl.explain(tag, shape, dtype, at=at, window=size, gray=True, cache_line=line)
     n, _, h, w = at
     window = [(n, c, h + i, w + j) for c in range(shape[1]) for i in range(size[0]) for j in range(size[1])]
