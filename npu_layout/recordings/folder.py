@@ -7,6 +7,7 @@ recording is used as a path.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
@@ -41,12 +42,15 @@ def new_folder(path: PathLike) -> Iterator[Path]:
     RecordingError if `path` exists already. An OSError names `path`.
     """
     folder = Path(path_of("path", path))
-    if folder.exists():
-        raise RecordingError(f"{folder} exists; a recording is never written over another")
+    refusal = RecordingError(f"{folder} exists; a recording is never written over another")
+    if os.path.lexists(folder):  # a link that leads nowhere too
+        raise refusal
     try:
         with whole_folder(folder) as partial:
             yield partial
     except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST) and os.path.lexists(folder):  # another writer was faster
+            raise refusal from None
         error.filename = error.filename or str(folder)
         raise
 

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
+from npu_layout.recordings import new_folder
 from npu_layout.support import parse_npy
 from tests.support.damage import damage, mutate
 from tests.support.recorded import image, recorded, same
@@ -43,6 +44,21 @@ def test_headers_that_another_thread_spoils(tmp_path: Path, monkeypatch: pytest.
         recording.frames[1]
     with pytest.raises(nl.RecordingError, match=r"y\.npy: SystemError: AST"):
         parse_npy(content, "y.npy")
+
+
+def test_no_folder_is_written_over(tmp_path: Path) -> None:
+    """Neither one that another writer makes meanwhile, nor a link that leads nowhere."""
+    recorded(tmp_path / "run")
+    recording = nl.Recording.load(tmp_path / "run")
+    refused = pytest.raises(nl.RecordingError, match="two exists; a recording is never written over another")
+    with refused, new_folder(tmp_path / "two") as partial:
+        (partial / "slow").touch()
+        recording.save(tmp_path / "two")
+    assert same(nl.Recording.load(tmp_path / "two"), recording)
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(nl.RecordingError, match="link exists"):
+        recording.save(tmp_path / "link")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "run", "two"]
 
 
 def changed(folder: Path, name: str) -> Path:
