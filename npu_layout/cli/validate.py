@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the verdicts; return 0 if all match, 1 if one does not, 2 if one cannot be read."""
     found = find_recordings(options.recordings)
-    if options.html and len(found) > 1:
+    if options.html is not None and len(found) > 1:
         raise NpuLayoutError(f"--html: expected one recording, got {len(found)}")
     tolerances = {}
     for name in _TOLERANCES:
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
         found,
         options.model,
         workers=options.workers,
-        pictures=bool(options.html),
+        pictures=options.html is not None,
         head=None if options.head is None else words.head(options.head),
         confidence=options.confidence,
         **tolerances,
@@ -71,9 +71,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _files(options: argparse.Namespace, reports: Reports, single: Report | str | None) -> Iterator[Callable[[], None]]:
     """Yield what writes each file that was asked for."""
-    if options.junit:
+    if options.junit is not None:
         yield lambda: write_junit(reports, options.junit, options.command)
-    if options.html and isinstance(single, Report):
+    if options.html is not None and isinstance(single, Report):
         yield lambda: single.to_html(options.html)
 
 

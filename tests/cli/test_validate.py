@@ -40,7 +40,9 @@ def test_validate_many(here: Path, capsys: pytest.CaptureFixture[str], workers: 
     assert ran(capsys, "validate", "good", "tree/right", "model.onnx", *workers)[:2] == (0, "2 recordings: 2 match\n")
 
 
-@pytest.mark.parametrize("more", [["--junit", "no/report.xml"], ["--html", "no/page.html"], ["--junit", "good"]])
+@pytest.mark.parametrize(
+    "more", [["--junit", "no/report.xml"], ["--html", "no/page.html"], ["--junit", "good"], ["--junit", ""]]
+)
 def test_a_report_that_cannot_be_written_costs_no_verdict(
     here: Path, capsys: pytest.CaptureFixture[str], more: list[str]
 ) -> None:
