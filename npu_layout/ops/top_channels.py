@@ -47,8 +47,8 @@ def top_k(
 
     Returns
     -------
-    Values, of the dtype of x in native byte order, float32 if it is quantised; channels, int64. Both in the format of
-    x.
+    Values, of the dtype of x in native byte order, uint8 of bools, float32 if it is quantised; channels, int64. Both in
+    the format of x.
 
     Raises
     ------
