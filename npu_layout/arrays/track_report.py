@@ -6,7 +6,7 @@ import os
 import threading
 from typing import Any, NamedTuple
 
-from ..support import PathLike, isolated, json_text
+from ..support import PathLike, isolated, json_text, many
 from .format_loss import Effect
 
 _FAULTS = ("lost", "copied", "")
@@ -97,7 +97,7 @@ class LayoutReport:
         lost, copied = (sum(call.fault == fault for call in calls) for fault in _FAULTS[:2])
         total = sum(call.copied_nbytes for call in calls)
         return (
-            f"{len(calls)} kinds of calls on Tensors: {lost} lost the format, {copied} copied without need; "
+            f"{many(len(calls), 'kind')} of calls on Tensors: {lost} lost the format, {copied} copied without need; "
             f"{total} bytes copied in all"
         )
 

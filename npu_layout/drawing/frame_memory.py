@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import NpuLayoutError
 from ..frames import FrameSpec, Plane, pixel_format
 from ..layouts import Storage
-from ..support import check_fields, real_number
+from ..support import check_fields, many, real_number
 from .palette import DISTINCT, EMPTY, GRAY, PALE, WHITE, Colour, ink_on
 from .saving import write_picture
 from .scene import Label, Rectangle, Scene
@@ -149,7 +149,7 @@ def _memory(spec: FrameSpec, index: int, plane: Plane) -> Memory:
             found = tuple(_byte(spec, index, plane, int(b), r) for b in columns)
             runs.append(Run(int(addresses[0]), r, found, left, gap if r < rows - 1 or plane.tile else 0))
     runs.sort(key=lambda run: run.address)
-    what = f"{rows} rows of {row} bytes"
+    what = f"{many(rows, 'row')} of {many(row, 'byte')}"
     if plane.tile is not None:
         what += f" in tiles of {tile_h} rows of {tile_w} bytes, {stride // tile_w} side by side"
     elif stride != row:

@@ -12,7 +12,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..specs import from_qnn
-from ..support import checked_call, instance, one_of, path_of, text_of
+from ..support import checked_call, instance, many, one_of, path_of, text_of
 from .runtime import RuntimeEngine, distinct, model_file, opening, per_tensor, runtime
 
 # src/QnnSampleApp.cpp: dataTypeToString, and the enum of QnnTypes.h that each word stands for
@@ -98,7 +98,7 @@ class AppBuilderEngine(RuntimeEngine):
         found = self._context.Inference(list(inputs))
         if len(found) != len(self.output_specs):  # none, if the graph fails
             raise NpuLayoutError(
-                f"{self.model}: AppBuilderEngine: got {len(found)} outputs, expected {len(self.output_specs)}; "
+                f"{self.model}: AppBuilderEngine: got {many(len(found), 'output')}, expected {len(self.output_specs)}; "
                 f"QNN's log may say why"
             )
         return [_bits(array, spec) for array, spec in zip(found, self.output_specs)]

@@ -12,7 +12,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..specs import from_kneron
-from ..support import checked_call, items_of, one_of, path_of, shown, whole_number
+from ..support import checked_call, items_of, many, one_of, path_of, shown, whole_number
 from .runtime import RuntimeEngine, distinct, model_file, names_of, one_network, opening, runtime
 
 _WAIT_MS = 10_000
@@ -102,7 +102,9 @@ class KneronEngine(RuntimeEngine):
         result = self._received()
         count = int(result.header.num_output_node)
         if count != len(self.output_specs):
-            raise NpuLayoutError(f"{self.model}: KneronEngine: got {count} outputs, expected {len(self.output_specs)}")
+            raise NpuLayoutError(
+                f"{self.model}: KneronEngine: got {many(count, 'output')}, expected {len(self.output_specs)}"
+            )
         return [self._node(i, spec, result) for i, spec in enumerate(self.output_specs)]
 
     def _received(self) -> Any:

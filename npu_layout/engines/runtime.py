@@ -14,7 +14,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Layout
-from ..support import isolated, items_of, lfs_pointer, naming, path_of, text_of
+from ..support import isolated, items_of, lfs_pointer, many, naming, path_of, text_of
 from .onnxruntime import by_name, check_apart
 from .protocol import checked_outputs
 
@@ -81,7 +81,7 @@ def names_of(model: str, kind: str, count: int, given: Any) -> list[str]:
     """Return names of inputs or outputs ("input", "output"): those that are given, or input0, input1 ..."""
     names = [f"{kind}{i}" for i in range(count)] if given is None else items_of(f"{kind}_names", given, str, "names")
     if len(names) != count:
-        raise NpuLayoutError(f"{kind}_names: {model} has {count} {kind}s, got {len(names)} names")
+        raise NpuLayoutError(f"{kind}_names: {model} has {many(count, kind)}, got {many(len(names), 'name')}")
     return names
 
 

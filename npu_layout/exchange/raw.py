@@ -39,7 +39,7 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError, RecordingError
 from ..layouts import Layout
 from ..recordings import FRAME, IMAGES, Frame, Recording, RunsOnDisk, checked_specs
-from ..support import PathLike, errors_named, npy_bytes, parse_npy
+from ..support import PathLike, errors_named, many, npy_bytes, parse_npy
 from .foreign_files import existing, home_of, natural, read_bytes, read_json
 
 SPEC = "spec.json"
@@ -111,8 +111,8 @@ def _runs(folder: Path, tensors: list[_Dump]) -> list[str]:
         lacking = [run for run in frames if run not in dump.files]
         if lacking:
             raise RecordingError(
-                f"{folder}: {dump.what}: no file for frame {lacking[0]!r}; there are {len(dump.files)} files, "
-                f"{len(frames)} frames"
+                f"{folder}: {dump.what}: no file for frame {lacking[0]!r}; it has {many(len(dump.files), 'file')} for "
+                f"{many(len(frames), 'frame')}"
             )
     return frames
 

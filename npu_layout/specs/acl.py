@@ -10,7 +10,7 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
 from ..support import checked_call, whole_numbers
-from .metadata import Metadata, check_bytes, enum_name, known, text
+from .metadata import Metadata, check_axes, check_bytes, enum_name, known, text
 
 # acl/acl_base.h: aclDataType and aclFormat, by number
 _TYPES = {
@@ -76,8 +76,7 @@ def from_acl(desc: Any, *, shape: Sequence[int] | None = None) -> TensorSpec:
         spec = _blocked(what, order, dims, wanted, dtype, name)
     elif order in ("ND", "UNDEFINED") or order in _PLAIN:
         axes = _PLAIN.get(order) or Layout.of_rank(len(dims)).axes
-        if len(axes) != len(dims):
-            raise LayoutError(f"{what}: format {order} has {len(axes)} axes, but there are {len(dims)} dims: {dims}")
+        check_axes(what, f"format {order}", axes, len(dims), f"dims {dims}")
         if wanted is not None and list(wanted) != dims:
             raise LayoutError(f"{what}: shape {wanted} is given, but format {order} has the dims {dims}")
         spec = TensorSpec(dims, Layout.plain(axes), dtype, name=name)

@@ -11,7 +11,7 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout, c_strides
 from ..support import checked_call, text_of
-from .metadata import Metadata, affine, text
+from .metadata import Metadata, affine, check_axes, text
 
 _LAST = {1: "N", 2: "NC", 3: "NWC", 4: "NHWC", 5: "NDHWC"}  # input_tensor_layout is "Always NHWC", as are outputs
 
@@ -60,8 +60,8 @@ def from_axelera(info: Any, *, axes: str | None = None, name: str = "") -> Tenso
             f"{what}: shape {whole} with padding {pads}: expected every extent to be 1 or more without it"
         )
     letters = _LAST.get(len(whole)) or Layout.of_rank(len(whole)).axes
-    if axes is not None and len(text_of("axes", axes)) != len(whole):
-        raise LayoutError(f"{what}: axes {axes!r}: expected {len(whole)} letters, as the shape {whole} has")
+    if axes is not None:
+        check_axes(what, f"axes {axes!r}", text_of("axes", axes), len(whole), f"the shape {whole}")
     dtype = given.read("dtype", np.dtype, "int8")
     quantization = None
     scale, zero_point = given.read("scale", float, 1.0), given.whole("zero_point", 0)

@@ -8,7 +8,7 @@ from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
 from ..support import checked_call, text_of
-from .metadata import Metadata, affine, element_strides, enum_name, itemsize_of, known, shape_of, text
+from .metadata import Metadata, affine, check_axes, element_strides, enum_name, itemsize_of, known, shape_of, text
 
 # dnn/hb_dnn.h: hbDNNDataType. Headers with alignedShape (X3, J5, X5) count pictures first, those without (S100) not.
 _PICTURES = ("Y", "NV12", "NV12_SEPARATE", "YUV444", "RGB", "BGR")
@@ -131,8 +131,7 @@ def _axes(given: Metadata, what: str, rank: int, layout: str | None) -> str:
         raise LayoutError(f"{what}: layout= is {layout!r}, but tensorLayout is {found}")
     else:
         axes = found
-    if len(axes) != rank:
-        raise LayoutError(f"{what}: layout {axes} has {len(axes)} axes, but validShape has {rank}")
+    check_axes(what, f"layout {axes}", axes, rank, "validShape")
     return axes
 
 

@@ -149,6 +149,12 @@ def element_strides(what: str, field: str, given: Sequence[int], shape: Sequence
     return strides
 
 
+def check_axes(what: str, layout: str, axes: Sequence[str], rank: int, of: str) -> None:
+    """Raise LayoutError if the letters of a layout are not as many as `of`, which messages call so, has extents."""
+    if len(axes) != rank:
+        raise LayoutError(f"{what}: {layout} has {len(axes)} axes, but {of} has {rank}")
+
+
 def itemsize_of(dtype: str) -> int:
     """Return the bytes of one element of a stored type."""
     return element(dtype).buffer.itemsize

@@ -7,7 +7,7 @@ from typing import Any
 from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
-from .metadata import Metadata, enum_name, known, text
+from .metadata import Metadata, check_axes, enum_name, known, text
 
 _DTYPES = {
     "BOOLEAN": "bool",
@@ -52,8 +52,7 @@ def from_nnarchive(tensor: Any) -> TensorSpec:
     dtype = known("NN Archive tensor dtype", enum_name("NN Archive tensor dtype", given.field("dtype"), ()), _DTYPES)
     layout = given.field("layout", None)
     axes = Layout.of_rank(len(shape)).axes if layout is None else str(layout).upper()
-    if len(axes) != len(shape):
-        raise LayoutError(f"{what}: layout {layout} has {len(axes)} axes, but shape {shape} has {len(shape)}")
+    check_axes(what, f"layout {layout}", axes, len(shape), f"shape {shape}")
     spec = TensorSpec(shape, Layout.plain(axes), dtype, name=name)
     block = given.part("preprocessing")
     kind = None if block is None else block.field("dai_type", block.field("daiType", None))

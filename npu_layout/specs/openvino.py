@@ -11,7 +11,7 @@ from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError
 from ..layouts import COLOR_ORDERS, SWAPPED_ORDERS, Layout
 from ..support import checked_call, one_of, text_of
-from .metadata import Metadata, known
+from .metadata import Metadata, check_axes, known
 
 # Type.get_type_name() (src/core/src/type/element_type.cpp)
 _DTYPES = {
@@ -111,8 +111,7 @@ def _axes(given: Metadata, what: str, rank: int, layout: str | None) -> str:
         found = asked
     if found is None:
         return Layout.of_rank(rank).axes
-    if len(found) != rank:
-        raise LayoutError(f"{what}: layout {layout or said} has {len(found)} axes, but the shape has {rank}")
+    check_axes(what, f"layout {layout or said}", found, rank, "the shape")
     spare = iter(letter for letter in _LETTERS if letter not in found)
     axes = "".join(next(spare) if letter == "?" else letter for letter in found)
     if len(set(axes)) != len(axes):

@@ -8,7 +8,7 @@ from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
 from ..support import checked_call, text_of
-from .metadata import Metadata, affine, enum_name, known, text
+from .metadata import Metadata, affine, check_axes, enum_name, known, text
 
 # QnnTypes.h: Qnn_DataType_t. The low byte is the width in decimal digits, the high one the kind.
 _KINDS = {0: "INT", 1: "UINT", 2: "FLOAT", 3: "SFIXED_POINT", 4: "UFIXED_POINT", 5: "BOOL"}
@@ -74,8 +74,7 @@ def from_qnn(tensor: Any, *, axes: str | None = None) -> TensorSpec:
     kind = enum_name("QNN dataType", given.field("dataType"), _TYPES, "QNN_DATATYPE_")
     dtype = known("QNN dataType", kind, _DTYPES)
     letters = text_of("axes", axes) if axes is not None else _LAST.get(len(dims)) or Layout.of_rank(len(dims)).axes
-    if len(letters) != len(dims):
-        raise LayoutError(f"{what}: axes {letters!r}: expected {len(dims)} letters, as dimensions {dims} has")
+    check_axes(what, f"axes {letters!r}", letters, len(dims), f"dimensions {dims}")
     quantization = _quantization(given, what, dtype, len(dims))
     if quantization is not None and "FIXED_POINT" not in kind:
         raise LayoutError(f"{what}: {kind} with a scale: expected a fixed-point type, which the scale belongs to")

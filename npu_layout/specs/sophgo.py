@@ -9,7 +9,7 @@ from ..buffers import Quantization, TensorSpec, element
 from ..errors import LayoutError
 from ..layouts import Layout
 from ..support import checked_call, one_of, text_of, whole_number
-from .metadata import Metadata, affine, enum_name, known, shape_of, text
+from .metadata import Metadata, affine, check_axes, enum_name, known, shape_of, text
 
 # bmruntime's bmdef.h: bm_data_type_t, by number
 _TYPES = (
@@ -72,8 +72,7 @@ def from_sophgo(
     dtype = known("Sophgo dtype", kind, _DTYPES)
     shape = _shape(given, side, place, step)
     axes = letters or Layout.of_rank(len(shape)).axes
-    if len(axes) != len(shape):
-        raise LayoutError(f"{what}: layout {axes} has {len(axes)} axes, but the shape {shape} has {len(shape)}")
+    check_axes(what, f"layout {axes}", axes, len(shape), f"the shape {shape}")
     quantization = _quantization(given, what, side, place, dtype)
     spec = TensorSpec(shape, Layout.plain(axes), dtype, quantization=quantization, name=name)
     most = _number(given, f"max_{side}_bytes", place, spec.nbytes)

@@ -8,7 +8,7 @@ from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
 from ..support import checked_call, text_of
-from .metadata import Metadata, affine, enum_name, known
+from .metadata import Metadata, affine, check_axes, enum_name, known
 
 # vip_lite.h: vip_buffer_format_e and vip_buffer_quantize_format_e, by number
 _TYPES = (
@@ -65,8 +65,7 @@ def from_viplite(params: Any, *, layout: str | None = None, name: str = "") -> T
         raise LayoutError(f"{what}: num_of_dims {rank}: expected 1 to {len(sizes)}, as many as there are sizes {sizes}")
     shape = sizes[:rank][::-1]
     axes = Layout.of_rank(rank).axes if layout is None else text_of("layout", layout)
-    if len(axes) != rank:
-        raise LayoutError(f"{what}: layout {axes} has {len(axes)} axes, but there are {rank} sizes")
+    check_axes(what, f"layout {axes}", axes, rank, f"shape {shape}")
     kind = enum_name("VIPLite data_format", given.field("data_format"), _TYPES, "VIP_BUFFER_FORMAT_")
     dtype = known("VIPLite data_format", kind, _DTYPES)
     quantization = _quantization(given, what, dtype)

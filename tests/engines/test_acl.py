@@ -300,7 +300,7 @@ def test_what_goes_wrong(model: Path, device: Device, monkeypatch: pytest.Monkey
     for options, says in (
         (dict(), r"m\.om: ACL tensor 'Conv_1:0:box': format NC1HWC0: dims .* give shape="),
         (dict(shapes={"box": (1, 64, 8, 8)}), "shapes: no tensor 'box'; the model has image, Conv_1:0:box"),
-        (dict(shapes=SHAPES, output_names=["box"]), r"output_names: .* has 2 outputs, got 1 names"),
+        (dict(shapes=SHAPES, output_names=["box"]), r"output_names: .* has 2 outputs, got 1 name"),
         (dict(shapes=SHAPES, device=1), r"acl\.rt\.create_context returned 107001"),
         (dict(shapes=SHAPES, device="0"), "device"),
     ):

@@ -180,7 +180,7 @@ def test_what_is_refused(model: Path, tmp_path: Path, monkeypatch: pytest.Monkey
         ({"data_type": "native", "specs": {**specs, "low": specs["image"]}}, r"low is .*int8.*; specs has .*uint8"),
         ({"data_type": "native", "specs": {**specs, "low": 3}}, r"specs\['low'\]: expected a TensorSpec, got 3"),
         ({"specs": {"y": specs["low"]}}, "specs: no tensor 'y'; the model has image, sum, half, count, low"),
-        ({"layouts": {"low": "NC"}}, "axes 'NC': expected 4 letters"),
+        ({"layouts": {"low": "NC"}}, "axes 'NC' has 2 axes, but .* has 4"),
         ({"data_type": "int8"}, "data_type: expected float or native, got 'int8'"),
         ({"target": "Cpu"}, r"m\.dlc: cannot be loaded: backend library does not exist: libQnnCpu\.so"),
         ({"target": "Gpu"}, "target: expected Htp or Cpu, got 'Gpu'"),

@@ -87,7 +87,7 @@ def test_what_goes_wrong(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         Imx500Engine(model, frames="many")  # type: ignore[arg-type]
     with pytest.raises(nl.NpuLayoutError, match=r"2 frames had no outputs \(CnnOutputTensor\); is it loaded\?"):
         Imx500Engine(model, frames=2)
-    with pytest.raises(nl.NpuLayoutError, match=r"output_names: model .* has 2 outputs, got 1 names"):
+    with pytest.raises(nl.NpuLayoutError, match=r"output_names: model .* has 2 outputs, got 1 name"):
         Imx500Engine(model, output_names=["one"])
     monkeypatch.setattr(Camera, "count", 30)
     with pytest.raises(nl.NpuLayoutError, match=r"outputs of \[\[4, 3, 2\], \[5\]\], but 30 floats"):

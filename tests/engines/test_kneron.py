@@ -256,7 +256,7 @@ def test_names_of_a_nef_without_names(model: Path) -> None:
     Device.chip = "KL520"
     with KneronEngine(model) as engine:
         assert [spec.name for spec in (*engine.input_specs, *engine.output_specs)] == ["input0", "output0", "output1"]
-    with pytest.raises(nl.NpuLayoutError, match=r"output_names: model .*m\.nef has 2 outputs, got 1 names"):
+    with pytest.raises(nl.NpuLayoutError, match=r"output_names: model .*m\.nef has 2 outputs, got 1 name"):
         KneronEngine(model, output_names=["both"])
     assert Device.open == 0
 
@@ -319,7 +319,7 @@ def test_a_late_result_is_not_the_next_ones(model: Path) -> None:
     ("breaks", "says"),
     [
         ("send", "KneronEngine failed: KP_ERROR_SEND_DATA_FAIL_15"),
-        ("nodes", "KneronEngine: got 1 outputs, expected 2"),
+        ("nodes", "KneronEngine: got 1 output, expected 2"),
         ("number", "expected the result of run 1, got run 7000"),
         ("null", "kp retrieves no output both; its log may say why"),
         ("shape", r"output both is \(1, 60\), not \(1, 2, 5, 6\)"),

@@ -117,7 +117,7 @@ def test_what_goes_wrong(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             RknnEngine(model, input_specs=specs)
     with pytest.raises(nl.NpuLayoutError, match=r"does not report .* give a TensorSpec with a name .*of_storage\("):
         nl.open_engine(model)
-    with pytest.raises(nl.NpuLayoutError, match=r"output_names: .* has 2 outputs, got 1 names"):
+    with pytest.raises(nl.NpuLayoutError, match=r"output_names: .* has 2 outputs, got 1 name"):
         RknnEngine(model, input_specs=[IMAGE], output_names=["one"])
     engine = RknnEngine(model, input_specs=[IMAGE])
     monkeypatch.setattr(RKNNLite, "silent", True)

@@ -189,7 +189,7 @@ def test_names_and_specs_of_outputs() -> None:
     assert (
         names_of("m", "output", 2, None) == ["output0", "output1"] == names_of("m", "output", 2, ["output0", "output1"])
     )
-    with pytest.raises(nl.NpuLayoutError, match="input_names: m has 2 inputs, got 1 names"):
+    with pytest.raises(nl.NpuLayoutError, match="input_names: m has 2 inputs, got 1 name"):
         names_of("m", "input", 2, ["x"])
     with pytest.raises(nl.NpuLayoutError, match="output_names: expected"):
         names_of("m", "output", 1, [3])

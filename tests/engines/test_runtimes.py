@@ -150,7 +150,7 @@ def test_executorch(tmp_path: Path) -> None:
     assert len(check_engine(lambda: nl.ExecuTorchEngine(path, output_names=["twice", "sum"]))) == 9
     with pytest.raises(nl.NpuLayoutError, match="no method 'backward'; it has forward"):
         nl.ExecuTorchEngine(path, method="backward")
-    with pytest.raises(nl.NpuLayoutError, match=r"output_names: .* has 2 outputs, got 1 names"):
+    with pytest.raises(nl.NpuLayoutError, match=r"output_names: .* has 2 outputs, got 1 name"):
         nl.ExecuTorchEngine(path, output_names=["one"])
     (tmp_path / "bad.pte").write_bytes(b"no program")
     with pytest.raises(nl.NpuLayoutError, match=r"bad\.pte: cannot be loaded"):

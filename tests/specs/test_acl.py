@@ -52,7 +52,7 @@ def test_blocks() -> None:
     [
         ({"dims": [-1, 57, 6, 5]}, None, "dims .-1, 57, 6, 5. are dynamic"),
         ({"dimCount": 9}, None, "dimCount 9: expected 0 to 6"),
-        ({"dimCount": 3}, None, "format NCHW has 4 axes, but there are 3 dims"),
+        ({"dimCount": 3}, None, "format NCHW has 4 axes, but dims .* has 3"),
         ({"size": 8000}, None, "size is 8000 bytes, but .* needs 6840: shape, type and size contradict"),
         ({"data_type": 4, "size": 855}, None, "needs 1710: .* with AIPP give the dims of aclmdlGetInputDimsV2$"),
         ({"format": 4}, None, "format FRACTAL_Z: expected NCHW"),

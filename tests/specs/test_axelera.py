@@ -66,7 +66,7 @@ def test_without_a_manifest_there_is_no_padding_and_no_scale() -> None:
         ({"dtype": "int7"}, {}, "field 'dtype'"),
         ({"zero_point": 200}, {}, "zero point 200 is outside int8"),
         ({"scale": -1.0}, {}, "expected positive numbers"),
-        ({}, {"axes": "NHW"}, "axes 'NHW': expected 4 letters"),
+        ({}, {"axes": "NHW"}, "axes 'NHW' has 3 axes, but .* has 4"),
     ],
 )
 def test_refusals(change: dict[str, Any], options: dict[str, Any], says: str) -> None:

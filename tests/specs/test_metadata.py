@@ -15,6 +15,7 @@ import npu_layout as nl
 from npu_layout.specs.metadata import (
     Metadata,
     affine,
+    check_axes,
     check_bytes,
     element_strides,
     enum_name,
@@ -165,3 +166,9 @@ def test_shapes_are_sequences_or_structs() -> None:
             shape_of("some shape", {"rank": rank, "dims": [4, 5, 0]}, "rank", "dims")
     with pytest.raises(nl.NpuLayoutError, match="some shape field 'shape'"):
         shape_of("some shape", [1, "x"], "rank", "dims")
+
+
+def test_a_layout_has_as_many_letters_as_there_are_extents() -> None:
+    check_axes("X 'y'", "layout NC", "NC", 2, "shape (1, 2)")
+    with pytest.raises(nl.LayoutError, match=r"^X 'y': layout NC has 2 axes, but shape \(1, 2, 3\) has 3$"):
+        check_axes("X 'y'", "layout NC", "NC", 3, "shape (1, 2, 3)")

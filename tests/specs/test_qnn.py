@@ -137,7 +137,7 @@ def test_axes() -> None:
         (json(dataFormat=1), {}, "dataFormat 1: expected 0..0"),
         (json(dataType="QNN_DATATYPE_UFIXED_POINT_4"), {}, "'UFIXED_POINT_4': expected one of"),
         (json(dataType="QNN_DATATYPE_FLOAT_32"), {}, "FLOAT_32 with a scale: expected a fixed-point type"),
-        (json(), {"axes": "NC"}, "axes 'NC': expected 4 letters"),
+        (json(), {"axes": "NC"}, "axes 'NC' has 2 axes, but .* has 4"),
         (json(quantizeParams=params(scaleOffset={"scale": 0.5, "offset": 41})), {}, "zero point -41 is outside uint8"),
         (json(quantizeParams=params()), {}, "quantizationEncoding is SCALE_OFFSET, but quantizeParams has no scaleOff"),
         (json(quantizeParams=params("VECTOR")), {}, "quantizationEncoding VECTOR: expected one of"),

@@ -76,7 +76,7 @@ def test_floats_have_no_scale() -> None:
         ({"num_of_dims": 0}, {}, "num_of_dims 0: expected 1 to 6"),
         ({"num_of_dims": 7}, {}, "as many as there are sizes"),
         ({"sizes": [5, 0, 4, 1]}, {}, "every extent must be 1 or more"),
-        ({}, {"layout": "NHW"}, "layout NHW has 3 axes, but there are 4 sizes"),
+        ({}, {"layout": "NHW"}, "layout NHW has 3 axes, but shape .* has 4"),
         ({"data_format": 6}, {}, "VIPLite data_format 'CHAR'"),
         ({"data_format": 13}, {}, "VIPLite data_format 'INT4'"),
         ({"data_format": 99}, {}, "VIPLite data_format 99: expected 0..14"),
