@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..support import late
 from .answers import Classes, Text, classify, ctc
-from .centers import Regions, centernet, dbnet
+from .centers import centernet
 from .crops import Masks
 from .darknet import yolov2, yolov3, yolov4
 from .decoder import Decoder
@@ -30,6 +30,7 @@ from .oriented import OrientedDecoder, OrientedDetections, oriented_nms
 from .overlay import draw
 from .poses import movenet, yolov7_pose
 from .queries import detr, rtdetr
+from .regions import Regions, dbnet
 from .roads import lanes
 from .rules import Keypoints, Prototypes, Suppression
 from .sides import damoyolo, depthai_yolo, nanodet, ppyoloe, rtmdet

@@ -30,7 +30,7 @@ LATE = {
     "kernels.fallback.moving": {"cv2"},
     "kernels.fallback.converting": {"cv2"},
     "kernels.fallback.gray": {"cv2"},
-    "decode.centers": {"cv2"},
+    "decode.regions": {"cv2"},
     "decode.crops": {"cv2"},
     "exchange.onnx_graph": {"onnx"},
     "exchange.raw": {"cv2"},

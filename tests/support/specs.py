@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
+import numpy as np
 import pytest
 
 import npu_layout as nl
@@ -49,3 +50,14 @@ def rects(svg: str) -> dict[str, ET.Element]:
             assert title.text not in found
             found[title.text] = rect
     return found
+
+
+def stored(real: np.ndarray, layout: str, dtype: str, name: str) -> tuple[nl.TensorSpec, np.ndarray]:
+    """Real values as an output stores them, in int8 by the scale that has room for all of them; axes N, C, H, W."""
+    q = None
+    if dtype == "int8":
+        low, high = min(0.0, float(real.min())), float(real.max())
+        scale = (high - low) / 255
+        q = nl.Quantization(scale, int(-128 - round(low / scale)))
+    spec = nl.TensorSpec(real.shape, nl.Layout(layout, "NCHW"), dtype, quantization=q, name=name)
+    return spec, spec.pack(real.astype(np.float32))
