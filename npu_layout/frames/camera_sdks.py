@@ -122,14 +122,7 @@ SDKS = (
 )
 
 
-PLAIN = (np.ndarray, bytes, bytearray, memoryview, tuple, list)  # of no SDK, which is known at once
-
-
-def sdk_of(x: Any) -> Sdk | None:
-    """Return the row of a frame; None if it is of no such SDK."""
-    if isinstance(x, PLAIN):
-        return None
-    return next((sdk for sdk in SDKS if all(hasattr(x, member) for member in sdk.members)), None)
+PLAIN = (np.ndarray, bytes, bytearray, memoryview, tuple, list)  # frames of no library, which is known at once
 
 
 def sdk_described(sdk: Sdk, x: Any) -> Described:

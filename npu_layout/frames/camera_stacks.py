@@ -29,14 +29,15 @@ None of these libraries is imported. What is read, and where it is documented:
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from ..errors import BufferSizeError, NpuLayoutError
 from ..support import shown, text_of
 from .camera_formats import DEPTHAI, FFMPEG, GSTREAMER, MEMORY, PICAMERA2, PILLOW, ROS, Described, known
-from .camera_sdks import PLAIN, FrameCopy, frame_copy, sdk_described, sdk_of
+from .camera_sdks import PLAIN, SDKS, FrameCopy, frame_copy, sdk_described
 from .color_matrices import MATRICES
 from .jpeg import jpeg_size
 from .pixel_formats import PIXEL_FORMATS
@@ -58,6 +59,18 @@ _SD_LINES = 576  # up to which GStreamer takes BT.601 for YUV that says no matri
 _STREAMS = ("main", "lores", "raw")  # of a camera of picamera2
 
 
+class Stack(NamedTuple):
+    """How the frames of one library are read: which objects are its frames, and functions of such a frame.
+
+    memory: returns its bytes, or those of each plane; None: it does not have them with it. copy: returns a copy.
+    """
+
+    is_one: Callable[[Any], bool]
+    described: Callable[[Any], Described]
+    memory: Callable[[Any], Any] | None = None
+    copy: Callable[[Any], Any] | None = None
+
+
 def described(x: Any, stream: str = "main") -> Described:
     """Return the arguments of the FrameSpec of a foreign frame; NpuLayoutError if it is none that is known.
 
@@ -71,69 +84,26 @@ def described(x: Any, stream: str = "main") -> Described:
         raise NpuLayoutError(
             f"stream: expected a picamera2 request, or its configuration, with a stream {stream!r}; x is {shown(x)}"
         )
-    if _is_pillow(x):
-        return {"format": known("Pillow", PILLOW, x.mode), "size_wh": tuple(x.size)}
-    if hasattr(x, "get_caps") and hasattr(x, "get_buffer"):
-        return _gst_sample(x)
-    if is_v4l2(x):
-        return v4l2(x)
-    if isinstance(x, FrameCopy):
-        return x.described
-    if (sdk := sdk_of(x)) is not None:
-        return sdk_described(sdk, x)
-    if hasattr(x, "planes") and hasattr(x, "format") and hasattr(x.format, "name"):
-        return _pyav(x)
-    if _is_depthai(x):
-        return _depthai(x)
-    if hasattr(x, "stride") and hasattr(x, "offset"):
-        return _gst_video(x)
-    if hasattr(x, "encoding") and hasattr(x, "step"):
-        return _ros_image(x)
-    if _is_compressed(x):
-        return {"format": "MJPEG", "size_wh": jpeg_size(bytes(x.data))}
-    if isinstance(x, Mapping) and {"format", "size"} <= set(x):
-        return _picamera2_stream(x)
-    raise NpuLayoutError(
-        f"x: expected a frame of PyAV, GStreamer, picamera2, DepthAI, ROS, Pillow, RealSense, Orbbec, pylon, "
-        f"jetson_utils or Harvesters, or a V4L2 format, got {shown(x)}; describe others with "
-        f"FrameSpec(format, size_wh, strides=, offsets=)"
-    )
+    stack = _stack_of(x)
+    if stack is None:
+        raise NpuLayoutError(
+            f"x: expected a frame of PyAV, GStreamer, picamera2, DepthAI, ROS, Pillow, RealSense, Orbbec, pylon, "
+            f"jetson_utils or Harvesters, or a V4L2 format, got {shown(x)}; describe others with "
+            f"FrameSpec(format, size_wh, strides=, offsets=)"
+        )
+    return stack.described(x)
 
 
 def is_described(x: Any) -> bool:
     """Return whether a frame describes itself and has its memory with it; of picamera2 and GStreamer none does."""
-    return not isinstance(x, PLAIN) and (_is_pillow(x) or buffers_of(x) is not x)
-
-
-def _is_pillow(x: Any) -> bool:
-    return hasattr(x, "getbands") and hasattr(x, "tobytes") and hasattr(x, "mode")
-
-
-def _is_compressed(x: Any) -> bool:
-    """Return whether it is a message of ROS that has a JPEG."""
-    return hasattr(x, "data") and "jpeg" in str(getattr(x, "format", "")).lower()
-
-
-def _is_depthai(x: Any) -> bool:
-    return hasattr(x, "getType") and hasattr(x, "getData") and hasattr(x, "fb")
+    stack = _stack_of(x)
+    return stack is not None and stack.memory is not None
 
 
 def buffers_of(x: Any) -> Any:
     """Return the memory of a frame that has it (of PyAV a buffer for each plane, of Pillow a copy); or x itself."""
-    if _is_pillow(x):
-        return x.tobytes()
-    if isinstance(x, FrameCopy):
-        return x.memory
-    if (sdk := sdk_of(x)) is not None:
-        return sdk.memory(x)
-    if _is_depthai(x):
-        return x.getData()
-    planes = getattr(x, "planes", None)
-    if planes is not None and hasattr(getattr(x, "format", None), "name"):
-        return [memoryview(plane) for plane in planes]
-    if _is_compressed(x) or (hasattr(x, "encoding") and hasattr(x, "step") and hasattr(x, "data")):
-        return x.data
-    return x
+    stack = _stack_of(x)
+    return x if stack is None or stack.memory is None else stack.memory(x)
 
 
 def memory_advice(x: Any) -> str:
@@ -146,14 +116,39 @@ def own_copy(x: Any) -> Any:
 
     NpuLayoutError if it cannot be copied.
     """
-    if _is_pillow(x):
-        return x.copy()
-    if not is_described(x):
+    stack = _stack_of(x)
+    return None if stack is None or stack.copy is None else stack.copy(x)
+
+
+def _stack_of(x: Any) -> Stack | None:
+    """Return the row of a frame; None of what is no library's, such as an array."""
+    if isinstance(x, PLAIN):
         return None
-    if hasattr(x, "planes") or _is_depthai(x) or isinstance(x, FrameCopy):
-        return x
-    if (sdk := sdk_of(x)) is not None:
-        return frame_copy(sdk, x)
+    for stack in STACKS:  # a frame is looked for in less time than by a generator
+        if stack.is_one(x):
+            return stack
+    return None
+
+
+def _has(first: str, *others: str) -> Callable[[Any], bool]:
+    """Return whether an object has all of these members; most objects lack the first."""
+    return lambda x: hasattr(x, first) and all([hasattr(x, member) for member in others])
+
+
+def _itself(x: Any) -> Any:
+    return x
+
+
+def _is_pyav(x: Any) -> bool:
+    return getattr(x, "planes", None) is not None and hasattr(getattr(x, "format", None), "name")
+
+
+def _is_compressed(x: Any) -> bool:
+    """Return whether it is a message of ROS that has a JPEG."""
+    return hasattr(x, "data") and "jpeg" in str(getattr(x, "format", "")).lower()
+
+
+def _message_copy(x: Any) -> Any:
     data = x.data
     try:
         return deepcopy(x, {id(data): data.tobytes()} if isinstance(data, memoryview) else {})
@@ -341,3 +336,30 @@ def _depthai(frame: Any) -> Described:
     if len(planes) > 1 and all(offsets[1:]):
         found["offsets"] = offsets
     return found
+
+
+#: The first row that an object is of counts.
+STACKS = (
+    Stack(  # Pillow
+        _has("getbands", "tobytes", "mode"),
+        lambda x: {"format": known("Pillow", PILLOW, x.mode), "size_wh": tuple(x.size)},
+        lambda x: x.tobytes(),
+        lambda x: x.copy(),
+    ),
+    Stack(_has("get_caps", "get_buffer"), _gst_sample),
+    Stack(is_v4l2, v4l2),
+    Stack(lambda x: isinstance(x, FrameCopy), lambda x: x.described, lambda x: x.memory, _itself),
+    *(Stack(_has(*sdk.members), partial(sdk_described, sdk), sdk.memory, partial(frame_copy, sdk)) for sdk in SDKS),
+    Stack(_is_pyav, _pyav, lambda x: [memoryview(plane) for plane in x.planes], _itself),
+    Stack(_has("getType", "getData", "fb"), _depthai, lambda x: x.getData(), _itself),
+    Stack(_has("stride", "offset"), _gst_video),
+    Stack(_has("encoding", "step", "data"), _ros_image, lambda x: x.data, _message_copy),
+    Stack(_has("encoding", "step"), _ros_image),
+    Stack(
+        _is_compressed,
+        lambda x: {"format": "MJPEG", "size_wh": jpeg_size(bytes(x.data))},
+        lambda x: x.data,
+        _message_copy,
+    ),
+    Stack(lambda x: isinstance(x, Mapping) and {"format", "size"} <= set(x), _picamera2_stream),
+)
