@@ -12,6 +12,38 @@ INLINE B1 padded_order(int64_t s, int64_t bytes, int64_t block, int64_t begun, i
     return from | ((B1)(byte + (uint8_t)begun >= (uint8_t)bytes) & 0x80);
 }
 
+/* Where the pixels of a vector of blocks are in 16 bytes: one load of these for all lanes. The last pixels are written with those
+ * before them, out of the last 16 bytes. Return n, or 0: they are not. */
+#if VB > 16
+INLINE int64_t padded_near(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int64_t bytes, int64_t block, int how) {
+    const int past = how & PAST, ahead = how & COLD && !past ? CLOSE : 0, shift = __builtin_ctzll((uint64_t)block);
+    const int64_t each = block < 16 ? 16 >> shift : 1, reach = (each - 1) * s + (bytes < 16 ? bytes : 16);
+    const int64_t step = VB >> shift, end = (n - 1) * s + bytes;
+    uint8_t order[VB];
+    int64_t i = 0;
+    if (block > VB || n < step || end < 16) return 0;
+    for (int64_t l = 0; l < LANES; ++l) {
+        const int64_t pixel = (16 * l) >> shift, begun = 16 * l - pixel * block, from = begun < bytes ? pixel * s + begun : 0;
+        if (from + reach > 16) return 0;
+        store16(order + 16 * l, padded_order(s, bytes, block, begun, from));
+    }
+    const V to = whole(order);
+    if (!past && (uintptr_t)dst % VB && (uintptr_t)dst % (uintptr_t)block == 0) { /* from then on stores are aligned */
+        put(dst, shuffled(broadcast(src), to));
+        i = (VB - (int64_t)((uintptr_t)dst % VB)) >> shift;
+    }
+    const uint8_t *from = src + i * s, *const last = src + end - 16;
+    for (uint8_t *at = dst + i * block; from <= last; i += step, from += step * s, at += VB) {
+        fetch_ahead(ahead, from, 1);
+        put_past(at, shuffled(broadcast(from), to), past);
+    }
+    for (; i < n; i += step) {
+        const int64_t pixel = at_most(i, n - step), later = pixel * s - at_most(pixel * s, end - 16);
+        put_past(dst + pixel * block, shuffled(broadcast(src + pixel * s - later), to + later * 0x0101010101010101), past);
+    }
+    return n;
+}
+#endif
 INLINE int64_t padded_lanes(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n, int64_t bytes, int64_t block, int how) {
     const int past = how & PAST, ahead = how & COLD && !past ? CLOSE : 0;
     const int64_t each = block < 16 ? 16 / block : 1, reach = (each - 1) * s + (bytes < 16 ? bytes : 16);
@@ -123,7 +155,10 @@ static void HERE(padded)(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n,
         for (; i < n && (uintptr_t)(dst + i * block) % VB; ++i) padded_pixel(src + i * s, dst + i * block, bytes, block);
     if (s >= bytes) {
 #if SHUFFLES
-        if (64 % block == 0) i += padded_lanes(src + i * s, s, dst + i * block, n - i, bytes, block, how);
+#if VB > 16
+        if (64 % block == 0) i += padded_near(src + i * s, s, dst + i * block, n - i, bytes, block, how);
+#endif
+        if (64 % block == 0 && i < n) i += padded_lanes(src + i * s, s, dst + i * block, n - i, bytes, block, how);
 #endif
         if (block <= 8) i += padded_words(src + i * s, s, dst + i * block, n - i, bytes, block);
         if (block % VB == 0) i += padded_blocks(VB, src + i * s, s, dst + i * block, n - i, bytes, block, past);
