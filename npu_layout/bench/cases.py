@@ -27,6 +27,7 @@ class Outputs:
     def __init__(self, shared: bool = False) -> None:
         self.shared, self.at = shared, 0
         self.arrays: list[np.ndarray] = []
+        self.found: dict[Any, Any] = {}  # results of other types, by who returned them
 
     def zeros(self, shape: Any, dtype: Any, scratch: bool) -> np.ndarray:
         """Return the next array of the contender that is being made."""

@@ -115,8 +115,10 @@ def detections(case: DetectCase) -> dict[str, Call]:
     """Return the calls for a detector's outputs: the decoder, with each backend.
 
     Copies of a case share its decoders, as the outputs of one network do: their tables are in the caches as code is.
+    They share the memory of detections where they share results: as a loop over frames does with `out=`.
     """
     size = (INPUT, INPUT)
+    earlier = case.outputs.found if case.outputs is not None and case.outputs.shared else {}
 
     def call(backend: str | None) -> Call:
         decoder, out = case.decoders.get(backend), case.out()
@@ -124,7 +126,9 @@ def detections(case: DetectCase) -> dict[str, Call]:
             decoder = case.decoders[backend] = Decoder(case.head, case.specs, size)
             if backend is not None:
                 decoder._use(backend)
-        memory = decoder(case.buffers, case.scene.confidence, IOU, LIMIT)
+        memory = earlier.get(backend)
+        if memory is None:
+            memory = earlier[backend] = decoder(case.buffers, case.scene.confidence, IOU, LIMIT)
 
         def run() -> np.ndarray:
             found = decoder(case.buffers, case.scene.confidence, IOU, LIMIT, out=memory)
