@@ -10,7 +10,7 @@ from .calibration import calibrate
 from .factories import engine_named
 from .model_axes import axes_in_model, fits, order_in_model, shape_in_model, transposed
 from .onnxruntime import OnnxRuntimeEngine, ports, reference
-from .protocol import Engine, checked_outputs, specs_of
+from .protocol import Engine, checked_outputs, checked_targets, specs_of
 from .simulated import SimulatedNpu
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ __all__ = [
     "axes_in_model",
     "calibrate",
     "checked_outputs",
+    "checked_targets",
     "engine_named",
     "fits",
     "open_engine",

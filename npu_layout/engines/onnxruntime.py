@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from ..errors import NpuLayoutError
 from ..layouts import Layout
 from ..support import checked_call, counted, isolated, lfs_pointer, plain_array
 from .model_axes import fits, shape_text
+from .protocol import check_apart
 from .providers import CPU, Providers, asked_for, check_available, check_used
 
 Arrays = dict[str, np.ndarray]
@@ -255,13 +255,19 @@ def reference(model: str | os.PathLike[str] | bytes | OnnxRuntimeEngine) -> Onnx
 
 
 def written(model: str, found: Arrays, out: Any) -> Arrays:
-    """Write arrays to those of `out`, and return these; NpuLayoutError if one is missing, does not fit or overlaps."""
+    """Write arrays to those of `out`, and return these.
+
+    NpuLayoutError if one is missing or unknown, has neither the output's shape nor one dimension, or overlaps another.
+    """
     if not isinstance(out, Mapping):
-        raise NpuLayoutError(f"out: expected {{name: array}} for {_listed(found)}, got {type(out).__name__}")
+        raise NpuLayoutError(f"{model}: out: expected {{name: array}} for {_listed(found)}, got {type(out).__name__}")
+    if set(out) != set(found):
+        raise NpuLayoutError(f"{model}: out: expected arrays for {_listed(found)}, got {_listed(out) or 'none'}")
     for name, array in found.items():
-        target = out.get(name)
-        if not isinstance(target, np.ndarray) or (target.size, target.dtype) != (array.size, array.dtype):
-            got = "none" if target is None else f"{getattr(target, 'shape', '')} {getattr(target, 'dtype', target)}"
+        target = out[name]
+        shapes = (array.shape, (array.size,))
+        if not isinstance(target, np.ndarray) or target.shape not in shapes or target.dtype != array.dtype:
+            got = f"{getattr(target, 'shape', '')} {getattr(target, 'dtype', target)}"
             raise NpuLayoutError(f"{model}: out: {isolated(name)}: expected {array.shape} {array.dtype}, got {got}")
         if not target.flags.writeable or not target.flags.c_contiguous:
             raise NpuLayoutError(f"{model}: out: {isolated(name)}: expected a contiguous array that can be written")
@@ -269,15 +275,6 @@ def written(model: str, found: Arrays, out: Any) -> Arrays:
     for name, array in found.items():
         np.copyto(out[name].reshape(array.shape), array)
     return {name: out[name] for name in found}
-
-
-def check_apart(model: str, out: Mapping[str, np.ndarray]) -> None:
-    """Raise NpuLayoutError if two of these contiguous arrays have a byte in common: the second replaced the first."""
-    for one, other in combinations(out, 2):
-        if np.may_share_memory(out[one], out[other]):
-            raise NpuLayoutError(
-                f"{model}: out: {isolated(one)} and {isolated(other)} overlap; expected memory of its own for each"
-            )
 
 
 _WEIGHTS_ELSEWHERE = ("external data", "model_path must not be empty")  # what newer versions say, and 1.17

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 from typing import Any, Protocol, Union, runtime_checkable
 
 import numpy as np
@@ -120,6 +121,37 @@ def checked_outputs(engine: Any, answer: Any, specs: Mapping[str, TensorSpec]) -
         except NpuLayoutError as error:
             raise type(error)(f"engine {kind}: output {isolated(name)}: {error}") from None
     return found
+
+
+def checked_targets(model: str, out: Any, specs: Mapping[str, TensorSpec]) -> dict[str, np.ndarray]:
+    """Return the arrays of `out`, to which outputs are written, as {name: flat view}.
+
+    NpuLayoutError, which names `model` and the output, if one is missing, unknown or not of its spec's size and dtype,
+    is no contiguous array that can be written, or overlaps another one.
+    """
+    if not isinstance(out, Mapping):
+        raise NpuLayoutError(f"{model}: out: expected {{name: array}} for {_names(specs)}, got {type(out).__name__}")
+    if set(out) != set(specs):
+        raise NpuLayoutError(f"{model}: out: expected arrays for {_names(specs)}, got {_names(out)}")
+    targets = {}
+    for name, spec in specs.items():
+        try:
+            targets[name] = spec.flat(out[name])
+        except NpuLayoutError as error:
+            raise type(error)(f"{model}: out: {isolated(name)}: {error}") from None
+        if not isinstance(out[name], np.ndarray) or not targets[name].flags.writeable:
+            raise NpuLayoutError(f"{model}: out: {isolated(name)}: expected a contiguous array that can be written")
+    check_apart(model, targets)
+    return targets
+
+
+def check_apart(model: str, out: Mapping[str, np.ndarray]) -> None:
+    """Raise NpuLayoutError if two of these contiguous arrays have a byte in common: the second replaced the first."""
+    for one, other in combinations(out, 2):
+        if np.may_share_memory(out[one], out[other]):
+            raise NpuLayoutError(
+                f"{model}: out: {isolated(one)} and {isolated(other)} overlap; expected memory of its own for each"
+            )
 
 
 def _names(given: Iterable[Any]) -> str:

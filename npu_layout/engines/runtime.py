@@ -15,8 +15,8 @@ from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Layout
 from ..support import isolated, items_of, lfs_pointer, many, naming, path_of, text_of
-from .onnxruntime import by_name, check_apart
-from .protocol import checked_outputs
+from .onnxruntime import by_name
+from .protocol import checked_outputs, checked_targets
 
 E = TypeVar("E", bound="RuntimeEngine")
 Answers = Union[Sequence[np.ndarray], Mapping[str, np.ndarray]]
@@ -190,16 +190,7 @@ class RuntimeEngine:
         found = checked_outputs(self, answers, specs)
         if out is None:
             return {name: flat.copy() for name, flat in found.items()}
-        if not isinstance(out, Mapping):
-            raise NpuLayoutError(f"out: expected {{name: array}}, got {type(out).__name__}")
-        targets = {}
-        for name, spec in specs.items():
-            if name not in out:
-                raise NpuLayoutError(f"out: no array for the output {isolated(name)}")
-            targets[name] = spec.flat(out[name])
-            if not np.shares_memory(targets[name], out[name]) or not targets[name].flags.writeable:
-                raise NpuLayoutError(f"out: {isolated(name)}: expected a contiguous array that can be written")
-        check_apart(self.model, targets)
+        targets = checked_targets(self.model, out, specs)
         for name, target in targets.items():
             np.copyto(target, found[name])
         return targets

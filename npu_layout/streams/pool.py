@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..buffers import TensorSpec
-from ..engines import checked_outputs, specs_of
+from ..engines import checked_outputs, checked_targets, specs_of
 from ..errors import NpuLayoutError
 from ..support import checked_call, items_of, naming
 from .processes import Process
@@ -107,10 +107,10 @@ class EnginePool:
         """Return a Future of what infer returns; inputs and `out` must stay until it is done.
 
         inputs: {name: buffer}, or one buffer. out: {name: array} to write outputs to, of the size and dtype of their
-        specs, 1-D or of the storage shape. Raises NpuLayoutError if the pool is closed; the Future, what the engine
-        raises.
+        specs, 1-D or of the storage shape. Raises NpuLayoutError if the pool is closed, and on an `out` that does not
+        fit; the Future, what the engine raises.
         """
-        return self._submitted(inputs, out)
+        return self._submitted(inputs, self._checked(out))
 
     def _submitted(
         self, inputs: Any, out: Mapping[str, np.ndarray] | None = None, begun: Callable[[], None] | None = None
@@ -119,6 +119,12 @@ class EnginePool:
         future: Future[dict[str, np.ndarray]] = Future()
         self._put(future, inputs, out, begun)
         return future
+
+    def _checked(self, out: Mapping[str, np.ndarray] | None) -> Mapping[str, np.ndarray] | None:
+        """Return `out`; NpuLayoutError if engines could not write to it, or would only to a copy of it."""
+        if out is not None:
+            checked_targets("EnginePool", out, self._outputs)
+        return out
 
     def _put(self, answer: Any, inputs: Any, out: Any, begun: Callable[[], None] | None) -> None:
         """Let the next free engine answer; NpuLayoutError if the pool is closed, or another process's."""
@@ -133,11 +139,12 @@ class EnginePool:
         """Run the network once on a free engine.
 
         inputs, out: as for submit. Returns {name: buffer} of the dtype and the size (1-D, or the storage shape) of the
-        specs. Raises what the engine raises: NpuLayoutError on inputs that do not fit, and if the pool is closed. The
-        exception of a signal's handler (KeyboardInterrupt) ends the wait; an engine that has begun still writes `out`.
+        specs. Raises what the engine raises: NpuLayoutError on inputs that do not fit; on an `out` that does not, and
+        if the pool is closed. The exception of a signal's handler (KeyboardInterrupt) ends the wait; an engine that has
+        begun still writes `out`.
         """
         answer = _Answer()
-        self._put(answer, inputs, out, None)
+        self._put(answer, inputs, self._checked(out), None)
         return answer.result()  # type: ignore[no-any-return]
 
     def map(self, inputs: Iterable[Any]) -> Iterator[dict[str, np.ndarray]]:

@@ -66,7 +66,15 @@ def test_onnxruntime_and_the_simulation_are_engines() -> None:
         out = {name: np.empty_like(array) for name, array in first.items()}
         again = one.infer(x, out=out)
         assert all(again[name] is out[name] and np.array_equal(out[name], first[name]) for name in first)
-        for wrong in ({}, {**out, "box": out["box"][..., :1]}, {**out, "box": out["box"].astype(np.float64)}, 3):
+        other = out["box"].reshape(2, -1)  # as many elements
+        for wrong in (
+            {},
+            {**out, "boxes": out["box"]},
+            {**out, "box": out["box"][..., :1]},
+            {**out, "box": other},
+            {**out, "box": out["box"].astype(np.float64)},
+            3,
+        ):
             with pytest.raises(nl.NpuLayoutError, match="out: "):
                 one.infer(x, out=wrong)  # type: ignore[arg-type]
     with npu as same:

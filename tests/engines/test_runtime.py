@@ -81,7 +81,9 @@ def test_outputs_into_given_memory() -> None:
     fixed = np.zeros(16, np.int16)
     fixed.flags.writeable = False
     for wrong, words in (
-        ({"total": out["total"]}, "out: no array for the output sum"),
+        ({"total": out["total"]}, "out: expected arrays for total, sum, got total"),
+        ({**out, "sums": out["sum"]}, "out: expected arrays for total, sum, got total, sum, sums"),
+        ({**out, "sum": bytearray(4)}, "out: sum: expected a contiguous array that can be written"),
         ({**out, "total": np.zeros(15, np.int16)}, "has 30 bytes"),
         ({**out, "total": np.zeros(16, np.int8)}, "int16"),
         ({**out, "total": np.zeros(32, np.int16)[::2]}, "contiguous"),

@@ -45,6 +45,53 @@ def test_it_is_an_engine() -> None:
     assert len(check_engine(lambda: EnginePool([Reader(), Reader()]))) == 9
 
 
+@pytest.mark.parametrize("takes_out", [False, True])
+def test_outputs_into_given_memory(takes_out: bool) -> None:
+    """Of an engine that has no `out` too; what could not be written, or only as a copy, is refused before any run."""
+
+    class Sides:
+        output_specs = (nl.TensorSpec((2, 3), "NC", name="a"), nl.TensorSpec((4,), "N", "int8", name="b"))
+        owns_outputs = False
+        runs = 0
+
+        def infer(self, given: object, **written: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+            self.runs += 1
+            out = written.get("out") or {"a": np.zeros(6, np.float32), "b": np.zeros(4, np.int8)}
+            out["a"].reshape(-1)[:], out["b"][:] = np.arange(6), 7
+            return out
+
+    class Plain(Sides):
+        def infer(self, given: object) -> dict[str, np.ndarray]:  # type: ignore[override]
+            return super().infer(given)
+
+    engine = Sides() if takes_out else Plain()
+    out = {"a": np.zeros((2, 3), np.float32), "b": np.zeros(4, np.int8)}
+    fixed = np.frombuffer(bytes(24), np.float32)
+    memory = np.zeros(6, np.float32)
+    with EnginePool([engine]) as pool:
+        for wrong, words in (
+            ({**out, "a": np.zeros((2, 3), np.float32, order="F")}, r"out: a: .* is not C-contiguous"),
+            ({**out, "a": np.zeros(12, np.float32)[::2]}, r"out: a: .* is not C-contiguous"),
+            ({**out, "a": np.zeros((3, 2), np.float32)}, r"out: a: .* stored as \(2, 3\)"),
+            ({**out, "a": np.zeros(6)}, "out: a: .* expects float32"),
+            ({**out, "b": np.zeros(4, np.int16)}, "out: b: .* expects int8"),
+            ({**out, "a": np.zeros(1, np.float32)}, "out: a: .* needs 24"),
+            ({**out, "a": fixed}, "out: a: expected a contiguous array that can be written"),
+            ({**out, "a": [0.0] * 6}, "out: a: "),
+            ({**out, "c": out["b"]}, "out: expected arrays for a, b, got a, b, c"),
+            ({"a": memory, "b": memory.view(np.int8)[:4]}, "out: a and b overlap"),
+            ({"a": out["a"]}, "out: expected arrays for a, b, got a"),
+            (3, "out: expected {name: array} for a, b, got int"),
+        ):
+            for call in (pool.infer, pool.submit):
+                with pytest.raises(nl.NpuLayoutError, match=f"EnginePool: {words}"):
+                    call(inputs(0), out=wrong)  # type: ignore[arg-type]
+        assert not engine.runs and not memory.any() and not out["a"].any()
+        found = pool.infer(inputs(0), out=out)
+        assert all(found[name] is out[name] for name in out)
+        assert out["a"].tolist() == [[0, 1, 2], [3, 4, 5]] and out["b"].tolist() == [7] * 4
+
+
 def test_errors_are_where_they_belong() -> None:
     def fault(n: int) -> None:
         if n == 3:

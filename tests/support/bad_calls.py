@@ -86,7 +86,7 @@ UNCHECKED = {
     "decode.OrientedDetections": {"xywha", "confidence", "class_id", "level", "cell"},
     "streams.Counts": {"captured", "shown", "dropped", "failed", "pending"},
     "streams.EnginePool.map": {"inputs"},
-    "streams.EnginePool.submit": {"inputs", "out"},
+    "streams.EnginePool.submit": {"inputs"},
     "streams.Result": {"number", "captured", "frame", "geometry", "dropped"},
     "streams.Source": {"live", "close"},
     "streams.StreamError": {"stage", "number", "words"},
