@@ -91,7 +91,7 @@ def _rows(number: int, found: Detections, geometry: Geometry | None) -> list[dic
 
     Turned boxes have their corners, and heads with keypoints x, y and the confidence of each.
     """
-    xyxy = found.xyxy if geometry is None else geometry.boxes_to_frame(found.xyxy)
+    xyxy = found.xyxy if geometry is None else geometry.boxes_to_frame(found)
     rows: list[dict[str, Any]] = [
         {
             "frame": number,

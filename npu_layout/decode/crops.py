@@ -72,12 +72,14 @@ class Masks(Sequence[np.ndarray]):
     def full(self, i: int, out: np.ndarray | None = None) -> np.ndarray:
         """Return mask `i` over the whole input, bool (H, W); `out`: an array to write it to.
 
-        IndexError if there is no such mask; NpuLayoutError on an `out` of another shape or dtype.
+        IndexError if there is no such mask; NpuLayoutError on an `out` of another shape or dtype, or that is read-only.
         """
         whole = np.empty(self.input_shape, bool) if out is None else array_of(out, "out")
         i = self._row(i)
         if whole.shape != self.input_shape or whole.dtype != bool:
             raise NpuLayoutError(f"out: expected bool {self.input_shape}, got {whole.dtype} {whole.shape}")
+        if not whole.flags.writeable:
+            raise NpuLayoutError("out: expected an array that can be written, got a read-only one")
         (x, y), crop = self.offsets[i], self.crops[i]
         whole[...] = False
         whole[y : y + crop.shape[0], x : x + crop.shape[1]] = crop

@@ -136,11 +136,11 @@ class Detections:
         Raises
         ------
         NpuLayoutError
-            On what is no Geometry.
+            On what is no Geometry, and on one of another input than that of the masks.
         """
         if geometry is not None:
-            instance("geometry", geometry, Geometry)
-        xyxy = self.xyxy if geometry is None else geometry.boxes_to_frame(self.xyxy)
+            check_geometry(geometry, self.masks)
+        xyxy = self.xyxy if geometry is None else geometry.boxes_to_frame(self)
         found: dict[str, Any] = {"xyxy": xyxy, "confidence": self.confidence, "class_id": self.class_id}
         if self.masks is not None:
             found["mask"] = self.masks.dense() if geometry is None else self._masks_in_frame(geometry)
@@ -156,6 +156,16 @@ class Detections:
         for i, mask in enumerate(masks):
             mask[...] = geometry.mask_to_frame(self.masks.full(i))
         return masks
+
+
+def check_geometry(geometry: Any, masks: Any) -> None:
+    """Raise NpuLayoutError on what is no Geometry, or one of another input than that of the masks of detections."""
+    instance("geometry", geometry, Geometry)
+    if masks is not None and tuple(masks.input_shape) != geometry.input_wh[::-1]:
+        (height, width), given = masks.input_shape, "x".join(map(str, geometry.input_wh))
+        raise NpuLayoutError(
+            f"geometry: expected one of an input of {width}x{height}, as the masks of the detections are, got {given}"
+        )
 
 
 def memory_for(room: int, points: tuple[int, int] | None = None, turned: bool = False) -> Memory:

@@ -11,7 +11,7 @@ from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..frames import FrameSpec, Geometry, Preprocessor
 from ..support import array_of, checked_call, instance
-from .detections import Detections
+from .detections import Detections, check_geometry
 
 _GOLDEN = 0.61803398875  # steps of hue, so that neighbouring classes differ
 
@@ -47,18 +47,19 @@ def draw(
     Raises
     ------
     NpuLayoutError
-        On another frame, one of another size than the geometry's, and on what are no Detections.
+        On another frame, one of another size than the geometry's, on a geometry of another input than that of the
+        masks, and on what are no Detections.
     """
     import cv2
 
     instance("found", found, Detections)
     if geometry is not None:
-        instance("geometry", geometry, Geometry)
+        check_geometry(geometry, found.masks)
     words = _words(names)
     picture = _picture(frame, source, geometry)
     height, width = picture.shape[:2]
     result = np.ascontiguousarray(picture).copy()
-    edges = found.xyxy if geometry is None else geometry.boxes_to_frame(found.xyxy)
+    edges = found.xyxy if geometry is None else geometry.boxes_to_frame(found)
     edges = np.clip(np.nan_to_num(np.asarray(edges, np.float64)), -1, [width, height, width, height])
     corners = _corners(found, geometry)
     thick, letters = max(1, round(max(height, width) / 400)), max(0.5, max(height, width) / 2400)

@@ -189,7 +189,7 @@ class Geometry:
         ----------
         boxes_xyxy
             (..., 4) real numbers, array or lists; NaN stays NaN. [] counts as (0, 4). Or Detections, which have
-            them as `xyxy`.
+            them as `xyxy`: those are edges, also where a network's sides are negative and x1 < x0.
         clip
             Clip to the frame, (0, 0, frame_w, frame_h).
 
@@ -200,7 +200,8 @@ class Geometry:
         Raises
         ------
         NpuLayoutError
-            On another shape, a dtype that is not an integer or float, and x1 < x0 or y1 < y0 (boxes x, y, w, h).
+            On another shape, a dtype that is not an integer or float, and numbers with x1 < x0 or y1 < y0, as boxes
+            x, y, w, h have.
         """
         return self._mapped("boxes_xyxy", boxes_xyxy, 4, to_frame=True, clip=clip)
 
@@ -259,10 +260,11 @@ class Geometry:
     def _mapped(
         self, name: str, values: Any, last: int, *, to_frame: bool, clip: bool, centers: bool = False
     ) -> np.ndarray:
+        given = values
         if last == 4 and not isinstance(values, (np.ndarray, list, tuple)):
             values = getattr(values, "xyxy", values)
         array, dtype = _numbers(name, values, last)
-        if last == 4:
+        if last == 4 and values is given:  # what Detections have is in no doubt
             _check_corners(name, array)
         if clip is not True and clip is not False:
             clip = flag("clip", clip)

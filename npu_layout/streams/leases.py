@@ -104,8 +104,13 @@ class Result:
         """Return the same with memory of its own, which stays valid; NpuLayoutError if it was returned already."""
         held, own = self._held(), Slot()
         frame = own.keep(self._frame)
-        own.inputs = {name: array.copy() for name, array in held.inputs.items()}
+        own.inputs = {name: _copied(buffer) for name, buffer in held.inputs.items()}
         own.outputs = {name: array.copy() for name, array in held.outputs.items()}
         other = Result(self.number, self.captured, own, frame, self.geometry, self.dropped)
         other.value, other.seconds = self.value, dict(self.seconds)
         return other
+
+
+def _copied(buffer: Any) -> Any:
+    """Return a copy of an input, which a function that preprocesses may have made as bytes or other memory."""
+    return buffer.copy() if isinstance(buffer, np.ndarray) else Memory().keep(buffer)

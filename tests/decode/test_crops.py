@@ -67,3 +67,12 @@ def test_outlines_of_crops_that_are_views() -> None:
     whole[::2] = True
     masks = decode.Masks([whole[::2, ::2], whole.T], np.zeros((2, 2), int), (8, 8))
     assert len(masks.polygons(0)) == 1 and len(masks.polygons(1)) == 4
+
+
+def test_a_mask_into_memory_that_is_read_only_is_refused() -> None:
+    masks = decode.Masks([np.ones((2, 3), bool)], np.array([[1, 0]]), (4, 5))
+    out = np.zeros((4, 10), bool)[:, ::2]
+    assert masks.full(0, out=out) is out and out[:2, 1:4].all() and out.sum() == 6
+    out.flags.writeable = False
+    with pytest.raises(nl.NpuLayoutError, match="out: expected an array that can be written"):
+        masks.full(0, out=out)

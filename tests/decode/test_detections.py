@@ -81,6 +81,10 @@ def test_fields_in_pixels_of_the_frame() -> None:
     assert detections(memory, 0, None).fields(geometry)["xyxy"].shape == (0, 4)
     with pytest.raises(nl.NpuLayoutError, match="geometry: expected"):
         detections(memory, 2, None).fields((40, 20))  # type: ignore[arg-type]
+    with pytest.raises(nl.NpuLayoutError, match=r"expected one of an input of 20x20, as the masks .*, got 20x40"):
+        detections(memory, 2, crops).fields(nl.Geometry.letterbox((40, 20), (20, 40)))
+    memory.xyxy[0] = [6, 7, 2, 13]  # a negative width, as float sides may give it
+    assert detections(memory, 1, None).fields(geometry)["xyxy"].tolist() == [[12, 4, 4, 16]]
 
 
 def test_memory_is_used_again_if_it_fits() -> None:

@@ -67,6 +67,11 @@ def test_nothing_and_bad() -> None:
     assert np.array_equal(decode.draw(frame, one()[:0]), frame)
     far = decode.Detections(np.float32([[-1e9, np.nan, np.inf, 1e9]]), *([np.zeros(1, np.int64)] * 5))
     assert decode.draw(frame, far).shape == frame.shape
+    turned = decode.Detections(np.float32([[20, 5, 10, 2]]), *([np.zeros(1, np.int64)] * 5))
+    assert decode.draw(frame, turned, nl.Geometry.letterbox((30, 20), (30, 20))).any()  # x1 < x0: of negative sides
+    masks = decode.Masks([np.ones((5, 7), bool)], np.array([[50, 70]]), (120, 160))
+    with pytest.raises(nl.NpuLayoutError, match=r"expected one of an input of 160x120, as the masks .*, got 120x160"):
+        decode.draw(frame, one(masks=masks), nl.Geometry.letterbox((30, 20), (120, 160)))
     with pytest.raises(nl.NpuLayoutError, match=r"frame: expected \(H, W, 3\) uint8"):
         decode.draw(frame[..., 0], one())
     with pytest.raises(nl.NpuLayoutError, match="frame: expected 320x240, the size of the frame that geometry"):

@@ -252,6 +252,10 @@ def test_detections_have_their_boxes() -> None:
     found = SimpleNamespace(xyxy=boxes)
     assert np.array_equal(g.boxes_to_frame(found), g.boxes_to_frame(boxes))
     assert np.array_equal(g.boxes_to_input(found), g.boxes_to_input(boxes))
+    found.xyxy = boxes[:, [2, 1, 0, 3]]  # of a network whose sides are negative: no x, y, width, height
+    assert np.array_equal(g.boxes_to_frame(found), g.boxes_to_frame(boxes)[:, [2, 1, 0, 3]])
+    with pytest.raises(NpuLayoutError, match="expected x0 <= x1"):
+        g.boxes_to_frame(found.xyxy)
 
 
 def test_points_are_half_a_pixel_inside_boxes() -> None:

@@ -74,6 +74,18 @@ def test_the_next_lease_is_another() -> None:
         first.outputs  # noqa: B018
 
 
+def test_a_copy_of_inputs_that_are_no_arrays() -> None:
+    """A function that preprocesses may return bytes, or a view of memory that it uses again."""
+    memory = bytearray(8 * 8 * 3)
+    for buffer in (bytes(memory), memory, memoryview(memory), [0, 1]):
+        slot = Slot()
+        slot.inputs, slot.borrowed = {"image": buffer}, True  # type: ignore[dict-item]
+        kept = Result(0, 0.0, slot, None).copy()
+        memory[0] ^= 1
+        assert kept.inputs["image"][0] == 0
+        memory[0] = 0
+
+
 def test_what_cannot_be_overwritten_is_left() -> None:
     """Memory that is read-only, or not contiguous, belongs to somebody else."""
     slot = Slot()
