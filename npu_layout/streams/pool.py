@@ -10,7 +10,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import lru_cache, partial
 from typing import Any
 
@@ -162,8 +162,9 @@ class EnginePool:
             yield waiting.popleft().result()
 
     def close(self) -> None:
-        """Finish what was submitted, and close the engines; a second call does nothing. Raises nothing.
+        """Finish what was submitted, and close the engines; a second call does nothing.
 
+        Raises what the `close` of an engine raises, after the others were closed.
         An engine that a stream's watchdog gave up is waited for 2 seconds, and left open if it still does not answer;
         what no engine began then fails as after `close`.
         """
@@ -174,13 +175,14 @@ class EnginePool:
                 return
             self._closed = True
             self._end()
-        for thread, engine in zip(self._threads, self.engines):
-            thread.join(_PATIENCE if self._hung else None)
-            if not thread.is_alive():
-                getattr(engine, "close", lambda: None)()
-        if any([thread.is_alive() for thread in self._threads]):
-            _fail(self._tasks)
-            _end(self._tasks, len(self._threads))
+        with ExitStack() as closing:
+            for thread, engine in zip(self._threads, self.engines):
+                thread.join(_PATIENCE if self._hung else None)
+                if not thread.is_alive():
+                    closing.callback(getattr(engine, "close", lambda: None))
+            if any([thread.is_alive() for thread in self._threads]):
+                _fail(self._tasks)
+                _end(self._tasks, len(self._threads))
 
     def _give_up(self, future: Future[Any] | None) -> None:
         """Say that an engine does not answer, so that `close` does not wait for it forever, and forget its task."""

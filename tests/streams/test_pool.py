@@ -41,6 +41,19 @@ def test_results_in_order() -> None:
         pool.submit(inputs(0))
 
 
+def test_an_engine_that_cannot_be_closed_leaves_no_other_open() -> None:
+    class Stuck(Reader):
+        def close(self) -> None:
+            raise OSError("the device is gone")
+
+    last = Reader()
+    pool = EnginePool([Reader(), Stuck(), last])
+    with pytest.raises(OSError, match="the device is gone"):
+        pool.close()
+    assert pool.engines[0].closed and last.closed and not any(thread.is_alive() for thread in pool._threads)
+    pool.close()
+
+
 def test_it_is_an_engine() -> None:
     assert len(check_engine(lambda: EnginePool([Reader(), Reader()]))) == 9
 
