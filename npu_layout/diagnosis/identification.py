@@ -18,6 +18,7 @@ from .thresholds import LEAST, MARGIN
 
 _CHANCE = 120.0  # dB of three values that the best of 1000 readings reaches by chance in one of 1000 buffers
 _SHIFTS = 4096  # elements after its apparent beginning at which a tensor is looked for
+_MOST_AXES = 6  # whose orders are all tried, in a minute; 7 would take ten minutes, and gigabytes
 _TRIED = (
     f"Tried: every order of the axes, plain, one axis in blocks of {BLOCKS[0]} to {BLOCKS[-1]}, or as a vendor names "
     f"it, and with one pitch longer than needed. Not tried: two such pitches, data before the tensor, 4-bit elements, "
@@ -78,7 +79,7 @@ def identify(flat: Any, reference: Any, *, axes: str | None = None) -> Identific
     Raises
     ------
     NpuLayoutError
-        On a reference without numbers, or of an unknown rank without `axes`.
+        On a reference without numbers, of an unknown rank without `axes`, or of more than 6 axes longer than 1.
     LayoutError
         If the buffer is too small for the reference in every dtype.
 
@@ -161,6 +162,12 @@ def _reference(reference: Any, axes: Any) -> tuple[np.ndarray, str]:
     letters = BY_RANK.get(wanted.ndim, "") if axes is None or (isinstance(axes, str) and not axes) else axes
     if not isinstance(letters, str) or not letters or len(letters) != wanted.ndim or len(set(letters)) != len(letters):
         raise NpuLayoutError(f"reference of shape {wanted.shape}: expected a letter for each axis, got axes={axes!r}")
+    long = sum(n > 1 for n in wanted.shape)
+    if long > _MOST_AXES:
+        raise NpuLayoutError(
+            f"reference of shape {wanted.shape}: expected at most {_MOST_AXES} axes of more than one element, got {long}, "
+            f"whose orders are too many to try; merge axes that are neighbours in the buffer too, by reshape"
+        )
     return wanted.astype(np.float64), letters
 
 

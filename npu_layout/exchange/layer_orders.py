@@ -26,7 +26,8 @@ _CLEAR = 60.0  # dB that no other reading need be compared with
 _LIMIT = 1e150  # whose square a float64 contains
 _FITS = 20.0  # dB that a fit of integers explains, if bytes may be floats as well
 _FEW = 8  # elements that a scale and a zero point fit too easily
-_MOST_AXES = 5  # of which every order is tried
+_MOST_AXES = 5  # of more than one element, of which every order is tried
+_LONGEST = 8  # axes of any length, of which every order is tried
 _BLOCKS = (2, 4, 8, 16, 32, 64)
 # dtypes of raw bytes, by their size
 _DTYPES = {
@@ -112,7 +113,7 @@ def orders(shape: Shape) -> tuple[Layout, ...]:
     if not letters:
         return (own,)
     found = {_active(letters, shape, letters): own}
-    many = sum(n > 1 for n in shape) > _MOST_AXES
+    many = sum(n > 1 for n in shape) > _MOST_AXES or len(shape) > _LONGEST
     every = () if many else map("".join, itertools.permutations(letters))
     for tag in (letters[:1] + letters[2:] + letters[1:2], *every):
         if tag not in FASTEST_FIRST:

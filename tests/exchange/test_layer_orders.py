@@ -93,6 +93,7 @@ def test_ranks() -> None:
         (2, 3, 4, 5, 6),
         (2, 3, 2, 3, 2, 3),
         (1, 3, 1, 5, 4, 1, 2),
+        (1, 3, *(1,) * 20, 5, 2),
     ):
         x = rng.standard_normal(shape)
         agrees(x, x.tobytes(), shape, "float64")
