@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,13 +31,15 @@ class Remade(NamedTuple):
     """One output of the model for inputs made in another way.
 
     The way in words and as a fix (the Preprocessor's arguments, or the places of exchanged inputs, or None), {row of
-    the kept frames: tensor}, and the verdict that it leads to. Without a tensor it was tried on few frames, and left.
+    the kept frames: tensor}, the verdict that it leads to, and what identifies the way for all outputs of the model.
+    Without a tensor it was tried on few frames, and left.
     """
 
     text: str
     fix: dict[str, Any] | None
     answers: dict[int, np.ndarray]
     cause: str = "preprocessing"
+    way: Hashable = None
 
 
 def distinct(ways: Mapping[Any, Remade]) -> dict[Any, Remade]:
@@ -178,15 +180,9 @@ def _repeats(evidence: Evidence, chosen: Sequence[int]) -> bool:
     return len(given) < len(there) or (len(there) < len(outputs) and given != there)
 
 
-def other_inputs(
-    evidence: Evidence,
-    text: str,
-    fix: dict[str, Any] | None,
-    answers: Mapping[int, np.ndarray],
-    choices: int,
-    cause: str = "preprocessing",
-) -> Iterator[Trial]:
-    """Yield the model's output for inputs made in another way (see Remade), one of so many `choices`."""
+def other_inputs(evidence: Evidence, remade: Remade, choices: int) -> Iterator[Trial]:
+    """Yield the model's output for inputs made in another way, one of so many `choices`."""
+    text, fix, answers, cause, way = remade
     if not (evidence.fits and answers):
         return
     rows = list(answers)
@@ -194,7 +190,17 @@ def other_inputs(
     left = codes - evidence.predicted(np.stack([evidence.samples.of(t) for t in answers.values()]))
     if left.size >= _MANY or _worth(evidence, rows, left, np.log(choices)):
         yield Trial(
-            cause, text, fix, codes, left, evidence.steps, evidence.spec, rows=rows, answers=answers, of_input=True
+            cause,
+            text,
+            fix,
+            codes,
+            left,
+            evidence.steps,
+            evidence.spec,
+            rows=rows,
+            answers=answers,
+            of_input=True,
+            way=way,
         )
 
 

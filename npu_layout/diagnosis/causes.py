@@ -64,8 +64,7 @@ def every(evidence: Evidence, situation: Situation) -> Iterator[Trial]:
     yield from without_inputs(evidence, situation) if situation.tried is None else situation.tried
     situation.say("inputs")
     for remade in situation.remade:
-        text, fix, answers, cause = remade
-        yield from other_inputs(evidence, text, fix, answers, len(situation.remade), cause)
+        yield from other_inputs(evidence, remade, len(situation.remade))
 
 
 def without_inputs(evidence: Evidence, situation: Situation) -> Iterator[Trial]:

@@ -320,7 +320,9 @@ class Evidence:
         if t.cause == "match":
             return Candidate(t.cause, t.text, score, 0.0, None, 0.0, True, t.spec)
         if not self.fits:
-            return Candidate(t.cause, t.text, score, score, t.fix, 1.0, True, t.spec, t.order, of_input=t.of_input)
+            return Candidate(
+                t.cause, t.text, score, score, t.fix, 1.0, True, t.spec, t.order, of_input=t.of_input, way=t.way
+            )
         declared = self.as_declared(t.rows)
         if t.order is not None and self.channel_axis is not None:
             moved = np.flatnonzero(np.asarray(t.order) != np.arange(len(t.order)))
@@ -334,7 +336,9 @@ class Evidence:
         leans, decided = 1.0, True
         if t.steps == self.steps and t.comparable:
             leans, decided = contrast(declared.left, t.left, self.rounding(self.steps))
-        return Candidate(t.cause, t.text, score, gain, t.fix, leans, decided, t.spec, t.order, of_input=t.of_input)
+        return Candidate(
+            t.cause, t.text, score, gain, t.fix, leans, decided, t.spec, t.order, of_input=t.of_input, way=t.way
+        )
 
 
 def _mean(x: np.ndarray) -> float:

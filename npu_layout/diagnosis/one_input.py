@@ -14,8 +14,6 @@ from .proof import by_chance, independent
 from .thresholds import LEAST, MARGIN, RATE
 from .trials import Candidate
 
-_OF_FRAMES = "wrong_input"  # of buffers that were read too early, one may be late alone
-
 
 class Contradiction(NamedTuple):
     """Of an output: what an input that another output names explains here, and the input that explains clearly more.
@@ -33,7 +31,8 @@ def contradiction(named: Candidate, evidence: Evidence, ranking: Sequence[Candid
     Parameters
     ----------
     named
-        The cause of the other output: an input that was made in another way.
+        The cause of the other output: an input that was made in another way. That of another frame is no such way: of
+        buffers that were read too early, one may be late alone.
     evidence, ranking
         Of this output.
 
@@ -43,16 +42,16 @@ def contradiction(named: Candidate, evidence: Evidence, ranking: Sequence[Candid
     does once in 1 / RATE searches, if it explains LEAST. Or none, if `named` changes this output so much that it would
     gain MARGIN over the input as recorded, but gains less than half of that. Nothing, if `named` was not tried here.
     """
-    if not (named.of_input and evidence.fits) or named.cause == _OF_FRAMES:
+    if named.way is None or not evidence.fits:
         return None
-    here = next((c for c in ranking if c.of_input and (c.cause, c.text) == (named.cause, named.text)), None)
+    here = next((c for c in ranking if c.way == named.way), None)
     if here is None:
         return None
     enough = math.log(len(evidence.trials) / RATE)
     for c in ranking:
         if c.score < max(LEAST, here.score + MARGIN):
             break
-        if (c.of_input and c.cause != _OF_FRAMES) or c.cause == "match":
+        if c.way is not None or c.cause == "match":
             more = by_chance(10 ** ((c.score - here.score) / 10), independent(evidence, c))
             if more >= enough:
                 return Contradiction(here, c)

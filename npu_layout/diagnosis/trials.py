@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +41,8 @@ class Trial(NamedTuple):
         Whether neighbours are no neighbours of a map, and err by themselves: rows that were sorted.
     line
         Slope and offset of the stored floats over the model's values, if the trial says that they are scaled.
+    way
+        Identifies, for all outputs of a model, the way in which its inputs were made; None if these are the recorded.
     """
 
     cause: str
@@ -60,6 +62,7 @@ class Trial(NamedTuple):
     of_input: bool = False
     line: tuple[float, float] | None = None
     scattered: bool = False
+    way: Hashable = None
 
 
 class Candidate(NamedTuple):
@@ -67,7 +70,7 @@ class Candidate(NamedTuple):
 
     Attributes
     ----------
-    cause, text, fix, spec, order, of_input
+    cause, text, fix, spec, order, of_input, way
         As in Trial.
     score
         dB that it explains.
@@ -90,6 +93,7 @@ class Candidate(NamedTuple):
     order: tuple[int, ...] | None = None
     trial: int = 0
     of_input: bool = False
+    way: Hashable = None
 
 
 def without_repeats(ranking: list[Candidate]) -> list[Candidate]:

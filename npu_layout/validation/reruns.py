@@ -220,7 +220,7 @@ def _remake(
         fix = _stored_as(image.spec, variant.fix)
         for output, reference in k.references.items():
             if answer[output].shape == reference.shape:
-                one = made[output].setdefault(key, Remade(text, fix, {}, variant.cause))
+                one = made[output].setdefault(key, Remade(text, fix, {}, variant.cause, key))
                 one.answers[row] = answer[output]
     return combined
 
@@ -244,11 +244,12 @@ def _exchange(
                 answer = engine.infer(feeds(Frame(inputs, {}), k.number))
             except NpuLayoutError:
                 continue
+            way = "order", frozenset(places.items())
             for output, others in seen.items():
                 if answer[output].shape != others[0].shape or any(np.array_equal(answer[output], y) for y in others):
                     continue
                 others.append(answer[output])
-                one = made[output].setdefault(("order", text), Remade(text, dict(places), {}, "input_order"))
+                one = made[output].setdefault(way, Remade(text, dict(places), {}, "input_order", way))
                 one.answers[row] = answer[output]
         shown.done()
 

@@ -18,7 +18,8 @@ def test_a_cause_does_not_gain_at_the_cost_of_quiet_channels() -> None:
     cut = [np.clip(r, -30, 30) for r in references]
     case = Evidence(spec, cut, references, (), 1)
     fainter = [(r * 0.6).astype(np.float32) for r in references]
-    ranking = case.rank([*causes.declared(case), *causes.other_inputs(case, "faint", {}, dict(enumerate(fainter)), 1)])
+    remade = causes.Remade("faint", {}, dict(enumerate(fainter)))
+    ranking = case.rank([*causes.declared(case), *causes.other_inputs(case, remade, 1)])
     as_declared, faint = (next(e for e in ranking if e.cause == cause) for cause in ("match", "preprocessing"))
     assert faint.score > as_declared.score and faint.gain < 0, ranking
 

@@ -13,6 +13,11 @@ from tests.support.boards import Board
 SHAPE = (1, 6, 16, 16)
 
 
+def way(name: str, cause: str) -> str | None:
+    """What identifies how an input was made: that of another frame was not made in another way."""
+    return None if cause == "wrong_input" else name
+
+
 def judged(device: str, noise: float, cause: str = "preprocessing") -> tuple[Candidate, Evidence, list[Candidate]]:
     """An output that had an input: "recorded", "named" or "third"; and what is known of it."""
     rng = np.random.default_rng(3)
@@ -26,9 +31,20 @@ def judged(device: str, noise: float, cause: str = "preprocessing") -> tuple[Can
     for name, of in (("named", cause), ("third", "geometry")):
         wanted = np.stack([found.samples.of(x) for x in answers[name]])
         trials.append(
-            Trial(of, name, None, found.codes, found.codes - wanted, False, found.spec, rows=[0, 1], of_input=True)
+            Trial(
+                of,
+                name,
+                None,
+                found.codes,
+                found.codes - wanted,
+                False,
+                found.spec,
+                rows=[0, 1],
+                of_input=True,
+                way=way(name, of),
+            )
         )
-    named = Candidate(cause, "named", 9.0, 6.0, None, of_input=True)
+    named = Candidate(cause, "named for another output", 9.0, 6.0, None, of_input=True, way=way("named", cause))
     return named, found, found.rank(trials)
 
 
@@ -62,7 +78,7 @@ def test_one_output_may_be_late_alone() -> None:
 
 def test_an_input_that_was_not_tried_is_not_refuted() -> None:
     named, found, ranking = judged("recorded", 0.3)
-    assert contradiction(named._replace(text="another"), found, ranking) is None
+    assert contradiction(named._replace(way="another"), found, ranking) is None
 
 
 @pytest.mark.parametrize("both", [True, False])
