@@ -265,7 +265,7 @@ class Head(Record):
         text_of("Head: name", self.name)
         strides = counts_of("Head: strides", self.strides)
         anchors = tuple(
-            tuple(_pair(a) for a in items("Head: anchors", level)) for level in items("anchors", self.anchors)
+            tuple(_pair(a) for a in items("Head: anchors", level)) for level in items("Head: anchors", self.anchors)
         )
         if not strides:
             raise NpuLayoutError("Head: strides: expected one for each level, got none")

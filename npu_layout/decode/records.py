@@ -63,11 +63,9 @@ class Record:
             raise NpuLayoutError(
                 f"{cls.__name__}: {', '.join(missing)} missing; got {', '.join(map(str, d)) or 'none'}"
             )
-        try:
-            return cls(**{name: _read(known[name].metadata, value) for name, value in d.items()})
-        except NpuLayoutError as error:
-            why = str(error)  # its own fields are named already
-            raise type(error)(why if why.startswith(cls.__name__) else f"{cls.__name__}: {why}") from None
+        with naming(cls.__name__):
+            fields = {name: _read(known[name].metadata, value) for name, value in d.items()}
+        return cls(**fields)
 
 
 def _plain(value: Any) -> Any:

@@ -146,6 +146,7 @@ def test_from_dict_names_a_record_once() -> None:
     stored = decode.yolov8(1, keypoints=2).to_dict()
     for wrong, says in (
         ({"strides": [0]}, r"^Head: strides: expected"),
+        ({"anchors": 5}, r"^Head: anchors: expected a sequence"),
         ({"keypoints": {"count": 2, "across": "x"}}, r"^Head: Keypoints: across: expected one of"),
         ({"keypoints": None}, r"^Head 'yolov8', form"),
     ):
