@@ -4,7 +4,8 @@ Imports reports and every wing below.
 """
 
 from .conductor import validate
-from .many import find_recordings, validate_many
+from .finding import find_recordings
+from .many import validate_many
 from .tolerances import Tolerance
 
 __all__ = ["Tolerance", "find_recordings", "validate", "validate_many"]

@@ -10,7 +10,7 @@ import pickle
 import subprocess
 import sys
 import time
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -19,7 +19,6 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.validation import many
 from tests.support.boards import Board, network
 
 # In every process that is started with it: whoever opens a file of a recording called "killer" dies.
@@ -133,59 +132,6 @@ def test_an_executor_that_breaks_says_so(tree: Path, board: Board) -> None:
     assert isinstance(text, str) and "worker of the executor died" in text and "workers=" in text
 
 
-class Counting(Executor):
-    """Answers late, and counts what it holds."""
-
-    def __init__(self) -> None:
-        self.pool, self.held, self.most = ThreadPoolExecutor(1), 0, 0
-
-    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        self.held += 1
-        self.most = max(self.most, self.held)
-        future = self.pool.submit(lambda: "late")
-        future.add_done_callback(self.count)
-        return future
-
-    def count(self, _: object) -> None:
-        self.held -= 1
-
-
-def test_the_jobs_under_way_are_bounded() -> None:
-    executor = Counting()
-    jobs = (many.Job(str(i), "", None, {}, False, "") for i in range(3000))
-    results = list(many._sent(executor, many.judge, jobs, 16))
-    assert len(results) == 3000 and 1 < executor.most <= 17
-    executor.pool.shutdown()
-
-
-class Blaming(Executor):
-    """Says of whatever runs beside "killer" that it died too."""
-
-    def __init__(self) -> None:
-        self.pool, self.tried = ThreadPoolExecutor(8), []
-
-    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        self.tried.append(args[0])
-        first = len(self.tried) <= 6
-        return self.pool.submit(self.run, args[0], first)
-
-    def run(self, job: many.Job, first: bool) -> str:
-        if job.path == "killer" or (first and job.path in "abc"):
-            raise ZeroDivisionError(job.path)
-        return "fine"
-
-
-def test_what_is_lost_beside_a_killer_runs_again_alone() -> None:
-    executor = Blaming()
-    jobs = (many.Job(path, "", None, {}, False, "1") for path in ("a", "b", "killer", "c", "d", "e"))
-    results = dict(many._sent(executor, many.judge, jobs, 4))
-    assert results.pop("killer") == "no verdict: ZeroDivisionError: killer"
-    assert results == dict.fromkeys("abcde", "fine")
-    assert sorted(job.path for job in executor.tried[6:]) == ["a", "b", "c", "killer"]
-    assert {job.call for job in executor.tried[6:]} == {"1 again"}  # no executor takes it for the same job
-    executor.pool.shutdown()
-
-
 def test_an_executor_that_was_shut_down(tree: Path) -> None:
     executor = ThreadPoolExecutor(1)
     executor.shutdown()
@@ -210,19 +156,6 @@ def test_bad_input(tree: Path, tmp_path: Path, board: Board) -> None:
             nl.validate_many(tree, **{"model": model, **arguments})
     unknown = nl.validate_many(tree / "a", model, min_cosine={"heat": 0.9})
     assert "no output 'heat'" in str(unknown[str(tree / "a")])
-
-
-def test_a_folder_that_cannot_be_listed(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    listed = os.scandir
-
-    def scandir(path: Any) -> Any:
-        if str(path).endswith("c"):
-            raise PermissionError(13, "Permission denied", str(path))
-        return listed(path)
-
-    monkeypatch.setattr(os, "scandir", scandir)
-    with pytest.raises(nl.RecordingError, match=r"b/c: Permission denied"):
-        nl.find_recordings(tree)
 
 
 def test_reports_travel(tree: Path) -> None:
