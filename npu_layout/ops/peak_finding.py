@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import NpuLayoutError
 from ..layouts import near
 from ..support import checked_call
 from . import stored_buffers
 from .applying import checked_inputs, checked_out
-from .peak_search import PEAKS, checked, describe, found
+from .peak_search import PEAKS, checked, describe, first_rows, found, rows_like
 from .quantized import Stored
 from .stored_peaks import of_stored
 
@@ -77,10 +76,7 @@ def peaks(
     if out is None:
         result = np.empty((len(rows), 5))
     else:
-        capacity = out.shape[0] if isinstance(out, np.ndarray) and out.ndim else 0
-        result = checked_out(inputs, out, (capacity, 5), np.float64)[: len(rows)]
-        if len(rows) > capacity:
-            raise NpuLayoutError(f"out for peaks: found {len(rows)} peaks, got room for {capacity}")
+        result = first_rows(checked_out(inputs, out, rows_like(out), np.float64), len(rows))
     written = np.empty((len(rows), 5)) if near(result, inputs.sources) else result
     describe(values, rows, known, refine, written)
     if written is not result:

@@ -8,10 +8,9 @@ import numpy as np
 
 from .. import kernels
 from ..buffers import Quantization, TensorSpec
-from ..errors import NpuLayoutError
 from . import bands, stored_buffers
 from .applying import checked_inputs
-from .peak_search import PEAKS, checked, describe, found, limits, real_scores, stored_limit
+from .peak_search import PEAKS, checked, describe, first_rows, found, limits, real_scores, rows_like, stored_limit
 
 
 def of_stored(spec: TensorSpec, buffer: Any, threshold: Any, radius: Any, refine: Any, out: Any) -> np.ndarray:
@@ -29,12 +28,9 @@ def of_stored(spec: TensorSpec, buffer: Any, threshold: Any, radius: Any, refine
         rows = _in_place(scales, planes, known, flat, limit, reach, refine)
     if out is None:
         return rows
-    capacity = out.shape[0] if isinstance(out, np.ndarray) and out.ndim else 0
-    result = stored_buffers.target("peaks", out, (capacity, 5), np.float64, flat).out
-    if len(rows) > capacity:
-        raise NpuLayoutError(f"out for peaks: found {len(rows)} peaks, got room for {capacity}")
-    result[: len(rows)] = rows
-    return result[: len(rows)]
+    result = first_rows(stored_buffers.target("peaks", out, rows_like(out), np.float64, flat).out, len(rows))
+    result[...] = rows
+    return result
 
 
 def _planes(known: stored_buffers.Walk) -> stored_buffers.Region | None:
