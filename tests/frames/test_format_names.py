@@ -50,11 +50,11 @@ def test_names_that_are_another_memory_elsewhere_name_both() -> None:
 
 def test_the_names_in_the_documentation_are_known() -> None:
     text = (Path(__file__).parents[2] / "docs" / "frames.md").read_text(encoding="utf-8")
-    listed = text[text.index("V4L2 and DRM names of the same memory:") :].partition("\n\n")[0]
-    pairs = re.findall(r'(?:: |, |\. )"?(\w+) ?"?(?: is)?\s+(\w+)', listed)
-    known = [(name, same) for name, same in pairs if same in PIXEL_FORMATS]
-    assert len(known) >= 14
-    for name, same in known:
+    table = text.partition("V4L2 and DRM names of the same memory:\n\n")[2].partition("\n\n")[0]
+    rows = [[cell.split(", ") for cell in line.strip("| ").split(" | ")] for line in table.splitlines()[2:]]
+    known = [(name.strip('" '), same) for here, there in rows for same, name in zip(here, there)]
+    assert len(known) == sum(len(names) for row in rows for names in row) / 2 == 19
+    for name, same in (*known, ("NM12", "NV12")):
         assert named(hint_of(name, PIXEL_FORMATS))[0] == same
 
 
