@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -21,6 +22,13 @@ def test_by_kind_and_by_suffix(tmp_path: Path) -> None:
     known = plugins(registry.GROUP, registry.OWN)
     assert set(registry.SUFFIXES.values()) <= set(registry.OWN) <= set(known)
     assert all(callable(known[name].load()) for name in registry.OWN)
+
+
+def test_the_docstring_names_every_kind_and_suffix() -> None:
+    text = " ".join(str(nl.open_engine.__doc__).split())
+    kinds, suffixes = re.findall(r"a kind, which is (.*?) or that of|its suffix is (.*?)\. Else", text)
+    assert kinds[0].split(", ") == list(registry.OWN)
+    assert re.split(", | or ", suffixes[1]) == sorted(registry.SUFFIXES)
 
 
 def test_what_cannot_be_opened(tmp_path: Path) -> None:
