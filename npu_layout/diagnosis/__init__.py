@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from .causes import Situation, without_inputs
     from .channel_ends import other_end
     from .evidence import Evidence
-    from .input_check import InputReport, recorded_inputs
+    from .input_check import recorded_inputs
     from .input_orders import exchanges, in_other_places
+    from .input_report import InputReport
     from .input_variants import image_channels, image_size, variants
     from .one_input import contradiction
     from .runtime_colors import runtime_exchanges
@@ -71,7 +72,7 @@ __getattr__, __dir__ = late(
     {
         "Candidate": "trials",
         "Evidence": "evidence",
-        "InputReport": "input_check",
+        "InputReport": "input_report",
         "Judgement": "verdict",
         "Remade": "answers",
         "Situation": "causes",

@@ -13,7 +13,7 @@ from ..buffers import TensorSpec
 from ..layouts import Layout
 from ..recordings import CAMERA, Recording
 from ..support import quoted
-from .input_check import InputReport
+from .input_report import InputReport
 from .verdict import Judgement
 
 _MANY = 8  # inputs of one size, of which every two are exchanged; of more, neighbours

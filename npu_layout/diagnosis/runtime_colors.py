@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..buffers import TensorSpec
-from .input_check import InputReport
 from .input_images import How
+from .input_report import InputReport
 from .input_variants import FLIPPED
 from .verdict import Judgement
 
