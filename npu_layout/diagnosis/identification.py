@@ -165,7 +165,7 @@ def _reference(reference: Any, axes: Any) -> tuple[np.ndarray, str]:
     long = sum(n > 1 for n in wanted.shape)
     if long > _MOST_AXES:
         raise NpuLayoutError(
-            f"reference of shape {wanted.shape}: expected at most {_MOST_AXES} axes of more than one element, got {long}, "
+            f"reference of shape {wanted.shape}: expected at most {_MOST_AXES} axes longer than 1, got {long}, "
             f"whose orders are too many to try; merge axes that are neighbours in the buffer too, by reshape"
         )
     return wanted.astype(np.float64), letters
