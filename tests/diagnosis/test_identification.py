@@ -159,7 +159,7 @@ def test_refusals() -> None:
         (reference, reference, {"axes": "NCH"}, "a letter for each axis"),
         (reference.transpose(0, 2, 3, 1), reference, {}, "contiguous"),
         ([1, 2], reference, {}, "expected bytes"),
-        (bytes(512), np.zeros((2,) * 7), {"axes": "ABCDEFG"}, "at most 6 axes of more than one element, got 7"),
+        (bytes(512), np.zeros((2,) * 7), {"axes": "ABCDEFG"}, "at most 6 axes longer than 1, got 7"),
     ):
         with pytest.raises(nl.NpuLayoutError, match=says):
             nl.identify(flat, given, **arguments)
