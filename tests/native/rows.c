@@ -117,12 +117,15 @@ static void pairs_of_neighbours(const Level *level, int64_t n) {
             check("line", level, i, n, lines[k][i], (s.y[k][2 * i] * whole[2 * i] + s.y[k][2 * i + 1] * whole[2 * i + 1]) >> 4);
     }
     const int low = below(3) ? (int)below(2049) : 0, high = 2048 - low;
-    loops->blend(lines[0], lines[1], high, low, n, out[3]);
-    for (int64_t i = 0; i < 2 * MOST + PADDING; ++i) {
-        const int64_t a = i < n ? lines[0][i] * high >> 16 : 0, b = i < n ? lines[1][i] * low >> 16 : 0;
-        check("blend", level, i, n, out[3][i], i < n ? (a + b + 2) >> 2 : GUARD);
+    for (int fused = 0; fused < 2; ++fused) {
+        if (fused) loops->blend_pairs(s.y[0], s.y[1], &weights, high, low, n, out[3]);
+        else loops->blend(lines[0], lines[1], high, low, n, out[3]);
+        for (int64_t i = 0; i < 2 * MOST + PADDING; ++i) {
+            const int64_t a = i < n ? lines[0][i] * high >> 16 : 0, b = i < n ? lines[1][i] * low >> 16 : 0;
+            check(fused ? "blend_pairs" : "blend", level, i, n, out[3][i], i < n ? (a + b + 2) >> 2 : GUARD);
+        }
+        memset(out, GUARD, sizeof out);
     }
-    memset(out, GUARD, sizeof out);
     loops->mean(s.y[0], s.y[1], n, out[3]);
     for (int64_t i = 0; i < 2 * MOST + PADDING; ++i) {
         const int64_t k = i < n ? 2 * i : 0;

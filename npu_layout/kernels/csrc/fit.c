@@ -49,9 +49,9 @@ static void make_rows(const Fit *fit, const PicturePlane *planes, int64_t from, 
     uint8_t *inner = canvas->at + (first - from) * canvas->row + fit->left * pixel_bytes(fit);
     picture_rows(fit->plan, planes, first - fit->top, end - fit->top, inner, canvas->row, canvas->channel, bench);
     if (!fit->flipped) return;
-    const int64_t bytes = fit->inner_w * pixel_bytes(fit);
-    for (int64_t y = first; y < end; ++y, inner += canvas->row)
-        for (int c = 0; c < fit->channels / pixel_bytes(fit); ++c) picture_flip(fit->plan, inner + c * canvas->channel, bytes);
+    const int64_t bytes = fit->inner_w * pixel_bytes(fit), whole = bytes == canvas->row ? end - first : 1; /* rows without gaps */
+    for (int64_t y = first; y < end; y += whole, inner += whole * canvas->row)
+        for (int c = 0; c < fit->channels / pixel_bytes(fit); ++c) picture_flip(fit->plan, inner + c * canvas->channel, whole * bytes);
 }
 
 static int64_t rows_bench(const Fit *fit) { return (picture_bench(fit->plan) + 63) / 64 * 64; }

@@ -9,10 +9,10 @@ enum { PADDING = 256 };
 
 /* Copy bytes of a row from positions that are known when the plan is made. A window is a load of neighbouring bytes, of which
  * one shuffle picks several. EACH: byte by byte, at their positions. COPY: neighbours. LOADS_8: every 8 bytes are a
- * load of their own, by the loops of packed pixels only. WINDOWS_1, _2, _4: every 16 bytes come out
- * of so many windows of 16 bytes. WIDE_64 and WIDE_128: every 64 bytes come out of one such window, WIDE_256: out of two of
- * 128, the first half of the bytes and the second. */
-typedef enum { EACH, COPY, LOADS_8, WINDOWS_1, WINDOWS_2, WINDOWS_4, WIDE_64, WIDE_128, WIDE_256 } GatherKind;
+ * load of their own, by the loops of packed pixels only. LOADS_2: every 2 bytes come out of a window of 2. WINDOWS_1, _2, _4:
+ * every 16 bytes come out of so many windows of 16 bytes. WIDE_64 and WIDE_128: every 64 bytes come out of one such window,
+ * WIDE_256: out of two of 128, the first half of the bytes and the second. */
+typedef enum { EACH, COPY, LOADS_8, LOADS_2, WINDOWS_1, WINDOWS_2, WINDOWS_4, WIDE_64, WIDE_128, WIDE_256 } GatherKind;
 typedef struct {
     GatherKind kind;
     int64_t bytes;  /* that are asked for; a multiple of 64 of them is written */
@@ -64,6 +64,8 @@ typedef struct {
     void (*line)(const uint8_t *pairs, const Weights *weights, int64_t n, int16_t *line);
     /* out = (((a * above) >> 16) + ((b * below) >> 16) + 2) >> 2; if below is 0, b is not read */
     void (*blend)(const int16_t *a, const int16_t *b, int above, int below, int64_t n, uint8_t *out);
+    /* The same of the lines of two rows of pairs, without storing them. */
+    void (*blend_pairs)(const uint8_t *a, const uint8_t *b, const Weights *weights, int above, int below, int64_t n, uint8_t *out);
     /* Means of 2 x 2 bytes of two rows of pairs. */
     void (*mean)(const uint8_t *a, const uint8_t *b, int64_t n, uint8_t *out);
     void (*luma)(const uint8_t *y, const Color *color, int64_t n, uint8_t *out);

@@ -31,7 +31,8 @@ static int fill_windows(Gather *g, const int32_t *at, int64_t n, int64_t extent,
         if (least > extent - size) least = extent - size;
         if (most - least >= size) return 0;
         g->at[w] = (int32_t)least;
-        for (int64_t k = i; k < i + piece; ++k) g->order[k] = (uint8_t)(at[at_most(k, n - 1)] - least);
+        const int64_t before = size < 16 ? i % 16 : 0; /* of windows that are put together before they are shuffled */
+        for (int64_t k = i; k < i + piece; ++k) g->order[k] = (uint8_t)(at[at_most(k, n - 1)] - least + before);
     }
     return 1;
 }
@@ -42,7 +43,7 @@ static int make_gather(PicturePlan *plan, Gather *g, const int32_t *at, int64_t 
         GatherKind kind;
         int block, count, size;
     } kinds[] = {{WIDE_64, 64, 1, 64},     {WIDE_128, 64, 1, 128},    {WIDE_256, 64, 2, 128},
-                 {WINDOWS_1, 16, 1, 16}, {WINDOWS_2, 16, 2, 16}, {WINDOWS_4, 16, 4, 16}};
+                 {WINDOWS_1, 16, 1, 16}, {WINDOWS_2, 16, 2, 16}, {WINDOWS_4, 16, 4, 16}, {LOADS_2, 16, 8, 2}};
     const int64_t room = (n + 63) / 64 * 64;
     g->bytes = n;
     if (!(g->at = allocate(plan, room * (int64_t)sizeof *g->at)) || !(g->order = allocate(plan, room))) return 0;
@@ -95,6 +96,7 @@ static int make_scale(PicturePlan *plan, Resize *resize, const PictureAxis *x, c
         pair->above = above && below ? above : (uint16_t)(above + below), pair->below = above ? below : 0;
     }
     if (resize->filter != LINEAR) return 1;
+    resize->reuses = 2 * y->from < 3 * y->to;
     Weights *w = &resize->weights;
     if (!(w->whole = allocate(plan, 4 * x->to)) || !(w->high = allocate(plan, 2 * x->to)) || !(w->low = allocate(plan, 2 * x->to)))
         return 0;
@@ -227,7 +229,6 @@ static int make_packed(PicturePlan *plan, int wide, int32_t *columns) {
     int32_t *at = malloc((size_t)(n * channels * taps) * sizeof *at);
     int made = !!at;
     plan->pixel = step;
-    plan->reuses = plan->resize[0].filter == LINEAR && 2 * spec->y[0].from < 3 * spec->y[0].to;
     for (int pass = 0; made && pass < 2; ++pass) {
         for (int64_t i = 0; i < n; ++i)
             for (int64_t c = 0; c < channels; ++c)
@@ -237,7 +238,7 @@ static int make_packed(PicturePlan *plan, int wide, int32_t *columns) {
                                         : columns[i * taps + t]) * step + spec->component[c].start);
         made = make_gather(plan, &plan->pairs, at, n * channels * taps, pass ? n * taps * step : extent, wide);
         if (plan->pairs.kind != EACH || pass || !made || spec->width < 2 || !plan->loops->windows) break;
-        const int far = plan->resize[0].filter == LINEAR && !plan->reuses ? make_far(plan, columns) : 0;
+        const int far = plan->resize[0].filter == LINEAR && !plan->resize[0].reuses ? make_far(plan, columns) : 0;
         if (far) {
             free(at);
             return far > 0;

@@ -20,6 +20,7 @@ typedef struct {
     Filter filter;
     Weights weights;
     RowPair *rows;
+    int reuses; /* lines of rows serve several results */
 } Resize;
 
 struct PicturePlan {
@@ -41,7 +42,6 @@ struct PicturePlan {
     int64_t box_w, box_h; /* pixels of each box whose mean is a result */
     int32_t *near;       /* if no windows reach the pixels: where the first of the two that each result needs is */
     int64_t near_safe;   /* of so many of them 8 bytes or more are in the row */
-    int reuses;          /* packed lines serve several results */
     int owned;
     void *memory[64];
 };

@@ -7,14 +7,14 @@
 enum { FETCHED = 1024 }; /* bytes of a row from which on rows are prefetched */
 
 /* What a thread works on, all of it on its bench: samples, terms of chroma, converted bytes, and the lines of two source rows, of
- * which those with an even number are in the first slot. `terms_row` and `row`: which row is there, or -1. */
+ * which those with an even number are in the first slot. `samples_row`, `terms_row` and `row`: which row is there, or -1. */
 typedef struct {
     const PicturePlan *plan;
     const PicturePlane *planes;
     uint8_t *samples[3], *second, *bytes[2][3];
     int16_t *line[2][3];
     Terms terms;
-    int64_t terms_row, row[2][3];
+    int64_t samples_row, terms_row, row[2][3];
     uint8_t *untiled[2][3];
     int64_t untiled_row[2][3];
     uint8_t *ungrouped[3]; /* three rows of a mosaic, each in the slot of its number modulo 3 */
@@ -26,23 +26,22 @@ int64_t picture_bench(const PicturePlan *plan) {
     return (BUFFERS + (plan->tiled ? TILED_BUFFERS : 0) + (plan->grouped ? GROUPED_BUFFERS : 0)) * plan->reach;
 }
 
-static Work work_on(const PicturePlan *plan, const PicturePlane *planes, uint8_t *bench) {
-    Work w = {.plan = plan, .planes = planes, .terms_row = -1};
+static void work_on(Work *w, const PicturePlan *plan, const PicturePlane *planes, uint8_t *bench) {
     const int64_t reach = plan->reach;
-    w.second = bench, bench += reach;
+    w->plan = plan, w->planes = planes, w->samples_row = w->terms_row = -1;
+    w->second = bench, bench += reach;
     for (int c = 0; c < 3; ++c) {
-        w.samples[c] = bench, bench += 2 * reach; /* pairs */
-        w.terms.high[c] = (int16_t *)(void *)bench, bench += 2 * reach;
-        w.terms.low[c] = (uint16_t *)(void *)bench, bench += 2 * reach;
+        w->samples[c] = bench, bench += 2 * reach; /* pairs */
+        w->terms.high[c] = (int16_t *)(void *)bench, bench += 2 * reach;
+        w->terms.low[c] = (uint16_t *)(void *)bench, bench += 2 * reach;
         for (int slot = 0; slot < 2; ++slot) {
-            w.bytes[slot][c] = bench, bench += reach;
-            w.line[slot][c] = (int16_t *)(void *)bench, bench += 2 * reach;
-            w.row[slot][c] = w.untiled_row[slot][c] = -1;
+            w->bytes[slot][c] = bench, bench += reach;
+            w->line[slot][c] = (int16_t *)(void *)bench, bench += 2 * reach;
+            w->row[slot][c] = w->untiled_row[slot][c] = -1;
         }
     }
-    for (int i = 0; plan->tiled && i < TILED_BUFFERS; ++i, bench += reach) w.untiled[i % 2][i / 2] = bench;
-    for (int i = 0; plan->grouped && i < GROUPED_BUFFERS; ++i, bench += reach) w.ungrouped[i] = bench, w.ungrouped_row[i] = -1;
-    return w;
+    for (int i = 0; plan->tiled && i < TILED_BUFFERS; ++i, bench += reach) w->untiled[i % 2][i / 2] = bench;
+    for (int i = 0; plan->grouped && i < GROUPED_BUFFERS; ++i, bench += reach) w->ungrouped[i] = bench, w->ungrouped_row[i] = -1;
 }
 
 /* A row of a plane from the first sample of a component on, where it is stored, or on the bench. */
@@ -72,15 +71,14 @@ static const uint8_t *whole_row(Work *w, int64_t row, uint8_t *room) {
 /* V, or NULL if it is among U. */
 static const uint8_t *second_chroma(const Work *w) { return w->plan->together ? NULL : w->samples[2]; }
 
-/* The terms of the samples of chroma of a row of pixels, which the next row may share. */
-static void chroma(Work *w, int64_t pixel_row) {
+/* The samples of chroma of a row of pixels, and their terms; the next row may share both. */
+static void chroma(Work *w, int64_t pixel_row, int terms) {
     const PicturePlan *plan = w->plan;
     const int64_t row = pixel_row / plan->spec.component[1].every_y;
-    if (w->terms_row == row) return;
-    for (int k = 1; k < (plan->together ? 2 : 3); ++k) gather_samples(w, k, pixel_row, w->samples[k]);
-    if (plan->way == MEANS || plan->way == POINTS) return;
-    plan->loops->terms(w->samples[1], second_chroma(w), &plan->spec.color, plan->samples, &w->terms);
-    w->terms_row = row;
+    for (int k = 1; w->samples_row != row && k < (plan->together ? 2 : 3); ++k) gather_samples(w, k, pixel_row, w->samples[k]);
+    w->samples_row = row;
+    if (terms && w->terms_row != row)
+        plan->loops->terms(w->samples[1], second_chroma(w), &plan->spec.color, plan->samples, &w->terms), w->terms_row = row;
 }
 
 /* A row of a mosaic, where it is stored, or on the bench. */
@@ -105,31 +103,36 @@ static void made_row(Work *w, int64_t row, uint8_t *const rgb[3]) {
     mosaic_row(plan, middle, rows, rgb);
 }
 
-/* Convert a row of pixels, all of them or those that were gathered. */
-static void convert(Work *w, int64_t row, int64_t n, uint8_t *const rgb[3]) {
+/* Convert a row of pixels, all of them or those that were gathered. `once`: no other row needs its terms of chroma. */
+static void convert(Work *w, int64_t row, int64_t n, int once, uint8_t *const rgb[3]) {
     const PicturePlan *plan = w->plan;
     if (plan->spec.source != COMPONENTS) {
         made_row(w, row, rgb);
         return;
     }
-    chroma(w, row);
+    chroma(w, row, plan->shared || !once);
     if (plan->shared)
         plan->loops->color_shared(whole_row(w, row, w->samples[0]), &w->terms, &plan->spec.color, n, rgb);
     else {
         gather_samples(w, 0, row, w->samples[0]);
-        if (plan->way == POINTS) plan->loops->color_once(w->samples[0], w->samples[1], second_chroma(w), &plan->spec.color, n, rgb);
+        if (once) plan->loops->color_once(w->samples[0], w->samples[1], second_chroma(w), &plan->spec.color, n, rgb);
         else plan->loops->color(w->samples[0], &w->terms, &plan->spec.color, n, rgb);
     }
 }
 
-/* Put R, G and B of a source row, or gray, into its slot: as lines, or as bytes for a mean and for single pixels. */
-static int color_slot(Work *w, int64_t row) {
+/* Whether rows of pairs are blended without being stored as lines. */
+static int blends_pairs(const PicturePlan *plan, int k) {
+    return plan->resize[k].filter == LINEAR && plan->way != ROWS && !plan->resize[k].reuses;
+}
+
+/* Put R, G and B of a source row, or gray, into its slot: as lines, or as bytes. */
+static int color_slot(Work *w, int64_t row, int once) {
     const PicturePlan *plan = w->plan;
     const int slot = (int)(row & 1);
     if (w->row[slot][0] == row) return slot;
     w->row[slot][0] = row;
-    convert(w, row, plan->way == ROWS ? plan->spec.width : 2 * plan->n, w->bytes[slot]);
-    if (plan->resize[0].filter != LINEAR) return slot;
+    convert(w, row, plan->way == ROWS ? plan->spec.width : 2 * plan->n, once, w->bytes[slot]);
+    if (plan->resize[0].filter != LINEAR || blends_pairs(plan, 0)) return slot;
     for (int c = 0; c < plan->spec.components; ++c) {
         const uint8_t *pairs = w->bytes[slot][c];
         if (plan->way == ROWS) gather(w, &plan->pairs, pairs, w->second), pairs = w->second;
@@ -140,19 +143,23 @@ static int color_slot(Work *w, int64_t row) {
 static void pixels_row(Work *w, int64_t y, uint8_t *const out[3]) {
     const PicturePlan *plan = w->plan;
     const RowPair *rows = plan->resize[0].rows + y;
-    const int a = color_slot(w, rows->row[0]), b = rows->below ? color_slot(w, rows->row[1]) : a;
+    const int64_t every_y = plan->spec.components == 1 ? 1 : plan->spec.component[1].every_y;
+    const int once = !plan->resize[0].reuses && (!rows->below || rows->row[0] / every_y != rows->row[1] / every_y);
+    const int a = color_slot(w, rows->row[0], once), b = rows->below ? color_slot(w, rows->row[1], once) : a;
     const int64_t first = plan->spec.x[0].begin; /* of the bytes whose means are taken */
     for (int c = 0; c < plan->spec.components; ++c)
         if (plan->resize[0].filter == ONE) {
             gather(w, &plan->pairs, w->bytes[a][c], w->second);
             memcpy(out[c], w->second, (size_t)plan->n);
         } else if (plan->resize[0].filter == MEAN) plan->loops->mean(w->bytes[a][c] + first, w->bytes[b][c] + first, plan->n, out[c]);
+        else if (blends_pairs(plan, 0))
+            plan->loops->blend_pairs(w->bytes[a][c], w->bytes[b][c], &plan->resize[0].weights, rows->above, rows->below, plan->n, out[c]);
         else plan->loops->blend(w->line[a][c], w->line[b][c], rows->above, rows->below, plan->n, out[c]);
 }
 static void means_row(Work *w, int64_t y, uint8_t *const out[3]) {
     const PicturePlan *plan = w->plan;
     const int32_t *row = plan->resize[0].rows[y].row;
-    chroma(w, row[0]);
+    chroma(w, row[0], 0);
     const uint8_t *const luma[2] = {whole_row(w, row[0], w->samples[0]), whole_row(w, row[1], w->second)};
     plan->loops->color_mean(luma, w->samples[1], second_chroma(w), &plan->spec.color, plan->n, out);
 }
@@ -170,7 +177,8 @@ static int component_slot(Work *w, int k, int64_t row) {
     if (w->row[slot][k] == row) return slot;
     w->row[slot][k] = row;
     component_samples(w, k, row, 2 * plan->n, w->bytes[slot][k]);
-    if (resize->filter == LINEAR) plan->loops->line(w->bytes[slot][k], &resize->weights, plan->n, w->line[slot][k]);
+    if (resize->filter == LINEAR && !blends_pairs(plan, k))
+        plan->loops->line(w->bytes[slot][k], &resize->weights, plan->n, w->line[slot][k]);
     return slot;
 }
 static void component_row(Work *w, int k, int64_t y, uint8_t *out) {
@@ -184,6 +192,8 @@ static void component_row(Work *w, int k, int64_t y, uint8_t *out) {
     }
     const int a = component_slot(w, k, rows->row[0]), b = rows->below ? component_slot(w, k, rows->row[1]) : a;
     if (resize->filter == MEAN) plan->loops->mean(w->bytes[a][k], w->bytes[b][k], plan->n, out);
+    else if (blends_pairs(plan, k))
+        plan->loops->blend_pairs(w->bytes[a][k], w->bytes[b][k], &resize->weights, rows->above, rows->below, plan->n, out);
     else plan->loops->blend(w->line[a][k], w->line[b][k], rows->above, rows->below, plan->n, out);
 }
 static void planes_row(Work *w, int64_t y, uint8_t *const out[3]) {
@@ -211,15 +221,6 @@ static const uint8_t *packed_source(Work *w, int64_t row, int slot) {
     const int64_t bytes = taps * plan->pixel, n = plan->spec.x[0].to;
     uint8_t *to = w->samples[slot];
     int64_t i = 0;
-    if (bytes == 2) { /* pairs of gray, four of them in a store: one of 8 bytes for each takes twice as long */
-        const int32_t *const near = plan->near;
-        for (; i + 4 <= n; i += 4) {
-            uint16_t four[4];
-            for (int k = 0; k < 4; ++k) memcpy(four + k, from + near[i + k], 2);
-            memcpy(to + i * 2, four, 8);
-        }
-        for (; i < n; ++i) memcpy(to + i * 2, from + near[i], 2);
-    }
     for (; i < plan->near_safe; ++i) memcpy(to + i * bytes, from + plan->near[i], 8);
     for (; i < n; ++i) memcpy(to + i * bytes, from + plan->near[i], (size_t)bytes);
     return to;
@@ -272,29 +273,56 @@ typedef struct {
     int64_t bytes;
 } Fetch;
 
-static Fetch next_rows(const Work *w, int64_t y) {
+static void next_rows(const Work *w, int64_t y, Fetch *f) {
     const PicturePlan *plan = w->plan;
     const RowPair *now = plan->resize[0].rows + y, *next = now + 1;
-    Fetch f = {.bytes = plan->spec.width * plan->spec.component[0].step};
-    if (f.bytes < FETCHED || y + 1 >= plan->spec.y[0].to) return f;
+    f->rows = 0, f->bytes = plan->spec.width * plan->spec.component[0].step;
+    if (f->bytes < FETCHED || y + 1 >= plan->spec.y[0].to) return;
     for (int k = 0; k < (next->below ? 2 : 1); ++k)
         if (next->row[k] > now->row[now->below != 0])
-            f.row[f.rows++] = w->planes[0].first + next->row[k] * w->planes[0].pitch;
-    return f;
+            f->row[f->rows++] = w->planes[0].first + next->row[k] * w->planes[0].pitch;
 }
-static void fetch(const Fetch *next) {
+/* GCC 12 drops calls of functions that only prefetch, unless they are inlined. */
+#define FETCHING static inline __attribute__((always_inline))
+FETCHING void fetch(const Fetch *next) {
     for (int k = 0; k < next->rows; ++k)
         for (int64_t i = 0; i < next->bytes; i += 64) __builtin_prefetch(next->row[k] + i, 0, 3);
 }
 
 /* The rows to fetch inside a loop that reads `rows`: these themselves if there are none. */
 static void fetch_along(const Fetch *next, const uint8_t *const rows[2], const uint8_t *fetched[2]) {
-    for (int k = 0; k < 2; ++k) fetched[k] = next->rows ? next->row[next->rows == 2 ? k : 0] : rows[k] ? rows[k] : rows[0];
+    const uint8_t *const first = next->rows ? next->row[0] : rows[0];
+    fetched[0] = first;
+    fetched[1] = next->rows == 2 ? next->row[1] : next->rows || !rows[1] ? first : rows[1];
+}
+
+/* The same of a component, or of one plane with all of them. */
+FETCHING void fetch_component(const Work *w, int k, int64_t y) {
+    const PicturePlan *plan = w->plan;
+    const PictureComponent *c = plan->spec.component + k;
+    const PicturePlane *plane = w->planes + c->plane;
+    const RowPair *now = plan->resize[plan->spec.convert_first ? 0 : k].rows + y, *next = now + 1;
+    const int64_t bytes = plan->spec.width / c->every_x * c->step, every = plan->spec.convert_first ? c->every_y : 1;
+    int64_t last = now->row[now->below != 0] / every;
+    for (int i = 0; bytes >= FETCHED && i < (next->below ? 2 : 1); ++i) {
+        const int64_t row = next->row[i] / every;
+        const uint8_t *from = plane->first + row * plane->pitch;
+        for (int64_t at = 0; row > last && at < bytes; at += 64) __builtin_prefetch(from + at, 0, 3);
+        if (row > last) last = row;
+    }
+}
+FETCHING void fetch_components(const Work *w, int64_t y) {
+    const PicturePlan *plan = w->plan;
+    const PictureSpec *spec = &plan->spec;
+    if (spec->packed || spec->source != COMPONENTS || plan->tiled || y + 1 >= spec->y[0].to) return;
+    for (int k = 0; k < spec->components; ++k)
+        if (!k || spec->component[k].plane != spec->component[k - 1].plane) fetch_component(w, k, y);
 }
 
 static void packed_row(Work *w, int64_t y, uint8_t *out) {
     const PicturePlan *plan = w->plan;
-    const Fetch next = next_rows(w, y);
+    Fetch next;
+    next_rows(w, y, &next);
     const Resize *resize = plan->resize;
     const RowPair *pair = resize->rows + y;
     if (resize->filter == BOX) {
@@ -304,7 +332,7 @@ static void packed_row(Work *w, int64_t y, uint8_t *out) {
     }
     const PackedLoops *loops = packed_loops(plan);
     const int by_kind = plan->pairs.kind >= WINDOWS_1 && loops->rows;
-    const int by_lines = resize->filter == LINEAR && plan->pairs.kind != LOADS_8 && (plan->reuses || !by_kind);
+    const int by_lines = resize->filter == LINEAR && plan->pairs.kind != LOADS_8 && (resize->reuses || !by_kind);
     const int meanwhile = plan->pairs.kind == LOADS_8 || (by_kind && !by_lines && resize->filter != ONE);
     if (!meanwhile || plan->near) fetch(&next);
     if (resize->filter == ONE) {
@@ -342,13 +370,15 @@ static void packed_row(Work *w, int64_t y, uint8_t *out) {
 void picture_rows(const PicturePlan *plan, const PicturePlane planes[3], int64_t from, int64_t to, uint8_t *out, int64_t row_pitch,
               int64_t channel_pitch, uint8_t *bench) {
     const PictureSpec *spec = &plan->spec;
-    Work w = work_on(plan, planes, bench);
+    Work w;
+    work_on(&w, plan, planes, bench);
     for (int64_t y = from; y < to; ++y, out += row_pitch) {
         uint8_t *rgb[3];
+        fetch_components(&w, y);
         for (int c = 0; c < 3; ++c) rgb[c] = out + (spec->components == 1 ? 0 : spec->channel[c]) * channel_pitch;
         switch (plan->way) {
             case POINTS:
-            case SHARED: convert(&w, plan->resize[0].rows[y].row[0], plan->n, rgb); break;
+            case SHARED: convert(&w, plan->resize[0].rows[y].row[0], plan->n, 1, rgb); break;
             case MEANS: means_row(&w, y, rgb); break;
             case ROWS:
             case PAIRS: pixels_row(&w, y, rgb); break;

@@ -1,4 +1,5 @@
-/* Copy bytes of a row from positions that are known: every 16 bytes out of one, two or four windows of 16, each by a shuffle. */
+/* Copy bytes of a row from positions that are known: every 16 bytes out of one, two or four windows of 16, each by a shuffle,
+ * or out of eight of 2. */
 #include "picture_loops.h"
 
 INLINE void gather_each(const uint8_t *row, const Gather *g, uint8_t *out) {
@@ -54,12 +55,29 @@ INLINE void gather_windows(int count, const uint8_t *row, const Gather *g, uint8
     for (int64_t i = 0, n = g->bytes; i < n; i += VB, at += count * LANES)
         put(out + i, picked_windows(count, row, at, whole(orders + i)));
 }
+/* Eight windows of 2 bytes. */
+INLINE B1 words_from(const uint8_t *row, const int32_t *at) {
+    uint16_t w[8];
+    for (int k = 0; k < 8; ++k) memcpy(w + k, row + at[k], 2);
+    return (B1)(B2){w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]};
+}
+INLINE void gather_words(const uint8_t *row, const Gather *g, uint8_t *out) {
+    const int32_t *at = g->at;
+    const uint8_t *const orders = g->order;
+    for (int64_t i = 0, n = g->bytes; i < n; i += 16, at += 8)
+#if VB > 16
+        store16(out + i, (B1)_mm_shuffle_epi8((__m128i)words_from(row, at), (__m128i)load16(orders + i)));
+#else
+        store16(out + i, shuffled(words_from(row, at), load16(orders + i)));
+#endif
+}
 #endif
 
 static void HERE(gather)(const uint8_t *row, const Gather *g, uint8_t *out) {
     switch (g->kind) {
         case COPY: memcpy(out, row + g->at[0], (size_t)g->bytes); break;
 #if SHUFFLES
+        case LOADS_2: gather_words(row, g, out); break;
         case WINDOWS_1: gather_windows(1, row, g, out); break;
         case WINDOWS_2: gather_windows(2, row, g, out); break;
         case WINDOWS_4: gather_windows(4, row, g, out); break;

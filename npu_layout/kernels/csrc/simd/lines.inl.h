@@ -33,9 +33,13 @@ INLINE void put_some(uint8_t *out, W v, int64_t n) {
         put(out, (V)v);
         return;
     }
+#if VB == 64
+    _mm512_mask_storeu_epi8(out, ~0ull >> (VB - n), v);
+#else
     uint8_t room[VB];
     put(room, (V)v);
     memcpy(out, room, (size_t)n);
+#endif
 }
 INLINE void put_half(uint8_t *out, W v, int64_t n) { /* 16-bit elements from 0 to 255, as bytes */
     uint8_t room[VB];
@@ -67,23 +71,42 @@ INLINE W line_of(const uint8_t *pairs, const Weights *weights, int64_t i) {
 #endif
 }
 static void HERE(picture_line)(const uint8_t *pairs, const Weights *weights, int64_t n, int16_t *line) {
-    for (int64_t i = 0; i < n; i += HALF) put_words(line + i, line_of(pairs, weights, i));
+    const Weights w = *weights;
+    for (int64_t i = 0; i < n; i += HALF) put_words(line + i, line_of(pairs, &w, i));
 }
 
-INLINE W blended(const int16_t *a, const int16_t *b, W above, W below, int two) {
-    W x = Y(mulhi_epi16)(words_at(a), above);
-    if (two) x = PLUS(x, Y(mulhi_epi16)(words_at(b), below));
+INLINE W blended(W a, W b, W above, W below, int two) {
+    W x = Y(mulhi_epi16)(a, above);
+    if (two) x = PLUS(x, Y(mulhi_epi16)(b, below));
     return Y(srli_epi16)(PLUS(x, word(2)), 2);
 }
 INLINE void blend_rows(const int16_t *a, const int16_t *b, int above, int below, int64_t n, uint8_t *out, int two) {
     const W first = word(above), second = word(below);
-    for (int64_t i = 0; i < n; i += VB)
-        put_some(out + i, in_order(Y(packus_epi16)(blended(a + i, b + i, first, second, two),
-                                                   blended(a + i + HALF, b + i + HALF, first, second, two))), n - i);
+    for (int64_t i = 0; i < n; i += VB) {
+        W x[2];
+        for (int k = 0; k < 2; ++k) x[k] = blended(words_at(a + i + k * HALF), words_at(b + i + k * HALF), first, second, two);
+        put_some(out + i, in_order(Y(packus_epi16)(x[0], x[1])), n - i);
+    }
 }
 static void HERE(picture_blend)(const int16_t *a, const int16_t *b, int above, int below, int64_t n, uint8_t *out) {
     if (below) blend_rows(a, b, above, below, n, out, 1);
     else blend_rows(a, a, above, 0, n, out, 0);
+}
+INLINE void blend_lines(const uint8_t *a, const uint8_t *b, const Weights *weights, int above, int below, int64_t n, uint8_t *out,
+                        int two) {
+    const W first = word(above), second = word(below);
+    const Weights w = *weights; /* stores of bytes might change what pointers point to */
+    for (int64_t i = 0; i < n; i += VB) {
+        W x[2];
+        for (int k = 0; k < 2; ++k)
+            x[k] = blended(line_of(a, &w, i + k * HALF), line_of(b, &w, i + k * HALF), first, second, two);
+        put_some(out + i, in_order(Y(packus_epi16)(x[0], x[1])), n - i);
+    }
+}
+static void HERE(picture_blend_pairs)(const uint8_t *a, const uint8_t *b, const Weights *weights, int above, int below, int64_t n,
+                                      uint8_t *out) {
+    if (below) blend_lines(a, b, weights, above, below, n, out, 1);
+    else blend_lines(a, a, weights, above, 0, n, out, 0);
 }
 
 INLINE W sum_of_pairs(W x) {

@@ -3,36 +3,54 @@
  * saturates. */
 #if defined(__aarch64__)
 /* A weight is 16 * high + low: with H and L the sums by these, the line is H + (L >> 4), all in 16 bits. */
-static void HERE(picture_line)(const uint8_t *pairs, const Weights *weights, int64_t n, int16_t *line) {
+INLINE int16x8x2_t line_at(const uint8_t *pairs, const Weights *weights, int64_t i) {
     const uint8_t *const high = (const uint8_t *)weights->high, *const low = (const uint8_t *)weights->low;
-    for (int64_t i = 0; i < n; i += 16) {
-        const uint8x16x2_t p = vld2q_u8(pairs + 2 * i), h = vld2q_u8(high + 2 * i), l = vld2q_u8(low + 2 * i);
+    const uint8x16x2_t p = vld2q_u8(pairs + 2 * i), h = vld2q_u8(high + 2 * i), l = vld2q_u8(low + 2 * i);
 #define LINE(part, multiply, add) \
-    vsraq_n_u16(add(multiply(part(p.val[0]), part(h.val[0])), part(p.val[1]), part(h.val[1])), \
-                add(multiply(part(p.val[0]), part(l.val[0])), part(p.val[1]), part(l.val[1])), 4)
+    vreinterpretq_s16_u16(vsraq_n_u16(add(multiply(part(p.val[0]), part(h.val[0])), part(p.val[1]), part(h.val[1])), \
+                                      add(multiply(part(p.val[0]), part(l.val[0])), part(p.val[1]), part(l.val[1])), 4))
 #define WHOLE(x) (x)
-        vst1q_s16(line + i, vreinterpretq_s16_u16(LINE(vget_low_u8, vmull_u8, vmlal_u8)));
-        vst1q_s16(line + i + 8, vreinterpretq_s16_u16(LINE(WHOLE, vmull_high_u8, vmlal_high_u8)));
+    return (int16x8x2_t){{LINE(vget_low_u8, vmull_u8, vmlal_u8), LINE(WHOLE, vmull_high_u8, vmlal_high_u8)}};
 #undef WHOLE
 #undef LINE
+}
+static void HERE(picture_line)(const uint8_t *pairs, const Weights *weights, int64_t n, int16_t *line) {
+    for (int64_t i = 0; i < n; i += 16) {
+        const int16x8x2_t x = line_at(pairs, weights, i);
+        vst1q_s16(line + i, x.val[0]), vst1q_s16(line + i + 8, x.val[1]);
     }
 }
 /* The doubled product's upper half, halved, is that of the product. */
-INLINE int16x8_t blended_at(const int16_t *a, const int16_t *b, int16_t above, int16_t below) {
-    const int16x8_t first = vshrq_n_s16(vqdmulhq_n_s16(vld1q_s16(a), above), 1);
-    return b ? vsraq_n_s16(first, vqdmulhq_n_s16(vld1q_s16(b), below), 1) : first;
+INLINE int16x8_t blended(int16x8_t a, int16x8_t b, int16_t above, int16_t below, int two) {
+    const int16x8_t first = vshrq_n_s16(vqdmulhq_n_s16(a, above), 1);
+    return two ? vsraq_n_s16(first, vqdmulhq_n_s16(b, below), 1) : first;
 }
-INLINE void blend(const int16_t *a, const int16_t *b, int16_t above, int16_t below, int64_t n, uint8_t *out) {
-    for (int64_t i = 0; i < n; i += 16) {
-        const uint8x8_t first = vqrshrun_n_s16(blended_at(a + i, b ? b + i : NULL, above, below), 2);
-        const uint8x16_t both = vqrshrun_high_n_s16(first, blended_at(a + i + 8, b ? b + i + 8 : NULL, above, below), 2);
-        if (n - i >= 16) vst1q_u8(out + i, both);
-        else memcpy(out + i, &both, (size_t)(n - i));
-    }
+INLINE void put_blended(int16x8x2_t a, int16x8x2_t b, int16_t above, int16_t below, int two, int64_t n, uint8_t *out) {
+    const uint8x8_t first = vqrshrun_n_s16(blended(a.val[0], b.val[0], above, below, two), 2);
+    const uint8x16_t both = vqrshrun_high_n_s16(first, blended(a.val[1], b.val[1], above, below, two), 2);
+    if (n >= 16) vst1q_u8(out, both);
+    else memcpy(out, &both, (size_t)n);
+}
+INLINE int16x8x2_t line_of(const int16_t *line) { return (int16x8x2_t){{vld1q_s16(line), vld1q_s16(line + 8)}}; }
+INLINE void blend(const int16_t *a, const int16_t *b, int16_t above, int16_t below, int two, int64_t n, uint8_t *out) {
+    for (int64_t i = 0; i < n; i += 16) put_blended(line_of(a + i), line_of(b + i), above, below, two, n - i, out + i);
 }
 static void HERE(picture_blend)(const int16_t *a, const int16_t *b, int above, int below, int64_t n, uint8_t *out) {
-    if (below) blend(a, b, (int16_t)above, (int16_t)below, n, out);
-    else blend(a, NULL, (int16_t)above, 0, n, out);
+    if (below) blend(a, b, (int16_t)above, (int16_t)below, 1, n, out);
+    else blend(a, a, (int16_t)above, 0, 0, n, out);
+}
+INLINE void blend_lines(const uint8_t *a, const uint8_t *b, const Weights *weights, int16_t above, int16_t below, int two, int64_t n,
+                        uint8_t *out) {
+    const Weights w = *weights;
+    for (int64_t i = 0; i < n; i += 16) {
+        const int16x8x2_t first = line_at(a, &w, i);
+        put_blended(first, two ? line_at(b, &w, i) : first, above, below, two, n - i, out + i);
+    }
+}
+static void HERE(picture_blend_pairs)(const uint8_t *a, const uint8_t *b, const Weights *weights, int above, int below, int64_t n,
+                                      uint8_t *out) {
+    if (below) blend_lines(a, b, weights, (int16_t)above, (int16_t)below, 1, n, out);
+    else blend_lines(a, a, weights, (int16_t)above, 0, 0, n, out);
 }
 
 /* What 8 samples of chroma add to R, G and B, with the 2**19. */

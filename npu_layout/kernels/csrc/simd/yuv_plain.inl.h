@@ -14,6 +14,16 @@ static void HERE(picture_blend)(const int16_t *a, const int16_t *b, int above, i
     if (!below) b = a;
     for (int64_t i = 0; i < n; ++i) out[i] = (uint8_t)((((a[i] * above) >> 16) + ((b[i] * below) >> 16) + 2) >> 2);
 }
+static void HERE(picture_blend_pairs)(const uint8_t *a, const uint8_t *b, const Weights *weights, int above, int below, int64_t n,
+                                      uint8_t *restrict out) {
+    const int16_t *restrict w = weights->whole;
+    if (!below) b = a;
+    for (int64_t i = 0; i < n; ++i) {
+        const int first = (a[2 * i] * w[2 * i] + a[2 * i + 1] * w[2 * i + 1]) >> 4;
+        const int second = (b[2 * i] * w[2 * i] + b[2 * i + 1] * w[2 * i + 1]) >> 4;
+        out[i] = (uint8_t)((((first * above) >> 16) + ((second * below) >> 16) + 2) >> 2);
+    }
+}
 INLINE uint8_t clamped_to_byte(int32_t x) { return (uint8_t)(x < 0 ? 0 : x > 255 ? 255 : x); }
 INLINE int32_t luma_at(const uint8_t *y, int64_t i, const Color *c) { return (y[i] > c->offset ? y[i] - c->offset : 0) * c->luma; }
 
@@ -110,7 +120,7 @@ static void HERE(flip)(uint8_t *bytes, int64_t n) {
 const PictureLoops HERE(picture_loops) = {
     SHUFFLES,
     HERE(gather), GATHER_WIDE,
-    HERE(picture_line), HERE(picture_blend), HERE(picture_mean),
+    HERE(picture_line), HERE(picture_blend), HERE(picture_blend_pairs), HERE(picture_mean),
     HERE(yuv_luma), HERE(yuv_terms), HERE(yuv_color_once), HERE(yuv_color), HERE(yuv_color_shared), HERE(yuv_color_mean),
     PACKED_WINDOWS, PACKED_WIDE, PACKED_FAR,
     HERE(box_rows), HERE(box_words), HERE(box_mean),
