@@ -135,10 +135,20 @@ def _numbers(rng: np.random.Generator, spec: TensorSpec) -> np.ndarray:
 
 def _run(engine: Any, given: dict[str, Any], wanted: dict[str, TensorSpec]) -> dict[str, np.ndarray]:
     try:
-        found = checked_outputs(engine, engine.infer(dict(given)), wanted)
+        answer = engine.infer(dict(given))
     except NpuLayoutError as error:
         raise AssertionError(f"{_RUNS}: not so; {error}") from error
+    found = _outputs(_RUNS, engine, answer, wanted)
+    _kept(isinstance(answer, Mapping), "infer returns {name: buffer}", f"got {type(answer).__name__}")
     return {name: array.copy() for name, array in found.items()}
+
+
+def _outputs(rule: str, engine: Any, answer: Any, wanted: dict[str, TensorSpec]) -> dict[str, np.ndarray]:
+    """Return what infer returned as {name: flat buffer}; AssertionError with the rule if that is something else."""
+    try:
+        return checked_outputs(engine, answer, wanted)
+    except NpuLayoutError as error:
+        raise AssertionError(f"{rule}: not so; {error}") from error
 
 
 def _same(a: Mapping[str, np.ndarray], b: Mapping[str, np.ndarray], specs: Mapping[str, TensorSpec]) -> bool:
@@ -160,12 +170,13 @@ def _leaves_outputs(
 
 
 def _writes_out(engine: Any, given: dict[str, Any], wanted: dict[str, TensorSpec], first: dict[str, np.ndarray]) -> str:
-    shapes = {name: np.shape(array) for name, array in engine.infer(dict(given)).items()}
+    rule, plain = "out= is written, and returned", engine.infer(dict(given))
+    shapes = {name: getattr(plain[name], "shape", spec.size) for name, spec in wanted.items()}  # bytes have none
     out = {name: np.zeros(shapes[name], spec.stored) for name, spec in wanted.items()}
-    returned = engine.infer(dict(given), out=out)
+    returned = _outputs(rule, engine, engine.infer(dict(given), out=out), wanted)
     written = _same(first, {name: array.reshape(-1) for name, array in out.items()}, wanted)
-    same = all(np.shares_memory(np.asarray(returned[name]), out[name]) for name in out)
-    return _kept(written and same, "out= is written, and returned")
+    same = all(np.shares_memory(returned[name], out[name]) for name in out)
+    return _kept(written and same, rule)
 
 
 def _refuses(engine: Any, given: dict[str, Any]) -> None:

@@ -55,6 +55,7 @@ def test_good_engines() -> None:
     assert len(check_engine(lambda: nl.OnnxRuntimeEngine(detector.detector(), threads=1))) == 9
     assert len(check_engine(lambda: nl.SimulatedNpu(detector.detector(), specs, threads=1))) == 9
     assert len(check_engine(Good, {"x": np.zeros(16, np.int8)})) == 9
+    assert len(check_engine(Bytes)) == 9
 
 
 class Owner(Good):
@@ -85,6 +86,23 @@ class Deaf(Good):
         return super().infer(inputs)
 
 
+class Silent(Good):
+    def infer(self, inputs: Any, out: Any = None) -> Any:
+        answer = super().infer(inputs, out)
+        return answer if out is None else None
+
+
+class Listing(Good):
+    def infer(self, inputs: Any, out: Any = None) -> Any:
+        return list(super().infer(inputs, out).values())
+
+
+class Bytes(Good):
+    def infer(self, inputs: Any, out: Any = None) -> Any:
+        answer = super().infer(inputs, out)
+        return {"y": answer["y"].tobytes()} if out is None else answer
+
+
 class Immortal(Good):
     def close(self) -> None:
         pass
@@ -113,6 +131,8 @@ def test_owners_are_allowed() -> None:
         (Short, "infer returns what output_specs say: not so; engine Short: output y"),
         (Random, "infer is repeatable"),
         (Deaf, "out= is written, and returned: not so"),
+        (Silent, "out= is written, and returned: not so; engine Silent: returned None"),
+        (Listing, "infer returns {name: buffer}: not so; got list"),
         (Immortal, "a closed engine refuses to run"),
         (Lax, "an input of another name is refused: not so, for x"),
         (Shifting, "specs stay the same: not so"),
