@@ -164,7 +164,8 @@ class EnginePool:
     def close(self) -> None:
         """Finish what was submitted, and close the engines; a second call does nothing.
 
-        Raises what the `close` of an engine raises, after the others were closed.
+        Raises what the `close` of an engine raises, after the others were closed; NpuLayoutError in a thread of the
+        pool, as in a callback of a Future, for which it would wait.
         An engine that a stream's watchdog gave up is waited for 2 seconds, and left open if it still does not answer;
         what no engine began then fails as after `close`.
         """
@@ -173,6 +174,11 @@ class EnginePool:
         with self._change:
             if self._closed:
                 return
+            if threading.current_thread() in self._threads:
+                raise NpuLayoutError(
+                    "EnginePool: close waits for the pool's threads, and was called in one of them, as callbacks of a "
+                    "Future are; call it in another thread"
+                )
             self._closed = True
             self._end()
         with ExitStack() as closing:

@@ -54,6 +54,24 @@ def test_an_engine_that_cannot_be_closed_leaves_no_other_open() -> None:
     pool.close()
 
 
+def test_a_callback_that_closes_the_pool_is_told_and_leaves_it_open() -> None:
+    """Before, the pool was closed halfway: nobody closed the engines any more."""
+    told: list[BaseException] = []
+
+    def close(done: object) -> None:
+        try:
+            pool.close()
+        except nl.NpuLayoutError as error:
+            told.append(error)
+
+    with EnginePool([Reader(0.05)]) as pool:
+        future = pool.submit(inputs(3))
+        future.add_done_callback(close)
+        assert pool.infer(inputs(4))["number"][0] == 4  # behind the callback
+        assert len(told) == 1 and "call it in another thread" in str(told[0])
+    assert pool.engines[0].closed
+
+
 def test_it_is_an_engine() -> None:
     assert len(check_engine(lambda: EnginePool([Reader(), Reader()]))) == 9
 
