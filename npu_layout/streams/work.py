@@ -13,7 +13,8 @@ from ..errors import NpuLayoutError
 from ..frames import FrameSpec, Preprocessor
 from ..support import isolated, shown
 from .leases import Result, Slot
-from .pool import EnginePool, run
+from .pool import EnginePool
+from .running import run
 from .stages import Job
 
 

@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.streams import EnginePool, Stream
+from npu_layout.streams import EnginePool
 from npu_layout.testing import check_engine
 from tests.support.interrupts import LIMIT, ends, interrupted
-from tests.support.streaming import INPUT, OUTPUT, PREPROCESS, Reader, drawn, frames, number, read
+from tests.support.streaming import INPUT, Reader, drawn
 
 
 def inputs(n: int) -> np.ndarray:
@@ -224,27 +224,6 @@ def test_outputs_that_engines_own_are_copied() -> None:
     with EnginePool([Owner()]) as pool:
         first = pool.infer(inputs(1))["number"]
         assert pool.infer(inputs(2))["number"].tolist() == [2] * 4 and first.tolist() == [1] * 4
-
-
-@pytest.mark.parametrize("owns", [True, False])
-def test_an_engine_that_says_whose_its_outputs_are_needs_no_out(owns: bool) -> None:
-    """The protocol's `infer` has it; a user's, which has one of the protocol's two, is no worse than one with none."""
-
-    class Own:
-        output_specs, owns_outputs = (OUTPUT,), owns
-
-        def __init__(self) -> None:
-            self.memory = np.zeros(4, np.int32)
-
-        def infer(self, inputs: Any) -> list[np.ndarray]:
-            found = self.memory if owns else np.empty(4, np.int32)
-            found[:] = read(inputs)
-            return [found]
-
-    with Stream(frames(20), PREPROCESS, Own()) as stream:
-        assert [number(r) for r in stream] == list(range(20))
-    with EnginePool([Own(), Own()]) as pool, Stream(frames(20), PREPROCESS, pool) as stream:
-        assert [number(r) for r in stream] == list(range(20))
 
 
 def test_the_threads_of_a_pool_that_nobody_closed_end_after_its_work() -> None:
