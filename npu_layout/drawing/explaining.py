@@ -13,8 +13,8 @@ from ..support import checked_call, counted, flag, items_of, naming
 from . import reads
 from .explanation import Explanation
 from .frame_memory import FrameExplanation
-from .memory_lines import choose_part
 from .reads import CACHE_LINE
+from .shown_part import choose_part
 
 Described = Union[str, Layout, TensorSpec]
 

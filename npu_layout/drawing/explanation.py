@@ -11,11 +11,11 @@ from ..errors import NpuLayoutError
 from ..layouts import Shape
 from ..support import check_fields, counted, real_number, whole_number
 from .figure import View, digit
-from .memory_lines import Part
 from .picture import draw
 from .reads import Reads
 from .saving import write_picture
 from .scene import Scene
+from .shown_part import Part
 from .terminal import render
 
 

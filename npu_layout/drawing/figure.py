@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from ..buffers import TensorSpec
 from ..layouts import Shape
-from .memory_lines import Part, roles
 from .palette import PALE, WHITE, Colour, PlaneColours, ink_on, mix
 from .reads import Reads
+from .shown_part import Part, roles
 
 CELL = 20.0  # pixels
 FADED = 0.82  # the share of white in the colour of an element that is not read

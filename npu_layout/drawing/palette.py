@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..layouts import Shape, Storage
-from .memory_lines import Part, block, roles
+from .shown_part import Part, block, roles
 
 Colour = tuple[int, int, int]  # R, G, B
 

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from ..layouts import Shape
 from .figure import CELL, Figure, Plane, View, fastest_first
-from .memory_lines import Line, Part, Token, lines, words
+from .memory_lines import Line, Token, lines, words
 from .palette import EMPTY, GRAY, INK, PALE, WHITE
 from .reads import Reads
 from .scene import Label, Rectangle, Scene, Stroke
+from .shown_part import Part
 
 MARGIN = 18.0
 PLANES = 340  # pixels of width that the planes may use

@@ -10,8 +10,9 @@ from typing import TextIO
 
 from ..layouts import Shape
 from .figure import Figure, View, fastest_first
-from .memory_lines import SKIP, Part, lines, words
+from .memory_lines import SKIP, lines, words
 from .palette import Colour
+from .shown_part import Part
 
 RESET = "\x1b[0m"
 LEVELS = (0, 95, 135, 175, 215, 255)  # of the 6 x 6 x 6 colours from number 16 on, as in xterm
