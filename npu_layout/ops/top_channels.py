@@ -117,13 +117,10 @@ def _targets(
     spec: TensorSpec, out: tuple[np.ndarray, np.ndarray] | None, shape: Shape, flat: np.ndarray
 ) -> list[stored_buffers.Target]:
     """Return where values and channels of a stored buffer are written; NpuLayoutError if `out` does not fit."""
-    if out is not None and (not isinstance(out, tuple) or len(out) != 2):
-        raise NpuLayoutError(f"out for top_k: expected a tuple of two arrays, got {type(out).__name__}")
-    given = (None, None) if out is None else out
+    given = (None, None) if out is None else _pair(out)
     dtypes = (np.dtype(np.float32) if _is_real(spec) else native(np.empty(0, spec.stored)).dtype, _INDEX)
     targets = [stored_buffers.target("top_k", o, shape, dtype, flat) for o, dtype in zip(given, dtypes)]
-    if overlap(targets[0].out, targets[1].out):
-        raise NpuLayoutError("out for top_k: expected arrays for values and channels that share no memory")
+    _check_apart(targets[0].out, targets[1].out)
     return targets
 
 
@@ -186,12 +183,23 @@ def _find(inputs: Inputs, known: Quantization | None, values: np.ndarray, channe
 
 def _two(inputs: Inputs, out: Any, shape: Shape, dtype: np.dtype[Any]) -> tuple[np.ndarray, np.ndarray]:
     """Return plain arrays for values and channels if they can be written, else raise."""
+    for_values, for_channels = _pair(out)
+    values, channels = checked_out(inputs, for_values, shape, dtype), checked_out(inputs, for_channels, shape, _INDEX)
+    _check_apart(values, channels)
+    return values, channels
+
+
+def _pair(out: Any) -> tuple[Any, Any]:
+    """Return the two items of `out`; NpuLayoutError if these are not two."""
     if not isinstance(out, (tuple, list)) or len(out) != 2:
         raise NpuLayoutError(f"out for top_k: expected two arrays, for values and channels, got {type(out).__name__}")
-    values, channels = (checked_out(inputs, out[0], shape, dtype), checked_out(inputs, out[1], shape, _INDEX))
+    return out[0], out[1]
+
+
+def _check_apart(values: np.ndarray, channels: np.ndarray) -> None:
+    """Raise NpuLayoutError if the arrays for values and channels share memory."""
     if overlap(values, channels):
         raise NpuLayoutError("out for top_k: expected arrays for values and channels that share no memory")
-    return values, channels
 
 
 def _top_k(x: np.ndarray, values: np.ndarray, channels: np.ndarray) -> None:

@@ -64,6 +64,20 @@ def test_top_k_out_that_does_not_fit() -> None:
         np.testing.assert_array_equal(channels, expected[1])
 
 
+@pytest.mark.parametrize("kind", [tuple, list])
+def test_out_is_two_arrays_of_an_array_and_of_a_stored_buffer(kind: Any) -> None:
+    spec = nl.TensorSpec((1, 4, 2, 3), "NCHW4c", "int8")
+    x = filled("int8", spec.shape)
+    for given in ((x, 2), (spec, 2, spec.pack(x))):
+        out = kind((np.zeros((1, 2, 2, 3), np.int8), np.zeros((1, 2, 2, 3), np.int64)))
+        found = ops.top_k(*given, out=out)
+        assert found[0] is out[0] and found[1] is out[1]
+        np.testing.assert_array_equal(found[1], ops.top_k(x, 2)[1])
+        for wrong in (out[0], kind(out[:1]), iter(out)):
+            with pytest.raises(nl.NpuLayoutError, match="expected two arrays, for values and channels, got"):
+                ops.top_k(*given, out=wrong)
+
+
 def test_floats_wider_than_any_integer() -> None:
     values = filled("float64", (1, 5, 2, 3)).astype(np.longdouble)
     values[0, :, 0, 0], values[0, :3, 1, 1] = (1, np.nan, 0, np.nan, np.inf), (-0.0, 0.0, -0.0)
