@@ -31,8 +31,8 @@ on GitHub, are rebuilt here: a small network of the same kind, its outputs with 
 error, and in them the fault that the thread is about. None of the people's models or boards was used. The cause is
 described in our own words, and is that of the thread's answer if it has one.
 
-`validate` names the right cause of {right}, with the fix that reads the buffer or makes the input if there is one, and
-names none for {refused}. The same {count} set-ups without the fault are all a match. `scripts/threads.py` runs them,
+`validate` names the right cause of {right}, with the fix that reads the buffer or makes the input
+if there is one{refused}. The same {count} set-ups without the fault are all a match. `scripts/threads.py` runs them,
 and writes this page; [Proving a board](proving.md) explains the verdicts.
 
 | thread | what was seen | what was wrong | what `validate` reports |
@@ -59,8 +59,13 @@ def line(thread: Thread, found: Answer) -> str:
 def page(results: Sequence[tuple[Thread, Answer]]) -> str:
     """The page of the documentation."""
     kinds = Counter(found.judged for _, found in results)
-    text = TEXT.format(count=len(results), right=kinds["right"], refused=kinds["refused"])
+    text = head(len(results), kinds["right"], kinds["refused"])
     return text + "".join(f"{line(thread, found)}\n" for thread, found in results)
+
+
+def head(count: int, right: int, refused: int) -> str:
+    """What the page says before the rows."""
+    return TEXT.format(count=count, right=right, refused=f", and names none for {refused}" if refused else "")
 
 
 def show(threads: Iterable[Thread]) -> tuple[list[tuple[Thread, Answer]], int]:
