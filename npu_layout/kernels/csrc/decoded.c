@@ -141,7 +141,10 @@ int64_t keep_peaks(const Detector *d, const uint8_t *const *buffers, Candidate *
     const int64_t ahead = boxes_ahead(d);
     int64_t kept = 0;
     for (int64_t i = -ahead; i < n; ++i) {
-        if (i + ahead < n) fetch_box(d, buffers, candidates + i + ahead);
+        const Candidate *next = candidates + (i + ahead < n ? i + ahead : n - 1);
+        const DetectLevel *level = d->each + next->level;
+        const Source *score = &level->each[next->anchor].score;
+        if (i + ahead < n) fetch_neighbours(level, &score->map, buffers[score->buffer], next);
         if (i >= 0 && is_peak(d, buffers, candidates + i)) candidates[kept++] = candidates[i];
     }
     return kept;
