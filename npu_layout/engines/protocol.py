@@ -66,8 +66,10 @@ class Engine(Protocol):
 def specs_of(engine: Any, which: str) -> dict[str, TensorSpec]:
     """Return {name: spec} of an engine's `which`, "input_specs" or "output_specs"; {} if it has no input_specs.
 
-    NpuLayoutError, which names the engine, on what is no TensorSpec and on a spec without a name of its own.
+    NpuLayoutError, which names the engine, on a class, what is no TensorSpec and a spec without a name of its own.
     """
+    if isinstance(engine, type):
+        raise NpuLayoutError(f"engine: expected an engine, got the class {engine.__name__}; call it")
     kind = type(engine).__name__
     given = getattr(engine, which, None)
     if given is None:

@@ -94,9 +94,10 @@ class Recorder:
         self.engine, self.folder = engine, Path(path_of("folder", folder))
         if not hasattr(engine, "infer") or not hasattr(engine, "output_specs"):
             raise RecordingError(f"engine: expected an object with infer and output_specs, got {engine!r}")
+        known = specs_of(engine, "input_specs")
         self._outputs = named_specs("output_specs", engine.output_specs)
         given = named_specs("input_specs", input_specs)
-        self._inputs = {**{n: s for n, s in specs_of(engine, "input_specs").items() if _tells(s)}, **given}
+        self._inputs = {**{n: s for n, s in known.items() if _tells(s)}, **given}
         self._specs, self._name, self.count = {**self._outputs, **self._inputs}, uuid.uuid4().hex, 0
         _check_target(preprocess, self._inputs)
         self._first: Frame | None = None

@@ -57,8 +57,6 @@ class EnginePool:
         if not self.engines:
             raise NpuLayoutError("engines: expected one or more, got none")
         for i, engine in enumerate(self.engines):
-            if isinstance(engine, type):
-                raise NpuLayoutError(f"engines: expected engines, got the class {engine.__name__}; call it")
             if any(engine is other for other in self.engines[:i]):
                 raise NpuLayoutError(
                     f"engine {i} is one of those before it: each thread needs an engine of its own, as in "

@@ -30,8 +30,6 @@ class Work:
             raise NpuLayoutError(f"preprocess: expected a Preprocessor or a function, got {type(preprocess).__name__}")
         if function is not None and not callable(function):
             raise NpuLayoutError(f"function: expected one, or None, got {type(function).__name__}")
-        if isinstance(engine, type):
-            raise NpuLayoutError(f"engine: expected an engine, got the class {engine.__name__}; call it")
         self._preprocess, self._engine, self._function = preprocess, engine, function
         self._outputs, inputs = specs_of(engine, "output_specs"), specs_of(engine, "input_specs")
         if len(inputs) > 1:

@@ -20,6 +20,7 @@ import pytest
 import npu_layout as nl
 from tests.support.paths import ROOT
 from tests.support.recorded import SPECS, Engine, image
+from tests.support.streaming import Reader
 from tests.support.writing import no_room
 
 
@@ -229,6 +230,8 @@ def test_specs_need_names(tmp_path: Path) -> None:
         nl.Recorder(Runtime(list), tmp_path / "run", input_specs=[unnamed])
     with pytest.raises(nl.RecordingError, match="engine: expected an object with infer and output_specs, got 3"):
         nl.Recorder(3, tmp_path / "run")
+    with pytest.raises(nl.NpuLayoutError, match="engine: expected an engine, got the class Reader; call it"):
+        nl.Recorder(Reader, tmp_path / "run")
     assert not (tmp_path / "run").exists()
     nl.Recorder(Runtime(list, {"y": unnamed}), tmp_path / "run").close()
 
