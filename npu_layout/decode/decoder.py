@@ -137,7 +137,7 @@ class Decoder:
             Boxes whose IoU with a better one of the same class is greater go. The head's Suppression says what counts
             as overlap, and whether an equal one goes too; "peaks" and "none" do not use it.
         limit
-            The number of detections, at most, after suppression: candidates are never cut.
+            The number of detections, at most, after suppression, 1 to 30,000: candidates are never cut.
         out
             Detections of an earlier call of any Decoder, with a limit as high: its memory is used again, masks
             included, so that nothing of it may be read from then on, and no rows or crops that are views of it; copies,

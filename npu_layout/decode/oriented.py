@@ -148,7 +148,7 @@ class OrientedDecoder:
         iou
             Boxes whose ProbIoU with a better one of the same class is this or greater go, as `oriented_nms` says.
         limit
-            The number of detections, at most, after suppression.
+            The number of detections, at most, after suppression, 1 to 30,000.
 
         Returns
         -------
