@@ -42,10 +42,20 @@ INLINE void put_some(uint8_t *out, W v, int64_t n) {
 #endif
 }
 INLINE void put_half(uint8_t *out, W v, int64_t n) { /* 16-bit elements from 0 to 255, as bytes */
+#if VB == 64
+    const __m256i x = _mm512_cvtepi16_epi8(v);
+    if (n >= HALF) _mm256_storeu_si256((void *)out, x);
+    else _mm256_mask_storeu_epi8((void *)out, ~0u >> (HALF - n), x);
+#else
+    const W x = in_order(Y(packus_epi16)(v, v));
     uint8_t room[VB];
-    put(room, (V)in_order(Y(packus_epi16)(v, v)));
-    if (n >= HALF) memcpy(out, room, HALF);
-    else memcpy(out, room, (size_t)n);
+#if VB == 32
+    if (n >= HALF) _mm_storeu_si128((void *)out, _mm256_castsi256_si128(x));
+#else
+    if (n >= HALF) _mm_storel_epi64((void *)out, x);
+#endif
+    else put(room, (V)x), memcpy(out, room, (size_t)n);
+#endif
 }
 /* In each lane two halves, interleaved. */
 INLINE W interleaved(W v) {

@@ -33,7 +33,11 @@ INLINE int64_t padded_near(const uint8_t *src, int64_t s, uint8_t *dst, int64_t 
         i = (VB - (int64_t)((uintptr_t)dst % VB)) >> shift;
     }
     const uint8_t *from = src + i * s, *const last = src + end - 16;
-    for (uint8_t *at = dst + i * block; from <= last; i += step, from += step * s, at += VB) {
+    const int64_t bytes_of_step = step * s;
+    uint8_t *at = dst + i * block;
+    for (; !past && !ahead && from + 3 * bytes_of_step <= last; i += 4 * step, from += 4 * bytes_of_step, at += 4 * VB)
+        for (int k = 0; k < 4; ++k) put(at + k * VB, shuffled(broadcast(from + k * bytes_of_step), to));
+    for (; from <= last; i += step, from += bytes_of_step, at += VB) {
         fetch_ahead(ahead, from, 1);
         put_past(at, shuffled(broadcast(from), to), past);
     }
@@ -157,8 +161,9 @@ static void HERE(padded)(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n,
 #if SHUFFLES
 #if VB > 16
         if (64 % block == 0) i += padded_near(src + i * s, s, dst + i * block, n - i, bytes, block, how);
+        if (i == n) return;
 #endif
-        if (64 % block == 0 && i < n) i += padded_lanes(src + i * s, s, dst + i * block, n - i, bytes, block, how);
+        if (64 % block == 0) i += padded_lanes(src + i * s, s, dst + i * block, n - i, bytes, block, how);
 #endif
         if (block <= 8) i += padded_words(src + i * s, s, dst + i * block, n - i, bytes, block);
         if (block % VB == 0) i += padded_blocks(VB, src + i * s, s, dst + i * block, n - i, bytes, block, past);
