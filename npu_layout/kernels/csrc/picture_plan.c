@@ -298,6 +298,16 @@ static int make_tables(PicturePlan *plan, int wide, int32_t *columns, int32_t *e
     return make_gather(plan, &plan->pairs, columns, columns_of(spec->x, filter, columns), spec->width, wide);
 }
 
+/* Which rows of components are prefetched. */
+static void fill_fetched(PicturePlan *plan) {
+    const PictureSpec *spec = &plan->spec;
+    for (int k = 0; !spec->packed && spec->source == COMPONENTS && !plan->tiled && k < spec->components; ++k) {
+        const PictureComponent *c = spec->component + k;
+        const int64_t bytes = spec->width / c->every_x * c->step;
+        if (bytes >= FETCHED && !(k && c->plane == c[-1].plane)) plan->fetched[k] = bytes;
+    }
+}
+
 PicturePlan *picture_make(const PictureLoops *loops, int wide, const PictureSpec *spec) {
     PicturePlan *plan = calloc(1, sizeof *plan);
     if (!plan) return NULL;
@@ -319,6 +329,7 @@ PicturePlan *picture_make(const PictureLoops *loops, int wide, const PictureSpec
         if (tile->bytes && plane_bytes(spec, k) + tile->bytes > most) most = plane_bytes(spec, k) + tile->bytes;
     }
     plan->reach = (most + PADDING + 63) / 64 * 64;
+    fill_fetched(plan);
     int32_t *columns = malloc((size_t)most * 2 * sizeof *columns);
     for (int64_t i = 0; columns && i < most; ++i) columns[most + i] = (int32_t)i;
     if (made && columns) plan->way = way_of(plan);

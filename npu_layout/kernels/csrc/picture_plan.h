@@ -37,6 +37,7 @@ struct PicturePlan {
     Resize resize[3];      /* of planes, or of pixels */
     Gather component[3]; /* out of the rows of the source, from `start` on */
     int64_t start[3];
+    int64_t fetched[3];  /* bytes of a row of the plane of each component that are prefetched; 0: few, or as those of another */
     Gather pairs;        /* out of converted rows, or of packed pixels */
     int64_t pixel;       /* bytes of a packed pixel */
     int64_t box_w, box_h; /* pixels of each box whose mean is a result */
@@ -45,6 +46,8 @@ struct PicturePlan {
     int owned;
     void *memory[64];
 };
+
+enum { FETCHED = 1024 }; /* bytes of a row from which on rows are prefetched */
 
 /* Where a pixel of a mosaic's row is. */
 static inline int64_t grouped_at(int64_t x, int64_t pixels, int64_t bytes) { return x / pixels * bytes + x % pixels; }

@@ -4,8 +4,6 @@
 #include "picture_plan.h"
 #include "picture_sources.h"
 
-enum { FETCHED = 1024 }; /* bytes of a row from which on rows are prefetched */
-
 /* What a thread works on, all of it on its bench: samples, terms of chroma, converted bytes, and the lines of two source rows, of
  * which those with an even number are in the first slot. `samples_row`, `terms_row` and `row`: which row is there, or -1. */
 typedef struct {
@@ -296,27 +294,24 @@ static void fetch_along(const Fetch *next, const uint8_t *const rows[2], const u
     fetched[1] = next->rows == 2 ? next->row[1] : next->rows || !rows[1] ? first : rows[1];
 }
 
-/* The same of a component, or of one plane with all of them. */
+/* The same of components. */
 FETCHING void fetch_component(const Work *w, int k, int64_t y) {
     const PicturePlan *plan = w->plan;
     const PictureComponent *c = plan->spec.component + k;
     const PicturePlane *plane = w->planes + c->plane;
     const RowPair *now = plan->resize[plan->spec.convert_first ? 0 : k].rows + y, *next = now + 1;
-    const int64_t bytes = plan->spec.width / c->every_x * c->step, every = plan->spec.convert_first ? c->every_y : 1;
-    int64_t last = now->row[now->below != 0] / every;
-    for (int i = 0; bytes >= FETCHED && i < (next->below ? 2 : 1); ++i) {
-        const int64_t row = next->row[i] / every;
+    const int32_t every = plan->spec.convert_first ? (int32_t)c->every_y : 1;
+    int32_t last = now->row[now->below != 0] / every;
+    for (int i = 0; i < (next->below ? 2 : 1); ++i) {
+        const int32_t row = next->row[i] / every;
         const uint8_t *from = plane->first + row * plane->pitch;
-        for (int64_t at = 0; row > last && at < bytes; at += 64) __builtin_prefetch(from + at, 0, 3);
+        for (int64_t at = 0; row > last && at < plan->fetched[k]; at += 64) __builtin_prefetch(from + at, 0, 3);
         if (row > last) last = row;
     }
 }
 FETCHING void fetch_components(const Work *w, int64_t y) {
-    const PicturePlan *plan = w->plan;
-    const PictureSpec *spec = &plan->spec;
-    if (spec->packed || spec->source != COMPONENTS || plan->tiled || y + 1 >= spec->y[0].to) return;
-    for (int k = 0; k < spec->components; ++k)
-        if (!k || spec->component[k].plane != spec->component[k - 1].plane) fetch_component(w, k, y);
+    for (int k = 0; k < 3 && y + 1 < w->plan->spec.y[0].to; ++k)
+        if (w->plan->fetched[k]) fetch_component(w, k, y);
 }
 
 static void packed_row(Work *w, int64_t y, uint8_t *out) {
