@@ -11,7 +11,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError, RecordingError
-from ..support import isolated, iterates, shown
+from ..support import isolated, iterates, plain_array, shown
 
 FRAME = "frame"  # name of the camera input: the camera's frame, recorded beside the model's inputs
 ROI = "frame.roi_xywh"  # the part of it that the input was made of: x, y, width, height in pixels
@@ -157,7 +157,7 @@ def _array(given: Any, spec: TensorSpec | None, what: str) -> np.ndarray:
     if isinstance(given, bytes) and spec is None:
         raise RecordingError(f"{what}: expected numbers, got {len(given)} bytes and no spec that describes them")
     try:
-        return np.asarray(given) if spec is None or not _is_buffer(given) else spec.flat(given)
+        return plain_array("array", given) if spec is None or not _is_buffer(given) else spec.flat(given)
     except (TypeError, ValueError, OverflowError) as error:
         raise RecordingError(f"{what}: {error}") from None
 

@@ -46,6 +46,8 @@ def test_what_cannot_be_recorded(tmp_path: Path) -> None:
         ([({}, {"z": good["y"]})], None, "'z' has no spec"),
         ([({"x": np.array(["a"])}, good)], None, "expected numbers"),
         ([({"x": np.array([None])}, good)], None, "expected numbers"),
+        ([({"x": np.ma.masked_array([1, 2], [0, 1])}, good)], None, "frame 0: input 'x'.*its mask would be lost"),
+        ([({}, {"y": np.ma.masked_array(good["y"])})], None, "frame 0: output 'y'.*its mask would be lost"),
         ([({"frame.roi_xywh": np.zeros(4, int)}, good)], None, "frame 0: input 'frame.roi_xywh' is of no frame"),
         (
             [({"frame": np.zeros(1), "frame.roi_xywh": np.zeros(4, int)}, good)],
