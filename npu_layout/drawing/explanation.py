@@ -149,7 +149,7 @@ class Explanation:
     def to_png(self, width: float = 1400, scale: float = 2) -> bytes:
         """Return the picture as a PNG file's bytes, `scale` times as large as `to_svg` of that `width`.
 
-        Needs OpenCV. NpuLayoutError if scale or width is not above 0.
+        Needs OpenCV. NpuLayoutError if scale or width is not above 0, or the picture has no pixels or too many.
         """
         return self._drawn(width).to_png(_above_0("scale", scale))
 

@@ -78,15 +78,19 @@ class Scene:
         return "\n".join([head, back, *map(_svg, self.items), "</svg>", ""])
 
     def to_array(self, scale: float = 2) -> Any:
-        """Return the picture as a (height*scale, width*scale, 3) uint8 array, BGR."""
+        """Return the picture as a (height*scale, width*scale, 3) uint8 array, BGR.
+
+        NpuLayoutError if that has no pixels, or too many.
+        """
         import cv2
         import numpy as np
 
-        height, width = round(self.height * scale), round(self.width * scale)
-        if max(height, width) > _LONGEST:
+        if not max(self.height, self.width) * scale <= _LONGEST or not min(self.height, self.width) * scale >= 1:
             raise NpuLayoutError(
-                f"scale: a picture of {width} x {height} pixels is too large, expected at most {_LONGEST}"
+                f"scale: a picture of {self.width * scale:.10g} x {self.height * scale:.10g} pixels is too large or "
+                f"too small, expected 1 to {_LONGEST}"
             )
+        height, width = round(self.height * scale), round(self.width * scale)
         image = np.full((height, width, 3), 255, np.uint8)
         for item in self.items:
             for draw, arguments in _strokes(item, scale):

@@ -83,6 +83,12 @@ def test_measures_of_a_picture_are_above_0(bad: Any, tmp_path: Path) -> None:
     assert found.to_svg(1) == found.to_svg(np.float32(0.5))
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-3, 1e3, 1e308])
+def test_pictures_without_pixels_or_with_too_many(scale: float) -> None:
+    with pytest.raises(nl.NpuLayoutError, match=r"scale: a picture of .* too small, expected 1 to 32768"):
+        nl.explain("NCHW", (1, 1, 2, 2)).to_png(scale=scale)
+
+
 def test_other_endings_are_refused() -> None:
     with pytest.raises(nl.NpuLayoutError, match=r"\.svg or \.png"):
         nl.explain("NCHW", (1, 3, 8, 8)).save("picture.gif")
