@@ -10,7 +10,7 @@ from ..layouts import near
 from ..support import checked_call
 from . import stored_buffers
 from .applying import checked_inputs, checked_out
-from .peak_search import PEAKS, checked, describe, first_rows, found, rows_like
+from .peak_search import PEAKS, checked, describe, found, too_many
 from .quantized import Stored
 from .stored_peaks import of_stored
 
@@ -76,7 +76,10 @@ def peaks(
     if out is None:
         result = np.empty((len(rows), 5))
     else:
-        result = first_rows(checked_out(inputs, out, rows_like(out), np.float64), len(rows))
+        room = out.shape[0] if isinstance(out, np.ndarray) and out.ndim else 0
+        result = checked_out(inputs, out, (room, 5), np.float64)[: len(rows)]
+        if len(rows) > room:
+            raise too_many(len(rows), room)
     written = np.empty((len(rows), 5)) if near(result, inputs.sources) else result
     describe(values, rows, known, refine, written)
     if written is not result:

@@ -38,16 +38,9 @@ def checked(threshold: Any, radius: Any, refine: Any) -> tuple[float, int]:
     return limit, reach
 
 
-def rows_like(out: Any) -> tuple[int, int]:
-    """Return the shape that an `out` for peaks has to have: five numbers in each of as many rows as it has."""
-    return (out.shape[0] if isinstance(out, np.ndarray) and out.ndim else 0), 5
-
-
-def first_rows(out: np.ndarray, count: int) -> np.ndarray:
-    """Return the rows of `out` for so many peaks; NpuLayoutError if it has fewer."""
-    if count > len(out):
-        raise NpuLayoutError(f"out for peaks: found {count} peaks, got room for {len(out)}")
-    return out[:count]
+def too_many(count: int, room: int) -> NpuLayoutError:
+    """Return what is raised if an `out` has rows for fewer peaks than there are."""
+    return NpuLayoutError(f"out for peaks: found {count} peaks, got room for {room}")
 
 
 def found(

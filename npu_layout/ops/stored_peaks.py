@@ -10,7 +10,7 @@ from .. import kernels
 from ..buffers import Quantization, TensorSpec
 from . import bands, stored_buffers
 from .applying import checked_inputs
-from .peak_search import PEAKS, checked, describe, first_rows, found, limits, real_scores, rows_like, stored_limit
+from .peak_search import PEAKS, checked, describe, found, limits, real_scores, stored_limit, too_many
 
 
 def of_stored(spec: TensorSpec, buffer: Any, threshold: Any, radius: Any, refine: Any, out: Any) -> np.ndarray:
@@ -28,9 +28,12 @@ def of_stored(spec: TensorSpec, buffer: Any, threshold: Any, radius: Any, refine
         rows = _in_place(scales, planes, known, flat, limit, reach, refine)
     if out is None:
         return rows
-    result = first_rows(stored_buffers.target("peaks", out, rows_like(out), np.float64, flat).out, len(rows))
-    result[...] = rows
-    return result
+    room = out.shape[0] if isinstance(out, np.ndarray) and out.ndim else 0
+    result = stored_buffers.target("peaks", out, (room, 5), np.float64, flat).out
+    if len(rows) > room:
+        raise too_many(len(rows), room)
+    result[: len(rows)] = rows
+    return result[: len(rows)]
 
 
 def _planes(known: stored_buffers.Walk) -> stored_buffers.Region | None:
