@@ -160,6 +160,8 @@ def _steps(node: Any, axes: str) -> _Steps:
                 break
             reverses = not reverses
         elif kind in ("Subtract", "Multiply", "Divide") and len(constants) == 1:
+            if kind != "Multiply" and _sources(node)[0].get_type_name() == "Constant":  # of the constant, not by it
+                break
             values = _by_channel(constants[0], letters, reverses)
             if values is None:
                 break
@@ -175,8 +177,12 @@ def _steps(node: Any, axes: str) -> _Steps:
 
 def _constants(node: Any) -> list[np.ndarray]:
     """Return the values of a node's constant inputs."""
-    sources = [port.get_source_output().get_node() for port in node.inputs()]
-    return [np.asarray(source.get_data(), np.float64) for source in sources if source.get_type_name() == "Constant"]
+    constants = [source for source in _sources(node) if source.get_type_name() == "Constant"]
+    return [np.asarray(source.get_data(), np.float64) for source in constants]
+
+
+def _sources(node: Any) -> list[Any]:
+    return [port.get_source_output().get_node() for port in node.inputs()]
 
 
 def _by_channel(values: np.ndarray, letters: list[str], reverses: bool) -> np.ndarray | None:

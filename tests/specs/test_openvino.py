@@ -115,6 +115,11 @@ def test_the_models_own_steps_are_not_read() -> None:
     for step in (("Gather", [2, 1, 0], [2]), ("Gather", [0, 1, 2], [3]), ("Subtract", np.ones((1, 1, 6, 1))),
                  ("Add", 3.0), ("Relu",)):  # fmt: skip
         assert nl.specs.from_openvino(graph(step, COLOR), color="RGB") == plain, step
+    for kind in ("Subtract", "Divide"):  # 255 - x is no x - 255
+        turned = graph((kind, 255.0), COLOR)
+        reader = turned.get_node().readers[0]
+        reader.sources = reader.sources[::-1]
+        assert nl.specs.from_openvino(turned, color="RGB") == plain, kind
     forked = graph(COLOR)
     forked.get_node().readers.append(Node("Relu"))
     assert nl.specs.from_openvino(forked, color="RGB") == plain
