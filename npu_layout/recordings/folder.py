@@ -160,14 +160,15 @@ def _check_own(file: Path) -> None:
 
 
 def _kind_of(file: Path) -> str:
-    kinds = {"a link": file.is_symlink(), "a folder": file.is_dir(), "a file": file.exists()}
+    # os.path, and not Path, which raises on names that the system refuses
+    kinds = {"a link": os.path.islink(file), "a folder": os.path.isdir(file), "a file": os.path.exists(file)}
     return next((kind for kind, is_it in kinds.items() if is_it), "nothing")
 
 
 def read_about(folder: Path) -> dict[str, Any]:
     """Read and check recording.json; RecordingError if it contains anything unexpected."""
     file = folder / _ABOUT
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise RecordingError(f"{folder}: expected a recording's folder, got {_kind_of(folder)}")
     _check_own(file)
     if file.stat().st_size > _MOST_WORDS:

@@ -124,6 +124,8 @@ def test_damage_is_told_by_file_and_field(tmp_path: Path) -> None:
             nl.Recording.load(folder)
     with pytest.raises(nl.RecordingError, match="expected a recording's folder, got nothing"):
         nl.Recording.load(tmp_path / "never")
+    with pytest.raises(nl.RecordingError, match="expected a recording's folder, got nothing"):
+        nl.Recording.load(tmp_path / ("n" * 300))  # more than a file system takes
     assert len(nl.Recording.load(tmp_path / "run")) == 3
 
 
