@@ -275,9 +275,8 @@ INLINE void lay_edges(const Tiles *tiles, const Shape *shape, const Tour *t, int
         }
 }
 
-/* A few tiles, such as the blocks of channels of some positions that reductions bring to L1 one after the other: a tour would take as long as
- * ten of them. The last one of a column begins earlier, if
- * half of it is new. */
+/* A few tiles, such as the blocks of channels of some positions that reductions bring to L1 one after the other: a tour would
+ * take as long as ten of them. The last one of a column begins earlier, if half of it is new. */
 enum { FEW_TILES = 8 };
 INLINE int lay_few(const Tiles *tiles, const Shape *shape, const Matrix *m) {
     const int rows = shape->rows, columns = shape->columns;
