@@ -102,7 +102,8 @@ def chart(data: dict[str, Any]) -> str:
     """Return an SVG with two bars for each charted case: our time and the best peer's, in copies of the result."""
     rows = {row["case"]: row for row in data["conversions"]["rows"]}
     worst = max(rows, key=lambda case: float(rows[case]["ours"]) / float(rows[case]["peer"]))
-    charted = {**CHARTED, worst: f"worst: {worst.partition(' ')[2]}"}
+    without_shape = re.sub(r" \d+(x\d+)+", "", worst.partition(" ")[2])  # it would begin left of the picture
+    charted = {**CHARTED, worst: f"worst: {without_shape}"}
     left, width, step, top = 290, 890, 34, 58
     scale, height = 84.0, top + step * len(charted) + 30
     out = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import runpy
@@ -13,7 +14,12 @@ def test_the_page_and_the_chart_are_what_the_script_makes() -> None:
     script = runpy.run_path(str(ROOT / "scripts" / "benchmarks_page.py"))
     data = json.loads((ROOT / "docs" / "benchmarks.json").read_text(encoding="utf-8"))
     assert (ROOT / "BENCHMARKS.md").read_text(encoding="utf-8") == script["page"](data)
-    assert (ROOT / "docs" / "pictures" / "speed.svg").read_text(encoding="utf-8") == script["chart"](data)
+    chart = (ROOT / "docs" / "pictures" / "speed.svg").read_text(encoding="utf-8")
+    assert chart == script["chart"](data)
+    labels = re.findall(r'<text x="(\d+)" y="\d+" text-anchor="end" [^>]*>([^<]*)<', chart)
+    assert len(labels) > 5
+    for right, label in labels:  # ends there; a letter of 12 pixels is 6 or 7 wide
+        assert 6.5 * len(html.unescape(label)) < int(right), label
 
 
 def test_the_readme_says_what_the_rows_say() -> None:
