@@ -116,13 +116,7 @@ def checked_outputs(engine: Any, answer: Any, specs: Mapping[str, TensorSpec]) -
         answer = dict(zip(specs, several))
     if set(answer) != set(specs):
         raise NpuLayoutError(f"engine {kind}: returned the outputs {_names(answer)}, expected {_names(specs)}")
-    found = {}
-    for name, spec in specs.items():
-        try:
-            found[name] = spec.flat(answer[name])
-        except NpuLayoutError as error:
-            raise type(error)(f"engine {kind}: output {isolated(name)}: {error}") from None
-    return found
+    return {name: _flat(f"engine {kind}: output {isolated(name)}", spec, answer[name]) for name, spec in specs.items()}
 
 
 def checked_targets(model: str, out: Any, specs: Mapping[str, TensorSpec]) -> dict[str, np.ndarray]:
@@ -137,10 +131,7 @@ def checked_targets(model: str, out: Any, specs: Mapping[str, TensorSpec]) -> di
         raise NpuLayoutError(f"{model}: out: expected arrays for {_names(specs)}, got {_names(out)}")
     targets = {}
     for name, spec in specs.items():
-        try:
-            targets[name] = spec.flat(out[name])
-        except NpuLayoutError as error:
-            raise type(error)(f"{model}: out: {isolated(name)}: {error}") from None
+        targets[name] = _flat(f"{model}: out: {isolated(name)}", spec, out[name])
         if not isinstance(out[name], np.ndarray) or not targets[name].flags.writeable:
             raise NpuLayoutError(f"{model}: out: {isolated(name)}: expected a contiguous array that can be written")
     check_apart(model, targets)
@@ -154,6 +145,14 @@ def check_apart(model: str, out: Mapping[str, np.ndarray]) -> None:
             raise NpuLayoutError(
                 f"{model}: out: {isolated(one)} and {isolated(other)} overlap; expected memory of its own for each"
             )
+
+
+def _flat(what: str, spec: TensorSpec, value: Any) -> np.ndarray:
+    """Return a flat view of a buffer; the error that it is not the spec's names what it is."""
+    try:
+        return spec.flat(value)
+    except NpuLayoutError as error:
+        raise type(error)(f"{what}: {error}") from None
 
 
 def _names(given: Iterable[Any]) -> str:
