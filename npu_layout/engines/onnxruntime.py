@@ -13,7 +13,7 @@ from ..errors import NpuLayoutError
 from ..layouts import Layout
 from ..support import checked_call, counted, isolated, lfs_pointer, plain_array
 from .model_axes import fits, shape_text
-from .protocol import check_apart
+from .protocol import check_apart, check_named
 from .providers import CPU, Providers, asked_for, check_available, check_used
 
 Arrays = dict[str, np.ndarray]
@@ -259,10 +259,7 @@ def written(model: str, found: Arrays, out: Any) -> Arrays:
 
     NpuLayoutError if one is missing or unknown, has neither the output's shape nor one dimension, or overlaps another.
     """
-    if not isinstance(out, Mapping):
-        raise NpuLayoutError(f"{model}: out: expected {{name: array}} for {_listed(found)}, got {type(out).__name__}")
-    if set(out) != set(found):
-        raise NpuLayoutError(f"{model}: out: expected arrays for {_listed(found)}, got {_listed(out) or 'none'}")
+    check_named(model, out, found)
     for name, array in found.items():
         target = out[name]
         shapes = (array.shape, (array.size,))

@@ -125,10 +125,7 @@ def checked_targets(model: str, out: Any, specs: Mapping[str, TensorSpec]) -> di
     NpuLayoutError, which names `model` and the output, if one is missing, unknown or not of its spec's size and dtype,
     is no contiguous array that can be written, or overlaps another one.
     """
-    if not isinstance(out, Mapping):
-        raise NpuLayoutError(f"{model}: out: expected {{name: array}} for {_names(specs)}, got {type(out).__name__}")
-    if set(out) != set(specs):
-        raise NpuLayoutError(f"{model}: out: expected arrays for {_names(specs)}, got {_names(out)}")
+    check_named(model, out, specs)
     targets = {}
     for name, spec in specs.items():
         targets[name] = _flat(f"{model}: out: {isolated(name)}", spec, out[name])
@@ -136,6 +133,14 @@ def checked_targets(model: str, out: Any, specs: Mapping[str, TensorSpec]) -> di
             raise NpuLayoutError(f"{model}: out: {isolated(name)}: expected a contiguous array that can be written")
     check_apart(model, targets)
     return targets
+
+
+def check_named(model: str, out: Any, names: Iterable[str]) -> None:
+    """Raise NpuLayoutError unless `out` is a mapping with an array for each of these outputs, and no other."""
+    if not isinstance(out, Mapping):
+        raise NpuLayoutError(f"{model}: out: expected {{name: array}} for {_names(names)}, got {type(out).__name__}")
+    if set(out) != set(names):
+        raise NpuLayoutError(f"{model}: out: expected arrays for {_names(names)}, got {_names(out)}")
 
 
 def check_apart(model: str, out: Mapping[str, np.ndarray]) -> None:
