@@ -8,12 +8,14 @@ from typing import NamedTuple
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError
+from ..layouts import Layout
 from ..support import checked_call, counted
 from .assigning import MisnamedError, UndistinguishedError, is_hinted, why_unread
 from .elements import class_counts
-from .families import FAMILIES, QUERIES, Family
+from .families import FAMILIES, QUERIES
+from .family import Family
 from .fitting import fit
-from .head import Head
+from .head import Boxes, Head
 from .other_outputs import other_answers
 from .places import Fitted, checked_specs
 from .ranges import scaled_along, span_of
@@ -70,8 +72,9 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
     given, size = checked_specs(specs), height_and_width(input_shape)
     known = None if classes is None else counted("classes", classes)
     tried = list(_tried(given, size, known))
-    if not tried and (len(given) > 1 or known is not None):
-        tried = list(_tried(given, size, known, QUERIES))
+    rows = all(one.fitted is None or one.fitted.form.cells == "rows" for one in tried)
+    if rows and ((not tried and len(given) > 1) or known is not None):
+        tried += [one for one in _tried(given, size, known, QUERIES) if not tried or one.is_rows_first]
     found = _fitting(tried)
     if known is not None and found and all(one.is_joined for one in found):
         found += _fitting(list(_tried(given, size, known + 1)))
@@ -84,11 +87,11 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
             (spec for spec in given if len(spec.shape) > 2 and spec.axes[0] == "N" and spec.shape[0] != 1), None
         )
         hint += "" if batch is None else f"; a batch of {batch.shape[0]} is decoded image by image"
-        hint += "".join(f"; {why}" for why in map(why_unread, given) if why)
+        hint += "".join(f"; {why}" for why in map(why_unread, given) if why) + _if_channels_are_last(given, size, known)
         why = f"no head that is known fits the outputs {shapes} of an input of {size[0]}x{size[1]}{hint}"
         strides, heads = _of_other_strides(given, size, known)
         if heads:
-            words = ", ".join(f"{head.name} of {_classes(head.classes)}" for head in heads)
+            words = ", ".join(dict.fromkeys(f"{head.name} of {_classes(head.classes)}" for head in heads))
             why += f" and of the usual strides; with strides={strides} these fit, ask which the network is: {words}"
         return Guess(None, why + _refused(tried), heads)
     fitting = _guessed(found, given, known, others)
@@ -104,12 +107,12 @@ def _of_other_strides(
         cells = dict(zip(spec.axes, spec.shape))
         steps = {divmod(whole, cells.get(axis, 0) or 1) for axis, whole in zip("HW", size)} if "C" in cells else set()
         found |= {step for step, rest in steps if len(steps) == 1 and not rest and 1 < step < max(size)}
-    strides, heads = tuple(sorted(found)), dict[str, Head]()
+    strides, heads = tuple(sorted(found)), dict[tuple[str, int, Boxes], Head]()
     if len(specs) < 2 or not strides:
         return (), ()
     for family in FAMILIES:
         pattern = family.pattern()
-        if pattern.anchors or pattern.priors or pattern.prototypes or pattern.keypoints or family.side:
+        if pattern.anchors or pattern.priors or pattern.prototypes or pattern.keypoints or any(family.size):
             continue
         for n in sorted(family.counts({extent for spec in specs for extent in spec.shape}, known) - {0}):
             head = replace(family.make(n, "none"), strides=strides) if n > 0 else pattern
@@ -120,8 +123,24 @@ def _of_other_strides(
             places = fitted.levels[0].places
             apart = {"box", "score"} <= places.keys() and places["box"].output != places["score"].output
             if fitted.form.cells == "grid" and apart:
-                heads.setdefault(f"{head.name} {n}", head)
+                heads.setdefault((head.name, n, fitted.form.boxes), head)
     return strides, tuple(heads.values())
+
+
+def _if_channels_are_last(given: tuple[TensorSpec, ...], size: tuple[int, int], known: int | None) -> str:
+    """Return what fits if shapes that are said to be NCHW are in the order N, H, W and C, in words; "" if nothing."""
+    plain = Layout.of_rank(4)  # of a shape without letters
+    turned = tuple(
+        TensorSpec.of_storage(spec.shape, "NHWC", spec.dtype, name=spec.name) if spec.layout == plain else spec
+        for spec in given
+    )
+    if turned == given:
+        return ""
+    words = [f"{one.family.word}, {_classes(one.classes)}" for one in _fitting(list(_tried(turned, size, known)))]
+    answers = other_answers(turned, size)
+    words += [answers] if answers not in ("", other_answers(given, size)) else []
+    how = "if their order is N, H, W, C, say so, TensorSpec.of_storage(shape, 'NHWC')"
+    return f"; {how}: then these fit: {'; '.join(words)}" if words else ""
 
 
 def _refused(tried: Sequence[_Fit]) -> str:
@@ -153,7 +172,7 @@ def _guessed(found: Sequence[_Fit], given: Sequence[TensorSpec], known: int | No
             questions.append(f"whether those {n + 1} channels are {_classes(n)} and an angle, or {n + 1} classes")
         if unclear:
             questions.append(f"which output is which part (outputs=): {unclear}")
-        if family.asked and (known is None or others or family.unsure):
+        if family.asked and (family.unsure or others or (known is None and not family.doubted)):
             questions.append(family.asked + f"; what else decodes such outputs is {others}" * bool(others))
         if len(acts) > 1:
             questions.append(f"whether the {acts[-1]} of scores is in the graph (activation=)")
@@ -186,6 +205,12 @@ class _Fit(NamedTuple):
         outputs = [places[role].output for role in ("score", "angle", "box") if role in places]
         return len(outputs) == 3 and outputs[0] == outputs[1] != outputs[2]
 
+    @property
+    def is_rows_first(self) -> bool:
+        """Whether rows are before their channels in each output that has both."""
+        places = () if self.fitted is None else self.fitted.levels[0].places.values()
+        return all(place.columns < place.channel or place.part.count == 1 for place in places)
+
     def rank(self, specs: Sequence[TensorSpec]) -> tuple[bool, int]:
         """Return what sorts the likelier fit first: not joined, and names that hint at the parts of the outputs."""
         levels = () if self.fitted is None else self.fitted.levels
@@ -204,7 +229,7 @@ def _tried(
 ) -> Iterator[_Fit]:
     extents = {n for spec in specs for n in spec.shape}
     for family in families:
-        if family.side and size != (family.side, family.side):
+        if (any(family.size) and size != family.size) or _is_of_another(family, specs):
             continue
         counts, labelled = class_counts(family.pattern(), specs, size)
         counts &= family.counts(extents, known)
@@ -225,13 +250,18 @@ def _tried(
                 continue
             except LayoutError:
                 continue
-            joined = family.apart and len(_outputs(fitted)) < len(fitted.form.parts)
+            joined = family.apart and len(_outputs(fitted)) < len(fitted.levels[0].places)
             long = 0 < family.most < fitted.levels[0].grid[1]
             if not _activations(family, fitted, specs, n) or _one_cell(fitted) or joined or long:
                 continue
             if known is not None or fitted.form.part("label") is None or n == family.rows:
                 yield _Fit(family, fitted, head.classes)
         yield from unclear.values()
+
+
+def _is_of_another(family: Family, specs: Sequence[TensorSpec]) -> bool:
+    """Whether the name of an output has letters of another family."""
+    return bool(family.unlike) and any(letters in spec.name for spec in specs for letters in family.unlike.split("|"))
 
 
 def _outputs(fitted: Fitted) -> set[int]:

@@ -13,11 +13,23 @@ Size = tuple[int, int]
 
 
 class _Answer(NamedTuple):
-    """The call that decodes, what it finds, and whether the outputs of an input of this height and width are its."""
+    """The call that decodes, what it finds, and whether the outputs of an input of this height and width are its.
+
+    maps: shapes are asked in the order N, C, H, W, whatever the order of an output's axes.
+    """
 
     call: str
     finds: str
     fits: Callable[[Shapes, Size], bool]
+    maps: bool = False
+
+
+_IMAGE = frozenset("NCHW")
+_SPLITS = 8  # elements of a line for each pixel, at most; RTMPose has 2
+_QUERIES = 300  # of RT-DETR: longer lists may have priors
+_LANES = 8
+_ANCHORS = range(2, 7)  # of a cell of SSD
+_CLASSES, _JOINTS = range(2, 1000), range(5, 150)  # maps of pixels, and of joints
 
 
 def _grid(shape: tuple[int, ...], size: Size) -> tuple[int, int]:
@@ -40,7 +52,34 @@ def _lines(shapes: Shapes, size: Size) -> bool:
     if len(shapes) != 2 or any(len(shape) != 3 or shape[0] != 1 for shape in shapes):
         return False
     ends = sorted(shape[2] / side for shape, side in zip(sorted(shapes), sorted(size)))
-    return shapes[0][1] == shapes[1][1] and ends[0] == ends[1] >= 1
+    return shapes[0][1] == shapes[1][1] and ends[0] == ends[1] and 1 <= ends[0] <= _SPLITS
+
+
+def _of_priors(boxes: int, scores: int) -> bool:
+    return boxes % 4 == 0 and boxes // 4 in _ANCHORS and scores % (boxes // 4) == 0
+
+
+def _priors(shapes: Shapes, size: Size) -> bool:
+    """Two lists (1, n, 4) and (1, n, channels), or such maps for each level, of so many anchors."""
+    if len(shapes) == 2 and all(len(shape) == 3 and shape[0] == 1 for shape in shapes):
+        return shapes[0][1] == shapes[1][1] > _QUERIES and 4 in (shapes[0][2], shapes[1][2])
+    levels: dict[tuple[int, ...], list[int]] = {}
+    for shape in shapes:
+        levels.setdefault(shape[2:] if len(shape) == 4 and shape[0] == 1 else (), []).append(shape[1 % len(shape)])
+    return len(levels) > 1 and all(
+        cells
+        and len(parts) == 2
+        and any(a % 4 == 0 and a // 4 in _ANCHORS and b % (a // 4) == 0 for a, b in (parts, parts[::-1]))
+        for cells, parts in levels.items()
+    )
+
+
+def _lanes(shapes: Shapes, size: Size) -> bool:
+    return len(shapes) == 1 and len(shapes[0]) == 4 and shapes[0][::2] in ((1, 56), (1, 18)) and shapes[0][3] <= _LANES
+
+
+def _joints_and_fields(shapes: Shapes, size: Size) -> bool:
+    return len(shapes) == 2 and sorted(_grid(shape, size) for shape in shapes) == [(19, 8), (38, 8)]
 
 
 def _list(shapes: Shapes, size: Size) -> bool:
@@ -67,11 +106,19 @@ def _points(shapes: Shapes, size: Size) -> bool:
 
 _ANSWERS = (
     _Answer("decode.classify(spec, buffer)", "classes", _list),
-    _Answer("ops.argmax_channels(spec, buffer)", "a class of each pixel", _one_map(range(2, 1000), (1, 2, 4, 8, 16))),
-    _Answer("decode.dbnet(spec, buffer)", "regions of text (DBNet)", _one_map((1,), (1,))),
-    _Answer("decode.people(spec, buffer)", "joints and fields (OpenPose)", _one_map((57,), (8,))),
     _Answer(
-        "decode.heatmap_points(spec, buffer)", "a map for each joint (HRNet, ViTPose)", _one_map(range(5, 150), (4,))
+        "ops.argmax_channels(spec, buffer)", "a class of each pixel", _one_map(range(2, 1000), (1, 2, 4, 8, 16)), True
+    ),
+    _Answer("decode.dbnet(spec, buffer)", "regions of text (DBNet)", _one_map((1,), (1,)), True),
+    _Answer("decode.people(spec, buffer)", "joints and fields (OpenPose)", _one_map((57,), (8,)), True),
+    _Answer("decode.people([heat, fields], buffers)", "joints and fields (OpenPose)", _joints_and_fields, True),
+    _Answer("decode.lanes(spec, buffer, size)", "lanes of a road (Ultra-Fast-Lane-Detection)", _lanes),
+    _Answer("decode.ssd(priors, classes), a head", "boxes from priors (SSD)", _priors, True),
+    _Answer(
+        "decode.heatmap_points(spec, buffer)",
+        "a map for each joint (HRNet, ViTPose)",
+        _one_map(range(5, 150), (4,)),
+        True,
     ),
     _Answer("decode.movenet(), a head", "several people (MoveNet)", lambda shapes, _: shapes == [(1, 6, 56)]),
     _Answer("decode.landmarks(spec, buffer, size)", "numbers of each point (MoveNet, hands, faces)", _points),
@@ -81,7 +128,14 @@ _ANSWERS = (
 )
 
 
+def _channels_first(spec: TensorSpec) -> tuple[int, ...]:
+    """Return the shape of an output, that of a map in the order N, C, H and W."""
+    extents = dict(zip(spec.axes, spec.shape))
+    return tuple(extents[letter] for letter in "NCHW") if extents.keys() == _IMAGE else tuple(spec.shape)
+
+
 def other_answers(specs: Sequence[TensorSpec], size: Size) -> str:
     """Return the calls that can decode the outputs, in words: "a: what it finds; b: ..."; "" if there are none."""
-    shapes = [tuple(spec.shape) for spec in specs]
-    return "; ".join(f"{answer.call}: {answer.finds}" for answer in _ANSWERS if answer.fits(shapes, size))
+    known = [spec for spec in specs if math.prod(spec.shape) > 1] or specs  # one number says whether there is a hand
+    shapes = {False: [tuple(spec.shape) for spec in known], True: [_channels_first(spec) for spec in known]}
+    return "; ".join(f"{answer.call}: {answer.finds}" for answer in _ANSWERS if answer.fits(shapes[answer.maps], size))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from npu_layout import decode
-from npu_layout.decode.families import FAMILIES, QUERIES, Family
+from npu_layout.decode.families import FAMILIES, QUERIES
+from npu_layout.decode.family import Family
 
 EVERY = [*FAMILIES, *QUERIES]
 

@@ -63,6 +63,19 @@ EXPORTS = {
     "tflite": ([(1, 10, 4), (1, 10), (1, 10), (1,)], 300, {"ssd_postprocessed"}, 90),
     "obb rknn": ([*maps((79,)), (1, 1, 8400)], 640, {"yolov8_obb"}, 15),
     "obb onnx": ([(1, 20, 21504)], 1024, {"yolov8_obb", "yolov6", "yolox"}, 15),
+    "26-obb rows": ([(1, 300, 7)], 1024, {"yolo26_obb"}, 15),
+    "v8-p2 onnx": ([(1, 84, 34000)], 640, {"yolov8"}, 80),
+    "v8-p6 onnx": ([(1, 84, 8500)], 640, {"yolov8", "yolov6", "nanodet"}, 80),
+    "v8-face onnx": ([(1, 20, 8400)], 640, {"yolov8"}, 1),
+    "v8-pose of hands onnx": ([(1, 68, 8400)], 640, {"yolov8"}, 1),
+    "v5-p6 onnx": ([(1, 102000, 85)], 1280, {"yolov5"}, 80),
+    "v5-p6 maps": (maps((255,), 1280, (8, 16, 32, 64)), 1280, {"yolov5"}, 80),
+    "v6lite onnx": ([(1, 2125, 85)], 320, {"yolov6", "yolov8"}, 80),
+    "picodet of Paddle": ([(1, 3598, 4), (1, 80, 3598)], 416, {"ppyoloe", "yolov8"}, 80),
+    "picodet": ([(1, (-(-416 // s)) ** 2, n) for n in (80, 32) for s in (8, 16, 32, 64)], 416, {"nanodet"}, 80),
+    "nanodet of three levels": ([(1, (320 // s) ** 2, n) for n in (80, 32) for s in (8, 16, 32)], 320, {"nanodet"}, 80),
+    "rtmdet": (maps((80, 4)), 640, {"rtmdet", "yolov6", "yolo26"}, 80),
+    "ultra-light": ([(1, 17640, 2), (1, 17640, 4)], 0, {"ultraface", "yolov10", "yolo26"}, 1),
     "centernet of sizes alone": ([(1, 80, 128, 128), (1, 2, 128, 128)], 512, {"centernet"}, 80),
     "centernet": ([(1, 80, 128, 128), (1, 2, 128, 128), (1, 2, 128, 128)], 512, {"centernet"}, 80),
     "v8 416": (maps((64, 2), 416), 416, {"yolov8", "yolov10"}, 2),
@@ -98,6 +111,42 @@ def test_exports(name: str) -> None:
             decode.Decoder(head, specs_of(name, "float32", {}), sides)
     if given is not None:
         assert {head.classes for head in heads} == {classes}
+
+
+def test_two_networks_of_one_export_are_both_offered() -> None:
+    """Each pair has the same extents: the likelier one alone would be the wrong one."""
+    middles = decode.guess(specs_of("picodet", "int8", SIGMOID_DONE), (416, 416), 80)
+    centers = {form.boxes.center for head in middles.others for form in head.forms}
+    assert middles.head is None and centers == {0.0, 0.5}
+    two = decode.guess(of_shapes([(1, 300, 6)]), (640, 640), 2)  # RT-DETR of two classes, or rows of edges
+    assert {head.name for head in two.others} == {"yolov10", "yolo26", "rtdetr"}
+    scores = {"dtype": "uint8", "quantization": nl.Quantization(1 / 255, 0)}
+    small = decode.guess(of_shapes([(1, 576, 4), (1, 576, 21)], **scores), (128, 128), 20)
+    assert small.head is None and "decode.ssd(priors, classes), a head: boxes from priors" in small.why
+    hundred = decode.guess(of_shapes([(1, 100, 4), (1, 100, 92)]), (800, 1066), 91)
+    assert {head.name for head in hundred.others} == {"detr"} and "priors" not in hundred.why
+
+
+def test_edges_of_post_processing_are_in_either_order() -> None:
+    """TensorRT's EfficientNMS and the IMX500 have x before y, in pixels, where TFLite has y before x, of 0 to 1."""
+    shapes, names = [(1, 1), (1, 100, 4), (1, 100), (1, 100)], ("num_dets", "det_boxes", "det_scores", "det_classes")
+    found = decode.guess(
+        [nl.TensorSpec(s, nl.Layout.of_rank(len(s)), name=n) for s, n in zip(shapes, names)], (640, 640), 80
+    )
+    assert found.head is None
+    assert found.others == (decode.ssd_postprocessed(80), decode.ssd_postprocessed(80, yx=False, unit="pixel"))
+    assert decode.guess(specs_of("tflite", "float32", {}), (300, 300), 90).head == decode.ssd_postprocessed(90)
+    rows = decode.guess(of_shapes([(100, 6), (1,)]), (640, 640))  # PaddleDetection's, whose class comes first
+    assert rows.head is None and not rows.others
+
+
+def test_maps_without_letters_may_have_their_channels_last() -> None:
+    shapes = [(1, side, side, n) for side in (80, 40, 20) for n in (80, 64)]
+    found = decode.guess(of_shapes(shapes), (640, 640), 80)
+    assert (
+        found.others == () and "if their order is N, H, W, C, say so, TensorSpec.of_storage(shape, 'NHWC')" in found.why
+    )
+    assert "then these fit: suppression (YOLOv8, 9, 11, 12), 80 classes" in found.why
 
 
 def test_the_range_of_scores_tells_the_sigmoid() -> None:

@@ -19,7 +19,16 @@ NETWORKS = {
     "RTMPose": ([(1, 17, 384), (1, 17, 512)], (256, 192), {"simcc_points"}),
     "PP-OCR": ([(1, 40, 6625)], (48, 320), {"ctc"}),
     "LPRNet": ([(1, 68, 18)], (24, 94), {"ctc"}),
-    "MobileNet-SSD of OpenVINO": ([(1, 1, 100, 7)], (300, 300), {"detection_output"}),
+    "OpenPose in two outputs": ([(1, 38, 46, 46), (1, 19, 46, 46)], (368, 368), {"people"}),
+    "Ultra-Fast-Lane-Detection": ([(1, 101, 56, 4)], (288, 800), {"lanes"}),
+    "SSD of 300 pixels": ([(1, 1917, 91), (1, 1917, 4)], (300, 300), {"ssd"}),
+    "SSD of Hailo": (
+        [(1, n * a, side, side) for side, a in zip((19, 10, 5, 3, 2, 1), (3, *[6] * 5)) for n in (4, 91)],
+        (300, 300),
+        {"ssd"},
+    ),
+    "two lists of one size": ([(1, 84, 8400), (1, 84, 8400)], (640, 640), set()),
+    "a face, and whether it is one": ([(1, 1404), (1, 1)], (192, 192), {"classify", "landmarks"}),
     "MoveNet": ([(1, 1, 17, 3)], (192, 192), {"landmarks"}),
     "a hand of MediaPipe": ([(1, 63)], (224, 224), {"classify", "landmarks"}),
     "two vectors": ([(1, 10), (1, 12)], (64, 64), set()),
@@ -38,3 +47,32 @@ def test_the_call_is_named(name: str) -> None:
     }
     assert named - {""} == calls
     assert all(hasattr(decode, call) or hasattr(nl.ops, call) for call in calls)
+
+
+def test_rows_of_seven_numbers_are_of_two_kinds() -> None:
+    """DetectionOutput's (1, 1, n, 7), and YOLO26-OBB's (1, 300, 7) where a runtime has four axes."""
+    spec = nl.TensorSpec((1, 1, 100, 7), name="y")
+    guess = decode.guess([spec], (300, 300))
+    assert guess.head is None and {head.name for head in guess.others} == {"yolo26_obb"}
+    assert "decode.detection_output(spec, buffer, size): rows of detections" in guess.why
+    rows = decode.guess([nl.TensorSpec((1, 300, 7), "NCW", name="y")], (1024, 1024), 15)
+    assert {head.name for head in rows.others} == {"yolo26_obb"} and "DetectionOutput" not in rows.why
+
+
+@pytest.mark.parametrize(
+    ("shape", "size", "call"),
+    [
+        ((1, 513, 513, 21), (513, 513), "ops.argmax_channels"),
+        ((1, 64, 48, 17), (256, 192), "decode.heatmap_points"),
+        ((1, 46, 46, 57), (368, 368), "decode.people"),
+        ((1, 736, 1280, 1), (736, 1280), "decode.dbnet"),
+    ],
+)
+def test_maps_of_tflite_are_named_too(shape: tuple[int, ...], size: tuple[int, int], call: str) -> None:
+    """Their axes are N, H, W and C; a shape of four numbers without letters may be so too, and the message says it."""
+    spec = nl.TensorSpec.of_storage(shape, "NHWC", name="y")
+    guess = decode.guess([spec], size)
+    assert call in guess.why and "if their order" not in guess.why
+    said = decode.guess([nl.TensorSpec(shape, name="y")], size)
+    before, _, behind = said.why.partition("TensorSpec.of_storage(shape, 'NHWC'): then these fit: ")
+    assert said.others == () and call in behind and call not in before
