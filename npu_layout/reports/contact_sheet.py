@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,8 +13,9 @@ from ..engines import transposed
 from ..errors import NpuLayoutError
 from ..layouts import Layout
 from .markup import Html, el
+from .output_report import Exhibit, OutputReport
 from .pictures import VALUES, Sheet, picture, scale
-from .tables import decibels, number, spoken
+from .words import decibels, number, spoken
 
 _READINGS = 4
 _OF_ENDING = ("geometry", "activation")  # causes in what was done to the model's output
@@ -30,16 +31,16 @@ class Tile(NamedTuple):
     mark: str | None = None
 
 
-def contact_sheet(o: Any) -> Html:
-    """Return the sheet of an OutputReport that has an exhibit."""
-    reference = o.exhibit.reference
+def contact_sheet(o: OutputReport, exhibit: Exhibit) -> Html:
+    """Return the sheet of an output. exhibit: its own."""
+    reference = exhibit.reference
     sheet = Sheet(reference, o.channel_axis)
-    tiles = [Tile("The model", "run by onnxruntime: what the device should return", reference), *tiles_of(o)]
+    tiles = [Tile("The model", "run by onnxruntime: what the device should return", reference), *tiles_of(o, exhibit)]
     title = "the same buffer, read in different ways"
     hint = "A wrong reading shows as stripes and noise, the right one as the picture of the model. "
-    if o.verdict in _OF_ENDING and o.exhibit.answers:
+    if o.verdict in _OF_ENDING and exhibit.answers:
         title, hint = ("the output as the other side ends it", "Two of the pictures are alike: what .why describes. ")
-    elif o.verdict not in _OF_READING and o.exhibit.answers:
+    elif o.verdict not in _OF_READING and exhibit.answers:
         title, hint = (
             "what the model and the device return",
             "The device returns what the model returns for the input that the device really had. ",
@@ -52,7 +53,7 @@ def contact_sheet(o: Any) -> Html:
     return el(
         "section",
         el("h3", f"Contact sheet: {title}"),
-        el("p", f"{hint}{sheet.text}; frame {o.exhibit.frame}.", class_="quiet"),
+        el("p", f"{hint}{sheet.text}; frame {exhibit.frame}.", class_="quiet"),
         el("div", *(_figure(tile, sheet) for tile in tiles), class_="sheet strips" if sheet.strips else "sheet"),
         each,
         scale(VALUES, *ends),
@@ -69,39 +70,39 @@ def _figure(tile: Tile, sheet: Sheet) -> Html:
     return el("figure", shown, el("figcaption", el("b", tile.title), el("span", tile.text, class_="quiet")))
 
 
-def tiles_of(o: Any) -> list[Tile]:
+def tiles_of(o: OutputReport, exhibit: Exhibit) -> list[Tile]:
     """Return the best candidates that can be shown, best first, the declared reading among them."""
     declared = next((c for c in o.ranking if c.cause == "match"), None)
-    found = [(-np.inf if declared is None else declared.score, _declared(o, declared))]
-    shown: list[Any] = [_form(o.spec, None)]
-    for c, spec in _shown(o):
+    found = [(-np.inf if declared is None else declared.score, _declared(o, exhibit, declared))]
+    shown: list[object] = [_form(o.spec, None)]
+    for c, spec in _shown(o, exhibit):
         if len(found) == _READINGS:
             break
         what = c.trial if spec is None else _form(spec, spec.quantization if spec == c.spec else None)
         if c.score >= LEAST or what not in shown:
-            found.append((c.score, _answered(o, c) if spec is None else _read_as(o, c, spec)))
+            found.append((c.score, _answered(o, exhibit, c) if spec is None else _read_as(o, exhibit, c, spec)))
             shown.append(what)
     return [tile for _, tile in sorted(found, key=lambda pair: -pair[0])]
 
 
-def _declared(o: Any, c: Candidate | None) -> Tile:
+def _declared(o: OutputReport, exhibit: Exhibit, c: Candidate | None) -> Tile:
     title = "As declared" if c is None else f"As declared: {decibels(c.score)}"
     mark = "right-one" if o.verdict == "match" else "given"
-    return Tile(title, called(o.spec), read(o.spec, None, o.exhibit.buffer), mark)
+    return Tile(title, called(o.spec), read(o.spec, None, exhibit.buffer), mark)
 
 
-def _form(spec: TensorSpec, quantization: Quantization | None) -> Any:
+def _form(spec: TensorSpec, quantization: Quantization | None) -> tuple[object, ...]:
     """Return what identifies a reading that explains nothing; its strides do not matter."""
     return spec.layout, spec.shape, spec.dtype, quantization
 
 
-def _shown(o: Any) -> Iterator[tuple[Candidate, TensorSpec | None]]:
+def _shown(o: OutputReport, exhibit: Exhibit) -> Iterator[tuple[Candidate, TensorSpec | None]]:
     """Yield the other candidates, each with the spec to read the buffer by; None if it is about inputs.
 
     A candidate that explains nothing is read with the declared dtype and scale.
     """
     for c in o.ranking:
-        if o.verdict not in _OF_READING and c.trial in o.exhibit.answers:
+        if o.verdict not in _OF_READING and c.trial in exhibit.answers:
             yield c, None
         elif c.cause in _OF_READING and c.spec is not None and not _as_declared(c, o.spec):
             hopeless = c.order is None and c.score < LEAST
@@ -127,21 +128,21 @@ def _typed_as(spec: TensorSpec, of: TensorSpec) -> TensorSpec:
     return typed if typed.nbytes == spec.nbytes else spec
 
 
-def _mark(o: Any, c: Candidate) -> str | None:
+def _mark(o: OutputReport, c: Candidate) -> str | None:
     return "right-one" if o.verdict == c.cause and c is o.ranking[0] else None
 
 
-def _answered(o: Any, c: Candidate) -> Tile:
+def _answered(o: OutputReport, exhibit: Exhibit, c: Candidate) -> Tile:
     """Return the tile of the model's output for another input, or of an output that ends in another way."""
     title = f"With that: {decibels(c.score)}" if c.cause in _OF_ENDING else f"The model's answer: {decibels(c.score)}"
-    return Tile(title, c.text, o.exhibit.answers[c.trial], _mark(o, c))
+    return Tile(title, c.text, exhibit.answers[c.trial], _mark(o, c))
 
 
-def _read_as(o: Any, c: Candidate, spec: TensorSpec) -> Tile:
+def _read_as(o: OutputReport, exhibit: Exhibit, c: Candidate, spec: TensorSpec) -> Tile:
     """Return the tile of what `spec` reads; it is the candidate's, or close to it."""
     mark = _mark(o, c)
     what = "The fix" if mark else spoken(c.cause).capitalize()
-    tensor = read(spec, c.order, o.exhibit.buffer, o.channel_axis)
+    tensor = read(spec, c.order, exhibit.buffer, o.channel_axis)
     if spec != c.spec:
         return Tile(f"{what}: at best {decibels(c.score)}", called(spec), tensor)
     text = c.text if len(c.text) <= 160 else c.text[:150] + " ..."

@@ -6,7 +6,7 @@ import html
 import re
 from functools import lru_cache
 from importlib import resources
-from typing import Any
+from typing import Union
 
 # What HTML cannot contain: controls other than tab and line ends, lone surrogates, non-characters.
 _UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
@@ -19,14 +19,18 @@ class Html(str):
     __slots__ = ()
 
 
-def escaped(text: Any) -> Html:
+#: What an element may contain: markup, text, a number; None is left out.
+Child = Union[Html, str, float, None]
+
+
+def escaped(text: str | float) -> Html:
     """Return markup that shows `text`; what is Html stays."""
     if isinstance(text, Html):
         return text
     return Html(html.escape(_UNFIT.sub("\ufffd", str(text))))
 
 
-def el(name: str, /, *children: Any, **attributes: Any) -> Html:
+def el(name: str, /, *children: Child, **attributes: str | bool | None) -> Html:
     """Return an element.
 
     Children: Html, or text; None is left out. Attributes: an underscore stands for a hyphen, one at the end is dropped;
@@ -44,12 +48,12 @@ def el(name: str, /, *children: Any, **attributes: Any) -> Html:
     return Html(f"<{name}{given}>" if name in _VOID else f"<{name}{given}>{content}</{name}>")
 
 
-def join(*children: Any) -> Html:
+def join(*children: Child) -> Html:
     """Return all of them, one after another."""
     return Html("".join(escaped(child) for child in children if child is not None))
 
 
-def document(title: str, *body: Any) -> str:
+def document(title: str, *body: Child) -> str:
     """Return a whole page, which may load nothing and run nothing."""
     policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
     head = join(

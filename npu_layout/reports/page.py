@@ -1,7 +1,4 @@
-"""Make the page of a report: the verdict first, then the evidence for each output, in figures and pictures.
-
-Reports are duck-typed here, because their module imports this one.
-"""
+"""Make the page of a report: the verdict first, then the evidence for each output, in figures and pictures."""
 
 from __future__ import annotations
 
@@ -9,18 +6,22 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from ..decode import Comparison
+from ..diagnosis import InputReport
 from ..errors import NpuLayoutError
 from ..support import write_text
 from . import fixes, tables
 from .contact_sheet import contact_sheet
 from .detected import detected
 from .markup import Html, document, el
+from .output_report import Exhibit, OutputReport
 from .pictures import ERRORS, bars, error_map, histogram, picture, scale
-from .tables import decibels, number, spoken, table
+from .tables import table
+from .words import decibels, number, spoken
 
 #: What each verdict means. The keys are all verdicts, in the order of the documentation.
 MEANINGS: Mapping[str, str] = {
@@ -42,8 +43,39 @@ _KINDS = {"match": "good", "ambiguous": "open"}  # classes of colours; that of o
 _SIGNS = {"good": "\u2713", "open": "?", "bad": "\u2717"}
 
 
-def page(report: Any, made_by: str) -> str:
-    """Return the whole page as HTML. report: a Report; made_by: the library's version and its kernels."""
+class _Reported(Protocol):
+    """What a page shows of a Report, whose room imports this one."""
+
+    @property
+    def verdict(self) -> str: ...
+
+    @property
+    def outputs(self) -> Mapping[str, OutputReport]: ...
+
+    @property
+    def inputs(self) -> Mapping[str, InputReport]: ...
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def frames(self) -> int: ...
+
+    @property
+    def note(self) -> str: ...
+
+    @property
+    def meta(self) -> Mapping[str, Any]: ...
+
+    @property
+    def unchecked(self) -> str: ...
+
+    @property
+    def detections(self) -> Mapping[int, Comparison]: ...
+
+
+def page(report: _Reported, made_by: str) -> str:
+    """Return the whole page as HTML. made_by: the library's version and its kernels."""
     kind = _kind(report.verdict)
     outputs, inputs, model = list(report.outputs.values()), list(report.inputs.values()), report.model
     wrong = [o.name for o in outputs if o.verdict != "match"]
@@ -93,7 +125,7 @@ def _badge(verdict: str) -> Html:
     return el("span", _sign(kind), spoken(verdict), class_=f"badge {kind}")
 
 
-def _about(report: Any, model: str, made_by: str) -> Html:
+def _about(report: _Reported, model: str, made_by: str) -> Html:
     meta = {k: v for k, v in report.meta.items() if v not in (None, "", {}, [])}
     now = datetime.now(timezone.utc)
     facts = {
@@ -125,7 +157,7 @@ def _arguments(preprocess: Any) -> Html | str:
     return el("code", words)
 
 
-def _contents(outputs: Sequence[Any]) -> Html:
+def _contents(outputs: Sequence[OutputReport]) -> Html:
     rows = [
         [
             el("a", o.name or "(no name)", href=f"#output-{i}"),
@@ -137,7 +169,7 @@ def _contents(outputs: Sequence[Any]) -> Html:
     return el("nav", table(f"The {len(outputs)} outputs", ["Output", "Verdict", "SNR"], rows), class_="card")
 
 
-def _output(place: int, o: Any) -> Html:
+def _output(place: int, o: OutputReport) -> Html:
     against = "" if o.against == o.name else f", compared with the model's {o.against}"
     heading = el("h2", o.name or "(no name)", id=f"output-{place}-name")
     code = fixes.code(o.verdict, o.fix, o.spec, o.channel_axis)
@@ -147,9 +179,9 @@ def _output(place: int, o: Any) -> Html:
         el("p", f"Declared as {o.spec.storage.describe()} {o.spec.dtype}{against}", class_="quiet"),
         el("p", o.why, class_="why"),
         el("section", el("h3", "The fix"), el("pre", el("code", code))) if code else None,
-        contact_sheet(o) if o.exhibit is not None and o.exhibit.reference.size else None,
+        contact_sheet(o, o.exhibit) if o.exhibit is not None and o.exhibit.reference.size else None,
         tables.figures(o),
-        el("section", el("div", *_maps(o), class_="grid")) if o.exhibit is not None else None,
+        el("section", el("div", *_maps(o, o.exhibit), class_="grid")) if o.exhibit is not None else None,
         tables.explanations(o),
         tables.channels(o),
         class_="card output",
@@ -158,7 +190,7 @@ def _output(place: int, o: Any) -> Html:
     )
 
 
-def _input(found: Any) -> Html:
+def _input(found: InputReport) -> Html:
     """Return the section of an input that was recorded with the camera's frame."""
     code = fixes.code(found.verdict, found.fix, found.spec, None)
     return el(
@@ -170,7 +202,7 @@ def _input(found: Any) -> Html:
     )
 
 
-def _maps(o: Any) -> Iterator[Html]:
+def _maps(o: OutputReport, exhibit: Exhibit) -> Iterator[Html]:
     """Yield where the errors are: over channels, over positions, over values."""
     if len(o.channels) > 1:
         errors = [f.max_abs for f in o.channels]
@@ -182,7 +214,7 @@ def _maps(o: Any) -> Iterator[Html]:
             bars(errors, worst),
             _ends("channel 0", f"channel {len(errors) - 1}"),
         )
-    places = np.atleast_2d(o.exhibit.position_error)
+    places = np.atleast_2d(exhibit.position_error)
     if o.figures is not None and places.size > 1:
         image, most = error_map(places)
         down, across = places.shape
@@ -194,9 +226,9 @@ def _maps(o: Any) -> Iterator[Html]:
             picture(image, words, "map"),
             scale(ERRORS, "0", number(most)),
         )
-    drawn, low, high = histogram(o.exhibit.device_samples, o.exhibit.reference_samples)
+    drawn, low, high = histogram(exhibit.device_samples, exhibit.reference_samples)
     keys = [el("span", el("i", class_="key reference"), "model")]
-    if o.exhibit.device_samples.size:
+    if exhibit.device_samples.size:
         keys.append(el("span", el("i", class_="key line"), "device, as declared"))
     yield el(
         "section",

@@ -2,200 +2,23 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from .. import kernels
-from ..buffers import TensorSpec
-from ..comparison import Clamped, Figures, listed
 from ..decode import Comparison as DetectionComparison
-from ..diagnosis import Candidate, InputReport
+from ..diagnosis import InputReport
 from ..support import __version__, check_fields, isolated, json_text, many
-from . import fixes, page
+from . import page
 from .detected import detected
-from .tables import clamped, passing, tolerance
+from .output_report import OutputReport
 
 VERDICTS = tuple(page.MEANINGS)
 UNSURE = ("ambiguous", "mismatch")  #: those that name no cause
 
 _UNEXPLAINED_DB = 3.0  # the most that another reading gains where no cause was found
-_NONE = type(None)
-_SEVERAL = (tuple, list)
-_WHOLE = (int, np.integer, _NONE)
-
-
-@dataclass(frozen=True)
-class Exhibit:
-    """The data of a page's pictures.
-
-    One frame's buffer and the model's output (in the model's order), samples of both sides from all kept frames (real
-    values), and the mean squared error at each place of the last two axes. `answers`: what the model returns for that
-    frame if a candidate is about inputs, by the number of its trial.
-    """
-
-    frame: int
-    buffer: np.ndarray
-    reference: np.ndarray
-    device_samples: np.ndarray
-    reference_samples: np.ndarray
-    position_error: np.ndarray
-    answers: Mapping[int, np.ndarray] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class OutputReport:
-    """The result of `validate` for one output.
-
-    Attributes
-    ----------
-    name, against
-        The recording's name of the output, and the model's of what it was compared with.
-    verdict
-        "match", "layout", "quantization", "channel_order", "preprocessing", "output_order", "input_order",
-        "wrong_input", "geometry", "activation", "input_layout", "ambiguous" or "mismatch".
-    fix
-        layout, quantization: a corrected TensorSpec (None if no spec can describe it); channel_order: indices that put
-        the unpacked channels into the model's order (``tensor.take(fix, channel_axis)``); preprocessing: the
-        Preprocessor's arguments that describe what was done to the frame (None if none do); output_order: {recorded
-        name: model's name} of all outputs that were exchanged; input_order: {recorded input: the model's input in whose
-        place it was fed}; wrong_input: the outputs' frame minus the inputs' frame, or None. Else None.
-    why
-        The evidence, in two sentences.
-    spec
-        The TensorSpec as declared.
-    channel_axis
-        The axis of the channels, in the model's order: 1 (C), or the last if a head has boxes and scores beside each
-        other there, as (1, 8400, 85) and (1, 80, 80, 255); None: all is one channel.
-    figures, channels
-        Figures over all channels (None if nothing could be compared), and of each channel.
-    worst_channel
-        The channel of the lowest SNR among those that vary; None if there is one channel.
-    dead
-        Channels that vary in the model's output by less than half a quantisation step, which the device cannot show; by
-        less than a step, if they are at least half of all and share one scale with far larger ones. None if that may be
-        chance, as of a thousand classes in three frames.
-    tolerances
-        {name: (asked, found, whether it is met)} of the tolerances that were given.
-    passing
-        {name: the value that would just pass}, for each tolerance.
-    ranking
-        Candidate explanations, best first, with their scores in dB.
-    exhibit
-        The data of the page's pictures, or None.
-    also
-        Verdicts of further causes, if two were found at once: `verdict` and `fix` are of the one that reads the buffer,
-        or of the function at the end beside another input, and `why` describes both.
-    clamped
-        How many values are stored as an end of the dtype's range because the model's are beyond it, at which end, and
-        by how much; None if none are, or so few or by so little that it does not matter, or if a cause was found.
-    """
-
-    name: str
-    against: str
-    verdict: str
-    fix: Any
-    why: str
-    spec: TensorSpec
-    channel_axis: int | None = None
-    figures: Figures | None = None
-    channels: Sequence[Figures] = ()
-    worst_channel: int | None = None
-    dead: tuple[int, ...] = ()
-    tolerances: Mapping[str, tuple[float, float, bool]] = field(default_factory=dict)
-    passing: Mapping[str, float] = field(default_factory=dict)
-    ranking: Sequence[Candidate] = ()
-    exhibit: Exhibit | None = field(default=None, repr=False)
-    also: tuple[str, ...] = ()
-    clamped: Clamped | None = None
-
-    def __post_init__(self) -> None:
-        check_fields(self, name=str, against=str, verdict=str, why=str, spec=TensorSpec)
-        check_fields(self, channel_axis=_WHOLE, figures=(Figures, _NONE), channels=_SEVERAL, worst_channel=_WHOLE)
-        check_fields(self, dead=_SEVERAL, tolerances=Mapping, passing=Mapping, ranking=_SEVERAL)
-        check_fields(self, exhibit=(Exhibit, _NONE), also=_SEVERAL, clamped=(Clamped, _NONE))
-
-    def __bool__(self) -> bool:
-        return self.verdict == "match"
-
-    @property
-    def title(self) -> str:
-        """Its name in tables of outputs and inputs."""
-        return self.name
-
-    def __str__(self) -> str:
-        lines = [f"{isolated(self.title)}: {', '.join([self.verdict, *self.also])}", f"  {self.why}"]
-        if self.fix is not None:
-            lines.append(f"  fix: {fixes.line(self.verdict, self.fix)}")
-        if self.figures is not None:
-            f = self.figures
-            parts = [f"SNR {f.snr_db:.1f} dB", f"cosine {f.cosine:.7f}"]
-            parts.append(f"largest error {f.max_abs:.6g} at {f.at} of frame {f.frame}")
-            if f.max_steps is not None:
-                parts.append(f"{f.max_steps:.1f} steps")
-            if f.argmax_agreement is not None:
-                parts.append(f"argmax agrees at {100 * f.argmax_agreement:.1f} %")
-            lines.append("  " + ", ".join(parts))
-        if self.worst_channel is not None and self.channels:
-            worst = self.channels[self.worst_channel]
-            lines.append(f"  worst channel {self.worst_channel}: SNR {worst.snr_db:.1f} dB, cosine {worst.cosine:.5f}")
-        if self.dead and self.verdict != "mismatch":  # whose `why` has them
-            lines.append(f"  {_channel_words(self.dead)} less than half a step, which the device cannot show")
-        if self.clamped is not None:
-            lines.append(f"  {clamped(self)}")
-        for name, (asked, found, met) in self.tolerances.items():
-            found_text = f"found {found:.6g}" if math.isfinite(found) else "not measured"
-            lines.append(f"  {tolerance(name, asked)}: {found_text}, {'met' if met else 'NOT met'}")
-        if passing(self):
-            lines.append(f"  tolerances that would pass: {passing(self)}")
-        return "\n".join(lines)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as a JSON-ready dict, without the pictures."""
-        return {
-            "name": self.name,
-            "against": self.against,
-            "verdict": self.verdict,
-            "fix": plain(self.fix),
-            "also": list(self.also),
-            "why": self.why,
-            "spec": self.spec.to_dict(),
-            "channel_axis": self.channel_axis,
-            "figures": None if self.figures is None else self.figures._asdict(),
-            "channels": [c._asdict() for c in self.channels],
-            "worst_channel": self.worst_channel,
-            "dead": list(self.dead),
-            "clamped": None if self.clamped is None else self.clamped._asdict(),
-            "tolerances": {
-                k: {"asked": a, "found": f if math.isfinite(f) else None, "held": h}
-                for k, (a, f, h) in self.tolerances.items()
-            },
-            "passing": dict(self.passing),
-            "ranking": [
-                {"cause": e.cause, "text": e.text, "score": e.score, "gain": e.gain, "fix": plain(e.fix)}
-                for e in self.ranking
-            ],
-        }
-
-
-def _channel_words(channels: Sequence[int]) -> str:
-    shown = listed(channels, 8)
-    return f"channel {shown} varies by" if len(channels) == 1 else f"{len(channels)} channels ({shown}) vary by"
-
-
-def plain(value: Any) -> Any:
-    """Return `value` as JSON can contain it: a TensorSpec as its dict."""
-    if isinstance(value, TensorSpec):
-        return value.to_dict()
-    if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
-    return value.item() if isinstance(value, np.generic) else value
 
 
 @dataclass(frozen=True)

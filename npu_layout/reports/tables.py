@@ -1,25 +1,24 @@
-"""Make the tables of a report's page: an output's figures, candidate explanations and channels.
-
-An output is an OutputReport, whose module imports this one.
-"""
+"""Make the tables of a report's page: an output's figures, candidate explanations and channels."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from ..comparison import MOST_DB, Figures, listed
+from ..buffers import TensorSpec
+from ..comparison import Clamped, Figures, listed
 from ..diagnosis import LEAST, MARGIN
-from ..diagnosis import ends as stored_ends
-from .markup import Html, el, join
+from .markup import Child, Html, el, join
+from .output_report import OutputReport
+from .words import bound, clamped, decibels, number, passing, spoken
 
 _ROWS, _MOST_ROWS = 12, 512  # channels: in sight, and at all
 _RANKED = 8
-_NO_FAULT = ("match", "ambiguous")
 _NONE = "\u2013"
 
 
-def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[Any]], numbers: int = 99, kind: str = "") -> Html:
+def table(
+    caption: str, head: Sequence[str], rows: Sequence[Sequence[Child]], numbers: int = 99, kind: str = ""
+) -> Html:
     """Return a table. The first cell of a row is its heading; columns from `numbers` on are right-aligned."""
     right = ["right" if i >= numbers else None for i in range(len(head))]
     top = el("tr", *(el("th", h, scope="col", class_=c) for h, c in zip(head, right)))
@@ -32,7 +31,7 @@ def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[Any]], numb
     return join(el("p", caption, class_="quiet"), scrolled)
 
 
-def figures(o: Any) -> Html:
+def figures(o: OutputReport) -> Html:
     """Return the figures over all channels, the tolerances that were given, and those that would just pass."""
     f = o.figures
     if f is None:
@@ -55,55 +54,27 @@ def figures(o: Any) -> Html:
         el("h3", "Figures"),
         table(caption, ["Figure", "Found", "Tolerance"], rows, kind="figures"),
         _dead(o.dead),
-        None if o.clamped is None else el("p", f"{clamped(o)[0].upper()}{clamped(o)[1:]}", class_="alarm"),
+        _clamped(o.clamped, f.values, o.spec),
         _passing(o),
     )
 
 
-def _asked(o: Any, name: str) -> Html | str:
+def _asked(o: OutputReport, name: str) -> Html | str:
     if name not in o.tolerances:
         return _NONE
     asked, _, met = o.tolerances[name]
     return join(
-        f"{_bound(name)} {asked:g}: ",
+        f"{bound(name)} {asked:g}: ",
         el("b", "\u2713 met" if met else "\u2717 not met", class_="good" if met else "bad"),
     )
 
 
-def tolerance(name: str, asked: float) -> str:
-    """Return a tolerance in words.
-
-    >>> tolerance("min_snr_db", 10)
-    'min_snr_db: at least 10'
-    """
-    return f"{name}: {_bound(name)} {asked:g}"
-
-
-def _bound(name: str) -> str:
-    return "at least" if name.startswith("min") else "at most"
-
-
-def passing(o: Any) -> str:
-    """Return the tolerances that would pass as arguments; "" beside a fault, which no tolerance should hide."""
-    offered = o.passing if o.verdict in _NO_FAULT else {}
-    return ", ".join(f"{name}={exact(value)}" for name, value in offered.items())
-
-
-def _passing(o: Any) -> Html | None:
-    if not passing(o):
+def _passing(o: OutputReport) -> Html | None:
+    arguments = passing(o.verdict, o.passing)
+    if not arguments:
         return None
     words = el("p", "These tolerances would just pass:", class_="quiet")
-    return join(words, el("pre", el("code", f"validate(recording, model, {passing(o)})")))
-
-
-def exact(value: float) -> str:
-    """Return a number that reads back as `value`: with six digits if these are all.
-
-    >>> exact(0.987654), exact(12.0), exact(1.2345678e-310)
-    ('0.987654', '12', '1.2345678e-310')
-    """
-    text = f"{value:.6g}"
-    return text if float(text) == value else repr(float(value))
+    return join(words, el("pre", el("code", f"validate(recording, model, {arguments})")))
 
 
 def _dead(channels: Sequence[int]) -> Html | None:
@@ -113,19 +84,14 @@ def _dead(channels: Sequence[int]) -> Html | None:
     return el("p", text + "a quantisation step, which the device cannot show.", class_="alarm")
 
 
-def clamped(o: Any) -> str:
-    """Return what the device clamps, by how much, and what to do."""
-    c = o.clamped
-    ends = [f"{end:g}" for end, count in zip(stored_ends(o.spec), (c.below, c.above)) if count]
-    share = f"{c.values} of {o.figures.values} values ({100 * c.values / o.figures.values:.2g} %)"
-    beyond = f"by up to {c.beyond:.3g} ({c.steps:.1f} steps)"
-    return (
-        f"clamped: {share} are stored as {' or '.join(ends)}, an end of {o.spec.dtype}, and the model's are beyond it "
-        f"{beyond}: calibrate with frames like these, or take a larger scale"
-    )
+def _clamped(found: Clamped | None, values: int, spec: TensorSpec) -> Html | None:
+    if found is None:
+        return None
+    words = clamped(found, values, spec)
+    return el("p", f"{words[0].upper()}{words[1:]}", class_="alarm")
 
 
-def explanations(o: Any) -> Html | None:
+def explanations(o: OutputReport) -> Html | None:
     """Return the table of the best candidates and the declared reading."""
     if not o.ranking:
         return None
@@ -145,7 +111,7 @@ def explanations(o: Any) -> Html | None:
     return el("section", el("h3", "Explanations"), table(caption, head, rows, kind="ranking"))
 
 
-def channels(o: Any) -> Html | None:
+def channels(o: OutputReport) -> Html | None:
     """Return the table of the channels, worst first; channels that do not vary in the model come last."""
     if len(o.channels) < 2:
         return None
@@ -166,7 +132,7 @@ def _varies(f: Figures) -> bool:
     return f.high > f.low
 
 
-def _channel_row(c: int, o: Any, steps: bool) -> list[str]:
+def _channel_row(c: int, o: OutputReport, steps: bool) -> list[str]:
     f = o.channels[c]
     name = f"{c}, dead" if c in o.dead else f"{c}, constant" if not _varies(f) else str(c)
     in_steps = [_NONE if f.max_steps is None else f"{f.max_steps:.3g}"] if steps else []
@@ -181,20 +147,3 @@ def _place(at: Sequence[int]) -> str:
 
 def _range(low: float, high: float) -> str:
     return f"{number(low)} to {number(high)}"
-
-
-def decibels(value: float) -> str:
-    """Return dB with the unit; words at the ends of the scale."""
-    if abs(value) >= MOST_DB:
-        return "equal" if value > 0 else "no signal"
-    return f"{round(value, 1) + 0.0:.1f} dB"
-
-
-def number(value: float) -> str:
-    """Return a number with four digits."""
-    return f"{value:.4g}"
-
-
-def spoken(verdict: str) -> str:
-    """Return a verdict as words."""
-    return verdict.replace("_", " ")

@@ -1,0 +1,48 @@
+"""Numbers and words of a report."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import npu_layout as nl
+from npu_layout.comparison import Clamped
+from npu_layout.reports.words import bound, clamped, decibels, exact, number, passing, spoken, tolerance
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_number_reads_back_as_itself(value: float) -> None:
+    assert float(exact(value)) == value
+    short = float(f"{value:.6g}")
+    assert not math.isfinite(short) or exact(short) == f"{value:.6g}"
+
+
+def test_words() -> None:
+    assert [decibels(x) for x in (200.0, -200.0, -0.04, 12.345)] == ["equal", "no signal", "0.0 dB", "12.3 dB"]
+    assert spoken("output_order") == "output order"
+    assert [number(x) for x in (0.0, 1234.5678, 1e-9)] == ["0", "1235", "1e-09"]
+
+
+def test_a_tolerance_says_on_which_side_it_is_met() -> None:
+    assert [bound(name) for name in ("min_snr_db", "min_cosine", "max_abs", "max_steps")] == [
+        *["at least"] * 2,
+        *["at most"] * 2,
+    ]
+    assert tolerance("max_abs", 0.25) == "max_abs: at most 0.25"
+
+
+@pytest.mark.parametrize("verdict", ["match", "ambiguous", "mismatch", "layout"])
+def test_tolerances_that_would_pass_are_offered_beside_no_fault(verdict: str) -> None:
+    words = passing(verdict, {"min_snr_db": 12.0, "max_abs": 1.2345678})
+    assert words == ("min_snr_db=12, max_abs=1.2345678" if verdict in ("match", "ambiguous") else "")
+
+
+def test_clamped_values_name_the_ends_that_they_are_stored_as() -> None:
+    spec = nl.TensorSpec((1, 4, 2, 2), dtype="uint8", quantization=nl.Quantization(0.1, 3))
+    for found, ends in ((Clamped(2, 3, 0.5, 6.25), "0 or 255"), (Clamped(0, 5, 0.5, 6.25), "255")):
+        words = clamped(found, 1000, spec)
+        assert words.startswith(f"clamped: 5 of 1000 values (0.5 %) are stored as {ends}, an end of uint8")
+        assert "by up to 0.5 (6.2 steps)" in words
