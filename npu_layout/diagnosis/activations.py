@@ -91,7 +91,7 @@ def _trials(evidence: Evidence, activation: _Activation, graded: np.ndarray) -> 
     left = evidence.codes - evidence.predicted(wanted)
     change = partial(_in_channels, apply=apply, axis=evidence.channel_axis)
     answers = Changed(evidence.references, change)
-    whole = Trial("activation", text, None, evidence.codes, left, evidence.steps, evidence.spec, answers=answers)
+    whole = evidence.tried("activation", text, left)._replace(answers=answers)
     if possible.all():
         yield whole
     if whole_axis:

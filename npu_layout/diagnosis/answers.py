@@ -115,25 +115,13 @@ def shifted_frames(evidence: Evidence, numbers: Sequence[int]) -> Iterator[Trial
         rows = list(source)
         if len(rows) < 2 or 2 * len(rows) <= proven:
             continue
-        codes = evidence.codes[rows]
-        left = codes - np.stack([predicted[j] for j in source.values()])
+        left = evidence.codes[rows] - np.stack([predicted[j] for j in source.values()])
         if left.size < _MANY and not _worth(evidence, rows, left, np.log(2 * len(numbers))):
             continue
         frames = f"{abs(shift)} frame{'s'[: abs(shift) > 1]}"
         text = f"each output is for the input {frames} {'earlier' if shift < 0 else 'later'}"
         answers = {k: evidence.references[j] for k, j in source.items()}
-        trial = Trial(
-            "wrong_input",
-            text,
-            shift,
-            codes,
-            left,
-            evidence.steps,
-            evidence.spec,
-            rows=rows,
-            answers=answers,
-            of_input=True,
-        )
+        trial = evidence.tried("wrong_input", text, left, shift, rows)._replace(answers=answers, of_input=True)
         proven = max(proven, len(rows) if evidence.score(trial) >= LEAST else 0)
         yield trial
 
@@ -159,9 +147,7 @@ def shuffled_frames(evidence: Evidence, numbers: Sequence[int]) -> Iterator[Tria
         return
     pairs = (f"{numbers[k]} has the output of {numbers[j]}" for k, j in enumerate(chosen) if j != k)
     text = f"frame {listed(pairs, 8)}"
-    yield Trial(
-        "wrong_input", text, None, evidence.codes, left, evidence.steps, evidence.spec, choices=choices, of_input=True
-    )
+    yield evidence.tried("wrong_input", text, left)._replace(choices=choices, of_input=True)
 
 
 def _nearest(own: int, codes: np.ndarray, predicted: Sequence[np.ndarray]) -> int:
@@ -186,22 +172,9 @@ def other_inputs(evidence: Evidence, remade: Remade, choices: int) -> Iterator[T
     if not (evidence.fits and answers):
         return
     rows = list(answers)
-    codes = evidence.codes[rows]
-    left = codes - evidence.predicted(np.stack([evidence.samples.of(t) for t in answers.values()]))
+    left = evidence.codes[rows] - evidence.predicted(np.stack([evidence.samples.of(t) for t in answers.values()]))
     if left.size >= _MANY or _worth(evidence, rows, left, np.log(choices)):
-        yield Trial(
-            cause,
-            text,
-            fix,
-            codes,
-            left,
-            evidence.steps,
-            evidence.spec,
-            rows=rows,
-            answers=answers,
-            of_input=True,
-            way=way,
-        )
+        yield evidence.tried(cause, text, left, fix, rows)._replace(answers=answers, of_input=True, way=way)
 
 
 def whole_cause(evidence: Evidence, trials: Iterable[Trial]) -> Trial | None:

@@ -44,8 +44,7 @@ def box_formats(evidence: Evidence) -> Iterator[Trial]:
                 np.stack([evidence.samples.of(convert(reference)) for reference in references])
             )
             text = f"boxes are {other}, and the model's are {own}"
-            answers = Changed(references, convert)
-            yield Trial("activation", text, None, evidence.codes, left, evidence.steps, evidence.spec, answers=answers)
+            yield evidence.tried("activation", text, left)._replace(answers=Changed(references, convert))
 
 
 def _explains(evidence: Evidence, convert: Callable[[np.ndarray], np.ndarray]) -> bool:

@@ -103,7 +103,7 @@ def order_trial(evidence: Evidence, stands_for: np.ndarray, choices: float) -> T
     moved = int((order != np.arange(len(order))).sum())
     fix = tuple(int(c) for c in order)
     text = f"{moved} of {len(order)} are in other places (the model's are stored at {listed(order, 12)})"
-    return Trial("channel_order", text, fix, evidence.codes, left, evidence.steps, evidence.spec, fix, choices=choices)
+    return evidence.tried("channel_order", text, left, fix)._replace(order=fix, choices=choices)
 
 
 def written_orders(stands_for: np.ndarray) -> Iterator[np.ndarray]:

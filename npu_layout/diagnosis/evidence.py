@@ -179,6 +179,11 @@ class Evidence:
             self._of_rows = chosen, Trial("match", "", None, codes, left, self.steps, rows=chosen)
         return self._of_rows[1]
 
+    def tried(self, cause: str, text: str, left: Matrix, fix: Any = None, rows: Sequence[int] | None = None) -> Trial:
+        """Return the trial that predicts the declared codes of these frames, or of all, but for `left`."""
+        codes = self.as_declared(rows).codes
+        return Trial(cause, text, fix, codes, left, self.steps, self.spec, rows=rows)
+
     def rounding(self, steps: bool) -> float:
         """Return the variance that rounding to steps adds; 0 without steps, or if the model's values are whole."""
         return ROUNDING if steps and not self._whole else 0.0

@@ -74,7 +74,7 @@ def _for_each(evidence: Evidence, found: Lines, one: Trial | None) -> Trial | No
     left = np.where(own, evidence.codes - slopes[channel] * evidence.wanted - offsets[channel], rest)
     text = f"each channel has a factor of its own, of {slopes[rising].min():.4g} to {slopes[rising].max():.4g}"
     parameters = 2 * int(rising.sum())
-    return Trial("activation", text, None, evidence.codes, left, False, evidence.spec, parameters=parameters)
+    return evidence.tried("activation", text, left)._replace(steps=False, parameters=parameters)
 
 
 def _boxes(evidence: Evidence, sides: Sequence[int]) -> Trial | None:
@@ -100,4 +100,4 @@ def _boxes(evidence: Evidence, sides: Sequence[int]) -> Trial | None:
     how = "multiplied" if multiplied else "divided"
     text = f"{which} are {how} by {by}: the device's are {ways[0]}, the model's {ways[1]}"
     choices = len(ratio) * float(np.log(1 + len(options)))
-    return Trial("activation", text, None, evidence.codes, left, False, evidence.spec, choices=choices)
+    return evidence.tried("activation", text, left)._replace(steps=False, choices=choices)

@@ -94,7 +94,7 @@ def _trial(evidence: Evidence, axes: Axes, move: Move, fill: str) -> Trial:
     left = evidence.codes - evidence.predicted(wanted)
     answers = Changed(evidence.references, partial(whole, axes=axes, move=move, fill=fill))
     text = f"the maps are {move.text}"
-    return Trial("geometry", text, None, evidence.codes, left, evidence.steps, evidence.spec, answers=answers)
+    return evidence.tried("geometry", text, left)._replace(answers=answers)
 
 
 def _turned(evidence: Evidence, axes: Axes) -> Iterator[Trial]:

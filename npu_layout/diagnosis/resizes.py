@@ -72,28 +72,15 @@ def resizes(evidence: Evidence) -> Iterator[Trial]:
     if own is None:
         return
     rows = sorted({int(i) for i in np.linspace(0, len(evidence.references) - 1, _ROWS).round()})
-    codes, before = evidence.codes[rows], evidence.score(evidence.as_declared(rows))
-    trials = []
+    declared = evidence.as_declared(rows)
+    before, choices, trials = evidence.score(declared), float(np.log(len(MODES))), []
     for mode in MODES:
         change = partial(_resized, axes=axes, own=own, other=own._replace(mode=mode))
         wanted = np.stack([evidence.samples.of(change(evidence.references[k])) for k in rows])
-        left = codes - evidence.predicted(wanted)
+        left = declared.codes - evidence.predicted(wanted)
         text = f"the maps end in a {MODES[mode].words}, and the model's in a {MODES[own.mode].words}"
         answers = Changed(evidence.references, change)
-        trials.append(
-            Trial(
-                "geometry",
-                text,
-                None,
-                codes,
-                left,
-                evidence.steps,
-                evidence.spec,
-                rows=rows,
-                answers=answers,
-                choices=float(np.log(len(MODES))),
-            )
-        )
+        trials.append(evidence.tried("geometry", text, left, rows=rows)._replace(answers=answers, choices=choices))
     scores = [evidence.score(trial) for trial in trials]
     for trial, mode, score in zip(trials, MODES, scores):
         if mode != own.mode and score > before + WORTH and score > max(scores) - MARGIN:

@@ -23,4 +23,4 @@ def scale_axes(evidence: Evidence) -> Iterator[Trial]:
         fixed = requantised(spec, Quantization(q.scale, q.zero_point, axis), spec.name)
         left = evidence.codes - predicted(fixed, evidence.samples, evidence.wanted)
         text = f"the {q.count} declared scales are of the indices of axis {spec.axes[axis]}, and not {spec.axes[own]}"
-        yield Trial("quantization", text, fixed, evidence.codes, left, evidence.steps, fixed)
+        yield evidence.tried("quantization", text, left, fixed)._replace(spec=fixed)

@@ -46,9 +46,7 @@ def quantizations(evidence: Evidence) -> Iterator[Trial]:
         added = f"{'minus' if offset < 0 else 'plus'} {abs(offset):.6g}"
         text = f"each value is {slope:.6g} times the model's, {added} (was it ever dequantised?)"
         left = evidence.codes - (slope * evidence.wanted + offset)
-        yield Trial(
-            "quantization", text, None, evidence.codes, left, False, evidence.spec, parameters=2, line=(slope, offset)
-        )
+        yield evidence.tried("quantization", text, left)._replace(steps=False, parameters=2, line=(slope, offset))
 
 
 def called(spec: TensorSpec) -> str:
