@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
-import re
 import shlex
 import sys
 from collections.abc import Collection, Sequence
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 
 from .. import kernels
 from ..errors import NpuLayoutError
-from ..support import __version__, isolated
+from ..support import __version__, isolated, spelt
 
 
 class Verb(NamedTuple):
@@ -191,7 +190,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if _BY_NAME[options.verb].echo:
             print(options.command, file=sys.stderr)
-        status = int(options.run(options))
+        with spelt({name: _typed(name) for name in options.flags}):
+            status = int(options.run(options))
         sys.stdout.flush()
         return status
     except KeyboardInterrupt:
@@ -204,7 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _refuse(options.verb, _of_file(error))
     except NpuLayoutError as error:
-        return _refuse(options.verb, as_options(str(error), options.flags))
+        return _refuse(options.verb, _of_option(str(error), options.flags))
     except Exception as error:
         at = error.__traceback__
         while at is not None and at.tb_next is not None:
@@ -220,14 +220,15 @@ def _of_file(error: OSError) -> str:
     return error.strerror if error.filename is None else f"{os.fsdecode(error.filename)}: {error.strerror}"
 
 
-def as_options(text: str, flags: Collection[str]) -> str:
-    """Return a message of the library's with this verb's options as they are typed: --model for model= and model: ."""
+def _of_option(text: str, flags: Collection[str]) -> str:
+    """Return a message with the argument in front of its colon as it is typed, if that is an option of the verb."""
+    name, colon, rest = text.partition(": ")
+    return f"{_typed(name)}{colon}{rest}" if colon and name in flags else text
 
-    def typed(match: re.Match[str]) -> str:
-        return "--" + match[1].replace("_", "-") if match[1] in flags else match[0]
 
-    text = re.sub(r"^([a-z_]+)(?=: )", typed, text)
-    return re.sub(r"(?<![\w.-])([a-z_]+)=(?=[\s,;.)]|$)", typed, text)
+def _typed(name: str) -> str:
+    """Return how an argument is typed: min_cosine as --min-cosine."""
+    return f"--{name.replace('_', '-')}"
 
 
 def _refuse(verb: str, why: str) -> int:

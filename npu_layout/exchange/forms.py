@@ -10,7 +10,18 @@ from typing import Any, Callable, NamedTuple
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError, RecordingError
 from ..recordings import Model, Recording, checked_specs, new_folder, rechecked
-from ..support import PathLike, checked_call, errors_named, items_of, nearest, path_of, plugin, plugins, text_of
+from ..support import (
+    PathLike,
+    argument,
+    checked_call,
+    errors_named,
+    items_of,
+    nearest,
+    path_of,
+    plugin,
+    plugins,
+    text_of,
+)
 from . import onnx_data, polygraphy, raw, rknn_snapshot
 from .foreign_files import existing
 
@@ -226,6 +237,6 @@ def _recognised(path: Path) -> str:
     if (path / "recording.json").exists():
         raise RecordingError(f"{path}: a recording of npu_layout's own; Recording.load reads it")
     if found:
-        raise RecordingError(f"{path}: could be {' or '.join(found)}; give form=")
+        raise RecordingError(f"{path}: could be {' or '.join(found)}; give {argument('form')}")
     forms = "; ".join(f"{name}: {form.help}" for name, form in FORMS.items())
-    raise RecordingError(f"{path}: its form is not recognised; give form=. {forms}")
+    raise RecordingError(f"{path}: its form is not recognised; give {argument('form')}. {forms}")

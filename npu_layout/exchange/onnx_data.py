@@ -17,7 +17,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError, RecordingError
 from ..recordings import Arrays, Frame, Model, Recording, sides
-from ..support import PathLike, errors_named
+from ..support import PathLike, argument, errors_named
 from .foreign_files import existing, imported, read_bytes
 from .onnx_graph import model_names, onnx_package
 
@@ -85,9 +85,8 @@ def _side(folder: Path, kind: str, listed: list[str] | None) -> Arrays:
         own, array = _tensor(file, folder)
         name = own or (listed[i] if listed is not None and i < len(listed) else "")
         if not name or name in side:
-            raise RecordingError(
-                f"{file}: name: {f'{name!r} is there twice' if name else 'the tensor has none; give the model='}"
-            )
+            wrong = f"{name!r} is there twice" if name else f"the tensor has none; give the {argument('model')}"
+            raise RecordingError(f"{file}: name: {wrong}")
         if listed is not None and name not in listed:
             raise RecordingError(f"{file}: name: the model has no {kind} {name!r}; it has {', '.join(listed)}")
         side[name] = array

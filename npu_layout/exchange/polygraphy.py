@@ -25,7 +25,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import RecordingError
 from ..recordings import Arrays, Frame, Model, Recording, sides
-from ..support import PathLike, errors_named, npy_bytes, parse_npy
+from ..support import PathLike, argument, errors_named, npy_bytes, parse_npy
 from .foreign_files import existing, home_of, imported, read_json
 from .raw import SPEC
 
@@ -164,7 +164,7 @@ def _iterations(content: Any, file: Path, runner: str | None) -> tuple[bool, lis
             if not runs:
                 raise RecordingError(f"{file}: {asked}, and it has none")
             names = ", ".join(repr(name) for name, _ in runs)
-            raise RecordingError(f"{file}: {asked}, and it has {names}; import one of them with runner=")
+            raise RecordingError(f"{file}: {asked}, and it has {names}; import one of them with {argument('runner')}")
         found = chosen[0]
         for k, iteration in enumerate(found):
             if iteration[_KIND] != "IterationResult":

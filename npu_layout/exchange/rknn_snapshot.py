@@ -27,7 +27,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import RecordingError
 from ..recordings import Arrays, Frame, Recording
-from ..support import PathLike, errors_named, parse_npy
+from ..support import PathLike, argument, errors_named, parse_npy
 from .foreign_files import existing, imported, read_bytes
 from .onnx_graph import model_names
 
@@ -62,7 +62,8 @@ def load_rknn(
         if set(inputs) != set(listed):
             raise RecordingError(f"{folder / _ERRORS}: inputs {', '.join(inputs)}; the model has {', '.join(listed)}")
     if not outputs or isinstance(outputs, str):
-        raise RecordingError(f"{folder}: which layers are outputs? Give model= or outputs=, some of {', '.join(files)}")
+        ways = f"{argument('model')} or {argument('outputs')}"
+        raise RecordingError(f"{folder}: which layers are outputs? Give {ways}, some of {', '.join(files)}")
     if side is None:
         side = next((one for one in SIDES if (folder / one / "npy").is_dir()), SIDES[0])
     if side not in SIDES:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NpuLayoutError
-from ..support import PathLike, counted
+from ..support import PathLike, argument, counted
 
 _DEVICE = re.compile(r"/dev/video(\d{1,5})")
 IMAGES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
@@ -90,7 +90,7 @@ def _length(file: Path, limit: int | None) -> int:
         return 1
     if _camera(file) is not None:
         if limit is None:
-            raise NpuLayoutError(f"{file}: a camera has no last frame; give limit=, the number of frames")
+            raise NpuLayoutError(f"{file}: a camera has no last frame; give {argument('limit')}, the number of frames")
         return limit
     capture = _opened(file)
     count = int(capture.get(cv2.CAP_PROP_FRAME_COUNT))

@@ -37,6 +37,7 @@ from .keywords import checked_call
 from .late_names import late
 from .npy import NPY_HEADER, check_npy_size, errors_named, npy_bytes, parse_npy, parsed
 from .progress import Steps, steps, track
+from .spelling import argument, spelt
 from .text_direction import isolated, many, quoted
 from .version import __version__
 
@@ -46,6 +47,7 @@ __all__ = [
     "Plugin",
     "Steps",
     "__version__",
+    "argument",
     "array_of",
     "check_fields",
     "check_npy_size",
@@ -81,6 +83,7 @@ __all__ = [
     "real_number",
     "real_numbers",
     "shown",
+    "spelt",
     "steps",
     "text_of",
     "track",

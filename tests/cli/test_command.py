@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ import npu_layout as nl
 from npu_layout.cli import command as cli
 from npu_layout.cli import main
 from npu_layout.cli.command import VERBS, parser
-from npu_layout.support import isolated
+from npu_layout.support import argument, isolated
 from tests.support.boards import Board
 from tests.support.command_line import COMMAND, ran, started
 from tests.support.directions import outside_of_isolates
@@ -322,23 +323,25 @@ def test_what_is_refused_is_one_line_whatever_the_name(here: Path, capsys: pytes
         assert isolated(f"{name}: no such file or folder") in last and not outside_of_isolates(last)
 
 
-def test_options_are_named_as_they_are_typed() -> None:
-    from npu_layout.cli.command import as_options
-
-    options = {"model": None, "min_cosine": None, "out": "x"}
+def test_options_are_named_as_they_are_typed(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a message asks for an argument or begins with one; the verb has no option for all of them."""
     for text, wanted in (
-        (
-            "which layers are outputs? Give model= or outputs=, some of a",
-            "which layers are outputs? Give --model or outputs=, some of a",
-        ),
-        ("give the model=", "give the --model"),
-        ("min_cosine=, model=; expected", "--min-cosine, --model; expected"),
-        ("TensorSpec(model=3), x.model= and a-model=", "TensorSpec(model=3), x.model= and a-model="),
-        ("frame=, model", "frame=, model"),
-        ("min_cosine: the recording has no output 'y'", "--min-cosine: the recording has no output 'y'"),
-        ("frame: model: x", "frame: model: x"),
+        (lambda: f"give {argument('model')} or {argument('form')}", "give --model or --form"),
+        (lambda: f"give {argument('out')}, form= is {argument}", f"give out=, form= is {argument}"),
+        (lambda: "form: expected one of raw, onnx", "--form: expected one of raw, onnx"),
+        (lambda: "out: model: x", "out: model: x"),
+        (lambda: "TensorSpec(model=3), x.model= and model=", "TensorSpec(model=3), x.model= and model="),
     ):
-        assert as_options(text, options) == wanted
+
+        def refuses(options: object, text: Callable[[], str] = text) -> int:
+            raise nl.NpuLayoutError(text())
+
+        monkeypatch.setattr("npu_layout.cli.exporting.run", refuses)
+        status, _, err = ran(capsys, "export", "good", "theirs", "--form", "raw")
+        assert status == 2 and err.splitlines()[-1] == f"npu-layout export: {wanted}"
+    assert argument("model") == "model="
 
 
 def test_a_models_absence_is_named(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
