@@ -364,7 +364,7 @@ def test_assert_matches_outside_pytest(board: Board, tmp_path: Path) -> None:
 
 
 def test_paths_are_those_of_the_tests_file(project: pytest.Pytester, board: Board) -> None:
-    """pytest is started one folder above; the model beside the test is taken, not the one that lies there."""
+    """pytest is started one folder above; the model beside the test is used, not the one that is there."""
     below = project.mkdir("below")
     board.recording().save(below / "recordings" / "heat")
     (project.path / "model.onnx").rename(below / "model.onnx")

@@ -219,7 +219,7 @@ class _Fit(NamedTuple):
 
 
 def _fitting(tried: Sequence[_Fit]) -> list[_Fit]:
-    """Return each family and number of classes whose head the outputs fit; if none, those that names would tell."""
+    """Return each family and number of classes whose head the outputs fit; if none, those that names would decide."""
     every = [one for one in tried if not one.misnamed]
     return [one for one in every if one.fitted is not None] or every
 

@@ -198,7 +198,7 @@ def exchange_pairs(cost: np.ndarray, best: np.ndarray) -> None:
 def _is_likely(found: _Assigned, own: np.ndarray, moved: np.ndarray, cycle: np.ndarray) -> bool:
     """Whether a cycle of channels fits better by more than noise makes it, of the size that is left of all or of these.
 
-    Of loud channels more is left than of quiet ones, which the ratio of what is left of these before and after tells.
+    Of loud channels more is left than of quiet ones, which the ratio of what is left of these before and after shows.
     """
     floor = max(_ROUNDING * float(abs(found.cost[cycle]).max()), 1e-300)
     before, after = (max(float(side[cycle].sum()), floor) for side in (own, moved))

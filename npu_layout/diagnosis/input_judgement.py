@@ -49,7 +49,7 @@ def makeable(spec: TensorSpec, how: How, found: Judgement) -> Judgement:
 
 
 def explained(pairs: Sequence[Pair], ways: Sequence[Tried], declared: float) -> Judgement:
-    """Return the judgement that names a change, or several that the data do not tell apart, which have no fix."""
+    """Return the judgement that names a change, or several that the data do not distinguish, which have no fix."""
     off = max(way.off for way in ways)
     by = (
         f"within {_pixels(pairs, off)} pixel values in {_numbered(pairs)}; as declared, it differs by "

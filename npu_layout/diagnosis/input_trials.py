@@ -151,7 +151,7 @@ def _is_formula(part: Tried, formulas: Sequence[Tried]) -> bool:
 
 
 def alike(found: Tried, others: Sequence[Tried]) -> list[Tried]:
-    """Return those of its kind that the data do not tell from it, the simplest first; of none, the change itself."""
+    """Return those of its kind between which the data do not decide, the simplest first; of none, the change itself."""
     kin = [t for t in others if t.change.kind and t.change.kind == found.change.kind]
     if not kin:
         return [found]

@@ -87,7 +87,7 @@ def variants(
 ) -> Iterator[Variant]:
     """Yield every other way to make `x`, an image as the model reads it: none like `x`.
 
-    Ways that make nearly the same of this frame share one array: another frame may tell them apart, if less of it is
+    Ways that make nearly the same of this frame share one array: another frame may distinguish them, if less of it is
     clamped.
 
     x: 4-D with 1 or 3 channels in axis 1 or 3; meta: the recording's, with "preprocess"; frame: the camera's frame,

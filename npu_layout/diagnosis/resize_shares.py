@@ -1,4 +1,4 @@
-"""Tell another resize from noise: which share of a difference other resizes make.
+"""Distinguish another resize from noise: which share of a difference other resizes make.
 
 Another resize weighs the same pixels in another way. What it changes is near a sum of what other interpolations change,
 and of the first and second derivatives of the picture, with one weight each: a shift by part of a pixel is the first

@@ -1,4 +1,4 @@
-"""Tell a runtime that exchanges red and blue in its graph from an input that was made in the wrong order."""
+"""Distinguish a runtime that exchanges red and blue in its graph from an input that was made in the wrong order."""
 
 from __future__ import annotations
 

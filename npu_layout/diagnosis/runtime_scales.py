@@ -1,4 +1,4 @@
-"""Tell a runtime that normalises pixels in its graph, which nobody declared, from an input that was made wrongly."""
+"""Distinguish a runtime that normalises pixels in its graph, undeclared, from an input that was made wrongly."""
 
 from __future__ import annotations
 

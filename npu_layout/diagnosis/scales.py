@@ -265,7 +265,7 @@ def _is_cut(fit: _Fit, end: _Option, free: _Option) -> bool:
     """Whether noise is cut at the end of the range, so that a zero point above it (`free`) explains hardly more.
 
     Then many of the values near zero are stored as the end; and the values that are too far from it to be cut do not
-    tell the two apart, or are nearer to `end`.
+    distinguish the two, or are nearer to `end`.
     """
     if end.score <= free.score - _CUT:
         return False

@@ -66,7 +66,7 @@ class HailoEngine(RuntimeEngine):
             kinds = [getattr(hailo.FormatType, kind) for kind in asked]
             try:
                 self._infer = _by_vstreams(hailo, hef, kinds, self._open)
-            except Exception as error:  # hailo_platform's exceptions tell it in their text alone
+            except Exception as error:  # hailo_platform's exceptions say so in their text alone
                 if "NOT_IMPLEMENTED" not in str(error):
                     raise
                 self._open.close()

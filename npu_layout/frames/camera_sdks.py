@@ -30,7 +30,7 @@ from .plane_memory import strides_of
 
 
 class Sdk(NamedTuple):
-    """How one SDK's frame is read: who names its formats, members that tell it apart, and functions of the frame."""
+    """How one SDK's frame is read: who names its formats, members that identify it, and functions of the frame."""
 
     name: str
     members: tuple[str, ...]

@@ -36,7 +36,7 @@ class Changes:
         self._asleep: set[queue.SimpleQueue[None]] = set()
         _ALL.add(self)
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """Wake all who wait; the caller has the lock."""
         for bell in tuple(self._asleep):
             bell.put(None)  # they are forgotten afterwards: an exception between leaves them to the next call

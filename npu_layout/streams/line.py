@@ -54,14 +54,14 @@ class Line:
         """Begin nothing more."""
         with self._changes.lock:
             self.stopping = True
-            self._changes.tell()
+            self._changes.notify()
 
     def end(self, number: int = 0, error: BaseException | None = None) -> None:
         """Say that no frame will be put in any more; error: what the source raised for frame `number`, its last."""
         with self._changes.lock:
             self._ended = True
             self._broken = None if error is None else failure("capture", number, error, None)
-            self._changes.tell()
+            self._changes.notify()
 
     def put(self, number: int, captured: float, frame: Any, error: BaseException | None) -> bool:
         """Put a frame in; return whether to go on. Frames that failed wait too: they may come fast."""
@@ -79,7 +79,7 @@ class Line:
             if error is not None:
                 self._fail(job, "capture", error)
             self._waiting.append(job)
-            self._changes.tell()
+            self._changes.notify()
         return error is None or (self._skips and isinstance(error, Exception))
 
     def _room(self, number: int, captured: float, frame: Any, error: BaseException | None) -> Any:
@@ -121,7 +121,7 @@ class Line:
             if job.state is None:
                 job.begin("preprocess")
                 return job
-            self._changes.tell()  # one that failed already
+            self._changes.notify()  # one that failed already
         return None
 
     def _early(self) -> float:
@@ -140,7 +140,7 @@ class Line:
             else:
                 job.state = state
                 self._pace.finished(time.monotonic() - job.taken)
-            self._changes.tell()
+            self._changes.notify()
         return True
 
     def next(self, alive: Callable[[], bool]) -> Result | None:
@@ -168,7 +168,7 @@ class Line:
             return None
         while self._order and self._order[0].state is not None:
             job = self._order.popleft()
-            self._changes.tell()
+            self._changes.notify()
             if isinstance(job.state, StreamError):
                 self._failed_is_next(job, job.state)
                 continue

@@ -1,4 +1,4 @@
-"""Tell the process that made something from those that were forked from it, in which its threads are not."""
+"""Distinguish the process that made something from those that were forked from it, in which its threads are not."""
 
 from __future__ import annotations
 

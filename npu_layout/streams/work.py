@@ -101,7 +101,7 @@ def _check_target(target: TensorSpec | FrameSpec, wanted: TensorSpec) -> None:
 
 
 def _memory(spec: TensorSpec) -> tuple[Any, ...]:
-    """Return what tells the memory of a buffer."""
+    """Return what identifies the memory of a buffer."""
     storage = spec.storage
     gaps = None if storage.is_dense else (storage.strides, storage.start, storage.size)
     return storage.storage_shape, gaps, spec.stored

@@ -17,7 +17,7 @@ from tests.support.tensors import tensor
 from tests.support.tracked import SHAPE
 
 
-def test_the_users_line_is_told_even_through_a_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_users_line_is_named_even_through_a_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "site-packages"
     folder.mkdir()
     (folder / "some_library.py").write_text("import numpy as np\n\ndef load(x):\n    return np.ascontiguousarray(x)\n")

@@ -37,7 +37,7 @@ def test_what_loses_the_format(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in LOST if name not in ("out=", "copyto", "add in C order")])
-def test_the_fix_is_python_and_mends_it(name: str) -> None:
+def test_the_fix_is_python_that_keeps_the_format(name: str) -> None:
     function, *_ = LOST[name]
     x = nl.Tensor(filled(SHAPE, "float32"), "NHWC")
     first = tracked(function, x).faults[0].fix.split(" -> ")[1]

@@ -29,7 +29,7 @@ def flexible(x: Any, layout: str) -> bool:
     return isinstance(x, nl.Tensor) and str(x.layout) == layout and layout in map(str, nl.fitting_formats(x))
 
 
-def test_a_view_where_it_lies_so_else_a_copy() -> None:
+def test_a_view_if_it_is_stored_so_else_a_copy() -> None:
     x = filled((4, 1, 4, 4), "float32")
     for layout in LAYOUTS:
         t = nl.Tensor(x, layout)

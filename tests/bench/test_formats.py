@@ -1,4 +1,4 @@
-"""bench-layouts: what is timed is right in every format, caches are read as the machine tells, files are written."""
+"""bench-layouts: what is timed is right in every format, caches are read as the machine states, files are written."""
 
 from __future__ import annotations
 

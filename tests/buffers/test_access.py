@@ -240,7 +240,7 @@ def test_dtypes_of_unpack() -> None:
         spec.unpack(flat, dtype=np.uint8)
 
 
-def test_pack_into_what_lies_between_its_elements() -> None:
+def test_pack_into_what_is_interleaved_with_its_elements() -> None:
     memory = np.arange(24, dtype=np.float32).reshape(3, 8)
     tensor, out = memory[::2, :4], memory[1]
     expected = nl.TensorSpec((2, 4), "NC").pack(tensor.copy())
@@ -262,7 +262,7 @@ def test_copy_is_a_truth_value_numpys_too() -> None:
             PLAIN.unpack(flat, copy=neither)
 
 
-def test_what_a_wrong_buffer_is_told() -> None:
+def test_the_error_for_a_wrong_buffer() -> None:
     with pytest.raises(nl.NpuLayoutError, match=r"expects float32 \(raw bytes: give buffer.view\('float32'\)\)$"):
         PLAIN.flat(np.zeros(240, np.uint8))
     with pytest.raises(nl.NpuLayoutError, match=r"^buffer has dtype float64; .* expects float32$"):
@@ -281,7 +281,7 @@ def test_what_a_wrong_buffer_is_told() -> None:
             SPEC.flat(none)
 
 
-def test_several_outputs_are_told_apart_from_one() -> None:
+def test_several_outputs_are_distinguished_from_one() -> None:
     """What a runtime returns of all outputs is given as one: most return a list, some a mapping."""
     spec = nl.TensorSpec((1, 4, 2, 2), "NCHW", "float16")
     one = np.zeros((1, 4, 2, 2), np.float16)

@@ -112,7 +112,7 @@ def test_offsets_of_a_shape_that_int32_cannot_count() -> None:
         nl.Layout("NCHW").offset(shape, 0, 0, -1, 0)
 
 
-def test_repr_tells_apart_what_differs() -> None:
+def test_repr_of_what_differs_differs() -> None:
     for tag in ("NCHW", "CHWN", "NHWC", "NCHW4c"):
         for axes in (None, "NCHW", "CHWN", "NHWC"):
             spec = nl.TensorSpec((1, 12, 12, 3), nl.Layout(tag), axes=axes)

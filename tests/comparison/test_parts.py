@@ -264,7 +264,7 @@ def test_what_is_hardly_more_than_noise_need_not_be_explained(board: Board) -> N
 
 @pytest.mark.parametrize("axis", [1, 2, 3])
 def test_faint_parts_are_no_fault_of_even_noise(axis: int) -> None:
-    """But where they are dead, and large enough to be told."""
+    """But where they are dead, and large enough to be reported."""
     rng = np.random.default_rng(11)
     shape = (1, 8, 24, 20)
     part = tuple([slice(None)] * axis + [-1])

@@ -1,4 +1,4 @@
-"""Which output has which part: axes by extents, parts by channels, and what cannot be told."""
+"""Which output has which part: axes by extents, parts by channels, and what does not decide."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def assigned(*outputs: tuple[str, int], names: dict[str, str] | None = None, anc
     return {specs[k].name: [part.role for part in parts] for k, parts, _ in result}
 
 
-def test_parts_are_told_by_their_channels() -> None:
+def test_parts_are_recognised_by_their_channels() -> None:
     assert assigned(("a", 4), ("b", 3)) == {"a": ["box"], "b": ["score"]}
     assert assigned(("a", 1), ("b", 3), ("c", 4)) == {"a": ["bound"], "b": ["score"], "c": ["box"]}
     assert assigned(("whole", 7)) == {"whole": ["box", "score"]}
@@ -136,7 +136,7 @@ BOXES_AND_SCORES = [  # names of boxes and of scores
 
 
 @pytest.mark.parametrize("box, score", BOXES_AND_SCORES)
-def test_boxes_and_as_many_scores_are_told_by_their_names(box: str, score: str) -> None:
+def test_boxes_and_as_many_scores_are_distinguished_by_their_names(box: str, score: str) -> None:
     parts = (Part("box", 4), Part("score", 4), Part("bound", 1, optional=True))
     for names in ((box, score), (score, box)):
         specs = [spec((1, 4, 6, 8), name) for name in names]
@@ -170,6 +170,6 @@ def test_names_that_do_not_say_both_decide_nothing(names: tuple[str, str]) -> No
         ((("a", 4), ("b", 4), ("c", 3)), "extents do not distinguish parts: box in a .*; or box in b"),
     ],
 )
-def test_what_cannot_be_told(outputs: tuple[tuple[str, int], ...], says: str) -> None:
+def test_names_and_shapes_that_do_not_decide_are_refused(outputs: tuple[tuple[str, int], ...], says: str) -> None:
     with pytest.raises(nl.LayoutError, match=says):
         assigned(*outputs)

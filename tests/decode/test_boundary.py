@@ -1,4 +1,4 @@
-"""The compiled detector against descriptions that lie: an error, or a result; never an element outside a buffer."""
+"""The compiled detector against wrong descriptions: an error, or a result; never an element outside a buffer."""
 
 from __future__ import annotations
 

@@ -242,12 +242,12 @@ def test_spreads_are_numbers_of_each_stride_and_of_two_encodings() -> None:
     head = decode.yolov4(3, (32, 8, 16))
     assert head.forms[0].boxes.spreads == (1.05, 1.2, 1.1)
     assert decode.Head.from_dict(json.loads(json.dumps(head.to_dict()))) == head
-    for spreads, told in (
+    for spreads, says in (
         ([1.2], "spreads: expected one for each of 3 strides"),
         ("text", "spreads"),
         ([1.0, -1.0, 1.0], "Boxes: spreads"),
     ):
-        with pytest.raises(nl.NpuLayoutError, match=told):
+        with pytest.raises(nl.NpuLayoutError, match=says):
             decode.yolov4(3, spreads=spreads)
     with pytest.raises(nl.NpuLayoutError, match="spreads: expected a number for each of the strides 8, 16; those that"):
         decode.yolov4(3, (8, 16), [[(1, 1)], [(2, 2)]])

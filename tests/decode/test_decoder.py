@@ -246,8 +246,8 @@ def test_thresholds_that_are_none() -> None:
         decode.Decoder(decode.yolov8(2, (8,)), stored, (64, 64)),
         [s.pack(np.zeros(s.shape)) for s in stored],
     )
-    for asked, told in ((0.75, "0.75; .* is 0.7 "), (0.7, "0.7; .* is 0.699999988 ")):
-        with pytest.raises(nl.NpuLayoutError, match=f"no stored value reaches {told}"):
+    for asked, says in ((0.75, "0.75; .* is 0.7 "), (0.7, "0.7; .* is 0.699999988 ")):
+        with pytest.raises(nl.NpuLayoutError, match=f"no stored value reaches {says}"):
             decoder(buffers, confidence=asked)
 
 

@@ -162,7 +162,7 @@ def test_heads_are_data() -> None:
         assert decode.Head.from_dict(json.loads(json.dumps(head.to_dict()))) == head
 
 
-def test_scores_and_centrality_of_one_class_are_told_by_their_names() -> None:
+def test_scores_and_centrality_of_one_class_are_distinguished_by_their_names() -> None:
     def specs(score: str, central: str) -> list[nl.TensorSpec]:
         each = ((score, 1), ("reg", 4), (central, 1))
         return [nl.TensorSpec((1, n, 8, 8), name=f"{what}8") for what, n in each]

@@ -84,9 +84,9 @@ def test_stored_bytes_give_the_answers_of_their_values(name: str, small: bool, f
         for backend in (kernels.backends()[0], "numpy"):
             decoder._use(backend)
             found = decoder(buffers, least)
-            told = decode.same(found, wanted)
-            assert told and len(told.matched) == len(found) == len(wanted), told
-            assert told.pixels == 0 and told.score == 0
+            compared = decode.same(found, wanted)
+            assert compared and len(compared.matched) == len(found) == len(wanted), compared
+            assert compared.pixels == 0 and compared.score == 0
             assert np.array_equal(found.xyxy, wanted.xyxy) and np.array_equal(found.class_id, wanted.class_id)
 
 
@@ -425,4 +425,4 @@ def test_every_head_of_detectors_is_exported() -> None:
         "depthai_yolo", "fcos", "rtdetr",
         "ppyoloe", "rtmdet", "nanodet", "ssd", "ssd_postprocessed", "retinaface", "scrfd", "yunet", "centernet",
     }  # fmt: skip
-    assert SSD_CLASSES + 1 != 4  # boxes and scores are told apart by their channels
+    assert SSD_CLASSES + 1 != 4  # boxes and scores are compared apart by their channels

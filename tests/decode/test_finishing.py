@@ -305,8 +305,8 @@ def test_what_is_refused() -> None:
     specs = [nl.TensorSpec((1, n, 8, 8), name=f"x{i}") for i, n in enumerate((3, 2, 2))]
     with pytest.raises(nl.LayoutError, match=r"extents do not distinguish parts: .*outputs="):
         decode.Decoder(decode.centernet_head(3), specs, (32, 32))
-    told = decode.Decoder(decode.centernet_head(3), specs, (32, 32), outputs={"box": ["x2"], "offset": ["x1"]})
-    assert [told._fitted.levels[0].places[role].output for role in ("score", "box", "offset")] == [0, 2, 1]
+    stated = decode.Decoder(decode.centernet_head(3), specs, (32, 32), outputs={"box": ["x2"], "offset": ["x1"]})
+    assert [stated._fitted.levels[0].places[role].output for role in ("score", "box", "offset")] == [0, 2, 1]
 
 
 @pytest.mark.parametrize("rule", [{}, {"per_class": False}, {"inclusive": True}, {"extra": 1.0}, {"epsilon": 0.5}])

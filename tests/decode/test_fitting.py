@@ -65,8 +65,8 @@ def test_what_is_missing_is_said() -> None:
     )
     with pytest.raises(nl.LayoutError, match=expected):
         decode.Decoder(decode.yolov8(1), alone, (SIDE, SIDE))
-    told = {"score": [f"sum/{s}" for s in STRIDES]}
-    assert len(decode.Decoder(decode.yolov8(1), alone, (SIDE, SIDE), outputs=told).specs) == 6
+    stated = {"score": [f"sum/{s}" for s in STRIDES]}
+    assert len(decode.Decoder(decode.yolov8(1), alone, (SIDE, SIDE), outputs=stated).specs) == 6
     with pytest.raises(nl.LayoutError, match="score of the level of stride 16"):
         decode.Decoder(decode.yolov8(1), alone, (SIDE, SIDE), outputs={"score": ["sum/8"]})
 

@@ -311,7 +311,7 @@ def test_one_map_of_one_cell_is_classes() -> None:
 
 
 def test_two_levels_have_the_boxes_of_one_of_two_networks() -> None:
-    """Darknet's YOLOv3-tiny and ultralytics' have the same extents; ranges tell if the sigmoid is in the graph."""
+    """Darknet's YOLOv3-tiny and ultralytics' have the same extents; ranges show if the sigmoid is in the graph."""
     shapes = maps((255,), 416, (16, 32))
     anchors = (((10, 14), (23, 27), (37, 58)), ((81, 82), (135, 169), (344, 319)))
     of_v5 = [decode.yolov5(80, (16, 32), anchors, activation=act) for act in ("none", "sigmoid")]

@@ -119,7 +119,7 @@ def newton(heat: np.ndarray, width: int) -> tuple[float, float]:
 
 @pytest.mark.parametrize("dtype", ["float32", "uint8"])
 def test_heatmaps_by_newtons_method(dtype: str) -> None:
-    """Gaussians whose peaks lie between cells, some of them cut by an edge."""
+    """Gaussians whose peaks are between cells, some of them cut by an edge."""
     rows, columns = np.mgrid[:16, :12]
     peaks = [(5.3, 7.8), (0.2, 15.1), (11.4, 3.45), (6.0, 9.0)]
     real = np.float32([[np.exp(-((columns - x) ** 2 + (rows - y) ** 2) / 8) for x, y in peaks]])

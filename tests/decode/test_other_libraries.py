@@ -27,7 +27,7 @@ SIZE, STRIDES, CLASSES = (96, 128), (8, 16, 32), 5
 
 @pytest.mark.parametrize("backend", kernels.backends())
 def test_nms_of_torchvision(backend: str, activate: Callable[[str], None]) -> None:
-    """Order and ties too, of boxes in float32 and thresholds on which IoUs of whole numbers lie."""
+    """Order and ties too, of boxes in float32 and thresholds that are IoUs of whole numbers."""
     pytest.importorskip("torchvision")
     import torch
     from torchvision.ops import nms

@@ -92,7 +92,7 @@ def test_turned_boxes_are_drawn_along_their_sides() -> None:
     drawn = decode.draw(frame, one(xywha=turned)).any(2)
     along = np.array([1, 1]) / 2**0.5
     across = np.array([-1, 1]) / 2**0.5
-    for k in range(-18, 19, 4):  # the label lies over the upper left end
+    for k in range(-18, 19, 4):  # the label is over the upper left end
         x, y = np.rint([60, 75] + k * along + 5 * across).astype(int)
         assert drawn[y - 1 : y + 2, x - 1 : x + 2].any()
     assert not drawn[60:91, 80].all() and not drawn[75, 60]

@@ -172,15 +172,15 @@ def test_lists_of_sides(layouts: Sequence[str], dtype: str, backend: str, beside
             continue
         assert (found.xyxy[row] == np.float32(edges)).all()
         if beside == "points":
-            told = points_of(values["kp"][0, :, number], stride, y, x)
+            wanted = points_of(values["kp"][0, :, number], stride, y, x)
             assert found.keypoints is not None
-            assert np.allclose(found.keypoints[row], told, 1e-6, 1e-6)
+            assert np.allclose(found.keypoints[row], wanted, 1e-6, 1e-6)
     if beside == "masks":
         order = [int(starts[level] + cell) for level, cell in zip(found.level, found.cell)]
         planes = next(spec for spec in specs if spec.name == "p")
-        told = decode.masks(planes, buffers["p"], values["w"][0, :, order], found.xyxy, (SIDE, SIDE))
-        assert found.masks is not None and any(crop.any() for crop in told.crops)
-        assert [np.array_equal(a, b) for a, b in zip(found.masks.crops, told.crops)] == [True] * len(found)
+        wanted = decode.masks(planes, buffers["p"], values["w"][0, :, order], found.xyxy, (SIDE, SIDE))
+        assert found.masks is not None and any(crop.any() for crop in wanted.crops)
+        assert [np.array_equal(a, b) for a, b in zip(found.masks.crops, wanted.crops)] == [True] * len(found)
 
 
 @pytest.mark.parametrize("layouts", LAYOUTS)
@@ -216,8 +216,8 @@ def test_encoded_points_and_coefficients_across_levels(
         assert np.allclose(found.xyxy[row], edges, 1e-6, 1e-5)
         if beside == "points":
             assert found.keypoints is not None
-            told = points_of(plain["kp"][0, :, number], stride, y, x)
-            assert np.allclose(found.keypoints[row], told, 1e-6, 1e-6)
+            wanted = points_of(plain["kp"][0, :, number], stride, y, x)
+            assert np.allclose(found.keypoints[row], wanted, 1e-6, 1e-6)
     assert len(found) == passing > 5
     if beside == "masks":  # as if each level had a map of its own
         each = {
@@ -231,7 +231,7 @@ def test_encoded_points_and_coefficients_across_levels(
         assert all((a == b).all() for a, b in zip(found.masks.crops, again.masks.crops))
 
 
-def test_points_in_one_output_are_told() -> None:
+def test_the_report_says_which_output_the_points_are_in() -> None:
     """Channels on one axis may be pixels or the network's own values; those on two are airockchip's pixels."""
     rng = np.random.default_rng(0)
     one = outputs(rng, "NCHW", "float32", (1, 51, sum(CELLS)), "NCW")

@@ -100,13 +100,13 @@ def test_rows_behind_the_post_processing() -> None:
 
 
 def test_what_is_refused() -> None:
-    for make, told in (
+    for make, says in (
         (lambda: decode.rtdetr(activation="softmax"), "activation: expected none or sigmoid"),
         (lambda: decode.rtdetr(unit="stride"), "unit: expected pixel or input"),
         (lambda: decode.detr(activation="sigmoid"), "activation: expected softmax or none"),
         (lambda: decode.detr(0), "classes"),
     ):
-        with pytest.raises(nl.NpuLayoutError, match=told):
+        with pytest.raises(nl.NpuLayoutError, match=says):
             make()
 
 

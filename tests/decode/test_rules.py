@@ -24,7 +24,7 @@ def test_keypoints_and_prototypes_are_counted() -> None:
     assert decode.Keypoints(5, 2, "priors") == decode.Keypoints.from_dict(
         {"count": 5, "values": 2, "encoding": "priors"}
     )
-    for make, told in (
+    for make, says in (
         (lambda: decode.Keypoints(0), "Keypoints: count"),
         (lambda: decode.Keypoints(5, 4), "Keypoints: values: expected 2 or 3, got 4"),
         (
@@ -35,5 +35,5 @@ def test_keypoints_and_prototypes_are_counted() -> None:
         (lambda: decode.Prototypes(32, 0), "Prototypes: stride"),
         (lambda: decode.Prototypes(rule="soft"), "rule: expected one of logits, probabilities, cells"),
     ):
-        with pytest.raises(nl.NpuLayoutError, match=told):
+        with pytest.raises(nl.NpuLayoutError, match=says):
             make()

@@ -28,7 +28,7 @@ def backend(request: pytest.FixtureRequest, activate: Callable[[str], None]) -> 
 
 
 def boxes_of(rng: np.random.Generator, n: int, kind: str) -> np.ndarray:
-    """Clustered boxes: of floats, of whole numbers (whose IoUs tie, and lie on thresholds), or of one size."""
+    """Clustered boxes: of floats, of whole numbers (whose IoUs tie, and are on thresholds), or of one size."""
     centers = rng.uniform(50, 590, (max(1, n // 6), 2))
     xy = centers[rng.integers(0, len(centers), n)] + rng.normal(0, 12, (n, 2))
     wh = np.exp(rng.normal(3.6, 0.5, (n, 2)))

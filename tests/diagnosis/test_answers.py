@@ -127,7 +127,7 @@ def _evidence(shape: tuple[int, ...], frames: int, noise: float) -> tuple[Eviden
 @pytest.mark.parametrize("shape", [(1, 200), (1, 6, 9, 9)])
 @pytest.mark.parametrize("frames", [4, 24])
 def test_what_explains_far_less_of_a_frame(shape: tuple[int, ...], frames: int) -> None:
-    """A vector of one frame does not vary about its channels' means, and tells as much."""
+    """A vector of one frame does not vary about its channels' means, and says as much."""
     evidence, model = _evidence(shape, frames, 0.1)
     rng = np.random.default_rng(1)
     unit = rng.standard_normal(shape).astype(np.float32)

@@ -70,7 +70,7 @@ def test_another_scale_of_probabilities_is_no_missing_sigmoid(dtype: str, factor
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
 def test_a_scale_that_clamps_what_is_sure(dtype: str) -> None:
-    """Ones agree with every scale that clamps them: what is between tells, and that no converter clamps so many."""
+    """Ones agree with every scale that clamps them: what is between decides, and that no converter clamps so many."""
     model, stored = probabilities(0), spec_of(TEXT, dtype, 0, 1)
     for factor in (0.7, 0.77):
         found = judged(model, model, stored, scaled(stored, factor))
@@ -302,7 +302,7 @@ def test_a_scale_that_clamps_as_the_device_does_is_named() -> None:
 @pytest.mark.parametrize("dtype", ["int8", "int16"])
 @pytest.mark.parametrize("db", [15, 40])
 def test_a_scale_of_each_column_declared_as_one(seed: int, dtype: str, db: float) -> None:
-    """Nearly all values are at the zero point, the end of the range, and the ones of a column tell its scale."""
+    """Nearly all values are at the zero point, the end of the range, and the ones of a column show its scale."""
     model, rng = probabilities(seed), np.random.default_rng(seed)
     noisy = [(x + 10 ** (-db / 20) * np.std(model) * rng.standard_normal(x.shape)).astype(np.float32) for x in model]
     info = np.iinfo(dtype)

@@ -1,4 +1,4 @@
-"""identify finds the spec that made a buffer, or says that it cannot tell; it never names another."""
+"""identify finds the spec that made a buffer, or says that nothing decides; it never names another."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_noise_of_a_quantised_network() -> None:
         assert found.spec is not None and same_reading(found.spec, spec), found.why
 
 
-def test_what_cannot_be_told() -> None:
+def test_what_does_not_decide_is_not_identified() -> None:
     symmetric = np.random.default_rng(0).standard_normal((1, 4, 6, 6))
     symmetric = symmetric + symmetric.transpose(0, 1, 3, 2)
     found = nl.identify(symmetric.astype(np.float32), symmetric)
@@ -166,7 +166,7 @@ def test_refusals() -> None:
 
 
 def test_recorded_buffers() -> None:
-    """Buffers of real runtimes: most are told from these small tensors, and none is told wrong."""
+    """Buffers of real runtimes: most are identified from these small tensors, and none wrongly."""
     right = 0
     for path in FILES:
         spec, flat, logical, _ = described(path)

@@ -194,8 +194,8 @@ def test_the_report_is_false_and_says_so_everywhere(
     assert report.outputs["maps"].verdict == "match" and not report and report.verdict == "preprocessing"
     assert str(report).startswith("preprocessing: 1 output, 5 frames") and str(found) in str(report)
     assert says in str(report) and f"fix: {found.fix}" in str(report)
-    told = json.loads(report.to_json())
-    assert told["match"] is False and told["inputs"]["image"]["fix"] == {**HOW, "color": "BGR"}
+    written = json.loads(report.to_json())
+    assert written["match"] is False and written["inputs"]["image"]["fix"] == {**HOW, "color": "BGR"}
     report.to_html(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text().replace("&#x27;", "'").replace("&#39;", "'")
     assert "input image is not what was declared" in page and says in page and "how = {" in page

@@ -46,8 +46,8 @@ def test_two_inputs_exchanged(engine: nl.OnnxRuntimeEngine, noise_db: float) -> 
         says = "Inputs were exchanged: 'left' and 'right' were fed in each other's place. With that, device and model"
         assert found.why.startswith(says)
         assert "Fix: give each input to the accelerator by its name" in found.why
-    told = json.loads(report.to_json())
-    assert told["inputs"]["left"]["verdict"] == "input_order" and told["outputs"]["maps"]["fix"] == EXCHANGED
+    written = json.loads(report.to_json())
+    assert written["inputs"]["left"]["verdict"] == "input_order" and written["outputs"]["maps"]["fix"] == EXCHANGED
     assert "fix: rename inputs {'left': 'right', 'right': 'left'}" in str(report.outputs["maps"])
 
 
@@ -126,7 +126,7 @@ def test_exchanged_and_read_in_another_scale(engine: nl.OnnxRuntimeEngine) -> No
     assert report.inputs["left"].verdict == "input_order"
 
 
-def test_where_exchanged_outputs_are_the_same_it_cannot_be_told() -> None:
+def test_where_exchanged_outputs_are_the_same_it_is_ambiguous() -> None:
     """One convolution for both inputs: exchanged inputs are exchanged outputs."""
     engine = nl.OnnxRuntimeEngine(siamese(), threads=1)
     report = nl.validate(recording(engine, unlike(), swapped), engine)
@@ -167,7 +167,7 @@ def test_no_board_without_the_fault_is_accused(engine: nl.OnnxRuntimeEngine, wha
 
 
 @pytest.mark.parametrize("what", ["nearly the same", "dim", "constant", "mirrored"])
-def test_what_can_be_told_is(engine: nl.OnnxRuntimeEngine, what: str) -> None:
+def test_inputs_that_differ_are_recognised_in_each_others_place(engine: nl.OnnxRuntimeEngine, what: str) -> None:
     inputs = [{"left": x, "right": FAULTLESS[what](x, i)} for i, x in enumerate(pictures(4))]
     report = nl.validate(recording(engine, inputs, swapped, 40), engine)
     assert report.outputs["maps"].verdict == "input_order", str(report)

@@ -107,7 +107,7 @@ def test_it_is_silent_on_the_faultless(seed: int) -> None:
 @pytest.mark.parametrize("spec", [TARGET, QUANTISED], ids=["float32", "int8"])
 @pytest.mark.parametrize("name", ["NV12", "YUYV"])
 def test_rows_whose_padding_is_read_as_pixels(name: str, spec: nl.TensorSpec, padding: int) -> None:
-    """The camera's rows begin every 64 or 128 bytes, and are read one behind the other; whatever lies between them."""
+    """The camera's rows begin every 64 or 128 bytes, and are read one behind the other; whatever is between them."""
     own = nl.Preprocessor(spec, source=name, std=255)
     runs = []
     for seed in range(3):

@@ -103,7 +103,7 @@ def _scaled(x: np.ndarray, how: dict[str, Any]) -> dict[tuple[Any, ...], np.ndar
     return {v.id: v.x for v in variants(x, {"preprocess": how}, None, (-0.5, 127 / 256)) if v.id[0] == "scale"}
 
 
-def test_ways_that_are_clamped_alike_in_one_frame_are_apart_in_another() -> None:
+def test_ways_that_are_clamped_alike_in_one_frame_differ_in_another() -> None:
     """Pixels of 0 are 0 without a mean, and -0.5 with one in units of 0 to 1: far apart in a range of -0.5 to 0.5."""
     how = {"mean": [128.0] * 3, "std": [256.0] * 3}
     bright = np.random.default_rng(0).integers(1, 256, (1, 3, 16, 16)).astype(np.float32)

@@ -73,7 +73,7 @@ def test_frames_that_are_resized_in_planes(by: tuple[int, ...]) -> None:
 
 
 def test_parts_of_the_size_of_the_input() -> None:
-    """Both a part one pixel to the right, and an input shifted to the left: the border tells them apart."""
+    """Both a part one pixel to the right, and an input shifted to the left: the border distinguishes them."""
     rois = [(x, y, SIDE, SIDE) for x, y, *_ in ROIS]
     found = report((2, 1, 0, 0), {}, rois=rois)
     assert words((2, 1, 0, 0)) in found.why, str(found)

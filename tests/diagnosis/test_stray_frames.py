@@ -58,7 +58,7 @@ def test_what_is_no_frames_output(board: Board, seed: int) -> None:
 
 
 def test_faultless_frames_have_their_own() -> None:
-    """Of any noise, whatever frames are asked for; frames that are alike are told from each other by nothing."""
+    """Of any noise, whatever frames are asked for; frames that are alike are distinguished by nothing."""
     rng = np.random.default_rng(0)
     parts = [OutputPart(None, i, 6, 1.0) for i in range(6)]
     for draw in range(300):

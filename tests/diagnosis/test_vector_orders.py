@@ -45,8 +45,8 @@ def test_the_fix_puts_the_channels_into_the_order_of_the_model(
     assert output.verdict == "channel_order" and output.channel_axis == 1, output.why
     step = 0.0 if dtype == "float32" else float(output.spec.quantization.scale)
     for wanted, buffer in zip(right, buffers):
-        mended = output.spec.unpack(buffer).take(output.fix, output.channel_axis)
-        assert np.abs(mended - wanted).max() <= step / 2 + 1e-5
+        fixed = output.spec.unpack(buffer).take(output.fix, output.channel_axis)
+        assert np.abs(fixed - wanted).max() <= step / 2 + 1e-5
 
 
 @pytest.mark.parametrize("what", WRITTEN)

@@ -1,4 +1,4 @@
-"""What cannot be told is not named."""
+"""What the recording does not decide is not named."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def board() -> Board:
     return Board()
 
 
-def test_what_cannot_be_told(board: Board) -> None:
+def test_outputs_that_do_not_decide_have_no_cause(board: Board) -> None:
     flat = board.verdict(board.recording(None, board.changed(lambda y: 0 * y)))
     assert flat.verdict == "mismatch" and "returned 0 everywhere and for every frame" in flat.why
     floats = spec_as(board, dtype="float32", quantization=None)
@@ -38,7 +38,7 @@ def test_what_cannot_be_told(board: Board) -> None:
     assert nhwc.verdict == "layout" and nhwc.fix.layout == nl.Layout("NHWC"), str(nhwc)  # 2,736 values prove it
 
 
-def test_a_judgement_keeps_its_advice_apart() -> None:
+def test_the_advice_of_a_judgement_is_a_field_of_its_own() -> None:
     """No sentence has to be looked for in another."""
     found = Judgement("layout", 1, "It is so.", "Do this.")
     assert found.why == "It is so. Do this." and found.noted("By the way.").why == "It is so. Do this. By the way."

@@ -1,4 +1,4 @@
-"""The planted faults are what they say, the judge tells right from wrong, and validate is right about a few of each."""
+"""The planted faults are what they say, the judge knows right from wrong, and validate is right about a few of each."""
 
 from __future__ import annotations
 

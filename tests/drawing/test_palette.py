@@ -10,7 +10,7 @@ from npu_layout.drawing.figure import Figure
 from npu_layout.drawing.palette import DISTINCT, INK, RAMPS, WHITE, PlaneColours, hexadecimal, ink_on, luminance, mix
 
 
-def test_colours_can_be_told_apart() -> None:
+def test_colours_can_be_distinguished() -> None:
     assert len(set(DISTINCT)) == 8
     for light, dark in RAMPS:
         shades = [luminance(mix(light, dark, i / 15)) for i in range(16)]

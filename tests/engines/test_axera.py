@@ -21,7 +21,7 @@ class Session:
 
     loaded = 0
     given: dict[str, Any] = {}  # noqa: RUF012
-    lie: Any = None
+    wrong: Any = None
     names: tuple[Any, ...] = ("box", "score")
 
     def __init__(self, path: str, sess_options: Any = None, providers: Any = None, provider_options: Any = None):
@@ -50,10 +50,10 @@ class Session:
         assert output_names is None, "it mixes up the outputs of a list"
         (image,) = (input_feed.pop(node.name) for node in self.get_inputs())
         assert not input_feed and image.dtype == np.uint8 and image.shape == (1, 64, 64, 3)
-        assert image.flags.c_contiguous, "its memory is copied as it lies"
+        assert image.flags.c_contiguous, "its memory is copied as it is stored"
         found = self.network.infer(image.transpose(0, 3, 1, 2).astype(np.float32) / np.float32(255))
         answers = [np.ascontiguousarray(found["box"].reshape(1, 64, 8, 8).transpose(0, 2, 3, 1)), found["score"]]
-        return answers if self.lie is None else self.lie(answers)
+        return answers if self.wrong is None else self.wrong(answers)
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     library = ModuleType("axengine")
     library.InferenceSession = Session  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "axengine", library)
-    monkeypatch.setattr(Session, "lie", None)
+    monkeypatch.setattr(Session, "wrong", None)
     monkeypatch.setattr(Session, "names", ("box", "score"))
     path = tmp_path / "m.axmodel"
     path.write_bytes(b"")
@@ -118,7 +118,7 @@ def test_bfloat16_is_fed_and_read_as_its_bits(model: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    ("lie", "says"),
+    ("wrong", "says"),
     [
         (lambda answers: answers[:1], "engine AxeraEngine: returned 1 output, expected box, score"),
         (lambda answers: [answers[0][:, 1:], answers[1]], "engine AxeraEngine: output box"),
@@ -126,10 +126,10 @@ def test_bfloat16_is_fed_and_read_as_its_bits(model: Path, monkeypatch: pytest.M
         (lambda answers: [answers[0].transpose(0, 3, 1, 2), answers[1]], "engine AxeraEngine: output box"),
     ],
 )
-def test_a_session_that_lies_is_named(model: Path, lie: Any, says: str) -> None:
+def test_a_session_that_contradicts_its_metadata_is_named(model: Path, wrong: Any, says: str) -> None:
     with AxeraEngine(model, layouts=LAYOUTS) as engine:
         out = {spec.name: np.full(spec.size, 7, np.float32) for spec in engine.output_specs}
-        Session.lie = staticmethod(lie)
+        Session.wrong = staticmethod(wrong)
         with pytest.raises(nl.NpuLayoutError, match=says):
             engine.infer(np.zeros(64 * 64 * 3, np.uint8), out=out)
         assert all((array == 7).all() for array in out.values())

@@ -60,7 +60,7 @@ class HBMRuntime:
     running = False
     names: tuple[str, ...] = ("squares",)
     changes: dict[str, Any] = {}  # noqa: RUF012
-    lie: Any = None
+    wrong: Any = None
 
     def __init__(self, model_file: str) -> None:
         if Path(model_file).read_bytes() == b"broken":
@@ -98,7 +98,7 @@ class HBMRuntime:
         for name, quantization, kind in (("box", BOX, "int16"), ("score", SCORE, "int8")):
             real = found[name].reshape(1, -1, 8, 8).transpose(0, 2, 3, 1)
             answers[name] = padded(quantization.quantize(real, kind))
-        answers = answers if self.lie is None else self.lie(answers)
+        answers = answers if self.wrong is None else self.wrong(answers)
         return {model_name: answers}
 
 
@@ -107,7 +107,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     library = ModuleType("hbm_runtime")
     library.HB_HBMRuntime = HBMRuntime  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "hbm_runtime", library)
-    for name, value in (("names", ("squares",)), ("changes", {}), ("lie", None)):
+    for name, value in (("names", ("squares",)), ("changes", {}), ("wrong", None)):
         monkeypatch.setattr(HBMRuntime, name, value)
     path = tmp_path / "m.hbm"
     path.write_bytes(b"")
@@ -167,7 +167,7 @@ def test_an_nv12_picture_has_to_be_described(model: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("lie", "says"),
+    ("wrong", "says"),
     [
         (lambda a: {"box": a["box"]}, "engine HobotEngine: returned the outputs box, expected box, score"),
         (lambda a: {**a, "heat": a["box"]}, "engine HobotEngine: returned the outputs box, score, heat"),
@@ -176,10 +176,10 @@ def test_an_nv12_picture_has_to_be_described(model: Path, monkeypatch: pytest.Mo
         (lambda a: {**a, "score": a["score"].transpose(0, 3, 1, 2)}, "engine HobotEngine: output score"),
     ],
 )
-def test_a_runtime_that_lies_is_named(model: Path, lie: Any, says: str) -> None:
+def test_a_runtime_that_contradicts_its_metadata_is_named(model: Path, wrong: Any, says: str) -> None:
     with HobotEngine(model, layouts=LAYOUTS) as engine:
         out = {spec.name: np.full(spec.size, 7, spec.stored) for spec in engine.output_specs}
-        HBMRuntime.lie = staticmethod(lie)
+        HBMRuntime.wrong = staticmethod(wrong)
         with pytest.raises(nl.NpuLayoutError, match=says):
             engine.infer(np.zeros(64 * 64 * 3, np.uint8), out=out)
         assert all((array == 7).all() for array in out.values())

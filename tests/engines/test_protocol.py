@@ -1,4 +1,4 @@
-"""Any object that infers is read as an engine; one that lies is named."""
+"""Any object that infers is read as an engine; one that contradicts its specs is named."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_recorders_take_the_engines_input_specs(tmp_path: Any) -> None:
     assert nl.Recording.load(tmp_path / "s").specs["image"] == other
 
 
-def test_what_is_no_engine_is_told_what_to_give() -> None:
+def test_what_is_no_engine_is_refused_with_what_to_give() -> None:
     for given, says in (
         ("m.onnx", r"give open_engine\('m.onnx'\)"),
         ([nl.SimulatedNpu] * 2, "give EnginePool"),

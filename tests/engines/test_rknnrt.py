@@ -71,7 +71,7 @@ def test_it_runs_on_the_memory_of_the_npu(model: Path, library: str, outputs: st
     )  # not: one buffer for the only input
 
 
-def test_nothing_is_copied_that_lies_in_the_memory_of_the_npu(model: Path, library: str) -> None:
+def test_nothing_is_copied_that_is_in_the_memory_of_the_npu(model: Path, library: str) -> None:
     engine = RknnRuntimeEngine(model, library=library)
     inputs, outputs = engine.input_buffers, engine.output_buffers
     assert not inputs["image"].any(), "padding of a new input"

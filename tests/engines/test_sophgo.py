@@ -186,7 +186,7 @@ def test_a_file_of_several_networks(model: Path, monkeypatch: pytest.MonkeyPatch
             SophgoEngine(model, graph_name=wanted)
 
 
-def test_a_runtime_that_lies_is_named(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_runtime_that_contradicts_its_metadata_is_named(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     zeros = np.zeros(3 * 64 * 64, np.int8)
     with SophgoEngine(model) as engine:
         out = {spec.name: np.full(spec.size, 7, spec.stored) for spec in engine.output_specs}

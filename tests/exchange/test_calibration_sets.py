@@ -129,7 +129,7 @@ def test_tflite(tmp_path: Path, axes: str) -> None:
 
 @pytest.mark.parametrize(("order", "side"), [("HWC", 16), ("CHW", 16), ("HCW", 16), ("NHCW", 16), ("NHWC", 3)])
 def test_rknn_files_have_the_shape_of_the_models_input(tmp_path: Path, order: str, side: int) -> None:
-    """Without N, and where the shape alone does not tell channels from rows."""
+    """Without N, and where the shape alone does not distinguish channels from rows."""
     axes = "NCHW" if "N" in order else "CHW"
     extents = {"N": 1, "C": 3, "H": side, "W": side}
     target = nl.TensorSpec(tuple(extents[letter] for letter in axes), nl.Layout(order, axes))

@@ -40,7 +40,7 @@ def test_the_mean_alone_is_not_enough() -> None:
     found = verdict(far, other)
     assert found.snr_db is not None and found.snr_db > 25 and found.verdict == "differs"
     assert "what varies is unrelated" in found.why
-    narrow = 10 + 0.02 * X  # less than 8 bits over 0..10 tell apart
+    narrow = 10 + 0.02 * X  # less than 8 bits over 0..10 distinguish
     assert verdict(narrow, eight_bits(narrow)).verdict == "same"
     assert verdict(narrow, narrow * 0 + 10).verdict == "same"
 

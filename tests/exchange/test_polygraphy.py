@@ -128,9 +128,9 @@ def test_hostile_polygraphy_json(tmp_path: Path) -> None:
         ("", "not JSON"),
     ):
         file.write_text(content)
-        with pytest.raises(nl.RecordingError, match=says) as told:
+        with pytest.raises(nl.RecordingError, match=says) as refused:
             exchange.load(file, form="polygraphy")
-        assert str(file) in str(told.value)
+        assert str(file) in str(refused.value)
 
 
 def test_the_polygraphy_command_both_ways(tmp_path: Path) -> None:

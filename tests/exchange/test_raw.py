@@ -154,9 +154,9 @@ def test_a_spec_file_that_is_wrong(tmp_path: Path, entry: Any, says: str) -> Non
     (folder / "link.bin").symlink_to(outside / "secret.bin")
     (folder / "out").symlink_to(outside)
     dumps(folder, {"outputs": {"y": entry}})
-    with pytest.raises(nl.RecordingError, match=says) as told:
+    with pytest.raises(nl.RecordingError, match=says) as refused:
         exchange.load(folder)
-    assert "'y'" in str(told.value) and str(folder) in str(told.value)
+    assert "'y'" in str(refused.value) and str(folder) in str(refused.value)
 
 
 def test_raw_folders_that_are_not_whole(tmp_path: Path) -> None:
@@ -183,9 +183,9 @@ def test_raw_folders_that_are_not_whole(tmp_path: Path) -> None:
     }
     for name, (words, files, says) in cases.items():
         dumps(tmp_path / name, words, **files)
-        with pytest.raises(nl.RecordingError, match=says) as told:
+        with pytest.raises(nl.RecordingError, match=says) as refused:
             exchange.load(tmp_path / name)
-        assert str(tmp_path / name) in str(told.value)
+        assert str(tmp_path / name) in str(refused.value)
     (tmp_path / "twice").mkdir()
     (tmp_path / "twice" / "spec.json").write_text('{"outputs": {"y": {}, "y": {}}}')
     with pytest.raises(nl.RecordingError, match="twice"):
@@ -227,9 +227,9 @@ def test_a_shape_in_storage_order_is_warned_of(tmp_path: Path) -> None:
 
 def test_a_missing_spec_file_is_drafted(tmp_path: Path) -> None:
     folder = dumps(tmp_path / "flat", heat_0__npy=npy(np.zeros((1, 4, 4, 5), np.uint8)), heat_1__npy=b"", b__bin=b"123")
-    with pytest.raises(nl.RecordingError, match=r"spec\.json: expected a file that describes the dumps") as told:
+    with pytest.raises(nl.RecordingError, match=r"spec\.json: expected a file that describes the dumps") as refused:
         exchange.load(folder, form="raw")
-    drafted = json.loads("{" + str(told.value).partition("{")[2].rpartition("}")[0] + "}")
+    drafted = json.loads("{" + str(refused.value).partition("{")[2].rpartition("}")[0] + "}")
     open_ = {"layout": "LAYOUT", "scale": "SCALE", "zero_point": "ZERO"}
     assert drafted["outputs"] == {
         "heat": {"file": "heat_*.npy", "shape": [1, 4, 4, 5], "dtype": "uint8", **open_},

@@ -423,7 +423,7 @@ def test_what_is_not_known_is_named() -> None:
             nl.FrameSpec.of(x)
 
 
-def test_objects_that_do_not_show_their_memory_are_told_what_to_give() -> None:
+def test_objects_that_do_not_show_their_memory_are_refused_with_what_to_give() -> None:
     def nothing(*_: Any) -> None: ...
 
     for frame, says in (

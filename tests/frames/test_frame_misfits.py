@@ -49,14 +49,14 @@ def test_the_formats_that_have_a_shape_are_named(shape: tuple[int, ...], dtype: 
 
 
 @pytest.mark.parametrize("shape", [(8, 8, 3), (8, 8)])
-def test_frames_of_floats_are_told_who_normalises(shape: tuple[int, ...]) -> None:
+def test_float_frames_are_refused_with_who_normalises(shape: tuple[int, ...]) -> None:
     for source in ("BGR", "GRAY", "NV12"):
         with pytest.raises(nl.NpuLayoutError, match=r"from 0 to 255: the Preprocessor applies mean and std$"):
             FrameSource.of(source).read("frame", np.zeros(shape, np.float32))
 
 
 @pytest.mark.parametrize("source", ["RGB565", nl.FrameSpec("RGB565", (4, 3))])
-def test_words_in_big_endian_are_told_how_to_turn(source: str | nl.FrameSpec) -> None:
+def test_big_endian_words_are_refused_with_how_to_swap_their_bytes(source: str | nl.FrameSpec) -> None:
     big = np.arange(12, dtype=">u2").reshape(3, 4)
     with pytest.raises(nl.NpuLayoutError, match=r"got >u2 .*; it is in big endian: give frame.astype\('<u2'\)"):
         FrameSource.of(source).read("frame", big)
@@ -105,7 +105,7 @@ def test_rows_of_u_and_v_that_are_mirrored_byte_by_byte_are_refused() -> None:
         ("P010", (6, 12), "u1", lambda a: a.view(np.uint16).reshape(6, 6)),
     ],
 )
-def test_rows_of_bytes_and_of_words_are_told_the_view(
+def test_rows_of_bytes_and_of_words_are_refused_with_the_view_to_pass(
     source: Any, shape: tuple[int, ...], dtype: str, view: Any
 ) -> None:
     """The view that the message gives is accepted, and has the same bytes."""
@@ -121,7 +121,7 @@ def test_rows_of_bytes_and_of_words_are_told_the_view(
     assert FrameSource.of(source).read("frame", advised).size_wh == (6, 4)
 
 
-def test_channels_in_front_are_told_the_view() -> None:
+def test_channels_in_front_are_refused_with_the_view_to_pass() -> None:
     frame = np.random.default_rng(6).integers(0, 256, (3, 4, 6)).astype(np.uint8)
     for source in ("BGR", nl.FrameSpec("BGR", (6, 4))):
         with pytest.raises(nl.NpuLayoutError, match=r"channels come first: give frame.transpose\(1, 2, 0\), a view$"):
@@ -129,7 +129,7 @@ def test_channels_in_front_are_told_the_view() -> None:
     assert FrameSource.of("BGR").read("frame", frame.transpose(1, 2, 0)).size_wh == (6, 4)
 
 
-def test_a_batch_of_one_and_memory_of_a_gpu_are_told() -> None:
+def test_a_batch_of_one_and_memory_of_a_gpu_are_refused_with_the_fix() -> None:
     class OnGpu:
         @property
         def __cuda_array_interface__(self) -> Any:
@@ -143,7 +143,7 @@ def test_a_batch_of_one_and_memory_of_a_gpu_are_told() -> None:
             FrameSource.of("BGR").read("frame", given)
 
 
-def test_what_opencv_stores_elsewhere_is_told_how_to_be_read() -> None:
+def test_what_opencv_stores_elsewhere_is_refused_with_how_to_read_it() -> None:
     frame = np.arange(72, dtype=np.uint8).reshape(4, 6, 3)
     with pytest.raises(nl.NpuLayoutError, match=r"got UMat; give frame\.get\(\)$"):
         FrameSource.of("BGR").read("frame", cv2.UMat(frame))

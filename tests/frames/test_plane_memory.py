@@ -93,7 +93,7 @@ def test_rows_that_alternate() -> None:
     assert side_by_side(4, 16, 4, 4) and not side_by_side(3, 16, 4, 4) and not side_by_side(13, 16, 4, 4)
 
 
-def test_planes_apart_have_their_readings_in_common() -> None:
+def test_separate_planes_have_their_readings_in_common() -> None:
     """One height, one pitch and one rounding to pages explain all of their sizes."""
     i420 = pixel_format("I420").planes
     size, strides, sizes = (848, 480), (896, 448, 448), (430080, 110592, 110592)

@@ -296,7 +296,7 @@ def test_a_bad_frame_of_several_is_named() -> None:
         preprocess.batch([frame, frame[..., 0]])
 
 
-def test_one_frame_for_a_batch_is_told_what_to_call() -> None:
+def test_one_frame_for_a_batch_is_refused_with_what_to_call() -> None:
     preprocess, frame = nl.Preprocessor(nl.TensorSpec((2, 3, 8, 8))), np.zeros((8, 8, 3), np.uint8)
     with pytest.raises(nl.NpuLayoutError, match=r"got 1; .* expects 2 \(its N\); give so many frames to batch\(\)"):
         preprocess(frame)

@@ -1,4 +1,4 @@
-"""Buffers that lie in no cache: the same results of what is fetched and stored then, and when a program looks."""
+"""Buffers that are in no cache: the same results of what is fetched and stored then, and when a program looks."""
 
 from __future__ import annotations
 

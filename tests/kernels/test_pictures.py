@@ -201,7 +201,7 @@ def test_every_y_becomes_gray() -> None:
 @pytest.mark.parametrize("exact", [True, False], ids=["exact", "planes"])
 @pytest.mark.parametrize("name", ARRANGEMENTS)
 def test_nothing_beyond_the_samples_is_touched(name: str, exact: bool, fences: tuple[Fenced, Fenced]) -> None:
-    """Each plane in turn lies at a fence, with the fewest bytes that have all samples; so does the result."""
+    """Each plane in turn is at a fence, with the fewest bytes that have all samples; so does the result."""
     rng, components = np.random.default_rng(11), ARRANGEMENTS[name]
     scales = (0.7, 1, 1.3, 2, 2.5, 3, 6, 10, 20)
     for scale, width in itertools.product(scales, (1, 2, 5, 8, 17, 33, 64, 65, 100)):

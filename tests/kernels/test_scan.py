@@ -1,4 +1,4 @@
-"""The scan of a feature map for codes that pass, against numpy.argwhere over values, and descriptions that lie."""
+"""The scan of a feature map for codes that pass, against numpy.argwhere over values, and descriptions that wrong."""
 
 from __future__ import annotations
 
@@ -77,7 +77,9 @@ def test_hits_of_planes_are_in_the_order_of_cells(cells: tuple[int, int], share:
 @pytest.mark.parametrize("channels", [(4,), (4, 89, 174), (0, 3), (9, 2, 5, 7, 0), tuple(range(1, 40, 2))])
 @pytest.mark.parametrize("gap", [41, 255, 3])
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "float32"])
-def test_channels_that_are_apart_are_read_cell_by_cell(channels: tuple[int, ...], gap: int, dtype: str) -> None:
+def test_channels_that_are_not_contiguous_are_read_cell_by_cell(
+    channels: tuple[int, ...], gap: int, dtype: str
+) -> None:
     """Numbers of cells that are no multiple of those asked at once; the last element is the last one of memory."""
     rng = np.random.default_rng(gap)
     kind = np.dtype(dtype)
@@ -147,7 +149,7 @@ def test_long_rows_are_read_in_pieces(channels: int, gap: int, dtype: str) -> No
 
 
 @pytest.mark.parametrize(
-    "lie",
+    "wrong",
     [
         {"channels": np.array([0, 1 << 40])},
         {"rows": np.array([-1])},
@@ -157,12 +159,12 @@ def test_long_rows_are_read_in_pieces(channels: int, gap: int, dtype: str) -> No
         {"dtype": "int32"},
     ],
 )
-def test_what_is_outside_the_buffer_is_refused(lie: dict[str, Any]) -> None:
+def test_what_is_outside_the_buffer_is_refused(wrong: dict[str, Any]) -> None:
     made = kernels.FeatureMap("int8", np.arange(4), np.arange(4) * 16, np.arange(4) * 4)
     data = np.zeros(64, np.int8)
     found = kernels.scan(made, data, 0, COMPILED[0])
     assert found is not None and len(found) == 64
     with pytest.raises(ValueError):
-        kernels.scan(made._replace(**lie), data, 0, COMPILED[0])
+        kernels.scan(made._replace(**wrong), data, 0, COMPILED[0])
     with pytest.raises(ValueError):
         kernels.scan(made, data, 1 << 40, COMPILED[0])

@@ -192,7 +192,7 @@ def test_every_name_has_a_published_formula() -> None:
     assert not missing, f"no row in formulas() for {sorted(missing)}: write down the vendor's own formula"
 
 
-def test_help_says_how_each_name_lies_in_memory() -> None:
+def test_help_says_how_each_name_is_stored() -> None:
     text = nl.Layout.named.__doc__
     assert text is not None
     for name in ("NC1HWC2", "NC4HW4", "nChw16c", "CHW32", "HWC8", "NHCWB16", "F8CR", "4N", "FRACTAL_NZ", "OIHW16i16o"):

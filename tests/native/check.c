@@ -296,7 +296,7 @@ static int reduce_case(const Level *level, const Level *first) {
     return 1;
 }
 
-/* Gray of random rows of planes or pixels; `n` pixels that lie `step` apart, blue first or third. */
+/* Gray of random rows of planes or pixels; `n` pixels that are `step` apart, blue first or third. */
 static int gray_row(const Level *level, int64_t n, int64_t step, int64_t apart, int swaps, const uint8_t *from) {
     const Graying gray = {{1, {{n, step, 1, 0}}, 0, 0, 0}, GRAY_U8, (int)below(2), (int)below(2)};
     const uint8_t *b = from + (swaps ? 2 * apart : 0), *g = from + apart, *r = from + (swaps ? 0 : 2 * apart);

@@ -1,4 +1,4 @@
-/* A plugin for qemu-user: how many instructions a program runs, and how many of them work on vector registers, told by
+/* A plugin for qemu-user: how many instructions a program runs, and how many of them work on vector registers, reported by
  * their disassembly. Its interface, version 1, as QEMU's "TCG Plugins" describes it, declared here because distributions
  * do not ship the header. */
 #include <ctype.h>

@@ -1,5 +1,5 @@
 /* One kernel on the baseline's loops (SSE2 or NEON), so that its instructions can be counted: the arguments are a case
- * and how many elements. Without arguments: the names of all cases. Two sizes tell what one element takes. */
+ * and how many elements. Without arguments: the names of all cases. Two sizes show what one element takes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

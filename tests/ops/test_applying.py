@@ -82,7 +82,7 @@ def test_out(name: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32", "float64"])
-def test_out_may_lie_between_the_input(dtype: str) -> None:
+def test_out_may_be_interleaved_with_the_input(dtype: str) -> None:
     values = filled(dtype)
     for name, op in OPERATORS.items():
         expected = np.ascontiguousarray(op.call(values))

@@ -89,7 +89,7 @@ def test_maps_of_another_shape(pose):
         pose.decode(np.zeros((1, 57, 40, 46), np.float32))
 
 
-def test_peaks_lie_between_cells(pose):
+def test_peaks_are_between_cells(pose):
     y, x = np.mgrid[:46, :46]
     heat = np.exp(-((x - 20.3) ** 2 + (y - 11.8) ** 2) / 2.5).astype(np.float32)[None]
     ((px, py, score),) = pose.peaks(heat)[0]

@@ -45,7 +45,7 @@ def own(item: Item) -> str:
     return "" if is_annotation(held) or isinstance(held, dict) else held.__doc__ or ""
 
 
-def told(item: Item) -> str:
+def documented(item: Item) -> str:
     """Its docstring, and those of the public names to which that points, in backticks."""
     home = item.name.rpartition(".")[0]
     pointed = re.findall(r"`~?([\w.]+)`", own(item))
@@ -56,7 +56,7 @@ def told(item: Item) -> str:
 def around(item: Item) -> str:
     """What else holds for it: the docstrings of its class and its module."""
     names = [module for module in modules() if item.name.startswith(f"{module.__name__}.")]
-    return f"{told(item)}\n{(item.owner or item).__doc__ if item.owner else ''}\n{names[-1].__doc__}"
+    return f"{documented(item)}\n{(item.owner or item).__doc__ if item.owner else ''}\n{names[-1].__doc__}"
 
 
 def parameters(item: Item) -> list[inspect.Parameter]:
@@ -80,12 +80,12 @@ def complaints(item: Item) -> Iterator[str]:
         for ends, words in UNITS.items():
             if p.name.endswith(tuple(ends.split())) and not re.search(rf"\b({words})\b", around(item)):
                 yield f"does not say the unit of {p.name}: {words}"
-    if given and not ERROR.search(told(item)):
+    if given and not ERROR.search(documented(item)):
         yield 'does not say which errors it raises (or "Raises nothing")'
     if item.function and "ndarray" in item.line:
-        if not SHAPE.search(told(item)):
+        if not SHAPE.search(documented(item)):
             yield "does not say what shape its arrays have"
-        if not DTYPE.search(told(item)):
+        if not DTYPE.search(documented(item)):
             yield "does not say what dtype its arrays have"
 
 

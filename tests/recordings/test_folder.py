@@ -66,7 +66,7 @@ def changed(folder: Path, name: str) -> Path:
     return folder.parent / name
 
 
-def test_damage_is_told_by_file_and_field(tmp_path: Path) -> None:
+def test_the_error_names_the_damaged_file_and_field(tmp_path: Path) -> None:
     recorded(tmp_path / "run")
     about = (tmp_path / "run" / "recording.json").read_text()
 
@@ -156,7 +156,7 @@ def mutations(tmp_path: Path, seed: int, count: int) -> Counter[str]:
     return found
 
 
-def test_pointers_of_git_lfs_are_told_by_what_fetches_the_files(tmp_path: Path) -> None:
+def test_the_error_for_a_git_lfs_pointer_names_what_fetches_the_file(tmp_path: Path) -> None:
     """As on a machine of a CI whose checkout has no LFS."""
     for name in ("recording.json", "frame-000001.npz"):
         shutil.rmtree(tmp_path / "run", ignore_errors=True)

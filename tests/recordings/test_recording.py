@@ -109,11 +109,11 @@ def test_edits_are_saved(tmp_path: Path) -> None:
     nl.Recording(specs, [({}, {"y": np.full(12, i, np.int8)}) for i in range(3)]).save(tmp_path / "a")
     recording = nl.Recording.load(tmp_path / "a")
     recording.specs["y"] = recording.specs["y"].replace(quantization=nl.Quantization(0.5, 3))
-    recording.meta["note"] = "mended"
+    recording.meta["note"] = "corrected"
     recording.frames = recording.frames[1:]
     recording.save(tmp_path / "b")
     again = nl.Recording.load(tmp_path / "b")
-    assert again.specs == recording.specs and again.meta["note"] == "mended"
+    assert again.specs == recording.specs and again.meta["note"] == "corrected"
     assert [int(run.outputs["y"][0]) for run in again] == [1, 2]
     wrong = {"y": nl.TensorSpec((1, 3, 2, 2), "NHWC", "int16")}
     with pytest.raises(nl.RecordingError, match=r"frame-000000\.npz: output 'y': buffer"):

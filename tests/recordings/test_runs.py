@@ -15,7 +15,7 @@ from tests.support.recorded import Engine, image
 
 
 def test_a_shape_of_another_order_is_refused_now_and_memory_later(tmp_path: Path) -> None:
-    """What a runtime gives has to be what its spec says; what lies on disk may be read in another way."""
+    """What a runtime gives has to be what its spec says; what is on disk may be read in another way."""
     spec = nl.TensorSpec((1, 3, 4, 5), "NHWC", name="y")
     array = np.arange(60, dtype=np.float32).reshape(1, 3, 4, 5)
 

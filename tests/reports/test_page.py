@@ -120,7 +120,7 @@ def test_nothing_compared(board: Board, tmp_path: Path) -> None:
 
 # In a browser
 
-# Every text on the page against the background it lies on: the least contrast, by WCAG 2, and where.
+# Every text on the page against the background it is on: the least contrast, by WCAG 2, and where.
 CONTRAST = """(() => {
   const parse = c => { const m = c.match(/[0-9.]+/g).map(Number); return m.length < 4 ? [...m, 1] : m; };
   const light = c => { const [r, g, b] = c.map(v => (v /= 255) <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);

@@ -32,12 +32,12 @@ def test_who_waits_is_woken_by_a_change_and_by_the_clock() -> None:
         time.sleep(0.001)
     for _ in range(3):
         with one.lock:
-            one.tell()
+            one.notify()
     time.sleep(0.05)
     assert thread.is_alive() and 2 <= len(seen) <= 4
     with one.lock:
         ready = True
-        one.tell()
+        one.notify()
     thread.join(LIMIT)
     assert answers == ["here"]
     until = time.monotonic() + 0.1
@@ -47,7 +47,7 @@ def test_who_waits_is_woken_by_a_change_and_by_the_clock() -> None:
 def test_a_handler_may_take_the_lock_that_its_thread_has() -> None:
     one = Changes()
     with one.lock, one.lock:
-        one.tell()
+        one.notify()
     assert ends(lambda: one.until(lambda: 1))
 
 

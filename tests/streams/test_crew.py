@@ -229,7 +229,9 @@ def test_a_source_that_waits_does_not_keep_it_open(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("can't start new thread")])
-def test_what_comes_while_threads_are_started_is_told(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_raised_while_threads_are_started_is_raised(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
     begin, closed = threading.Thread.start, []
 
     def start(thread: threading.Thread) -> None:

@@ -1,4 +1,4 @@
-"""The line of a stream, without threads: order, what is dropped and told, what fails, memory, and the counts."""
+"""The line of a stream, without threads: order, what is dropped and counted, what fails, memory, and the counts."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_frame_is_begun_while_somebody_waits_for_a_result() -> None:
     assert found == [(0, 0), (1, 0)]
 
 
-def test_what_was_dropped_before_a_frame_that_fails_is_told_with_the_next_result() -> None:
+def test_what_was_dropped_before_a_frame_that_fails_is_counted_with_the_next_result() -> None:
     one, begun = line(depth=9, latest=True, skips=True), []
     for numbers, error in (((0, 1), None), ((2, 3, 4), ValueError("x")), ((5, 6), OSError("y")), ((7, 8), None)):
         put(one, *numbers)

@@ -54,21 +54,21 @@ def test_an_engine_that_cannot_be_closed_leaves_no_other_open() -> None:
     pool.close()
 
 
-def test_a_callback_that_closes_the_pool_is_told_and_leaves_it_open() -> None:
+def test_a_callback_that_closes_the_pool_is_refused_and_leaves_it_open() -> None:
     """Before, the pool was closed halfway: nobody closed the engines any more."""
-    told: list[BaseException] = []
+    errors: list[BaseException] = []
 
     def close(done: object) -> None:
         try:
             pool.close()
         except nl.NpuLayoutError as error:
-            told.append(error)
+            errors.append(error)
 
     with EnginePool([Reader(0.05)]) as pool:
         future = pool.submit(inputs(3))
         future.add_done_callback(close)
         assert pool.infer(inputs(4))["number"][0] == 4  # behind the callback
-        assert len(told) == 1 and "call it in another thread" in str(told[0])
+        assert len(errors) == 1 and "call it in another thread" in str(errors[0])
     assert pool.engines[0].closed
 
 
@@ -192,21 +192,21 @@ def test_what_infer_raises_is_not_kept() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_forked_process_is_told_and_closes_nothing() -> None:
+def test_a_forked_process_is_refused_and_closes_nothing() -> None:
     """It waited forever: the threads of the engines are the parent's alone."""
     with EnginePool([Reader()]) as pool:
         child = os.fork()
         if not child:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.alarm(5)
-            told = 0
+            refused = 0
             for act in (pool.infer, pool.submit, lambda x: next(pool.map([x]))):
                 try:
                     act(inputs(0))
                 except nl.NpuLayoutError as error:
-                    told += "EnginePool: it was made in process" in str(error)
+                    refused += "EnginePool: it was made in process" in str(error)
             pool.close()
-            os._exit(0 if told == 3 and not pool.engines[0].closed else 1)
+            os._exit(0 if refused == 3 and not pool.engines[0].closed else 1)
         _, status = os.waitpid(child, 0)
         assert status == 0
         assert int(pool.infer(inputs(7))["number"][0]) == 7

@@ -1,4 +1,4 @@
-"""A process that was forked has none of its parent's threads: it is told, and closes nothing of the parent's."""
+"""A forked process has none of its parent's threads: its calls are refused, and it closes nothing of the parent's."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def test_a_process_knows_itself() -> None:
     assert here.is_this
     here.check("pool")
 
-    def told() -> bool:
+    def refused() -> bool:
         with pytest.raises(nl.NpuLayoutError, match=rf"^pool: .* process {os.getppid()}, .*, {os.getpid()},"):
             here.check("pool")
         return not here.is_this
 
-    assert in_a_child(told)
+    assert in_a_child(refused)
 
 
 @pytest.mark.parametrize("started", [False, True])
@@ -64,7 +64,7 @@ def test_a_stream_ends_where_it_was_made(started: bool) -> None:
         next(results)
         shown = 1
 
-    def told() -> bool:
+    def refused() -> bool:
         with pytest.raises(nl.NpuLayoutError, match=r"^stream: it was made in process"):
             list(results)
         stream.close()
@@ -73,5 +73,5 @@ def test_a_stream_ends_where_it_was_made(started: bool) -> None:
         stream._crew.abandon()
         return not closed
 
-    assert in_a_child(told)
+    assert in_a_child(refused)
     assert shown + len(list(results)) == 20 and closed == [os.getpid()]

@@ -30,20 +30,20 @@ def memory() -> np.ndarray:
     return np.zeros(OUTPUT.size, OUTPUT.stored)
 
 
-def test_two_engines_with_one_output_buffer_are_told() -> None:
+def test_two_engines_with_one_output_buffer_are_refused() -> None:
     shared = memory()
-    told = pytest.raises(nl.NpuLayoutError, match=r"engines \d and \d return the same memory, .* output number")
-    with EnginePool([Buffered(shared), Buffered(shared)]) as pool, told:
+    refused = pytest.raises(nl.NpuLayoutError, match=r"engines \d and \d return the same memory, .* output number")
+    with EnginePool([Buffered(shared), Buffered(shared)]) as pool, refused:
         list(pool.map(INPUTS))
     shared = memory()
     pool = EnginePool([Buffered(shared), Buffered(shared)])
-    with pool, Stream(frames(40), PREPROCESS, pool) as stream, told:
+    with pool, Stream(frames(40), PREPROCESS, pool) as stream, refused:
         list(stream)
 
 
-def test_one_engine_that_says_its_memory_is_the_callers_is_told() -> None:
-    told = pytest.raises(nl.NpuLayoutError, match=r"engine 0 says owns_outputs = False, and returns memory of its")
-    with EnginePool([Buffered(memory(), owns=False)]) as pool, told:
+def test_one_engine_that_says_its_memory_is_the_callers_is_refused() -> None:
+    refused = pytest.raises(nl.NpuLayoutError, match=r"engine 0 says owns_outputs = False, and returns memory of its")
+    with EnginePool([Buffered(memory(), owns=False)]) as pool, refused:
         list(pool.map(INPUTS))
 
 

@@ -138,7 +138,7 @@ def test_a_camera_that_stays_away_ends_the_stream_with_an_error(on_error: str, m
 
 @pytest.mark.parametrize("source", ["rtsp://x", str(SAMPLES / "data" / "walk.mp4")])
 def test_what_opencv_raises_while_it_reads(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A camera is opened again; of a file it is told."""
+    """A camera is opened again; for a file it is an error."""
 
     class Raises(Camera):
         def read(self) -> tuple[bool, Any]:
@@ -201,7 +201,7 @@ def test_what_is_no_source() -> None:
             open_source(number)
 
 
-def test_what_is_nearly_a_source_is_told_what_to_give() -> None:
+def test_what_is_nearly_a_source_is_refused_with_what_to_give() -> None:
     def camera() -> Any:
         yield None
 

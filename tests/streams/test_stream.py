@@ -90,7 +90,7 @@ def test_latest_results_are_new_also_for_who_is_slow() -> None:
     assert np.median(ages[5:]) < 0.13
 
 
-def test_an_engine_that_lies_is_named() -> None:
+def test_an_engine_that_contradicts_its_specs_is_named() -> None:
     for answer, words in (
         ({"number": np.zeros(3, np.int32)}, "engine Reader: output number: "),
         ({"other": np.zeros(4, np.int32)}, "engine Reader: returned the outputs other, expected number"),
@@ -169,7 +169,7 @@ class Cable:
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_a_source_that_raises_and_goes_on_is_skipped_and_one_that_ends_so_is_told(workers: int) -> None:
+def test_a_source_that_raises_and_goes_on_is_skipped_and_one_that_ends_so_is_named(workers: int) -> None:
     def broken() -> Iterator[np.ndarray]:
         yield from (drawn(n) for n in range(5))
         raise OSError("unplugged")
@@ -187,7 +187,7 @@ def test_a_source_that_raises_and_goes_on_is_skipped_and_one_that_ends_so_is_tol
             expected = pytest.raises(StreamError, match=last) if last else contextlib.nullcontext()
             with expected:
                 found.extend(result.number for result in stream)
-            if last:  # whoever asks is told
+            if last:  # whoever asks gets it
                 with pytest.raises(nl.NpuLayoutError):
                     next(iter(stream))
         counts = stream.counts
@@ -409,13 +409,13 @@ def test_tasks_that_iterate_at_the_same_time_share_the_results() -> None:
     assert asyncio.run(numbers(20)) == (list(range(20)), [StreamError] * 3)
 
 
-def test_what_fails_is_told_to_each_thread_that_iterates() -> None:
+def test_an_error_is_raised_in_each_thread_that_iterates() -> None:
     def function(result: Any) -> None:
         if result.number == 20:
             raise ValueError("x")
 
     seen: list[int] = []
-    told: list[Any] = []
+    raised: list[Any] = []
 
     def watch() -> None:
         try:
@@ -423,7 +423,7 @@ def test_what_fails_is_told_to_each_thread_that_iterates() -> None:
                 seen.append(result.number)
                 time.sleep(0.001)
         except StreamError as error:
-            told.append(error)
+            raised.append(error)
 
     with Stream(frames(30), PREPROCESS, Reader(0.001), function) as stream:
         threads = [threading.Thread(target=watch) for _ in range(3)]
@@ -431,9 +431,9 @@ def test_what_fails_is_told_to_each_thread_that_iterates() -> None:
             thread.start()
         for thread in threads:
             thread.join()
-    assert sorted(seen) == list(range(20)) and len({id(error) for error in told}) == 3
-    assert {str(error) for error in told} == {"stream: frame 20: function: ValueError: x"}
-    assert all(isinstance(error.__cause__, ValueError) for error in told)
+    assert sorted(seen) == list(range(20)) and len({id(error) for error in raised}) == 3
+    assert {str(error) for error in raised} == {"stream: frame 20: function: ValueError: x"}
+    assert all(isinstance(error.__cause__, ValueError) for error in raised)
 
 
 def test_an_event_loop_goes_on_with_what_another_one_asked_for() -> None:
@@ -473,17 +473,17 @@ def test_event_loops_of_several_threads_share_the_results() -> None:
 
 
 @pytest.mark.alone
-def test_what_was_dropped_is_told_also_beside_frames_that_fail() -> None:
+def test_what_was_dropped_is_counted_also_beside_frames_that_fail() -> None:
     def function(result: Any) -> None:
         time.sleep(0.01)
         if result.number % 2 == 0:
             raise ValueError("even")
 
     with Stream(frames(60, 0.002), PREPROCESS, Reader(), function, policy="latest", on_error="skip") as stream:
-        told = [(result.dropped, result.number) for result in stream]
+        dropped = [(result.dropped, result.number) for result in stream]
     counts = stream.counts
-    assert counts.failed > 0 and counts.dropped > 10 and told[-1][1] == 59
-    assert sum(dropped for dropped, _ in told) == counts.dropped
+    assert counts.failed > 0 and counts.dropped > 10 and dropped[-1][1] == 59
+    assert sum(count for count, _ in dropped) == counts.dropped
 
 
 def soak(count: int, seed: int, policy: str = "every") -> None:

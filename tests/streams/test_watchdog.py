@@ -78,7 +78,7 @@ def test_streams_that_share_a_healthy_pool_are_left_alone() -> None:
 
 
 @pytest.mark.alone
-def test_who_waits_for_a_pool_that_hangs_is_told() -> None:
+def test_who_waits_for_a_pool_that_hangs_gets_a_warning() -> None:
     """One stream, without a watchdog, is in the only engine; the other one does not wait forever."""
     release = threading.Event()
     pool = EnginePool([Reader(fault=lambda n: release.wait(30) and None)])

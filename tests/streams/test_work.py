@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 
 class Echo:
-    """An engine that returns the bytes of its input, and tells what it was given."""
+    """An engine that returns the bytes of its input, and keeps what it was given."""
 
     owns_outputs = False
 
@@ -108,7 +108,7 @@ def test_flat_memory_gets_the_shape_and_others_go_as_they_are() -> None:
         assert engine.given[0].shape == shape and np.shares_memory(engine.given[0], buffer)
 
 
-def test_a_function_that_returns_no_pair_is_told_so() -> None:
+def test_a_function_that_returns_no_pair_is_refused() -> None:
     buffer = np.zeros((2, 96), np.uint8)
     makes: list[tuple[Callable[[Any], Any], str]] = [
         (lambda frame: None, "None"),

@@ -1,4 +1,4 @@
-"""Buffers that lie between pages which nobody may touch: one byte too far and the process dies."""
+"""Buffers between pages which nobody may touch: one byte too far and the process dies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where things lie in a checkout."""
+"""Where things are in a checkout."""
 
 from pathlib import Path
 

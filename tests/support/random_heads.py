@@ -146,7 +146,7 @@ def _quantized(choose: random.Random, spec: nl.TensorSpec) -> nl.TensorSpec:
 
 
 def buffer_of(choose: random.Random, spec: nl.TensorSpec) -> np.ndarray:
-    """Random elements: many equal ones, some that are no numbers; of wide integers those that float32 cannot tell."""
+    """Random elements: many equal ones, some that are no numbers; of wide integers those that are one float32."""
     rng = np.random.default_rng(choose.randrange(1 << 30))
     kind, some = spec.stored, choose.random()
     if kind.kind == "f" or spec.dtype == "bfloat16":

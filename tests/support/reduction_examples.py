@@ -68,7 +68,7 @@ def room(
     first: bool = False,
     axes: str = "NCHW",
 ) -> np.ndarray:
-    """An array with `axes` that lies in memory in `order`, with gaps of so many elements behind each of the order's
+    """An array with `axes` that is stored in `order`, with gaps of so many elements behind each of the order's
     axes, those in `flips` backwards; it ends where the fence begins, or begins where one ends."""
     item, strides, pitch = np.dtype(dtype).itemsize, dict.fromkeys(axes, 0), 1
     extents = dict(zip(axes, shape))

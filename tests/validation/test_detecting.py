@@ -67,8 +67,8 @@ def test_a_wrong_layout_is_wrong(model: nl.OnnxRuntimeEngine, tmp_path: Path) ->
     assert "detections: differ in 6, 6 frames" in str(report) and "missing" in str(report)
     with pytest.raises(AssertionError, match="detections: differ in 6"):
         assert_matches(detector.recording(6, declared=wrong), model, head=detector.HEAD)
-    told = json.loads(report.to_json())["detections"]
-    assert set(told) == {str(i) for i in range(6)} and told["0"]["missing"]
+    written = json.loads(report.to_json())["detections"]
+    assert set(written) == {str(i) for i in range(6)} and written["0"]["missing"]
     report.to_html(tmp_path / "page.html")
     assert "detections: differ in 6" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
@@ -83,7 +83,7 @@ def test_a_wrong_scale_is_wrong_even_if_detections_are_the_same(model: nl.OnnxRu
 
 
 @pytest.mark.parametrize("scale", [0.01, 0.001])
-def test_a_scale_by_which_no_score_reaches_the_threshold_is_told(model: nl.OnnxRuntimeEngine, scale: float) -> None:
+def test_a_scale_by_which_no_score_reaches_the_threshold_is_reported(model: nl.OnnxRuntimeEngine, scale: float) -> None:
     """It was an error of the Decoder, in place of the verdict."""
     own = detector.specs()
     wrong = own["score"].replace(quantization=nl.Quantization(scale, 20))

@@ -68,10 +68,10 @@ def test_progress_describes_what_is_tried(
     quiet = nl.validate(wrong, board.engine)
     assert capsys.readouterr() == ("", "")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    told = nl.validate(wrong, board.engine)
+    shown = nl.validate(wrong, board.engine)
     out, err = capsys.readouterr()
     lines = [line.strip() for line in re.split("[\\r\\n]", err)]
-    assert out == "" and str(told) == str(quiet)
+    assert out == "" and str(shown) == str(quiet)
     assert lines[1] == "comparing: 0 of 8" and lines[-2] == "looking for causes: pairs of causes of 'maps': 1 of 1"
     tried = [line.partition("looking for causes: ")[2].rpartition(": ")[0] for line in lines]
     of_inputs = ["colours", "mean and std", "layouts", "resizing", "what the device sees"]

@@ -174,7 +174,7 @@ except nl.NpuLayoutError as error:
 """
 
 
-def test_a_script_without_a_main_guard_is_told_so(tree: Path) -> None:
+def test_a_script_without_a_main_guard_is_refused_with_the_fix(tree: Path) -> None:
     script = tree.parent / "script.py"
     script.write_text(SCRIPT.format(tree=str(tree), model=str(tree.parent / "model.onnx")))
     ran = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)

@@ -36,7 +36,7 @@ def test_a_model_whose_channels_are_last(board: Board) -> None:
 
 
 def test_a_spec_says_where_channels_lie(board: Board) -> None:
-    """Of a model whose output has them last: nothing else would tell here."""
+    """Of a model whose output has them last: nothing else would show it here."""
     model = onnx.load_from_string(network())
     model.graph.node[-1].output[0] = "raw"
     model.graph.node.append(helper.make_node("Transpose", ["raw"], ["maps"], perm=[0, 2, 3, 1]))
@@ -71,7 +71,7 @@ def test_outputs_of_unknown_names_go_by_shape_where_the_model_has_channels_last(
     assert [o.channel_axis for o in outputs.values()] == [3, 3]
 
 
-def test_channels_of_a_cube_lie_where_the_model_has_them() -> None:
+def test_channels_of_a_cube_are_where_the_model_has_them() -> None:
     shape, order = (1, 5, 5, 5), [0, 1, 2, 4, 3]
     scale = np.arange(1, 6, dtype=np.float32).reshape(1, 5, 1, 1)
     given = [(10 + np.random.default_rng(i).random(shape, np.float32)) * scale for i in range(4)]

@@ -34,7 +34,7 @@ def test_what_only_rounds_runs_the_model_once_a_frame(board: Board, monkeypatch:
 
 
 def test_an_output_whose_shape_depends_on_the_preprocessing() -> None:
-    """As many values as lie above a threshold: as many in each frame, and other ones of inputs made in other ways."""
+    """As many values as are above a threshold: as many in each frame, and other ones of inputs made in other ways."""
     threshold = numpy_helper.from_array(np.array(0.5, np.float32), "threshold")
     flat = numpy_helper.from_array(np.array([-1], np.int64), "flat")
     nodes = [

@@ -83,7 +83,7 @@ STORED = {
         lambda cell, channel, channels, size: (channel // 16 * size + cell) * 16 + channel % 16,
     ),
 }
-_LISTS = {"NWC": "NHWC", "NCW": "NCHW", "NCW16c": "NCHW16c"}  # lists of cells lie as maps do
+_LISTS = {"NWC": "NHWC", "NCW": "NCHW", "NCW16c": "NCHW16c"}  # lists of cells are stored as maps are
 
 
 def _stored(spec: Any) -> _Stored:

@@ -43,7 +43,7 @@ static int may_read_clock(void) {
 #endif
 }
 
-/* The times of a load from L1 and of one from memory, the shortest of some; far is 0 if this clock does not tell them apart, or is
+/* The times of a load from L1 and of one from memory, the shortest of some; far is 0 if this clock does not distinguish them, or is
  * forbidden. */
 typedef struct {
     uint32_t near, far;

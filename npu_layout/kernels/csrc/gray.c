@@ -5,7 +5,7 @@ int gray_path(int type) { return type == GRAY_U8 ? PATH_GRAY : PATH_GRAY_WIDE; }
 
 /* Loads of 64 bytes that cross lines wait for earlier stores with the same address modulo a page, where the result is up to SOON
  * bytes behind a plane; shorter loads do not. From no cache, which stores wait for too, gray takes 1.4 times as long (Zen 5).
- * Arrays of whole pages that are allocated one after the other lie so: 16 bytes behind. */
+ * Arrays of whole pages that are allocated one after the other are placed so: 16 bytes behind. */
 static int waits_for_stores(const uint8_t *plane, const uint8_t *out) {
     enum { LINE = 64, SOON = 768 };
     const int64_t behind = (int64_t)((uintptr_t)out - (uintptr_t)plane) & (PAGE - 1);

@@ -1,5 +1,5 @@
 /* Find peaks. If the columns, and the loops inside them, are neighbours, a row of all of them is one run of elements, and the
- * element of the next column is `x` bytes away: rows of NCHW, NHWC and CHWN are the same loop. What lies between columns is read
+ * element of the next column is `x` bytes away: rows of NCHW, NHWC and CHWN are the same loop. What is between columns is read
  * with them, up to the last element of a row, and what is found there is dropped. Elements that are stored otherwise, or have to
  * be converted, are copied to a tile first, with their neighbours. */
 #include "peaks.h"

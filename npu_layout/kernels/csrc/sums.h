@@ -4,7 +4,7 @@
 
 #include "levels.h"
 
-/* Matrices of numbers that lie anywhere, and where their sums go; steps in bytes. */
+/* Matrices of numbers anywhere in memory, and where their sums go; steps in bytes. */
 typedef struct {
     int item;                       /* bytes of a number: 4 or 8 */
     int64_t count, rows, columns;   /* matrices, and the extents of each */
