@@ -22,6 +22,8 @@ from .layout import Layout, Shape
 from .spans import Span, bind_span, span
 from .storage import Chain, Storage
 
+_MANY = 8  # repetitions that are a loop within loops: fewer are faster as boxes of their own (measured)
+
 
 class _Run(NamedTuple):
     """A stretch of one axis that is affine in both layouts: its loops, and its start in each."""
@@ -38,31 +40,36 @@ def _move(chain: Chain, index: int) -> int:
 
 def _runs(extent: int, src: Chain, dst: Chain) -> list[_Run]:
     """Cut an axis of `extent` elements into stretches that nested loops can walk in both layouts."""
-    steps = sorted({k.step for k in src + dst}, reverse=True)
+    links = sorted({k.step for k in src + dst}, reverse=True)
+    many = _MANY if any(big % small for big, small in zip(links, links[1:])) else 2
 
     def loop(step: int, count: int, at: int) -> tuple[int, int, int, int]:
         return count, _move(src, at + step) - _move(src, at), _move(dst, at + step) - _move(dst, at), step
 
-    def walk(at: int, count: int, steps: Sequence[int]) -> Iterator[_Run]:
-        step, rest = steps[0], count % steps[0]
-        if count >= step:
-            outer = loop(step, count // step, at) if count >= 2 * step else (1, 0, 0, 0)
-            inner = next(walk(at, step, steps[1:])) if len(steps) > 1 else _Run((), 0, 0, 0)
-            yield _Run((outer, *inner.loops), _move(src, at), _move(dst, at), at)
-        if rest:
-            yield from walk(at + count - rest, rest, steps[1:])
+    def walk(lo: int, hi: int, steps: Sequence[int]) -> Iterator[_Run]:
+        """Yield the stretches from lo to hi, between which no block longer than steps[0] begins."""
+        if not steps:
+            yield _Run((), _move(src, lo), _move(dst, lo), lo)
+            return
+        period = math.lcm(*steps)  # behind so many elements, a block begins in both layouts
+        first = -(-lo // period) * period
+        whole = (hi - first) // period
+        if whole < (many if 1 < period < links[0] else 2):
+            yield from cut(lo, hi, steps)
+            return
+        yield from cut(lo, first, steps)
+        for run in cut(first, first + period, steps):
+            yield run._replace(loops=(loop(period, whole, first), *run.loops))
+        yield from cut(first + whole * period, hi, steps)
 
-    def cut(lo: int, hi: int) -> list[_Run]:
-        inside = {i for step in steps for i in range(-(-lo // step) * step, hi, step) if step > 1}
-        ends = sorted(inside | {lo, hi})
-        return [run for lo, hi in zip(ends, ends[1:]) for run in walk(lo, hi - lo, [1])]
+    def cut(lo: int, hi: int, steps: Sequence[int]) -> Iterator[_Run]:
+        """Yield the stretches of each block of steps[0]."""
+        while lo < hi:
+            end = min(hi, (lo // steps[0] + 1) * steps[0])
+            yield from walk(lo, end, steps[1:])
+            lo = end
 
-    if not any(big % small for big, small in zip(steps, steps[1:])):
-        return list(walk(0, extent, steps))
-    period = math.lcm(*steps)  # behind so many elements, a block begins in both layouts
-    whole = extent // period if extent >= 2 * period else 0
-    again = [run._replace(loops=(loop(period, whole, 0), *run.loops)) for run in cut(0, period)] if whole else []
-    return again + cut(whole * period, extent)
+    return list(walk(0, extent, links))
 
 
 def _coalesce(loops: Sequence[tuple[int, int, int, int]]) -> tuple[tuple[int, int, int, int], ...]:

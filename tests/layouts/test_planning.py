@@ -156,6 +156,25 @@ def test_blocks_that_do_not_divide_each_other(src: str, dst: str, channels: int)
     assert real.tolist() == oracle.scatter(shifted, dst, "NC", target.storage_shape, None, 0, target.size)
 
 
+@pytest.mark.parametrize(
+    ("src", "dst", "extent", "most"),
+    [("N2n", "N99999999n", 2 * 10**8, 20), ("N3n", "N1000n", 1000, 4), ("N1009n", "N1013n", 2 * 10**6, 6000)],
+)
+def test_boxes_are_as_many_as_blocks_of_the_longer_kind(src: str, dst: str, extent: int, most: int) -> None:
+    """Short blocks within a long one are a loop: nothing counts elements, or compares a box with all before it."""
+    source, target = Storage.bind(nl.Layout(src), (extent,)), Storage.bind(nl.Layout(dst), (extent,))
+    move = plan_move(source, target, "uint8", "uint8")
+    assert len(move.boxes) <= most
+    covered = sum(int(np.prod([loop[0] for loop in box.loops])) for box in move.boxes)
+    assert covered == extent
+    if extent <= 2 * 10**6:
+        tensor = (np.arange(extent) * 31 % 251).astype(np.uint8)
+        buffer, out = np.zeros(source.size, np.uint8), np.full(target.size, 9, np.uint8)
+        buffer[:extent] = tensor
+        move.run(buffer, out)
+        assert (out[:extent] == tensor).all() and not out[extent:].any()
+
+
 @pytest.mark.parametrize("expand", [False, True])
 def test_affine_copy_into_elements_between_others(expand: bool) -> None:
     """Destinations that no flat array describes are written through a copy; sources may be expanded."""

@@ -65,12 +65,13 @@ static int64_t box_bytes(const Box *box, int64_t item) {
     return item;
 }
 
-/* Remove the fill that this move can do too, if there is one; return the bytes of its pads. */
-static int64_t take_pad(Program *p, const Box *box, int64_t src_item, int64_t dst_item) {
-    for (int i = 0; i < p->jobs; ++i) {
+/* Remove the fill that this move can do too, of the first `fills` jobs, if there is one; return the bytes of its pads. */
+static int64_t take_pad(Program *p, int *fills, const Box *box, int64_t src_item, int64_t dst_item) {
+    for (int i = 0; i < *fills; ++i) {
         const Box fill = p->job[i].move.box;
-        const int64_t pad = p->job[i].is_fill ? pad_of(box, &fill, src_item, dst_item) : 0;
+        const int64_t pad = pad_of(box, &fill, src_item, dst_item);
         if (!pad) continue;
+        --*fills;
         p->fill_bytes -= box_bytes(&fill, dst_item);
         memmove(p->job + i, p->job + i + 1, (size_t)(--p->jobs - i) * sizeof *p->job);
         return pad;
@@ -100,8 +101,10 @@ static int stays_inside(const Program *p, const Box *box, int is_fill, int64_t s
     return good;
 }
 
-static void add_job(Program *p, const Box *box, int is_fill, int64_t src_item, int64_t dst_item) {
-    const int64_t pad = is_fill ? 0 : take_pad(p, box, src_item, dst_item);
+/* `fills`: the jobs that are fills, which come before all moves. */
+static void add_job(Program *p, int *fills, const Box *box, int is_fill, int64_t src_item, int64_t dst_item) {
+    const int64_t pad = is_fill ? 0 : take_pad(p, fills, box, src_item, dst_item);
+    *fills += is_fill;
     Job *job = p->job + p->jobs;
     memset(job, 0, sizeof *job);
     job->is_fill = is_fill, job->size = (int)dst_item, job->pad = pad;
@@ -121,12 +124,13 @@ static int read_jobs(PyObject *fills, PyObject *boxes, Program *p, int64_t src_i
         PyErr_NoMemory();
         return 0;
     }
+    int waiting = 0;
     for (Py_ssize_t i = 0; i < filled + moved; ++i) {
         Box box;
         const int is_fill = i < filled;
         PyObject *from = PyTuple_GetItem(is_fill ? fills : boxes, is_fill ? i : i - filled);
         if (!read_box(from, &box, is_fill ? 0 : src_item, dst_item) || !stays_inside(p, &box, is_fill, src_item, dst_item)) return 0;
-        add_job(p, &box, is_fill, src_item, dst_item);
+        add_job(p, &waiting, &box, is_fill, src_item, dst_item);
     }
     return 1;
 }
