@@ -30,7 +30,20 @@ def _values(what: str, given: Any, axis: int | None) -> Values:
     values: Values = tuple(array.reshape(-1).tolist())
     if not np.isfinite(np.asarray(values, np.float64)).all():
         raise LayoutError(f"quantization {what}: expected finite numbers, got {shown(given)}")
-    return values
+    return values if isinstance(given, np.ndarray) or max(map(abs, values)) < 1 << 53 else _exact(what, given, values)
+
+
+def _exact(what: str, given: Any, values: Values) -> Values:
+    """Return the numbers of a list, of which numpy may have made floats that are not its integers."""
+    items = [one.item() if isinstance(one, np.generic) else one for one in np.asarray(given, object).reshape(-1)]
+    if all(item == value for item, value in zip(items, values)):
+        return values
+    whole: tuple[int, ...] = tuple(int(item) for item in items)
+    if any(item != number for item, number in zip(items, whole)):
+        raise LayoutError(
+            f"quantization {what}: expected whole numbers, or floats of less than 2**53 beside them, got {shown(given)}"
+        )
+    return whole
 
 
 class Quantization:
@@ -48,7 +61,7 @@ class Quantization:
     Raises
     ------
     LayoutError
-        If scale is zero, negative or not finite, or the values do not fit `axis`.
+        If scale is zero, negative or not finite, the values do not fit `axis`, or no dtype has all of them exactly.
 
     Examples
     --------
@@ -83,6 +96,11 @@ class Quantization:
         if len(zero_points) not in (1, len(scales)):
             raise LayoutError(
                 f"quantization zero_point: expected 1 or {len(scales)} values, as scale has, got {len(zero_points)}"
+            )
+        if min(zero_points) < 0 and max(zero_points) >= 1 << 63:
+            raise LayoutError(
+                f"quantization zero_point: expected values of one dtype, got {min(zero_points)} (int64) and "
+                f"{max(zero_points)} (uint64)"
             )
         if axis is not None and len(zero_points) == 1:
             zero_points *= len(scales)
@@ -121,7 +139,10 @@ class Quantization:
     @property
     def zero_point(self) -> float | np.ndarray:
         """A number, or an array along `axis`."""
-        return self._zero_points[0] if self.axis is None else np.array(self._zero_points)
+        if self.axis is None:
+            return self._zero_points[0]
+        wide = max(self._zero_points) >= 1 << 63 and not any(isinstance(z, float) for z in self._zero_points)
+        return np.array(self._zero_points, np.uint64 if wide else None)
 
     @property
     def count(self) -> int:

@@ -283,3 +283,27 @@ def test_arrays_that_do_not_fit() -> None:
 def test_long_doubles_become_numbers_of_json() -> None:
     for q in (nl.Quantization(np.longdouble(0.5)), nl.Quantization(np.array([0.5, 0.25], np.longdouble), 0, 0)):
         assert nl.Quantization(**json.loads(json.dumps(q.to_dict()))) == q
+
+
+@pytest.mark.parametrize("wide", [2**63 + 1, np.uint64(2**63 + 1), 2**64 - 1])
+@pytest.mark.parametrize("small", [5, np.int64(5), np.uint8(5)])
+@pytest.mark.parametrize("kind", [list, tuple, np.array])
+def test_zero_points_that_only_uint64_has_stay_exact_beside_small_ones(kind: Any, wide: Any, small: Any) -> None:
+    """numpy makes float64 of such lists."""
+    given = np.array([int(small), int(wide)], np.uint64) if kind is np.array else kind([small, wide])
+    q = nl.Quantization([1.0, 0.5], given, 1)
+    assert q.to_dict()["zero_point"] == [5, int(wide)]
+    assert q.zero_point.tolist() == [5, int(wide)]  # type: ignore[union-attr]
+    again = nl.Quantization(q.scale, q.zero_point, 1), pickle.loads(pickle.dumps(q)), eval(repr(q), vars(nl))
+    assert all(one == q for one in again)
+    stored = q.quantize([[0.0, 0.0], [3.0, -1.0]], "uint64")
+    assert stored.tolist() == [[5, int(wide)], [8, int(wide) - 2]]
+
+
+def test_zero_points_that_no_dtype_has_are_refused() -> None:
+    with pytest.raises(nl.LayoutError, match=r"zero_point: expected values of one dtype, got -1 .* and 92233"):
+        nl.Quantization([1.0, 1.0], [-1, 2**63 + 1], 0)
+    with pytest.raises(nl.LayoutError, match=r"zero_point: expected whole numbers, or floats of less than 2\*\*53"):
+        nl.Quantization([1.0, 1.0], [2**60 + 1, 5.5], 0)
+    assert nl.Quantization([1.0, 1.0], [2**60, 5.5], 0).to_dict()["zero_point"] == [2.0**60, 5.5]
+    assert nl.Quantization([1.0, 1.0], [2**60 + 1, 5.0], 0).to_dict()["zero_point"] == [2**60 + 1, 5]
