@@ -11,7 +11,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Layout
-from ..support import checked_call, counted, isolated, lfs_pointer, plain_array
+from ..support import checked_call, counted, isolated, lfs_pointer, not_copied, plain_array
 from .model_axes import fits, shape_text
 from .protocol import check_apart, check_named
 from .providers import CPU, Providers, asked_for, check_available, check_used
@@ -109,6 +109,7 @@ class OnnxRuntimeEngine:
 
     model: str
     owns_outputs = False  # the arrays are copies
+    __reduce__ = not_copied("a session of onnxruntime")
 
     @checked_call
     def __init__(

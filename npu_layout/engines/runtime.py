@@ -14,7 +14,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Layout
-from ..support import isolated, items_of, lfs_pointer, many, naming, path_of, text_of
+from ..support import isolated, items_of, lfs_pointer, many, naming, not_copied, path_of, text_of
 from .onnxruntime import by_name
 from .protocol import checked_outputs, checked_targets
 
@@ -135,6 +135,7 @@ class RuntimeEngine:
     """
 
     owns_outputs = False
+    __reduce__ = not_copied("a runtime")
 
     def __init__(self, model: str, inputs: list[TensorSpec], outputs: list[TensorSpec]) -> None:
         self.model = model

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..buffers import TensorSpec, in_model_order
 from ..errors import NpuLayoutError
-from ..support import checked_call, items_of
+from ..support import checked_call, items_of, not_copied
 from .model_axes import fits, order_in_model, shape_text
 from .onnxruntime import Arrays, OnnxRuntimeEngine, by_name, ports
 from .protocol import checked_targets
@@ -51,6 +51,7 @@ class SimulatedNpu:
     engine: OnnxRuntimeEngine
     last_float: Arrays
     owns_outputs = False
+    __reduce__ = not_copied("a session of onnxruntime")
 
     @checked_call
     def __init__(

@@ -18,7 +18,7 @@ from ..engines import specs_of
 from ..errors import NpuLayoutError, RecordingError
 from ..frames import ARGUMENTS, FrameSpec, Geometry, Preprocessor, frame_array, frame_part
 from ..layouts import Layout
-from ..support import PathLike, __version__, checked_call, isolated, many, path_of, text_of, whole_numbers
+from ..support import PathLike, __version__, checked_call, isolated, many, not_copied, path_of, text_of, whole_numbers
 from .folder import (
     begin,
     sha256_of,
@@ -78,6 +78,8 @@ class Recorder:
     engine: Any
     folder: Path
     count: int
+
+    __reduce__ = not_copied("the folder that it writes")
 
     @checked_call
     def __init__(

@@ -18,7 +18,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..engines import checked_targets, specs_of
 from ..errors import NpuLayoutError
-from ..support import checked_call, items_of, naming
+from ..support import checked_call, items_of, naming, not_copied
 from .processes import Process
 from .running import run
 from .sharing import Sharing
@@ -51,6 +51,7 @@ class EnginePool:
     """
 
     owns_outputs = False
+    __reduce__ = not_copied("threads and engines")
 
     def __init__(self, engines: Iterable[Any]) -> None:
         self.engines = tuple(items_of("engines", engines, object, "engines"))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NpuLayoutError
-from ..support import checked_call, iterates, path_of, real_number, shown
+from ..support import checked_call, iterates, not_copied, path_of, real_number, shown
 
 IMAGES = (".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # more than one letter: C:// is a path
@@ -44,6 +44,8 @@ class Source:
 
     Raises NpuLayoutError if `frames` is no iterable.
     """
+
+    __reduce__ = not_copied("a camera, a file or an iterator")
 
     @checked_call
     def __init__(self, frames: Iterable[Any], live: bool = False, close: Callable[[], None] | None = None) -> None:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
 from typing import Any
 
-from ..support import checked_call, counted, flag, one_of, real_number
+from ..support import checked_call, counted, flag, not_copied, one_of, real_number
 from .crew import Crew
 from .leases import Result
 from .line import Line
@@ -76,6 +76,8 @@ class Stream:
     ...     for result in stream:
     ...         show(result.frame, result.value)
     """
+
+    __reduce__ = not_copied("threads and a source")
 
     @checked_call
     def __init__(

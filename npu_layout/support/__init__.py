@@ -36,6 +36,7 @@ from .foreign_arrays import foreign_array
 from .keywords import checked_call
 from .late_names import late
 from .npy import NPY_HEADER, check_npy_size, errors_named, npy_bytes, parse_npy, parsed
+from .owning import not_copied
 from .progress import Steps, steps, track
 from .spelling import argument, spelt
 from .text_direction import isolated, many, quoted
@@ -69,6 +70,7 @@ __all__ = [
     "many",
     "naming",
     "nearest",
+    "not_copied",
     "npy_bytes",
     "numbers_of",
     "one_of",

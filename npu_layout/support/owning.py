@@ -1,0 +1,23 @@
+"""Refuse copies of objects that own what there is only one of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import NpuLayoutError
+
+
+def not_copied(what: str) -> Callable[[Any], Any]:
+    """Return the `__reduce__` of a class that owns `what`: threads, a device, a folder.
+
+    Two objects of it would each use and end the same. copy.copy, copy.deepcopy and pickle raise NpuLayoutError.
+    """
+
+    def __reduce__(self: Any) -> Any:
+        raise NpuLayoutError(
+            f"{type(self).__name__}: it owns {what}, and cannot be copied or pickled; make another one, in the process "
+            f"that uses it"
+        )
+
+    return __reduce__
