@@ -14,7 +14,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..specs import from_tflite
-from ..support import checked_call, counted, one_of, shown
+from ..support import checked_call, one_of, shown, thread_count
 from .runtime import RuntimeEngine, model_file, refused, runtime
 
 _PACKAGE = "ai-edge-litert"
@@ -33,7 +33,7 @@ class LiteRtEngine(RuntimeEngine):
     model
         Path of the .tflite file, or its bytes.
     threads
-        Of the CPU.
+        Of the CPU, 1 to 1024.
     delegates
         Libraries of delegates, by path or name, or pairs (library, options), which the interpreter's own package loads:
         ``["libedgetpu.so.1"]`` of a Coral, ``["/usr/lib/libvx_delegate.so"]`` and
@@ -62,7 +62,7 @@ class LiteRtEngine(RuntimeEngine):
         content = bytes(model) if isinstance(model, (bytes, bytearray)) else None
         path = "" if content is not None else model_file(model)
         name = "model" if content is not None else f"model {path}"
-        threads = counted("threads", threads)
+        threads = thread_count(threads)
         if isinstance(delegates, (str, bytes)) or not isinstance(delegates, Iterable):
             listed = f"; give [{delegates!r}]" if isinstance(delegates, str) else ""
             raise NpuLayoutError(

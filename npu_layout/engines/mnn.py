@@ -10,7 +10,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..specs import from_mnn
-from ..support import checked_call, counted
+from ..support import checked_call, thread_count
 from .runtime import RuntimeEngine, model_file, refused, runtime
 
 
@@ -24,7 +24,7 @@ class MnnEngine(RuntimeEngine):
     model
         Path of the .mnn file.
     threads
-        Of the session.
+        Of the session, 1 to 1024.
     backend
         "CPU", "OPENCL", "VULKAN" ..., as MNN names it.
 
@@ -39,7 +39,7 @@ class MnnEngine(RuntimeEngine):
         path = model_file(model)
         name = f"model {path}"
         self._mnn = runtime("MNN", "MNN")
-        settings = {"numThread": counted("threads", threads), "backend": backend}
+        settings = {"numThread": thread_count(threads), "backend": backend}
         self._network = self._mnn.Interpreter(path)
         try:
             self._session = self._network.createSession(settings)

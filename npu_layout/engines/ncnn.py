@@ -13,7 +13,7 @@ from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Layout
 from ..specs import from_ncnn
-from ..support import checked_call, counted, shown, whole_numbers
+from ..support import checked_call, shown, thread_count, whole_numbers
 from .runtime import RuntimeEngine, model_file, runtime
 
 
@@ -29,7 +29,7 @@ class NcnnEngine(RuntimeEngine):
     weights
         Path of the .bin file; None: beside the model.
     threads
-        Of the network.
+        Of the network, 1 to 1024.
     options
         Fields of ncnn's Option, such as {"use_vulkan_compute": True}; by default 16-bit storage is off, so that results
         are float32.
@@ -57,7 +57,7 @@ class NcnnEngine(RuntimeEngine):
         self._ncnn = runtime("ncnn", "ncnn")
         self._net = self._ncnn.Net()
         stored = dict.fromkeys(("use_fp16_packed", "use_fp16_storage", "use_fp16_arithmetic"), False)
-        for field, value in {**stored, "num_threads": counted("threads", threads), **(options or {})}.items():
+        for field, value in {**stored, "num_threads": thread_count(threads), **(options or {})}.items():
             if not hasattr(self._net.opt, field):
                 raise NpuLayoutError(f"options: ncnn's Option has no {field!r}")
             setattr(self._net.opt, field, value)

@@ -11,7 +11,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Layout
-from ..support import checked_call, counted, isolated, lfs_pointer, not_copied, plain_array
+from ..support import checked_call, counted, isolated, lfs_pointer, not_copied, plain_array, text_keys, thread_count
 from .model_axes import fits, shape_text
 from .protocol import check_apart, check_named
 from .providers import CPU, Providers, asked_for, check_available, check_used
@@ -86,7 +86,7 @@ class OnnxRuntimeEngine:
     model
         Path of the model, or its bytes.
     threads
-        Threads that one operator may use; None: onnxruntime's own choice.
+        Threads that one operator may use, 1 to 1024; None: onnxruntime's own choice.
     dimensions
         Lengths for the axes that the model names instead of fixing: ``{"batch": 1}``.
     providers
@@ -140,10 +140,11 @@ class OnnxRuntimeEngine:
                 raise NpuLayoutError(f"model: expected the path of a file, got {model!r}")
             raise NpuLayoutError(f"{where}: " + ("is a directory" if os.path.isdir(model) else "no such file"))
         if threads is not None:
-            threads = counted("threads", threads)
+            threads = thread_count(threads)
         if not isinstance(dimensions, Mapping):
             raise NpuLayoutError(f"dimensions: expected {{name: length}}, got {dimensions!r}")
-        lengths = {str(name): counted(f"dimensions: length of {name!r}", n) for name, n in dimensions.items()}
+        named = text_keys("dimensions", dimensions)
+        lengths = {name: counted(f"dimensions: length of {name!r}", n) for name, n in named.items()}
         try:
             import onnxruntime  # type: ignore[import-untyped]
         except ImportError as error:

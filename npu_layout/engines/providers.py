@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Union
 
 from ..errors import NpuLayoutError
-from ..support import shown
+from ..support import shown, text_keys
 
 CPU = "CPUExecutionProvider"
 Providers = Union[str, Sequence[Union[str, tuple[str, Mapping[str, Any]]]]]
@@ -27,7 +27,7 @@ def asked_for(providers: Any) -> list[tuple[str, dict[str, str]]]:
         name, options = one if isinstance(one, tuple) and len(one) == 2 else (one, {})
         if not isinstance(name, str) or not name or not isinstance(options, Mapping) or name in found:
             raise _unexpected(one)
-        found[name] = {str(key): str(value) for key, value in options.items()}
+        found[name] = {key: str(value) for key, value in text_keys(f"providers: options of {name}", options).items()}
     if not found:
         raise _unexpected(providers)
     found.setdefault(CPU, {})

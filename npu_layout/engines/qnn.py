@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import NpuLayoutError
-from ..support import checked_call
+from ..support import checked_call, text_keys
 from .onnxruntime import OnnxRuntimeEngine
 from .runtime import runtime
 
@@ -43,7 +43,7 @@ class QnnEngine(OnnxRuntimeEngine):
     ) -> None:
         if options is not None and not isinstance(options, Mapping):
             raise NpuLayoutError(f"options: expected {{name: text}}, got {options!r}")
-        self._options = {"htp_arch": "73", **{str(k): str(v) for k, v in (options or {}).items()}}
+        self._options = {"htp_arch": "73", **{k: str(v) for k, v in text_keys("options", options or {}).items()}}
         super().__init__(model, threads=threads, dimensions=dimensions)
 
     def _provided(self, onnxruntime: Any, options: Any) -> dict[str, Any]:

@@ -33,7 +33,7 @@ import numpy as np
 
 from ..errors import RecordingError
 from ..recordings import CAMERA, Recording
-from ..support import NPY_HEADER, PathLike, check_npy_size, errors_named, parse_npy, plain_array
+from ..support import NPY_HEADER, PathLike, check_npy_size, errors_named, parse_npy, plain_array, text_keys
 from . import rknn_snapshot
 from .foreign_files import existing, home_of, natural, read_bytes, read_json
 from .forms import FORMS, load
@@ -63,7 +63,8 @@ def open_layers(layers: LayersLike, frame: int = 0, what: str = "layers") -> Lay
     spec.json. frame: the number of the input, if there are several.
     """
     if isinstance(layers, Mapping):
-        readers = {str(name): functools.partial(_given, name, value) for name, value in layers.items()}
+        named = text_keys(what, layers, RecordingError)
+        readers = {name: functools.partial(_given, name, value) for name, value in named.items()}
         return _checked(LayerDump(what, "arrays", readers))
     path = existing(layers)
     with errors_named(path):

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError, RecordingError
-from ..support import isolated, iterates, plain_array, shown
+from ..support import isolated, iterates, plain_array, shown, text_keys
 
 FRAME = "frame"  # name of the camera input: the camera's frame, recorded beside the model's inputs
 ROI = "frame.roi_xywh"  # the part of it that the input was made of: x, y, width, height in pixels
@@ -147,7 +147,10 @@ def run_of(inputs: Mapping[str, Any], outputs: Mapping[str, Any], specs: Mapping
     sides = (("input", inputs), ("output", outputs))
     return Frame(
         *(
-            {str(k): _array(v, specs.get(str(k)), f"{where}: {kind} {k!r}") for k, v in side.items()}
+            {
+                name: _array(x, specs.get(name), f"{where}: {kind} {name!r}")
+                for name, x in text_keys(f"{where}: {kind}s", side, RecordingError).items()
+            }
             for kind, side in sides
         )
     )

@@ -10,7 +10,7 @@ import numpy as np
 from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
-from ..support import checked_call, one_of, text_of
+from ..support import checked_call, one_of, text_keys, text_of
 from .metadata import Metadata, element_strides, enum_name, known, text
 
 # kp_struct.h: kp_model_target_chip_t, by number
@@ -235,7 +235,7 @@ def _quantization(given: Metadata, what: str, kind: str, rank: int) -> Quantizat
 
 def _in_turn(printed: Mapping[Any, Any], what: str) -> list[Any]:
     """Return the items of a list that is printed as ``{"0": ..., "1": ...}``, in whatever order."""
-    by_number = {str(key): one for key, one in printed.items()}
+    by_number = text_keys(f"{what}: quantized_fixed_point_descriptor_list", printed, LayoutError)
     numbers = [str(i) for i in range(len(by_number))]
     if by_number.keys() != set(numbers):
         raise LayoutError(

@@ -168,6 +168,24 @@ def counted(what: str, given: Any, most: int = 2**31 - 1, expected: str = "a who
     return number
 
 
+def thread_count(given: Any) -> int:
+    """Return the argument `threads` of an engine; NpuLayoutError if it is no integer from 1 to 1024.
+
+    Runtimes start what they are told to: 4096 threads take a minute, and 100000 never end (onnxruntime 1.32).
+    """
+    return counted("threads", given, 1024, "a whole number from 1 to 1024")
+
+
+def text_keys(what: str, given: Mapping[Any, Any], error: type[NpuLayoutError] = NpuLayoutError) -> dict[str, Any]:
+    """Return a mapping with its keys as text; an `error`, which calls it `what`, if two of them are the same text."""
+    keys: dict[str, Any] = {}
+    for key in given:
+        other = keys.setdefault(str(key), key)
+        if other is not key:
+            raise error(f"{what}: expected names that differ as text, got {shown(other)} and {shown(key)}")
+    return {text: given[key] for text, key in keys.items()}
+
+
 def whole_number(
     what: str, given: Any, expected: str = "a whole number", error: type[NpuLayoutError] = NpuLayoutError
 ) -> int:

@@ -105,7 +105,7 @@ def test_unusable_model(twice, tmp_path, damage):
 def test_bad_threads_and_dimensions(twice, number):
     says = "expected a whole number of 1 or more, got "
     if number is not None:
-        with pytest.raises(NpuLayoutError, match=f"threads: {says}{number!r}"):
+        with pytest.raises(NpuLayoutError, match=f"threads: expected a whole number from 1 to 1024, got {number!r}"):
             OnnxRuntimeEngine(twice, threads=number)
     with pytest.raises(NpuLayoutError, match=f"dimensions: length of 'batch': {says}{number!r}"):
         OnnxRuntimeEngine(twice, dimensions={"batch": number})
@@ -116,6 +116,10 @@ def test_what_is_no_model_and_no_dimensions(twice):
         OnnxRuntimeEngine(None)
     with pytest.raises(NpuLayoutError, match=r"dimensions: expected {name: length}, got .2."):
         OnnxRuntimeEngine(twice, dimensions=[2])
+    with pytest.raises(NpuLayoutError, match="dimensions: expected names that differ as text, got 1 and '1'"):
+        OnnxRuntimeEngine(twice, dimensions={1: 2, "1": 3})
+    with pytest.raises(NpuLayoutError, match="threads: expected a whole number from 1 to 1024, got 100000"):
+        OnnxRuntimeEngine(twice, threads=100000)  # before, onnxruntime started them, for ever
 
 
 def test_free_axes_are_shown_and_can_be_fixed():

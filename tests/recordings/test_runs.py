@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -127,6 +128,26 @@ def test_specs_by_name() -> None:
     one, two = (nl.TensorSpec((1, 4), "NC", name=name) for name in "ab")
     assert named_specs("specs", [one, two]) == named_specs("specs", iter([one, two])) == {"a": one, "b": two}
     assert named_specs("specs", one) == {"a": one} and named_specs("specs", {"c": two}) == {"c": two}
+
+
+def test_names_that_are_the_same_text_are_refused(tmp_path: Path) -> None:
+    """Before, the second one replaced the first, in silence."""
+    x = np.ones((1, 2), np.float32)
+
+    class Both:
+        input_specs = output_specs = (nl.TensorSpec((1, 2), "NC", name="1"),)
+
+        def infer(self, inputs: Any) -> Any:
+            return {1: x, "1": 2 * x} if inputs is x else {1: x}
+
+    recorder = nl.Recorder(Both(), tmp_path / "r")
+    with pytest.raises(nl.RecordingError, match="frame 0: inputs: expected names that differ as text, got 1 and '1'"):
+        recorder.infer({1: x, "1": x + 1})
+    with pytest.raises(nl.RecordingError, match="frame 0: outputs: expected names that differ as text"):
+        recorder.infer(x)
+    assert recorder.count == 0
+    recorder.infer({1: 3 * x})
+    assert nl.Recording.load(tmp_path / "r").frames[0].inputs["1"].tolist() == [[3.0, 3.0]]
 
 
 def test_bytes_are_read_by_their_spec() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.recordings.sources import Frames
-from npu_layout.support import arguments, iterates, wanted_copy
+from npu_layout.support import arguments, iterates, text_keys, thread_count, wanted_copy
 
 X = np.zeros((1, 3, 4, 5), np.float32)
 IMAGE = np.zeros((4, 4, 3), np.uint8)
@@ -211,3 +211,22 @@ def test_an_array_of_no_axes_is_no_iterable() -> None:
     """numpy gives it __iter__ and __len__, which raise a TypeError of numpy's."""
     assert iterates([]) and iterates(iter(())) and iterates(np.zeros((2, 0))) and iterates({})
     assert not any(map(iterates, (np.array(1.5), np.array("a"), np.float32(1), 1, None)))
+
+
+def test_keys_as_text_are_as_many_as_before() -> None:
+    class Named:
+        def __str__(self) -> str:
+            return "a"
+
+    assert text_keys("x", {1: 2, "b": 3}) == {"1": 2, "b": 3}
+    with pytest.raises(nl.NpuLayoutError, match=r"^x: expected names that differ as text, got 1 and '1'$"):
+        text_keys("x", {1: 2, "1": 3})
+    with pytest.raises(nl.LayoutError, match="names that differ as text"):
+        text_keys("x", {Named(): 2, Named(): 3}, nl.LayoutError)
+
+
+@pytest.mark.parametrize("given", [0, -1, 1025, 100000, True, "4", 1.5, 2**31])
+def test_threads_are_so_many_that_a_runtime_starts_them(given: Any) -> None:
+    with pytest.raises(nl.NpuLayoutError, match=r"^threads: expected a whole number from 1 to 1024, got"):
+        thread_count(given)
+    assert thread_count(np.int64(1024)) == 1024
