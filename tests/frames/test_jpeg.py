@@ -65,6 +65,23 @@ def pixels_of(data: bytes, height: int, width: int, color: str = "BGR") -> np.nd
     return nl.Preprocessor(target, source="MJPEG", color=color, resize="stretch")(data)[0]
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_tail_of_an_older_frame_in_a_buffer_of_fixed_size_is_ignored(kind: str) -> None:
+    """V4L2's buffers are as long as its sizeimage; thumbnails, of which one has the older frame's size, end earlier."""
+    rng = np.random.default_rng(2)
+    small = jpeg("baseline", 32, 16)
+    for quality, thumbnails in ((10, ()), (30, (small,)), (50, (small, jpeg("good", 8, 8)))):
+        coarse = cv2.resize(rng.integers(0, 256, (6, 8, 3), np.uint8), (96, 80))
+        new = bytes(cv2.imencode(".jpg", coarse, [*KINDS[kind], cv2.IMWRITE_JPEG_QUALITY, quality])[1])
+        for one in thumbnails:
+            new = new[:2] + b"\xff\xe1" + (len(one) + 8).to_bytes(2, "big") + b"Exif\0\0" + one + new[2:]
+        older = jpeg(kind, 96, 80) + bytes(300)
+        buffer = new + older[len(new) :]
+        assert len(buffer) == len(older) > len(new) + 1000
+        expected = cv2.imdecode(np.frombuffer(new, np.uint8), cv2.IMREAD_COLOR)
+        np.testing.assert_array_equal(pixels_of(buffer, 80, 96), expected)
+
+
 @pytest.mark.parametrize("color", ["BGR", "GRAY"])
 @pytest.mark.parametrize("kind", ["baseline", "restarts", "good"])
 def test_a_scan_without_all_its_data_is_refused(kind: str, color: str) -> None:
