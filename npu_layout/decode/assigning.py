@@ -119,6 +119,30 @@ def why_unread(spec: TensorSpec) -> str:
     )
 
 
+def turned_alike(
+    specs: Sequence[TensorSpec], found: Sequence[tuple[int, Axes]], in_doubt: bool
+) -> list[tuple[int, Axes]]:
+    """Return lists with their axes, of which one with as many cells as channels is turned as the others are.
+
+    The letters that a rank has say nothing, other layouts do. LayoutError if no other list says it either, and networks
+    with such a head differ in it (`in_doubt`).
+    """
+    says = [specs[i].layout != Layout.of_rank(len(specs[i].shape)) for i, _ in found]
+    unsure = [axes.channels == specs[i].shape[axes.columns] and not said for (i, axes), said in zip(found, says)]
+    sure = [axes for (_, axes), open_ in zip(found, unsure) if not open_ and axes.channels > 1]
+    cells_first = {axes.columns < axes.channel for axes in sure}
+    if any(unsure) and not cells_first and in_doubt:
+        spec = specs[found[unsure.index(True)][0]]
+        raise LayoutError(
+            f"{spec.describe()}: as many cells as channels, and no other output says which come first; give "
+            f"TensorSpec({spec.shape}, 'NWC') if cells do in memory, else transpose it, and give that"
+        )
+    if cells_first != {True}:
+        return list(found)
+    turned = [axes._replace(channel=axes.columns, columns=axes.channel) for _, axes in found]
+    return [(i, other if open_ else axes) for (i, axes), other, open_ in zip(found, turned, unsure)]
+
+
 def grid_axes(spec: TensorSpec, grid: Size, anchors: int) -> Iterator[Axes]:
     """Yield the ways to read an output as channels of this grid of cells."""
     shape, inner = spec.shape, _inner(spec)

@@ -18,6 +18,7 @@ from .assigning import (
     grid_axes,
     listed,
     read_alike,
+    turned_alike,
     turns_of,
 )
 from .head import Form, Head, Part
@@ -238,6 +239,8 @@ def _rows(given: Given) -> tuple[Level, ...]:
 def _whole(given: Given, n: int, what: str, channels_last: bool = False) -> Level:
     """Return one level of `n` cells in a row; channels_last: where two axes have n elements, cells are the first."""
     found = [(i, axes) for i, spec in given.left.items() for axes in flat_axes(spec, n, channels_last)]
+    if not channels_last:
+        found = turned_alike(given.specs, found, in_doubt=bool(given.head.priors))
     places = _places(given, f"{n} {what} of {given.head.name!r}", found, 1, given.wanted(0), n)
     return Level(1, (1, n), (), places)
 

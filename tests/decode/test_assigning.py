@@ -55,6 +55,48 @@ def test_lists_of_as_many_cells_as_channels() -> None:
     assert "as many cells as channels" in decode.guess([listed], (64, 64)).why
 
 
+def _square(n: int, classes: int) -> tuple[decode.Head, np.ndarray, np.ndarray]:
+    """SSD whose boxes are its priors, boxes (n, 4) and scores (n, 1 + classes): prior i has class i modulo classes."""
+    priors = [(0.1 + 0.8 * i / n, 0.5, 0.05, 0.05) for i in range(n)]
+    scores = np.full((n, 1 + classes), 0.1, np.float32)
+    for i in range(n):
+        scores[i, 1 + i % classes] = 0.6 + 0.3 * i / n
+    return decode.ssd(priors, classes, activation="none"), np.zeros((n, 4), np.float32), scores
+
+
+def _answers(head: decode.Head, specs: list[nl.TensorSpec], buffers: list[np.ndarray]) -> list[tuple[int, int, int]]:
+    found = decode.Decoder(head, specs, (1000, 1000))(buffers, confidence=0.5)
+    middles = found.xyxy[:, [0, 2]].mean(1)
+    rows = zip(middles, found.class_id.tolist(), found.confidence)
+    return sorted((round(float(x)), label, round(1000 * float(score))) for x, label, score in rows)
+
+
+@pytest.mark.parametrize(("n", "classes"), [(22, 21), (21, 21), (4, 21), (4, 2), (91, 90)])
+@pytest.mark.parametrize("cells_first", [True, False])
+@pytest.mark.parametrize("lettered", [True, False])
+def test_as_many_priors_as_classes(n: int, classes: int, cells_first: bool, lettered: bool) -> None:
+    """Letters of a rank, as an engine's specs have them, say nothing: one output tells it of the other."""
+    head, boxes, scores = _square(n, classes)
+    specs = []
+    for name, x in (("boxes", boxes), ("scores", scores)):
+        shape = (1, *(x.shape if cells_first and not lettered else x.shape[::-1]))
+        specs.append(nl.TensorSpec(shape, "NWC" if cells_first and lettered else "NCW", name=name))
+    buffers = [np.ascontiguousarray(x if cells_first else x.T).ravel() for x in (boxes, scores)]
+    expected = [(round(100 + 800 * i / n), i % classes, round(600 + 300 * i / n)) for i in range(n)]
+    assert _answers(head, specs, buffers) == expected
+    assert _answers(head, specs[::-1], buffers[::-1]) == expected
+
+
+def test_four_priors_of_four_classes_are_refused_without_letters() -> None:
+    head, boxes, scores = _square(4, 3)
+    specs = [nl.TensorSpec((1, 4, 4), "NCW", name=name) for name in ("boxes", "scores")]
+    with pytest.raises(nl.LayoutError, match=r"as many cells as channels, and no .*Spec\(\(1, 4, 4\), 'NWC'"):
+        decode.Decoder(head, specs, (1000, 1000))
+    specs = [nl.TensorSpec((1, 4, 4), "NWC", name=name) for name in ("boxes", "scores")]
+    found = _answers(head, specs, [boxes.ravel(), scores.ravel()])
+    assert [label for _, label, _ in found] == [0, 1, 2, 0]
+
+
 def test_maps_are_read_by_their_grid() -> None:
     for shape, axes, expected in (
         ((1, 64, 6, 8), None, Axes(1, 2, 3, None, 64)),
