@@ -22,6 +22,8 @@ def _what_to_give(given: np.dtype[Any], expected: np.dtype[Any]) -> str:
         return f" (raw bytes: give buffer.view({str(expected)!r}))"
     if given == np.uint16 and expected == np.float16:
         return " (if they are the bits of float16, as some runtimes return them: buffer.view('float16'))"
+    if given.kind == "f" and expected.kind in "iu":
+        return " (floats that a runtime has dequantised need a spec of that dtype, without a quantization)"
     return f" (big endian: give buffer.astype({str(expected)!r}))" if given.newbyteorder() == expected else ""
 
 

@@ -30,7 +30,9 @@ def checked_channels(channels: Any, storage: Storage) -> str:
 def check_quantization(quantization: Quantization, kind: Element, storage: Storage) -> None:
     """Raise LayoutError if a quantization does not fit a tensor: its dtype, its axis, its number of scales."""
     if not isinstance(quantization, Quantization):
-        raise LayoutError(f"quantization: expected a Quantization or None, got {shown(quantization)}")
+        pair = isinstance(quantization, (tuple, list)) and len(quantization) == 2
+        hint = f"; give Quantization({', '.join(map(shown, quantization))})" if pair else ""
+        raise LayoutError(f"quantization: expected a Quantization or None, got {shown(quantization)}{hint}")
     if kind.unpacked.kind not in "iu":
         raise LayoutError(f"{storage.describe()}: dtype {kind.name} cannot be quantised; expected an integer dtype")
     axis = quantization.axis

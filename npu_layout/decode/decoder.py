@@ -12,7 +12,7 @@ from numpy import ndarray
 
 from .. import kernels
 from ..buffers import TensorSpec, unpack_nibbles
-from ..errors import LayoutError, NpuLayoutError
+from ..errors import BufferSizeError, LayoutError, NpuLayoutError
 from ..support import checked_call, instance, items_of, naming, real_number, shown, whole_number
 from . import reference
 from .compiling import compiled, decoded_whole, has_boxes, in_steps, thresholds
@@ -26,7 +26,7 @@ from .head import ROLES, Head
 from .mask_crops import masks_in
 from .places import Fitted, checked_specs
 from .ranges import largest_score
-from .records import height_and_width
+from .records import height_and_width, percent_words
 from .suppression import threshold_of
 
 MOST = 30000  #: detections of one call, at most
@@ -87,7 +87,7 @@ class Decoder:
         *,
         outputs: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        self.head = instance("head", head, Head, "a Head, such as npu_layout.decode.yolov8()")
+        self.head = instance("head", head, Head, "a Head, such as decode.yolov8(classes=80)")
         self.specs = checked_specs(specs)
         self.input_shape = height_and_width(input_shape)
         self._outputs = _names(outputs, self.specs)
@@ -182,6 +182,7 @@ class Decoder:
             raise NpuLayoutError(
                 f"confidence: no stored value reaches {asked}; the largest that one means is {largest} "
                 f"(scores of another scale? activation= is {self._fitted.form.part('score').activation!r})"  # type: ignore[union-attr]
+                + percent_words(least)
             )
         return least, overlap, most
 
@@ -328,9 +329,25 @@ def in_order(specs: Sequence[TensorSpec], buffers: Any, what: str = "buffers") -
     else:
         given = [buffers]
     if len(given) != len(specs):
-        raise NpuLayoutError(f"{what}: expected {len(specs)}, one for each output, got {len(given)}")
+        got = "None (did the runtime report an error?)" if buffers is None else len(given)
+        raise NpuLayoutError(f"{what}: expected {len(specs)}, one for each output, got {got}")
     with naming(what):
-        return [spec.flat(buffer) for spec, buffer in zip(specs, given)]
+        return [_flat(spec, buffer, specs) for spec, buffer in zip(specs, given)]
+
+
+def _flat(spec: TensorSpec, buffer: Any, specs: Sequence[TensorSpec]) -> np.ndarray:
+    """Return a buffer, checked; its error says which outputs of the same dtype have the size that it has."""
+    try:
+        return spec.flat(buffer)
+    except BufferSizeError as error:
+        kind, nbytes = spec.element.buffer, np.asarray(buffer).nbytes
+        alike = [other.name for other in specs if other.element.buffer == kind and other.nbytes == nbytes]
+        if not alike:
+            raise
+        raise BufferSizeError(
+            f"{error}; {nbytes} are those of {' or '.join(map(repr, alike))}: give {{name: buffer}}, or buffers in the "
+            f"order of the specs, {', '.join(other.name for other in specs)}"
+        ) from None
 
 
 def _names(given: Any, specs: Sequence[TensorSpec]) -> dict[str, tuple[str, ...]]:

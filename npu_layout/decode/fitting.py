@@ -31,7 +31,8 @@ def fit(head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[
             problems.append(error)
     shapes = ", ".join(map(listed, range(len(specs)), specs)) or "none"
     why = "; ".join(f"as {form.name!r}: {error}" for form, error in zip(head.forms, problems))
-    why = f"head {head.name!r} does not fit the outputs {shapes}; {why}; decode.guess(specs, {input_hw}) names those"
+    why = f"head {head.name!r} does not fit the outputs {shapes}; {why}; "
+    why += _input_words(head, specs, input_hw) or f"decode.guess(specs, {input_hw}) names the heads that they fit"
     unclear = [error for error in problems if isinstance(error, UndistinguishedError)]
     misnamed = next((error for error in problems if isinstance(error, MisnamedError)), None)
     if not unclear and misnamed:
@@ -40,6 +41,17 @@ def fit(head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[
         raise LayoutError(why)
     best = min(unclear, key=lambda error: error.spare)
     raise UndistinguishedError(why, best.ways, best.spare)
+
+
+def _input_words(head: Head, specs: Sequence[TensorSpec], input_hw: Size) -> str:
+    """Return the end of a message: the input to which maps with a head's strides belong, if it is another one."""
+    grids = sorted({planes[1:] for planes in map(planes_of, specs) if planes is not None}, reverse=True)
+    grids = grids[-len(head.strides) :]
+    inputs = {(rows * stride, columns * stride) for stride, (rows, columns) in zip(sorted(head.strides), grids)}
+    if len(grids) != len(set(head.strides)) or len(inputs) != 1 or inputs == {input_hw}:
+        return ""
+    cells = ", ".join(f"{rows}x{columns}" for rows, columns in grids)
+    return f"maps of {cells} cells belong to an input of {inputs.pop()}, not {input_hw}"
 
 
 def _fit(

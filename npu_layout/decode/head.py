@@ -264,9 +264,7 @@ class Head(Record):
     def _check(self) -> None:
         text_of("Head: name", self.name)
         strides = counts_of("Head: strides", self.strides)
-        anchors = tuple(
-            tuple(_pair(a) for a in items("Head: anchors", level)) for level in items("Head: anchors", self.anchors)
-        )
+        anchors = tuple(_level(level) for level in items("Head: anchors", self.anchors))
         if not strides:
             raise NpuLayoutError("Head: strides: expected one for each level, got none")
         if anchors and (len(anchors) != len(strides) or not all(anchors)):
@@ -332,12 +330,21 @@ class Head(Record):
         return len(self.anchors[0]) if self.anchors else 1
 
 
-def _pair(given: Any) -> tuple[float, float]:
+def _level(given: Any) -> tuple[tuple[float, float], ...]:
+    _check_nested(given, "the anchors of a level")
+    return tuple(_pair(pair) for pair in items("Head: anchors", given))
+
+
+def _check_nested(given: Any, place: str) -> None:
     if not iterates(given):
         raise NpuLayoutError(
             f"Head: anchors: expected pairs of width and height for each level, as in [[(10, 13), (16, 30)], "
-            f"[(30, 61), (62, 45)]], got {shown(given)} in the place of a pair"
+            f"[(30, 61), (62, 45)]], got {shown(given)} in the place of {place}"
         )
+
+
+def _pair(given: Any) -> tuple[float, float]:
+    _check_nested(given, "a pair")
     width, height = (real_number("Head: anchors", v, 0.0) for v in items("Head: anchors", given, 2))
     return width, height
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..errors import NpuLayoutError
 from ..support import checked_call, flag, one_of
 from .anchors import anchors_for
 from .head import HINTS, UNITS, Boxes, Form, Head, Part
@@ -312,4 +313,8 @@ def yolox(
 
 def sizes(classes: Any, strides: Any) -> tuple[int, tuple[int, ...]]:
     """Return the number of classes, and the strides, checked."""
+    if isinstance(classes, (list, tuple)) and all(isinstance(name, str) for name in classes):
+        raise NpuLayoutError(
+            f"classes: expected their number, got {len(classes)} names; give {len(classes)}, and draw gets the names"
+        )
     return count_of("classes", classes), counts_of("strides", strides)

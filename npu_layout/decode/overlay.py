@@ -34,7 +34,7 @@ def draw(
     found
         Detections in pixels of the network's input.
     geometry
-        How the frame became the input; None: the frame is the input.
+        How the frame became the input, as the Preprocessor returns it with the buffer; None: the frame is the input.
     names
         Of the classes, by number; None: the numbers.
     source
@@ -48,7 +48,7 @@ def draw(
     ------
     NpuLayoutError
         On another frame, one of another size than the geometry's, on a geometry of another input than that of the
-        masks, and on what are no Detections.
+        masks, on masks of another size than the frame's if there is no geometry, and on what are no Detections.
     """
     import cv2
 
@@ -58,6 +58,7 @@ def draw(
     words = _words(names)
     picture = _picture(frame, source, geometry)
     height, width = picture.shape[:2]
+    _check_masks(found, (width, height), geometry)
     result = np.ascontiguousarray(picture).copy()
     edges = found.xyxy if geometry is None else geometry.boxes_to_frame(found)
     edges = np.clip(np.nan_to_num(np.asarray(edges, np.float64)), -1, [width, height, width, height])
@@ -113,6 +114,15 @@ def _check_size(size: tuple[int, ...], geometry: Geometry | None) -> None:
     if geometry is not None and geometry.frame_wh != size:
         given, wanted = ("x".join(map(str, pair)) for pair in (size, geometry.frame_wh))
         raise NpuLayoutError(f"frame: expected {wanted}, the size of the frame that geometry belongs to, got {given}")
+
+
+def _check_masks(found: Detections, size: tuple[int, int], geometry: Geometry | None) -> None:
+    if geometry is None and found.masks is not None and tuple(found.masks.input_shape) != size[::-1]:
+        given, wanted = ("x".join(map(str, pair)) for pair in (size, found.masks.input_shape[::-1]))
+        raise NpuLayoutError(
+            f"geometry: expected that of the frame, which the Preprocessor returns with the buffer, got None for masks "
+            f"of an input of {wanted} and a frame of {given}"
+        )
 
 
 def _made(frame: Any, source: str | FrameSpec, size_wh: tuple[int, int]) -> tuple[np.ndarray, tuple[int, int]]:

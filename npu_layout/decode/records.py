@@ -102,6 +102,11 @@ def counts_of(what: str, given: Any, count: int | None = None, least: int = 1) -
     return numbers
 
 
+def percent_words(number: float) -> str:
+    """Return the end of a message on a share above 1 that was given in percent; empty if it cannot be one."""
+    return f"; {number:g} percent are {number / 100:g}" if 1 < number <= 100 else ""
+
+
 def height_and_width(given: Any) -> tuple[int, int]:
     """Return an `input_shape` as two ints; NpuLayoutError, which says what to give, if it is anything else."""
     try:

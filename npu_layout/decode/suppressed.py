@@ -14,7 +14,7 @@ from .batches import refuse_batch
 from .decoder import MOST
 from .detections import Detections, detections, memory_for
 from .networks import sizes
-from .records import height_and_width
+from .records import height_and_width, percent_words
 
 # hailort.h: hailo_bbox_float32_t and hailo_detection_t, packed; both begin with the edges and the score
 _BBOX = 5
@@ -142,8 +142,9 @@ def _limits(confidence: Any, limit: Any) -> tuple[float, int]:
     """Return both arguments, checked; scores of these outputs are probabilities."""
     least, most = real_number("confidence", confidence), whole_number("limit", limit)
     if least > 1:
-        hint = f"; {least:g} percent are {least / 100:g}" if least <= 100 else ""
-        raise NpuLayoutError(f"confidence: expected at most 1, scores are probabilities here, got {least:g}{hint}")
+        raise NpuLayoutError(
+            f"confidence: expected at most 1, scores are probabilities here, got {least:g}{percent_words(least)}"
+        )
     if not 1 <= most <= MOST:
         raise NpuLayoutError(f"limit: expected 1 .. {MOST}, got {shown(limit)}")
     return least, most

@@ -9,6 +9,7 @@ import numpy as np
 from .. import kernels
 from ..errors import NpuLayoutError
 from ..support import checked_call, counted, plain_array, real_number, shown
+from .records import percent_words
 from .rules import Suppression
 
 
@@ -85,7 +86,7 @@ def threshold_of(iou: Any) -> float:
     """Return the argument `iou` as a float; NpuLayoutError if it is no share of a union."""
     threshold = real_number("iou", iou, least=0.0)
     if threshold > 1:
-        raise NpuLayoutError(f"iou: expected 0 .. 1, got {shown(iou)}; {threshold:g} percent are {threshold / 100:g}")
+        raise NpuLayoutError(f"iou: expected 0 .. 1, got {shown(iou)}{percent_words(threshold)}")
     return threshold
 
 

@@ -55,6 +55,20 @@ SUFFIXES = {
     ".tflite": "litert",
     ".xml": "openvino",
 }
+_EXPORT = "expected a model that a runtime runs; export this one to ONNX first"
+_YOURS = "no engine here runs such models; an object of yours with infer and output_specs is one"
+#: What to do with other models, by suffix.
+_OTHERS = {
+    ".bin": "expected the runtime's kind before it: hobot: (D-Robotics), qnn: or appbuilder: (Qualcomm)",
+    ".pt": _EXPORT,
+    ".pth": _EXPORT,
+    ".keras": _EXPORT,
+    ".dfp": _YOURS,
+    ".engine": _YOURS,
+    ".kmodel": _YOURS,
+    ".plan": _YOURS,
+    ".trt": _YOURS,
+}
 
 
 def open_engine(name: str | os.PathLike[str], **options: Any) -> Any:
@@ -105,6 +119,8 @@ def open_engine(name: str | os.PathLike[str], **options: Any) -> Any:
         if options:
             raise NpuLayoutError(f"engine {text!r}: a factory accepts no options, got {', '.join(options)}")
         return engine_named(text)
+    if entry is None and suffix in _OTHERS:
+        raise NpuLayoutError(f"engine {text!r}: {_OTHERS[suffix]}")
     if entry is None:
         kinds, suffixes = ", ".join(plugins(GROUP, OWN)), ", ".join(SUFFIXES)
         raise NpuLayoutError(

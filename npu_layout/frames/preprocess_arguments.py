@@ -10,7 +10,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import CHANNEL_ORDERS
-from ..support import one_of, per_channel, whole_numbers
+from ..support import one_of, per_channel, shown, whole_numbers
 from .geometry import MODES
 
 ARGUMENTS = ("resize", "interpolation", "source", "color", "mean", "std", "pad_value", "yuv", "scaleup")
@@ -35,7 +35,10 @@ def check_choices(**given: str) -> None:
 def checked_target(target: Any, color: str) -> dict[str, int]:
     """Return the extents of `target` by letter; NpuLayoutError if it is no image of `color` in whole bytes."""
     if not isinstance(target, TensorSpec):
-        raise NpuLayoutError(f"target: expected a TensorSpec or a FrameSpec, got {type(target).__name__}")
+        raise NpuLayoutError(
+            f"target: expected a TensorSpec or a FrameSpec, got {shown(target)}; give engine.input_specs[0], or "
+            f'TensorSpec.of_storage((1, 640, 640, 3), "NHWC", "uint8") with the extents of your input'
+        )
     if set(target.axes) not in ({"N", "C", "H", "W"}, {"C", "H", "W"}):
         raise NpuLayoutError(f"target {target.describe()}: expected axes N, C, H, W or C, H, W, got {target.axes}")
     extents = dict(zip(target.axes, target.shape))
@@ -43,6 +46,11 @@ def checked_target(target: Any, color: str) -> dict[str, int]:
     if extents["C"] != channels:
         others = [name for name, other in CHANNEL_ORDERS.items() if other.channels == extents["C"] and "X" not in name]
         hint = f"; give color={' or '.join(map(repr, others))}" if others else ""
+        order = {target.shape[-1]: ("last", "NHWC"), target.shape[-3]: ("first", "NCHW")}.get(channels)
+        if order is not None:  # the shape was meant in the order of the buffer
+            dtype = f", {target.dtype!r}" * (target.dtype != "float32")
+            given = f"{target.shape}, {order[1][-len(target.axes) :]!r}{dtype}"
+            hint = f"; if the buffer has the channels {order[0]}, it is TensorSpec.of_storage({given})"
         raise NpuLayoutError(
             f"target {target.describe()}, axes {target.axes}, has {extents['C']} channels; color {color} expects "
             f"{channels}{hint}"
@@ -63,8 +71,9 @@ def check_unquantised(target: TensorSpec, plain: bool, mean: Any, std: Any) -> N
         )
     if not plain:
         raise NpuLayoutError(
-            f"target {target.describe()} is not quantised, so mean and std must be 0 and 1 "
-            f"(got {mean!r}, {std!r}); give the TensorSpec a quantization"
+            f"target {target.describe()} is not quantised, so it stores pixels as they are: expected no mean and std, "
+            f"got {mean!r} and {std!r}; leave both out if the compiled model normalises by itself, or give the "
+            f"TensorSpec the input's quantization"
         )
 
 

@@ -157,12 +157,18 @@ class Layout:
         """Return the logical `shape` (in `axes` order) as a tuple, or raise LayoutError."""
         checked = check_extents(f"shape of layout {self}", shape)
         if len(checked) != len(self.axes):
-            usual = BY_RANK.get(len(checked))
             raise LayoutError(
                 f"layout {self} has {len(self.axes)} axes ({self.axes}), got a shape with {len(checked)}: {checked}"
-                + (f"; expected one of {len(checked)} axes, such as {usual}" if usual else "")
+                + (self._stored_words(checked) or _usual_words(len(checked)))
             )
         return checked
+
+    def _stored_words(self, shape: Shape) -> str:
+        """Return the end of a message on a storage shape that was given as the logical one; empty if it is none."""
+        if len(shape) != len(self.dims) or any(dim.block not in (0, n) for dim, n in zip(self.dims, shape)):
+            return ""
+        full = [math.prod(n for dim, n in zip(self.dims, shape) if dim.axis == axis) for axis in range(len(self.axes))]
+        return f"; it is the storage shape of {tuple(full)}, padding included: expected the extents that are used"
 
     def storage_shape(self, shape: Sequence[int]) -> Shape:
         """Return the shape of the C array that stores a tensor of logical `shape`, padding included.
@@ -294,3 +300,9 @@ def element_offset(layout: Layout, shape: Shape, strides: Shape, start: int, ind
         i = values[dim.axis] if dim.step == 1 else values[dim.axis] // dim.step
         total = total + (i % dim.block if dim.block else i) * stride
     return total
+
+
+def _usual_words(rank: int) -> str:
+    """Return the end of a message on a shape of another rank than the layout's: which layout such shapes have."""
+    usual = BY_RANK.get(rank)
+    return f"; expected one of {rank} axes, such as {usual}" if usual else ""

@@ -80,7 +80,8 @@ def _order(layout: Layout | None, shape: Shape, strides: Shape, dtype: np.dtype[
 def _array(operator: OperatorKernels, x: Any) -> np.ndarray:
     array = plain_array(operator.argument, x)
     if array.ndim != len(AXES):
-        raise LayoutError(f"{operator}: expected an array with the axes N, C, H and W, got shape {array.shape}")
+        flat = "; of a stored buffer give spec.view(buffer) or spec.unpack(buffer)" * (array.ndim == 1)
+        raise LayoutError(f"{operator}: expected an array with the axes N, C, H and W, got shape {array.shape}{flat}")
     if array.dtype.kind not in "biuf":
         raise NpuLayoutError(f"{operator}: expected real numbers, got dtype {array.dtype}")
     if _carries(x) and x.layout.axes not in _LETTERS:

@@ -29,6 +29,8 @@ class Metadata(NamedTuple):
         """Return a field as given; `default` if it is missing or None."""
         given = _pointed(self.given)
         value = given.get(name, _MISSING) if hasattr(given, "get") else getattr(given, name, _MISSING)
+        if isinstance(given, (str, bytes)):  # whose methods are no fields
+            value = _MISSING
         if value is not _MISSING and value is not None:
             return value
         if default is _MISSING:

@@ -47,6 +47,11 @@ def test_what_is_no_memory(wrong: Any) -> None:
         SPEC.flat(wrong)
 
 
+def test_floats_in_the_place_of_integers() -> None:
+    with pytest.raises(nl.NpuLayoutError, match=r"float32; .* expects int16 \(floats that a runtime has"):
+        SPEC.flat(VALUES.astype(np.float32))
+
+
 def test_a_dtype_equals_what_names_it() -> None:
     assert SPEC.dtype == np.int16 and np.int16 == SPEC.dtype and np.dtype("int16") == SPEC.dtype
     assert (SPEC.dtype != np.int16) is False and SPEC.dtype != np.uint16

@@ -23,6 +23,7 @@ def test_what_fits(axis: int | None) -> None:
     ("quantization", "dtype", "words"),
     [
         (0.5, "int8", r"quantization: expected a Quantization or None, got 0\.5"),
+        ((0.5, -3), "int8", r"got \(0\.5, -3\); give Quantization\(0\.5, -3\)$"),
         (nl.Quantization(0.5), "float32", "dtype float32 cannot be quantised; expected an integer"),
         (nl.Quantization([0.5, 1.0], axis=4), "int8", r"quantization axis 4 is outside -4\.\.3"),
         (nl.Quantization([0.5, 1.0], axis=1), "int8", r"axis 1 \(C\) has 3 elements, but quantization has 2 scales"),

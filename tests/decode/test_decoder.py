@@ -346,6 +346,25 @@ def test_the_result_of_a_stream_is_no_buffer() -> None:
         decoder(SimpleNamespace(outputs={"y": np.zeros(spec.size, np.float32)}))
 
 
+def test_buffers_in_another_order_are_named() -> None:
+    specs = [nl.TensorSpec((1, n, k, k), dtype="int8", name=f"{n}/{k}") for k in (8, 4, 2) for n in (64, 2)]
+    decoder = decode.Decoder(decode.yolov8(2), specs, (64, 64))
+    buffers = [np.zeros(spec.size, np.int8) for spec in specs]
+    for given in (buffers[::-1], [bytes(buffer) for buffer in buffers[::-1]]):
+        says = r"buffers: buffer has 8 bytes; '64/8': .* needs 4096; 8 are those of '2/2': give \{name: buffer\}, or"
+        with pytest.raises(nl.BufferSizeError, match=says):
+            decoder(given)
+    with pytest.raises(nl.BufferSizeError, match=r"needs 4096$"):
+        decoder([buffers[0][:-1], *buffers[1:]])
+    with pytest.raises(nl.NpuLayoutError, match=r"expected 6, one for each output, got None \(did the runtime"):
+        decoder(None)
+    with pytest.raises(nl.NpuLayoutError, match=r"no stored value reaches 200; the largest .* 127 \(.*\)$"):
+        decoder(buffers, confidence=200)
+    unit = [spec.replace(quantization=nl.Quantization(1 / 255, -128)) for spec in specs]
+    with pytest.raises(nl.NpuLayoutError, match=r"no stored value reaches 25; .*; 25 percent are 0\.25$"):
+        decode.Decoder(decode.yolov8(2), unit, (64, 64))(buffers, confidence=25)
+
+
 @pytest.mark.parametrize(("layout", "dtype"), [("NCHW16c", "int8"), ("NHWC", "float32")])
 def test_threads_share_a_decoder(layout: str, dtype: str) -> None:
     """As the workers of a stream do, each with outputs of its own."""

@@ -71,6 +71,15 @@ def test_what_is_missing_is_said() -> None:
         decode.Decoder(decode.yolov8(1), alone, (SIDE, SIDE), outputs={"score": ["sum/8"]})
 
 
+def test_the_input_to_which_maps_belong_is_said() -> None:
+    _, specs = HEADS["sums"]
+    expected = r"; maps of 8x8, 4x4, 2x2 cells belong to an input of \(64, 64\), not \(32, 32\)$"
+    with pytest.raises(nl.LayoutError, match=expected):
+        decode.Decoder(decode.yolov8(5), specs, (32, 32))
+    with pytest.raises(nl.LayoutError, match=r"; decode\.guess\(specs, \(64, 64\)\) names the heads that they fit$"):
+        decode.Decoder(decode.yolov8(6), specs, (64, 64))
+
+
 @pytest.mark.parametrize(
     "head, parts, role",
     [

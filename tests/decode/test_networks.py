@@ -247,6 +247,11 @@ def test_sophgos_centernet_is_one_map() -> None:
         assert found.class_id.tolist() == [1] and found.xyxy.tolist() == [[21.0, 18.0, 37.0, 26.0]]
 
 
+def test_names_in_the_place_of_a_number() -> None:
+    with pytest.raises(nl.NpuLayoutError, match="classes: expected their number, got 2 names; give 2, and draw gets"):
+        decode.yolov8(["person", "car"])  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("points", [0, 3])
 def test_scores_before_bins(points: int) -> None:
     """One map has scores, bins and points: the same numbers in outputs of their own give the same detections."""

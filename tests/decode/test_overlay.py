@@ -40,6 +40,12 @@ def test_masks_and_points() -> None:
     assert (rows.min() + rows.max(), columns.min() + columns.max()) == (200, 200)
 
 
+def test_masks_of_another_size_need_a_geometry() -> None:
+    masks = decode.Masks([np.ones((5, 7), bool)], np.array([[50, 70]]), (120, 160))
+    with pytest.raises(nl.NpuLayoutError, match=r"geometry: expected that of the frame, .* of 160x120 .* of 320x240$"):
+        decode.draw(np.zeros((240, 320, 3), np.uint8), one(masks=masks))
+
+
 @pytest.mark.parametrize("geometry", [None, nl.Geometry.letterbox((160, 120), (160, 120))])
 def test_frames_as_cameras_deliver_them(geometry: nl.Geometry | None) -> None:
     gray = np.random.default_rng(0).integers(30, 200, (120, 160), np.uint8)

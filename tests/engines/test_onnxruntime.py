@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from npu_layout import NpuLayoutError, TensorSpec
+from npu_layout import Geometry, NpuLayoutError, TensorSpec
 from npu_layout.engines import OnnxRuntimeEngine, SimulatedNpu
 from tests.support.small_models import FLOAT, INT64, UINT8, build, helper, onnx
 
@@ -64,6 +64,10 @@ def test_several_inputs_and_outputs_keep_the_models_order(pair):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
+        (
+            lambda x: (x, Geometry.letterbox((4, 4), (3, 5))),
+            r"input x: expected a buffer, got \(buffer, geometry\), as a Preprocessor returns; give its first item",
+        ),
         (
             lambda x: x.astype(np.float64),
             r"input 'x' expects dtype float32, got float64",

@@ -40,6 +40,9 @@ def test_what_cannot_be_opened(tmp_path: Path) -> None:
             r"no KIND:MODEL \(acl, appbuilder, axelera, axera, deepx, depthai, executorch, hailo, hobot, imx500",
         ),
         ("not_there:make", "not_there:make"),
+        ("yolov8n.pt", "engine 'yolov8n.pt': expected a model that a runtime runs; export this one to ONNX first"),
+        ("a.bin", "engine 'a.bin': expected the runtime's kind before it: hobot: .*, qnn: or appbuilder: "),
+        ("a.engine", "no engine here runs such models; an object of yours with infer and output_specs is one"),
     ):
         with pytest.raises(nl.NpuLayoutError, match=words):
             nl.open_engine(name)

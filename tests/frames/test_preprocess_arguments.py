@@ -30,7 +30,7 @@ def test_targets_of_one_three_and_four_channels() -> None:
 @pytest.mark.parametrize(
     ("target", "says"),
     [
-        (None, "target: expected a TensorSpec or a FrameSpec, got NoneType"),
+        (None, "target: expected a TensorSpec or a FrameSpec, got None; give engine"),
         (nl.TensorSpec((1, 3), "NC"), "expected axes N, C, H, W or C, H, W, got NC"),
         (nl.TensorSpec((1, 3, 4, 5), dtype="int4"), "expected elements of whole bytes"),
     ],
@@ -38,6 +38,20 @@ def test_targets_of_one_three_and_four_channels() -> None:
 def test_targets_that_are_no_image(target: Any, says: str) -> None:
     with pytest.raises(nl.NpuLayoutError, match=says):
         checked_target(target, "RGB")
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        (nl.TensorSpec((1, 6, 8, 3)), r"has the channels last, it is TensorSpec.of_storage\(\(1, 6, 8, 3\), 'NHWC'\)$"),
+        (nl.TensorSpec((1, 6, 6, 3), "NHWC", "uint8", axes="NCHW"), r"last, .*\(\(1, 6, 6, 3\), 'NHWC', 'uint8'\)$"),
+        (nl.TensorSpec.of_storage((1, 3, 6, 8), "NHWC"), r"channels first, it is .*\(\(1, 3, 6, 8\), 'NCHW'\)$"),
+        (nl.TensorSpec((6, 8, 3), "CHW"), r"TensorSpec.of_storage\(\(6, 8, 3\), 'HWC'\)$"),
+    ],
+)
+def test_a_shape_with_the_channels_last_is_one_of_storage(spec: nl.TensorSpec, says: str) -> None:
+    with pytest.raises(nl.NpuLayoutError, match=says):
+        checked_target(spec, "RGB")
 
 
 def test_choices() -> None:
@@ -64,7 +78,7 @@ def test_numbers() -> None:
 def test_integers_that_are_not_quantised_are_pixels() -> None:
     check_unquantised(UINT8, True, 0, 1)
     check_unquantised(nl.TensorSpec((1, 3, 4, 5)), False, 5, 2)
-    with pytest.raises(nl.NpuLayoutError, match="mean and std must be 0 and 1"):
+    with pytest.raises(nl.NpuLayoutError, match="expected no mean and std, got 5 and 2; leave both out"):
         check_unquantised(UINT8, False, 5, 2)
     with pytest.raises(nl.NpuLayoutError, match="expected dtype uint8, or give the TensorSpec a quantization"):
         check_unquantised(INT8, True, 0, 1)

@@ -225,6 +225,7 @@ def test_several_inputs() -> None:
 
 BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: ops.sigmoid(np.zeros((3, 4, 5))), r"axes N, C, H and W, got shape \(3, 4, 5\)"),
+    (lambda: ops.flip(np.zeros(60)), r"got shape \(60,\); of a stored buffer give spec.view"),
     (lambda: ops.sigmoid(nl.Tensor(np.zeros((1, 2, 3, 4)), nl.Layout("NHWC", axes="NHWC"))), "axes NCHW, got NHWC"),
     (lambda: ops.sigmoid(np.zeros(SHAPE, complex)), "real numbers, got dtype complex128"),
     (lambda: ops.flip(np.zeros(SHAPE, object)), "real numbers, got dtype object"),

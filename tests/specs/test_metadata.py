@@ -46,6 +46,7 @@ def test_fields(given: Any) -> None:
     [
         ({"a": 1, "b": 2}, "some attr has no field 'dims'; it has a, b"),
         ({}, "some attr has no field 'dims'; it has none"),
+        ("text", "some attr has no field 'dims'; got 'text'"),
         ([1, 2], "some attr has no field 'dims'; got a list of 2: give one of its items"),
         (5, "some attr has no field 'dims'; got 5"),
         ({"dims": None}, "some attr has no field 'dims'; it has dims"),
@@ -172,3 +173,8 @@ def test_a_layout_has_as_many_letters_as_there_are_extents() -> None:
     check_axes("X 'y'", "layout NC", "NC", 2, "shape (1, 2)")
     with pytest.raises(nl.LayoutError, match=r"^X 'y': layout NC has 2 axes, but shape \(1, 2, 3\) has 3$"):
         check_axes("X 'y'", "layout NC", "NC", 3, "shape (1, 2, 3)")
+
+
+def test_methods_of_text_are_no_fields() -> None:
+    with pytest.raises(nl.NpuLayoutError, match="Hailo info has no field 'format'; got 'yolov5m"):
+        nl.specs.from_hailo("yolov5m.hef")
