@@ -16,6 +16,7 @@ from .trials import Trial
 
 _SPREAD = 0.15  # rms of the logarithms of the channels' factors, from which on each channel has its own
 _NEAR = 0.03  # off the side of an image: of noise
+_EXPLAINS = 0.5  # of a channel's power: a line explains so much, or the channel has no factor
 _AS_GOOD = 1.0  # dB that sides of images may explain less than factors that were fitted
 
 
@@ -45,9 +46,10 @@ def factors(evidence: Evidence, sides: Sequence[int]) -> Iterator[Trial]:
 
 
 def _rising(evidence: Evidence, found: Lines) -> np.ndarray:
-    """Return which channels have a factor: several of their values are far from the mean."""
-    wanted = evidence.by_channel(evidence.wanted)
-    return np.asarray((found.slope > 0) & (wanted.shape[1] >= ENOUGH) & several(wanted))
+    """Return which channels have a factor: several of their values are far from the mean, and it explains most."""
+    wanted, codes = evidence.by_channel(evidence.wanted), evidence.by_channel(evidence.codes)
+    explains = np.square(found.slope) * wanted.var(1) >= _EXPLAINS * codes.var(1)
+    return np.asarray((found.slope > 0) & (wanted.shape[1] >= ENOUGH) & several(wanted) & explains)
 
 
 def _is_better(evidence: Evidence, found: Lines, each: Trial, one: Trial) -> bool:

@@ -27,7 +27,21 @@ def simplest_first(evidence: Evidence, strong: Sequence[Candidate]) -> list[Cand
     Of those that explain the same, first the one that was picked from fewer arrangements.
     """
     picked = sorted(strong, key=lambda c: (-round(c.score, _DIGITS), evidence.trial(c).choices))
-    return _plainest(evidence, _cheapest(evidence, picked))
+    return _plainest(evidence, _cheapest(evidence, _of_most_frames(evidence, picked)))
+
+
+def _of_most_frames(evidence: Evidence, strong: Sequence[Candidate]) -> list[Candidate]:
+    """Return the candidates, but frames in any order before a shift of far fewer of them that explains hardly more.
+
+    Of frames in any order, two are as far apart in both by chance.
+    """
+    best, *others = strong
+    rows = evidence.trial(best).rows
+    if best.cause != "wrong_input" or rows is None or 2 * len(rows) > len(evidence.buffers):
+        return list(strong)
+    orders = (c for c in others if c.cause == "wrong_input" and evidence.trial(c).rows is None)
+    first = next((c for c in orders if best.score - c.score <= HARDLY), best)
+    return list(strong) if first is best else [first, *(c for c in others if c is not first)]
 
 
 def _plainest(evidence: Evidence, strong: Sequence[Candidate]) -> list[Candidate]:
@@ -56,6 +70,18 @@ def _hardly(evidence: Evidence, best: Candidate, plain: Candidate) -> bool:
 def _reads_bits(evidence: Evidence, best: Candidate) -> bool:
     """Whether a candidate reads the bits of floats as integers, which nearly are a line of the floats' logarithms."""
     return not evidence.steps and best.spec is not None and best.spec.element.unpacked.kind != "f"
+
+
+def is_of_bits(evidence: Evidence, c: Candidate, ranking: Sequence[Candidate]) -> bool:
+    """Whether bits of floats are read as integers with scales of channels, and a function explains as much.
+
+    It does so of what varies within the channels, and need not be a cause: what a network errs by is as large.
+    """
+    if not (c.cause == "quantization" and _reads_bits(evidence, c) and has_scales_of_channels(c.spec)):
+        return False
+    functions = (o for o in ranking if o.cause == "activation" and o.gain >= HARDLY)
+    plain = [o for o in functions if not (evidence.trial(o).parameters or evidence.trial(o).places)]
+    return any(_hardly_by_scales(evidence, c, o) for o in plain)
 
 
 def _hardly_by_scale(evidence: Evidence, best: Candidate, plain: Candidate) -> bool:

@@ -41,9 +41,9 @@ def is_slight(evidence: Evidence, trial: Trial, factor: float = SLIGHT) -> bool:
     if scale.size != was.size > 1 < scale.size:  # along different axes
         return False
     low, high = ends(declared)
-    moved = np.abs(zero_point - zero).max()
-    if scale.size == was.size == 1:
-        moved = min(moved, float(np.abs(zero_point - zero + mean / scale - mean / was).max()))
+    means = evidence.by_channel(evidence.wanted).mean(1) if scale.size == was.size == evidence.channels else mean
+    at_the_means = np.abs(zero_point - zero + means / scale - means / was)
+    moved = np.minimum(np.abs(zero_point - zero), at_the_means).max()
     factors = np.abs(np.log(scale / was))
     known = (evidence.deviations.low != 0) | (evidence.deviations.high != 0)
     if factors.shape == known.shape and known.any():

@@ -30,7 +30,7 @@ from .objections import (
 from .proof import independent, is_by_chance, proven
 from .rivals import alike, distance, sides
 from .second_causes import Pair, second_causes
-from .simplicity import ORDERS, as_good, simplest_first
+from .simplicity import ORDERS, as_good, is_of_bits, simplest_first
 from .slight_scales import is_of_some_channels
 from .stray_frames import stray_frames
 from .thresholds import LEAST, MARGIN, SOUND
@@ -138,7 +138,7 @@ def judge(
     if both:
         judgement = judgement.noted(wording.left_out(both, values))
     if comparison.parts.frozen:
-        if judgement.fix is None:
+        if judgement.fix is None or judgement.verdict == "wrong_input":  # it is late by any number of frames
             return Judgement("mismatch", None, wording.frozen(whole), wording.FROZEN)
         if judgement.verdict == "preprocessing":
             judgement = judgement._replace(verdict="ambiguous", fix=None, advice=wording.SATURATES)
@@ -207,7 +207,7 @@ def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> J
     possible = [c for c in possible if not (met and is_of_few_values(evidence, c, score))]
     strong = [c for c in possible if accuses(evidence, c, score) and not (met and is_needless(evidence, c, score))]
     strong = [c for c in strong if not (is_nearly_a_line(evidence, c, ranking) or clamps_noise(evidence, c))]
-    strong = [c for c in strong if not is_of_biases(evidence, c, score)]
+    strong = [c for c in strong if not (is_of_biases(evidence, c, score) or is_of_bits(evidence, c, ranking))]
     strong = _without_heirs(strong, [c for c in strong if not is_of_what_is_constant(evidence, c)])
     if strong:
         return _named(evidence, strong, declared, ranking)

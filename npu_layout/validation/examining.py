@@ -24,7 +24,7 @@ from ..diagnosis import (
     whole_cause,
     without_inputs,
 )
-from ..engines import OnnxRuntimeEngine
+from ..engines import OnnxRuntimeEngine, axes_in_model
 from ..recordings import Recording
 from ..reports import UNSURE
 from ..support import Steps, quoted, steps
@@ -36,6 +36,9 @@ from .tolerances import Tolerance
 
 _OF_CHANNELS = ("quantization", "channel_order", "activation")  # causes that another axis of the channels may show
 _OF_ROWS = ("geometry", "activation")  # causes that channels in another order look like, along the other axis
+_AS_MUCH = (
+    1.25  # times what a shift leaves, in power: an order of the channels that makes the same values leaves no more
+)
 _DOUBTFUL = 15.0  # dB: what explains less may be another cause, in channels of another axis
 
 
@@ -127,15 +130,16 @@ def _examined(output: Output, evidence: Evidence, situation: Situation, asked: M
     met = tolerances.met(output.name, asked, None if comparison is None else comparison.whole)
     all_met = all(ok for _, _, ok in met.values())
     ranking, judgement = diagnose(evidence, situation, all_met, comparison)
+    rows = sorted({row for remade in situation.remade for row in remade.answers})
+    found = Examined(output, judgement, evidence, ranking, met, rows)
     axis = other_end(evidence)
     best = max((c.score for c in ranking if judgement.verdict != "match" or c.cause == "match"), default=-np.inf)
-    if axis is not None and _may_be_turned(judgement, best, len(output.model.shape)):
-        turned = Evidence(output.spec, evidence.buffers, evidence.references, (), axis)
-        others, found = diagnose(turned, situation._replace(tried=None), all_met, comparison)
-        if _says_more(judgement, found, ranking, others, best):
-            evidence, ranking, judgement = turned, others, found
-    rows = sorted({row for remade in situation.remade for row in remade.answers})
-    return Examined(output, judgement, evidence, ranking, met, rows)
+    if axis is None or not _may_be_turned(judgement, best, len(output.model.shape)):
+        return found
+    turned = Evidence(output.spec, evidence.buffers, evidence.references, (), axis)
+    others, other = diagnose(turned, situation._replace(tried=None), all_met, comparison)
+    along = found._replace(judgement=other, evidence=turned, ranking=others)
+    return along if _says_more(found, along, best) else found
 
 
 def _may_be_turned(judgement: Judgement, best: float, axes: int) -> bool:
@@ -163,19 +167,41 @@ def _more(judgement: Judgement, found: Judgement) -> float:
     return -MARGIN if judgement.verdict in (*UNSURE, *_OF_ROWS) else MARGIN
 
 
-def _says_more(
-    judgement: Judgement, found: Judgement, ranking: Sequence[Candidate], others: Sequence[Candidate], best: float
-) -> bool:
-    """Whether what was found with channels along the other axis, of these other candidates, says more.
+def _says_more(now: Examined, then: Examined, best: float) -> bool:
+    """Whether what was found with channels along the other axis says more. best: the best score along the first one.
 
     A row in reverse is an order of the channels along the other axis, which has a fix. Both may make the same values,
-    but explain other shares of what varies within channels: so these are compared by what they gain.
+    but explain other shares of what varies within channels: so these are compared by what they gain, and by what they
+    leave of the values, of which an order that only resembles a shift leaves more. Rows in any order are such an order,
+    too. Declared scales of channels say which axis is theirs.
     """
-    verdicts = judgement.verdict, found.verdict
-    if sorted(verdicts) != ["channel_order", "geometry"]:
-        return others[0].score > best + _more(judgement, found)
-    now, then = (next(c for c in of if c.cause == v).gain for of, v in zip((ranking, others), verdicts))
-    return then > now + (MARGIN if found.verdict == "geometry" else -MARGIN)
+    verdicts = judgement, found = now.judgement.verdict, then.judgement.verdict
+    if found == "geometry" and _has_scales_along_its_channels(now):
+        return False
+    more = then.ranking[0].score > best + _more(now.judgement, then.judgement)
+    if "channel_order" not in verdicts or not {*verdicts} & {*_OF_ROWS}:
+        return more
+    gain, gained = (next(c for c in e.ranking if c.cause == e.judgement.verdict).gain for e in (now, then))
+    if judgement == "channel_order":
+        return gained > gain + MARGIN and (found == "geometry" or more)
+    if judgement == "geometry":
+        return gained > gain - MARGIN and _left(then) <= _AS_MUCH * _left(now)
+    return more
+
+
+def _has_scales_along_its_channels(e: Examined) -> bool:
+    """Whether the declared spec has a scale for each channel."""
+    spec = e.output.spec
+    if spec.quantization is None or spec.quantization.axis is None or e.evidence is None:
+        return False
+    return axes_in_model(spec.axes).index(spec.quantization.axis % len(spec.axes)) == e.evidence.named_axis
+
+
+def _left(e: Examined) -> float:
+    """Return the power of what the named cause leaves of the values."""
+    assert e.evidence is not None
+    named = next(c for c in e.ranking if c.cause == e.judgement.verdict)
+    return float(np.square(e.evidence.trial(named).left).mean())
 
 
 def exchanged(examined: Sequence[Examined]) -> list[Examined]:
