@@ -6,12 +6,15 @@ nothing to do with it.
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
 RECORDED = pytest.StashKey["dict[str, int]"]()  # {folder: frames} of what was recorded in this run
 ENGINES = pytest.StashKey["dict[str, Any]"]()  # {package.module:factory: engine}, each made once
+STARTED = pytest.StashKey["int | None"]()  # nanoseconds: when this worker of pytest-xdist began; None of a run without
+_SENT = "npu_layout_recorded"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -24,6 +27,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[RECORDED], config.stash[ENGINES] = {}, {}
+    config.stash[STARTED] = time.time_ns() if hasattr(config, "workerinput") else None
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Send what a worker of pytest-xdist recorded to the process that writes the summary."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output[_SENT] = session.config.stash[RECORDED]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: Any) -> None:
+    node.config.stash[RECORDED].update(getattr(node, "workeroutput", {}).get(_SENT, {}))
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
@@ -41,4 +57,4 @@ def npu_recording(request: pytest.FixtureRequest) -> Any:
     from npu_layout.pytest_plugin import Recordings
 
     config = request.config
-    return Recordings(config, request.path, config.stash[RECORDED], config.stash[ENGINES])
+    return Recordings(config, request.path, config.stash[RECORDED], config.stash[ENGINES], config.stash[STARTED])

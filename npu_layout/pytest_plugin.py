@@ -18,10 +18,10 @@ import numpy as np
 
 from .decode import Head
 from .engines import OnnxRuntimeEngine, open_engine
-from .errors import NoDeviceError, NpuLayoutError
+from .errors import NoDeviceError, NpuLayoutError, RecordingError
 from .recordings import FRAME, ROI, Recorder, Recording
 from .reports import Report
-from .support import PathLike, checked_call, instance, nearest, path_of, shown, text_of, whole_folder
+from .support import PathLike, checked_call, instance, nearest, path_of, shown, text_of, whole_folder, whole_number
 from .validation import Tolerance, validate
 
 __all__ = ["Recordings", "assert_matches"]
@@ -57,7 +57,7 @@ def assert_matches(
         )
         report = validate(
             loaded,
-            model if isinstance(model, (bytes, OnnxRuntimeEngine)) else _beside(folder, path_of("model", model)),
+            model if not isinstance(model, (str, os.PathLike)) else _beside(folder, path_of("model", model)),
             min_snr_db=min_snr_db,
             min_cosine=min_cosine,
             max_abs=max_abs,
@@ -89,7 +89,8 @@ class Recordings:
     file. A plain run of pytest reads them and writes nothing. ``--npu-record`` records those that are missing,
     ``--npu-update`` all that the tests request, with the engine of ``npu_engine``, as
     npu_layout.open_engine names it. If the factory raises NoDeviceError, the test is skipped. Any other NpuLayoutError
-    fails the test with its message.
+    fails the test with its message. Several workers of pytest-xdist record what they share once: the first one's is
+    read, `started` (nanoseconds) being when this worker began.
 
     Attributes
     ----------
@@ -99,10 +100,13 @@ class Recordings:
 
     folder: Path
 
-    def __init__(self, config: Any, test: Path, recorded: dict[str, int], engines: dict[str, Any]) -> None:
+    def __init__(
+        self, config: Any, test: Path, recorded: dict[str, int], engines: dict[str, Any], started: int | None = None
+    ) -> None:
         if not hasattr(config, "getini") or not hasattr(config, "getoption"):
             raise NpuLayoutError(f"config: expected pytest's configuration, got {shown(config)}")
         self._config, self._recorded, self._engines = config, recorded, engines
+        self._started = None if started is None else whole_number("started", started)
         for what, given in (("recorded", recorded), ("engines", engines)):
             instance(what, given, dict)
         test = Path(path_of("test", test))
@@ -152,13 +156,20 @@ class Recordings:
 
     def _is_to_be_recorded(self, folder: Path) -> bool:
         option = self._config.getoption
-        if str(folder) in self._recorded:
+        if str(folder) in self._recorded or self._is_of_another_worker(folder):
             return False
         if folder.exists():
             return bool(option("npu_update"))
         if option("npu_record") or option("npu_update"):
             return True
-        raise NpuLayoutError(f"there is no recording {folder}; --npu-record makes it where the accelerator is")
+        there = [path.name for path in folder.parent.glob("*") if _is_recording(path)]
+        how = f"--npu-record makes it where the accelerator is{nearest(folder.name, there)}"
+        raise NpuLayoutError(f"there is no recording {folder}; {how}")
+
+    def _is_of_another_worker(self, folder: Path) -> bool:
+        """Whether another worker of pytest-xdist has recorded it in this run: its test is reading it already."""
+        about = folder / "recording.json"
+        return self._started is not None and about.exists() and about.stat().st_mtime_ns >= self._started
 
     def _record(self, folder: Path, inputs: Any, engine: str | None, about: Mapping[str, Any]) -> None:
         """Record it; a recording that is there is replaced when the new one is complete."""
@@ -181,16 +192,21 @@ class Recordings:
                         recorder.infer(given, frame=seen, roi_xywh=roi)
                 if not recorder.count:
                     raise NpuLayoutError(f"{folder}: there were no inputs to record")
-        except OSError as error:
-            if replace or error.errno not in (errno.ENOTEMPTY, errno.EEXIST) or not _is_recording(folder):
+                if self._is_of_another_worker(folder):
+                    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
+        except (OSError, RecordingError) as error:
+            taken = isinstance(error, OSError) and error.errno in (errno.ENOTEMPTY, errno.EEXIST)
+            faster = self._is_of_another_worker(folder) or (taken and not replace and _is_recording(folder))
+            if not faster:
                 raise
-            return  # another process of pytest-xdist was faster, and tests read its recording already
+            return  # another worker of pytest-xdist was faster, and its test reads its recording already
         self._recorded[str(folder)] = recorder.count
 
     def _engine(self, name: str | None) -> Any:
         wanted = name or self._config.getini("npu_engine")
         if not wanted:
-            raise NpuLayoutError("the ini file names no npu_engine = package.module:factory to record with")
+            ini = self._config.inipath or "pytest.ini, which is not there"
+            raise NpuLayoutError(f"no npu_engine to record with: expected npu_engine = package.module:factory in {ini}")
         if wanted not in self._engines:
             with _importable(self._root):
                 self._engines[wanted] = open_engine(wanted)

@@ -231,7 +231,7 @@ def test_skipped_where_the_board_is_absent(project: pytest.Pytester, factory: st
 @pytest.mark.parametrize(
     "engine, says",
     [
-        ("", "*names no npu_engine*"),
+        ("", "no npu_engine to record with: expected npu_engine = package.module:factory in *tox.ini*"),
         ("board:fails", "*OSError: bus error*"),
         ("board:Fails", "*OSError: bus error*"),
         ("board:nothing", "*AttributeError*"),
@@ -323,6 +323,64 @@ def test_a_faster_process_is_not_written_over(project: pytest.Pytester) -> None:
     result.assert_outcomes(passed=1)
     assert "heat: " not in result.stdout.str()
     assert [p.name for p in (project.path / "recordings").iterdir()] == ["heat"]
+
+
+def test_an_update_of_another_worker_is_not_written_over(project: pytest.Pytester, board: Board) -> None:
+    """Its test reads frame after frame of it, and would find those of another recording."""
+    board.recording().save(project.path / "recordings" / "heat")
+    board.recording().save(project.path / "recordings" / "done")
+    project.makeconftest(
+        """
+        import time, _npu_layout_pytest
+
+        def pytest_sessionstart(session):  # as in a worker of pytest-xdist
+            session.config.stash[_npu_layout_pytest.STARTED] = time.time_ns()
+            time.sleep(0.05)
+        """
+    )
+    project.makepyfile(
+        test_it="""
+        import shutil
+        import numpy as np
+        import npu_layout as nl
+
+        def theirs(name):
+            shutil.rmtree(f"recordings/{name}")
+            spec = nl.TensorSpec((1, 2), "NC", name="y")
+            other = nl.Recording({"y": spec}, [({}, {"y": np.zeros(2, np.float32)})], {"note": "theirs"})
+            other.save(f"recordings/{name}")
+
+        def inputs():
+            yield np.ones((1, 3, 48, 48), np.float32)
+            theirs("heat")
+
+        def test_while_it_records(npu_recording):
+            assert npu_recording("heat", inputs).meta == {"note": "theirs"}
+
+        def test_before(npu_recording):
+            theirs("done")
+            assert npu_recording("done", None).meta == {"note": "theirs"}
+        """
+    )
+    result = project.runpytest("--npu-update")
+    result.assert_outcomes(passed=2)
+    assert "recorded on this machine" not in result.stdout.str()
+    assert sorted(p.name for p in (project.path / "recordings").iterdir()) == ["done", "heat"]
+
+
+def test_workers_say_what_they_recorded(project: pytest.Pytester) -> None:
+    pytest.importorskip("xdist")
+    wrote(project)
+    result = project.runpytest_subprocess("--npu-record", "-n", "1", "-p", "xdist")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*recorded on this machine's accelerator*", "*recordings/heat: 4 frames"])
+
+
+def test_the_nearest_name_is_said(project: pytest.Pytester, board: Board) -> None:
+    board.recording().save(project.path / "recordings" / "heat")
+    wrote(project, "heta")
+    result = project.runpytest()
+    result.stdout.fnmatch_lines(["there is no recording *heta; --npu-record makes it *. Is it heat[?]"])
 
 
 def test_a_name_that_no_file_can_have(project: pytest.Pytester) -> None:

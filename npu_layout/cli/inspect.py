@@ -41,11 +41,6 @@ def run(options: argparse.Namespace) -> int:
     if path is None:
         return _inspect_specs(words.specs_in(options.spec), options.json)
     if os.path.isdir(path):
-        if not os.path.exists(os.path.join(path, "recording.json")):
-            raise NpuLayoutError(
-                f"{path}: expected a recording, got a folder without recording.json; npu-layout import makes a "
-                f"recording from other tools' files"
-            )
         return _inspect_recording(Recording.load(path), options.json)
     if not os.path.exists(path) and ":" not in path:
         raise NpuLayoutError(f"{path}: no such file or folder")

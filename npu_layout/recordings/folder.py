@@ -170,6 +170,11 @@ def read_about(folder: Path) -> dict[str, Any]:
     file = folder / _ABOUT
     if not os.path.isdir(folder):
         raise RecordingError(f"{folder}: expected a recording's folder, got {_kind_of(folder)}")
+    if _kind_of(file) == "nothing":
+        raise RecordingError(
+            f"{folder}: expected a recording, got a folder without {_ABOUT}; npu-layout import makes a recording from "
+            "other tools' files"
+        )
     _check_own(file)
     if file.stat().st_size > _MOST_WORDS:
         raise RecordingError(f"{file}: {file.stat().st_size} bytes, more than a recording's description can have")

@@ -115,7 +115,10 @@ def test_the_error_names_the_damaged_file_and_field(tmp_path: Path) -> None:
         "meta": (lambda f: (f / "recording.json").write_text(rewrite(meta={})), "sha256 does not fit"),
         "json": (lambda f: (f / "recording.json").write_text(about[:-9]), "not JSON"),
         "deep": (lambda f: (f / "recording.json").write_text("[" * 10**6), "recording.json"),
-        "none": (lambda f: (f / "recording.json").unlink(), "recording.json: expected a file"),
+        "none": (
+            lambda f: (f / "recording.json").unlink(),
+            "expected a recording, got a folder without recording.json; npu-layout import",
+        ),
     }
     for name, (spoil, says) in cases.items():
         folder = changed(tmp_path / "run", name)

@@ -801,7 +801,8 @@ CALLS: dict[str, Callable[[], Call]] = {
         ),
     ),
     "pytest_plugin.Recordings": lambda: Call(
-        pytest_plugin.Recordings, dict(config=fixture()._config, test=Path("test_it.py"), recorded={}, engines={})
+        pytest_plugin.Recordings,
+        dict(config=fixture()._config, test=Path("test_it.py"), recorded={}, engines={}, started=None),
     ),
     "pytest_plugin.Recordings.__call__": lambda: Call(
         fixture().__call__, dict(name="saved", inputs=None, engine=None)
