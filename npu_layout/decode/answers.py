@@ -115,6 +115,7 @@ def ctc(
     """Return the text in the output of a recogniser trained with CTC: the best class of each step, greedily.
 
     Runs of one class are one character, and blanks none (Graves et al., "Connectionist Temporal Classification", 2006).
+    NaN is no score: a step that has no other value is a blank.
 
     Parameters
     ----------
@@ -192,7 +193,13 @@ def _letters(alphabet: Any, count: int, other: int) -> list[str]:
 
 def _text(scores: np.ndarray, letters: list[str], blank: int, shares: bool) -> Text:
     """Return the text of (steps, classes); shares: a score is one of softmax, computed where a character is."""
-    best = scores.argmax(1)
+    best = scores.argmax(1)  # of a step with NaN, its place
+    odd = np.flatnonzero(scores[np.arange(len(best)), best] != scores[np.arange(len(best)), best])
+    if len(odd):
+        known = np.nan_to_num(scores[odd], nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+        best[odd] = np.where(np.isnan(scores[odd]).all(1), blank, known.argmax(1))
+        scores = scores.copy()
+        scores[odd] = known
     new = np.concatenate([[True], best[1:] != best[:-1]]) & (best != blank)
     steps = np.flatnonzero(new)
     values = scores[steps, best[steps]].astype(np.float64)

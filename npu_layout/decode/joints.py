@@ -16,6 +16,7 @@ from .head import ACTIVATIONS, UNITS
 from .records import height_and_width, items
 
 _IMAGE = frozenset("NCHW")
+_WIDEST = 255  # cells of the Gaussian of "dark"
 
 
 @checked_call
@@ -151,8 +152,8 @@ def heatmap_points(
     steps = items("stride", stride, 2) if several else [stride] * 2
     step = np.array([real_number("stride", each, 0.0) for each in steps])
     width = whole_number("blur", blur)
-    if width < 1 or width % 2 == 0:
-        raise NpuLayoutError(f"blur: expected an odd number of cells, 1 or more, got {shown(blur)}")
+    if not 1 <= width <= _WIDEST or width % 2 == 0:
+        raise NpuLayoutError(f"blur: expected an odd number of cells, 1 .. {_WIDEST}, got {shown(blur)}")
     maps = given.unpack(buffer).transpose([given.axes.index(letter) for letter in "NCHW"])
     n, c, _, w = maps.shape
     flat = _without_nan(maps.reshape(n, c, -1))
@@ -276,6 +277,7 @@ def simcc_points(x: TensorSpec, x_buffer: Any, y: TensorSpec, y_buffer: Any, *, 
     if vectors[0].shape[:2] != vectors[1].shape[:2]:
         raise LayoutError(f"simcc_points: x has {vectors[0].shape[:2]} images and joints, y {vectors[1].shape[:2]}")
     score = np.minimum(*(v.max(2) for v in vectors))
-    result = np.stack([*(v.argmax(2) / step for v in vectors), score], -1)
-    result[score <= 0, :2] = np.nan
-    return result.astype(np.float32)
+    with np.errstate(over="ignore"):
+        result = np.stack([*(v.argmax(2) / step for v in vectors), score], -1)
+        result[score <= 0, :2] = np.nan
+        return result.astype(np.float32)

@@ -77,6 +77,7 @@ def draw(
         else:
             cv2.polylines(result, [corners[i]], True, color, thick)
         text = f"{words.get(int(found.class_id[i]), found.class_id[i])} {found.confidence[i]:.2f}"
+        text = text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair ends the process in OpenCV
         (w, h), below = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, letters, 1)
         top = max(y0, h + below)
         left = min(max(x0, 0), max(0, width - w))

@@ -123,7 +123,8 @@ def dbnet(
             scores.append(score)
     kept = np.sort(np.argsort(-np.array(scores), kind="stable")[:limit])
     found = np.array(corners, np.float32).reshape(-1, 4, 2)[kept]
-    return Regions(found * np.float32(step), np.array(scores, np.float32)[kept])
+    with np.errstate(over="ignore"):
+        return Regions((found * step).astype(np.float32), np.array(scores, np.float32)[kept])
 
 
 def _mean_inside(heat: np.ndarray, box: np.ndarray) -> float:

@@ -29,7 +29,8 @@ def lanes(spec: TensorSpec, buffer: Any, input_shape: Sequence[int] = (288, 800)
 
     The output is (1, columns + 1, rows, lanes): for each lane and row, scores of columns and of no lane, the last one.
     A lane crosses a row where no lane is not the best score: at the mean of the columns, weighted by their softmax
-    (cfzd/Ultra-Fast-Lane-Detection, demo.py). Lanes of less than 3 points are none, as there.
+    (cfzd/Ultra-Fast-Lane-Detection, demo.py). Lanes of less than 3 points are none, as there. Where a score
+    is NaN, or a column's infinite, a lane does not cross the row.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ def lanes(spec: TensorSpec, buffer: Any, input_shape: Sequence[int] = (288, 800)
     scores = given.unpack(buffer)[0]
     shares = activated("softmax", scores[:columns], 0)
     x = (shares * np.arange(1.0, columns + 1)[:, None, None]).sum(0) * (width - 1) / (columns - 1) - 1
-    there = scores.argmax(0) != columns
+    there = (scores.argmax(0) != columns) & np.isfinite(x)
     found = []
     for lane in range(shape[3]):
         seen = np.flatnonzero(there[:, lane])

@@ -157,3 +157,17 @@ def test_bad_input() -> None:
     ):
         with pytest.raises(nl.NpuLayoutError, match=words):
             call()
+
+
+@pytest.mark.parametrize("activation", ["none", "softmax"])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_ctc_takes_nan_for_no_character(dtype: str, activation: str) -> None:
+    """numpy's argmax is at the first NaN: a broken step would be a character that nobody wrote."""
+    nan = np.nan
+    steps = np.array([[0, 3, 1], [0, 3, nan], [nan, 0, 1], [nan, nan, nan], [nan, 1, 4], [3, nan, 0]], dtype)
+    spec = nl.TensorSpec((1, 6, 3), "NCW", dtype)
+    (found,) = decode.ctc(spec, steps.ravel(), "ab", activation=activation)
+    assert found.text == "abb" and found.steps == (0, 2, 4)
+    assert np.isfinite(found.scores).all() and 0 < found.confidence <= 4
+    (last,) = decode.ctc(spec, np.full(18, nan, dtype), "ab", blank=-1)
+    assert last.text == "" and last.confidence == 0

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import cv2
 import numpy as np
 import pytest
@@ -106,3 +109,25 @@ def test_turned_boxes_are_drawn_along_their_sides() -> None:
     large = decode.draw(np.zeros((240, 320, 3), np.uint8), one(xywha=turned), geometry).any(2)
     x, y = np.rint(2 * ([60, 75] + 10 * along + 5 * across)).astype(int)
     assert large[y - 2 : y + 3, x - 2 : x + 3].any() and not large[150, 120]
+
+
+def test_masks_of_another_size_than_the_frame() -> None:
+    specs = [nl.TensorSpec((1, 3, 38), "NCW", name="rows"), nl.TensorSpec((1, 32, 16, 24), name="prototypes")]
+    decoder = decode.Decoder(decode.yolo26(3, coefficients=32), specs, (64, 96))
+    rows = np.zeros((3, 38), np.float32)
+    rows[0] = [5, 5, 60, 50, 0.9, 1, *[1] * 32]
+    found = decoder([rows.ravel(), np.ones(32 * 16 * 24, np.float32)])
+    assert decode.draw(np.zeros((64, 96, 3), np.uint8), found).any()
+    with pytest.raises(nl.NpuLayoutError, match=r"geometry: .*got None for masks .* 96x64 .* 90x50"):
+        decode.draw(np.zeros((50, 90, 3), np.uint8), found)
+
+
+def test_names_that_are_no_text_for_opencv() -> None:
+    """Half a surrogate pair, as os.fsdecode makes of bytes that are no UTF-8, ended the process."""
+    code = (
+        "import numpy as np, npu_layout as nl; from npu_layout import decode; "
+        "spec = nl.TensorSpec((1, 1, 6), 'NCW', name='rows'); "
+        "found = decode.Decoder(decode.yolo26(1), [spec], (64, 96))(np.float32([5, 5, 60, 50, 0.9, 0])); "
+        "assert decode.draw(np.zeros((64, 96, 3), np.uint8), found, names=['a' + chr(0xDCFF), ]).any()"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

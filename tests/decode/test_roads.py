@@ -62,3 +62,14 @@ def test_bad_input() -> None:
     ):
         with pytest.raises(nl.NpuLayoutError, match=words):
             call()
+
+
+def test_what_is_no_number_is_no_point() -> None:
+    """NaN or infinity in a column leaves no mean; minus infinity is a column that is out of the question."""
+    scores = np.zeros((1, 4, 18, 1), np.float32)
+    scores[0, :, :, 0] = np.array([0, 5, 0, 1])[:, None]
+    scores[0, 0, 3], scores[0, 2, 5], scores[0, 3, 7], scores[0, 0, 9] = np.nan, np.inf, np.nan, -np.inf
+    (lane,) = decode.lanes(nl.TensorSpec(scores.shape), scores.ravel())
+    rows = [121, 131, 141, 150, 160, 170, 180, 189, 199, 209, 219, 228, 238, 248, 258, 267, 277, 287]
+    assert lane[:, 1].tolist() == [row - 1.0 for n, row in enumerate(rows) if n not in (3, 5, 7)]
+    assert np.isfinite(lane).all()
