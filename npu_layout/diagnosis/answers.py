@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,8 @@ _FEW = 16  # values of a frame, to which the output of some other one is near by
 _NAMED = 2  # further ways whose inputs were the same
 _FEWEST = 3  # frames that are needed to find exchanged ones
 
+_Key = TypeVar("_Key", bound=Hashable)
+
 
 class Remade(NamedTuple):
     """One output of the model for inputs made in another way.
@@ -42,12 +44,12 @@ class Remade(NamedTuple):
     way: Hashable = None
 
 
-def distinct(ways: Mapping[Any, Remade]) -> dict[Any, Remade]:
+def distinct(ways: Mapping[_Key, Remade]) -> dict[_Key, Remade]:
     """Return the ways, of those that have the same tensors in all frames the first: their inputs were the same.
 
     Where these have other fixes, as what is clamped alike in every frame, the words are those of all.
     """
-    alike: dict[Any, list[Any]] = {}
+    alike: dict[Hashable, list[_Key]] = {}
     for key, one in ways.items():
         alike.setdefault(tuple((row, id(tensor)) for row, tensor in one.answers.items()) or key, []).append(key)
     found = {}
@@ -187,7 +189,7 @@ def whole_cause(evidence: Evidence, trials: Iterable[Trial]) -> Trial | None:
     return best if best is not None and evidence.score(best) >= SOUND else None
 
 
-def far_less(evidence: Evidence, row: int, answers: Mapping[Any, np.ndarray], best: Trial | None = None) -> set[Any]:
+def far_less(evidence: Evidence, row: int, answers: Mapping[_Key, np.ndarray], best: Trial | None = None) -> set[_Key]:
     """Return the keys of the model's outputs for other inputs that explain far less of a kept frame than another cause.
 
     That is: the recorded input; `best`, what explains most of all frames; or another one of these outputs, if that is
@@ -203,7 +205,7 @@ def far_less(evidence: Evidence, row: int, answers: Mapping[Any, np.ndarray], be
     whole = most - _FAR if most >= SOUND else -np.inf
     far = before - _FAR if before >= LEAST else -np.inf
 
-    def is_far(key: Any) -> bool:
+    def is_far(key: _Key) -> bool:
         if after[key] < far and not row_of.is_vector:
             return True
         least = max(far, whole)

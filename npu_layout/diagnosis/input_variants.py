@@ -29,7 +29,7 @@ _CASTS: tuple[tuple[str, str, Callable[[np.ndarray], np.ndarray]], ...] = (
     ("cut off", "cut off to whole numbers (floats given as integers)", np.trunc),
 )
 
-Id = tuple[Any, ...]
+Id = tuple[Any, ...]  # what is tried, by its first word, and how
 Wanted = Callable[[Id], bool]
 
 

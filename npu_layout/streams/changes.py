@@ -8,7 +8,9 @@ import threading
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import TypeVar
+
+_T = TypeVar("_T")
 
 
 class Again:
@@ -42,7 +44,7 @@ class Changes:
             bell.put(None)  # they are forgotten afterwards: an exception between leaves them to the next call
         self._asleep.clear()
 
-    def until(self, act: Callable[[], Any], tick: float | None = None) -> Any:
+    def until(self, act: Callable[[], _T | Again], tick: float | None = None) -> _T:
         """Call `act` with the lock until it returns something other than an Again, and return that.
 
         It is called again after each change, and after the Again's seconds, or `tick` where that has none.

@@ -70,7 +70,7 @@ class Line:
         job = self._changes.until(lambda: self._room(number, captured, frame, error))
         if job is None:
             return False
-        if error is None:
+        if job.slot is not None:  # of a frame that did not fail
             try:
                 job.frame = job.slot.keep(frame)
             except Exception as raised:  # such as no memory
@@ -82,7 +82,7 @@ class Line:
             self._changes.notify()
         return error is None or (self._skips and isinstance(error, Exception))
 
-    def _room(self, number: int, captured: float, frame: Any, error: BaseException | None) -> Any:
+    def _room(self, number: int, captured: float, frame: Any, error: BaseException | None) -> Job | Again | None:
         """Return the job of a frame, with its memory; None when the stream stops, AGAIN while there is no room."""
         if self.stopping:
             self._dropped += 1
@@ -104,9 +104,9 @@ class Line:
 
     def take(self) -> Job | None:
         """Return the next frame to work on, which may take any time; None if there will be none."""
-        return self._changes.until(self._taken)  # type: ignore[no-any-return]
+        return self._changes.until(self._taken)
 
-    def _taken(self) -> Any:
+    def _taken(self) -> Job | Again | None:
         while not self.stopping:
             if not self._waiting and self._ended:
                 return None
@@ -162,18 +162,18 @@ class Line:
                     self._pace.left()
         return result
 
-    def _come(self, alive: Callable[[], bool]) -> Any:
+    def _come(self, alive: Callable[[], bool]) -> Result | Again | None:
         self.watch()
         if self.failure is not None:  # what ends it comes last, whoever knows it
             return None
-        while self._order and self._order[0].state is not None:
+        while self._order and (state := self._order[0].state) is not None:
             job = self._order.popleft()
             self._changes.notify()
-            if isinstance(job.state, StreamError):
-                self._failed_is_next(job, job.state)
+            if isinstance(state, StreamError):
+                self._failed_is_next(job, state)
                 continue
             self._shown += 1
-            self._held = result = job.state
+            self._held = result = state
             result.dropped, self._unshown = result.dropped + self._unshown, 0
             self._pace.handed()
             return result

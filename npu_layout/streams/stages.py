@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 from ..errors import NpuLayoutError
-from .leases import Slot
+from .leases import Result, Slot
 
 STAGES = ("capture", "preprocess", "infer", "function")
 
@@ -65,7 +65,8 @@ class Job:
 
     def __init__(self, number: int, captured: float, frame: Any, slot: Slot | None) -> None:
         self.number, self.captured, self.frame, self.slot = number, captured, frame, slot
-        self.stage, self.since, self.state = "capture", captured, None  # type: tuple[str, float, Any]
+        self.stage, self.since = "capture", captured
+        self.state: Result | StreamError | None = None
         self.taken = captured  # when a worker took it
         self.dropped = 0
         self.hung = False  # whether a stage that was given up may still use the slot

@@ -42,6 +42,9 @@ _TRIED = {  # by the id of a variant
 }
 
 Answers = dict[str, list[Remade]]
+Id = tuple[Any, ...]  # of a variant: what is tried, by its first word, and how
+Key = tuple[str, Id]  # of a way to make the inputs: the name of the input, and the id of its variant
+Made = Mapping[str, dict[Key, Remade]]  # of each output, the ways that were tried
 
 
 class _ImageInput(NamedTuple):
@@ -78,11 +81,11 @@ def rerun(
     rows = sorted({int(i) for i in np.linspace(0, len(kept) - 1, min(_RERUN, len(kept))).round()})
     chosen = [(row, kept[row]) for row in rows]
     images = _images(recording, kept)
-    made: dict[str, dict[Any, Remade]] = {output: {} for output in kept[0].references}
+    made: dict[str, dict[Key, Remade]] = {output: {} for output in kept[0].references}
     exchanges_inputs = len(kept[0].inputs) > 1
     with steps((len(images) + exchanges_inputs) * len(rows), LOOKING, progress) as shown:
         for image in images:
-            far: set[Any] = set()
+            far: set[Key] = set()
             for row, k in chosen:
                 combined = _remake(engine, recording, image, row, k, made, shown, far)
                 if row == rows[0] < rows[-1]:
@@ -94,7 +97,7 @@ def rerun(
                 shown.done()
         needless = {output: _needless(evidence.get(output), of) for output, of in made.items()}
         made = {output: distinct(of) for output, of in made.items()}
-        leading = _leading(evidence, made, rows) - set.intersection(*needless.values())
+        leading = {k for k in _leading(evidence, made, rows) if not all(k in of for of in needless.values())}
         rest = sorted(set(range(len(kept))) - set(rows)) if leading else []
         shown.more(len(images) * len(rest))
         for image in images:
@@ -113,16 +116,14 @@ def rerun(
     }
 
 
-def _keys(made: Mapping[str, Mapping[Any, Remade]], row: int) -> set[Any]:
+def _keys(made: Made, row: int) -> set[Key]:
     """Return the keys of the ways that have a tensor of every output for a frame."""
     return set.intersection(*({key for key, one in of.items() if row in one.answers} for of in made.values()))
 
 
-def _leading(
-    evidence: Mapping[str, Evidence], made: Mapping[str, Mapping[Any, Remade]], rows: Sequence[int]
-) -> set[Any]:
+def _leading(evidence: Mapping[str, Evidence], made: Made, rows: Sequence[int]) -> set[Key]:
     """Return the keys of the ways that explain clearly more of an output of few values than the input as recorded."""
-    found: dict[Any, float] = {}
+    found: dict[Key, float] = {}
     for output, e in evidence.items():
         if e.fits and e.references[0].size <= _FEW:
             for key, one in made[output].items():
@@ -136,8 +137,8 @@ def _far(
     evidence: Mapping[str, Evidence],
     causes: Mapping[str, Trial | None],
     row: int,
-    made: Mapping[str, Mapping[Any, Remade]],
-) -> set[Any]:
+    made: Made,
+) -> set[Key]:
     """Return the keys of the ways that explain far less of a frame of every output than another cause does."""
     known = _keys(made, row)
     answers = {output: {key: made[output][key].answers[row] for key in known} for output in evidence}
@@ -145,14 +146,14 @@ def _far(
     return known.intersection(*far)
 
 
-def _forget(far: Iterable[Any], made: Mapping[str, Mapping[Any, Remade]]) -> None:
+def _forget(far: Iterable[Key], made: Made) -> None:
     """Drop the tensors of ways that are not tried any more: of large maps they take a gigabyte."""
     for of in made.values():
         for key in far:
             of[key].answers.clear()
 
 
-def _needless(evidence: Evidence | None, made: Mapping[Any, Remade]) -> set[Any]:
+def _needless(evidence: Evidence | None, made: Mapping[Key, Remade]) -> set[Key]:
     """Return the keys of the ways that make two changes, and explain not clearly more than one of these alone."""
     if evidence is None or not evidence.fits:
         return set()
@@ -165,13 +166,13 @@ def _needless(evidence: Evidence | None, made: Mapping[Any, Remade]) -> set[Any]
     }
 
 
-def _parts(key: Any) -> list[Any]:
+def _parts(key: Key) -> list[Key]:
     """Return the keys of the changes that a way combines; none if it is a single one."""
     image, id = key
     return [(image, id[:-1]), (image, ("color", "before"))] if id[0] == "scale" and len(id) > 3 else []
 
 
-def _gains(evidence: Mapping[str, Evidence], made: Mapping[str, Mapping[Any, Remade]], key: Any) -> bool:
+def _gains(evidence: Mapping[str, Evidence], made: Made, key: Key) -> bool:
     """Whether a way explains clearly more of some output than the input as recorded, in the frames tried so far."""
     tried = {output: made[output][key].answers for output, e in evidence.items() if e.fits and key in made[output]}
     return any(gained(evidence[output], answers) >= MARGIN for output, answers in tried.items())
@@ -191,20 +192,20 @@ def _remake(
     image: _ImageInput,
     row: int,
     k: Kept,
-    made: Mapping[str, dict[Any, Remade]],
+    made: Made,
     shown: Steps,
-    far: set[Any],
-    only: set[Any] | None = None,
-) -> set[Any]:
+    far: set[Key],
+    only: set[Key] | None = None,
+) -> set[Key]:
     """Add the model's answers to one frame, an image of it made in each other way but for those of the keys `far`.
 
     only: the keys of the ways to try, if these are not all. Return the keys of those that combine two.
     """
     channels = None if image.spec is None else image.spec.channels
     answers: dict[int, tuple[np.ndarray, dict[str, np.ndarray]]] = {}  # by the id of an input, which it keeps alive
-    combined: set[Any] = set()
+    combined: set[Key] = set()
 
-    def wanted(id: Any) -> bool:
+    def wanted(id: Id) -> bool:
         key = image.name, id
         return key not in far and (only is None or key in only)
 
@@ -229,7 +230,7 @@ def _exchange(
     engine: OnnxRuntimeEngine,
     recording: Recording,
     chosen: Sequence[tuple[int, Kept]],
-    made: Mapping[str, dict[Any, Remade]],
+    made: Made,
     shown: Steps,
 ) -> None:
     """Add the model's answers to exchanged inputs, if they differ from those as recorded, and from each other.
@@ -244,7 +245,7 @@ def _exchange(
                 answer = engine.infer(feeds(Frame(inputs, {}), k.number))
             except NpuLayoutError:
                 continue
-            way = "order", frozenset(places.items())
+            way = "order", tuple(sorted(places.items()))
             for output, others in seen.items():
                 if answer[output].shape != others[0].shape or any(np.array_equal(answer[output], y) for y in others):
                     continue

@@ -111,10 +111,12 @@ def test_two_causes_of_the_same_values_are_both_named(noise: float) -> None:
     assert judged([1, 0, 2]).verdict == "channel_order" and judged([0, 1, 2]).verdict == "match"
 
 
-@pytest.mark.parametrize(("left_by_layout", "verdict"), [(0.45, "mismatch"), (0.2, "layout")])
-def test_what_explains_less_than_a_refused_input_is_not_named(left_by_layout: float, verdict: str) -> None:
-    """The input explains what all frames have in common, 11 dB, and nothing of the letters in which they differ."""
-    rng, shape = np.random.default_rng(0), (1, 4, 20, 20)
+def with_letters(rng: np.random.Generator) -> tuple[Evidence, np.ndarray]:
+    """Six frames of one background, each with letters of its own, and the letters at the samples.
+
+    The model has neither.
+    """
+    shape = (1, 4, 20, 20)
     model = [rng.standard_normal(shape).astype(np.float32) for _ in range(6)]
     background = rng.standard_normal(shape)
     letters = np.zeros((6, 1600))
@@ -123,12 +125,19 @@ def test_what_explains_less_than_a_refused_input_is_not_named(left_by_layout: fl
     spec = nl.TensorSpec(shape, "NCHW", "float32")
     buffers = [spec.pack((background + x.reshape(shape)).astype(np.float32)) for x in letters]
     evidence = Evidence(spec, buffers, model, (), 1)
-    of_letters = np.stack([evidence.samples.of(x.reshape(shape)) for x in letters])
+    return evidence, np.stack([evidence.samples.of(x.reshape(shape)) for x in letters])
+
+
+@pytest.mark.parametrize(("left_by_layout", "verdict"), [(0.45, "mismatch"), (0.2, "layout")])
+def test_what_explains_less_than_a_refused_input_is_not_named(left_by_layout: float, verdict: str) -> None:
+    """The input explains what all frames have in common, 11 dB, and nothing of the letters in which they differ."""
+    rng = np.random.default_rng(0)
+    evidence, of_letters = with_letters(rng)
     noise = left_by_layout * rng.standard_normal(evidence.codes.shape)
     trials = [
         evidence.as_declared(),
-        Trial("preprocessing", "an input", {}, evidence.codes, of_letters, False, of_input=True),
-        Trial("layout", "a layout", spec, evidence.codes, noise, False, spec),
+        evidence.tried("preprocessing", "an input", of_letters, {})._replace(of_input=True),
+        evidence.tried("layout", "a layout", noise, evidence.spec),
     ]
     assert judge(evidence, evidence.rank(trials[:2]), False, None).verdict == "mismatch"
     assert judge(evidence, evidence.rank(trials), False, None).verdict == verdict
@@ -137,19 +146,11 @@ def test_what_explains_less_than_a_refused_input_is_not_named(left_by_layout: fl
 @pytest.mark.parametrize(("error", "verdict"), [(0.3, "mismatch"), (0.15, "preprocessing")])
 def test_an_input_that_explains_no_more_than_a_refused_one_is_not_named(error: float, verdict: str) -> None:
     """The first is refused, for it has nothing of the letters; what the second has of them must explain more."""
-    rng, shape = np.random.default_rng(0), (1, 4, 20, 20)
-    model = [rng.standard_normal(shape).astype(np.float32) for _ in range(6)]
-    background = rng.standard_normal(shape)
-    letters = np.zeros((6, 1600))
-    for row in letters:
-        row[rng.choice(1600, 30, replace=False)] = 2 * rng.choice([-1, 1], 30)
-    spec = nl.TensorSpec(shape, "NCHW", "float32")
-    buffers = [spec.pack((background + x.reshape(shape)).astype(np.float32)) for x in letters]
-    evidence = Evidence(spec, buffers, model, (), 1)
-    of_letters = np.stack([evidence.samples.of(x.reshape(shape)) for x in letters])
+    rng = np.random.default_rng(0)
+    evidence, of_letters = with_letters(rng)
     noise = error * rng.standard_normal(evidence.codes.shape)
     trials = [evidence.as_declared()] + [
-        Trial("preprocessing", text, {"color": text}, evidence.codes, left, False, of_input=True)
+        evidence.tried("preprocessing", text, left, {"color": text})._replace(of_input=True)
         for text, left in (("RGB", of_letters), ("BGR", noise))
     ]
     assert judge(evidence, evidence.rank(trials[::2]), False, None).verdict == "preprocessing"
@@ -166,7 +167,7 @@ def test_inputs_that_differ_by_less_than_the_noise_are_not_decided(share: float,
     evidence = Evidence(spec, buffers, model, (), 1)
     noise, between = 0.1 * rng.standard_normal((2, *evidence.codes.shape))
     trials = [evidence.as_declared()] + [
-        Trial("preprocessing", text, {"color": text}, evidence.codes, left, False, of_input=True)
+        evidence.tried("preprocessing", text, left, {"color": text})._replace(of_input=True)
         for text, left in (("RGB", noise), ("BGR", noise + np.sqrt(share) * between))
     ]
     found = judge(evidence, evidence.rank(trials), False, None)
