@@ -15,7 +15,7 @@ from ..buffers import TensorSpec, unpack_nibbles
 from ..errors import BufferSizeError, LayoutError, NpuLayoutError
 from ..support import checked_call, instance, items_of, naming, real_number, shown, whole_number
 from . import reference
-from .compiling import compiled, decoded_whole, has_boxes, in_steps, thresholds
+from .compiling import compiled, decoded_whole, has_boxes, in_steps
 from .crops import Masks, Pool, no_masks, pool_of
 from .detections import Detections, Memory, detections, memory_for, memory_of
 from .finishing import finish
@@ -23,6 +23,7 @@ from .fitting import fit
 from .gathering import Gather, gathers
 from .gathering import reader as stored_reader
 from .head import ROLES, Head
+from .least_codes import thresholds
 from .mask_crops import masks_in
 from .places import Fitted, checked_specs
 from .ranges import largest_score
