@@ -15,7 +15,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..specs import from_acl
-from ..support import checked_call, whole_number
+from ..support import checked_call, naming, whole_number
 from .runtime import RuntimeEngine, distinct, model_file, names_of, opening, per_tensor, runtime
 
 # acl/acl_base.h, acl/acl_rt.h
@@ -155,10 +155,8 @@ class AclEngine(RuntimeEngine):
         return listed
 
     def _spec(self, fields: dict[str, Any], shape: Sequence[int] | None) -> TensorSpec:
-        try:
+        with naming(self.model):
             return from_acl(fields, shape=shape)
-        except NpuLayoutError as error:
-            raise type(error)(f"{self.model}: {error}") from error
 
     def _memory(self, specs: list[TensorSpec]) -> list[int]:
         return [self._took("rt.malloc", self._acl.rt.free, spec.nbytes, _HUGE_FIRST) for spec in specs]

@@ -11,7 +11,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..specs import from_hobot
-from ..support import checked_call
+from ..support import checked_call, naming
 from .runtime import RuntimeEngine, declared_inputs, distinct, model_file, one_network, opening, per_tensor, runtime
 
 
@@ -111,7 +111,5 @@ class HobotEngine(RuntimeEngine):
 def _spec(model: str, name: str, fields: dict[str, Any], letters: Mapping[str, str]) -> TensorSpec:
     if any(n < 1 for n in fields["validShape"]):
         raise NpuLayoutError(f"{model}: {name}: shape {fields['validShape']} is dynamic; give it a fixed one")
-    try:
+    with naming(model):
         return from_hobot(fields, layout=letters.get(name), name=name)
-    except NpuLayoutError as error:
-        raise type(error)(f"{model}: {error}") from error

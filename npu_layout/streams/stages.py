@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 from ..errors import NpuLayoutError
 from .leases import Result, Slot
 
-STAGES = ("capture", "preprocess", "infer", "function")
-
 
 class StreamError(NpuLayoutError):
     """What failed in a stream.
