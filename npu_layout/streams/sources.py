@@ -5,9 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
-import sys
-import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -16,10 +14,10 @@ import numpy as np
 
 from ..errors import NpuLayoutError
 from ..support import checked_call, iterates, not_copied, path_of, real_number, shown
+from .captures import captured, device, given, is_here
 
 IMAGES = (".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # more than one letter: C:// is a path
-_DEVICE = re.compile(r"/dev/video(\d{1,5})")
 _BUSY = "already executing"  # what Python says of a generator that another thread is in
 #: What to give in the place of other libraries' cameras and files, by a member that they have.
 _ADVICE = {
@@ -27,7 +25,6 @@ _ADVICE = {
     "capture_request": "give a generator of its requests' buffers, as in docs/streams.md",
     "emit": "give a generator of its samples' memory, as in docs/streams.md",
 }
-_WAIT = 0.2  # seconds between tries to open a camera again
 
 
 class Source:
@@ -113,26 +110,26 @@ def open_source(source: Any, *, reopen: float = 10.0) -> Source:
         raise _none(source)
     if isinstance(source, (int, np.integer)):
         source = int(source)
-        if not 0 <= source < 1 << 16 or not _is_here(source):
+        if not 0 <= source < 1 << 16 or not is_here(source):
             raise NpuLayoutError(f"source: {source}: no such camera")
-        return _captured(source, True, patience)
+        return Source(*captured(source, True, patience))
     if isinstance(source, (str, os.PathLike)):
         text = path_of("source", source)
         if _ADDRESS.match(text) or "!" in text:
-            return _captured(text, True, patience)
-        if _device(text) is not None:
-            if not _is_here(text):
+            return Source(*captured(text, True, patience))
+        if device(text) is not None:
+            if not is_here(text):
                 raise NpuLayoutError(f"source: {text}: no such camera")
-            return _captured(text, True, patience)
+            return Source(*captured(text, True, patience))
         path = Path(text)
         if text and path.is_dir():
             return Source(_folder(path, _images(path)))
         if not text or not path.is_file():
             number = f"; camera {text} is the number {int(text)}, not a text" if text.isdecimal() else ""
             raise NpuLayoutError(f"source: {text or path}: no such file or folder{number}")
-        return _captured(str(path), False, 0.0)
+        return Source(*captured(str(path), False, 0.0))
     if all(callable(getattr(source, name, None)) for name in ("read", "isOpened", "get", "release")):
-        return _given(source)
+        return Source(*given(source))
     if iterates(source) and not isinstance(source, bytes):
         return Source(source)
     raise _none(source)
@@ -161,116 +158,3 @@ def _folder(folder: Path, names: Iterable[str]) -> Iterator[Any]:
     for name in names:
         picture = cv2.imread(str(folder / name), cv2.IMREAD_COLOR)
         yield NpuLayoutError(f"{folder / name}: no image that OpenCV reads") if picture is None else picture
-
-
-def _captured(source: Any, live: bool, patience: float) -> Source:
-    """Return the frames of cv2.VideoCapture; one that is gone is opened again."""
-    import cv2
-
-    capture = _opened(source)
-    if not capture.isOpened():
-        capture.release()
-        raise NpuLayoutError(f"source: {source!r}: OpenCV cannot open it{_lacking(source)}")
-    if isinstance(source, str) and capture.get(cv2.CAP_PROP_FRAME_COUNT) > 0:
-        live = False  # a file behind an address, or in a pipeline, which has an end
-    return _reading(capture, source, live, patience)
-
-
-def _given(capture: Any) -> Source:
-    """Return the frames of a cv2.VideoCapture whose size or format was set; nobody knows how to open it again."""
-    import cv2
-
-    if not capture.isOpened():
-        raise NpuLayoutError("source: this VideoCapture is not open")
-    return _reading(capture, None, capture.get(cv2.CAP_PROP_FRAME_COUNT) <= 0, 0.0)
-
-
-def _reading(capture: Any, source: Any, live: bool, patience: float) -> Source:
-    """Return the frames of an opened capture; source: what is opened again if it is live and gone, None: nothing."""
-    import cv2
-
-    gone = f"{source!r} is gone, and did not come back in {patience:g} s"
-    if source is None:
-        gone = "the VideoCapture gives no frame any more; a number or an address is opened again"
-    state: dict[str, Any] = {"capture": capture, "ended": False}
-
-    def frames() -> Generator[Any, None, None]:
-        end: float | None = None  # until when it is opened again, since the last frame
-        try:
-            while not state["ended"]:
-                try:
-                    done, picture = state["capture"].read()
-                except cv2.error:  # as of a camera that is gone
-                    if not live:
-                        raise
-                    done = False
-                if done:
-                    end = None
-                    yield picture
-                    continue
-                if not live:
-                    return
-                if end is None:
-                    end = time.monotonic() + patience
-                else:
-                    time.sleep(_WAIT)  # it opens, and gives no frame
-                if source is None or not _again(state, source, end):
-                    if not state["ended"]:
-                        raise NpuLayoutError(f"source: {gone}")
-                    return
-        finally:
-            state["capture"].release()
-
-    reading = frames()
-
-    def close() -> None:
-        state["ended"] = True
-        reading.close()  # which raises while another thread reads: OpenCV cannot release it then
-        state["capture"].release()  # of one that was never read
-
-    return Source(reading, live, close)
-
-
-def _again(state: dict[str, Any], source: Any, end: float) -> bool:
-    """Open a capture again; return whether that was possible until `end`."""
-    state["capture"].release()
-    while not state["ended"] and time.monotonic() < end:
-        if _is_here(source):
-            state["capture"] = _opened(source)
-            if state["capture"].isOpened():
-                return True
-        time.sleep(_WAIT)
-    return False
-
-
-def _opened(source: Any) -> Any:
-    """Return cv2's capture: of a device by its number, because OpenCV's V4L2 has no names."""
-    import cv2
-
-    device = _device(source)
-    if device is not None:
-        return cv2.VideoCapture(device)
-    return cv2.VideoCapture(source, *([cv2.CAP_GSTREAMER] if "!" in source else []))
-
-
-def _lacking(source: Any) -> str:
-    """Return what this OpenCV lacks to open a source, as pip's has no GStreamer; "" if it is nothing that is known."""
-    import cv2
-
-    if "!" not in str(source) or cv2.videoio_registry.hasBackend(cv2.CAP_GSTREAMER):
-        return ""
-    return "; it was built without GStreamer, as those of pip are: use the system's (python3-opencv), or an appsink"
-
-
-def _device(source: Any) -> int | None:
-    """Return the number of a camera, which that of a link such as /dev/v4l/by-id/... may change; None of others."""
-    if isinstance(source, int):
-        return source
-    found = _DEVICE.fullmatch(os.path.realpath(source)) if source.startswith("/dev/") else None
-    return int(found[1]) if found else None
-
-
-def _is_here(source: Any) -> bool:
-    """Return whether a camera has a device: some versions of OpenCV crash on a number that has none."""
-    device = _device(source)
-    return device is None or sys.platform != "linux" or os.path.exists(f"/dev/video{device}")

@@ -54,6 +54,7 @@ LATE = {
     "cli.console": {"rich"},
     "support.progress": {"rich"},
     "pytest_plugin": {"pytest"},
+    "streams.captures": {"cv2"},
     "streams.sources": {"cv2"},
     "cli.decoding": {"cv2"},
     "decode.overlay": {"cv2"},
