@@ -30,8 +30,9 @@ def geometries(evidence: Evidence) -> Iterator[Trial]:
         return
     if evidence.fits:
         yield from _moves(evidence, axes)
-    if axes[0] is not None:
-        yield from _turned(evidence, axes)
+    down, across = axes
+    if down is not None:
+        yield from _turned(evidence, (down, across))
 
 
 def axes_of(evidence: Evidence) -> Axes | None:
@@ -97,7 +98,7 @@ def _trial(evidence: Evidence, axes: Axes, move: Move, fill: str) -> Trial:
     return evidence.tried("geometry", text, left)._replace(answers=answers)
 
 
-def _turned(evidence: Evidence, axes: Axes) -> Iterator[Trial]:
+def _turned(evidence: Evidence, axes: tuple[int, int]) -> Iterator[Trial]:
     """Yield maps that are not square, rotated by 90 degrees: as wide as the model's are tall."""
     down, across = axes
     spec = _with_exchanged_sides(evidence, down, across)

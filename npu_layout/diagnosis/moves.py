@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple, Optional
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ..support import finite, many
 
 _SHIFTS = 2  # places
 
-Axes = tuple[Any, int]  # of height and width; the height is None in a row of places
+Axes = tuple[Optional[int], int]  # of height and width; the height is None in a row of places
 Place = tuple[np.ndarray, np.ndarray]
 Source = Callable[[np.ndarray, np.ndarray, int, int], Place]
 
@@ -102,7 +102,7 @@ def _source(shape: tuple[int, ...], index: Sequence[np.ndarray], axes: Axes, mov
     return move.source(y, x, height, shape[across])
 
 
-def fills(move: Move, shape: tuple[int, ...], axes: Axes, index: Sequence[np.ndarray]) -> Any:
+def fills(move: Move, shape: tuple[int, ...], axes: Axes, index: Sequence[np.ndarray]) -> tuple[str, ...]:
     """Return what may be at places outside of the model's maps; one way if there are none."""
     y, x = _source(shape, index, axes, move)
     height = 1 if axes[0] is None else shape[axes[0]]
@@ -126,13 +126,13 @@ def values_in(
         flat = np.clip(y * width + x, 0, height * width - 1)
         y, x = flat // width, flat % width
     outside = (y < 0) | (y >= height) | (x < 0) | (x >= width)
-    ways: tuple[Any, Any] = (np.mod, np.mod) if fill == "wrapped" else (_clamped, _clamped)
+    inside = np.mod if fill == "wrapped" else _clamped
 
     def at(y: np.ndarray, x: np.ndarray) -> np.ndarray:
         place = list(index)
-        place[across] = ways[0](x, width)
+        place[across] = inside(x, width)
         if down is not None:
-            place[down] = ways[1](y, height)
+            place[down] = inside(y, height)
         flat = np.ravel_multi_index(tuple(place), shape)
         return np.stack([finite(reference.reshape(-1)[flat]).astype(np.float64) for reference in references])
 
@@ -148,7 +148,7 @@ def _between(at: Callable[[np.ndarray, np.ndarray], np.ndarray], y: np.ndarray, 
     """Return the values between places, linearly."""
     top, left = np.floor(y).astype(int), np.floor(x).astype(int)
     below, right = y - top, x - left
-    total: Any = 0.0
+    total: float | np.ndarray = 0.0
     for dy, dx in product((0, 1), (0, 1)):
         weight = (below if dy else 1 - below) * (right if dx else 1 - right)
         if np.any(weight):

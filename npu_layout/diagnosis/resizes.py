@@ -65,9 +65,10 @@ class _Resize(NamedTuple):
 
 def resizes(evidence: Evidence) -> Iterator[Trial]:
     """Yield other resizes, if the model's maps are resized ones, that explain more than the declared reading."""
-    axes = axes_of(evidence)
-    if not evidence.fits or axes is None or axes[0] is None or evidence.settled:
+    down, across = axes_of(evidence) or (None, 0)
+    if not evidence.fits or down is None or evidence.settled:
         return
+    axes = down, across
     own = _last_resize(evidence, axes)
     if own is None:
         return

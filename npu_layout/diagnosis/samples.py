@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Union
 
 import numpy as np
 
@@ -15,6 +15,7 @@ _SAMPLES = 8192  # places in each frame, shared by the channels
 _FEWEST = 32  # places of each channel, if it has so many
 
 Matrix = np.ndarray
+Numbers = Union[float, np.ndarray]  # one for all, or one for each
 
 
 class Samples:
@@ -124,7 +125,7 @@ def ends(spec: TensorSpec) -> tuple[float, float]:
     return (info.min / 16, info.max // 16) if kind.nibbles else (info.min, info.max)
 
 
-def arithmetic(spec: TensorSpec, samples: Samples) -> tuple[Any, Any]:
+def arithmetic(spec: TensorSpec, samples: Samples) -> tuple[Numbers, Numbers]:
     """Return the scale and the zero point of each sample, or of all."""
     q = spec.quantization
     if q is None:

@@ -8,14 +8,12 @@ digits, are read.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..comparison import decibels
 from .channel_moments import ChannelMoments, channel_moments
 from .evidence import Evidence
-from .samples import Matrix
+from .samples import Matrix, Numbers
 
 CLAMPED = 6.0  # dB that a scale may explain more than a line, because the device clamps as it does
 _DIGITS = 1e-6  # of the stored values' mean square: of less error, the rounding of the sums is more than 1e-9
@@ -69,7 +67,7 @@ class ScaleErrors:
             and max(self.high.max(), model.high.max() / scale + zero_point) < high
         )
 
-    def of(self, scale: Any, zero_point: Any) -> np.ndarray:
+    def of(self, scale: Numbers, zero_point: Numbers) -> np.ndarray:
         """Return the mean square that is left of each channel.
 
         scale, zero_point: real numbers, or one of each channel.

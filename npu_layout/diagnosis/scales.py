@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from .channel_moments import ChannelMoments
 from .evidence import Evidence
 from .moments import Moments, line
 from .proof import by_chance, cost_of, least_cost
-from .samples import Matrix, ends, predicted
+from .samples import Matrix, Numbers, ends, predicted
 from .scale_errors import ScaleErrors
 from .slight_scales import MOVED
 from .slopes import Slope, halves, halves_by_sums
@@ -98,14 +98,17 @@ def _between(low: float, high: float, x: np.ndarray, lowest: np.ndarray, highest
     return None if low < lowest.min() and highest.max() < high else (x > low) & (x < high)
 
 
+_N = TypeVar("_N", float, np.ndarray)
+
+
 class _Option(NamedTuple):
     """A scale and a zero point, or one of each channel along `axis`; the dB that they explain.
 
     parameters: how many of these numbers are not the declared ones; choices: as in Trial.
     """
 
-    scale: Any
-    zero_point: Any
+    scale: Numbers
+    zero_point: Numbers
     axis: int | None
     parameters: int
     score: float
@@ -125,7 +128,7 @@ class _Fit(NamedTuple):
     cause: str
     errors: ScaleErrors
 
-    def option(self, scale: Any, zero_point: Any, axis: int | None = None) -> _Option:
+    def option(self, scale: Numbers, zero_point: Numbers, axis: int | None = None) -> _Option:
         """Return a scale and zero point with what they explain. axis: of the spec, along which they are."""
         powers = self.errors.power, self.errors.of(scale, zero_point)
         score = self.evidence.score(self._bare, powers=powers)
@@ -148,7 +151,7 @@ class _Fit(NamedTuple):
         """A trial that predicts nothing."""
         return Trial(self.cause, "", None, self.codes, self.codes, True)
 
-    def _fitted(self, scale: Any, zero_point: Any) -> int:
+    def _fitted(self, scale: Numbers, zero_point: Numbers) -> int:
         """Return how many of these numbers are not the declared ones."""
         q = self.evidence.spec.quantization
         declared = () if q is None else (q.scale, q.zero_point)
@@ -158,17 +161,17 @@ class _Fit(NamedTuple):
             if y is None or np.size(y) not in (1, np.size(x)) or not _is_about(x, y)
         )
 
-    def inside(self, zero_points: Any) -> Any:
+    def inside(self, zero_points: _N) -> _N | None:
         """Return zero points in the range of the dtype, where noise has moved them out of it; None if they are far out.
 
         No device has such zero points.
         """
         low, high = ends(self.spec)
         inside = np.clip(zero_points, low, high)
-        return inside if (np.abs(zero_points - inside) <= MOVED * (high - low)).all() else None
+        return inside if np.all(np.abs(zero_points - inside) <= MOVED * (high - low)) else None
 
 
-def _is_about(x: Any, y: Any) -> bool:
+def _is_about(x: Numbers, y: Numbers) -> bool:
     """Whether numbers are those that were declared."""
     if np.ndim(x) == np.ndim(y) == 0:
         return not abs(float(x) - float(y)) > _ABOUT * abs(float(y))
@@ -256,9 +259,10 @@ def _of_a_power(fit: _Fit, found: _Option) -> _Option:
 
 def _halves(fit: _Fit, option: _Option) -> tuple[Slope, Slope]:
     """Return by how much a scale for all channels is off in the inner and the outer half of the values."""
-    if fit.errors.clamps(option.scale, option.zero_point):
+    scale, zero_point = float(option.scale), float(option.zero_point)
+    if fit.errors.clamps(scale, zero_point):
         return halves(fit.evidence, fit.trial(option))
-    return halves_by_sums(fit.evidence, fit.errors.codes, option.scale, option.zero_point)
+    return halves_by_sums(fit.evidence, fit.errors.codes, scale, zero_point)
 
 
 def _is_cut(fit: _Fit, end: _Option, free: _Option) -> bool:
@@ -291,12 +295,12 @@ def _from_the_end(fit: _Fit) -> Iterator[tuple[float, int]]:
     yield from ((s, int(low)) for s in (float(q.scale), scale) if s is not None)
 
 
-def _for_all(fit: _Fit) -> Iterator[tuple[float, Any]]:
+def _for_all(fit: _Fit) -> Iterator[tuple[float, float]]:
     """Yield a scale and zero point for all channels: with the declared scale, the declared zero point, and neither."""
     q, declared, moments = fit.evidence.spec.quantization, fit.zero_points, fit.moments
     whole = bool((declared == np.rint(declared)).all())
 
-    def rounded(zero_point: Any) -> Any:
+    def rounded(zero_point: float) -> float:
         return int(np.rint(zero_point)) if whole else float(zero_point)
 
     if q is not None and q.axis is None:
@@ -337,7 +341,7 @@ def _shared_zero_points(fit: _Fit) -> list[float]:
     return declared if fit.evidence.wanted.min() < 0 or low in declared else [*declared, low]
 
 
-def _each_through(fit: _Fit, zero_point: float) -> tuple[np.ndarray, Any] | None:
+def _each_through(fit: _Fit, zero_point: float) -> tuple[np.ndarray, np.ndarray] | None:
     """Return a scale for each channel with one zero point.
 
     It needs no values near the zero point: those of a sure network are stored at the end of the range.
@@ -346,10 +350,10 @@ def _each_through(fit: _Fit, zero_point: float) -> tuple[np.ndarray, Any] | None
     if not clear.any():
         return None
     scales = np.where(clear, scales, np.median(scales[clear]))
-    return scales, [zero_point] * len(scales)
+    return scales, np.full(len(scales), zero_point)
 
 
-def _each_with_a_zero_point(fit: _Fit) -> tuple[np.ndarray, Any] | None:
+def _each_with_a_zero_point(fit: _Fit) -> tuple[np.ndarray, np.ndarray] | None:
     """Return a scale and a zero point for each channel; None if one is far out of the dtype's range."""
     of, found = fit.channels, lines(fit.channels)
     if not found.clear.any():
