@@ -47,7 +47,7 @@ class Memory:
         own = own_copy(part)
         if own is not None:
             return own
-        array, is_memory = _array_of(part)
+        array, is_memory = array_of(part)
         if array is None:
             return part
         copy = self._copy(i, array)
@@ -78,7 +78,7 @@ def _like(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return memory, np.ndarray(array.shape, array.dtype, memory, before, array.strides)
 
 
-def _array_of(part: Any) -> tuple[np.ndarray | None, bool]:
+def array_of(part: Any) -> tuple[np.ndarray | None, bool]:
     """Return an array of what a frame's memory is, and whether it is memory, no array; None if it has none for us."""
     try:
         memory = memoryview(part)

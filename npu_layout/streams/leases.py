@@ -20,9 +20,10 @@ class Slot:
     def __init__(self) -> None:
         self._memory = Memory()
         self.keep = self._memory.keep
+        self.keep_inputs = Memory().keep
         self.inputs: dict[str, np.ndarray] = {}
         self.outputs: dict[str, np.ndarray] = {}
-        self.borrowed = False  # whether the inputs are memory of whoever preprocesses
+        self.borrowed = False  # whether the inputs are memory of others
         self.lease = 0  # counts the frames that had it
 
     def returned(self, poison: bool) -> None:

@@ -28,7 +28,7 @@ class Line:
     def __init__(self, workers: int, depth: int, watchdog: Watchdog, *, latest: bool, skips: bool, debug: bool) -> None:
         self._latest, self._skips, self._debug, self._watchdog = latest, skips, debug, watchdog
         self._most = workers + depth
-        self._slots: deque[Slot] = deque(Slot() for _ in range(self._most + 2))
+        self._slots: deque[Slot] = deque()  # returned
         self._changes = Changes()
         self._waiting: deque[Job] = deque()  # captured, in no worker yet
         self._order: deque[Job] = deque()  # in a worker or done, in the order of their numbers

@@ -19,6 +19,8 @@ from ..buffers import TensorSpec
 from ..engines import checked_targets, specs_of
 from ..errors import NpuLayoutError
 from ..support import checked_call, items_of, naming, not_copied
+from .borrowing import Borrowed
+from .leases import Slot
 from .processes import Process
 from .running import run
 from .sharing import Sharing
@@ -149,16 +151,34 @@ class EnginePool:
     def map(self, inputs: Iterable[Any]) -> Iterator[dict[str, np.ndarray]]:
         """Yield the outputs of each of the inputs, in order, with as many at work as there are engines.
 
-        Outputs are {name: buffer} of the dtype and the size (1-D, or the storage shape) of the specs. Raises
-        NpuLayoutError, or what else an engine raises, in the place of its result.
+        The iterable may use the memory of an input again for the next one. Outputs are {name: buffer} of the dtype and
+        the size (1-D, or the storage shape) of the specs. Raises NpuLayoutError, or what else an engine raises, in the
+        place of its result; what the iterable raises, after the results of all inputs before.
         """
-        waiting: deque[Future[dict[str, np.ndarray]]] = deque()
-        for given in inputs:
-            waiting.append(self.submit(given))
+        waiting: deque[tuple[Slot, Future[dict[str, np.ndarray]]]] = deque()
+        free: deque[Slot] = deque()
+        borrowed = Borrowed(len(self.engines) + 2)
+
+        def first() -> dict[str, np.ndarray]:
+            slot, future = waiting.popleft()
+            found = future.result()
+            slot.returned(False)
+            free.append(slot)
+            return found
+
+        given, broken = iter(inputs), None
+        while broken is None:
+            try:
+                slot = free.popleft() if free else Slot()
+                waiting.append((slot, self.submit(borrowed.taken(slot, next(given)))))
+            except Exception as error:  # StopIteration too, with which nothing is wrong
+                broken = error
             if len(waiting) > len(self.engines):
-                yield waiting.popleft().result()
+                yield first()
         while waiting:
-            yield waiting.popleft().result()
+            yield first()
+        if not isinstance(broken, StopIteration):
+            raise broken
 
     def close(self) -> None:
         """Finish what was submitted, and close the engines; a second call does nothing.

@@ -93,11 +93,11 @@ class Stream:
         depth: int = 2,
         debug: bool = False,
     ) -> None:
-        work = Work(preprocess, engine, function)
         policy = one_of("policy", policy, (None, *POLICIES))
         skips = bool(one_of("on_error", on_error, ERRORS) == "skip")
         limit = Watchdog(None if watchdog is None else real_number("watchdog", watchdog, 0.0), engine)
         most, filled = counted("depth", depth), flag("debug", debug)
+        work = Work(preprocess, engine, function, most)
         opened = open_source(source)  # last: what is opened is closed by the stream
         latest = (policy or ("latest" if opened.live else "every")) == "latest"
         line = Line(work.workers, most, limit, latest=latest, skips=skips, debug=filled)

@@ -12,20 +12,23 @@ from ..engines import specs_of
 from ..errors import NpuLayoutError
 from ..frames import FrameSpec, Preprocessor
 from ..support import isolated, shown
+from .borrowing import Borrowed
 from .leases import Result, Slot
 from .pool import EnginePool
 from .running import run
 from .stages import Job
 
+_MOST = 32  # buffers of others that are kept at first, to see whether their memory comes again
+
 
 class Work:
-    """The stages of a frame after its capture, for any number of threads.
+    """The stages of a frame after its capture, for any number of threads; depth: frames beside one for each of them.
 
     Raises NpuLayoutError if `preprocess` or `function` is none, the engine is none, or has several inputs, or if the
     Preprocessor's target is not what the engine reads.
     """
 
-    def __init__(self, preprocess: Any, engine: Any, function: Callable[[Result], Any] | None) -> None:
+    def __init__(self, preprocess: Any, engine: Any, function: Callable[[Result], Any] | None, depth: int = 2) -> None:
         if not callable(preprocess):
             raise NpuLayoutError(f"preprocess: expected a Preprocessor or a function, got {type(preprocess).__name__}")
         if function is not None and not callable(function):
@@ -41,17 +44,18 @@ class Work:
         if self._input is not None and writer is not None:
             _check_target(writer.target, self._input)
         self.workers = len(engine) if isinstance(engine, EnginePool) else 1
+        self._borrowed = Borrowed(min(self.workers + depth + 4, _MOST))  # more than there are leases at a time
         self.stages = (("preprocess", self._make), ("infer", self._infer), ("function", self._call))
 
     def _make(self, job: Job, slot: Slot, result: Result) -> None:
         if self._writes:
             buffer, result.geometry = self._preprocess(result.frame, slot.inputs.get(self._name))
         else:
-            made = self._preprocess(result.frame)
-            if not isinstance(made, (tuple, list)) or len(made) != 2:
-                raise NpuLayoutError(f"preprocess: expected (buffer, geometry), got {_several(made)}")
-            buffer, result.geometry = made
-            slot.borrowed = True
+            with self._borrowed.turn(job):
+                made = self._preprocess(result.frame)
+                if not isinstance(made, (tuple, list)) or len(made) != 2:
+                    raise NpuLayoutError(f"preprocess: expected (buffer, geometry), got {_several(made)}")
+                buffer, result.geometry = self._borrowed.taken(slot, made[0]), made[1]
         slot.inputs[self._name] = buffer
 
     def _infer(self, job: Job, slot: Slot, result: Result) -> None:

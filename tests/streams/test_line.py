@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.streams import StreamError
+from npu_layout.streams import Stream, StreamError
 from npu_layout.streams.leases import Result
 from npu_layout.streams.line import Line
 from npu_layout.streams.stages import Job
 from npu_layout.streams.watchdog import Watchdog
+from tests.support.streaming import PREPROCESS, Reader, checked, frames
 
 
 def line(workers: int = 1, depth: int = 2, seconds: float | None = None, **how: bool) -> Line:
@@ -179,3 +180,9 @@ def test_nobody_waits_for_threads_that_are_dead() -> None:
     one.take()
     one.stop()
     assert one.next(lambda: False) is None
+
+
+def test_any_depth_is_as_fast() -> None:
+    """Before, memory for so many frames was made first: 2**31 never ended."""
+    with Stream(frames(5), PREPROCESS, Reader(), checked, depth=2**31 - 1) as stream:
+        assert [checked(result) for result in stream] == list(range(5))
