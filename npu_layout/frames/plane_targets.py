@@ -111,11 +111,12 @@ class PlaneResizer:
         steps = self._steps(groups)
         if self._has_gaps:
             buffer[...] = 0
-        if steps is None or not all(step.run(buffer, frame) for step in steps):
-            for plane, places in zip(self._spec.planes(buffer), groups):
-                self._write_plane(frame, places, plane.reshape(*plane.shape[:2], -1))
-        elif whole is not None:
-            self._keep(whole, frame, steps, geometry)
+        left = [k for k, step in enumerate(steps) if step is None or not step.run(buffer, frame)]
+        for k in left:
+            plane = self._spec.planes(buffer)[k]
+            self._write_plane(frame, groups[k], plane.reshape(*plane.shape[:2], -1))
+        if whole is not None and not left:
+            self._keep(whole, frame, [step for step in steps if step is not None], geometry)
         return True
 
     def _groups(self, form: PixelFormat, geometry: Geometry) -> tuple[tuple[Place, ...], ...]:
@@ -138,22 +139,23 @@ class PlaneResizer:
             made.append(tuple(places))
         return tuple(made)
 
-    def _steps(self, groups: tuple[tuple[Place, ...], ...]) -> tuple[Step, ...] | None:
-        """Return the compiled passes of all planes; None if there is none of one."""
-        made = []
+    def _steps(self, groups: tuple[tuple[Place, ...], ...]) -> list[Step | None]:
+        """Return the compiled pass of each plane; None where there is none."""
+        made: list[Step | None] = []
         (width, height), spec = self._spec.size_wh, self._spec
         for form, places, pitch, offset in zip(self._form.planes, groups, spec.strides, spec.offsets):
             canvas_wh = form.row_bytes(width) // len(places), form.rows(height)
             fit = _fit_of(places, self._interpolation, canvas_wh, pitch, kernels.active())
             if fit is None:
-                return None
+                made.append(None)
+                continue
             x0, y0, x1, y1 = places[0].read
             samples = places[0].samples
             columns = slice(x0 * samples.step, x1 * samples.step)
             made.append(Step(fit, offset, samples.plane, slice(y0, y1), columns))
-        return tuple(made)
+        return made
 
-    def _keep(self, given: Any, frame: FramePlanes, steps: tuple[Step, ...], geometry: Geometry) -> None:
+    def _keep(self, given: Any, frame: FramePlanes, steps: list[Step], geometry: Geometry) -> None:
         form, places = form_of(given), places_of(given, frame.planes)
         if form is None or places is None:
             return
@@ -197,16 +199,18 @@ class PlaneResizer:
         if inner.size and _are_neighbours(places):
             self._resize(frame, places, inner)
         elif inner.size:
-            for channel, place in enumerate(places):
-                made = np.empty((down, across, 1), np.uint8)
-                self._resize(frame, (place,), made)
-                inner[..., channel] = made[..., 0]
+            import cv2
+
+            made = np.empty((len(places), down, across, 1), np.uint8)
+            for place, part in zip(places, made):
+                self._resize(frame, (place,), part)
+            inner[...] = cv2.merge(list(made))
 
     def _resize(self, frame: FramePlanes, places: tuple[Place, ...], out: np.ndarray) -> None:
         x0, y0, x1, y1 = places[0].read
         samples = places[0].samples
         rows = byte_rows(frame.planes[samples.plane])[y0:y1, x0 * samples.step : x1 * samples.step]
-        kernels.picture_rows(_resize_of(places, self._interpolation)).write((rows,), out)
+        _rows_of(places, self._interpolation, kernels.active()).write((rows,), out)
 
 
 def _are_neighbours(places: tuple[Place, ...]) -> bool:
@@ -222,6 +226,12 @@ def _resize_of(places: tuple[Place, ...], interpolation: str) -> kernels.Picture
     components = tuple(kernels.Samples(0, place.samples.start, place.samples.step) for place in places)
     axes = places[0].axes(interpolation)
     return kernels.PictureResize(components, None, (x1 - x0, y1 - y0), (axes,), True, (), len(places))
+
+
+@lru_cache(maxsize=64)
+def _rows_of(places: tuple[Place, ...], interpolation: str, backend: str) -> Any:
+    """Return what writes pictures of neighbours."""
+    return kernels.picture_rows(_resize_of(places, interpolation), backend)
 
 
 @lru_cache(maxsize=64)
