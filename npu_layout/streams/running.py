@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from typing import Any
 
@@ -22,9 +25,16 @@ def run(
 ) -> dict[str, np.ndarray]:
     """Run any engine, and return its checked outputs as the caller's own: in `out`, or copied if it owns them.
 
-    check: what is called with whether it owns them, with them, and with the inputs and `out`.
+    check: what is called with whether it owns them, with them, and with the inputs and `out`. An engine that owns its
+    outputs runs for one thread at a time, until they are copied: another thread's run would replace them.
     """
-    owns, given = getattr(engine, "owns_outputs", True), inputs.values() if isinstance(inputs, Mapping) else (inputs,)
+    owns = getattr(engine, "owns_outputs", True)
+    with _alone(engine) if owns else nullcontext():
+        return _run(engine, inputs, specs, out, check, owns)
+
+
+def _run(engine: Any, inputs: Any, specs: Any, out: Any, check: Any, owns: bool) -> dict[str, np.ndarray]:
+    given = inputs.values() if isinstance(inputs, Mapping) else (inputs,)
     if out is None:
         found = checked_outputs(engine, engine.infer(inputs), specs)
         if check is not None:
@@ -38,6 +48,41 @@ def run(
     for name, array in found.items():
         np.copyto(out[name].reshape(-1), array)  # nothing happens where it is that memory, as the protocol asks
     return {name: out[name] for name in found}
+
+
+class _Guard:
+    """The locks of engines that run, by their id, each with how many threads have or want it."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew, as in a child process, in which the threads that had the locks are not."""
+        self.lock = threading.Lock()
+        self.engines: dict[int, tuple[Any, int]] = {}
+
+
+_GUARD = _Guard()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_GUARD.forget)
+
+
+@contextmanager
+def _alone(engine: Any) -> Iterator[None]:
+    """Keep other threads' runs of an engine out."""
+    key = id(engine)
+    with _GUARD.lock:
+        own, count = _GUARD.engines.get(key, (None, 0))
+        own = own or threading.RLock()
+        _GUARD.engines[key] = own, count + 1
+    try:
+        with own:
+            yield
+    finally:
+        with _GUARD.lock:
+            own, count = _GUARD.engines.pop(key)
+            if count > 1:
+                _GUARD.engines[key] = own, count - 1
 
 
 @lru_cache(maxsize=64)

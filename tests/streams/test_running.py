@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import Any
 
 import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.streams import EnginePool, Stream
+from npu_layout.streams import EnginePool, Stream, running
 from npu_layout.streams.running import run
 from tests.support.streaming import OUTPUT, PREPROCESS, frames, number, read
 
@@ -103,3 +105,60 @@ def test_an_engine_that_says_whose_its_outputs_are_needs_no_out(owns: bool) -> N
         assert [number(r) for r in stream] == list(range(20))
     with EnginePool([Own(), Own()]) as pool, Stream(frames(20), PREPROCESS, pool) as stream:
         assert [number(r) for r in stream] == list(range(20))
+
+
+class Slow(Doubles):
+    """Writes its memory in two halves, between which other threads run."""
+
+    input_specs = (PREPROCESS.target,)
+
+    def __init__(self, pause: float = 0.0001) -> None:
+        super().__init__()
+        self.pause, self.at_work, self.together = pause, 0, 0
+
+    def infer(self, inputs: Any) -> dict[str, np.ndarray]:
+        self.at_work += 1
+        self.together = max(self.together, self.at_work)
+        value = read(inputs["image"])
+        self.memory[:2] = value
+        time.sleep(self.pause)
+        self.memory[2:] = value
+        self.at_work -= 1
+        return {"number": self.memory}
+
+
+def test_an_engine_that_owns_its_outputs_is_used_by_one_thread_at_a_time() -> None:
+    """Before, streams that share one mixed their answers, in silence."""
+    engine, wrong = Slow(), []  # type: tuple[Slow, list[int]]
+    pool = EnginePool([engine])
+
+    def watch(used: Any) -> None:
+        with Stream(frames(200), PREPROCESS, used) as stream:
+            for result in stream:
+                if set(result.outputs["number"].tolist()) != {result.number}:
+                    wrong.append(result.number)
+
+    threads = [threading.Thread(target=watch, args=(used,)) for used in (engine, engine, pool)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    pool.close()
+    assert wrong == [] and engine.together == 1 and not running._GUARD.engines
+
+
+def test_engines_whose_outputs_are_the_callers_run_at_the_same_time() -> None:
+    class Own(Slow):
+        owns_outputs = False
+
+        def infer(self, inputs: Any) -> dict[str, np.ndarray]:
+            return {name: array.copy() for name, array in super().infer(inputs).items()}
+
+    engine = Own(0.02)
+    image = {"image": np.zeros(PREPROCESS.target.storage_shape, np.uint8)}
+    threads = [threading.Thread(target=run, args=(engine, image, SPECS)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert engine.together > 1
