@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import queue
 import threading
-import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
@@ -34,9 +33,19 @@ class Changes:
     """
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
+        self._lock, self._process = threading.RLock(), os.getpid()
         self._asleep: set[queue.SimpleQueue[None]] = set()
-        _ALL.add(self)
+
+    @property
+    def lock(self) -> Any:
+        """The lock, another one in a child process, in which the threads that may have it are not.
+
+        No registry makes it anew at a fork: what Python calls when an object of a WeakSet is collected takes the
+        exception of a signal's handler for itself, and a Ctrl-C was lost.
+        """
+        if self._process != os.getpid():
+            self._lock, self._process = threading.RLock(), os.getpid()
+        return self._lock
 
     def notify(self) -> None:
         """Wake all who wait; the caller has the lock."""
@@ -58,16 +67,3 @@ class Changes:
                 self._asleep.add(bell)
             with suppress(queue.Empty):
                 bell.get(timeout=tick if answer.seconds is None else answer.seconds)
-
-
-_ALL: weakref.WeakSet[Changes] = weakref.WeakSet()
-
-
-def _forked() -> None:
-    """Make the locks anew in a child, where the threads that may have had them are not."""
-    for one in list(_ALL):
-        one.lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)

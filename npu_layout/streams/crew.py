@@ -20,12 +20,13 @@ _PATIENCE = 2.0  # seconds for a thread that may never end
 class Crew:
     """The threads of a stream: one captures, the others do the work.
 
-    They have no reference to the Stream, so that one that was dropped is collected, and ends them.
+    They have no reference to the Stream, so that one that was dropped is collected, and ends them. `finished`: whether
+    they have ended, or nobody waits for them any more.
     """
 
     def __init__(self, source: Source, work: Work, line: Line) -> None:
         self._source, self._work, self.line = source, work, line
-        self._started = self._finished = False
+        self._started = self.finished = False
         self._patient = True  # whether `close` waits for the threads
         self._starting, self._closing = threading.RLock(), threading.RLock()  # taken again by a signal's handler
         self._threads: list[threading.Thread] = []
@@ -40,7 +41,7 @@ class Crew:
         self._process.check("stream")
         with self._starting:
             stopped = self.line.stopping and not self._started
-            if self._finished or (stopped and not self.signals.came):
+            if self.finished or (stopped and not self.signals.came):
                 raise NpuLayoutError("stream: it was stopped; make a new one")
             if self._started:
                 return
@@ -82,7 +83,7 @@ class Crew:
         if threading.current_thread() in self._threads:
             return
         with self._closing:
-            if self._finished:
+            if self.finished:
                 return
             with self._starting:  # what was on its way has begun
                 threads = self._threads
@@ -101,7 +102,7 @@ class Crew:
             raise
         self.line.clear()
         self.signals.restore()
-        self._finished = True
+        self.finished = True
         self._source.close()
 
     def _wait(self, thread: threading.Thread) -> None:
@@ -118,7 +119,7 @@ class Crew:
     def abandon(self) -> None:
         """End the threads of a stream that nobody has any more; memory that a result leased stays as it is."""
         self.signals.restore()
-        if self._finished or not self._process.is_this:
+        if self.finished or not self._process.is_this:
             return
         if self._started:
             beside("end", self.line.stop, self._source.close)
@@ -144,7 +145,7 @@ class Crew:
                 number += 1
         finally:
             self.line.end(number - 1, raised)
-            if self._finished:  # nobody waited for the frame that came last
+            if self.finished:  # nobody waited for the frame that came last
                 self._source.close()
 
     def _labour(self) -> None:

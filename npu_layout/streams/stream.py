@@ -167,6 +167,8 @@ class Stream:
         nobody refers to any more, its function neither, ends its threads too.
         """
         self._crew.close()
+        if self._crew.finished:
+            self._end.detach()  # what is called when an object is collected takes a Ctrl-C for itself
 
     def __enter__(self) -> Stream:
         self._crew.signals.catch()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+import sys
 import threading
 import time
 from typing import Any
@@ -126,3 +128,26 @@ def test_a_child_does_not_wait_for_threads_of_its_parent() -> None:
     may.set()
     thread.join()
     assert status == 0
+
+
+def test_nothing_of_python_runs_when_a_stream_that_was_closed_is_collected() -> None:
+    """A Ctrl-C that comes in a callback of weakref's is printed, and lost. threading has one for each Thread."""
+    with Stream(frames(3), PREPROCESS, Reader()) as stream:
+        list(stream)
+    one, called = [stream, Changes()], []  # type: list[Any], list[str]
+    threads = len(stream._crew._threads)
+    del stream
+    gc.collect()
+
+    def note(frame: Any, event: str, argument: Any) -> None:
+        if event == "call":
+            called.append(frame.f_code.co_name)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        one.clear()
+        gc.collect()
+    finally:
+        sys.setprofile(before)
+    assert called == ["_remove"] * threads
