@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
 import time
+import weakref
+from contextlib import suppress
 
 from ..errors import NpuLayoutError
 from .leases import Result
@@ -15,6 +18,21 @@ from .stages import Job, StreamError
 from .work import Work
 
 _PATIENCE = 2.0  # seconds for a thread that may never end
+_RUNNING: weakref.WeakSet[Crew] = weakref.WeakSet()  # the threads of each refer to it
+_THREADS: weakref.WeakSet[threading.Thread] = weakref.WeakSet()  # theirs, and those that end dropped streams
+_REGISTERED = threading.Event()
+
+
+def _end_all() -> None:
+    """End the streams that still run at the end of the program.
+
+    A thread that comes back from C++, as from OpenCV's, when the interpreter is gone ends the process by SIGABRT.
+    """
+    for crew in list(_RUNNING):
+        crew.end()
+    end = time.monotonic() + _PATIENCE
+    for thread in list(_THREADS):
+        thread.join(max(0.0, end - time.monotonic()))
 
 
 class Crew:
@@ -52,8 +70,13 @@ class Crew:
             self._threads = [
                 threading.Thread(target=act, name=f"npu_layout stream {name}", daemon=True) for name, act in acts
             ]
+            if not _REGISTERED.is_set():  # now, not on import: what engines registered before is called after it
+                _REGISTERED.set()
+                atexit.register(_end_all)
+            _RUNNING.add(self)
             for thread in self._threads:
                 thread.start()
+                _THREADS.add(thread)
 
     def next(self) -> Result | None:
         """Return the next result, None at the end; StreamError on what failed, in each who asks. Both close it."""
@@ -122,9 +145,16 @@ class Crew:
         if self.finished or not self._process.is_this:
             return
         if self._started:
-            beside("end", self.line.stop, self._source.close)
+            _THREADS.add(beside("end", self.line.stop, self._source.close))
         else:
             self._source.close()
+
+    def end(self) -> None:
+        """Stop, and release the source, unless the stream is closed; wait for nothing."""
+        if self._process.is_this and not self._finished:
+            self.line.stop()
+            with suppress(Exception):  # who closes the stream hears of it; at the end of the program nobody does
+                self._source.close()
 
     def _capture(self) -> None:
         number, raised = 0, None

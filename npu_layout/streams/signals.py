@@ -54,11 +54,13 @@ def _called(number: int, frame: Any) -> None:
         signal.raise_signal(number)
 
 
-def beside(what: str, *acts: Callable[[], None]) -> None:
-    """Call functions in a thread of their own, for who may be called in the middle of anything."""
+def beside(what: str, *acts: Callable[[], None]) -> threading.Thread:
+    """Call functions in a thread of their own, which is returned, for who may be called in the middle of anything."""
 
     def act() -> None:
         for one in acts:
             one()
 
-    threading.Thread(target=act, name=f"npu_layout stream {what}", daemon=True).start()
+    thread = threading.Thread(target=act, name=f"npu_layout stream {what}", daemon=True)
+    thread.start()
+    return thread

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import threading
 import time
 import weakref
@@ -14,6 +16,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.streams import EnginePool, Source, Stream
+from tests.support.paths import ROOT
 from tests.support.streaming import PREPROCESS, Reader, checked, drawn, frames
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
@@ -244,3 +247,39 @@ def test_what_is_raised_while_threads_are_started_is_raised(
     with pytest.raises(type(error)) as raised, stream:
         list(stream)
     assert raised.value is error and closed == [True] and ended() and stream.counts.pending == 0
+
+
+LEFT = f"""
+import time
+import npu_layout as nl
+from npu_layout.streams import Stream
+
+image = nl.TensorSpec((1, 3, 256, 256), name="image")
+
+class Mean:
+    input_specs, output_specs = [image], [nl.TensorSpec((1, 3), "NC", name="mean")]
+
+    def infer(self, inputs):
+        return [inputs["image"].mean((2, 3))]
+
+def hung():
+    yield from [bytes(3 * 64 * 64)] * 2
+    time.sleep(60)
+
+def stream(source={str(ROOT / "samples" / "data" / "walk.mp4")!r}, how="BGR"):
+    return Stream(source, nl.Preprocessor(image, source=how, std=255), Mean())
+"""
+WAYS = {
+    "left": ("for result in stream():\n    if result.number == 4:\n        break", 0),
+    "kept": ("kept = stream()\nfor result in kept:\n    if result.number == 4:\n        break", 0),
+    "raised": ("kept = stream()\nfor result in kept:\n    assert result.number < 2", 1),
+    "hung": ("kept = stream(hung(), nl.FrameSpec('BGR', (64, 64)))\nfor result in kept:\n    break", 0),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_program_ends_though_nobody_closed_its_stream(way: str) -> None:
+    """Its threads were in OpenCV when the interpreter ended, and the process was aborted."""
+    code, expected = WAYS[way]
+    done = subprocess.run([sys.executable, "-c", LEFT + code], capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == expected, done.stderr
