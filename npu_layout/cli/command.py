@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from .. import kernels
 from ..errors import NpuLayoutError
-from ..support import __version__, isolated, spelt
+from ..support import __version__, isolated, one_of, spelt
 
 
 class Verb(NamedTuple):
@@ -171,6 +171,20 @@ def parser(whole: bool = True) -> argparse.ArgumentParser:
     return made
 
 
+def _parsed(given: list[str]) -> argparse.Namespace:
+    """Return the arguments; SystemExit, after what helps, if there is no verb or one that is none."""
+    made = parser(whole=False)
+    if not given:
+        made.print_help(sys.stderr)
+        raise SystemExit(2)
+    try:
+        if not given[0].startswith("-"):
+            one_of("verb", given[0], tuple(_BY_NAME))
+    except NpuLayoutError as error:
+        made.error(str(error))
+    return made.parse_args(given)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb and return the exit status.
 
@@ -180,7 +194,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in ("stdout", "stderr"):
         if getattr(sys, stream) is None:  # closed, as by 2>&-: print would take the other one in its place
             setattr(sys, stream, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-    options = parser(whole=False).parse_args(given)
+    options = _parsed(given)
     options.command = shlex.join(["npu-layout", *given])
     # A damaged file is reported in one sentence, without what OpenCV and FFmpeg print about it.
     os.environ.setdefault("OPENCV_LOG_LEVEL", "SILENT")

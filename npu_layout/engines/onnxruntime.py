@@ -16,6 +16,7 @@ from ..support import checked_call, counted, isolated, lfs_pointer, not_copied, 
 from .model_axes import fits, shape_text
 from .protocol import check_apart, check_named
 from .providers import CPU, Providers, asked_for, check_available, check_used
+from .registry import SUFFIXES
 
 Arrays = dict[str, np.ndarray]
 
@@ -169,7 +170,7 @@ class OnnxRuntimeEngine:
             session = onnxruntime.InferenceSession(source, options, **more)
         except Exception as error:
             hint = "; give the model's path, its weights are beside it" if _lacks_files(model, error) else ""
-            hint += lfs_pointer(source) if isinstance(source, str) else ""
+            hint += _of_file(source) if isinstance(source, str) else ""
             raise NpuLayoutError(f"{where}: onnxruntime cannot load it: {_reason(error)}{hint}") from error
         check_used(where, more.get("providers", ()), session.get_providers())
         return session
@@ -286,8 +287,14 @@ def _lacks_files(model: Any, error: Exception) -> bool:
     return isinstance(model, (bytes, bytearray)) and any(words in said for words in _WEIGHTS_ELSEWHERE)
 
 
+def _of_file(path: str) -> str:
+    """Return, behind a message on a file that is no ONNX model, what it is by its suffix or its beginning."""
+    kind = SUFFIXES.get(os.path.splitext(path)[1].lower(), "onnx")
+    return lfs_pointer(path) if kind == "onnx" else f"; expected an ONNX model: this one is opened by '{kind}:{path}'"
+
+
 def _reason(error: Exception) -> str:
-    words = " ".join(str(error).split())
+    words = " ".join(str(error).split()).rstrip(".")
     return words.split(" : ", 2)[-1] if words.startswith("[ONNXRuntimeError]") else words
 
 

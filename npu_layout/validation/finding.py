@@ -24,6 +24,8 @@ def find_recordings(paths: PathLike | Iterable[PathLike]) -> list[str]:
             there = os.path.isdir(path)
             what = "no recording in this folder; " if there else "expected a recording, or a folder of them; "
             elsewhere = "other tools' dumps become one by npu-layout import" if there else "there is neither"
+            if os.path.isfile(path):
+                elsewhere = "got a file; recordings are named before the model"
             raise RecordingError(f"{path or repr(path)}: {what}{elsewhere}")
         found.update(dict.fromkeys(below))
     return list(found)

@@ -155,7 +155,6 @@ def test_bad_input(here: Path, capsys: pytest.CaptureFixture[str], arguments: li
 
 
 USAGE = (
-    [],
     ["nothing"],
     ["validate"],
     ["validate", "good"],
@@ -181,6 +180,14 @@ def test_usage(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None
         main(arguments)
     err = capsys.readouterr().err
     assert end.value.code == 2 and err.startswith("usage: npu-layout") and ": error: " in err.splitlines()[-1]
+
+
+def test_no_verb_and_one_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, says in (([], "Show where a layout stores each element"), (["valdate", "x"], "Is it validate?\n")):
+        with pytest.raises(SystemExit) as end:
+            main(arguments)
+        out, err = capsys.readouterr()
+        assert end.value.code == 2 and not out and says in err
 
 
 def test_the_librarys_own_words_reach_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:

@@ -100,6 +100,10 @@ def test_unusable_model(twice, tmp_path, damage):
     with pytest.raises(NpuLayoutError, match=r"broken\.onnx: .") as caught:
         OnnxRuntimeEngine(path)
     assert "\n" not in str(caught.value)
+    if damage == "text":
+        compiled = path.rename(tmp_path / "model.rknn")
+        with pytest.raises(NpuLayoutError, match=r"; expected an ONNX model: .* opened by 'rknn:.*model\.rknn'$"):
+            OnnxRuntimeEngine(compiled)
     if damage in contents:
         with pytest.raises(NpuLayoutError, match="model: onnxruntime cannot load it"):
             OnnxRuntimeEngine(contents[damage])

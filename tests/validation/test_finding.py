@@ -37,6 +37,11 @@ def test_a_path_without_a_recording(tree: Path, name: str, says: str) -> None:
     with pytest.raises(nl.RecordingError, match=says):
         nl.find_recordings([tree, tree / name])
 
+    model = tree / "model.onnx"
+    model.touch()
+    with pytest.raises(nl.RecordingError, match="got a file; recordings are named before the model"):
+        nl.find_recordings(model)
+
 
 def test_a_folder_that_cannot_be_listed(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = os.scandir
