@@ -159,4 +159,10 @@ __getattr__, __dir__ = support.late(
         "validate": "validation",
         "validate_many": "validation",
     },
+    {
+        **{name: f"specs.{name}" for name in specs.__all__},
+        **{name: f"decode.{name}" for name in ("Decoder", "Detections", "Head", "draw", "nms")},
+        **{name: f"streams.{name}" for name in ("EnginePool", "Stream")},
+        "check_engine": "testing.check_engine",
+    },
 )

@@ -10,7 +10,6 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
-from ..frames import Geometry
 from ..layouts import Layout
 from ..support import checked_call, counted, isolated, lfs_pointer, not_copied, plain_array, text_keys, thread_count
 from .model_axes import fits, shape_text
@@ -303,7 +302,7 @@ def by_name(model: str, names: list[str], inputs: Any) -> dict[str, Any]:
     if not isinstance(inputs, Mapping):
         if len(names) != 1:
             raise NpuLayoutError(f"{model} has {len(names)} inputs: expected {{name: array}} for {_listed(names)}")
-        if isinstance(inputs, tuple) and len(inputs) == 2 and isinstance(inputs[1], Geometry):
+        if isinstance(inputs, tuple) and len(inputs) == 2 and hasattr(inputs[1], "boxes_to_frame"):
             raise NpuLayoutError(
                 f"{model}: input {isolated(names[0])}: expected a buffer, got (buffer, geometry), as a Preprocessor "
                 f"returns; give its first item"

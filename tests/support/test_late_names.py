@@ -57,3 +57,13 @@ def test_what_others_call_a_name() -> None:
     for name, says in (("lazy", r"no attribute 'lazy'\. Is it late\?"), ("other", "no attribute 'other'$")):
         with pytest.raises(AttributeError, match=says):
             get(name)
+
+
+def test_names_of_the_wings_are_not_at_the_top() -> None:
+    import npu_layout as nl
+
+    for name, same in (("Decoder", "decode.Decoder"), ("Stream", "streams.Stream"), ("from_rknn", "specs.from_rknn")):
+        wing, _, last = same.partition(".")
+        assert hasattr(getattr(nl, wing), last)
+        with pytest.raises(AttributeError, match=rf"^module 'npu_layout' has no attribute '{name}'\. Is it {same}\?$"):
+            getattr(nl, name)
