@@ -74,6 +74,38 @@ def test_hits_of_planes_are_in_the_order_of_cells(cells: tuple[int, int], share:
         assert hits is not None and hits.tolist() == wanted
 
 
+@pytest.mark.parametrize(
+    "block, before, channels", [(16, 0, 80), (16, 5, 80), (4, 0, 19), (8, 3, 33), (32, 0, 60), (1, 0, 21)]
+)
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("gap", [0, 3])
+@pytest.mark.parametrize("dtype", ["uint16", "float32"])
+def test_a_span_of_blocks_or_planes(block: int, before: int, channels: int, inside: bool, gap: int, dtype: str) -> None:
+    """Blocks of planes or of rows, from the first bytes to the last ones; what is no element passes, or is low."""
+    rng, kind, (rows, columns) = np.random.default_rng(block + gap), np.dtype(dtype), (13, 20)
+    blocks, wide = -(-(before + channels) // block), (columns + gap) * block
+    across, down = (wide, blocks * wide) if inside else (rows * wide, wide)
+    place = np.arange(before, before + channels)
+    tables = place // block * across + place % block, np.arange(rows) * down, np.arange(columns) * block
+    size = (blocks - 1) * across + (rows - 1) * down + columns * block
+    data = Fenced(size * kind.itemsize).last(size * kind.itemsize).view(kind)
+    made = kernels.FeatureMap(dtype, *tables)
+    at = (tables[0][:, None, None] + tables[1][None, :, None] + tables[2]).reshape(channels, -1).T  # cells, channels
+    half = {"uint16": 32768}.get(dtype, 0)
+    least = 5 - half if kind.kind != "f" else kernels.least_float(5)
+    for share in (0, 1e-3, 0.02):
+        for beside in (0, 7):
+            data[...] = beside
+            data[at] = np.where(rng.random(at.shape) < share, rng.integers(5, 8, at.shape), rng.integers(0, 5))
+            if share == 0:
+                data[at[[0, 19, 20, 131, 259, 259], [0, -1, 2, channels // 2, 0, -1]]] = 6  # the ends of it
+            wanted = [[cell, c, int(data[at[cell, c]])] for cell, c in np.argwhere(data[at] >= 5).tolist()]
+            for backend in COMPILED:
+                hits = kernels.scan(made, data, least, backend)
+                assert hits is not None and hits[:, :2].tolist() == [row[:2] for row in wanted]
+                assert kind.kind == "f" or (hits[:, 2] + half).tolist() == [row[2] for row in wanted]
+
+
 @pytest.mark.parametrize("channels", [(4,), (4, 89, 174), (0, 3), (9, 2, 5, 7, 0), tuple(range(1, 40, 2))])
 @pytest.mark.parametrize("gap", [41, 255, 3])
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "float32"])

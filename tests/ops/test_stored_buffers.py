@@ -86,6 +86,27 @@ def test_bits_of_the_unpacked_tensor(seed: int) -> None:
     compared(60, seed)
 
 
+@pytest.mark.parametrize("backend", kernels.backends())
+@pytest.mark.parametrize("shape", [(2, 255, 5, 20), (1, 80, 7, 45), (1, 5, 9, 13), (1, 300, 3, 7), (1, 40, 90, 75)])
+@pytest.mark.parametrize("tag", ["NHCW16c", "NHCW8c", "NHCW4c"])
+def test_tiles_of_parts_of_rows(
+    shape: tuple[int, ...], tag: str, backend: str, activate: Callable[[str], None]
+) -> None:
+    """Rows of blocks do not continue each other, those of the result do; one is cut into parts by threads, too."""
+    activate(backend)
+    rng = np.random.default_rng(shape[1])
+    real = rng.normal(0, 3, shape).astype(np.float32)
+    for dtype in ("int8", "float16", "float32"):
+        o = scenes.output(rng, shape, real, tag, dtype, 0.07, 9, 0, name="x")
+        dense, q = unpacked(o)
+        for name in ("argmax", "max", "softmax", "top_k"):
+            found, wanted = OPERATORS[name](o.spec, o.buffer, None, shape[1]), OPERATORS[name](dense, None, q, shape[1])
+            if name == "softmax" and backend == "numpy":
+                np.testing.assert_allclose(found, wanted, rtol=2e-5)
+            else:
+                same_bits(found, wanted)
+
+
 @pytest.mark.parametrize("band", [1, 40, 300])
 def test_bands_of_every_size(band: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bands of a row or of some, so that each image has several, with rows beside them for peaks."""

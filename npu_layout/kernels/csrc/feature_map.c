@@ -68,6 +68,36 @@ static int find_lines(FeatureMap *map) {
     return 1;
 }
 
+/* The span of blocks, or of planes whose rows do not continue each other: digits for blocks, lines, and the cells of a line. Between blocks there
+ * is at most a quarter of them, because that may be another part, whose codes pass. Rows of planes that are shorter than the longest vectors may be
+ * shorter than their gaps. */
+static Span span_of(const FeatureMap *map) {
+    const int64_t size = dtype_size[map->type], block = map->kind == BLOCKS ? map->block : 1, cell = map->cell / size;
+    const int64_t blocks = (map->lane + map->count + block - 1) / block, lines = map->lines, none = UINT32_MAX;
+    const int64_t first = map->channel[0] - map->lane * size;
+    Span span = {first + map->row[0] + map->column[0], 0, {{0, 0, 0, 0}}};
+    if (map->pieces > 1 || map->line < 2 || (map->kind == PLANES && lines < 2)) return span;
+    const int64_t down = lines < 2 ? none * size : step_of(map->row, lines, 0);
+    int64_t across = blocks < 2 ? none * size : map->channel[block - map->lane] - first;
+    for (int64_t b = 2; b < blocks; ++b)
+        if (map->channel[b * block - map->lane] - first != b * across) across = 0;
+    if (down <= 0 || across <= 0 || down % size || across % size) return span;
+    const int outside = across >= down; /* planes consist of lines, or lines of blocks */
+    const int64_t outer = (outside ? across : down) / size, inner = (outside ? down : across) / size;
+    const int64_t outers = outside ? blocks : lines, inners = outside ? lines : blocks;
+    const int64_t in_line = (map->line - 1) * cell + block;
+    const int64_t in_outer = inners < 2 ? in_line : (inners - 1) * inner + in_line, all = outers < 2 ? in_outer : (outers - 1) * outer + in_outer;
+    if (outer > none || all > INT32_MAX || (inners > 1 && inner < in_line) || (outers > 1 && outer < in_outer)) return span;
+    const int64_t own = lines * map->line * blocks * block, more = map->kind == BLOCKS ? own / 4 : map->line * size < 64 ? 3 * own : own;
+    if (all > own + more) return span;
+    const SpanDigit over_blocks = {(uint32_t)(across / size), (uint32_t)blocks, 0, (int32_t)block};
+    const SpanDigit over_lines = {(uint32_t)(down / size), (uint32_t)lines, (int32_t)map->columns, 0};
+    span.elements = all;
+    span.digits[0] = outside ? over_blocks : over_lines, span.digits[1] = outside ? over_lines : over_blocks;
+    span.digits[2] = (SpanDigit){(uint32_t)cell, (uint32_t)map->line, 1, 0};
+    return span;
+}
+
 int feature_map_plan(FeatureMap *map, int64_t bytes) {
     int64_t low[3], high[3];
     const int64_t size = dtype_size[map->type];
@@ -92,6 +122,7 @@ int feature_map_plan(FeatureMap *map, int64_t bytes) {
     else
         map->kind = TABLES;
     if (map->kind == ROWS) map->run = map->count, map->apart = 64 / size;
+    map->span = map->kind == PLANES || map->kind == BLOCKS ? span_of(map) : (Span){0};
     if (map->kind == BLOCKS) map->run = map->lane ? 1 : map->block, map->apart = map->block;
     return 1;
 }

@@ -11,6 +11,17 @@
  * channels, cell after cell; by the tables. */
 typedef enum { PLANES, BLOCKS, ROWS, TABLES } MapKind;
 
+/* The memory of a map from the first element to the last one, if it is mostly elements: what element e of it is. Each digit, the largest step
+ * first, counts cells and channels; what remains is a lane. */
+typedef struct {
+    uint32_t step, n;
+    int32_t cells, channels;
+} SpanDigit;
+typedef struct {
+    int64_t at, elements; /* bytes before the first one, and how many there are; 0: too few of them are the map's */
+    SpanDigit digits[3];
+} Span;
+
 /* An element is at channel[c] + row[y] + column[x], in bytes. A layout's offset is a sum over its axes, so every layout has such
  * tables. */
 typedef struct FeatureMap {
@@ -27,6 +38,7 @@ typedef struct FeatureMap {
     int64_t run;         /* channels that neighbour each other, from every multiple of it on */
     int64_t apart;       /* channels from one cache line of a cell to the next */
     int64_t hop;         /* bytes from one channel to the next; 0: they differ */
+    Span span;
 } FeatureMap;
 
 /* A cell whose channels are fetched while those of another one are read, because each is on a line of its own; `count` 0: none. `hop`: as the

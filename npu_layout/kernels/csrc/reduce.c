@@ -7,7 +7,7 @@
  * ACROSS: neighbouring channels from which on argmax is faster without planes (measured). FOLDED: bytes of the positions of a
  * tile of blocks. FEW_BLOCKS: blocks from which on they are compared before their lanes (measured). PLACES: channels whose places
  * are computed once. */
-enum { TILE = 16384, ACROSS = 9, FOLDED = 6144, FEW_BLOCKS = 3, PLACES = 512 };
+enum { TILE = 16384, ACROSS = 9, FOLDED = 6144, FEW_BLOCKS = 3, MOST_RUNS = 10, PLACES = 512 };
 
 /* Blocks that one call compares, so few that their number fits in an element with a sign. */
 static int64_t most_blocks(int size) { return size == 1 ? 126 : 32766; }
@@ -39,7 +39,7 @@ static int in_blocks(const Reduction *r, const Box *box) {
 static int in_runs(const Level *level, const Reduction *r) {
     const Loop run = r->from.loops[1];
     return r->from.count == 2 && run.s == 4 && run.n * 4 % level->vector == 0 && r->channels >= run.n &&
-           r->channels * 4 < ACROSS_RUNS * level->vector;
+           r->channels * 4 <= MOST_RUNS * level->vector;
 }
 
 /* The level whose vectors blocks of floats fill: of 32 bytes if they do not fill longer ones. */
@@ -88,7 +88,7 @@ static void compare_planes(const Fast *loops, const Reduction *r, const Tiling *
         if (direct) {
             loops->largest[r->type](src + c * step, step, channels, n * size, b->best, b->at, !c);
         } else {
-            reduction_gather(&b->movers, r, t, src, c, channels, rows, row, b->tile, pitch);
+            reduction_gather(&b->movers, r, t, src, 0, c, channels, rows, row, b->tile, pitch);
             loops->largest[r->type](b->tile, pitch, channels, pitch, b->best, b->at, !c);
         }
         loops->widen[size / 2](b->at, n, c - 1, !c, where);
@@ -151,9 +151,9 @@ void argmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint
     argmax_walk(level, r, src, dst, NULL, part, parts);
 }
 
-/* KEPT: values up to which top_k works on planes, MOST: positions of a tile, FEW_ACROSS: positions below which neighbouring
- * channels are not moved (measured). */
-enum { KEPT = 16, MOST = 256, FEW_ACROSS = 16 };
+/* KEPT: values up to which top_k works on planes, MOST: positions of a tile, MOST_WHOLE: channels up to which a tile has all of them,
+ * FEW_ACROSS: positions below which neighbouring channels are not moved (measured). */
+enum { KEPT = 16, MOST = 256, MOST_WHOLE = TILE / LINE, FEW_ACROSS = 16 };
 typedef struct {
     _Alignas(LINE) uint8_t tile[TILE + LINE];
     int32_t keys[TILE / 4 + LINE], best[KEPT * MOST], at[KEPT * MOST];
@@ -193,8 +193,10 @@ void top_k_run(const Level *level, const Reduction *r, const uint8_t *src, uint8
     if (parts > 1 && !box_cut(&box, part, parts)) return;
     const int size = dtype_size[r->type], across = path == PATH_TOP_K_ACROSS, reads = across && neighbours(r);
     const Fast *loops = fast_of(level, path);
-    const int64_t each = at_most(r->channels, across ? TILE / 4 : CHUNK);
-    const Tiling t = reduction_tiling(&box, 0, across ? 1 : at_most(positions_of(each, 4, TILE), MOST));
+    const int64_t each = at_most(r->channels, across ? TILE / 4 : r->channels <= MOST_WHOLE ? MOST_WHOLE : CHUNK);
+    const int joins = !across && each == r->channels && tiling_joins(r, &box);
+    const int64_t positions = across ? 1 : at_most(positions_of(each, 4, TILE), MOST);
+    const Tiling t = joins ? tiling_joined(&box, positions) : reduction_tiling(&box, 0, positions);
     TopKBench b;
     b.movers.level = level, b.movers.planned = 0;
     ODOMETER(box.loops, t.count, box.src, box.dst, box.param, TILES(t, row, rows, across ? 1 : LINE / 4, {
@@ -205,7 +207,7 @@ void top_k_run(const Level *level, const Reduction *r, const uint8_t *src, uint8
         int64_t kept = 0;
         for (int64_t c = 0; c < r->channels; c += each) {
             const int64_t channels = at_most(r->channels - c, each);
-            if (!reads) reduction_gather(&b.movers, r, &t, s, c, channels, rows, row, b.tile, step);
+            if (!reads) reduction_gather(&b.movers, r, &t, s, t.part ? i_ % t.part : 0, c, channels, rows, row, b.tile, step);
             loops->keys[r->type](reads ? s + c * size : b.tile, across ? channels : channels * pitch, b.keys);
             if (across) kept = loops->top_k_across(b.keys, channels, r->k, c, kept, b.best, b.at);
             else loops->top_k(b.keys, pitch, channels, pitch, r->k, c, b.best, b.at);

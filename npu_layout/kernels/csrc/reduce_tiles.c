@@ -48,7 +48,7 @@ int64_t channel_at(const Digits *digits, int64_t c, int64_t *run) {
 }
 
 Tiling reduction_tiling(const Box *box, int one_row, int64_t positions) {
-    Tiling t = {box->loops[box->count - 1], {1, 0, 0, 0}, 0, 1, box->count - 1};
+    Tiling t = {box->loops[box->count - 1], {1, 0, 0, 0}, 0, 1, box->count - 1, 0, 0};
     t.row_n = at_most(t.row.n, positions);
     if (one_row || !t.count || t.row_n < t.row.n) return t;
     t.rows = box->loops[--t.count];
@@ -56,14 +56,21 @@ Tiling reduction_tiling(const Box *box, int one_row, int64_t positions) {
     return t;
 }
 
+Tiling tiling_joined(const Box *box, int64_t positions) {
+    const Loop row = box->loops[box->count - 1], rows = box->loops[box->count - 2];
+    Tiling t = {{row.n * rows.n, row.s, row.d, row.p}, {1, 0, 0, 0}, positions, 1, box->count - 2, row.n, rows.s};
+    t.row_n = at_most(t.row.n, positions);
+    return t;
+}
+
 void reduction_move(Movers *m, int size, int in, uint8_t *tile, int64_t pitch, uint8_t *memory, Loop run, Loop blocks,
                     const Tiling *t, int64_t rows, int64_t row) {
     const int64_t key[5] = {in + 2 * run.n, blocks.n, rows, row, pitch};
     int slot = 0;
-    while (slot < 4 && slot < m->planned && memcmp(m->key[slot], key, sizeof key)) ++slot;
-    if (slot == 4 || slot == m->planned) {
-        slot = m->planned++ % 4;
-        if (m->planned > 4) m->planned = 4 + m->planned % 4;
+    while (slot < PLANNED && slot < m->planned && memcmp(m->key[slot], key, sizeof key)) ++slot;
+    if (slot == PLANNED || slot == m->planned) {
+        slot = m->planned++ % PLANNED;
+        if (m->planned > PLANNED) m->planned = PLANNED + m->planned % PLANNED;
         memcpy(m->key[slot], key, sizeof key);
         Box box;
         box_clear(&box);
@@ -85,8 +92,9 @@ void reduction_move(Movers *m, int size, int in, uint8_t *tile, int64_t pitch, u
         move_run(m->level, m->move + slot, tile, memory);
 }
 
-void reduction_gather(Movers *m, const Reduction *r, const Tiling *t, const uint8_t *src, int64_t c, int64_t channels,
-                   int64_t rows, int64_t row, uint8_t *tile, int64_t pitch) {
+/* As reduction_gather, of positions that have one step in the source, or rows of them. */
+static void gather(Movers *m, const Reduction *r, const Tiling *t, const uint8_t *src, int64_t c, int64_t channels, int64_t rows, int64_t row,
+                   uint8_t *tile, int64_t pitch) {
     for (int64_t i = 0, n; i < channels; i += n) {
         const int64_t at = channel_at(&r->from, c + i, &n);
         Loop run = r->from.loops[r->from.count - 1], blocks = r->from.loops[0];
@@ -94,5 +102,15 @@ void reduction_gather(Movers *m, const Reduction *r, const Tiling *t, const uint
         blocks.n = whole ? (channels - i) / n : 1, run.n = at_most(n, channels - i);
         reduction_move(m, dtype_size[r->type], 1, tile + i * pitch, pitch, (uint8_t *)src + at, run, blocks, t, rows, row);
         n = run.n * blocks.n;
+    }
+}
+
+void reduction_gather(Movers *m, const Reduction *r, const Tiling *t, const uint8_t *src, int64_t first, int64_t c, int64_t channels,
+                      int64_t rows, int64_t row, uint8_t *tile, int64_t pitch) {
+    const uint8_t *from = src;
+    for (int64_t i = 0, n; i < row; i += n, from += n * t->row.s, first = 0) {
+        n = t->part ? at_most(row - i, t->part - first) : row;
+        gather(m, r, t, from, c, channels, rows, n, tile + i * dtype_size[r->type], pitch);
+        if (t->part) from += t->part_s - t->part * t->row.s;
     }
 }

@@ -25,9 +25,21 @@ typedef struct {
     Loop row, rows;
     int64_t row_n, rows_n; /* in a whole tile */
     int count;             /* loops around them */
+    int64_t part, part_s;  /* of tiling_joined: positions of a row of the source, and bytes from row to row */
 } Tiling;
 
 Tiling reduction_tiling(const Box *box, int one_row, int64_t positions);
+/* The same of rows that continue each other in the destination, but not in the source: all of them are one row, whose tiles are full. Of
+ * planes rows are better read in place. */
+Tiling tiling_joined(const Box *box, int64_t positions);
+static inline int tiling_joins(const Reduction *r, const Box *box) {
+    const Loop *row = box->loops + box->count - 1, *rows = row - 1;
+    return box->count > 1 && row->n % 16 && row->s != dtype_size[r->type] && rows->d == row->n * row->d && rows->p == row->n * row->p;
+}
+/* Where position i of a row is in the source. */
+static inline int64_t tile_from(const Tiling *t, int64_t i) {
+    return t->part ? i / t->part * t->part_s + i % t->part * t->row.s : i * t->row.s;
+}
 
 /* Choose the positions of a tile, `bytes` bytes for each channel, in whole cache lines of planes. */
 static inline int64_t positions_of(int64_t channels, int64_t size, int64_t bytes) {
@@ -46,26 +58,27 @@ static inline int64_t next(int64_t left, int64_t most, int64_t least) {
         tile_row = next((tiling).row.n - i_, (tiling).row_n, least);                                                \
         for (int64_t j_ = 0; j_ < (tiling).rows.n; j_ += (tiling).rows_n) {                                         \
             const int64_t tile_rows = at_most((tiling).rows.n - j_, (tiling).rows_n);                               \
-            const int64_t tile_src = i_ * (tiling).row.s + j_ * (tiling).rows.s;                                    \
+            const int64_t tile_src = tile_from(&(tiling), i_) + j_ * (tiling).rows.s;                                   \
             const int64_t tile_dst = i_ * (tiling).row.d + j_ * (tiling).rows.d;                                    \
             __VA_ARGS__                                                                                             \
         }                                                                                                           \
     }
 
 /* Moves between a tile and memory; the last ones planned are kept, by their extents. */
+enum { PLANNED = 12 };
 typedef struct {
     const Level *level;
     int planned;
-    int64_t key[4][5];
-    Move move[4];
+    int64_t key[PLANNED][5];
+    Move move[PLANNED];
 } Movers;
 
 /* `run` planes of rows x row elements, `pitch` bytes apart in the tile, and run.s in memory, where there are `blocks` of them,
  * blocks.s apart; `in`: to the tile. */
 void reduction_move(Movers *m, int size, int in, uint8_t *tile, int64_t pitch, uint8_t *memory, Loop run, Loop blocks,
                     const Tiling *t, int64_t rows, int64_t row);
-/* Move channels from c on to planes in a tile. */
-void reduction_gather(Movers *m, const Reduction *r, const Tiling *t, const uint8_t *src, int64_t c, int64_t channels,
-                   int64_t rows, int64_t row, uint8_t *tile, int64_t pitch);
+/* Move channels from c on to planes in a tile. `first`: of joined rows, the place of the first position in its row of the source. */
+void reduction_gather(Movers *m, const Reduction *r, const Tiling *t, const uint8_t *src, int64_t first, int64_t c, int64_t channels,
+                      int64_t rows, int64_t row, uint8_t *tile, int64_t pitch);
 
 #endif

@@ -144,9 +144,10 @@ static Hit best_byte_of_cell(const FeatureMap *map, const uint8_t *p, int64_t ce
 }
 
 /* The loops of a map: those of shorter vectors where a cell's channels do not fill one; or some, if the best of them is looked for again
- * among the lanes of one. */
+ * among the lanes of one; or where a line of a plane does not. */
 static Scan *scan_of(const Level *level, const FeatureMap *map, int all) {
-    const int64_t least = all ? 2 : 4, bytes = map->count * dtype_size[map->type];
+    const int64_t least = all ? 2 : 4, size = dtype_size[map->type], bytes = map->count * size;
+    for (const Level *below; map->kind == PLANES && map->line * size < level->vector && (below = level_below(level));) level = below;
     for (const Level *below; map->kind == ROWS && bytes < least * level->vector && (below = level_below(level));) level = below;
     return level->detect->scan[map->kind][map->type];
 }
@@ -175,7 +176,7 @@ static void keep_best(Hits *hits, int64_t from) {
 /* The loop that lists every channel that passes of a line; NULL: there is none. */
 static Scan *list_of(const Level *level, const FeatureMap *map) {
     const int64_t bytes = map->count * dtype_size[map->type];
-    if (map->kind == PLANES) return level->detect->scan[PLANES][map->type];
+    if (map->kind == PLANES) return scan_of(level, map, 1);
     if (map->kind != ROWS) return NULL;
     for (const Level *below; map->cell != bytes && bytes < level->vector && (below = level_below(level));) level = below;
     return level->detect->listed[map->type];
@@ -194,6 +195,57 @@ static int64_t scan_line(const Level *level, Scan *run, const FeatureMap *map, c
     if (done) return done;
     hits->count = from;
     return run(map, data, line->offset, line->first, line->cells, least, all, hits);
+}
+
+/* What element e of a span is; 0: it is in a gap or in a pad lane, or of another part. */
+static int placed(const FeatureMap *map, uint32_t e, Hit *hit) {
+    int64_t cell = 0, channel = -map->lane;
+    for (const SpanDigit *k = map->span.digits; k < map->span.digits + 3; ++k) {
+        const uint32_t q = e / k->step;
+        if (q >= k->n) return 0;
+        e -= q * k->step, cell += (int64_t)q * k->cells, channel += (int64_t)q * k->channels;
+    }
+    if (channel + e < 0 || channel + e >= map->count) return 0;
+    hit->cell = (int32_t)cell, hit->channel = (int32_t)(channel + e);
+    return 1;
+}
+
+/* Of blocks of MANY_LANES and more, whose own loops are as fast from a hit in RARE elements on, a part of a span of PROBED bytes is scanned
+ * first: it is not late that the hits turn out to be many. */
+enum { MANY_LANES = 16, RARE = 1024, PROBED = 1 << 17, PROBE = 8 };
+
+/* Every code that passes of a map's span, whatever is between the elements, as of neighbouring channels: `group` of them. 0: they are too many,
+ * or the span is too short; -1: there is no memory. */
+static int64_t scan_span(const Level *level, const FeatureMap *map, const uint8_t *data, int32_t least, Hits *hits) {
+    const int64_t size = dtype_size[map->type], from = hits->count, group = map->block < MANY_LANES ? 16 : 32, none = 0;
+    const int64_t elements = map->span.elements, probe = map->block < MANY_LANES || elements * size < PROBED ? 0 : elements / group / PROBE;
+    const uint8_t *const start = data + map->span.at;
+    const FeatureMap flat = {.type = map->type, .kind = ROWS, .count = group, .channel = &none, .cell = group * size};
+    const Line groups = {0, 0, elements / group + 1}, cells = {0, 0, map->rows * map->columns};
+    int64_t done = 0, kept = from;
+    for (int64_t seen = 1, left = groups.cells - 1; seen && left; done += seen, left -= seen) { /* what is left of pieces is one */
+        const int first = probe && !done;
+        const int64_t before = hits->count, each = first ? probe : left;
+        seen = level->detect->listed[map->type](&flat, start, done * group * size, done, each, least, 1, hits);
+        if (seen < 0) return -1;
+        const int many = first && (!seen || (hits->count - from) * RARE > elements / PROBE);
+        if (!seen || many) hits->count = before;
+        if (many) return 0;
+    }
+    if (!done) return 0;
+    for (int64_t e = done * group; e < elements; ++e) {
+        const int32_t code = sorted_code(map->type, start + e * size);
+        if (code < least) continue;
+        if (!hits_reserve(hits, 1)) return -1;
+        hits->items[hits->count++] = (Hit){(int32_t)(e / group), (int32_t)(e % group), code};
+    }
+    if (!sort_line(hits, from, &groups)) return -1; /* the channels of a cell come in their order */
+    for (int64_t i = from; i < hits->count; ++i) {
+        Hit hit = hits->items[i];
+        if (placed(map, (uint32_t)hit.cell * (uint32_t)group + (uint32_t)hit.channel, &hit)) hits->items[kept++] = hit;
+    }
+    hits->count = kept;
+    return sort_line(hits, from, &cells) ? 1 : -1;
 }
 
 /* Pieces of a line that are read abreast, and cells of each, at least; how far ahead a line is fetched where cells are read one by one. */
@@ -263,6 +315,9 @@ int scan(const Level *level, const FeatureMap *map, const uint8_t *data, int32_t
         }
         return 1;
     }
+    const int64_t from = hits->count, spanned = map->span.elements && least > low ? scan_span(level, map, data, least, hits) : 0;
+    if (spanned && !all) keep_best(hits, from);
+    if (spanned) return spanned > 0;
     Scan *const run = map->kind == TABLES || least <= low ? NULL : scan_of(level, map, all);
     for (int64_t i = 0; run && i < map->lines; ++i) {
         const Line line = line_at(map, i);

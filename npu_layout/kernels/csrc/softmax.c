@@ -26,8 +26,8 @@ static void load_floats(const Level *level, const Reduction *r, const uint8_t *f
     fast_of(level, PATH_LOAD)->load[r->type][ONE_VALUE][UNDIVIDED](from, (uint8_t *)to, n, &row);
 }
 
-/* Copy channels from c on to the tile, as float32 planes. */
-static void fetch(const Level *level, SoftmaxBench *b, const Reduction *r, const Tiling *t, const uint8_t *src, int64_t c,
+/* Copy channels from c on to the tile, as float32 planes. `first`: the place of the tile's first position in its row of the source. */
+static void fetch(const Level *level, SoftmaxBench *b, const Reduction *r, const Tiling *t, const uint8_t *src, int64_t first, int64_t c,
                   int64_t channels, int64_t rows, int64_t row, int64_t pitch) {
     const int size = dtype_size[r->type];
     uint8_t *tile = r->type == F32 ? (uint8_t *)b->tile : b->raw; /* `load` cannot convert in place */
@@ -36,7 +36,7 @@ static void fetch(const Level *level, SoftmaxBench *b, const Reduction *r, const
         load_floats(level, r, src + c * step, step, b->tile, pitch, row, channels);
         return;
     }
-    reduction_gather(&b->in, r, t, src, c, channels, rows, row, tile, pitch * size);
+    reduction_gather(&b->in, r, t, src, first, c, channels, rows, row, tile, pitch * size);
     if (r->type != F32) load_floats(level, r, tile, 0, b->tile, 0, channels * pitch, 1);
 }
 
@@ -77,8 +77,8 @@ static Ahead ahead_of(const Reduction *r, const Tiling *t, const uint8_t *src) {
 }
 
 /* Up to 8 channels stay in registers throughout. If a side has no planes, they are in the tile. */
-static void softmax_in_registers(const Level *level, SoftmaxBench *b, const Reduction *r, const Tiling *t, const uint8_t *src, uint8_t *dst,
-                           int64_t rows, int64_t row) {
+static void softmax_in_registers(const Level *level, SoftmaxBench *b, const Reduction *r, const Tiling *t, const uint8_t *src, int64_t first,
+                                 uint8_t *dst, int64_t rows, int64_t row) {
     const Fast *loops = fast_of(level, PATH_SOFTMAX);
     const int64_t pitch = up_to(rows * row, 16);
     const int planes = rows == 1 && row >= 16;
@@ -87,7 +87,7 @@ static void softmax_in_registers(const Level *level, SoftmaxBench *b, const Redu
     uint8_t *const tile = (uint8_t *)b->tile, *const to = writes ? dst : tile;
     const uint8_t *const from = reads ? src : tile;
     const Ahead none = {NULL, 0, 0, 0, 0};
-    if (!reads) fetch(level, b, r, t, src, 0, r->channels, rows, row, pitch);
+    if (!reads) fetch(level, b, r, t, src, first, 0, r->channels, rows, row, pitch);
     loops->softmax_in_registers(from, reads ? r->from.loops[0].s : 4 * pitch, to, writes ? r->to.loops[0].s : 4 * pitch, r->channels,
                           reads || writes ? row : pitch, writes && r->past, reads ? none : ahead_of(r, t, src));
     if (!writes) deliver(loops, b, r, t, dst, 0, r->channels, rows, row, pitch, NULL);
@@ -133,20 +133,21 @@ void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uin
     }
     const Fast *loops = fast_of(level, PATH_SOFTMAX);
     const int64_t all_channels = r->channels, each = at_most(all_channels, MANY);
-    const Tiling t = reduction_tiling(&box, 0, positions_of(each, 4, SOFT));
+    const int64_t positions = positions_of(each, 4, SOFT);
+    const Tiling t = tiling_joins(r, &box) ? tiling_joined(&box, positions) : reduction_tiling(&box, 0, positions);
     const Ahead none = {NULL, 0, 0, 0, 0};
     b.in.level = b.out.level = level, b.in.planned = b.out.planned = 0;
     ODOMETER(box.loops, t.count, box.src, box.dst, 0, TILES(t, row, rows, 16, {
         const uint8_t *s = src + src_ + tile_src;
         uint8_t *d = dst + dst_ + tile_dst;
-        const int64_t pitch = up_to(rows * row, 16);
+        const int64_t pitch = up_to(rows * row, 16), first = t.part ? i_ % t.part : 0;
         const int passes = all_channels <= SOFTMAX_IN_REGISTERS ? 0 : 3;
-        if (!passes) softmax_in_registers(level, &b, r, &t, s, d, rows, row);
+        if (!passes) softmax_in_registers(level, &b, r, &t, s, first, d, rows, row);
         /* Maxima, sums, results; if there are more channels than fit in a tile, each step reads the source again. */
         for (int pass = 0; pass < passes; ++pass)
             for (int64_t c = 0; c < all_channels; c += each) {
                 const int64_t channels = at_most(all_channels - c, each);
-                if (pass == 0 || all_channels > each) fetch(level, &b, r, &t, s, c, channels, rows, row, pitch);
+                if (pass == 0 || all_channels > each) fetch(level, &b, r, &t, s, first, c, channels, rows, row, pitch);
                 if (pass == 0) loops->maxima(b.tile, pitch, channels, pitch, b.most, !c);
                 if (pass == 1 || (pass == 2 && all_channels > each))
                     loops->exponentials(b.tile, pitch, channels, pitch, b.most, b.sums, !c || pass == 2,
@@ -172,7 +173,7 @@ void sigmoid_run(const Level *level, const Reduction *r, const uint8_t *src, uin
         const uint8_t *s = src + src_ + tile_src;
         uint8_t *d = dst + dst_ + tile_dst;
         const int reads = rows == 1 && (row == 1 || t.row.s == 4) && r->type == F32, writes = rows == 1 && (row == 1 || t.row.d == 4);
-        if (!reads) fetch(level, &b, r, &t, s, 0, 1, rows, row, up_to(rows * row, 16));
+        if (!reads) fetch(level, &b, r, &t, s, 0, 0, 1, rows, row, up_to(rows * row, 16));
         loop(reads ? s : tile, writes ? d : tile, rows * row, writes && r->past && s != d);
         if (!writes) deliver(NULL, &b, r, &t, d, 0, 1, rows, row, rows * row, NULL);
     }));

@@ -276,17 +276,25 @@ INLINE void lay_edges(const Tiles *tiles, const Shape *shape, const Tour *t, int
 }
 
 /* A few tiles, such as the blocks of channels of some positions that reductions bring to L1 one after the other: a tour would
- * take as long as ten of them. The last one of a column begins earlier, if half of it is new. */
+ * take as long as ten of them. The last one of an axis begins earlier; where less than half of it is new, flat tiles are laid. */
 enum { FEW_TILES = 8 };
 INLINE int lay_few(const Tiles *tiles, const Shape *shape, const Matrix *m) {
-    const int rows = shape->rows, columns = shape->columns;
-    const int64_t left = m->a % rows;
-    if (m->a * m->b > FEW_TILES * rows * columns || m->a < rows || m->b % columns || (left && 2 * left < rows)) return 0;
-    for (int64_t k = 0; k < m->b; k += columns)
-        for (int64_t i = 0; i < m->a; i += rows) {
-            const int64_t at = i + rows <= m->a ? i : m->a - rows;
-            tiles->tile(m->src + at * m->sa + k * shape->size, m->sa, m->dst + k * m->db + at * shape->size, m->db, 0);
+    const int rows = shape->rows, columns = shape->columns, least = shape->least;
+    const int64_t down = (m->a + rows - 1) / rows, left = m->a % rows, last = m->b - columns;
+    const int64_t whole = shape->edged && 2 * left < rows ? m->a - left : m->a; /* what is not laid flat */
+    if (m->a < rows || last < 0 || down * ((m->b + columns - 1) / columns) > FEW_TILES || (shape->edged && m->b % columns)) return 0;
+    for (int64_t k = 0; k < m->b; k += columns) {
+        const uint8_t *const from = m->src + at_most(k, last) * shape->size;
+        uint8_t *const to = m->dst + at_most(k, last) * m->db;
+        for (int64_t i = 0; i < whole; i += rows) {
+            const int64_t at = at_most(i, m->a - rows);
+            tiles->tile(from + at * m->sa, m->sa, to + at * shape->size, m->db, 0);
         }
+        for (int64_t i = whole; i < m->a; i += least) {
+            const int64_t at = at_most(i, m->a - least);
+            tiles->flat(from + at * m->sa, m->sa, to + at * shape->size, m->db, 0);
+        }
+    }
     return 1;
 }
 
