@@ -7,7 +7,7 @@ import queue
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeVar
 
 _T = TypeVar("_T")
 

@@ -151,7 +151,7 @@ class Crew:
 
     def end(self) -> None:
         """Stop, and release the source, unless the stream is closed; wait for nothing."""
-        if self._process.is_this and not self._finished:
+        if self._process.is_this and not self.finished:
             self.line.stop()
             with suppress(Exception):  # who closes the stream hears of it; at the end of the program nobody does
                 self._source.close()
