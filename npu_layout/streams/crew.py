@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import threading
 import time
-import weakref
 from contextlib import suppress
 
 from ..errors import NpuLayoutError
@@ -18,8 +17,8 @@ from .stages import Job, StreamError
 from .work import Work
 
 _PATIENCE = 2.0  # seconds for a thread that may never end
-_RUNNING: weakref.WeakSet[Crew] = weakref.WeakSet()  # the threads of each refer to it
-_THREADS: weakref.WeakSet[threading.Thread] = weakref.WeakSet()  # theirs, and those that end dropped streams
+_NAME = "npu_layout stream"  # of all threads of streams, and of what ends dropped ones
+_RUNNING: set[Crew] = set()  # no weak ones: their callbacks are code of Python, in which a Ctrl-C is lost
 _REGISTERED = threading.Event()
 
 
@@ -31,8 +30,9 @@ def _end_all() -> None:
     for crew in list(_RUNNING):
         crew.end()
     end = time.monotonic() + _PATIENCE
-    for thread in list(_THREADS):
-        thread.join(max(0.0, end - time.monotonic()))
+    for thread in threading.enumerate():
+        if thread.name.startswith(_NAME):
+            thread.join(max(0.0, end - time.monotonic()))
 
 
 class Crew:
@@ -67,16 +67,13 @@ class Crew:
             if stopped:
                 return
             acts = [("capture", self._capture), *((f"worker {i}", self._labour) for i in range(self._work.workers))]
-            self._threads = [
-                threading.Thread(target=act, name=f"npu_layout stream {name}", daemon=True) for name, act in acts
-            ]
+            self._threads = [threading.Thread(target=act, name=f"{_NAME} {name}", daemon=True) for name, act in acts]
             if not _REGISTERED.is_set():  # now, not on import: what engines registered before is called after it
                 _REGISTERED.set()
                 atexit.register(_end_all)
             _RUNNING.add(self)
             for thread in self._threads:
                 thread.start()
-                _THREADS.add(thread)
 
     def next(self) -> Result | None:
         """Return the next result, None at the end; StreamError on what failed, in each who asks. Both close it."""
@@ -126,6 +123,7 @@ class Crew:
         self.line.clear()
         self.signals.restore()
         self.finished = True
+        _RUNNING.discard(self)
         self._source.close()
 
     def _wait(self, thread: threading.Thread) -> None:
@@ -141,11 +139,12 @@ class Crew:
 
     def abandon(self) -> None:
         """End the threads of a stream that nobody has any more; memory that a result leased stays as it is."""
+        _RUNNING.discard(self)
         self.signals.restore()
         if self.finished or not self._process.is_this:
             return
         if self._started:
-            _THREADS.add(beside("end", self.line.stop, self._source.close))
+            beside("end", self.line.stop, self._source.close)
         else:
             self._source.close()
 
