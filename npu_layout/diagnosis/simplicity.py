@@ -31,17 +31,18 @@ def simplest_first(evidence: Evidence, strong: Sequence[Candidate]) -> list[Cand
 
 
 def _of_most_frames(evidence: Evidence, strong: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates, but frames in any order before a shift of far fewer of them that explains hardly more.
+    """Return the candidates, but no shift of few frames that explains hardly more than all of them in some order.
 
     Of frames in any order, two are as far apart in both by chance.
     """
-    best, *others = strong
-    rows = evidence.trial(best).rows
-    if best.cause != "wrong_input" or rows is None or 2 * len(rows) > len(evidence.buffers):
-        return list(strong)
-    orders = (c for c in others if c.cause == "wrong_input" and evidence.trial(c).rows is None)
-    first = next((c for c in orders if best.score - c.score <= HARDLY), best)
-    return list(strong) if first is best else [first, *(c for c in others if c is not first)]
+    rows = {id(c): evidence.trial(c).rows for c in strong if c.cause == "wrong_input"}
+    most = max((c.score for c in strong if id(c) in rows and rows[id(c)] is None), default=-np.inf)
+
+    def is_by_chance(c: Candidate) -> bool:
+        few = rows.get(id(c))
+        return few is not None and 2 * len(few) <= len(evidence.buffers) and c.score <= most + HARDLY
+
+    return [c for c in strong if not is_by_chance(c)]
 
 
 def _plainest(evidence: Evidence, strong: Sequence[Candidate]) -> list[Candidate]:

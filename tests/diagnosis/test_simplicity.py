@@ -73,3 +73,28 @@ def test_a_scale_that_a_normalisation_is_near(seed: int) -> None:
     noisy = [x + 0.1 * np.std(lengths) * rng.standard_normal(shape) for x in lengths]
     assert judged(model, noisy, spec_of(noisy, "int16")).verdict == "activation"
     assert judged(model, device, stored).verdict in ("match", "mismatch", "ambiguous")
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("noise", [0.05, 0.3])
+def test_bits_of_an_exp_with_a_scale_for_each_channel(seed: int, noise: float) -> None:
+    """A device that errs in each channel by a number of its own has no int16 buffer, however well bits agree then."""
+    rng, shape = np.random.default_rng(seed), (1, 6, 40)
+    model = [0.02 * rng.standard_normal(shape) for _ in range(6)]
+    biases = 0.02 * rng.standard_normal((1, 6, 1))
+    device = [np.exp(x + biases + noise * 0.02 * rng.standard_normal(shape)) for x in model]
+    found = judged(model, device, nl.TensorSpec(shape, "NCW", "float16"))
+    assert found.verdict not in ("quantization", "layout", "match"), str(found)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_two_frames_of_a_shuffle_are_no_delay(seed: int) -> None:
+    """A shift of two of six frames explains as much as the order of all; of a device that is late it is the shift."""
+    rng, shape = np.random.default_rng(seed), (1, 4, 60)
+    model = [rng.standard_normal(shape) for _ in range(8)]
+    spec = nl.TensorSpec(shape, "NCW", "float32")
+    noisy = [x + 0.1 * rng.standard_normal(shape) for x in model]
+    shuffled = judged(model[:6], [noisy[k] for k in (3, 2, 4, 5, 0, 1)], spec)
+    assert (shuffled.verdict, shuffled.fix) == ("wrong_input", None), str(shuffled)
+    late = judged(model[2:], noisy[:6], spec)
+    assert (late.verdict, late.fix) == ("wrong_input", -2), str(late)

@@ -64,3 +64,18 @@ def test_some_channels(factors: list[float], some: bool) -> None:
     assert slight_scales.is_of_some_channels(found, other) == some
     assert slight_scales.has_scales_of_channels(other.spec)
     assert not slight_scales.is_of_some_channels(evidence(ALL), trial(evidence(ALL), quantization=EACH))
+
+
+@pytest.mark.parametrize(("shrinks", "slight"), [(1.4, True), (2.5, False)])
+def test_channels_that_shrink_to_their_means(shrinks: float, slight: bool) -> None:
+    """Far from zero the zero point moves with the scale; as far without it, it is another zero point."""
+    rng, means = np.random.default_rng(6), np.array([0.0, 3.0, -4.0, 5.0]).reshape(1, 4, 1, 1)
+    model = [(means + 0.2 * rng.standard_normal(SHAPE)).astype(np.float32) for _ in range(4)]
+    spec = nl.TensorSpec(SHAPE, "NCHW", "int8", quantization=EACH)
+    found = Evidence(spec, [spec.pack(y) for y in model], model, (), 1)
+    scales = np.array([0.05, 0.05, 0.05, 0.05 * shrinks])
+    moved = np.rint(means.ravel() / 0.05 - means.ravel() / scales).astype(int)
+    assert abs(moved[3]) > 20
+    for zero_points, expected in ((moved, slight), (-moved, False)):
+        q = nl.Quantization(scales, zero_points, axis=1)
+        assert slight_scales.is_slight(found, trial(found, quantization=q)) == expected
