@@ -57,15 +57,14 @@ def test_boxes_of_a_model_with_an_image() -> None:
     assert output.verdict == "activation" and "all channels are divided by 40, 60" in output.why, str(output)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(8))
 def test_a_channel_of_noise_has_no_factor(seed: int) -> None:
     """A line through noise is nearly flat: its slope is no factor, which others would differ from."""
     rng, shape = np.random.default_rng(seed), (1, 6, 12, 12)
-    large = np.array([1, 1, 5, 1, 1, 1]).reshape(1, 6, 1, 1)
-    model = [(large * rng.standard_normal(shape)).astype(np.float32) for _ in range(6)]
-    device = [y + 0.1 * rng.standard_normal(shape) for y in model]
+    model = [np.abs(rng.standard_normal(shape)).astype(np.float32) for _ in range(6)]
+    device = [y + 0.05 * rng.standard_normal(shape) for y in model]
     for y in device:
-        y[:, 2] = 5 + 5 * rng.standard_normal(shape[2:])
+        y[:, 2] = 4 + 0.5 * rng.standard_normal(shape[2:])
     spec = nl.TensorSpec(shape, "NCHW", "float32")
     of = Evidence(spec, [spec.pack(np.float32(y)) for y in device], model, (), 1)
     assert all(t.cause != "activation" for t in factors(of, []))

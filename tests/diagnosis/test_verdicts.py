@@ -226,6 +226,22 @@ def test_verdicts(matrix: Any, fault: str) -> None:
     assert found and not failures(matrix, found), failures(matrix, found)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "shifted_1/twins/int16/10/1",  # columns, which an order of the channels resembles
+        "channels_rolled/yolo8/int8/qdq/1",  # with scales of their own, seen as a shift along them
+        "one_frame_channels_reversed/yolo8/float32/10/1",  # seen as rows in another order
+        "frames_shuffled/gray/int16/15/1",  # two of them as far apart as those of a late device
+        "stuck/pose/int16/20/0",  # one frame, which is near to a later one
+    ],
+)
+def test_causes_that_resemble_another_one(matrix: Any, name: str) -> None:
+    """Each of these recordings had a wrong cause or fix."""
+    found = matrix.run(matrix.Case.parse(name))
+    assert found and not [o for o in found if o.outcome in ("accused", "wrong fix")], found
+
+
 def test_no_verdict_on_the_faultless(matrix: Any) -> None:
     found = [o for case in matrix.cases.faultless_cases(8, names=matrix.QUICK) for o in matrix.run(case)]
     assert len(found) >= 8
