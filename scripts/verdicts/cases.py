@@ -350,19 +350,37 @@ def _refusable(true_db: float, declared_db: float, plain_db: float, frames: int,
     return faults.REFUSALS | ({"match"} if fits else set())
 
 
+def _other_inputs(scene: Scene, cut: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The declared input and those of all faults, as they are and with red and blue exchanged, which are not the one
+    that was fed, `cut` to the declared range or not."""
+
+    def seen(done: dict[str, Any]) -> np.ndarray:
+        x = feed(scene.model, scene.image(0), done)
+        return feeding.saturated(x, scene.declared) if cut else x
+
+    fed = seen(scene.done)
+    made = {fault.name: fault.done for fault in faults.FAULTS if fault.done and not (fault.readings or fault.channels)}
+    for name, change in {"declared": dict, **made, **faults.FAMOUS}.items():
+        for flip in (dict, faults.ARITHMETIC["bgr"]):
+            try:
+                done = flip(change(scene.declared))
+                differs = feeding.apart(seen(done), fed) > 1
+            except (NotApplicable, faults.changes.Unchanged):
+                continue
+            if differs and not done.get("exchanged"):
+                yield name if flip is dict else f"{name} and bgr", done
+
+
 def _rival(scene: Scene, truths: dict[str, Truth], name: str) -> tuple[str, float]:
     """The best other explanation of one output, of the same class: another arithmetic, or another shift."""
     fault, model, truth = scene.fault, scene.model, truths[name]
     back = truth.in_model_order()
     found = [("none", -200.0)]
     if fault.done is not None:
-        for other, change in {"declared": dict, **faults.ARITHMETIC, **faults.FAMOUS}.items():
-            try:
-                done = change(scene.declared)
-            except NotApplicable:
-                continue
-            if not np.allclose(feed(model, scene.image(0), done), feed(model, scene.image(0), scene.done), rtol=1e-3):
-                reference = [scene.says(model.path, done, t)[name] for t in range(scene.count)]
+        quantised = scene.case.noise == "qdq"  # its input, too
+        for other, done in _other_inputs(scene, truth.cut):
+            for cut in (False, True) if quantised else (False,):
+                reference = [scene.says(model.path, done, t, cut)[name] for t in range(scene.count)]
                 found.append((other, proof.score(back, reference, _step(truth.spec))))
     elif fault.times is not None:
         for shift in range(-3, 4):

@@ -324,6 +324,13 @@ ARITHMETIC: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "video_range": partial(_arithmetic, lambda m, s: (m - 16) * 255 / 219, lambda m, s: s * 255 / 219, False),
 }
 
+
+def _whole(p: dict[str, Any]) -> dict[str, Any]:
+    """Floats that are given as integers."""
+    _divides(p)
+    return {**p, "whole": True}
+
+
 # Means and deviations that are near to those of a fault: what a recording may not tell from it.
 FAMOUS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "imagenet": partial(_famous, (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)),
@@ -498,6 +505,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault("input_nhwc_as_nchw", "preprocessing", done=partial(_bytes_as, layout="NHWC")),
     Fault("input_nchw_as_nhwc", "preprocessing", done=partial(_bytes_as, layout="NCHW"), models=("folded",), weight=8),
+    Fault("input_whole", "input_layout", done=_whole),
     Fault("stretched", "preprocessing", done=partial(_resized, "stretch"), odd_frames=True),
     Fault("top_left", "preprocessing", done=partial(_resized, "letterbox_top_left"), odd_frames=True),
     Fault("border_black", "preprocessing", done=partial(_bordered, 0), odd_frames=True),

@@ -18,9 +18,9 @@ def feed(model: Model, image: np.ndarray, done: dict[str, Any]) -> np.ndarray:
 
     "target": a layout in which the bytes are given to a device that takes them for the declared one. A folded model
     normalises inside the device, after the bytes were read. "exchanged": of two inputs, which `fed` looks at. "seen":
-    one of `changes.SEEN`, which the device does to the pixels.
+    one of `changes.SEEN`, which the device does to the pixels. "whole": the normalised values are cut off to integers.
     """
-    arguments = {k: v for k, v in done.items() if k not in ("target", "mean", "std", "exchanged", "seen")}
+    arguments = {k: v for k, v in done.items() if k not in ("target", "mean", "std", "exchanged", "seen", "whole")}
     arithmetic = {k: np.asarray(done.get(k, d), np.float64) for k, d in (("mean", 0), ("std", 1))}
     declared = model.input_spec
     layout = done.get("target", declared.layout)
@@ -42,6 +42,8 @@ def feed(model: Model, image: np.ndarray, done: dict[str, Any]) -> np.ndarray:
         seen = pixels if model.folded else (pixels - mean) / std
     if model.folded:
         seen = ((seen - mean) / std).astype(np.float32)
+    if done.get("whole"):
+        seen = np.trunc(seen)
     return np.ascontiguousarray(seen, np.float32)
 
 
@@ -51,6 +53,14 @@ def fed(model: Model, image: np.ndarray, second: np.ndarray, done: dict[str, Any
     if model.pair:
         given["second"] = feed(model, second, done)
     return {EXCHANGED[name]: x for name, x in given.items()} if done.get("exchanged") else given
+
+
+def apart(seen: np.ndarray, fed: np.ndarray) -> float:
+    """How far an input is from the one that was fed, in what still counts as the same: 5 % of its deviation, or 1 % of
+    its root mean square. The worst of its parts, along axis 1."""
+    error = np.sqrt(((seen - fed) ** 2).mean((0, 2, 3)))
+    limit = np.maximum(0.05 * fed.std((0, 2, 3)), 0.01 * np.sqrt((fed**2).mean((0, 2, 3))))
+    return float((error / np.maximum(limit, 1e-6)).max())
 
 
 def saturated(fed: np.ndarray, declared: dict[str, Any]) -> np.ndarray:

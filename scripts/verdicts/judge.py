@@ -12,7 +12,7 @@ from npu_layout.reports import VERDICTS
 
 from .cases import Planted, Truth
 from .faults import REFUSALS
-from .feeding import feed, saturated
+from .feeding import apart, feed, saturated
 from .second_input import EXCHANGED
 
 NOISE_OF_TWO = 1.1 * 2**0.5  # of channels that are equal in the model, in each other's place, each with its own noise
@@ -157,7 +157,5 @@ def _input_error(planted: Planted, truth: Truth, fix: Any) -> str:
         wanted = fed
         if truth.cut:  # what saturates alike is alike
             seen, wanted = (saturated(x, planted.recording.meta["preprocess"]) for x in (seen, fed))
-        for y, r in zip(seen[0], wanted[0]):
-            limit = max(0.05 * r.std(), 0.01 * np.sqrt((r**2).mean()), 1e-6)
-            worst = max(worst, float(np.sqrt(((y - r) ** 2).mean())) / limit)
+        worst = max(worst, apart(seen, wanted))
     return "" if worst <= 1 else f"the input is {worst:.1f} times too far off; fix {fix!r}, expected {planted.done!r}"

@@ -207,6 +207,21 @@ def test_what_a_recording_cannot_show_may_be_refused(matrix: Any) -> None:
     assert proof.of_single_values(once) and not proof.of_single_values(twice)
 
 
+def test_a_refusal_is_right_where_another_input_explains_as_much(matrix: Any) -> None:
+    """Of a nearly blank picture nobody can say whether it was divided twice or cut off to whole numbers."""
+
+    def rival(name: str) -> tuple[str, float, float]:
+        planted = matrix.cases.build(matrix.Case.parse(name))
+        output, truth = next(iter(planted.truths.items()))
+        return (*planted.rival(output), truth.true_db)
+
+    for name in ("doubled/regions/float32/15/0", "raw_bgr/face/float32/10/0"):
+        other, db, true_db = rival(name)
+        assert other != name.split("/")[0] and db > true_db - 0.5
+    _, db, true_db = rival("mean_forgotten/segmentation/int8/qdq/0")
+    assert db < true_db - 10
+
+
 def test_columns_in_reverse_are_a_mirrored_row(matrix: Any) -> None:
     case = matrix.cases.Case.parse("channels_reversed/words/float32/40/2")
     truth = matrix.cases.build(case).truths["letters"]
