@@ -204,4 +204,7 @@ class _Panel:
 
 
 def _short(count: int) -> str:
-    return str(count) if count < 1_000_000 else f"{count / 1e6:.1f}M"
+    """A count of at most five characters, which two cells have room for."""
+    if count < 100_000:
+        return str(count)
+    return f"{count / 1e3:.0f}k" if count < 999_500 else f"{count / 1e6:.1f}M"

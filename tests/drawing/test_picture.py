@@ -76,3 +76,13 @@ def test_frames_are_drawn_around_what_is_read_without_inner_lines() -> None:
     found = nl.explain("NCHW", (1, 1, 4, 4), window=(2, 3))
     strokes = [i for i in draw(found.views(), found.part).items if isinstance(i, Stroke) and i.colour == INK]
     assert len(strokes) == 2 * (2 + 3)
+
+
+@pytest.mark.parametrize(
+    ("pitch", "label"),
+    [(90_000, "+89998"), (99_999, "+99997"), (400_000, "+400k"), (999_501, "+999k"), (999_502, "+1.0M")],
+)
+def test_a_skip_has_room_for_its_count(pitch: int, label: str) -> None:
+    """Exact up to five digits, rounded beyond."""
+    spec = nl.TensorSpec((1, 2, 1, 2), "NCHW", "int8", storage_strides=(2 * pitch, pitch, 2, 1))
+    assert f">{label}<" in nl.explain(spec).to_svg()
