@@ -204,7 +204,7 @@ class _Panel:
 
 
 def _short(count: int) -> str:
-    """A count of at most five characters, which two cells have room for."""
+    """Return a count in at most five characters, which two cells have room for."""
     if count < 100_000:
         return str(count)
     return f"{count / 1e3:.0f}k" if count < 999_500 else f"{count / 1e6:.1f}M"
