@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from ..errors import NpuLayoutError
 from ..layouts import Layout
 from ..support import checked_call, counted, isolated, lfs_pointer, not_copied, plain_array, text_keys, thread_count
 from .model_axes import fits, shape_text
-from .protocol import check_apart, check_named
+from .protocol import by_name, check_apart, check_named
 from .providers import CPU, Providers, asked_for, check_available, check_used
 from .registry import SUFFIXES
 
@@ -295,23 +295,3 @@ def _of_file(path: str) -> str:
 def _reason(error: Exception) -> str:
     words = " ".join(str(error).split()).rstrip(".")
     return words.split(" : ", 2)[-1] if words.startswith("[ONNXRuntimeError]") else words
-
-
-def by_name(model: str, names: list[str], inputs: Any) -> dict[str, Any]:
-    """Return {name: input}; NpuLayoutError if the names are not the model's."""
-    if not isinstance(inputs, Mapping):
-        if len(names) != 1:
-            raise NpuLayoutError(f"{model} has {len(names)} inputs: expected {{name: array}} for {_listed(names)}")
-        if isinstance(inputs, tuple) and len(inputs) == 2 and hasattr(inputs[1], "boxes_to_frame"):
-            raise NpuLayoutError(
-                f"{model}: input {isolated(names[0])}: expected a buffer, got (buffer, geometry), as a Preprocessor "
-                f"returns; give its first item"
-            )
-        return {names[0]: inputs}
-    if set(inputs) != set(names):
-        raise NpuLayoutError(f"{model} has the inputs {_listed(names)}; got {_listed(inputs) or 'none'}")
-    return dict(inputs)
-
-
-def _listed(names: Iterable[Any]) -> str:
-    return ", ".join(isolated(str(name)) for name in names)

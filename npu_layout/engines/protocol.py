@@ -100,6 +100,22 @@ def _several(given: Any) -> Iterable[Any]:
     return [given] if isinstance(given, (TensorSpec, str)) or not isinstance(given, Iterable) else given
 
 
+def by_name(model: str, names: list[str], inputs: Any) -> dict[str, Any]:
+    """Return {name: input}; NpuLayoutError if the names are not the model's."""
+    if not isinstance(inputs, Mapping):
+        if len(names) != 1:
+            raise NpuLayoutError(f"{model} has {len(names)} inputs: expected {{name: array}} for {_names(names)}")
+        if isinstance(inputs, tuple) and len(inputs) == 2 and hasattr(inputs[1], "boxes_to_frame"):
+            raise NpuLayoutError(
+                f"{model}: input {isolated(names[0])}: expected a buffer, got (buffer, geometry), as a Preprocessor "
+                f"returns; give its first item"
+            )
+        return {names[0]: inputs}
+    if set(inputs) != set(names):
+        raise NpuLayoutError(f"{model} has the inputs {_names(names)}; got {_names(inputs)}")
+    return dict(inputs)
+
+
 def checked_outputs(engine: Any, answer: Any, specs: Mapping[str, TensorSpec]) -> dict[str, np.ndarray]:
     """Return what an engine's infer returned as {name: flat buffer}, each checked against its spec.
 

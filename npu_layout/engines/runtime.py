@@ -15,8 +15,7 @@ from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Layout
 from ..support import isolated, items_of, lfs_pointer, many, naming, not_copied, path_of, text_of
-from .onnxruntime import by_name
-from .protocol import checked_outputs, checked_targets
+from .protocol import by_name, checked_outputs, checked_targets
 
 E = TypeVar("E", bound="RuntimeEngine")
 Answers = Union[Sequence[np.ndarray], Mapping[str, np.ndarray]]

@@ -12,8 +12,8 @@ from ..buffers import TensorSpec, in_model_order
 from ..errors import NpuLayoutError
 from ..support import checked_call, items_of, not_copied
 from .model_axes import fits, order_in_model, shape_text
-from .onnxruntime import Arrays, OnnxRuntimeEngine, by_name, ports
-from .protocol import checked_targets
+from .onnxruntime import Arrays, OnnxRuntimeEngine, ports
+from .protocol import by_name, checked_targets
 
 
 class SimulatedNpu:

@@ -9,6 +9,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.engines import checked_outputs, specs_of
+from npu_layout.engines.protocol import by_name
 from tests.support import detector
 
 ONE = nl.TensorSpec((1, 3, 2, 2), "NCHW4c", "int8", name="one")
@@ -54,6 +55,20 @@ def test_outputs_are_checked_before_they_are_read() -> None:
     ):
         with pytest.raises(nl.NpuLayoutError, match=f"engine Old: {words}"):
             checked_outputs(engine, wrong, specs)
+
+
+def test_inputs_are_given_by_name_or_alone() -> None:
+    one, two = np.zeros(1), np.zeros(2)
+    assert by_name("m", ["x"], one)["x"] is one and by_name("m", ["x"], {"x": one})["x"] is one
+    assert by_name("m", ["x", "y"], {"y": two, "x": one}) == {"x": one, "y": two}
+    for names, wrong, words in (
+        (["x", "y"], one, r"m has 2 inputs: expected \{name: array\} for x, y"),
+        (["x", "y"], {"x": one}, "m has the inputs x, y; got x$"),
+        (["x"], {"x": one, "z": two}, "m has the inputs x; got x, z$"),
+        (["x"], {}, "m has the inputs x; got none$"),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=words):
+            by_name("m", names, wrong)
 
 
 def test_onnxruntime_and_the_simulation_are_engines() -> None:
