@@ -6,9 +6,11 @@ pytest itself loads ``_npu_layout_pytest``, which imports this module when a tes
 from __future__ import annotations
 
 import errno
+import importlib
 import inspect
 import os
 import sys
+import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -89,8 +91,9 @@ class Recordings:
     file. A plain run of pytest reads them and writes nothing. ``--npu-record`` records those that are missing,
     ``--npu-update`` all that the tests request, with the engine of ``npu_engine``, as
     npu_layout.open_engine names it. If the factory raises NoDeviceError, the test is skipped. Any other NpuLayoutError
-    fails the test with its message. Several workers of pytest-xdist record what they share once: the first one's is
-    read, `started` (nanoseconds) being when this worker began.
+    fails the test with its message; if the factory's own code raised another error, its lines are shown. Several
+    workers of pytest-xdist record what they share once: the first one's is read, `started` (nanoseconds) being when
+    this worker began.
 
     Attributes
     ----------
@@ -208,9 +211,23 @@ class Recordings:
             ini = self._config.inipath or "pytest.ini, which is not there"
             raise NpuLayoutError(f"no npu_engine to record with: expected npu_engine = package.module:factory in {ini}")
         if wanted not in self._engines:
-            with _importable(self._root):
-                self._engines[wanted] = open_engine(wanted)
+            try:
+                with _importable(self._root):
+                    self._engines[wanted] = open_engine(wanted)
+            except NpuLayoutError as error:
+                raise type(error)(f"{error}{_project_traceback(error.__cause__)}") from error
         return self._engines[wanted]
+
+
+def _project_traceback(error: BaseException | None) -> str:
+    """Return where the project's own code raised an error, behind an empty line; "" if the library's or import did."""
+    called = traceback.extract_tb(error.__traceback__) if error is not None else []
+    beside = (str(Path(__file__).parent), os.path.dirname(importlib.__file__), "<frozen ")
+    frames = [frame for frame in called if not frame.filename.startswith(beside)]
+    if error is None or not frames:
+        return ""
+    lines = (*traceback.format_list(frames), *traceback.format_exception_only(type(error), error))
+    return "\n\n" + "".join(lines).rstrip()
 
 
 def _is_recording(folder: Path) -> bool:

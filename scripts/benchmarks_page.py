@@ -23,6 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 from npu_layout.bench.peers import library_of  # noqa: E402
 from npu_layout.bench.tables import cold, unequal  # noqa: E402
+from npu_layout.support import many  # noqa: E402
 
 DATA, TEMPLATE = ROOT / "docs" / "benchmarks.json", ROOT / "scripts" / "benchmarks_page.md"
 PAGE, CHART = ROOT / "BENCHMARKS.md", ROOT / "docs" / "pictures" / "speed.svg"
@@ -160,8 +161,9 @@ def take_over(data: dict[str, Any], run: dict[str, Any]) -> None:
                 **{state: cold(figures) for state, figures in row["cold"].items()},
             }
         )
+    threads = many(run["threads"], "thread")
     data["conversions"] = {
-        "run": f"{run['date']}, {run['processor']}, {run['threads']} thread(s), kernels {run['kernels']}; {versions}.",
+        "run": f"{run['date']}, {run['processor']}, {threads}, kernels {run['kernels']}; {versions}.",
         "levels": [name.replace("native (", "").rstrip(")") for name in levels],
         "cold": list(run["rows"][0]["cold"]),
         "rows": rows,

@@ -249,6 +249,17 @@ def test_an_engine_that_fails(project: pytest.Pytester, engine: str, says: str) 
     assert not list((project.path / "recordings").glob(".*"))
 
 
+def test_an_exception_of_the_projects_own_code_is_shown_with_its_lines(project: pytest.Pytester) -> None:
+    wrote(project)
+    (project.path / "broken.py").write_text("def port():\n    return {}['usb0']\n\nport()\n")
+    for engine, shown in (("board:fails", 'raise OSError("bus error")'), ("broken:engine", "return {}['usb0']")):
+        said = project.runpytest("--npu-record", "-o", f"npu_engine={engine}").stdout.str()
+        assert shown in said and "factories.py" not in said and "importlib" not in said, said
+    for engine in ("board:nothing", "nowhere:engine"):
+        said = project.runpytest("--npu-record", "-o", f"npu_engine={engine}").stdout.str()
+        assert "Error: " in said and 'File "' not in said, said
+
+
 def test_an_update_without_inputs_runs_the_recorded_ones_again(project: pytest.Pytester, board: Board) -> None:
     original = board.recording()
     size_wh = original.frames[0].inputs["frame"].shape[1::-1]

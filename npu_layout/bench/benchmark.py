@@ -7,7 +7,7 @@ import json
 import os
 
 from .. import kernels
-from ..support import counted, write_text
+from ..support import counted, many, write_text
 from . import peers
 from .answer_cases import answer_cases
 from .cases import cases
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     peers.use_threads(options.threads)
     kernels.set_num_threads(options.threads)
     about = {**machine(options.threads), "held": restricted}
-    console.print(f"npu_layout, kernels {about['kernels']}, {options.threads} thread(s); {about['processor']}")
+    console.print(f"npu_layout, kernels {about['kernels']}, {many(options.threads, 'thread')}; {about['processor']}")
     console.print(", ".join(f"{name} {number}" for name, number in about["versions"].items()))
     if restricted:
         console.print(

@@ -14,7 +14,7 @@ from .. import kernels
 from ..buffers import Quantization, TensorSpec, plan
 from ..frames import to_gray
 from ..kernels.caches import Caches, caches, human
-from ..support import track, write_text
+from ..support import many, track, write_text
 from . import networks
 from .cases import MEAN, STD
 from .measuring import clock, machine, medians
@@ -232,7 +232,7 @@ def markdown(result: dict[str, Any]) -> str:
     """Format the tables for a terminal and for the README."""
     versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items() if name in _SHOWN)
     lines = [
-        f"{result['date']}, {result['processor']}, {result['caches']}, {result['threads']} thread(s), kernels "
+        f"{result['date']}, {result['processor']}, {result['caches']}, {many(result['threads'], 'thread')}, kernels "
         f"{result['kernels']}; Python {result['python']}, {versions}.",
         "",
         *_rows(headings(), map(columns, result["rows"])),
@@ -276,7 +276,7 @@ def plot(result: dict[str, Any], path: str) -> None:
     axes.axvline(1, color="black", linewidth=1, label=FORMATS[0])
     axes.invert_yaxis()
     axes.legend(fontsize=8)
-    figure.suptitle(f"{result['processor']}, {result['date']}, {result['threads']} thread(s)", fontsize=10)
+    figure.suptitle(f"{result['processor']}, {result['date']}, {many(result['threads'], 'thread')}", fontsize=10)
     figure.tight_layout()
     figure.savefig(path, dpi=120)
     plt.close(figure)

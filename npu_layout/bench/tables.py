@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
+from ..support import many
 from .contenders import OURS
 from .measuring import COLD
 from .peers import library_of
@@ -61,7 +62,7 @@ def markdown(rows: Iterable[dict[str, Any]], about: dict[str, Any]) -> str:
     """Format all rows as a markdown table, below a line on the machine and the versions."""
     versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
     restricted = f" Restricted to the same instruction set: {', '.join(about['held'])}." if about["held"] else ""
-    machine = f"{about['date']}, {about['processor']}, {about['threads']} thread(s), kernels {about['kernels']}"
+    machine = f"{about['date']}, {about['processor']}, {many(about['threads'], 'thread')}, kernels {about['kernels']}"
     lines = [
         f"{machine}; {versions}.{restricted}",
         "",
@@ -91,7 +92,8 @@ def plot(rows: Sequence[dict[str, Any]], about: dict[str, Any], path: str) -> No
     axes.set_yticks(range(len(rows)), [f"{row['key']}  {row['title']}" for row in rows], fontsize=7)
     axes.set_xscale("log")
     axes.invert_yaxis()
-    axes.set_xlabel(f"time relative to memcpy; {about['processor']}, {about['date']}, {about['threads']} thread(s)")
+    threads = many(about["threads"], "thread")
+    axes.set_xlabel(f"time relative to memcpy; {about['processor']}, {about['date']}, {threads}")
     axes.legend(loc="upper right", fontsize=8)
     figure.tight_layout()
     figure.savefig(path, dpi=120)

@@ -40,6 +40,8 @@ def run(options: argparse.Namespace) -> int:
     chosen = words.options("--engine-option", options.engine_option)
     if path is None:
         return _inspect_specs(words.specs_in(options.spec), options.json)
+    if not path:
+        raise NpuLayoutError("PATH: expected the path of a recording, a model or TensorSpecs (.json), got ''")
     if os.path.isdir(path):
         return _inspect_recording(Recording.load(path), options.json)
     if not os.path.exists(path) and ":" not in path:

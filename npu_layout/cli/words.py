@@ -21,7 +21,7 @@ from ..engines import open_engine
 from ..errors import LayoutError, NpuLayoutError
 from ..frames import INTERPOLATIONS, MODES
 from ..layouts import Layout, is_vendor_name
-from ..support import npy_bytes, parse_npy, whole
+from ..support import isolated, npy_bytes, parse_npy, whole
 
 T = TypeVar("T")
 HEAD = "what the outputs mean: 'yolov8(classes=80)', as in npu_layout.decode, or a JSON file of Head.to_dict()"
@@ -279,7 +279,7 @@ def check_order(layout: Layout, shape: tuple[int, ...], axes: str | None) -> Non
 
 def specs_in(text: str) -> dict[str, TensorSpec]:
     """Read {name: TensorSpec} from JSON text or a JSON file: one TensorSpec's to_dict(), or {name: to_dict()}."""
-    where = "--spec" if text.lstrip().startswith("{") else text
+    where = "--spec" if not text or text.lstrip().startswith("{") else text
     try:
         given = json.loads(text if where != text else Path(text).read_text("utf-8"))
     except (ValueError, RecursionError) as error:
@@ -287,6 +287,11 @@ def specs_in(text: str) -> dict[str, TensorSpec]:
     if not isinstance(given, dict) or not given:
         raise NpuLayoutError(f"{where}: expected a TensorSpec's fields, or {{name: fields}}")
     several = given if "shape" not in given else {str(given.get("name") or "tensor"): given}
+    if not all(isinstance(fields, dict) for fields in several.values()):
+        keys = ", ".join(map(isolated, given))
+        raise NpuLayoutError(
+            f"{where}: expected a TensorSpec's fields with the key shape, or {{name: fields}}; got the keys {keys}"
+        )
     try:
         return {name: TensorSpec.from_dict(fields) for name, fields in several.items()}
     except (NpuLayoutError, TypeError) as error:

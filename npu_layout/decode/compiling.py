@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,22 @@ from .reference import point_encoding
 #: The roles of parts that the kernels read: those that say whether a cell has something, then what it is.
 _SCORES = ("score", "objectness", "label")
 _READ = (*_SCORES, "box", "keypoints", "angle", "offset")
+
+
+class _Read(NamedTuple):
+    """What the kernels read of a fitted head, the same for all its levels.
+
+    whole: see `decoded_whole`. boxed: see `has_boxes`. roles: of parts. coefficients: how many of masks beside a box.
+    """
+
+    head: Head
+    fitted: Fitted
+    specs: Sequence[TensorSpec]
+    whole: bool
+    boxed: bool
+    roles: Sequence[str]
+    coefficients: int
+    points: kernels.Points | None
 
 
 def compiled(
@@ -40,6 +57,10 @@ def compiled(
     if filled is not None and not reads(filled):
         return None
     part = fitted.form.part("keypoints") if head.keypoints and whole else None
+    boxed = has_boxes(fitted, specs)
+    every = _READ if whole else (*_SCORES, "box", "offset") if boxed else _SCORES
+    coefficients = _coefficients(head, fitted, specs) if whole else 0
+    read = _Read(head, fitted, specs, whole, boxed, every, coefficients, _points(head, fitted) if whole else None)
     return kernels.Detection(
         tuple(spec.nbytes for spec in specs),
         head.score,
@@ -51,16 +72,16 @@ def compiled(
         rule.inclusive,
         rule.extra,
         rule.epsilon,
-        tuple(_grid(head, fitted, number, specs, input_hw) for number in range(len(fitted.levels))),
+        tuple(_grid(read, number, input_hw) for number in range(len(fitted.levels))),
         None if filled is None else single(fitted.filled or 0, filled),
-        _coefficients(head, fitted, specs),
+        coefficients,
     )
 
 
 def _coefficients(head: Head, fitted: Fitted, specs: Sequence[TensorSpec]) -> int:
-    """Return how many coefficients of masks the kernels read beside a box."""
+    """Return how many coefficients of masks the kernels read beside a box of a head that is `decoded_whole`."""
     part = fitted.form.part("coefficients")
-    if head.prototypes is None or part is None or not decoded_whole(head, fitted, specs):
+    if head.prototypes is None or part is None:
         return 0
     places = [level.places[part.role] for level in fitted.levels]
     return part.count if all(_runs(place, specs[place.output]) for place in places) else 0
@@ -110,49 +131,35 @@ def _runs(place: Place, spec: TensorSpec) -> bool:
     return known and reads(spec)
 
 
-def _grid(
-    head: Head, fitted: Fitted, number: int, specs: Sequence[TensorSpec], input_hw: tuple[int, int]
-) -> kernels.Grid:
-    level, how = fitted.levels[number], fitted.form.boxes
+def _grid(read: _Read, number: int, input_hw: tuple[int, int]) -> kernels.Grid:
+    level, how = read.fitted.levels[number], read.fitted.form.boxes
     unit = {"stride": (1.0, 1.0), "pixel": (1.0, 1.0), "input": (float(input_hw[1]), float(input_hw[0]))}[how.unit]
-    whole, boxed = decoded_whole(head, fitted, specs), has_boxes(fitted, specs)
-    roles = _READ if whole else (*_SCORES, "box", "offset") if boxed else _SCORES
-    points = _points(head, fitted) if whole else None
-    anchors = [_anchor(head, fitted, level, a, specs, roles, points) for a in range(level.turns)]
     strides = how.unit == "stride"
     if strides and ENCODINGS[how.encoding].scaled:
         unit = (float(level.stride), float(level.stride))
     return kernels.Grid(
         level.grid[1],
-        how.encoding if boxed else "xyxy",
+        how.encoding if read.boxed else "xyxy",
         how.bins,
         strides,
         how.center,
         unit,
         how.variances,
         level.step,
-        tuple(anchors),
+        tuple(_anchor(read, level, a) for a in range(level.turns)),
         level.priors,
-        points,
-        how.angle if whole else "none",
+        read.points,
+        how.angle if read.whole else "none",
         spread_of(how, number),
     )
 
 
-def _anchor(
-    head: Head,
-    fitted: Fitted,
-    level: Level,
-    a: int,
-    specs: Sequence[TensorSpec],
-    roles: Sequence[str],
-    points: kernels.Points | None,
-) -> kernels.Anchor:
-    """Return the parts of an anchor: those of `roles` that the head reads, and what it has beside them."""
-    how = fitted.form.boxes
+def _anchor(read: _Read, level: Level, a: int) -> kernels.Anchor:
+    """Return the parts of an anchor: those of the roles that the head reads, and what it has beside them."""
+    head, specs, points, how = read.head, read.specs, read.points, read.fitted.form.boxes
     sources = {
         role: source_of(head, level, level.places[role], a, specs, how)
-        for role in roles
+        for role in read.roles
         if role in level.places and role not in _unread(head)
     }
     size = level.anchors[a] if level.anchors else (1.0, 1.0)
@@ -162,8 +169,8 @@ def _anchor(
     if sources["score"].activation == "softmax" and head.background is not None:
         beside = source_of(head, level, level.places["score"], a, specs, how, background=True)
         made = made._replace(background=beside, aside=head.background)
-    if _coefficients(head, fitted, specs):
-        made = made._replace(coefficients=_of_masks(head, fitted, level, a, specs))
+    if read.coefficients:
+        made = made._replace(coefficients=_of_masks(head, read.fitted, level, a, specs))
     if points is not None:
         source = sources["keypoints"]
         heats = None if source.values is None else activated(points.activation, source.values[None])[0]

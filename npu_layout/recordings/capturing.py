@@ -11,10 +11,10 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..engines import OnnxRuntimeEngine, SimulatedNpu, calibrate
-from ..errors import NpuLayoutError
+from ..errors import LayoutError, NpuLayoutError
 from ..frames import Preprocessor
 from ..layouts import Layout
-from ..support import PathLike, track
+from ..support import PathLike, isolated, track
 from .recorder import Recorder
 from .sources import Frames
 
@@ -88,7 +88,10 @@ def simulated(model: OnnxRuntimeEngine, feed: Feed, frames: Frames, layout: Layo
 
     Outputs with the axes of `layout` are stored in that layout, the others in the model's. All have the `dtype`, with
     the scale that the outputs of the first frames need.
+
+    Raises LayoutError if no output has the axes of `layout`.
     """
+    _check_axes(model, layout)
     answers = [model.infer(feed(frame)) for frame in itertools.islice(frames, _CALIBRATION)]
     specs = []
     for spec in model.output_specs:
@@ -96,6 +99,16 @@ def simulated(model: OnnxRuntimeEngine, feed: Feed, frames: Frames, layout: Layo
         quantization = calibrate([answer[spec.name] for answer in answers], dtype)
         specs.append(TensorSpec(spec.shape, order, dtype, quantization=quantization, name=spec.name))
     return SimulatedNpu(model, specs)
+
+
+def _check_axes(model: OnnxRuntimeEngine, layout: Layout) -> None:
+    own = {spec.axes: spec.name for spec in model.output_specs}
+    if layout.axes not in own:
+        fitting = " or ".join(f"{axes} (output {isolated(name)})" for axes, name in own.items())
+        raise LayoutError(
+            f"layout {layout}: no output of {model.model} has the axes {layout.axes}; expected a layout of the axes "
+            f"{fitting}"
+        )
 
 
 def capture(

@@ -64,7 +64,8 @@ def test_peers_with_another_result_are_named(row: dict[str, Any]) -> None:
 
 def test_markdown(row: dict[str, Any]) -> None:
     lines = tables.markdown([row, row], ABOUT).splitlines()
-    assert lines[0] == "2024-05-06, CPU, 2 thread(s), kernels native; numpy 2.0."
+    assert lines[0] == "2024-05-06, CPU, 2 threads, kernels native; numpy 2.0."
+    assert tables.markdown([row], {**ABOUT, "threads": 1}).startswith("2024-05-06, CPU, 1 thread, kernels")
     assert lines[2] == "| " + " | ".join(tables.headings()) + " |" and lines[3] == "|---|---|---|---|---|---|---|---|"
     assert lines[4] == lines[5] == "| " + " | ".join(tables.columns(row)) + " |"
     restricted = tables.markdown([row], {**ABOUT, "held": ["cv2", "torch"]}).splitlines()[0]

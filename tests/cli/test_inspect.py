@@ -145,6 +145,7 @@ def test_what_is_no_recording_and_no_model(here: Path, capsys: pytest.CaptureFix
         ("images/0.png", "expected a recording, a model or TensorSpecs (.json), got a file .png"),
         ("heat.npy", "got a file .npy"),
         ("nowhere", "nowhere: no such file or folder"),
+        ("", "PATH: expected the path of a recording, a model or TensorSpecs (.json), got ''"),
     ):
         status, out, err = ran(capsys, "inspect", path)
         assert status == 2 and says in err and not out, err

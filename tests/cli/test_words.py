@@ -129,7 +129,14 @@ def test_specs(tmp_path: Path) -> None:
     (tmp_path / "specs.json").write_text(several)
     assert words.specs_in(several) == words.specs_in(str(tmp_path / "specs.json")) == {"a": spec, "b": other}
     assert words.specs_in(json.dumps(other.to_dict())) == {"tensor": other}
-    for text, says in (("{", "not JSON"), ("{}", "expected a TensorSpec's fields"), ("{" * 3000, "not JSON")):
+    for text, says in (
+        ("{", "not JSON"),
+        ("", "not JSON"),
+        ("{}", "expected a TensorSpec's fields"),
+        ('{"a": 1, "layout": "NHWC"}', r"expected .* the key shape, or \{name: fields\}; got the keys a, layout"),
+        ('{"a": {"layout": "NHWC"}}', "TensorSpec: expected a dict with shape"),
+        ("{" * 3000, "not JSON"),
+    ):
         with pytest.raises(nl.NpuLayoutError, match=f"--spec: {says}"):
             words.specs_in(text)
 

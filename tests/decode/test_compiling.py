@@ -10,6 +10,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import decode, kernels
+from npu_layout.decode import compiling
 from tests.support.compiled_heads import SIZE, described, maps
 
 
@@ -40,6 +41,15 @@ def test_what_the_kernels_do_not_read() -> None:
     head = decode.yolov8(5, (8, 16))
     for dtype in ("int4", "float64", "int64"):
         assert described(head, maps("NCHW", dtype, (64, 5))) is None
+
+
+def test_whether_a_head_is_decoded_whole_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(compiling, "decoded_whole", lambda *given: asked.append(given) or True)
+    head = decode.yolov8(5, (8, 16), coefficients=7)
+    prototypes = nl.TensorSpec((1, 7, 8, 8), "NCHW", "int8", name="prototypes")
+    made = described(head, [*maps("NCHW", "int8", (64, 5, 7)), prototypes])
+    assert made is not None and len(made.levels) == 2 and made.coefficients == 7 and len(asked) == 1
 
 
 def drawn_heads(choose: random.Random) -> tuple[decode.Head, list[nl.TensorSpec], dict[str, list[str]]]:

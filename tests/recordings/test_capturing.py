@@ -119,6 +119,16 @@ def test_a_simulated_accelerator_gives_the_model_quantised(
         assert np.abs(real - answer[0]).max() <= scale * 1.01
 
 
+@pytest.mark.parametrize("layout", ["XYZ", "NC", "NDHWC"])
+def test_a_simulated_accelerator_stores_what_its_layout_fits(
+    model: nl.OnnxRuntimeEngine, images: Path, layout: str
+) -> None:
+    feed, frames, axes = Feed(model, **PRE), Frames([images]), nl.Layout(layout).axes
+    says = rf"layout {layout}: no output of model has the axes {axes}; .* a layout of the axes NCHW \(output maps\)"
+    with pytest.raises(nl.LayoutError, match=says):
+        simulated(model, feed, frames, nl.Layout(layout), "int8")
+
+
 @pytest.mark.parametrize("fails_at", [0, 2])
 def test_an_engine_that_ends_the_program_is_a_failure(
     model: nl.OnnxRuntimeEngine, images: Path, tmp_path: Path, fails_at: int
