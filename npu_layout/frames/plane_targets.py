@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -68,17 +69,19 @@ class Place(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A compiled pass from a plane of the frame to one of the target, border included."""
+    """A compiled pass from planes of the frame to one of the target, border included."""
 
     fit: Any
     offset: int  #: of the target's plane
-    plane: int  #: of the frame
-    rows: slice  #: that are read
-    columns: slice  #: bytes of them
+    parts: tuple[tuple[int, slice, slice], ...]  #: planes of the frame, and the rows and bytes of them that are read
 
-    def run(self, buffer: np.ndarray, frame: FramePlanes) -> bool:
-        """Write the target's plane; False if it does not fit: then nothing was written."""
-        return bool(self.fit.run(buffer, self.offset, byte_rows(frame.planes[self.plane])[self.rows, self.columns]))
+    def of(self, places: Sequence[tuple[int, int, int]]) -> tuple[Any, ...]:
+        """Return the step for planes at these places: the array of each, the byte where it begins, and its pitch."""
+        found = []
+        for plane, rows, columns in self.parts:
+            array, begin, pitch = places[plane]
+            found.append((array, begin + rows.start * pitch + columns.start, pitch))
+        return self.fit, self.offset, tuple(found)
 
 
 class PlaneResizer:
@@ -111,12 +114,14 @@ class PlaneResizer:
         steps = self._steps(groups)
         if self._has_gaps:
             buffer[...] = 0
-        left = [k for k, step in enumerate(steps) if step is None or not step.run(buffer, frame)]
-        for k in left:
-            plane = self._spec.planes(buffer)[k]
-            self._write_plane(frame, groups[k], plane.reshape(*plane.shape[:2], -1))
-        if whole is not None and not left:
-            self._keep(whole, frame, [step for step in steps if step is not None], geometry)
+        rows = tuple(map(byte_rows, frame.planes))
+        places = [(k, 0, plane.strides[0]) for k, plane in enumerate(rows)]
+        if steps and kernels.run_fits(tuple([step.of(places) for step in steps]), buffer, rows):
+            if whole is not None:
+                self._keep(whole, frame, steps, geometry)
+            return True
+        for plane, group in zip(self._spec.planes(buffer), groups):
+            self._write_plane(frame, group, plane.reshape(*plane.shape[:2], -1))
         return True
 
     def _groups(self, form: PixelFormat, geometry: Geometry) -> tuple[tuple[Place, ...], ...]:
@@ -139,40 +144,32 @@ class PlaneResizer:
             made.append(tuple(places))
         return tuple(made)
 
-    def _steps(self, groups: tuple[tuple[Place, ...], ...]) -> list[Step | None]:
-        """Return the compiled pass of each plane; None where there is none."""
-        made: list[Step | None] = []
+    def _steps(self, groups: tuple[tuple[Place, ...], ...]) -> list[Step]:
+        """Return the compiled pass of each plane; none if there is one without it."""
+        made = []
         (width, height), spec = self._spec.size_wh, self._spec
         for form, places, pitch, offset in zip(self._form.planes, groups, spec.strides, spec.offsets):
             canvas_wh = form.row_bytes(width) // len(places), form.rows(height)
             fit = _fit_of(places, self._interpolation, canvas_wh, pitch, kernels.active())
             if fit is None:
-                made.append(None)
-                continue
-            x0, y0, x1, y1 = places[0].read
-            samples = places[0].samples
-            columns = slice(x0 * samples.step, x1 * samples.step)
-            made.append(Step(fit, offset, samples.plane, slice(y0, y1), columns))
+                return []
+            made.append(Step(fit, offset, _parts(places)))
         return made
 
     def _keep(self, given: Any, frame: FramePlanes, steps: list[Step], geometry: Geometry) -> None:
-        form, places = form_of(given), places_of(given, frame.planes)
-        if form is None or places is None:
+        form, found = form_of(given), places_of(given, frame.planes)
+        if form is None or found is None:
             return
         if len(self.known) >= _KEPT:
             self.known.clear()
-        calls = [
-            (step.fit.run_in, step.offset, step.plane, ((places[step.plane][0] + begin, places[step.plane][1]),))
-            for step in steps
-            for begin in (step.rows.start * places[step.plane][1] + step.columns.start,)
-        ]
         apart, has_gaps = isinstance(memories_of(given), tuple), self._has_gaps
+        places = [(k if apart else 0, *place) for k, place in enumerate(found)]
+        calls = tuple([step.of(places) for step in steps])
 
         def run(buffer: np.ndarray, frame: Any) -> bool:
-            memories = memories_of(frame)
             if has_gaps:
                 buffer[...] = 0
-            return all(call(buffer, at, memories[k] if apart else memories, there) for call, at, k, there in calls)
+            return kernels.run_fits(calls, buffer, memories_of(frame))
 
         self.known[form] = run, geometry
 
@@ -196,48 +193,43 @@ class PlaneResizer:
         middle = slice(top, top + down)
         for part in (plane[:top], plane[top + down :], plane[middle, :left], plane[middle, left + across :]):
             part[...] = border[: part.shape[1]]
-        if inner.size and _are_neighbours(places):
-            self._resize(frame, places, inner)
-        elif inner.size:
-            import cv2
-
-            made = np.empty((len(places), down, across, 1), np.uint8)
-            for place, part in zip(places, made):
-                self._resize(frame, (place,), part)
-            inner[...] = cv2.merge(list(made))
-
-    def _resize(self, frame: FramePlanes, places: tuple[Place, ...], out: np.ndarray) -> None:
-        x0, y0, x1, y1 = places[0].read
-        samples = places[0].samples
-        rows = byte_rows(frame.planes[samples.plane])[y0:y1, x0 * samples.step : x1 * samples.step]
-        _rows_of(places, self._interpolation, kernels.active()).write((rows,), out)
+        if inner.size:
+            rows = tuple(byte_rows(frame.planes[k])[part, columns] for k, part, columns in _parts(places))
+            _rows_of(places, self._interpolation, kernels.active()).write(rows, inner)
 
 
-def _are_neighbours(places: tuple[Place, ...]) -> bool:
-    """Return whether the samples are those of one plane of the frame, pixel by pixel."""
-    first = places[0].samples
-    return all((place.samples.plane, place.samples.step) == (first.plane, first.step) for place in places)
+def _parts(places: tuple[Place, ...]) -> tuple[tuple[int, slice, slice], ...]:
+    """Return the planes of the frame that have the samples, and which rows and bytes of them are read."""
+    found = {}
+    for place in places:
+        (x0, y0, x1, y1), samples = place.read, place.samples
+        found[samples.plane] = slice(y0, y1), slice(x0 * samples.step, x1 * samples.step)
+    return tuple((plane, *part) for plane, part in found.items())
 
 
 @lru_cache(maxsize=64)
 def _resize_of(places: tuple[Place, ...], interpolation: str) -> kernels.PictureResize:
-    """Return the resize of neighbours, as packed pixels are."""
+    """Return the resize of samples that are neighbours in the result, as packed pixels are, of one plane or of two."""
     x0, y0, x1, y1 = places[0].read
-    components = tuple(kernels.Samples(0, place.samples.start, place.samples.step) for place in places)
+    planes = [plane for plane, _, _ in _parts(places)]
+    components = tuple(
+        kernels.Samples(planes.index(samples.plane), samples.start, samples.step)
+        for samples in (place.samples for place in places)
+    )
     axes = places[0].axes(interpolation)
     return kernels.PictureResize(components, None, (x1 - x0, y1 - y0), (axes,), True, (), len(places))
 
 
 @lru_cache(maxsize=64)
 def _rows_of(places: tuple[Place, ...], interpolation: str, backend: str) -> Any:
-    """Return what writes pictures of neighbours."""
+    """Return what writes such pictures."""
     return kernels.picture_rows(_resize_of(places, interpolation), backend)
 
 
 @lru_cache(maxsize=64)
 def _fit_of(places: tuple[Place, ...], interpolation: str, canvas_wh: Pair, pitch: int, backend: str) -> Any:
     """Return the pass to a plane of so many samples, whose rows are so many bytes apart; None if it is not compiled."""
-    if not _are_neighbours(places) or 0 in places[0].extent:
+    if 0 in places[0].extent:
         return None
     row, height = canvas_wh[0] * len(places), canvas_wh[1]
     border = bytes(place.border for place in places)

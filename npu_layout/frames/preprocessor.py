@@ -205,7 +205,7 @@ class Preprocessor:
         buffer: the storage array of `target` (1-D of target.size if its storage has gaps, or if it is a FrameSpec,
         whose `planes` are views of it), pad elements and gaps zero. It is `out` if that is given; then the compiled
         kernels allocate nothing that grows with the image from the second call on, but for JPEGs, for mosaics and
-        RGB565 in gray, and, where planes become planes, for tiles, and for U and V that become pairs.
+        RGB565 in gray, and for tiles where planes become planes.
 
         Raises NpuLayoutError on a frame or an out that does not fit; then nothing was written.
         """

@@ -40,6 +40,7 @@ from .moves import gray as gray
 from .moves import gray_of as gray_of
 from .moves import picture_rows as picture_rows
 from .moves import program as program
+from .moves import run_fits as run_fits
 from .moves import usual as usual
 from .pictures import SIDE as SIDE
 from .pictures import Axis as Axis

@@ -65,6 +65,16 @@ def fit(made: Fit, band: Any, tail: Any, dtype: str, backend: str | None = None)
     return _core.fit(made, band, tail, Arithmetic("uint8", dtype).itemsizes[1], level)
 
 
+def run_fits(steps: tuple[Any, ...], out: np.ndarray, frame: Any) -> bool:
+    """Write what up to three of `fit` make of one frame, by turns: bands of all of them, of the same part of it.
+
+    steps: (fit, byte of `out` at which it begins, ((array, offset, pitch) of each plane, ...)); offsets and pitches are
+    bytes of the frame, or of one of its arrays if it is a tuple of some. False if something does not fit: then nothing
+    was written.
+    """
+    return bool(_core.run_fits(steps, out, frame))
+
+
 def gray(blue: np.ndarray, green: np.ndarray, red: np.ndarray, out: np.ndarray, backend: str | None = None) -> None:
     """Write grayscale of three views of one shape and one set of strides to `out`; see `fallback.gray.gray`."""
     level = LEVELS[backend]

@@ -121,6 +121,11 @@ def fit(
     )
 
 
+def run_fits(steps: tuple[Any, ...], out: np.ndarray, frame: Any) -> bool:
+    """Run `kernels.run_fits`."""
+    return _native.run_fits(steps, out, frame)
+
+
 def _means(along: Axis, down: Axis) -> int:
     """Return 1 if both axes take means of two elements, 2 if both take those of boxes, else 0."""
     return 1 if along.mean and down.mean else 2 if along.box and down.box else 0

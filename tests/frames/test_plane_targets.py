@@ -14,8 +14,8 @@ from tests.support import frame_formats as formats
 from tests.support.resized_pixels import METHODS
 
 #: Pixels across and down that share U and V.
-SHARED = {"NV24": (1, 1), "I444": (1, 1), "NV16": (2, 1), "YUYV": (2, 1)}
-SOURCES = ("NV12", "NV21", "I420", "P010", "NV12_32L32", "NV16", "YUYV", "I444", "NV24")
+SHARED = {"NV24": (1, 1), "I444": (1, 1), "NV16": (2, 1), "I422": (2, 1), "YUYV": (2, 1), "UYVY": (2, 1)}
+SOURCES = ("NV12", "NV21", "I420", "YV12", "P010", "NV12_32L32", "NV16", "I422", "YUYV", "UYVY", "I444", "NV24")
 TARGETS = ("NV12", "NV21", "I420", "YV12", "NV24", "I444")
 
 
@@ -187,3 +187,25 @@ def test_frames_of_a_form_that_was_read_before(gap: int) -> None:
                 preprocess(given, memory[-(target.size or 0) :])
             np.testing.assert_array_equal(memory, before)
     assert first.size == memory.size
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_frames_that_are_read_by_turns(threads: int) -> None:
+    """Of pixels with a pitch: large enough that all planes are made of one part of them after the other."""
+    width, height, pitch = 2046, 514, 4200
+    rows = np.random.default_rng(2).integers(0, 256, (height, pitch), np.uint8)
+    frame = nl.FrameSpec("YUYV", (width, height), strides=pitch)
+    pixels = rows[:, : 2 * width].reshape(height, width // 2, 4)
+    chroma = pixels[..., 1::2].astype(np.uint16)
+    chroma = (chroma[::2] + chroma[1::2] + 1) // 2
+    before = nl.kernels.get_num_threads()
+    try:
+        nl.kernels.set_num_threads(threads)
+        for name, planes in (("NV12", (chroma,)), ("YV12", (chroma[..., 1], chroma[..., 0]))):
+            preprocess = nl.Preprocessor(nl.FrameSpec(name, (width, height)), source=frame, yuv="planes")
+            for _ in range(2):
+                made = preprocess(rows.reshape(-1))[0]
+                parts = [pixels[..., ::2], *planes]
+                np.testing.assert_array_equal(made, np.concatenate([part.reshape(-1) for part in parts]))
+    finally:
+        nl.kernels.set_num_threads(before)

@@ -226,6 +226,47 @@ def test_nothing_beyond_the_pixels_is_touched(order: str, fences: tuple[Fenced, 
                 np.testing.assert_array_equal(out, expected, f"{name} {scale} {width} {interpolation}")
 
 
+@pytest.mark.parametrize("interpolation", ["linear", "nearest", "nearest_floor"])
+@pytest.mark.parametrize("step", [1, 2, 4])
+def test_pixels_of_two_planes(step: int, interpolation: str, fences: tuple[Fenced, Fenced]) -> None:
+    """Each with one of their two channels, and a pitch of its own; the second one ends at a fence."""
+    rng = np.random.default_rng(step)
+    for i, (scale, width) in enumerate(itertools.product(SCALES, (1, 2, 5, 16, 33, 64, 101, 1100))):
+        down = SCALES[(i * 7) % len(SCALES)] if i % 3 else scale
+        size_wh, result_wh = (max(1, round(scale * width)), max(1, round(down * 4))), (width, 4)
+        if size_wh[0] > 3000:
+            continue
+        start = i % step
+        first = view_of(rng, "gray", (size_wh[0] * step, size_wh[1]), i % 50)[..., 0]
+        second = fences[0].last(first.size).reshape(first.shape)
+        second[...] = rng.integers(0, 256, first.shape, np.uint8)
+        components = Samples(0, start, step), Samples(1, start, step)
+        resize = resize_of("two", size_wh, result_wh, interpolation)._replace(components=components)
+        expected = METHODS[interpolation](np.stack([first, second], -1)[:, start::step], result_wh)
+        for name, writer in writers(resize):
+            out = fences[1].last(expected.size).reshape(expected.shape)
+            out[...] = 0
+            writer.write((first, second), out)
+            np.testing.assert_array_equal(out, expected, f"{name} {step} {interpolation} {size_wh} {result_wh}")
+
+
+@pytest.mark.parametrize("order", list(ORDERS))
+def test_rows_of_half_the_height(order: str, fences: tuple[Fenced, Fenced]) -> None:
+    """Means of two rows, as YUYV becomes NV12; the frame ends at a fence."""
+    rng = np.random.default_rng(8)
+    for width in (1, 2, 3, 7, 8, 21, 43, 64, 65, 130, 700):
+        frame = frame_of(rng, order, (width, 6))
+        pixels = fences[0].last(frame.size).reshape(frame.shape)
+        pixels[...] = frame
+        two = frame[..., ORDERS[order][1]].astype(np.uint16)
+        resize = resize_of(order, (width, 6), (width, 3))
+        for name, writer in writers(resize):
+            out = fences[1].last(3 * width * resize.depth).reshape(3, width, resize.depth)
+            out[...] = 0
+            writer.write((pixels,), out)
+            np.testing.assert_array_equal(out, (two[::2] + two[1::2] + 1) // 2, f"{name} {width}")
+
+
 def test_every_weight_and_value() -> None:
     """All 2048 weights along a row, and all pairs of values: the split of weights into two bytes is exact."""
     size = 2049  # 2048 places between the first pixels, a different weight at each
@@ -293,6 +334,10 @@ def test_what_does_not_fit_is_refused(backend: str) -> None:
         ({"components": (Samples(0, 3, 3),), "depth": 1}, "packed pixels"),
         ({"components": (Samples(1, 0, 3),), "depth": 1}, "packed pixels"),
         ({"components": (Samples(0, 0, 3), Samples(0, 1, 4)), "depth": 2}, "packed pixels"),
+        ({"components": (Samples(0, 0, 3), Samples(2, 0, 3)), "depth": 2}, "two of two"),
+        ({"components": (Samples(1, 0, 3), Samples(0, 0, 3)), "depth": 2}, "two of two"),
+        ({"components": (Samples(0, 0, 3), Samples(1, 0, 2)), "depth": 2}, "two of two"),
+        ({"components": (Samples(0, 0, 3), Samples(1, 0, 3), Samples(1, 1, 3)), "depth": 3}, "two of two"),
         ({"depth": 4}, "as many as components"),
         ({"size_wh": (21, 10)}, "as many elements"),
         ({"size_wh": (0, 10)}, "size"),
@@ -379,3 +424,35 @@ def test_axes_that_are_not_aligned_or_too_heavy_are_refused() -> None:
         axes = (((first, weights, 20, 8, 0, 20), (down.first, down.weights, 10, 4, 0, 10), 0),)
         with pytest.raises(ValueError, match=message):
             native._native.PictureRows(*given, axes, True, None, (), 3, (0, 0, 0, 1, 1), ())
+
+
+@pytest.mark.skipif(not NATIVE, reason="no compiled kernels")
+def test_fits_that_do_not_fit_write_nothing() -> None:
+    """One of two that run by turns is enough."""
+    rows = native.picture_rows(resize_of("gray", (8, 6), (8, 6)))
+    fit = native._native.Fit(rows, (8, 6, 0, 0), bytes(1), False, 48, 6, 8, None, None)
+    frame, out = np.ones((6, 8), np.uint8), np.zeros(96, np.uint8)
+    good, most = (fit, 0, ((0, 0, 8),)), (1 << 63) - 1
+    for other in (
+        (fit, 49, ((0, 0, 8),)),
+        (fit, -1, ((0, 0, 8),)),
+        (fit, 48, ((1, 0, 8),)),
+        (fit, 48, ((-1, 0, 8),)),
+        (fit, 48, ((most, 0, 8),)),
+        (fit, 48, ((0, 1, 8),)),
+        (fit, 48, ((0, 0, most),)),
+        (fit, 48, ()),
+        (fit, 48, ((0, 0, 8),) * 2),
+        (fit, 48, (None,)),
+        (rows, 48, ((0, 0, 8),)),
+        (fit, 48),
+        None,
+    ):
+        assert not kernels.run_fits((good, other), out, frame) and not out.any()
+    for frames in ((), (frame,) * 4, (out[48:].reshape(6, 8),), (frame, out), None, (None,)):
+        assert not kernels.run_fits((good,), out, frames) and not out.any()
+    for steps in ((), (good,) * 4, None):
+        with pytest.raises(TypeError, match="1 to 3 steps"):
+            kernels.run_fits(steps, out, frame)  # type: ignore[arg-type]
+    assert kernels.run_fits((good, (fit, 48, ((1, 40, -8),))), out, (frame, 2 * frame))
+    assert (out[:48] == 1).all() and (out[48:] == 2).all()

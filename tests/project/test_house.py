@@ -25,7 +25,6 @@ LATE = {
     "frames.canvas": {"cv2"},
     "frames.fitting": {"cv2"},
     "frames.pictures": {"cv2"},
-    "frames.plane_targets": {"cv2"},
     "ops.resizing": {"cv2"},
     "engines.onnxruntime": {"onnxruntime"},
     "kernels.fallback.moving": {"cv2"},

@@ -54,6 +54,8 @@ typedef struct {
     void (*means)(const uint8_t *const rows[2], const uint8_t *const next[2], const Gather *gather, int64_t n, uint8_t *out);
     void (*line)(const uint8_t *row, const Gather *gather, const Weights *weights, int64_t n, int16_t *line);
     void (*points)(const uint8_t *row, const Gather *gather, int64_t n, uint8_t *out);
+    /* Means of two rows of them, half up. */
+    void (*halves)(const uint8_t *const rows[2], const uint8_t *const next[2], const Gather *gather, int64_t n, uint8_t *out);
 } PackedLoops;
 
 typedef struct {
@@ -66,6 +68,8 @@ typedef struct {
     void (*blend)(const int16_t *a, const int16_t *b, int above, int below, int64_t n, uint8_t *out);
     /* The same of the lines of two rows of pairs, without storing them. */
     void (*blend_pairs)(const uint8_t *a, const uint8_t *b, const Weights *weights, int above, int below, int64_t n, uint8_t *out);
+    /* Means of two rows, half up, of which exactly n bytes are read. */
+    void (*mean_rows)(const uint8_t *a, const uint8_t *b, int64_t n, uint8_t *out);
     /* Means of 2 x 2 bytes of two rows of pairs. */
     void (*mean)(const uint8_t *a, const uint8_t *b, int64_t n, uint8_t *out);
     void (*luma)(const uint8_t *y, const Color *color, int64_t n, uint8_t *out);
@@ -95,7 +99,7 @@ typedef struct {
     void (*gray)(const uint8_t *b, const uint8_t *g, const uint8_t *r, int64_t s, uint8_t *out, int64_t n, int how);
     void (*rows_of_565)(const uint8_t *row, int64_t n, uint8_t *b, uint8_t *g, uint8_t *r);
     void (*rows_of_mosaic)(const uint8_t *const rows[3], int own, int64_t n, uint8_t *const out[3]);
-    /* n samples of every pixel of a row of B, G and R, or of every second one; and bytes of two rows by turns. */
+    /* n samples of every pixel of a row of B, G and R, or of every second one; and bytes of two rows by turns, of which exactly n each are read. */
     void (*to_yuv)(const uint8_t *const bgr[3], const YuvWeights *weights, int64_t every, int64_t n, uint8_t *out);
     void (*join_bytes)(const uint8_t *a, const uint8_t *b, int64_t n, uint8_t *out);
 } PictureLoops;

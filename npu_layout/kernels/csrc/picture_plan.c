@@ -78,8 +78,16 @@ static int64_t element_at(const PictureAxis *axis, int64_t i, int tap) {
     return inside(axis->first[i] + only, axis);
 }
 
+/* Whether each result is the mean of two elements of equal weights. */
+static int halves(const PictureAxis *axis) {
+    int found = axis->weights != NULL;
+    for (int64_t i = 0; found && i < 2 * axis->to; ++i) found = axis->weights[i] == 1024;
+    return found;
+}
+
 static int make_scale(PicturePlan *plan, Resize *resize, const PictureAxis *x, const PictureAxis *y, int mean) {
     resize->filter = mean ? mean == 2 ? BOX : MEAN : single(x) && single(y) ? ONE : LINEAR;
+    if (!mean && plan->spec.packed && single(x) && halves(y)) resize->filter = DOWN;
     if (!(resize->rows = allocate(plan, y->to * (int64_t)sizeof *resize->rows))) return 0;
     for (int64_t i = 0; i < y->to; ++i) {
         RowPair *pair = resize->rows + i;
@@ -128,7 +136,7 @@ static int packed_weights(PicturePlan *plan) {
 static int64_t columns_of(const PictureAxis *x, Filter filter, int32_t *at) {
     int64_t n = 0;
     for (int64_t i = 0; i < x->to; ++i)
-        if (filter == ONE) at[n++] = (int32_t)element_at(x, i, 0);
+        if (one_column(filter)) at[n++] = (int32_t)element_at(x, i, 0);
         else
             for (int tap = 0; tap < 2; ++tap)
                 at[n++] = (int32_t)(filter == MEAN ? x->begin + 2 * i + tap : inside(x->first[i] + tap, x));
@@ -158,7 +166,7 @@ static int make_component(PicturePlan *plan, int k, const int32_t *columns, int6
 
 static Way way_of(const PicturePlan *plan) {
     const PictureSpec *spec = &plan->spec;
-    if (spec->packed) return PACKED_PIXELS;
+    if (spec->packed) return picture_joins(spec) ? JOINED : PACKED_PIXELS;
     if (spec->source != COMPONENTS) return ROWS;
     const int halves = spec->component[1].every_x == 2 && spec->component[2].every_x == 2;
     const Filter filter = plan->resize[0].filter;
@@ -223,7 +231,7 @@ static int make_boxes(PicturePlan *plan, int wide) {
 static int make_packed(PicturePlan *plan, int wide, int32_t *columns) {
     const PictureSpec *spec = &plan->spec;
     if (plan->resize[0].filter == BOX) return make_boxes(plan, wide);
-    const int taps = plan->resize[0].filter == ONE ? 1 : 2;
+    const int taps = one_column(plan->resize[0].filter) ? 1 : 2;
     const int64_t channels = spec->components, n = columns_of(spec->x, plan->resize[0].filter, columns) / taps;
     const int64_t step = spec->component[0].step, extent = spec->width * step;
     int32_t *at = malloc((size_t)(n * channels * taps) * sizeof *at);
@@ -272,10 +280,10 @@ static int make_tables(PicturePlan *plan, int wide, int32_t *columns, int32_t *e
     const PictureSpec *spec = &plan->spec;
     const Filter filter = plan->resize[0].filter;
     if (plan->way == PACKED_PIXELS) return make_packed(plan, wide, columns);
-    if (plan->way == PLANES) {
+    if (plan->way == PLANES || plan->way == JOINED) {
         plan->together = neighbours(spec) && plan->resize[1].filter == ONE;
         for (int k = 0; k < (plan->together ? 2 : spec->components); ++k) {
-            const int64_t n = columns_of(spec->x + k, plan->resize[k].filter, columns);
+            const int64_t n = columns_of(spec->x + (plan->way == JOINED ? 0 : k), plan->resize[k].filter, columns);
             if (!make_component(plan, k, columns, n, 1, wide)) return 0;
         }
         return 1;
@@ -301,7 +309,8 @@ static int make_tables(PicturePlan *plan, int wide, int32_t *columns, int32_t *e
 /* Which rows of components are prefetched. */
 static void fill_fetched(PicturePlan *plan) {
     const PictureSpec *spec = &plan->spec;
-    for (int k = 0; !spec->packed && spec->source == COMPONENTS && !plan->tiled && k < spec->components; ++k) {
+    const int apart = !spec->packed || picture_joins(spec);
+    for (int k = 0; apart && spec->source == COMPONENTS && !plan->tiled && k < spec->components; ++k) {
         const PictureComponent *c = spec->component + k;
         const int64_t bytes = spec->width / c->every_x * c->step;
         if (bytes >= FETCHED && !(k && c->plane == c[-1].plane)) plan->fetched[k] = bytes;
@@ -312,13 +321,14 @@ PicturePlan *picture_make(const PictureLoops *loops, int wide, const PictureSpec
     PicturePlan *plan = calloc(1, sizeof *plan);
     if (!plan) return NULL;
     plan->spec = *spec, plan->loops = loops;
-    plan->n = spec->x[0].to * (spec->packed ? spec->components : 1);
+    plan->n = spec->x[0].to * (spec->packed && !picture_joins(spec) ? spec->components : 1);
     plan->samples = plan->n;
     plan->grouped = spec->source == MOSAIC && spec->group_bytes != spec->group_pixels;
     plan->has_luma = spec->color.luma != 1 << 20 || spec->color.offset;
     int made = 1;
     for (int k = 0; made && k < (spec->packed || spec->convert_first ? 1 : spec->components); ++k)
         made = make_scale(plan, plan->resize + k, spec->x + k, spec->y + k, spec->mean[k]);
+    if (picture_joins(spec)) plan->resize[1] = plan->resize[0];
     const int64_t step = spec->component[0].step, pixel = !spec->packed ? 1 : step > spec->components ? step : spec->components;
     const int64_t needed = 2 * spec->x[0].to * pixel;
     const int64_t row = spec->width * (spec->mean[0] == 2 ? step : 1);

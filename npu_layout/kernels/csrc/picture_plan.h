@@ -6,8 +6,8 @@
 
 /* How the pixels of a result come about: each is one pixel, or every two neighbours are pixels that share chroma, or each is the
  * mean of four that do; or whole rows are converted, or only those pairs of pixels that are needed; or planes are resized; or
- * packed pixels are. */
-typedef enum { POINTS, SHARED, MEANS, ROWS, PAIRS, PLANES, PACKED_PIXELS } Way;
+ * packed pixels are; or two planes become packed pixels. */
+typedef enum { POINTS, SHARED, MEANS, ROWS, PAIRS, PLANES, PACKED_PIXELS, JOINED } Way;
 
 /* The source rows of a row, with their weights; the second one is not read if `below` is 0. */
 typedef struct {
@@ -15,13 +15,17 @@ typedef struct {
     uint16_t above, below;
 } RowPair;
 
-typedef enum { ONE, MEAN, LINEAR, BOX } Filter;
+/* DOWN: of packed pixels, means of two rows of the same columns, half up. */
+typedef enum { ONE, MEAN, LINEAR, BOX, DOWN } Filter;
 typedef struct {
     Filter filter;
     Weights weights;
     RowPair *rows;
     int reuses; /* lines of rows serve several results */
 } Resize;
+
+/* Whether each result is made of one column. */
+static inline int one_column(Filter filter) { return filter == ONE || filter == DOWN; }
 
 struct PicturePlan {
     PictureSpec spec; /* without the arrays of its axes */

@@ -59,12 +59,15 @@ static void gather(const Work *w, const Gather *g, const uint8_t *row, uint8_t *
 static void gather_samples(Work *w, int k, int64_t pixel_row, uint8_t *out) {
     gather(w, w->plan->component + k, row_of(w, k, pixel_row / w->plan->spec.component[k].every_y), out);
 }
-/* The samples of Y in whole rows are read where they are if they are neighbours. */
-static const uint8_t *whole_row(Work *w, int64_t row, uint8_t *room) {
-    if (w->plan->component[0].kind == COPY) return row_of(w, 0, row) + w->plan->component[0].at[0];
-    gather_samples(w, 0, row, room);
+/* Samples in a row of their plane are read where they are if they are neighbours. */
+static const uint8_t *stored_samples(Work *w, int k, int64_t row, uint8_t *room) {
+    const Gather *g = w->plan->component + k;
+    const uint8_t *const from = row_of(w, k, row);
+    if (g->kind == COPY) return from + g->at[0];
+    gather(w, g, from, room);
     return room;
 }
+static const uint8_t *whole_row(Work *w, int64_t row, uint8_t *room) { return stored_samples(w, 0, row, room); }
 
 /* V, or NULL if it is among U. */
 static const uint8_t *second_chroma(const Work *w) { return w->plan->together ? NULL : w->samples[2]; }
@@ -188,6 +191,11 @@ static void component_row(Work *w, int k, int64_t y, uint8_t *out) {
         memcpy(out, w->second, (size_t)plan->n);
         return;
     }
+    if (resize->filter == DOWN) {
+        const uint8_t *const a = stored_samples(w, k, rows->row[0], w->bytes[0][k]);
+        plan->loops->mean_rows(a, stored_samples(w, k, rows->row[1], w->bytes[1][k]), plan->n, out);
+        return;
+    }
     const int a = component_slot(w, k, rows->row[0]), b = rows->below ? component_slot(w, k, rows->row[1]) : a;
     if (resize->filter == MEAN) plan->loops->mean(w->bytes[a][k], w->bytes[b][k], plan->n, out);
     else if (blends_pairs(plan, k))
@@ -210,12 +218,25 @@ static void planes_row(Work *w, int64_t y, uint8_t *const out[3]) {
     plan->loops->color_once(w->samples[0], w->samples[1], second_chroma(w), &spec->color, plan->n, out);
 }
 
+/* Pairs out of two planes. */
+static void joined_row(Work *w, int64_t y, uint8_t *out) {
+    const PicturePlan *plan = w->plan;
+    const RowPair *rows = plan->resize[0].rows + y;
+    const uint8_t *both[2];
+    for (int k = 0; k < 2; ++k) {
+        both[k] = w->samples[k];
+        if (plan->resize[0].filter == ONE) both[k] = stored_samples(w, k, rows->row[0], w->samples[k]);
+        else component_row(w, k, y, w->samples[k]);
+    }
+    plan->loops->join_bytes(both[0], both[1], plan->n, out);
+}
+
 /* A source row of packed pixels, or the two pixels that each result needs, as neighbours. */
 static const uint8_t *packed_source(Work *w, int64_t row, int slot) {
     const PicturePlan *plan = w->plan;
     const uint8_t *from = w->planes[0].first + row * w->planes[0].pitch;
     if (!plan->near) return from;
-    const int taps = plan->resize[0].filter == ONE ? 1 : 2;
+    const int taps = one_column(plan->resize[0].filter) ? 1 : 2;
     const int64_t bytes = taps * plan->pixel, n = plan->spec.x[0].to;
     uint8_t *to = w->samples[slot];
     int64_t i = 0;
@@ -233,6 +254,11 @@ static const uint8_t *packed_pairs(Work *w, int64_t row, int slot) {
     if (plan->near && plan->pairs.kind == COPY) return from + plan->pairs.at[0]; /* on the bench, with room behind it */
     gather(w, &plan->pairs, from, w->bytes[slot][0]);
     return w->bytes[slot][0];
+}
+/* The same of one pixel for each result, without room behind them. */
+static const uint8_t *packed_points(Work *w, int64_t row, int slot) {
+    const Gather *g = &w->plan->pairs;
+    return g->kind == COPY ? packed_source(w, row, slot) + g->at[0] : packed_pairs(w, row, slot);
 }
 static const int16_t *packed_line(Work *w, int64_t row) {
     const PicturePlan *plan = w->plan;
@@ -331,10 +357,13 @@ static void packed_row(Work *w, int64_t y, uint8_t *out) {
     const int meanwhile = plan->pairs.kind == LOADS_8 || (by_kind && !by_lines && resize->filter != ONE);
     if (!meanwhile || plan->near) fetch(&next);
     if (resize->filter == ONE) {
-        const uint8_t *from = packed_source(w, pair->row[0], 0);
-        if (by_kind) loops->points(from, &plan->pairs, plan->n, out);
-        else if (plan->pairs.kind == COPY) memcpy(out, from + plan->pairs.at[0], (size_t)plan->n);
-        else memcpy(out, packed_pairs(w, pair->row[0], 0), (size_t)plan->n);
+        if (by_kind) loops->points(packed_source(w, pair->row[0], 0), &plan->pairs, plan->n, out);
+        else memcpy(out, packed_points(w, pair->row[0], 0), (size_t)plan->n);
+        return;
+    }
+    if (resize->filter == DOWN && !by_kind) {
+        const uint8_t *const a = packed_points(w, pair->row[0], 0);
+        plan->loops->mean_rows(a, packed_points(w, pair->row[1], 1), plan->n, out);
         return;
     }
     if (by_lines) {
@@ -358,7 +387,8 @@ static void packed_row(Work *w, int64_t y, uint8_t *out) {
     }
     const uint8_t *const rows[2] = {packed_source(w, pair->row[0], 0), two ? packed_source(w, pair->row[1], 1) : NULL};
     fetch_along(plan->near ? &none : &next, rows, fetched);
-    if (resize->filter == MEAN) loops->means(rows, fetched, &plan->pairs, plan->n, out);
+    if (resize->filter == DOWN) loops->halves(rows, fetched, &plan->pairs, plan->n, out);
+    else if (resize->filter == MEAN) loops->means(rows, fetched, &plan->pairs, plan->n, out);
     else loops->rows(rows, fetched, &plan->pairs, &resize->weights, pair->above, pair->below, plan->n, out);
 }
 
@@ -379,6 +409,7 @@ void picture_rows(const PicturePlan *plan, const PicturePlane planes[3], int64_t
             case PAIRS: pixels_row(&w, y, rgb); break;
             case PLANES: planes_row(&w, y, rgb); break;
             case PACKED_PIXELS: packed_row(&w, y, out); break;
+            case JOINED: joined_row(&w, y, out); break;
         }
         if (spec->channels == 4 && !spec->packed) memset(out + 3 * channel_pitch, 255, (size_t)plan->n);
     }

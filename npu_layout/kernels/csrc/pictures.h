@@ -41,7 +41,7 @@ typedef struct {
     int red_x, red_y;
     int64_t group_pixels, group_bytes;
     PlaneTiles tile[3];
-    int packed; /* pixels whose channels are neighbours, in the result too, and are not converted */
+    int packed; /* pixels whose channels are neighbours, in the result too, and are not converted; two may come out of a plane each */
     int convert_first;
     int64_t width, height;
     PictureAxis x[3], y[3]; /* only the first ones if pixels are converted first */
@@ -50,6 +50,11 @@ typedef struct {
     int channels;  /* 1, 3 or 4, of which the last one is 255 */
     int channel[3]; /* where R, G and B are among them */
 } PictureSpec;
+
+/* Whether packed pixels are put together of two planes, each with one of their two channels. */
+static inline int picture_joins(const PictureSpec *spec) {
+    return spec->packed && spec->components == 2 && spec->component[0].plane != spec->component[1].plane;
+}
 
 typedef struct PicturePlan PicturePlan;
 

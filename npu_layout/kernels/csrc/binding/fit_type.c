@@ -101,18 +101,29 @@ typedef struct {
     FitObject *self;
     PicturePlane planes[FIT_PLANES];
     uint8_t *out;
-    atomic_int no_memory;
 } FitCall;
 
+/* Fits that run by turns, each of as many bands: what one has read of a frame is in the caches for the next. */
+typedef struct {
+    FitCall fits[FIT_PLANES];
+    int count;
+    int64_t turns;
+    atomic_int no_memory;
+} FitCalls;
+
 static void fit_part(const void *context, int64_t part, int64_t parts) {
-    FitCall *call = (FitCall *)context;
-    uint8_t *bench = bench_claim(&call->self->benches);
-    if (!bench) {
-        atomic_store(&call->no_memory, 1);
-        return;
-    }
-    fit_run(&call->self->fit, call->planes, call->out, part, parts, bench);
-    bench_keep(&call->self->benches, bench);
+    FitCalls *calls = (FitCalls *)context;
+    uint8_t *benches[FIT_PLANES];
+    int claimed = 0;
+    while (claimed < calls->count && (benches[claimed] = bench_claim(&calls->fits[claimed].self->benches))) ++claimed;
+    if (claimed < calls->count) atomic_store(&calls->no_memory, 1);
+    else
+        for (int64_t turn = part * calls->turns; turn < (part + 1) * calls->turns; ++turn)
+            for (int i = 0; i < calls->count; ++i) {
+                const FitCall *call = calls->fits + i;
+                fit_run(&call->self->fit, call->planes, call->out, turn, parts * calls->turns, benches[i]);
+            }
+    while (claimed--) bench_keep(&calls->fits[claimed].self->benches, benches[claimed]);
 }
 
 /* Whether planes and the buffer from `offset` on fit; what does not fit has set an error. */
@@ -134,8 +145,8 @@ static int views_fit(const FitObject *self, const PictureObject *source, const P
     return 1;
 }
 
-static PyObject *fit_result(FitCall *call, int fits) {
-    if (fits && atomic_load(&call->no_memory)) return PyErr_NoMemory();
+static PyObject *fit_result(FitCalls *calls, int fits) {
+    if (fits && atomic_load(&calls->no_memory)) return PyErr_NoMemory();
     if (fits && PyErr_Occurred()) return NULL;
     PyErr_Clear();
     return PyBool_FromLong(fits);
@@ -150,28 +161,26 @@ static PyObject *fit_call(PyObject *object, PyObject *const *args, Py_ssize_t co
     if (count < 3 || count > 2 + FIT_PLANES) return PyErr_Format(PyExc_TypeError, "run takes out, offset and planes");
     const long long offset = PyLong_AsLongLong(args[1]);
     if (offset == -1 && PyErr_Occurred()) return NULL;
-    FitCall call = {.self = self};
+    FitCalls calls = {.fits = {{.self = self}}, .count = 1, .turns = 1};
     if (PyObject_GetBuffer(args[0], views, PyBUF_WRITABLE)) goto end;
     for (++open; open < count - 1; ++open)
         if (strided_buffer(args[open + 1], views + open, PyBUF_STRIDED_RO)) goto end;
     fits = views_fit(self, source, views, offset, views + 1, open - 1);
     if (fits) {
-        call.out = (uint8_t *)views->buf + offset;
-        for (int i = 1; i < open; ++i) call.planes[i - 1] = (PicturePlane){views[i].buf, views[i].strides[0]};
-        run_unlocked(fit_part, &call, self->moved);
+        calls.fits->out = (uint8_t *)views->buf + offset;
+        for (int i = 1; i < open; ++i) calls.fits->planes[i - 1] = (PicturePlane){views[i].buf, views[i].strides[0]};
+        run_unlocked(fit_part, &calls, self->moved);
     }
 end:
     while (open--) PyBuffer_Release(views + open);
-    return fit_result(&call, fits);
+    return fit_result(&calls, fits);
 }
 
-/* Where a plane is in memory: place is (offset, pitch) in bytes. False: not inside it, or an error is set. */
-static int place_fits(const PictureObject *source, int i, const Py_buffer *memory, PyObject *place, PicturePlane *plane) {
+/* Whether a plane that begins at `offset` of an array, with so many bytes from row to row, is inside it. */
+static int place_fits(const PictureObject *source, int i, const Py_buffer *memory, long long offset, long long pitch, PicturePlane *plane) {
     const char *low, *high;
-    long long offset, pitch;
     int64_t rows, bytes;
     view_extent(memory, &low, &high);
-    if (!PyArg_ParseTuple(place, "LL", &offset, &pitch)) return 0;
     picture_plane_needs(source, i, &rows, &bytes);
     const int64_t most = (int64_t)1 << 40, from = low - (const char *)memory->buf, to = high - (const char *)memory->buf;
     if (offset < -most || offset > most || pitch < -most / rows || pitch > most / rows) return 0;
@@ -181,33 +190,109 @@ static int place_fits(const PictureObject *source, int i, const Py_buffer *memor
     return 1;
 }
 
+/* The arrays of a call: where is written, then the frame, which is one or a tuple of several. */
+typedef struct {
+    Py_buffer of[1 + FIT_PLANES];
+    int open;
+} Views;
+
+/* False if the frame has more arrays than it may have, or with an error set; close the views in any case. */
+static int open_views(Views *views, PyObject *out, PyObject *frame) {
+    const int apart = PyTuple_Check(frame);
+    const Py_ssize_t count = apart ? PyTuple_Size(frame) : 1;
+    views->open = 0;
+    if (count > FIT_PLANES || PyObject_GetBuffer(out, views->of, PyBUF_WRITABLE)) return 0;
+    for (views->open = 1; views->open <= count; ++views->open)
+        if (strided_buffer(apart ? PyTuple_GetItem(frame, views->open - 1) : frame, views->of + views->open, PyBUF_STRIDED_RO)) return 0;
+    return 1;
+}
+static void close_views(Views *views) {
+    while (views->open--) PyBuffer_Release(views->of + views->open);
+}
+
+/* Whether a fit writes inside the array from `offset` on; then it is the next one of the calls. */
+static FitCall *add_fit(FitCalls *calls, FitObject *fit, const Views *views, long long offset) {
+    int fits = offset >= 0 && views->of->len >= fit->out_bytes && offset <= views->of->len - fit->out_bytes;
+    for (int i = 1; fits && i < views->open; ++i) fits = !views_overlap(views->of, views->of + i);
+    if (!fits) return NULL;
+    FitCall *call = calls->fits + calls->count++;
+    call->self = fit, call->out = (uint8_t *)views->of->buf + offset;
+    return call;
+}
+
 /* run_in(out, offset, frame, places): the same for planes in one frame, or each in an array of its own; of these more may be given. */
 static PyObject *fit_call_in(PyObject *object, PyObject *const *args, Py_ssize_t count) {
     FitObject *self = (FitObject *)object;
     const PictureObject *source = (const PictureObject *)self->rows;
-    Py_buffer views[1 + FIT_PLANES];
     if (count != 4 || !PyTuple_Check(args[3])) return PyErr_Format(PyExc_TypeError, "run_in takes out, offset, frame and places");
     const long long offset = PyLong_AsLongLong(args[1]);
     if (offset == -1 && PyErr_Occurred()) return NULL;
     const int apart = PyTuple_Check(args[2]);
-    const Py_ssize_t frames = apart ? PyTuple_Size(args[2]) : 1;
-    if (PyTuple_Size(args[3]) != source->planes || frames > FIT_PLANES || (apart && frames < source->planes)) Py_RETURN_FALSE;
-    FitCall call = {.self = self};
-    int open = 0, fits = 0;
-    if (PyObject_GetBuffer(args[0], views, PyBUF_WRITABLE)) goto end;
-    for (++open; open <= frames; ++open)
-        if (strided_buffer(apart ? PyTuple_GetItem(args[2], open - 1) : args[2], views + open, PyBUF_STRIDED_RO)) goto end;
-    fits = offset >= 0 && views->len >= self->out_bytes && offset <= views->len - self->out_bytes;
-    for (int i = 1; fits && i < open; ++i) fits = !views_overlap(views, views + i);
-    for (int i = 0; fits && i < source->planes; ++i)
-        fits = place_fits(source, i, views + 1 + (apart ? i : 0), PyTuple_GetItem(args[3], i), call.planes + i);
-    if (fits) {
-        call.out = (uint8_t *)views->buf + offset;
-        run_unlocked(fit_part, &call, self->moved);
+    if (PyTuple_Size(args[3]) != source->planes || (apart && PyTuple_Size(args[2]) < source->planes)) Py_RETURN_FALSE;
+    FitCalls calls = {.turns = 1};
+    Views views;
+    FitCall *call = open_views(&views, args[0], args[2]) ? add_fit(&calls, self, &views, offset) : NULL;
+    int fits = call != NULL;
+    for (int i = 0; fits && i < source->planes; ++i) {
+        long long from, pitch;
+        fits = PyArg_ParseTuple(PyTuple_GetItem(args[3], i), "LL", &from, &pitch) &&
+               place_fits(source, i, views.of + 1 + (apart ? i : 0), from, pitch, call->planes + i);
     }
-end:
-    while (open--) PyBuffer_Release(views + open);
-    return fit_result(&call, fits);
+    if (fits) run_unlocked(fit_part, &calls, self->moved);
+    close_views(&views);
+    return fit_result(&calls, fits);
+}
+
+/* (fit, offset, ((array, offset, pitch) of each plane, ...)): false if it does not fit, or with an error set. */
+static int add_step(FitCalls *calls, PyObject *step, const Views *views) {
+    PyObject *fit, *places;
+    long long offset;
+    if (!PyArg_ParseTuple(step, "OLO!", &fit, &offset, &PyTuple_Type, &places)) return 0;
+    destructor its = PyType_GetSlot(Py_TYPE(fit), Py_tp_dealloc);
+    if (its != fit_dealloc) return 0;
+    FitObject *self = (FitObject *)fit;
+    const PictureObject *source = (const PictureObject *)self->rows;
+    FitCall *call = PyTuple_Size(places) == source->planes ? add_fit(calls, self, views, offset) : NULL;
+    for (int i = 0; call && i < source->planes; ++i) {
+        long long array, from, pitch;
+        if (!PyArg_ParseTuple(PyTuple_GetItem(places, i), "LLL", &array, &from, &pitch) || array < 0 || array > views->open - 2 ||
+            !place_fits(source, i, views->of + 1 + array, from, pitch, call->planes + i))
+            return 0;
+    }
+    return call != NULL;
+}
+
+/* Into how many turns fits are divided: one if not all read the same plane. Else so many bands at a time that the prefetchers seldom
+ * begin again, and that what they read stays in L2. */
+static int64_t turns_of(const FitCalls *calls) {
+    enum { TURN = 4 }; /* bands */
+    int64_t turns = INT64_MAX;
+    int shared = calls->count > 1;
+    for (int i = 0; i < calls->count; ++i) {
+        const FitCall *call = calls->fits + i, *before = call - 1;
+        const Fit *fit = &call->self->fit;
+        turns = at_most(turns, fit->height / fit->rows / TURN);
+        shared &= !i || magnitude(call->planes[0].first - before->planes[0].first) < magnitude(call->planes[0].pitch);
+    }
+    return shared && turns > 1 ? turns : 1;
+}
+
+PyObject *native_run_fits(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+    (void)module;
+    if (count != 3 || !PyTuple_Check(args[0]) || PyTuple_Size(args[0]) < 1 || PyTuple_Size(args[0]) > FIT_PLANES)
+        return PyErr_Format(PyExc_TypeError, "run_fits takes 1 to %d steps, out and frame", FIT_PLANES);
+    FitCalls calls = {.count = 0};
+    Views views;
+    int fits = open_views(&views, args[1], args[2]);
+    int64_t moved = 0;
+    for (Py_ssize_t i = 0; fits && i < PyTuple_Size(args[0]); ++i) {
+        fits = add_step(&calls, PyTuple_GetItem(args[0], i), &views);
+        if (fits) moved += calls.fits[i].self->moved;
+    }
+    calls.turns = fits ? turns_of(&calls) : 1;
+    if (fits) run_unlocked(fit_part, &calls, moved);
+    close_views(&views);
+    return fit_result(&calls, fits);
 }
 
 static PyMethodDef fit_methods[] = {

@@ -4,4 +4,7 @@
 
 extern PyType_Spec fit_spec;
 
+/* The function of the module that runs several fits of one frame by turns. */
+PyObject *native_run_fits(PyObject *module, PyObject *const *args, Py_ssize_t count);
+
 #endif

@@ -62,6 +62,8 @@ static PyMethodDef module_methods[] = {
     {"tops", native_tops, METH_VARARGS, "tops(x, rows, out, refinement): whether they fit"},
     {"sums", native_sums, METH_VARARGS, "sums(level, device, model, before or None, by_row, by_column)"},
     {"to_yuv", native_to_yuv, METH_VARARGS, "to_yuv(level, pixels, out, samples): planes of B, G and R to samples of Y, U and V"},
+    {"run_fits", (PyCFunction)(void (*)(void))native_run_fits, METH_FASTCALL,
+     "run_fits(steps, out, frame): (fit, offset, ((array, offset, pitch), ...)) by turns, and True; False if they do not fit"},
     {"set_threads", set_threads, METH_O, "set_threads(n)"},
     {"get_threads", get_threads, METH_NOARGS, "get_threads()"},
     {"set_last_cache", last_cache, METH_O, "set_last_cache(bytes): of this machine; decides what is stored past the caches"},

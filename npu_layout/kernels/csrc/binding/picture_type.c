@@ -56,8 +56,8 @@ static int axes_fit(const PictureSpec *spec, int k) {
         return wrong("begin and end: expected all of packed pixels");
     if (spec->mean[k] == 2) {
         const int64_t across = x->from / x->to, down = y->from / y->to;
-        if (!spec->packed || across * x->to != x->from || down * y->to != y->from || across > BOX_SIDE || across * down > BOX_MOST)
-            return wrong("boxes: expected packed pixels, and whole numbers of them for each result");
+        if (!spec->packed || picture_joins(spec) || across * x->to != x->from || down * y->to != y->from || across > BOX_SIDE || across * down > BOX_MOST)
+            return wrong("boxes: expected packed pixels of one plane, and whole numbers of them for each result");
     } else if (spec->mean[k] && (x->end - x->begin != 2 * x->to || y->end - y->begin != 2 * y->to)) {
         return wrong("means: expected two elements for each result");
     }
@@ -84,9 +84,9 @@ static int read_components(PyObject *from, PictureSpec *spec) {
     }
     for (int k = 0; spec->packed && k < spec->components; ++k) {
         const PictureComponent *c = spec->component + k;
-        if (c->plane || c->step != spec->component->step || c->start >= c->step || c->step > 4 || c->every_x != 1 ||
-            c->every_y != 1)
-            return wrong("components of packed pixels: expected those of one plane, of pixels of up to 4 bytes");
+        if (c->plane != (picture_joins(spec) ? k : 0) || c->step != spec->component->step || c->start >= c->step || c->step > 4 ||
+            c->every_x != 1 || c->every_y != 1)
+            return wrong("components of packed pixels: expected those of one plane, or two of two, of pixels of up to 4 bytes");
     }
     const PictureComponent *const u = spec->component + 1, *const v = spec->component + 2;
     if (!spec->packed && spec->components == 3 && (u->every_x != v->every_x || u->every_y != v->every_y))

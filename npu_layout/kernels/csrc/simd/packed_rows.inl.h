@@ -81,6 +81,24 @@ static TARGET void PACKED(_points)(const uint8_t *row, const Gather *g, int64_t 
     KINDS(POINTS_BY);
 #undef POINTS_BY
 }
+
+IN void PACKED(_halves_of)(GatherKind kind, const uint8_t *const given[2], const uint8_t *const next[2], const Gather *g, int64_t n,
+                           uint8_t *out) {
+    const uint8_t *const a = given[0], *const b = given[1], *const orders = g->order;
+    const int32_t *at = g->at;
+    RowFetch ahead = {{next[0], next[1]}, at[0]};
+    for (int64_t i = 0; i < n; i += VB, at += PER_VECTOR(kind)) {
+        const V order = whole(orders + i);
+        fetch_up_to(&ahead, at[PER_VECTOR(kind) - 1]);
+        put_some(out + i, Y(avg_epu8)((W)PICK(kind, a, at, order), (W)PICK(kind, b, at, order)), n - i);
+    }
+}
+static TARGET void PACKED(_halves)(const uint8_t *const rows[2], const uint8_t *const next[2], const Gather *g, int64_t n,
+                                   uint8_t *out) {
+#define HALVES_BY(kind) PACKED(_halves_of)(kind, rows, next, g, n, out)
+    KINDS(HALVES_BY);
+#undef HALVES_BY
+}
 #undef IN
 #undef KINDS
 #undef PER_VECTOR

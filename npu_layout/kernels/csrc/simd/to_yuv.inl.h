@@ -54,6 +54,9 @@ static void HERE(to_yuv)(const uint8_t *const bgr[3], const YuvWeights *weights,
     if (every == 1) vectors_of_samples(bgr, *weights, 1, n, out);
     else vectors_of_samples(bgr, *weights, 2, n, out);
 }
+static void HERE(mean_rows)(const uint8_t *a, const uint8_t *b, int64_t n, uint8_t *restrict out) {
+    for (int64_t i = 0; i < n; ++i) out[i] = (uint8_t)((a[i] + b[i] + 1) >> 1);
+}
 static void HERE(join_bytes)(const uint8_t *a, const uint8_t *b, int64_t n, uint8_t *restrict out) {
     for (int64_t i = 0; i < n; ++i) out[2 * i] = a[i], out[2 * i + 1] = b[i];
 }

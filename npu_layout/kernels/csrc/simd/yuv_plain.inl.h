@@ -106,21 +106,22 @@ static void HERE(flip)(uint8_t *bytes, int64_t n) {
     for (; i + VB <= n; i += VB) put(bytes + i, whole(bytes + i) ^ top);
     for (; i < n; ++i) bytes[i] ^= 0x80;
 }
-#define PACKED_LOOPS(wide) {HERE(packed_rows##wide), HERE(packed_means##wide), HERE(packed_line##wide), HERE(packed_points##wide)}
+#define PACKED_LOOPS(wide) \
+    {HERE(packed_rows##wide), HERE(packed_means##wide), HERE(packed_line##wide), HERE(packed_points##wide), HERE(packed_halves##wide)}
 #if SHUFFLES && defined(__SSE2__)
 #define PACKED_WINDOWS PACKED_LOOPS()
 #else
-#define PACKED_WINDOWS {NULL, NULL, NULL, NULL}
+#define PACKED_WINDOWS {NULL, NULL, NULL, NULL, NULL}
 #endif
 #if VB == 64
 #define PACKED_WIDE PACKED_LOOPS(_wide)
 #else
-#define PACKED_WIDE {NULL, NULL, NULL, NULL}
+#define PACKED_WIDE {NULL, NULL, NULL, NULL, NULL}
 #endif
 const PictureLoops HERE(picture_loops) = {
     SHUFFLES,
     HERE(gather), GATHER_WIDE,
-    HERE(picture_line), HERE(picture_blend), HERE(picture_blend_pairs), HERE(picture_mean),
+    HERE(picture_line), HERE(picture_blend), HERE(picture_blend_pairs), HERE(mean_rows), HERE(picture_mean),
     HERE(yuv_luma), HERE(yuv_terms), HERE(yuv_color_once), HERE(yuv_color), HERE(yuv_color_shared), HERE(yuv_color_mean),
     PACKED_WINDOWS, PACKED_WIDE, PACKED_FAR,
     HERE(box_rows), HERE(box_words), HERE(box_mean),
