@@ -33,8 +33,8 @@ class Models(NamedTuple):
 
 
 @functools.cache
-def models(name: str, folder: Path) -> Models:
-    export, net = EXPORTS[name], exports.Net(3)
+def models(export: exports.Export, folder: Path) -> Models:
+    net = exports.Net(3)
     export.build(net)
     whole = net.bytes()
     small = quantizing.quantized(whole, folder, IMAGES, export.quantized)
@@ -46,19 +46,24 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("exports")
 
 
+def axes_of(name: str, rank: int) -> str:
+    """The order of an output's axes: names that end in "nhwc" have channels last."""
+    return "NHWC" if name.endswith("nhwc") else LAYOUTS[rank][0]
+
+
 def specs_of(shapes: dict[str, tuple[int, ...]], number: int, scales: dict[str, tuple[float, int]]) -> list[Any]:
     """What an accelerator stores: int8 where there is a scale, each output in the layout of that number."""
     found = []
     for name, shape in shapes.items():
         of = LAYOUTS[len(shape)]
         q = nl.Quantization(*scales[name]) if name in scales else None
-        layout = nl.Layout(of[number % len(of)], of[0])
+        layout = nl.Layout(of[number % len(of)], axes_of(name, len(shape)))
         found.append(nl.TensorSpec(shape, layout, "float32" if q is None else "int8", quantization=q, name=name))
     return found
 
 
 def plain(values: Values) -> list[nl.TensorSpec]:
-    return [nl.TensorSpec(a.shape, nl.Layout(LAYOUTS[a.ndim][0]), name=name) for name, a in values.items()]
+    return [nl.TensorSpec(a.shape, nl.Layout(*[axes_of(name, a.ndim)] * 2), name=name) for name, a in values.items()]
 
 
 def decoded(head: decode.Head, values: Values, *call: Any) -> decode.Detections:
@@ -69,7 +74,11 @@ def decoded(head: decode.Head, values: Values, *call: Any) -> decode.Detections:
 @pytest.mark.parametrize("small", [True, False], ids=["int8", "float"])
 @pytest.mark.parametrize("name", EXPORTS)
 def test_stored_bytes_give_the_answers_of_their_values(name: str, small: bool, folder: Path) -> None:
-    head, made, least = EXPORTS[name].head, models(name, folder), EXPORTS[name].confidence
+    check_stored_bytes(EXPORTS[name], small, folder)
+
+
+def check_stored_bytes(export: exports.Export, small: bool, folder: Path) -> None:
+    head, made, least = export.head, models(export, folder), export.confidence
     engine = nl.OnnxRuntimeEngine(made.small if small else made.whole, threads=1)
     scales = made.scales if small else {}
     for number in range(3):
@@ -399,11 +408,19 @@ def answers(
 @pytest.mark.parametrize("small", [True, False], ids=["int8", "float"])
 @pytest.mark.parametrize("name", FORMULAS)
 def test_answers_are_those_of_the_formula(name: str, small: bool, folder: Path) -> None:
-    head, made, least = EXPORTS[name].head, models(name, folder), EXPORTS[name].confidence
+    check_answers(EXPORTS[name], FORMULAS[name], small, folder)
+
+
+def check_answers(
+    export: exports.Export, formula: Callable[[Values], Any], small: bool, folder: Path
+) -> tuple[decode.Detections, np.ndarray, Values]:
+    """Return what was found, the rows of the formula's answers that it is of, and what was stored, as real numbers."""
+    head, made, least = export.head, models(export, folder), export.confidence
     engine = nl.OnnxRuntimeEngine(made.small if small else made.whole, threads=1)
     npu = nl.SimulatedNpu(engine, specs_of(engine.output_shapes, 2, made.scales if small else {}))
     buffers = npu.infer(exports.image(60))
-    scores, boxes, *points = FORMULAS[name]({s.name: s.unpack(buffers[s.name]) for s in npu.output_specs})
+    values = {s.name: s.unpack(buffers[s.name]) for s in npu.output_specs}
+    scores, boxes, *points = formula(values)
     wanted = answers(head, scores, boxes, least, 100)
     found = decode.Decoder(head, npu.output_specs, (SIDE, SIDE))(buffers, least, 0.45, 100)
     assert len(found) == len(wanted) > 1
@@ -414,15 +431,10 @@ def test_answers_are_those_of_the_formula(name: str, small: bool, folder: Path) 
     np.testing.assert_allclose(own, boxes[rows], rtol=1e-5, atol=1e-4)
     for one in points:
         np.testing.assert_allclose(found.keypoints, one[rows], rtol=1e-5, atol=1e-4)
+    return found, rows, values
 
 
-def test_every_head_of_detectors_is_exported() -> None:
-    """Those of `npu_layout.decode` that make a Head."""
+def test_each_export_has_its_formula() -> None:
+    """test_other_exports.py has the other networks, and finds those that have none."""
     assert FORMULAS.keys() == EXPORTS.keys()
-    heads = {export.head.name for export in EXPORTS.values()}
-    assert heads == {
-        "yolov2", "yolov3", "yolov4", "yolov5", "yolov6", "yolov8", "yolov8_obb", "yolov10", "yolo26", "yolox",
-        "depthai_yolo", "fcos", "rtdetr",
-        "ppyoloe", "rtmdet", "nanodet", "ssd", "ssd_postprocessed", "retinaface", "scrfd", "yunet", "centernet",
-    }  # fmt: skip
     assert SSD_CLASSES + 1 != 4  # boxes and scores are compared apart by their channels
