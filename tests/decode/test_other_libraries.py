@@ -271,6 +271,70 @@ def test_turned_boxes_of_supervision() -> None:
     assert supervision.OrientedBoxAnnotator().annotate(np.zeros((*SIZE, 3), np.uint8), theirs).any()
 
 
+@pytest.mark.parametrize("kind", ["retinanet", "fcos"])
+def test_detectors_of_torchvision(kind: str) -> None:
+    """Its own heads' shapes and post-processing, whose NMS is after boxes were cut off at the image: there is none."""
+    pytest.importorskip("torchvision")
+    import torch
+    from torchvision.models.detection import FCOS, RetinaNet
+    from torchvision.models.detection.anchor_utils import AnchorGenerator
+    from torchvision.models.detection.image_list import ImageList
+
+    class Levels(torch.nn.Module):
+        out_channels = 32
+
+        def forward(self, x: Any) -> dict[str, Any]:
+            pooled = {str(s): torch.nn.functional.avg_pool2d(x, s).mean(1, keepdim=True) for s in STRIDES}
+            return {key: one.repeat(1, 32, 1, 1) for key, one in pooled.items()}
+
+    torch.manual_seed(3)
+    octaves = [4 * 2 ** (i / 3) for i in range(3)] if kind == "retinanet" else [1]
+    sides = tuple(tuple(int(s * octave) for octave in octaves) for s in STRIDES)
+    anchors = AnchorGenerator(sides, ((0.5, 1.0, 2.0) if kind == "retinanet" else (1.0,),) * len(STRIDES))
+    made = RetinaNet if kind == "retinanet" else FCOS
+    net = made(Levels(), CLASSES, anchor_generator=anchors, score_thresh=0.6, nms_thresh=1.0).eval()
+    net.detections_per_img = net.topk_candidates = 10000
+    image = torch.rand(1, 3, *SIZE)
+    features = list(net.backbone(image).values())
+    each, values = anchors.num_anchors_per_location()[0], {}
+    for name, raw in net.head(features).items():
+        distinct = torch.linspace(-4, 4, raw.numel())[torch.randperm(raw.numel())].reshape(raw.shape)
+        values[name] = distinct / 4 if name == "bbox_regression" else distinct
+    if kind == "fcos":
+        values["bbox_regression"] = values["bbox_regression"].abs() * 2
+    cells = [each * one.shape[2] * one.shape[3] for one in features]
+    boxes = anchors(ImageList(image, [SIZE]), features)
+    split = {name: list(one.split(cells, 1)) for name, one in values.items()}
+    (theirs,) = net.postprocess_detections(split, [list(one.split(cells)) for one in boxes], [SIZE])
+
+    if kind == "retinanet":
+        given = [[(float(x1 - x0), float(y1 - y0)) for x0, y0, x1, y1 in one.numpy()] for one in anchors.cell_anchors]
+        head = decode.retinanet(CLASSES, STRIDES, anchors=given, labels="all")
+        arrays = {name: one.numpy() for name, one in values.items()}
+    else:
+        head = decode.fcos(CLASSES, STRIDES, center=0.0, labels="all")
+        arrays = {
+            f"{name}_{s}": part.numpy()[0].T.reshape(1, -1, SIZE[0] // s, SIZE[1] // s)
+            for name, parts in split.items()
+            for s, part in zip(STRIDES, parts)
+        }
+    specs = [nl.TensorSpec(a.shape, nl.Layout.of_rank(a.ndim), name=name) for name, a in arrays.items()]
+    found = decode.Decoder(head, specs, SIZE)(
+        [np.ascontiguousarray(a).ravel() for a in arrays.values()], 0.6, 1.0, 9000
+    )
+    assert len(found) == len(theirs["scores"]) > 50
+    edges = found.xyxy.clip(0, np.array([*SIZE[::-1]] * 2))
+    ours, other = (
+        sorted((int(label), *map(float, box), float(score)) for label, box, score in zip(*three))
+        for three in (
+            (found.class_id, edges, found.confidence),
+            (theirs["labels"].numpy(), theirs["boxes"].numpy(), theirs["scores"].numpy()),
+        )
+    )
+    by_score = [sorted(rows, key=lambda row: (round(row[-1], 5), row[0], round(row[1], 1))) for rows in (ours, other)]
+    np.testing.assert_allclose(*map(np.array, by_score), atol=2e-3)
+
+
 @pytest.mark.parametrize("per_class", [True, False])
 def test_ssd_of_litert(tmp_path: Path, per_class: bool) -> None:
     """TFLite's post-process operator on boxes, scores and priors, by class and without; then read by its own head."""
