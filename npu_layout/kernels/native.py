@@ -191,12 +191,14 @@ def sigmoid(
     zero_point: float,
     level: str = LEVEL,
     in_place: bool = False,
+    positions: int | None = None,
+    channels: int | None = None,
 ) -> FastPath | None:
     """Compute `kernels.sigmoid`, with the same bits at every level, and return what `argmax` returns.
 
     `in_place`: `x` and `out` may share memory, because their elements are the same.
     """
-    return _path(_native.sigmoid(level, x, out, None, None, dtype, zero_point, scale, in_place))
+    return _path(_native.sigmoid(level, x, out, positions, channels, dtype, zero_point, scale, in_place))
 
 
 def _path(path: int) -> FastPath | None:

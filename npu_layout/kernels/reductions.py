@@ -103,21 +103,25 @@ def sigmoid(
     scale: float = 1.0,
     zero_point: float = 0.0,
     backend: str | None = None,
+    positions: int | None = None,
+    channels: int | None = None,
 ) -> None:
     """Write 1 / (1 + e**-v) of ``v = (x - zero_point) * scale`` to `out`, float32; see `fallback.reduce.sigmoid`.
 
-    `x` and dtypes as for `argmax`, without a channel; `out`: the same shape, any strides, `x` itself or an array that
-    does not overlap it. float32 accepts no scale. ValueError on what does not fit.
+    `x` and dtypes as for `argmax`. Without `positions`, `out` has the same shape, any strides, and is `x` itself or an
+    array that does not overlap it. With `positions`, the number of axes of positions, both have these; behind them `x`
+    has the digits of the channel and `out` has the channel; `channels` as for `argmax`; they must not overlap. float32
+    accepts no scale. ValueError on what does not fit.
     """
     try:
-        level = LEVELS[backend]
-        if level is None or not _core.sigmoid(x, out, dtype, scale, zero_point, level):
-            name = checked_sigmoid(x, out, dtype, scale, zero_point)
-            if level is None or not _core.sigmoid(x, out, dtype, scale, zero_point, level, in_place=True):
-                fallback.reduce.sigmoid(x, out, name, scale, zero_point)
+        level, known = LEVELS[backend], (dtype, scale, zero_point)
+        if level is None or not _core.sigmoid(x, out, *known, level, positions=positions, channels=channels):
+            axes, count, name = checked_sigmoid(x, out, *known, positions, channels)
+            if level is None or not _core.sigmoid(x, out, *known, level, True, positions, channels):
+                fallback.reduce.sigmoid(x, out, name, scale, zero_point, axes, count)
     except WRONG_TYPES:
-        real = {"scale": scale, "zero_point": zero_point}
-        check_types(backends(), backend, {"x": x, "out": out}, real=real, dtype=dtype)
+        counts, real = {"positions": positions, "channels": channels}, {"scale": scale, "zero_point": zero_point}
+        check_types(backends(), backend, {"x": x, "out": out}, counts, real, dtype)
         raise
 
 

@@ -173,14 +173,14 @@ def sigmoid(x: Any, buffer: Any = None, *, quantization: Stored = None, out: np.
 
 
 def _sigmoid_of_stored(spec: TensorSpec, flat: np.ndarray, out: np.ndarray) -> None:
-    known = stored_buffers.walk(spec, channels=False)
+    known = stored_buffers.walk(spec)
     if known is None:
         bands.each(spec, flat, (out,), lambda x, q, part: sigmoid(x, quantization=q, out=part))
         return
     scale, zero_point = stored_buffers.one_scale(spec)
     for region in known.regions:
-        source, result = known.source(region, flat), region.of(out)
-        kernels.sigmoid(source, result, known.dtype, scale=scale, zero_point=zero_point)
+        source, result, axes = known.source(region, flat), region.of(out, 1), len(region.loops)
+        kernels.sigmoid(source, result, known.dtype, scale, zero_point, positions=axes, channels=known.channels)
 
 
 def _sigmoid(x: np.ndarray, out: np.ndarray, order: AxisOrder, known: Quantization | None) -> None:

@@ -108,16 +108,15 @@ def extents(spec: TensorSpec, what: str) -> tuple[int, int, int, int]:
 
 
 @lru_cache(maxsize=256)
-def walk(spec: TensorSpec, channels: bool = True) -> Walk | None:
+def walk(spec: TensorSpec) -> Walk | None:
     """Return how to walk a spec; None: its dtype or its scales are not those of the kernels.
 
-    channels: the channel's digits are separate from the regions, with their padding; else they are loops of the
-    regions, and no padding is reached.
+    The channel's digits are separate from the regions, with their padding; pixels of the padding are not reached.
     """
     if spec.dtype not in _DTYPES or (spec.quantization is not None and spec.quantization.axis is not None):
         return None
     each = [_digits(spec, axis) for axis in range(4)]
-    pixels = [axis for axis in range(4) if axis != 1 or not channels]
+    pixels = [0, 2, 3]
     start = int(spec.offset(0, 0, 0, 0))
     regions = []
     for boxes in product(*(list(_boxes(each[axis], spec.shape[spec.axes.index(_AXES[axis])])) for axis in pixels)):
@@ -127,8 +126,7 @@ def walk(spec: TensorSpec, channels: bool = True) -> Walk | None:
         offset = start + sum(_place(each[axis], at) for axis, (at, _) in zip(pixels, boxes))
         n, c, h, w = first
         regions.append(Region((n, c, h, w), offset, tuple(loop for _, loops in boxes for loop in loops)))
-    digits = tuple(each[1]) if channels else ()
-    return Walk(tuple(regions), spec.shape[spec.axes.index("C")], digits, _DTYPES[spec.dtype])
+    return Walk(tuple(regions), spec.shape[spec.axes.index("C")], tuple(each[1]), _DTYPES[spec.dtype])
 
 
 @lru_cache(maxsize=256)

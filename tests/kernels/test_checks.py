@@ -74,6 +74,11 @@ def test_refusals_and_nothing_to_do(backend: str) -> None:
         ((still, still), {}, "overlaps"),
         ((x, soft), {"zero_point": 2.0}, "not quantised"),
         ((x, soft), {"dtype": "int8"}, "elements"),
+        ((x, soft), {"positions": x.ndim}, "axes of positions"),
+        ((x, soft[..., 0]), {"positions": x.ndim - 1}, "axes of positions"),
+        ((x, soft[..., :3]), {"positions": x.ndim - 1}, "expected 4 channels"),
+        ((x, soft), {"positions": x.ndim - 1, "channels": 9}, "9 channels"),
+        ((x, x), {"positions": x.ndim - 1}, "overlaps"),
     ):
         with pytest.raises(ValueError, match=pattern):
             kernels.sigmoid(*arguments, backend=backend, **keywords)  # type: ignore[arg-type]

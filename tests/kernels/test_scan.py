@@ -75,13 +75,14 @@ def test_hits_of_planes_are_in_the_order_of_cells(cells: tuple[int, int], share:
 
 
 @pytest.mark.parametrize(
-    "block, before, channels", [(16, 0, 80), (16, 5, 80), (4, 0, 19), (8, 3, 33), (32, 0, 60), (1, 0, 21)]
+    "block, before, channels",
+    [(16, 0, 80), (16, 5, 80), (4, 0, 19), (8, 3, 33), (32, 0, 60), (1, 0, 21), (86, 0, 85), (86, 1, 81), (33, 0, 32)],
 )
 @pytest.mark.parametrize("inside", [False, True])
 @pytest.mark.parametrize("gap", [0, 3])
 @pytest.mark.parametrize("dtype", ["uint16", "float32"])
 def test_a_span_of_blocks_or_planes(block: int, before: int, channels: int, inside: bool, gap: int, dtype: str) -> None:
-    """Blocks of planes or of rows, from the first bytes to the last ones; what is no element passes, or is low."""
+    """Blocks of planes or of rows, or one of all channels, from the first bytes on; what else passes, or not."""
     rng, kind, (rows, columns) = np.random.default_rng(block + gap), np.dtype(dtype), (13, 20)
     blocks, wide = -(-(before + channels) // block), (columns + gap) * block
     across, down = (wide, blocks * wide) if inside else (rows * wide, wide)

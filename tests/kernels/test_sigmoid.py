@@ -49,6 +49,27 @@ def test_sigmoid_in_every_layout(dtype: str, fences: tuple[Fenced, Fenced]) -> N
                     view[...] = x
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32"])
+@pytest.mark.parametrize(("channels", "block"), [(255, 8), (255, 1), (37, 16), (3, 4), (1, 16), (1000, 16), (130, 1)])
+@pytest.mark.parametrize(("rows", "columns", "gap"), [(3, 20, 0), (2, 70, 0), (4, 20, 5), (1, 1, 0), (2, 64, 9)])
+def test_channels_in_digits(
+    backend: str, dtype: str, channels: int, block: int, rows: int, columns: int, gap: int
+) -> None:
+    """Blocks of channels with pad lanes, and rows with gaps, have the bits of the dense elements."""
+    rng, blocks = np.random.default_rng(channels + columns), -(-channels // block)
+    stored = values(rng, dtype, (rows, blocks, columns + gap, block))
+    x = stored[:, :, :columns].transpose(0, 2, 1, 3)  # rows, columns, digits of the channel
+    dense = np.ascontiguousarray(x.reshape(rows, columns, blocks * block)[..., :channels])
+    wanted = np.empty(dense.shape, np.float32)
+    kernels.sigmoid(dense, wanted, backend=backend)
+    for order in ((0, 1, 2), (2, 0, 1), (0, 2, 1)):
+        memory = np.full([(rows, columns, channels)[axis] for axis in order], 9, np.float32)
+        out = memory.transpose(np.argsort(order))
+        kernels.sigmoid(x, out, backend=backend, positions=2, channels=channels)
+        assert_same(bits(out), bits(wanted), err_msg=f"{order}")
+
+
 def test_sigmoid_of_every_size_and_at_its_ends(fences: tuple[Fenced, Fenced]) -> None:
     """Floats near each power of two, and where the exponential meets the limits of float32; infinities and NaN."""
     near = np.array([s * 2.0**e * f for e in range(-149, 128) for f in (1, 1.2, 1.7) for s in (1, -1)], np.float32)

@@ -726,7 +726,16 @@ CALLS: dict[str, Callable[[], Call]] = {
     ),
     "kernels.set_num_threads": lambda: Call(kernels.set_num_threads, dict(n=kernels.get_num_threads())),
     "kernels.sigmoid": lambda: Call(
-        kernels.sigmoid, dict(x=image(), out=np.empty((1, 3, 4, 5), np.float32), dtype="uint8", scale=2, zero_point=1)
+        kernels.sigmoid,
+        dict(
+            x=image(),
+            out=np.empty((1, 3, 4, 5), np.float32),
+            dtype="uint8",
+            scale=2,
+            zero_point=1,
+            positions=3,
+            channels=5,
+        ),
     ),
     "kernels.softmax": lambda: Call(
         kernels.softmax,

@@ -122,7 +122,7 @@ def cores() -> None:
     kernels.argmax(x, np.empty((1, 2, 4), np.int64), backend="numpy")
     kernels.top_k(x, x[..., :2].copy(), np.empty((1, 2, 4, 2), np.int64), channels=4)
     kernels.softmax(x, out, positions=3, channels=None, scale=1.0)
-    kernels.sigmoid(x, out, scale=1.0)
+    kernels.sigmoid(x, out, scale=1.0, positions=3, channels=None)
     rows = kernels.peaks(x, 0.5, radius=1)
     kernels.tops(x, rows, np.empty((len(rows), 5)), refine="quarter")
 

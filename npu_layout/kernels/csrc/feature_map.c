@@ -68,15 +68,18 @@ static int find_lines(FeatureMap *map) {
     return 1;
 }
 
-/* The span of blocks, or of planes whose rows do not continue each other: digits for blocks, lines, and the cells of a line. Between blocks there
+/* The span of blocks, of neighbouring channels with a short gap behind them, or of planes whose rows do not continue each other: digits for blocks, lines, and the cells of a line. Between blocks there
  * is at most a quarter of them, because that may be another part, whose codes pass. Rows of planes that are shorter than the longest vectors may be
  * shorter than their gaps. */
+enum { MOST_GAP = 16 }; /* channels for each element of the gap behind them, at least: it may be other parts, whose codes pass */
 static Span span_of(const FeatureMap *map) {
-    const int64_t size = dtype_size[map->type], block = map->kind == BLOCKS ? map->block : 1, cell = map->cell / size;
+    const int64_t size = dtype_size[map->type], cell = map->cell / size;
+    const int64_t block = map->kind == BLOCKS ? map->block : map->kind == ROWS ? map->count : 1;
     const int64_t blocks = (map->lane + map->count + block - 1) / block, lines = map->lines, none = UINT32_MAX;
     const int64_t first = map->channel[0] - map->lane * size;
     Span span = {first + map->row[0] + map->column[0], 0, {{0, 0, 0, 0}}};
     if (map->pieces > 1 || map->line < 2 || (map->kind == PLANES && lines < 2)) return span;
+    if (map->kind == ROWS && (cell <= block || (cell - block) * MOST_GAP > block)) return span;
     const int64_t down = lines < 2 ? none * size : step_of(map->row, lines, 0);
     int64_t across = blocks < 2 ? none * size : map->channel[block - map->lane] - first;
     for (int64_t b = 2; b < blocks; ++b)
@@ -88,7 +91,7 @@ static Span span_of(const FeatureMap *map) {
     const int64_t in_line = (map->line - 1) * cell + block;
     const int64_t in_outer = inners < 2 ? in_line : (inners - 1) * inner + in_line, all = outers < 2 ? in_outer : (outers - 1) * outer + in_outer;
     if (outer > none || all > INT32_MAX || (inners > 1 && inner < in_line) || (outers > 1 && outer < in_outer)) return span;
-    const int64_t own = lines * map->line * blocks * block, more = map->kind == BLOCKS ? own / 4 : map->line * size < 64 ? 3 * own : own;
+    const int64_t own = lines * map->line * blocks * block, more = map->kind != PLANES ? own / 4 : map->line * size < 64 ? 3 * own : own;
     if (all > own + more) return span;
     const SpanDigit over_blocks = {(uint32_t)(across / size), (uint32_t)blocks, 0, (int32_t)block};
     const SpanDigit over_lines = {(uint32_t)(down / size), (uint32_t)lines, (int32_t)map->columns, 0};
@@ -122,7 +125,7 @@ int feature_map_plan(FeatureMap *map, int64_t bytes) {
     else
         map->kind = TABLES;
     if (map->kind == ROWS) map->run = map->count, map->apart = 64 / size;
-    map->span = map->kind == PLANES || map->kind == BLOCKS ? span_of(map) : (Span){0};
+    map->span = map->kind != TABLES ? span_of(map) : (Span){0};
     if (map->kind == BLOCKS) map->run = map->lane ? 1 : map->block, map->apart = map->block;
     return 1;
 }

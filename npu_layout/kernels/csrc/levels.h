@@ -83,12 +83,12 @@ typedef void Fold(const uint8_t *best_of_lanes, const uint8_t *at, int64_t pitch
 /* where[i] = before + at[i] for every i whose at[i] is not 0; elements of 1, 2 and 4 bytes. */
 typedef void Widen(const uint8_t *at, int64_t n, int64_t before, int first, Index *where);
 
-/* n elements as integers that sort in the same order; there is room for a vector behind the last one. */
-typedef void Keys(const uint8_t *p, int64_t n, int32_t *keys);
-/* The k largest so far of each of n positions, a multiple of 16, in order: their keys and their channels, in rows whose pitch
- * is `pitch`, as that of the planes of keys is. `before`: the number of channels before these planes. */
-typedef void TopK(const int32_t *planes, int64_t pitch, int64_t channels, int64_t n, int64_t k, int64_t before, int32_t *best,
-                  int32_t *at);
+/* Rows of n elements, `step` bytes apart, as integers that sort in the same order, one row behind the other: one row, or n is a multiple of
+ * 16. There is room for a vector behind the last one. */
+typedef void Keys(const uint8_t *p, int64_t step, int64_t rows, int64_t n, int32_t *keys);
+/* The k largest so far of each of n positions, a multiple of 16, in order: their keys and their channels, in rows of `most` each; planes of keys
+ * have a pitch of n. `before`: the number of channels before these planes. */
+typedef void TopK(const int32_t *planes, int64_t n, int64_t channels, int64_t most, int64_t k, int64_t before, int32_t *best, int32_t *at);
 /* The same for one position whose channels are neighbours, with room for a vector behind them; `kept` of k are stored already.
  * Return how many are stored. */
 typedef int64_t TopKAcross(const int32_t *row, int64_t channels, int64_t k, int64_t before, int64_t kept, int32_t *best, int32_t *at);
@@ -127,7 +127,8 @@ typedef void SoftmaxAcross(const uint8_t *src, int64_t s, uint8_t *dst, int64_t 
 /* Whole cache lines past the caches. */
 typedef void Copy(const uint8_t *src, uint8_t *dst, int64_t bytes);
 
-/* Find those of n neighbouring elements that are above the threshold (integers: `least` or more), above the elements at the byte
+/* Find those of n neighbouring elements that are above the threshold (but for float32: `least` or more; of 16 bits of floats this is the number
+ * that sorts as they do, feature_map.h), above the elements at the byte
  * offsets `earlier`, and not below those at `later`. Write their indices, ascending, and return how many there are. */
 typedef struct {
     int earliers, laters;

@@ -1,15 +1,16 @@
 /* Find peaks. If the columns, and the loops inside them, are neighbours, a row of all of them is one run of elements, and the
  * element of the next column is `x` bytes away: rows of NCHW, NHWC and CHWN are the same loop. What is between columns is read
- * with them, up to the last element of a row, and what is found there is dropped. Elements that are stored otherwise, or have to
- * be converted, are copied to a tile first, with their neighbours. */
+ * with them, up to the last element of a row, and what is found there is dropped. Elements that are stored otherwise are copied to a tile
+ * first, with their neighbours. */
 #include "peaks.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "feature_map.h"
 #include "move.h"
 
-enum { TILE = 12288, WIDEST = 1024, AT_LEAST = 256 }; /* elements */
+enum { TILE = 12288, WIDEST = 4096, AT_LEAST = 256 }; /* elements */
 enum { SPARSE = 16 };                                  /* one in so many */
 
 typedef struct {
@@ -17,7 +18,7 @@ typedef struct {
     const Heatmaps *maps;
     Peak *peak;
     Peaks *peaks;
-    int64_t inside, size; /* elements from one column to the next; bytes of an element that the loop sees */
+    int64_t inside, size; /* elements from one column to the next; bytes of an element */
     int64_t live, all;    /* of `inside`, those that are elements of planes; from the first element of a row to its last */
     int inner;
     Loop inners[MAX_LOOPS]; /* the loops inside the columns, the innermost first */
@@ -25,6 +26,7 @@ typedef struct {
     int64_t plane;
     Nearby nearby[16];      /* indexed by which of the left, right, upper and lower neighbours exist; for rows of this pitch */
     int64_t pitch;
+    int64_t least; /* as Nearby's */
     int unchecked; /* the elements listed have been compared with the threshold only */
     int32_t found[WIDEST];
 } Search;
@@ -69,11 +71,11 @@ static int stands_out(const Heatmaps *maps, const uint8_t *plane, int64_t y, int
 }
 
 /* Whether the element at p, which has all eight neighbours, is a peak among them; without a branch. */
-#define STANDS(name, type)                                                                                            \
+#define STANDS(name, type, KEY)                                                                                            \
     static inline type at_##name(const uint8_t *p) {                                                                  \
         type v;                                                                                                       \
         memcpy(&v, p, sizeof v);                                                                                      \
-        return v;                                                                                                     \
+        return (type)KEY(v);                                                                                          \
     }                                                                                                                 \
     static inline int stands_##name(const uint8_t *p, int64_t y, int64_t x) {                                         \
         const type v = at_##name(p);                                                                                  \
@@ -81,12 +83,17 @@ static int stands_out(const Heatmaps *maps, const uint8_t *plane, int64_t y, int
                (v > at_##name(p - x)) & (v >= at_##name(p + x)) & (v >= at_##name(p + y - x)) &                       \
                (v >= at_##name(p + y)) & (v >= at_##name(p + y + x));                                                 \
     }
-STANDS(i8, int8_t)
-STANDS(u8, uint8_t)
-STANDS(i16, int16_t)
-STANDS(u16, uint16_t)
-STANDS(i32, int32_t)
-STANDS(f32, float)
+#define AS_IT_IS(v) (v)
+#define OF_F16(v) sorted_half((uint16_t)(v), 0x7C00)
+#define OF_BF16(v) sorted_half((uint16_t)(v), 0x7F80)
+STANDS(i8, int8_t, AS_IT_IS)
+STANDS(u8, uint8_t, AS_IT_IS)
+STANDS(i16, int16_t, AS_IT_IS)
+STANDS(u16, uint16_t, AS_IT_IS)
+STANDS(i32, int32_t, AS_IT_IS)
+STANDS(f16, int16_t, OF_F16)
+STANDS(bf16, int16_t, OF_BF16)
+STANDS(f32, float, AS_IT_IS)
 
 static int stands(Dtype type, const uint8_t *p, int64_t y, int64_t x) {
     switch (type) {
@@ -95,6 +102,8 @@ static int stands(Dtype type, const uint8_t *p, int64_t y, int64_t x) {
         case I16: return stands_i16(p, y, x);
         case U16: return stands_u16(p, y, x);
         case I32: return stands_i32(p, y, x);
+        case F16: return stands_f16(p, y, x);
+        case BF16: return stands_bf16(p, y, x);
         default: return stands_f32(p, y, x);
     }
 }
@@ -123,7 +132,7 @@ static void look_around(Search *s, int64_t pitch) {
     const int64_t x = s->inside * s->size;
     s->pitch = pitch;
     for (int sides = 0; sides < 16; ++sides) {
-        Nearby n = {.least = s->maps->least, .threshold = s->maps->threshold};
+        Nearby n = {.least = s->least, .threshold = s->maps->threshold};
         if (sides & LEFT) n.earlier[n.earliers++] = -x;
         if (sides & RIGHT) n.later[n.laters++] = x;
         for (int i = sides & LEFT ? -1 : 0; i <= (sides & RIGHT ? 1 : 0); ++i) {
@@ -150,15 +159,18 @@ static void row(Search *s, const uint8_t *p, int64_t pitch, int64_t y, int64_t f
     }
 }
 
-/* The rows of a plane, as many at a time as are one run. If only some elements are above the threshold and no less than those of
+/* The rows of a plane, as many at a time as are one run, with gaps behind rows that are shorter than these. If only some elements are above the threshold and no less than those of
  * the rows beside, only these are compared with all neighbours, one by one. */
 static void plane_rows(Search *s) {
     const Heatmaps *maps = s->maps;
-    const int64_t all = s->all, pitch = maps->width * s->inside, most = maps->y == pitch * s->size && pitch <= WIDEST ? WIDEST / pitch : 1;
+    const int64_t all = s->all, dense = maps->width * s->inside, bytes = dense * s->size;
+    const int joins = maps->y >= bytes && maps->y < 2 * bytes && maps->y % s->size == 0;
+    const int64_t pitch = joins ? maps->y / s->size : dense, most = joins && pitch <= WIDEST ? WIDEST / pitch : 1;
+    const int small = most >= maps->height; /* all rows at once, compared with the threshold alone */
     for (int64_t y = 0, rows; y < maps->height; y += rows) {
         const uint8_t *p = s->src + y * maps->y;
-        const int beside = (y > 0 ? UP : 0) | (y < maps->height - 1 ? DOWN : 0);
-        rows = beside == (UP | DOWN) ? at_most(most, maps->height - 1 - y) : 1;
+        const int beside = small ? 0 : (y > 0 ? UP : 0) | (y < maps->height - 1 ? DOWN : 0);
+        rows = small ? maps->height : beside == (UP | DOWN) ? at_most(most, maps->height - 1 - y) : 1;
         int64_t count = all <= WIDEST ? s->peak(p, (rows - 1) * pitch + all, s->nearby + beside, s->found) : all;
         if (count * SPARSE > rows * all) {
             for (int64_t j = 0; j < rows; ++j) row(s, p + j * maps->y, maps->y, y + j, 0, all);
@@ -166,6 +178,7 @@ static void plane_rows(Search *s) {
         }
         for (int64_t i = 0; i < count; ++i) {
             const int64_t j = rows == 1 ? 0 : (uint32_t)s->found[i] / (uint32_t)pitch, lane = s->found[i] - j * pitch;
+            if (lane >= all) continue; /* in the gap behind a row */
             const int inner = y + j > 0 && y + j < maps->height - 1 && lane >= s->inside && lane < all - s->inside;
             if (inner && !stands(maps->type, p + s->found[i] * s->size, maps->y, s->inside * s->size)) continue;
             s->unchecked = !inner;
@@ -178,13 +191,10 @@ static void plane_rows(Search *s) {
 /* Rows and elements in tiles, each tile with its neighbours. */
 static void tiles(Search *s, int dense) {
     const Heatmaps *maps = s->maps;
-    const int from = dtype_size[maps->type];
+    const int from = (int)s->size;
     const int64_t all = s->all, step = dense ? from : maps->x;
     const int64_t most = s->inside > AT_LEAST ? s->inside : AT_LEAST, wide = most + 2 * s->inside, high = TILE / wide - 2;
-    uint8_t raw[4 * TILE + 64], converted[4 * TILE + 64];
-    const float zero = 0, one = 1;
-    const int32_t none = 0;
-    const Row plain = {.shift = &zero, .scale = &one, .divisor = &one, .before = &zero, .low = &zero, .high = &zero, .after = &none};
+    uint8_t tile[4 * TILE + 64];
     for (int64_t y0 = 0; y0 < maps->height; y0 += high)
         for (int64_t l0 = 0; l0 < all; l0 += most) {
             const int64_t y1 = y0 + high < maps->height ? y0 + high : maps->height, l1 = l0 + most < all ? l0 + most : all;
@@ -195,13 +205,7 @@ static void tiles(Search *s, int dense) {
             if (n > 1) box.loops[box.count++] = (Loop){n, step, from, 0};
             Move move;
             move_plan(&move, &box, from, 0);
-            move_run(s->level, &move, s->src + ya * maps->y + la * step, raw);
-            const uint8_t *tile = raw;
-            if (s->size != from) {
-                const int64_t elements = (yb - ya) * n;
-                fast_of(s->level, PATH_LOAD)->load[maps->type][ONE_VALUE][UNDIVIDED](raw, converted, elements < 16 ? 16 : elements, &plain);
-                tile = converted;
-            }
+            move_run(s->level, &move, s->src + ya * maps->y + la * step, tile);
             for (int64_t y = y0; y < y1; ++y)
                 row(s, tile + ((y - ya) * n + l0 - la) * s->size, n * s->size, y, l0, l1);
         }
@@ -213,12 +217,26 @@ static int pays(int64_t live, int64_t inside, int64_t size) {
     return inside > live && (inside <= 2 * live || inside * size <= NEAR);
 }
 
+/* Of floats of 16 bits the least number above the threshold that sorts as they do. */
+static int64_t least_of(const Heatmaps *maps) {
+    if (maps->type != F16 && maps->type != BF16) return maps->least;
+    const int32_t infinity = maps->type == F16 ? 0x7C00 : 0x7F80;
+    int32_t low = -infinity, high = infinity + 1;
+    while (low < high) {
+        const int32_t middle = (low + high + 0x20000) / 2 - 0x10000;
+        const uint16_t bits = (uint16_t)(middle < 0 ? 0x8000 | -middle : middle);
+        if (value(maps->type, (const uint8_t *)&bits) > maps->threshold) high = middle;
+        else low = middle + 1;
+    }
+    return low;
+}
+
 void peaks_find(const Level *level, const Heatmaps *maps, const uint8_t *src, Peaks *peaks) {
-    const int size = dtype_size[maps->type], is_short = maps->type == F16 || maps->type == BF16;
+    const int size = dtype_size[maps->type];
     Search s;
     s.level = level, s.maps = maps, s.peaks = peaks;
-    s.peak = fast_of(level, PATH_PEAKS)->peak[is_short ? F32 : maps->type];
-    s.size = is_short ? 4 : size;
+    s.peak = fast_of(level, PATH_PEAKS)->peak[maps->type];
+    s.size = size, s.least = least_of(maps);
     s.inner = 0, s.inside = 1, s.unchecked = 0;
     Loop outer[MAX_LOOPS] = {{0, 0, 0, 0}};
     int count = 0;
@@ -252,7 +270,7 @@ void peaks_find(const Level *level, const Heatmaps *maps, const uint8_t *src, Pe
         (void)dst_;
         s.src = src + src_;
         s.plane = param_;
-        if (dense && !is_short)
+        if (dense)
             plane_rows(&s);
         else
             tiles(&s, dense);

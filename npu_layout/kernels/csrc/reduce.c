@@ -13,7 +13,7 @@ enum { TILE = 16384, ACROSS = 9, FOLDED = 6144, FEW_BLOCKS = 3, MOST_RUNS = 10, 
 static int64_t most_blocks(int size) { return size == 1 ? 126 : 32766; }
 
 typedef struct {
-    _Alignas(LINE) uint8_t tile[TILE + LINE], best[4 * STRIP + LINE], at[4 * STRIP + LINE];
+    _Alignas(LINE) uint8_t tile[TILE + PAGE + LINE], best[4 * STRIP + LINE], at[4 * STRIP + LINE];
     uint8_t lanes[FOLDED + LINE], blocks[FOLDED + LINE]; /* of blocks: the largest of each lane, and one more than its block */
     Index where[STRIP];
     Movers movers, folds;
@@ -25,6 +25,14 @@ static int has_planes(const Reduction *r, const Box *box) {
     const Loop inner = box->loops[box->count - 1];
     const int size = dtype_size[r->type];
     return r->from.count == 1 && inner.s == size && inner.n * size >= LINE;
+}
+
+/* Whether many such planes have rows of a few vectors with gaps that are shorter still: some rows are read as one, with the gaps. */
+static int has_short_rows(const Level *level, const Reduction *r, const Box *box) {
+    enum { MANY = 32 };
+    if (box->count < 2 || r->channels < MANY) return 0;
+    const int64_t bytes = box->loops[box->count - 1].n * dtype_size[r->type], pitch = box->loops[box->count - 2].s;
+    return bytes < 4 * level->vector && pitch > bytes && pitch < 2 * bytes && pitch % dtype_size[r->type] == 0;
 }
 
 /* Whether channels are in whole blocks, and the blocks of neighbouring positions follow each other. */
@@ -81,7 +89,8 @@ static void across_row(const Fast *loops, const Reduction *r, const uint8_t *src
 static void compare_planes(const Fast *loops, const Reduction *r, const Tiling *t, const uint8_t *src, int64_t c, int64_t rows,
                            int64_t row, int direct, ArgmaxBench *b, Index *where) {
     const int size = dtype_size[r->type];
-    const int64_t n = rows * row, pitch = up_to(n * size, LINE), step = r->from.loops[0].s, room = TILE / pitch;
+    const int64_t n = direct ? (rows - 1) * t->rows.s / size + row : rows * row, pitch = up_to(n * size, LINE);
+    const int64_t step = r->from.loops[0].s, room = TILE / pitch;
     for (int64_t channels; c < r->channels; c += channels) {
         channels = at_most(r->channels - c, direct ? CHUNK : at_most(CHUNK, room));
         if (c) memset(b->at, 0, (size_t)pitch);
@@ -108,7 +117,9 @@ static void values_at(const Reduction *r, const int64_t *place, const uint8_t *s
     }
 }
 
-static int64_t argmax_tile(int path, const Reduction *r, const Box *box) {
+static int64_t argmax_tile(const Level *level, int path, const Reduction *r, const Box *box) {
+    const Loop *row = box->loops + box->count - 1;
+    if (path == PATH_ARGMAX && has_planes(r, box) && has_short_rows(level, r, box)) return STRIP * dtype_size[r->type] / row[-1].s * row->n;
     if (path == PATH_ACROSS || (path == PATH_ARGMAX && has_planes(r, box))) return STRIP;
     const int size = dtype_size[r->type];
     const int64_t planes = positions_of(at_most(r->channels, CHUNK), size, TILE);
@@ -125,15 +136,18 @@ static void argmax_walk(const Level *level, const Reduction *r, const uint8_t *s
     const int path = path_of(level, r, &box), size = dtype_size[r->type], direct = path == PATH_ARGMAX && has_planes(r, &box);
     const Fast *loops = fast_of(level, path);
     const int64_t least = path == PATH_ARGMAX_BLOCKS ? (LINE - 1) / (r->from.loops[1].n * size) + 1 : LINE / size;
-    const Tiling t = reduction_tiling(&box, direct, argmax_tile(path, r, &box));
+    const int whole_rows = direct && has_short_rows(level, r, &box);
+    const Tiling t = reduction_tiling(&box, direct && !whole_rows, argmax_tile(level, path, r, &box));
+    const int64_t apart = whole_rows ? t.rows.s / size : 0; /* positions, with gaps, from row to row in `where` */
     ArgmaxBench b;
-    b.movers.level = b.folds.level = level, b.movers.planned = b.folds.planned = 0;
+    b.movers.level = b.folds.level = level, b.movers.rows = b.folds.rows = NULL, b.movers.planned = b.folds.planned = 0;
     for (int64_t c = 0, run; values && c < at_most(r->channels, PLACES); ++c) b.place[c] = channel_at(&r->from, c, &run);
     ODOMETER(box.loops, t.count, box.src, box.dst, box.param, TILES(t, row, rows, least, {
         const uint8_t *s = src + src_ + tile_src;
         uint8_t *d = dst + dst_ + tile_dst;
         const int64_t tile_param = i_ * t.row.p + j_ * t.rows.p;
-        const int dense = (row == 1 || t.row.d == 8) && (rows == 1 || t.rows.d == 8 * row);
+        const int dense = (row == 1 || t.row.d == 8) && (rows == 1 || (!apart && t.rows.d == 8 * row));
+        const int64_t next_row = apart ? apart : row;
         Index *where = dense ? (Index *)(void *)d : b.where;
         int64_t done = 0;
         if (path == PATH_ARGMAX_BLOCKS) done = fold_blocks(loops, r, &t, s, rows, row, &b, where);
@@ -141,9 +155,9 @@ static void argmax_walk(const Level *level, const Reduction *r, const uint8_t *s
             across_row(loops, r, s + j * t.rows.s, t.row.s, row, where + j * row);
         compare_planes(loops, r, &t, s, done, rows, row, direct, &b, where);
         for (int64_t j = 0; values && j < rows; ++j)
-            values_at(r, b.place, s + j * t.rows.s, t.row.s, row, where + j * row, values + param_ + tile_param + j * t.rows.p, t.row.p);
+            values_at(r, b.place, s + j * t.rows.s, t.row.s, row, where + j * next_row, values + param_ + tile_param + j * t.rows.p, t.row.p);
         for (int64_t j = 0; !dense && j < rows; ++j)
-            for (int64_t i = 0; i < row; ++i) *(Index *)(void *)(d + j * t.rows.d + i * t.row.d) = where[j * row + i];
+            for (int64_t i = 0; i < row; ++i) *(Index *)(void *)(d + j * t.rows.d + i * t.row.d) = where[j * next_row + i];
     }));
 }
 
@@ -151,11 +165,11 @@ void argmax_run(const Level *level, const Reduction *r, const uint8_t *src, uint
     argmax_walk(level, r, src, dst, NULL, part, parts);
 }
 
-/* KEPT: values up to which top_k works on planes, MOST: positions of a tile, MOST_WHOLE: channels up to which a tile has all of them,
- * FEW_ACROSS: positions below which neighbouring channels are not moved (measured). */
+/* KEPT: values up to which top_k works on planes, MOST: positions of a tile, and AT_ONCE of those whose keys are in L1, MOST_WHOLE: channels up
+ * to which a tile has all of them, FEW_ACROSS: positions below which neighbouring channels are not moved (measured). */
 enum { KEPT = 16, MOST = 256, MOST_WHOLE = TILE / LINE, FEW_ACROSS = 16 };
 typedef struct {
-    _Alignas(LINE) uint8_t tile[TILE + LINE];
+    _Alignas(LINE) uint8_t tile[GATHERED_ROOM], rows[JOINED];
     int32_t keys[TILE / 4 + LINE], best[KEPT * MOST], at[KEPT * MOST];
     Movers movers;
 } TopKBench;
@@ -195,22 +209,30 @@ void top_k_run(const Level *level, const Reduction *r, const uint8_t *src, uint8
     const Fast *loops = fast_of(level, path);
     const int64_t each = at_most(r->channels, across ? TILE / 4 : r->channels <= MOST_WHOLE ? MOST_WHOLE : CHUNK);
     const int joins = !across && each == r->channels && tiling_joins(r, &box);
-    const int64_t positions = across ? 1 : at_most(positions_of(each, 4, TILE), MOST);
+    const int64_t some = at_most(positions_of(each, 4, TILE), MOST);
+    const int64_t wide = r->from.count > 1 || size < 4 ? at_most(positions_of(each + each / PADS, size, GATHERED), MOST) : some;
+    const int64_t positions = across ? 1 : wide > some ? wide : some;
     const Tiling t = joins ? tiling_joined(&box, positions) : reduction_tiling(&box, 0, positions);
     TopKBench b;
-    b.movers.level = level, b.movers.planned = 0;
+    b.movers.level = level, b.movers.rows = b.rows, b.movers.planned = 0;
     ODOMETER(box.loops, t.count, box.src, box.dst, box.param, TILES(t, row, rows, across ? 1 : LINE / 4, {
         const uint8_t *s = src + src_ + tile_src;
         uint8_t *d = dst + dst_ + tile_dst;
         uint8_t *v = values + param_ + i_ * t.row.p + j_ * t.rows.p;
-        const int64_t n = rows * row, pitch = up_to(n, 16), step = across ? size : pitch * size;
+        const int64_t n = rows * row, pitch = up_to(n, 16), step = across ? size : up_to(pitch * size, LINE) | LINE;
         int64_t kept = 0;
         for (int64_t c = 0; c < r->channels; c += each) {
             const int64_t channels = at_most(r->channels - c, each);
             if (!reads) reduction_gather(&b.movers, r, &t, s, t.part ? i_ % t.part : 0, c, channels, rows, row, b.tile, step);
-            loops->keys[r->type](reads ? s + c * size : b.tile, across ? channels : channels * pitch, b.keys);
-            if (across) kept = loops->top_k_across(b.keys, channels, r->k, c, kept, b.best, b.at);
-            else loops->top_k(b.keys, pitch, channels, pitch, r->k, c, b.best, b.at);
+            if (across) {
+                loops->keys[r->type](reads ? s + c * size : b.tile, 0, 1, channels, b.keys);
+                kept = loops->top_k_across(b.keys, channels, r->k, c, kept, b.best, b.at);
+            }
+            for (int64_t i = 0, some_n; !across && i < pitch; i += some_n) {
+                some_n = at_most(pitch - i, some);
+                loops->keys[r->type](b.tile + i * size, step, channels, some_n, b.keys);
+                loops->top_k(b.keys, some_n, channels, pitch, r->k, c, b.best + i, b.at + i);
+            }
         }
         /* From the tile, if it has all channels, because planes in the source may share sets of the cache. */
         const int whole = !across && each == r->channels;

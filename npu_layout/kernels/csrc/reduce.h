@@ -17,7 +17,7 @@ typedef struct {
     Dtype type;
     int64_t channels; /* without padding: elements that the digits reach beyond them are neither read nor written */
     Box positions;    /* all axes except the channel's: s for the source, d for the result, p for the values of top_k, in bytes */
-    Digits from, to;  /* channels of the source and of softmax's result; no loops, which count as one channel, for sigmoid */
+    Digits from, to;  /* channels of the source and of softmax's result; no loops count as one channel */
     float shift, scale;
     int past;                    /* whether to store past the caches (cold.h) */
     int64_t k, number_step, value_step; /* top_k: the number of values, and the bytes from one to the next */
@@ -33,7 +33,9 @@ void softmax_run(const Level *level, const Reduction *r, const uint8_t *src, uin
 enum { TOP_K = 1024 };
 int top_k_path(const Level *level, const Reduction *r); /* the largest alone is found as argmax finds it */
 void top_k_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, uint8_t *values, int64_t part, int64_t parts);
-/* Without a channel: every axis is one of positions. In place if both sides have the same strides. */
+/* Of one channel, every axis is one of positions: in place if both sides have the same strides. `sigmoid_plan`, after reduction_plan, makes the
+ * channel one of them where it or positions are neighbours on both sides. */
+void sigmoid_plan(Reduction *r);
 void sigmoid_run(const Level *level, const Reduction *r, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts);
 
 #endif

@@ -1,5 +1,7 @@
 #include "reduce_tiles.h"
 
+#include <string.h>
+
 static int merges(const Loop *outer, const Loop *inner) {
     return outer->s == inner->n * inner->s && outer->d == inner->n * inner->d && outer->p == inner->n * inner->p;
 }
@@ -92,21 +94,60 @@ void reduction_move(Movers *m, int size, int in, uint8_t *tile, int64_t pitch, u
         move_run(m->level, m->move + slot, tile, memory);
 }
 
-/* As reduction_gather, of positions that have one step in the source, or rows of them. */
+/* As reduction_gather, of positions that have one step in the source, or rows of them. The pad lanes of the last block are moved too if they
+ * are few, so that all blocks are one move. */
 static void gather(Movers *m, const Reduction *r, const Tiling *t, const uint8_t *src, int64_t c, int64_t channels, int64_t rows, int64_t row,
                    uint8_t *tile, int64_t pitch) {
+    const int blocked = r->from.count == 2 && c + channels == r->channels;
     for (int64_t i = 0, n; i < channels; i += n) {
-        const int64_t at = channel_at(&r->from, c + i, &n);
+        const int64_t at = channel_at(&r->from, c + i, &n), left = channels - i;
         Loop run = r->from.loops[r->from.count - 1], blocks = r->from.loops[0];
-        const int whole = r->from.count == 2 && n == run.n && channels - i >= n;
-        blocks.n = whole ? (channels - i) / n : 1, run.n = at_most(n, channels - i);
+        const int whole = r->from.count == 2 && n == run.n && left >= n;
+        const int padded = blocked && n == run.n && (up_to(left, n) - left) * PADS <= left;
+        blocks.n = padded ? (left + n - 1) / n : whole ? left / n : 1;
+        if (!padded) run.n = at_most(n, left);
         reduction_move(m, dtype_size[r->type], 1, tile + i * pitch, pitch, (uint8_t *)src + at, run, blocks, t, rows, row);
         n = run.n * blocks.n;
     }
 }
 
+/* Copy `row` positions of joined rows, of so many blocks, so that there are no gaps between rows; fetch those of the next tile. */
+static void join_rows(const Tiling *t, const uint8_t *src, int64_t first, Loop blocks, int64_t row, uint8_t *to) {
+    const int64_t bytes = t->row.s, pitch = row * bytes;
+    for (int64_t i = 0, n; i < row; i += n, to += n * bytes) {
+        n = at_most(row - i, t->part - (first + i) % t->part);
+        const uint8_t *from = src + tile_from(t, first + i), *next = src + tile_from(t, first + i + row);
+        for (int64_t b = 0; b < blocks.n; ++b, from += blocks.s, next += blocks.s) {
+            for (int64_t line = 0; line < n * bytes; line += LINE) __builtin_prefetch(next + line);
+            memcpy(to + b * pitch, from, (size_t)(n * bytes));
+        }
+    }
+}
+
+/* Of joined rows of blocks, some blocks at a time. */
+static void gather_joined(Movers *m, const Reduction *r, const Tiling *t, const uint8_t *src, int64_t first, int64_t channels, int64_t row,
+                          uint8_t *tile, int64_t pitch) {
+    const Loop far = r->from.loops[0], run = r->from.loops[1];
+    const int64_t bytes = row * t->row.s;
+    const int64_t each = at_most(JOINED / bytes, (channels + run.n - 1) / run.n) * run.n;
+    const Tiling dense = {.row = {row, t->row.s, 0, 0}};
+    Reduction joined = *r;
+    for (int64_t c = 0; c < channels; c += each, src += each / run.n * far.s) {
+        joined.channels = at_most(channels - c, each);
+        const Loop blocks = {(joined.channels + run.n - 1) / run.n, far.s, 0, 0};
+        joined.from = (Digits){2, {{blocks.n, bytes, 0, 0}, run}};
+        join_rows(t, src, first, blocks, row, m->rows);
+        gather(m, &joined, &dense, m->rows, 0, joined.channels, 1, row, tile + c * pitch, pitch);
+    }
+}
+
 void reduction_gather(Movers *m, const Reduction *r, const Tiling *t, const uint8_t *src, int64_t first, int64_t c, int64_t channels,
                       int64_t rows, int64_t row, uint8_t *tile, int64_t pitch) {
+    const Loop run = r->from.loops[r->from.count - 1];
+    if (joins_blocks(r, t) && m->rows && c % run.n == 0 && row * t->row.s <= JOINED) {
+        gather_joined(m, r, t, src - first * t->row.s + c / run.n * r->from.loops[0].s, first, channels, row, tile, pitch);
+        return;
+    }
     const uint8_t *from = src;
     for (int64_t i = 0, n; i < row; i += n, from += n * t->row.s, first = 0) {
         n = t->part ? at_most(row - i, t->part - first) : row;

@@ -36,6 +36,12 @@ static inline int tiling_joins(const Reduction *r, const Box *box) {
     const Loop *row = box->loops + box->count - 1, *rows = row - 1;
     return box->count > 1 && row->n % 16 && row->s != dtype_size[r->type] && rows->d == row->n * row->d && rows->p == row->n * row->p;
 }
+/* Whether the parts of joined rows are copied one behind the other first, as blocks of shorter elements are: a transpose of so few of them takes
+ * longer than the copy (measured). */
+static inline int joins_blocks(const Reduction *r, const Tiling *t) {
+    const int64_t size = dtype_size[r->type];
+    return t->part && size < 4 && r->from.count == 2 && r->from.loops[1].s == size && t->row.s == r->from.loops[1].n * size;
+}
 /* Where position i of a row is in the source. */
 static inline int64_t tile_from(const Tiling *t, int64_t i) {
     return t->part ? i / t->part * t->part_s + i % t->part * t->row.s : i * t->row.s;
@@ -64,10 +70,15 @@ static inline int64_t next(int64_t left, int64_t most, int64_t least) {
         }                                                                                                           \
     }
 
+/* Bytes of what is gathered at once, of which the loops then take as many positions as fit in L1: tiles of a transpose are fuller so.
+ * GATHERED_ROOM: with a line more for each of so many channels, and the pad lanes of blocks; PADS: these are moved if they are at most an eighth. JOINED: bytes of blocks of joined rows that are brought one behind the other at once. */
+enum { GATHERED = 65536, GATHERED_ROOM = 90112, PADS = 8, JOINED = 16384 };
+
 /* Moves between a tile and memory; the last ones planned are kept, by their extents. */
 enum { PLANNED = 12 };
 typedef struct {
     const Level *level;
+    uint8_t *rows; /* room for JOINED bytes, or NULL */
     int planned;
     int64_t key[PLANNED][5];
     Move move[PLANNED];

@@ -217,8 +217,9 @@ enum { MANY_LANES = 16, RARE = 1024, PROBED = 1 << 17, PROBE = 8 };
 /* Every code that passes of a map's span, whatever is between the elements, as of neighbouring channels: `group` of them. 0: they are too many,
  * or the span is too short; -1: there is no memory. */
 static int64_t scan_span(const Level *level, const FeatureMap *map, const uint8_t *data, int32_t least, Hits *hits) {
-    const int64_t size = dtype_size[map->type], from = hits->count, group = map->block < MANY_LANES ? 16 : 32, none = 0;
-    const int64_t elements = map->span.elements, probe = map->block < MANY_LANES || elements * size < PROBED ? 0 : elements / group / PROBE;
+    const int64_t size = dtype_size[map->type], from = hits->count, lanes = map->kind == ROWS ? map->count : map->block;
+    const int64_t group = lanes < MANY_LANES ? 16 : 32, none = 0;
+    const int64_t elements = map->span.elements, probe = lanes < MANY_LANES || elements * size < PROBED ? 0 : elements / group / PROBE;
     const uint8_t *const start = data + map->span.at;
     const FeatureMap flat = {.type = map->type, .kind = ROWS, .count = group, .channel = &none, .cell = group * size};
     const Line groups = {0, 0, elements / group + 1}, cells = {0, 0, map->rows * map->columns};

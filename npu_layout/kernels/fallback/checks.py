@@ -128,12 +128,30 @@ def _unscaled(name: str, scale: float, zero_point: float) -> None:
         raise ValueError(f"float32 is not quantised: scale {scale}, zero point {zero_point}")
 
 
-def checked_sigmoid(x: np.ndarray, out: np.ndarray, dtype: str | None, scale: float, zero_point: float) -> str:
-    """Return the dtype's name."""
+def checked_sigmoid(
+    x: np.ndarray,
+    out: np.ndarray,
+    dtype: str | None,
+    scale: float,
+    zero_point: float,
+    positions: int | None = None,
+    channels: int | None = None,
+) -> tuple[int | None, int, str]:
+    """Return the number of axes that are positions, or None, the number of channels, and the dtype's name."""
     name = _stored(x, dtype)
     _unscaled(name, scale, zero_point)
-    _result(x, out, np.float32, max(x.ndim, out.ndim), in_place=True)
-    return name
+    if positions is None:
+        _result(x, out, np.float32, max(x.ndim, out.ndim), in_place=True)
+        return None, 1, name
+    if not 0 <= positions < x.ndim or out.ndim != positions + 1:
+        raise ValueError(
+            f"{positions} axes of positions: x has {x.ndim} axes, out {out.ndim}, expected {positions + 1}"
+        )
+    _result(x, out, np.float32, positions)
+    count = _count(x.shape[positions:], channels, "x")
+    if out.shape[positions] != count:
+        raise ValueError(f"out: expected {count} channels, got {out.shape[positions]}")
+    return positions, count, name
 
 
 def checked_softmax(

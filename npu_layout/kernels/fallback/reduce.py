@@ -109,13 +109,18 @@ def _summed(e: np.ndarray) -> np.ndarray:
     return total.astype(np.float32, copy=False)
 
 
-def sigmoid(x: np.ndarray, out: np.ndarray, dtype: str, scale: float, zero_point: float) -> None:
+def sigmoid(
+    x: np.ndarray, out: np.ndarray, dtype: str, scale: float, zero_point: float, positions: int | None, channels: int
+) -> None:
     """Write 1 / (1 + e**-v) to float32 `out`, which may be `x`, of v = (x - zero_point) * scale in float32.
+
+    `positions`: the axes of `x` and `out` before the digits of the channel, or before the channel; None: all.
 
     Within 4 units in the last place of exact arithmetic on v, or 2**-126; NaN stays NaN. The bits are numpy's, not
     the compiled kernels', whose steps would need 5 to 10 times as long in numpy as its own exponential.
     """
-    for part, result in _parts(x, x.ndim, 1, out):
+    pairs = iter([(x, out)]) if positions is None else _whole_blocks(x, out, positions, channels)
+    for part, result in (pair for blocks, target in pairs for pair in _parts(blocks, blocks.ndim, 1, target)):
         v = _floats(part, dtype)
         with np.errstate(all="ignore"):
             if dtype != "float32":
@@ -124,6 +129,23 @@ def sigmoid(x: np.ndarray, out: np.ndarray, dtype: str, scale: float, zero_point
             np.exp(result, out=result)
             result += np.float32(1)
             np.divide(np.float32(1), result, out=result)  # twice as fast as numpy's reciprocal
+
+
+def _whole_blocks(
+    x: np.ndarray, out: np.ndarray, positions: int, channels: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield views of whole blocks of channels, then of what is left of one, and of the same elements of `out`."""
+    every: list[Any] = [slice(None)] * positions
+    done = 0
+    while done < channels:
+        inner = x.shape[positions + 1 :]
+        whole = (channels - done) // math.prod(inner)
+        end = done + whole * math.prod(inner)
+        if whole:
+            yield x[(*every, slice(whole))], out[..., done:end].reshape(*out.shape[:positions], whole, *inner)
+        if end < channels:
+            x = x[(*every, whole)]
+        done = end
 
 
 def peaks(x: np.ndarray, channels: int, dtype: str, least: int | None, threshold: float, radius: int) -> np.ndarray:

@@ -52,7 +52,7 @@ static PyMethodDef module_methods[] = {
     {"softmax", native_softmax, METH_VARARGS,
      "softmax(level, x, out, positions, channels, dtype, zero_point, scale): which path, or -1"},
     {"sigmoid", native_sigmoid, METH_VARARGS,
-     "sigmoid(level, x, out, None, None, dtype, zero_point, scale, in_place): which path, or -1"},
+     "sigmoid(level, x, out, positions, channels, dtype, zero_point, scale, in_place): which path, or -1"},
     {"peaks", native_peaks, METH_VARARGS, "peaks(level, dtype, x, out, channels, least, threshold, radius): how many"},
     {"nms", native_nms, METH_VARARGS, "nms(level, boxes, scores, class_id, classes, iou, inclusive, extra, epsilon, limit, kept): how many"},
     {"masks", native_masks, METH_VARARGS, "masks(level, signed, zero, factor, data, channels, rows, columns, coefficients, windows, out): whether they fit"},

@@ -125,7 +125,7 @@ static void call_part(const void *context, int64_t part, int64_t parts) {
 /* Whether both arrays suit this kind of reduction; then `r` is filled. */
 static int read_call(const Kind *kind, const Py_buffer *src, const Py_buffer *dst, PyObject *positions, PyObject *channels,
                      Reduction *r) {
-    const int of_channels = kind != &sigmoid_kind, spread = kind == &softmax_kind;
+    const int of_channels = kind != &sigmoid_kind || positions != Py_None, spread = kind->floats && of_channels;
     const int64_t axes = count_of(positions, kind == &argmax_kind ? dst->ndim : src->ndim - spread);
     if (kind->floats ? letter_of(dst) != 'f' : !is_index(dst)) return 0;
     if (r->type == DTYPES) return 0;
@@ -155,10 +155,11 @@ static PyObject *reduce(PyObject *args, const Kind *kind) {
     }
     Reduction r = {.type = type_of(&src, dtype), .scale = (float)scale, .shift = (float)shift, .past = past_caches(src.len + dst.len, pool_threads() > 1)};
     const int scaled = scale != 1 || shift != 0;
-    if ((r.type != F32 || !scaled) && (in_place || disjoint(&src, &dst)) && read_call(kind, &src, &dst, positions, channels, &r)) {
+    if ((r.type != F32 || !scaled) && ((in_place && positions == Py_None) || disjoint(&src, &dst)) && read_call(kind, &src, &dst, positions, channels, &r)) {
         path = kind->path;
         if (src.len && dst.len) {
             reduction_plan(&r);
+            if (kind == &sigmoid_kind) sigmoid_plan(&r);
             const Call call = {kind, level, &r, src.buf, dst.buf};
             run_unlocked(call_part, &call, src.len + dst.len);
             if (kind->path_of) path = kind->path_of(level, &r);

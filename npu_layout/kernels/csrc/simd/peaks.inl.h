@@ -1,4 +1,5 @@
 /* The loop of peaks, after reduce.inl.h. Most elements are below the threshold: their neighbours are never read. */
+#include "feature_map.h"
 
 /* A Mask has one bit for each element, or all bits of the element; UNIT(size) is the number of BITS for each element. */
 #if VB == 64
@@ -81,34 +82,48 @@ INLINE int64_t peaks_of(Mask above(V, V), Mask more(V, V), Mask no_less(V, V), V
 }
 
 /* Fewer elements than fit in a vector. */
-#define PEAK_ONES(name, type, ABOVE)                                                                                \
+#define PEAK_ONES(name, type, ABOVE, KEY)                                                                           \
     INLINE int64_t peak_ones_##name(const uint8_t *p, int64_t n, const Nearby *nearby, int32_t *found) {            \
         int64_t count = 0;                                                                                          \
         for (int64_t i = 0; i < n; ++i, p += sizeof(type)) {                                                        \
             type v, other;                                                                                          \
             memcpy(&v, p, sizeof v);                                                                                \
+            v = (type)KEY(v);                                                                                       \
             int good = ABOVE;                                                                                       \
             for (int k = 0; good && k < nearby->earliers; ++k)                                                      \
-                memcpy(&other, p + nearby->earlier[k], sizeof other), good = v > other;                             \
+                memcpy(&other, p + nearby->earlier[k], sizeof other), good = v > (type)KEY(other);                  \
             for (int k = 0; good && k < nearby->laters; ++k)                                                        \
-                memcpy(&other, p + nearby->later[k], sizeof other), good = v >= other;                              \
+                memcpy(&other, p + nearby->later[k], sizeof other), good = v >= (type)KEY(other);                   \
             if (good) found[count++] = (int32_t)i;                                                                  \
         }                                                                                                           \
         return count;                                                                                               \
     }
-#define PEAK_LOOP(name, type, ABOVE, above, more, no_less, some, flip, limit)                                        \
-    PEAK_ONES(name, type, ABOVE)                                                                                    \
+#define AS_IT_IS(v) (v)
+#define PEAK_LOOP(name, type, ABOVE, KEY, above, more, no_less, some, flip, limit)                                   \
+    PEAK_ONES(name, type, ABOVE, KEY)                                                                                    \
     static int64_t HERE(peak_##name)(const uint8_t *p, int64_t n, const Nearby *nearby, int32_t *found) {           \
         if (VB < 64 && n < VB / (int64_t)sizeof(type)) return peak_ones_##name(p, n, nearby, found);                \
         return peaks_of(above, more, no_less, some, sizeof(type), flip, limit, p, n, nearby, found);                \
     }
 #define PEAK_INTEGERS(name, type, size, lowest)                                                                     \
-    PEAK_LOOP(name, type, v >= nearby->least, no_less##size, more##size, no_less##size, some##size,                 \
+    PEAK_LOOP(name, type, v >= nearby->least, AS_IT_IS, no_less##size, more##size, no_less##size, some##size,                 \
               number(size, lowest), number(size, nearby->least) ^ number(size, lowest))
 PEAK_INTEGERS(i8, int8_t, 1, 0)
 PEAK_INTEGERS(u8, uint8_t, 1, -128)
 PEAK_INTEGERS(i16, int16_t, 2, 0)
 PEAK_INTEGERS(u16, uint16_t, 2, -32768)
 PEAK_INTEGERS(i32, int32_t, 4, 0)
-PEAK_LOOP(f32, float, v > nearby->threshold, more_f32, more_f32, no_less_f32, some4, number(4, 0),
+PEAK_LOOP(f32, float, v > nearby->threshold, AS_IT_IS, more_f32, more_f32, no_less_f32, some4, number(4, 0),
           (V)every(nearby->threshold))
+/* Floats of 16 bits by keys that sort; those above infinity are NaN. */
+#define PEAK_HALVES(name, infinity)                                                                                     \
+    INLINE V some_##name(const uint8_t *p, uint64_t live) {                                                             \
+        const V v = some2(p, live);                                                                                     \
+        return key_half((const uint8_t *)&v, infinity);                                                                 \
+    }                                                                                                                   \
+    INLINE Mask above_##name(V v, V limit) { return no_less2(v, limit) & no_less2(number(2, infinity), v); }            \
+    INLINE int16_t key_of_##name(int16_t bits) { return (int16_t)sorted_half((uint16_t)bits, infinity); }               \
+    PEAK_LOOP(name, int16_t, v >= nearby->least && v <= infinity, key_of_##name, above_##name, more2, no_less2, some_##name, number(2, 0), \
+              number(2, nearby->least))
+PEAK_HALVES(f16, 0x7C00)
+PEAK_HALVES(bf16, 0x7F80)

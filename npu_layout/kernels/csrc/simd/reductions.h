@@ -37,6 +37,6 @@ const Fast HERE(reductions)[] = {
                            .scale = HERE(scale), .copy = HERE(copy)}},
     [PATH_SOFTMAX_ACROSS - FIRST_REDUCTION] = {ACROSS_STEP, {.softmax_across = SOFTMAX_ACROSS}},
     [PATH_SIGMOID - FIRST_REDUCTION] = {VB, {.sigmoid = HERE(sigmoid)}},
-    [PATH_PEAKS - FIRST_REDUCTION] = {VB, {.peak = {HERE(peak_i8), HERE(peak_u8), HERE(peak_i16), HERE(peak_u16), HERE(peak_i32), NULL, NULL, HERE(peak_f32)}}},
+    [PATH_PEAKS - FIRST_REDUCTION] = {VB, {.peak = {HERE(peak_i8), HERE(peak_u8), HERE(peak_i16), HERE(peak_u16), HERE(peak_i32), HERE(peak_f16), HERE(peak_bf16), HERE(peak_f32)}}},
 };
 RowSums *const HERE(row_sums_loops)[SUMS_TYPES] = {[SUMS_F32] = HERE(row_sums_f32), [SUMS_F64] = HERE(row_sums_f64)};

@@ -13,17 +13,19 @@ INLINE S sortable_i32(const uint8_t *p) { return numbers_at((const int32_t *)(co
 INLINE S sortable_f16(const uint8_t *p) { return key_of(get_f16(p)); }
 INLINE S sortable_bf16(const uint8_t *p) { return key_of(get_bf16(p)); }
 INLINE S sortable_f32(const uint8_t *p) { return key_of(get_f32(p)); }
-#define KEYS(name, size, key)                                                     \
-    static void HERE(keys_##name)(const uint8_t *p, int64_t n, int32_t *keys) {   \
-        int64_t i = 0;                                                            \
-        for (; i + WIDTH <= n; i += WIDTH, keys += WIDTH) {                       \
-            const S v = key(p + i * size);                                        \
-            memcpy(keys, &v, sizeof v);                                           \
-        }                                                                         \
-        uint8_t room[4 * WIDTH] = {0};                                            \
-        memcpy(room, p + i * size, (size_t)((n - i) * size));                     \
-        const S v = key(room);                                                    \
-        if (i < n) memcpy(keys, &v, sizeof v);                                    \
+#define KEYS(name, size, key)                                                                                    \
+    static void HERE(keys_##name)(const uint8_t *p, int64_t step, int64_t rows, int64_t n, int32_t *keys) {      \
+        int64_t i = 0;                                                                                           \
+        for (; rows > 0; --rows, p += step)                                                                      \
+            for (i = 0; i + WIDTH <= n; i += WIDTH, keys += WIDTH) {                                             \
+                const S v = key(p + i * size);                                                                   \
+                memcpy(keys, &v, sizeof v);                                                                      \
+            }                                                                                                    \
+        if (i >= n) return;                                                                                      \
+        uint8_t room[4 * WIDTH] = {0};                                                                           \
+        memcpy(room, p - step + i * size, (size_t)((n - i) * size));                                             \
+        const S v = key(room);                                                                                   \
+        memcpy(keys, &v, sizeof v);                                                                              \
     }
 KEYS(i8, 1, widen_i8)
 KEYS(u8, 1, widen_u8)
@@ -63,11 +65,11 @@ INLINE int any(Lanes lanes) { return lanes[0] | lanes[1] | lanes[2] | lanes[3]; 
 /* ASKED: channels for each kept value from which on a test pays: before that, most channels are larger than a kept value. */
 enum { ASKED = 12, IN_REGISTERS = 8 };
 /* WIDTH positions, with up to IN_REGISTERS values in registers; k is a constant at compile time. */
-INLINE void top_in_registers(const int32_t *planes, int64_t pitch, int64_t channels, int k, int64_t before, int32_t *best, int32_t *at) {
+INLINE void top_in_registers(const int32_t *planes, int64_t pitch, int64_t channels, int64_t most, int k, int64_t before, int32_t *best, int32_t *at) {
     S held[IN_REGISTERS], whose[IN_REGISTERS];
     for (int j = 0; j < k; ++j) {
-        held[j] = before > j ? numbers_at(best + j * pitch) : every_int(0);
-        whose[j] = before > j ? numbers_at(at + j * pitch) : every_int(0);
+        held[j] = before > j ? numbers_at(best + j * most) : every_int(0);
+        whose[j] = before > j ? numbers_at(at + j * most) : every_int(0);
     }
     for (int64_t c = 0; c < channels; ++c) {
         const int64_t seen = before + c;
@@ -82,22 +84,23 @@ INLINE void top_in_registers(const int32_t *planes, int64_t pitch, int64_t chann
         held[0] = either(rises[0], v, held[0]), whose[0] = either(rises[0], number, whose[0]);
     }
     for (int j = 0; j < k; ++j) {
-        memcpy(best + j * pitch, held + j, sizeof *held);
-        memcpy(at + j * pitch, whose + j, sizeof *whose);
+        memcpy(best + j * most, held + j, sizeof *held);
+        memcpy(at + j * most, whose + j, sizeof *whose);
     }
 }
-INLINE void top_in_memory(const int32_t *planes, int64_t pitch, int64_t channels, int64_t k, int64_t before, int32_t *best, int32_t *at) {
-    const int32_t *const last = best + (k - 1) * pitch;
+INLINE void top_in_memory(const int32_t *planes, int64_t pitch, int64_t channels, int64_t most, int64_t k, int64_t before, int32_t *best,
+                           int32_t *at) {
+    const int32_t *const last = best + (k - 1) * most;
     S least = before >= k ? numbers_at(last) : every_int(0);
     for (int64_t c = 0; c < channels; ++c) {
         const int64_t seen = before + c, lowest = at_most(seen, k - 1);
         const S v = numbers_at(planes + c * pitch), number = every_int((int32_t)seen);
         Lanes rises = seen < k ? ALL_LANES : above(v, least);
         if (seen >= ASKED * k && !any(rises)) continue;
-        int32_t *key = best + lowest * pitch, *where = at + lowest * pitch;
+        int32_t *key = best + lowest * most, *where = at + lowest * most;
         S held = numbers_at(key), whose = numbers_at(where);
-        for (int64_t j = lowest; j > 0; --j, key -= pitch, where -= pitch) { /* values below v move down by one */
-            const S upper = numbers_at(key - pitch), its = numbers_at(where - pitch);
+        for (int64_t j = lowest; j > 0; --j, key -= most, where -= most) { /* values below v move down by one */
+            const S upper = numbers_at(key - most), its = numbers_at(where - most);
             const Lanes higher = above(v, upper);
             held = either(rises, either(higher, upper, v), held), whose = either(rises, either(higher, its, number), whose);
             memcpy(key, &held, sizeof held), memcpy(where, &whose, sizeof whose);
@@ -108,19 +111,19 @@ INLINE void top_in_memory(const int32_t *planes, int64_t pitch, int64_t channels
         if (seen >= k - 1) least = numbers_at(last);
     }
 }
-static void HERE(top_k)(const int32_t *planes, int64_t pitch, int64_t channels, int64_t n, int64_t k, int64_t before, int32_t *best,
+static void HERE(top_k)(const int32_t *planes, int64_t n, int64_t channels, int64_t most, int64_t k, int64_t before, int32_t *best,
                         int32_t *at) {
     for (int64_t i = 0; i < n; i += WIDTH) {
         switch (k) {
-            case 1: top_in_registers(planes + i, pitch, channels, 1, before, best + i, at + i); break;
-            case 2: top_in_registers(planes + i, pitch, channels, 2, before, best + i, at + i); break;
-            case 3: top_in_registers(planes + i, pitch, channels, 3, before, best + i, at + i); break;
-            case 4: top_in_registers(planes + i, pitch, channels, 4, before, best + i, at + i); break;
-            case 5: top_in_registers(planes + i, pitch, channels, 5, before, best + i, at + i); break;
-            case 6: top_in_registers(planes + i, pitch, channels, 6, before, best + i, at + i); break;
-            case 7: top_in_registers(planes + i, pitch, channels, 7, before, best + i, at + i); break;
-            case 8: top_in_registers(planes + i, pitch, channels, 8, before, best + i, at + i); break;
-            default: top_in_memory(planes + i, pitch, channels, k, before, best + i, at + i);
+            case 1: top_in_registers(planes + i, n, channels, most, 1, before, best + i, at + i); break;
+            case 2: top_in_registers(planes + i, n, channels, most, 2, before, best + i, at + i); break;
+            case 3: top_in_registers(planes + i, n, channels, most, 3, before, best + i, at + i); break;
+            case 4: top_in_registers(planes + i, n, channels, most, 4, before, best + i, at + i); break;
+            case 5: top_in_registers(planes + i, n, channels, most, 5, before, best + i, at + i); break;
+            case 6: top_in_registers(planes + i, n, channels, most, 6, before, best + i, at + i); break;
+            case 7: top_in_registers(planes + i, n, channels, most, 7, before, best + i, at + i); break;
+            case 8: top_in_registers(planes + i, n, channels, most, 8, before, best + i, at + i); break;
+            default: top_in_memory(planes + i, n, channels, most, k, before, best + i, at + i);
         }
     }
 }
