@@ -10,7 +10,7 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
 from ..support import checked_call, counted
-from .assigning import MisnamedError, UndistinguishedError, is_hinted, why_unread
+from .assigning import MisnamedError, UndistinguishedError, is_hinted, listed, why_unread
 from .elements import class_counts
 from .families import FAMILIES, QUERIES
 from .family import Family
@@ -18,8 +18,13 @@ from .fitting import fit
 from .head import Boxes, Head
 from .other_outputs import other_answers
 from .places import Fitted, checked_specs
+from .point_families import point_families
 from .ranges import scaled_along, span_of
 from .records import height_and_width
+from .spare_outputs import spare_outputs
+
+_WAYS = 4  # to leave outputs out, that are named
+_COCO = 80  # classes: nobody's keypoints are taken for them
 
 
 class Guess(NamedTuple):
@@ -71,14 +76,8 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
     """
     given, size = checked_specs(specs), height_and_width(input_shape)
     known = None if classes is None else counted("classes", classes)
-    tried = list(_tried(given, size, known))
-    rows = all(one.fitted is None or one.fitted.form.cells == "rows" for one in tried)
-    if rows and ((not tried and len(given) > 1) or known is not None):
-        tried += [one for one in _tried(given, size, known, QUERIES) if not tried or one.is_rows_first]
-    found = _fitting(tried)
-    if known is not None and found and all(one.is_joined for one in found):
-        found += _fitting(list(_tried(given, size, known + 1)))
-    found.sort(key=lambda one: one.rank(given))
+    tried = _all_tried(given, size, known)
+    found, pointed = _found(tried, given, size, known)
     shapes = ", ".join(f"{spec.name or f'output {i}'} {spec.shape}" for i, spec in enumerate(given))
     others = other_answers(given, size)
     if not found:
@@ -93,9 +92,56 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
         if heads:
             words = ", ".join(dict.fromkeys(f"{head.name} of {_classes(head.classes)}" for head in heads))
             why += f" and of the usual strides; with strides={strides} these fit, ask which the network is: {words}"
+        else:
+            words, heads = _without_some(given, size, known)
+            why += words
         return Guess(None, why + _refused(tried), heads)
-    fitting = _guessed(found, given, known, others)
+    fitting = _guessed(found, given, known, others, pointed)
     return fitting._replace(why=fitting.why + _refused(tried))
+
+
+def _all_tried(given: tuple[TensorSpec, ...], size: tuple[int, int], known: int | None) -> list[_Fit]:
+    """Return what `_tried` finds of all families; those of queries count if nothing else fits, or rows alone."""
+    tried = list(_tried(given, size, known))
+    rows = all(one.fitted is None or one.fitted.form.cells == "rows" for one in tried)
+    if rows and ((not tried and len(given) > 1) or known is not None):
+        tried += [one for one in _tried(given, size, known, QUERIES) if not tried or one.is_rows_first]
+    return tried
+
+
+def _found(
+    tried: Sequence[_Fit], given: tuple[TensorSpec, ...], size: tuple[int, int], known: int | None
+) -> tuple[list[_Fit], list[_Fit]]:
+    """Return what fits, the likelier first, and what fits beside it if some channels are not scores but keypoints."""
+    found = _fitting(tried)
+    if known is not None and found and all(one.is_joined for one in found):
+        found += _fitting(list(_tried(given, size, known + 1)))
+    points = _fitting(list(_tried(given, size, known, tuple(point_families(given, known)))))
+    pointed = [one for one in points if one.is_rows_first]
+    if not found or known is not None:
+        found, pointed = found + pointed, []
+    return sorted(found, key=lambda one: one.rank(given)), pointed
+
+
+def _without_some(
+    given: tuple[TensorSpec, ...], size: tuple[int, int], known: int | None
+) -> tuple[str, tuple[Head, ...]]:
+    """Return, in words, what fits without some outputs, as few as possible, and the heads that do; "" if none does."""
+    for choices in spare_outputs(given):
+        ways, heads = dict[tuple[int, ...], str](), dict[Head, None]()
+        for left_out in choices:
+            kept = tuple(spec for i, spec in enumerate(given) if i not in left_out)
+            found, pointed = _found(_all_tried(kept, size, known), kept, size, known)
+            vague = known is None and any(one.is_vague for one in found)
+            if not found or vague or any(set(way) < set(left_out) for way in ways) or len(ways) == _WAYS:
+                continue
+            fits = "; ".join(dict.fromkeys(f"{one.family.word}, {_classes(one.classes)}" for one in found))
+            ways[left_out] = f"without {', '.join(listed(i, given[i]) for i in left_out)} these fit: {fits}"
+            guessed = _guessed(found, kept, known, "", pointed)
+            heads.update(dict.fromkeys(guessed.others or (guessed.head,)))  # type: ignore[arg-type]
+        if ways:
+            return f"; {'; or '.join(ways.values())}; give the specs of the other outputs alone", tuple(heads)
+    return "", ()
 
 
 def _of_other_strides(
@@ -156,10 +202,17 @@ def _classes(n: int) -> str:
     return f"{n} class{'es' * (n != 1)}"
 
 
-def _guessed(found: Sequence[_Fit], given: Sequence[TensorSpec], known: int | None, others: str) -> Guess:
+def _guessed(
+    found: Sequence[_Fit],
+    given: Sequence[TensorSpec],
+    known: int | None,
+    others: str,
+    pointed: Sequence[_Fit] = (),
+) -> Guess:
     """Return what is known of heads that fit: the one, or all with the questions that are open.
 
-    known: the number of classes; others: calls that can decode the outputs too, in words.
+    known: the number of classes; others: calls that can decode the outputs too, in words; pointed: what fits if some
+    channels are not scores but keypoints.
     """
     heads, questions, reasons = [], [], []
     for one in found:
@@ -180,6 +233,9 @@ def _guessed(found: Sequence[_Fit], given: Sequence[TensorSpec], known: int | No
             questions.append("whether boxes are in pixels, or the whole input is 1 (unit=)")
     if len(found) > 1:
         questions.insert(0, "which of these the network is: " + "; ".join(reasons))
+    if pointed and any(one.classes != _COCO for one in found):
+        words = "; ".join(f"{one.family.word}, {_classes(one.classes)}" for one in pointed)
+        questions.append(f"whether channels are no scores but keypoints (keypoints=, point_values=): {words}")
     if len(heads) == 1 and not questions:
         return Guess(heads[0], reasons[0])
     asked = ", and ".join(dict.fromkeys(questions))
@@ -206,9 +262,16 @@ class _Fit(NamedTuple):
         return len(outputs) == 3 and outputs[0] == outputs[1] != outputs[2]
 
     @property
+    def is_vague(self) -> bool:
+        """Whether any map has the extents of the family."""
+        return bool(self.family.asked) and not self.family.unsure and not self.family.doubted
+
+    @property
     def is_rows_first(self) -> bool:
-        """Whether rows are before their channels in each output that has both."""
-        places = () if self.fitted is None else self.fitted.levels[0].places.values()
+        """Whether rows of detections are before their channels in each output that has both."""
+        if self.fitted is None or self.fitted.form.cells != "rows":
+            return True
+        places = self.fitted.levels[0].places.values()
         return all(place.columns < place.channel or place.part.count == 1 for place in places)
 
     def rank(self, specs: Sequence[TensorSpec]) -> tuple[bool, int]:

@@ -40,6 +40,7 @@ def yolov8(
     unit: str = "pixel",
     listed: str = "centers",
     across: str = "axes",
+    point_values: int = 3,
     name: str = "yolov8",
 ) -> Head:
     """Return the head of YOLOv8, v9, v11 and v12.
@@ -72,6 +73,8 @@ def yolov8(
         components/nn/include/maix_nn_yolo11.hpp).
     across
         What keypoints beside maps, in one output for all levels, are: see `Keypoints`; "encoded" for MaixCAM2.
+    point_values
+        Numbers of a keypoint: 3, or 2 if the network was trained without visibility (kpt_shape: [12, 2]).
     name
         Of the head.
 
@@ -83,9 +86,9 @@ def yolov8(
     (classes, strides), bins = sizes(classes, strides), count_of("bins", bins)
     one_of("across", across, POINTS_ACROSS)
     keypoints, coefficients = count_of("keypoints", keypoints, 0), count_of("coefficients", coefficients, 0)
-    beside = []
+    values, beside = _values_of(point_values), []
     if keypoints:
-        beside.append(Part("keypoints", 3 * keypoints))
+        beside.append(Part("keypoints", values * keypoints))
     if coefficients:
         beside.append(Part("coefficients", coefficients))
     score = Part("score", classes, activation)
@@ -102,9 +105,16 @@ def yolov8(
         strides,
         tuple(forms),
         labels=labels,
-        keypoints=Keypoints(keypoints, across=across) if keypoints else None,
+        keypoints=Keypoints(keypoints, values, across=across) if keypoints else None,
         prototypes=Prototypes(coefficients) if coefficients else None,
     )
+
+
+def _values_of(point_values: Any) -> int:
+    """Return how many numbers a keypoint has; NpuLayoutError unless 2 or 3."""
+    if (values := count_of("point_values", point_values)) not in (2, 3):
+        raise NpuLayoutError(f"point_values: expected 2 (x and y) or 3 (and visibility), got {values}")
+    return values
 
 
 def listed_boxes(listed: str, unit: str, angle: str = "none") -> Boxes:
@@ -233,6 +243,7 @@ def yolo26(
     keypoints: int = 0,
     coefficients: int = 0,
     unit: str = "pixel",
+    point_values: int = 3,
     name: str = "yolo26",
 ) -> Head:
     """Return the head of YOLO26: four sides in strides without bins, without suppression.
@@ -244,14 +255,16 @@ def yolo26(
 
     classes, strides, activation, name: as for `yolov8`. keypoints: of the pose variant (17; x, y and visibility each).
     coefficients: of masks of the segmentation variant (32), whose prototypes are one more output. unit: as for
-    `yolov10`. Raises NpuLayoutError on anything else.
+    `yolov10`. point_values: as for `yolov8`. Raises NpuLayoutError on anything else.
     """
     classes, strides = sizes(classes, strides)
     points, weights = count_of("keypoints", keypoints, 0), count_of("coefficients", coefficients, 0)
-    beside = [Part("keypoints", 3 * points)] if points else []
+    values = _values_of(point_values)
+    beside = [Part("keypoints", values * points)] if points else []
     beside += [Part("coefficients", weights)] if weights else []
     maps = (Part("box", 4), Boxes("distances"))
-    return _without_suppression(classes, strides, activation, maps, unit, name, beside)
+    how = Keypoints(points, values, encoding="distances") if points else None
+    return _without_suppression(classes, strides, activation, maps, unit, name, beside, how)
 
 
 def _without_suppression(
@@ -262,8 +275,12 @@ def _without_suppression(
     unit: str,
     name: str,
     beside: Sequence[Part] = (),
+    points: Keypoints | None = None,
 ) -> Head:
-    """Return the head of maps, of which the box and its encoding are given, and of rows; beside: parts of both."""
+    """Return the head of maps, of which the box and its encoding are given, and of rows.
+
+    beside: parts of both; points: what keypoints among them are.
+    """
     score, bound = Part("score", classes, activation), Part("bound", 1, optional=True, hint=HINTS["bound"])
     counts = {part.role: part.count for part in beside}
     edges = Boxes("xyxy", unit=one_of("unit", unit, UNITS[1:]))
@@ -277,7 +294,7 @@ def _without_suppression(
         strides,
         forms,
         labels="all",
-        keypoints=Keypoints(counts["keypoints"] // 3, encoding="distances") if "keypoints" in counts else None,
+        keypoints=points,
         prototypes=Prototypes(counts["coefficients"]) if "coefficients" in counts else None,
         suppression=Suppression("none"),
     )

@@ -74,6 +74,12 @@ def _priors(shapes: Shapes, size: Size) -> bool:
     )
 
 
+def _people(shapes: Shapes, size: Size) -> bool:
+    """One output of 300 rows: edges, score, class, and two or three numbers of each point."""
+    numbers = shapes[0][2] - 6 if len(shapes) == 1 and shapes[0][:2] == (1, 300) and len(shapes[0]) == 3 else 0
+    return 0 < numbers <= 3 * max(_JOINTS) and not (numbers % 3 and numbers % 2)
+
+
 def _lanes(shapes: Shapes, size: Size) -> bool:
     return len(shapes) == 1 and len(shapes[0]) == 4 and shapes[0][::2] in ((1, 56), (1, 18)) and shapes[0][3] <= _LANES
 
@@ -121,6 +127,7 @@ _ANSWERS = (
         True,
     ),
     _Answer("decode.movenet(), a head", "several people (MoveNet)", lambda shapes, _: shapes == [(1, 6, 56)]),
+    _Answer("decode.yolo26(1, keypoints=...), a head", "people with points (YOLO26-pose)", _people),
     _Answer("decode.landmarks(spec, buffer, size)", "numbers of each point (MoveNet, hands, faces)", _points),
     _Answer("decode.simcc_points(x, ..., y, ...)", "two lines a joint (RTMPose)", _lines),
     _Answer("decode.detection_output(spec, buffer, size)", "rows of detections (DetectionOutput)", _detections),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -121,22 +121,23 @@ def test_network(name: str, seed: int) -> None:
     compare(NETWORKS[name], name, seed)
 
 
-def test_points_of_lists_have_the_unit_of_boxes() -> None:
+@pytest.mark.parametrize("values", [3, 2])
+def test_points_of_lists_have_the_unit_of_boxes(values: int) -> None:
     """TFLite's export of YOLOv8-pose: x and y of points are shares of the input too; rows of YOLO26-pose alike."""
     rng = np.random.default_rng(1)
     for unit, sides in (("pixel", (1.0, 1.0)), ("input", (float(SIZE[1]), float(SIZE[0])))):
-        row = rng.uniform(0.2, 0.4, 4).tolist(), rng.uniform(0, 1, (3, 3))
-        listed = np.zeros((1, 14, count()), np.float32)
+        row = rng.uniform(0.2, 0.4, 4).tolist(), rng.uniform(0, 1, (3, values))
+        listed = np.zeros((1, 5 + 3 * values, count()), np.float32)
         listed[0, :, 7] = [*row[0], 0.9, *row[1].ravel()]
-        rows = np.zeros((1, 5, 15), np.float32)
+        rows = np.zeros((1, 5, 6 + 3 * values), np.float32)
         rows[0, 2] = [*row[0], 0.9, 0, *row[1].ravel()]
         for head, array in (
-            (decode.yolov8(1, keypoints=3, unit=unit), listed),
-            (decode.yolo26(1, keypoints=3, unit=unit), rows),
+            (decode.yolov8(1, keypoints=3, unit=unit, point_values=values), listed),
+            (decode.yolo26(1, keypoints=3, unit=unit, point_values=values), rows),
         ):
             for decoder in decoders(head, [nl.TensorSpec(array.shape, nl.Layout.of_rank(3), name="out")], SIZE):
                 found = decoder([array.ravel()], 0.5)
-                wanted = row[1].astype(np.float32) * np.float32([*sides, 1])
+                wanted = row[1].astype(np.float32) * np.float32([*sides, 1][:values])
                 np.testing.assert_allclose(found.keypoints, wanted[None], rtol=1e-6)
                 if array is rows:
                     np.testing.assert_allclose(found.xyxy[0], np.float32(row[0]) * np.float32(sides * 2), rtol=1e-6)
@@ -271,3 +272,23 @@ def test_scores_before_bins(points: int) -> None:
         assert np.array_equal(one.xyxy, found[0].xyxy) and np.array_equal(one.class_id, found[0].class_id)
         assert np.array_equal(one.confidence, found[0].confidence)
         assert not points or np.array_equal(one.keypoints, found[0].keypoints)
+
+
+@pytest.mark.parametrize("make", [decode.yolov8, decode.yolo26])
+def test_keypoints_without_visibility(make: Callable[..., decode.Head]) -> None:
+    """kpt_shape: [12, 2]: maps have 24 channels, and a point is where it is with three numbers."""
+    rng, found = np.random.default_rng(4), []
+    sides, scores = rng.normal(0, 1, (1, 64 if make is decode.yolov8 else 4, 8, 12)), rng.random((1, 1, 8, 12))
+    points = rng.normal(0, 1, (1, 12, 3, 8, 12)).astype(np.float32)
+    for values in (3, 2):
+        arrays = [abs(sides), scores, points[:, :, :values].reshape(1, 12 * values, 8, 12)]
+        specs = [nl.TensorSpec(array.shape, name=name) for name, array in zip("abc", arrays)]
+        head = make(1, (8,), keypoints=12, point_values=values)
+        for decoder in decoders(head, specs, SIZE):
+            found.append(decoder([array.astype(np.float32).ravel() for array in arrays], 0.9))
+    assert len(found[0]) > 1 and found[0].keypoints.shape[2] == 3 and found[-1].keypoints.shape[2] == 2
+    for one in found[1:]:
+        np.testing.assert_allclose(one.keypoints[..., :2], found[0].keypoints[..., :2], rtol=1e-6)
+    for values in (1, 4):
+        with pytest.raises(nl.NpuLayoutError, match=f"point_values: expected 2 .x and y. or 3 .*, got {values}"):
+            make(1, point_values=values)

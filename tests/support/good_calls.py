@@ -198,7 +198,7 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
         ),
         "yolo26_obb": dict(**made, unit="input", name="x"),
         "yolov7_pose": dict(**named, keypoints=2, anchors=(((4, 5),),), unit="input"),
-        "yolo26": dict(**made, keypoints=0, coefficients=4, unit="input", name="x"),
+        "yolo26": dict(**made, keypoints=0, coefficients=4, unit="input", point_values=2, name="x"),
         "yolov2": dict(classes=2, stride=8, anchors=(4, 5), activation="none", labels="all", name="x"),
         "yolov3": dict(classes=2, strides=(8,), anchors=(((4, 5),),), activation="none", labels="all", name="x"),
         "yolov4": dict(
@@ -216,6 +216,7 @@ def decode_calls() -> dict[str, Callable[[], Call]]:
             unit="input",
             listed="sides",
             across="pixels",
+            point_values=2,
         ),
         "yolov8_obb": dict(**named, angle_activation="sigmoid", angle="radians", bins=8, unit="input", listed="sides"),
         "yolov10": dict(**made, bins=8, unit="input", name="x"),
