@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .ncnn import from_ncnn
     from .nnarchive import from_nnarchive
     from .openvino import from_openvino
+    from .ovxlib import from_ovxlib
     from .qnn import from_qnn
     from .rknn import from_rknn
     from .sophgo import from_sophgo
@@ -49,6 +50,7 @@ __all__ = [
     "from_ncnn",
     "from_nnarchive",
     "from_openvino",
+    "from_ovxlib",
     "from_qnn",
     "from_rknn",
     "from_sophgo",

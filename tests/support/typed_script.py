@@ -156,6 +156,8 @@ def metadata() -> None:
     assert_type(specs.from_tidl(tidl, side="output", index=0), nl.TensorSpec)
     viplite = {"sizes": [4, 4, 3, 1], "data_format": "FP32"}
     assert_type(specs.from_viplite(viplite, layout="NCHW", name="y"), nl.TensorSpec)
+    ovxlib = {"size": [4, 4, 3, 1], "dtype": {"vx_type": 10, "qnt_type": 0}}
+    assert_type(specs.from_ovxlib(ovxlib, layout="NCHW", name="y"), nl.TensorSpec)
     assert_type(specs.from_axelera({"shape": [1, 3], "padding": []}, axes="NC", name="y"), nl.TensorSpec)
     assert_type(specs.from_axera({"pShape": [1, 3], "eDataType": "FLOAT32"}, name="y"), nl.TensorSpec)
 
@@ -388,6 +390,8 @@ def decoding() -> None:
     guessed = decode.guess(maps, (16, 16), classes=2)
     assert_type(guessed, decode.Guess)
     assert_type((guessed.head, guessed.why, guessed.others), "tuple[decode.Head | None, str, tuple[decode.Head, ...]]")
+    flat_points = decode.yolov8(1, keypoints=12, point_values=2), decode.yolo26(1, keypoints=12, point_values=2)
+    assert all(head.keypoints and head.keypoints.values == 2 for head in flat_points)
     more = [decode.yolov6(), decode.yolov10(), decode.yolo26(), decode.yolox(), decode.ppyoloe(), decode.nanodet()]
     more += [decode.retinaface(), decode.scrfd(), decode.yunet(), decode.ssd_postprocessed()]
     more += [decode.yolov8_obb(), decode.centernet_head(), decode.yolov2(), decode.yolov3(), decode.yolov4()]

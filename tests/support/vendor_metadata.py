@@ -113,6 +113,13 @@ EXAMPLES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         ),
         {},
     ),
+    "ovxlib": (
+        dict(
+            size=[5, 3, 4, 1, 0, 0, 0, 0], dim_num=4, vtl=0, is_const=0,
+            dtype=dict(fmt=0, vx_type=2, qnt_type=2, scale=0.5, zero_point=-3, fl=7),
+        ),
+        {},
+    ),
     "tidl": (
         dict(
             numOutputBuf=2, outWidth=[5, 4], outHeight=[3, 1], outNumChannels=[4, 2], outDIM1=[1, 1], outDIM2=[1, 1],
