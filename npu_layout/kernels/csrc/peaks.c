@@ -27,6 +27,7 @@ typedef struct {
     Nearby nearby[16];      /* indexed by which of the left, right, upper and lower neighbours exist; for rows of this pitch */
     int64_t pitch;
     int64_t least; /* as Nearby's */
+    Loop bands;    /* blocks of channels whose rows follow each other in memory, or one */
     int unchecked; /* the elements listed have been compared with the threshold only */
     int32_t found[WIDEST];
 } Search;
@@ -188,6 +189,45 @@ static void plane_rows(Search *s) {
     }
 }
 
+/* As plane_rows, of blocks of channels whose rows follow each other: row by row of all of them, as they are in memory. */
+static void band_rows(Search *s) {
+    const Heatmaps *maps = s->maps;
+    const uint8_t *const src = s->src;
+    const int64_t plane = s->plane, all = s->all, pitch = s->bands.s / s->size, most = WIDEST / pitch;
+    for (int64_t y = 0; y < maps->height; ++y)
+        for (int64_t b = 0, n; b < s->bands.n; b += n) {
+            const uint8_t *p = src + y * maps->y + b * s->bands.s;
+            const int beside = (y > 0 ? UP : 0) | (y < maps->height - 1 ? DOWN : 0);
+            n = at_most(s->bands.n - b, most);
+            const int64_t count = s->peak(p, (n - 1) * pitch + all, s->nearby + beside, s->found);
+            for (int64_t i = 0; count * SPARSE > n * all && i < n; ++i) {
+                s->src = src + (b + i) * s->bands.s, s->plane = plane + (b + i) * s->bands.p;
+                row(s, p + i * s->bands.s, maps->y, y, 0, all);
+            }
+            for (int64_t i = 0; count * SPARSE <= n * all && i < count; ++i) {
+                const int64_t j = (uint32_t)s->found[i] / (uint32_t)pitch, lane = s->found[i] - j * pitch;
+                const int inner = beside == (UP | DOWN) && lane >= s->inside && lane < all - s->inside;
+                if (lane >= all || (inner && !stands(maps->type, p + s->found[i] * s->size, maps->y, s->inside * s->size))) continue;
+                s->src = src + (b + j) * s->bands.s, s->plane = plane + (b + j) * s->bands.p, s->unchecked = !inner;
+                note(s, y, lane);
+            }
+            s->unchecked = 0;
+        }
+}
+
+/* The loop over such blocks, of those around a row; it is removed from them. */
+static Loop take_bands(const Search *s, Loop *outer, int *count) {
+    const Loop one = {1, 0, 0, 0};
+    const int64_t bytes = s->maps->width * s->inside * s->size;
+    for (int i = 0; i < *count; ++i) {
+        const Loop k = outer[i];
+        if (k.n == 1 || k.s != bytes || bytes > WIDEST / 2 * s->size || s->maps->y < k.n * bytes) continue;
+        memmove(outer + i, outer + i + 1, (size_t)(--*count - i) * sizeof *outer);
+        return k;
+    }
+    return one;
+}
+
 /* Rows and elements in tiles, each tile with its neighbours. */
 static void tiles(Search *s, int dense) {
     const Heatmaps *maps = s->maps;
@@ -265,12 +305,15 @@ void peaks_find(const Level *level, const Heatmaps *maps, const uint8_t *src, Pe
         dense = maps->width == 1;
     }
     s.all = (maps->width - 1) * s.inside + s.live;
+    s.bands = dense ? take_bands(&s, outer, &count) : (Loop){1, 0, 0, 0};
     look_around(&s, maps->y);
     ODOMETER(outer, count, maps->planes.src, 0, maps->planes.param, {
         (void)dst_;
         s.src = src + src_;
         s.plane = param_;
-        if (dense)
+        if (s.bands.n > 1)
+            band_rows(&s);
+        else if (dense)
             plane_rows(&s);
         else
             tiles(&s, dense);

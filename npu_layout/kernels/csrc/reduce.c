@@ -7,7 +7,7 @@
  * ACROSS: neighbouring channels from which on argmax is faster without planes (measured). FOLDED: bytes of the positions of a
  * tile of blocks. FEW_BLOCKS: blocks from which on they are compared before their lanes (measured). PLACES: channels whose places
  * are computed once. */
-enum { TILE = 16384, ACROSS = 9, FOLDED = 6144, FEW_BLOCKS = 3, MOST_RUNS = 10, PLACES = 512 };
+enum { TILE = 16384, ACROSS = 9, FOLDED = 6144, FEW_BLOCKS = 5, MOST_RUNS = 10, PLACES = 512 };
 
 /* Blocks that one call compares, so few that their number fits in an element with a sign. */
 static int64_t most_blocks(int size) { return size == 1 ? 126 : 32766; }

@@ -61,7 +61,9 @@ Tiling reduction_tiling(const Box *box, int one_row, int64_t positions) {
 Tiling tiling_joined(const Box *box, int64_t positions) {
     const Loop row = box->loops[box->count - 1], rows = box->loops[box->count - 2];
     Tiling t = {{row.n * rows.n, row.s, row.d, row.p}, {1, 0, 0, 0}, positions, 1, box->count - 2, row.n, rows.s};
-    t.row_n = at_most(t.row.n, positions);
+    int64_t whole = row.n; /* rows that are whole lines of a plane together */
+    while (whole % 16) whole += row.n;
+    t.row_n = at_most(t.row.n, whole > positions ? positions : positions / whole * whole);
     return t;
 }
 

@@ -44,6 +44,31 @@ typedef struct {
     void (*best)(const FeatureMap *map, const uint8_t *data, int64_t first, uint64_t bits, Hits *hits);
 } Codes;
 
+/* Whether vectors are compared with the bound one by one, and the masks joined: float32, whose codes need many steps, and SSE2, which has no
+ * maximum of most integers. Otherwise the maximum of some vectors is compared. */
+#if defined(__SSE2__) && !defined(__SSE4_1__)
+INLINE int by_masks(const Codes *codes) { return codes->size > 0; }
+#else
+INLINE int by_masks(const Codes *codes) { return codes->type == F32; }
+#endif
+/* What `loud` compares with, for codes above least - 1. */
+INLINE V bound_of(const Codes *codes, int32_t least) {
+    return codes->type == F32 ? (V)every((float)float_of_code(least - 1)) : number(codes->size, least - 1);
+}
+/* The elements at p that are above the bound, or NaN. */
+INLINE Mask loud(const Codes *codes, const uint8_t *p, V bound) {
+    if (codes->type != F32) return codes->more(codes->key(p), bound);
+#if VB == 64
+    return _mm512_cmp_ps_mask((__m512)whole(p), (__m512)bound, _CMP_NLE_UQ);
+#elif VB == 32
+    return (V)_mm256_cmp_ps((__m256)whole(p), (__m256)bound, _CMP_NLE_UQ);
+#elif defined(__SSE2__)
+    return (V)_mm_cmpnle_ps((__m128)whole(p), (__m128)bound);
+#else
+    return (V) ~((F)whole(p) <= (F)bound);
+#endif
+}
+
 INLINE void add_hit(const Codes *codes, int64_t cell, int64_t channel, const uint8_t *p, Hits *hits) {
     hits->items[hits->count++] = (Hit){(int32_t)cell, (int32_t)channel, sorted_code(codes->type, p)};
 }

@@ -30,20 +30,31 @@ INLINE Pieces pieces_of(const FeatureMap *map, const uint8_t *data, int64_t cell
 
 /* The first window from `window` on of which one of so many pieces has a code above the bound, and a bit for each such piece. `count` and, where
  * there are no gaps, `width` are constants of a call, so that the loads of all pieces are on their way together. */
-INLINE int64_t next_loud(const Codes *codes, const Pieces *k, int count, int64_t width, int64_t window, V below, uint32_t *loud) {
+INLINE int64_t next_loud(const Codes *codes, const Pieces *k, int count, int64_t width, int64_t window, V bound, uint32_t *found) {
     const int64_t apart = k->bytes;
     for (; window < k->windows; ++window) {
         const uint8_t *const p = k->data + window_at(k, window);
-        V top[PIECES], most = below;
+        Mask mine[PIECES], any = (Mask){0};
+        V top[PIECES], most = bound;
         for (int s = 0; s < count; ++s) {
             const uint8_t *const q = p + s * apart;
+            if (by_masks(codes)) {
+                mine[s] = loud(codes, q + width - VB, bound);
+                for (int64_t i = 0; i < width - VB; i += VB) mine[s] |= loud(codes, q + i, bound);
+                any |= mine[s];
+                continue;
+            }
             top[s] = codes->key(q + width - VB);
             for (int64_t i = 0; i < width - VB; i += VB) top[s] = codes->greater(top[s], codes->key(q + i));
             most = s ? codes->greater(most, top[s]) : top[s];
         }
-        if (__builtin_expect(!BITS(codes->more(most, below)), 1)) continue;
-        *loud = 0;
-        for (int s = 0; s < count; ++s) *loud |= (uint32_t)(BITS(codes->more(top[s], below)) != 0) << s;
+        if (!by_masks(codes)) any = codes->more(most, bound);
+        if (__builtin_expect(!BITS(any), 1)) continue;
+        *found = 0;
+        for (int s = 0; s < count; ++s) {
+            if (!by_masks(codes)) mine[s] = codes->more(top[s], bound);
+            *found |= (uint32_t)(BITS(mine[s]) != 0) << s;
+        }
         break;
     }
     return window;
@@ -71,18 +82,18 @@ INLINE int hits_of_window(const Codes *codes, const FeatureMap *map, const Piece
 INLINE int64_t scan_pieces(const Codes *codes, const FeatureMap *map, const uint8_t *data, int64_t offset, int64_t first, int64_t cells,
                            int32_t least, int all, Hits *hits) {
     const Pieces k = pieces_of(map, data + offset + map->channel[0], cells, codes->size);
-    const V below = number(codes->size, least - 1);
+    const V below = number(codes->size, least - 1), bound = bound_of(codes, least);
     const int64_t from = hits->count;
-    uint32_t loud = 0;
+    uint32_t found = 0;
     (void)all;
     for (int64_t w = 0;; ++w) {
-        if (k.step != k.width) w = next_loud(codes, &k, PIECES_WITH_GAPS, k.width, w, below, &loud);
-        else if (k.count == 1) w = next_loud(codes, &k, 1, WINDOW, w, below, &loud);
-        else w = next_loud(codes, &k, PIECES, WINDOW, w, below, &loud);
+        if (k.step != k.width) w = next_loud(codes, &k, PIECES_WITH_GAPS, k.width, w, bound, &found);
+        else if (k.count == 1) w = next_loud(codes, &k, 1, WINDOW, w, bound, &found);
+        else w = next_loud(codes, &k, PIECES, WINDOW, w, bound, &found);
         if (w >= k.windows) break;
         const int64_t at = window_at(&k, w);
-        for (; loud; loud &= loud - 1) {
-            const int s = __builtin_ctz(loud);
+        for (; found; found &= found - 1) {
+            const int s = __builtin_ctz(found);
             if (!hits_of_window(codes, map, &k, s, at, w * k.step, first + s * k.cells, below, hits)) return -1;
         }
         if (hits->count - from > SELDOM * STREAMS + (at + k.step) * k.count / map->cell / SELDOM) return 0;

@@ -61,29 +61,34 @@ INLINE void hits_of_plane(const Codes *codes, const uint8_t *p, int64_t channel,
 }
 
 /* From byte i of some planes on, the first chunk of `bytes` of each that has a code above the bound, or where fewer are left of `end`. */
-INLINE int64_t next_chunk(const Codes *codes, const uint8_t *const *plane, int planes, int bytes, int64_t i, int64_t end, V below) {
+INLINE int64_t next_chunk(const Codes *codes, const uint8_t *const *plane, int planes, int bytes, int64_t i, int64_t end, V bound) {
     for (; i + bytes <= end; i += bytes) {
-        V top = below;
+        V top = bound;
+        Mask any = (Mask){0};
         for (int s = 0; s < planes; ++s) {
             const uint8_t *p = plane[s] + i;
             for (int k = 0; k < bytes; k += LINE) __builtin_prefetch(p + AHEAD + k);
+            for (int k = 0; by_masks(codes) && k < bytes; k += VB) any |= loud(codes, p + k, bound);
+            if (by_masks(codes)) continue;
             V most = codes->key(p);
             for (int k = VB; k < bytes; k += VB) most = codes->greater(most, codes->key(p + k));
             top = s ? codes->greater(top, most) : most;
         }
-        if (__builtin_expect(BITS(codes->more(top, below)) != 0, 0)) break;
+        if (!by_masks(codes)) any = codes->more(top, bound);
+        if (__builtin_expect(BITS(any) != 0, 0)) break;
     }
     return i;
 }
 
 /* As all_of_planes, of so many planes from channel c on: a constant of each call. */
 INLINE int64_t some_planes(const Codes *codes, const FeatureMap *map, const uint8_t *data, int64_t c, int planes, int64_t first, int64_t cells,
-                           V below, Hits *hits) {
+                           int32_t least, Hits *hits) {
+    const V below = number(codes->size, least - 1), bound = bound_of(codes, least);
     const int size = codes->size, bytes = planes == 1 ? 2 * LINE : LINE;
     const uint8_t *plane[STREAMS];
     for (int s = 0; s < planes; ++s) plane[s] = data + map->channel[c + s];
     for (int64_t i = 0; i < cells;) {
-        i = next_chunk(codes, plane, planes, bytes, i * size, cells * size, below) / size;
+        i = next_chunk(codes, plane, planes, bytes, i * size, cells * size, bound) / size;
         const int64_t end = at_most(i + bytes / size, cells);
         if (hits->count > hits->most) return 0;
         if (!hits_reserve(hits, planes * 2 * bytes / size)) return -1;
@@ -96,11 +101,11 @@ INLINE int64_t some_planes(const Codes *codes, const FeatureMap *map, const uint
 /* Every channel above the bound, so that each element is read once: while few pass, some channels abreast, in streams that memory brings
  * side by side. The channels of a cell come in their order, and the caller sorts the hits by cell. At least a vector of cells. 0: there are
  * more than hits->most; -1: there is no memory. */
-INLINE int64_t all_of_planes(const Codes *codes, const FeatureMap *map, const uint8_t *data, int64_t first, int64_t cells, V below, Hits *hits) {
+INLINE int64_t all_of_planes(const Codes *codes, const FeatureMap *map, const uint8_t *data, int64_t first, int64_t cells, int32_t least, Hits *hits) {
     const int64_t few = hits->count + cells / SELDOM;
     int64_t c = 0, done = cells;
-    for (; hits->count <= few && c + STREAMS <= map->count && done > 0; c += STREAMS) done = some_planes(codes, map, data, c, STREAMS, first, cells, below, hits);
-    for (; c < map->count && done > 0; ++c) done = some_planes(codes, map, data, c, 1, first, cells, below, hits);
+    for (; hits->count <= few && c + STREAMS <= map->count && done > 0; c += STREAMS) done = some_planes(codes, map, data, c, STREAMS, first, cells, least, hits);
+    for (; c < map->count && done > 0; ++c) done = some_planes(codes, map, data, c, 1, first, cells, least, hits);
     return done;
 }
 
@@ -112,7 +117,7 @@ INLINE int64_t scan_planes(const Codes *codes, const FeatureMap *map, const uint
     const V below = number(size, least - 1);
     int64_t done = 0;
     data += offset;
-    if (all) return all_of_planes(codes, map, data, first, cells, below, hits);
+    if (all) return all_of_planes(codes, map, data, first, cells, least, hits);
     while (done + each <= cells) {
         const int64_t bytes = at_most(SCANNED, (cells - done) / each * VB);
         codes->maxima(data + done * size, map->channel, map->count, bytes, top);
