@@ -27,12 +27,12 @@ def ours(case: Case) -> tuple[dict[str, Call], list[str]]:
 
     The calls are the public function, and the kernels of each backend without it, on one thread.
     """
+    if isinstance(case, FrameCase):
+        return frames(case), []
     out = case.zeros(case.target.storage_shape, case.target.stored)
     names = kernels.backends()
     if case.kind in REDUCTIONS:
         return reductions(case)
-    if isinstance(case, FrameCase):
-        return frames(case), []
     for kind, make in _ANSWERS.items():
         if isinstance(case, kind):
             return make(case), []
@@ -75,7 +75,7 @@ def ours(case: Case) -> tuple[dict[str, Call], list[str]]:
 def frames(case: FrameCase) -> dict[str, Call]:
     """Return the calls for a frame: the Preprocessor, and its pass as each instruction set has it."""
     out, frame = case.out(), case.x
-    preprocess = Preprocessor(case.target, source=case.format, mean=case.mean, std=case.std)
+    preprocess = Preprocessor(case.asked, source=case.format, **case.options)
     found: dict[str, Call] = {OURS: lambda: preprocess(frame, out)[0]}
     for name in kernels.backends():
         run, other = compiled_pass(preprocess, frame, name), case.out()

@@ -77,11 +77,11 @@ class YuvWriter:
             for samples, (weights, offset) in zip(form.samples, to_yuv_of(spec.matrix, spec.range).components)
         )
 
-    def write(self, pixels: np.ndarray, buffer: np.ndarray) -> None:
+    def write(self, pixels: np.ndarray, buffer: np.ndarray, backend: str | None = None) -> None:
         """Write planes of B, G and R (3, H, W) to a buffer (size,), uint8, with zeros in its gaps."""
         if self._has_gaps:
             buffer[...] = 0
-        kernels.to_yuv(pixels, buffer, self._samples)
+        kernels.to_yuv(pixels, buffer, self._samples, backend)
 
 
 def yuv_writer(target: TensorSpec | FrameSpec) -> YuvWriter | None:

@@ -111,14 +111,18 @@ class PlaneResizer:
             return False
         frame = untiled(frame)
         groups = self._groups(frame.format, geometry)
-        steps = self._steps(groups)
+        steps = self._steps(groups, kernels.active())
         if self._has_gaps:
             buffer[...] = 0
         rows = tuple(map(byte_rows, frame.planes))
         places = [(k, 0, plane.strides[0]) for k, plane in enumerate(rows)]
         if steps and kernels.run_fits(tuple([step.of(places) for step in steps]), buffer, rows):
-            if whole is not None:
-                self._keep(whole, frame, steps, geometry)
+            form = form_of(whole)
+            run = None if form is None else self._run_of(whole, frame, steps)
+            if run is not None:
+                if len(self.known) >= _KEPT:
+                    self.known.clear()
+                self.known[form] = run, geometry
             return True
         for plane, group in zip(self._spec.planes(buffer), groups):
             self._write_plane(frame, group, plane.reshape(*plane.shape[:2], -1))
@@ -144,24 +148,29 @@ class PlaneResizer:
             made.append(tuple(places))
         return tuple(made)
 
-    def _steps(self, groups: tuple[tuple[Place, ...], ...]) -> list[Step]:
+    def _steps(self, groups: tuple[tuple[Place, ...], ...], backend: str) -> list[Step]:
         """Return the compiled pass of each plane; none if there is one without it."""
         made = []
         (width, height), spec = self._spec.size_wh, self._spec
         for form, places, pitch, offset in zip(self._form.planes, groups, spec.strides, spec.offsets):
             canvas_wh = form.row_bytes(width) // len(places), form.rows(height)
-            fit = _fit_of(places, self._interpolation, canvas_wh, pitch, kernels.active())
+            fit = _fit_of(places, self._interpolation, canvas_wh, pitch, backend)
             if fit is None:
                 return []
             made.append(Step(fit, offset, _parts(places)))
         return made
 
-    def _keep(self, given: Any, frame: FramePlanes, steps: list[Step], geometry: Geometry) -> None:
-        form, found = form_of(given), places_of(given, frame.planes)
-        if form is None or found is None:
-            return
-        if len(self.known) >= _KEPT:
-            self.known.clear()
+    def compiled(self, given: Any, frame: FramePlanes, geometry: Geometry, backend: str) -> Run | None:
+        """Return ``run(buffer, frame)`` by one kind of kernels for such frames; None if it is not compiled."""
+        frame = untiled(frame)
+        steps = self._steps(self._groups(frame.format, geometry), backend)
+        return self._run_of(given, frame, steps) if steps else None
+
+    def _run_of(self, given: Any, frame: FramePlanes, steps: list[Step]) -> Run | None:
+        """Return ``run(buffer, frame)`` for frames of the form of `given`; None if a plane is a copy."""
+        found = places_of(given, frame.planes)
+        if found is None:
+            return None
         apart, has_gaps = isinstance(memories_of(given), tuple), self._has_gaps
         places = [(k if apart else 0, *place) for k, place in enumerate(found)]
         calls = tuple([step.of(places) for step in steps])
@@ -171,7 +180,7 @@ class PlaneResizer:
                 buffer[...] = 0
             return kernels.run_fits(calls, buffer, memories_of(frame))
 
-        self.known[form] = run, geometry
+        return run
 
     def write_known(self, given: Any, buffer: np.ndarray, new: bool) -> Geometry | None:
         """Write a whole frame of a form that was read before, and return its Geometry; None if it was not.

@@ -349,5 +349,19 @@ class Preprocessor:
 def compiled_pass(preprocess: Preprocessor, frame: np.ndarray, backend: str) -> Run | None:
     """Return ``run(buffer, frame)`` by one kind of kernels, for frames like this one; None if it is not compiled."""
     read = preprocess._source.read("frame", frame)
-    made = pass_of(preprocess._wanted, read, preprocess._geometry(read.size_wh, None, ""), backend)
-    return None if made is None else made.within(frame, read.planes)
+    geometry, yuv = preprocess._geometry(read.size_wh, None, ""), preprocess._yuv
+    if preprocess._resizer is not None:
+        return preprocess._resizer.compiled(frame, read, geometry, backend)
+    made = pass_of(preprocess._wanted, read, geometry, backend)
+    run = None if made is None else made.within(frame, read.planes)
+    if run is None or yuv is None:
+        return run
+    of_pixels, pixels = run, np.empty(preprocess._stored.storage_shape, np.uint8)
+
+    def of_planes(buffer: np.ndarray, frame: Any) -> bool:
+        if not of_pixels(pixels, frame):
+            return False
+        yuv.write(pixels, buffer, backend)
+        return True
+
+    return of_planes

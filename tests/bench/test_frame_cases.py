@@ -53,10 +53,13 @@ def stored(case: FrameCase) -> np.ndarray:
 
 def test_rows_are_all_sizes_formats_and_targets() -> None:
     cases = list(frame_cases())
-    assert len({(case.key, case.title) for case in cases}) == len(cases) == 2 * 4 * 3 * 4
-    assert Counter(case.key for case in cases) == {"frame": 48, "frame'": 48}
+    assert len({(case.key, case.title) for case in cases}) == len(cases) == 2 * 4 * (3 * 4 + 2)
+    assert Counter(case.key for case in cases) == {"frame": 56, "frame'": 56}
+    assert Counter(case.kind for case in cases) == {"frame": 96, "frame-gray": 8, "frame-planes": 8}
     assert cases[0].title == "4K BGR -> uint8 NHWC 640x640" and cases[0].x.shape == (2160, 3840, 3)
-    assert cases[-1].title == "VGA NV12 -> int8 NCHW16c 224x224" and cases[-1].x.shape == (720, 640)
+    assert cases[-3].title == "VGA NV12 -> int8 NCHW16c 224x224" and cases[-3].x.shape == (720, 640)
+    assert [case.title for case in cases[-2:]] == ["VGA NV12 -> GRAY 640x640", "VGA NV12 -> NV12 640x640"]
+    assert all(n % 2 == 0 for case in cases if case.kind == "frame-planes" for n in case.geometry.pad_ltrb)
     assert np.shares_memory(cases[0].x, cases[1].x)  # else all rows together are a gigabyte
     assert {case.geometry.input_wh[0] for case in cases} == {640, 320, 224}
     for case in cases:
@@ -86,6 +89,54 @@ def test_every_contender_has_the_same_pixels(case: FrameCase) -> None:
         if name != "memcpy":
             got = np.asarray(call()).reshape(-1)
             np.testing.assert_allclose(got, expected, rtol=1e-5, atol=0 if case.is_exact else 2e-6, err_msg=name)
+
+
+def picture(case: FrameCase) -> np.ndarray:
+    """Return what a picture should be, 1-D, by OpenCV's colours and a resize that is written from its rules."""
+    left, top, right, bottom = case.geometry.pad_ltrb
+    width, height = case.geometry.frame_wh
+
+    def fitted(plane: np.ndarray, every: int, border: int) -> np.ndarray:
+        inner = resized_pixels.linear(plane[..., None], tuple(n // every for n in case.geometry.resized_wh))[..., 0]
+        pads = ((top // every, bottom // every), (left // every, right // every))
+        return np.pad(inner, pads, constant_values=border)
+
+    if case.kind == "frame-gray":
+        gray = case.x[:height] if case.format == "NV12" else cv2.cvtColor(case.x, cv2.COLOR_BGR2GRAY)
+        if case.format == "NV12":  # the colour of U = V = 128
+            middle = np.concatenate([gray, np.full((height // 2, width), 128, np.uint8)])
+            gray = np.ascontiguousarray(cv2.cvtColor(middle, cv2.COLOR_YUV2BGR_NV12)[..., 0])
+        return fitted(gray, 1, BORDER).reshape(-1)
+    if case.format == "NV12":
+        u, v = case.x[height:, ::2], case.x[height:, 1::2]
+        parts = [fitted(case.x[:height], 1, BORDER), np.stack([fitted(u, 2, 128), fitted(v, 2, 128)], -1)]
+    else:
+        i420 = cv2.cvtColor(np.ascontiguousarray(letterboxed(case)[..., ::-1]), cv2.COLOR_BGR2YUV_I420)
+        side = case.geometry.input_wh[1]
+        parts = [i420[:side], np.stack(i420[side:].reshape(2, -1), -1)]
+    return np.concatenate([part.reshape(-1) for part in parts])
+
+
+@pytest.mark.parametrize("size_wh", [(96, 48), (64, 32), (160, 80), (16, 16), (32, 32)])
+@pytest.mark.parametrize("target", ["GRAY", "NV12"])
+@pytest.mark.parametrize("format", ["BGR", "NV12"])
+def test_every_contender_has_the_same_picture(format: str, target: str, size_wh: tuple[int, int]) -> None:
+    case = FrameCase(format, size_wh, target, SIDE)
+    calls, paths, wrong = contenders.competitors(case, with_peers=True)
+    compiled = {name for name in kernels.backends() if name != "numpy"}
+    others = calls.keys() - {"memcpy", contenders.OURS, *compiled}
+    assert paths == [] and len(others) == len(calls) - 2 - len(compiled)
+    assert any(name.startswith("numpy") for name in others)
+    on_x86 = platform.machine() in ("x86_64", "AMD64")
+    # OpenCV rounds means of two channels to even.
+    half = {"cv2: resize and copyMakeBorder of each plane"} if size_wh == (64, 32) else set()
+    assert not on_x86 or (any(name.startswith("cv2") for name in others) and wrong.keys() <= half)
+    for name, call in calls.items():
+        if name != "memcpy":
+            np.testing.assert_array_equal(np.asarray(call()).reshape(-1), picture(case), name)
+    for every in contenders.rotating(case, calls, 3, True).values():
+        assert len(every) == 3
+    assert case.nbytes == np.asarray(calls[contenders.OURS]()).nbytes
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="its wheels for x86 are meant")

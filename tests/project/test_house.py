@@ -40,6 +40,7 @@ LATE = {
     "bench.peers.calls": {"numba", "onnx", "onnxruntime"},
     "bench.peers.conversions": {"cv2", "onnx", "torch"},
     "bench.peers.frames": {"cv2"},
+    "bench.peers.planes": {"cv2"},
     "bench.peers.instances": {"cv2"},
     "bench.peers.libraries": {"cv2", "torch"},
     "bench.peers.moves": {"cv2", "einops", "onnx", "torch"},

@@ -4,7 +4,7 @@ Each module registers its functions in `PEERS` when it is imported. A function n
 is registered, and imports it when it is called.
 """
 
-from . import answers, conversions, frames, heads, instances, moves, pictures, reductions, resizers, scripts
+from . import answers, conversions, frames, heads, instances, moves, pictures, planes, reductions, resizers, scripts
 from .libraries import installed, restrict_to, use_threads
 from .registry import PEERS, Call, library_of, peer_name
 
@@ -21,6 +21,7 @@ __all__ = [
     "moves",
     "peer_name",
     "pictures",
+    "planes",
     "reductions",
     "resizers",
     "restrict_to",

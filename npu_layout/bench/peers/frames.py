@@ -16,6 +16,8 @@ from ..frame_cases import BORDER, FrameCase
 from .calls import writes
 from .registry import Call, peer
 
+Pixels = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
 _FLIP = np.uint8(0x80)  # what makes of a pixel the int8 that is 128 less
 
 
@@ -27,7 +29,18 @@ def numpy_frame(case: FrameCase) -> Call:
     canvas = canvas_of(case)
     inner, pixels, finish = canvas[top : top + height, left : left + width], _pixels(case), finished(case, canvas)
     frame_wh = case.geometry.frame_wh
-    along, down = kernels.linear_axis(frame_wh[0], width), kernels.linear_axis(frame_wh[1], height, True)
+    resized = by_index(pixels, frame_wh, (width, height))
+
+    def run() -> np.ndarray:
+        np.copyto(inner, resized(), casting="unsafe")
+        return finish()
+
+    return run
+
+
+def by_index(pixels: Pixels, frame_wh: tuple[int, int], wh: tuple[int, int]) -> Call:
+    """Return a call that returns pixels resized by INTER_LINEAR, int32; `pixels`: those at rows and columns."""
+    along, down = kernels.linear_axis(frame_wh[0], wh[0]), kernels.linear_axis(frame_wh[1], wh[1], True)
     columns, across = _taps(along)
     rows, weights = _taps(down)
     above, below = weights[:, 0, None, None], weights[:, 1, None, None]
@@ -36,14 +49,12 @@ def numpy_frame(case: FrameCase) -> Call:
         found: np.ndarray = pixels(row, columns[0]) * across[:, :1] + pixels(row, columns[1]) * across[:, 1:]
         return found >> 4
 
-    def run() -> np.ndarray:
+    def run() -> Any:
         if along.mean and down.mean:
             total = sum(pixels(row, column) for row in rows for column in columns)
-            np.copyto(inner, (total + 2) >> 2, casting="unsafe")
-        else:
-            lines = (line(rows[0]) * above >> 16) + (line(rows[1]) * below >> 16)
-            np.copyto(inner, (lines + 2) >> 2, casting="unsafe")
-        return finish()
+            return (total + 2) >> 2
+        lines = (line(rows[0]) * above >> 16) + (line(rows[1]) * below >> 16)
+        return (lines + 2) >> 2
 
     return run
 
@@ -56,7 +67,7 @@ def cv2_frame(case: FrameCase) -> Call:
     out, is_rgb = case.out(), case.format != "BGR"
     if case.target.stored.kind == "f":
         canvas = case.zeros((*out.shape[2:], 3), np.uint8, scratch=True)
-        letterbox, parameters = _letterboxed(case, canvas), _blob(case)
+        letterbox, parameters = letterboxed(case, canvas), _blob(case)
 
         def blob() -> np.ndarray:
             letterbox()
@@ -66,7 +77,7 @@ def cv2_frame(case: FrameCase) -> Call:
     bytes_ = out.view(np.uint8)
     if out.ndim == 5:
         canvas, wide = case.zeros((*out.shape[2:4], 3), np.uint8, scratch=True), bytes_[0, 0]
-        letterbox, places = _letterboxed(case, canvas), (0, 1, 2) if is_rgb else (2, 1, 0)
+        letterbox, places = letterboxed(case, canvas), (0, 1, 2) if is_rgb else (2, 1, 0)
         pairs = [k for channel, place in enumerate(places) for k in (place, channel)]
 
         def blocks() -> None:
@@ -76,7 +87,7 @@ def cv2_frame(case: FrameCase) -> Call:
 
         return writes(out, blocks)
     canvas = bytes_[0] if is_rgb else case.zeros(out.shape[1:], np.uint8, scratch=True)
-    letterbox, signed = _letterboxed(case, canvas), out.dtype == np.int8
+    letterbox, signed = letterboxed(case, canvas), out.dtype == np.int8
 
     def pixels() -> None:
         letterbox()
@@ -130,7 +141,7 @@ def _taps(axis: kernels.Axis) -> tuple[list[np.ndarray], np.ndarray]:
     return taps, np.broadcast_to(weights.astype(np.int32), (len(axis.first), 2))
 
 
-def _pixels(case: FrameCase) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+def _pixels(case: FrameCase) -> Pixels:
     """Return a function of rows and columns that returns RGB there, int32."""
     frame, height = case.x, case.geometry.frame_wh[1]
     if case.format == "BGR":
@@ -156,19 +167,31 @@ def _converted(case: FrameCase) -> Call:
     return writes(pixels, cv2.cvtColor, case.x, cv2.COLOR_YUV2RGB_NV12, pixels)
 
 
-def _letterboxed(case: FrameCase, canvas: np.ndarray) -> Call:
+def letterboxed(case: FrameCase, canvas: np.ndarray) -> Call:
     """Return a call that converts, resizes and borders the frame with OpenCV."""
+    pixels, wh = _converted(case), case.geometry.resized_wh
+    return bordered(case, pixels, wh, case.geometry.pad_ltrb, (BORDER,) * 3, canvas)
+
+
+def bordered(
+    case: FrameCase,
+    pixels: Call,
+    wh: tuple[int, int],
+    pad_ltrb: tuple[int, ...],
+    border: tuple[int, ...],
+    out: np.ndarray,
+) -> Call:
+    """Return a call that resizes pixels (H, W) or (H, W, C), and adds a border of one colour around them."""
     import cv2
 
-    pixels, wh = _converted(case), case.geometry.resized_wh
-    left, top, right, bottom = case.geometry.pad_ltrb
-    resized = case.zeros((*wh[::-1], 3), np.uint8, scratch=True)
-    same = wh == case.geometry.frame_wh
-    border = (top, bottom, left, right, cv2.BORDER_CONSTANT, canvas, (BORDER,) * 3)
+    left, top, right, bottom = pad_ltrb
+    resized = case.zeros((*wh[::-1], *out.shape[2:]), np.uint8, scratch=True)
+    around = (top, bottom, left, right, cv2.BORDER_CONSTANT, out, border)
 
     def run() -> None:
-        part = pixels() if same else cv2.resize(pixels(), wh, resized, interpolation=cv2.INTER_LINEAR)
-        cv2.copyMakeBorder(part, *border)
+        given = pixels()
+        same = given.shape[1::-1] == wh
+        cv2.copyMakeBorder(given if same else cv2.resize(given, wh, resized, interpolation=cv2.INTER_LINEAR), *around)
 
     return run
 

@@ -34,10 +34,24 @@ static void fill_row(const Fit *fit, const Canvas *to, int64_t row, int repeats)
 /* Whether rows from..to-1 of the result are border alone. */
 static int is_border(const Fit *fit, int64_t from, int64_t to) { return to <= fit->top || from >= fit->top + fit->inner_h; }
 
+/* Whether rows of border are bytes of one value, without gaps. */
+static int is_dense(const Fit *fit, const Canvas *canvas) {
+    int same = pixel_bytes(fit) == fit->channels && canvas->row == fit->width * fit->channels;
+    for (int c = 1; c < fit->channels; ++c) same &= fit->border[c] == fit->border[0];
+    return same;
+}
+
 /* Rows from..to-1 of the result, border and picture. */
 static void make_rows(const Fit *fit, const PicturePlane *planes, int64_t from, int64_t to, const Canvas *canvas, uint8_t *bench) {
     const int64_t first = from > fit->top ? from : fit->top, end = at_most(to, fit->top + fit->inner_h);
+    const int dense = is_dense(fit, canvas);
     for (int64_t y = from; y < to; ++y) {
+        if (dense && is_border(fit, y, y + 1)) {
+            const int64_t end = y < fit->top ? at_most(to, fit->top) : to;
+            memset(canvas->at + (y - from) * canvas->row, fit->border[0], (size_t)((end - y) * canvas->row));
+            y = end - 1;
+            continue;
+        }
         if (is_border(fit, y, y + 1)) {
             fill_row(fit, canvas, y - from, y > from && is_border(fit, y - 1, y));
             continue;

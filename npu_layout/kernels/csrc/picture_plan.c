@@ -310,7 +310,9 @@ static int make_tables(PicturePlan *plan, int wide, int32_t *columns, int32_t *e
 static void fill_fetched(PicturePlan *plan) {
     const PictureSpec *spec = &plan->spec;
     const int apart = !spec->packed || picture_joins(spec);
-    for (int k = 0; apart && spec->source == COMPONENTS && !plan->tiled && k < spec->components; ++k) {
+    const int64_t row = spec->width * spec->component[0].step;
+    plan->ahead = row < MEANWHILE ? (MEANWHILE + row - 1) / row : 1;
+    for (int k = 0; apart && !plan->tiled && spec->source == COMPONENTS && k < spec->components; ++k) {
         const PictureComponent *c = spec->component + k;
         const int64_t bytes = spec->width / c->every_x * c->step;
         if (bytes >= FETCHED && !(k && c->plane == c[-1].plane)) plan->fetched[k] = bytes;

@@ -41,6 +41,7 @@ struct PicturePlan {
     Resize resize[3];      /* of planes, or of pixels */
     Gather component[3]; /* out of the rows of the source, from `start` on */
     int64_t start[3];
+    int64_t ahead;       /* so many rows of the result before they are needed rows are prefetched */
     int64_t fetched[3];  /* bytes of a row of the plane of each component that are prefetched; 0: few, or as those of another */
     Gather pairs;        /* out of converted rows, or of packed pixels */
     int64_t pixel;       /* bytes of a packed pixel */
@@ -51,7 +52,8 @@ struct PicturePlan {
     void *memory[64];
 };
 
-enum { FETCHED = 1024 }; /* bytes of a row from which on rows are prefetched */
+/* Bytes of a row from which on rows are prefetched, and those that are read meanwhile, at least. */
+enum { FETCHED = 256, MEANWHILE = 1024 };
 
 /* Where a pixel of a mosaic's row is. */
 static inline int64_t grouped_at(int64_t x, int64_t pixels, int64_t bytes) { return x / pixels * bytes + x % pixels; }

@@ -20,8 +20,21 @@ void mosaic_row(const PicturePlan *plan, int64_t middle, const uint8_t *const ro
     plan->loops->rows_of_mosaic(rows, red ? spec->red_x : !spec->red_x, spec->width, out);
 }
 
-void source_row(const PicturePlan *plan, const uint8_t *from, uint8_t *const rgb[3]) {
+/* In pieces, before each of which one of the row that follows is fetched: a long row of prefetches is waited for, and so is the end of
+ * a short piece. From no cache 0.6 to 0.95 of the time (VGA, 720p, Zen 5), from caches up to 1.2. */
+static void gray_row(const PicturePlan *plan, const uint8_t *from, const uint8_t *next, uint8_t *out) {
+    enum { PIECE = 640 };
+    const int64_t piece = next ? PIECE : plan->spec.width;
     const PictureComponent *c = plan->spec.component;
+    for (int64_t x = 0; x < plan->spec.width; x += piece) {
+        const int64_t n = at_most(piece, plan->spec.width - x), bytes = n * c->step;
+        const uint8_t *const p = from + x * c->step;
+        for (int64_t i = 0; next && i < bytes; i += 64) __builtin_prefetch(next + x * c->step + i, 0, 3);
+        plan->loops->gray(p + c->start, p + 1, p + 2 - c->start, c->step, out + x, n, 0);
+    }
+}
+
+void source_row(const PicturePlan *plan, const uint8_t *from, const uint8_t *next, uint8_t *const rgb[3]) {
     if (plan->spec.source == PIXELS_OF_565) plan->loops->rows_of_565(from, plan->spec.width, rgb[2], rgb[1], rgb[0]);
-    else plan->loops->gray(from + c->start, from + 1, from + 2 - c->start, c->step, rgb[0], plan->spec.width, 0);
+    else gray_row(plan, from, next, rgb[0]);
 }

@@ -1,6 +1,7 @@
 /* Rows of a resized picture: one way for each kind of scale, all with the same result. */
 #include "pictures.h"
 
+#include "picture_fetch.h"
 #include "picture_plan.h"
 #include "picture_sources.h"
 
@@ -96,7 +97,9 @@ static const uint8_t *mosaic_source(Work *w, int64_t row) {
 static void made_row(Work *w, int64_t row, uint8_t *const rgb[3]) {
     const PicturePlan *plan = w->plan;
     if (plan->spec.source != MOSAIC) {
-        source_row(plan, w->planes[0].first + row * w->planes[0].pitch, rgb);
+        const uint8_t *const from = w->planes[0].first + row * w->planes[0].pitch;
+        const int all = plan->spec.y[0].from <= 2 * plan->spec.y[0].to && row + 1 < plan->spec.height; /* rows are read */
+        source_row(plan, from, all ? from + w->planes[0].pitch : NULL, rgb);
         return;
     }
     const int64_t middle = mosaic_middle(&plan->spec, row);
@@ -289,61 +292,10 @@ static void packed_boxes(Work *w, int64_t row, uint8_t *out) {
     }
     plan->loops->box_mean(all, 1.f / (float)(plan->box_w * plan->box_h), plan->n, out);
 }
-/* Source rows of the next row of the result, which no prefetcher of a processor foresees: a camera's frame is in no cache. Loops that
- * can fetch them while they work do so: a burst of reads, as before other rows, waits for the slots of the first cache. */
-typedef struct {
-    const uint8_t *row[2];
-    int rows;
-    int64_t bytes;
-} Fetch;
-
-static void next_rows(const Work *w, int64_t y, Fetch *f) {
-    const PicturePlan *plan = w->plan;
-    const RowPair *now = plan->resize[0].rows + y, *next = now + 1;
-    f->rows = 0, f->bytes = plan->spec.width * plan->spec.component[0].step;
-    if (f->bytes < FETCHED || y + 1 >= plan->spec.y[0].to) return;
-    for (int k = 0; k < (next->below ? 2 : 1); ++k)
-        if (next->row[k] > now->row[now->below != 0])
-            f->row[f->rows++] = w->planes[0].first + next->row[k] * w->planes[0].pitch;
-}
-/* GCC 12 drops calls of functions that only prefetch, unless they are inlined. */
-#define FETCHING static inline __attribute__((always_inline))
-FETCHING void fetch(const Fetch *next) {
-    for (int k = 0; k < next->rows; ++k)
-        for (int64_t i = 0; i < next->bytes; i += 64) __builtin_prefetch(next->row[k] + i, 0, 3);
-}
-
-/* The rows to fetch inside a loop that reads `rows`: these themselves if there are none. */
-static void fetch_along(const Fetch *next, const uint8_t *const rows[2], const uint8_t *fetched[2]) {
-    const uint8_t *const first = next->rows ? next->row[0] : rows[0];
-    fetched[0] = first;
-    fetched[1] = next->rows == 2 ? next->row[1] : next->rows || !rows[1] ? first : rows[1];
-}
-
-/* The same of components. */
-FETCHING void fetch_component(const Work *w, int k, int64_t y) {
-    const PicturePlan *plan = w->plan;
-    const PictureComponent *c = plan->spec.component + k;
-    const PicturePlane *plane = w->planes + c->plane;
-    const RowPair *now = plan->resize[plan->spec.convert_first ? 0 : k].rows + y, *next = now + 1;
-    const int32_t every = plan->spec.convert_first ? (int32_t)c->every_y : 1;
-    int32_t last = now->row[now->below != 0] / every;
-    for (int i = 0; i < (next->below ? 2 : 1); ++i) {
-        const int32_t row = next->row[i] / every;
-        const uint8_t *from = plane->first + row * plane->pitch;
-        for (int64_t at = 0; row > last && at < plan->fetched[k]; at += 64) __builtin_prefetch(from + at, 0, 3);
-        if (row > last) last = row;
-    }
-}
-FETCHING void fetch_components(const Work *w, int64_t y) {
-    for (int k = 0; k < 3 && y + 1 < w->plan->spec.y[0].to; ++k)
-        if (w->plan->fetched[k]) fetch_component(w, k, y);
-}
-
 static void packed_row(Work *w, int64_t y, uint8_t *out) {
     const PicturePlan *plan = w->plan;
     Fetch next;
-    next_rows(w, y, &next);
+    next_rows(plan, w->planes, y, &next);
     const Resize *resize = plan->resize;
     const RowPair *pair = resize->rows + y;
     if (resize->filter == BOX) {
@@ -392,14 +344,30 @@ static void packed_row(Work *w, int64_t y, uint8_t *out) {
     else loops->rows(rows, fetched, &plan->pairs, &resize->weights, pair->above, pair->below, plan->n, out);
 }
 
+/* How many rows from y on are one piece of memory, as they are, in the plane and in the result; 0: no one. */
+static int64_t rows_alike(const PicturePlan *plan, const PicturePlane *plane, int64_t y, int64_t to, int64_t row_pitch) {
+    const RowPair *rows = plan->resize[0].rows;
+    int64_t n = 0;
+    if (plan->way != PACKED_PIXELS || plan->resize[0].filter != ONE || plan->pairs.kind != COPY || plan->near) return 0;
+    if (plane->pitch != plan->n || row_pitch != plan->n) return 0;
+    while (y + n < to && rows[y + n].row[0] == rows[y].row[0] + n) ++n;
+    return n;
+}
+
 void picture_rows(const PicturePlan *plan, const PicturePlane planes[3], int64_t from, int64_t to, uint8_t *out, int64_t row_pitch,
               int64_t channel_pitch, uint8_t *bench) {
     const PictureSpec *spec = &plan->spec;
     Work w;
     work_on(&w, plan, planes, bench);
     for (int64_t y = from; y < to; ++y, out += row_pitch) {
+        const int64_t alike = rows_alike(plan, planes, y, to, row_pitch);
         uint8_t *rgb[3];
-        fetch_components(&w, y);
+        if (alike > 1) {
+            memcpy(out, planes[0].first + plan->resize[0].rows[y].row[0] * planes[0].pitch + plan->pairs.at[0], (size_t)(alike * plan->n));
+            y += alike - 1, out += (alike - 1) * row_pitch;
+            continue;
+        }
+        fetch_components(plan, planes, y);
         for (int c = 0; c < 3; ++c) rgb[c] = out + (spec->components == 1 ? 0 : spec->channel[c]) * channel_pitch;
         switch (plan->way) {
             case POINTS:
