@@ -58,7 +58,8 @@ def masks(
         (n, channels): stored integers, or real numbers.
     xyxy
         (n, 4): boxes in pixels of the input. A pixel x is inside if left <= x < right; of "cells" a cell x is, the box
-        being in cells, and the mask has the pixels that cells inside take part in.
+        being in cells, and the mask has the pixels that cells inside take part in. A box with an edge that is not
+        finite has none.
     input_shape
         Height and width of the network's input: whole multiples of the prototypes', or so many that they are divided by
         a power of 2 and rounded up (138x138 of 550x550, YOLACT).

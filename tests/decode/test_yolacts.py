@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import random
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -41,19 +42,21 @@ def priors(square: bool) -> Iterator[Prior]:
                     )
 
 
-def mask(prototypes: np.ndarray, weights: list[float], box: tuple[float, ...]) -> np.ndarray:
+def mask(
+    prototypes: np.ndarray, weights: list[float], box: tuple[float, ...], size: tuple[int, int] = SIZE
+) -> np.ndarray:
     """Probabilities, enlarged with half-pixel centres, above 0.5 inside the box; nan where too near to 0.5 to say."""
     rows, columns, _ = prototypes.shape
     share = [
         [1 / (1 + math.exp(-sum(w * float(p) for w, p in zip(weights, prototypes[y, x])))) for x in range(columns)]
         for y in range(rows)
     ]
-    found = np.zeros(SIZE)
-    for y in range(SIZE[0]):
-        for x in range(SIZE[1]):
+    found = np.zeros(size)
+    for y in range(size[0]):
+        for x in range(size[1]):
             if not (box[0] <= x < box[2] and box[1] <= y < box[3]):
                 continue
-            v, u = ((i + 0.5) * n / size - 0.5 for i, n, size in ((y, rows, SIZE[0]), (x, columns, SIZE[1])))
+            v, u = ((i + 0.5) * n / side - 0.5 for i, n, side in ((y, rows, size[0]), (x, columns, size[1])))
             total = 0.0
             for yy in (math.floor(v), math.floor(v) + 1):
                 for xx in (math.floor(u), math.floor(u) + 1):
@@ -141,6 +144,135 @@ def test_yolact(form: str, dtype: str, raw: bool, square: bool) -> None:
         for i, full in enumerate(expected):
             known = ~np.isnan(full)
             assert np.array_equal(found.masks.full(i)[known], full[known])
+
+
+class Drawn(NamedTuple):
+    """A network drawn at random: the arguments of its head."""
+
+    size: tuple[int, int]
+    strides: tuple[int, ...]
+    scales: tuple[Any, ...]
+    ratios: tuple[float, ...]
+    square: bool
+    classes: int
+    weights: int
+    raw: bool
+
+    def levels(self) -> list[tuple[int, int, int]]:
+        """Rows, columns and priors of a cell."""
+        sides = [scales if isinstance(scales, tuple) else (scales,) for scales in self.scales]
+        return [
+            (math.ceil(self.size[0] / s), math.ceil(self.size[1] / s), len(each) * len(self.ratios))
+            for s, each in zip(self.strides, sides)
+        ]
+
+    def boxes(self, offsets: np.ndarray) -> Iterator[tuple[int, int, int, tuple[float, ...]]]:
+        """Level, cell, anchor and edges of the box of each row."""
+        rows = iter(offsets.astype(float).tolist())
+        for level, (height, width, _) in enumerate(self.levels()):
+            scales = self.scales[level] if isinstance(self.scales[level], tuple) else (self.scales[level],)
+            for cell in range(height * width):
+                y, x = divmod(cell, width)
+                for anchor, (scale, ratio) in enumerate((s, r) for s in scales for r in self.ratios):
+                    w = scale * math.sqrt(ratio)
+                    h = w if self.square else scale / math.sqrt(ratio)
+                    a, b, c, d = next(rows)
+                    cx, cy = (x + 0.5) / width * self.size[1], (y + 0.5) / height * self.size[0]
+                    cx, cy = cx + 0.1 * a * w, cy + 0.1 * b * h
+                    w, h = w * math.exp(0.2 * c) / 2, h * math.exp(0.2 * d) / 2
+                    yield level, cell, anchor, (cx - w, cy - h, cx + w, cy + h)
+
+
+def drawn(choose: random.Random) -> Drawn:
+    """One whose outputs' extents distinguish its parts."""
+    while True:
+        strides = tuple(sorted(choose.sample([8, 16, 32], choose.randint(1, 3))))
+        pairs = [(choose.uniform(4, 20), choose.uniform(20, 50)) for _ in strides]
+        scales = [choose.choice((pair[1], pair)) for pair in pairs]
+        one = Drawn(
+            (choose.randint(17, 70), choose.randint(17, 70)), strides, tuple(scales),
+            choose.choice(((1.0, 0.5, 2.0), (1.0,), (2.0, 1.0))), choose.random() < 0.5,
+            choose.choice((1, 2, 5, 6)), choose.choice((1, 5, 32, 33)), choose.random() < 0.5,
+        )  # fmt: skip
+        channels = {4, 1 + one.classes, one.weights}
+        grids = {level[:2] for level in one.levels()}
+        rows = sum(math.prod(level) for level in one.levels())
+        if len(channels) == 3 and len(grids) == len(strides) and not channels & {rows, *(h * w for h, w in grids)}:
+            return one
+
+
+def stored(
+    net: Drawn, rng: np.random.Generator, choose: random.Random
+) -> tuple[list[scenes.Output], list[np.ndarray], np.ndarray]:
+    """Outputs in layouts, pitches and a dtype at random; values by rows of priors, and prototypes (h, w, channels)."""
+    levels, dtype, listed = net.levels(), choose.choice(scenes.DTYPES), choose.random() < 0.5
+    total = sum(math.prod(level) for level in levels)
+    scores = rng.normal(0, 3, (total, 1 + net.classes)) if net.raw else rng.random((total, 1 + net.classes)) ** 2
+    reals = [rng.normal(0, 1.5, (total, 4)), np.round(scores * 8) / 8, rng.normal(0, 1, (total, net.weights))]
+    outputs, rows = [], [np.zeros(real.shape) for real in reals]
+    how = {"pitch": choose.choice((0, 3)), "dtype": dtype, "scale": 0.05, "zero_point": choose.choice((0, 3))}
+    start = 0
+    for height, width, each in [(1, 1, total)] if listed else levels:
+        end = start + height * width * each
+        for k, name in enumerate(("loc", "conf", "mask")):
+            n = reals[k].shape[1]
+            part = reals[k][start:end][None]
+            axes = choose.choice(("NCW", "NWC", "NCW8c", "NWC4c"))
+            if not listed:
+                part = part.reshape(1, height, width, each * n).transpose(0, 3, 1, 2)
+                axes = choose.choice(scenes.LAYOUTS)
+            outputs.append(scenes.output(rng, part.shape, part, axes, name=f"{name}{height}", **how))
+            values = outputs[-1].values if listed else outputs[-1].values.transpose(0, 2, 3, 1)
+            rows[k][start:end] = values.reshape(-1, n)
+        start = end
+    shape = (1, *(math.ceil(side / 4) for side in net.size), net.weights)
+    layout = nl.Layout(choose.choice(("NHWC", "NCHW", "NCHW16c", "NHWC8c")), "NHWC")
+    outputs.append(scenes.output(rng, shape, rng.normal(0, 1, shape), layout, name="proto", **how))
+    return outputs, rows, outputs[-1].values[0]
+
+
+def check_drawn(seed: int) -> int:
+    """Compare a network's detections and masks with the loops; return how many there were."""
+    rng, choose = np.random.default_rng(seed), random.Random(seed)
+    net = drawn(choose)
+    outputs, (offsets, scores, weights), prototypes = stored(net, rng, choose)
+    labels = choose.choice(("best", "all"))
+    found, weights_of = [], {}
+    for (level, cell, anchor, box), row, given in zip(net.boxes(offsets), scores.tolist(), weights.tolist()):
+        most = max(row)
+        shares = [math.exp(n - most) / math.fsum(math.exp(m - most) for m in row) for n in row] if net.raw else row
+        best = max(range(net.classes), key=lambda k: row[1 + k])
+        for k in range(net.classes) if labels == "all" else [best]:
+            if shares[1 + k] >= 0.4:
+                found.append(scenes.Found(float(np.float32(shares[1 + k])), k, level, cell, anchor, box))
+        weights_of[level, cell, anchor] = [math.tanh(n) if net.raw else n for n in given]
+    wanted = scenes.kept(sorted(found, key=lambda f: -f.score), 0.5, 20)
+    head = decode.yolact(
+        net.classes, net.size, net.strides, scales=net.scales, ratios=net.ratios, square=net.square,
+        coefficients=net.weights, activation="softmax" if net.raw else "none",
+        coefficients_activation="tanh" if net.raw else "none", labels=labels,
+    )  # fmt: skip
+    choose.shuffle(outputs)
+    for decoder in decoders(head, [o.spec for o in outputs], net.size):
+        answers = decoder([o.buffer for o in outputs], 0.4, 0.5, 20)
+        scenes.same(answers, wanted)
+        for i, one in enumerate(wanted[:2]):
+            edges = tuple(map(float, np.float32(one.box)))
+            full = mask(prototypes, weights_of[one.level, one.cell, one.anchor], edges, net.size)
+            known = ~np.isnan(full)
+            assert answers.masks is not None and np.array_equal(answers.masks.full(i)[known], full[known])
+    return len(wanted)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_networks_at_random(seed: int) -> None:
+    """Sizes, strides, priors, layouts, pitches and dtypes; scores that tie."""
+    assert sum(check_drawn(10 * seed + i) for i in range(3)) > 3
+
+
+@pytest.mark.slow
+def test_many_networks_at_random() -> None:
+    assert sum(check_drawn(seed) for seed in range(100, 900)) > 3000
 
 
 def test_published_sizes() -> None:
