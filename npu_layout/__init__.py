@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .engines import LiteRtEngine as LiteRtEngine
     from .engines import MnnEngine as MnnEngine
     from .engines import NcnnEngine as NcnnEngine
+    from .engines import NncaseSimulator as NncaseSimulator
     from .engines import OpenVinoEngine as OpenVinoEngine
     from .engines import QnnEngine as QnnEngine
     from .engines import RknnEngine as RknnEngine
@@ -133,6 +134,7 @@ __getattr__, __dir__ = support.late(
         "LiteRtEngine": "engines",
         "MnnEngine": "engines",
         "NcnnEngine": "engines",
+        "NncaseSimulator": "engines",
         "OpenVinoEngine": "engines",
         "QnnEngine": "engines",
         "RknnEngine": "engines",

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .litert import LiteRtEngine
     from .mnn import MnnEngine
     from .ncnn import NcnnEngine
+    from .nncase import NncaseSimulator
     from .openvino import OpenVinoEngine
     from .qnn import QnnEngine
     from .registry import open_engine
@@ -53,6 +54,7 @@ __all__ = [
     "LiteRtEngine",
     "MnnEngine",
     "NcnnEngine",
+    "NncaseSimulator",
     "OnnxRuntimeEngine",
     "OpenVinoEngine",
     "QnnEngine",
@@ -94,6 +96,7 @@ __getattr__, __dir__ = late(
         "LiteRtEngine": "litert",
         "MnnEngine": "mnn",
         "NcnnEngine": "ncnn",
+        "NncaseSimulator": "nncase",
         "OpenVinoEngine": "openvino",
         "QnnEngine": "qnn",
         "RknnEngine": "rknn",

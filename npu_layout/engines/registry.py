@@ -26,6 +26,7 @@ OWN = {
     "litert": "npu_layout.engines.litert:LiteRtEngine",
     "mnn": "npu_layout.engines.mnn:MnnEngine",
     "ncnn": "npu_layout.engines.ncnn:NcnnEngine",
+    "nncase": "npu_layout.engines.nncase:NncaseSimulator",
     "onnx": "npu_layout.engines.onnxruntime:OnnxRuntimeEngine",
     "openvino": "npu_layout.engines.openvino:OpenVinoEngine",
     "qnn": "npu_layout.engines.qnn:QnnEngine",
@@ -43,6 +44,7 @@ SUFFIXES = {
     ".dxnn": "deepx",
     ".hbm": "hobot",
     ".hef": "hailo",
+    ".kmodel": "nncase",
     ".mnn": "mnn",
     ".nef": "kneron",
     ".om": "acl",
@@ -65,7 +67,6 @@ _OTHERS = {
     ".keras": _EXPORT,
     ".dfp": _YOURS,
     ".engine": _YOURS,
-    ".kmodel": _YOURS,
     ".plan": _YOURS,
     ".trt": _YOURS,
 }
@@ -78,10 +79,11 @@ def open_engine(name: str | os.PathLike[str], **options: Any) -> Any:
     ----------
     name
         ``"litert:model.tflite"``: a kind, which is acl, appbuilder, axelera, axera, deepx, depthai, executorch,
-        hailo, hobot, imx500, kneron, litert, mnn, ncnn, onnx, openvino, qnn, rknn, rknn-simulator, rknnrt, sophgo, tvm
-        or that of another package (an entry point of the group npu_layout.engines), and the path of a model. A path
-        alone, if its suffix is .axmodel, .blob, .bmodel, .dlc, .dxnn, .hbm, .hef, .mnn, .nef, .om, .onnx, .param, .pte,
-        .rknn, .rpk, .superblob, .tflite or .xml. Else ``"package.module:factory"``, a callable without arguments.
+        hailo, hobot, imx500, kneron, litert, mnn, ncnn, nncase, onnx, openvino, qnn, rknn, rknn-simulator, rknnrt,
+        sophgo, tvm or that of another package (an entry point of the group npu_layout.engines), and the path of a
+        model. A path alone, if its suffix is .axmodel, .blob, .bmodel, .dlc, .dxnn, .hbm, .hef, .kmodel, .mnn, .nef,
+        .om, .onnx, .param, .pte, .rknn, .rpk, .superblob, .tflite or .xml. Else ``"package.module:factory"``, a
+        callable without arguments.
     options
         Of the engine: ``open_engine("model.param", input_shapes={"in0": (3, 192, 256)})``. A factory accepts none.
 
