@@ -58,10 +58,10 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
     Returns
     -------
     A Guess. Its head is None if outputs fit no head, or several; if none, others are those that maps fit with other
-    strides than the usual ones. Extents never show whether a head needs suppression,
-    or whether the sigmoid is in the graph; the range of stored values does sometimes. Of one map, which fits YOLOv2
-    and much else, it is None unless `classes` is given. If outputs may be no detector's, `why` names the call that
-    decodes classes, pixels, text or joints.
+    strides than the usual ones, or that fit without some outputs, which `why` names. Extents never show whether a head
+    needs suppression, or whether the sigmoid is in the graph; the range of stored values does sometimes. Of one map,
+    which fits YOLOv2 and much else, it is None unless `classes` is given. If channels may be keypoints, `why` says how
+    many. If outputs may be no detector's, it names the call that decodes classes, pixels, text or joints.
 
     Raises
     ------
@@ -120,6 +120,8 @@ def _found(
     pointed = [one for one in points if one.is_rows_first]
     if not found or known is not None:
         found, pointed = found + pointed, []
+    if all(one.classes == _COCO for one in found):
+        pointed = []
     return sorted(found, key=lambda one: one.rank(given)), pointed
 
 
@@ -135,9 +137,10 @@ def _without_some(
             vague = known is None and any(one.is_vague for one in found)
             if not found or vague or any(set(way) < set(left_out) for way in ways) or len(ways) == _WAYS:
                 continue
+            found += pointed
             fits = "; ".join(dict.fromkeys(f"{one.family.word}, {_classes(one.classes)}" for one in found))
             ways[left_out] = f"without {', '.join(listed(i, given[i]) for i in left_out)} these fit: {fits}"
-            guessed = _guessed(found, kept, known, "", pointed)
+            guessed = _guessed(found, kept, known, "")
             heads.update(dict.fromkeys(guessed.others or (guessed.head,)))  # type: ignore[arg-type]
         if ways:
             return f"; {'; or '.join(ways.values())}; give the specs of the other outputs alone", tuple(heads)
@@ -233,7 +236,7 @@ def _guessed(
             questions.append("whether boxes are in pixels, or the whole input is 1 (unit=)")
     if len(found) > 1:
         questions.insert(0, "which of these the network is: " + "; ".join(reasons))
-    if pointed and any(one.classes != _COCO for one in found):
+    if pointed:
         words = "; ".join(f"{one.family.word}, {_classes(one.classes)}" for one in pointed)
         questions.append(f"whether channels are no scores but keypoints (keypoints=, point_values=): {words}")
     if len(heads) == 1 and not questions:

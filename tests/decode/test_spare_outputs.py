@@ -30,6 +30,11 @@ def specs_of(shapes: list[tuple[int, ...]], **how: object) -> list[nl.TensorSpec
             decode.yolov8(80),
         ),
         ([(1, 25200, 85), *((1, 3, k, k, 85) for k in (80, 40, 20))], "without y0 (1, 25200, 85)", decode.yolov5(80)),
+        (
+            [*maps(64, 1, 36), (1, 1000)],
+            "12 keypoints (YOLOv8-pose), 1 class; 18 keypoints of x and y alone",
+            decode.yolov8(1, keypoints=12),
+        ),
         ([(1, 300, 6), (1, 84, 8400)], "without y1 (1, 84, 8400) these fit: no suppression", decode.yolov10(80)),
         ([(1, 100, 92), (1, 100, 4), (1, 256, 25, 25)], "without y2 (1, 256, 25, 25) these fit", decode.detr(91)),
         ([(1, 300, 80), (1, 300, 4), (6, 1, 300, 80)], "without y2 (6, 1, 300, 80) these fit", decode.rtdetr(80)),
