@@ -1,4 +1,4 @@
-"""Decoders against other libraries' own functions: torchvision's, ultralytics' and shapely's, where they are installed.
+"""Decoders against other libraries' own functions, those of torchvision, ultralytics and others that are installed.
 
 `pip install 'npu-layout[test-oracles]'` brings them. They are called, and nothing of them is in this project.
 """
@@ -10,6 +10,7 @@ import dataclasses
 import io
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -269,6 +270,54 @@ def test_turned_boxes_of_supervision() -> None:
     theirs = supervision.Detections(**found.fields())
     assert len(theirs) == len(found) > 5 and np.array_equal(theirs.data["xyxyxyxy"], found.xyxyxyxy)
     assert supervision.OrientedBoxAnnotator().annotate(np.zeros((*SIZE, 3), np.uint8), theirs).any()
+
+
+def test_detr_of_transformers() -> None:
+    """DetrImageProcessor's own post-processing, which has no suppression."""
+    processing = pytest.importorskip("transformers.models.detr.image_processing_detr", reason="no transformers")
+    import torch
+
+    rng, processor = np.random.default_rng(1), processing.DetrImageProcessor()
+    for queries, classes in ((100, 91), (50, 3), (300, 5)):
+        logits = rng.normal(0, 3, (1, queries, classes + 1)).astype(np.float32)
+        boxes = rng.random((1, queries, 4)).astype(np.float32)
+        given = SimpleNamespace(logits=torch.from_numpy(logits), pred_boxes=torch.from_numpy(boxes))
+        (theirs,) = processor.post_process_object_detection(given, threshold=0.3, target_sizes=[SIZE])
+        specs = [nl.TensorSpec(a.shape, "NCW", name=n) for n, a in (("logits", logits), ("pred_boxes", boxes))]
+        found = decode.Decoder(decode.detr(classes), specs, SIZE)([logits.ravel(), boxes.ravel()], 0.3)
+        order = np.argsort(-theirs["scores"].numpy(), kind="stable")
+        assert len(found) == len(order) > 20
+        np.testing.assert_allclose(found.confidence, theirs["scores"].numpy()[order], rtol=1e-6)
+        np.testing.assert_allclose(found.xyxy, theirs["boxes"].numpy()[order], atol=1e-4)
+        assert np.array_equal(found.class_id, theirs["labels"].numpy()[order])
+
+
+@pytest.mark.parametrize(
+    ("size", "scale", "aspects"),
+    [
+        ((512, 512), 4.0, [(1.0, 1.0), (1.4, 0.7), (0.7, 1.4)]),
+        ((320, 320), 3.0, [(1.0, 1.0), (1.4, 0.7), (0.7, 1.4)]),  # 3 cells of 106.7 pixels
+        ((640, 512), 4.0, [1.0, 2.0, 0.5]),
+    ],
+)
+def test_anchors_of_effdet(size: tuple[int, int], scale: float, aspects: list[Any]) -> None:
+    """Its anchors, and boxes that it decodes from them."""
+    effdet = pytest.importorskip("effdet.anchors", reason="no effdet")
+    import torch
+
+    anchors, rng = effdet.Anchors(3, 7, 3, aspects, scale, size).boxes, np.random.default_rng(0)
+    offsets = rng.normal(0, 0.5, (1, len(anchors), 4)).astype(np.float32)
+    scores = rng.normal(0, 2, (1, len(anchors), 3)).astype(np.float32)
+    pairs = [pair if isinstance(pair, tuple) else (pair**0.5, pair**-0.5) for pair in aspects]
+    head = decode.efficientdet(3, size, size=scale, aspects=pairs)
+    specs = [nl.TensorSpec(a.shape, "NCW", name=n) for n, a in (("box", offsets), ("cls", scores))]
+    found = decode.Decoder(head, specs, size)([offsets.ravel(), scores.ravel()], 0.97, 1.0, 30000)
+    boxes = effdet.decode_box_outputs(torch.from_numpy(offsets[0]), anchors, output_xyxy=True).numpy()
+    best = (1 / (1 + np.exp(-scores[0].max(1).astype(np.float64)))).astype(np.float32)
+    rows = np.flatnonzero(best >= 0.97)
+    rows = rows[np.argsort(-best[rows], kind="stable")]
+    assert len(found) == len(rows) > 500
+    np.testing.assert_allclose(found.xyxy, boxes[rows], atol=2e-3)
 
 
 @pytest.mark.parametrize("kind", ["retinanet", "fcos"])
