@@ -21,7 +21,8 @@ from npu_layout import decode
 from tests.support import exports, poses, quantizing
 from tests.support.exports import FEATURES, POINTS, SIDE, Net
 
-ALPHABET, CLASSES = "0123456789abcdefghij", 21
+ALPHABET, CLASSES, COLUMNS = "0123456789abcdefghij", 21, 30
+CULANE = (121, 131, 141, 150, 160, 170, 180, 189, 199, 209, 219, 228, 238, 248, 258, 267, 277, 287)
 STORED = {4: ("NCHW", "NHWC", "NCHW16c"), 3: ("NCW", "NWC", "NCW16c"), 2: ("NC", "CN")}
 
 
@@ -63,6 +64,19 @@ def segmenter(net: Net) -> None:
     net.out(net.scores(4, 5), "classes")
 
 
+def road(net: Net) -> None:
+    """Ultra-Fast-Lane-Detection's end: a fully connected layer, and its numbers as columns, rows and lanes."""
+    pooled = net.reshape(net.conv(net.features[16], FEATURES, 4, relu=True), 1, 64)
+    numbers = net.op("MatMul", pooled, net.const(net.rng.normal(0, 1, (64, (COLUMNS + 1) * 18 * 2))))
+    net.out(net.reshape(numbers, 1, COLUMNS + 1, 18, 2), "lanes")
+
+
+def hand(net: Net) -> None:
+    """PFLD's end, and that of MediaPipe's hands: a fully connected layer."""
+    pooled = net.reshape(net.op("GlobalAveragePool", net.features[8]), 1, FEATURES)
+    net.out(net.op("MatMul", pooled, net.const(net.rng.normal(0, 40, (FEATURES, 3 * 21)))), "points")
+
+
 BUILDS: dict[str, Callable[[Net], None]] = {
     "simcc": simcc,
     "openpose": openpose,
@@ -72,6 +86,8 @@ BUILDS: dict[str, Callable[[Net], None]] = {
     "classifier": functools.partial(classifier, softmax=True),
     "classifier of logits": functools.partial(classifier, softmax=False),
     "segmenter": segmenter,
+    "road": road,
+    "hand": hand,
 }
 
 
@@ -266,3 +282,29 @@ def test_segments(small: bool, order: int, tmp_path: Path) -> None:
         column = scores[:, y, x].tolist()
         assert found[0, 0, y, x] == column.index(max(column))
     assert len(np.unique(found)) > 2
+
+
+@RUNS
+def test_lanes(small: bool, order: int, tmp_path: Path) -> None:
+    """Of each lane and row the mean of the columns, weighted by their softmax, where no lane is not the best score."""
+    run = Run("road", small, order, tmp_path)
+    found = decode.lanes(*run.of("lanes"), (SIDE, SIDE))
+    for lane, points in enumerate(found):
+        wanted = []
+        for row, place in enumerate(CULANE):
+            scores = run.values["lanes"][:, row, lane].tolist()
+            if scores.index(max(scores)) < COLUMNS:
+                powers = [math.exp(n - max(scores)) for n in scores[:-1]]
+                mean = math.fsum((k + 1) * p for k, p in enumerate(powers)) / math.fsum(powers)
+                wanted.append((mean * (SIDE - 1) / (COLUMNS - 1) - 1, place * SIDE / 288 - 1))
+        assert len(points) == len(wanted) > 3
+        np.testing.assert_allclose(points, wanted, rtol=1e-5, atol=1e-5)
+
+
+@RUNS
+def test_landmarks(small: bool, order: int, tmp_path: Path) -> None:
+    run = Run("hand", small, order, tmp_path)
+    found = decode.landmarks(*run.of("points"))
+    assert found.shape == (1, 21, 3) and len(np.unique(found)) > 10
+    for point, (x, y, z) in enumerate(found[0].tolist()):
+        assert [x, y, z] == run.values["points"][3 * point : 3 * point + 3].tolist()
