@@ -316,7 +316,8 @@ def _tried(
                 continue
             except LayoutError:
                 continue
-            joined = family.apart and len(_outputs(fitted)) < len(fitted.levels[0].places)
+            outputs, parts = len(_outputs(fitted)), len(fitted.levels[0].places)
+            joined = outputs < parts and (family.apart or (fitted.form.cells == "rows" and outputs > 1))
             long = 0 < family.most < fitted.levels[0].grid[1]
             if not _activations(family, fitted, specs, n) or _one_cell(fitted) or joined or long:
                 continue

@@ -127,6 +127,16 @@ def test_two_networks_of_one_export_are_both_offered() -> None:
     assert {head.name for head in hundred.others} == {"detr"} and "priors" not in hundred.why
 
 
+@pytest.mark.parametrize(("scores", "classes"), [(2, 1), (3, 2), (3, 3), (2, 2)])
+def test_queries_are_no_rows_in_two_outputs(scores: int, classes: int) -> None:
+    """Four numbers of a box and two or three beside them are as many as YOLOv10's and YOLO26-OBB's rows have."""
+    found = decode.guess(of_shapes([(1, 100, scores), (1, 100, 4)]), (640, 640))
+    assert {head.name for head in found.others} == {"rtdetr", "detr"}
+    assert classes in {head.classes for head in found.others}
+    apart = decode.guess(of_shapes([(1, 300, 4), (1, 300), (1, 300)]), (640, 640))
+    assert {"yolov10", "yolo26"} < {head.name for head in apart.others}
+
+
 def test_edges_of_post_processing_are_in_either_order() -> None:
     """TensorRT's EfficientNMS and the IMX500 have x before y, in pixels, where TFLite has y before x, of 0 to 1."""
     shapes, names = [(1, 1), (1, 100, 4), (1, 100), (1, 100)], ("num_dets", "det_boxes", "det_scores", "det_classes")
