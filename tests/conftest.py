@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 import npu_layout as nl
 from tests.support.memory import LAST_CACHE
+from tests.support.paths import TESTS
 
 pytest_plugins = ["pytester"]
 
@@ -30,6 +31,22 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 
 
 _RAN: Counter[str] = Counter()
+
+#: Folders of tests for which one kind of kernels suffices, and their files of which both are run: wings that ask no
+#: kernels (setup.cfg's contract `ask`) have from both the same bits, which tests/kernels and tests/buffers show.
+ONCE: dict[str, tuple[str, ...]] = {
+    "diagnosis": ("test_threads.py", "test_verdicts.py"),  # boards with each cause, and faultless ones
+    "drawing": (),
+    "engines": (),
+    "exchange": (),
+    "project": (  # what is left looks at the tree
+        *("test_bad_arguments.py", "test_detector.py", "test_docs.py", "test_fuzzing.py"),
+        *("test_import.py", "test_page.py", "test_pose.py", "test_samples.py"),
+    ),
+    "recordings": (),
+    "specs": (),
+    "streams": (),
+}
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -83,14 +100,23 @@ def ran() -> Callable[[int, str], None]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--alone", choices=("only", "never"), help="run only the tests marked alone, or none of them")
+    parser.addoption("--second-half", action="store_true", help="after a run with other kernels: nothing of ONCE")
+
+
+def suffices_once(path: Path) -> bool:
+    """Whether the tests of a file are the same with each kind of kernels."""
+    return path.name not in ONCE.get(path.parent.name, (path.name,)) and path.parent.parent == TESTS
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    choice = config.getoption("--alone", default=None)
-    if choice is not None:
-        marked = [item for item in items if item.get_closest_marker("alone")]
-        others = [item for item in items if not item.get_closest_marker("alone")]
-        items[:], left = (marked, others) if choice == "only" else (others, marked)
+    choice, second = config.getoption("--alone", default=None), config.getoption("--second-half", default=False)
+    chosen, left = [], []
+    for item in items:
+        alone = item.get_closest_marker("alone") is not None
+        wanted = (choice is None or alone == (choice == "only")) and not (second and suffices_once(item.path))
+        (chosen if wanted else left).append(item)
+    items[:] = chosen
+    if left:
         config.hook.pytest_deselected(items=left)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import configparser
 import re
 from pathlib import Path
 from typing import NamedTuple
 
 import npu_layout as nl
-from tests.support.paths import ROOT
+from tests.conftest import ONCE, suffices_once
+from tests.support.paths import ROOT, TESTS
 
 HOUSE = Path(nl.__file__).parent
 
@@ -101,3 +103,18 @@ def test_large_wings_have_a_map() -> None:
         table = re.search(rf"^\| `{wing}` \| rooms \|\n(?:\|.*\n)+", page, re.M)
         assert table is not None, f"{wing} has {len(names)} rooms, and no table in docs/architecture.md"
         assert sorted(re.findall(r"`(\w+)`", table[0])[1:]) == sorted(names)
+
+
+def test_what_runs_once_asks_no_kernels() -> None:
+    """Those wings that the contract keeps from the kernels, and the tree; what runs twice of them is there."""
+    setup, here = configparser.ConfigParser(), Path(__file__)
+    setup.read(ROOT / "setup.cfg", encoding="utf-8")
+    apart = setup["importlinter:contract:ask"]["source_modules"].split()
+    for folder, twice in ONCE.items():
+        assert folder == "project" or f"npu_layout.{folder}" in apart, folder
+        assert all((TESTS / folder / name).is_file() for name in twice), twice
+        once = [path for path in (TESTS / folder).glob("test_*.py") if path.name not in twice and path != here]
+        assert not [path for path in once if "kernels.activ" in path.read_text("utf-8")]
+    assert suffices_once(here) and suffices_once(TESTS / "diagnosis" / "test_scales.py")
+    assert not any(map(suffices_once, (TESTS / "kernels" / "test_sums.py", HOUSE / "diagnosis" / "verdict.py")))
+    assert not suffices_once(TESTS / "diagnosis" / "test_threads.py") and not suffices_once(TESTS / "test_errors.py")
