@@ -300,7 +300,8 @@ INLINE void across_runs(const uint8_t *p, int64_t step, int64_t n, int64_t chann
     }
 }
 #define ACROSS_COUNT(n_) case n_: across_runs(p, step, n, channels, place, n_, where); break;
-static void HERE(across_runs)(const uint8_t *p, int64_t step, int64_t n, int64_t channels, int64_t run, int64_t far, Index *where) {
+/* Where it begins 128 bytes behind a multiple of 256, six vectors take 1.4 times as long (Zen 5). */
+__attribute__((aligned(256))) static void HERE(across_runs)(const uint8_t *p, int64_t step, int64_t n, int64_t channels, int64_t run, int64_t far, Index *where) {
     int64_t place[ACROSS_RUNS];
     const int64_t count = (channels + WIDTH - 1) / WIDTH;
     for (int64_t k = 0; k < count; ++k) place[k] = k * WIDTH / run * far + k * WIDTH % run * 4;
