@@ -266,8 +266,9 @@ class _Fit(NamedTuple):
 
     @property
     def is_vague(self) -> bool:
-        """Whether any map has the extents of the family."""
-        return bool(self.family.asked) and not self.family.unsure and not self.family.doubted
+        """Whether any map has the extents of the family, or what fits is one row."""
+        row = self.fitted is not None and self.fitted.form.cells == "rows" and self.fitted.levels[0].grid[1] == 1
+        return row or (bool(self.family.asked) and not self.family.unsure and not self.family.doubted)
 
     @property
     def is_rows_first(self) -> bool:

@@ -68,6 +68,7 @@ def test_no_head_is_certain_without_an_output() -> None:
         [(1, 125, 20, 20), (1, 1000)],  # any map of stride 32
         [(1, 77, 768), (1, 768)],
         [(1, 512, 7, 7), (1, 1000)],
+        [(1, 6), (1, 1129)],  # one row
     ],
 )
 def test_nothing_is_left_out_for_what_fits_anything(shapes: list[tuple[int, ...]]) -> None:
