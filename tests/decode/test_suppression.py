@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import cv2
@@ -51,7 +51,7 @@ def loop(boxes: np.ndarray, scores: np.ndarray, iou: float, class_id: Any = None
 Looped = tuple[np.ndarray, np.ndarray, Any, dict[float, list[int]]]
 
 
-@lru_cache(maxsize=1)  # the same for each backend
+@cache  # the same for each backend: all seeds run on one, then on the next
 def looped(seed: int) -> Looped:
     """Boxes, scores, classes, and for some thresholds the indices that a plain loop keeps."""
     rng = np.random.default_rng(seed)

@@ -68,19 +68,27 @@ def test_bits_are_those_of_the_documented_order(shape: tuple[int, int, int], dty
     device, model, before = numbers(shape, dtype)
     of = [x.astype(float).tolist() for x in (device, model, before)]
     count, rows, columns = shape
+    rows_of = [
+        [[[term(name, *(x[a][r][c] for x in of)) for c in range(columns)] for a in range(count)] for r in range(rows)]
+        for name in kernels.BY_ROW
+    ]
+    wanted = [[in_order(name, row) for row in of_name] for name, of_name in zip(kernels.BY_ROW, rows_of)]
+    wanted_down = [
+        [
+            [joined(name, [term(name, *(x[a][r][c] for x in of)) for r in range(rows)]) for c in range(columns)]
+            for a in range(count)
+        ]
+        for name in kernels.BY_COLUMN
+    ]
     for backend in kernels.backends():
         by_row, by_column = kernels.sums(device, model, before, backend)
         assert by_row.shape == (13, rows) and by_column.shape == (11, count, columns)
         for k, name in enumerate(kernels.BY_ROW):
             for r in range(rows):
-                values = [
-                    [term(name, *(x[a][r][c] for x in of)) for c in range(columns)] for a in range(count)
-                ]  # fmt: skip
-                assert by_row[k, r] == in_order(name, values), (backend, name, r)
+                assert by_row[k, r] == wanted[k][r], (backend, name, r)
         for k, name in enumerate(kernels.BY_COLUMN):
             for a, c in np.ndindex(count, columns):
-                values_down = [term(name, *(x[a][r][c] for x in of)) for r in range(rows)]
-                assert by_column[k, a, c] == joined(name, values_down), (backend, name, a, c)
+                assert by_column[k, a, c] == wanted_down[k][a][c], (backend, name, a, c)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
