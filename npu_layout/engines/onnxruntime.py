@@ -140,29 +140,15 @@ class OnnxRuntimeEngine:
             if not os.fspath(model):
                 raise NpuLayoutError(f"model: expected the path of a file, got {model!r}")
             raise NpuLayoutError(f"{where}: " + ("is a directory" if os.path.isdir(model) else "no such file"))
-        if threads is not None:
-            threads = thread_count(threads)
-        if not isinstance(dimensions, Mapping):
-            raise NpuLayoutError(f"dimensions: expected {{name: length}}, got {dimensions!r}")
-        named = text_keys("dimensions", dimensions)
-        lengths = {name: counted(f"dimensions: length of {name!r}", n) for name, n in named.items()}
+        wanted = None if threads is None else thread_count(threads)
+        lengths = _lengths(dimensions)
         try:
             import onnxruntime  # type: ignore[import-untyped]
         except ImportError as error:
             raise NpuLayoutError(
                 f"{where}: onnxruntime cannot be imported ({error}); pip install onnxruntime"
             ) from error
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 3
-        # Without it, sums of 8-bit products overflow 16 bits on x86 without VNNI, and the reference would be wrong
-        # (onnxruntime, include/onnxruntime/core/session/onnxruntime_session_options_config_keys.h).
-        options.add_session_config_entry("session.x64quantprecision", "1")
-        # Else its threads go on spinning after a run, on the cores of what is done with the answers (same file).
-        options.add_session_config_entry("session.force_spinning_stop", "1")
-        if threads is not None:
-            options.intra_op_num_threads = threads
-        for name, length in lengths.items():
-            options.add_free_dimension_override_by_name(name, length)
+        options = _session_options(onnxruntime, wanted, lengths)
         source = bytes(model) if isinstance(model, (bytes, bytearray)) else os.fspath(model)
         more = self._provided(onnxruntime, options)
         try:
@@ -239,6 +225,30 @@ class OnnxRuntimeEngine:
 
     def __exit__(self, *error: Any) -> None:
         self.close()
+
+
+def _lengths(dimensions: Any) -> dict[str, int]:
+    """Return {name: length} of the axes that the model does not fix; NpuLayoutError if they are something else."""
+    if not isinstance(dimensions, Mapping):
+        raise NpuLayoutError(f"dimensions: expected {{name: length}}, got {dimensions!r}")
+    named = text_keys("dimensions", dimensions)
+    return {name: counted(f"dimensions: length of {name!r}", n) for name, n in named.items()}
+
+
+def _session_options(onnxruntime: Any, threads: int | None, lengths: Mapping[str, int]) -> Any:
+    """Return the options of a session whose results a board can be compared with."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    # Without it, sums of 8-bit products overflow 16 bits on x86 without VNNI, and the reference would be wrong
+    # (onnxruntime, include/onnxruntime/core/session/onnxruntime_session_options_config_keys.h).
+    options.add_session_config_entry("session.x64quantprecision", "1")
+    # Else its threads go on spinning after a run, on the cores of what is done with the answers (same file).
+    options.add_session_config_entry("session.force_spinning_stop", "1")
+    if threads is not None:
+        options.intra_op_num_threads = threads
+    for name, length in lengths.items():
+        options.add_free_dimension_override_by_name(name, length)
+    return options
 
 
 def ports(engine: OnnxRuntimeEngine) -> dict[str, list[Port]]:
