@@ -92,7 +92,7 @@ def widths(path: str) -> list[Width]:
         stored = stored_dtype(dtype)
         for n, first in itertools.product((*range(1, 2 * 64 // stored.itemsize + 2), 1030), (True, False)):
             x = values(rng, dtype, (3, n, channels), odd=False)
-            if order.startswith("32") and 3 * n * 128 * stored.itemsize > 1 << 20:
+            if order.startswith("32") and 3 * n * 192 * stored.itemsize > 1 << 20:
                 continue  # the fences have no room
             found.append(Width(dtype, order, first, x, expected_of(path, dtype, x)))
     return found
