@@ -44,7 +44,7 @@ def test_every_kind_of_case_has_peers_and_numpy_is_the_first() -> None:
 
 def test_functions_are_named_by_library_and_kind() -> None:
     every = {function for entries in peers.PEERS.values() for _, _, function in entries}
-    assert len(every) == 77 and len({function.__name__ for function in every}) == 77
+    assert len(every) == 82 and len({function.__name__ for function in every}) == 82
     for entries in peers.PEERS.values():
         for library, _, function in entries:
             assert function.__name__.startswith(f"{library}_")
