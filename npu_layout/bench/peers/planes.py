@@ -20,7 +20,7 @@ _BORDER_Y, _BORDER_UV = (BORDER,), (128, 128)  # gray 114 in limited range is 11
 
 
 @peer("frame-gray", "numpy", "weights in integers, then rows and columns by index")
-def numpy_gray(case: FrameCase) -> Call:
+def numpy_frame_gray(case: FrameCase) -> Call:
     """Convert the whole frame, then pick four pixels for each of the result."""
     inner, out = _inner(case, 1)
     height = case.geometry.frame_wh[1]
@@ -39,7 +39,7 @@ def numpy_gray(case: FrameCase) -> Call:
 
 
 @peer("frame-gray", "cv2", "cvtColor or LUT, resize, copyMakeBorder")
-def cv2_gray(case: FrameCase) -> Call:
+def cv2_frame_gray(case: FrameCase) -> Call:
     """Make gray of the frame, then resize it; NV12 has it in its first plane, in limited range."""
     import cv2
 
@@ -55,7 +55,7 @@ def cv2_gray(case: FrameCase) -> Call:
 
 
 @peer("frame-planes", "numpy", "rows and columns by index, in integers")
-def numpy_planes(case: FrameCase) -> Call:
+def numpy_frame_planes(case: FrameCase) -> Call:
     """Resize pixels and convert them, or resize each plane."""
     width, height = case.geometry.input_wh
     if case.format == "BGR":
@@ -96,7 +96,7 @@ def numpy_planes(case: FrameCase) -> Call:
 
 
 @peer("frame-planes", "cv2", "resize, copyMakeBorder, cvtColor, merge; or split, resize, copyMakeBorder, merge")
-def cv2_components(case: FrameCase) -> Call:
+def cv2_frame_components(case: FrameCase) -> Call:
     """Convert the letterboxed pixels to I420, whose U and V are put together; or resize Y, U and V."""
     import cv2
 
@@ -130,7 +130,7 @@ def cv2_components(case: FrameCase) -> Call:
 
 
 @peer("frame-planes", "cv2", "resize and copyMakeBorder of each plane")
-def cv2_planes(case: FrameCase) -> Call | None:
+def cv2_frame_planes(case: FrameCase) -> Call | None:
     """Resize both planes; at half the size OpenCV rounds means of two channels to even, those of one or three up."""
     if case.format == "BGR":
         return None
