@@ -12,8 +12,8 @@ import numpy as np
 
 from ..buffers import Quantization, TensorSpec, element
 from ..errors import LayoutError, NpuLayoutError
-from ..layouts import c_strides
-from ..support import nearest, shown
+from ..layouts import Layout, c_strides
+from ..support import nearest, shown, text_of
 
 _MISSING = object()
 LISTED = (list, tuple, np.ndarray, ctypes.Array)  # what is a sequence, and no struct
@@ -155,6 +155,24 @@ def check_axes(what: str, layout: str, axes: Sequence[str], rank: int, of: str) 
     """Raise LayoutError if the letters of a layout are not as many as `of`, which messages call so, has extents."""
     if len(axes) != rank:
         raise LayoutError(f"{what}: {layout} has {len(axes)} axes, but {of} has {rank}")
+
+
+def outermost_first(
+    given: Metadata, what: str, fields: tuple[str, str], layout: str | None
+) -> tuple[list[int], Layout]:
+    """Return the shape and the layout of dense memory whose sizes are listed from the fastest one on.
+
+    fields: the names of the sizes and of how many of them count. layout: the letters of the shape; None: those of its
+    rank.
+    """
+    sizes = given.extents(fields[0])
+    rank = given.whole(fields[1], len(sizes))
+    if not 1 <= rank <= len(sizes):
+        raise LayoutError(f"{what}: {fields[1]} {rank}: expected 1 to {len(sizes)}, as many as there are sizes {sizes}")
+    shape = sizes[:rank][::-1]
+    axes = Layout.of_rank(rank).axes if layout is None else text_of("layout", layout)
+    check_axes(what, f"layout {axes}", axes, rank, f"shape {shape}")
+    return shape, Layout.plain(axes)
 
 
 def itemsize_of(dtype: str) -> int:

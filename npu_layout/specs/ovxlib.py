@@ -7,9 +7,8 @@ from typing import Any
 
 from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError
-from ..layouts import Layout
 from ..support import checked_call, text_of
-from .metadata import Metadata, affine, check_axes
+from .metadata import Metadata, affine, outermost_first
 
 # vsi_nn_types.h, vsi_nn_type_e, of vx_types.h; ksnn's npu_data_type_e
 _DTYPES = {
@@ -56,18 +55,12 @@ def from_ovxlib(attr: Any, *, layout: str | None = None, name: str = "") -> Tens
     """
     given, name = Metadata("ovxlib attr", attr), text_of("name", name)
     what = f"ovxlib tensor {name!r}"
-    sizes = given.extents("size")
-    rank = given.whole("dim_num", len(sizes))
-    if not 1 <= rank <= len(sizes):
-        raise LayoutError(f"{what}: dim_num {rank}: expected 1 to {len(sizes)}, as many as there are sizes {sizes}")
-    shape = sizes[:rank][::-1]
-    axes = Layout.of_rank(rank).axes if layout is None else text_of("layout", layout)
-    check_axes(what, f"layout {axes}", axes, rank, f"shape {shape}")
+    shape, order = outermost_first(given, what, ("size", "dim_num"), layout)
     dtype = Metadata("ovxlib dtype", given.field("dtype"))
     field = "vx_type" if dtype.field("nn_type", None) is None else "nn_type"
     kind = _DTYPES[_number(dtype, field, _DTYPES)]
-    quantization = _quantization(dtype, what, kind, rank)
-    return TensorSpec(shape, Layout.plain(axes), kind, quantization=quantization, name=name)
+    quantization = _quantization(dtype, what, kind, len(shape))
+    return TensorSpec(shape, order, kind, quantization=quantization, name=name)
 
 
 def _number(given: Metadata, name: str, known: Mapping[int, str]) -> int:

@@ -6,9 +6,8 @@ from typing import Any
 
 from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError
-from ..layouts import Layout
 from ..support import checked_call, text_of
-from .metadata import Metadata, affine, check_axes, enum_name, known
+from .metadata import Metadata, affine, enum_name, known, outermost_first
 
 # vip_lite.h: vip_buffer_format_e and vip_buffer_quantize_format_e, by number
 _TYPES = (
@@ -59,17 +58,11 @@ def from_viplite(params: Any, *, layout: str | None = None, name: str = "") -> T
     given = Metadata("VIPLite params", params)
     name = text_of("name", name)
     what = f"VIPLite tensor {name!r}"
-    sizes = given.extents("sizes")
-    rank = given.whole("num_of_dims", len(sizes))
-    if not 1 <= rank <= len(sizes):
-        raise LayoutError(f"{what}: num_of_dims {rank}: expected 1 to {len(sizes)}, as many as there are sizes {sizes}")
-    shape = sizes[:rank][::-1]
-    axes = Layout.of_rank(rank).axes if layout is None else text_of("layout", layout)
-    check_axes(what, f"layout {axes}", axes, rank, f"shape {shape}")
+    shape, order = outermost_first(given, what, ("sizes", "num_of_dims"), layout)
     kind = enum_name("VIPLite data_format", given.field("data_format"), _TYPES, "VIP_BUFFER_FORMAT_")
     dtype = known("VIPLite data_format", kind, _DTYPES)
     quantization = _quantization(given, what, dtype)
-    return TensorSpec(shape, Layout.plain(axes), dtype, quantization=quantization, name=name)
+    return TensorSpec(shape, order, dtype, quantization=quantization, name=name)
 
 
 def _quantization(given: Metadata, what: str, dtype: str) -> Quantization | None:

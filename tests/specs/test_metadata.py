@@ -23,6 +23,7 @@ from npu_layout.specs.metadata import (
     itemsize_of,
     known,
     numbers,
+    outermost_first,
     pair,
     shape_of,
     text,
@@ -178,3 +179,14 @@ def test_a_layout_has_as_many_letters_as_there_are_extents() -> None:
 def test_methods_of_text_are_no_fields() -> None:
     with pytest.raises(nl.NpuLayoutError, match="Hailo info has no field 'format'; got 'yolov5m"):
         nl.specs.from_hailo("yolov5m.hef")
+
+
+def test_sizes_from_the_fastest_one_on() -> None:
+    given, fields = Metadata("tensor", dict(size=[46, 45, 57, 1, 0, 0], count=4)), ("size", "count")
+    shape, layout = outermost_first(given, "x", fields, None)
+    assert shape == [1, 57, 45, 46] and layout == nl.Layout("NCHW")
+    shape, layout = outermost_first(given, "x", fields, "NHWC")
+    assert shape == [1, 57, 45, 46] and layout.axes == "NHWC"
+    for count, letters, says in ((0, None, "count 0: expected 1 to 6"), (7, None, "count 7"), (4, "NHC", "has 3 axes")):
+        with pytest.raises(nl.LayoutError, match=f"x: .*{says}"):
+            outermost_first(Metadata("tensor", dict(size=[46, 45, 57, 1, 0, 0], count=count)), "x", fields, letters)
