@@ -59,11 +59,15 @@ class Pair(NamedTuple):
 
 
 def second_causes(evidence: Evidence, ranking: list[Candidate]) -> Pair | None:
-    """Return the pair of causes that explains clearly more than each alone; None if there is none, or several."""
+    """Return the pair of causes that explains clearly more than each alone; None if there is none, or several.
+
+    None, too, if a pair that is none because its error depends on the value explains clearly more.
+    """
     best = max((c.score for c in ranking), default=-np.inf)
     if not evidence.fits or best >= _WHOLE:
         return None
     found: list[Pair] = []
+    most_bent = -np.inf
     curve = any(_is_a_curve(evidence, c) for c in ranking)
     tried = len(evidence.trials)
     for number in _hypotheses(evidence):
@@ -72,13 +76,17 @@ def second_causes(evidence: Evidence, ranking: list[Candidate]) -> Pair | None:
         under = _of_frames(evidence, rows, [computes.answers[k] for k in rows])
         pairs = [Pair(reads, computes, under, number) for reads in under.rank(_ways(under, computes, _least(best)))]
         pairs = _without_lines(pairs)
-        found += [pair for pair in pairs if _is_sound(pair, best) and not (curve and _is_fitted(pair))]
+        pairs = [pair for pair in pairs if _is_sound(pair, best)]
+        most_bent = max([most_bent, *(pair.reads.score for pair in pairs if _is_bent(pair))])
+        found += [pair for pair in pairs if not (_is_bent(pair) or (curve and _is_fitted(pair)))]
         tried += len(under.trials)
     found = _better_than_one(evidence, found)
     found.sort(key=lambda pair: -pair.reads.score)
     if not found or not proven(found[0].evidence, found[0].reads, tried):
         return None
     first = found[0]
+    if most_bent >= first.reads.score + MARGIN:
+        return None
     rivals = (pair for pair in found[1:] if pair.reads.score > first.reads.score - MARGIN)
     if any(pair.number != first.number or pair.reads.cause != first.reads.cause for pair in rivals):
         return None
@@ -126,9 +134,12 @@ def _is_sound(pair: Pair, best: float) -> bool:
     least = max(_least(best), _WHOLE) if fitted else _least(best)  # a curve with a scale of its own fits much
     if reads.score < least or reads.gain < MARGIN or _is_of_noise(pair):
         return False
-    if fitted and is_of_two_scales(pair.evidence, pair.evidence.trial(reads)):
-        return False
-    return pair.evidence.bent(reads, rounding=0.0) <= BENT  # values that are rounded alike hide a curve
+    return not (fitted and is_of_two_scales(pair.evidence, pair.evidence.trial(reads)))
+
+
+def _is_bent(pair: Pair) -> bool:
+    """Whether the error depends on the value. Values that are rounded alike hide a curve."""
+    return pair.evidence.bent(pair.reads, rounding=0.0) > BENT
 
 
 def _is_of_noise(pair: Pair) -> bool:

@@ -249,6 +249,7 @@ def test_verdicts(matrix: Any, fault: str) -> None:
         "one_frame_channels_reversed/yolo8/float32/10/1",  # seen as rows in another order
         "frames_shuffled/gray/int16/15/1",  # two of them as far apart as those of a late device
         "stuck/pose/int16/20/0",  # one frame, which is near to a later one
+        "late_and_zero_point_ignored/words/int8/40/0",  # near 0 and 1, seen as a sigmoid that is missing
     ],
 )
 def test_causes_that_resemble_another_one(matrix: Any, name: str) -> None:
