@@ -5,32 +5,19 @@ Imports the standard library and numpy, and :mod:`npu_layout.errors`.
 
 from . import interpreter  # noqa: F401  (first: nothing else may load if it refuses)
 from .arguments import (
-    array_of,
     check_fields,
-    counted,
-    finite,
     flag,
     instance,
-    integer,
-    integers,
     items_of,
     iterates,
     naming,
     nearest,
-    numbers_of,
     one_of,
     path_of,
-    per_channel,
-    plain_array,
-    real_number,
-    real_numbers,
     shown,
     text_keys,
     text_of,
-    thread_count,
     wanted_copy,
-    whole_number,
-    whole_numbers,
 )
 from .entry_points import Plugin, plugin, plugins
 from .files import PathLike, json_text, lfs_pointer, whole, whole_folder, write_text
@@ -38,6 +25,21 @@ from .foreign_arrays import foreign_array
 from .keywords import checked_call
 from .late_names import late
 from .npy import NPY_HEADER, check_npy_size, errors_named, npy_bytes, parse_npy, parsed
+from .number_arguments import (
+    array_of,
+    counted,
+    finite,
+    integer,
+    integers,
+    numbers_of,
+    per_channel,
+    plain_array,
+    real_number,
+    real_numbers,
+    thread_count,
+    whole_number,
+    whole_numbers,
+)
 from .owning import not_copied
 from .progress import Steps, steps, track
 from .spelling import argument, spelt

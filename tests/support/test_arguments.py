@@ -12,7 +12,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.recordings.sources import Frames
-from npu_layout.support import arguments, iterates, text_keys, thread_count, wanted_copy
+from npu_layout.support import arguments, iterates, text_keys, wanted_copy
 
 X = np.zeros((1, 3, 4, 5), np.float32)
 IMAGE = np.zeros((4, 4, 3), np.uint8)
@@ -125,21 +125,6 @@ def test_choices_and_flags() -> None:
             arguments.flag("clip", bad)
 
 
-def test_numbers() -> None:
-    assert arguments.whole_number("n", np.int8(3)) == 3 and arguments.real_number("x", np.float32(0.5)) == 0.5
-    assert arguments.whole_number("n", np.array(3)) == 3 and arguments.real_number("x", np.array(0.5)) == 0.5
-    for bad in (1.5, None, "1"):
-        with refused("^n: expected a whole number, got"):
-            arguments.whole_number("n", bad)
-    for bad in (np.nan, np.inf, None, "1", True, 10**400, 1j):
-        with refused("^x: expected a finite number, got"):
-            arguments.real_number("x", bad)
-    with refused("^x: expected a number above 0, got 0"):
-        arguments.real_number("x", 0, above=0)
-    with refused("^n: expected a whole number of 1 or more, got True"):
-        arguments.counted("n", True)
-
-
 def test_items_and_fields() -> None:
     assert arguments.items_of("specs", iter([SPEC]), nl.TensorSpec) == [SPEC]
     for bad in (SPEC, "text", {"a": SPEC}, None):
@@ -176,37 +161,6 @@ def test_what_is_shown_of_an_argument_is_short() -> None:
     assert arguments.shown(Mute()) == f"{__name__}.Mute"
 
 
-def test_whole_numbers_say_what_was_expected() -> None:
-    assert arguments.integers("s", np.array([3, 4])) == (3, 4) and arguments.integers("s", (True, np.int8(2))) == (1, 2)
-    assert all(type(n) is int for n in arguments.integers("s", (True, np.int8(2))))
-    for bad in ((1, 2.5), 5, None, "12", b"12", bytearray(b"12"), {1, 2}, frozenset((1, 2)), {1: 2}):
-        with pytest.raises(nl.LayoutError, match=r"^s: expected extents, got"):
-            arguments.integers("s", bad, "extents", nl.LayoutError)
-    with pytest.raises(nl.LayoutError, match=r"^axis: expected an axis, got '1'"):
-        arguments.whole_number("axis", "1", "an axis", nl.LayoutError)
-    assert arguments.counted("k", np.int64(5), 5) == 5
-    for bad in (0, 6, True, np.True_, 1.0, None):
-        with refused("^k: expected 1 .. 5, got"):
-            arguments.counted("k", bad, 5, "1 .. 5")
-
-
-@pytest.mark.parametrize("bad", [b"abcd", {1, 2, 3, 4}, dict.fromkeys("abcd"), {1: 0, 2: 0, 3: 0, 4: 0}, "1234", 4])
-def test_whole_numbers_are_in_an_order(bad: object) -> None:
-    assert arguments.whole_numbers("xywh", [1, 2, 3, 4], 4, 0) == (1, 2, 3, 4)
-    with refused("^xywh: expected 4 whole numbers of at least 0, got"):
-        arguments.whole_numbers("xywh", bad, 4, 0)
-
-
-def test_numbers_of_each_channel() -> None:
-    """The usual cases, which do not become arrays first, are read as all others are."""
-    for given in (0.5, 3, [1, 2.5, 3], (1.0, 2.0, 3.0), np.float32([1, 2, 3]), np.int8(7), [[1], [2], [3]], [7]):
-        expected = tuple(np.asarray(given, np.float64).reshape(-1).tolist())
-        assert arguments.per_channel("mean", given, 3) == expected, given
-    for bad in (None, "1", True, [], [1, 2], np.nan, [1, 2, np.inf], np.zeros(2), 2**70, [2**70] * 3, 1j):
-        with refused("^mean: expected 1 or 3 finite numbers, got"):
-            arguments.per_channel("mean", bad, 3)
-
-
 def test_an_array_of_no_axes_is_no_iterable() -> None:
     """numpy gives it __iter__ and __len__, which raise a TypeError of numpy's."""
     assert iterates([]) and iterates(iter(())) and iterates(np.zeros((2, 0))) and iterates({})
@@ -223,10 +177,3 @@ def test_keys_as_text_are_as_many_as_before() -> None:
         text_keys("x", {1: 2, "1": 3})
     with pytest.raises(nl.LayoutError, match="names that differ as text"):
         text_keys("x", {Named(): 2, Named(): 3}, nl.LayoutError)
-
-
-@pytest.mark.parametrize("given", [0, -1, 1025, 100000, True, "4", 1.5, 2**31])
-def test_threads_are_so_many_that_a_runtime_starts_them(given: Any) -> None:
-    with pytest.raises(nl.NpuLayoutError, match=r"^threads: expected a whole number from 1 to 1024, got"):
-        thread_count(given)
-    assert thread_count(np.int64(1024)) == 1024

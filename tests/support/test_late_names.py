@@ -47,8 +47,8 @@ def test_an_unknown_name(package: str) -> None:
 
 
 def test_functions_of_a_package_that_is_loaded() -> None:
-    get, names = late("npu_layout.support", {"whole_numbers": "arguments"})
-    assert get("whole_numbers") is sys.modules["npu_layout.support.arguments"].whole_numbers
+    get, names = late("npu_layout.support", {"whole_numbers": "number_arguments"})
+    assert get("whole_numbers") is sys.modules["npu_layout.support.number_arguments"].whole_numbers
     assert {"whole_numbers", "late", "__version__"} <= {*names()}
 
 
