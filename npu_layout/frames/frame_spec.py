@@ -9,24 +9,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import BufferSizeError, NpuLayoutError
-from ..support import checked_call, foreign_array, one_of, shown, whole_number, whole_numbers
+from ..support import checked_call, one_of, shown, whole_number, whole_numbers
+from .byte_views import bytes_of
 from .camera_stacks import buffers_of, described
 from .color_matrices import MATRICES, RANGES
+from .memory_misfits import Placed, check_separate, check_size, reading_words
 from .pixel_formats import Plane, pixel_format
-from .plane_memory import (
-    Reading,
-    coded_offsets,
-    offsets_of,
-    other_reading,
-    readings,
-    readings_apart,
-    side_by_side,
-    stored_rows,
-    strides_of,
-)
+from .plane_memory import offsets_of, side_by_side, stored_rows, strides_of
 
 Pair = tuple[int, int]
-_ITEMS = "bBcChHiIlLqQT"  # what the format of memory whose bytes are a frame's begins with: integers, structs
 _FIELDS = ("format", "size_wh", "strides", "offsets", "size", "matrix", "range")
 
 
@@ -112,50 +103,12 @@ class FrameSpec:
         if form.kind != "coded":
             object.__setattr__(self, "size", self._checked_size(what, size))
             if offsets is None and size is not None:
-                self._check_reading(what, strides is not None)
-
-    def _check_reading(self, what: str, fixed: bool) -> None:
-        """Raise NpuLayoutError if the size is that of a usual pitch or height with other rows, or planes elsewhere.
-
-        fixed: the strides were given, so that only other heights are usual, and of those none that is rounded up to
-        pages where the height of the frame is too: drivers round `sizeimage` up to pages when it is mapped.
-        """
-        form = pixel_format(self.format)
-        if form.is_tiled or self.size is None or self.size <= self._end:
-            return
-        found = readings(form.planes, self.size_wh, self.size, self.strides, fixed=fixed)
-        other = other_reading(found, self.strides, self.offsets, stated=fixed)
-        if other is None:
-            coded = None if found else coded_offsets(form.planes, self.size_wh, self.size, self.strides)
-            if coded is not None and len(coded) > 1:
-                raise NpuLayoutError(
-                    f"{what}: size {self.size} is that of no usual rows and height, and has room for those of decoders "
-                    f"that round the height: expected offsets={coded}, as these place planes, or {self._own} if what "
-                    "is behind the last row is a gap"
-                )
-            return
-        if other.strides == self.strides:
-            expected = f"offsets={other.offsets}, as drivers that round the height place planes, or {self._own}"
-        else:
-            at = "" if other.lines == self.size_wh[1] else f" and offsets={other.offsets}"
-            expected = f"strides={other.strides}{at}, or {self._own}"
-        raise NpuLayoutError(
-            f"{what}: size {self.size} is that of {other.lines} rows of {other.strides[0]} bytes{other.rounded}: "
-            f"expected {expected} if what is behind the last row is a gap"
-        )
+                check_size(self._placed, what, self.size, strides_given=strides is not None)
 
     @property
-    def _end(self) -> int:
-        """Where the last plane ends, the gap of its last row included."""
-        planes = pixel_format(self.format).planes
-        rows = (stored_rows(plane, self.size_wh[1]) for plane in planes)
-        return max(offset + stride * n for offset, stride, n in zip(self.offsets, self.strides, rows))
-
-    @property
-    def _own(self) -> str:
-        """The places of the planes, as arguments that say them."""
-        dense = f"strides={self.strides} and " if self.is_dense else ""
-        return f"{dense}offsets={self.offsets}"
+    def _placed(self) -> Placed:
+        """Where the planes are, with what messages need to know."""
+        return Placed(self.format, pixel_format(self.format), self.size_wh, self.strides, self.offsets)
 
     def _checked_size(self, what: str, given: int | None) -> int:
         """Return the bytes of the buffer; NpuLayoutError if planes overlap or end behind it."""
@@ -183,11 +136,11 @@ class FrameSpec:
     @property
     def is_dense(self) -> bool:
         """Whether rows follow each other without gaps."""
-        return self.strides == strides_of("", pixel_format(self.format).planes, self.size_wh[0], None)
+        return self._placed.is_dense
 
     def __repr__(self) -> str:
         plain = FrameSpec(self.format, self.size_wh)
-        gap = self.size is not None and self.size > self._end  # of which the places of planes do not follow
+        gap = self.size is not None and self.size > self._placed.end  # of which the places of planes do not follow
         given = [
             f"{name}={getattr(self, name)!r}"
             for name in _FIELDS[2:]
@@ -197,9 +150,7 @@ class FrameSpec:
 
     def describe(self) -> str:
         """Return the spec as messages name it: ``NV12 of 1920x1080 with strides (2048, 2048)``."""
-        width, height = self.size_wh
-        pitch = "" if self.is_dense else f" with strides {self.strides}"
-        return f"{self.format} of {width}x{height}{pitch}"
+        return self._placed.describe()
 
     def planes(self, buffer: Any) -> tuple[np.ndarray, ...]:
         """Return the planes as views of a frame's memory, without a copy; read-only if the memory is.
@@ -230,15 +181,13 @@ class FrameSpec:
         """
         given = buffers_of(buffer)
         if self.size is None:
-            return (_bytes_of(given[0] if isinstance(given, (tuple, list)) else given, "buffer"),)
+            return (bytes_of(given[0] if isinstance(given, (tuple, list)) else given, "buffer"),)
         if isinstance(given, (tuple, list)):
             return self._separate(given)
-        memory = _bytes_of(given, "buffer")
+        memory = bytes_of(given, "buffer")
         if memory.size != self.size:
-            raise BufferSizeError(
-                f"buffer has {memory.size} bytes; {self.describe()} needs {self.size}{self._other_reading(memory.size)}"
-                f"{self._exchanged(memory.size)}"
-            )
+            other = reading_words(self._placed, memory.size)
+            raise BufferSizeError(f"buffer has {memory.size} bytes; {self.describe()} needs {self.size}{other}")
         return tuple(
             map(self._view, pixel_format(self.format).planes, self.strides, self.offsets, [memory] * len(self.offsets))
         )
@@ -250,7 +199,7 @@ class FrameSpec:
             raise NpuLayoutError(f"buffer has {len(buffers)} planes; {self.describe()} has {len(planes)}: {names}")
         memories = []
         for plane, stride, given in zip(planes, self.strides, buffers):
-            memory, rows = _bytes_of(given, f"buffer: plane {plane.name}"), stored_rows(plane, self.size_wh[1])
+            memory, rows = bytes_of(given, f"buffer: plane {plane.name}"), stored_rows(plane, self.size_wh[1])
             row = stride if plane.tile else plane.row_bytes(self.size_wh[0])
             if memory.size < stride * (rows - 1) + row:
                 raise BufferSizeError(
@@ -259,40 +208,8 @@ class FrameSpec:
                 )
             memories.append(memory)
         if not pixel_format(self.format).is_tiled:
-            self._check_apart(tuple(memory.size for memory in memories))
+            check_separate(self._placed, tuple(memory.size for memory in memories))
         return tuple(map(self._view, planes, self.strides, [0] * len(planes), memories))
-
-    def _check_apart(self, sizes: tuple[int, ...]) -> None:
-        """Raise BufferSizeError if planes that are buffers of their own have another pitch: together, or else one."""
-        planes, stated = pixel_format(self.format).planes, not self.is_dense
-        ends = [stride * plane.rows(self.size_wh[1]) for plane, stride in zip(planes, self.strides)]
-        longer = [i for i, (size, end) in enumerate(zip(sizes, ends)) if size > end]
-        if not longer:
-            return
-        nowhere = (0,) * len(planes)
-        found = readings_apart(planes, self.size_wh, sizes, self.strides, both=not stated)
-        other = other_reading(found, self.strides, nowhere, stated=stated)
-        if other is not None:
-            self._refuse_plane(longer[0], sizes, ends, other, other.strides[longer[0]], f"={other.strides[0]}")
-        if any(read.strides == self.strides for read in found):
-            return  # they explain every plane, and a pitch that explains one is none of the others
-        for i in longer:
-            own = (self.strides[i],)
-            found = readings((planes[i],), self.size_wh, sizes[i], own, apart=True, both=not stated)
-            other = other_reading(found, own, (0,), stated=stated)
-            if other is not None:
-                self._refuse_plane(i, sizes, ends, other, other.strides[0], "= with that pitch")
-
-    def _refuse_plane(
-        self, i: int, sizes: Sequence[int], ends: Sequence[int], read: Reading, pitch: int, give: str
-    ) -> None:
-        plane = pixel_format(self.format).planes[i]
-        rows = plane.rows(read.lines)
-        paged = read.rounded if sizes[i] > pitch * rows else ""
-        raise BufferSizeError(
-            f"buffer: plane {plane.name} has {sizes[i]} bytes, which are {rows} rows of {pitch}{paged}; "
-            f"{self.describe()} has rows of {self.strides[i]}: give strides{give}, or the first {ends[i]} bytes"
-        )
 
     def _view(self, plane: Plane, stride: int, offset: int, memory: np.ndarray) -> np.ndarray:
         width, height = self.size_wh
@@ -303,30 +220,6 @@ class FrameSpec:
             return np.ndarray(shape, dtype, memory, offset, (stride * tile_h, tile_w * tile_h, tile_w, 1))
         steps = (stride, *([dtype.itemsize * plane.channels] if plane.channels else []), dtype.itemsize)
         return np.ndarray(plane.view_shape(self.size_wh), dtype, memory, offset, steps)
-
-    def _other_reading(self, nbytes: int) -> str:
-        """Return in words which pitch, height or rounding to pages has so many bytes; empty if none has."""
-        found = readings(pixel_format(self.format).planes, self.size_wh, nbytes, self.strides)
-        other = other_reading(found, self.strides, self.offsets)
-        if other is None and not found:
-            return ""
-        read = other or found[0]
-        say = f"; {nbytes} are those of {read.lines} rows of {read.strides[0]} bytes{read.rounded}: give "
-        if other is None:
-            return f"{say}size={nbytes}"
-        at = "" if read.lines == self.size_wh[1] else f", offsets={read.offsets}"
-        size = f", size={nbytes}" if at or read.page else ""
-        own = any((r.strides, r.offsets) == (self.strides, self.offsets) for r in found)
-        gap = f", or {self._own} and size={nbytes} if what is behind the last row is a gap" if own else ""
-        return f"{say}strides={read.strides}{at}{size}{gap}"
-
-    def _exchanged(self, nbytes: int) -> str:
-        """Return in words that rows of this pitch have so many bytes with width and height exchanged; empty if not."""
-        width, height = self.size_wh[::-1]
-        found = readings(pixel_format(self.format).planes, (width, height), nbytes, self.strides, fixed=True)
-        if width == height or not any(r.lines == height and not r.page for r in found):
-            return ""
-        return f"; {width}x{height} has as many in rows of {self.strides[0]}: size_wh is width and height"
 
     @classmethod
     @checked_call
@@ -354,7 +247,7 @@ class FrameSpec:
             that is not there; on a V4L2 size of a buffer that leaves open where its planes begin.
 
         Which attributes are read, and where each library documents them: ``npu_layout/frames/camera_stacks.py``,
-        ``camera_sdks.py`` and ``v4l2.py``.
+        ``camera_sdks.py``, ``gstreamer.py``, ``picamera2.py`` and ``v4l2.py``.
         """
         return cls(**described(x, stream))
 
@@ -378,30 +271,3 @@ class FrameSpec:
             words = f"unknown keys {sorted(map(str, unknown))}" if unknown else f"no {' and no '.join(sorted(missing))}"
             raise NpuLayoutError(f"d: {words}; the keys are {', '.join(_FIELDS)}")
         return cls(**d)
-
-
-def _bytes_of(given: Any, what: str) -> np.ndarray:
-    """Return memory as a 1-D uint8 array: a view, never a copy."""
-    if isinstance(given, np.ndarray):
-        if given.dtype.itemsize != 1 or given.dtype.kind not in "iuV" or not given.flags.c_contiguous:
-            raise NpuLayoutError(
-                f"{what}: expected its bytes in one piece, a C-contiguous uint8 array, got {given.dtype} of shape "
-                f"{given.shape} and strides {given.strides}"
-            )
-        return given.view(np.ndarray).reshape(-1).view(np.uint8)
-    try:
-        found = np.frombuffer(given, np.uint8)
-    except (TypeError, ValueError, AttributeError, BufferError) as error:
-        if isinstance(given, (bytes, bytearray, memoryview)) and not len(given):
-            return np.empty(0, np.uint8)
-        foreign = foreign_array(what, given)
-        if foreign is not None:
-            return _bytes_of(foreign, what)
-        raise NpuLayoutError(
-            f"{what}: expected bytes, a memoryview, an mmap or a uint8 array, got {type(given).__name__} ({error})"
-        ) from None
-    items = memoryview(given).format.lstrip("@=<>!")
-    if items[0] not in _ITEMS:
-        pointed = "; give what it points to: np.ctypeslib.as_array(pointer, (count,))" * (items[0] in "&P")
-        raise NpuLayoutError(f"{what}: expected bytes, got {type(given).__name__} with items {items!r}{pointed}")
-    return found
