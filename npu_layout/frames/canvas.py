@@ -12,7 +12,8 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..layouts import CHANNEL_ORDERS, Affine, Layout, Plan, Storage, plan_move, repack
 from ..support import naming
-from .fitting import Pass, Wanted, pass_of, resized_planes, rows_of
+from .buffer_writing import Wanted
+from .fitting import Pass, pass_of, resized_planes, rows_of
 from .geometry import Geometry, Quad, part_geometry
 from .pictures import FramePlanes, in_one_piece, picture
 from .pixel_formats import PixelFormat

@@ -9,41 +9,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import kernels
-from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
-from ..layouts import COLOR_ORDERS, Affine, Layout, Storage, affine_copy, plan_move
+from .buffer_writing import Wanted, written_by
 from .frame_forms import Places, memories_of, places_of
 from .frame_parts import AXES, PLANES, Box, Place, axes_of_pixels, axes_of_samples, plane_parts, read_box
 from .geometry import Geometry
 from .pictures import FramePlanes, byte_rows, in_rows, untiled
 from .pixel_formats import PixelFormat, Plane
+from .sample_reading import ReadSamples, read_samples
 
 Run = Callable[..., bool]
 Copied = Callable[[int, np.ndarray], np.ndarray]
 _KEPT = 64  # fits
-_BAND = 1 << 14  # bytes of a band of rows, at most, so that it stays in the first cache
-
-
-class Reading(NamedTuple):
-    """The components that are read, their colours, where R, G and B go, and what they are made of first."""
-
-    components: tuple[kernels.Samples, ...]
-    color: kernels.Color | None = None
-    places: tuple[int, ...] = ()
-    source: kernels.RowSource | None = None
-    margin: int = 0  #: pixels around a part that its own pixels are made of
-
-
-class Wanted(NamedTuple):
-    """What a Preprocessor writes: its target, the arithmetic, and the channels and the border of its canvas."""
-
-    target: TensorSpec
-    affine: Affine | None
-    order: str  #: channels as they are written
-    border: bytes
-    interpolation: str
-    exact: bool  #: pictures of Y, U and V are converted, then resized
-    alongside: int = 0  #: bytes of the buffers of a batch's other frames
 
 
 class Pass(NamedTuple):
@@ -104,7 +81,7 @@ def pass_of(
     backend: other kernels than the active ones. kept: where the fits of `wanted` are kept: parts at many places of a
     frame have the same.
     """
-    reading = _READINGS[frame.format.kind](frame, wanted.order)
+    reading = read_samples(frame, wanted.order)
     if reading is None or not _within(frame.size_wh, geometry.input_wh):
         return None
     planes, read = _planes_read(reading, frame, geometry)
@@ -129,7 +106,7 @@ def resized_planes(frame: FramePlanes, geometry: Geometry, order: str, interpola
         side = max(*frame.size_wh, *geometry.input_wh)
         raise NpuLayoutError(f"frame: yuv='planes' resizes up to {kernels.SIDE} pixels a side, got {side}")
     frame = untiled(frame)
-    reading = _READINGS[frame.format.kind](frame, order)
+    reading = read_samples(frame, order)
     if reading is None:
         raise TypeError("expected a format of Y, U and V")
     planes, read = _planes_read(reading, frame, geometry)
@@ -142,14 +119,14 @@ def resized_planes(frame: FramePlanes, geometry: Geometry, order: str, interpola
     return np.moveaxis(out, 0, -1)
 
 
-def _planes_read(reading: Reading, frame: FramePlanes, geometry: Geometry) -> tuple[Sequence[Plane], Box]:
+def _planes_read(reading: ReadSamples, frame: FramePlanes, geometry: Geometry) -> tuple[Sequence[Plane], Box]:
     """Return the planes that are read, and x0, y0, x1, y1 of what is read of them for the part that is used."""
     planes = frame.format.planes[: max(c.plane for c in reading.components) + 1]
     return planes, read_box(planes, frame.size_wh, geometry.crop_xyxy, reading.margin)
 
 
 def _resize(
-    reading: Reading,
+    reading: ReadSamples,
     form: PixelFormat,
     place: Place,
     result_wh: tuple[int, int],
@@ -218,61 +195,9 @@ def _opencv_computes_it() -> bool:
     return bool((cv2.resize(noise, (71, 23)) == out).all())
 
 
-def _yuv(frame: FramePlanes, order: str) -> Reading:
-    samples, color = frame.format.samples, kernels.Color(*frame.color)
-    if order == "GRAY":
-        return Reading(samples[:1], color, (0,))
-    return Reading(samples, color, tuple(order.index(c) for c in "RGB"))
-
-
-def _channels(frame: FramePlanes, order: str) -> Reading | None:
-    form = frame.format
-    if form.order == order == "GRAY":
-        return Reading(form.samples)
-    if form.order == "GRAY":
-        return Reading(form.samples * len(order)) if order in COLOR_ORDERS else None
-    if order == "GRAY":
-        blue = form.samples[form.order.index("B")]
-        return Reading((blue,), places=(0,), source=kernels.RowSource("gray"))
-    return Reading(tuple(form.samples[form.order.index(c)] for c in order)) if set(order) <= set(form.order) else None
-
-
-def _words(frame: FramePlanes, order: str) -> Reading | None:
-    if order == "GRAY":
-        return None
-    return Reading(frame.format.samples * 3, None, tuple(order.index(c) for c in "RGB"), kernels.RowSource("rgb565"))
-
-
-def _mosaic(frame: FramePlanes, order: str) -> Reading | None:
-    if order == "GRAY" or min(frame.size_wh) < 3:
-        return None
-    high, (plane,) = frame.format.high_bytes, frame.format.planes
-    source = kernels.RowSource("mosaic", frame.format.red_xy, (high, plane.nbytes) if high else (1, 1))
-    return Reading(frame.format.samples * 3, None, tuple(order.index(c) for c in "RGB"), source, margin=1)
-
-
-#: What kernels read of a kind of formats, by the order of channels that is made; None if they cannot.
-_READINGS: dict[str, Callable[[FramePlanes, str], Reading | None]] = {
-    "yuv": _yuv,
-    "channels": _channels,
-    "packed": _words,
-    "mosaic": _mosaic,
-    "coded": lambda frame, order: None,
-}
-
-
-class Written(NamedTuple):
-    """How canvases of one kind become the buffer: in bands of rows, by programs."""
-
-    flipped: bool  #: pixels are stored as int8 that are 128 less
-    rows: int  #: of a band
-    pitch: int  #: elements from one row of the buffer to the next; 0: it is not written in bands
-    programs: tuple[Any, Any]  #: of a band, and of the rows behind the last one; None: the canvas is the result
-
-
 def _fit(wanted: Wanted, resize: kernels.PictureResize, geometry: Geometry, backend: str | None) -> Any:
     """Return the kernels' fit, or None."""
-    written = _written(wanted, resize.depth, resize.packed, geometry.input_wh, backend)
+    written = written_by(wanted, resize.depth, resize.packed, geometry.input_wh, backend)
     if written is None:
         return None
     target = wanted.target
@@ -287,77 +212,3 @@ def _fit(wanted: Wanted, resize: kernels.PictureResize, geometry: Geometry, back
         written.pitch,
     )
     return kernels.fit(description, *written.programs, target.element.kernel, backend)
-
-
-@lru_cache(maxsize=64)
-def _written(
-    wanted: Wanted, channels: int, packed: bool, input_wh: tuple[int, int], backend: str | None
-) -> Written | None:
-    """Return how canvases of so many channels become the buffer, whichever picture is in them; None: they do not."""
-    storage = wanted.target.storage
-    (width, height), element = input_wh, wanted.target.element.kernel
-    pitch = _row_pitch(storage)
-    if not pitch and "N" in storage.layout.axes and storage.extent("N") > 1:
-        return None
-    band = max(1, min(height, _BAND // (width * channels))) if pitch else height
-    flipped = _only_flips(wanted.affine, element)
-    canvas, affine = ("int8", None) if flipped else ("uint8", wanted.affine)
-    fits_a_row = (pitch or 0) >= width * channels  # a single row may have any pitch
-    direct = fits_a_row and packed and affine is None and element == canvas and _has_rows_of_pixels(storage)
-
-    def program(rows: int) -> Any:
-        if direct or not rows:
-            return None
-        target = _rows_of(storage, rows) if pitch else storage
-        plan = plan_move(_canvas(target, width, rows, channels, packed), target, canvas, element, affine, not pitch)
-        return plan.program(backend, wanted.alongside)
-
-    return Written(flipped, band, pitch or 0, (program(band), program(height % band if pitch else 0)))
-
-
-@lru_cache(maxsize=64)
-def _only_flips(affine: Affine | None, element: str) -> bool:
-    """Return whether every pixel is stored as int8 that is 128 less, whatever its channel."""
-    if affine is None or element != "int8" or any(v is not None and len(set(v)) > 1 for v in affine.values):
-        return False
-    pixels, stored = np.arange(256, dtype=np.uint8), np.empty(256, np.int8)
-    single = affine._replace(**{k: v[:1] for k, v in zip(affine._fields[1:5], affine.values) if v is not None})
-    affine_copy(Layout("W"), pixels, stored, "uint8", "int8", single)
-    return bool((stored.view(np.uint8) == pixels ^ 0x80).all())
-
-
-def single(storage: Storage, letter: str) -> int | None:
-    """Return the stride of an axis that is one dimension, without padding; None if it is not."""
-    chain = storage.chain(letter)
-    whole = len(chain) == 1 and chain[0].extent == storage.extent(letter) and chain[0].stride > 0
-    return chain[0].stride if whole else None
-
-
-def _row_pitch(storage: Storage) -> int | None:
-    """Return the elements from one row of pixels to the next, if rows can be written band by band; else None."""
-    axes = storage.layout.axes
-    if not storage.is_dense or ("N" in axes and (storage.extent("N") > 1 or single(storage, "N") is None)):
-        return None
-    return single(storage, "H")
-
-
-def _has_rows_of_pixels(storage: Storage) -> bool:
-    return single(storage, "C") == 1 and single(storage, "W") == storage.extent("C")
-
-
-def _rows_of(storage: Storage, rows: int) -> Storage:
-    """Return the storage of the first rows of pixels."""
-    axis = storage.layout.axes.index("H")
-    dim = next(i for i, d in enumerate(storage.layout.dims) if d.axis == axis)
-    shape, stored = list(storage.shape), list(storage.storage_shape)
-    shape[axis] = stored[dim] = rows
-    return Storage.bind(storage.layout, shape, stored, storage.strides, storage.start)
-
-
-def _canvas(target: Storage, width: int, rows: int, channels: int, packed: bool) -> Storage:
-    """Return the canvas of a band: rows of pixels, or planes."""
-    layout = Layout("NHWC" if "N" in target.layout.axes else "HWC")
-    strides = (rows * width * channels, *((width * channels, channels, 1) if packed else (width, 1, rows * width)))
-    extents = {"N": 1, "H": rows, "W": width, "C": channels}
-    sizes = [extents[a] for a in layout.axes]
-    return Storage.bind(layout, sizes, None, strides[-len(sizes) :], 0, rows * width * channels)

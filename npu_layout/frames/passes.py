@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..layouts import overlap
-from .fitting import Copied, Pass, Run, Wanted, pass_of, single
+from .buffer_writing import Wanted, unblocked_stride
+from .fitting import Copied, Pass, Run, pass_of
 from .frame_forms import Places, arrays_of, form_of, places_of
 from .geometry import Geometry, Pair
 from .pictures import FramePlanes
@@ -121,7 +122,11 @@ class Passes:
     def _wanted_of_one(self) -> Wanted | None:
         """What is written of one frame of a batch; None if the frames of the buffer are not one after the other."""
         target = self._wanted.target
-        if target.layout.letters[:1] != "N" or not target.storage.is_dense or single(target.storage, "N") is None:
+        if (
+            target.layout.letters[:1] != "N"
+            or not target.storage.is_dense
+            or unblocked_stride(target.storage, "N") is None
+        ):
             return None
         shape = tuple(1 if letter == "N" else extent for letter, extent in zip(target.axes, target.shape))
         one = target.replace(shape=shape, storage_shape=None, storage_strides=None, storage_offset=0, size=None)

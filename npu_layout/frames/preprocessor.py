@@ -12,8 +12,9 @@ from ..buffers import TensorSpec, with_exchanged_colors
 from ..errors import NpuLayoutError
 from ..layouts import Affine, Plan, check_out, overlap
 from ..support import checked_call, flag
+from .buffer_writing import Wanted
 from .canvas import Canvas
-from .fitting import Run, Wanted, pass_of
+from .fitting import Run, pass_of
 from .frame_forms import arrays_of, form_of
 from .frame_parts import PLANES
 from .frame_source import FrameSource
