@@ -18,8 +18,9 @@ from .dense import efficientdet, fcos, retinanet
 from .detections import Detections
 from .detectors import centernet_head, fastestdet, labelled_rows, ssd, ssd_postprocessed, yolofastestv2
 from .faces import blazeface, face_det_lite, retinaface, scrfd, ultraface, yolov5_face, yunet
+from .form import Boxes, Form, Part
 from .guessing import Guess, guess
-from .head import Boxes, Form, Head, Part
+from .head import Head
 from .joints import heatmap_points, landmarks, simcc_points
 from .limbs import OPENPOSE, Skeleton, people
 from .mask_crops import masks

@@ -9,7 +9,8 @@ import numpy as np
 from .. import kernels
 from ..buffers import Quantization, TensorSpec, kernel_name
 from .activations import activated
-from .head import Boxes, Head
+from .form import Boxes
+from .head import Head
 from .places import Level, Place, offsets_along
 from .ranges import scaled_along, values_of
 

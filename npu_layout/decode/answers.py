@@ -12,7 +12,7 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..support import checked_call, instance, one_of, shown, text_of, whole_number
 from .activations import activated
-from .head import ACTIVATIONS
+from .form import ACTIVATIONS
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
-from .head import Part
+from .form import Part
 
 Size = tuple[int, int]
 _Run = tuple[int, int]  # of parts: the first, and the one after the last

@@ -14,7 +14,7 @@ from .batches import one_image
 from .decoder import MOST, Decoder
 from .detections import Detections
 from .detectors import centernet_head
-from .head import ACTIVATIONS
+from .form import ACTIVATIONS
 from .records import count_of
 
 

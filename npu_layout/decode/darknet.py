@@ -10,7 +10,8 @@ import numpy as np
 from ..errors import NpuLayoutError
 from ..support import checked_call, numbers_of, one_of, shown
 from .anchors import anchors_for, of_strides
-from .head import ACTIVATIONS, HINTS, Boxes, Form, Head, Part
+from .form import ACTIVATIONS, HINTS, Boxes, Form, Part
+from .head import Head
 from .networks import STRIDES, YOLOV5_ANCHORS, YOLOV7_ANCHORS, sizes, split_form
 from .records import counts_of
 

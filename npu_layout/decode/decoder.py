@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-import operator
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy import ndarray
 
 from .. import kernels
-from ..buffers import TensorSpec, unpack_nibbles
-from ..errors import BufferSizeError, LayoutError, NpuLayoutError
-from ..support import checked_call, instance, items_of, naming, real_number, shown, whole_number
+from ..buffers import TensorSpec
+from ..errors import LayoutError, NpuLayoutError
+from ..support import checked_call, instance, items_of, real_number, shown, whole_number
 from . import reference
 from .compiling import compiled, decoded_whole, has_boxes, in_steps
 from .crops import Masks, Pool, no_masks, pool_of
 from .detections import Detections, Memory, detections, memory_for, memory_of
 from .finishing import finish
 from .fitting import fit
+from .form import ROLES
 from .gathering import Gather, gathers
 from .gathering import reader as stored_reader
-from .head import ROLES, Head
+from .head import Head
 from .least_codes import thresholds
 from .mask_crops import masks_in
+from .output_buffers import UsualBuffers, in_order, unpacked_buffer, unpacked_spec
 from .places import Fitted, checked_specs
 from .ranges import largest_score
 from .records import height_and_width, percent_words
 from .suppression import threshold_of
 
 MOST = 30000  #: detections of one call, at most
-_SEQUENCES = (list, tuple)
-_AS_STORED = operator.attrgetter("__class__", "size", "strides", "dtype")
 
 
 class Decoder:
@@ -92,7 +90,7 @@ class Decoder:
         self.specs = checked_specs(specs)
         self.input_shape = height_and_width(input_shape)
         self._outputs = _names(outputs, self.specs)
-        self._inner = tuple(map(_unpacked, self.specs))
+        self._inner = tuple(map(unpacked_spec, self.specs))
         self._packed = self._inner != self.specs
         self._fitted: Fitted = fit(head, self._inner, self.input_shape, self._outputs)
         self.largest_score = largest_score(head, self._fitted, self.specs)
@@ -111,7 +109,7 @@ class Decoder:
         self._edges = np.empty((1024 if self._edged else 0, 4))
         self._lock = threading.Lock()
         self._thresholds: tuple[float, bytes] = (np.nan, b"")
-        self._plain = [_plain(spec) for spec in self.specs]
+        self._usual = UsualBuffers(self.specs)
 
     def __repr__(self) -> str:
         form = self._fitted.form.name
@@ -159,9 +157,9 @@ class Decoder:
             least, overlap, most = confidence, iou, limit
         else:
             least, overlap, most = self._checked(confidence, iou, limit)
-        flat = buffers if self._are_plain(buffers) else in_order(self.specs, buffers)
+        flat = buffers if self._usual.are(buffers) else in_order(self.specs, buffers)
         if self._packed:
-            flat = [_bytes_of(spec, memory) for spec, memory in zip(self.specs, flat)]
+            flat = [unpacked_buffer(spec, memory) for spec, memory in zip(self.specs, flat)]
         room = memory_for(most, *self._beside) if out is None else memory_of(out, most, *self._beside)
         if not self._weights:
             return detections(room, self._run(flat, least, overlap, room.first(most)), None)
@@ -179,22 +177,13 @@ class Decoder:
         if not 1 <= most <= MOST:
             raise NpuLayoutError(f"limit: expected 1 .. {MOST}, got {shown(limit)}")
         if least > self.largest_score:
-            asked, largest = _apart(least, self.largest_score)
+            asked, largest = _distinct_texts(least, self.largest_score)
             raise NpuLayoutError(
                 f"confidence: no stored value reaches {asked}; the largest that one means is {largest} "
                 f"(scores of another scale? activation= is {self._fitted.form.part('score').activation!r})"  # type: ignore[union-attr]
                 + percent_words(least)
             )
         return least, overlap, most
-
-    def _are_plain(self, buffers: Any) -> bool:
-        """Whether buffers are in the order of the specs, each a 1-D array as it is stored: the usual case."""
-        if type(buffers) not in _SEQUENCES:
-            return False
-        try:
-            return list(map(_AS_STORED, buffers)) == self._plain
-        except AttributeError:
-            return False
 
     def _room_for_weights(self, pool: Pool, most: int) -> np.ndarray | None:
         """Return memory for what masks are made of, float64; None if the kernels do not read it."""
@@ -224,7 +213,7 @@ class Decoder:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how another process makes it again."""
-        return _again, (self.head, self.specs, self.input_shape, self._outputs)
+        return _remade, (self.head, self.specs, self.input_shape, self._outputs)
 
     def _use(self, backend: str) -> None:
         """Decode with the kernels of one of `npu_layout.kernels.backends()` from now on."""
@@ -277,78 +266,14 @@ class Decoder:
         return n
 
 
-def _apart(a: float, b: float) -> tuple[str, str]:
+def _distinct_texts(a: float, b: float) -> tuple[str, str]:
     """Return two numbers as text of so few digits that they differ."""
     texts = [(f"{a:.{digits}g}", f"{b:.{digits}g}") for digits in (6, 9, 17)]
     return next((pair for pair in texts if pair[0] != pair[1]), texts[-1])
 
 
-def _unpacked(spec: TensorSpec) -> TensorSpec:
-    """Return the spec of the same numbers with a byte for each, if two share a byte."""
-    return spec.replace(dtype=spec.element.unpacked) if spec.element.nibbles else spec
-
-
-def _bytes_of(spec: TensorSpec, memory: np.ndarray) -> np.ndarray:
-    """Return the buffer that has a byte for each number."""
-    return unpack_nibbles(memory, spec.element, spec.size) if spec.element.nibbles else memory
-
-
-def _plain(spec: TensorSpec) -> tuple[type, int, tuple[int], np.dtype[Any]]:
-    """Return class, size, strides and dtype of an output's buffer, 1-D."""
-    kind = spec.element
-    return ndarray, kind.buffer_size(spec.size), (kind.buffer.itemsize,), kind.buffer
-
-
-def _again(head: Head, specs: Any, input_shape: Any, outputs: Any) -> Decoder:
+def _remade(head: Head, specs: Any, input_shape: Any, outputs: Any) -> Decoder:
     return Decoder(head, specs, input_shape, outputs=outputs)
-
-
-def in_order(specs: Sequence[TensorSpec], buffers: Any, what: str = "buffers") -> list[np.ndarray]:
-    """Return the buffers, {name: buffer} or in the order of the specs, in that order, checked.
-
-    what: the argument's name, for messages.
-    """
-    if isinstance(buffers, Mapping):
-        missing = [spec.name for spec in specs if spec.name not in buffers]
-        if missing:
-            raise NpuLayoutError(f"{what}: no output {missing[0]!r}; got {', '.join(map(str, buffers)) or 'none'}")
-        names = [spec.name for spec in specs]
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise NpuLayoutError(
-                f"{what}: {names.count(twice)} outputs are called {twice!r}, so that one buffer would be read for all; "
-                f"give buffers in the order of the specs, or each spec a name of its own"
-            )
-        given = [buffers[spec.name] for spec in specs]
-    elif isinstance(buffers, (list, tuple)):
-        given = list(buffers)
-    elif isinstance(getattr(buffers, "outputs", None), Mapping):
-        raise NpuLayoutError(
-            f"{what}: expected {{name: buffer}}, or buffers in the order of the specs, got {type(buffers).__name__}; "
-            f"give its outputs"
-        )
-    else:
-        given = [buffers]
-    if len(given) != len(specs):
-        got = "None (did the runtime report an error?)" if buffers is None else len(given)
-        raise NpuLayoutError(f"{what}: expected {len(specs)}, one for each output, got {got}")
-    with naming(what):
-        return [_flat(spec, buffer, specs) for spec, buffer in zip(specs, given)]
-
-
-def _flat(spec: TensorSpec, buffer: Any, specs: Sequence[TensorSpec]) -> np.ndarray:
-    """Return a buffer, checked; its error says which outputs of the same dtype have the size that it has."""
-    try:
-        return spec.flat(buffer)
-    except BufferSizeError as error:
-        kind, nbytes = spec.element.buffer, np.asarray(buffer).nbytes
-        alike = [other.name for other in specs if other.element.buffer == kind and other.nbytes == nbytes]
-        if not alike:
-            raise
-        raise BufferSizeError(
-            f"{error}; {nbytes} are those of {' or '.join(map(repr, alike))}: give {{name: buffer}}, or buffers in the "
-            f"order of the specs, {', '.join(other.name for other in specs)}"
-        ) from None
 
 
 def _names(given: Any, specs: Sequence[TensorSpec]) -> dict[str, tuple[str, ...]]:

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..errors import NpuLayoutError
 from ..support import checked_call, flag, numbers_of, one_of, real_number
-from .head import ACTIVATIONS, Boxes, Form, Head, Part
+from .form import ACTIVATIONS, Boxes, Form, Part
+from .head import Head
 from .networks import sizes
 from .records import height_and_width
 

@@ -11,7 +11,8 @@ import numpy as np
 from ..errors import NpuLayoutError
 from ..support import checked_call, flag, numbers_of, one_of
 from .anchors import anchors_for
-from .head import ACTIVATIONS, HINTS, UNITS, Boxes, Form, Head, Part
+from .form import ACTIVATIONS, HINTS, UNITS, Boxes, Form, Part
+from .head import Head
 from .networks import sizes
 from .records import count_of, counts_of
 from .rules import Keypoints, Prototypes, Suppression

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from ..buffers import TensorSpec
 from .assigning import Size
-from .head import Form, Head, Part
+from .form import Form, Part
+from .head import Head
 
 
 def class_counts(head: Head, specs: Sequence[TensorSpec], input_hw: Size) -> tuple[set[int], bool]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .activations import ordered_sum
 from .exponential import exponential, sigmoid
-from .head import Boxes
+from .form import Boxes
 
 
 def spread_of(how: Boxes, n: int) -> float:

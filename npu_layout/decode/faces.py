@@ -9,7 +9,8 @@ from typing import Any
 from ..errors import NpuLayoutError
 from ..support import checked_call, one_of
 from .anchors import anchors_for, anchors_of
-from .head import ACTIVATIONS, HINTS, UNITS, Boxes, Form, Head, Part
+from .form import ACTIVATIONS, HINTS, UNITS, Boxes, Form, Part
+from .head import Head
 from .networks import STRIDES, sizes
 from .records import count_of, counts_of, height_and_width
 from .rules import Keypoints, Suppression

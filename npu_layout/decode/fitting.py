@@ -10,7 +10,8 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError
 from .assigning import MisnamedError, Size, UndistinguishedError, is_hinted, listed
 from .batches import refuse_batch
-from .head import HINTS, Form, Head, Part
+from .form import HINTS, Form, Part
+from .head import Head
 from .mask_crops import planes_of
 from .places import LEVELS, Fitted, Given, across_levels
 

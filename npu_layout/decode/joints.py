@@ -12,7 +12,7 @@ from ..errors import LayoutError, NpuLayoutError
 from ..support import checked_call, flag, naming, one_of, real_number, shown, whole_number
 from .activations import activated
 from .answers import checked_spec
-from .head import ACTIVATIONS, UNITS
+from .form import ACTIVATIONS, UNITS
 from .records import height_and_width, items
 
 _IMAGE = frozenset("NCHW")

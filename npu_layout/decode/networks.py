@@ -9,7 +9,8 @@ from typing import Any
 from ..errors import NpuLayoutError
 from ..support import checked_call, flag, one_of
 from .anchors import anchors_for
-from .head import HINTS, UNITS, Boxes, Form, Head, Part
+from .form import HINTS, UNITS, Boxes, Form, Part
+from .head import Head
 from .records import count_of, counts_of
 from .rules import POINTS_ACROSS, Keypoints, Prototypes, Suppression
 

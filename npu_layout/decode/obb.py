@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..support import checked_call, one_of
-from .head import ACTIVATIONS, ANGLES, HINTS, UNITS, Boxes, Form, Head, Part
+from .form import ACTIVATIONS, ANGLES, HINTS, UNITS, Boxes, Form, Part
+from .head import Head
 from .networks import STRIDES, listed_boxes, sizes
 from .records import count_of
 from .rules import Suppression

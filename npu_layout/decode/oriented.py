@@ -14,7 +14,8 @@ from ..errors import LayoutError, NpuLayoutError
 from ..support import checked_call, counted, instance, items_of, one_of, plain_array
 from .box_encodings import ENCODINGS, having
 from .decoder import Decoder
-from .head import ACTIVATIONS, Form, Head, Part
+from .form import ACTIVATIONS, Form, Part
+from .head import Head
 from .places import checked_specs
 from .records import height_and_width
 from .rules import Suppression

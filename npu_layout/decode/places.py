@@ -21,7 +21,8 @@ from .assigning import (
     turned_alike,
     turns_of,
 )
-from .head import Form, Head, Part
+from .form import Form, Part
+from .head import Head
 
 
 class Place(NamedTuple):

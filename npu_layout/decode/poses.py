@@ -7,7 +7,8 @@ from typing import Any
 
 from ..support import checked_call, one_of
 from .anchors import anchors_for
-from .head import ACTIVATIONS, HINTS, UNITS, Boxes, Form, Head, Part
+from .form import ACTIVATIONS, HINTS, UNITS, Boxes, Form, Part
+from .head import Head
 from .networks import STRIDES, sizes
 from .records import count_of
 from .rules import Keypoints, Suppression

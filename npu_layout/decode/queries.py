@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..support import checked_call, one_of
-from .head import ACTIVATIONS, UNITS, Boxes, Form, Head, Part
+from .form import ACTIVATIONS, UNITS, Boxes, Form, Part
+from .head import Head
 from .networks import sizes
 from .rules import Suppression
 

@@ -11,7 +11,8 @@ from ..errors import NpuLayoutError
 from .activations import COMBINED, activated
 from .box_encodings import ENCODINGS
 from .encodings import EDGES, POINTS, Cells, spread_of
-from .head import Boxes, Head
+from .form import Boxes
+from .head import Head
 from .places import Fitted, Level, Place
 from .sines import sine_and_cosine
 

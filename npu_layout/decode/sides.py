@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..support import checked_call, one_of
-from .head import ACTIVATIONS, HINTS, Boxes, Form, Head, Part
+from .form import ACTIVATIONS, HINTS, Boxes, Form, Part
+from .head import Head
 from .networks import STRIDES, sizes
 from .records import count_of
 from .rules import Prototypes

@@ -8,7 +8,8 @@ from typing import Any
 
 from ..errors import NpuLayoutError
 from ..support import checked_call, flag, iterates, one_of, real_number
-from .head import Boxes, Form, Head, Part
+from .form import Boxes, Form, Part
+from .head import Head
 from .networks import sizes
 from .records import count_of, height_and_width, items
 from .rules import Prototypes

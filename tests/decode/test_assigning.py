@@ -8,7 +8,7 @@ import pytest
 import npu_layout as nl
 from npu_layout import decode
 from npu_layout.decode.assigning import Axes, assign, flat_axes, grid_axes, read_alike
-from npu_layout.decode.head import Part
+from npu_layout.decode.form import Part
 
 LISTS = ("NCW", "NWC")
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import random
 
-import numpy as np
 import pytest
 
 import npu_layout as nl
 from npu_layout import decode
+from tests.support.output_specs import maps, of_shapes
 
 SIGMOID_DONE = {"int8": (1 / 255, -128), "uint8": (1 / 255, 0)}
 LOGITS = {"int8": (0.12, 40), "uint8": (0.12, 200)}
-
-
-def maps(channels: tuple[int, ...], size: int = 640, strides: tuple[int, ...] = (8, 16, 32)) -> list[tuple[int, ...]]:
-    return [(1, n, size // s, size // s) for s in strides for n in channels]
 
 
 # From the exporters' own documents and scripts: shapes, input, family, classes. An entry of `others` fits as well.
@@ -171,38 +167,11 @@ def test_the_range_of_scores_tells_the_sigmoid() -> None:
     assert unknown.others == (*both, decode.yolov3(), decode.yolov4())
 
 
-def joined(channels: int, quantization: nl.Quantization) -> list[nl.TensorSpec]:
-    """Maps of all parts in one output, of 640x640."""
-    shapes = [(1, channels, side, side) for side in (80, 40, 20)]
-    return [nl.TensorSpec(s, dtype="int8", quantization=quantization, name=f"out{s[2]}") for s in shapes]
-
-
-def test_the_range_of_a_map_with_boxes_is_not_that_of_scores() -> None:
-    """rknn_model_zoo's YOLOX: boxes as the network has them, scores behind the sigmoid, one scale."""
-    found = decode.guess(joined(85, nl.Quantization(0.05, -10)), (640, 640), 80)
-    assert found.head is None and "whether the sigmoid of scores is in the graph (activation=)" in found.why
-    assert found.others == (decode.yolox(80), decode.yolox(80, activation="sigmoid"))
-
-
-@pytest.mark.parametrize("activation", ["none", "sigmoid"])
-def test_scales_of_the_scores_channels_tell_the_sigmoid(activation: str) -> None:
-    scale, zero = (1 / 255, -128) if activation == "none" else (0.1, 20)
-    scales, zeros = np.repeat([0.1, scale], [64, 80]), np.repeat([0, zero], [64, 80])
-    found = decode.guess(joined(144, nl.Quantization(scales, zeros, axis=1)), (640, 640), 80)
-    assert found.head is None
-    heads = [head for head in found.others if head.forms[0].parts[0].role == "box"]  # not those of Khadas
-    assert heads == [decode.yolov8(80, activation=activation), decode.yolov10(80, activation=activation)]
-
-
 def test_what_shapes_never_tell() -> None:
     found = decode.guess(specs_of("v8 rknn 9 maps", "int8", SIGMOID_DONE), (640, 640), 80)
     assert found.head is None and found.others == (decode.yolov8(80), decode.yolov10(80), decode.yolov8_obb(80))
     assert "suppression (YOLOv8, 9, 11, 12), 80 classes; no suppression (YOLOv10), 80 classes" in found.why
     assert "turned boxes (YOLOv8-OBB), 80 classes" in found.why  # sums of scores, or angles
-
-
-def of_shapes(shapes: list[tuple[int, ...]], **how: object) -> list[nl.TensorSpec]:
-    return [nl.TensorSpec(s, nl.Layout.of_rank(len(s)), name=f"y{i}", **how) for i, s in enumerate(shapes)]
 
 
 @pytest.mark.parametrize(
@@ -220,18 +189,6 @@ def test_what_names_would_tell_is_said(shapes: list[tuple[int, ...]], family: st
         found = decode.guess(of_shapes(shapes), (640, 640), given)
         assert found.head is None and "which output is which part (outputs=): " in found.why, found.why
         assert any(head.name == family and head.classes == classes for head in found.others)
-
-
-def test_the_range_of_boxes_tells_their_unit() -> None:
-    """TFLite's exports have boxes of an input of 1; floats may have either."""
-    shapes = [(1, 116, 8400), (1, 32, 160, 160)]
-    tflite = decode.guess(of_shapes(shapes, dtype="int8", quantization=nl.Quantization(1 / 255, -128)), (640, 640), 80)
-    assert tflite.head == decode.yolov8(80, coefficients=32, unit="input")
-    wide = decode.guess(of_shapes(shapes, dtype="int16", quantization=nl.Quantization(0.05, 0)), (640, 640), 80)
-    assert {form.boxes.unit for head in (wide.head, *wide.others) if head for form in head.forms} == {"stride", "pixel"}
-    floats = decode.guess(of_shapes(shapes), (640, 640), 80)
-    assert "whether boxes are in pixels, or the whole input is 1 (unit=)" in floats.why
-    assert decode.yolov8(80, coefficients=32, unit="input") in floats.others
 
 
 def test_a_batch_is_named() -> None:
@@ -264,17 +221,6 @@ def test_names_say_which_head_is_likelier() -> None:
         specs = [nl.TensorSpec(shape, name=f"{what}{shape[2]}") for shape, what in shapes]
         heads = [head.name for head in decode.guess(specs, (640, 640)).others]
         assert heads[0] == first and never not in heads
-
-
-def test_what_a_name_alone_refuses_is_said() -> None:
-    """One output of a channel and no scores beside it: it is called a sum, or an angle, and nothing else is missing."""
-    for name, head in (("sum", "yolov6"), ("angle", None)):
-        specs = [nl.TensorSpec(shape, name=f"{part}{shape[2]}") for shape, part in zip(maps((64, 1)), ("b", name) * 3)]
-        found = decode.guess(specs, (640, 640), 1) if head is None else decode.guess(specs, (640, 640))
-        assert {one.name for one in found.others} == ({head} if head else set())
-        assert "the outputs would fit suppression (YOLOv8, 9, 11, 12), 1 class or no suppression" in found.why
-        assert f"the only output of its shape is {name}80 (1, 1, 80, 80), whose name is that of the" in found.why
-        assert "1 classes" not in found.why
 
 
 def test_maps_with_angles_are_those_of_turned_boxes_alone() -> None:

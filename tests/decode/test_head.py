@@ -56,13 +56,6 @@ def test_bad_heads(change: dict[str, Any], words: str) -> None:
         dataclasses.replace(decode.yolov8(), **change)
 
 
-def test_sizes_of_center_exp_are_in_strides_or_anchors() -> None:
-    for unit in ("stride", "pixel"):
-        assert decode.Boxes("center_exp", unit=unit).unit == unit
-    with pytest.raises(nl.NpuLayoutError, match="Boxes: unit: 'center_exp' has sizes in 'stride' or"):
-        decode.Boxes("center_exp", unit="input")
-
-
 ONE = {"name": "x", "classes": 1, "strides": [8]}
 
 
@@ -91,19 +84,6 @@ def test_bad_dicts(d: Any, words: str) -> None:
         decode.Head.from_dict(d)
 
 
-def test_bad_forms() -> None:
-    box, score = decode.Part("box", 64), decode.Part("score", 2)
-    for parts, words in (
-        ((box,), "parts: expected one 'score', got box"),
-        ((box, score, score), "parts: expected one 'score'"),
-        ((decode.Part("box", 4), score), "a box of encoding 'dfl' has 64 channels, its part has 4"),
-    ):
-        with pytest.raises(nl.NpuLayoutError, match=words):
-            decode.Form("maps", parts)
-    with pytest.raises(nl.NpuLayoutError, match="keypoints: expected a whole number of at least 0, got -1"):
-        decode.yolov8(2, keypoints=-1)
-
-
 def test_what_a_peak_or_an_angle_needs() -> None:
     """Peaks compare stored scores, so that these have to be in the order of the scores; angles are in every output."""
     peaks = decode.Suppression("peaks")
@@ -114,13 +94,6 @@ def test_what_a_peak_or_an_angle_needs() -> None:
     parts = decode.Part("box", 4), decode.Part("score", 2), decode.Part("angle", 1, optional=True)
     with pytest.raises(nl.NpuLayoutError, match="need a part 'angle' of 1 channels, got one of 1 channels, optional"):
         decode.Form("list", parts, boxes=turned)
-
-
-def test_parts_that_anchors_share_are_grouped() -> None:
-    parts = (decode.Part("box", 4), decode.Part("score", 3, shared=True))
-    with pytest.raises(nl.NpuLayoutError, match="Form 'maps': grouped: parts that anchors share need True, got False"):
-        decode.Form("maps", parts, decode.Boxes("xyxy"))
-    assert decode.Form("maps", parts, decode.Boxes("xyxy"), grouped=True).part("score").shared  # type: ignore[union-attr]
 
 
 def test_an_axis_of_anchors_has_no_part_that_they_share() -> None:

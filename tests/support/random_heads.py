@@ -11,7 +11,7 @@ import numpy as np
 import npu_layout as nl
 from npu_layout import decode
 from npu_layout.decode.box_encodings import ENCODINGS
-from npu_layout.decode.head import UNITS
+from npu_layout.decode.form import UNITS
 from npu_layout.decode.rules import POINTS
 
 LAYOUTS = ("NCHW", "NHWC", "NCHW4c", "NCHW16c", "NCHW32c", "NHWC8c", "CHWN", "NHCW")
