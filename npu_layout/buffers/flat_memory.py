@@ -41,19 +41,7 @@ def flat_memory(spec: StoredTensor, shapes: set[Shape], buffer: Any) -> np.ndarr
     storage, kind = spec.storage, spec.element
     shape: Shape | None = None
     if isinstance(buffer, np.ndarray):
-        if buffer.dtype != kind.buffer:
-            raise NpuLayoutError(
-                f"buffer has dtype {buffer.dtype}; {spec.describe()} expects {kind.buffer}"
-                + _what_to_give(buffer.dtype, kind.buffer)
-            )
-        if not buffer.flags.c_contiguous:
-            raise NpuLayoutError(
-                f"buffer of shape {buffer.shape} and strides {buffer.strides} is not C-contiguous; "
-                f"{spec.describe()} expects the accelerator's bytes as they came (no transpose, no slice)"
-            )
-        if buffer.size == kind.buffer_size(storage.size):
-            check_order(spec, shapes, buffer.shape, "buffer")
-        array = plain_array("buffer", buffer).reshape(-1)
+        array = _checked_array(spec, shapes, buffer)
     else:
         try:
             array = np.frombuffer(buffer, np.uint8)
@@ -82,6 +70,24 @@ def flat_memory(spec: StoredTensor, shapes: set[Shape], buffer: Any) -> np.ndarr
     if shape is not None:
         check_order(spec, shapes, shape, "buffer", 'memoryview(buffer).cast("B")')
     return array if array.dtype == kind.buffer else array.view(kind.buffer)
+
+
+def _checked_array(spec: StoredTensor, shapes: set[Shape], buffer: np.ndarray) -> np.ndarray:
+    """Return an array as a 1-D view; NpuLayoutError on another dtype, order or gaps. Its size is not checked."""
+    kind = spec.element
+    if buffer.dtype != kind.buffer:
+        raise NpuLayoutError(
+            f"buffer has dtype {buffer.dtype}; {spec.describe()} expects {kind.buffer}"
+            + _what_to_give(buffer.dtype, kind.buffer)
+        )
+    if not buffer.flags.c_contiguous:
+        raise NpuLayoutError(
+            f"buffer of shape {buffer.shape} and strides {buffer.strides} is not C-contiguous; "
+            f"{spec.describe()} expects the accelerator's bytes as they came (no transpose, no slice)"
+        )
+    if buffer.size == kind.buffer_size(spec.storage.size):
+        check_order(spec, shapes, buffer.shape, "buffer")
+    return plain_array("buffer", buffer).reshape(-1)
 
 
 def _is_empty(buffer: Any) -> bool:

@@ -24,6 +24,7 @@ from .gathering import reader as stored_reader
 from .head import Head
 from .least_codes import thresholds
 from .mask_crops import masks_in
+from .mask_logits import MaskLogits
 from .output_buffers import UsualBuffers, in_order, unpacked_buffer, unpacked_spec
 from .places import Fitted, checked_specs
 from .ranges import largest_score
@@ -209,7 +210,7 @@ class Decoder:
         if not len(room.xyxy):
             return no_masks(pool, self.input_shape)
         given, boxes = weights.astype(np.int16) if self._steps else weights, room.xyxy.astype(np.float64)
-        return masks_in(pool, self._inner[at], flat[at], given, boxes, self.input_shape, how.rule)
+        return masks_in(pool, MaskLogits(self._inner[at], flat[at], given), boxes, self.input_shape, how.rule)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how another process makes it again."""

@@ -12,7 +12,7 @@ from .assigning import MisnamedError, Size, UndistinguishedError, is_hinted, lis
 from .batches import refuse_batch
 from .form import HINTS, Form, Part
 from .head import Head
-from .mask_crops import planes_of
+from .mask_logits import planes_of
 from .places import LEVELS, Fitted, Given, across_levels
 
 

@@ -14,7 +14,7 @@ from .form import Form
 from .records import Record, count_of, counts_of, items
 from .rules import Keypoints, Prototypes, Suppression
 
-RULES = ("class", "objectness", "root", "weighted")
+SCORES = ("class", "objectness", "root", "weighted")
 LABELS = ("best", "all")
 
 
@@ -63,7 +63,7 @@ class Head(Record):
     prototypes: Prototypes | None = field(default=None, metadata={"record": Prototypes})
     suppression: Suppression = field(default=Suppression(), metadata={"record": Suppression})
     priors: tuple[tuple[float, ...], ...] = ()
-    _words: ClassVar[dict[str, tuple[str, ...]]] = {"score": RULES, "labels": LABELS}
+    _words: ClassVar[dict[str, tuple[str, ...]]] = {"score": SCORES, "labels": LABELS}
 
     def _check(self) -> None:
         text_of("Head: name", self.name)

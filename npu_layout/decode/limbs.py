@@ -14,7 +14,7 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..support import checked_call, instance, items_of, numbers_of, real_number, shown, whole_numbers
 from .batches import refuse_batch
-from .mask_crops import planes_of
+from .mask_logits import planes_of
 from .output_buffers import in_order
 from .records import count_of, items
 

@@ -135,17 +135,8 @@ def same(
     given = {"pixels": pixels, "shift": shift, "score": score, "overlap": overlap}
     pixels, shift, score, overlap = (real_number(name, value, least=0.0) for name, value in given.items())
     bound = -np.inf if confidence is None else real_number("confidence", confidence) + score
-    for name, one in (("found", found), ("reference", reference)):
-        side = instance(name, one, Detections)
-        if not (np.isfinite(side.xyxy).all() and np.isfinite(side.confidence).all()):
-            raise NpuLayoutError(f"{name}: expected finite boxes and scores")
-    _check_parts(found, reference)
-    a, b = (np.asarray(side.xyxy, np.float64) for side in (found, reference))
-    similar = _ious(a, b, pixels)
-    of_class = found.class_id[:, None] == reference.class_id[None]
-    pairs = _matches(np.where(of_class, similar, -1), overlap, [], [])
-    pairs += _matches(similar, overlap, [i for i, _ in pairs], [j for _, j in pairs])
-    pairs.sort()
+    _check_sides(found, reference)
+    pairs = _pairs(found, reference, pixels, overlap)
     one, other = found[[i for i, _ in pairs]], reference[[j for _, j in pairs]]
     apart = np.maximum(np.abs(np.asarray(one.xyxy, np.float64) - other.xyxy).max(1, initial=0), _turns(one, other))
     allowed = pixels + shift * (other.xyxy[:, 2:] - other.xyxy[:, :2]).max(1, initial=0)
@@ -169,8 +160,22 @@ def same(
     )
 
 
-def _check_parts(found: Detections, reference: Detections) -> None:
-    """Raise NpuLayoutError if keypoints or masks of the two sides cannot be compared."""
+def _pairs(found: Detections, reference: Detections, pixels: float, overlap: float) -> list[tuple[int, int]]:
+    """Return the rows of the same objects: those of one class first, then what is left, of any class."""
+    a, b = (np.asarray(side.xyxy, np.float64) for side in (found, reference))
+    similar = _ious(a, b, pixels)
+    of_class = found.class_id[:, None] == reference.class_id[None]
+    pairs = _matches(np.where(of_class, similar, -1), overlap, [], [])
+    pairs += _matches(similar, overlap, [i for i, _ in pairs], [j for _, j in pairs])
+    return sorted(pairs)
+
+
+def _check_sides(found: Detections, reference: Detections) -> None:
+    """Raise NpuLayoutError if boxes or scores are not finite, or if parts of the two sides cannot be compared."""
+    for name, one in (("found", found), ("reference", reference)):
+        side = instance(name, one, Detections)
+        if not (np.isfinite(side.xyxy).all() and np.isfinite(side.confidence).all()):
+            raise NpuLayoutError(f"{name}: expected finite boxes and scores")
     for side in (found, reference):
         turned = side.xywha
         if turned is not None and (turned.shape != (len(side), 5) or not np.isfinite(turned).all()):

@@ -13,7 +13,11 @@ from ..frames import FrameSpec, Geometry, Preprocessor
 from ..support import array_of, checked_call, instance
 from .detections import Detections, check_geometry
 
-_GOLDEN = 0.61803398875  # steps of hue, so that neighbouring classes differ
+_GOLDEN = 0.61803398875  # the golden ratio as steps of hue, so that neighbouring classes differ
+_SIDE_OF_A_LINE = 400  # pixels of the picture's longer side for each pixel of a line's width
+_SIDE_OF_A_LETTER = 2400  # the same for cv2's font of scale 1
+_SEEN = 0.5  # confidence of a keypoint that is drawn
+_FAR = 1e4  # pixels: from 32,768 on the fixed-point places of OpenCV overflow
 
 
 @checked_call
@@ -63,28 +67,21 @@ def draw(
     edges = found.xyxy if geometry is None else geometry.boxes_to_frame(found)
     edges = np.clip(np.nan_to_num(np.asarray(edges, np.float64)), -1, [width, height, width, height])
     corners = _corners(found, geometry)
-    thick, letters = max(1, round(max(height, width) / 400)), max(0.5, max(height, width) / 2400)
+    thick = max(1, round(max(height, width) / _SIDE_OF_A_LINE))
     for i in reversed(range(len(found))):
         color = _color(int(found.class_id[i]))
         if found.masks is not None:
             full = found.masks.full(i).astype(np.uint8)
-            mask = full if geometry is None else geometry.mask_to_frame(full)
-            inside = mask.astype(bool)
-            result[inside] = result[inside] // 2 + np.array(color, np.uint8) // 2
+            _blend(result, full if geometry is None else geometry.mask_to_frame(full), color)
         x0, y0, x1, y1 = (round(float(v)) for v in edges[i])
         if corners is None:
             cv2.rectangle(result, (x0, y0), (x1, y1), color, thick)
         else:
             cv2.polylines(result, [corners[i]], True, color, thick)
-        text = f"{words.get(int(found.class_id[i]), found.class_id[i])} {found.confidence[i]:.2f}"
-        text = text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair ends the process in OpenCV
-        (w, h), below = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, letters, 1)
-        top = max(y0, h + below)
-        left = min(max(x0, 0), max(0, width - w))
-        cv2.rectangle(result, (left, top - h - below), (left + w, top), color, -1)
-        place = (left, top - below // 2)
-        cv2.putText(result, text, place, cv2.FONT_HERSHEY_SIMPLEX, letters, (0, 0, 0), 1, cv2.LINE_AA)
-    _points(result, found, geometry, thick, cv2)
+        _label(
+            result, f"{words.get(int(found.class_id[i]), found.class_id[i])} {found.confidence[i]:.2f}", (x0, y0), color
+        )
+    _draw_points(result, found, geometry, thick)
     return result
 
 
@@ -139,18 +136,42 @@ def _corners(found: Detections, geometry: Geometry | None) -> np.ndarray | None:
     if corners is None:
         return None
     places = corners if geometry is None else geometry.points_to_frame(corners, edges=True)
-    rounded = np.rint(np.nan_to_num(np.asarray(places, np.float64)).clip(-1e4, 1e4)).astype(np.int32)
+    rounded = np.rint(np.nan_to_num(np.asarray(places, np.float64)).clip(-_FAR, _FAR)).astype(np.int32)
     result: np.ndarray = rounded.reshape(-1, 4, 2)
     return result
 
 
-def _points(result: np.ndarray, found: Detections, geometry: Geometry | None, thick: int, cv2: Any) -> None:
+def _blend(result: np.ndarray, mask: np.ndarray, color: tuple[int, int, int]) -> None:
+    """Draw a mask, half of it the colour, half the picture."""
+    inside = mask.astype(bool)
+    result[inside] = result[inside] // 2 + np.array(color, np.uint8) // 2
+
+
+def _label(result: np.ndarray, text: str, corner: tuple[int, int], color: tuple[int, int, int]) -> None:
+    """Draw a text above the corner x, y of a box, or below it where the picture has no room above."""
+    import cv2
+
+    height, width = result.shape[:2]
+    letters = max(0.5, max(height, width) / _SIDE_OF_A_LETTER)
+    text = text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair ends the process in OpenCV
+    (w, h), below = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, letters, 1)
+    top = max(corner[1], h + below)
+    left = min(max(corner[0], 0), max(0, width - w))
+    cv2.rectangle(result, (left, top - h - below), (left + w, top), color, -1)
+    place = (left, top - below // 2)
+    cv2.putText(result, text, place, cv2.FONT_HERSHEY_SIMPLEX, letters, (0, 0, 0), 1, cv2.LINE_AA)
+
+
+def _draw_points(result: np.ndarray, found: Detections, geometry: Geometry | None, thick: int) -> None:
+    """Draw keypoints that are seen; of two numbers, those that are finite."""
+    import cv2
+
     if found.keypoints is None:
         return
     for i, points in enumerate(found.keypoints):
-        seen = points[:, 2] >= 0.5 if points.shape[1] == 3 else np.isfinite(points).all(1)
+        seen = points[:, 2] >= _SEEN if points.shape[1] == 3 else np.isfinite(points).all(1)
         places = points[seen, :2] if geometry is None else geometry.points_to_frame(points[seen, :2], edges=True)
-        for x, y in np.nan_to_num(places).clip(-1e4, 1e4).tolist():
+        for x, y in np.nan_to_num(places).clip(-_FAR, _FAR).tolist():
             cv2.circle(result, (round(x), round(y)), 2 * thick, _color(int(found.class_id[i]) + 1), -1)
 
 

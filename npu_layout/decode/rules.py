@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from ..errors import NpuLayoutError
 from ..support import checked_call, real_number, shown
+from .mask_logits import MASK_RULES
 from .records import Record, count_of
 
 _ORDERS: dict[str, Callable[[int, int], tuple[int, ...]]] = {
@@ -70,7 +71,7 @@ class Prototypes(Record):
     channels: int = 32
     stride: int = 4
     rule: str = "logits"
-    _words: ClassVar[dict[str, tuple[str, ...]]] = {"rule": ("logits", "probabilities", "cells")}
+    _words: ClassVar[dict[str, tuple[str, ...]]] = {"rule": tuple(MASK_RULES)}
 
     def _check(self) -> None:
         self._set(**{n: count_of(f"Prototypes: {n}", getattr(self, n)) for n in ("channels", "stride")})
