@@ -10,10 +10,10 @@ from ..buffers import TensorSpec
 from ..comparison import decibels
 from .evidence import Evidence
 from .proof import by_chance, cost_of, follows_frames, proven
-from .rivals import differs
+from .rivals import differs, is_everywhere
 from .samples import arithmetic, ends
 from .simplicity import HARDLY, ORDERS
-from .slight_scales import SLIGHT, has_scales_of_channels, is_slight
+from .slight_scales import SLIGHT, forgets_a_zero_point, has_scales_of_channels, is_slight
 from .slopes import is_of_two_scales
 from .thresholds import BENT, ENOUGH, LEAST, MARGIN, RATE, ROUNDING, SATURATED, SOUND
 from .trials import Candidate
@@ -29,6 +29,7 @@ _ROUGH = 12.0  # dB: a line through a function of pieces, or an exponential, lea
 _MOST = 8.0  # dB: as declared, most of the output is explained
 _MORE = 0.5  # dB that a line explains more than an input by its two fitted numbers, of few values
 _ALIKE = 0.05  # of the noise: the power by which two readings of the same integers predict the same
+_SEVERAL = 4  # channels: of fewer, whose means are biased, one number moves all alike by chance
 _AT_THE_ENDS = 0.75  # of the values that a scale clamps: noise leaves half
 
 
@@ -50,13 +51,30 @@ def is_shrunk(evidence: Evidence, c: Candidate) -> bool:
 
     A device that rounds down in each of many layers, or whose weights have few bits, shrinks or stretches an output or
     its channels by some per cent. Over pictures that are alike it hardly errs otherwise, so that the scale explains
-    much more, and proves nothing. Where rounding alone is left, there is no other error: the scale is what differs.
+    much more, and proves nothing. Where rounding alone is left, there is no other error: the scale is what differs. Nor
+    does such a device move all channels of all frames by one number, as a zero point does that was declared as 0.
     """
     trial = evidence.trial(c)
     if c.cause != "quantization" or not is_slight(evidence, trial, _SHRUNK):
         return False
+    if is_forgotten_zero_point(evidence, c):
+        return False
     left = float(np.square(trial.left).mean())
     return left > _ROUNDED_DOWN if trial.steps else c.score < _EXACT
+
+
+def is_forgotten_zero_point(evidence: Evidence, c: Candidate) -> bool:
+    """Whether a scale is the declared one, with a zero point where 0 was declared, and clearly moves everything alike.
+
+    What is cut off moves everything, too, but leaves noise of a third of the square by which it moves: that is 6 dB.
+    """
+    return (
+        forgets_a_zero_point(evidence, evidence.trial(c))
+        and c.gain >= _CLEAR
+        and evidence.channels >= _SEVERAL
+        and len(evidence.buffers) > 1
+        and is_everywhere(evidence, c)
+    )
 
 
 def only_saturates(evidence: Evidence, c: Candidate) -> bool:

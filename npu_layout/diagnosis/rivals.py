@@ -7,6 +7,9 @@ import numpy as np
 from .evidence import EXACT, Evidence, contrast
 from .trials import Candidate
 
+_THERE = 0.05  # of the power of the part that differs most: in what differs by less, noise decides
+_AT = 0.25  # of the way from the declared reading to a candidate: data so near to its end are at it
+
 
 def sides(evidence: Evidence, one: Candidate, other: Candidate) -> float | None:
     """Return the position of the data between two candidates: 0 at `one`, 1 at `other`.
@@ -46,6 +49,29 @@ def differs(evidence: Evidence, candidate: Candidate) -> bool:
         return True
     difference, noise = (float((x * x).mean()) for x in (declared - trial.left, trial.left))
     return difference > max(noise, evidence.rounding(evidence.steps))
+
+
+def is_everywhere(evidence: Evidence, candidate: Candidate) -> bool:
+    """Whether the data are at what a candidate predicts in each frame and in each channel in which it says much else.
+
+    What a sound device errs by has a part along any difference. That part differs from one channel and one frame to the
+    next; what was done to all of them does not.
+    """
+    trial = evidence.trial(candidate)
+    declared = evidence.as_declared(trial.rows).left
+    if trial.places or trial.left.shape != declared.shape:
+        return False
+    difference = declared - trial.left
+    along, power = difference * declared, difference * difference
+    parts = [x.sum(1) for x in (along, power)], [evidence.by_channel(x).sum(1) for x in (along, power)]
+    return all(_are_at(*part) for part in parts)
+
+
+def _are_at(along: np.ndarray, power: np.ndarray) -> bool:
+    """Whether the data of all parts that differ are at a candidate, given the products and the power of each part."""
+    there = power > _THERE * power.max()
+    position = along[there] / power[there]
+    return bool(position.size and (abs(position - 1) <= _AT).all())
 
 
 def _errors_of_both(evidence: Evidence, one: Candidate, other: Candidate) -> tuple[np.ndarray, np.ndarray] | None:

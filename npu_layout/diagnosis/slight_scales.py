@@ -12,6 +12,8 @@ from .trials import Trial
 SLIGHT = 1.6  # factor
 _KEPT = 1.1  # factor: of scales that noise moves by no more
 MOVED = 0.02  # of the range of the dtype: zero points that noise moves by no more
+_FORGOTTEN = 1 / 64  # of the range: layers that each cut off half a step of their own move an output by less
+_SAME = 1e-4  # of a scale: by rounding
 
 
 def has_scales_of_channels(spec: TensorSpec | None) -> bool:
@@ -50,6 +52,18 @@ def is_slight(evidence: Evidence, trial: Trial, factor: float = SLIGHT) -> bool:
         factors = factors[known]  # any scale makes zeros of zeros
     slight = (factors < np.log(SLIGHT)).all() and np.sqrt((factors**2).mean()) < most
     return bool(slight and moved <= MOVED * (high - low))
+
+
+def forgets_a_zero_point(evidence: Evidence, trial: Trial) -> bool:
+    """Whether a fitted quantization is the declared scale for all, with a zero point clearly off the declared 0."""
+    was, fixed = evidence.spec.quantization, None if trial.spec is None else trial.spec.quantization
+    if was is None or fixed is None or trial.spec is None or was.axis is not None or fixed.axis is not None:
+        return False
+    if trial.spec.dtype != evidence.spec.dtype or float(was.zero_point) != 0:
+        return False
+    low, high = ends(evidence.spec)
+    kept = abs(float(fixed.scale) / float(was.scale) - 1) <= _SAME
+    return bool(kept and abs(float(fixed.zero_point)) >= _FORGOTTEN * (high - low))
 
 
 def is_of_some_channels(evidence: Evidence, trial: Trial) -> bool:

@@ -8,7 +8,7 @@ import pytest
 import npu_layout as nl
 from npu_layout.diagnosis import causes
 from npu_layout.diagnosis.evidence import Evidence
-from npu_layout.diagnosis.rivals import alike, differs, distance, sides
+from npu_layout.diagnosis.rivals import alike, differs, distance, is_everywhere, sides
 from npu_layout.diagnosis.trials import Candidate, Trial
 
 NOISE = 0.1
@@ -57,3 +57,21 @@ def test_only_the_frames_of_both_are_compared() -> None:
 def test_what_differs_from_the_declared_reading() -> None:
     evidence, found = compared(0.5, 0.98, made=0.5)
     assert differs(evidence, found[0.5]) and not differs(evidence, found[0.98])
+
+
+@pytest.mark.parametrize("of", ["frames", "channels"])
+def test_what_is_at_a_candidate_on_average_is_not_everywhere(of: str) -> None:
+    """The data are at 1.2 times the model's values in all parts, or at 1.0 in some and at 1.4 in the others."""
+    for others, everywhere in ((1.2, True), (1.4, False)):
+        rng = np.random.default_rng(1)
+        references = [rng.normal(size=(1, 4, 200)) for _ in range(6)]
+        factors = np.full((6, 4), 2.4 - others)
+        factors[(slice(0, 3), slice(None)) if of == "frames" else (slice(None), slice(0, 2))] = others
+        made = [f.reshape(1, 4, 1) * r + 0.01 * rng.normal(size=r.shape) for f, r in zip(factors, references)]
+        device = [x.astype(np.float32) for x in made]
+        evidence = Evidence(nl.TensorSpec((1, 4, 200), "NCW", "float32"), device, references, (), 1)
+        left = evidence.codes - 1.2 * evidence.wanted
+        ranking = evidence.rank([*causes.declared(evidence), evidence.tried("preprocessing", "", left, {})])
+        candidate = next(c for c in ranking if c.cause == "preprocessing")
+        assert candidate.leans == pytest.approx(1, abs=0.05)
+        assert is_everywhere(evidence, candidate) == everywhere

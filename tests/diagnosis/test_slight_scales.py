@@ -9,6 +9,7 @@ import npu_layout as nl
 from npu_layout.diagnosis import slight_scales
 from npu_layout.diagnosis.evidence import Evidence
 from npu_layout.diagnosis.trials import Trial
+from tests.support.boards import same
 
 SHAPE = (1, 4, 12, 12)
 EACH = nl.Quantization(np.full(4, 0.05), np.zeros(4, int), axis=1)
@@ -79,3 +80,101 @@ def test_channels_that_shrink_to_their_means(shrinks: float, slight: bool) -> No
     for zero_points, expected in ((moved, slight), (-moved, False)):
         q = nl.Quantization(scales, zero_points, axis=1)
         assert slight_scales.is_slight(found, trial(found, quantization=q)) == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "forgotten"),
+    [
+        ({"quantization": nl.Quantization(0.05, -5)}, True),
+        ({"quantization": nl.Quantization(0.05, 3)}, False),
+        ({"quantization": nl.Quantization(0.051, -5)}, False),
+        ({"quantization": nl.Quantization([0.05] * 4, [-5] * 4, axis=1)}, False),
+        ({"quantization": nl.Quantization(0.05, -5), "dtype": "uint8"}, False),
+        ({"quantization": None}, False),
+    ],
+)
+@pytest.mark.parametrize("declared", [0, 2])
+def test_a_zero_point_that_was_forgotten(changes: dict[str, object], forgotten: bool, declared: int) -> None:
+    found = evidence(nl.Quantization(0.05, declared))
+    expected = forgotten and declared == 0
+    assert slight_scales.forgets_a_zero_point(found, trial(found, **changes)) == expected
+
+
+def read(stored: np.ndarray, model: np.ndarray, spec: nl.TensorSpec) -> nl.OutputReport:
+    """The report of these stored values and the model's, (frames, ...) each."""
+    frames = [({"x": x}, {"y": y}) for x, y in zip(model, stored)]
+    return nl.validate(nl.Recording({"y": spec}, frames), same(spec.shape)).outputs["y"]
+
+
+def maps(seed: int, channels: int, scale: float) -> tuple[np.ndarray, nl.TensorSpec]:
+    """Smooth maps of six frames, and a spec of a scale, declared without a zero point."""
+    rng = np.random.default_rng(seed)
+    small = rng.standard_normal((6, 1, channels, 6, 6)) * rng.uniform(0.7, 1.5, (channels, 1, 1))
+    model = small.repeat(3, 3).repeat(3, 4).astype(np.float32)
+    return model, nl.TensorSpec(model.shape[1:], "NCHW", "int8", quantization=nl.Quantization(scale), name="y")
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("channels", [4, 27])
+@pytest.mark.parametrize("zero_point", [-5, 4, 5])
+def test_a_small_zero_point_that_was_not_declared_is_named(zero_point: int, channels: int, seed: int) -> None:
+    """It is 2 % of the range, and as declared 10 to 13 dB are explained, as many as a sound device may explain."""
+    model, spec = maps(seed, channels, 0.06)
+    rng = np.random.default_rng(seed)
+    stored = np.clip(np.rint((model + 0.04 * rng.standard_normal(model.shape)) / 0.06) + zero_point, -128, 127)
+    output = read(stored.astype(np.int8), model, spec)
+    assert output.verdict == "quantization", str(output)
+    q = output.fix.quantization
+    assert (round(float(q.scale), 9), int(q.zero_point)) == (0.06, zero_point)
+
+
+def _cut_to_a_grid(rng: np.random.Generator, x: np.ndarray, steps: float) -> np.ndarray:
+    """A layer before the last stores steps that are larger, and cuts off: the mean is off by half of one."""
+    grid = 2 * steps
+    return grid * np.floor(x / grid)
+
+
+def _cut_often(rng: np.random.Generator, x: np.ndarray, steps: float) -> np.ndarray:
+    """Layers that have the output's scale cut off half a step each."""
+    for _ in range(6):
+        x = np.floor(x + rng.random(x.shape) - 0.5)
+    return x
+
+
+def _biased(rng: np.random.Generator, x: np.ndarray, steps: float) -> np.ndarray:
+    """Each channel has a bias of its own, of one sign in all."""
+    bias = steps * rng.uniform(0.4, 1.6, (1, 1, x.shape[2], 1, 1))
+    bias[:, :, :2] = np.reshape([0.6 * steps, 1.4 * steps], (1, 1, 2, 1, 1))
+    return x + bias
+
+
+def _drifting(rng: np.random.Generator, x: np.ndarray, steps: float) -> np.ndarray:
+    """All channels are off alike, each frame by another number."""
+    return x + steps * np.linspace(0.5, 1.5, len(x)).reshape(-1, 1, 1, 1, 1)
+
+
+def _bfloat16_cut(rng: np.random.Generator, x: np.ndarray, steps: float) -> np.ndarray:
+    """Sums whose digits behind the seventh are cut off in each of many layers."""
+    for _ in range(10):
+        x = (x.astype(np.float32).view(np.uint32) & 0xFFFF0000).view(np.float32)
+        x = x * np.float32(1.01)
+    return x / np.float32(1.01**10)
+
+
+def _towards_an_end(rng: np.random.Generator, x: np.ndarray, steps: float) -> np.ndarray:
+    """The values shrink towards the largest or the smallest, so that those near 0 move by so many steps."""
+    end = x.max() if steps > 0 else x.min()
+    return end + (x - end) * max(1 - steps / end, 0.94)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("channels", [4, 27])
+@pytest.mark.parametrize("steps", [-5.0, 4.5, 5.0])
+@pytest.mark.parametrize("device", [_cut_to_a_grid, _cut_often, _biased, _drifting, _bfloat16_cut, _towards_an_end])
+def test_what_arithmetic_moves_has_no_other_zero_point(device: object, steps: float, channels: int, seed: int) -> None:
+    model, spec = maps(seed, channels, 0.06)
+    rng = np.random.default_rng(seed)
+    moved = device(rng, model / 0.06, steps)  # type: ignore[operator]
+    stored = np.clip(np.rint(moved + 0.7 * rng.standard_normal(model.shape)), -128, 127).astype(np.int8)
+    output = read(stored, model, spec)
+    assert output.verdict in ("match", "mismatch", "ambiguous"), str(output)
