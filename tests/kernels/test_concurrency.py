@@ -333,6 +333,43 @@ def test_fewer_threads_than_before_leave_the_others_asleep() -> None:
         assert runs > 1 and sum(n > 60_000_000 for n in workers) <= threads - 1, line
 
 
+# What kernels keep on the stack, in a thread that has as little of it as docs/production.md allows.
+SMALL_STACK = """
+import threading
+import numpy as np
+import npu_layout as nl
+from npu_layout import decode, ops
+
+nl.set_num_threads(1)
+rng = np.random.default_rng(0)
+
+def run():
+    for channels, side in ((1000, 20), (80, 80), (7, 9)):
+        for layout in ("NCHW", "NHWC", "NCHW16c"):
+            for dtype in ("int8", "float16", "float32"):
+                spec = nl.TensorSpec((1, channels, side, side), layout, dtype)
+                buffer = spec.pack(rng.integers(-9, 9, spec.shape).astype(dtype))
+                ops.softmax_channels(spec, buffer), ops.sigmoid(spec, buffer), ops.argmax_channels(spec, buffer)
+                ops.top_k(spec, 5, buffer), ops.max_channels(spec, buffer), spec.unpack(buffer)
+    bgr, nv12 = rng.integers(0, 256, (1080, 1920, 3), np.uint8), rng.integers(0, 256, (1620, 1920), np.uint8)
+    for size, layout, dtype in ((640, "NCHW", "float32"), (320, "NHWC", "uint8")):
+        target = nl.TensorSpec((1, 3, size, size), layout, dtype)
+        nl.Preprocessor(target)(bgr), nl.Preprocessor(target, source="NV12")(nv12)
+    specs = [nl.TensorSpec((1, 84, 8400), "NCW", "float32", name="y")]
+    decode.Decoder(decode.yolov8(classes=80), specs, (640, 640))([rng.random(specs[0].size, np.float32)])
+    print("done")
+
+threading.stack_size(512 * 1024)
+thread = threading.Thread(target=run)
+thread.start()
+thread.join()
+"""
+
+
+def test_half_a_megabyte_of_stack_is_enough() -> None:
+    assert printed(SMALL_STACK) == ["done"]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="SIGBUS is what Linux sends")
 @pytest.mark.parametrize("who", ["ours", "numpy"])
 def test_a_mapped_file_truncated_underneath_ends_the_process(who: str, tmp_path: Path) -> None:
