@@ -9,7 +9,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..comparison import decibels
 from .evidence import Evidence
-from .proof import by_chance, cost_of, follows_frames, proven
+from .proof import by_chance, cost, cost_of, follows_frames, proven
 from .rivals import differs, is_everywhere
 from .samples import arithmetic, ends
 from .simplicity import HARDLY, ORDERS
@@ -29,7 +29,7 @@ _ROUGH = 12.0  # dB: a line through a function of pieces, or an exponential, lea
 _MOST = 8.0  # dB: as declared, most of the output is explained
 _MORE = 0.5  # dB that a line explains more than an input by its two fitted numbers, of few values
 _ALIKE = 0.05  # of the noise: the power by which two readings of the same integers predict the same
-_SEVERAL = 4  # channels: of fewer, whose means are biased, one number moves all alike by chance
+_SEVERAL = 4  # channels or frames: of fewer, which err each by a number of its own, all err alike by chance
 _AT_THE_ENDS = 0.75  # of the values that a scale clamps: noise leaves half
 
 
@@ -72,8 +72,7 @@ def is_forgotten_zero_point(evidence: Evidence, c: Candidate) -> bool:
         forgets_a_zero_point(evidence, evidence.trial(c))
         and c.gain >= _CLEAR
         and evidence.channels >= _SEVERAL
-        and len(evidence.buffers) > 1
-        and is_everywhere(evidence, c)
+        and is_everywhere(evidence, c, 2)
     )
 
 
@@ -142,19 +141,25 @@ def accuses(evidence: Evidence, c: Candidate, declared: float) -> bool:
     least = LEAST if c.cause in ORDERS and not evidence.trial(c).parameters else _FIX
     if c.cause == "quantization" and _FIX <= c.score < _MOST and not is_no_line(evidence, c):
         least = _MOST
+    if c.cause == "quantization" and c.score - cost(evidence, c) < _FIX:
+        return False  # without what so many numbers explain by chance
     perfect = (indifferent and declared >= _PERFECT) or (
         exchanges_floats(evidence, c) and are_values(evidence, declared)
     )
-    gain = _least_of_input(c, declared) if c.of_input else MARGIN
+    gain = _least_of_input(evidence, c, declared) if c.of_input else MARGIN
     return c.cause != "match" and c.score >= least and c.gain >= gain and not (fine or perfect)
 
 
-def _least_of_input(c: Candidate, declared: float) -> float:
+def _least_of_input(evidence: Evidence, c: Candidate, declared: float) -> float:
     """Return the dB that another input has to gain: of a good output, as many as it explains more than 10, at most 10.
 
-    What a network rounds or approximates is no noise: over one dim frame, or a covered lens, it leans to some input.
+    What a network rounds or approximates is no noise: over one dim frame, or a covered lens, it leans to some input,
+    but not by the same in all frames and channels. If the data are at an input in all of these, half is asked.
     """
-    return max(HARDLY if c.score < SOUND else MARGIN, min(declared - _CLEAR, _CLEAR))
+    least, more = HARDLY if c.score < SOUND else MARGIN, min(declared - _CLEAR, _CLEAR)
+    if max(least, more / 2) <= c.gain < more and is_everywhere(evidence, c, _SEVERAL):
+        return max(least, more / 2)
+    return max(least, more)
 
 
 def exchanges_floats(evidence: Evidence, c: Candidate) -> bool:

@@ -51,27 +51,30 @@ def differs(evidence: Evidence, candidate: Candidate) -> bool:
     return difference > max(noise, evidence.rounding(evidence.steps))
 
 
-def is_everywhere(evidence: Evidence, candidate: Candidate) -> bool:
+def is_everywhere(evidence: Evidence, candidate: Candidate, frames: int) -> bool:
     """Whether the data are at what a candidate predicts in each frame and in each channel in which it says much else.
 
     What a sound device errs by has a part along any difference. That part differs from one channel and one frame to the
-    next; what was done to all of them does not.
+    next; what was done to all of them does not. `frames`: in how many it has to say much else.
     """
     trial = evidence.trial(candidate)
+    if not evidence.fits or trial.places:
+        return False
     declared = evidence.as_declared(trial.rows).left
-    if trial.places or trial.left.shape != declared.shape:
+    if trial.left.shape != declared.shape:
         return False
     difference = declared - trial.left
-    along, power = difference * declared, difference * difference
-    parts = [x.sum(1) for x in (along, power)], [evidence.by_channel(x).sum(1) for x in (along, power)]
-    return all(_are_at(*part) for part in parts)
+    products = difference * declared, difference * difference
+    of_frames = _positions(*(x.sum(1) for x in products))
+    of_channels = _positions(*(evidence.by_channel(x).sum(1) for x in products))
+    positions = np.concatenate([of_frames, of_channels])
+    return len(of_frames) >= frames and bool((abs(positions - 1) <= _AT).all())
 
 
-def _are_at(along: np.ndarray, power: np.ndarray) -> bool:
-    """Whether the data of all parts that differ are at a candidate, given the products and the power of each part."""
+def _positions(along: np.ndarray, power: np.ndarray) -> np.ndarray:
+    """Return the positions of the data of the parts that differ, given the product and the power of each part."""
     there = power > _THERE * power.max()
-    position = along[there] / power[there]
-    return bool(position.size and (abs(position - 1) <= _AT).all())
+    return np.asarray(along[there] / power[there])
 
 
 def _errors_of_both(evidence: Evidence, one: Candidate, other: Candidate) -> tuple[np.ndarray, np.ndarray] | None:

@@ -269,6 +269,41 @@ def test_a_scale_that_leaves_a_fifth_of_the_power_is_no_cause(noise: float, accu
     assert objections.accuses(found, candidate, found.score(found.as_declared())) == accused
 
 
+@pytest.mark.parametrize(("fitted", "accused"), [(2, True), (40, False)])
+def test_numbers_that_were_fitted_explain_some_by_chance(fitted: int, accused: bool) -> None:
+    """As one scale for each letter of words that were normalised: 8 dB, of which the numbers cost 4."""
+    found = evidence(0.5, noise=0.175)
+    candidate = scaled(found, 2.0)
+    found.trials = [trial._replace(parameters=fitted if trial.spec else 0) for trial in found.trials]
+    assert 8 < candidate.score < 10 and candidate.gain > 3
+    assert objections.accuses(found, candidate, found.score(found.as_declared())) == accused
+
+
+@pytest.mark.parametrize("of", ["everything", "some frames", "some channels", "three frames"])
+@pytest.mark.parametrize(("declared", "gain"), [(16.5, 4.0), (22.0, 7.0)])
+def test_an_input_that_the_data_are_at_everywhere_has_to_gain_half(declared: float, gain: float, of: str) -> None:
+    """As BT.601 read as BT.709; a device that leans to it by half in some frames, or channels, has no such input."""
+    rng = np.random.default_rng(3)
+    shares = np.ones((4, 1, 4, 1, 1))
+    if of == "some frames":
+        shares[2:] = 0.5
+    if of == "some channels":
+        shares[:, :, 2:] = 0.5
+    model = rng.standard_normal((4, *SHAPE)).astype(np.float32)
+    other = 0.25 * rng.standard_normal((4, *SHAPE))
+    if of == "three frames":
+        other[3] = 0
+    device = model + shares * other + 0.02 * rng.standard_normal((4, *SHAPE))
+    spec = SPEC.replace(dtype="float32", quantization=None)
+    found = Evidence(spec, [y.astype(np.float32) for y in device], list(model), (), 1)
+    left = found.left - np.stack([found.samples.of(y) for y in other])
+    trial = Trial("preprocessing", "", {}, found.codes, left, False, spec, of_input=True)
+    found.rank([found.as_declared(), trial])
+    candidate = Candidate("preprocessing", "", declared + gain, gain, {}, trial=1, of_input=True)
+    assert objections.accuses(found, candidate, declared) == (of == "everything")
+    assert not objections.accuses(found, candidate._replace(gain=gain / 2 - 0.5), declared)
+
+
 @pytest.mark.parametrize(("offset", "values"), [(3.0, True), (0.0, False)])
 def test_floats_whose_means_agree_are_floats(offset: float, values: bool) -> None:
     """Over a covered lens they hardly vary, but in noise."""

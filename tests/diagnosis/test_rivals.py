@@ -74,4 +74,5 @@ def test_what_is_at_a_candidate_on_average_is_not_everywhere(of: str) -> None:
         ranking = evidence.rank([*causes.declared(evidence), evidence.tried("preprocessing", "", left, {})])
         candidate = next(c for c in ranking if c.cause == "preprocessing")
         assert candidate.leans == pytest.approx(1, abs=0.05)
-        assert is_everywhere(evidence, candidate) == everywhere
+        assert is_everywhere(evidence, candidate, 6) == everywhere
+        assert not is_everywhere(evidence, candidate, 7)
