@@ -139,6 +139,24 @@ def test_it_is_named(board: Board, name: str) -> None:
     assert words in output.why and "Fix: " in output.why, output.why
 
 
+@pytest.mark.parametrize("fed", [True, False])
+@pytest.mark.parametrize("name", ["bt709", "bt601"])
+def test_a_small_change_beside_noise_is_named_if_every_frame_and_channel_has_it(
+    board: Board, name: str, fed: bool
+) -> None:
+    """As declared 14 dB are explained, and 4 dB more otherwise; noise as large as that change is none."""
+    change, (_, words, _) = on_images(WAYS[name][2]), WAYS[name]
+    for seed in range(2):
+        rng, device = np.random.default_rng(seed), []
+        for x, answer in zip(board.inputs, board.answers):
+            y = board.engine.infer(change(x))["maps"] if fed else answer["maps"]
+            noisy = y + (0.105 if fed else 0.16) * y.std() * rng.standard_normal(y.shape)
+            device.append({"maps": board.spec.pack(noisy.astype(np.float32))})
+        output = board.verdict(board.recording(None, device))
+        assert output.verdict == ("preprocessing" if fed else "match"), str(output)
+        assert not fed or words in output.why
+
+
 @pytest.mark.parametrize(("name", "words"), [("rint", "rounded to whole"), ("trunc", "cut off to whole")])
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_floats_that_became_integers(board: Board, name: str, words: str, noise: float) -> None:
