@@ -100,6 +100,8 @@ class Detections:
         columns = {
             name: getattr(self, name)[rows] for name in ("xyxy", "confidence", "class_id", "level", "cell", "anchor")
         }
+        if columns["class_id"].ndim != 1:
+            raise IndexError(f"expected a mask of bools, indices, a slice, or one index, got {rows!r}")
         keypoints = None if self.keypoints is None else self.keypoints[rows]
         masks = None if self.masks is None else self.masks[rows]
         xywha = None if self.xywha is None else self.xywha[rows]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -53,6 +54,14 @@ def test_rows_of_every_field_go_together() -> None:
         assert one.xyxy.shape == (1, 4) and len(one.masks) == 1
     with pytest.raises(IndexError, match="expected one of 5 detections, got 5"):
         found[5]
+
+
+@pytest.mark.parametrize("rows", (None, True, [[0, 1], [1, 2]], (np.array(3),)))
+def test_rows_of_another_rank_are_refused(rows: Any) -> None:
+    n = np.zeros(5, np.int64)
+    found = Detections(np.zeros((5, 4), np.float32), np.zeros(5, np.float32), n, n, n, n)
+    with pytest.raises(IndexError, match="expected a mask of bools, indices, a slice, or one index, got"):
+        found[rows]
 
 
 def test_fields_are_named_as_in_supervision() -> None:
