@@ -47,9 +47,10 @@ def masks(
     zero_point
         Of the coefficients, if they are stored integers; their scale must be positive, and is not needed.
     rule
-        "logits": they are enlarged, and pixels above 0 inside the box are set (ultralytics' process_mask).
-        "probabilities": the sigmoid comes first, and pixels above 0.5 are set (rknn_model_zoo). "cells": the box is cut
-        out of the logits, which are then enlarged (ultralytics' older process_mask).
+        "logits": logits are enlarged, linearly between the middles of cells, and a pixel inside the box is part of the
+        mask if its logit is above 0 (ultralytics). "probabilities": their sigmoid is enlarged, and has to be above 0.5
+        (airockchip/rknn_model_zoo). "cells": logits outside the box become 0, then all are enlarged (ultralytics'
+        older process_mask), so that the mask's edge is beyond the box, by half a cell and more.
     out
         Masks of an earlier call: their memory is used again, and grows to the most pixels that a call needed. Nothing
         of them may be read from then on, and no crops that are views of it.
