@@ -196,9 +196,9 @@ def fcos(
 
 
 def _forms(classes: int, activation: str, boxes: Boxes) -> tuple[Form, ...]:
-    """Return maps and lists of boxes and scores."""
+    """Return maps and lists of boxes and scores; anchors of a cell follow each other in lists of one level too."""
     parts = (Part("box", 4), Part("score", classes, one_of("activation", activation, ACTIVATIONS[:2])))
-    return Form("maps", parts, boxes), Form("list", parts, boxes, "list", interleaved=True)
+    return tuple(Form(name, parts, boxes, cells, True) for name, cells in (("maps", "grid"), ("list", "list")))
 
 
 def _sides(side: float, scales: Sequence[float], shapes: Pairs, scales_first: bool) -> tuple[tuple[float, float], ...]:

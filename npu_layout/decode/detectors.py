@@ -73,7 +73,7 @@ def ssd(
     boxes = Boxes("variances", center=0.0, variances=variances, order=(1, 0, 3, 2) if flag("yx", yx) else (0, 1, 2, 3))
     parts = (Part("box", 4), Part("score", classes + 1, activation))
     listed = Form("list", parts, boxes, "list", interleaved=bool(steps))
-    forms = (listed, Form("maps", parts, boxes)) if steps else (listed,)
+    forms = (listed, Form("maps", parts, boxes, interleaved=True)) if steps else (listed,)
     sized = tuple(((1.0, 1.0),) * count for count in counts)  # priors have the sizes
     return Head("ssd", classes, steps or (1,), forms, sized, labels=labels, background=0, priors=given)
 

@@ -45,13 +45,14 @@ def retinaface(
 
     strides: pixels from one cell to the next. anchors: width and height in pixels of the priors of each stride.
     keypoints: 5, or 0 for networks without. activation: what the decoder applies to scores, "none" or "softmax". Raises
-    NpuLayoutError on anything else.
+    NpuLayoutError on anything else. For the IoU sides are a pixel longer, as in the source.
     """
     _, strides = sizes(1, strides)
     given, count = anchors_for(strides, anchors, {}), count_of("keypoints", keypoints, 0)
     beside = (Part("keypoints", 2 * count),) if count else ()
     parts = (Part("box", 4), Part("score", 2, activation), *beside)
-    forms = (Form("list", parts, Boxes("variances"), "list", interleaved=True), Form("maps", parts, Boxes("variances")))
+    boxes = Boxes("variances")
+    forms = tuple(Form(name, parts, boxes, cells, True) for name, cells in (("list", "list"), ("maps", "grid")))
     points = Keypoints(count, 2, "priors") if count else None
     return Head("retinaface", 1, strides, forms, given, background=0, keypoints=points, suppression=_ADDED)
 
@@ -88,7 +89,7 @@ def ultraface(
     boxes, listing = Boxes("variances"), one_of("listed", listed, ("edges", "offsets"))
     parts = (Part("score", 2, one_of("activation", activation, ("none", "softmax"))), Part("box", 4))
     of_list = Boxes("xyxy", unit="input") if listing == "edges" else boxes
-    forms = (Form("maps", parts, boxes), Form("list", parts, of_list, "list", interleaved=True))
+    forms = (Form("maps", parts, boxes, interleaved=True), Form("list", parts, of_list, "list", interleaved=True))
     return Head(name, 1, strides, forms, anchors, background=0)
 
 
@@ -100,7 +101,8 @@ def scrfd(strides: Sequence[int] = STRIDES, *, keypoints: int = 5, activation: s
     detection/scrfd/tools/scrfd.py).
 
     strides: pixels from one cell to the next. keypoints: 5, or 0 for networks without. activation: what the decoder
-    applies to scores, "none" or "sigmoid". Raises NpuLayoutError on anything else.
+    applies to scores, "none" or "sigmoid". Raises NpuLayoutError on anything else. For the IoU sides are a pixel
+    longer, as in the source.
     """
     _, strides = sizes(1, strides)
     keypoints = count_of("keypoints", keypoints, 0)

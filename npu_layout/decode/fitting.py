@@ -19,17 +19,26 @@ from .places import LEVELS, Fitted, Given, across_levels
 def fit(head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[str, Sequence[str]]) -> Fitted:
     """Return the first form of `head` that all outputs fit, with the place of each part.
 
+    Of a head with one level, a list of its cells can be its map without rows and columns too: then it is a list.
+
     names: {role: names of outputs, a level each} for parts that extents do not distinguish. Raises LayoutError that
     says for each form which part of which level was not found, or may be in several outputs.
     """
     for spec in specs:
         refuse_batch(spec, "a Decoder")
     problems: list[LayoutError] = []
+    flat: list[Fitted] = []
     for form in head.forms:
         try:
-            return _fit(head, form, specs, input_hw, names)
+            fitted = _fit(head, form, specs, input_hw, names)
         except LayoutError as error:
             problems.append(error)
+            continue
+        if not _is_flat(fitted):
+            return fitted
+        flat.append(fitted)
+    if flat:
+        return flat[0]
     shapes = ", ".join(map(listed, range(len(specs)), specs)) or "none"
     why = "; ".join(f"as {form.name!r}: {error}" for form, error in zip(head.forms, problems))
     why = f"head {head.name!r} does not fit the outputs {shapes}; {why}; "
@@ -42,6 +51,14 @@ def fit(head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[
         raise LayoutError(why)
     best = min(unclear, key=lambda error: error.spare)
     raise UndistinguishedError(why, best.ways, best.spare)
+
+
+def _is_flat(fitted: Fitted) -> bool:
+    """Return whether the form is one of maps, and its only level has rows and columns in none of the outputs."""
+    if fitted.form.cells != "grid" or len(fitted.levels) > 1:
+        return False
+    level = fitted.levels[0]
+    return min(level.grid) > 1 and all(place.rows is None for place in level.places.values())
 
 
 def _input_words(head: Head, specs: Sequence[TensorSpec], input_hw: Size) -> str:

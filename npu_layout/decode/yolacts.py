@@ -102,7 +102,7 @@ def yolact(
         Part("coefficients", weights, one_of("coefficients_activation", coefficients_activation, ("none", "tanh"))),
     )
     boxes = Boxes("variances", center=0.0)
-    forms = (Form("list", parts, boxes, "list", interleaved=True), Form("maps", parts, boxes))
+    forms = tuple(Form(name, parts, boxes, cells, True) for name, cells in (("list", "list"), ("maps", "grid")))
     sized = tuple(((1.0, 1.0),) * count for count in counts)  # priors have the sizes
     made = Prototypes(weights, _CELL, "probabilities")
     return Head(

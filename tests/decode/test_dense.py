@@ -191,3 +191,31 @@ def test_scores_and_centrality_of_one_class_are_distinguished_by_their_names() -
 def test_refused(make: Any, arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(nl.NpuLayoutError, match=words):
         make(3, **arguments)
+
+
+@pytest.mark.parametrize("strides", ((8,), (8, 16)))
+@pytest.mark.parametrize(
+    "make",
+    (
+        lambda steps: decode.retinanet(3, steps),
+        lambda steps: decode.efficientdet(3, SIZE, steps),
+        lambda steps: decode.retinaface(steps, [[(16, 16), (32, 32)]] * len(steps), keypoints=0),
+    ),
+)
+def test_anchors_of_a_cell_follow_each_other_in_a_list_of_each_level(
+    make: Callable[[tuple[int, ...]], decode.Head], strides: tuple[int, ...]
+) -> None:
+    head = make(strides)
+    many, scores = len(head.anchors[0]), head.classes + (head.background is not None)
+    specs, buffers, expected = [], [], []
+    for level, stride in enumerate(strides):
+        cells = -(-SIZE[0] // stride) * -(-SIZE[1] // stride)
+        values = np.full((1, cells * many, scores), -9, np.float32)
+        for n in (many, 3 * many - 1):
+            values[0, n, -1] = 5 - n / 64 - level
+            expected.append((level, n // many, n % many))
+        for name, array in (("score", values), ("box", np.zeros((1, cells * many, 4), np.float32))):
+            specs.append(nl.TensorSpec(array.shape, "NWC", axes="NWC", name=f"{name}{stride}"))
+            buffers.append(array.ravel())
+    found = decode.Decoder(head, specs, SIZE)(buffers, iou=1.0)
+    assert list(zip(found.level.tolist(), found.cell.tolist(), found.anchor.tolist())) == expected

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
 import pytest
 
 import npu_layout as nl
@@ -112,3 +115,24 @@ def test_letters_in_the_names_of_all_outputs_say_nothing() -> None:
     specs = named(("consumer_box", 64), ("consumer_score", 5), ("consumer_angle", 1))
     with pytest.raises(nl.LayoutError, match=r"bound of the level of stride 8: .*angles \('angle'\)"):
         decode.Decoder(decode.yolov10(5), specs, (SIDE, SIDE))
+
+
+@pytest.mark.parametrize("make", (decode.yolov5, decode.yolov7))
+def test_a_list_of_the_only_level_is_a_list(make: Callable[..., decode.Head]) -> None:
+    """It has as many rows as the level's map has anchors of cells, but boxes in pixels."""
+    rows = np.zeros((1, 3 * 8 * 8, 8), np.float32)
+    rows[0, 2 * 64 + 9] = (30, 40, 10, 20, 0.9, 0.1, 0.5, 0.2)  # the third anchor of cell 9
+    spec = nl.TensorSpec(rows.shape, "NWC", axes="NWC", name="output0")
+    found = decode.Decoder(make(3, (8,), [[(10, 13), (16, 30), (33, 23)]]), [spec], (64, 64))([rows.ravel()])
+    assert found.xyxy.tolist() == [[25, 30, 35, 50]]
+    assert (found.cell.tolist(), found.anchor.tolist(), found.class_id.tolist()) == ([9], [2], [1])
+
+
+def test_a_map_of_the_only_level_is_a_map() -> None:
+    values = np.full((1, 24, 8, 8), 0.5, np.float32)
+    values[0, 4::8] = 0
+    values[0, 20, 1, 1] = 1  # the objectness of the third anchor of cell 9, whose centre is the cell's
+    head = decode.yolov5(3, (8,), [[(10, 13), (16, 30), (33, 23)]])
+    found = decode.Decoder(head, [nl.TensorSpec(values.shape)], (64, 64))([values.ravel()], confidence=0.5)
+    assert (found.cell.tolist(), found.anchor.tolist()) == ([9], [2])
+    assert found.xyxy.tolist() == [[12 - 16.5, 12 - 11.5, 12 + 16.5, 12 + 11.5]]
