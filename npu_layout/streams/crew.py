@@ -45,6 +45,8 @@ class Crew:
     def __init__(self, source: Source, work: Work, line: Line) -> None:
         self._source, self._work, self.line = source, work, line
         self._started = self.finished = False
+        self._ended = False  # whether somebody got its end or error
+        self.left = False  # whether its caller closed it
         self._patient = True  # whether `close` waits for the threads
         self._starting, self._closing = threading.RLock(), threading.RLock()  # taken again by a signal's handler
         self._threads: list[threading.Thread] = []
@@ -54,10 +56,13 @@ class Crew:
     def start(self) -> None:
         """Start the threads, once; NpuLayoutError if the stream was stopped, but none to start if by a signal.
 
-        NpuLayoutError in a process that was forked.
+        Nothing happens if it ended by itself: who iterates then gets its end or error. NpuLayoutError in a process that
+        was forked.
         """
         self._process.check("stream")
         with self._starting:
+            if self._ended and not self.left:
+                return
             stopped = self.line.stopping and not self._started
             if self.finished or (stopped and not self.signals.came):
                 raise NpuLayoutError("stream: it was stopped; make a new one")
@@ -81,9 +86,11 @@ class Crew:
         try:
             result = self.line.next(lambda: any([thread.is_alive() for thread in self._threads]))
         except StreamError:
+            self._ended = True
             self.close()
             raise
         if result is None:
+            self._ended = True
             self.close()
             failed = self.line.failure
             if failed is not None:  # another thread knows

@@ -117,7 +117,7 @@ class Stream:
         self._crew.start()
 
     def __iter__(self) -> Iterator[Result]:
-        """Yield the results; threads that iterate at the same time share them, each gets others."""
+        """Yield the results; threads share them, each gets others. Who comes late gets the end or error."""
         self.start()
         try:
             while True:
@@ -128,7 +128,7 @@ class Stream:
         except GeneratorExit:  # the loop was left; another one may go on
             raise
         except BaseException:
-            self.close()
+            self._close()
             raise
 
     async def __aiter__(self) -> AsyncIterator[Result]:
@@ -166,6 +166,10 @@ class Stream:
         In a thread of the stream, as in its function, it is `stop`: who iterates closes it at the end. A stream that
         nobody refers to any more, its function neither, ends its threads too.
         """
+        self._crew.left = True  # who iterates from now on is refused
+        self._close()
+
+    def _close(self) -> None:
         self._crew.close()
         if self._crew.finished:
             self._end.detach()  # what is called when an object is collected takes a Ctrl-C for itself

@@ -409,6 +409,33 @@ def test_tasks_that_iterate_at_the_same_time_share_the_results() -> None:
     assert asyncio.run(numbers(20)) == (list(range(20)), [StreamError] * 3)
 
 
+@pytest.mark.parametrize("count", [0, 1, 4])
+def test_who_begins_to_iterate_after_the_end_gets_it_too(count: int) -> None:
+    """Before, of several threads those that began late were told that the stream was stopped."""
+
+    async def results() -> list[Any]:
+        return [result async for result in stream]
+
+    seen: list[int] = []
+    raised: list[BaseException] = []
+
+    def watch() -> None:
+        try:
+            seen.extend(checked(result) for result in stream)
+        except BaseException as error:
+            raised.append(error)
+
+    with Stream(frames(count), PREPROCESS, Reader()) as stream:
+        for _ in range(3):  # each begins when the one before it is at the end
+            thread = threading.Thread(target=watch)
+            thread.start()
+            thread.join(10)
+        assert list(stream) == asyncio.run(results()) == []
+    assert (seen, raised) == (list(range(count)), []) and stream.counts == (count, count, 0, 0, 0)
+    with pytest.raises(nl.NpuLayoutError, match="it was stopped; make a new one"):
+        list(stream)  # closed by its caller
+
+
 def test_an_error_is_raised_in_each_thread_that_iterates() -> None:
     def function(result: Any) -> None:
         if result.number == 20:
