@@ -14,7 +14,10 @@ static inline int row_gains_past(int64_t bytes) { return bytes >= (bytes % 64 ==
 /* Bytes of rows of a result of which a line each is written past the caches as fast as a stream is; with twice as many it takes three
  * times as long (Zen 5). */
 enum { SHORT_PAST = 256 };
-enum { INNER = 2 }; /* loops that a mover walks itself, the last ones of the box; a detour has three */
+enum { INNER = 2 }; /* loops that a mover walks itself, the last ones of the box */
+/* The last loops of a detour's box: the neighbours of one side, the loop along which the neighbours of the other side continue, and
+ * these, which are a small number. */
+enum { DETOUR = 3 };
 
 /* How many rows of a move from loop a to b (rows.inl.h) fill whole lines, or 0: they continue in the result, and are so near each other
  * in the source that L1 contains them. */
@@ -68,6 +71,7 @@ struct Move {
 /* The bytes of a fill behind each run of neighbours that a move writes, if the move can do the fill too; otherwise 0. */
 int64_t pad_of(const Box *move, const Box *fill, int64_t src_size, int64_t dst_size);
 void move_plan(Move *move, const Box *box, int size, int64_t pad);
+void move_plan_direct(Move *move, const Box *box, int size); /* without a pad or a detour */
 /* Whether a move fetches more lines ahead if its source is in no cache. */
 int move_fetches(const Move *move);
 /* Whether a move by vectors of so many bytes fetches lines of a result, of `bytes`, before they are written, if source and result are in

@@ -1,8 +1,7 @@
-/* The type Detector, and nms. */
+/* The type Detector. */
 #ifndef NPU_LAYOUT_DETECT_TYPE_H
 #define NPU_LAYOUT_DETECT_TYPE_H
 
 extern PyType_Spec detector_spec;
-PyObject *native_nms(PyObject *module, PyObject *args);
 
 #endif

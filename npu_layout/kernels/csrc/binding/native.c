@@ -7,6 +7,8 @@
 #include "binding/gray_type.h"
 #include "binding/level_named.h"
 #include "binding/mask_calls.h"
+#include "binding/nms_call.h"
+#include "binding/peak_calls.h"
 #include "binding/program_type.h"
 #include "binding/reductions.h"
 #include "binding/scan_call.h"

@@ -1,4 +1,4 @@
-/* The functions of the module that reduce channels or find peaks. */
+/* The functions of the module that reduce channels. */
 #ifndef NPU_LAYOUT_REDUCE_BINDING_H
 #define NPU_LAYOUT_REDUCE_BINDING_H
 
@@ -6,7 +6,5 @@ PyObject *native_argmax(PyObject *module, PyObject *args);
 PyObject *native_top_k(PyObject *module, PyObject *args);
 PyObject *native_softmax(PyObject *module, PyObject *args);
 PyObject *native_sigmoid(PyObject *module, PyObject *args);
-PyObject *native_peaks(PyObject *module, PyObject *args);
-PyObject *native_tops(PyObject *module, PyObject *args);
 
 #endif
