@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from ..buffers import TensorSpec
+from .roads import ROWS
 
 Shapes = Sequence[tuple[int, ...]]
 Size = tuple[int, int]
@@ -27,7 +28,11 @@ class _Answer(NamedTuple):
 _IMAGE = frozenset("NCHW")
 _SPLITS = 8  # elements of a line for each pixel, at most; RTMPose has 2
 _QUERIES = 300  # of RT-DETR: longer lists may have priors
-_LANES = 8
+_LANES = 8  # of a road, at most
+_JOINTS_AND_FIELDS = [
+    (19, 8),
+    (38, 8),
+]  # OpenPose's channels of 18 joints and the background, and of fields; pixels a cell
 _ANCHORS = range(2, 7)  # of a cell of SSD
 _CLASSES, _JOINTS = range(2, 1000), range(5, 150)  # maps of pixels, and of joints
 
@@ -56,6 +61,7 @@ def _lines(shapes: Shapes, size: Size) -> bool:
 
 
 def _of_priors(boxes: int, scores: int) -> bool:
+    """Whether maps of so many channels are boxes and scores of as many anchors of a cell."""
     return boxes % 4 == 0 and boxes // 4 in _ANCHORS and scores % (boxes // 4) == 0
 
 
@@ -67,9 +73,7 @@ def _priors(shapes: Shapes, size: Size) -> bool:
     for shape in shapes:
         levels.setdefault(shape[2:] if len(shape) == 4 and shape[0] == 1 else (), []).append(shape[1 % len(shape)])
     return len(levels) > 1 and all(
-        cells
-        and len(parts) == 2
-        and any(a % 4 == 0 and a // 4 in _ANCHORS and b % (a // 4) == 0 for a, b in (parts, parts[::-1]))
+        cells and len(parts) == 2 and any(_of_priors(*pair) for pair in (parts, parts[::-1]))
         for cells, parts in levels.items()
     )
 
@@ -81,24 +85,30 @@ def _people(shapes: Shapes, size: Size) -> bool:
 
 
 def _lanes(shapes: Shapes, size: Size) -> bool:
-    return len(shapes) == 1 and len(shapes[0]) == 4 and shapes[0][::2] in ((1, 56), (1, 18)) and shapes[0][3] <= _LANES
+    """One output of Ultra-Fast-Lane-Detection: (1, columns and none, rows, lanes), of a known number of rows."""
+    known = len(shapes) == 1 and len(shapes[0]) == 4 and shapes[0][0] == 1
+    return known and shapes[0][2] in ROWS and shapes[0][3] <= _LANES
 
 
 def _joints_and_fields(shapes: Shapes, size: Size) -> bool:
-    return len(shapes) == 2 and sorted(_grid(shape, size) for shape in shapes) == [(19, 8), (38, 8)]
+    """Two maps, of the joints and of the fields of a person."""
+    return len(shapes) == 2 and sorted(_grid(shape, size) for shape in shapes) == _JOINTS_AND_FIELDS
 
 
 def _list(shapes: Shapes, size: Size) -> bool:
+    """One output that has all its numbers along one axis."""
     return len(shapes) == 1 and 1 < max(shapes[0]) == math.prod(shapes[0])
 
 
 def _steps(shapes: Shapes, size: Size) -> bool:
+    """One output of some rows of numbers, a step each."""
     return (
         len(shapes) == 1 and len(shapes[0]) in (2, 3) and sorted(shapes[0])[-2] > 1 and math.prod(shapes[0][:-2]) == 1
     )
 
 
 def _detections(shapes: Shapes, size: Size) -> bool:
+    """One output of rows of seven numbers, as DetectionOutput writes them."""
     return len(shapes) == 1 and len(shapes[0]) == 4 and shapes[0][:2] == (1, 1) and shapes[0][3] == 7
 
 
@@ -107,14 +117,13 @@ _POINTS = (51, 63, 195, 1404, 1434, 136, 196, 212)
 
 
 def _points(shapes: Shapes, size: Size) -> bool:
+    """One output of as many numbers as a known network has for its points."""
     return len(shapes) == 1 and shapes[0][0] == 1 and math.prod(shapes[0]) in _POINTS and math.prod(shapes[0][:-2]) == 1
 
 
 _ANSWERS = (
     _Answer("decode.classify(spec, buffer)", "classes", _list),
-    _Answer(
-        "ops.argmax_channels(spec, buffer)", "a class of each pixel", _one_map(range(2, 1000), (1, 2, 4, 8, 16)), True
-    ),
+    _Answer("ops.argmax_channels(spec, buffer)", "a class of each pixel", _one_map(_CLASSES, (1, 2, 4, 8, 16)), True),
     _Answer("decode.dbnet(spec, buffer)", "regions of text (DBNet)", _one_map((1,), (1,)), True),
     _Answer("decode.people(spec, buffer)", "joints and fields (OpenPose)", _one_map((57,), (8,)), True),
     _Answer("decode.people([heat, fields], buffers)", "joints and fields (OpenPose)", _joints_and_fields, True),
@@ -123,7 +132,7 @@ _ANSWERS = (
     _Answer(
         "decode.heatmap_points(spec, buffer)",
         "a map for each joint (HRNet, ViTPose)",
-        _one_map(range(5, 150), (4,)),
+        _one_map(_JOINTS, (4,)),
         True,
     ),
     _Answer("decode.movenet(), a head", "several people (MoveNet)", lambda shapes, _: shapes == [(1, 6, 56)]),

@@ -15,8 +15,9 @@ from .answers import checked_spec
 from .batches import refuse_batch
 from .records import height_and_width
 
-# cfzd/Ultra-Fast-Lane-Detection, data/constant.py: rows of an input of 288 pixels, by how many there are
-_ROWS = {
+# cfzd/Ultra-Fast-Lane-Detection, data/constant.py: rows of an input of so many pixels, by how many rows there are
+_HEIGHT = 288
+ROWS = {
     56: tuple(range(64, 288, 4)),  # tusimple_row_anchor
     18: (121, 131, 141, 150, 160, 170, 180, 189, 199, 209, 219, 228, 238, 248, 258, 267, 277, 287),  # culane_row_anchor
 }
@@ -67,9 +68,9 @@ def lanes(spec: TensorSpec, buffer: Any, input_shape: Sequence[int] = (288, 800)
         raise LayoutError(f"lanes: {given.describe()}: expected (1, columns + 1, rows, lanes)")
     columns, crossed = shape[1] - 1, shape[2]
     if rows is None:
-        if crossed not in _ROWS:
+        if crossed not in ROWS:
             raise NpuLayoutError(f"rows: expected the places of the output's {crossed} rows; 18 and 56 are published")
-        places = np.array(_ROWS[crossed], np.float64) * height / 288
+        places = np.array(ROWS[crossed], np.float64) * height / _HEIGHT
     else:
         places = numbers_of("rows", rows).astype(np.float64)
         if places.shape != (crossed,):
