@@ -55,11 +55,11 @@ def assert_matches(
         loaded = (
             recording
             if isinstance(recording, Recording)
-            else Recording.load(_beside(folder, path_of("recording", recording)))
+            else Recording.load(_path_from(folder, path_of("recording", recording)))
         )
         report = validate(
             loaded,
-            model if not isinstance(model, (str, os.PathLike)) else _beside(folder, path_of("model", model)),
+            model if not isinstance(model, (str, os.PathLike)) else _path_from(folder, path_of("model", model)),
             min_snr_db=min_snr_db,
             min_cosine=min_cosine,
             max_abs=max_abs,
@@ -75,7 +75,7 @@ def assert_matches(
     return report
 
 
-def _beside(folder: Path, path: PathLike) -> PathLike:
+def _path_from(folder: Path, path: PathLike) -> PathLike:
     """Return where `path` is, relative to the working directory if it was relative; below `folder` if it is nowhere."""
     near = folder / path
     if near.exists():

@@ -141,7 +141,7 @@ def _fix_for(call: WatchedCall, x: np.ndarray, like: Tensor) -> str:
         needless = _needless(call)
         other = _CARRIED if needless is None else _cv2_fix(needless)
         return "" if follows(x, axis_order(like.layout)) else other
-    if _shows(x, like):
+    if _shows_format(x, like):
         return ""
     fixes = _FIXES if x.dtype == like.dtype else {**_FIXES, **_CONVERTING}
     return fixes.get(call.function.name, _ORDER_FIX if call.kwargs.get("order", "K") != "K" else _CARRIED)
@@ -205,7 +205,7 @@ def _in_c_order(x: Tensor) -> bool:
     return x.size < 2 or follows(_plain(x), axis_order(Layout.plain(x.layout.axes)))
 
 
-def _shows(x: np.ndarray, like: Tensor) -> bool:
+def _shows_format(x: np.ndarray, like: Tensor) -> bool:
     """Return whether the strides of a plain array fit only the format of `like`."""
     groups = fitting_groups(_plain(x), like.layout.axes)
     return bool(groups) and len(groups[0]) == 1 and groups[0][0].tag == like.layout.tag

@@ -26,7 +26,7 @@ def _carried(result: Any, given: Iterable[Any]) -> Any:
     if type(result) is np.ndarray:
         for x in given:
             if isinstance(x, Tensor) and x._layout is not None and x.ndim == result.ndim:
-                return x._carry(result)
+                return x._in_format(result)
     return result
 
 
@@ -133,7 +133,7 @@ class Tensor(np.ndarray):
             raise LayoutError(f"this Tensor of shape {self.shape} was made without a layout; use Tensor(x, layout)")
         return self._layout
 
-    def _carry(self: T, result: np.ndarray) -> T:
+    def _in_format(self: T, result: np.ndarray) -> T:
         """Return a plain array of as many axes in this Tensor's format: the same memory if it has it, else repacked."""
         order = axis_order(self.layout)
         if result.transpose(order.stored).flags.c_contiguous or not follows(result, order):

@@ -73,8 +73,8 @@ def retinanet(
     ((45.254..., 22.627...), (574.700..., 1149.401...))
     """
     classes, strides = sizes(classes, strides)
-    shapes = [(1 / math.sqrt(ratio), math.sqrt(ratio)) for ratio in _some("ratios", ratios)]
-    side, octaves = real_number("size", size, 0.0), _some("scales", scales)
+    shapes = [(1 / math.sqrt(ratio), math.sqrt(ratio)) for ratio in _positive_numbers("ratios", ratios)]
+    side, octaves = real_number("size", size, 0.0), _positive_numbers("scales", scales)
     made = tuple(_sides(side * stride, octaves, shapes, flag("scales_first", scales_first)) for stride in strides)
     order = (1, 0, 3, 2) if flag("yx", yx) else (0, 1, 2, 3)
     boxes = Boxes("variances", center=real_number("center", center), variances=variances, order=order)
@@ -219,7 +219,7 @@ def _pairs(what: str, given: Any) -> list[tuple[float, float]]:
     return [(real_number(what, w, 0.0), real_number(what, h, 0.0)) for w, h in numbers.tolist()]
 
 
-def _some(what: str, given: Any) -> list[float]:
+def _positive_numbers(what: str, given: Any) -> list[float]:
     """Return numbers above 0 as floats; NpuLayoutError if there are none, and on others."""
     numbers = numbers_of(what, given)
     if numbers.ndim != 1 or not numbers.size:

@@ -173,11 +173,13 @@ def check_geometry(geometry: Any, masks: Any) -> None:
 def memory_for(room: int, points: tuple[int, int] | None = None, turned: bool = False) -> Memory:
     """Return new memory for so many detections, with `points` (how many, and values of each) or without."""
     numbers = np.empty((4, room), np.int64)
-    beside = _beside(room, points, turned)
+    beside = _memory_of_parts(room, points, turned)
     return Memory._make([np.empty((room, 4), np.float32), np.empty(room, np.float32), *numbers, *beside])
 
 
-def _beside(room: int, points: tuple[int, int] | None, turned: bool) -> tuple[np.ndarray | None, np.ndarray | None]:
+def _memory_of_parts(
+    room: int, points: tuple[int, int] | None, turned: bool
+) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Return new memory for keypoints and turned boxes, or None for each."""
     keypoints = None if points is None else np.empty((room, *points), np.float32)
     return keypoints, np.empty((room, 5), np.float32) if turned else None
@@ -196,7 +198,7 @@ def memory_of(out: Any, room: int, points: tuple[int, int] | None = None, turned
     known = None if memory.keypoints is None else memory.keypoints.shape[1:]
     if (known, memory.xywha is not None) == (points, turned):
         return memory
-    keypoints, xywha = _beside(len(memory.xyxy), points, turned)
+    keypoints, xywha = _memory_of_parts(len(memory.xyxy), points, turned)
     return memory._replace(keypoints=keypoints, xywha=xywha)
 
 

@@ -183,7 +183,7 @@ def _quarter(maps: np.ndarray, x: np.ndarray, y: np.ndarray, blur: int) -> np.nd
 _LEAST, _MOST, _EPSILON = 1e-3, 50.0, float(np.finfo(np.float32).eps)  # as in the source of "dark"
 
 
-def _dark(maps: np.ndarray, x: np.ndarray, y: np.ndarray, blur: int) -> np.ndarray:
+def _dark_offsets(maps: np.ndarray, x: np.ndarray, y: np.ndarray, blur: int) -> np.ndarray:
     """Return how far joints move to the peak of a parabola through the logarithm of the blurred maps, in cells."""
     real = np.nan_to_num(maps.astype(np.float64), nan=0.0, posinf=_MOST, neginf=0.0)
     smooth = _blurred(_blurred(real, blur, 2), blur, 3)
@@ -219,7 +219,7 @@ def _blurred(maps: np.ndarray, width: int, axis: int) -> np.ndarray:
     return blurred
 
 
-_SHIFTS = {"quarter": _quarter, "dark": _dark}
+_SHIFTS = {"quarter": _quarter, "dark": _dark_offsets}
 
 
 def _order(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -138,22 +138,24 @@ def same(
     _check_sides(found, reference)
     pairs = _pairs(found, reference, pixels, overlap)
     one, other = found[[i for i, _ in pairs]], reference[[j for _, j in pairs]]
-    apart = np.maximum(np.abs(np.asarray(one.xyxy, np.float64) - other.xyxy).max(1, initial=0), _turns(one, other))
+    apart = np.maximum(
+        np.abs(np.asarray(one.xyxy, np.float64) - other.xyxy).max(1, initial=0), _corner_distances(one, other)
+    )
     allowed = pixels + shift * (other.xyxy[:, 2:] - other.xyxy[:, :2]).max(1, initial=0)
     differs = np.abs(one.confidence.astype(np.float64) - other.confidence)
     moved = apart > allowed
-    extra, weak = _alone(found, [i for i, _ in pairs], bound)
-    missing, lost = _alone(reference, [j for _, j in pairs], bound)
+    extra, weak = _unmatched(found, [i for i, _ in pairs], bound)
+    missing, lost = _unmatched(reference, [j for _, j in pairs], bound)
     return Comparison(
         tuple(pairs),
         missing,
         extra,
-        _some(pairs, moved),
-        _some(pairs, one.class_id != other.class_id),
-        _some(pairs, differs > score),
-        _some(pairs, _other_keypoints(one, other, allowed)),
-        _some(pairs, _other_masks(one, other, overlap)),
-        _some(pairs, _elsewhere(one, other) & moved & (differs <= _SAME)),
+        _chosen(pairs, moved),
+        _chosen(pairs, one.class_id != other.class_id),
+        _chosen(pairs, differs > score),
+        _chosen(pairs, _other_keypoints(one, other, allowed)),
+        _chosen(pairs, _other_masks(one, other, overlap)),
+        _chosen(pairs, _from_other_cells(one, other) & moved & (differs <= _SAME)),
         (*(("found", i) for i in weak), *(("reference", i) for i in lost)),
         float(apart.max(initial=0)),
         float(differs.max(initial=0)),
@@ -188,7 +190,7 @@ def _check_sides(found: Detections, reference: Detections) -> None:
             raise NpuLayoutError(f"found and reference: {name}: expected the same kind on both sides, got {got}")
 
 
-def _turns(one: Detections, other: Detections) -> np.ndarray:
+def _corner_distances(one: Detections, other: Detections) -> np.ndarray:
     """Return how far corners of turned boxes are from the reference's, the box begun at the corner that fits best."""
     a, b = one.xyxyxyxy, other.xyxyxyxy
     if a is None or b is None:
@@ -224,13 +226,13 @@ def _other_masks(one: Detections, other: Detections, least: float) -> np.ndarray
     return np.array(differ, bool)
 
 
-def _elsewhere(one: Detections, other: Detections) -> np.ndarray:
+def _from_other_cells(one: Detections, other: Detections) -> np.ndarray:
     """Return which pairs come from another cell."""
     result: np.ndarray = (one.level != other.level) | (one.cell != other.cell) | (one.anchor != other.anchor)
     return result
 
 
-def _some(pairs: list[tuple[int, int]], chosen: np.ndarray) -> tuple[tuple[int, int], ...]:
+def _chosen(pairs: list[tuple[int, int]], chosen: np.ndarray) -> tuple[tuple[int, int], ...]:
     return tuple(pair for pair, is_so in zip(pairs, chosen.tolist()) if is_so)
 
 
@@ -261,7 +263,7 @@ def _matches(similar: np.ndarray, least: float, used_a: list[int], used_b: list[
     return found
 
 
-def _alone(side: Detections, matched: list[int], bound: float) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _unmatched(side: Detections, matched: list[int], bound: float) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the rows that nothing matches: those with a score above `bound`, and the others."""
     rows = sorted(set(range(len(side))) - set(matched))
     strong = tuple(i for i in rows if float(side.confidence[i]) > bound)

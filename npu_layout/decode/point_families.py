@@ -28,11 +28,11 @@ def point_families(specs: Sequence[TensorSpec], known: int | None) -> Iterator[F
         found = {divmod(n - other, values) for n in channels | apart for other in beside}
         for count in sorted(count for count, rest in found if not rest and 0 < count <= _MOST):
             if (count, values) != (17, 3):
-                yield from _of(count, values, classes == 1, known == 1)
+                yield from _families_of(count, values, classes == 1, known == 1)
 
 
 @functools.cache
-def _of(count: int, values: int, one: bool, rows: bool) -> tuple[Family, ...]:
+def _families_of(count: int, values: int, one: bool, rows: bool) -> tuple[Family, ...]:
     """Return the families with so many keypoints, of one class or any, with rows or without.
 
     Cached, as what is known of a family is.

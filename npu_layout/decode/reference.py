@@ -45,20 +45,20 @@ def values(place: Place, level: Level, tensor: np.ndarray) -> np.ndarray:
     cells, turns, count = rows * columns, level.turns, place.part.count
     if place.rows is None:
         inner = () if place.inner is None else (place.inner,)
-        flat = _at(tensor, (place.channel, *inner, place.columns)).reshape(-1, tensor.shape[place.columns])
+        flat = _with_axes(tensor, (place.channel, *inner, place.columns)).reshape(-1, tensor.shape[place.columns])
         starts = [place.start + a * place.turn for a in range(turns)]
         flats = [flat[:, start :: place.spread][:, :cells] for start in starts]
     else:
         order = (place.channel, place.rows, place.columns)
         if place.anchor is not None:
-            found = _at(tensor, (place.anchor, *order))[:, place.first : place.first + count]
+            found = _with_axes(tensor, (place.anchor, *order))[:, place.first : place.first + count]
             return found.reshape(turns, count, cells)
-        flats = [_at(tensor, order).reshape(-1, cells)] * turns
+        flats = [_with_axes(tensor, order).reshape(-1, cells)] * turns
     each = [flat[place.first + a * place.step :][:count] for a, flat in enumerate(flats)]
     return np.stack(each) if turns > 1 else each[0][None]
 
 
-def _at(tensor: np.ndarray, axes: Sequence[int]) -> np.ndarray:
+def _with_axes(tensor: np.ndarray, axes: Sequence[int]) -> np.ndarray:
     """Return a view with these axes, in this order; the others have extent 1."""
     rest = [axis for axis in range(tensor.ndim) if axis not in axes]
     return tensor.transpose(*rest, *axes).reshape([tensor.shape[axis] for axis in axes])

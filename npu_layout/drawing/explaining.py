@@ -109,7 +109,7 @@ def explain(
     one = isinstance(compare, (str, Layout, TensorSpec))
     others: list[Any] = [compare] if one else items_of("compare", compare, object, "layouts")
     with naming("compare"):
-        specs = [spec, *(_beside(other, spec) for other in others)]
+        specs = [spec, *(_compared_spec(other, spec) for other in others)]
     index = None if at is None else _checked_index(spec, at)
     gray = flag("gray", gray)
     start = dict(zip(spec.axes, index or (0,) * len(spec.axes)))
@@ -167,7 +167,8 @@ def _of_a_camera(layout: Any) -> str:
     return f"; {layout} is a pixel format: write explain(FrameSpec({layout!r}, (width, height)))"
 
 
-def _beside(other: Described, spec: TensorSpec) -> TensorSpec:
+def _compared_spec(other: Described, spec: TensorSpec) -> TensorSpec:
+    """Return the spec to compare with, of the same axes and shape; LayoutError if it has others."""
     if not isinstance(other, TensorSpec):
         return TensorSpec(spec.shape, other, spec.dtype, axes=spec.axes)
     if (other.axes, other.shape) != (spec.axes, spec.shape):

@@ -69,11 +69,11 @@ class AclEngine(RuntimeEngine):
         number = whole_number("device", device)
         self._acl = acl = runtime("acl", "acl", "install Huawei's CANN, which has it, and source its set_env.sh")
         self._open, self._context = ExitStack(), None
-        self._end = weakref.finalize(self, _undone, acl, self._open, own := [])
+        self._end = weakref.finalize(self, _destroy, acl, self._open, own := [])
         self._end.atexit = False  # acl.finalize may have been called by then
         with opening(name, self._end):
             self._start()
-            with _back(acl):
+            with _own_context_restored(acl):
                 self._context = self._took("rt.create_context", acl.rt.destroy_context, number)
                 own.append(self._context)
                 self._id = self._took("mdl.load_from_file", acl.mdl.unload, path)
@@ -172,7 +172,7 @@ class AclEngine(RuntimeEngine):
 
     def _run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
         copy = self._acl.rt.memcpy
-        with _back(self._acl):
+        with _own_context_restored(self._acl):
             self._checked("rt.set_context", self._acl.rt.set_context(self._context))
             for address, flat in zip(self._inputs, inputs):
                 code = copy(address, flat.nbytes, flat.ctypes.data, flat.nbytes, _TO_DEVICE)
@@ -187,7 +187,7 @@ class AclEngine(RuntimeEngine):
 
 
 @contextmanager
-def _back(acl: Any) -> Iterator[None]:
+def _own_context_restored(acl: Any) -> Iterator[None]:
     """Give the calling thread its own context back."""
     before, code = acl.rt.get_context()
     try:
@@ -197,10 +197,10 @@ def _back(acl: Any) -> Iterator[None]:
             acl.rt.set_context(before)
 
 
-def _undone(acl: Any, done: ExitStack, context: list[Any]) -> None:
+def _destroy(acl: Any, done: ExitStack, context: list[Any]) -> None:
     """Destroy all, the last first, in the engine's context; what fails is left, since nothing helps."""
     if not context:
         return
-    with suppress(Exception), _back(acl):
+    with suppress(Exception), _own_context_restored(acl):
         acl.rt.set_context(context[0])
         done.close()

@@ -182,9 +182,9 @@ class RuntimeEngine:
                 raise
             except Exception as error:  # runtimes' exceptions share no base of their own
                 raise NpuLayoutError(f"{self.model}: {type(self).__name__} failed: {error}") from error
-            return self._given(answers, out)
+            return self._copied_outputs(answers, out)
 
-    def _given(self, answers: Answers, out: Mapping[str, np.ndarray] | None) -> dict[str, np.ndarray]:
+    def _copied_outputs(self, answers: Answers, out: Mapping[str, np.ndarray] | None) -> dict[str, np.ndarray]:
         """Return copies of the runtime's buffers, in `out` if that is given; nothing is written if one is wrong."""
         specs = {spec.name: spec for spec in self.output_specs}
         found = checked_outputs(self, answers, specs)

@@ -54,14 +54,15 @@ def read_json(file: Path, folder: Path) -> Any:
     """Read a JSON file; RecordingError if it is damaged or a key appears twice."""
     content = read_bytes(file, folder)
     try:
-        return json.loads(content, object_pairs_hook=_once)
+        return json.loads(content, object_pairs_hook=_unique_keys)
     except RecordingError as error:
         raise RecordingError(f"{file}: {error}") from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise RecordingError(f"{file}: not JSON ({error})") from None
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object as a dict; RecordingError if a key is there twice."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise RecordingError(f"a key is there twice among {', '.join(sorted(key for key, _ in pairs))}")

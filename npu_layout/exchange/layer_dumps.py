@@ -64,7 +64,7 @@ def open_layers(layers: LayersLike, frame: int = 0, what: str = "layers") -> Lay
     """
     if isinstance(layers, Mapping):
         named = text_keys(what, layers, RecordingError)
-        readers = {name: functools.partial(_given, name, value) for name, value in named.items()}
+        readers = {name: functools.partial(_stored_of, name, value) for name, value in named.items()}
         return _checked(LayerDump(what, "arrays", readers))
     path = existing(layers)
     with errors_named(path):
@@ -77,7 +77,8 @@ def _checked(dump: LayerDump) -> LayerDump:
     return dump
 
 
-def _given(name: Any, value: Any) -> Stored:
+def _stored_of(name: Any, value: Any) -> Stored:
+    """Return a layer as bytes or an array of numbers that can be compared; RecordingError if it is neither."""
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
     array = plain_array(f"layer {name!r}", value)

@@ -25,7 +25,10 @@ def worded(layers: Sequence[ComparedLayer], roots: Sequence[ComparedLayer], limi
     undecided = [layer.name for layer in layers if layer.verdict == "undecided"]
     if undecided:
         counted += f". Not compared: {some(undecided)}"
-    odd = [f"{one.name!r} agrees only if {one.why}, unlike most of the others." for one in _odd(agreeing, stored)[:3]]
+    odd = [
+        f"{one.name!r} agrees only if {one.why}, unlike most of the others."
+        for one in _in_unusual_order(agreeing, stored)[:3]
+    ]
     odd += ["If the dump does not store it so, its axes are really exchanged."] if odd else []
     if not roots:
         return " ".join([f"No layer differs: {counted}.", *_largest_loss(compared, stored), *odd])
@@ -45,7 +48,7 @@ def _is_moved(stored: tuple[StoredAs, StoredAs]) -> bool:
     return stored[0].tag != stored[1].tag
 
 
-def _odd(agreeing: Sequence[ComparedLayer], stored: AllStored) -> list[ComparedLayer]:
+def _in_unusual_order(agreeing: Sequence[ComparedLayer], stored: AllStored) -> list[ComparedLayer]:
     """Return the layers that agree in another order than most tensors of so many axes do.
 
     They may be stored so, or really be exchanged: one tensor does not show which. If most are stored in another

@@ -208,14 +208,15 @@ def save_polygraphy(recording: Recording, folder: Path, model: Model | None = No
         outputs.write(f'{{"lst": [["{RUNNER}", [')
         for i, run in enumerate(recording.frames):
             fed, returned = as_model(run, i)
-            _put(inputs, i, {name: _encoded(array) for name, array in fed.items()})
+            _write_item(inputs, i, {name: _encoded(array) for name, array in fed.items()})
             lazy = {name: {"values": _encoded(array), _KIND: "LazyArray"} for name, array in returned.items()}
-            _put(outputs, i, {"outputs": lazy, "runtime": None, "runner_name": RUNNER, _KIND: "IterationResult"})
+            _write_item(outputs, i, {"outputs": lazy, "runtime": None, "runner_name": RUNNER, _KIND: "IterationResult"})
         inputs.write("]")
         outputs.write(tail)
 
 
-def _put(file: TextIO, i: int, iteration: Any) -> None:
+def _write_item(file: TextIO, i: int, iteration: Any) -> None:
+    """Write the i-th item of a JSON list."""
     file.write((",\n" if i else "\n") + json.dumps(iteration))
 
 

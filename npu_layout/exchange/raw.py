@@ -126,7 +126,7 @@ def _description(folder: Path, given: Any, specs: Mapping[str, TensorSpec]) -> t
     else:
         if given is None and not (folder / SPEC).exists():
             raise RecordingError(
-                f"{folder / SPEC}: expected a file that describes the dumps, got nothing{_draft(folder)}"
+                f"{folder / SPEC}: expected a file that describes the dumps, got nothing{_drafted_spec_file(folder)}"
             )
         file = folder / SPEC if given is None else existing(given)
         where, words = str(file), read_json(file, folder if given is None else home_of(file))
@@ -136,7 +136,7 @@ def _description(folder: Path, given: Any, specs: Mapping[str, TensorSpec]) -> t
     return where, words
 
 
-def _draft(folder: Path) -> str:
+def _drafted_spec_file(folder: Path) -> str:
     """Return what could be in the missing spec file, with words in capitals to be replaced, or nothing."""
     found: dict[str, dict[str, Any]] = {}
     for file in sorted(folder.rglob("*"), key=lambda path: natural(path.as_posix())):

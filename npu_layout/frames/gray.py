@@ -148,6 +148,7 @@ def _graying(
 
 
 def _never(image: np.ndarray, gray: np.ndarray) -> bool:
+    """Run no program: what a conversion without a compiled one calls."""
     return False
 
 

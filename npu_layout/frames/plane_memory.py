@@ -48,13 +48,13 @@ class Reading(NamedTuple):
 def stored_rows(plane: Plane, height: int) -> int:
     """Return the rows of a plane in memory, those of half filled tiles included."""
     tile_h = plane.tile[1] if plane.tile else 1
-    return _up(plane.rows(height), tile_h)
+    return _rounded_up(plane.rows(height), tile_h)
 
 
 def strides_of(what: str, planes: Sequence[Plane], width: int, given: Any) -> Numbers:
     """Return the strides: without gaps, by the first plane's, or as given; NpuLayoutError if one is too short."""
     tiles = [plane.tile[0] if plane.tile else 1 for plane in planes]
-    least = tuple(_up(plane.row_bytes(width), tile) for plane, tile in zip(planes, tiles))
+    least = tuple(_rounded_up(plane.row_bytes(width), tile) for plane, tile in zip(planes, tiles))
     if given is None:
         return least
     if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
@@ -119,22 +119,24 @@ def readings(
     tried = [strides] if fixed else list(_usual_strides(planes, size_wh, nbytes, strides, apart))
     for lines in _rounded(size_wh[1], _LINES):
         for pitches in tried if both else _at_height(planes, size_wh, lines, tried):
-            found.append(_whole(planes, lines, pitches, nbytes))
+            found.append(_as_one_piece(planes, lines, pitches, nbytes))
     if not any(found) and planes[0].tile is None:
         found += _with_decoders(planes, size_wh, nbytes, strides)
     if both and not fixed and not any(found) and planes[0].tile is None:
         for lines in _rounded(size_wh[1], _LINES):
             for pitch in _any_pitch(planes, size_wh[0], lines, nbytes, 1 if apart else _PITCH_UNIT):
-                found.append(_whole(planes, lines, strides_of("", planes, size_wh[0], pitch), nbytes))
+                found.append(_as_one_piece(planes, lines, strides_of("", planes, size_wh[0], pitch), nbytes))
     return _exact_first(found)
 
 
-def _whole(planes: Sequence[Plane], lines: int, strides: Numbers, nbytes: int, behind: int = 0) -> Reading | None:
+def _as_one_piece(
+    planes: Sequence[Plane], lines: int, strides: Numbers, nbytes: int, behind: int = 0
+) -> Reading | None:
     """Return planes one behind the other as a reading of so many bytes, if they are one."""
     offsets, size = _one_behind_the_other(planes, lines, strides)
     if size + behind == nbytes:
         return Reading(lines, strides, offsets, size, 0, behind)
-    page = next((page for page in _PAGES if _up(size + behind, page) == nbytes), 0)
+    page = next((page for page in _PAGES if _rounded_up(size + behind, page) == nbytes), 0)
     return Reading(lines, strides, offsets, size, page, behind) if page else None
 
 
@@ -145,7 +147,7 @@ def _with_decoders(
     for lines in _rounded(size_wh[1], _LINES) if len(planes) > 1 else ():
         for side, each, more in _BEHIND:
             behind = -(-size_wh[0] // side) * -(-lines // side) * each + more
-            yield _whole(planes, lines, strides, nbytes, behind)
+            yield _as_one_piece(planes, lines, strides, nbytes, behind)
 
 
 def _any_pitch(planes: Sequence[Plane], width: int, lines: int, nbytes: int, unit: int) -> Iterator[int]:
@@ -157,7 +159,7 @@ def _any_pitch(planes: Sequence[Plane], width: int, lines: int, nbytes: int, uni
         yield equal
     for page in _PAGES if nbytes % _PAGES[0] == 0 else ():
         least, most = row * (nbytes - page) // dense + 1, row * nbytes // dense
-        yield from range(_up(max(least, row), _PAGED_UNIT), min(most + 1, 2 * row), _PAGED_UNIT)
+        yield from range(_rounded_up(max(least, row), _PAGED_UNIT), min(most + 1, 2 * row), _PAGED_UNIT)
 
 
 def readings_apart(
@@ -172,22 +174,22 @@ def readings_apart(
     found: list[Reading | None] = []
     for lines in _rounded(height, _LINES):
         for pitches in tried if both else _at_height(planes, size_wh, lines, tried):
-            found.append(_apart(planes, width, lines, pitches, sizes))
+            found.append(_as_separate(planes, width, lines, pitches, sizes))
     if both and not any(found) and planes[0].tile is None:
         for lines in _rounded(height, _LINES):
             for pitch in _any_pitch(planes[:1], width, lines, sizes[0], 1):
-                found.append(_apart(planes, width, lines, strides_of("", planes, width, pitch), sizes))
+                found.append(_as_separate(planes, width, lines, strides_of("", planes, width, pitch), sizes))
     return _exact_first(found)
 
 
-def _apart(planes: Sequence[Plane], width: int, lines: int, strides: Numbers, sizes: Numbers) -> Reading | None:
+def _as_separate(planes: Sequence[Plane], width: int, lines: int, strides: Numbers, sizes: Numbers) -> Reading | None:
     """Return planes of buffers of their own as a reading of so many bytes each, if they are one."""
     ends = [stride * stored_rows(plane, lines) for plane, stride in zip(planes, strides)]
     gaps = [stride - plane.row_bytes(width) for plane, stride in zip(planes, strides)]
     reading = Reading(lines, strides, (0,) * len(planes), sum(ends))
     if all(end - gap <= size <= end for size, end, gap in zip(sizes, ends, gaps)):
         return reading
-    page = next((page for page in _PAGES if all(_up(end, page) == size for size, end in zip(sizes, ends))), 0)
+    page = next((page for page in _PAGES if all(_rounded_up(end, page) == size for size, end in zip(sizes, ends))), 0)
     return reading._replace(page=page) if page else None
 
 
@@ -247,8 +249,8 @@ def other_reading(
 
 
 def _rounded(number: int, steps: Sequence[int]) -> list[int]:
-    return list(dict.fromkeys([number, *(_up(number, step) for step in steps)]))
+    return list(dict.fromkeys([number, *(_rounded_up(number, step) for step in steps)]))
 
 
-def _up(number: int, step: int) -> int:
+def _rounded_up(number: int, step: int) -> int:
     return -(-number // step) * step

@@ -47,7 +47,8 @@ class Name(NamedTuple):
     axes: str | None = None
 
 
-def _help(array: str, element: str, source: str, index: str = "n,c,h,w") -> str:
+def _help_text(array: str, element: str, source: str, index: str = "n,c,h,w") -> str:
+    """Return what a vendor's name means, as a C array and the place of an element in it."""
     return f"equivalent to a C array {array}; ({index}) is element {element} ({source})"
 
 
@@ -57,7 +58,7 @@ def _brackets(letters: str) -> str:
 
 def _channel_major(name: str, block: str, source: str, default: int | None = None) -> Name:
     array = f"[N][ceil(C/{block})][H][W][{block}]"
-    return Name(name, f"NCHW{block}c", _help(array, f"[n][c//{block}][h][w][c%{block}]", source), default)
+    return Name(name, f"NCHW{block}c", _help_text(array, f"[n][c//{block}][h][w][c%{block}]", source), default)
 
 
 _OPEN = "{block}"
@@ -71,7 +72,7 @@ _ENTRIES = [
         Name(
             name,
             "CNHW{block}c",
-            _help(
+            _help_text(
                 "[ceil(C/{block})][N][H][W][{block}]",
                 "[c//{block}][n][h][w][c%{block}]",
                 "MNN; block is 4 unless given",
@@ -85,51 +86,58 @@ _ENTRIES = [
     *(_channel_major(f"aBcd{b}b", str(b), "oneDNN") for b in (4, 8, 16, 32)),
     # TensorRT NvInferRuntimeBase.h
     *(_channel_major(f"CHW{b}", str(b), "TensorRT") for b in (2, 4, 16, 32)),
-    *(Name(f"HWC{b}", f"NHWC{b}c", _help(f"[N][H][W][C padded to {b}]", "[n][h][w][c]", "TensorRT")) for b in (8, 16)),
-    Name("DHWC8", "NDHWC8c", _help("[N][D][H][W][C padded to 8]", "[n][d][h][w][c]", "TensorRT", "n,c,d,h,w")),
+    *(
+        Name(f"HWC{b}", f"NHWC{b}c", _help_text(f"[N][H][W][C padded to {b}]", "[n][h][w][c]", "TensorRT"))
+        for b in (8, 16)
+    ),
+    Name("DHWC8", "NDHWC8c", _help_text("[N][D][H][W][C padded to 8]", "[n][d][h][w][c]", "TensorRT", "n,c,d,h,w")),
     Name(
         "CDHW32",
         "NCDHW32c",
-        _help("[N][ceil(C/32)][D][H][W][32]", "[n][c//32][d][h][w][c%32]", "TensorRT", "n,c,d,h,w"),
+        _help_text("[N][ceil(C/32)][D][H][W][32]", "[n][c//32][d][h][w][c%32]", "TensorRT", "n,c,d,h,w"),
     ),
     # Arm Ethos-U: apache/tvm src/relay/op/contrib/ethosu/common.cc
     Name(
         "NHCWB16",
         "NHCW16c",
-        _help("[N][H][ceil(C/16)][W][16]", "[n][h][c//16][w][c%16]", "Arm Ethos-U"),
+        _help_text("[N][H][ceil(C/16)][W][16]", "[n][h][c//16][w][c%16]", "Arm Ethos-U"),
     ),
     # Hailo: hailort src/transform/transform.cpp
-    Name("F8CR", "NHCW8c", _help("[N][H][ceil(C/8)][W][8]", "[n][h][c//8][w][c%8]", "Hailo device order")),
+    Name("F8CR", "NHCW8c", _help_text("[N][H][ceil(C/8)][W][8]", "[n][h][c//8][w][c%8]", "Hailo device order")),
     # Kneron PLUS src/kp_inference.c and its examples for KL630 and KL720
     _channel_major("1W16C8B", "16", "Kneron"),
     # Sophgo BM1684 bmruntime: BM_STORE_2N for 16-bit, BM_STORE_4N for 8-bit types
     *(
-        Name(f"{b}N", f"NCHW{b}n", _help(f"[ceil(N/{b})][C][H][W][{b}]", f"[n//{b}][c][h][w][n%{b}]", "Sophgo BM1684"))
+        Name(
+            f"{b}N",
+            f"NCHW{b}n",
+            _help_text(f"[ceil(N/{b})][C][H][W][{b}]", f"[n//{b}][c][h][w][n%{b}]", "Sophgo BM1684"),
+        )
         for b in (2, 4)
     ),
     # Horizon hbdk_layout.h: outer order, then the tile always in the order N,H,W,C
     Name(
         "NHCW_8W4C",
         "NHCW8w4c",
-        _help("[N][H][ceil(C/4)][ceil(W/8)][8][4]", "[n][h][c//4][w//8][w%8][c%4]", "Horizon"),
+        _help_text("[N][H][ceil(C/4)][ceil(W/8)][8][4]", "[n][h][c//4][w//8][w%8][c%4]", "Horizon"),
     ),
     Name(
         "NHCW_4H4W8C",
         "NHCW4h4w8c",
-        _help("[N][ceil(H/4)][ceil(C/8)][ceil(W/4)][4][4][8]", "[n][h//4][c//8][w//4][h%4][w%4][c%8]", "Horizon"),
+        _help_text("[N][ceil(H/4)][ceil(C/8)][ceil(W/4)][4][4][8]", "[n][h//4][c//8][w//4][h%4][w%4][c%8]", "Horizon"),
     ),
-    Name("NHCW_32C", "NHCW32c", _help("[N][H][ceil(C/32)][W][32]", "[n][h][c//32][w][c%32]", "Horizon")),
-    Name("NHCW_8C", "NHCW8c", _help("[N][H][ceil(C/8)][W][8]", "[n][h][c//8][w][c%8]", "Horizon, int32")),
+    Name("NHCW_32C", "NHCW32c", _help_text("[N][H][ceil(C/32)][W][32]", "[n][h][c//32][w][c%32]", "Horizon")),
+    Name("NHCW_8C", "NHCW8c", _help_text("[N][H][ceil(C/8)][W][8]", "[n][h][c//8][w][c%8]", "Horizon, int32")),
     Name(
         "NHCW_16W16C",
         "NHCW16w16c",
-        _help("[N][H][ceil(C/16)][ceil(W/16)][16][16]", "[n][h][c//16][w//16][w%16][c%16]", "Horizon"),
+        _help_text("[N][H][ceil(C/16)][ceil(W/16)][16][16]", "[n][h][c//16][w//16][w%16][c%16]", "Horizon"),
     ),
     # Huawei CANN "Data Layout Formats": ND (m,k) and conv weights
     Name(
         "FRACTAL_NZ",
         "KM16m{block}k",
-        _help(
+        _help_text(
             "[ceil(K/{block})][ceil(M/16)][16][{block}]",
             "[k//{block}][m//16][m%16][k%{block}]",
             "Ascend; block is C0",
@@ -141,7 +149,7 @@ _ENTRIES = [
     Name(
         "FRACTAL_Z",
         "CHWN16n{block}c",
-        _help(
+        _help_text(
             "[ceil(C/{block})][H][W][ceil(N/16)][16][{block}]",
             "[c//{block}][h][w][n//16][n%16][c%{block}]",
             "Ascend weights, group 1; block is C0",
@@ -149,7 +157,7 @@ _ENTRIES = [
         16,
     ),
     *(
-        Name(name, tag, _help(_brackets(tag), _brackets(tag.lower()), "listed fastest first"))
+        Name(name, tag, _help_text(_brackets(tag), _brackets(tag.lower()), "listed fastest first"))
         for name, tag in FASTEST_FIRST.items()
     ),
     # oneDNN and onnxruntime weights
@@ -157,7 +165,7 @@ _ENTRIES = [
         Name(
             f"OIHW{b}o",
             f"OIHW{b}o",
-            _help(f"[ceil(O/{b})][I][H][W][{b}]", f"[o//{b}][i][h][w][o%{b}]", "onnxruntime weights", "o,i,h,w"),
+            _help_text(f"[ceil(O/{b})][I][H][W][{b}]", f"[o//{b}][i][h][w][o%{b}]", "onnxruntime weights", "o,i,h,w"),
         )
         for b in (8, 16)
     ),
@@ -165,7 +173,7 @@ _ENTRIES = [
         Name(
             f"OIHW{b}i{b}o",
             f"OIHW{b}i{b}o",
-            _help(
+            _help_text(
                 f"[ceil(O/{b})][ceil(I/{b})][H][W][{b}][{b}]",
                 f"[o//{b}][i//{b}][h][w][i%{b}][o%{b}]",
                 "onnxruntime and oneDNN weights",
@@ -177,7 +185,7 @@ _ENTRIES = [
     Name(
         "OIHW4i16o4i",
         "OIHW4i16o4i",
-        _help(
+        _help_text(
             "[ceil(O/16)][ceil(I/16)][H][W][4][16][4]",
             "[o//16][i//16][h][w][i//4%4][o%16][i%4]",
             "oneDNN OIhw4i16o4i weights",

@@ -52,7 +52,7 @@ def bands(spec: TensorSpec, flat: np.ndarray, halo: int = 0) -> Iterator[Band]:
     The array of a band is valid until the next one. `first` and `last` are without the halo; what comes before `first`
     are ``min(halo, first)`` rows. The scales are those of all rows of the array.
     """
-    how, known = _how(spec), quantization_of(spec)
+    how, known = _bands_of(spec), quantization_of(spec)
     n, _, h, _ = (spec.shape[i] for i in how.axes)
     dense = not spec.layout.is_blocked and how.dtype == spec.stored  # strides say it all: nothing is copied
     tensor = spec.view(flat).transpose(how.axes) if dense else None
@@ -78,7 +78,8 @@ def _part(known: Quantization | None, first: tuple[int, ...], last: tuple[int, .
 
 
 @lru_cache(maxsize=256)
-def _how(spec: TensorSpec) -> _Bands:
+def _bands_of(spec: TensorSpec) -> _Bands:
+    """Return how a buffer is divided into bands of rows."""
     places = {letter: spec.axes.index(letter) for letter in "NCHW"}
     axes = (places["N"], places["C"], places["H"], places["W"])
     dims = spec.layout.dims
@@ -108,7 +109,7 @@ def _read(spec: TensorSpec, how: _Bands, flat: np.ndarray, n: int, first: int, l
 @lru_cache(maxsize=256)
 def _conversion(spec: TensorSpec, rows: int) -> Conversion:
     """Return the conversion of so many rows to channels last, of stored values (bfloat16: float32)."""
-    how = _how(spec)
+    how = _bands_of(spec)
     shape = list(spec.shape)
     shape[how.axes[0]], shape[how.axes[2]] = 1, rows
     strides = spec.storage_strides

@@ -99,7 +99,7 @@ class Recorder:
         known = specs_of(engine, "input_specs")
         self._outputs = named_specs("output_specs", engine.output_specs)
         given = named_specs("input_specs", input_specs)
-        self._inputs = {**{n: s for n, s in known.items() if _tells(s)}, **given}
+        self._inputs = {**{n: s for n, s in known.items() if _says_more_than_model(s)}, **given}
         self._specs, self._name, self.count = {**self._outputs, **self._inputs}, uuid.uuid4().hex, 0
         _check_target(preprocess, self._inputs)
         self._first: Frame | None = None
@@ -133,11 +133,11 @@ class Recorder:
         dtype or the order that its shape implies, if the names of inputs or outputs are not those of the first run, or
         if roi_xywh is not inside the frame (whose size `preprocess` says).
         """
-        with self._alone():
+        with self._exclusive():
             return self._recorded(inputs, frame, roi_xywh)
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _exclusive(self) -> Iterator[None]:
         """Keep other threads out; RecordingError in another process than the one that made the Recorder."""
         if os.getpid() != self._process:
             raise RecordingError(
@@ -223,7 +223,7 @@ class Recorder:
 
     def close(self) -> None:
         """Note the number of runs in recording.json."""
-        with self._alone():
+        with self._exclusive():
             self._note(self.count)
 
     def _note(self, count: int | None) -> None:
@@ -237,7 +237,7 @@ class Recorder:
         self.close()
 
 
-def _tells(spec: TensorSpec) -> bool:
+def _says_more_than_model(spec: TensorSpec) -> bool:
     """Whether a spec says more of an input than an array of the model's shape and dtype does."""
     model = Layout.of_rank(len(spec.shape)).axes
     dense = spec.layout.letters == spec.axes == model and spec.size == int(np.prod(spec.shape))

@@ -44,7 +44,7 @@ _IMAGES = (1, 3, 4)
 FIRST_API = ("rk1808", "rk3399pro", "rv1109", "rv1126")
 
 
-def _up(n: int, to: int) -> int:
+def _rounded_up(n: int, to: int) -> int:
     return -(-n // to) * to
 
 
@@ -69,8 +69,8 @@ def by_rule(tensor: RknnTensor, pitch: int, atom: Atom | None) -> TensorSpec:
     c, h, w = tensor.extents("CHW")
     if atom is not None:
         if tensor.axes == "NHWC" and c in _IMAGES:
-            return _rows(tensor, 0, pitch or _up(w, atom.row), c)
-        return _blocks(tensor, atom.c2, _up(c, atom.align) // atom.c2, (h, w), _plane(h * w))
+            return _rows(tensor, 0, pitch or _rounded_up(w, atom.row), c)
+        return _blocks(tensor, atom.c2, _rounded_up(c, atom.align) // atom.c2, (h, w), _plane(h * w))
     if tensor.axes == "NHWC":
         return _rows(tensor, 0, pitch or w, c)
     return TensorSpec(tensor.dims, Layout.plain(tensor.axes), **tensor.common)
@@ -106,7 +106,7 @@ def _native_planes(tensor: RknnTensor, native: Native, atom: Atom | None, itemsi
         raise NpuLayoutError(f"RKNN native dims {native.dims}: expected N, C1, H, W, C2 for NC1HWC2")
     c, w = tensor.extents("CW")
     if native.dims[4] == c in (1, 3):  # smaller than any block: an image
-        return _native_rows(tensor, native, _up(w, atom.row if atom else 16 // itemsize), c)
+        return _native_rows(tensor, native, _rounded_up(w, atom.row if atom else 16 // itemsize), c)
     return _native_blocks(tensor, native, atom)
 
 
@@ -146,7 +146,7 @@ def _native_blocks(tensor: RknnTensor, native: Native, atom: Atom | None) -> Ten
         raise tensor.error(f"native dims {native.dims} (NC1HWC2) are too small for {tensor.dims} ({tensor.axes})")
     padded, size = _plane(pixels), native.size
     if not size:
-        c1, size = _unsaid(tensor, atom, native.dims)
+        c1, size = _blocks_without_size(tensor, atom, native.dims)
     blocks, rest = divmod(size, n * c2)
     for planes, plane in ((blocks // padded, padded), (c1, blocks // c1), (least, blocks // least)):
         if rest == 0 and planes * plane == blocks and planes >= least and plane >= pixels:
@@ -157,7 +157,7 @@ def _native_blocks(tensor: RknnTensor, native: Native, atom: Atom | None) -> Ten
     )
 
 
-def _unsaid(tensor: RknnTensor, atom: Atom | None, dims: tuple[int, ...]) -> tuple[int, int]:
+def _blocks_without_size(tensor: RknnTensor, atom: Atom | None, dims: tuple[int, ...]) -> tuple[int, int]:
     """Return C1 and the size of blocks of these dims whose size is not said: by the rule of a chip, or as dims say."""
     n, c1, rows, row, c2 = dims
     pixels, padded = rows * row, _plane(rows * row)
@@ -167,12 +167,12 @@ def _unsaid(tensor: RknnTensor, atom: Atom | None, dims: tuple[int, ...]) -> tup
             f"{padded}; give it, or target"
         )
     if atom is not None:
-        c1 = _up(tensor.extents("C")[0], atom.align) // c2
+        c1 = _rounded_up(tensor.extents("C")[0], atom.align) // c2
     return c1, n * c1 * padded * c2
 
 
 def _plane(pixels: int) -> int:
-    return pixels if pixels == 1 else _up(pixels, 4)
+    return pixels if pixels == 1 else _rounded_up(pixels, 4)
 
 
 def atom_of(target: str, itemsize: int) -> Atom:

@@ -27,8 +27,8 @@ class Memory:
         not change. NpuLayoutError on a masked array.
         """
         if not isinstance(frame, (tuple, list)):
-            return self._kept(0, frame)
-        kept = [self._kept(i, part) for i, part in enumerate(frame)]
+            return self._kept_part(0, frame)
+        kept = [self._kept_part(i, part) for i, part in enumerate(frame)]
         if isinstance(frame, list):
             return kept
         same = all(part is given for part, given in zip(kept, frame))
@@ -39,7 +39,7 @@ class Memory:
         for memory, _ in self._parts.values():
             memory.fill(value)
 
-    def _kept(self, i: int, part: Any) -> Any:
+    def _kept_part(self, i: int, part: Any) -> Any:
         if isinstance(part, np.ndarray):
             return self._copy(i, plain_array("frame", part))
         if isinstance(part, _FIXED):
@@ -59,7 +59,7 @@ class Memory:
             return array.copy()
         known = self._parts.get(i)
         if known is None or _form(known[1]) != _form(array):
-            known = self._parts[i] = _like(array)
+            known = self._parts[i] = _memory_like(array)
         np.copyto(known[1], array)
         return known[1]
 
@@ -68,7 +68,7 @@ def _form(array: np.ndarray) -> tuple[Any, ...]:
     return array.shape, array.strides if array.nbytes else None, array.dtype
 
 
-def _like(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _memory_like(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return memory, and in it an array of the same shape, strides and dtype."""
     if not array.nbytes:
         return np.zeros(0, np.uint8), np.zeros(array.shape, array.dtype)

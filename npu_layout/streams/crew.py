@@ -71,7 +71,7 @@ class Crew:
             self._started = True
             if stopped:
                 return
-            acts = [("capture", self._capture), *((f"worker {i}", self._labour) for i in range(self._work.workers))]
+            acts = [("capture", self._capture), *((f"worker {i}", self._run_worker) for i in range(self._work.workers))]
             self._threads = [threading.Thread(target=act, name=f"{_NAME} {name}", daemon=True) for name, act in acts]
             if not _REGISTERED.is_set():  # now, not on import: what engines registered before is called after it
                 _REGISTERED.set()
@@ -184,7 +184,7 @@ class Crew:
             if self.finished:  # nobody waited for the frame that came last
                 self._source.close()
 
-    def _labour(self) -> None:
+    def _run_worker(self) -> None:
         while True:
             job = self.line.take()
             if job is None or not self.line.finish(job, self._result(job)):

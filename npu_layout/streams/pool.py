@@ -78,14 +78,16 @@ class EnginePool:
         self._process, sharing = Process(), Sharing(len(self.engines))
         self._threads = [
             threading.Thread(
-                target=_work,
+                target=_run_tasks,
                 args=(self._tasks, engine, self._outputs, self._since, i, sharing),
                 name=f"npu_layout engine {i}",
                 daemon=True,
             )
             for i, engine in enumerate(self.engines)
         ]
-        self._end = weakref.finalize(self, _end, self._tasks, len(self.engines))  # of a pool that nobody closed too
+        self._end = weakref.finalize(
+            self, _end_threads, self._tasks, len(self.engines)
+        )  # of a pool that nobody closed too
         self._end.atexit = False  # functions that run at exit may still infer
         for thread in self._threads:
             thread.start()
@@ -206,8 +208,8 @@ class EnginePool:
                 if not thread.is_alive():
                     closing.callback(getattr(engine, "close", lambda: None))
             if any([thread.is_alive() for thread in self._threads]):
-                _fail(self._tasks)
-                _end(self._tasks, len(self._threads))
+                _fail_the_rest(self._tasks)
+                _end_threads(self._tasks, len(self._threads))
 
     def _give_up(self, future: Future[Any] | None) -> None:
         """Say that an engine does not answer, so that `close` does not wait for it forever, and forget its task."""
@@ -265,7 +267,7 @@ class _Answer:
         return value
 
 
-def _work(
+def _run_tasks(
     tasks: queue.SimpleQueue[Any],
     engine: Any,
     specs: Mapping[str, TensorSpec],
@@ -296,7 +298,7 @@ def _closed() -> NpuLayoutError:
     return NpuLayoutError("EnginePool: the engine is closed")
 
 
-def _fail(tasks: queue.SimpleQueue[Any]) -> None:
+def _fail_the_rest(tasks: queue.SimpleQueue[Any]) -> None:
     """Let what is left fail."""
     with suppress(queue.Empty):
         while True:
@@ -305,7 +307,7 @@ def _fail(tasks: queue.SimpleQueue[Any]) -> None:
                 task[0].set_exception(_closed())
 
 
-def _end(tasks: queue.SimpleQueue[Any], threads: int) -> None:
+def _end_threads(tasks: queue.SimpleQueue[Any], threads: int) -> None:
     """Let the threads end, after what was submitted."""
     for _ in range(threads):
         tasks.put(None)

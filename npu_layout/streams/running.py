@@ -29,7 +29,7 @@ def run(
     outputs runs for one thread at a time, until they are copied: another thread's run would replace them.
     """
     owns = getattr(engine, "owns_outputs", True)
-    with _alone(engine) if owns else nullcontext():
+    with _exclusive(engine) if owns else nullcontext():
         return _run(engine, inputs, specs, out, check, owns)
 
 
@@ -68,7 +68,7 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextmanager
-def _alone(engine: Any) -> Iterator[None]:
+def _exclusive(engine: Any) -> Iterator[None]:
     """Keep other threads' runs of an engine out."""
     key = id(engine)
     with _GUARD.lock:

@@ -21,7 +21,7 @@ _POINTER = b"version https://git-lfs.github.com/spec/"
 _LEGIBLE = 40  # characters of a name that its partial file's has too: a file system's limit is 255 bytes
 
 
-def _beside(target: Path, kind: str) -> Path:
+def _hidden_name(target: Path, kind: str) -> Path:
     """Return a hidden name beside `target` that no other process, thread or call has."""
     return target.with_name(f".{target.name[:_LEGIBLE]}.{os.getpid()}-{uuid.uuid4().hex[:12]}.{kind}")
 
@@ -36,7 +36,7 @@ def whole(path: PathLike) -> Iterator[BinaryIO]:
     path_of("path", path)
     straight = os.path.exists(path) and not os.path.isfile(path)
     target = Path(path) if straight else Path(os.path.realpath(path))
-    partial = target if straight else _beside(target, "partial")
+    partial = target if straight else _hidden_name(target, "partial")
     try:
         try:
             with partial.open("wb" if straight else "xb") as file:
@@ -86,7 +86,7 @@ def whole_folder(path: PathLike, replace: bool = False) -> Iterator[Path]:
     With `replace`, a folder that is already there stays until then. An OSError about the partial folder names `path`.
     """
     target = Path(path_of("path", path))
-    partial, before = _beside(target, "partial"), _beside(target, "before")
+    partial, before = _hidden_name(target, "partial"), _hidden_name(target, "before")
     try:
         partial.mkdir(parents=True)
         yield partial

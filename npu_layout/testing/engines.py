@@ -72,13 +72,13 @@ def check_engine(make: Callable[[], Any], inputs: Mapping[str, Any] | None = Non
         first = _run(engine, given, wanted)
         checked.append(_RUNS)
         same = _same(first, _run(engine, given, wanted), wanted)
-        checked.append(_kept(same, "infer is repeatable: equal inputs, equal outputs"))
+        checked.append(_checked(same, "infer is repeatable: equal inputs, equal outputs"))
         if not engine.owns_outputs:
             checked.append(_leaves_outputs(engine, given, wanted, first))
         checked.append(_writes_out(engine, given, wanted, first))
         if len(given_specs) == 1:
             single = checked_outputs(engine, engine.infer(next(iter(given.values()))), wanted)
-            checked.append(_kept(_same(first, single, wanted), "one input needs no name"))
+            checked.append(_checked(_same(first, single, wanted), "one input needs no name"))
         _refuses(engine, given)
     checked.append(_closes(make, given))
     return checked
@@ -88,7 +88,7 @@ _MEMBERS = ("input_specs", "output_specs", "infer", "close", "__enter__", "__exi
 _RUNS = "infer returns what output_specs say"
 
 
-def _kept(kept: bool, rule: str, got: str = "") -> str:
+def _checked(kept: bool, rule: str, got: str = "") -> str:
     """Return the rule; AssertionError if it is not kept."""
     if not kept:
         raise AssertionError(f"{rule}: not so" + (f"; {got}" if got else ""))
@@ -99,17 +99,17 @@ def _made(make: Callable[[], Any]) -> Any:
     engine = make()
     missing = ", ".join(name for name in _MEMBERS if not hasattr(engine, name)) or "none"
     rule = f"{type(engine).__name__} has every member of the protocol"
-    _kept(isinstance(engine, Engine), rule, f"missing: {missing}")
+    _checked(isinstance(engine, Engine), rule, f"missing: {missing}")
     return engine
 
 
 def _specs(engine: Any, checked: list[str]) -> tuple[dict[str, TensorSpec], dict[str, TensorSpec]]:
     inputs, outputs = (specs_of(engine, which) for which in ("input_specs", "output_specs"))
-    checked.append(_kept(bool(inputs) and bool(outputs), "input_specs and output_specs are named TensorSpecs"))
+    checked.append(_checked(bool(inputs) and bool(outputs), "input_specs and output_specs are named TensorSpecs"))
     same = specs_of(engine, "input_specs") == inputs and specs_of(engine, "output_specs") == outputs
-    checked.append(_kept(same, "specs stay the same"))
+    checked.append(_checked(same, "specs stay the same"))
     owns = engine.owns_outputs
-    checked.append(_kept(isinstance(owns, bool), "owns_outputs is True or False", shown(owns)))
+    checked.append(_checked(isinstance(owns, bool), "owns_outputs is True or False", shown(owns)))
     return inputs, outputs
 
 
@@ -139,7 +139,7 @@ def _run(engine: Any, given: dict[str, Any], wanted: dict[str, TensorSpec]) -> d
     except NpuLayoutError as error:
         raise AssertionError(f"{_RUNS}: not so; {error}") from error
     found = _outputs(_RUNS, engine, answer, wanted)
-    _kept(isinstance(answer, Mapping), "infer returns {name: buffer}", f"got {type(answer).__name__}")
+    _checked(isinstance(answer, Mapping), "infer returns {name: buffer}", f"got {type(answer).__name__}")
     return {name: array.copy() for name, array in found.items()}
 
 
@@ -166,7 +166,7 @@ def _leaves_outputs(
     answer = checked_outputs(engine, engine.infer(dict(given)), wanted)
     apart = not any(np.shares_memory(kept[name], answer[name]) for name in kept)
     rule = "buffers that infer returned are the caller's (owns_outputs is False)"
-    return _kept(apart and _same(first, answer, wanted), rule)
+    return _checked(apart and _same(first, answer, wanted), rule)
 
 
 def _writes_out(engine: Any, given: dict[str, Any], wanted: dict[str, TensorSpec], first: dict[str, np.ndarray]) -> str:
@@ -176,7 +176,7 @@ def _writes_out(engine: Any, given: dict[str, Any], wanted: dict[str, TensorSpec
     returned = _outputs(rule, engine, engine.infer(dict(given), out=out), wanted)
     written = _same(first, {name: array.reshape(-1) for name, array in out.items()}, wanted)
     same = all(np.shares_memory(returned[name], out[name]) for name in out)
-    return _kept(written and same, rule)
+    return _checked(written and same, rule)
 
 
 def _refuses(engine: Any, given: dict[str, Any]) -> None:
@@ -187,7 +187,7 @@ def _refuses(engine: Any, given: dict[str, Any]) -> None:
             engine.infer(wrong)
         except Exception as error:
             rule = f"an unknown input is named in the error: {isolated(name)}"
-            _kept(name in str(error), rule, f"{type(error).__name__}: {error}")
+            _checked(name in str(error), rule, f"{type(error).__name__}: {error}")
         else:
             raise AssertionError(f"an input of another name is refused: not so, for {isolated(name)}")
 

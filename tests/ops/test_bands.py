@@ -19,10 +19,10 @@ SHAPE = (2, 5, 13, 4)
 @pytest.fixture(autouse=True)
 def small_bands(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Bands of some rows, where a whole image would be one."""
-    bands._how.cache_clear()
+    bands._bands_of.cache_clear()
     monkeypatch.setattr(bands, "_BAND", 3 * 5 * 4)
     yield
-    bands._how.cache_clear()
+    bands._bands_of.cache_clear()
 
 
 def numbered(tag: str, dtype: str, **more: Any) -> tuple[nl.TensorSpec, np.ndarray, np.ndarray]:
@@ -61,7 +61,7 @@ def test_every_row_of_every_image(tag: str, dtype: str, halo: int) -> None:
 
 def test_bands_have_about_the_size_that_fits_a_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     for size, counts in ((1, 26), (60, 10), (10**6, 2)):
-        bands._how.cache_clear()
+        bands._bands_of.cache_clear()
         monkeypatch.setattr(bands, "_BAND", size)
         spec, flat, _ = numbered("NCHW4c", "int8")
         assert len(list(bands.bands(spec, flat))) == counts

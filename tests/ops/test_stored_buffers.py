@@ -138,11 +138,11 @@ def test_bands_of_every_size(band: int, monkeypatch: pytest.MonkeyPatch) -> None
     """Bands of a row or of some, so that each image has several, with rows beside them for peaks."""
     monkeypatch.setattr(bands, "_BAND", band)
     monkeypatch.setattr(stored_buffers, "walk", lambda spec: None)
-    bands._how.cache_clear()
+    bands._bands_of.cache_clear()
     try:
         compared(60, 100 + band)
     finally:
-        bands._how.cache_clear()
+        bands._bands_of.cache_clear()
 
 
 @pytest.mark.slow
@@ -232,7 +232,7 @@ def test_an_out_in_the_memory_of_the_buffer(tag: str, small: bool, monkeypatch: 
     """Results are those of a buffer of its own, also where rows are written before the last ones are read."""
     if small:
         monkeypatch.setattr(bands, "_BAND", 1)
-    bands._how.cache_clear()
+    bands._bands_of.cache_clear()
     rng = np.random.default_rng(0)
     for dtype, calls in (
         ("float32", {"sigmoid": (ops.sigmoid, 4), "softmax": (ops.softmax_channels, 4)}),
@@ -249,7 +249,7 @@ def test_an_out_in_the_memory_of_the_buffer(tag: str, small: bool, monkeypatch: 
     found = ops.top_k(spec, 2, buffer, out=out)
     assert found[0] is out[0] and found[1] is out[1]
     assert np.array_equal(out[0], values) and np.array_equal(out[1], channels)
-    bands._how.cache_clear()
+    bands._bands_of.cache_clear()
 
 
 def test_outs_whose_elements_are_not_their_own() -> None:
