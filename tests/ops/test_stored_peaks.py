@@ -31,13 +31,13 @@ def test_peaks_where_they_are_stored(
     if dtype == "bfloat16":
         buffer = (buffer.view(np.uint32) >> 16).astype(np.uint16)
     monkeypatch.setattr(bands, "_BAND", band)
-    bands._how.cache_clear()
+    bands._bands_of.cache_clear()
     try:
         for threshold, radius in ((0, 1), (20.5, 2), (-1e9, 3)):
             found = ops.peaks(spec, threshold, radius, buffer, refine=refine)
             np.testing.assert_allclose(found, peaks_oracle(values, threshold, radius, refine), 1e-6, 1e-6)
     finally:
-        bands._how.cache_clear()
+        bands._bands_of.cache_clear()
 
 
 @pytest.mark.parametrize("axis", [None, 0, 1, 2, 3])
