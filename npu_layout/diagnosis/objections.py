@@ -141,13 +141,16 @@ def accuses(evidence: Evidence, c: Candidate, declared: float) -> bool:
     least = LEAST if c.cause in ORDERS and not evidence.trial(c).parameters else _FIX
     if c.cause == "quantization" and _FIX <= c.score < _MOST and not is_no_line(evidence, c):
         least = _MOST
-    if c.cause == "quantization" and c.score - cost(evidence, c) < _FIX:
-        return False  # without what so many numbers explain by chance
     perfect = (indifferent and declared >= _PERFECT) or (
         exchanges_floats(evidence, c) and are_values(evidence, declared)
     )
     gain = _least_of_input(evidence, c, declared) if c.of_input else MARGIN
     return c.cause != "match" and c.score >= least and c.gain >= gain and not (fine or perfect)
+
+
+def is_unpaid(evidence: Evidence, c: Candidate) -> bool:
+    """Whether scales explain less than a cause has to, without what so many numbers explain by chance."""
+    return c.cause == "quantization" and c.score - cost(evidence, c) < _FIX
 
 
 def _least_of_input(evidence: Evidence, c: Candidate, declared: float) -> float:

@@ -25,6 +25,7 @@ from .objections import (
     is_of_few_values,
     is_of_what_is_constant,
     is_slight_scale,
+    is_unpaid,
     only_saturates,
 )
 from .proof import independent, is_by_chance, proven
@@ -274,7 +275,7 @@ def _named(
         agreement = f"{wording.with_that(best, declared)} {wording.SOME_CHANNELS}"
         return Judgement("ambiguous", None, wording.explains(best, "Probably"), agreement=agreement, names_cause=True)
     small = best.cause == "quantization" and declared is not None and is_biased(evidence, declared.score, best.gain)
-    small = small and best.score < SOUND
+    small = (small and best.score < SOUND) or is_unpaid(evidence, best)
     with_that = wording.with_that(best, declared)
     if small or not proven(evidence, best, len(evidence.trials)):
         agreement = f"{with_that} {wording.too_little(evidence, int(independent(evidence, best)))}"
