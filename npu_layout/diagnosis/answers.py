@@ -256,22 +256,22 @@ def gained(evidence: Evidence, answers: Mapping[int, np.ndarray]) -> float:
 
     answers: {row of the kept frames: tensor of the output's shape}.
     """
-    before, after = _before_and_after(evidence, answers)
-    return after - before if after >= LEAST else 0.0
+    after = _explained(evidence, answers)
+    return after - evidence.score(evidence.as_declared(list(answers))) if after >= LEAST else 0.0
 
 
 def explains_more(evidence: Evidence, answers: Mapping[int, np.ndarray], other: Mapping[int, np.ndarray]) -> bool:
     """Whether the model's outputs for some inputs explain clearly more than those for others, of the frames of both."""
     rows = answers.keys() & other.keys()
-    after, before = (_before_and_after(evidence, {row: of[row] for row in rows})[1] for of in (answers, other))
+    after, before = (_explained(evidence, {row: of[row] for row in rows}) for of in (answers, other))
     return after >= before + MARGIN
 
 
-def _before_and_after(evidence: Evidence, answers: Mapping[int, np.ndarray]) -> tuple[float, float]:
-    """Return the dB of these frames that the model's outputs for the recorded inputs explain, and those for others."""
+def _explained(evidence: Evidence, answers: Mapping[int, np.ndarray]) -> float:
+    """Return the dB of these frames that the model's outputs for other inputs explain."""
     declared = evidence.as_declared(list(answers))
     left = declared.codes - evidence.predicted(np.stack([evidence.samples.of(t) for t in answers.values()]))
-    return evidence.score(declared), evidence.score(declared._replace(left=left))
+    return evidence.score(declared._replace(left=left))
 
 
 def _worth(evidence: Evidence, rows: Sequence[int], left: np.ndarray, choice: float) -> bool:

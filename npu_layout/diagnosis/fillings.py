@@ -17,6 +17,7 @@ from ..layouts import FASTEST_FIRST, NAMED, Layout
 
 BLOCKS = (2, 4, 8, 16, 32, 64)
 _EACH = 1 + 2 * len(BLOCKS)  # features of one axis
+_FEW_AXES = 4
 
 
 class Filling(NamedTuple):
@@ -114,11 +115,18 @@ def places(index: np.ndarray, shape: tuple[int, ...], moves: np.ndarray) -> np.n
     return found
 
 
-@lru_cache(maxsize=4)
 def weighted(shape: tuple[int, ...], letters: str, size: int) -> tuple[tuple[Filling, ...], np.ndarray]:
     """Return all fillings, and the stride in elements of each feature in each of them."""
+    return (_of_few_axes if len(shape) <= _FEW_AXES else _of_many_axes)(shape, letters, size)
+
+
+def _weighted(shape: tuple[int, ...], letters: str, size: int) -> tuple[tuple[Filling, ...], np.ndarray]:
     orders = tuple(fillings(shape, letters, size))
     return orders, weights(orders, len(shape))
+
+
+_of_few_axes = lru_cache(maxsize=24)(_weighted)  # a buffer has one for each size of elements: up to 1 MB each
+_of_many_axes = lru_cache(maxsize=4)(_weighted)  # of six axes each has 100 MB
 
 
 def weights(orders: Sequence[Filling], rank: int) -> np.ndarray:

@@ -172,7 +172,9 @@ def _found(seen: _Seen, how: How, sources: Sequence[Tried]) -> Judgement | None:
     usually = []
     for m, s in usual(how.get("color", "RGB"), pairs[0].channels).values():
         base = {**how, "mean": list(m), "std": list(s)}
-        usually.append(makeable(seen.spec, base, judged(seen.pairs(base), base, scaled=False)))
-    explained = [found for found in usually if found.verdict == "match" or found.fix is not None]
+        found = makeable(seen.spec, base, judged(seen.pairs(base), base, scaled=False))
+        if found.verdict == "match":
+            return found
+        usually.append(found)
     refused = next((found for found in usually if found.names_cause), None)
-    return min(explained, key=lambda found: found.verdict != "match", default=refused)
+    return next((found for found in usually if found.fix is not None), refused)

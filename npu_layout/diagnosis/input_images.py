@@ -27,7 +27,7 @@ How = dict[str, Any]
 class Made:
     """An input that is made when it is needed, with its mean, its deviation and some of its values.
 
-    make: returns it, float64; mean, deviation, some: if they are known without it.
+    make: returns it, float64; mean, deviation: if they are known without it; some: returns these values without it.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Made:
         make: Callable[[], np.ndarray],
         mean: float | None = None,
         deviation: float | None = None,
-        some: np.ndarray | None = None,
+        some: Callable[[], np.ndarray] | None = None,
     ) -> None:
         self._make, self._mean, self._deviation, self._some = make, mean, deviation, some
 
@@ -63,7 +63,7 @@ class Made:
     @cached_property
     def some(self) -> np.ndarray:
         """Some of its values, of any other input of this shape those at the same places."""
-        return some_of(self.x) if self._some is None else self._some
+        return some_of(self.x) if self._some is None else self._some()
 
     @cached_property
     def _few(self) -> np.ndarray:
@@ -158,7 +158,6 @@ class Image:
         flipped: of the pixels with their channels in reverse.
         """
         means, variances, least, largest = (v[::-1] if flipped else v for v in self._of_channels)
-        some, from_the_end, channel = self._some
 
         def make() -> np.ndarray:
             pixels = np.flip(self.pixels, self.axis) if flipped else self.pixels
@@ -166,9 +165,12 @@ class Image:
             made /= self.along(std)
             return made
 
+        def values() -> np.ndarray:
+            some, from_the_end, channel = self._some
+            return np.asarray(((from_the_end if flipped else some) - mean[channel]) / std[channel])
+
         centre = (means - mean) / std
         variance = float((variances / std**2).mean() + centre.var())
-        values = ((from_the_end if flipped else some) - mean[channel]) / std[channel]
         made = Made(make, float(centre.mean()), float(np.sqrt(variance)), values)
         both = np.stack([(least - mean) / std, (largest - mean) / std])
         return made, float(both.min()), float(both.max())

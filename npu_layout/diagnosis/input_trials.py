@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -66,7 +66,7 @@ def tried(change: Change, pairs: Sequence[Pair], declared: Sequence[np.ndarray])
 def every(
     pairs: Sequence[Pair], declared: Sequence[np.ndarray], base: How, scaled: bool
 ) -> tuple[list[Tried], list[Tried]]:
-    """Return the formulas, and all other changes, each with what it leaves; the commonest first.
+    """Return the formulas, and all other changes that may be the cause, each with what it leaves; the commonest first.
 
     declared: what `base` makes of each pair; scaled: whether other means and deviations are tried.
     """
@@ -74,30 +74,48 @@ def every(
     def trials(*changes: Change) -> list[Tried]:
         return [tried(change, pairs, declared) for change in changes]
 
-    changed = trials(*arguments(base, pairs[0], scaled), *border(base, pairs))
-    formulas = [t for t in changed if t.change.is_formula] + trials(*compressed(base))
-    others = [t for t in changed if not t.change.is_formula]
+    def likely(*changes: Change) -> list[Tried]:
+        return possible(changes, pairs, declared)
+
+    changes = [*arguments(base, pairs[0], scaled), *border(base, pairs)]
+    formulas = trials(*(c for c in changes if c.is_formula), *compressed(base))
+    others = likely(*(c for c in changes if not c.is_formula))
     parts = trials(*other_parts(base, pairs), *near_parts(base, pairs, declared))
     exact = min((t.off for t in parts), default=np.inf) <= EQUAL
     if not exact and min(t.off for t in (*formulas, *others)) > SAME:
-        moved = trials(*geometry(base, pairs[0]))
-        parts += [t for t in moved if t.change.kind]
-        others += [t for t in moved if not t.change.kind]
+        moved = list(geometry(base, pairs[0]))
+        parts += trials(*(c for c in moved if c.kind))
+        others += likely(*(c for c in moved if not c.kind))
         rest = (*stored(base, pairs[0]), *other_frames(base, pairs, _REACH), *colours(base), *lighting(base, pairs))
-        others = [*others, *_proven(parts), *trials(*rest)]
+        others = [*others, *_proven(parts), *likely(*rest)]
         if min(t.off for t in (*formulas, *others)) > SAME:
-            several = [*bordered(base, pairs), *combined_arguments(base, pairs[0], scaled)]
-            others += _combined(several, pairs, declared)
-            others += [t for t in _combined(list(crops(base, pairs[0])), pairs, declared) if t.off <= SAME]
+            several = (*bordered(base, pairs), *combined_arguments(base, pairs[0], scaled))
+            differs_most = pairs[worst(pairs, declared)]
+            others += likely(*(c for c in several if c.applies(differs_most)))
+            cropped = likely(*(c for c in crops(base, pairs[0]) if c.applies(differs_most)))
+            others += [t for t in cropped if t.off <= SAME]
         return formulas, others
     return formulas, [*others, *_proven(parts)]
 
 
-def _combined(changes: Sequence[Change], pairs: Sequence[Pair], declared: Sequence[np.ndarray]) -> list[Tried]:
-    """Return those of many changes that explain something of the frame that differs most, each tried on all frames."""
-    k = max(range(len(pairs)), key=lambda k: pairs[k].off_declared(declared[k]))
-    worst = [(change, tried(change, pairs[k : k + 1], declared[k : k + 1])) for change in changes]
-    return [tried(change, pairs, declared) for change, one in worst if one.off <= max(SAME, BETTER * one.declared)]
+def possible(changes: Iterable[Change], pairs: Sequence[Pair], declared: Sequence[np.ndarray]) -> list[Tried]:
+    """Return the changes that may be the cause, each tried on all frames.
+
+    What leaves too much of the frame that differs most is no cause, whatever it leaves of the others, of which it is
+    not made. What cannot be made of that frame is tried on the others.
+    """
+    k = worst(pairs, declared)
+    most = max(SAME, BETTER * pairs[k].off_declared(declared[k]))
+
+    def is_possible(change: Change) -> bool:
+        return not change.applies(pairs[k]) or pairs[k].off(change.make(pairs[k]).values, where=change.where) <= most
+
+    return [tried(change, pairs, declared) for change in changes if len(pairs) == 1 or is_possible(change)]
+
+
+def worst(pairs: Sequence[Pair], made: Sequence[np.ndarray]) -> int:
+    """Return which pair differs most from what was declared. made: that, of each pair."""
+    return max(range(len(pairs)), key=lambda k: pairs[k].off_declared(made[k]))
 
 
 def _proven(parts: Sequence[Tried]) -> list[Tried]:

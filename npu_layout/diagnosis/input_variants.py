@@ -168,12 +168,14 @@ def _rescaled(image: Image, limits: tuple[float, float], wanted: Wanted, color: 
     if color:
         also, base = f", and {color} instead of {image.color}", {**base, "color": color}
     for mistake in mistakes(image.mean, image.std, image.color, image.known):
+        ids = {what: ("scale", mistake.id, what, *([color] if color else [])) for what in ranges}
+        ids = {what: id for what, id in ids.items() if wanted(id)}
+        if not ids:
+            continue
         made, least, largest = image.scaled(mistake.mean, mistake.std, flipped=bool(color))
         fix = {**base, "mean": plain(mistake.mean), "std": plain(mistake.std)}
-        for what, (low, high) in ranges.items():
-            id = ("scale", mistake.id, what, *([color] if color else []))
-            if not wanted(id):
-                continue
+        for what, id in ids.items():
+            low, high = ranges[what]
             one = made if low <= least and largest <= high else Made(partial(_clamped, made, low, high))
             first = next((other for other in known[what] if one.is_like(other, _AS_GIVEN)), one)
             if first is one:

@@ -15,7 +15,7 @@ from ..layouts import CHANNEL_ORDERS
 from .input_changes import LUMA, Change, compressed, jpeg
 from .input_images import How
 from .input_pairs import Pair
-from .input_trials import BETTER, SAME, tried
+from .input_trials import BETTER, SAME, tried, worst
 
 QUALITIES = range(50, 100)
 _JPEG = 2.9  # pixel values of blue: half a step of the mean of Y, and 1.772 of that of Cb, of 16 / 8 and 17 / 8 at 50
@@ -34,10 +34,10 @@ def is_compressed(
     """
     if declared > spread + _JPEG / pairs[0].step or others == 0:
         return False
-    most, worst = min(SAME, BETTER * declared, others), _worst(pairs, made)
+    most, k = min(SAME, BETTER * declared, others), worst(pairs, made)
 
     def explains(change: Change) -> bool:
-        one = tried(change, pairs[worst : worst + 1], made[worst : worst + 1])
+        one = tried(change, pairs[k : k + 1], made[k : k + 1])
         return one.off <= most and tried(change, pairs, made).off <= most
 
     return any(map(explains, compressed(base, QUALITIES)))
@@ -48,16 +48,11 @@ def lost_by_files(pairs: Sequence[Pair], made: Sequence[np.ndarray], base: How) 
 
     made: what `base` makes of each pair.
     """
-    quality = file_quality(pairs[_worst(pairs, made)].frame, base.get("source", "BGR"))
+    quality = file_quality(pairs[worst(pairs, made)].frame, base.get("source", "BGR"))
     if quality is None:
         return 0.0
     (beside,) = compressed(base, (quality,), _BESIDE)
     return _FIRST * max(pair.off(as_declared, beside.make(pair).values) for pair, as_declared in zip(pairs, made))
-
-
-def _worst(pairs: Sequence[Pair], made: Sequence[np.ndarray]) -> int:
-    """Return which pair differs most from what was declared."""
-    return max(range(len(pairs)), key=lambda k: pairs[k].off_declared(made[k]))
 
 
 def file_quality(frame: np.ndarray, source: str) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import product
@@ -125,19 +126,20 @@ def values_in(
     if fill == "next row":  # one row behind the other in memory
         flat = np.clip(y * width + x, 0, height * width - 1)
         y, x = flat // width, flat % width
-    outside = (y < 0) | (y >= height) | (x < 0) | (x >= width)
     inside = np.mod if fill == "wrapped" else _clamped
+    strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    others = sum(index[axis] * strides[axis] for axis in range(len(shape)) if axis not in axes)
 
     def at(y: np.ndarray, x: np.ndarray) -> np.ndarray:
-        place = list(index)
-        place[across] = inside(x, width)
+        flat = others + inside(x, width) * strides[across]
         if down is not None:
-            place[down] = inside(y, height)
-        flat = np.ravel_multi_index(tuple(place), shape)
+            flat = flat + inside(y, height) * strides[down]
         return np.stack([finite(reference.reshape(-1)[flat]).astype(np.float64) for reference in references])
 
     values = _between(at, y, x) if "f" in (x.dtype.kind, y.dtype.kind) else at(y, x)
-    return np.where(outside, 0.0, values) if fill == "zero" else values
+    if fill != "zero":
+        return values
+    return np.where((y < 0) | (y >= height) | (x < 0) | (x >= width), 0.0, values)
 
 
 def _clamped(i: np.ndarray, count: int) -> np.ndarray:

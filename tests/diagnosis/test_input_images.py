@@ -78,7 +78,9 @@ def test_what_is_not_needed_is_not_made() -> None:
     def never() -> np.ndarray:
         raise AssertionError("made")
 
-    some = np.zeros(8)
+    def some() -> np.ndarray:
+        return np.zeros(8)
+
     assert not Made(never, 0.0, 1.0, some).is_like(Made(never, 5.0, 1.0, some), 0.02)
     with pytest.raises(AssertionError, match="made"):
         Made(never, 0.0, 1.0, some).is_like(Made(never, 0.0, 1.0, some), 0.02)

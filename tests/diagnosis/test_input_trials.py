@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import npu_layout as nl
 from npu_layout.diagnosis.input_changes import Change
 from npu_layout.diagnosis.input_check import recorded_inputs
 from npu_layout.diagnosis.input_pairs import Made, Pair
-from npu_layout.diagnosis.input_trials import SAME, Tried, alike, best, tried
+from npu_layout.diagnosis.input_trials import SAME, Tried, alike, best, possible, tried
 from tests.diagnosis.test_input_check import HOW, own, smooth, walk
 
 SPEC = nl.TensorSpec((1, 3, 4, 4))
@@ -38,6 +39,25 @@ def test_the_frames_that_a_change_can_be_made_of_count() -> None:
     assert none.off == np.inf and none.declared == 0.0
     formula = tried(Change("", like, is_formula=True), pairs(3), made)
     assert formula.from_declared == 2.0 and formula.off == 2.0
+
+
+def test_what_leaves_too_much_of_the_frame_that_differs_most_is_made_of_no_other() -> None:
+    used: list[tuple[float, int]] = []
+
+    def like(value: float, pair: Pair) -> Made:
+        used.append((value, pair.number))
+        return Made(np.full(SPEC.shape, value, np.float32), 0.0)
+
+    made = [np.zeros(SPEC.shape, np.float32)] * 4
+    far, near = Change("far", partial(like, 1.0)), Change("near", partial(like, 2.0))
+    elsewhere = Change("elsewhere", partial(like, 0.5), applies=lambda pair: pair.number < 3)
+    changes = [far, near, elsewhere]
+    found = possible(changes, pairs(4), made)
+    assert [number for value, number in used if value == 1.0] == [3]
+    assert found == [tried(change, pairs(4), made) for change in (near, elsewhere)]
+    assert [t.off for t in found] == [2.0, 1.5]
+    some = [tried(change, pairs(4), made) for change in changes]
+    assert best([], some, 30, 30) == best([], found, 30, 30)
 
 
 def test_which_explains() -> None:
