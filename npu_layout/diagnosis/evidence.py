@@ -58,6 +58,8 @@ class Evidence:
     channel_axis
         The channels' axis in the model's order, or None: all is one channel. So is a vector of few frames, whose
         channels have too few values to vary; `named_axis` is what messages call its channels.
+    like
+        Evidence of some of the same buffers, whose searches count here too; None: there is none.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class Evidence:
         references: Sequence[np.ndarray],
         also: Sequence[np.ndarray],
         channel_axis: int | None,
+        like: Evidence | None = None,
     ) -> None:
         self.spec, self.buffers, self.references = spec, list(buffers), list(references)
         shape = references[0].shape
@@ -82,6 +85,7 @@ class Evidence:
         self.informative: np.ndarray | None = None
         self.trials: list[Trial] = []
         self._of_rows: tuple[list[int], Trial] | None = None
+        self.searches: dict[tuple[Any, ...], Any] = {} if like is None else like.searches
         self._measured: dict[tuple[int, int, bool], tuple[weakref.ref[np.ndarray], np.ndarray]] = {}
         if self.fits:
             self.codes = read_all(spec, self.elements, self.samples)

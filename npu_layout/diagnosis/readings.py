@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
@@ -77,12 +78,7 @@ def _identified(evidence: Evidence) -> list[_Located]:
     seen: set[tuple[str, bytes]] = set()
     tried: set[TensorSpec] = set()
     for i in sorted(range(len(evidence.references)), key=lambda i: -evidence.variances[i])[:_FRAMES]:
-        flat = evidence.spec.flat(evidence.buffers[i]).tobytes()
-        try:
-            ranking = hypotheses(flat, evidence.references[i], evidence.letters, _READINGS, evidence.spec.dtype)
-        except NpuLayoutError:
-            continue
-        for spec, _ in ranking:
+        for spec in _hypotheses(evidence, i):
             if spec in tried:
                 continue
             tried.add(spec)
@@ -92,6 +88,25 @@ def _identified(evidence: Evidence) -> list[_Located]:
                 seen.add(elements)
                 found.append(one)
     return found
+
+
+def _hypotheses(evidence: Evidence, row: int) -> list[TensorSpec]:
+    """Return the specs that `identify` finds in a frame: none if it cannot look for any.
+
+    The same buffer and tensor are searched once, whatever the axis of their channels, and whatever cause they show.
+    """
+    flat = evidence.spec.flat(evidence.buffers[row]).tobytes()
+    reference = evidence.references[row]
+    content = (blake2b(x).digest() for x in (flat, reference.tobytes()))
+    key = *content, reference.shape, reference.dtype, evidence.letters, evidence.spec.dtype
+    if key not in evidence.searches:
+        try:
+            found = hypotheses(flat, reference, evidence.letters, _READINGS, evidence.spec.dtype)
+        except NpuLayoutError:
+            found = []
+        evidence.searches[key] = [spec for spec, _ in found]
+    specs: list[TensorSpec] = evidence.searches[key]
+    return specs
 
 
 def _located(evidence: Evidence, spec: TensorSpec) -> _Located:

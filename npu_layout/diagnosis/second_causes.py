@@ -116,7 +116,7 @@ def _rows(computes: Trial) -> list[int]:
 
 def _of_frames(evidence: Evidence, rows: Sequence[int], references: Sequence[np.ndarray]) -> Evidence:
     buffers = [evidence.buffers[k] for k in rows]
-    return Evidence(evidence.spec, buffers, references, (), evidence.named_axis)
+    return Evidence(evidence.spec, buffers, references, (), evidence.named_axis, evidence)
 
 
 def _least(best: float) -> float:

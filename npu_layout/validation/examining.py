@@ -136,7 +136,7 @@ def _examined(output: Output, evidence: Evidence, situation: Situation, asked: M
     best = max((c.score for c in ranking if judgement.verdict != "match" or c.cause == "match"), default=-np.inf)
     if axis is None or not _may_be_turned(judgement, best, len(output.model.shape)):
         return found
-    turned = Evidence(output.spec, evidence.buffers, evidence.references, (), axis)
+    turned = Evidence(output.spec, evidence.buffers, evidence.references, (), axis, evidence)
     others, other = diagnose(turned, situation._replace(tried=None), all_met, comparison)
     along = found._replace(judgement=other, evidence=turned, ranking=others)
     return along if _says_more(found, along, best) else found
