@@ -47,6 +47,13 @@ def run(case: Case) -> list[Outcome]:
         planted = cases.build(case)
     except faults.NotApplicable:
         return []
+    return answered(planted)
+
+
+def answered(planted: cases.Planted) -> list[Outcome]:
+    """The outcomes of a case that is built."""
+    import npu_layout as nl
+
     try:
         report = nl.validate(planted.recording, models.engine(planted.model.path))
         return judge.judged(planted, report)

@@ -108,6 +108,11 @@ def suffices_once(path: Path) -> bool:
     return path.name not in ONCE.get(path.parent.name, (path.name,)) and path.parent.parent == TESTS
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """What is left out is not imported either; a file that is named is, and its tests are left out behind that."""
+    return True if config.getoption("--second-half", default=False) and suffices_once(collection_path) else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     choice, second = config.getoption("--alone", default=None), config.getoption("--second-half", default=False)
     chosen, left = [], []

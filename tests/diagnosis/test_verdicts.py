@@ -237,7 +237,7 @@ def test_columns_in_reverse_are_a_mirrored_row(matrix: Any) -> None:
 
 @pytest.mark.parametrize("fault", SOME)
 def test_verdicts(matrix: Any, fault: str) -> None:
-    found = matrix.run(first(matrix, fault, "maps", "twins", "constant", "pair").case)
+    found = matrix.answered(first(matrix, fault, "maps", "twins", "constant", "pair"))
     assert found and not failures(matrix, found), failures(matrix, found)
 
 
