@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
+from npu_layout.diagnosis import readings
+from npu_layout.diagnosis.evidence import Evidence
 from tests.support.boards import CHANNELS, Board, spec_as
 
 
@@ -45,3 +47,25 @@ def test_layout_of_wide_elements(board: Board, true: str, dtype: str, scale: flo
     output = board.verdict(board.recording(declared, board.packed(actual)))
     assert output.verdict == "layout" and output.fix.dtype == dtype, str(output)
     assert board.reads(output.fix, board.packed(actual)), str(output)
+
+
+def test_a_buffer_and_a_tensor_are_searched_once(monkeypatch: pytest.MonkeyPatch, board: Board) -> None:
+    """Whatever the axis of the channels; other buffers, other tensors and evidence of its own are searched anew."""
+    searched = []
+
+    def counted(flat: bytes, reference: np.ndarray, *more: object) -> list[object]:
+        searched.append(flat)
+        return found(flat, reference, *more)
+
+    found = readings.hypotheses
+    monkeypatch.setattr(readings, "hypotheses", counted)
+    buffers, tensors = ([of["maps"] for of in each[:2]] for each in (board.packed(board.spec), board.answers))
+    first = Evidence(board.spec, buffers, tensors, (), 1)
+    again = Evidence(board.spec, [b.copy() for b in buffers], [t.copy() for t in tensors], (), 2, first)
+    alone = Evidence(board.spec, buffers, tensors, (), 1)
+    crossed = Evidence(board.spec, buffers, tensors[::-1], (), 1, first)
+    texts = []
+    for evidence, count in ((first, 2), (again, 2), (first, 2), (alone, 4), (crossed, 6)):
+        texts.append([trial.text for trial in readings.readings(evidence)])
+        assert len(searched) == count
+    assert texts[0] and texts[0] == texts[2] == texts[3]
