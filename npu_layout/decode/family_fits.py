@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from ..buffers import TensorSpec
@@ -15,6 +16,7 @@ from .fitting import fit
 from .places import Fitted
 from .ranges import scaled_along, span_of
 
+_COCO = 80  # classes
 _UNIT_RANGE = 2.0  # boxes that are never larger are of an input of 1, of which parts may be outside
 # Scores behind an activation are 0 .. 1; the ends of a quantised range are near these, not exact.
 _LEAST_SCORE, _MOST_SCORE = -0.02, 1.02
@@ -77,6 +79,8 @@ def all_tried(given: tuple[TensorSpec, ...], size: tuple[int, int], known: int |
     rows = all(one.fitted is None or one.fitted.form.cells == "rows" for one in tried)
     if rows and ((not tried and len(given) > 1) or known is not None):
         tried += [one for one in tried_families(given, size, known, QUERIES) if not tried or one.is_rows_first]
+    elif rows and not tried:
+        tried += tried_families(given, size, _COCO, QUERIES[:1])  # ultralytics' RT-DETR; of others it could be any text
     return tried
 
 
@@ -125,7 +129,8 @@ def tried_families(
 def _is_of_family(family: Family, fitted: Fitted, specs: Sequence[TensorSpec], n: int) -> bool:
     """Whether outputs that fit a head of a family are as its exports are: how many, how long, and their ranges."""
     outputs, parts = len(_outputs(fitted)), len(fitted.levels[0].places)
-    is_joined = outputs < parts and (family.apart or (fitted.form.cells == "rows" and outputs > 1))
+    rows = fitted.form.cells == "rows" and not _has_named_labels(fitted, specs)
+    is_joined = outputs < parts and (family.apart or (rows and outputs > 1))
     is_longer = 0 < family.most < fitted.levels[0].grid[1]
     return not (is_joined or is_longer or _one_cell(fitted)) and bool(open_activations(family, fitted, specs, n))
 
@@ -138,6 +143,14 @@ def _is_of_another(family: Family, specs: Sequence[TensorSpec]) -> bool:
 def _outputs(fitted: Fitted) -> set[int]:
     """Return the outputs of the first level."""
     return {place.output for place in fitted.levels[0].places.values()}
+
+
+def _has_named_labels(fitted: Fitted, specs: Sequence[TensorSpec]) -> bool:
+    """Whether classes are an output of their own, whose name says so, as MMDeploy's "labels" beside "dets"."""
+    places = fitted.levels[0].places
+    label = places.get("label")
+    alone = label is not None and sum(place.output == label.output for place in places.values()) == 1
+    return label is not None and alone and is_hinted(replace(label.part, hint="label|class"), specs[label.output].name)
 
 
 def _one_cell(fitted: Fitted) -> bool:

@@ -283,10 +283,12 @@ def test_two_levels_have_the_boxes_of_one_of_two_networks() -> None:
 
 
 def test_one_output_of_rows_is_queries_if_the_classes_are_known() -> None:
-    """Any two axes are rows and channels: without `classes` no text model's output is a detector's."""
-    found = decode.guess(of_shapes([(1, 300, 84)]), (640, 640), 80)
-    assert [head.name for head in found.others] == ["rtdetr", "rtdetr"]
-    for shape in ((1, 300, 84), (1, 77, 512)):
+    """Any two axes are rows and channels: without `classes` no text model's output is a detector's, but COCO's are."""
+    for classes in (80, None):
+        found = decode.guess(of_shapes([(1, 300, 84)]), (640, 640), classes)
+        assert found.head is None
+        assert [(head.name, head.classes) for head in found.others] == [("rtdetr", 80)] * 2
+    for shape in ((1, 300, 60), (1, 300, 83), (1, 300, 85), (1, 77, 512)):
         assert decode.guess(of_shapes([shape]), (640, 640)).others == ()
 
 
@@ -381,3 +383,11 @@ def test_maps_of_no_detector_have_no_other_strides(channels: tuple[int, ...]) ->
     specs = [nl.TensorSpec((1, n, 160, 160), name=f"maps{n}") for n in channels]
     found = decode.guess(specs, (640, 640))
     assert found.others == () and "strides" not in found.why
+
+
+@pytest.mark.parametrize("name, offered", (("labels", {"yolov10", "yolo26"}), ("output1", set())))
+def test_rows_beside_classes_that_are_named_are_offered(name: str, offered: set[str]) -> None:
+    """MMDeploy's: edges and score of each row, and its class."""
+    dets = nl.TensorSpec((1, 100, 5), "NWC", axes="NWC", name="dets")
+    guess = decode.guess([dets, nl.TensorSpec((1, 100), "NC", name=name)], (640, 640))
+    assert (guess.head, {head.name for head in guess.others}) == (None, offered)
