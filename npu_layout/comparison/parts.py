@@ -232,6 +232,8 @@ class Parts:
 
     def worst_frames(self) -> list[OutputPart]:
         """Return the frames whose error is far larger than the usual one."""
+        if not self._frames:
+            return []
         itself = self._frame_sums(0)
         worst = np.flatnonzero(itself.error > _MANY * np.median(itself.error))
         return [_part(itself, None, int(k))._replace(at=self._frames[k][0]) for k in worst]

@@ -102,9 +102,12 @@ def diagnose(
     """
     ranking = evidence.rank(every(evidence, situation))
     judgement = judge(evidence, ranking, met, comparison)
-    if judgement.verdict == "mismatch" and comparison is not None:
-        strays = stray_frames(evidence, situation.numbers, comparison.parts.unexplained())
-        judgement = judgement.noted(wording.strays(strays)) if strays else judgement
+    if judgement.verdict in ("match", "mismatch") and comparison is not None:
+        odd = [*comparison.parts.unexplained(), *comparison.parts.worst_frames()]
+        strays = stray_frames(evidence, situation.numbers, odd)
+        if strays:
+            said = wording.strays(strays)
+            judgement = judgement.noted(said) if judgement.verdict == "mismatch" else judgement.refuted(said)
     situation.say("pairs of causes")
     pair = None if judgement.verdict == "match" else second_causes(evidence, ranking)
     if pair is None:

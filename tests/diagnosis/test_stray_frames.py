@@ -35,6 +35,25 @@ def test_which_frames_output_a_frame_has(board: Board, at: int, source: int, db:
     assert output.why.count(SAYS) == 1
 
 
+@pytest.mark.parametrize("at, source", [(2, 4), (4, 2)])
+def test_a_frame_that_differs_less_than_from_the_one_before(board: Board, at: int, source: int) -> None:
+    """All tolerances are met, and no frame's error is as large as its change: its error beside the others' says it."""
+    answers = [answer["maps"] for answer in board.answers]
+    answers[at] = answers[source]
+    output = board.verdict(board.recording(None, [{"maps": board.spec.pack(a)} for a in answers]))
+    assert output.verdict == "mismatch" and output.fix is None
+    assert output.why.startswith(f"Frame {at} {SAYS} {source}: look for a buffer"), str(output)
+    assert all(met for *_, met in output.tolerances.values())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_frame_of_more_noise_has_its_own(board: Board, seed: int) -> None:
+    answers = [noisy(answer["maps"], 45.0, i) for i, answer in enumerate(board.answers)]
+    answers[seed] = noisy(board.answers[seed]["maps"], 10.0 + 3 * seed, 99)
+    output = board.verdict(board.recording(None, [{"maps": board.spec.pack(a)} for a in answers]))
+    assert SAYS not in output.why, str(output)
+
+
 def test_several_frames_that_share_a_source(board: Board) -> None:
     references = [answer["maps"] for answer in board.answers]
     buffers = [board.spec.pack(references[k]) for k in (0, 1, 2, 3, 1, 5, 1, 7)]
