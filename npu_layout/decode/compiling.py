@@ -21,6 +21,8 @@ from .reference import point_encoding
 #: The roles of parts that the kernels read: those that say whether a cell has something, then what it is.
 _SCORES = ("score", "objectness", "label")
 _READ = (*_SCORES, "box", "keypoints", "angle", "offset")
+#: What the kernels count at most: outputs; of a level cells and anchors; bins of a side; channels beside a box.
+_OUTPUTS, _CELLS, _ANCHORS, _BINS, _BESIDE = 64, 1 << 24, 64, 64, 1 << 12
 
 
 class _Read(NamedTuple):
@@ -53,6 +55,8 @@ def compiled(
         return None
     if not all(_runs(place, specs[place.output]) for place in places):
         return None
+    if _is_beyond(head, fitted, specs):
+        return None
     filled = None if fitted.filled is None else specs[fitted.filled]
     if filled is not None and not reads(filled):
         return None
@@ -76,6 +80,15 @@ def compiled(
         None if filled is None else single(fitted.filled or 0, filled),
         coefficients,
     )
+
+
+def _is_beyond(head: Head, fitted: Fitted, specs: Sequence[TensorSpec]) -> bool:
+    """Whether the kernels do not count so far."""
+    cells = max(rows * columns for rows, columns in (level.grid for level in fitted.levels))
+    anchors = max(level.turns for level in fitted.levels)
+    beside = max((part.count for part in fitted.form.parts if part.role in ("keypoints", "coefficients")), default=0)
+    counted = (len(specs), cells, anchors, fitted.form.boxes.bins, beside)
+    return any(n > most for n, most in zip(counted, (_OUTPUTS, _CELLS, _ANCHORS, _BINS, _BESIDE)))
 
 
 def _coefficients(head: Head, fitted: Fitted, specs: Sequence[TensorSpec]) -> int:

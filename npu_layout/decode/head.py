@@ -16,6 +16,7 @@ from .rules import Keypoints, Prototypes, Suppression
 
 SCORES = ("class", "objectness", "root", "weighted")
 LABELS = ("best", "all")
+_CLASSES = 1 << 20  # at most
 
 
 @checked_call
@@ -28,7 +29,7 @@ class Head(Record):
     name
         Of the network.
     classes
-        Their number.
+        Their number, at most 1,048,576.
     strides
         Pixels of the input from one cell to the next, a level each: (8, 16, 32).
     anchors
@@ -77,6 +78,8 @@ class Head(Record):
             )
         priors = _priors_of(self.priors)
         self._set(classes=count_of("Head: classes", self.classes), strides=strides, anchors=anchors, priors=priors)
+        if self.classes > _CLASSES:
+            raise NpuLayoutError(f"Head: classes: expected at most {_CLASSES}, got {self.classes}")
         if not self.forms:
             raise NpuLayoutError("Head: forms: expected one or more, got none")
         if self.background is not None:

@@ -43,6 +43,40 @@ def test_what_the_kernels_do_not_read() -> None:
         assert described(head, maps("NCHW", dtype, (64, 5))) is None
 
 
+def _scales(n: int) -> list[float]:
+    return [1 + k / 99 for k in range(n)]
+
+
+BEYOND = {  # {what: the head with n more than the kernels count, channels of its outputs}
+    "anchors": lambda n: (
+        decode.retinanet(1, (8,), scales=_scales(64 + n), ratios=[1.0]),
+        (4 * (64 + n), 64 + n),
+    ),
+    "bins": lambda n: (decode.yolov8(1, (8,), bins=64 + n), (4 * (64 + n), 1)),
+    "points": lambda n: (decode.yolov8(1, (8,), keypoints=1365 + n), (64, 1, 3 * (1365 + n))),
+}
+
+
+@pytest.mark.parametrize("what", BEYOND)
+def test_what_is_more_than_the_kernels_count_is_decoded_by_numpy(what: str) -> None:
+    for n in (0, 1):
+        head, channels = BEYOND[what](n)
+        specs = [nl.TensorSpec((1, c, 2, 2), name=str(c)) for c in channels]
+        assert (described(head, specs, (16, 16)) is None) == bool(n)
+        values = [np.zeros(spec.size, np.float32) for spec in specs]
+        values[1][:] = -9.0
+        values[1][1] = 0.75 if head.forms[0].parts[1].activation == "none" else 9.0
+        found = decode.Decoder(head, specs, (16, 16))(values)
+        assert (found.cell.tolist(), found.class_id.tolist(), found.anchor.tolist()) == ([1], [0], [0])
+
+
+def test_so_many_cells_are_decoded_by_numpy() -> None:
+    for side in (4096, 4097):
+        specs = [nl.TensorSpec((1, c, side, side), name=str(c)) for c in (4, 1)]
+        made = described(decode.yolov6(1, (2,)), specs, (2 * side, 2 * side))
+        assert (made is None) == (side > 4096)
+
+
 def test_whether_a_head_is_decoded_whole_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
     monkeypatch.setattr(compiling, "decoded_whole", lambda *given: asked.append(given) or True)

@@ -103,3 +103,9 @@ def test_an_axis_of_anchors_has_no_part_that_they_share() -> None:
     specs = [nl.TensorSpec(shape, nl.Layout.of_rank(len(shape)), name=name) for name, shape in shapes.items()]
     with pytest.raises(nl.LayoutError, match="expected box of 8, objectness of 2, score of 2 channels"):
         decode.Decoder(head, specs, (32, 48))
+
+
+def test_too_many_classes_are_refused() -> None:
+    assert decode.yolov8(1 << 20).classes == 1 << 20
+    with pytest.raises(nl.NpuLayoutError, match="Head: classes: expected at most 1048576, got 1048577"):
+        decode.labelled_rows((1 << 20) + 1)

@@ -10,8 +10,8 @@ from npu_layout.decode.fitting import fit
 SIZE = (32, 32)
 
 
-def described(head: decode.Head, specs: list[nl.TensorSpec]) -> kernels.Detection | None:
-    return compiled(head, fit(head, specs, SIZE, {}), specs, SIZE)
+def described(head: decode.Head, specs: list[nl.TensorSpec], size: tuple[int, int] = SIZE) -> kernels.Detection | None:
+    return compiled(head, fit(head, specs, size, {}), specs, size)
 
 
 def maps(layout: str, dtype: str, channels: tuple[int, ...], q: nl.Quantization | None = None) -> list[nl.TensorSpec]:
