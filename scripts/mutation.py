@@ -102,7 +102,7 @@ def places(source: str) -> list[list[tuple[str, int]]]:
     tree, found = get_ast(source), {}
     for name in sorted(operator_names()):
         if "Variable" in name or (name.endswith(("_Is", "_IsNot")) and "_Is_" not in name and "_IsNot_" not in name):
-            continue  # the first are told what to insert; the second ask whether small integers are shared
+            continue  # the first get what to insert; the second compare whether small integers are shared
         operator, occurrence = get_operator(name)(), 0
         for node in ast_nodes(tree):
             for place in operator.mutation_positions(node):

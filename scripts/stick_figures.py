@@ -215,7 +215,7 @@ class _Figure:
         cv2.fillConvexPoly(self.frame, pack, self._dark, cv2.LINE_AA)
 
     def _front(self) -> None:
-        """Paint what tells the front: hair above the forehead, eyes, nose, mouth, and a line of buttons."""
+        """Paint what shows the front: hair above the forehead, eyes, nose, mouth, and a line of buttons."""
         h, j = self.pose.height, self.joints
         cv2.ellipse(self.frame, *self._oval, 195, 345, self.look.hair, -1, cv2.LINE_AA, 4)
         for eye in (14, 15):

@@ -9,8 +9,8 @@
 
 Prints planted class against verdict, and every failure by the name of its case. Exit status 1 where fewer than 99 % get
 the right cause and fix, more than 1 % are refused, anything is accused wrongly, or a faultless recording has a fault.
-Cases that cannot be told (one frame; the truth itself explains little, or hardly more than what was declared) count as
-allowed when they are refused, and as nothing else.
+Cases that the data do not decide (one frame; the truth itself explains little, or hardly more than what was declared)
+count as allowed when they are refused, and as nothing else.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,25 +30,13 @@ def ours(case: Case) -> tuple[dict[str, Call], list[str]]:
     if isinstance(case, FrameCase):
         return frames(case), []
     out = case.zeros(case.target.storage_shape, case.target.stored)
-    names = kernels.backends()
     if case.kind in REDUCTIONS:
         return reductions(case)
     for kind, make in _ANSWERS.items():
         if isinstance(case, kind):
             return make(case), []
     if case.kind == "gray":
-        image = case.flat.reshape(case.source.storage_shape)
-        planes = gray_views(image, case.source.layout, out)
-        found: dict[str, Call] = {OURS: lambda: to_gray(image, case.source.layout, to=case.target.layout, out=out)}
-
-        def grays(name: str) -> Call:
-            def run() -> np.ndarray:
-                kernels.gray(*planes, backend=name)
-                return out
-
-            return run
-
-        return {**found, **{name: grays(name) for name in names}}, paths_of("gray", *planes)
+        return _grays(case, out)
     if case.kind in ("normalize", "input"):
         preprocess = Preprocessor(case.target, mean=case.mean, std=case.std)
         move = preprocess.plan
@@ -57,7 +45,7 @@ def ours(case: Case) -> tuple[dict[str, Call], list[str]]:
         conversion = plan(case.source, case.target)
         move = conversion.move
         found = {OURS: lambda: conversion(case.flat, out)}
-    made = {name: move.program(name) for name in names}
+    made = {name: move.program(name) for name in kernels.backends()}
 
     def directly(program: Any) -> Call:
         other = case.zeros(out.size, out.dtype)
@@ -70,6 +58,22 @@ def ours(case: Case) -> tuple[dict[str, Call], list[str]]:
 
     found.update((name, directly(program)) for name, program in made.items())
     return found, sorted({path for program in made.values() for path in getattr(program, "paths", list)()})
+
+
+def _grays(case: Case, out: np.ndarray) -> tuple[dict[str, Call], list[str]]:
+    """Return the calls for gray, and the fast paths that they use."""
+    image = case.flat.reshape(case.source.storage_shape)
+    planes = gray_views(image, case.source.layout, out)
+
+    def by(name: str) -> Call:
+        def run() -> np.ndarray:
+            kernels.gray(*planes, backend=name)
+            return out
+
+        return run
+
+    calls: dict[str, Call] = {OURS: lambda: to_gray(image, case.source.layout, to=case.target.layout, out=out)}
+    return {**calls, **{name: by(name) for name in kernels.backends()}}, paths_of("gray", *planes)
 
 
 def frames(case: FrameCase) -> dict[str, Call]:
@@ -159,6 +163,18 @@ def paths_of(kernel: str, *arguments: Any) -> list[str]:
     return sorted({getattr(native, kernel)(*arguments, level=level).name for level in native.LEVELS})
 
 
+class _Reduction(NamedTuple):
+    """How a reduction is called: by its operator, as ``operator(x, out=target)``, and by its kernel.
+
+    others: what the compiled function needs beside the kernel's arguments; None: it has one fast path alone.
+    """
+
+    operator: Callable[..., Any] | None
+    kernel: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    others: tuple[Any, ...] | None
+
+
 def reductions(case: Case) -> tuple[dict[str, Call], list[str]]:
     """Return the calls for a reduction, and the fast paths that they use.
 
@@ -180,20 +196,16 @@ def reductions(case: Case) -> tuple[dict[str, Call], list[str]]:
     def first(x: np.ndarray, out: np.ndarray) -> Any:
         return ops.argmax_channels(*(case.source, case.flat) if blocked else (x,), out=out)
 
-    calls: dict[str, tuple[Any, ...]] = {
-        "argmax": (first, kernels.argmax, last, indices),
-        "top_k": (top, kernels.top_k, last, values.transpose(0, 2, 3, 1), result),
-        "softmax": (ops.softmax_channels, kernels.softmax, last, result),
-        "sigmoid": (ops.sigmoid, kernels.sigmoid, x, target),
-        "peaks": (None, kernels.peaks, x, case.threshold),
+    reduction_of = {
+        "argmax": _Reduction(first, kernels.argmax, (last, indices), (channels, dtype)),
+        "top_k": _Reduction(top, kernels.top_k, (last, values.transpose(0, 2, 3, 1), result), (channels, dtype)),
+        "softmax": _Reduction(
+            ops.softmax_channels, kernels.softmax, (last, result), (last.ndim - 1, channels, dtype, 1.0, 0.0)
+        ),
+        "sigmoid": _Reduction(ops.sigmoid, kernels.sigmoid, (x, target), (dtype, 1.0, 0.0)),
+        "peaks": _Reduction(None, kernels.peaks, (x, case.threshold), None),
     }
-    operator, kernel, *arguments = calls[case.kind]
-    required: dict[str, tuple[Any, ...]] = {
-        "argmax": (channels, dtype),
-        "top_k": (channels, dtype),
-        "softmax": (last.ndim - 1, channels, dtype, 1.0, 0.0),
-        "sigmoid": (dtype, 1.0, 0.0),
-    }
+    operator, kernel, arguments, others = reduction_of[case.kind]
 
     def reduction(backend: str | None) -> Call:
         def run() -> np.ndarray:
@@ -203,9 +215,7 @@ def reductions(case: Case) -> tuple[dict[str, Call], list[str]]:
         return run
 
     mine = reduction(None) if operator is None else lambda: (operator(x, out=target), out)[1]
-    paths = (
-        paths_of(case.kind, *arguments, *required[case.kind]) if case.kind in required else [case.kind]
-    )  # the only one
+    paths = [case.kind] if others is None else paths_of(case.kind, *arguments, *others)
     return {OURS: mine, **{name: reduction(name) for name in kernels.backends()}}, paths
 
 

@@ -16,7 +16,7 @@ _SIZES = {"4K": (3840, 2160), "1080p": (1920, 1080), "720p": (1280, 720), "VGA":
 _SIDES = (640, 320, 224)
 _KEYS = {"BGR": "frame", "NV12": "frame'"}
 _TARGETS = ("uint8 NHWC", "float32 NCHW", "int8 NHWC", "int8 NCHW16c")
-# Formats that accelerators read as they are: the kind of case, and what a Preprocessor is told, by the frame's format.
+# Formats that accelerators read as they are: the kind of case and the Preprocessor's arguments, by the frame's format.
 _PICTURES: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {
     "GRAY": ("frame-gray", {"BGR": {"color": "GRAY"}, "NV12": {"color": "GRAY"}}),
     "NV12": ("frame-planes", {"BGR": {}, "NV12": {"yuv": "planes"}}),

@@ -127,11 +127,11 @@ def _check_hints(head: Head, fitted: Fitted, specs: Sequence[TensorSpec], names:
     hinted = [part for form in head.forms for part in form.parts if part.hint]
     hinted += [Part(role, 1, hint=letters) for role, letters in HINTS.items()]
     for level in fitted.levels:
-        held: dict[int, list[Part]] = {}
+        parts_of: dict[int, list[Part]] = {}  # by output
         for place in level.places.values():
-            held.setdefault(place.output, []).append(place.part)
-        for k, parts in held.items():
-            beside = [specs[other].name for other in held if other != k]
+            parts_of.setdefault(place.output, []).append(place.part)
+        for k, parts in parts_of.items():
+            beside = [specs[other].name for other in parts_of if other != k]
             by_name = [
                 part
                 for part in hinted

@@ -13,9 +13,11 @@ from .detecting import (
     SCALINGS,
     SCORES,
     SUPPRESSIONS,
+    Anchor,
     AnchorPart,
     Detection,
     FeatureMap,
+    Grid,
     Points,
     Scales,
     itemsize,
@@ -26,40 +28,6 @@ _DTYPES = _native.DTYPES
 
 def detector(made: Detection, level: str) -> _native.Detector:
     """Return the compiled detector; ValueError if an element is outside its buffer."""
-    levels = tuple(
-        (
-            grid.columns,
-            ENCODINGS.index(grid.encoding),
-            grid.bins,
-            int(grid.strides),
-            grid.center,
-            *grid.unit_xy,
-            *grid.variances,
-            grid.stride,
-            grid.spread,
-            ANGLES.index(grid.angle),
-            _points(grid.points),
-            tuple(
-                (
-                    _source(a.score),
-                    _source(a.objectness),
-                    _source(a.box),
-                    _source(a.points),
-                    _table(a.heats),
-                    _source(a.angle),
-                    _source(a.offset),
-                    _source(a.label),
-                    _source(a.background),
-                    _source(a.coefficients),
-                    a.aside,
-                    *a.size_wh,
-                )
-                for a in grid.anchors
-            ),
-            _table(grid.priors),
-        )
-        for grid in made.levels
-    )
     suppression = SUPPRESSIONS.index(made.suppression)
     rules = (made.all_labels, suppression, made.per_class, made.inclusive, (made.extra, made.epsilon))
     described = (
@@ -68,10 +36,47 @@ def detector(made: Detection, level: str) -> _native.Detector:
         made.points,
         made.coefficients,
         *rules,
-        levels,
+        tuple(map(_grid, made.levels)),
         _source(made.filled),
     )
     return _native.Detector(level, made.nbytes, *described)
+
+
+def _grid(grid: Grid) -> tuple[object, ...]:
+    """Return the fields that read_level of csrc/binding/detect_type.c reads."""
+    return (
+        grid.columns,
+        ENCODINGS.index(grid.encoding),
+        grid.bins,
+        int(grid.strides),
+        grid.center,
+        *grid.unit_xy,
+        *grid.variances,
+        grid.stride,
+        grid.spread,
+        ANGLES.index(grid.angle),
+        _points(grid.points),
+        tuple(map(_anchor, grid.anchors)),
+        _table(grid.priors),
+    )
+
+
+def _anchor(anchor: Anchor) -> tuple[object, ...]:
+    """Return the fields that detector_anchor of csrc/binding/detect_sources.c reads."""
+    return (
+        _source(anchor.score),
+        _source(anchor.objectness),
+        _source(anchor.box),
+        _source(anchor.points),
+        _table(anchor.heats),
+        _source(anchor.angle),
+        _source(anchor.offset),
+        _source(anchor.label),
+        _source(anchor.background),
+        _source(anchor.coefficients),
+        anchor.aside,
+        *anchor.size_wh,
+    )
 
 
 def _points(points: Points | None) -> tuple[object, ...] | None:

@@ -75,7 +75,7 @@ class Result:
         total = self.seconds.get("total", 0.0)
         return f"<Result of frame {self.number}: {1000 * total:.1f} ms, {self.dropped} dropped before>"
 
-    def _held(self) -> Slot:
+    def _leased_slot(self) -> Slot:
         if self._slot.lease != self._lease:
             raise NpuLayoutError(
                 f"stream: the memory of frame {self.number} was returned; use it before the next result, or copy() it"
@@ -88,25 +88,25 @@ class Result:
 
         Those have the strides of what was given. Frames of PyAV, ROS and Pillow, which describe themselves, stay so.
         """
-        self._held()
+        self._leased_slot()
         return self._frame
 
     @property
     def inputs(self) -> dict[str, np.ndarray]:
         """The network's inputs, {name: buffer}."""
-        return self._held().inputs
+        return self._leased_slot().inputs
 
     @property
     def outputs(self) -> dict[str, np.ndarray]:
         """The network's outputs, {name: buffer}."""
-        return self._held().outputs
+        return self._leased_slot().outputs
 
     def copy(self) -> Result:
         """Return the same with memory of its own, which stays valid; NpuLayoutError if it was returned already."""
-        held, own = self._held(), Slot()
+        leased, own = self._leased_slot(), Slot()
         frame = own.keep(self._frame)
-        own.inputs = {name: _copied(buffer) for name, buffer in held.inputs.items()}
-        own.outputs = {name: array.copy() for name, array in held.outputs.items()}
+        own.inputs = {name: _copied(buffer) for name, buffer in leased.inputs.items()}
+        own.outputs = {name: array.copy() for name, array in leased.outputs.items()}
         other = Result(self.number, self.captured, own, frame, self.geometry, self.dropped)
         other.value, other.seconds = self.value, dict(self.seconds)
         return other

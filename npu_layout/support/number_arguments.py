@@ -66,7 +66,7 @@ def counted(what: str, given: Any, most: int = 2**31 - 1, expected: str = "a who
 def thread_count(given: Any) -> int:
     """Return the argument `threads` of an engine; NpuLayoutError if it is no integer from 1 to 1024.
 
-    Runtimes start what they are told to: 4096 threads take a minute, and 100000 never end (onnxruntime 1.32).
+    Runtimes start as many as they are given: 4096 threads take a minute, and 100000 never end (onnxruntime 1.32).
     """
     return counted("threads", given, 1024, "a whole number from 1 to 1024")
 

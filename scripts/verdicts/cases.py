@@ -36,7 +36,7 @@ class Truth(NamedTuple):
     values: list[np.ndarray]  # what the true spec reads from the buffers, channels as the device has them
     order: Sequence[int] | None  # channel k of the device is the model's channel order[k]
     noise: np.ndarray  # of each of the device's channels: root mean square of what the truth leaves
-    cut: bool = False  # whether the device cuts its input to the declared range, as far as the output tells
+    cut: bool = False  # whether the device cuts its input to the declared range, as far as the output shows
 
     def in_model_order(self) -> list[np.ndarray]:
         """`values`, their channels as the model has them."""
@@ -78,7 +78,7 @@ def _applicable(scene: Scene, planted: str) -> list[int] | None:
     """Checks that the fault can be planted; the order of channels where it moves them."""
     fault, model = scene.fault, scene.model
     if fault.models is None and models.KINDS[model.name].special:
-        raise NotApplicable("a model for what cannot be told")
+        raise NotApplicable("a model for what the data do not decide")
     if fault.models is not None and model.name not in fault.models:
         raise NotApplicable("not for this model")
     try:

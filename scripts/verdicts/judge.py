@@ -22,9 +22,9 @@ FAILURES = ("accused", "wrong fix", "missed", "refused", "crashed")
 class Outcome(NamedTuple):
     """What became of one output of a case.
 
-    `outcome`: "right"; "allowed" (what cannot be told was refused, or read as well as can be); or one of FAILURES:
-    "accused" of a cause that it has not, "wrong fix" of the right cause, "missed" (a match, with a fault in it),
-    "refused" (ambiguous or mismatch where it could be told), "crashed".
+    `outcome`: "right"; "allowed" (what the data do not decide was refused, or read as well as can be); or one of
+    FAILURES: "accused" of a cause that it has not, "wrong fix" of the right cause, "missed" (a match, with a fault
+    in it), "refused" (ambiguous or mismatch where the data decide), "crashed".
     """
 
     case: str

@@ -36,7 +36,7 @@ static int gray_box(Py_buffer *planes, Py_buffer *out, Box *box) {
     return 1;
 }
 
-/* Three views and a result, in this order: 4 buffers; get the loops. 0: an exception is set, and no buffer is held. */
+/* Three views and a result, in this order: 4 buffers; get the loops. 0: an exception is set, and no buffer is open. */
 static int read_views(PyObject *const arrays[4], int type, Py_buffer views[4], Graying *gray) {
     int got = 0;
     if (type < 0 || type >= GRAYS) {
