@@ -71,8 +71,9 @@ def clone(x: Any, layout: LayoutLike | None = None) -> np.ndarray:
 
 @checked_call
 def empty_like(x: Any, dtype: Any = None, layout: LayoutLike | None = None) -> np.ndarray:
-    """Return an array of the shape of `x`, not initialised, with its dtype and order, or those given.
+    """Return an array of the shape of `x`, not initialised.
 
+    dtype: default that of `x`. layout: the memory format, default that of a Tensor, or the order of the strides of `x`.
     A Tensor for a Tensor, else a plain array. Raises as `empty`.
 
     >>> from npu_layout import empty

@@ -172,7 +172,7 @@ class Quantization:
     def from_offset(cls, scale: Any, offset: Any, axis: int | None = None) -> Quantization:
         """Return the quantization of Qualcomm QNN's Qnn_ScaleOffset_t: ``real = (q + offset) * scale``.
 
-        The offset is the negated zero point. Arguments and LayoutError as for `Quantization`.
+        The offset is the negated zero point. scale and axis, and LayoutError, are those of `Quantization`.
         """
         zero_points = [-v for v in _values("offset", offset, axis)]
         return cls(scale, zero_points if axis is not None else zero_points[0], axis)

@@ -92,7 +92,7 @@ class Masks(Sequence[np.ndarray]):
         return row
 
     def dense(self) -> np.ndarray:
-        """Return all masks over the whole input, bool (n, H, W): 410 KB each at 640x640."""
+        """Return all masks over the whole input, bool (n, H, W), a copy: 410 KB each at 640x640."""
         result = np.empty((len(self), *self.input_shape), bool)
         for i in range(len(self)):
             self.full(i, result[i])

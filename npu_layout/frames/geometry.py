@@ -177,7 +177,10 @@ class Geometry:
 
     @checked_call
     def points_to_input(self, points_xy: Any, *, edges: bool = False) -> np.ndarray:
-        """Map pixel centres of the frame to those of the input; else as `points_to_frame`, its inverse."""
+        """Map pixel centres of the frame to pixel centres of the input: the inverse of `points_to_frame`.
+
+        points_xy, edges, the result and errors are as there.
+        """
         centers = not flag("edges", edges)
         return self._mapped("points_xy", points_xy, 2, to_frame=False, clip=False, centers=centers)
 
@@ -207,7 +210,10 @@ class Geometry:
 
     @checked_call
     def boxes_to_input(self, boxes_xyxy: Any, *, clip: bool = False) -> np.ndarray:
-        """Map edges in the frame to edges in the input (clip: to the input): else as `boxes_to_frame`, its inverse."""
+        """Map edges x0, y0, x1, y1 in the frame to edges in the input: the inverse of `boxes_to_frame`.
+
+        boxes_xyxy, the result and errors are as there; clip: to the input, (0, 0, input_w, input_h).
+        """
         return self._mapped("boxes_xyxy", boxes_xyxy, 4, to_frame=False, clip=clip)
 
     @checked_call
@@ -244,9 +250,10 @@ class Geometry:
 
     @checked_call
     def mask_to_input(self, mask: Any, *, interpolation: str = "nearest") -> np.ndarray:
-        """Map a mask over the whole frame to the input, 0 in the padding; else as `mask_to_frame`.
+        """Map a mask over the whole frame to the input, 0 in the padding: (input_h, input_w [, C]).
 
-        "linear" leaves out the mask's cells whose centre is outside crop_xyxy.
+        mask, interpolation, the dtype and errors are as for `mask_to_frame`. "linear" leaves out the mask's cells whose
+        centre is outside crop_xyxy.
         """
         return self._resampled(mask, interpolation, to_frame=False)
 

@@ -25,7 +25,8 @@ def argmax_channels(
 
     x: numbers or bools, C at least 1; as numpy.argmax, NaN is the largest. Or a TensorSpec, whose `buffer` is read in
     any layout, without its padding. quantization: of stored integers, a Quantization or (scale, zero_point); stored
-    integers are compared, unless each channel has a scale of its own. NpuLayoutError on what does not fit.
+    integers are compared, unless each channel has a scale of its own. out: an array of the result's shape and dtype, in
+    any format, to write to; it is returned. NpuLayoutError on what does not fit.
 
     >>> argmax_channels(np.array([[3, 1], [2, 5]], np.int8).reshape(1, 2, 1, 2)).ravel().tolist()
     [0, 1]
@@ -75,9 +76,11 @@ def softmax_channels(
     """Return e**(x - max) / their sum, over the channels of each pixel: (N,C,H,W) -> float32, the same shape.
 
     x: numbers, or a TensorSpec, whose `buffer` is read in any layout; the result is in C order then. quantization: of
-    stored integers, a Quantization or (scale, zero_point), applied in the same pass. The
-    error is at most 16 units in the last place (numpy's kernels: 144) of exact arithmetic on the values as float32, or
-    1.22e-38; a pixel with a NaN, or an infinity at the top, is NaN in every channel. NpuLayoutError on what does not
+    stored integers, a Quantization or (scale, zero_point), applied in the same pass. out: an array of the result's
+    shape and dtype, in any format, to write to; it is returned.
+
+    The error is at most 16 units in the last place (numpy's kernels: 144) of exact arithmetic on the values as float32,
+    or 1.22e-38; a pixel with a NaN, or an infinity at the top, is NaN in every channel. NpuLayoutError on what does not
     fit.
 
     >>> softmax_channels(np.zeros((1, 4, 1, 1))).ravel().tolist()

@@ -130,7 +130,8 @@ def quantize(x: Any, quantization: Stored, dtype: Any = None, *, out: np.ndarray
 def dequantize(x: Any, quantization: Stored, *, out: np.ndarray | None = None) -> np.ndarray:
     """Return ``(x - zero_point) * scale`` of (N,C,H,W) stored integers in float32: the same shape, one pass.
 
-    quantization: a Quantization or (scale, zero_point). NpuLayoutError if these do not fit.
+    quantization: a Quantization or (scale, zero_point). out: an array of the result's shape and dtype, in any format,
+    to write to; it is returned. NpuLayoutError if these do not fit.
 
     >>> dequantize(np.array([3, 5], np.int8).reshape(1, 2, 1, 1), (0.5, 3)).ravel().tolist()
     [0.0, 1.0]
@@ -156,8 +157,9 @@ def sigmoid(x: Any, buffer: Any = None, *, quantization: Stored = None, out: np.
     """Return 1 / (1 + e**-x) in float32: (N,C,H,W) numbers -> float32 of the same shape.
 
     x: numbers, or a TensorSpec, whose `buffer` is read in any layout; the result is in C order then. quantization: of
-    stored integers, a Quantization or (scale, zero_point). Within 4 units in the last place, or 2**-126. NpuLayoutError
-    if these do not fit.
+    stored integers, a Quantization or (scale, zero_point). out: an array of the result's shape and dtype, in any
+    format, to write to; it is returned. Within 4 units in the last place, or 2**-126. NpuLayoutError if these do not
+    fit.
 
     >>> sigmoid(np.array([[[[0, 100]]]], np.int8), quantization=(0.5, 0)).tolist()
     [[[[0.5, 1.0]]]]

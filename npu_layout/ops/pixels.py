@@ -102,7 +102,8 @@ def concat_channels(xs: Sequence[Any], *, out: np.ndarray | None = None) -> np.n
     """Concatenate arrays (N,Ci,H,W) along the channels: (N, sum of Ci, H, W), always a copy.
 
     xs: one or more, of one dtype and the same N, H and W. The result has their format; if they differ, that of the
-    first Tensor, else C order. NpuLayoutError on what does not fit.
+    first Tensor, else C order. out: an array of the result's shape and dtype, in any format, to write to; it is
+    returned. NpuLayoutError on what does not fit.
 
     >>> concat_channels([np.zeros((1, 19, 46, 46)), np.zeros((1, 38, 46, 46))]).shape
     (1, 57, 46, 46)
@@ -135,7 +136,8 @@ def pad(x: Any, pad_ltrb: Sequence[int], value: Any = 0, *, out: np.ndarray | No
     """Add so many pixels on the left, top, right and bottom, filled with `value`: always a copy.
 
     x: (N,C,H,W); pad_ltrb: whole numbers, 0 or more; value: a number that the dtype of x can represent, or one for each
-    channel. NpuLayoutError on what does not fit.
+    channel. out: an array of the result's shape and dtype, in any format, to write to; it is returned. NpuLayoutError
+    on what does not fit.
 
     >>> pad(np.ones((1, 1, 1, 1), int), (1, 0, 2, 0), 7).tolist()
     [[[[7, 1, 7, 7]]]]
