@@ -15,11 +15,10 @@ from ..support import naming
 from .buffer_writing import Wanted
 from .fitting import Pass, pass_of, resized_planes, rows_of
 from .geometry import Geometry, Quad, part_geometry
+from .kept import Kept
 from .pictures import FramePlanes, in_one_piece, picture
 from .pixel_formats import PixelFormat
 from .preprocess_arguments import INTERPOLATIONS
-
-_KEPT = 64  # conversions
 
 
 class Canvas:
@@ -45,13 +44,13 @@ class Canvas:
         self._needs_no_colors = form.kind == "channels" and self._picture_order == self._order
         self._channels = CHANNEL_ORDERS[self._order].channels
         self._local = threading.local()
-        self._conversions: dict[Any, Pass | None] = {}
+        self._conversions: Kept[Any, Pass | None] = Kept()
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in ("_local", "_conversions")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _local=threading.local(), _conversions={})
+        vars(self).update(state, _local=threading.local(), _conversions=Kept())
 
     def fitted(self, frames: Sequence[FramePlanes], geometries: Sequence[Geometry]) -> np.ndarray:
         """Return the canvas of N frames: of this thread until its next call, or the only frame's own pixels."""
@@ -118,10 +117,8 @@ class Canvas:
         if made is ...:
             target = TensorSpec((channels, height, width), "HWC", "uint8")
             wanted = Wanted(target, None, order, bytes(channels), "linear", True)
-            made = pass_of(wanted, frame, part_geometry("stretch", frame.size_wh, box, (width, height)))
-            if len(self._conversions) >= _KEPT:
-                self._conversions.clear()
-            self._conversions[key] = made
+            geometry = part_geometry("stretch", frame.size_wh, box, (width, height))
+            made = self._conversions.keep(key, pass_of(wanted, frame, geometry))
         if made is None:
             return None
         pixels = self.scratch("pixels", (height, width, channels))

@@ -14,13 +14,13 @@ from .buffer_writing import Wanted, written_by
 from .frame_forms import Places, memories_of, places_of
 from .frame_parts import AXES, PLANES, Box, Place, axes_of_pixels, axes_of_samples, plane_parts, read_box
 from .geometry import Geometry
+from .kept import Kept
 from .pictures import FramePlanes, byte_rows, in_rows, untiled
 from .pixel_formats import PixelFormat, Plane
 from .sample_reading import ReadSamples, read_samples
 
 Run = Callable[..., bool]
 Copied = Callable[[int, np.ndarray], np.ndarray]
-_KEPT = 64  # fits
 
 
 class Pass(NamedTuple):
@@ -74,7 +74,7 @@ def pass_of(
     frame: FramePlanes,
     geometry: Geometry,
     backend: str | None = None,
-    kept: dict[Any, Any] | None = None,
+    kept: Kept[Any, Any] | None = None,
 ) -> Pass | None:
     """Return the pass for frames like this one; or None.
 
@@ -93,10 +93,8 @@ def pass_of(
         result_wh = geometry.resized_wh
         resize = _resize(reading, frame.format, place, result_wh, wanted.interpolation, wanted.order, by_planes)
         made = None if resize is None else _fit(wanted, resize, geometry, backend)
-    if kept is not None:
-        if len(kept) >= _KEPT:
-            kept.clear()
-        kept[key] = made
+        if kept is not None:
+            kept.keep(key, made)
     return None if made is None else Pass(made, plane_parts(planes, read))
 
 

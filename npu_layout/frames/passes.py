@@ -13,9 +13,8 @@ from .buffer_writing import Wanted, unblocked_stride
 from .fitting import Copied, Pass, Run, pass_of
 from .frame_forms import Places, arrays_of, form_of, places_of
 from .geometry import Geometry, Pair
+from .kept import Kept
 from .pictures import FramePlanes
-
-_KEPT = 64  # passes, and forms
 
 
 class Passes:
@@ -27,11 +26,11 @@ class Passes:
 
     def __init__(self, wanted: Wanted, batch: int, copied: Copied) -> None:
         self._wanted, self._batch, self._copied = wanted, batch, copied
-        self.known: dict[Any, tuple[Run, Geometry]] = {}  # of the forms of whole frames that fill the buffer
-        self._known_of_batch: dict[Any, tuple[Run, Geometry]] = {}
-        self._passes: dict[Any, Pass | None] = {}
-        self._fits: dict[Any, Any] = {}
-        self._places: dict[Any, tuple[FramePlanes | None, Places | None]] = {}
+        self.known: Kept[Any, tuple[Run, Geometry]] = Kept()  # of the forms of whole frames that fill the buffer
+        self._known_of_batch: Kept[Any, tuple[Run, Geometry]] = Kept()
+        self._passes: Kept[Any, Pass | None] = Kept()
+        self._fits: Kept[Any, Any] = Kept()
+        self._places: Kept[Any, tuple[FramePlanes | None, Places | None]] = Kept()
 
     def write(
         self,
@@ -96,9 +95,7 @@ class Passes:
         key = frame.format, frame.color, geometry
         known = self._passes.get(key, ...)
         if known is ...:
-            if len(self._passes) >= _KEPT:
-                self._passes.clear()
-            known = self._passes[key] = pass_of(wanted, frame, geometry, kept=self._fits)
+            known = self._passes.keep(key, pass_of(wanted, frame, geometry, kept=self._fits))
         return known
 
     def _keep(self, made: Pass, frame: FramePlanes, geometry: Geometry, given: Any) -> None:
@@ -107,16 +104,12 @@ class Passes:
             return
         run = made.within(given, frame.planes)
         if run is not None:
-            if len(known) >= _KEPT:
-                known.clear()
-            known[form] = run, geometry
+            known.keep(form, (run, geometry))
 
     def _keep_places(self, frame: FramePlanes, given: Any) -> None:
         form = form_of(given)
         if form is not None and form not in self._places:
-            if len(self._places) >= _KEPT:
-                self._places.clear()
-            self._places[form] = frame._replace(planes=()), places_of(given, frame.planes)
+            self._places.keep(form, (frame._replace(planes=()), places_of(given, frame.planes)))
 
     @cached_property
     def _wanted_of_one(self) -> Wanted | None:

@@ -17,10 +17,10 @@ from .frame_forms import arrays_of, form_of, memories_of, places_of
 from .frame_parts import PLANES, Pair
 from .frame_spec import FrameSpec
 from .geometry import Geometry, Quad
+from .kept import Kept
 from .pictures import FramePlanes, byte_rows, untiled
 from .pixel_formats import PIXEL_FORMATS, PixelFormat
 
-_KEPT = 64  # forms
 _BAND = 1 << 14  # bytes of a band of rows, at most, of which each thread has some
 
 
@@ -96,10 +96,10 @@ class PlaneResizer:
         self._form, self._color = PIXEL_FORMATS[spec.format], color_of(spec.matrix, spec.range)
         rows = (plane.row_bytes(spec.size_wh[0]) * plane.rows(spec.size_wh[1]) for plane in self._form.planes)
         self._has_gaps = spec.size != sum(rows)
-        self.known: dict[Any, tuple[Run, Geometry]] = {}  # of the forms of whole frames
+        self.known: Kept[Any, tuple[Run, Geometry]] = Kept()  # of the forms of whole frames
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "known": {}}
+        return {**vars(self), "known": Kept()}
 
     def write(self, frame: FramePlanes, geometry: Geometry, buffer: np.ndarray, whole: Any = None) -> bool:
         """Write the buffer, zeros in its gaps; False if the frame has other colours: then nothing was written.
@@ -120,9 +120,7 @@ class PlaneResizer:
             form = form_of(whole)
             run = None if form is None else self._run_of(whole, frame, steps)
             if run is not None:
-                if len(self.known) >= _KEPT:
-                    self.known.clear()
-                self.known[form] = run, geometry
+                self.known.keep(form, (run, geometry))
             return True
         for plane, group in zip(self._spec.planes(buffer), groups):
             self._write_plane(frame, group, plane.reshape(*plane.shape[:2], -1))
