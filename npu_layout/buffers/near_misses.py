@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from ..layouts import Shape, Storage, c_strides
+from ..support import many
 from .elements import Element
 
 _BLOCKS = (4, 8, 16, 32, 64)  # what vendors pad to
@@ -50,7 +51,7 @@ def _sizes(storage: Storage, kind: Element) -> Iterator[tuple[str, int]]:
     if kind.nibbles:
         return
     for width in {1, 2, 4} - {item}:
-        yield f"those of elements of {width} byte{'s' * (width > 1)}", storage.size * width
+        yield f"those of elements of {many(width, 'byte')}", storage.size * width
     for letter, extent in zip(storage.layout.axes, storage.shape):
         chain = storage.chain(letter)
         if extent > 1 and len(chain) == 1 and storage.is_dense:

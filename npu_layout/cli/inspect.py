@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -122,11 +121,9 @@ def _inspect_engine(engine: Any, as_json: bool) -> int:
 
 
 def _described(specs: dict[str, TensorSpec]) -> dict[str, Any]:
-    return {name: {**spec.to_dict(), "nbytes": spec.nbytes, "padding": _padding(spec)} for name, spec in specs.items()}
-
-
-def _padding(spec: TensorSpec) -> int:
-    return spec.size - math.prod(spec.shape)
+    return {
+        name: {**spec.to_dict(), "nbytes": spec.nbytes, "padding": spec.storage.padding} for name, spec in specs.items()
+    }
 
 
 def _show_specs(specs: dict[str, TensorSpec]) -> None:
@@ -142,7 +139,7 @@ def _spec_rows(specs: dict[str, TensorSpec]) -> Iterable[tuple[Any, ...]]:
     for name, spec in specs.items():
         q = spec.quantization
         scale, zero_point = ("", "") if q is None else (_range(q.scale), _range(q.zero_point))
-        padding = f"{_padding(spec)} of {spec.size}" if _padding(spec) else "none"
+        padding = f"{spec.storage.padding} of {spec.size}" if spec.storage.padding else "none"
         yield (
             name, _x(spec.shape), spec.axes, spec.layout, spec.dtype, scale, zero_point, _x(spec.storage_shape),
             padding, spec.nbytes,

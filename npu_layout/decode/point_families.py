@@ -6,6 +6,7 @@ import functools
 from collections.abc import Iterator, Sequence
 
 from ..buffers import TensorSpec
+from ..support import many
 from .family import Family
 from .networks import yolo26, yolov8
 
@@ -37,7 +38,7 @@ def _families_of(count: int, values: int, one: bool, rows: bool) -> tuple[Family
 
     Cached, as what is known of a family is.
     """
-    points = f"{count} keypoint{'s' * (count > 1)}{' of x and y alone' * (values == 2)}"
+    points = f"{many(count, 'keypoint')}{' of x and y alone' * (values == 2)}"
     made = [] if one and values == 3 and count in (5, 21) else [
         Family(
             lambda n, act: yolov8(n, activation=act, keypoints=count, point_values=values),

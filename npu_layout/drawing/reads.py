@@ -12,6 +12,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import check_extents
+from ..support import many
 
 MOST = 1 << 20  # elements of one read
 CACHE_LINE = 64  # bytes, of nearly every CPU; the default of explain's cache_line
@@ -72,18 +73,14 @@ class Reads:
     def counts(self) -> tuple[str, str]:
         """Two phrases: the elements, runs and cache lines that are read; the bytes that are fetched and wasted."""
         return (
-            f"{_count(self.offsets.size, 'element')} in {_count(len(self.runs), 'run')}, "
-            f"{_count(len(self.lines), 'cache line')} of {self.cache_line} bytes",
+            f"{many(self.offsets.size, 'element')} in {many(len(self.runs), 'run')}, "
+            f"{many(len(self.lines), 'cache line')} of {self.cache_line} bytes",
             f"{self.bytes_fetched} bytes fetched, "
             f"{self.bytes_wasted} of them wasted ({100 * self.bytes_wasted / self.bytes_fetched:.0f} %)",
         )
 
     def __str__(self) -> str:
         return f"{self.what}: {'; '.join(self.counts)}"
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def read(spec: TensorSpec, what: str, chosen: dict[str, range], cache_line: int) -> Reads:
