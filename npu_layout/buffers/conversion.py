@@ -116,7 +116,10 @@ def _planned(source: TensorSpec, target: TensorSpec) -> Conversion:
             raise NpuLayoutError(f"plan: {spec.describe()} stores half bytes; use its pack and unpack")
     shapes = [dict(zip(spec.axes, spec.shape)) for spec in (source, target)]
     if shapes[0] != shapes[1]:
-        raise LayoutError(f"plan: {source.describe()} and {target.describe()} differ in their axes or extents")
+        raise LayoutError(
+            f"plan: {source.describe()} and {target.describe()} differ in their axes or extents; expected the same "
+            f"logical shape, got {shapes[0]} and {shapes[1]}"
+        )
     if None not in (source.channels, target.channels) and source.channels != target.channels:
         raise LayoutError(
             f"plan: {source.describe()} and {target.describe()} differ in their colours, which a plan does not "

@@ -64,7 +64,9 @@ class Imx500Engine(RuntimeEngine):
             names = names_of(name, "output", len(info), output_names)
             specs = [from_imx500(info, index=i, name=one) for i, one in enumerate(names)]
             if specs and run.size != specs[0].size:
-                raise NpuLayoutError(f"{name}: outputs of {[s['size'] for s in info]}, but {run.size} floats")
+                raise NpuLayoutError(
+                    f"{name}: expected {specs[0].size} floats, of outputs {[s['size'] for s in info]}, got {run.size}"
+                )
         super().__init__(name, [], specs)
 
     def _next(self) -> np.ndarray:

@@ -60,9 +60,9 @@ class RknnEngine(RuntimeEngine):
         more = {} if core_mask is None else {"core_mask": core_mask}
         with opening(name, self._release):
             if (status := self._lite.load_rknn(path)) != 0:
-                raise RuntimeError(f"load_rknn returned {status}")
+                raise RuntimeError(f"load_rknn returned {status}; its log says why")
             if (status := self._lite.init_runtime(**more)) != 0:
-                raise RuntimeError(f"init_runtime returned {status}")
+                raise RuntimeError(f"init_runtime returned {status}; its log says why")
             answers = self._infer(inputs, [np.zeros(spec.size, spec.stored) for spec in inputs], name)
             outputs = seen(name, answers, output_names)
         super().__init__(name, inputs, outputs)

@@ -71,7 +71,7 @@ class RknnSimulator(RuntimeEngine):
                 for step, call in steps:
                     status = call()
                     if status not in (0, None):
-                        raise NpuLayoutError(f"{step} returned {status}")
+                        raise NpuLayoutError(f"{step} returned {status}; its log says why")
             self.input_specs = inputs
             outputs = seen(name, self._run([np.zeros(spec.size, spec.stored) for spec in inputs]), names)
         except Exception as error:  # the toolkit raises whatever it meets

@@ -43,7 +43,7 @@ def read_bytes(file: Path, folder: Path, where: str = "", expected: tuple[int, s
         if not file.is_file():
             raise RecordingError(f"expected a file, got {'another kind' if file.exists() else 'nothing'}")
         if folder.resolve() not in file.resolve().parents:
-            raise RecordingError(f"leaves the folder {folder}")
+            raise RecordingError(f"leaves the folder {folder}; expected a file within it")
         size = file.stat().st_size
         if expected is not None and size != expected[0]:
             raise RecordingError(f"{size} bytes; expected {expected[0]} for {expected[1]}")
@@ -87,7 +87,7 @@ def imported(
     Outputs without a spec in `specs` are tensors in C order, and have the first run's shape and dtype in every run.
     """
     if not count:
-        raise RecordingError("there are no frames")
+        raise RecordingError("there are no frames; expected one or more")
     given, first = checked_specs(specs or {}), _contiguous(read(0))
     for name in given.keys() - first.inputs.keys() - first.outputs.keys():
         raise RecordingError(f"specs: {where(0)} has no {name!r}; it has {', '.join([*first.inputs, *first.outputs])}")

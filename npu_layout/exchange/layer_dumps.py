@@ -142,9 +142,7 @@ def _recorded(path: Path, frame: int) -> LayerDump:
     own = path.is_dir() and (path / "recording.json").exists()
     recording = Recording.load(path) if own else load(path)
     if not 0 <= frame < len(recording):
-        raise RecordingError(
-            f"{path}: frame {frame}: there {'is 1' if len(recording) == 1 else f'are {len(recording)}'}"
-        )
+        raise RecordingError(f"{path}: frame: expected 0 .. {len(recording) - 1}, got {frame}")
     run = recording.frames[frame]
 
     def read(name: str, array: np.ndarray) -> Stored:

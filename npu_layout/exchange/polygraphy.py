@@ -84,7 +84,9 @@ def load_polygraphy(
         )
     outputs, feed = results[0], feeds[0] if feeds else None
     if feed is not None and feed.length != outputs.length:
-        raise RecordingError(f"{folder}: {feed.length} iterations of inputs, {outputs.length} of outputs")
+        raise RecordingError(
+            f"{folder}: expected as many iterations of inputs as of outputs, {outputs.length}, got {feed.length}"
+        )
 
     def read(i: int) -> Frame:
         given = {} if feed is None else _arrays(feed.encoded(i), f"{feed.where(i)}: input")

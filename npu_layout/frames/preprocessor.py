@@ -332,7 +332,9 @@ class Preprocessor:
         for frame in frames:
             for plane in frame.planes:
                 if overlap(buffer, plane):
-                    raise NpuLayoutError(f"out for target {self.target.describe()} shares memory with a frame")
+                    raise NpuLayoutError(
+                        f"out for target {self.target.describe()} shares memory with a frame; give other memory"
+                    )
         return buffer
 
     @cached_property

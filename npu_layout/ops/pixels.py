@@ -37,7 +37,7 @@ def crop(x: Any, xywh: Sequence[int], *, out: np.ndarray | None = None) -> np.nd
     left, top, w, h = whole_numbers("crop: xywh", xywh, 4, 0)
     height, width = inputs.x.shape[2:]
     if left + w > width or top + h > height:
-        raise LayoutError(f"crop: xywh {(left, top, w, h)} reaches beyond the {width} x {height} pixels of the image")
+        raise LayoutError(f"crop: xywh: expected a rectangle within {width} x {height} pixels, got {(left, top, w, h)}")
     return _view(inputs, inputs.x[:, :, top : top + h, left : left + w], out)
 
 

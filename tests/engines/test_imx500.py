@@ -90,7 +90,7 @@ def test_what_goes_wrong(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(nl.NpuLayoutError, match=r"output_names: model .* has 2 outputs, got 1 name"):
         Imx500Engine(model, output_names=["one"])
     monkeypatch.setattr(Camera, "count", 30)
-    with pytest.raises(nl.NpuLayoutError, match=r"outputs of \[\[4, 3, 2\], \[5\]\], but 30 floats"):
+    with pytest.raises(nl.NpuLayoutError, match=r"expected 29 floats, of outputs \[\[4, 3, 2\], \[5\]\], got 30"):
         Imx500Engine(model)
     assert Camera.open == 0
     model.write_bytes(b"broken")

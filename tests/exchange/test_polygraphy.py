@@ -78,7 +78,11 @@ def test_polygraphy_files_are_read(tmp_path: Path) -> None:
     for path, more, says in (
         ("two.json", {}, "expected one runner, and it has 'npu', 'onnxrt'; import one of them with runner="),
         ("two.json", {"runner": "trt"}, "no runner is called 'trt', and it has"),
-        ("two.json", {"runner": "onnxrt", "inputs": tmp_path / "i.json"}, "3 iterations of inputs, 1 of outputs"),
+        (
+            "two.json",
+            {"runner": "onnxrt", "inputs": tmp_path / "i.json"},
+            "as many iterations of inputs as of outputs, 1, got 3",
+        ),
         ("i.json", {}, "0 RunResults"),
         ("o.json", {"inputs": tmp_path / "o.json"}, "expected one of each"),
         ("o.json", {"inputs": tmp_path / "never.json"}, "never.json: expected a file or a folder"),

@@ -57,7 +57,7 @@ def test_split_into_its_own_channels() -> None:
 
 
 BAD: list[tuple[Callable[[], Any], str]] = [
-    (lambda: ops.crop(np.zeros(SHAPE), (3, 0, 4, 4)), "reaches beyond the 6 x 4"),
+    (lambda: ops.crop(np.zeros(SHAPE), (3, 0, 4, 4)), "expected a rectangle within 6 x 4 pixels, got"),
     (lambda: ops.crop(np.zeros(SHAPE), (-1, 0, 4, 4)), "4 whole numbers"),
     (lambda: ops.crop(np.zeros(SHAPE), (0.5, 0, 4, 4)), "4 whole numbers"),  # type: ignore[arg-type]
     (lambda: ops.crop(np.zeros(SHAPE), 3), "4 whole numbers"),  # type: ignore[arg-type]
