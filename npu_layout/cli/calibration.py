@@ -11,7 +11,7 @@ from ..exchange import TOOLCHAINS, CalibrationSet
 from ..frames import Preprocessor
 from ..recordings import Frames
 from ..support import isolated, many, track
-from . import console, words
+from . import console, files, words
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the set, print how it is used, and return 0."""
-    model = OnnxRuntimeEngine(words.file("--model", options.model))
+    model = OnnxRuntimeEngine(files.checked_file("--model", options.model))
     if len(model.input_specs) != 1:
         names = ", ".join(spec.name for spec in model.input_specs)
         raise NpuLayoutError(f"{options.model}: expected a model of one input, an image; it has {names}")

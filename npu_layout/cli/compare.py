@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..exchange import ComparedLayer, compare_layers
-from . import console, words
+from . import console, files
 
 _COLUMNS = ("layer", "operator", "verdict", "SNR dB", "inputs dB", "a", "b", "why")
 
@@ -25,7 +25,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the layers and the first one that differs; return 0 if none does, else 1."""
     limit = {} if options.min_snr_db is None else {"min_snr_db": options.min_snr_db}
-    found = compare_layers(options.a, options.b, words.file("--model", options.model), frame=options.frame, **limit)
+    found = compare_layers(
+        options.a, options.b, files.checked_file("--model", options.model), frame=options.frame, **limit
+    )
     if options.json:
         console.show_json({"command": options.command, **found.to_dict()})
     else:

@@ -15,13 +15,13 @@ from ..errors import NpuLayoutError
 from ..frames import Geometry, Preprocessor
 from ..recordings import CAMERA, FRAME, Frame, Recording, roi_of
 from ..support import many, whole
-from . import console, words
+from . import console, heads, words
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
     parser.add_argument("recording", metavar="RECORDING", help="a recording of the network's outputs")
-    parser.add_argument("--head", required=True, metavar="HEAD", help=words.HEAD)
+    parser.add_argument("--head", required=True, metavar="HEAD", help=heads.HELP)
     parser.add_argument("--input", type=words.shape, metavar="HxW",
                         help="height and width of the input; by default those of the recorded one")  # fmt: skip
     parser.add_argument("--confidence", type=float, default=0.25, metavar="NUMBER", help="least score (default: 0.25)")
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
     recording = Recording.load(options.recording)
     if not len(recording):
         raise NpuLayoutError(f"{options.recording}: the recording has no frames")
-    head = words.head(options.head)
+    head = heads.head_of(options.head)
     size = _input_shape(options.input, recording)
     specs = [spec.replace(name=name) for name, spec in recording.specs.items() if name in recording.outputs]
     decoder = Decoder(head, specs, size)

@@ -10,7 +10,7 @@ from ..drawing import CACHE_LINE, colour_depth, explain
 from ..errors import NpuLayoutError
 from ..frames import FrameSpec, pixel_format
 from ..layouts import Layout
-from . import console, words
+from . import console, files, words
 
 _WIDTH = 1400  # of a picture, in pixels
 
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
         raise NpuLayoutError("--pitch: goes with a pixel format; of a tensor, write a spec's .json with its strides")
     layout: Layout | TensorSpec
     if isinstance(options.layout, str):
-        layout, *others = words.specs_in(options.layout).values()
+        layout, *others = files.specs_in(options.layout).values()
         if others:
             raise NpuLayoutError(f"{options.layout}: expected one TensorSpec, got {len(others) + 1}")
     else:

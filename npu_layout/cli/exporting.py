@@ -7,7 +7,7 @@ import argparse
 from .. import exchange
 from ..recordings import Recording
 from ..support import isolated, many
-from . import console, words
+from . import console, files
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +23,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Write the files and return 0."""
     if options.model is not None:
-        words.file("--model", options.model)
+        files.checked_file("--model", options.model)
     recording = Recording.load(options.recording)
     exchange.save(recording, options.out, form=options.form, model=options.model)
     console.show(f"{isolated(options.out)}: {many(len(recording), 'frame')}")

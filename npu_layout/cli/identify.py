@@ -8,7 +8,7 @@ from ..buffers import element, kernel_name
 from ..diagnosis import identify
 from ..errors import NpuLayoutError
 from ..support import naming
-from . import console, words
+from . import console, files, words
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +23,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the ranking; return 0 if a spec is identified, else 1."""
     dtype = None if options.dtype is None else _numpy_dtype(options.dtype)
-    found = identify(words.buffer_in(options.buffer, dtype), words.array_in(options.reference), axes=options.axes)
+    found = identify(files.buffer_in(options.buffer, dtype), files.array_in(options.reference), axes=options.axes)
     if options.json:
         console.show_json(
             {

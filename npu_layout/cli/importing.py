@@ -6,7 +6,7 @@ import argparse
 
 from .. import exchange
 from ..support import isolated, many
-from . import console, words
+from . import console, files
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -30,9 +30,9 @@ def run(options: argparse.Namespace) -> int:
     names = ("form", "description", "inputs", "runner", "model", "outputs", "side")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     if options.specs is not None:
-        given["specs"] = words.specs_in(options.specs)
+        given["specs"] = files.specs_in(options.specs)
     if options.model is not None:
-        words.file("--model", options.model)
+        files.checked_file("--model", options.model)
     recording = exchange.load(options.path, **given)
     recording.save(options.out)
     console.show(f"{isolated(options.out)}: {many(len(recording), 'frame')}")

@@ -14,7 +14,7 @@ from ..engines import OnnxRuntimeEngine, ports
 from ..errors import NpuLayoutError
 from ..recordings import Frame, Recording
 from ..support import many
-from . import console, words
+from . import console, files, words
 
 _ONNX = frozenset({"", ".onnx", ".ort"})
 _NO_MODELS = frozenset({".avi", ".bin", ".bmp", ".jpeg", ".jpg", ".mkv", ".mp4", ".npy", ".npz", ".png", ".raw"})
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     path = options.path
     chosen = words.options("--engine-option", options.engine_option)
     if path is None:
-        return _inspect_specs(words.specs_in(options.spec), options.json)
+        return _inspect_specs(files.specs_in(options.spec), options.json)
     if not path:
         raise NpuLayoutError("PATH: expected the path of a recording, a model or TensorSpecs (.json), got ''")
     if os.path.isdir(path):
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     if not os.path.exists(path) and ":" not in path:
         raise NpuLayoutError(f"{path}: no such file or folder")
     if path.endswith(".json"):
-        return _inspect_specs(words.specs_in(path), options.json)
+        return _inspect_specs(files.specs_in(path), options.json)
     suffix = os.path.splitext(path)[1].lower()
     if suffix in _NO_MODELS:
         raise NpuLayoutError(f"{path}: expected a recording, a model or TensorSpecs (.json), got a file {suffix}")

@@ -7,7 +7,7 @@ import argparse
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..support import isolated
-from . import console, words
+from . import console, files, words
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -25,11 +25,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write OUT and return 0."""
-    words.free(options.target, options.force)
+    files.free(options.target, options.force)
     raw = not options.source.endswith(".npy")
     if raw and options.dtype is None:
         raise NpuLayoutError(f"{options.source}: raw bytes need --dtype")
-    buffer = words.buffer_in(options.source)
+    buffer = files.buffer_in(options.source)
     dtype = options.dtype or buffer.dtype
     for layout in (options.source_layout, options.target_layout):
         words.check_order(layout, options.shape, options.axes)
@@ -39,6 +39,6 @@ def run(options: argparse.Namespace) -> int:
     )
     packed = target.pack(source.unpack(buffer.data if raw else buffer))
     whole = packed if target.element.nibbles else packed.reshape(target.storage_shape)
-    words.write_array(options.target, whole)
+    files.write_array(options.target, whole)
     console.show(f"{isolated(options.target)}: {target.describe()}, {target.nbytes} bytes")
     return 0

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from ..errors import NpuLayoutError
 from ..reports import Report, Reports, write_junit
 from ..validation import find_recordings, validate_many
-from . import console, words
+from . import console, heads, words
 
 _TOLERANCES = {
     "min_snr_db": "least signal-to-noise ratio in dB (default: 10)",
@@ -25,7 +25,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     for name, text in _TOLERANCES.items():
         parser.add_argument("--" + name.replace("_", "-"), action="append", type=words.tolerance,
                             metavar="[OUTPUT:]NUMBER", help=text)  # fmt: skip
-    parser.add_argument("--head", metavar="HEAD", help=f"{words.HEAD}; the detections decide")
+    parser.add_argument("--head", metavar="HEAD", help=f"{heads.HELP}; the detections decide")
     parser.add_argument("--confidence", type=float, default=0.25, metavar="NUMBER",
                         help="least score of detections (default: 0.25)")  # fmt: skip
     parser.add_argument("--workers", type=int, metavar="N", help="processes; if one dies, only its recording is lost")
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
         options.model,
         workers=options.workers,
         pictures=options.html is not None,
-        head=None if options.head is None else words.head(options.head),
+        head=None if options.head is None else heads.head_of(options.head),
         confidence=options.confidence,
         **tolerances,
     )

@@ -1,30 +1,22 @@
-"""Read the command line's arguments: shapes, layouts, dtypes, numbers for outputs, options, files of arrays."""
+"""Read the command line's words: shapes, layouts, dtypes, numbers for outputs, options."""
 
 from __future__ import annotations
 
 import argparse
-import ast
 import functools
 import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-
-from .. import decode
-from ..buffers import TensorSpec, in_storage_order
-from ..decode import Head
+from ..buffers import in_storage_order
 from ..engines import open_engine
 from ..errors import LayoutError, NpuLayoutError
 from ..frames import INTERPOLATIONS, MODES
 from ..layouts import Layout, is_vendor_name
-from ..support import isolated, npy_bytes, parse_npy, whole
 
 T = TypeVar("T")
-HEAD = "what the outputs mean: 'yolov8(classes=80)', as in npu_layout.decode, or a JSON file of Head.to_dict()"
 #: Short names of dtypes: what numpy means by them, in bytes, and what runtimes mean, in bits.
 _TWO_MEANINGS = {
     "i8": ("int64", "int8"),
@@ -173,97 +165,12 @@ def engine(name: str, chosen: Mapping[str, Any]) -> Any:
     return open_engine(name, **chosen)
 
 
-def file(what: str, path: str) -> str:
-    """Return the path of a file; NpuLayoutError if it is not there."""
-    if not Path(path).is_file():
-        raise NpuLayoutError(f"{what}: {path}: expected a file, got {'a folder' if Path(path).is_dir() else 'nothing'}")
-    return path
-
-
 def tolerances(what: str, given: Sequence[tuple[str, float]] | None) -> Any:
     """Return what `validate` accepts: a number for all outputs, or {output: number}; NpuLayoutError for both."""
     named = dict(given or ())
     if len(named) < len(given or ()) or ("" in named and len(named) > 1):
         raise NpuLayoutError(f"{what}: expected one number for all outputs, or OUTPUT:NUMBER once for each")
     return named.get("", named)
-
-
-def array_in(path: str) -> np.ndarray:
-    """Read the array of a .npy file; NpuLayoutError if it is another file. Nothing is unpickled."""
-    content = Path(path).read_bytes()
-    if not content.startswith(np.lib.format.MAGIC_PREFIX):
-        archive = "an archive (.npz?); save one of its arrays by itself" if content.startswith(b"PK") else None
-        got = archive or (f"a file that begins with {content[:8]!r}" if content else "an empty file")
-        raise NpuLayoutError(f"{path}: expected one array (.npy), got {got}")
-    return parse_npy(content, path)
-
-
-def head(text: str) -> Head:
-    """Read a head: a JSON file of Head.to_dict(), or a function of npu_layout.decode, as ``yolov8(classes=80)``."""
-    name, _, rest = text.partition("(")
-    functions = _heads()
-    if name in functions and (not rest or rest.endswith(")")) and not os.path.isfile(text):
-        return _called(text, functions[name])
-    if not text.endswith(".json") and not os.path.exists(text):
-        raise NpuLayoutError(
-            f"--head {text}: expected a JSON file of Head.to_dict(), or a head with its arguments, as "
-            f"'yolov8(classes=80)'; heads are {', '.join(functions)}"
-        )
-    return _head_in(text)
-
-
-def _heads() -> dict[str, Callable[..., Head]]:
-    """Return the functions of npu_layout.decode that make a head."""
-    every = {name: getattr(decode, name) for name in decode.__all__}
-    return {name: f for name, f in every.items() if getattr(f, "__annotations__", {}).get("return") == "Head"}
-
-
-def _called(text: str, function: Callable[..., Head]) -> Head:
-    """Return what a call with literal arguments gives: ``yolov8(80, activation='sigmoid')``. Nothing is evaluated."""
-    try:
-        call = ast.parse(text if text.endswith(")") else f"{text}()", mode="eval").body
-        assert isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
-        positional = [ast.literal_eval(node) for node in call.args]
-        named = {str(node.arg): ast.literal_eval(node.value) for node in call.keywords}
-    except (SyntaxError, ValueError, AssertionError, RecursionError, MemoryError):
-        raise NpuLayoutError(
-            f"--head {text}: expected a head with numbers, texts and lists, as 'yolov8(80, activation=\"sigmoid\")'"
-        ) from None
-    try:
-        return function(*positional, **named)
-    except NpuLayoutError as error:
-        raise NpuLayoutError(f"--head {text}: {error}") from None
-
-
-def _head_in(path: str) -> Head:
-    """Read a head from a JSON file: what Head.to_dict() returns."""
-    try:
-        return Head.from_dict(json.loads(Path(path).read_text("utf-8")))
-    except OSError as error:
-        raise NpuLayoutError(f"{path}: {error.strerror or error}") from None
-    except NpuLayoutError as error:
-        raise NpuLayoutError(f"{path}: {error}") from None
-    except (ValueError, RecursionError) as error:
-        raise NpuLayoutError(f"{path}: not JSON ({error})") from None
-
-
-def buffer_in(path: str, dtype: str | None = None) -> np.ndarray:
-    """Read the elements of a .npy file, in its shape, or of a file of raw bytes, 1-D: of `dtype`, by default uint8.
-
-    The shape says an order, which the library checks: a flat copy would be read in any. Bytes that a .npy file has for
-    elements of another dtype are 1-D too.
-    """
-    if path.endswith(".npy"):
-        array = np.ascontiguousarray(array_in(path))
-        if dtype is not None and array.dtype != np.dtype(dtype) and array.dtype != np.uint8:
-            raise NpuLayoutError(f"{path}: contains {array.dtype}, but --dtype is {dtype}")
-    else:
-        array = np.frombuffer(Path(path).read_bytes(), np.uint8)
-    if dtype is None or array.dtype == np.dtype(dtype):
-        return array
-    if array.nbytes % np.dtype(dtype).itemsize:
-        raise NpuLayoutError(f"{path}: {array.nbytes} bytes are not a whole number of {dtype} elements")
-    return array.reshape(-1).view(dtype)
 
 
 def check_order(layout: Layout, shape: tuple[int, ...], axes: str | None) -> None:
@@ -275,37 +182,3 @@ def check_order(layout: Layout, shape: tuple[int, ...], axes: str | None) -> Non
             f"shape {text} would mean {read}. If it is in storage order, add --axes {layout.tag}; if "
             f"that is meant, --axes {layout.axes}"
         )
-
-
-def specs_in(text: str) -> dict[str, TensorSpec]:
-    """Read {name: TensorSpec} from JSON text or a JSON file: one TensorSpec's to_dict(), or {name: to_dict()}."""
-    where = "--spec" if not text or text.lstrip().startswith("{") else text
-    try:
-        given = json.loads(text if where != text else Path(text).read_text("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise NpuLayoutError(f"{where}: not JSON ({error})") from None
-    if not isinstance(given, dict) or not given:
-        raise NpuLayoutError(f"{where}: expected a TensorSpec's fields, or {{name: fields}}")
-    several = given if "shape" not in given else {str(given.get("name") or "tensor"): given}
-    if not all(isinstance(fields, dict) for fields in several.values()):
-        keys = ", ".join(map(isolated, given))
-        raise NpuLayoutError(
-            f"{where}: expected a TensorSpec's fields with the key shape, or {{name: fields}}; got the keys {keys}"
-        )
-    try:
-        return {name: TensorSpec.from_dict(fields) for name, fields in several.items()}
-    except (NpuLayoutError, TypeError) as error:
-        raise NpuLayoutError(f"{where}: {error}") from None
-
-
-def free(path: str, force: bool) -> None:
-    """Raise NpuLayoutError if `path` exists, unless `force` allows to overwrite it."""
-    if os.path.exists(path) and not force:
-        raise NpuLayoutError(f"{path} exists; --force overwrites it")
-
-
-def write_array(path: str, array: np.ndarray) -> None:
-    """Write a .npy file, or raw bytes if the name ends otherwise; it appears whole or not at all."""
-    content = npy_bytes(array) if path.endswith(".npy") else np.ascontiguousarray(array).data
-    with whole(path) as file:
-        file.write(content)
