@@ -7,9 +7,9 @@ import math
 from collections.abc import Iterator, Sequence
 
 from ..buffers import TensorSpec
-from .assigning import Size
 from .form import Form, Part
 from .head import Head
+from .output_axes import Size
 
 
 def class_counts(head: Head, specs: Sequence[TensorSpec], input_hw: Size) -> tuple[set[int], bool]:

@@ -8,11 +8,12 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError
-from .assigning import MisnamedError, Size, UndistinguishedError, is_hinted, listed
+from .assigning import MisnamedError, UndistinguishedError, is_hinted, listed
 from .batches import refuse_batch
 from .form import HINTS, Form, Part
 from .head import Head
 from .mask_logits import planes_of
+from .output_axes import Size
 from .places import LEVELS, Fitted, Given, across_levels
 
 

@@ -10,13 +10,14 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
 from ..support import checked_call, counted
-from .assigning import listed, why_unread
+from .assigning import listed
 from .families import FAMILIES
 from .family_fits import FamilyFit, all_tried, class_words, fitting, open_activations, open_units, tried_families
 from .fitting import fit
 from .form import Boxes
 from .head import Head
 from .other_outputs import other_answers
+from .output_axes import why_unread
 from .places import checked_specs
 from .point_families import point_families
 from .records import height_and_width

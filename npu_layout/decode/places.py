@@ -10,19 +10,10 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..support import items_of
-from .assigning import (
-    Axes,
-    Size,
-    assign,
-    flat_axes,
-    grid_axes,
-    listed,
-    read_alike,
-    turned_alike,
-    turns_of,
-)
+from .assigning import assign, listed, turns_of
 from .form import Form, Part
 from .head import Head
+from .output_axes import Axes, Size, flat_axes, grid_axes, read_alike, turned_alike
 
 
 class Place(NamedTuple):

@@ -5,7 +5,9 @@ Imports engines, frames, buffers, layouts and support.
 
 from .capturing import Feed, capture, simulated
 from .folder import new_folder
-from .model_side import Feeds, Model, as_model, completed, normalisation, paired, sides
+from .model_inputs import Feeds, normalisation
+from .model_outputs import as_model, completed, paired
+from .model_runs import Model, sides
 from .recorder import Recorder
 from .recording import Recording, rechecked
 from .runs import CAMERA, FRAME, ROI, Arrays, Frame, RunsOnDisk, checked_specs, roi_of

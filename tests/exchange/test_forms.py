@@ -15,7 +15,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 import npu_layout as nl
 from npu_layout import exchange
-from npu_layout.recordings.model_side import model_inputs, model_outputs
+from npu_layout.recordings.model_inputs import model_inputs
+from npu_layout.recordings.model_outputs import model_outputs
 from tests.support.damage import damage
 from tests.support.exchanged import SNAPSHOT, SPECS, equal, fingerprint, recording
 

@@ -29,7 +29,8 @@ import numpy as np
 import npu_layout as nl
 from npu_layout import exchange
 from npu_layout.layouts.vendor_names import NAMED
-from npu_layout.recordings.model_side import model_inputs, model_outputs
+from npu_layout.recordings.model_inputs import model_inputs
+from npu_layout.recordings.model_outputs import model_outputs
 from tests.support.damage import mutate_json
 from tests.support.exchanged import SNAPSHOT, recording
 from tests.support.fuzz_pictures import pictures
