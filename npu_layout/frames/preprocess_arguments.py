@@ -1,4 +1,4 @@
-"""Check the arguments of a Preprocessor: its target, its choices, and numbers for each channel."""
+"""Check the arguments of a Preprocessor: its target, its choices, parts and sequences of frames."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import CHANNEL_ORDERS
-from ..support import one_of, per_channel, shown, whole_numbers
+from ..support import one_of, shown, whole_numbers
 from .geometry import MODES
 
 ARGUMENTS = ("resize", "interpolation", "source", "color", "mean", "std", "pad_value", "yuv", "scaleup")
@@ -75,23 +75,6 @@ def check_unquantised(target: TensorSpec, plain: bool, mean: Any, std: Any) -> N
             f"got {mean!r} and {std!r}; leave both out if the compiled model normalises by itself, or give the "
             f"TensorSpec the input's quantization"
         )
-
-
-def numbers_of(what: str, given: Any, channels: int) -> tuple[float, ...]:
-    """Return one number for each channel."""
-    numbers = per_channel(what, given, channels)
-    return numbers if len(numbers) == channels else numbers * channels
-
-
-def check_numbers(mean: tuple[float, ...], std: tuple[float, ...], pad: tuple[float, ...]) -> None:
-    """Raise NpuLayoutError if float32 cannot represent mean or 1 / std, or a border is no pixel value."""
-    with np.errstate(all="ignore"):
-        if not np.isfinite(np.asarray(mean, np.float32)).all():
-            raise NpuLayoutError(f"mean: expected numbers in the range of float32, got {mean!r}")
-        if not np.isfinite(np.float32(1) / np.asarray(std, np.float32)).all():
-            raise NpuLayoutError(f"std: expected numbers other than 0 in float32, got {std!r}")
-    if any(not 0 <= p <= 255 for p in pad):
-        raise NpuLayoutError(f"pad_value: expected pixel values 0..255, got {pad!r}")
 
 
 def checked_roi(what: str, given: Any, frame_wh: tuple[int, int]) -> tuple[int, int, int, int]:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..buffers import TensorSpec, with_exchanged_colors
+from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
-from ..layouts import Affine, Plan, check_out, overlap
+from ..layouts import Plan, check_out, overlap
 from ..support import checked_call, flag
 from .buffer_writing import Wanted
 from .canvas import Canvas
@@ -23,16 +23,14 @@ from .frame_targets import YuvWriter, check_plain, stored_pixels, yuv_writer
 from .geometry import Geometry, Pair, part_geometry
 from .passes import Passes
 from .pictures import FramePlanes
-from .pixel_units import check_range, check_units
+from .pixel_numbers import PixelNumbers
 from .plane_targets import plane_resizer
 from .preprocess_arguments import (
     ARGUMENTS,
     check_choices,
-    check_numbers,
     check_unquantised,
     checked_roi,
     checked_target,
-    numbers_of,
     sequence_of,
 )
 
@@ -130,26 +128,20 @@ class Preprocessor:
         self._source = FrameSource.of(source)
         self._stored = stored_pixels(target, color) if isinstance(target, FrameSpec) else target
         extents = checked_target(self._stored, color)
-        channels = extents["C"]
         self.target, self.resize, self.interpolation = target, resize, interpolation
         self.source, self.yuv, self.color = self._source.given, yuv, color
         # Through the model's channels, as they are written.
         self._step = 1 if self._stored.channels in (None, color) else -1
-        self._mean = numbers_of("mean", mean, channels)
-        self._std = numbers_of("std", std, channels)
-        self._pad = numbers_of("pad_value", pad_value, channels)
-        check_numbers(self._mean, self._std, self._pad)
-        check_units(self._mean, self._std)
-        plain = not any(self._mean) and all(s == 1 for s in self._std)
+        self._numbers = PixelNumbers.of(mean, std, pad_value, extents["C"])
         if isinstance(target, FrameSpec):
-            check_plain(target, plain, mean, std)
+            check_plain(target, self._numbers.is_plain, mean, std)
         self._yuv = yuv_writer(target)
-        check_unquantised(self._stored, plain, mean, std)
-        self._affine = self._arithmetic(plain)
+        check_unquantised(self._stored, self._numbers.is_plain, mean, std)
+        self._affine = self._numbers.affine(self._stored, color, self._step)
         self._input_wh = (extents["W"], extents["H"])
         self._batch = extents.get("N", 1)
         self._canvas = Canvas(
-            self._source.format, color, self._step, self._pad, interpolation, yuv, self._input_wh, self._batch
+            self._source.format, color, self._step, self._numbers.pad, interpolation, yuv, self._input_wh, self._batch
         )
         self._resizer = plane_resizer(target, interpolation, self._wanted.border) if yuv == "planes" else None
         self._passes = Passes(self._wanted, self._batch, self._canvas.copied)
@@ -168,28 +160,8 @@ class Preprocessor:
     def arguments(self) -> dict[str, Any]:
         """The arguments other than `target`, JSON-ready: a FrameSpec as its dict; mean, std and pad_value as lists."""
         chosen = self.resize, self.interpolation, self._source.argument, self.color
-        values = (*chosen, self._mean, self._std, self._pad, self.yuv, self.scaleup)
+        values = (*chosen, *self._numbers, self.yuv, self.scaleup)
         return {name: list(v) if isinstance(v, tuple) else v for name, v in zip(ARGUMENTS, values)}
-
-    def _arithmetic(self, plain: bool) -> Affine | None:
-        mean, std = self._mean[:: self._step], self._std[:: self._step]
-        shift = None if not any(mean) else mean
-        scale = None if all(s == 1 for s in std) else tuple(float(np.float32(1) / np.float32(s)) for s in std)
-        target = self._stored
-        quantization = target.quantization
-        if quantization is None:
-            return None if plain else Affine("C", shift, scale, None, None)
-        stored = quantization.affine("C", to_stored=True)
-        axis = quantization.axis
-        if axis is not None and target.axes[axis] != "C":
-            raise NpuLayoutError(
-                f"target {target.describe()}: expected quantization per tensor or per C, "
-                f"got axis {axis} ({target.axes[axis]})"
-            )
-        what = f"target {target.describe()} with {quantization}"
-        of_model = with_exchanged_colors(quantization, target.axes) if self._step < 0 else quantization
-        check_range(what, of_model or quantization, target.stored, self._mean, self._std, self.color)
-        return stored._replace(shift=shift, scale=scale)
 
     @checked_call
     def __call__(
@@ -296,7 +268,7 @@ class Preprocessor:
     @cached_property
     def _wanted(self) -> Wanted:
         order = self.color if self.color == "GRAY" or self._step > 0 else self._stored.channels or self.color
-        border = bytes(round(p) for p in self._pad[:: self._step])
+        border = self._numbers.border(self._step)
         return Wanted(self._stored, self._affine, order, border, self.interpolation, self.yuv == "exact")
 
     def _fitting(self, out: Any, *, planes: bool = False) -> np.ndarray | None:

@@ -9,11 +9,9 @@ import pytest
 import npu_layout as nl
 from npu_layout.frames.preprocess_arguments import (
     check_choices,
-    check_numbers,
     check_unquantised,
     checked_roi,
     checked_target,
-    numbers_of,
 )
 
 UINT8, INT8 = nl.TensorSpec((1, 3, 4, 5), dtype="uint8"), nl.TensorSpec((1, 3, 4, 5), dtype="int8")
@@ -59,20 +57,6 @@ def test_choices() -> None:
     for wrong in ({"resize": "fit"}, {"interpolation": "lanczos"}, {"color": "BGRX"}, {"color": None}):
         with pytest.raises(nl.NpuLayoutError, match=f"{next(iter(wrong))}: expected one of"):
             check_choices(**wrong)  # type: ignore[arg-type]
-
-
-def test_numbers() -> None:
-    assert numbers_of("mean", 3, 4) == (3.0,) * 4 and numbers_of("mean", [1, 2, 3], 3) == (1.0, 2.0, 3.0)
-    with pytest.raises(nl.NpuLayoutError, match="mean: expected 1 or 4 finite numbers"):
-        numbers_of("mean", [1, 2, 3], 4)
-    check_numbers((0.0,), (1.0,), (255.0,))
-    for arguments, says in (
-        (((1e39,), (1.0,), (0.0,)), "mean: expected numbers in the range of float32"),
-        (((0.0,), (1e-46,), (0.0,)), "std: expected numbers other than 0 in float32"),
-        (((0.0,), (1.0,), (256.0,)), r"pad_value: expected pixel values 0\.\.255"),
-    ):
-        with pytest.raises(nl.NpuLayoutError, match=says):
-            check_numbers(*arguments)
 
 
 def test_integers_that_are_not_quantised_are_pixels() -> None:
