@@ -56,7 +56,7 @@ def _applicable(evidence: Evidence) -> Iterator[_Activation]:
     for text, apply, possible in (
         ("an extra sigmoid", _sigmoid, every),
         ("a missing sigmoid", _logit, unit),
-        ("an extra tanh", np.tanh, every),
+        ("an extra tanh", np.tanh, ~unit),  # nobody puts one after a sigmoid or a softmax
         ("an extra exp, or a missing log", _exp, every),
         ("a missing exp, or an extra log", _log, varied & (low > 0)),
         ("an extra ReLU", partial(np.maximum, 0), every & (low < 0).any() & (high > 0).any()),

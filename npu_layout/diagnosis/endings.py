@@ -60,9 +60,14 @@ def _of_rows(
 
 
 def _ends_at_zero(reference: np.ndarray) -> bool:
-    """Whether the model's values may be those of a ReLU."""
+    """Whether the model's values may be those of a ReLU: probabilities that are 0 by rounding are none."""
     x = finite(reference)
-    return bool((x >= 0).all() and (x == 0).mean() >= _ZEROS and x.any())
+    return bool((x >= 0).all() and (x == 0).mean() >= _ZEROS and x.any() and not _are_probabilities(x))
+
+
+def _are_probabilities(x: np.ndarray) -> bool:
+    """Whether values, none below zero, add up to 1 along an axis."""
+    return any(_is_one(x.sum(axis)) for axis, count in enumerate(x.shape) if count > 1)
 
 
 def _relu(evidence: Evidence, rows: list[int], device: list[np.ndarray]) -> Iterator[Trial]:

@@ -13,16 +13,17 @@ from .proof import by_chance, cost, cost_of, follows_frames, proven
 from .rivals import differs, is_everywhere
 from .samples import arithmetic, ends
 from .simplicity import HARDLY, ORDERS
-from .slight_scales import SLIGHT, forgets_a_zero_point, has_scales_of_channels, is_slight
+from .slight_scales import MOVED, SLIGHT, forgets_a_zero_point, has_scales_of_channels, is_slight
 from .slopes import is_of_two_scales
 from .thresholds import BENT, ENOUGH, LEAST, MARGIN, RATE, ROUNDING, SATURATED, SOUND
 from .trials import Candidate
 
 _FINE, _CLEAR = 20.0, 10.0  # dB: if the declared reading explains so much, another scale has to gain so much
 _NEAR = 1.25  # factor: noise alone makes scales that are nearer to the declared one, whatever they explain
+_SHIFTED = 0.05  # of the range: a device that errs much moves an output by less
 _SHRUNK = 1.1  # factor: arithmetic that rounds down in every layer makes such a scale, and hardly any other error
 _EXACT = 60.0  # dB: float16 rounds to 66 or more
-_ROUNDED_DOWN = 0.4  # steps squared that an exact device leaves: 1/3 if it rounds down, 1/12 if to the nearest
+_HARDLY_NOISY = 30.0  # dB: a device that shrinks values by a tenth leaves more
 _FIX = 6.0  # dB that other causes have to explain to be named: what explains less changes too little
 _PERFECT = 40.0  # dB that the declared reading explains: inputs hardly matter, nor a slightly other scale
 _ROUGH = 12.0  # dB: a line through a function of pieces, or an exponential, leaves more
@@ -37,9 +38,7 @@ def is_slight_scale(evidence: Evidence, c: Candidate) -> bool:
     """Whether it is a scale that noise may explain as well: near the declared one, or of little effect."""
     if c.cause != "quantization" or c.spec is None:
         return False
-    declared, fitted = evidence.spec.quantization, c.spec.quantization
-    one = [q is None or q.axis is None for q in (declared, fitted)]
-    if one[0] != one[1] and (c.score < _MOST or (c.score < SOUND and c.gain < _CLEAR)):
+    if not _are_as_many(evidence, c) and (c.score < _MOST or (c.score < SOUND and c.gain < _CLEAR)):
         return True
     if c.score < SOUND and is_slight(evidence, evidence.trial(c)):
         return True
@@ -49,18 +48,24 @@ def is_slight_scale(evidence: Evidence, c: Candidate) -> bool:
 def is_shrunk(evidence: Evidence, c: Candidate) -> bool:
     """Whether a scale is so near the declared one that the arithmetic of a sound device makes it, and it is not exact.
 
-    A device that rounds down in each of many layers, or whose weights have few bits, shrinks or stretches an output or
-    its channels by some per cent. Over pictures that are alike it hardly errs otherwise, so that the scale explains
-    much more, and proves nothing. Where rounding alone is left, there is no other error: the scale is what differs. Nor
-    does such a device move all channels of all frames by one number, as a zero point does that was declared as 0.
+    A device that cuts off in each of many layers, or whose weights have few bits, shrinks or stretches an output or its
+    channels by some per cent. Over pictures that are alike it hardly errs otherwise, so that the scale explains much
+    more, down to the rounding of int8, and proves nothing. But such a device does not move all channels of all frames
+    by one number, as a zero point does that was declared as 0.
     """
     trial = evidence.trial(c)
-    if c.cause != "quantization" or not is_slight(evidence, trial, _SHRUNK):
+    if c.cause != "quantization" or not is_slight(evidence, trial, _NEAR):
         return False
     if is_forgotten_zero_point(evidence, c):
         return False
-    left = float(np.square(trial.left).mean())
-    return left > _ROUNDED_DOWN if trial.steps else c.score < _EXACT
+    if is_slight(evidence, trial, _SHRUNK):
+        return c.score < _EXACT
+    return c.score < _HARDLY_NOISY and _are_as_many(evidence, c)
+
+
+def _are_as_many(evidence: Evidence, c: Candidate) -> bool:
+    """Whether a scale is for all channels as the declared one is, or scales are for each as those are."""
+    return has_scales_of_channels(evidence.spec) == has_scales_of_channels(c.spec)
 
 
 def is_forgotten_zero_point(evidence: Evidence, c: Candidate) -> bool:
@@ -135,7 +140,8 @@ def is_of_few_values(evidence: Evidence, c: Candidate, declared: float) -> bool:
 def accuses(evidence: Evidence, c: Candidate, declared: float) -> bool:
     """Whether it explains enough, and enough more than the declared reading, which explains so many dB."""
     of_scale = c.cause == "quantization" and not _clamps_less(evidence, c)
-    near = declared >= _FINE or is_slight(evidence, evidence.trial(c), _NEAR)
+    moved = _SHIFTED if declared >= _CLEAR else MOVED
+    near = declared >= _FINE or is_slight(evidence, evidence.trial(c), _NEAR, moved)
     fine = of_scale and near and c.gain < _CLEAR
     indifferent = c.of_input or (of_scale and is_slight(evidence, evidence.trial(c)))  # to who reads the output
     least = LEAST if c.cause in ORDERS and not evidence.trial(c).parameters else _FIX

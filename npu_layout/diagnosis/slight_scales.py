@@ -21,18 +21,20 @@ def has_scales_of_channels(spec: TensorSpec | None) -> bool:
     return spec is not None and spec.quantization is not None and spec.quantization.axis is not None
 
 
-def is_slight(evidence: Evidence, trial: Trial, factor: float = SLIGHT) -> bool:
+def is_slight(evidence: Evidence, trial: Trial, factor: float = SLIGHT, most_moved: float = MOVED) -> bool:
     """Whether a fitted quantization is the declared one but for some per cent, as noise that is not symmetric looks.
 
     True mistakes are larger: a factor of two, a forgotten zero point, a sign, a dtype, another tensor's scale. What
     shrinks values does so towards 0 or their mean: the zero points are compared at both, and the nearer ones count.
-    factor: of a scale, or in the mean of the channels, of which one may differ more.
+    factor: of a scale, or in the mean of the channels, of which one may differ more; most_moved: of the dtype's range.
     """
     most, mean = np.log(factor), float(evidence.wanted.mean())
     if trial.line is not None:
         slope, offset = trial.line
         span = max(float(evidence.wanted.max()), 0.0) - min(float(evidence.wanted.min()), 0.0)
-        return bool(abs(np.log(slope)) < most and min(abs(offset), abs((slope - 1) * mean + offset)) <= MOVED * span)
+        return bool(
+            abs(np.log(slope)) < most and min(abs(offset), abs((slope - 1) * mean + offset)) <= most_moved * span
+        )
     declared, fixed = evidence.spec, trial.spec
     if fixed is None or fixed.dtype != declared.dtype or fixed.quantization is None or declared.quantization is None:
         return False
@@ -40,7 +42,7 @@ def is_slight(evidence: Evidence, trial: Trial, factor: float = SLIGHT) -> bool:
         (np.asarray(q.scale, np.float64), np.asarray(q.zero_point, np.float64))
         for q in (fixed.quantization, declared.quantization)
     )
-    if scale.size != was.size > 1 < scale.size:  # along different axes
+    if scale.size > 1 < was.size and _letter(fixed) != _letter(declared):
         return False
     low, high = ends(declared)
     means = evidence.by_channel(evidence.wanted).mean(1) if scale.size == was.size == evidence.channels else mean
@@ -51,7 +53,13 @@ def is_slight(evidence: Evidence, trial: Trial, factor: float = SLIGHT) -> bool:
     if factors.shape == known.shape and known.any():
         factors = factors[known]  # any scale makes zeros of zeros
     slight = (factors < np.log(SLIGHT)).all() and np.sqrt((factors**2).mean()) < most
-    return bool(slight and moved <= MOVED * (high - low))
+    return bool(slight and moved <= most_moved * (high - low))
+
+
+def _letter(spec: TensorSpec) -> str | None:
+    """Return the letter of the axis along which a spec's scales are; None: it has one scale."""
+    q = spec.quantization
+    return None if q is None or q.axis is None else spec.axes[q.axis]
 
 
 def forgets_a_zero_point(evidence: Evidence, trial: Trial) -> bool:

@@ -275,11 +275,11 @@ def _named(
         record = " ".join(_once(wording.CAUSES[c.cause].record for c in (best, rival)))
         return Judgement("ambiguous", None, wording.rivals(best, rival, declared), record, names_cause=True)
     if best.cause == "quantization" and is_of_some_channels(evidence, evidence.trial(best)):
-        agreement = f"{wording.with_that(best, declared)} {wording.SOME_CHANNELS}"
+        agreement = f"{_agreement(evidence, best, declared)} {wording.SOME_CHANNELS}"
         return Judgement("ambiguous", None, wording.explains(best, "Probably"), agreement=agreement, names_cause=True)
     small = best.cause == "quantization" and declared is not None and is_biased(evidence, declared.score, best.gain)
     small = (small and best.score < SOUND) or is_unpaid(evidence, best)
-    with_that = wording.with_that(best, declared)
+    with_that = _agreement(evidence, best, declared)
     if small or not proven(evidence, best, len(evidence.trials)):
         agreement = f"{with_that} {wording.too_little(evidence, int(independent(evidence, best)))}"
         sure = "Perhaps" if is_by_chance(evidence, best, len(evidence.trials)) else "Probably"
@@ -295,14 +295,24 @@ def _named(
     )
 
 
+def _agreement(evidence: Evidence, best: Candidate, declared: Candidate | None) -> str:
+    """Return how well device and model agree with a candidate and as declared, of the frames that it was tried on."""
+    rows = evidence.trial(best).rows
+    if declared is None or rows is None or len(rows) in (1, len(evidence.buffers)):
+        return wording.with_that(best, declared)
+    before = evidence.score(evidence.as_declared(rows))
+    return wording.with_that(best, declared._replace(score=before), len(rows))
+
+
 def _other_inputs(best: Candidate, strong: Sequence[Candidate], ranking: Sequence[Candidate]) -> list[Candidate]:
     """Return the inputs that are no causes themselves, but as likely as `best`, of which more is left than is sound.
 
-    Another one that gains a tenth of a dB less than a cause has to is no worse, nor is one that was refused.
+    Another one that gains a tenth of a dB less than a cause has to is no worse, nor is one that was refused. Nor is one
+    that explains as much and gains less, because it was tried on other frames.
     """
     if not (best.of_input and best.score < SOUND):
         return []
-    return [c for c in ranking if c.of_input and c.gain >= MARGIN and c not in strong]
+    return [c for c in ranking if c.of_input and (c.gain >= MARGIN or c.score >= best.score) and c not in strong]
 
 
 def _once(sentences: Iterable[str]) -> list[str]:

@@ -189,9 +189,9 @@ def explains(best: Candidate, sure: str = "") -> str:
     return f"{sure} {what}" if sure else what[0].upper() + what[1:]
 
 
-def with_that(best: Candidate, declared: Candidate | None) -> str:
-    """Return how well device and model agree with what `explains` says, and without it."""
-    return f"With that, {_agree(best.score)}{_before(declared)}."
+def with_that(best: Candidate, declared: Candidate | None, frames: int | None = None) -> str:
+    """Return how well device and model agree with what `explains` says, and without it. frames: compared; None: all."""
+    return f"With that, {_agree(best.score, frames)}{_before(declared)}."
 
 
 def both(reads: Candidate, computes: Trial, alone: float) -> str:
@@ -212,8 +212,9 @@ def _before(declared: Candidate | None) -> str:
     return "" if declared is None else f"; as declared, to {_db(declared.score)}"
 
 
-def _agree(score: float) -> str:
-    return f"device and model agree to {_db(score)} (SNR within the channels)"
+def _agree(score: float, frames: int | None = None) -> str:
+    of = "" if frames is None else f", of the {frames} frames that were compared"
+    return f"device and model agree to {_db(score)} (SNR within the channels{of})"
 
 
 def _db(score: float) -> str:

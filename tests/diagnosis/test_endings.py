@@ -8,6 +8,7 @@ import pytest
 import npu_layout as nl
 from npu_layout.diagnosis.endings import endings
 from npu_layout.diagnosis.evidence import Evidence
+from tests.support.boards import same
 from tests.support.endings import ending, smooth, verdict
 
 MAPS = (1, 7, 12, 16)
@@ -90,3 +91,21 @@ def test_no_relu_is_missing_of_values_that_are_never_negative() -> None:
     kept = [(y + np.where(y > 0, 0, -rng.random(MAPS) * spread)).astype(np.float32) for y in model]
     found = Evidence(negative, [y.ravel() for y in kept], model, (), 1)
     assert [trial.text for trial in endings(found)] == ["a missing ReLU"]
+
+
+def test_no_relu_is_missing_of_probabilities() -> None:
+    """With a zero point that is declared too high, what is 0 is read as less, and the ones are clamped."""
+    rng, shape = np.random.default_rng(6), (1, 12, 40)
+    powers = [np.exp(60 * rng.standard_normal(shape)) for _ in range(6)]
+    model = [(x / x.sum(1, keepdims=True)).astype(np.float32) for x in powers]
+    for x in model:
+        x[x < 1e-7] = 0
+    true, read = (
+        nl.TensorSpec(shape, "NCW", "int8", quantization=nl.Quantization(1 / 256, zero_point), name="y")
+        for zero_point in (-128, -108)
+    )
+    device = [true.pack(np.clip(x + 0.01 * rng.standard_normal(shape), 0, 1).astype(np.float32)) for x in model]
+    assert "a missing ReLU" not in [trial.text for trial in endings(Evidence(read, device, model, (), 1))]
+    frames = [({"x": x}, {"y": y}) for x, y in zip(model, device)]
+    output = nl.validate(nl.Recording({"y": read}, frames), same(shape)).outputs["y"]
+    assert output.verdict == "quantization" and output.fix.quantization.zero_point == -128, str(output)

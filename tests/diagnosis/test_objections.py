@@ -204,6 +204,35 @@ def test_what_arithmetic_shrinks_is_no_scale(factor: float, noise: float, dtype:
     assert output.verdict == ("quantization" if named else "match"), str(output)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int16", "float32"])
+@pytest.mark.parametrize(("factor", "db"), [(0.9925, 60), (0.96, 60), (0.901, 17.5), (1.2, 20)])
+def test_a_device_that_cuts_off_in_each_layer_has_the_declared_scale(factor: float, db: float, dtype: str) -> None:
+    """Sums in bfloat16 that are cut off shrink by 0.7 %, and leave no other error beside int8's rounding."""
+    step = {"int8": 2.2 / 256, "int16": 2.2 / 65536}.get(dtype)
+    q = None if step is None else nl.Quantization(step, -128 if dtype == "int8" else -32768)
+    spec = nl.TensorSpec((1, 1, 32, 32), "NCHW", dtype, quantization=q, name="y")
+    rng = np.random.default_rng(11)
+    model = [(1 + 0.16 * rng.standard_normal(spec.shape)).astype(np.float32) for _ in range(4)]
+    noise = 0.16 * 10 ** (-db / 20)
+    device = [spec.pack((factor * x + noise * rng.standard_normal(spec.shape)).astype(np.float32)) for x in model]
+    recording = nl.Recording({"y": spec}, [({"x": x}, {"y": y}) for x, y in zip(model, device)])
+    output = nl.validate(recording, same(spec.shape)).outputs["y"]
+    assert output.verdict in ("match", "mismatch", "ambiguous") and output.fix is None, str(output)
+
+
+@pytest.mark.parametrize(("offset", "verdict"), [(-0.3, "mismatch"), (-1.5, "quantization")])
+def test_a_line_near_the_declared_values_gains_ten_db(offset: float, verdict: str) -> None:
+    """Biases of few bits and clipped layers move a map by a twentieth of its range, with as much noise."""
+    rng, shape = np.random.default_rng(12), (1, 1, 32, 32)
+    model = [(1 + rng.standard_normal(shape)).astype(np.float32) for _ in range(4)]
+    noise = 0.15
+    device = [(1.03 * x + offset + noise * rng.standard_normal(shape)).astype(np.float32) for x in model]
+    spec = nl.TensorSpec(shape, "NCHW", "float32", name="y")
+    recording = nl.Recording({"y": spec}, [({"x": x}, {"y": y.ravel()}) for x, y in zip(model, device)])
+    output = nl.validate(recording, same(shape), min_snr_db=20).outputs["y"]
+    assert output.verdict == verdict, str(output)
+
+
 @pytest.mark.parametrize("share", [(1.02, 1.0, 1.03, 1.02), (2.0, 1.0, 0.5, 1.5)])
 def test_channels_that_a_device_stretches_by_some_per_cent_have_no_scales_of_their_own(share: tuple[float]) -> None:
     """Whatever these explain: weights of few bits, over frames that are alike, stretch each channel."""
