@@ -15,7 +15,7 @@ from .samples import arithmetic, ends
 from .simplicity import HARDLY, ORDERS
 from .slight_scales import MOVED, SLIGHT, forgets_a_zero_point, has_scales_of_channels, is_slight
 from .slopes import is_of_two_scales
-from .thresholds import BENT, ENOUGH, LEAST, MARGIN, RATE, ROUNDING, SATURATED, SOUND
+from .thresholds import BENT, CLEAN, ENOUGH, LEAST, MARGIN, RATE, ROUNDING, SATURATED, SOUND
 from .trials import Candidate
 
 _FINE, _CLEAR = 20.0, 10.0  # dB: if the declared reading explains so much, another scale has to gain so much
@@ -23,7 +23,6 @@ _NEAR = 1.25  # factor: noise alone makes scales that are nearer to the declared
 _SHIFTED = 0.05  # of the range: a device that errs much moves an output by less
 _SHRUNK = 1.1  # factor: arithmetic that rounds down in every layer makes such a scale, and hardly any other error
 _EXACT = 60.0  # dB: float16 rounds to 66 or more
-_HARDLY_NOISY = 30.0  # dB: a device that shrinks values by a tenth leaves more
 _FIX = 6.0  # dB that other causes have to explain to be named: what explains less changes too little
 _PERFECT = 40.0  # dB that the declared reading explains: inputs hardly matter, nor a slightly other scale
 _ROUGH = 12.0  # dB: a line through a function of pieces, or an exponential, leaves more
@@ -60,7 +59,7 @@ def is_shrunk(evidence: Evidence, c: Candidate) -> bool:
         return False
     if is_slight(evidence, trial, _SHRUNK):
         return c.score < _EXACT
-    return c.score < _HARDLY_NOISY and _are_as_many(evidence, c)
+    return c.score < CLEAN and _are_as_many(evidence, c)
 
 
 def _are_as_many(evidence: Evidence, c: Candidate) -> bool:

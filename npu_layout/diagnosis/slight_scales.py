@@ -7,6 +7,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from .evidence import Evidence
 from .samples import ends
+from .thresholds import CLEAN
 from .trials import Trial
 
 SLIGHT = 1.6  # factor
@@ -75,13 +76,16 @@ def forgets_a_zero_point(evidence: Evidence, trial: Trial) -> bool:
 
 
 def is_of_some_channels(evidence: Evidence, trial: Trial) -> bool:
-    """Whether most of the declared scales of channels are kept, and the others are off by less than mistakes are.
+    """Whether most of the declared scales of channels are kept, and the others are slightly off, or of a noisy device.
 
-    A device whose arithmetic shrinks some channels stores the same as one of which these scales are declared wrongly.
+    A device whose arithmetic shrinks or moves some channels stores the same as one of which these scales are declared
+    wrongly.
     """
     was, fixed = evidence.spec.quantization, None if trial.spec is None else trial.spec.quantization
     if was is None or fixed is None or was.count != fixed.count or was.axis is None or was.axis != fixed.axis:
         return False
     factors = np.abs(np.log(np.asarray(fixed.scale, np.float64) / np.asarray(was.scale, np.float64)))
     kept = (factors < np.log(_KEPT)).mean() > 0.5
-    return bool(kept and factors.max() >= np.log(_KEPT) and is_slight(evidence, trial))
+    if not kept or factors.max() < np.log(_KEPT):
+        return False
+    return evidence.score(trial) < CLEAN or is_slight(evidence, trial)

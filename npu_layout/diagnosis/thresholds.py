@@ -5,6 +5,7 @@ from __future__ import annotations
 LEAST = 4.0  # dB that a cause has to explain at least
 MARGIN = 3.0  # dB by which a cause has to be better than every other one
 SOUND = 15.0  # dB: what explains less leaves more than the noise of a sound device
+CLEAN = 30.0  # dB: a device that shrinks or moves values by a tenth leaves more
 ENOUGH = 16  # samples of a channel
 BENT = 0.3  # of what a scale leaves: rounding and noise leave less than 0.1 that depends on the value
 RATE = 1e-4  # how often noise may look like a cause: of faultless outputs, in the whole search

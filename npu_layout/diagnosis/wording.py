@@ -37,8 +37,8 @@ _CORRECT_THE_INPUT = (
     "accelerator's network."
 )
 SOME_CHANNELS = (
-    "But most channels have the declared scales, and the others nearly: their scales may be declared wrongly, or the "
-    "device's arithmetic may shrink or stretch them. Compare the scales with those that the runtime lists."
+    "But most channels have the declared scales: those of the others may be declared wrongly, or the device's arithmetic "
+    "may shrink, stretch or move them. Compare the scales with those that the runtime lists."
 )
 THEN = "Then validate again: the second cause is named with its own fix."
 NO_CAUSE = "No known cause explains the difference."

@@ -16,12 +16,14 @@ EACH = nl.Quantization(np.full(4, 0.05), np.zeros(4, int), axis=1)
 ALL = nl.Quantization(0.05)
 
 
-def evidence(quantization: nl.Quantization) -> Evidence:
-    """A device that stores what the model returns, and its declared quantization."""
+def evidence(quantization: nl.Quantization, true: nl.Quantization | None = None, noise: float = 0.0) -> Evidence:
+    """A device that stores what the model returns, with noise, and its declared quantization; or a `true` one."""
     rng = np.random.default_rng(5)
     model = [rng.standard_normal(SHAPE).astype(np.float32) for _ in range(4)]
     spec = nl.TensorSpec(SHAPE, "NCHW", "int8", quantization=quantization)
-    return Evidence(spec, [spec.pack(y) for y in model], model, (), 1)
+    stored = spec.replace(quantization=true or quantization)
+    device = [(y + noise * rng.standard_normal(SHAPE)).astype(np.float32) for y in model]
+    return Evidence(spec, [stored.pack(y) for y in device], model, (), 1)
 
 
 def trial(found: Evidence, **changes: object) -> Trial:
@@ -56,12 +58,20 @@ def test_a_line(slope: float, offset: float, slight: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("factors", "some"),
-    [([1, 1, 1, 1.3], True), ([1, 1.3, 1.3, 1.3], False), ([1, 1, 1, 1.05], False), ([1, 1, 1, 2.0], False)],
+    ("factors", "noise", "some"),
+    [
+        ([1, 1, 1, 1.3], 0.0, True),
+        ([1, 1.3, 1.3, 1.3], 0.0, False),
+        ([1, 1, 1, 1.05], 0.0, False),
+        ([1, 1, 1, 0.5], 0.0, False),
+        ([1, 1, 1, 0.5], 0.1, True),  # 20 dB: a device that errs much moves a channel by any number
+        ([0.5, 0.6, 0.5, 0.5], 0.1, False),
+    ],
 )
-def test_some_channels(factors: list[float], some: bool) -> None:
-    found = evidence(EACH)
-    other = trial(found, quantization=nl.Quantization(0.05 * np.array(factors), np.zeros(4, int), axis=1))
+def test_some_channels(factors: list[float], noise: float, some: bool) -> None:
+    true = nl.Quantization(0.05 * np.array(factors), np.zeros(4, int), axis=1)
+    found = evidence(EACH, true, noise)
+    other = trial(found, quantization=true)
     assert slight_scales.is_of_some_channels(found, other) == some
     assert slight_scales.has_scales_of_channels(other.spec)
     assert not slight_scales.is_of_some_channels(evidence(ALL), trial(evidence(ALL), quantization=EACH))
