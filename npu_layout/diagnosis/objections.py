@@ -11,7 +11,7 @@ from ..comparison import decibels
 from .evidence import Evidence
 from .proof import by_chance, cost, cost_of, follows_frames, proven
 from .rivals import differs, is_everywhere
-from .samples import arithmetic, ends
+from .samples import arithmetic, beyond, ends
 from .simplicity import HARDLY, ORDERS
 from .slight_scales import MOVED, SLIGHT, forgets_a_zero_point, has_scales_of_channels, is_slight
 from .slopes import is_of_two_scales
@@ -28,6 +28,7 @@ _PERFECT = 40.0  # dB that the declared reading explains: inputs hardly matter, 
 _ROUGH = 12.0  # dB: a line through a function of pieces, or an exponential, leaves more
 _MOST = 8.0  # dB: as declared, most of the output is explained
 _MORE = 0.5  # dB that a line explains more than an input by its two fitted numbers, of few values
+_CUT = 1.0  # dB that cut values explain more: of an extra ReLU they are the same
 _ALIKE = 0.05  # of the noise: the power by which two readings of the same integers predict the same
 _SEVERAL = 4  # channels or frames: of fewer, which err each by a number of its own, all err alike by chance
 _AT_THE_ENDS = 0.75  # of the values that a scale clamps: noise leaves half
@@ -53,11 +54,12 @@ def is_shrunk(evidence: Evidence, c: Candidate) -> bool:
     by one number, as a zero point does that was declared as 0.
     """
     trial = evidence.trial(c)
-    if c.cause != "quantization" or not is_slight(evidence, trial, _NEAR):
+    moved = MOVED if trial.line is None else _SHIFTED
+    if c.cause != "quantization" or not is_slight(evidence, trial, _NEAR, moved):
         return False
     if is_forgotten_zero_point(evidence, c):
         return False
-    if is_slight(evidence, trial, _SHRUNK):
+    if is_slight(evidence, trial, _SHRUNK, moved):
         return c.score < _EXACT
     return c.score < CLEAN and _are_as_many(evidence, c)
 
@@ -89,15 +91,38 @@ def is_nearly_a_line(evidence: Evidence, c: Candidate, ranking: Sequence[Candida
     """Whether a slightly other scale explains as much as a function, or as an input that explains little more.
 
     So does a network whose arithmetic shrinks the values. What an input explains much better, it has to explain no less
-    than such a scale, nor than one for each channel less what these numbers cost.
+    than such a scale, nor than one for each channel less what these numbers cost; if the scale is one that such
+    arithmetic makes, clearly more. Another order has to explain more by its scale than the declared order by such one.
     """
-    if c.cause != "activation" and not c.of_input:
+    of_order = c.cause in ORDERS and evidence.trial(c).parameters > 0
+    if not (of_order or c.cause == "activation" or c.of_input):
         return False
     if c.of_input and _by_channel(evidence) > c.score + _MORE:
         return True
-    lines = (o.score for o in ranking if o.cause == "quantization" and is_slight(evidence, evidence.trial(o)))
-    much = c.of_input and c.gain >= HARDLY
-    return max(lines, default=-np.inf) > c.score + (_MORE if much else -MARGIN)
+    lines = [o for o in ranking if o.cause == "quantization" and is_slight(evidence, evidence.trial(o))]
+    return any(line.score > c.score + _more(evidence, c, line, of_order) for line in lines)
+
+
+def _more(evidence: Evidence, c: Candidate, line: Candidate, of_order: bool) -> float:
+    """Return the dB that a slightly other scale has to explain more than a candidate, to speak against it."""
+    if of_order:
+        return 0.0
+    if not c.of_input or c.gain < HARDLY:
+        return -MARGIN
+    gains = line.gain > c.gain - MARGIN  # `c` may have been tried on frames of which the declared input explains less
+    return -MARGIN if gains and is_slight(evidence, evidence.trial(line), _NEAR) else _MORE
+
+
+def is_cut(evidence: Evidence, c: Candidate) -> bool:
+    """Whether a function explains less than the model's values do, cut at the lowest and the highest of the device.
+
+    So cuts a network one of whose layers saturates, beyond the pictures that it was calibrated with.
+    """
+    if c.cause != "activation" or not evidence.fits or evidence.trial(c).places:
+        return False
+    codes = evidence.codes
+    left = codes - np.clip(codes - evidence.left, codes.min(), codes.max())
+    return evidence.score(evidence.as_declared()._replace(left=left)) >= c.score + _CUT
 
 
 def _by_channel(evidence: Evidence) -> float:
@@ -144,7 +169,7 @@ def accuses(evidence: Evidence, c: Candidate, declared: float) -> bool:
     fine = of_scale and near and c.gain < _CLEAR
     indifferent = c.of_input or (of_scale and is_slight(evidence, evidence.trial(c)))  # to who reads the output
     least = LEAST if c.cause in ORDERS and not evidence.trial(c).parameters else _FIX
-    if c.cause == "quantization" and _FIX <= c.score < _MOST and not is_no_line(evidence, c):
+    if _has_factors(evidence, c) and _FIX <= c.score < _MOST and not is_no_line(evidence, c):
         least = _MOST
     perfect = (indifferent and declared >= _PERFECT) or (
         exchanges_floats(evidence, c) and are_values(evidence, declared)
@@ -156,6 +181,11 @@ def accuses(evidence: Evidence, c: Candidate, declared: float) -> bool:
 def is_unpaid(evidence: Evidence, c: Candidate) -> bool:
     """Whether scales explain less than a cause has to, without what so many numbers explain by chance."""
     return c.cause == "quantization" and c.score - cost(evidence, c) < _FIX
+
+
+def _has_factors(evidence: Evidence, c: Candidate) -> bool:
+    """Whether a candidate is another scale, or factors of the channels of floats."""
+    return c.cause == "quantization" or (c.cause == "activation" and evidence.trial(c).parameters > 0)
 
 
 def _least_of_input(evidence: Evidence, c: Candidate, declared: float) -> float:
@@ -284,19 +314,12 @@ def clamped_of_input(evidence: Evidence, c: Candidate) -> float:
     if not (trial.steps and trial.answers and evidence.fits):
         return 0.0
     wanted = np.stack([evidence.samples.of(answer) for answer in trial.answers.values()])
-    return float(_outside(evidence, evidence.spec, wanted).mean())
+    return float(beyond(evidence.spec, evidence.samples, wanted).mean())
 
 
 def _beyond(evidence: Evidence, spec: TensorSpec, steps: float = 0.5) -> np.ndarray:
     """Return which of the model's values at the samples are further out of the dtype's range than so many steps."""
-    return _outside(evidence, spec, evidence.wanted, steps)
-
-
-def _outside(evidence: Evidence, spec: TensorSpec, wanted: np.ndarray, steps: float = 0.5) -> np.ndarray:
-    """Return which of some real values at the samples are so far out of the dtype's range."""
-    scale, zero_point = arithmetic(spec, evidence.samples)
-    codes, (low, high) = wanted / scale + zero_point, ends(spec)
-    return np.asarray((codes < low - steps) | (codes > high + steps))
+    return beyond(spec, evidence.samples, evidence.wanted, steps)
 
 
 def is_biased(evidence: Evidence, declared: float, gain: float) -> bool:

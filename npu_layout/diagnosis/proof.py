@@ -7,13 +7,14 @@ hypotheses, none of which is true, one exceeds what has the probability p / h wi
 whose parameters are fitted pays for them as in Schwarz's criterion, half the logarithm of the number of values for
 each; one that is an arrangement of many, the logarithm of the number of arrangements.
 
-n is the number of values, neighbours in a map as one, frames that are repeated once; but not more than
-2 * (3 * S**2 / Q - 2), where S and Q are the sums of the squares and of the fourth powers of what the declared reading
-leaves. Of n normal values S**2 / Q is about (n + 2) / 3, the ratio of the expected values, so that is about twice their
-number; it is small if a few values make up the error, and 2 if one does. A cause of p fitted numbers goes through as
-many values, whatever they are, and a line through two errors: its n is not more than the number of values less p, and
-3 * (S**2 / Q - min(p, 2)). Nor is it more than S**2 / Q - min(p, 2) of the model's values about their channels' means:
-so many values of one size have their part in a line if the noise is in proportion to them. And of n frames whose errors
+n is the number of values, neighbours in a map as one, frames that are repeated once; but not more than 2 * (3 * S**2 /
+Q - 2), where S and Q are the sums of the squares and of the fourth powers of what the declared reading leaves. Of n
+normal values S**2 / Q is about (n + 2) / 3, the ratio of the expected values, so that is about twice their number; it
+is small if a few values make up the error, and 2 if one does. A cause of p fitted numbers goes through as many values,
+whatever they are, and a line through two errors: its n is not more than the number of values less p, and 3 * (S**2 / Q
+- min(p, 2)). Nor is it more than S**2 / Q - min(p, 2) of the model's values about their channels' means: so many values
+of one size have their part in a line if the noise is in proportion to them. Values that another input clamps at the
+ends of the dtype's range, where the device stored them, do not count: any such input does. And of n frames whose errors
 are the same, it explains one. So does another input: a device that errs in a picture errs in every frame of it.
 
 Of vectors of which one value makes up all, such as the one-hot or saturated probabilities of c classes that were named,
@@ -36,6 +37,7 @@ import numpy as np
 from ..comparison import decibels
 from .evidence import Evidence
 from .moments import that_err
+from .samples import beyond, ends
 from .thresholds import MARGIN, NEIGHBOURS, RATE, SOUND
 from .trials import Candidate, Trial
 
@@ -198,6 +200,7 @@ def _independent(evidence: Evidence, trial: Trial) -> float:
         share = sum(i != at for i, at in enumerate(trial.order)) / len(trial.order)
     distinct = _distinct(evidence, trial.rows)
     values = int(trial.left.size) * share / (1 if trial.scattered else _neighbours(evidence))
+    values *= 1 - _saturated(evidence, trial)
     errors = _that_err_as_declared(evidence, trial) * _that_are_free(evidence, trial) * distinct
     if not trial.parameters:
         alone = _share_of_its_own(evidence.as_declared(trial.rows).left) if trial.of_input else 1.0
@@ -206,6 +209,16 @@ def _independent(evidence: Evidence, trial: Trial) -> float:
     through = min(trial.parameters, _LINE)
     vary = _that_vary(evidence, trial) * distinct
     return max(min(values - trial.parameters, _NORMAL * (errors - through), vary - through), 0.0)
+
+
+def _saturated(evidence: Evidence, trial: Trial) -> float:
+    """Return the share of the values that another input clamps, and that are stored as an end: any such input does."""
+    if not (trial.of_input and trial.steps and trial.answers and evidence.fits):
+        return 0.0
+    (low, high), codes = ends(evidence.spec), trial.codes
+    wanted = np.stack([evidence.samples.of(answer) for answer in trial.answers.values()])
+    clamped = beyond(evidence.spec, evidence.samples, wanted) & ((codes <= low) | (codes >= high))
+    return float(clamped.mean())
 
 
 def _neighbours(evidence: Evidence) -> int:

@@ -142,3 +142,10 @@ def predicted(spec: TensorSpec, samples: Samples, wanted: Matrix) -> Matrix:
     found = np.asarray(wanted / scale)
     found += zero_point
     return np.clip(found, *ends(spec), out=found)
+
+
+def beyond(spec: TensorSpec, samples: Samples, wanted: Matrix, steps: float = 0.5) -> np.ndarray:
+    """Return which of some real values at the samples are further out of the range of `spec` than so many steps."""
+    scale, zero_point = arithmetic(spec, samples)
+    codes, (low, high) = wanted / scale + zero_point, ends(spec)
+    return np.asarray((codes < low - steps) | (codes > high + steps))

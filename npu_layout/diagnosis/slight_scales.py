@@ -11,6 +11,7 @@ from .thresholds import CLEAN
 from .trials import Trial
 
 SLIGHT = 1.6  # factor
+_MISTAKEN = 1.8  # factor: no arithmetic makes a channel so much larger or smaller
 _KEPT = 1.1  # factor: of scales that noise moves by no more
 MOVED = 0.02  # of the range of the dtype: zero points that noise moves by no more
 _FORGOTTEN = 1 / 64  # of the range: layers that each cut off half a step of their own move an output by less
@@ -88,4 +89,5 @@ def is_of_some_channels(evidence: Evidence, trial: Trial) -> bool:
     kept = (factors < np.log(_KEPT)).mean() > 0.5
     if not kept or factors.max() < np.log(_KEPT):
         return False
-    return evidence.score(trial) < CLEAN or is_slight(evidence, trial)
+    noisy = factors.max() < np.log(_MISTAKEN) and evidence.score(trial) < CLEAN
+    return bool(noisy or is_slight(evidence, trial))

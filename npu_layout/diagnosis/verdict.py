@@ -17,6 +17,7 @@ from .objections import (
     clamps_noise,
     is_bent,
     is_biased,
+    is_cut,
     is_in_doubt,
     is_nearly_a_line,
     is_needless,
@@ -211,6 +212,7 @@ def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> J
     possible = [c for c in possible if not (met and is_of_few_values(evidence, c, score))]
     strong = [c for c in possible if accuses(evidence, c, score) and not (met and is_needless(evidence, c, score))]
     strong = [c for c in strong if not (is_nearly_a_line(evidence, c, ranking) or clamps_noise(evidence, c))]
+    strong = [c for c in strong if not is_cut(evidence, c)]
     strong = [c for c in strong if not (is_of_biases(evidence, c, score) or is_of_bits(evidence, c, ranking))]
     strong = _without_heirs(strong, [c for c in strong if not is_of_what_is_constant(evidence, c)])
     if strong:
@@ -269,7 +271,7 @@ def _named(
     best = strong[0]
     if is_no_line(evidence, best):
         return Judgement("mismatch", None, wording.bent(best, declared), names_cause=True)
-    rivals = [*strong[1:], *_other_inputs(best, strong, ranking)]
+    rivals = [*strong[1:], *_other_inputs(evidence, best, strong, ranking)]
     rival = next((c for c in rivals if c.score >= best.score - MARGIN and not _beaten(evidence, best, c)), None)
     if rival is not None:
         record = " ".join(_once(wording.CAUSES[c.cause].record for c in (best, rival)))
@@ -304,13 +306,15 @@ def _agreement(evidence: Evidence, best: Candidate, declared: Candidate | None) 
     return wording.with_that(best, declared._replace(score=before), len(rows))
 
 
-def _other_inputs(best: Candidate, strong: Sequence[Candidate], ranking: Sequence[Candidate]) -> list[Candidate]:
+def _other_inputs(
+    evidence: Evidence, best: Candidate, strong: Sequence[Candidate], ranking: Sequence[Candidate]
+) -> list[Candidate]:
     """Return the inputs that are no causes themselves, but as likely as `best`, of which more is left than is sound.
 
     Another one that gains a tenth of a dB less than a cause has to is no worse, nor is one that was refused. Nor is one
-    that explains as much and gains less, because it was tried on other frames.
+    that explains as much and gains less, because it was tried on other frames. `best`: an input, or fitted numbers.
     """
-    if not (best.of_input and best.score < SOUND):
+    if best.score >= SOUND or not (best.of_input or evidence.trial(best).parameters):
         return []
     return [c for c in ranking if c.of_input and (c.gain >= MARGIN or c.score >= best.score) and c not in strong]
 

@@ -37,8 +37,8 @@ _CORRECT_THE_INPUT = (
     "accelerator's network."
 )
 SOME_CHANNELS = (
-    "But most channels have the declared scales: those of the others may be declared wrongly, or the device's arithmetic "
-    "may shrink, stretch or move them. Compare the scales with those that the runtime lists."
+    "But most channels have the declared scales: those of the others may be declared wrongly, or the device's "
+    "arithmetic may shrink, stretch or move them. Compare the scales with those that the runtime lists."
 )
 THEN = "Then validate again: the second cause is named with its own fix."
 NO_CAUSE = "No known cause explains the difference."
@@ -205,7 +205,8 @@ def bent(best: Candidate, declared: Candidate | None) -> str:
     """Return that no scale is the cause, though one improves the agreement, perhaps beside another order."""
     other = "another scale" if best.cause == "quantization" else "another order and scale"
     what = f"With {other} ({best.text}), {_agree(best.score)}{_before(declared)}."
-    return f"{what} But the rest of the error depends on the value: the cause is an activation or another function."
+    why = "the cause is an activation, another function, or a layer that saturates"
+    return f"{what} But the rest of the error depends on the value: {why}."
 
 
 def _before(declared: Candidate | None) -> str:

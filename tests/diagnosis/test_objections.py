@@ -100,6 +100,62 @@ def test_an_input_that_explains_less_than_scales_of_channels(shrinks: bool) -> N
     assert objections.is_nearly_a_line(found, c, [c]) == shrinks
 
 
+@pytest.mark.parametrize(("shrinks", "part", "speaks"), [(0.9, 0.03, True), (0.9, 0.1, False), (0.7, 0.03, False)])
+def test_an_input_beside_a_scale_that_arithmetic_makes(shrinks: float, part: float, speaks: bool) -> None:
+    """Within a factor of 1.25 an input has to explain 3 dB more than the scale; beyond, no less. part: its own."""
+    rng = np.random.default_rng(9)
+    model, noise, own = ([rng.standard_normal(SHAPE) for _ in range(4)] for _ in range(3))
+    answers = [shrinks * x + part * z for x, z in zip(model, own)]
+    device = [y + 0.05 * n for y, n in zip(answers, noise)]
+    model = [x.astype(np.float32) for x in model]
+    found = Evidence(SPEC, [SPEC.pack(y.astype(np.float32)) for y in device], model, (), 1)
+    left = found.codes - found.predicted(np.stack([found.samples.of(x.astype(np.float32)) for x in answers]))
+    trial = Trial("preprocessing", "", {}, found.codes, left, True, SPEC, of_input=True)
+    spec = SPEC.replace(quantization=nl.Quantization(0.05 / shrinks))
+    codes, of_scale = found.read_as(spec, found.wanted)
+    scale = Trial("quantization", "", spec, codes, of_scale, True, spec, parameters=1)
+    ranking = found.rank([found.as_declared(), trial, scale])
+    c = next(c for c in ranking if c.of_input)
+    assert objections.is_nearly_a_line(found, c, ranking) == speaks, [(x.cause, x.score, x.gain) for x in ranking]
+
+
+@pytest.mark.parametrize(("true", "cut"), [("clip", True), ("tanh", False), ("relu", False)])
+def test_a_function_that_explains_less_than_cut_values(true: str, cut: bool) -> None:
+    """A layer that saturates returns the model's values between two ends; no function of the list does."""
+    rng = np.random.default_rng(10)
+    model = [(2 * rng.standard_normal(SHAPE)).astype(np.float32) for _ in range(4)]
+    make = {"clip": lambda x: np.clip(x, -1.1, 0.8), "tanh": np.tanh, "relu": lambda x: np.maximum(x, 0)}
+    spec = nl.TensorSpec(SHAPE, "NCHW", "float32", name="y")
+    device = [(make[true](x) + 0.03 * rng.standard_normal(SHAPE)).astype(np.float32).ravel() for x in model]
+    found = Evidence(spec, device, model, (), 1)
+    function = np.tanh if true == "clip" else make[true]
+    left = found.codes - function(found.wanted)
+    ranking = found.rank([found.as_declared(), found.tried("activation", "", left)])
+    c = next(c for c in ranking if c.cause == "activation")
+    assert c.score > 6 and objections.is_cut(found, c) == cut
+
+
+def test_another_order_beside_a_slight_scale_of_the_declared_one() -> None:
+    """A map of rows that are nearly alike agrees in another order of rows too, once a scale is fitted to it."""
+    rows = np.repeat(np.linspace(1.0, 1.6, 32)[:, None], 32, 1)
+    rng = np.random.default_rng(13)
+    model = [(rows + 0.01 * rng.standard_normal((32, 32))).astype(np.float32)[None, None] for _ in range(2)]
+    spec = nl.TensorSpec((1, 1, 32, 32), "NCHW", "uint8", quantization=nl.Quantization(0.0068, 0))
+    found = Evidence(spec, [spec.pack(np.float32(0.9) * x) for x in model], model, (), 1)
+
+    def fitted(cause: str, layout: str) -> Trial:
+        other = spec.replace(layout=layout, quantization=nl.Quantization(0.0068 / 0.9, 0))
+        codes, left = found.read_as(other, found.wanted)
+        return Trial(cause, "", other, codes, left, True, other, parameters=1)
+
+    order = fitted("layout", "NCHW2h")
+    scale = fitted("quantization", "NCHW")
+    ranking = found.rank([found.as_declared(), order, scale])
+    c = next(c for c in ranking if c.cause == "layout")
+    assert objections.is_nearly_a_line(found, c, ranking)
+    assert not objections.is_nearly_a_line(found, c, [x for x in ranking if x.cause != "quantization"])
+
+
 @pytest.mark.parametrize(("channels", "bias", "offset", "named"), [(4, 0.2, 0, False), (32, 0, 0.2, True)])
 def test_a_zero_point_that_makes_up_a_part_of_the_channels_biases(
     channels: int, bias: float, offset: float, named: bool

@@ -368,3 +368,18 @@ def test_an_error_that_all_frames_have_shows_an_input_once(alike: bool, verdict:
     remade = [Remade("the input is mirrored", None, dict(enumerate(seen)), "geometry")]
     judgement = diagnose(found, Situation("y", range(12), {"y": model}, {"y": spec}, remade), False, None)[1]
     assert judgement.verdict == verdict, judgement.why
+
+
+def test_values_that_an_input_clamps_prove_nothing() -> None:
+    """A frame beyond what the device was calibrated for is stored as the ends, whatever input made it so."""
+    spec = nl.TensorSpec((1, 100), "NC", "int8", quantization=nl.Quantization(0.01))
+    rng = np.random.default_rng(3)
+    model = [rng.standard_normal((1, 100)).astype(np.float32) for _ in range(2)]
+    other = [np.where(np.arange(100) < 60, 5 * np.sign(x), 0.4 * x).astype(np.float32) for x in model]
+    found = Evidence(spec, [spec.pack(x) for x in other], model, (), 1)
+    left = found.codes - found.predicted(np.stack([found.samples.of(x) for x in other]))
+    trial = found.tried("preprocessing", "", left)._replace(of_input=True, answers=dict(enumerate(other)))
+    clamped, free = (found.rank([found.as_declared(), t])[0] for t in (trial, trial._replace(answers={})))
+    found.rank([trial, trial._replace(answers={})])
+    clamped, free = (independent(found, Candidate("preprocessing", "", 30.0, 20.0, None, trial=i)) for i in (0, 1))
+    assert free == 200 and clamped == pytest.approx(80)
