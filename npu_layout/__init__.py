@@ -17,8 +17,6 @@ from .arrays import (
     why_copy,
 )
 from .buffers import Conversion, Quantization, TensorSpec, plan
-from .diagnosis import Hypothesis, Identification, identify
-from .engines import Engine, OnnxRuntimeEngine, SimulatedNpu
 from .errors import ArgumentError, BufferSizeError, LayoutError, NoDeviceError, NpuLayoutError, RecordingError
 from .kernels import set_num_threads
 from .layouts import Layout, repack
@@ -26,8 +24,10 @@ from .support import __version__ as __version__
 
 if TYPE_CHECKING:
     from . import decode, exchange, ops, streams, testing
+    from . import diagnosis as diagnosis
+    from . import engines as engines
     from .arrays import track_layout
-    from .diagnosis import InputReport
+    from .diagnosis import Hypothesis, Identification, InputReport, identify
     from .drawing import Explanation, explain
     from .engines import AclEngine as AclEngine
     from .engines import AppBuilderEngine as AppBuilderEngine
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .engines import AxeraEngine as AxeraEngine
     from .engines import DeepxEngine as DeepxEngine
     from .engines import DepthAiEngine as DepthAiEngine
+    from .engines import Engine, OnnxRuntimeEngine, SimulatedNpu, open_engine
     from .engines import ExecuTorchEngine as ExecuTorchEngine
     from .engines import HailoEngine as HailoEngine
     from .engines import HobotEngine as HobotEngine
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
     from .engines import RknnSimulator as RknnSimulator
     from .engines import SophgoEngine as SophgoEngine
     from .engines import TvmEngine as TvmEngine
-    from .engines import open_engine
     from .frames import FrameSpec, Geometry, Preprocessor, to_gray
     from .recordings import Recorder, Recording
     from .reports import OutputReport, Report, Reports
@@ -116,9 +116,12 @@ __all__ = [
 __getattr__, __dir__ = support.late(
     __name__,
     {  # what they need takes longer to import than all the rest
+        "Engine": "engines",
         "Explanation": "drawing",
         "FrameSpec": "frames",
         "Geometry": "frames",
+        "Hypothesis": "diagnosis",
+        "Identification": "diagnosis",
         "InputReport": "diagnosis",
         "AclEngine": "engines",
         "AppBuilderEngine": "engines",
@@ -135,11 +138,13 @@ __getattr__, __dir__ = support.late(
         "MnnEngine": "engines",
         "NcnnEngine": "engines",
         "NncaseSimulator": "engines",
+        "OnnxRuntimeEngine": "engines",
         "OpenVinoEngine": "engines",
         "QnnEngine": "engines",
         "RknnEngine": "engines",
         "RknnRuntimeEngine": "engines",
         "RknnSimulator": "engines",
+        "SimulatedNpu": "engines",
         "SophgoEngine": "engines",
         "TvmEngine": "engines",
         "OutputReport": "reports",
@@ -149,9 +154,12 @@ __getattr__, __dir__ = support.late(
         "Report": "reports",
         "Reports": "reports",
         "decode": "decode",
+        "diagnosis": "diagnosis",
+        "engines": "engines",
         "exchange": "exchange",
         "explain": "drawing",
         "find_recordings": "validation",
+        "identify": "diagnosis",
         "open_engine": "engines",
         "ops": "ops",
         "streams": "streams",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import NamedTuple
 
-SYSFS = Path("/sys/devices/system/cpu/cpu0/cache")
+SYSFS = "/sys/devices/system/cpu/cpu0/cache"
 USUAL = {1: 32 << 10, 2: 512 << 10, 3: 8 << 20}  # if the machine does not report them
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
@@ -40,22 +40,27 @@ def human(size: int) -> str:
     return f"{size} B"
 
 
-def caches(folder: Path = SYSFS) -> Caches:
+def _line(*path: str) -> str:
+    with open(os.path.join(*path), encoding="ascii") as file:
+        return file.read().strip()
+
+
+def caches(folder: str = SYSFS) -> Caches:
     """Return the caches that Linux's sysfs reports in `folder`, or usual ones."""
     sizes: dict[int, int] = {}
     line = 64
     try:
-        found = sorted(folder.glob("index*"))
-    except OSError:  # no permission to enter the folder
+        found = sorted(name for name in os.listdir(folder) if name.startswith("index"))
+    except OSError:  # no such folder, or no permission to enter it
         found = []
     for index in found:
         try:
-            if (index / "type").read_text().strip() == "Instruction":
+            if _line(folder, index, "type") == "Instruction":
                 continue
-            text = (index / "size").read_text().strip()
+            text = _line(folder, index, "size")
             unit = _UNITS.get(text[-1:], 1)
-            sizes[int((index / "level").read_text())] = int(text.rstrip("KMG")) * unit
-            line = int((index / "coherency_line_size").read_text())
+            sizes[int(_line(folder, index, "level"))] = int(text.rstrip("KMG")) * unit
+            line = int(_line(folder, index, "coherency_line_size"))
         except (OSError, ValueError):
             continue
     known = {1, 2} <= sizes.keys() and min(sizes.values()) > 0 and line > 0

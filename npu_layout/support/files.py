@@ -1,17 +1,19 @@
-"""Files and folders that appear under their name complete, or not at all."""
+"""Files and folders that appear under their name complete, or not at all.
+
+What it imports of the standard library is imported by its functions: it would be a fifth of `import npu_layout`.
+"""
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, BinaryIO, Union
+from typing import TYPE_CHECKING, Any, BinaryIO, Union
 
 from .arguments import path_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # What is accepted as the path of a file or folder.
 PathLike = Union[str, "os.PathLike[str]"]
@@ -23,7 +25,7 @@ _LEGIBLE = 40  # characters of a name that its partial file's has too: a file sy
 
 def _hidden_name(target: Path, kind: str) -> Path:
     """Return a hidden name beside `target` that no other process, thread or call has."""
-    return target.with_name(f".{target.name[:_LEGIBLE]}.{os.getpid()}-{uuid.uuid4().hex[:12]}.{kind}")
+    return target.with_name(f".{target.name[:_LEGIBLE]}.{os.getpid()}-{os.urandom(6).hex()}.{kind}")
 
 
 @contextmanager
@@ -33,6 +35,8 @@ def whole(path: PathLike) -> Iterator[BinaryIO]:
     Links are followed and the mode is kept. A device or a pipe, which nothing may replace, is written to directly. An
     OSError that has a number names `path`. NpuLayoutError if `path` is no path.
     """
+    from pathlib import Path
+
     path_of("path", path)
     straight = os.path.exists(path) and not os.path.isfile(path)
     target = Path(path) if straight else Path(os.path.realpath(path))
@@ -43,6 +47,8 @@ def whole(path: PathLike) -> Iterator[BinaryIO]:
                 yield file
             if not straight:
                 if target.exists():
+                    import shutil
+
                     shutil.copymode(target, partial)
                 os.replace(partial, target)
         finally:
@@ -73,6 +79,8 @@ def write_text(path: PathLike, text: str) -> None:
 
 def json_text(value: Any, path: PathLike | None = None) -> str:
     """Return `value` as JSON text, and write it to `path`, if given, as `write_text` does; ValueError on NaN."""
+    import json
+
     text = json.dumps(value, indent=1, allow_nan=False)
     if path is not None:
         write_text(path, text + "\n")
@@ -85,6 +93,9 @@ def whole_folder(path: PathLike, replace: bool = False) -> Iterator[Path]:
 
     With `replace`, a folder that is already there stays until then. An OSError about the partial folder names `path`.
     """
+    import shutil
+    from pathlib import Path
+
     target = Path(path_of("path", path))
     partial, before = _hidden_name(target, "partial"), _hidden_name(target, "before")
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 
 # FIRST STRONG ISOLATE and POP DIRECTIONAL ISOLATE of the Unicode Bidirectional Algorithm (UAX #9)
 _FSI, _PDI = "\u2068", "\u2069"
@@ -24,7 +23,11 @@ def isolated(text: str) -> str:
     ('heat', '\\x1b[2J', "'\\u2068\\u202eheat\\u2069'")
     """
     legible = _UNFIT.sub(lambda found: repr(found[0])[1:-1], str(text))
-    if legible.isascii() or not any(c in _MARKS or unicodedata.bidirectional(c) in _RIGHT_TO_LEFT for c in legible):
+    if legible.isascii():
+        return legible
+    from unicodedata import bidirectional  # here: `import npu_layout` does not need it
+
+    if not any(c in _MARKS or bidirectional(c) in _RIGHT_TO_LEFT for c in legible):
         return legible
     opened = before = 0
     for c in legible:
