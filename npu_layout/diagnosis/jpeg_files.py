@@ -8,6 +8,7 @@ what it lost at first is not there any more. Drawn pictures that are flat in eac
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from ..layouts import CHANNEL_ORDERS
 from .input_changes import LUMA, Change, compressed, jpeg
 from .input_images import How
 from .input_pairs import Pair
-from .input_trials import BETTER, SAME, tried, worst
+from .input_trials import BETTER, SAME, worst
 
 QUALITIES = range(50, 100)
 _JPEG = 2.9  # pixel values of blue: half a step of the mean of Y, and 1.772 of that of Cb, of 16 / 8 and 17 / 8 at 50
@@ -37,8 +38,7 @@ def is_compressed(
     most, k = min(SAME, BETTER * declared, others), worst(pairs, made)
 
     def explains(change: Change) -> bool:
-        one = tried(change, pairs[k : k + 1], made[k : k + 1])
-        return one.off <= most and tried(change, pairs, made).off <= most
+        return all(pair.off(change.make(pair).values) <= most for pair in (pairs[k], *pairs[:k], *pairs[k + 1 :]))
 
     return any(map(explains, compressed(base, QUALITIES)))
 
@@ -59,6 +59,12 @@ def file_quality(frame: np.ndarray, source: str) -> int | None:
     """Return the quality, 50 to 99, of the JPEG file that a frame was; None if it was none. source: its format."""
     rows, columns = (slice(_start(length), _start(length) + _SIDE) for length in frame.shape[:2])
     luma = _luma(frame[rows, columns], source)
+    return _quality(luma.tobytes(), luma.shape)
+
+
+@lru_cache(maxsize=8)  # a frame is judged with each of the usual means, and 100 JPEG files are made of it
+def _quality(pixels: bytes, shape: tuple[int, ...]) -> int | None:
+    luma = np.frombuffer(pixels, np.uint8).reshape(shape)
 
     def change(quality: int, beside: int) -> float:
         return float(np.square(jpeg(luma, quality, beside).astype(np.float32) - luma).mean())

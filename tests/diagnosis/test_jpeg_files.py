@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.diagnosis import recorded_inputs
+from npu_layout.diagnosis import jpeg_files, recorded_inputs
 from npu_layout.diagnosis.jpeg_files import file_quality
 
 SIDE = 40
@@ -103,3 +103,21 @@ def test_the_quality_of_a_gray_file(quality: int) -> None:
     data = cv2.imencode(".jpg", gray, [cv2.IMWRITE_JPEG_QUALITY, quality])[1]
     assert file_quality(cv2.imdecode(data, cv2.IMREAD_GRAYSCALE), "GRAY") == quality
     assert file_quality(gray, "GRAY") is None
+
+
+def test_a_frame_is_compressed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is judged with each of the usual means; a frame with another pixel is another one."""
+    made: list[int] = []
+
+    def counted(frame: np.ndarray, quality: int, beside: int = 0) -> np.ndarray:
+        made.append(quality)
+        return once(frame, quality, beside)
+
+    once = jpeg_files.jpeg
+    monkeypatch.setattr(jpeg_files, "jpeg", counted)
+    frame = jpeg(np.roll(shapes(3), 5, 1), 75)
+    found = file_quality(frame, "BGR")
+    assert len(made) == 100 and file_quality(frame.copy(), "BGR") == found and len(made) == 100
+    frame[8, 8] += 9
+    file_quality(frame, "BGR")
+    assert len(made) == 200
