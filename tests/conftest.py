@@ -58,6 +58,15 @@ def as_many_threads_as_before() -> Iterator[None]:
         nl.set_num_threads(before)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def what_stays_is_collected_once() -> Iterator[None]:
+    """Reports and caches of thousands of tests stay until the end. Tests that collect garbage, many times each, would go
+    through them all."""
+    yield
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True, scope="session")
 def last_cache() -> Iterator[Callable[[int], None]]:
     """``last_cache(size)``: what is stored past the caches is decided as if the last one held so many bytes; at first
