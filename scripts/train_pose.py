@@ -114,22 +114,40 @@ def _scenes(seeds: Any) -> Any:
         yield np.stack(frames), np.stack(maps)
 
 
+def _batches(first: int, size: int, batch: int) -> Any:
+    """Batches of frames and targets, rendered by two processes."""
+    from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+
+    class Rendered(IterableDataset):  # type: ignore[misc]
+        def __iter__(self) -> Any:
+            cv2.setNumThreads(1)
+            return _scenes((first + get_worker_info().id * 20_000_000, size, batch, 0.3))
+
+    return iter(DataLoader(Rendered(), batch_size=None, num_workers=2, prefetch_factor=4))
+
+
+def _loss(model: Any, frames: Any, maps: Any) -> Any:
+    """The mean square error: joints count most, then limbs, then where no joint is."""
+    import torch
+
+    x = ((frames.float() - pose.PREPROCESS["mean"]) / pose.PREPROCESS["std"]).contiguous(
+        memory_format=torch.channels_last
+    )
+    y = maps.float()
+    with torch.autocast("cpu", torch.bfloat16, enabled=hasattr(torch.cpu, "amp")):
+        answer = model(x)
+    weight = torch.empty_like(y)
+    weight[:, :18] = 1 + 12 * y[:, :18]
+    weight[:, 18] = 1 + 4 * (1 - y[:, 18])
+    weight[:, 19:] = 1 + 5 * (y[:, 19:] != 0)
+    return ((answer.float() - y) ** 2 * weight).mean()
+
+
 def train(minutes: float, threads: int, start_from: Path | None) -> None:
     try:
         import torch
-        from torch.utils.data import DataLoader, IterableDataset, get_worker_info
     except ImportError as error:
         sys.exit(f"train_pose.py: training needs PyTorch ({error}): pip install .[train]")
-
-    class Rendered(IterableDataset):  # type: ignore[misc]
-        def __init__(self, first: int, size: int, batch: int) -> None:
-            self.arguments = first, size, batch
-
-        def __iter__(self) -> Any:
-            cv2.setNumThreads(1)
-            first, size, batch = self.arguments
-            worker = get_worker_info().id
-            return _scenes((first + worker * 20_000_000, size, batch, 0.3))
 
     torch.manual_seed(0)
     torch.set_num_threads(threads)
@@ -139,28 +157,15 @@ def train(minutes: float, threads: int, start_from: Path | None) -> None:
         model.load_state_dict(torch.load(start_from, weights_only=True))
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     began, step, first = time.time(), 0, int(time.time()) % 1000 * 40_000
-    half = torch.cpu.amp.autocast if hasattr(torch.cpu, "amp") else None
     for size, share in ((240, 0.5), (368, 1.0)):
-        loader = iter(DataLoader(Rendered(first + size, size, 12), batch_size=None, num_workers=2, prefetch_factor=4))
+        batches = _batches(first + size, size, 12)
         while time.time() - began < 60 * minutes * share:
             progress = (time.time() - began) / (60 * minutes)
             rate = 3e-3 * min(1.0, (step + 1) / 100) * 0.5 * (1 + np.cos(np.pi * progress))
             for group in optimizer.param_groups:
                 group["lr"] = max(rate, 1e-5)
-            frames, maps = next(loader)
-            x = ((frames.float() - pose.PREPROCESS["mean"]) / pose.PREPROCESS["std"]).contiguous(
-                memory_format=torch.channels_last
-            )
-            y = maps.float()
             model.train()
-            with torch.autocast("cpu", torch.bfloat16, enabled=half is not None):
-                answer = model(x)
-            error = (answer.float() - y) ** 2
-            weight = torch.empty_like(y)
-            weight[:, :18] = 1 + 12 * y[:, :18]
-            weight[:, 18] = 1 + 4 * (1 - y[:, 18])
-            weight[:, 19:] = 1 + 5 * (y[:, 19:] != 0)
-            loss = (error * weight).mean()
+            loss = _loss(model, *next(batches))
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -170,7 +175,7 @@ def train(minutes: float, threads: int, start_from: Path | None) -> None:
             if step % 500 == 0:
                 torch.save(model.state_dict(), checkpoint)
                 export(model)
-        del loader
+        del batches
     torch.save(model.state_dict(), checkpoint)
     export(model)
 
