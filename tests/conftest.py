@@ -60,8 +60,7 @@ def as_many_threads_as_before() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="module")
 def what_stays_is_collected_once() -> Iterator[None]:
-    """Reports and caches of thousands of tests stay until the end. Tests that collect garbage, many times each, would go
-    through them all."""
+    """Reports and caches of thousands of tests stay until the end. Tests that collect garbage would go through them."""
     yield
     gc.collect()
     gc.freeze()

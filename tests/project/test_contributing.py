@@ -95,6 +95,12 @@ def words() -> frozenset[str]:
     return frozenset(every)
 
 
+def test_lines_fit_an_editor() -> None:
+    for page in PAGES:
+        long = [line for line in page.read_text(encoding="utf-8").splitlines() if len(line) > 120]
+        assert not long, f"{page.name}: more than 120 characters: {long[0]}"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_path_exists(page: Path) -> None:
     paths = named_paths(page)
