@@ -41,9 +41,7 @@ class _Read(NamedTuple):
     points: kernels.Points | None
 
 
-def compiled(
-    head: Head, fitted: Fitted, specs: Sequence[TensorSpec], input_hw: tuple[int, int]
-) -> kernels.Detection | None:
+def compiled(head: Head, fitted: Fitted, specs: Sequence[TensorSpec]) -> kernels.Detection | None:
     """Return the description, or None if the kernels have no loops for the head or a dtype: then numpy decodes.
 
     Of a head that is not `decoded_whole` it finds the candidates alone, or their boxes too, see `has_boxes`.
@@ -76,7 +74,7 @@ def compiled(
         rule.inclusive,
         rule.extra,
         rule.epsilon,
-        tuple(_grid(read, number, input_hw) for number in range(len(fitted.levels))),
+        tuple(_grid(read, number) for number in range(len(fitted.levels))),
         None if filled is None else single(fitted.filled or 0, filled),
         coefficients,
     )
@@ -144,9 +142,10 @@ def _runs(place: Place, spec: TensorSpec) -> bool:
     return known and reads(spec)
 
 
-def _grid(read: _Read, number: int, input_hw: tuple[int, int]) -> kernels.Grid:
+def _grid(read: _Read, number: int) -> kernels.Grid:
     level, how = read.fitted.levels[number], read.fitted.form.boxes
-    unit = {"stride": (1.0, 1.0), "pixel": (1.0, 1.0), "input": (float(input_hw[1]), float(input_hw[0]))}[how.unit]
+    height, width = map(float, read.fitted.input_hw)
+    unit = {"stride": (1.0, 1.0), "pixel": (1.0, 1.0), "input": (width, height)}[how.unit]
     strides = how.unit == "stride"
     if strides and ENCODINGS[how.encoding].scaled:
         unit = (float(level.stride), float(level.stride))

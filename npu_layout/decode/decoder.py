@@ -95,7 +95,7 @@ class Decoder:
         self._packed = self._inner != self.specs
         self._fitted: Fitted = fit(head, self._inner, self.input_shape, self._outputs)
         self.largest_score = largest_score(head, self._fitted, self.specs)
-        self._made = compiled(head, self._fitted, self._inner, self.input_shape)
+        self._made = compiled(head, self._fitted, self._inner)
         self._detector = None if self._made is None else kernels.detector(self._made)
         how = head.keypoints if self._fitted.form.part("keypoints") is not None else None
         points = None if how is None else (how.count, how.values)
@@ -246,7 +246,7 @@ class Decoder:
         if self._detector is None or not self._whole:
             found, read = self._candidates(flat, confidence)
             backend = "numpy" if self._detector is None and self._made is not None else None
-            return finish(self.head, self._fitted, found, read, self.input_shape, iou, room, backend)
+            return finish(self.head, self._fitted, found, read, iou, room, backend)
         with self._lock:
             return self._compiled(flat, confidence, iou, room, weights)
 

@@ -23,6 +23,17 @@ _LEAST_SCORE, _MOST_SCORE = -0.02, 1.02
 _NEAR_ONE = (0.9, 1.1)
 
 
+class Outputs(NamedTuple):
+    """Outputs whose head is looked for.
+
+    size: height and width of the network's input in pixels; classes: their number, None if any may be.
+    """
+
+    specs: tuple[TensorSpec, ...]
+    size: tuple[int, int]
+    classes: int | None
+
+
 class FamilyFit(NamedTuple):
     """A family whose head the outputs fit with so many classes; unclear: why `fitted` is not known, "" if it is.
 
@@ -73,14 +84,14 @@ def class_words(n: int) -> str:
     return f"{n} class{'es' * (n != 1)}"
 
 
-def all_tried(given: tuple[TensorSpec, ...], size: tuple[int, int], known: int | None) -> list[FamilyFit]:
+def all_tried(given: Outputs) -> list[FamilyFit]:
     """Return what outputs fit of all families; those of queries count if nothing else fits, or rows alone."""
-    tried = list(tried_families(given, size, known))
+    tried = list(tried_families(given))
     rows = all(one.fitted is None or one.fitted.form.cells == "rows" for one in tried)
-    if rows and ((not tried and len(given) > 1) or known is not None):
-        tried += [one for one in tried_families(given, size, known, QUERIES) if not tried or one.is_rows_first]
-    elif rows and not tried:
-        tried += tried_families(given, size, _COCO, QUERIES[:1])  # ultralytics' RT-DETR; of others it could be any text
+    if rows and ((not tried and len(given.specs) > 1) or given.classes is not None):
+        tried += [one for one in tried_families(given, QUERIES) if not tried or one.is_rows_first]
+    elif rows and not tried:  # ultralytics' RT-DETR; of others it could be any text
+        tried += tried_families(given._replace(classes=_COCO), QUERIES[:1])
     return tried
 
 
@@ -90,13 +101,9 @@ def fitting(tried: Sequence[FamilyFit]) -> list[FamilyFit]:
     return [one for one in every if one.fitted is not None] or every
 
 
-def tried_families(
-    specs: tuple[TensorSpec, ...], size: tuple[int, int], known: int | None, families: Sequence[Family] = FAMILIES
-) -> Iterator[FamilyFit]:
-    """Yield what outputs fit of some families, and what they would fit but for a name, or if names said more.
-
-    size: height and width of the input in pixels; known: the number of classes, None if any may be.
-    """
+def tried_families(given: Outputs, families: Sequence[Family] = FAMILIES) -> Iterator[FamilyFit]:
+    """Yield what outputs fit of some families, and what they would fit but for a name, or if names said more."""
+    specs, size, known = given
     extents = {n for spec in specs for n in spec.shape}
     for family in families:
         if (any(family.size) and size != family.size) or _is_of_another(family, specs):

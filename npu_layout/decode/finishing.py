@@ -21,7 +21,6 @@ def finish(
     fitted: Fitted,
     found: Candidates,
     read: Read,
-    input_hw: tuple[int, int],
     iou: float,
     room: Memory,
     backend: str | None = None,
@@ -40,9 +39,9 @@ def finish(
         found = found.take(np.arange(min(limit, len(found))))
     upright, exact = fitted.form.boxes.angle == "none", np.empty((0, 5))
     if upright:
-        boxes = reference.boxes(fitted, found, read, input_hw)
+        boxes = reference.boxes(fitted, found, read)
     else:
-        exact = reference.turned(fitted, found, read, input_hw)
+        exact = reference.turned(fitted, found, read)
         with np.errstate(over="ignore"):
             boxes = exact.astype(np.float32) + np.float32(0)
     kept = np.arange(len(found))
@@ -54,7 +53,7 @@ def finish(
     for column, values in zip(room[1:6], found):
         column[:n] = values  # type: ignore[index]
     if room.keypoints is not None:
-        room.keypoints[:n] = reference.keypoints(head, fitted, found, read, input_hw)
+        room.keypoints[:n] = reference.keypoints(head, fitted, found, read)
     if room.xywha is not None:
         room.xywha[:n] = boxes
     return n

@@ -97,7 +97,7 @@ def _fit(
     if left:
         extra = ", ".join(listed(i, spec) for i, spec in left.items())
         raise LayoutError(f"no part is in {extra}")
-    fitted = Fitted(form, levels, prototypes, count)
+    fitted = Fitted(form, levels, input_hw, prototypes, count)
     _check_optional(fitted, specs)
     _check_hints(head, fitted, specs, names)
     return fitted

@@ -12,7 +12,16 @@ from ..layouts import Layout
 from ..support import checked_call, counted
 from .assigning import listed
 from .families import FAMILIES
-from .family_fits import FamilyFit, all_tried, class_words, fitting, open_activations, open_units, tried_families
+from .family_fits import (
+    FamilyFit,
+    Outputs,
+    all_tried,
+    class_words,
+    fitting,
+    open_activations,
+    open_units,
+    tried_families,
+)
 from .fitting import fit
 from .form import Boxes
 from .head import Head
@@ -74,79 +83,73 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
     >>> [head.name for head in guess(maps, (64, 64)).others]
     ['yolov8', 'yolov8', 'yolov10', 'yolov10']
     """
-    given, size = checked_specs(specs), height_and_width(input_shape)
     known = None if classes is None else counted("classes", classes)
-    tried = all_tried(given, size, known)
-    found, pointed = _found(tried, given, size, known)
+    given = Outputs(checked_specs(specs), height_and_width(input_shape), known)
+    tried = all_tried(given)
+    found, pointed = _found(tried, given)
     if not found:
-        return _nothing_fits(given, size, known, tried)
-    guessed = _guessed(found, given, known, other_answers(given, size), pointed)
+        return _nothing_fits(given, tried)
+    guessed = _guessed(found, given, other_answers(given.specs, given.size), pointed)
     return guessed._replace(why=guessed.why + _refused(tried))
 
 
-def _nothing_fits(
-    given: tuple[TensorSpec, ...], size: tuple[int, int], known: int | None, tried: Sequence[FamilyFit]
-) -> Guess:
+def _nothing_fits(given: Outputs, tried: Sequence[FamilyFit]) -> Guess:
     """Return the guess of outputs that no head fits: what else may be tried, and the heads that then fit."""
-    shapes = ", ".join(f"{spec.name or f'output {i}'} {spec.shape}" for i, spec in enumerate(given))
-    others = other_answers(given, size)
+    specs, size, _ = given
+    shapes = ", ".join(f"{spec.name or f'output {i}'} {spec.shape}" for i, spec in enumerate(specs))
+    others = other_answers(specs, size)
     hint = f"; what decodes such outputs is {others}" if others else ""
-    batch = next((spec for spec in given if len(spec.shape) > 2 and spec.axes[0] == "N" and spec.shape[0] != 1), None)
+    batch = next((spec for spec in specs if len(spec.shape) > 2 and spec.axes[0] == "N" and spec.shape[0] != 1), None)
     hint += "" if batch is None else f"; a batch of {batch.shape[0]} is decoded image by image"
-    hint += "".join(f"; {why}" for why in map(why_unread, given) if why) + _if_channels_are_last(given, size, known)
+    hint += "".join(f"; {why}" for why in map(why_unread, specs) if why) + _if_channels_are_last(given)
     why = f"no head that is known fits the outputs {shapes} of an input of {size[0]}x{size[1]}{hint}"
-    strides, heads = _of_other_strides(given, size, known)
+    strides, heads = _of_other_strides(given)
     if heads:
         words = ", ".join(dict.fromkeys(f"{head.name} of {class_words(head.classes)}" for head in heads))
         why += f" and of the usual strides; with strides={strides} these fit, ask which the network is: {words}"
     else:
-        words, heads = _without_some(given, size, known)
+        words, heads = _without_some(given)
         why += words
     return Guess(None, why + _refused(tried), heads)
 
 
-def _found(
-    tried: Sequence[FamilyFit], given: tuple[TensorSpec, ...], size: tuple[int, int], known: int | None
-) -> tuple[list[FamilyFit], list[FamilyFit]]:
+def _found(tried: Sequence[FamilyFit], given: Outputs) -> tuple[list[FamilyFit], list[FamilyFit]]:
     """Return what fits, the likelier first, and what fits beside it if some channels are not scores but keypoints."""
-    found = fitting(tried)
+    found, known = fitting(tried), given.classes
     if known is not None and found and all(one.is_joined for one in found):
-        found += fitting(list(tried_families(given, size, known + 1)))
-    points = fitting(list(tried_families(given, size, known, tuple(point_families(given, known)))))
+        found += fitting(list(tried_families(given._replace(classes=known + 1))))
+    points = fitting(list(tried_families(given, tuple(point_families(given.specs, known)))))
     pointed = [one for one in points if one.is_rows_first]
     if not found or known is not None:
         found, pointed = found + pointed, []
     if all(one.classes == _COCO for one in found):
         pointed = []
-    return sorted(found, key=lambda one: one.rank(given)), pointed
+    return sorted(found, key=lambda one: one.rank(given.specs)), pointed
 
 
-def _without_some(
-    given: tuple[TensorSpec, ...], size: tuple[int, int], known: int | None
-) -> tuple[str, tuple[Head, ...]]:
+def _without_some(given: Outputs) -> tuple[str, tuple[Head, ...]]:
     """Return, in words, what fits without some outputs, as few as possible, and the heads that do; "" if none does."""
-    for choices in spare_outputs(given):
+    for choices in spare_outputs(given.specs):
         ways, heads = dict[tuple[int, ...], str](), dict[Head, None]()
         for left_out in choices:
-            kept = tuple(spec for i, spec in enumerate(given) if i not in left_out)
-            found, pointed = _found(all_tried(kept, size, known), kept, size, known)
-            vague = known is None and any(one.is_vague for one in found)
+            kept = given._replace(specs=tuple(spec for i, spec in enumerate(given.specs) if i not in left_out))
+            found, pointed = _found(all_tried(kept), kept)
+            vague = given.classes is None and any(one.is_vague for one in found)
             if not found or vague or any(set(way) < set(left_out) for way in ways) or len(ways) == _WAYS:
                 continue
             found += pointed
             fits = "; ".join(dict.fromkeys(one.words for one in found))
-            ways[left_out] = f"without {', '.join(listed(i, given[i]) for i in left_out)} these fit: {fits}"
-            guessed = _guessed(found, kept, known, "")
+            ways[left_out] = f"without {', '.join(listed(i, given.specs[i]) for i in left_out)} these fit: {fits}"
+            guessed = _guessed(found, kept, "")
             heads.update(dict.fromkeys(guessed.others or (guessed.head,)))  # type: ignore[arg-type]
         if ways:
             return f"; {'; or '.join(ways.values())}; give the specs of the other outputs alone", tuple(heads)
     return "", ()
 
 
-def _of_other_strides(
-    specs: tuple[TensorSpec, ...], size: tuple[int, int], known: int | None
-) -> tuple[tuple[int, ...], tuple[Head, ...]]:
+def _of_other_strides(given: Outputs) -> tuple[tuple[int, ...], tuple[Head, ...]]:
     """Return the strides of maps, and the heads that fit the outputs with these, where boxes and scores are apart."""
+    specs, size, known = given
     found = set()
     for spec in specs:
         cells = dict(zip(spec.axes, spec.shape))
@@ -172,18 +175,18 @@ def _of_other_strides(
     return strides, tuple(heads.values())
 
 
-def _if_channels_are_last(given: tuple[TensorSpec, ...], size: tuple[int, int], known: int | None) -> str:
+def _if_channels_are_last(given: Outputs) -> str:
     """Return what fits if shapes that are said to be NCHW are in the order N, H, W and C, in words; "" if nothing."""
     plain = Layout.of_rank(4)  # of a shape without letters
     turned = tuple(
         TensorSpec.of_storage(spec.shape, "NHWC", spec.dtype, name=spec.name) if spec.layout == plain else spec
-        for spec in given
+        for spec in given.specs
     )
-    if turned == given:
+    if turned == given.specs:
         return ""
-    words = [one.words for one in fitting(list(tried_families(turned, size, known)))]
-    answers = other_answers(turned, size)
-    words += [answers] if answers not in ("", other_answers(given, size)) else []
+    words = [one.words for one in fitting(list(tried_families(given._replace(specs=turned))))]
+    answers = other_answers(turned, given.size)
+    words += [answers] if answers not in ("", other_answers(given.specs, given.size)) else []
     how = "if their order is N, H, W, C, say so, TensorSpec.of_storage(shape, 'NHWC')"
     return f"; {how}: then these fit: {'; '.join(words)}" if words else ""
 
@@ -197,30 +200,24 @@ def _refused(tried: Sequence[FamilyFit]) -> str:
     return "".join(f"; the outputs would fit {' or '.join(words)}, but {name}" for name, words in why.items())
 
 
-def _guessed(
-    found: Sequence[FamilyFit],
-    given: Sequence[TensorSpec],
-    known: int | None,
-    others: str,
-    pointed: Sequence[FamilyFit] = (),
-) -> Guess:
+def _guessed(found: Sequence[FamilyFit], given: Outputs, others: str, pointed: Sequence[FamilyFit] = ()) -> Guess:
     """Return what is known of heads that fit: the one, or all with the questions that are open.
 
-    known: the number of classes; others: calls that can decode the outputs too, in words; pointed: what fits if some
+    others: calls that can decode the outputs too, in words; pointed: what fits if some
     channels are not scores but keypoints.
     """
     heads, questions, reasons = [], [], []
     for one in found:
         family, fitted, n, unclear, _ = one
-        acts = family.activations if fitted is None else open_activations(family, fitted, given, n)
-        units = open_units(family, fitted, given)
+        acts = family.activations if fitted is None else open_activations(family, fitted, given.specs, n)
+        units = open_units(family, fitted, given.specs)
         heads += [_in_unit(family.make(n, act), unit) for act in acts for unit in units]
         reasons.append(one.words + " and an angle" * one.is_joined)
         if one.is_joined:
             questions.append(f"whether those {n + 1} channels are {class_words(n)} and an angle, or {n + 1} classes")
         if unclear:
             questions.append(f"which output is which part (outputs=): {unclear}")
-        if family.asked and (family.unsure or others or (known is None and not family.doubted)):
+        if family.asked and (family.unsure or others or (given.classes is None and not family.doubted)):
             questions.append(family.asked + f"; what else decodes such outputs is {others}" * bool(others))
         if len(acts) > 1:
             questions.append(f"whether the {acts[-1]} of scores is in the graph (activation=)")

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from ..errors import NpuLayoutError
+from ..kernels import SCORES
 from ..support import checked_call, iterates, real_number, shown, text_of
 from .box_encodings import ENCODINGS, having
 from .form import Form
 from .records import Record, count_of, counts_of, items
 from .rules import Keypoints, Prototypes, Suppression
 
-SCORES = ("class", "objectness", "root", "weighted")
 LABELS = ("best", "all")
 _CLASSES = 1 << 20  # at most
 

@@ -70,10 +70,14 @@ class Level(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """A form whose parts were found; prototypes, filled: the numbers of those outputs, or None."""
+    """A form whose parts were found; prototypes, filled: the numbers of those outputs, or None.
+
+    input_hw: height and width of the network's input in pixels.
+    """
 
     form: Form
     levels: tuple[Level, ...]
+    input_hw: Size
     prototypes: int | None = None
     filled: int | None = None
 

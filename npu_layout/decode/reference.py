@@ -11,7 +11,6 @@ from ..errors import NpuLayoutError
 from .activations import COMBINED, activated
 from .box_encodings import ENCODINGS
 from .encodings import EDGES, POINTS, Cells, spread_of
-from .form import Boxes
 from .head import Head
 from .places import Fitted, Level, Place
 from .sines import sine_and_cosine
@@ -159,26 +158,26 @@ def _labels(given: np.ndarray, passing: np.ndarray, classes: int) -> np.ndarray:
     return np.where(wrong | ~passing, 0, given)
 
 
-def boxes(fitted: Fitted, found: Candidates, read: Read, input_hw: tuple[int, int]) -> np.ndarray:
+def boxes(fitted: Fitted, found: Candidates, read: Read) -> np.ndarray:
     """Return the edges of candidates' boxes, float32 (n, 4), in pixels of the input: float64 rounded once."""
     with np.errstate(over="ignore"):
-        return _edges(fitted, found, read, input_hw).astype(np.float32) + np.float32(0)  # of -0.0: 0.0
+        return _edges(fitted, found, read).astype(np.float32) + np.float32(0)  # of -0.0: 0.0
 
 
-def _edges(fitted: Fitted, found: Candidates, read: Read, input_hw: tuple[int, int]) -> np.ndarray:
+def _edges(fitted: Fitted, found: Candidates, read: Read) -> np.ndarray:
     if found.edges is not None:
         return found.edges
     result = np.empty((len(found), 4))
-    for n, level in enumerate(fitted.levels):
+    for n in range(len(fitted.levels)):
         rows = np.flatnonzero(found.level == n)
         if len(rows):
-            result[rows] = _boxes(fitted.form.boxes, level, n, found.take(rows), read, input_hw)
+            result[rows] = _boxes(fitted, n, found.take(rows), read)
     return result
 
 
-def turned(fitted: Fitted, found: Candidates, read: Read, input_hw: tuple[int, int]) -> np.ndarray:
+def turned(fitted: Fitted, found: Candidates, read: Read) -> np.ndarray:
     """Return centre x, y, width, height in pixels and the angle in radians of turned boxes, float64 (n, 5)."""
-    how, edges = fitted.form.boxes, _edges(fitted, found, read, input_hw)
+    how, edges = fitted.form.boxes, _edges(fitted, found, read)
     value, result = np.empty(len(found)), np.empty((len(found), 5))
     for n in range(len(fitted.levels)):
         rows = np.flatnonzero(found.level == n)
@@ -226,7 +225,9 @@ def chosen(place: Place, level: Level, found: Candidates, tensors: Sequence[np.n
     return activated(place.part.activation, part[found.anchor, :, found.cell])
 
 
-def _boxes(how: Boxes, level: Level, n: int, found: Candidates, read: Read, input_hw: tuple[int, int]) -> np.ndarray:
+def _boxes(fitted: Fitted, n: int, found: Candidates, read: Read) -> np.ndarray:
+    """Return the edges of candidates of one level, float64 (n, 4)."""
+    how, level = fitted.form.boxes, fitted.levels[n]
     x = read("box", n, found)
     if level.places["box"].part.count == 2:
         offset = read("offset", n, found) if "offset" in level.places else np.full((len(x), 2), how.center)
@@ -234,7 +235,7 @@ def _boxes(how: Boxes, level: Level, n: int, found: Candidates, read: Read, inpu
     elif how.order != (0, 1, 2, 3):
         x = x.reshape(len(x), 4, -1)[:, how.order].reshape(len(x), -1)
     cell, anchor = _cells(level, found)
-    unit = {"stride": [level.stride] * 2, "pixel": [1, 1], "input": input_hw[::-1]}[how.unit]
+    unit = {"stride": [level.stride] * 2, "pixel": [1, 1], "input": fitted.input_hw[::-1]}[how.unit]
     with np.errstate(over="ignore", invalid="ignore"):
         at = Cells(how, cell, level.step, anchor, np.array(unit, np.float64), spread_of(how, n))
         return EDGES[how.encoding](at, x)
@@ -264,7 +265,7 @@ def point_encoding(head: Head, fitted: Fitted) -> tuple[str, str]:
     return "inputs" if boxes.unit == "input" else "pixels", "none"
 
 
-def keypoints(head: Head, fitted: Fitted, found: Candidates, read: Read, input_hw: tuple[int, int]) -> np.ndarray:
+def keypoints(head: Head, fitted: Fitted, found: Candidates, read: Read) -> np.ndarray:
     """Return the points of detections, float32 (n, points, 2 or 3) in pixels of the input, float64 rounded once."""
     how = head.keypoints
     assert how is not None
@@ -277,7 +278,7 @@ def keypoints(head: Head, fitted: Fitted, found: Candidates, read: Read, input_h
         some = found.take(rows)
         x = read("keypoints", n, some)[:, how.channels].reshape(len(rows), how.count, how.values)
         if encoding == "inputs":
-            x[..., :2] *= np.array(input_hw[::-1], np.float64)
+            x[..., :2] *= np.array(fitted.input_hw[::-1], np.float64)
         cell, anchor = (v[:, None] for v in _cells(level, some))
         center = (cell + fitted.form.boxes.center) * level.step
         variance = fitted.form.boxes.variances[0]

@@ -22,6 +22,7 @@ from .choice import active as active
 from .choice import backends as backends
 from .choice import get_num_threads as get_num_threads
 from .choice import set_num_threads as set_num_threads
+from .detecting import SCORES as SCORES
 from .detecting import SUPPRESSIONS as SUPPRESSIONS
 from .detecting import Anchor as Anchor
 from .detecting import AnchorPart as AnchorPart

@@ -172,7 +172,7 @@ def test_int32_beside_scores_has_scales_along_any_axis(axis: int) -> None:
 
 def test_labels_beside_a_softmax_are_decoded_by_numpy() -> None:
     head, specs = of_rows((decode.Part("box", 4), decode.Part("label", 1), decode.Part("score", 1, "softmax")), 5)
-    assert compiled(head, fit(head, specs, SIZE, named(specs)), specs, SIZE) is None
+    assert compiled(head, fit(head, specs, SIZE, named(specs)), specs) is None
     label = np.array([0, 1, 2, 1, 0], np.float32)
     found = decode.Decoder(head, specs, SIZE, outputs=named(specs))([np.zeros(20, np.float32), label, label + 1], 0.5)
     assert found.class_id.tolist() == [0, 1, 2, 1, 0]
@@ -187,7 +187,7 @@ def test_a_label_that_is_written_meanwhile_is_an_error(monkeypatch: pytest.Monke
 
     head, specs = of_rows((decode.Part("box", 4), decode.Part("label", 1), decode.Part("score", 1)), 5)
     decoder = decode.Decoder(head, specs, SIZE, outputs=named(specs))
-    monkeypatch.setattr(decoder, "_made", compiled(head, decoder._fitted, specs, SIZE))
+    monkeypatch.setattr(decoder, "_made", compiled(head, decoder._fitted, specs))
     monkeypatch.setattr(decoder, "_detector", Racing())
     with pytest.raises(nl.NpuLayoutError, match=r"label: expected whole numbers below 3 \(classes\)"):
         decoder([np.zeros(20, np.float32), np.zeros(5, np.float32), np.ones(5, np.float32)], 0.5)

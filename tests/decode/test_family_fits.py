@@ -8,21 +8,21 @@ import pytest
 import npu_layout as nl
 from npu_layout import decode
 from npu_layout.decode.families import FAMILIES
-from npu_layout.decode.family_fits import all_tried, fitting, tried_families
+from npu_layout.decode.family_fits import Outputs, all_tried, fitting, tried_families
 from tests.support.output_specs import maps, of_shapes
 
 
 def test_a_known_number_of_classes_is_the_only_one() -> None:
-    specs = tuple(of_shapes(maps((64, 20))))
-    assert {one.classes for one in fitting(list(tried_families(specs, (640, 640), 20)))} == {20}
-    assert all(one.is_joined for one in fitting(list(tried_families(specs, (640, 640), 19))))  # and an angle
+    given = Outputs(tuple(of_shapes(maps((64, 20)))), (640, 640), 20)
+    assert {one.classes for one in fitting(list(tried_families(given)))} == {20}
+    assert all(one.is_joined for one in fitting(list(tried_families(given._replace(classes=19)))))  # and an angle
     one_class = [family for family in FAMILIES if family.one]
-    assert not list(tried_families(specs, (640, 640), 20, one_class))
+    assert not list(tried_families(given, one_class))
 
 
 def test_words_have_the_plural_of_classes() -> None:
     for classes, ending in ((1, ", 1 class"), (20, ", 20 classes")):
-        (first, *_) = fitting(all_tried(tuple(of_shapes(maps((64, classes)))), (640, 640), classes))
+        (first, *_) = fitting(all_tried(Outputs(tuple(of_shapes(maps((64, classes)))), (640, 640), classes)))
         assert first.words == first.family.word + ending
 
 

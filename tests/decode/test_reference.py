@@ -92,8 +92,8 @@ def one_cell(head: decode.Head, channels: dict[str, int], cell: tuple[int, int],
     found = reference.candidates(head, fitted, tensors, 0.5)
     assert found.cell.tolist() == [y * (size[1] // 8) + x] and found.class_id.tolist() == [1]
     read = reference.reader(fitted, tensors)
-    boxes = reference.boxes(fitted, found, read, size)
-    points = reference.keypoints(head, fitted, found, read, size) if head.keypoints else None
+    boxes = reference.boxes(fitted, found, read)
+    points = reference.keypoints(head, fitted, found, read) if head.keypoints else None
     return boxes[0].tolist(), None if points is None else points[0].tolist()
 
 

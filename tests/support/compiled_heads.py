@@ -11,7 +11,7 @@ SIZE = (32, 32)
 
 
 def described(head: decode.Head, specs: list[nl.TensorSpec], size: tuple[int, int] = SIZE) -> kernels.Detection | None:
-    return compiled(head, fit(head, specs, size, {}), specs, size)
+    return compiled(head, fit(head, specs, size, {}), specs)
 
 
 def maps(layout: str, dtype: str, channels: tuple[int, ...], q: nl.Quantization | None = None) -> list[nl.TensorSpec]:
