@@ -17,16 +17,19 @@ from npu_layout import NpuLayoutError, Quantization, TensorSpec, decode, kernels
 LAYOUTS = ("NCHW", "NHWC", "NCHW16c", "NCHW32c", "NCHW4c")
 
 
-def _enlarged(logits, x, y, fx, fy):
-    """Return the value at a pixel's centre, times 4 fx fy: exact, because weights are whole numbers."""
-    h, w = len(logits), len(logits[0])
-
-    def along(at, factor, size):
+def _along(factor, size):
+    """Return, for each pixel of an axis, the cells before and behind its centre, and what the latter counts, times 2
+    factor."""
+    places = []
+    for at in range(size * factor):
         low, rest = divmod(2 * at + 1 - factor, 2 * factor)  # (at + 1/2) / factor - 1/2, times 2 factor
-        return min(max(low, 0), size - 1), min(max(low + 1, 0), size - 1), rest
+        places.append((min(max(low, 0), size - 1), min(max(low + 1, 0), size - 1), rest))
+    return places
 
-    left, right, q = along(x, fx, w)
-    t, b, p = along(y, fy, h)
+
+def _enlarged(logits, column, row, fx, fy):
+    """Return the value at a pixel's centre, times 4 fx fy: exact, because weights are whole numbers."""
+    (left, right, q), (t, b, p) = column, row
     above = logits[t][left] * (2 * fx - q) + logits[t][right] * q
     below = logits[b][left] * (2 * fx - q) + logits[b][right] * q
     return above * (2 * fy - p) + below * p
@@ -34,12 +37,15 @@ def _enlarged(logits, x, y, fx, fy):
 
 def _expected(prototypes, c, box, size, change=lambda v: v):
     k, h, w = prototypes.shape
-    logits = [[change(sum(int(c[i]) * int(prototypes[i, y, x]) for i in range(k))) for x in range(w)] for y in range(h)]
+    weights, planes = [int(v) for v in c], prototypes.astype(int).tolist()
+    logits = [[change(sum(weights[i] * planes[i][y][x] for i in range(k))) for x in range(w)] for y in range(h)]
+    fx, fy = size[1] // w, size[0] // h
+    columns, rows = _along(fx, w), _along(fy, h)
     result = np.zeros(size, bool)
     for y in range(size[0]):
         for x in range(size[1]):
             if box is None or (box[0] <= x < box[2] and box[1] <= y < box[3]):
-                result[y, x] = _enlarged(logits, x, y, size[1] // w, size[0] // h) > 0
+                result[y, x] = _enlarged(logits, columns[x], rows[y], fx, fy) > 0
     return result
 
 
@@ -49,10 +55,7 @@ def _made(rng, layout, dtype, channels, h, w):
     spec = TensorSpec((1, channels, h, w), layout, dtype, quantization=Quantization(0.03, zero))
     stored = rng.integers(low, high, (channels, h, w))
     flat = rng.integers(low, high, spec.size).astype(dtype)
-    for c in range(channels):
-        for y in range(h):
-            for x in range(w):
-                flat[spec.offset(0, c, y, x)] = stored[c, y, x]
+    flat[spec.offset(0, *np.indices(stored.shape))] = stored
     return spec, flat, stored - zero
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -17,15 +17,14 @@ SHAPES = [
 ]  # fmt: skip
 
 
-def term(name: str, d: float, m: float, b: float) -> float:
-    """What is added up or compared, of one number each."""
-    e = d - m
-    terms = {
-        "model": m, "device": d, "squares": m * m, "products": m * d, "error": e * e, "device_squares": d * d,
-        "low": m, "device_low": d, "high": m, "device_high": d, "largest": e * e,
-        "change_squares": (m - b) * (m - b), "change_products": (m - b) * (d - b),
-    }  # fmt: skip
-    return terms[name]
+#: What is added up or compared, of one number of the device, of the model, and of what was before.
+TERMS: dict[str, Callable[[float, float, float], float]] = {
+    "model": lambda d, m, b: m, "device": lambda d, m, b: d, "squares": lambda d, m, b: m * m,
+    "products": lambda d, m, b: m * d, "error": lambda d, m, b: (d - m) * (d - m),
+    "device_squares": lambda d, m, b: d * d, "low": lambda d, m, b: m, "device_low": lambda d, m, b: d,
+    "high": lambda d, m, b: m, "device_high": lambda d, m, b: d, "largest": lambda d, m, b: (d - m) * (d - m),
+    "change_squares": lambda d, m, b: (m - b) * (m - b), "change_products": lambda d, m, b: (m - b) * (d - b),
+}  # fmt: skip
 
 
 def joined(name: str, numbers: list[float]) -> float:
@@ -68,17 +67,15 @@ def test_bits_are_those_of_the_documented_order(shape: tuple[int, int, int], dty
     device, model, before = numbers(shape, dtype)
     of = [x.astype(float).tolist() for x in (device, model, before)]
     count, rows, columns = shape
-    rows_of = [
-        [[[term(name, *(x[a][r][c] for x in of)) for c in range(columns)] for a in range(count)] for r in range(rows)]
-        for name in kernels.BY_ROW
+    matrices = range(count)
+    wanted = [
+        [in_order(name, [[*map(term, *(x[a][r] for x in of))] for a in matrices]) for r in range(rows)]
+        for name, term in ((name, TERMS[name]) for name in kernels.BY_ROW)
     ]
-    wanted = [[in_order(name, row) for row in of_name] for name, of_name in zip(kernels.BY_ROW, rows_of)]
+    down = [[[*zip(*x[a])] for a in matrices] for x in of]
     wanted_down = [
-        [
-            [joined(name, [term(name, *(x[a][r][c] for x in of)) for r in range(rows)]) for c in range(columns)]
-            for a in range(count)
-        ]
-        for name in kernels.BY_COLUMN
+        [[joined(name, [*map(term, *(x[a][c] for x in down))]) for c in range(columns)] for a in matrices]
+        for name, term in ((name, TERMS[name]) for name in kernels.BY_COLUMN)
     ]
     for backend in kernels.backends():
         by_row, by_column = kernels.sums(device, model, before, backend)
@@ -136,7 +133,7 @@ def test_sums_are_near_the_exact_ones(backend: str) -> None:
         if name in ("low", "device_low", "high", "device_high", "largest"):
             continue
         for r in range(9):
-            values = [term(name, *numbers) for numbers in zip(*(x[:, r].ravel().tolist() for x in of))]
+            values = [*map(TERMS[name], *(x[:, r].ravel().tolist() for x in of))]
             assert abs(by_row[k, r] - math.fsum(values)) <= 1e-13 * math.fsum(map(abs, values))
     assert math.isclose(by_column[2].sum(), math.fsum((of[1] ** 2).ravel()), rel_tol=1e-13)
 

@@ -144,15 +144,16 @@ def kept(found: list[Found], iou: float, limit: int, per_class: bool = True, ext
     """Greedy suppression in float32, as torchvision writes it; `extra` pixels are added to each side."""
     f = np.float32
     stay: list[tuple[Found, list[Any], Any]] = []
+    none, more = f(0), f(extra)
     for one in found:
         x0, y0, x1, y1 = (f(v) for v in one.box)
-        area = (x1 - x0 + f(extra)) * (y1 - y0 + f(extra))
+        area = (x1 - x0 + more) * (y1 - y0 + more)
         for other, (u0, v0, u1, v1), its in stay:
             if per_class and other.class_id != one.class_id:
                 continue
-            w = max(f(0), min(x1, u1) - max(x0, u0) + f(extra))
-            h = max(f(0), min(y1, v1) - max(y0, v0) + f(extra))
-            shared = w * h
+            w = (u1 if u1 < x1 else x1) - (u0 if u0 > x0 else x0) + more  # as min and max, at half of their cost
+            h = (v1 if v1 < y1 else y1) - (v0 if v0 > y0 else y0) + more
+            shared = (w if w > none else none) * (h if h > none else none)
             if float(shared / (its + area - shared)) > iou:
                 break
         else:
@@ -187,27 +188,30 @@ def pick(rng: random.Random) -> tuple[str, str]:
     return rng.choice(LAYOUTS), rng.choice(DTYPES)
 
 
-def probiou(a: Any, b: Any) -> float:
+Gaussian = tuple[np.ndarray, np.ndarray, float]
+
+
+def gaussian(box: Any) -> Gaussian:
+    """The mean, the covariance and its determinant of a turned box."""
+    turn = np.array([[math.cos(box[4]), -math.sin(box[4])], [math.sin(box[4]), math.cos(box[4])]])
+    covariance = turn @ np.diag([box[2] ** 2 / 12, box[3] ** 2 / 12]) @ turn.T
+    return np.array([box[0], box[1]]), covariance, float(np.linalg.det(covariance))
+
+
+def probiou(a: Gaussian, b: Gaussian) -> float:
     """1 less the Hellinger distance of the normal distributions of two turned boxes, by matrices."""
-
-    def covariance(box: Any) -> np.ndarray:
-        turn = np.array([[math.cos(box[4]), -math.sin(box[4])], [math.sin(box[4]), math.cos(box[4])]])
-        result: np.ndarray = turn @ np.diag([box[2] ** 2 / 12, box[3] ** 2 / 12]) @ turn.T
-        return result
-
-    one, two = covariance(a), covariance(b)
-    away = np.array([a[0] - b[0], a[1] - b[1]])
-    mean = (one + two) / 2
+    away, mean = a[0] - b[0], (a[1] + b[1]) / 2
     distance = float(away @ np.linalg.inv(mean) @ away) / 8
-    distance += 0.5 * math.log(np.linalg.det(mean) / math.sqrt(np.linalg.det(one) * np.linalg.det(two)))
+    distance += 0.5 * math.log(np.linalg.det(mean) / math.sqrt(a[2] * b[2]))
     return 1 - math.sqrt(max(0.0, 1 - math.exp(-distance)))
 
 
 def kept_turned(boxes: Any, classes: Any, iou: float) -> list[int]:
     """Rows of turned boxes, the best first, that greedy suppression by ProbIoU keeps."""
     stay: list[int] = []
-    for i, box in enumerate(boxes):
+    shapes = [gaussian(box) for box in boxes]
+    for i, shape in enumerate(shapes):
         others = [j for j in stay if classes is None or classes[j] == classes[i]]
-        if all(probiou(boxes[j], box) < iou for j in others):
+        if all(probiou(shapes[j], shape) < iou for j in others):
             stay.append(i)
     return stay
