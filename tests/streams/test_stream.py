@@ -208,7 +208,15 @@ def test_frames_that_fail_wait_as_others_do() -> None:
             assert stream.counts.captured <= 6
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads that hang are waited for a shorter time: 0.3 s for 2."""
+    for room in ("crew", "pool"):
+        monkeypatch.setattr(f"npu_layout.streams.{room}._PATIENCE", 0.3)
+
+
 @pytest.mark.alone
+@pytest.mark.usefixtures("impatient")
 def test_a_pool_closes_beside_an_engine_that_hangs() -> None:
     release = threading.Event()
     start = time.monotonic()
@@ -243,6 +251,7 @@ def test_a_result_that_was_awaited_in_vain_is_not_lost() -> None:
 
 
 @pytest.mark.alone
+@pytest.mark.usefixtures("impatient")
 def test_an_engine_that_hangs() -> None:
     release = threading.Event()
 
