@@ -173,10 +173,11 @@ def _says_more(now: Examined, then: Examined, best: float) -> bool:
     A row in reverse is an order of the channels along the other axis, which has a fix. Both may make the same values,
     but explain other shares of what varies within channels: so these are compared by what they gain, and by what they
     leave of the values, of which an order that only resembles a shift leaves more. Rows in any order are such an order,
-    too. Declared scales of channels say which axis is theirs.
+    too. Corners of boxes resemble centres, shifted along the numbers of each box: what leaves more of the values than
+    another cause is no move. Declared scales of channels say which axis is theirs.
     """
     verdicts = judgement, found = now.judgement.verdict, then.judgement.verdict
-    if found == "geometry" and _has_scales_along_its_channels(now):
+    if found == "geometry" and (_has_scales_along_its_channels(now) or _left(then) > _AS_MUCH * _least(now)):
         return False
     more = then.ranking[0].score > best + _more(now.judgement, then.judgement)
     if "channel_order" not in verdicts or not {*verdicts} & {*_OF_ROWS}:
@@ -201,7 +202,18 @@ def _left(e: Examined) -> float:
     """Return the power of what the named cause leaves of the values."""
     assert e.evidence is not None
     named = next(c for c in e.ranking if c.cause == e.judgement.verdict)
-    return float(np.square(e.evidence.trial(named).left).mean())
+    return _power(e.evidence.trial(named))
+
+
+def _least(e: Examined) -> float:
+    """Return the power of what the best cause leaves, proven or not; of those of all frames and the same values."""
+    assert e.evidence is not None
+    trials = [e.evidence.trial(c) for c in e.ranking if c.cause != "match"]
+    return min((_power(t) for t in trials if t.comparable and t.rows is None), default=np.inf)
+
+
+def _power(trial: Trial) -> float:
+    return float(np.square(trial.left).mean())
 
 
 def exchanged(examined: Sequence[Examined]) -> list[Examined]:

@@ -11,6 +11,7 @@ import pytest
 
 import npu_layout as nl
 from tests.support.boards import SHAPE, Board, same
+from tests.support.endings import ending, verdict
 
 
 @pytest.fixture(scope="module")
@@ -114,3 +115,29 @@ def test_no_channel_is_searched_by_itself(noise: float) -> None:
     """Causes are looked for in all channels at once: 8 reductions a channel were counted, and 240 for one by one."""
     few, many = _reductions(20, noise), _reductions(160, noise)
     assert many - few < 20 * 140
+
+
+@pytest.mark.parametrize("db", [14, 20])
+def test_corners_of_boxes_are_no_shift(db: float) -> None:
+    """Two places further, the right of a box is near its centre, which noise of the size of its width hides."""
+
+    def boxes(frame: int) -> np.ndarray:
+        rng = np.random.default_rng(frame)
+        centres, sizes = rng.normal(32, 3, (2, 256)), rng.normal(10, 0.5, (2, 256))
+        scores = rng.uniform(0, 0.05, (6, 256))
+        return np.concatenate([centres, sizes, scores])[None].astype(np.float32)
+
+    def corners(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        centre, half = y[:, :2], y[:, 2:4] / 2
+        return np.concatenate([centre - half, centre + half, y[:, 4:]], 1)
+
+    inputs = [boxes(frame) for frame in range(2)]
+    output = verdict(ending((1, 10, 256)), inputs, corners, db)
+    assert output.verdict in ("mismatch", "activation"), str(output)
+    shifted = verdict(ending((1, 64, 24)), _signal(), lambda x, y: np.roll(y, 1, 1), db)  # a real one along the rows
+    assert shifted.verdict in ("geometry", "channel_order"), str(shifted)
+
+
+def _signal() -> list[np.ndarray]:
+    rng = np.random.default_rng(3)
+    return [rng.normal(size=(1, 64, 24)).astype(np.float32) for _ in range(2)]
