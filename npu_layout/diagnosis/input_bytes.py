@@ -21,6 +21,11 @@ _CASTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "rounded to integers": np.rint,
     "cut off to integers": np.trunc,
 }
+_AS_INT8: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # of pixels that become floats
+    "with the highest bit of every pixel inverted before mean and std (uint8 as int8)": lambda x: (x + 128) % 256,
+    "with pixels of 128 and more negative before mean and std (uint8 read as int8)": lambda x: x - 256 * (x >= 128),
+    "clamped at 127 before mean and std (uint8 pixels through int8)": lambda x: np.minimum(x, 127),
+}
 _PITCHES = (16, 32, 64, 128, 256)  # bytes that rows of cameras and accelerators are aligned to
 
 
@@ -33,16 +38,31 @@ def stored(base: How, pair: Pair) -> Iterator[Change]:
             yield _change(f"the pixels divided by 255 and {words}", base, partial(_of_unit, cast=cast))
             if pair.spec.quantization is not None:
                 yield _change(f"the input {words}, without its scale", base, partial(_unscaled, cast=cast))
+    if pair.spec.element.unpacked.kind == "f":
+        yield from _floats(base)
     for wrong, meant in (("NHWC", "NCHW"), ("NCHW", "NHWC")):
         words, change = f"the input stored as {wrong} and read as {meant}", partial(_misread, wrong=wrong, meant=meant)
         yield _change(words, base, change)
         make = partial(_of_pixels, how=base, change=change)
-        yield Change(f"{words}, before mean and std", make, verdict="input_layout")
+        yield Change(f"{words} before mean and std", make, verdict="input_layout")
     yield from _with_exchanged_sides(base, pair)
     if pair.channels == 3:
         yield from _four_as_three(base, pair)
         yield from _gaps(base, pair)
     yield from without_padding(base, pair)
+
+
+def _floats(base: How) -> Iterator[Change]:
+    """Yield the floats of pixels that went through int8 before mean and std, or of what went through integers after."""
+    for words, misread in _AS_INT8.items():
+        make = partial(_of_pixels, how=base, change=partial(_in_floats, change=misread))
+        yield Change(f"the input {words}", make, verdict="input_layout")
+    for words, cast in _CASTS.items():
+        yield _change(f"the input {words}", base, partial(_in_floats, change=cast))
+
+
+def _in_floats(pair: Pair, values: np.ndarray, change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    return change(values.astype(np.float32))
 
 
 def _gaps(base: How, pair: Pair) -> Iterator[Change]:

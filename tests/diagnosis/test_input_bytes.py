@@ -77,8 +77,25 @@ def test_floats_that_became_integers(words: str, cast: Any) -> None:
             assert unit[place] == pytest.approx((cast(value) + 28) * 0.02, rel=1e-6)
 
 
-def test_floats_have_no_sign_to_invert() -> None:
-    assert not [words for words in changes(FLOAT) if "bit" in words or "clamped" in words]
+AS_INT8 = {
+    "the input with the highest bit of every pixel inverted": lambda pixel: (pixel + 128) % 256,
+    "the input with pixels of 128 and more negative": lambda pixel: pixel - 256 if pixel > 127 else pixel,
+    "the input clamped at 127": lambda pixel: min(pixel, 127),
+}
+
+
+@pytest.mark.parametrize("words", AS_INT8)
+def test_floats_of_pixels_that_were_int8(words: str) -> None:
+    """The floats themselves have no highest bit: what was done came before mean and std."""
+    found = one(changes(FLOAT), words)
+    for place, pixel in np.ndenumerate(PLANES.astype(int)):
+        assert found[place] == pytest.approx((AS_INT8[words](int(pixel)) - 100) / 50, rel=1e-5)
+
+
+@pytest.mark.parametrize(("words", "cast"), [("rounded", round), ("cut off", int)])
+def test_floats_through_integers(words: str, cast: Any) -> None:
+    found = one(changes(FLOAT), f"the input {words} to integers")
+    assert all(found[place] == cast((float(pixel) - 100) / 50) for place, pixel in np.ndenumerate(PLANES))
 
 
 @pytest.mark.parametrize("axes", ["NCHW", "NHWC"])
@@ -89,7 +106,7 @@ def test_another_order(axes: str) -> None:
     pixels = PLANES[0].astype(np.float64)
     real = (pixels - 100) / 50
     for wrong, meant in (("NHWC", "NCHW"), ("NCHW", "NHWC")):
-        for end, values in (("", real), (", before mean and std", pixels)):
+        for end, values in (("", real), (" before mean and std", pixels)):
             got = found[f"the input stored as {wrong} and read as {meant}{end}"]
             if wrong == "NCHW":
                 line = [values[c, y, x] for c in range(3) for y in range(SIDE) for x in range(SIDE)]
