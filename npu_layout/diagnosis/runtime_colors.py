@@ -12,6 +12,7 @@ from ..buffers import TensorSpec
 from .input_images import How
 from .input_report import InputReport
 from .input_variants import FLIPPED
+from .preprocessor_fixes import of_pixels
 from .verdict import Judgement
 
 _ORDERED = ("color", "mean", "std")
@@ -44,7 +45,7 @@ def runtime_exchanges(
     spec = fix["target"]
     what = f"The buffer of input {made.name!r} contains {spec.channels}, and the runtime exchanges red and blue in its "
     what += f"graph: the model reads {color}, as declared."
-    advice = f"Fix: declare the input as TensorSpec(..., channels={spec.channels!r}), as in the fix."
+    advice = f"Fix: declare the input as TensorSpec(..., channels={spec.channels!r}), as in the fix.{of_pixels(fix)}"
     changed = {name: j._replace(fix=fix, evidence=what, advice=advice) for name, j in found.items()}
     return {**judgements, **changed}, {**inputs, made.name: replace(made, fix=fix, why=f"{what} {advice}")}
 
@@ -82,7 +83,7 @@ def _given_to_the_runtime(made: InputReport, color: str) -> str:
     """Return what to do if the buffer is as declared."""
     other = FLIPPED[color]
     return (
-        f"The input {made.name!r} is as declared, so that the runtime exchanges red and blue, and the model reads "
+        f"The input {made.name!r} is as declared. So the runtime exchanges red and blue, and the model reads "
         f"{other}. If it was trained on {other}, declare the input as TensorSpec(..., channels={color!r}) with "
         f"color={other!r}; if on {color}, give the runtime {other}, by channels={other!r} with color={color!r}, or "
         f"turn the exchange off."

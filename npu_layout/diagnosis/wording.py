@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ..buffers import TensorSpec
 from ..comparison import FLOAT16_MOST, Confused, Figures, OutputPart, listed
-from ..errors import NpuLayoutError
-from ..frames import Preprocessor
 from ..support import quoted
 from .evidence import Evidence
+from .preprocessor_fixes import is_refused, of_pixels
 from .thresholds import LEAST
 from .trials import Candidate, Trial
 
 _RUNS = 4  # outputs into which one is split
-_CHANNELS, _SIDE = (3, 1, 4), 16  # of images
 _GOOD = 15.0  # dB: a candidate that explains so much is the whole cause, and not a part of it
 
 FLAT = "Record frames that make the output vary."
@@ -43,13 +40,16 @@ SOME_CHANNELS = (
 THEN = "Then validate again: the second cause is named with its own fix."
 NO_CAUSE = "No known cause explains the difference."
 
+RETYPED = "the values have another dtype than declared"  # of floats, which have no scale
 SCALED = "the values have another scale"  # of floats, which are declared without one
 
 
 def _wrong(c: Candidate | Trial) -> str:
     """Return what is wrong, with the candidate's own text."""
-    scaled = c.cause == "quantization" and c.fix is None
-    return f"{SCALED if scaled else CAUSES[c.cause].wrong}: {c.text}"
+    wrong = CAUSES[c.cause].wrong
+    if c.cause == "quantization":
+        wrong = SCALED if c.fix is None else RETYPED if c.fix.element.unpacked.kind == "f" else wrong
+    return f"{wrong}: {c.text}"
 
 
 def _by_the_fix(how: str) -> Callable[[Candidate], str]:
@@ -66,24 +66,12 @@ def _make_the_input(c: Candidate) -> str:
         return _CORRECT_THE_INPUT
     if "target" in c.fix:
         given = f"The accelerator's input was given as {c.fix['target'].layout}."
-        return f"{given} Fix: give it the layout that it expects; if that is this one, correct the input's spec."
+        advice = f"{given} Fix: give it the layout that it expects; if that is this one, correct the input's spec."
+        return f"{advice}{of_pixels(c.fix)}"
     done = "describe what was done, or come near to it" if c.score >= _GOOD else _CLOSEST
-    if _is_refused(c.fix):
+    if is_refused(c.fix):
         return f"Fix: make the input as declared. A Preprocessor refuses the arguments of the fix; these {done}."
     return f"Fix: make the input as declared, or record again with the arguments of the fix: these {done}."
-
-
-def _is_refused(fix: Mapping[str, Any]) -> bool:
-    """Whether a Preprocessor refuses arguments for any image, such as a mean and std in units of 0 to 1."""
-    return not any(_is_accepted(fix, channels) for channels in _CHANNELS)
-
-
-def _is_accepted(fix: Mapping[str, Any], channels: int) -> bool:
-    try:
-        Preprocessor(TensorSpec((1, channels, _SIDE, _SIDE)), **fix)
-    except NpuLayoutError:
-        return False
-    return True
 
 
 def _read_the_bytes(c: Candidate) -> str:

@@ -100,3 +100,11 @@ def test_scaled_floats_have_no_declared_scale() -> None:
     assert output.why.startswith("The values have another scale: each value is 2 times the model's, minus 0.5 ("), (
         output
     )
+
+
+def test_floats_of_another_dtype_have_no_scale() -> None:
+    spec = nl.TensorSpec((1, 4), "NC", "bfloat16")
+    read = Candidate("quantization", "stored as bfloat16, not quantised", 20.0, 9.0, spec)
+    assert wording.explains(read) == ("The values have another dtype than declared: stored as bfloat16, not quantised.")
+    scaled = nl.TensorSpec((1, 4), "NC", "int8", quantization=nl.Quantization(0.5))
+    assert "do not have the declared scale" in wording.explains(read._replace(fix=scaled, text="scale 0.5"))

@@ -36,6 +36,7 @@ def test_the_accelerators_own_input(board: Board) -> None:
     output = board.verdict(nl.Recording({"maps": board.spec, "image": wrong}, frames, {"preprocess": PRE}))
     assert output.verdict == "preprocessing" and "correct the input's spec" in output.why, str(output)
     assert output.fix["target"] == nl.TensorSpec((1, 3, SIDE, SIDE), "NCHW", "uint8")
+    assert "Mean and std of the fix are what the accelerator's model does to the pixels" in output.why
 
 
 @pytest.mark.parametrize(("dtype", "zero_point"), [("uint8", 0), ("int8", -128)])
