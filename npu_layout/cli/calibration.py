@@ -25,7 +25,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", required=True, metavar="MODEL", help="the float ONNX model, which says the input")
     parser.add_argument("--for", dest="toolchain", required=True, choices=tuple(TOOLCHAINS), metavar="TOOLCHAIN",
                         help=f"who reads the set: {', '.join(TOOLCHAINS)}")  # fmt: skip
-    parser.add_argument("--out", required=True, metavar="FOLDER", help="a new folder")
+    parser.add_argument("--out", type=words.target, required=True, metavar="FOLDER", help="a new folder")
     words.add_preprocessing(parser)
     parser.add_argument("--every", type=words.count, default=1, metavar="N", help="every Nth frame (default: 1)")
     parser.add_argument("--limit", type=words.count, metavar="N", help="at most N frames")

@@ -42,7 +42,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                         help="other layouts to show beside it")  # fmt: skip
     parser.add_argument("--part", type=words.shape, metavar="1x20x2x3", help="extents to show, at most 4096 elements")
     parser.add_argument("--cache-line", type=words.count, default=CACHE_LINE, help=f"in bytes (default: {CACHE_LINE})")
-    parser.add_argument("--picture", nargs="+", default=[], metavar="FILE", help="write the picture (.svg, .png)")
+    parser.add_argument(
+        "--picture", type=words.target, nargs="+", default=[], metavar="FILE", help="write the picture (.svg, .png)"
+    )
     parser.add_argument("--width", type=words.count, help=f"largest width of the picture in pixels (default: {_WIDTH})")
     parser.add_argument("--pitch", type=words.count, metavar="BYTES",
                         help="of a pixel format: bytes from one row of the first plane to the next")  # fmt: skip

@@ -6,13 +6,13 @@ import argparse
 
 from .. import exchange
 from ..support import isolated, many
-from . import console, files
+from . import console, files, words
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
     parser.add_argument("path", metavar="PATH", help="the other tool's file or folder")
-    parser.add_argument("out", metavar="OUT", help="the recording's folder")
+    parser.add_argument("out", type=words.target, metavar="OUT", help="the recording's folder")
     parser.add_argument("--form", help="raw, polygraphy, onnx or rknn (default: recognised by the files)")
     parser.add_argument("--specs", metavar="FILE", help="TensorSpecs as JSON, for outputs that are flat buffers")
     parser.add_argument("--description", metavar="FILE", help="raw: the spec file, if it is not PATH/spec.json")

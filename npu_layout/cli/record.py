@@ -21,7 +21,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         help="images, videos, folders of images, and a camera, /dev/video0, with --limit",
     )
-    parser.add_argument("--out", required=True, metavar="FOLDER", help="the recording: a new or empty folder")
+    parser.add_argument(
+        "--out", type=words.target, required=True, metavar="FOLDER", help="the recording: a new or empty folder"
+    )
     runs = parser.add_mutually_exclusive_group(required=True)
     runs.add_argument("--engine", metavar="ENGINE",
                       help="module:factory, a callable that returns an object with infer and output_specs; or "

@@ -30,8 +30,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                         help="least score of detections (default: 0.25)")  # fmt: skip
     parser.add_argument("--workers", type=int, metavar="N", help="processes; if one dies, only its recording is lost")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--junit", metavar="FILE", help="write JUnit XML, for a build server")
-    parser.add_argument("--html", metavar="FILE", help="write a page with pictures; for one recording")
+    parser.add_argument("--junit", type=words.target, metavar="FILE", help="write JUnit XML, for a build server")
+    parser.add_argument(
+        "--html", type=words.target, metavar="FILE", help="write a page with pictures; for one recording"
+    )
 
 
 def run(options: argparse.Namespace) -> int:

@@ -127,6 +127,14 @@ def option(text: str) -> tuple[str, Any]:
         return name, value
 
 
+@_argument
+def target(text: str) -> str:
+    """Read the path of what is written; ``-``, the standard output of other programs, is refused: it has the report."""
+    if text == "-":
+        raise NpuLayoutError("'-': expected a path, since the standard output has the report; ./- is a file")
+    return text
+
+
 def add_preprocessing(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how a camera's frame becomes the model's input."""
     add = parser.add_argument
