@@ -65,11 +65,11 @@ class AxeleraEngine(RuntimeEngine):
             images = inputs[0].shape[0]
             connection = self._context.device_connect(device, images)
             self._instance = connection.load_model_instance(loaded, num_sub_devices=images, aipu_cores=images)
-        ending = str(getattr(loaded, "postamble_graph", "") or "")
+            ending = str(getattr(loaded, "postamble_graph", "") or "")
+            # The padding is written once: what runs are given replaces the tensor within it.
+            self._fed = [np.full(info.shape, info.zero_point, info.dtype) for info in loaded.inputs()]
+            self._found = [np.zeros(info.shape, info.dtype) for info in loaded.outputs()]
         self.postamble = os.path.join(os.path.dirname(path), ending) if ending else ""
-        # The padding is written once: what runs are given replaces the tensor within it.
-        self._fed = [np.full(info.shape, info.zero_point, info.dtype) for info in loaded.inputs()]
-        self._found = [np.zeros(info.shape, info.dtype) for info in loaded.outputs()]
         super().__init__(name, inputs, outputs)
 
     def _run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:

@@ -12,7 +12,7 @@ from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..specs import from_executorch
 from ..support import checked_call, text_of
-from .runtime import RuntimeEngine, model_file, names_of, refused, runtime
+from .runtime import RuntimeEngine, model_file, names_of, opening, runtime
 
 
 class ExecuTorchEngine(RuntimeEngine):
@@ -50,7 +50,7 @@ class ExecuTorchEngine(RuntimeEngine):
         name, wanted = f"model {path}", text_of("method", method)
         runtimes = runtime("executorch.runtime", "executorch")
         self._torch = runtime("torch", "torch")
-        try:
+        with opening(name):
             self._program = runtimes.Runtime.get().load_program(path)
             if wanted not in self._program.method_names:
                 raise NpuLayoutError(
@@ -58,10 +58,6 @@ class ExecuTorchEngine(RuntimeEngine):
                 )
             self._method = self._program.load_method(wanted)
             about = self._method.metadata
-        except NpuLayoutError:
-            raise
-        except Exception as error:  # the runtime raises RuntimeError and others
-            raise refused(name, error) from error
         ports = (("input", about.num_inputs(), about.input_tensor_meta, input_names),
                  ("output", about.num_outputs(), about.output_tensor_meta, output_names))  # fmt: skip
         inputs, outputs = (_specs(name, *port) for port in ports)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -131,8 +130,7 @@ class KneronEngine(RuntimeEngine):
     def _release(self) -> None:
         group, self._group = self._group, None
         if group is not None:
-            with suppress(Exception):  # of a device that was unplugged
-                self._kp.core.disconnect_devices(device_group=group)
+            self._kp.core.disconnect_devices(device_group=group)
 
 
 def _firmware(given: Any) -> list[str]:

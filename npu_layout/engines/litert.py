@@ -15,7 +15,7 @@ from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..specs import from_tflite
 from ..support import checked_call, one_of, shown, thread_count
-from .runtime import RuntimeEngine, model_file, refused, runtime
+from .runtime import RuntimeEngine, model_file, opening, runtime
 
 _PACKAGE = "ai-edge-litert"
 #: Where the interpreter is: the first that can be imported. Boards' images have the second (NXP's BSPs, Coral, Debian).
@@ -70,14 +70,12 @@ class LiteRtEngine(RuntimeEngine):
             )
         if accelerator is not None and delegates:
             raise NpuLayoutError("delegates: expected none with accelerator=, which chooses them")
-        try:
+        with opening(name):
             self._runner: Any = (
                 _Interpreted(path, content, threads, delegates)
                 if accelerator is None
                 else _Compiled(path, content, threads, accelerator)
             )
-        except (ValueError, RuntimeError) as error:
-            raise refused(name, error) from error
         super().__init__(name, self._runner.inputs, self._runner.outputs)
 
     def _run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:

@@ -11,7 +11,7 @@ from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..specs import from_mnn
 from ..support import checked_call, thread_count
-from .runtime import RuntimeEngine, model_file, refused, runtime
+from .runtime import RuntimeEngine, model_file, opening, runtime
 
 
 class MnnEngine(RuntimeEngine):
@@ -40,12 +40,10 @@ class MnnEngine(RuntimeEngine):
         name = f"model {path}"
         self._mnn = runtime("MNN", "MNN")
         settings = {"numThread": thread_count(threads), "backend": backend}
-        self._network = self._mnn.Interpreter(path)
-        try:
+        with opening(name):
+            self._network = self._mnn.Interpreter(path)
             self._session = self._network.createSession(settings)
             ports = (self._network.getSessionInputAll(self._session), self._network.getSessionOutputAll(self._session))
-        except Exception as error:
-            raise refused(name, error) from error
         if not all(ports):
             raise NpuLayoutError(f"{name}: MNN cannot load it")
         self._inputs = list(ports[0].values())

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..specs import from_openvino
 from ..support import checked_call
-from .runtime import RuntimeEngine, model_file, refused, runtime
+from .runtime import RuntimeEngine, model_file, opening, runtime
 
 _CPU = {"INFERENCE_NUM_THREADS": 1, "INFERENCE_PRECISION_HINT": "f32"}
 
@@ -55,17 +55,15 @@ class OpenVinoEngine(RuntimeEngine):
         name = f"model {model_file(model)}" if is_file else "model"
         openvino = runtime("openvino", "openvino")
         known = {} if layouts is None else dict(layouts)
-        core = openvino.Core()
         own = _CPU if device == "CPU" else {}
-        try:
+        with opening(name):
+            core = openvino.Core()
             graph = core.read_model(model_file(model)) if is_file else model
             ports = [
                 [from_openvino(p, layout=known.get(_name(p)), color=color if is_input else None) for p in side]
                 for side, is_input in ((graph.inputs, True), (graph.outputs, False))
             ]
             self._request = core.compile_model(graph, device, {**own, **(config or {})}).create_infer_request()
-        except RuntimeError as error:
-            raise refused(name, error) from error
         self._openvino = openvino
         super().__init__(name, _named(ports[0], "input"), _named(ports[1], "output"))
 

@@ -56,9 +56,11 @@ class RknnEngine(RuntimeEngine):
         name = f"model {path}"
         inputs = declared_inputs(input_specs)
         self._formats = [_format_of(spec) for spec in inputs]
-        self._lite = runtime("rknnlite.api", "rknn-toolkit-lite2").RKNNLite()
+        library = runtime("rknnlite.api", "rknn-toolkit-lite2")
+        self._lite: Any = None
         more = {} if core_mask is None else {"core_mask": core_mask}
         with opening(name, self._release):
+            self._lite = library.RKNNLite()
             if (status := self._lite.load_rknn(path)) != 0:
                 raise RuntimeError(f"load_rknn returned {status}; its log says why")
             if (status := self._lite.init_runtime(**more)) != 0:
@@ -69,7 +71,7 @@ class RknnEngine(RuntimeEngine):
 
     def _infer(self, specs: Sequence[TensorSpec], inputs: list[np.ndarray], name: str) -> list[np.ndarray]:
         formats: Any = {"data_format": self._formats} if any(self._formats) else {}
-        answers: Any = self._lite.inference(
+        answers = self._lite.inference(
             inputs=[flat.reshape(spec.storage_shape) for spec, flat in zip(specs, inputs)], **formats
         )
         if answers is None:
@@ -80,7 +82,8 @@ class RknnEngine(RuntimeEngine):
         return self._infer(self.input_specs, inputs, self.model)
 
     def _release(self) -> None:
-        self._lite.release()
+        if self._lite is not None:
+            self._lite.release()
 
 
 def _format_of(spec: TensorSpec) -> str | None:

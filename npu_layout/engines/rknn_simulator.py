@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import NpuLayoutError
 from ..support import path_of
 from .onnxruntime import OnnxRuntimeEngine
-from .runtime import RuntimeEngine, model_file, refused, runtime, seen
+from .runtime import RuntimeEngine, model_file, opening, runtime, seen
 
 
 class RknnSimulator(RuntimeEngine):
@@ -59,24 +59,21 @@ class RknnSimulator(RuntimeEngine):
         samples = None if dataset is None else os.path.abspath(path_of("dataset", dataset))
         with OnnxRuntimeEngine(path) as known:
             inputs, names = list(known.input_specs), [spec.name for spec in known.output_specs]
-        self._rknn = runtime("rknn.api", "rknn-toolkit2").RKNN(verbose=False)
+        self._rknn: Any = runtime("rknn.api", "rknn-toolkit2").RKNN(verbose=False)
         steps = (
             ("config", lambda: self._rknn.config(target_platform=target, **config)),
             ("load_onnx", lambda: self._rknn.load_onnx(path)),
             ("build", lambda: self._rknn.build(do_quantization=samples is not None, dataset=samples)),
             ("init_runtime", self._rknn.init_runtime),
         )
-        try:
+        with opening(name, self._release):
             with _scratch():
                 for step, call in steps:
                     status = call()
                     if status not in (0, None):
-                        raise NpuLayoutError(f"{step} returned {status}; its log says why")
+                        raise RuntimeError(f"{step} returned {status}; its log says why")
             self.input_specs = inputs
             outputs = seen(name, self._run([np.zeros(spec.size, spec.stored) for spec in inputs]), names)
-        except Exception as error:  # the toolkit raises whatever it meets
-            self._rknn.release()
-            raise refused(name, error) from error
         super().__init__(name, inputs, outputs)
 
     def _run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
@@ -84,7 +81,7 @@ class RknnSimulator(RuntimeEngine):
         formats = ["nchw" if array.ndim == 4 else None for array in shaped]
         answers: Sequence[Any] | None = self._rknn.inference(inputs=shaped, data_format=formats)
         if answers is None:
-            raise NpuLayoutError("the simulator returned nothing; its log says why")
+            raise RuntimeError("the simulator returned nothing; its log says why")
         return [np.ascontiguousarray(answer, np.float32) for answer in answers]
 
     def _release(self) -> None:

@@ -166,7 +166,8 @@ class RknnRuntimeEngine(RuntimeEngine):
     images
         "pixels", or "stored", as other inputs are: where an input of 1, 3 or 4 channels is no image of uint8.
     outputs
-        "native" (as the NPU writes them), or "nhwc" (the runtime's NHWC; RV1103 and RV1106 have no other).
+        "native" (as the NPU writes them), or "nhwc" (the runtime's NHWC, as in Rockchip's samples for RV1103 and
+        RV1106).
     library
         Path or name of the shared library.
 

@@ -6,7 +6,7 @@ import importlib
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar, Union
 
 import numpy as np
@@ -25,7 +25,7 @@ def runtime(module: str, package: str, how: str = "") -> Any:
     """Import a runtime; NpuLayoutError that says what to install, or `how` if no index has it, if it is missing."""
     try:
         return importlib.import_module(module)
-    except ImportError as error:
+    except Exception as error:  # an OSError where a package loads its library by ctypes
         raise NpuLayoutError(f"{module} cannot be imported ({error}); {how or f'pip install {package}'}") from error
 
 
@@ -47,15 +47,19 @@ def refused(name: str, error: Exception) -> NpuLayoutError:
 
 
 @contextmanager
-def opening(name: str, release: Callable[[], None]) -> Iterator[None]:
-    """Call `release` if opening a model fails; what runtimes raise becomes the error that it cannot be loaded."""
+def opening(name: str, release: Callable[[], None] | None = None) -> Iterator[None]:
+    """Call `release` if opening a model fails, or is interrupted by Ctrl-C, after which the device would stay taken.
+
+    What runtimes raise, whose exceptions share no base of their own, becomes the error that it cannot be loaded.
+    """
     try:
         yield
-    except NpuLayoutError:
-        release()
-        raise
-    except Exception as error:  # runtimes' exceptions share no base of their own
-        release()
+    except BaseException as error:
+        with suppress(Exception):  # why it failed is worth more
+            if release is not None:
+                release()
+        if isinstance(error, NpuLayoutError) or not isinstance(error, Exception):
+            raise
         raise refused(name, error) from error
 
 
@@ -207,7 +211,8 @@ class RuntimeEngine:
         with self._lock:
             if not self._closed:
                 self._closed = True
-                self._release()
+                with suppress(Exception):  # as of a device that was unplugged; nothing is left to do
+                    self._release()
 
     def __enter__(self: E) -> E:
         return self

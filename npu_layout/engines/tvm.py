@@ -10,7 +10,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..support import checked_call, text_of
-from .runtime import RuntimeEngine, declared_inputs, model_file, refused, runtime, seen
+from .runtime import RuntimeEngine, declared_inputs, model_file, opening, runtime, seen
 
 
 class TvmEngine(RuntimeEngine):
@@ -53,12 +53,10 @@ class TvmEngine(RuntimeEngine):
         inputs = declared_inputs(input_specs)
         where, wanted = text_of("device", device), text_of("function", function)
         self._tvm, relax = runtime("tvm", "apache-tvm"), runtime("tvm.relax", "apache-tvm")
-        try:
+        with opening(name):
             self._device = self._tvm.device(where)
             self._call = relax.VirtualMachine(self._tvm.runtime.load_module(path), self._device)[wanted]
             answers = self._answers(inputs, [np.zeros(spec.size, spec.stored) for spec in inputs])
-        except Exception as error:  # TVM's exceptions share no base of their own
-            raise refused(name, error) from error
         super().__init__(name, inputs, seen(name, answers, output_names))
 
     def _answers(self, specs: Sequence[TensorSpec], inputs: list[np.ndarray]) -> list[np.ndarray]:

@@ -129,6 +129,12 @@ def test_what_goes_wrong(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Context, "breaks", True)
         with pytest.raises(nl.NpuLayoutError, match="AxeleraEngine failed: the device is lost"):
             engine.infer(np.zeros(9 * 12 * 4, np.int8))
+    monkeypatch.setattr(Context, "breaks", False)
+    with monkeypatch.context() as later:
+        later.setattr(np, "zeros", lambda *_: 1 / 0)  # as without memory for the outputs
+        with pytest.raises(nl.NpuLayoutError, match="cannot be loaded: division by zero"):
+            AxeleraEngine(model)
+    assert Context.open == 0
     model.write_bytes(b"broken")
     with pytest.raises(nl.NpuLayoutError, match=r"model\.json: cannot be loaded: InvalidArgument"):
         AxeleraEngine(model)

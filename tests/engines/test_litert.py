@@ -94,6 +94,16 @@ def test_delegates_are_loaded_by_the_same_package(package: str) -> None:
             nl.LiteRtEngine(b"model", delegates=delegates)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("error", [ValueError, RuntimeError, OSError, MemoryError])
+def test_what_it_cannot_load(package: str, monkeypatch: pytest.MonkeyPatch, error: type[Exception]) -> None:
+    def fail(**given: Any) -> None:
+        raise error("no room")
+
+    monkeypatch.setattr(sys.modules[package], "Interpreter", fail)
+    with pytest.raises(nl.NpuLayoutError, match=r"^model: cannot be loaded: no room$"):
+        nl.LiteRtEngine(b"model")
+
+
 def test_none_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in PACKAGES:
         monkeypatch.setitem(sys.modules, name, None)  # type: ignore[arg-type]

@@ -123,6 +123,13 @@ def test_what_goes_wrong(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RKNNLite, "silent", True)
     with pytest.raises(nl.NpuLayoutError, match="RKNNLite returned nothing"):
         engine.infer(np.zeros((1, 4, 6, 3), np.uint8))
+
+    def refuse() -> None:  # as on a board whose driver is missing
+        raise RuntimeError("unsupported platform")
+
+    monkeypatch.setattr(sys.modules["rknnlite.api"], "RKNNLite", refuse)
+    with pytest.raises(nl.NpuLayoutError, match=r"m\.rknn: cannot be loaded: unsupported platform"):
+        RknnEngine(model, input_specs=[IMAGE])
     monkeypatch.setitem(sys.modules, "rknnlite.api", None)  # type: ignore[arg-type]
     with pytest.raises(nl.NpuLayoutError, match="pip install rknn-toolkit-lite2"):
         RknnEngine(model, input_specs=[IMAGE])

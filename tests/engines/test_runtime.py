@@ -11,7 +11,16 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.engines.runtime import RuntimeEngine, declared_inputs, model_file, names_of, refused, runtime, seen
+from npu_layout.engines.runtime import (
+    RuntimeEngine,
+    declared_inputs,
+    model_file,
+    names_of,
+    opening,
+    refused,
+    runtime,
+    seen,
+)
 from npu_layout.testing import check_engine
 
 X = nl.TensorSpec((1, 3, 2, 2), "NCHW4c", "int8", name="x")
@@ -133,6 +142,51 @@ def test_the_end() -> None:
         engine.infer(inputs())
 
 
+def test_the_end_of_a_device_that_is_gone() -> None:
+    """What its runtime raises took the place of the answer at the end of `with`."""
+
+    class Unplugged(Sums):
+        def _release(self) -> None:
+            self.released += 1
+            raise OSError("no such device")
+
+    with Unplugged() as engine:
+        assert engine.infer(inputs())["sum"][0] == 15
+    engine.close()
+    assert engine.released == 1
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize(
+    ("raised", "expected", "words"),
+    [
+        (OSError("no device"), nl.NpuLayoutError, "^m: cannot be loaded: no device$"),
+        (nl.NpuLayoutError("x: a list"), nl.NpuLayoutError, "^x: a list$"),
+        (KeyboardInterrupt(), KeyboardInterrupt, "^$"),
+        (SystemExit(3), SystemExit, "^3$"),
+    ],
+)
+def test_what_cannot_be_opened_is_released(
+    raised: BaseException, expected: type[BaseException], words: str, fails: bool
+) -> None:
+    """Ctrl-C while a model is loaded left the device taken; an error of the release hid the first one."""
+    released: list[bool] = []
+
+    def release() -> None:
+        released.append(True)
+        if fails:
+            raise ValueError("released too early")
+
+    with pytest.raises(expected, match=words), opening("m", release):
+        raise raised
+    assert released == [True]
+    with pytest.raises(expected, match=words), opening("m"):
+        raise raised
+    with opening("m", release):
+        pass
+    assert released == [True]
+
+
 def test_threads_run_it_one_at_a_time() -> None:
     engine, wrong = Sums(), []
 
@@ -149,12 +203,16 @@ def test_threads_run_it_one_at_a_time() -> None:
     assert not wrong and engine.together == 1 and engine.runs == 80
 
 
-def test_a_runtime_that_is_missing() -> None:
+def test_a_runtime_that_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import json
 
     assert runtime("json", "json-package") is json
     with pytest.raises(nl.NpuLayoutError, match=r"no_such_runtime cannot be imported \(.*\); pip install some-package"):
         runtime("no_such_runtime", "some-package")
+    (tmp_path / "lacks_a_library.py").write_text("import ctypes\nctypes.CDLL('libnowhere.so.1')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(nl.NpuLayoutError, match=r"lacks_a_library cannot be imported \(libnowhere\.so\.1: "):
+        runtime("lacks_a_library", "some-package")
 
 
 def test_model_files(tmp_path: Path) -> None:
