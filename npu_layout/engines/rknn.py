@@ -13,7 +13,7 @@ from ..errors import NpuLayoutError
 from ..support import checked_call, isolated
 from .runtime import RuntimeEngine, declared_inputs, model_file, opening, runtime, seen
 
-_FORMATS = {"NHWC": None, "NCHW": "nchw"}  # the argument of inference, by the input's tag; None: its own default
+_FORMATS = {"NHWC": "nhwc", "NCHW": "nchw"}  # the words of inference, by the input's tag; "nhwc" is its default
 
 
 class RknnEngine(RuntimeEngine):
@@ -70,7 +70,7 @@ class RknnEngine(RuntimeEngine):
         super().__init__(name, inputs, outputs)
 
     def _infer(self, specs: Sequence[TensorSpec], inputs: list[np.ndarray], name: str) -> list[np.ndarray]:
-        formats: Any = {"data_format": self._formats} if any(self._formats) else {}
+        formats: Any = {"data_format": self._formats} if "nchw" in self._formats else {}
         answers = self._lite.inference(
             inputs=[flat.reshape(spec.storage_shape) for spec, flat in zip(specs, inputs)], **formats
         )
@@ -86,10 +86,10 @@ class RknnEngine(RuntimeEngine):
             self._lite.release()
 
 
-def _format_of(spec: TensorSpec) -> str | None:
-    """Return the data_format of an input for RKNNLite's `inference`; None of NHWC, and of other than four axes."""
+def _format_of(spec: TensorSpec) -> str:
+    """Return the data_format of an input for RKNNLite's `inference`, which ignores it of other than four axes."""
     if len(spec.storage_shape) != 4:
-        return None
+        return _FORMATS["NHWC"]
     if spec.layout.tag not in _FORMATS:
         raise NpuLayoutError(
             f"input_specs: {isolated(spec.name)}: RKNNLite takes inputs of four axes as {' or '.join(_FORMATS)}, got "

@@ -73,8 +73,9 @@ def test_it_runs(model: Path) -> None:
     assert len(check_engine(lambda: RknnEngine(model, input_specs=[IMAGE]))) == 9
 
 
-def test_an_input_of_channels_first_is_said_to_be_so(model: Path) -> None:
+def test_an_input_of_channels_first_is_said_to_be_so(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """RKNNLite took it for NHWC: another picture, of the same size."""
+    given: list[dict[str, Any]] = []
     x = np.random.default_rng(0).integers(0, 256, (1, 3, 4, 6)).astype(np.uint8)
     first = nl.TensorSpec((1, 3, 4, 6), "NCHW", "uint8", name="image")
     with RknnEngine(model, input_specs=[first]) as engine:
@@ -84,6 +85,11 @@ def test_an_input_of_channels_first_is_said_to_be_so(model: Path) -> None:
     last = nl.TensorSpec((1, 3, 4, 6), "NHWC", "uint8", name="image")
     with RknnEngine(model, input_specs=[last]) as engine:
         assert np.array_equal(engine.infer(last.pack(x))["output0"], half)
+    pair = [first, nl.TensorSpec((1, 2), "NC", "uint8", name="sizes"), last.replace(name="other")]
+    monkeypatch.setattr(RKNNLite, "inference", lambda _, inputs, **how: given.append(how) or [np.zeros(3, np.float32)])
+    for specs in (pair, pair[1:]):
+        RknnEngine(model, input_specs=specs)
+    assert given == [{"data_format": ["nchw", "nhwc", "nhwc"]}, {}], "words that RKNNLite documents, and no None"
     for layout in ("NHCW", "CHWN"):
         with pytest.raises(nl.NpuLayoutError, match=r"input_specs: image: RKNNLite takes .* as NHWC or NCHW, got"):
             RknnEngine(model, input_specs=[nl.TensorSpec((1, 3, 4, 6), layout, "uint8", name="image")])
