@@ -13,7 +13,7 @@ from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..specs import from_depthai, from_nnarchive
 from ..support import checked_call, real_number
-from .runtime import RuntimeEngine, declared_inputs, model_file, opening, runtime
+from .runtime import RuntimeEngine, declared_inputs, distinct, model_file, opening, runtime
 
 _TYPES = {
     "float16": "FP16",
@@ -72,7 +72,7 @@ class DepthAiEngine(RuntimeEngine):
         with opening(name, self._release):
             archive: Any = dai.NNArchive(path) if is_archive else None
             if inputs is None:
-                inputs = [from_nnarchive(one) for one in archive.getConfigV1().model.inputs]
+                inputs = distinct(name, "input", [from_nnarchive(one) for one in archive.getConfigV1().model.inputs])
             self._kinds = [getattr(dai.TensorInfo.DataType, self._kind(spec)) for spec in inputs]
             self._pipeline = dai.Pipeline()
             network = self._pipeline.create(dai.node.NeuralNetwork)
@@ -83,7 +83,7 @@ class DepthAiEngine(RuntimeEngine):
             self._send, self._receive = network.input.createInputQueue(), network.out.createOutputQueue()
             self._pipeline.start()
             answer = self._answer(inputs, [np.zeros(spec.size, spec.stored) for spec in inputs])
-            outputs = [from_depthai(info) for info in answer.getAllLayers()]
+            outputs = distinct(name, "output", [from_depthai(info) for info in answer.getAllLayers()])
         super().__init__(name, inputs, outputs)
 
     def _kind(self, spec: TensorSpec) -> str:

@@ -13,7 +13,7 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..specs import from_hailo
 from ..support import checked_call, isolated, one_of
-from .runtime import RuntimeEngine, model_file, opening, runtime
+from .runtime import RuntimeEngine, distinct, model_file, opening, runtime
 
 Arrays = Mapping[str, Any]
 FORMATS = ("AUTO", "UINT8", "UINT16", "FLOAT32")
@@ -62,7 +62,10 @@ class HailoEngine(RuntimeEngine):
             infos = (hef.get_input_vstream_infos(), hef.get_output_vstream_infos())
             if asked[1] == "AUTO" and any(_is_boxes(info) for info in infos[1]):
                 asked[1] = "FLOAT32"
-            inputs, outputs = ([_spec(info, kind) for info in side] for side, kind in zip(infos, asked))
+            inputs, outputs = (
+                distinct(name, which, [_spec(info, kind) for info in side])
+                for which, side, kind in zip(("input", "output"), infos, asked)
+            )
             kinds = [getattr(hailo.FormatType, kind) for kind in asked]
             try:
                 self._infer = _by_vstreams(hailo, hef, kinds, self._open)

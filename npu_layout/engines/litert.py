@@ -15,7 +15,7 @@ from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..specs import from_tflite
 from ..support import checked_call, one_of, shown, thread_count
-from .runtime import RuntimeEngine, model_file, opening, runtime
+from .runtime import RuntimeEngine, distinct, model_file, opening, runtime
 
 _PACKAGE = "ai-edge-litert"
 #: Where the interpreter is: the first that can be imported. Boards' images have the second (NXP's BSPs, Coral, Debian).
@@ -76,7 +76,8 @@ class LiteRtEngine(RuntimeEngine):
                 if accelerator is None
                 else _Compiled(path, content, threads, accelerator)
             )
-        super().__init__(name, self._runner.inputs, self._runner.outputs)
+        sides = {"input": self._runner.inputs, "output": self._runner.outputs}
+        super().__init__(name, *(distinct(name, kind, specs) for kind, specs in sides.items()))
 
     def _run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
         found: list[np.ndarray] = self._runner.run(inputs)
@@ -115,7 +116,7 @@ def _loaded(delegate: Any) -> Any:
 
 
 class _Interpreted:
-    """The interpreter, which fills the tensors in place."""
+    """The interpreter, which fills the tensors in place. A tensor without a name is input0, output0 ..."""
 
     def __init__(self, path: str, content: bytes | None, threads: int, delegates: Sequence[Any]) -> None:
         self._interpreter = _interpreter(
@@ -124,7 +125,10 @@ class _Interpreted:
         self._interpreter.allocate_tensors()
         given, made = self._interpreter.get_input_details(), self._interpreter.get_output_details()
         self._given, self._made = ([details["index"] for details in side] for side in (given, made))
-        self.inputs, self.outputs = ([from_tflite(details) for details in side] for side in (given, made))
+        self.inputs, self.outputs = (
+            [from_tflite({**details, "name": details["name"] or f"{kind}{i}"}) for i, details in enumerate(side)]
+            for kind, side in (("input", given), ("output", made))
+        )
 
     def run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
         for index, spec, flat in zip(self._given, self.inputs, inputs):

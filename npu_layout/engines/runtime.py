@@ -75,8 +75,9 @@ def declared_inputs(input_specs: Any) -> list[TensorSpec]:
         with naming("input_specs"):
             given = [TensorSpec.from_dict(spec) if isinstance(spec, Mapping) else spec for spec in given]
     specs = items_of("input_specs", given, TensorSpec)
-    if not specs or not all(spec.name for spec in specs):
-        raise NpuLayoutError("input_specs: expected a TensorSpec with a name for each input")
+    names = [spec.name for spec in specs]
+    if not specs or not all(names) or len(set(names)) != len(names):
+        raise NpuLayoutError(f"input_specs: expected a TensorSpec with a name of its own for each input, got {names}")
     return specs
 
 
@@ -85,6 +86,8 @@ def names_of(model: str, kind: str, count: int, given: Any) -> list[str]:
     names = [f"{kind}{i}" for i in range(count)] if given is None else items_of(f"{kind}_names", given, str, "names")
     if len(names) != count:
         raise NpuLayoutError(f"{kind}_names: {model} has {many(count, kind)}, got {many(len(names), 'name')}")
+    if not all(names) or len(set(names)) != len(names):
+        raise NpuLayoutError(f"{kind}_names: expected a name of its own for each {kind}, got {names}")
     return names
 
 

@@ -94,6 +94,17 @@ def test_delegates_are_loaded_by_the_same_package(package: str) -> None:
             nl.LiteRtEngine(b"model", delegates=delegates)  # type: ignore[arg-type]
 
 
+def test_names_of_tensors(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One array of two inputs that have one name went into both of them."""
+    interpreter = sys.modules[package].Interpreter  # type: ignore[attr-defined]
+    (x,), (y,) = interpreter().get_input_details(), interpreter().get_output_details()
+    monkeypatch.setattr(interpreter, "get_output_details", lambda _: [{**y, "name": ""}, {**y, "name": ""}])
+    assert [spec.name for spec in nl.LiteRtEngine(b"model").output_specs] == ["output0", "output1"]
+    monkeypatch.setattr(interpreter, "get_input_details", lambda _: [x, x])
+    with pytest.raises(nl.NpuLayoutError, match="expected inputs with names of their own, got"):
+        nl.LiteRtEngine(b"model")
+
+
 @pytest.mark.parametrize("error", [ValueError, RuntimeError, OSError, MemoryError])
 def test_what_it_cannot_load(package: str, monkeypatch: pytest.MonkeyPatch, error: type[Exception]) -> None:
     def fail(**given: Any) -> None:

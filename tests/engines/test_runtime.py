@@ -240,7 +240,7 @@ def test_inputs_that_a_runtime_does_not_report() -> None:
     ]
     with pytest.raises(nl.NpuLayoutError, match=r"input_specs: .*depth"):
         declared_inputs([{**X.to_dict(), "depth": 3}])
-    for wrong in ([], [nl.TensorSpec((1, 2), "NC")], [X, "y"], 3, X.to_dict(), [{"shape": [1], "layout": "N"}]):
+    for wrong in ([], [X, X], [nl.TensorSpec((1, 2), "NC")], [X, "y"], 3, X.to_dict(), [{"shape": [1], "layout": "N"}]):
         with pytest.raises(nl.NpuLayoutError, match="input_specs: expected"):
             declared_inputs(wrong)
 
@@ -251,6 +251,9 @@ def test_names_and_specs_of_outputs() -> None:
     )
     with pytest.raises(nl.NpuLayoutError, match="input_names: m has 2 inputs, got 1 name"):
         names_of("m", "input", 2, ["x"])
+    for wrong in (["x", "x"], ["x", ""]):
+        with pytest.raises(nl.NpuLayoutError, match=r"output_names: expected a name of its own for each .*, got \['x'"):
+            names_of("m", "output", 2, wrong)
     with pytest.raises(nl.NpuLayoutError, match="output_names: expected"):
         names_of("m", "output", 1, [3])
     answers = [np.zeros((1, 3, 4, 5), np.float32), np.zeros(7, np.int64)]
