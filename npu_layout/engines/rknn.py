@@ -13,7 +13,8 @@ from ..errors import NpuLayoutError
 from ..support import checked_call, isolated
 from .runtime import RuntimeEngine, declared_inputs, model_file, opening, runtime, seen
 
-_FORMATS = {"NHWC": "nhwc", "NCHW": "nchw"}  # the words of inference, by the input's tag; "nhwc" is its default
+_USUAL = "nhwc"  # the default of data_format
+_FORMATS = {"NHWC": _USUAL, "NCHW": "nchw"}  # the words of inference, by the input's tag
 
 
 class RknnEngine(RuntimeEngine):
@@ -70,7 +71,7 @@ class RknnEngine(RuntimeEngine):
         super().__init__(name, inputs, outputs)
 
     def _infer(self, specs: Sequence[TensorSpec], inputs: list[np.ndarray], name: str) -> list[np.ndarray]:
-        formats: Any = {"data_format": self._formats} if "nchw" in self._formats else {}
+        formats: Any = {"data_format": self._formats} if {*self._formats} - {_USUAL} else {}
         answers = self._lite.inference(
             inputs=[flat.reshape(spec.storage_shape) for spec, flat in zip(specs, inputs)], **formats
         )
@@ -89,7 +90,7 @@ class RknnEngine(RuntimeEngine):
 def _format_of(spec: TensorSpec) -> str:
     """Return the data_format of an input for RKNNLite's `inference`, which ignores it of other than four axes."""
     if len(spec.storage_shape) != 4:
-        return _FORMATS["NHWC"]
+        return _USUAL
     if spec.layout.tag not in _FORMATS:
         raise NpuLayoutError(
             f"input_specs: {isolated(spec.name)}: RKNNLite takes inputs of four axes as {' or '.join(_FORMATS)}, got "
