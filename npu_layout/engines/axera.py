@@ -57,7 +57,7 @@ class AxeraEngine(RuntimeEngine):
         if device is not None:
             options["provider_options"] = [{"device_id": whole_number("device", device)}]
         library = runtime("axengine", "axengine", "install the wheel of github.com/AXERA-TECH/pyaxengine")
-        self._session = None
+        self._session: Any = None
         with opening(name, self._release):
             self._session = session = library.InferenceSession(path, **options)
             nodes = (session.get_inputs(), session.get_outputs())
@@ -75,11 +75,13 @@ class AxeraEngine(RuntimeEngine):
             spec.name: flat.view(dtype).reshape(spec.shape)
             for spec, flat, dtype in zip(self.input_specs, inputs, self._dtypes)
         }
-        session: Any = self._session
-        return [_plain(answer) for answer in session.run(None, feed)]
+        return [_plain(answer) for answer in self._session.run(None, feed)]
 
     def _release(self) -> None:
-        self._session = None  # it unloads the model in its __del__
+        session, self._session = self._session, None  # which unloads the model in its __del__
+        # axengine keeps sessions on a card in a list, so that __del__ is not called (_axclrt.py, _all_model_instances).
+        if hasattr(session, "__exit__"):
+            session.__exit__(None, None, None)
 
 
 def _spec(model: str, node: Any, letters: Mapping[str, str]) -> TensorSpec:

@@ -95,6 +95,29 @@ def test_it_keeps_the_protocol(model: Path) -> None:
         assert Session.given == {"providers": "AXCLRTExecutionProvider", "provider_options": [{"device_id": 1}]}
 
 
+def test_a_session_on_a_card_is_unloaded(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """axengine refers to it until the end of the program: each model that was closed stayed in the card's memory."""
+    kept: list[Any] = []
+
+    class OnCard(Session):
+        unloaded = False
+
+        def __init__(self, *given: Any, **options: Any):
+            super().__init__(*given, **options)
+            kept.append(self)
+
+        def __exit__(self, *error: Any) -> bool:
+            self.unloaded = True
+            return False
+
+    monkeypatch.setattr(sys.modules["axengine"], "InferenceSession", OnCard)
+    with AxeraEngine(model, layouts=LAYOUTS):
+        assert not kept[0].unloaded
+    with pytest.raises(nl.NpuLayoutError, match="no tensor"):
+        AxeraEngine(model, layouts={"nothing": "NHWC"})
+    assert [session.unloaded for session in kept] == [True, True]
+
+
 def test_bfloat16_is_fed_and_read_as_its_bits(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ml_dtypes = pytest.importorskip("ml_dtypes")
 
