@@ -99,6 +99,12 @@ class Recorder:
         known = specs_of(engine, "input_specs")
         self._outputs = named_specs("output_specs", engine.output_specs)
         given = named_specs("input_specs", input_specs)
+        for name, spec in {**known, **given}.items():
+            if self._outputs.get(name, spec) != spec:
+                raise RecordingError(
+                    f"engine {type(engine).__name__}: an input and an output are both called {name!r}, and a "
+                    f"recording has one TensorSpec for a name: got {spec} and {self._outputs[name]}; rename one of them"
+                )
         self._inputs = {**{n: s for n, s in known.items() if _says_more_than_model(s)}, **given}
         self._specs, self._name, self.count = {**self._outputs, **self._inputs}, uuid.uuid4().hex, 0
         _check_target(preprocess, self._inputs)

@@ -472,3 +472,18 @@ def test_outputs_that_an_engine_leaves_out_are_named(tmp_path: Path, answer: Any
         engine.answer = list
         recorder.infer(np.zeros((1, 3, 4, 4), np.float32))
     assert len(nl.Recording.load(tmp_path / "r").frames) == 1
+
+
+def test_an_input_and_an_output_of_one_name(tmp_path: Path) -> None:
+    """The output was recorded by the input's spec: its planes were read as pixels."""
+
+    class Planes:
+        input_specs = (nl.TensorSpec((1, 3, 2, 2), "NHWC", "uint8", name="x"),)
+        output_specs = (nl.TensorSpec((1, 3, 2, 2), "NCHW", "uint8", name="x"),)
+
+        def infer(self, inputs: Any) -> Any:
+            return [np.arange(12, dtype=np.uint8)]
+
+    with pytest.raises(nl.RecordingError, match="engine Planes: an input and an output are both called 'x', and"):
+        nl.Recorder(Planes(), tmp_path / "r")
+    assert not (tmp_path / "r").exists()
