@@ -118,8 +118,7 @@ def _flat(answer: Any, spec: TensorSpec) -> np.ndarray:
 def _by_vstreams(hailo: Any, hef: Any, kinds: Sequence[Any], opened: ExitStack) -> Callable[[Arrays], Arrays]:
     """Return what runs a network by vstreams, and activate it; `opened` closes all."""
     device = opened.enter_context(hailo.VDevice())
-    how = hailo.ConfigureParams.create_from_hef(hef, interface=hailo.HailoStreamInterface.PCIe)
-    group = device.configure(hef, how)[0]
+    group = device.configure(hef)[0]  # by the device's own interface: PCIe, or that of a Hailo-15's own cores
     streams = [
         side.make(group, format_type=kind)
         for side, kind in zip((hailo.InputVStreamParams, hailo.OutputVStreamParams), kinds)

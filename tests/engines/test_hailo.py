@@ -66,8 +66,8 @@ class Device(Context):
     def __init__(self) -> None:
         super().__init__("device")
 
-    def configure(self, hef: Hef, how: str) -> list[Group]:
-        assert how == "how"
+    def configure(self, hef: Hef, configure_params_by_name: Any = None) -> list[Group]:
+        assert configure_params_by_name is None, "an interface that a Hailo-15 may not have"
         return [Group("group")]
 
 
@@ -85,8 +85,6 @@ class Streams(Context):
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     platform: Any = ModuleType("hailo_platform")
     platform.HEF, platform.VDevice, platform.InferVStreams = Hef, Device, Streams
-    platform.ConfigureParams = SimpleNamespace(create_from_hef=lambda hef, interface: "how")
-    platform.HailoStreamInterface = SimpleNamespace(PCIe="pcie")
     platform.FormatType = SimpleNamespace(AUTO="auto", UINT8="u8", UINT16="u16", FLOAT32="f32")
     make = SimpleNamespace(make=lambda group, format_type: format_type)
     platform.InputVStreamParams = platform.OutputVStreamParams = make
@@ -200,7 +198,7 @@ class Device10(Context):
     def create_params() -> Any:
         return SimpleNamespace(scheduling_algorithm=None)
 
-    def configure(self, hef: Hef, how: str) -> list[Group]:
+    def configure(self, hef: Hef, configure_params_by_name: Any = None) -> list[Group]:
         raise RuntimeError("libhailort failed with error: 7 (HAILO_NOT_IMPLEMENTED)")
 
     def create_infer_model(self, path: str) -> InferModel:
