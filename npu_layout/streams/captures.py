@@ -129,16 +129,21 @@ def _opened(name: Name) -> Any:
     number = device(name)
     if number is not None:
         return cv2.VideoCapture(number)
-    return cv2.VideoCapture(name, *([cv2.CAP_GSTREAMER] if "!" in str(name) else []))
+    return cv2.VideoCapture(name, *([cv2.CAP_GSTREAMER] if is_pipeline(name) else []))
 
 
 def _lacking(name: Name) -> str:
     """Return what this OpenCV lacks to open it, as pip's has no GStreamer; "" if it is nothing that is known."""
     import cv2
 
-    if "!" not in str(name) or cv2.videoio_registry.hasBackend(cv2.CAP_GSTREAMER):
+    if not is_pipeline(name) or cv2.videoio_registry.hasBackend(cv2.CAP_GSTREAMER):
         return ""
     return "; it was built without GStreamer, as those of pip are: use the system's (python3-opencv), or an appsink"
+
+
+def is_pipeline(name: Name) -> bool:
+    """Return whether a name is a GStreamer pipeline, which has a "!" in it as some files do."""
+    return isinstance(name, str) and "!" in name and not os.path.exists(name)
 
 
 def device(name: Name) -> int | None:

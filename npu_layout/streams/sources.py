@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import NpuLayoutError
 from ..support import checked_call, iterates, not_copied, path_of, real_number, shown
-from .captures import captured, device, given, is_here
+from .captures import captured, device, given, is_here, is_pipeline
 
 IMAGES = (".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # more than one letter: C:// is a path
@@ -86,9 +86,9 @@ def open_source(source: Any, *, reopen: float = 10.0) -> Source:
     ----------
     source
         A camera's number, or its device, such as /dev/video0; the path of a video or of a folder of images (by name);
-        an address such as rtsp://...; a GStreamer pipeline, which has a "!" in it (OpenCV has to be built with
-        GStreamer); a cv2.VideoCapture whose size or format was set, which `close` releases; an iterable of frames, such
-        as PyAV's decoded frames; or a Source.
+        an address such as rtsp://...; a GStreamer pipeline, a text with a "!" that is no path (OpenCV has to be built
+        with GStreamer); a cv2.VideoCapture whose size or format was set, which `close` releases; an iterable of frames,
+        such as PyAV's decoded frames; or a Source.
     reopen
         For how many seconds a camera or network stream that is gone is tried again; then the stream ends with an
         error, also one that skips what fails. A VideoCapture is not opened again.
@@ -115,7 +115,7 @@ def open_source(source: Any, *, reopen: float = 10.0) -> Source:
         return Source(*captured(source, True, patience))
     if isinstance(source, (str, os.PathLike)):
         text = path_of("source", source)
-        if _ADDRESS.match(text) or "!" in text:
+        if _ADDRESS.match(text) or is_pipeline(text):
             return Source(*captured(text, True, patience))
         if device(text) is not None:
             if not is_here(text):

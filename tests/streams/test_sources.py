@@ -24,6 +24,18 @@ def test_a_file_is_read_to_its_end() -> None:
     source.close()
 
 
+@pytest.mark.parametrize("name", ["wow!.mp4", "my clips!/a.mp4", "a%03d #1.mp4"])
+def test_a_file_of_any_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """One with "!" in its path was taken for a GStreamer pipeline."""
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_bytes((SAMPLES / "data" / "walk.mp4").read_bytes())
+    monkeypatch.chdir(tmp_path)
+    for given in (name, tmp_path / name):
+        source = open_source(given)
+        assert next(source).shape == (480, 640, 3) and not source.live
+        source.close()
+
+
 def test_a_folder_by_name_with_a_corrupt_image(tmp_path: Path) -> None:
     for n in (2, 0, 1, 3):
         cv2.imwrite(str(tmp_path / f"{n}.png"), drawn(n))
