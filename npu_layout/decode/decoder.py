@@ -11,7 +11,7 @@ import numpy as np
 from .. import kernels
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
-from ..support import checked_call, instance, items_of, real_number, shown, whole_number
+from ..support import checked_call, counted, instance, items_of, real_number, shown
 from . import reference
 from .compiling import compiled, decoded_whole, has_boxes, in_steps
 from .crops import Masks, Pool, no_masks, pool_of
@@ -174,9 +174,7 @@ class Decoder:
     def _checked(self, confidence: Any, iou: Any, limit: Any) -> tuple[float, float, int]:
         """Return the thresholds and the limit of a call, checked."""
         least, overlap = real_number("confidence", confidence), threshold_of(iou)
-        most = whole_number("limit", limit)
-        if not 1 <= most <= MOST:
-            raise NpuLayoutError(f"limit: expected 1 .. {MOST}, got {shown(limit)}")
+        most = counted("limit", limit, MOST, f"a whole number, 1 .. {MOST}")
         if least > self.largest_score:
             asked, largest = _distinct_texts(least, self.largest_score)
             raise NpuLayoutError(

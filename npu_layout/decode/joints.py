@@ -123,7 +123,8 @@ def heatmap_points(
         "quarter", "dark", or None: whole cells. As in the source, "quarter" leaves joints in the first two and in the
         last row or column where they are. "dark" is a step of Newton's method on the logarithm of the blurred map
         (Zhang et al., "Distribution-Aware Coordinate Representation for Human Pose Estimation", 2020;
-        open-mmlab/mmpose, mmpose/codecs/utils/refinement.py, refine_keypoints_dark_udp).
+        open-mmlab/mmpose, mmpose/codecs/utils/refinement.py, refine_keypoints_dark_udp); a step to a place more
+        than a cell outside the map, as of infinite values, is not made.
     blur
         Cells of the Gaussian of "dark", an odd number: 11 for maps that were made with a sigma of 2, 17 with 3.
 
@@ -204,7 +205,9 @@ def _dark_offsets(maps: np.ndarray, x: np.ndarray, y: np.ndarray, blur: int) -> 
         scale = 1 / (xx * yy - xy * xy)
         moves = np.stack([yy * slope[..., 0] - xy * slope[..., 1], xx * slope[..., 1] - xy * slope[..., 0]], -1)
         moves *= -scale[..., None]
-    moves[~np.isfinite(moves).all(-1)] = 0
+    with np.errstate(invalid="ignore"):
+        to = np.stack([x, y], -1) + moves
+        moves[~((to >= -1) & (to <= maps.shape[:1:-1])).all(-1)] = 0  # no peak, or none of this map
     return moves
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import BufferSizeError, LayoutError, NpuLayoutError
-from ..support import checked_call, instance, naming, one_of, plain_array, real_number, shown, whole_number
+from ..support import checked_call, counted, instance, naming, one_of, plain_array, real_number
 from .batches import refuse_batch
 from .decoder import MOST
 from .detections import Detections, detections, memory_for
@@ -140,13 +140,11 @@ def detection_output(
 
 def _limits(confidence: Any, limit: Any) -> tuple[float, int]:
     """Return both arguments, checked; scores of these outputs are probabilities."""
-    least, most = real_number("confidence", confidence), whole_number("limit", limit)
+    least, most = real_number("confidence", confidence), counted("limit", limit, MOST, f"a whole number, 1 .. {MOST}")
     if least > 1:
         raise NpuLayoutError(
             f"confidence: expected at most 1, scores are probabilities here, got {least:g}{percent_words(least)}"
         )
-    if not 1 <= most <= MOST:
-        raise NpuLayoutError(f"limit: expected 1 .. {MOST}, got {shown(limit)}")
     return least, most
 
 

@@ -96,7 +96,10 @@ def _gaussians(boxes: np.ndarray) -> np.ndarray:
 
 
 def probiou(some: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return 1 less the Hellinger distances of n Gaussians and m others, (n, m)."""
+    """Return 1 less the Hellinger distances of n Gaussians and m others, (n, m).
+
+    Of boxes without area it is 1 if they are equal, else 0.
+    """
     one = some.T[:, :, None]
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         x, y = one[0] - others[:, 0], one[1] - others[:, 1]
@@ -105,6 +108,9 @@ def probiou(some: np.ndarray, others: np.ndarray) -> np.ndarray:
         exponent = ((a * y**2 + b * x**2) / 4 - c * x * y / 2) / area
         own = np.sqrt((one[2] * one[3] - one[4] ** 2) * (others[:, 2] * others[:, 3] - others[:, 4] ** 2))
         near = exponential(-exponent) * np.sqrt(4 * own / area)
+        unknown = np.isnan(near)  # a box without area, or no finite one
+        if unknown.any():
+            near[unknown] = (one == others.T[:, None]).all(0)[unknown]
         return np.asarray(1 - np.sqrt(np.clip(1 - np.nan_to_num(near), 0, 1)))
 
 

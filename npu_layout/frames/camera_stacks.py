@@ -57,6 +57,15 @@ def described(x: Any, stream: str = "main") -> Described:
     stream: which one of a picamera2 camera.
     """
     text_of("stream", stream)
+    try:
+        return _described(x, stream)
+    except NpuLayoutError:
+        raise
+    except Exception as error:  # of an attribute of another library's object
+        raise _unreadable(x, error) from error
+
+
+def _described(x: Any, stream: str) -> Described:
     config = camera_configuration(x)
     if config is not None:
         return picamera2(config, stream)
@@ -104,10 +113,21 @@ def _stack_of(x: Any) -> Stack | None:
     """Return the row of a frame; None of what is no library's, such as an array."""
     if isinstance(x, PLAIN):
         return None
-    for stack in STACKS:  # a frame is looked for in less time than by a generator
-        if stack.is_one(x):
-            return stack
+    try:
+        for stack in STACKS:  # a frame is looked for in less time than by a generator
+            if stack.is_one(x):
+                return stack
+    except Exception as error:  # of an attribute, such as that of a frame that was closed
+        raise _unreadable(x, error) from error
     return None
+
+
+def _unreadable(x: Any, error: Exception) -> NpuLayoutError:
+    """Return what is raised if the attributes of an object cannot be read."""
+    return NpuLayoutError(
+        f"x: expected a frame whose attributes can be read; those of {type(x).__module__}.{type(x).__qualname__} raise "
+        f"{type(error).__name__}: {error}; give its memory, and FrameSpec(format, size_wh, strides=, offsets=)"
+    )
 
 
 def _has(first: str, *others: str) -> Callable[[Any], bool]:

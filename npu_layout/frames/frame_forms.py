@@ -25,17 +25,19 @@ def form_of(frame: Any) -> Any:
     if kind is tuple or kind is list:
         forms = tuple([None if type(part) is tuple or type(part) is list else form_of(part) for part in frame])
         return None if None in forms else forms
-    planes = getattr(frame, "planes", None)
-    return _form_of_pyav(frame, planes) if isinstance(planes, (tuple, list)) else None
+    return _form_of_pyav(frame)
 
 
-def _form_of_pyav(frame: Any, planes: Any) -> Any:
+def _form_of_pyav(frame: Any) -> Any:
     """Return all that `FrameSpec.of` and `FrameSpec.planes` read of a frame of PyAV; None if it lacks something."""
     try:
+        planes = getattr(frame, "planes", None)
+        if not isinstance(planes, (tuple, list)):
+            return None
         colors = getattr(frame, "color_range", None), getattr(frame, "colorspace", None)
         sizes = tuple([(plane.line_size, memoryview(plane).nbytes) for plane in planes])
         return frame.format.name, frame.width, frame.height, *map(str, colors), sizes
-    except (AttributeError, TypeError, ValueError, BufferError):
+    except Exception:  # of another library; what reads the frame says what is wrong
         return None
 
 

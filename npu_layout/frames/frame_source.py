@@ -113,7 +113,8 @@ class FrameSource(NamedTuple):
                 is_jpeg = array.reshape(-1)[:2].tobytes() == _JPEG
                 got += f"; {_IS_JPEG if is_jpeg else raw}"
             return self._pixels(array, got)
-        if is_row and self.spec.size_wh[1] > 1 and array.size == self.spec.size:
+        several = self.spec.size_wh[1] > 1 or len(self.format.planes) > 1  # rows of a frame: one row is no frame of it
+        if is_row and several and array.size == self.spec.size:
             array = array[0]
         if self._is_memory_with_pitch(array):
             array = array.reshape(-1).view(np.uint8)

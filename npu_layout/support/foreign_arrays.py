@@ -27,10 +27,9 @@ def foreign_array(what: str, x: Any) -> np.ndarray | None:
         return x
     failed: Exception | None = None
     for name, read in _DOORS.items():
-        if isinstance(x, type) or not hasattr(x, name):
-            continue
         try:
-            return read(x)
+            if not isinstance(x, type) and hasattr(x, name):
+                return read(x)
         except Exception as error:  # each library has exceptions of its own
             failed = failed or error
     if failed is None:

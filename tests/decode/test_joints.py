@@ -137,6 +137,18 @@ def test_heatmaps_by_newtons_method(dtype: str) -> None:
     assert np.isfinite(decode.heatmap_points(nl.TensorSpec(flat.shape), flat.ravel(), shift="dark")).all()
 
 
+def test_newtons_method_never_leads_out_of_the_map() -> None:
+    """Noise with infinite and huge values, of which a parabola has its peak anywhere."""
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        heat = rng.normal(0, 1, (1, 1, 9, 7)).astype(np.float32)
+        for value in rng.choice([np.inf, 1e30, -np.inf, 5], rng.integers(1, 4)):
+            heat[0, 0, rng.integers(9), rng.integers(7)] = value
+        points = decode.heatmap_points(nl.TensorSpec(heat.shape), heat.ravel(), stride=1, shift="dark", blur=3)
+        x, y, score = points[0, 0].tolist()
+        assert -1 <= x <= 7 and -1 <= y <= 9 and score == heat.max()
+
+
 @pytest.mark.parametrize("dtype", ["float32", "uint8", "int16", "float16"])
 @pytest.mark.parametrize(
     ("shape", "values", "scores", "unit", "yx"),

@@ -11,6 +11,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import decode
+from npu_layout.decode.turned import suppressed
 
 STRIDES = (8, 16, 32)
 
@@ -62,7 +63,16 @@ def test_suppression_is_greedy() -> None:
     for wrong in (45, -0.1):
         with pytest.raises(nl.NpuLayoutError, match="iou: expected"):
             decode.oriented_nms(boxes, [3, 2, 1], iou=wrong)
-    assert decode.oriented_nms([[0, 0, 0, 0, 0]] * 2, [1, 1], iou=0.5).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("size", [(0, 0), (0, 4), (1e-200, 1e-200), (1e-90, 3)])
+@pytest.mark.parametrize("backend", nl.kernels.backends())
+def test_of_equal_boxes_without_area_one_stays(size: tuple[float, float], backend: str) -> None:
+    boxes = np.array([[5, 5, *size, 0.3], [5, 5, *size, 0.3], [6, 5, *size, 0.3]])
+    assert suppressed(boxes, None, 0.5, True, 3, backend=backend).tolist() == [0, 2]
+    assert suppressed(boxes, np.array([0, 1, 0]), 0.5, True, 3, backend=backend).tolist() == [0, 1, 2]
+    if backend == nl.kernels.active():
+        assert decode.oriented_nms(boxes, [3, 2, 1], iou=0.5).tolist() == [0, 2]
 
 
 def network(
@@ -173,7 +183,8 @@ def test_bad_input() -> None:
         ),
         (lambda: decoder({}), "buffers: no output 'box8'"),
         (lambda: decoder([1]), "buffers: expected 7"),
-        (lambda: decoder(buffers, limit=0), "limit: expected 1"),
+        (lambda: decoder(buffers, limit=0), "limit: expected a whole number, 1"),
+        (lambda: decoder(buffers, limit=True), "limit: expected a whole number, 1 .. 30000, got True"),
         (lambda: decoder({**buffers, "angle": np.zeros(3, np.float32)}), "buffers: .*12 bytes"),
         (lambda: decode.oriented_nms([[0, 0, 1, 1]], [1], iou=0.5), r"boxes: expected numbers \(1, 5\)"),
         (lambda: decode.oriented_nms([[0, 0, 1, 1, math.nan]], [1], iou=0.5), "boxes: expected numbers"),

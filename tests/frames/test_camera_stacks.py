@@ -356,3 +356,20 @@ def test_own_copies() -> None:
         assert own_copy(other) is None
     with pytest.raises(nl.NpuLayoutError, match=r"frame: this .*SimpleNamespace cannot be copied \(.*generator"):
         own_copy(Twin(encoding="bgr8", step=6, data=(n for n in range(3))))
+
+
+class Closed:
+    """A frame of a library that raises something of its own once it is closed."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(f"the frame is closed, {name}")
+
+
+@pytest.mark.parametrize("source", ["BGR", "NV12", nl.FrameSpec("NV12", (8, 8))])
+def test_attributes_that_cannot_be_read_are_named(source: Any) -> None:
+    with pytest.raises(nl.NpuLayoutError, match=r"x: expected a frame whose attributes .*RuntimeError: the frame is"):
+        nl.FrameSpec.of(Closed())
+    preprocess = nl.Preprocessor(nl.TensorSpec((1, 3, 8, 8)), source=source)
+    for frame in (Closed(), (Closed(), Closed())):
+        with pytest.raises(nl.NpuLayoutError, match=r"^frame: "):
+            preprocess(frame)

@@ -451,3 +451,15 @@ def test_out_that_overlaps_a_plane(name: str) -> None:
 def test_what_a_capture_returns_is_a_pair() -> None:
     with pytest.raises(nl.NpuLayoutError, match=r"as VideoCapture\.read returns; give its second item"):
         FrameSource("BGR", None).read("frame", (True, np.zeros((4, 4, 3), np.uint8)))
+
+
+@pytest.mark.parametrize("name", ["NV12", "NV16", "NV24", "I420", "I422", "I444", "P010", "GRAY", "BGR"])
+def test_memory_of_one_row_is_a_frame_of_height_1(name: str) -> None:
+    """OpenCV makes one row of raw bytes; a frame of several planes and height 1 is no such row itself."""
+    spec = nl.FrameSpec(name, (10, 1))
+    memory = formats.noise(spec.size or 0)
+    read = FrameSource.of(spec).read("frame", memory.reshape(1, -1))
+    wanted = spec.planes(memory)
+    assert len(read.planes) == len(wanted) and read.size_wh == (10, 1)
+    assert all(np.array_equal(a.reshape(-1), b.reshape(-1)) for a, b in zip(read.planes, wanted))
+    assert all(np.shares_memory(plane, memory) for plane in read.planes)

@@ -7,9 +7,9 @@
 #include "sines.h"
 
 /* By the operations of decode/turned.py, probiou, in their order: equal bits. */
-static double nearness(double own, double area, double exponent) {
+static double nearness(const Gaussian *p, const Gaussian *q, double own, double area, double exponent) {
     double near = exponential(-exponent) * sqrt(4.0 * sqrt(own) / area);
-    if (isnan(near)) near = 0;
+    if (isnan(near)) near = p->x == q->x && p->y == q->y && p->a == q->a && p->b == q->b && p->c == q->c; /* no area */
     double left = 1.0 - near;
     left = left < 0 ? 0 : left > 1 ? 1 : left;
     return 1.0 - sqrt(left);
@@ -21,7 +21,7 @@ static int overlap(const TurnedBox *kept, const TurnedBox *other, const TurnedRu
     const double area = a * b - c * c, away = (a * (y * y) + b * (x * x)) / 4.0 - c * x * y / 2.0;
     /* Most pairs: the exponential alone is too small, and its factor is at most 1. */
     if (area > 0 && 4.0 * (kept->root * other->root) <= area * (1.0 + 1e-9) && away > rule->far * area) return 0;
-    const double near = nearness(kept->determinant * other->determinant, area, away / area);
+    const double near = nearness(p, q, kept->determinant * other->determinant, area, away / area);
     return rule->inclusive ? near >= rule->iou : near > rule->iou;
 }
 
