@@ -17,7 +17,7 @@ from .trials import Trial
 _SPREAD = 0.15  # rms of the logarithms of the channels' factors, from which on each channel has its own
 _NEAR = 0.03  # off the side of an image: of noise
 _EXPLAINS = 0.5  # of a channel's power: a line explains so much, or the channel has no factor
-_AS_GOOD = 1.0  # dB that sides of images may explain less than factors that were fitted
+_AS_GOOD = 1.0  # dB that sides of images may explain less than fitted factors, or factors than lines
 
 
 def factors(evidence: Evidence, sides: Sequence[int]) -> Iterator[Trial]:
@@ -67,15 +67,40 @@ def _for_each(evidence: Evidence, found: Lines, one: Trial | None) -> Trial | No
     one: a factor of all, which the other channels have if they are nearer to it than to the model's values.
     """
     slopes, offsets, rising = found.slope, found.offset, _rising(evidence, found)
-    if rising.sum() < 2 or float(np.log(slopes[rising]).std()) < _SPREAD:
+    if rising.sum() < 2 or not _differ(slopes[rising]):
         return None
     channel = evidence.samples.channel
     own, rest = rising[channel], evidence.left
     if one is not None and float((one.left[:, ~own] ** 2).sum()) < float((rest[:, ~own] ** 2).sum()):
         rest = one.left
-    left = np.where(own, evidence.codes - slopes[channel] * evidence.wanted - offsets[channel], rest)
+    both = _of_channels(evidence, slopes, offsets, rising, rest)
+    factors = _through_zero(evidence, slopes)
+    alone = _of_channels(evidence, factors, np.zeros_like(offsets), rising, rest)
+    if evidence.score(alone) < evidence.score(both) - _AS_GOOD:
+        return both
+    return alone if _differ(factors[rising]) else None
+
+
+def _differ(factors: np.ndarray) -> bool:
+    """Whether factors of channels are so far apart that each channel has its own."""
+    return bool((factors > 0).all() and float(np.log(factors).std()) >= _SPREAD)
+
+
+def _through_zero(evidence: Evidence, slopes: np.ndarray) -> np.ndarray:
+    """Return the factors of channels without offsets; of zeros, those with them."""
+    wanted, codes = evidence.wanted_by_channel, evidence.by_channel(evidence.codes)
+    power = np.square(wanted).sum(1)
+    return np.divide((wanted * codes).sum(1), power, out=slopes.copy(), where=power > 0)
+
+
+def _of_channels(
+    evidence: Evidence, slopes: np.ndarray, offsets: np.ndarray, rising: np.ndarray, rest: np.ndarray
+) -> Trial:
+    """Return the trial of a factor and an offset for each of the channels `rising`; of the others, `rest` is left."""
+    channel = evidence.samples.channel
+    left = np.where(rising[channel], evidence.codes - slopes[channel] * evidence.wanted - offsets[channel], rest)
     text = f"each channel has a factor of its own, of {slopes[rising].min():.4g} to {slopes[rising].max():.4g}"
-    parameters = 2 * int(rising.sum())
+    parameters = int(rising.sum()) * (2 if offsets.any() else 1)
     return evidence.tried("activation", text, left)._replace(steps=False, parameters=parameters)
 
 

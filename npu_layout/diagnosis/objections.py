@@ -179,8 +179,12 @@ def accuses(evidence: Evidence, c: Candidate, declared: float) -> bool:
 
 
 def is_unpaid(evidence: Evidence, c: Candidate) -> bool:
-    """Whether scales explain less than a cause has to, without what so many numbers explain by chance."""
-    return c.cause == "quantization" and c.score - cost(evidence, c) < _FIX
+    """Whether scales explain less than a cause has to, without what so many numbers explain by chance.
+
+    Two numbers of each channel are those of any device that cuts what it computes, if they leave more than a sound one.
+    """
+    two = _has_factors(evidence, c) and evidence.trial(c).parameters > evidence.channels > 1
+    return (two and c.score < SOUND) or (c.cause == "quantization" and c.score - cost(evidence, c) < _FIX)
 
 
 def _has_factors(evidence: Evidence, c: Candidate) -> bool:

@@ -71,3 +71,23 @@ def test_a_channel_of_noise_has_no_factor(seed: int) -> None:
     each = np.geomspace(0.01, 0.2, 6).reshape(1, 6, 1, 1)
     of = Evidence(spec, [spec.pack(np.float32(y * each)) for y in device], model, (), 1)
     assert any("each channel has a factor of its own" in t.text for t in factors(of, []))
+
+
+@pytest.mark.parametrize(("db", "certain"), [(30, True), (13, False)])
+def test_two_numbers_of_each_channel_of_a_noisy_device_are_not_certain(db: float, certain: bool) -> None:
+    """A device that cuts what it computes shrinks and moves each channel by its own; factors alone it has not."""
+    each = np.geomspace(0.2, 0.9, 9).reshape(1, 9, 1, 1)
+    offsets = np.linspace(0.2, 1.5, 9).reshape(1, 9, 1, 1)
+    moved = verdict(ending(MAPS), smooth(MAPS), lambda x, y: each * y + offsets * y.std(), db)
+    assert (moved.verdict == "activation") == certain, str(moved)
+    factor = verdict(ending(MAPS), smooth(MAPS), lambda x, y: each**2 * y, db)
+    assert factor.verdict == "activation", str(factor)
+
+
+def test_factors_that_hardly_differ_are_none() -> None:
+    """Lines through few values differ by their offsets, and factors alone explain as much."""
+    rng = np.random.default_rng(1)
+    model = [(5 + 0.2 * rng.standard_normal(BOXES)).astype(np.float32) for _ in range(2)]
+    each = np.where(np.arange(12) % 2, 0.92, 0.97).reshape(1, 12, 1)
+    device = [(each * x + 0.1 * rng.standard_normal(BOXES)).astype(np.float32) for x in model]
+    assert "each channel" not in " ".join(t.text for t in factors(_evidence(device, model), ()))
