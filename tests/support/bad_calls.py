@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,6 +57,7 @@ def bad_values(descriptor: int) -> dict[str, Any]:
     }
 
 
+@cache
 def public_functions() -> dict[str, Item]:
     """Everything public that is called, by its name below npu_layout."""
     return {item.name.partition(".")[2]: item for item in items() if item.function is not None}
