@@ -263,6 +263,8 @@ def next_best(others: Sequence[Candidate], declared: float) -> str:
     if not others:
         return "Nothing else fits."
     reached, text = max((min(c.score, declared + c.gain), c.text) for c in others)
+    if reached > declared and _db(reached) != _db(declared):
+        return f"Another explanation ({text}) reaches {_db(reached)}, which does not prove it."
     return f"The next best explanation ({text}) reaches {_db(reached)}."
 
 

@@ -108,3 +108,14 @@ def test_floats_of_another_dtype_have_no_scale() -> None:
     assert wording.explains(read) == ("The values have another dtype than declared: stored as bfloat16, not quantised.")
     scaled = nl.TensorSpec((1, 4), "NC", "int8", quantization=nl.Quantization(0.5))
     assert "do not have the declared scale" in wording.explains(read._replace(fix=scaled, text="scale 0.5"))
+
+
+def test_what_explains_more_is_not_called_the_next_best() -> None:
+    """It may gain less than a cause has to; then the declared reading is not the best one."""
+    other = Candidate("preprocessing", "mean forgotten", 18.94, 2.6, None)
+    assert wording.next_best([other], 16.3) == (
+        "Another explanation (mean forgotten) reaches 18.9 dB, which does not prove it."
+    )
+    for declared in (18.92, 30.0):
+        assert wording.next_best([other], declared) == "The next best explanation (mean forgotten) reaches 18.9 dB."
+    assert wording.next_best([], 1.0) == "Nothing else fits."
