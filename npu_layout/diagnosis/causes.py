@@ -16,7 +16,7 @@ from .endings import endings
 from .evidence import Evidence
 from .factors import factors
 from .geometries import geometries
-from .readings import declared, readings
+from .readings import declared, other_byte_order, readings
 from .resizes import resizes
 from .row_orders import row_orders
 from .scale_axes import scale_axes
@@ -76,6 +76,7 @@ def without_inputs(evidence: Evidence, situation: Situation) -> Iterator[Trial]:
     yield from scale_axes(evidence)
     say("layouts")
     yield from readings(evidence)
+    yield from other_byte_order(evidence)
     say("activations")
     yield from activations(evidence)
     yield from endings(evidence)

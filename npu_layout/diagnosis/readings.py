@@ -44,6 +44,22 @@ def declared(evidence: Evidence) -> Iterator[Trial]:
         yield evidence.as_declared()._replace(text=f"as declared, {called(evidence.spec)}", spec=evidence.spec)
 
 
+def other_byte_order(evidence: Evidence) -> Iterator[Trial]:
+    """Yield the declared reading of elements whose bytes are in the other order: with the declared scales.
+
+    Elements of this machine's order, where the other one is declared, are among the `readings`.
+    """
+    given = evidence.spec
+    if not evidence.fits or given.stored.itemsize == 1 or given.dtype == "bfloat16" or not given.stored.isnative:
+        return
+    spec = given.replace(dtype=given.stored.newbyteorder().str)
+    offsets = _located(evidence, spec).offsets // spec.stored.itemsize
+    codes = read_at(offsets, [stored(spec, raw.view(spec.stored)) for raw in evidence.raw])
+    left = codes - predicted(spec, evidence.samples, evidence.wanted)
+    text = f"{called(spec)}, the other byte order"
+    yield Trial("layout", text, spec, codes, left, spec.element.unpacked.kind != "f", spec, comparable=False)
+
+
 def readings(evidence: Evidence, least: float = -np.inf) -> Iterator[Trial]:
     """Yield other layouts, dtypes and signs, from what `identify` finds in the two frames that vary most.
 

@@ -36,6 +36,31 @@ def test_the_shape_itself_is_wrong(board: Board) -> None:
     assert output.to_dict()["tolerances"]["min_snr_db"] == {"asked": 10, "found": None, "held": False}
 
 
+@pytest.mark.parametrize("declared", ["float32", ">f4", "float16", "int16", ">u2"])
+def test_the_other_byte_order(board: Board, declared: str) -> None:
+    """Each element's bytes are turned round by themselves: the fix has the other dtype, and the same scales."""
+    quantization = nl.Quantization(1e-3, 1 << 15 if "u" in declared else 0)
+    known = None if "f" in declared else quantization
+    spec = nl.TensorSpec(board.spec.shape, "NHCW16c", declared, quantization=known)
+    frames = board.packed(spec)
+    turned = [{"maps": _turned(f["maps"])} for f in frames]
+    for few in (turned, turned[:1]):
+        output = board.verdict(nl.Recording({"maps": spec}, board.recording(spec, turned).frames[: len(few)]))
+        assert output.verdict in ("layout", "quantization") and output.fix.quantization == known, str(output)
+        assert output.fix.stored == spec.stored.newbyteorder(), str(output)
+        assert ("the other byte order" in output.why) == spec.stored.isnative
+        assert board.reads(output.fix, [{"maps": f["maps"].view(output.fix.stored)} for f in turned])
+    faultless = board.verdict(board.recording(spec, frames))
+    assert faultless.verdict == "match", str(faultless)
+    assert not [c for c in faultless.ranking if "byte order" in c.text and c.score > 1]
+
+
+def _turned(flat: np.ndarray) -> np.ndarray:
+    size = flat.dtype.itemsize
+    raw = flat.tobytes()
+    return np.frombuffer(b"".join(raw[k : k + size][::-1] for k in range(0, len(raw), size)), flat.dtype)
+
+
 @pytest.mark.parametrize("scale", [1e-3, 1e-6])
 @pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "float64"])
 @pytest.mark.parametrize("true", ["NCHW", "NHCW16c"])
