@@ -24,7 +24,14 @@ def _what_to_give(given: np.dtype[Any], expected: np.dtype[Any]) -> str:
         return " (if they are the bits of float16, as some runtimes return them: buffer.view('float16'))"
     if given.kind == "f" and expected.kind in "iu":
         return " (floats that a runtime has dequantised need a spec of that dtype, without a quantization)"
-    return f" (big endian: give buffer.astype({str(expected)!r}))" if given.newbyteorder() == expected else ""
+    if given.newbyteorder() != expected:
+        return ""
+    if expected.isnative:
+        return f" (big endian: give buffer.astype({str(expected)!r}))"
+    wanted = repr(str(expected))
+    return (
+        f" (if its bytes are in that order: buffer.view({wanted}); if its numbers are right: buffer.astype({wanted}))"
+    )
 
 
 def _within(given: Any) -> str:

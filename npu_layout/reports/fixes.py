@@ -42,7 +42,8 @@ def line(verdict: str, fix: Any) -> str:
 
 
 def _spec(fix: TensorSpec, spec: TensorSpec, channel_axis: int | None) -> str:
-    return _reading(fix)
+    same = fix.stored == spec.stored
+    return _reading(fix, buffer="buffer" if same else f"buffer.view({str(fix.stored)!r})")
 
 
 def _channel_order(fix: Sequence[int], spec: TensorSpec, channel_axis: int | None) -> str:
@@ -50,14 +51,14 @@ def _channel_order(fix: Sequence[int], spec: TensorSpec, channel_axis: int | Non
     return _reading(spec, f"order = {[int(c) for c in fix]}\n", f".take(order, axis={axis})")
 
 
-def _reading(spec: TensorSpec, before: str = "", after: str = "") -> str:
+def _reading(spec: TensorSpec, before: str = "", after: str = "", buffer: str = "buffer") -> str:
     text = repr(spec)
     uses = ", ".join(name for name in ("Layout", "Quantization", "TensorSpec") if re.search(rf"\b{name}\b[.(]", text))
     if spec.quantization is not None:
         given = f" quantization={spec.quantization!r}"
         if len(text) > 100:
             text = text.replace(given, f"\n   {given}", 1)
-    return f"from npu_layout import {uses}\n\n{before}spec = {text}\ntensor = spec.unpack(buffer){after}"
+    return f"from npu_layout import {uses}\n\n{before}spec = {text}\ntensor = spec.unpack({buffer}){after}"
 
 
 def _preprocessing(fix: Mapping[str, Any], spec: TensorSpec, channel_axis: int | None) -> str:

@@ -269,6 +269,11 @@ def test_the_error_for_a_wrong_buffer() -> None:
         PLAIN.flat(np.zeros(60, np.float64))
     with pytest.raises(nl.NpuLayoutError, match=r"dtype >f4; .* \(big endian: give buffer.astype\('float32'\)\)$"):
         PLAIN.flat(np.zeros(60, ">f4"))
+    other = (
+        r"\(if its bytes are in that order: buffer.view\('>f4'\); if its numbers are right: buffer.astype\('>f4'\)\)$"
+    )
+    with pytest.raises(nl.NpuLayoutError, match=other):
+        PLAIN.replace(dtype=">f4").flat(np.zeros(60, np.float32))
     with pytest.raises(nl.NpuLayoutError, match=r"^buffer has dtype int16; .* expects uint8$"):
         SPEC.flat(np.zeros(640, np.int16))
     for empty in (b"", bytearray(), memoryview(b""), np.zeros(0, np.uint8)):

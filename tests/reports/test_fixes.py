@@ -27,6 +27,18 @@ def test_the_code_of_a_layout_runs_as_it_stands(layout: nl.Layout) -> None:
     assert names["spec"] == fix and np.array_equal(names["tensor"], fix.unpack(names["buffer"]))
 
 
+@pytest.mark.parametrize(
+    "declared, found", [("float32", ">f4"), ("int8", "uint8"), ("float16", "bfloat16"), ("int8", "int16")]
+)
+def test_the_code_of_another_dtype_reads_the_same_bytes(declared: str, found: str) -> None:
+    """An array of the declared dtype would be refused by the fix, or converted, whose values are wrong."""
+    spec, fix = (nl.TensorSpec((1, 2, 3, 4), "NHWC", dtype, quantization=None) for dtype in (declared, found))
+    raw = np.arange(96, dtype=np.uint8)[: fix.nbytes]
+    names: dict[str, Any] = {"buffer": raw.view(spec.stored)}
+    exec(code("layout", fix, spec, 1) or "", names)
+    np.testing.assert_array_equal(names["tensor"], fix.unpack(raw.tobytes()))
+
+
 @pytest.mark.parametrize("side", ["outputs", "inputs"])
 def test_the_code_of_exchanged_tensors_renames_them(side: str) -> None:
     """Whatever they are called, and those that are not exchanged stay."""
