@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -88,11 +87,14 @@ class LiteRtEngine(RuntimeEngine):
 
 
 def _library() -> Any:
-    """Return the module that has the interpreter; NpuLayoutError if there is none."""
+    """Return the module that has the interpreter; NpuLayoutError if there is none, or it fails."""
+    errors = []
     for module in _INTERPRETERS:
-        with suppress(NpuLayoutError):
+        try:
             return runtime(module, _PACKAGE)
-    return runtime(_INTERPRETERS[0], _PACKAGE)  # whose error says what to install
+        except NpuLayoutError as error:
+            errors.append(error)
+    raise next((error for error in errors if not isinstance(error.__cause__, ModuleNotFoundError)), errors[0])
 
 
 def _interpreter(path: str, content: bytes | None, **options: Any) -> Any:

@@ -115,6 +115,19 @@ def test_what_it_cannot_load(package: str, monkeypatch: pytest.MonkeyPatch, erro
         nl.LiteRtEngine(b"model")
 
 
+def test_one_is_there_and_cannot_be_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As tflite_runtime, built for numpy 1, with numpy 2: the error said that another package is missing."""
+    for name in PACKAGES:
+        monkeypatch.setitem(sys.modules, name, None)  # type: ignore[arg-type]
+    for name in ("tflite_runtime", PACKAGES[1]):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    (tmp_path / "tflite_runtime").mkdir()
+    (tmp_path / "tflite_runtime" / "interpreter.py").write_text("raise ImportError('multiarray failed to import')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(nl.NpuLayoutError, match=r"tflite_runtime\.interpreter cannot be imported \(multiarray failed"):
+        nl.LiteRtEngine(b"model")
+
+
 def test_none_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in PACKAGES:
         monkeypatch.setitem(sys.modules, name, None)  # type: ignore[arg-type]
