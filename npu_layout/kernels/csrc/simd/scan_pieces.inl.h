@@ -1,9 +1,9 @@
 /* The loops that list every channel that passes of neighbouring channels, after scan_planes.inl.h: a line is read in pieces abreast, which
- * memory brings side by side. */
+ * memory brings side by side, or in one piece whose lines are fetched ahead. */
 
-/* Pieces of a line; of one with gaps between its cells: processors that have vectors of 64 bytes follow one stream faster than eight whose lines
- * they read in turn. Bytes of a window where cells have no gaps between them, and windows of a piece, at least. */
-enum { PIECES = 8, PIECES_WITH_GAPS = VB == 64 ? 1 : PIECES, WINDOW = 256, LEAST_WINDOWS = 6 };
+/* Pieces of a line: see STREAMS. Bytes of a window where cells have no gaps between them, windows of a piece, at least,
+ * and hits from which on they may be many. */
+enum { PIECES = VB == 64 ? 1 : 8, WINDOW = 256, LEAST_WINDOWS = 6, MANY_HITS = 32 };
 
 /* `count` pieces of so many cells and bytes, one behind the other, and the windows of each: `width` bytes that are full of channels, one every
  * `step` bytes; the last one may begin earlier. Without gaps a window has parts of cells, else one of them. */
@@ -18,9 +18,8 @@ INLINE int64_t window_at(const Pieces *k, int64_t window) { return at_most(windo
 /* The pieces of so many cells at `data`; no windows: they are too few. Pieces that are some pages apart would share sets of the first cache. */
 INLINE Pieces pieces_of(const FeatureMap *map, const uint8_t *data, int64_t cells, int size) {
     const int64_t wide = map->count * size, dense = map->cell == wide, width = dense ? WINDOW : wide;
-    const int pieces = dense ? PIECES : PIECES_WITH_GAPS;
-    const int many = cells * map->cell >= pieces * (LEAST_WINDOWS * width + 2 * map->cell);
-    Pieces k = {data, many ? pieces : 1, cells, 0, width, dense ? WINDOW : map->cell, 0, 0};
+    const int many = cells * map->cell >= PIECES * (LEAST_WINDOWS * width + 2 * map->cell);
+    Pieces k = {data, many ? PIECES : 1, cells, 0, width, dense ? WINDOW : map->cell, 0, 0};
     if (map->cell < wide || width < VB || !(many || dense)) return k;
     if (k.count > 1) k.cells = cells / PIECES - (cells / PIECES * map->cell % PAGE == 0);
     k.bytes = k.cells * map->cell, k.last = k.bytes - (dense ? WINDOW : map->cell);
@@ -29,12 +28,14 @@ INLINE Pieces pieces_of(const FeatureMap *map, const uint8_t *data, int64_t cell
 }
 
 /* The first window from `window` on of which one of so many pieces has a code above the bound, and a bit for each such piece. `count` and, where
- * there are no gaps, `width` are constants of a call, so that the loads of all pieces are on their way together. */
-INLINE int64_t next_loud(const Codes *codes, const Pieces *k, int count, int64_t width, int64_t window, V bound, uint32_t *found) {
+ * there are no gaps, `width` are constants of a call, so that the loads of all pieces are on their way together. Lines of the first one are fetched
+ * so many bytes `ahead`, or not (0). */
+INLINE int64_t next_loud(const Codes *codes, const Pieces *k, int count, int64_t width, int ahead, int64_t window, V bound, uint32_t *found) {
     const int64_t apart = k->bytes;
     for (; window < k->windows; ++window) {
         const uint8_t *const p = k->data + window_at(k, window);
         Mask mine[PIECES], any = (Mask){0};
+        for (int64_t i = 0; ahead && i < width; i += LINE) __builtin_prefetch(p + ahead + i);
         V top[PIECES], most = bound;
         for (int s = 0; s < count; ++s) {
             const uint8_t *const q = p + s * apart;
@@ -87,16 +88,16 @@ INLINE int64_t scan_pieces(const Codes *codes, const FeatureMap *map, const uint
     uint32_t found = 0;
     (void)all;
     for (int64_t w = 0;; ++w) {
-        if (k.step != k.width) w = next_loud(codes, &k, PIECES_WITH_GAPS, k.width, w, bound, &found);
-        else if (k.count == 1) w = next_loud(codes, &k, 1, WINDOW, w, bound, &found);
-        else w = next_loud(codes, &k, PIECES, WINDOW, w, bound, &found);
+        if (k.step != k.width) w = next_loud(codes, &k, PIECES, k.width, 0, w, bound, &found);
+        else if (k.count == 1) w = next_loud(codes, &k, 1, WINDOW, PIECES == 1 ? AHEAD : 0, w, bound, &found);
+        else w = next_loud(codes, &k, PIECES, WINDOW, 0, w, bound, &found);
         if (w >= k.windows) break;
         const int64_t at = window_at(&k, w);
         for (; found; found &= found - 1) {
             const int s = __builtin_ctz(found);
             if (!hits_of_window(codes, map, &k, s, at, w * k.step, first + s * k.cells, below, hits)) return -1;
         }
-        if (hits->count - from > SELDOM * STREAMS + (at + k.step) * k.count / map->cell / SELDOM) return 0;
+        if (hits->count - from > MANY_HITS + (at + k.step) * k.count / map->cell / SELDOM) return 0;
     }
     return k.windows ? k.count * k.cells : 0;
 }

@@ -3,8 +3,9 @@
 /* Planes: maxima of up to a bench of neighbouring cells, four channels in one go, so that they stay in the first cache. */
 enum { SCANNED = 2048, AT_ONCE = 4 };
 /* Every channel: planes that are read abreast while there are as many cells as SELDOM for a hit, bytes of a cache line, and how far ahead lines
- * are fetched. */
-enum { STREAMS = 4, SELDOM = 8, LINE = 64, AHEAD = 512 };
+ * are fetched. Processors that have vectors of 64 bytes follow one stream faster than several whose lines they read in turn, if lines beyond the
+ * page, where prefetchers end, are fetched. */
+enum { STREAMS = VB == 64 ? 1 : 4, SELDOM = 8, LINE = 64, AHEAD = VB == 64 ? 4096 : 512 };
 
 INLINE void maxima_of(const Codes *codes, const uint8_t *data, const int64_t *channel, int64_t count, int64_t bytes, uint8_t *top) {
     for (int64_t i = 0; i < bytes; i += VB) put(top + i, codes->key(data + channel[0] + i));
