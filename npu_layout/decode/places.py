@@ -10,7 +10,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..support import items_of
-from .assigning import assign, listed, turns_of
+from .assigning import UndistinguishedError, assign, listed, turns_of
 from .form import Form, Part
 from .head import Head
 from .output_axes import Axes, Size, flat_axes, grid_axes, read_alike, turned_alike
@@ -156,11 +156,32 @@ def _grids(given: Given) -> tuple[Level, ...]:
         cells = grid[0] * grid[1]
         found = [(i, axes) for i, axes in found if i in given.left]
         where = f"level {n} (stride {stride}, {grid[0]}x{grid[1]} cells)"
-        places = _places(given, where, found, many, given.wanted(n), cells)
+        try:
+            places = _places(given, where, found, many, given.wanted(n), cells)
+        except UndistinguishedError as error:
+            raise _of_twins(given, grid, found, error) or error from None
         own = None if priors is None else priors[start : start + cells * many]
         levels.append(Level(stride, grid, given.anchors(n), places, own))
         start += cells * many
     return tuple(levels)
+
+
+def _of_twins(
+    given: Given, grid: Size, found: Sequence[tuple[int, Axes]], error: UndistinguishedError
+) -> UndistinguishedError | None:
+    """Return what is raised if levels have the same grid, so that an output may be of each; None if none has."""
+    twins = [stride for stride, other in zip(given.head.strides, given.grids()) if other == grid]
+    if len(twins) == 1:
+        return None
+    got = ", ".join(listed(k, given.specs[k]) for k in dict.fromkeys(k for k, _ in found))
+    strides = " and ".join(map(str, twins))
+    return UndistinguishedError(
+        f"the levels of strides {strides} have {grid[0]}x{grid[1]} cells each: extents do not say which of {got} is of "
+        f"which; give Decoder outputs={{role: names}} for each part, a name for each of the strides "
+        f"{', '.join(map(str, given.head.strides))}",
+        error.ways,
+        error.spare and len({k for k, _ in found}) % len(twins) > 0,
+    )
 
 
 def across_levels(given: Given, part: Part) -> list[Place]:

@@ -219,3 +219,23 @@ def test_anchors_of_a_cell_follow_each_other_in_a_list_of_each_level(
             buffers.append(array.ravel())
     found = decode.Decoder(head, specs, SIZE)(buffers, iou=1.0)
     assert list(zip(found.level.tolist(), found.cell.tolist(), found.anchor.tolist())) == expected
+
+
+@pytest.mark.parametrize("side", [33, 64])
+def test_levels_of_one_grid_need_names(side: int) -> None:
+    """Strides 64 and 128 have one cell each: which output is of which, only names say."""
+    head = decode.retinanet(3)
+    grids = [-(-side // stride) for stride in head.strides]
+    specs = [
+        nl.TensorSpec((1, n, k, k), name=f"{role}{level}")
+        for level, k in enumerate(grids)
+        for role, n in (("box", 36), ("score", 27))
+    ]
+    wanted = r"strides 64 and 128 have 1x1 cells each: .*box3 .*score4 .*outputs={role: names} .*8, 16, 32, 64, 128"
+    with pytest.raises(nl.LayoutError, match=wanted):
+        decode.Decoder(head, specs, (side, side))
+    assert "retinanet" in {one.name for one in decode.guess(specs, (side, side), 3).others}
+    names = {role: [f"{role}{level}" for level in range(5)] for role in ("box", "score")}
+    values = {spec.name: np.full(spec.size, -9 + 9 * (spec.name == "score4"), np.float32) for spec in specs}
+    found = decode.Decoder(head, specs, (side, side), outputs=names)(values, 0.4)
+    assert len(found) and set(found.level.tolist()) == {4}
