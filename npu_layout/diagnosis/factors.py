@@ -90,7 +90,7 @@ def _through_zero(evidence: Evidence, slopes: np.ndarray) -> np.ndarray:
     """Return the factors of channels without offsets; of zeros, those with them."""
     wanted, codes = evidence.wanted_by_channel, evidence.by_channel(evidence.codes)
     power = np.square(wanted).sum(1)
-    return np.divide((wanted * codes).sum(1), power, out=slopes.copy(), where=power > 0)
+    return np.asarray(np.divide((wanted * codes).sum(1), power, out=slopes.copy(), where=power > 0))
 
 
 def _of_channels(

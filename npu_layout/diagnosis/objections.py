@@ -25,7 +25,7 @@ _SHRUNK = 1.1  # factor: arithmetic that rounds down in every layer makes such a
 _EXACT = 60.0  # dB: float16 rounds to 66 or more
 _FIX = 6.0  # dB that other causes have to explain to be named: what explains less changes too little
 _PERFECT = 40.0  # dB that the declared reading explains: inputs hardly matter, nor a slightly other scale
-_ROUGH = 12.0  # dB: a line through a function of pieces, or an exponential, leaves more
+_ROUGH = 12.0  # dB: a line through a function of pieces, an exponential, or of a device that saturates, leaves more
 _MOST = 8.0  # dB: as declared, most of the output is explained
 _MORE = 0.5  # dB that a line explains more than an input by its two fitted numbers, of few values
 _CUT = 1.0  # dB that cut values explain more: of an extra ReLU they are the same
@@ -184,7 +184,7 @@ def is_unpaid(evidence: Evidence, c: Candidate) -> bool:
     Two numbers of each channel are those of any device that cuts what it computes, if they leave more than a sound one.
     """
     two = _has_factors(evidence, c) and evidence.trial(c).parameters > evidence.channels > 1
-    return (two and c.score < SOUND) or (c.cause == "quantization" and c.score - cost(evidence, c) < _FIX)
+    return (two and c.score < _ROUGH) or (c.cause == "quantization" and c.score - cost(evidence, c) < _FIX)
 
 
 def _has_factors(evidence: Evidence, c: Candidate) -> bool:
