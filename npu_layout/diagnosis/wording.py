@@ -283,9 +283,13 @@ def doubt(score: float, other: Candidate) -> str:
     )
 
 
-def doubled(names: Sequence[str]) -> str:
-    """Return that outputs contain one tensor, and what to do."""
-    return f"{' and '.join(map(quoted, names))} contain the same tensor. Fix: record under each name its own output."
+def doubled(names: Sequence[str], unknown: Sequence[str] = ()) -> str:
+    """Return that outputs contain one tensor, and what to do. unknown: those of them which nothing explains."""
+    own = "Fix: record under each name its own output."
+    if unknown:
+        contain = "contains" if len(unknown) == 1 else "contain"
+        return f"What {' and '.join(map(quoted, unknown))} {contain} in its place is not known. {own}"
+    return f"{' and '.join(map(quoted, names))} contain the same tensor. {own}"
 
 
 def nothing_finite(odd: int, values: int) -> str:

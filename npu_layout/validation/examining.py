@@ -219,17 +219,22 @@ def _power(trial: Trial) -> float:
 def exchanged(examined: Sequence[Examined]) -> list[Examined]:
     """Return the outputs, each exchanged one with the whole exchange as its fix.
 
-    Without a fix if another name has the same tensor, because one of the two was never recorded.
+    Without a fix if another name has the same tensor, because one of the two was never recorded, or if nothing explains
+    the output of that name.
     """
     names = {e.output.name: e.judgement.fix for e in examined if e.judgement.verdict == "output_order"}
     content = {e.output.name: names.get(e.output.name, e.output.model.name) for e in examined}
     sharing = {name: [k for k in content if content[k] == content[name]] for name in content}
     exchange = {name: other for name, other in names.items() if len(sharing[name]) == 1}
+    unknown = {e.output.name for e in examined if e.judgement.verdict == "mismatch"}
 
     def finished(name: str, judgement: Judgement) -> Judgement:
         if name in exchange:
             return judgement._replace(fix=dict(exchange))
-        return judgement._replace(fix=None, advice=doubled(sharing[name]), notes=())
+        return judgement._replace(fix=None, advice=advice(name), notes=())
+
+    def advice(name: str) -> str:
+        return doubled(sharing[name], [other for other in sharing[name] if other in unknown])
 
     return [
         e._replace(judgement=finished(e.output.name, e.judgement)) if e.output.name in names else e for e in examined

@@ -44,6 +44,18 @@ def test_a_name_that_holds_another_output() -> None:
     assert report.outputs["a"].verdict == "output_order" and report.outputs["a"].fix == {"a": "b"}, str(report)
 
 
+def test_an_exchanged_output_beside_one_that_nothing_explains() -> None:
+    """Nobody knows that the other name has the same tensor, nor that the two are exchanged."""
+    two, rng = Board(outputs=("a", "b")), np.random.default_rng(0)
+    noise = [two.spec.pack(rng.normal(size=SHAPE)) for _ in two.answers]
+    outputs = [{"a": two.spec.pack(x["b"]), "b": other} for x, other in zip(two.answers, noise)]
+    report = nl.validate(two.recording(None, outputs), two.engine)
+    a, b = report.outputs["a"], report.outputs["b"]
+    assert b.verdict == "mismatch" and a.verdict == "output_order" and a.fix is None, str(report)
+    assert "What 'b' contains in its place is not known. Fix: record under each name its own output." in a.why
+    assert "the same tensor" not in a.why
+
+
 def test_specs_stay_with_the_names_of_exchanged_outputs() -> None:
     two = Board(outputs=("a", "b"))
     q = two.spec.quantization
