@@ -156,6 +156,11 @@ _GEOMETRY: Sequence[tuple[str, Callable[[np.ndarray], np.ndarray]]] = (
     ("the frame rotated by 90 degrees counterclockwise", np.rot90),
     ("the frame with rows and columns exchanged", lambda x: x.swapaxes(0, 1)),
 )
+_WITH_ITS_BORDER = (  # of the input: the axes along which it is mirrored
+    ("mirrored from left to right", "W"),
+    ("mirrored from top to bottom", "H"),
+    ("rotated by 180 degrees", "HW"),
+)
 _SIDES: Sequence[tuple[str, str, Callable[[np.ndarray, int], np.ndarray]]] = (
     ("first", "row", lambda x, count: x[count:]),
     ("last", "row", lambda x, count: x[: len(x) - count]),
@@ -168,6 +173,9 @@ def geometry(base: How, pair: Pair) -> Iterator[Change]:
     """Yield the same picture mirrored, rotated, cropped or shifted. A noted part is not cropped: other parts are."""
     for words, change in _GEOMETRY:
         yield Change(words, partial(_made_of, how=base, change=change), verdict="geometry")
+    if str(base.get("resize", "letterbox")).startswith("letterbox"):
+        for words, letters in _WITH_ITS_BORDER:
+            yield Change(f"the input {words}", partial(_turned, how=base, letters=letters), verdict="geometry")
     yield from crops(base, pair, (1,))
     steps = range(-_SHIFTS, _SHIFTS + 1)
     axes = pair.spec.axes.index("W"), pair.spec.axes.index("H")
@@ -181,6 +189,12 @@ def geometry(base: How, pair: Pair) -> Iterator[Change]:
             make = partial(_shifted, how=base, by=(right, down), axes=axes)
             shifted = Change(words, make, verdict="geometry", where=where)
             yield shifted if pair.near is None else shifted._replace(kind="part", changes=_OF_INPUT)
+
+
+def _turned(pair: Pair, how: How, letters: str) -> Made:
+    """Return the input mirrored along axes, with a border that is wider at one side."""
+    made = pair.made(pair.pixels(how), how)
+    return made._replace(values=np.flip(made.values, tuple(pair.spec.axes.index(letter) for letter in letters)))
 
 
 def crops(base: How, pair: Pair, counts: Sequence[int] = _LINES) -> Iterator[Change]:

@@ -301,3 +301,30 @@ def test_more_lines_than_are_tried_are_not_called_fewer() -> None:
     for count in (18, 21):
         found = bench.of_frames(lambda x, count=count: x[count:])
         assert "without its" not in found.why, str(found)
+
+
+@pytest.mark.parametrize(
+    "words, index",
+    [
+        ("mirrored from left to right", np.s_[..., ::-1]),
+        ("mirrored from top to bottom", np.s_[:, :, ::-1]),
+        ("rotated by 180 degrees", np.s_[:, :, ::-1, ::-1]),
+    ],
+)
+def test_an_input_that_is_turned_with_its_border(words: str, index: Any) -> None:
+    """The border is at the right and at the bottom of what is made of a turned frame, too: here it is not."""
+    how = {"color": "RGB", "mean": 100, "std": 50, "resize": "letterbox_top_left"}
+    frames = [np.random.default_rng(k).integers(0, 256, size).astype(np.uint8) for k, size in enumerate(SIZES)]
+    maker, runs = nl.Preprocessor(nl.TensorSpec((1, 3, 32, 32)), **how), []
+    for frame in frames:
+        x = np.ascontiguousarray(maker(frame)[0].reshape(1, 3, 32, 32)[index])
+        runs.append(({"image": x, "frame": frame}, {"y": np.zeros(4, np.float32)}))
+    report = recorded_inputs(nl.Recording({"y": nl.TensorSpec((1, 4), "NC")}, runs, {"preprocess": how})).reports[
+        "image"
+    ]
+    assert report.verdict == "geometry" and report.fix is None and f"what the input {words} makes" in report.why, (
+        report.why
+    )
+
+
+SIZES = ((24, 40, 3), (40, 24, 3), (30, 40, 3))
