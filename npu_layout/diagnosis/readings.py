@@ -71,7 +71,7 @@ def readings(evidence: Evidence, least: float = -np.inf) -> Iterator[Trial]:
     found = _identified(evidence)
     wider = found if own is None else [own, *found]
     kept: list[tuple[np.ndarray, float]] = []
-    for one in sorted(found, key=lambda f: f.spec.dtype != evidence.spec.dtype):
+    for one in sorted(found, key=lambda f: _rank(evidence, f.spec)):
         in_place = own is not None and np.array_equal(one.offsets, own.offsets)
         if (in_place and one.spec.dtype == evidence.spec.dtype) or any(one.inside(other) for other in wider):
             continue
@@ -86,6 +86,11 @@ def readings(evidence: Evidence, least: float = -np.inf) -> Iterator[Trial]:
         if all(score > rival + MARGIN for rival in rivals):
             kept.append((one.offsets, score))
             yield trial
+
+
+def _rank(evidence: Evidence, spec: TensorSpec) -> tuple[bool, bool]:
+    """Return what orders readings: the declared dtype first, and of floats other floats, whose scale is not fitted."""
+    return spec.dtype != evidence.spec.dtype, not evidence.steps and spec.element.unpacked.kind != "f"
 
 
 def _identified(evidence: Evidence) -> list[_Located]:

@@ -8,7 +8,7 @@ import pytest
 import npu_layout as nl
 from npu_layout.diagnosis import readings
 from npu_layout.diagnosis.evidence import Evidence
-from tests.support.boards import CHANNELS, Board, spec_as
+from tests.support.boards import CHANNELS, Board, same, spec_as
 
 
 @pytest.fixture(scope="module")
@@ -94,3 +94,15 @@ def test_a_buffer_and_a_tensor_are_searched_once(monkeypatch: pytest.MonkeyPatch
         texts.append([trial.text for trial in readings.readings(evidence)])
         assert len(searched) == count
     assert texts[0] and texts[0] == texts[2] == texts[3]
+
+
+def test_floats_of_a_narrow_range_are_no_integers_with_a_scale() -> None:
+    """The bits of float16 from 1.3 to 2.1 are nearly a line of the values, which explains as much as they do."""
+    rng, shape = np.random.default_rng(4), (1, 1, 32, 32)
+    model = [(1.7 + 0.15 * rng.standard_normal(shape)).astype(np.float32) for _ in range(4)]
+    true = nl.TensorSpec(shape, "NCHW", "float16", name="y")
+    device = [true.pack((x + 0.015 * rng.standard_normal(shape)).astype(np.float32)) for x in model]
+    read = true.replace(dtype="bfloat16")
+    frames = [({"x": x}, {"y": y.view(read.stored)}) for x, y in zip(model, device)]
+    output = nl.validate(nl.Recording({"y": read}, frames), same(shape)).outputs["y"]
+    assert output.fix is not None and output.fix.dtype == "float16", str(output)
