@@ -28,7 +28,7 @@ _PERFECT = 40.0  # dB that the declared reading explains: inputs hardly matter, 
 _ROUGH = 12.0  # dB: a line through a function of pieces, an exponential, or of a device that saturates, leaves more
 _MOST = 8.0  # dB: as declared, most of the output is explained
 _MORE = 0.5  # dB that a line explains more than an input by its two fitted numbers, of few values
-_CUT = 1.0  # dB that cut values explain more: of an extra ReLU they are the same
+_CUT = 1.0  # dB that cut values of the model explain more than those of a function
 _ALIKE = 0.05  # of the noise: the power by which two readings of the same integers predict the same
 _SEVERAL = 4  # channels or frames: of fewer, which err each by a number of its own, all err alike by chance
 _AT_THE_ENDS = 0.75  # of the values that a scale clamps: noise leaves half
@@ -114,15 +114,19 @@ def _more(evidence: Evidence, c: Candidate, line: Candidate, of_order: bool) -> 
 
 
 def is_cut(evidence: Evidence, c: Candidate) -> bool:
-    """Whether a function explains less than the model's values do, cut at the lowest and the highest of the device.
+    """Whether a function explains less than the model's values do, both cut at the device's lowest and highest value.
 
     So cuts a network one of whose layers saturates, beyond the pictures that it was calibrated with.
     """
-    if c.cause != "activation" or not evidence.fits or evidence.trial(c).places:
+    trial, codes = evidence.trial(c), evidence.codes if evidence.fits else None
+    if c.cause != "activation" or codes is None or not trial.comparable or trial.left.shape != codes.shape:
         return False
-    codes = evidence.codes
-    left = codes - np.clip(codes - evidence.left, codes.min(), codes.max())
-    return evidence.score(evidence.as_declared()._replace(left=left)) >= c.score + _CUT
+
+    def explained(left: np.ndarray) -> float:
+        cut = codes - np.clip(codes - left, codes.min(), codes.max())
+        return evidence.score(evidence.as_declared()._replace(left=cut))
+
+    return explained(evidence.left) >= explained(trial.left) + _CUT
 
 
 def _by_channel(evidence: Evidence) -> float:

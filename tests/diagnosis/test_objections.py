@@ -119,16 +119,17 @@ def test_an_input_beside_a_scale_that_arithmetic_makes(shrinks: float, part: flo
     assert objections.is_nearly_a_line(found, c, ranking) == speaks, [(x.cause, x.score, x.gain) for x in ranking]
 
 
-@pytest.mark.parametrize(("true", "cut"), [("clip", True), ("tanh", False), ("relu", False)])
+@pytest.mark.parametrize(("true", "cut"), [("clip", True), ("tanh", False), ("relu", False), ("cut relu", False)])
 def test_a_function_that_explains_less_than_cut_values(true: str, cut: bool) -> None:
     """A layer that saturates returns the model's values between two ends; no function of the list does."""
     rng = np.random.default_rng(10)
     model = [(2 * rng.standard_normal(SHAPE)).astype(np.float32) for _ in range(4)]
     make = {"clip": lambda x: np.clip(x, -1.1, 0.8), "tanh": np.tanh, "relu": lambda x: np.maximum(x, 0)}
+    make["cut relu"] = lambda x: np.clip(x, 0, 3)
     spec = nl.TensorSpec(SHAPE, "NCHW", "float32", name="y")
     device = [(make[true](x) + 0.03 * rng.standard_normal(SHAPE)).astype(np.float32).ravel() for x in model]
     found = Evidence(spec, device, model, (), 1)
-    function = np.tanh if true == "clip" else make[true]
+    function = np.tanh if true == "clip" else make[true.split()[-1]]
     left = found.codes - function(found.wanted)
     ranking = found.rank([found.as_declared(), found.tried("activation", "", left)])
     c = next(c for c in ranking if c.cause == "activation")
