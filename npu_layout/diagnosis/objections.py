@@ -9,7 +9,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..comparison import decibels
 from .evidence import Evidence
-from .proof import by_chance, cost, cost_of, follows_frames, proven
+from .proof import by_chance, clamped_by_input, cost, cost_of, follows_frames, proven
 from .rivals import differs, is_everywhere
 from .samples import arithmetic, beyond, ends
 from .simplicity import HARDLY, ORDERS
@@ -185,7 +185,7 @@ def accuses(evidence: Evidence, c: Candidate, declared: float) -> bool:
 def is_unpaid(evidence: Evidence, c: Candidate) -> bool:
     """Whether scales explain less than a cause has to, without what so many numbers explain by chance.
 
-    Two numbers of each channel are those of any device that cuts what it computes, if they leave more than a sound one.
+    Two numbers of each channel are those of any device that cuts what it computes, if they leave as much as one leaves.
     """
     two = _has_factors(evidence, c) and evidence.trial(c).parameters > evidence.channels > 1
     return (two and c.score < _ROUGH) or (c.cause == "quantization" and c.score - cost(evidence, c) < _FIX)
@@ -318,11 +318,8 @@ def _clamped(evidence: Evidence, spec: TensorSpec) -> float:
 
 def clamped_of_input(evidence: Evidence, c: Candidate) -> float:
     """Return the share of the model's values for another input that the dtype cannot store; 0 of floats."""
-    trial = evidence.trial(c)
-    if not (trial.steps and trial.answers and evidence.fits):
-        return 0.0
-    wanted = np.stack([evidence.samples.of(answer) for answer in trial.answers.values()])
-    return float(beyond(evidence.spec, evidence.samples, wanted).mean())
+    clamped = clamped_by_input(evidence, evidence.trial(c))
+    return 0.0 if clamped is None else float(clamped.mean())
 
 
 def _beyond(evidence: Evidence, spec: TensorSpec, steps: float = 0.5) -> np.ndarray:

@@ -213,12 +213,19 @@ def _independent(evidence: Evidence, trial: Trial) -> float:
 
 def _saturated(evidence: Evidence, trial: Trial) -> float:
     """Return the share of the values that another input clamps, and that are stored as an end: any such input does."""
-    if not (trial.of_input and trial.steps and trial.answers and evidence.fits):
+    clamped = clamped_by_input(evidence, trial) if trial.of_input else None
+    if clamped is None:
         return 0.0
-    (low, high), codes = ends(evidence.spec), trial.codes
+    low, high = ends(evidence.spec)
+    return float((clamped & ((trial.codes <= low) | (trial.codes >= high))).mean())
+
+
+def clamped_by_input(evidence: Evidence, trial: Trial) -> np.ndarray | None:
+    """Return which of the model's values for another input the dtype cannot store, (frames, places); None of floats."""
+    if not (trial.steps and trial.answers and evidence.fits):
+        return None
     wanted = np.stack([evidence.samples.of(answer) for answer in trial.answers.values()])
-    clamped = beyond(evidence.spec, evidence.samples, wanted) & ((codes <= low) | (codes >= high))
-    return float(clamped.mean())
+    return beyond(evidence.spec, evidence.samples, wanted)
 
 
 def _neighbours(evidence: Evidence) -> int:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..comparison import FLOAT16_MOST, TELLING, OutputComparison, OutputPart
-from . import wording
+from . import figure_wording, wording
 from .causes import Situation, every
 from .evidence import Evidence
 from .objections import (
@@ -107,7 +107,7 @@ def diagnose(
         odd = [*comparison.parts.unexplained(), *comparison.parts.worst_frames()]
         strays = stray_frames(evidence, situation.numbers, odd)
         if strays:
-            said = wording.strays(strays)
+            said = figure_wording.strays(strays)
             judgement = judgement.noted(said) if judgement.verdict == "mismatch" else judgement.refuted(said)
     situation.say("pairs of causes")
     pair = None if judgement.verdict == "match" else second_causes(evidence, ranking)
@@ -138,23 +138,25 @@ def judge(
         return judgement
     whole, odd, values = comparison.whole, comparison.non_finite, comparison.values
     if whole is None:
-        return Judgement("mismatch", None, wording.nothing_finite(odd, values))
+        return Judgement("mismatch", None, figure_wording.nothing_finite(odd, values))
     both = values - odd - whole.values
     if both:
-        judgement = judgement.noted(wording.left_out(both, values))
+        judgement = judgement.noted(figure_wording.left_out(both, values))
     if comparison.parts.frozen:
         if judgement.fix is None or judgement.verdict == "wrong_input":  # it is late by any number of frames
-            return Judgement("mismatch", None, wording.frozen(whole), wording.FROZEN)
+            return Judgement("mismatch", None, figure_wording.frozen(whole), figure_wording.FROZEN)
         if judgement.verdict == "preprocessing":
             judgement = judgement._replace(verdict="ambiguous", fix=None, advice=wording.SATURATES)
-        return judgement.noted(wording.frozen(whole))
+        return judgement.noted(figure_wording.frozen(whole))
     if judgement.names_cause:
         return judgement
     if odd == comparison.overflows > 0 and max(-whole.device_low, whole.device_high) <= FLOAT16_MOST:
-        notes = (wording.left_out(both, values),) if both else ()
-        return Judgement("mismatch", None, wording.overflows(odd, values, whole), wording.OVERFLOWS, notes)
+        notes = (figure_wording.left_out(both, values),) if both else ()
+        return Judgement(
+            "mismatch", None, figure_wording.overflows(odd, values, whole), figure_wording.OVERFLOWS, notes
+        )
     if odd:
-        return judgement.refuted(wording.not_finite(odd, values))
+        return judgement.refuted(figure_wording.not_finite(odd, values))
     labels = comparison.labels
     if labels is not None and labels.equal == labels.places:
         return Judgement("match", None, f"All {labels.places} labels are the model's.")
@@ -168,18 +170,18 @@ def _by_parts(
     lost = comparison.parts.lost()
     dead = [p for p in lost if p.axis == channel_axis]
     if dead and (unexplained or judgement.verdict == "mismatch"):
-        judgement = judgement.noted(wording.dead(dead, channel_axis))
+        judgement = judgement.noted(figure_wording.dead(dead, channel_axis))
     confused = [] if comparison.labels is None else comparison.labels.confused()
     if confused:
-        return judgement.refuted(wording.confused(confused))
+        return judgement.refuted(figure_wording.confused(confused))
     if unexplained:
-        return judgement.refuted(wording.unexplained(unexplained, channel_axis))
+        return judgement.refuted(figure_wording.unexplained(unexplained, channel_axis))
     if judgement.verdict == "mismatch":
         worst = comparison.parts.worst_frames()
-        return judgement.noted(wording.worst(worst)) if worst else judgement
+        return judgement.noted(figure_wording.worst(worst)) if worst else judgement
     telling = next((p for p in lost if p.span >= TELLING), None)
     if judgement.verdict == "match" and telling is not None:
-        return judgement.refuted(wording.lost([p for p in lost if p.axis == telling.axis], channel_axis))
+        return judgement.refuted(figure_wording.lost([p for p in lost if p.axis == telling.axis], channel_axis))
     return judgement
 
 

@@ -5,23 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..comparison import FLOAT16_MOST, Confused, Figures, OutputPart, listed
 from ..support import quoted
 from .evidence import Evidence
+from .figure_wording import db
 from .preprocessor_fixes import is_refused, of_pixels
 from .thresholds import LEAST
 from .trials import Candidate, Trial
 
-_RUNS = 4  # outputs into which one is split
 _GOOD = 15.0  # dB: a candidate that explains so much is the whole cause, and not a part of it
 
 FLAT = "Record frames that make the output vary."
 OTHER_SHAPE = "Check that this is the buffer of this output."
-OVERFLOWS = (
-    "Fix: compile the layers up to this output in float32 or bfloat16, or make the model return smaller values, for "
-    "example by a factor that is undone after unpacking."
-)
-FROZEN = "Check that the device runs, and that it writes to this buffer."
 SATURATES = (
     "But any input that saturates makes all frames alike, so that this is one explanation of several: correct how the "
     "input is made, and record again."
@@ -185,7 +179,7 @@ def with_that(best: Candidate, declared: Candidate | None, frames: int | None = 
 def both(reads: Candidate, computes: Trial, alone: float) -> str:
     """Return that there are two causes, and how well device and model agree with both and with one."""
     first, second = _wrong(reads), _wrong(computes)
-    with_both = f"With both, {_agree(reads.score)}; with the best single cause, to {_db(alone)}"
+    with_both = f"With both, {_agree(reads.score)}; with the best single cause, to {db(alone)}"
     return f"Two causes at once. {first[0].upper()}{first[1:]}. And {second}. {with_both}."
 
 
@@ -198,29 +192,25 @@ def bent(best: Candidate, declared: Candidate | None) -> str:
 
 
 def _before(declared: Candidate | None) -> str:
-    return "" if declared is None else f"; as declared, to {_db(declared.score)}"
+    return "" if declared is None else f"; as declared, to {db(declared.score)}"
 
 
 def _agree(score: float, frames: int | None = None) -> str:
     of = "" if frames is None else f", of the {frames} frames that were compared"
-    return f"device and model agree to {_db(score)} (SNR within the channels{of})"
-
-
-def _db(score: float) -> str:
-    return f"{round(score, 1) + 0.0:.1f} dB"
+    return f"device and model agree to {db(score)} (SNR within the channels{of})"
 
 
 def rivals(best: Candidate, rival: Candidate, declared: Candidate | None) -> str:
     """Return that two causes are equally likely."""
     before = "" if declared is None else f" As declared, {_agree(declared.score)}."
-    both = " or ".join(f"{c.text} ({_db(c.score)})" for c in (best, rival))
+    both = " or ".join(f"{c.text} ({db(c.score)})" for c in (best, rival))
     return f"Two causes explain the output equally well, and the recording cannot decide between them: {both}.{before}"
 
 
 def noisy(c: Candidate) -> str:
     """Return that the device is noisy, and that another scale explains little of it."""
     return (
-        f"The device is noisy. With another scale ({c.text}) they would agree to {_db(c.score)}; noise alone "
+        f"The device is noisy. With another scale ({c.text}) they would agree to {db(c.score)}; noise alone "
         "does that, so it is no proof of another scale."
     )
 
@@ -235,11 +225,11 @@ def too_little(evidence: Evidence, values: int) -> str:
 
 def contradicts(output: str, here: Candidate, better: Candidate | None) -> str:
     """Return that another output had another input than the one that is named. better: None if unknown."""
-    one = f"But a device has one input, and output {quoted(output)} agrees with this one to {_db(here.score)}"
+    one = f"But a device has one input, and output {quoted(output)} agrees with this one to {db(here.score)}"
     if better is None:
         return f"{one}, hardly better than with the input as it was recorded."
     had = "the input as it was recorded" if better.cause == "match" else f"another input ({better.text})"
-    return f"{one}, and with {had} to {_db(better.score)}."
+    return f"{one}, and with {had} to {db(better.score)}."
 
 
 def other_shape(evidence: Evidence) -> str:
@@ -263,9 +253,9 @@ def next_best(others: Sequence[Candidate], declared: float) -> str:
     if not others:
         return "Nothing else fits."
     reached, text = max((min(c.score, declared + c.gain), c.text) for c in others)
-    if reached > declared and _db(reached) != _db(declared):
-        return f"Another explanation ({text}) reaches {_db(reached)}, which does not prove it."
-    return f"The next best explanation ({text}) reaches {_db(reached)}."
+    if reached > declared and db(reached) != db(declared):
+        return f"Another explanation ({text}) reaches {db(reached)}, which does not prove it."
+    return f"The next best explanation ({text}) reaches {db(reached)}."
 
 
 def flat(model: bool, device: bool, steps: bool, met: bool) -> str:
@@ -279,7 +269,7 @@ def doubt(score: float, other: Candidate) -> str:
     """Return that the declared reading is hardly better than another candidate."""
     return (
         f"As declared, {_agree(score)}, but the recording cannot rule out another explanation, "
-        f"{_wrong(other)} ({_db(other.score)})."
+        f"{_wrong(other)} ({db(other.score)})."
     )
 
 
@@ -290,116 +280,3 @@ def doubled(names: Sequence[str], unknown: Sequence[str] = ()) -> str:
         contain = "contains" if len(unknown) == 1 else "contain"
         return f"What {' and '.join(map(quoted, unknown))} {contain} in its place is not known. {own}"
     return f"{' and '.join(map(quoted, names))} contain the same tensor. {own}"
-
-
-def nothing_finite(odd: int, values: int) -> str:
-    """Return that all values are NaN or infinite. `odd`: how many are so on one side only."""
-    sides = {values: "one side only", 0: "both sides"}
-    which = sides.get(odd, f"both sides, or, {odd} of them, on one side only")
-    return f"All {values} values are NaN or infinite on {which}."
-
-
-def left_out(both: int, values: int) -> str:
-    """Return how many values are NaN or infinite on both sides."""
-    return f"{both} of {values} values are NaN or infinite on both sides and are not compared."
-
-
-def not_finite(odd: int, values: int) -> str:
-    """Return how many values are NaN or infinite on one side only."""
-    return f"{odd} of {values} values are NaN or infinite on one side only."
-
-
-def overflows(odd: int, values: int, whole: Figures) -> str:
-    """Return how many values are beyond float16, and how well the others agree."""
-    return (
-        f"{odd} of {values} values are infinite on the device where the model's are beyond {FLOAT16_MOST:g}, the "
-        f"largest number of float16. Where both are finite, they agree to an SNR of {_db(whole.snr_db)}."
-    )
-
-
-def frozen(whole: Figures) -> str:
-    """Return that the device's values are the same for every frame."""
-    constant = whole.device_low == whole.device_high
-    what = f"{whole.device_low + 0.0:g} everywhere and for" if constant else "the same values for"
-    return f"The device returned {what} every frame, while the model's values change."
-
-
-def unexplained(parts: Sequence[OutputPart], channel_axis: int | None) -> str:
-    """Return a sentence for each axis that has parts which nothing explains."""
-    sentences = []
-    for axis in dict.fromkeys(p.axis for p in parts):
-        found = [p for p in parts if p.axis == axis]
-        whys = {p.why for p in found}
-        why = f": {whys.pop()}" if len(whys) == 1 and found[0].why else ""
-        do = "do" if len(found) > 1 else "does"
-        sentences.append(f"{_which(found, channel_axis)} {do} not follow the model{why}.")
-    return " ".join(sentences)
-
-
-def strays(frames: Sequence[tuple[int, int]]) -> str:
-    """Return which frames have the outputs of others, and where to look."""
-    which = listed((f"frame {number} has the output of frame {source}" for number, source in frames), 8)
-    return f"{which[0].upper()}{which[1:]}: look for a buffer that is read too early, or that two threads share."
-
-
-def worst(frames: Sequence[OutputPart]) -> str:
-    """Return which frames have far larger errors than the others."""
-    return f"{_which(frames, None)} {'have' if len(frames) > 1 else 'has'} far larger errors than the others."
-
-
-def confused(labels: Sequence[Confused]) -> str:
-    """Return which labels are mostly other ones on the device."""
-    shown = listed(f"{c.label} as {c.given} ({100 * c.share:.0f} %)" for c in labels)
-    return f"The device returns most elements of some labels as another label: {shown}."
-
-
-def lost(parts: Sequence[OutputPart], channel_axis: int | None) -> str:
-    """Return which parts vary by less than the device can show, and what to do."""
-    span = max(p.span for p in parts)
-    are, them = ("are", "them a scale of their own") if len(parts) > 1 else ("is", "it a scale of its own")
-    return (
-        f"{_which(parts, channel_axis)} {are} lost: the model's values vary by up to {span:.3g} there, "
-        f"less than {_steps(parts)}. Fix: give {them}, {_split(parts)}."
-    )
-
-
-def dead(parts: Sequence[OutputPart], channel_axis: int | None) -> str:
-    """Return which parts the device cannot show, beside another fault."""
-    vary = "vary" if len(parts) > 1 else "varies"
-    return f"{_which(parts, channel_axis)} {vary} by less than {_steps(parts)}, which the device cannot show."
-
-
-def _steps(parts: Sequence[OutputPart]) -> str:
-    return "half a quantisation step" if max(p.steps for p in parts) < 0.5 else "a quantisation step"
-
-
-def _split(parts: Sequence[OutputPart]) -> str:
-    """Return how an output is split, so that its lost parts have a scale of their own."""
-    lost = {p.at for p in parts}
-    runs: list[list[int]] = []
-    for i in range(parts[0].among):
-        if i and (i in lost) == (i - 1 in lost):
-            runs[-1][1] = i
-        else:
-            runs.append([i, i])
-    names = [f"{first} to {last}" if last > first else str(first) for first, last in runs]
-    if not 1 < len(names) <= _RUNS:
-        return "with a scale for each channel, or as a separate output"
-    each = f"{', '.join(names[:-1])} and {names[-1]}"
-    return (
-        f"as {len(names)} outputs of the graph ({each}), cut before the node that joins them, such as Concat; or give "
-        "each channel a scale"
-    )
-
-
-def _which(parts: Sequence[OutputPart], channel_axis: int | None) -> str:
-    """Return which parts these are.
-
-    "Channel 5 of 17", "3 of 40 frames (1, 2, 8)", "2 of 24 places along axis 2 (22, 23)".
-    """
-    axis, count = parts[0].axis, parts[0].among
-    where = "" if axis in (None, channel_axis) else f" along axis {axis}"
-    what = "frame" if axis is None else "place" if where else "channel"
-    if len(parts) == 1:
-        return f"{what.capitalize()} {parts[0].at} of {count}{where}"
-    return f"{len(parts)} of {count} {what}s{where} ({listed(p.at for p in parts)})"

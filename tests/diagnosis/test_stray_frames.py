@@ -8,8 +8,8 @@ import pytest
 import npu_layout as nl
 from npu_layout.comparison import OutputPart
 from npu_layout.diagnosis import Evidence
+from npu_layout.diagnosis.figure_wording import strays
 from npu_layout.diagnosis.stray_frames import stray_frames
-from npu_layout.diagnosis.wording import strays
 from tests.support.boards import Board
 
 SAYS = "has the output of frame"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.diagnosis import Remade, Situation, diagnose, wording
+from npu_layout.diagnosis import Remade, Situation, diagnose, figure_wording, wording
 from npu_layout.diagnosis.evidence import Evidence
 from npu_layout.diagnosis.trials import Trial
 from npu_layout.diagnosis.verdict import Judgement, judge
@@ -85,9 +85,10 @@ def test_rewording_changes_no_verdict(board: Board, monkeypatch: pytest.MonkeyPa
     before = [nl.validate(*pair) for pair in recordings]
     words = dict.fromkeys(wording.CAUSES, wording.CauseWords("W", "Z", lambda _: "Y"))
     monkeypatch.setattr(wording, "CAUSES", words)
-    for name, value in vars(wording).items():
-        if callable(value) and getattr(value, "__module__", "") == wording.__name__ and not name.startswith("_"):
-            monkeypatch.setattr(wording, name, lambda *_: "X")
+    for room in (wording, figure_wording):
+        for name, value in vars(room).items():
+            if callable(value) and getattr(value, "__module__", "") == room.__name__ and not name.startswith("_"):
+                monkeypatch.setattr(room, name, lambda *_: "X")
     for one, other in zip(before, [nl.validate(*pair) for pair in recordings]):
         for a, b in zip(one.outputs.values(), other.outputs.values()):
             assert (a.verdict, a.fix, a.figures) == (b.verdict, b.fix, b.figures) and a.why != b.why

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.comparison import OutputPart
 from npu_layout.diagnosis import wording
 from npu_layout.diagnosis.trials import Candidate
 from tests.support.boards import same
@@ -21,20 +20,6 @@ def test_every_verdict_has_its_words() -> None:
     assert set(fixes._WRITTEN) == causes - {"geometry", "activation", "input_layout"}, (
         "fixes._WRITTEN: the fix as Python and as a line, if there is one"
     )
-
-
-def test_parts_are_named() -> None:
-    def parts(axis: int | None, *at: int, why: str = "") -> list[OutputPart]:
-        return [OutputPart(axis, i, 40, 1.5, why) for i in at]
-
-    assert wording.unexplained(parts(1, 5), 1) == "Channel 5 of 40 does not follow the model."
-    assert wording.unexplained(parts(2, 3), 1) == "Place 3 of 40 along axis 2 does not follow the model."
-    both = wording.unexplained([*parts(1, 1, 2, why="it is 0"), *parts(None, 7)], 1)
-    assert both.startswith("2 of 40 channels (1, 2) do not follow the model: it is 0. Frame 7 of 40 does")
-    assert wording.worst(parts(None, *range(9))).startswith(
-        "9 of 40 frames (0, 1, 2, 3, 4, 5, ...) have far larger errors"
-    )
-    assert "vary by up to 1.5 there" in wording.lost(parts(1, 4), 1)
 
 
 def test_whose_values_do_not_vary() -> None:
@@ -58,17 +43,6 @@ def test_advice_depends_on_the_fix() -> None:
     assert "A Preprocessor refuses the arguments of the fix" in wording.CAUSES["preprocessing"].advise(refused)
     for fix in ({"color": "GRAY", "mean": [50.0], "std": [20.0]}, {"color": "BGR", "pad_value": 7}):
         assert "refuses" not in wording.CAUSES["preprocessing"].advise(made._replace(fix=fix)), fix
-
-
-def test_lost_channels_are_split_from_the_others() -> None:
-    def split(at: list[int], among: int) -> str:
-        return wording.lost([OutputPart(1, k, among, 1.5) for k in at], 1)
-
-    assert "as 2 outputs of the graph (0 to 3 and 4 to 83), cut before the node" in split([*range(4, 84)], 84)
-    assert "as 3 outputs of the graph (0, 1 and 2 to 5), cut" in split([1], 6)
-    assert "with a scale for each channel, or as a separate output" in split([1, 3, 5, 7], 9)
-    assert "with a scale for each channel, or as a separate output" in split([0, 1], 2)
-    assert wording.dead([OutputPart(1, 4, 9, 0.01)], 1).startswith("Channel 4 of 9 varies by less than half a")
 
 
 def test_another_explanation_says_of_what_it_is() -> None:
