@@ -191,3 +191,16 @@ def test_a_normalisation_of_all_channels_is_not_one_of_a_part() -> None:
 
     assert "an extra L2 normalisation" in texts([*range(6)])
     assert texts([3]) and not any("channels" in text for text in texts([3]))
+
+
+def test_probabilities_have_no_further_tanh() -> None:
+    """Noise that is cut at the end of the dtype's range makes ones smaller on average, as a tanh does."""
+    rng, shape = np.random.default_rng(3), (1, 4, 12, 12)
+    spec = nl.TensorSpec(shape, "NCHW", "float32")
+
+    def tried(low: float) -> set[str]:
+        model = [rng.uniform(low, 1, shape).astype(np.float32) for _ in range(2)]
+        found = Evidence(spec, [(x + 0.1 * rng.standard_normal(shape)).astype(np.float32) for x in model], model, (), 1)
+        return {trial.text.partition(",")[0] for trial in activations(found)}
+
+    assert "an extra tanh" not in tried(0) and "an extra tanh" in tried(-1)

@@ -85,9 +85,12 @@ def test_two_numbers_of_each_channel_of_a_noisy_device_are_not_certain(db: float
 
 
 def test_factors_that_hardly_differ_are_none() -> None:
-    """Lines through few values differ by their offsets, and factors alone explain as much."""
+    """Lines through values far from zero differ by their offsets, and factors alone explain as much."""
     rng = np.random.default_rng(1)
     model = [(5 + 0.2 * rng.standard_normal(BOXES)).astype(np.float32) for _ in range(2)]
-    each = np.where(np.arange(12) % 2, 0.92, 0.97).reshape(1, 12, 1)
-    device = [(each * x + 0.1 * rng.standard_normal(BOXES)).astype(np.float32) for x in model]
-    assert "each channel" not in " ".join(t.text for t in factors(_evidence(device, model), ()))
+    each = np.where(np.arange(12) % 2, 0.7, 1.1).reshape(1, 12, 1)
+    device = [(5 * 0.95 + each * (x - 5) + 0.02 * rng.standard_normal(BOXES)).astype(np.float32) for x in model]
+    lines = " ".join(t.text for t in factors(_evidence(device, model), ()))
+    assert "each channel has a factor of its own, of 0.6" in lines  # which explains far more than 0.95 times
+    noisy = [(y + 0.4 * rng.standard_normal(BOXES)).astype(np.float32) for y in device]
+    assert "each channel" not in " ".join(t.text for t in factors(_evidence(noisy, model), ()))

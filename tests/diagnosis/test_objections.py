@@ -439,3 +439,43 @@ def test_an_input_that_few_values_speak_for_leaves_no_doubt_about_a_good_output(
     declared = found.score(found.as_declared())
     assert 20 < declared < 30 and candidate.score > declared + 8
     assert objections.is_in_doubt(found, candidate, declared) == doubt
+
+
+@pytest.mark.parametrize(("offset", "shrunk"), [(0.0, True), (0.04, True), (0.08, False)])
+def test_a_line_that_moves_floats_by_up_to_a_twentieth_is_shrunk(offset: float, shrunk: bool) -> None:
+    found = evidence()
+    span = float(found.wanted.max() - found.wanted.min())
+    line = found.tried("quantization", "", 0.1 * found.codes)._replace(line=(1.03, offset * span), parameters=2)
+    c = next(c for c in found.rank([found.as_declared(), line]) if c.cause == "quantization")
+    assert objections.is_shrunk(found, c) == shrunk
+
+
+@pytest.mark.parametrize(("moved", "declared", "accused"), [(8, 12.0, False), (8, 9.0, True), (25, 12.0, True)])
+def test_a_zero_point_near_a_declared_one_that_explains_much_gains_ten_db(
+    moved: int, declared: float, accused: bool
+) -> None:
+    """A twentieth of int8's range is 12 steps; 5 dB more are no cause there, if the declared one explains 10."""
+    found = evidence()
+    spec = SPEC.replace(quantization=nl.Quantization(0.05, moved))
+    codes, left = found.read_as(spec, found.wanted)
+    found.rank([found.as_declared(), Trial("quantization", "", spec, codes, left, True, spec, parameters=1)])
+    c = Candidate("quantization", "", declared + 5, 5.0, spec, spec=spec, trial=1)
+    assert objections.accuses(found, c, declared) == accused
+
+
+@pytest.mark.parametrize(("more", "speaks"), [(1.0, False), (-1.0, True)])
+def test_an_order_that_explains_a_little_more_than_a_slight_scale(more: float, speaks: bool) -> None:
+    found = evidence()
+    scale = scaled(found, 1.05)._replace(score=12.0)
+    found.trials.append(found.tried("layout", "", found.left)._replace(parameters=1))
+    c = Candidate("layout", "", 12.0 + more, 9.0, None, trial=len(found.trials) - 1)
+    assert objections.is_nearly_a_line(found, c, [scale, c]) == speaks
+
+
+@pytest.mark.parametrize(("parameters", "score", "accused"), [(4, 7.0, False), (4, 8.5, True), (0, 7.0, True)])
+def test_factors_of_channels_explain_eight_db(parameters: int, score: float, accused: bool) -> None:
+    """As scales do; a function without fitted numbers explains 6."""
+    found = evidence()
+    found.rank([found.as_declared(), found.tried("activation", "", found.left)._replace(parameters=parameters)])
+    c = Candidate("activation", "", score, 12.0, None, trial=1)
+    assert objections.accuses(found, c, score - 12) == accused

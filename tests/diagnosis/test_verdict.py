@@ -252,3 +252,17 @@ def test_an_input_of_some_frames_is_not_named_beside_one_that_explains_more(left
     situation = Situation("y", range(8), {"y": declared}, {"y": spec}, remade)
     judgement = diagnose(found, situation, False, None)[1]
     assert judgement.verdict == verdict, judgement.why
+
+
+@pytest.mark.parametrize(("left", "verdict"), [(0.4, "ambiguous"), (0.65, "quantization")])
+def test_fitted_numbers_are_not_named_beside_an_input_that_explains_nearly_as_much(left: float, verdict: str) -> None:
+    """The input gains too little to be a cause, and no numbers of it were fitted."""
+    rng, shape = np.random.default_rng(2), (1, 4, 20, 20)
+    model = [rng.standard_normal(shape).astype(np.float32) for _ in range(6)]
+    spec = nl.TensorSpec(shape, "NCHW", "float32")
+    found = Evidence(spec, [(0.5 * x).astype(np.float32).ravel() for x in model], model, (), 1)
+    noise = 0.5 * rng.standard_normal(found.codes.shape)
+    line = found.tried("quantization", "0.5 times", 0.3 * noise)._replace(parameters=2, line=(0.5, 0.0))
+    other = found.tried("preprocessing", "an input", left * noise, {"color": "BGR"})._replace(of_input=True)
+    ranking = [c._replace(gain=3.5) if c.of_input else c for c in found.rank([found.as_declared(), line, other])]
+    assert judge(found, ranking, False, None).verdict == verdict
