@@ -6,7 +6,6 @@ Sessions share the environment that nox itself runs in; only `matrix` makes othe
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -14,15 +13,11 @@ import sysconfig
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from itertools import product
 from pathlib import Path
 
 import nox
 
 ROOT = Path(__file__).resolve().parent
-CSRC = ROOT / "npu_layout" / "kernels" / "csrc"
-SLOW = bool(os.environ.get("NPU_LAYOUT_SLOW"))
-OLDEST = ["numpy==1.24.*", "opencv-python==4.8.*", "onnxruntime==1.17.*"]
 RUNTIMES = {  # {environment: what is installed there, one after the other; what fails is named as not run}
     "all": [
         "openvino nncf",
@@ -42,44 +37,19 @@ RUNTIMES = {  # {environment: what is installed there, one after the other; what
         "ml_dtypes<0.6 scipy psutil ruamel.yaml fast-histogram tqdm setuptools<81",
     ],
 }
-SUMMARY = re.compile(r"^=+ .*(?:passed|failed|error).* =+$", re.MULTILINE)
 
 nox.options.sessions = ["lint", "format", "types", "imports", "tests", "numpy"]
 nox.options.default_venv_backend = "none"
 nox.options.error_on_external_run = False
 
 sys.path.insert(0, str(ROOT / "scripts"))
-from _venv import check_cv2  # noqa: E402
+from _sanitized import MEMORY, SanitizedCore, copy_to  # noqa: E402
+from _suite import CSRC, SLOW, cores, environment, parts  # noqa: E402
+from _wheels import OLDEST, from_wheel, interpreters  # noqa: E402
 
 
 def module(session: nox.Session, *arguments: str, **options: object) -> None:
     session.run(sys.executable, "-m", *arguments, external=True, **options)  # type: ignore[arg-type]
-
-
-def cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def parts(chosen: list[str]) -> list[list[str]]:
-    """Pytest's arguments for each part of one half. On several cores what measures time, signals or threads runs after
-    the rest, with nothing beside it."""
-    every = ["-m", "slow or not slow"] if SLOW else []
-    if chosen or cores() == 1:
-        return [[*every, *chosen]]
-    tests = sorted((ROOT / "tests").rglob("test_*.py"))
-    marked = [str(path.relative_to(ROOT)) for path in tests if "mark.alone" in path.read_text(encoding="utf-8")]
-    return [
-        [*every, "-n", str(cores()), "--dist", "worksteal", "--alone", "never"],
-        [*every, "--alone", "only", *marked],  # all files take longer to collect than these tests to run
-    ]
-
-
-def environment(kernels: str) -> dict[str, str]:
-    """What one half sets. BLAS's threads beside other processes wait for each other: half of the time of some tests.
-    Bytecode is written even where the shell says otherwise: each worker, and each script that a test starts, would
-    compile again what it imports."""
-    threads = {"OPENBLAS_NUM_THREADS": "1"} if cores() > 1 else {}
-    return {"NPU_LAYOUT_KERNELS": kernels, "PYTHONDONTWRITEBYTECODE": "", **threads}
 
 
 def suite(session: nox.Session, kernels: str) -> None:
@@ -174,75 +144,6 @@ def slow(session: nox.Session) -> None:
         session.error(f"the slow suite failed with the {' and '.join(failed)} kernels")
 
 
-def interpreters() -> dict[str, str]:
-    """A path for each version from 3.9 to 3.13 that really starts."""
-    code = "import sys; print('%d.%d' % sys.version_info[:2], sys.executable)"
-    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    names = [f"python3.{minor}" for minor in range(9, 14)] + [str(p) for p in pyenv.glob("versions/3.*/bin/python")]
-    found: dict[str, str] = {}
-    for name in names:
-        try:
-            tried = subprocess.run([name, "-c", code], capture_output=True, text=True, check=False)
-        except OSError:
-            continue
-        version, _, path = tried.stdout.strip().partition(" ")
-        if version in {f"3.{minor}" for minor in range(9, 14)}:
-            found.setdefault(version, path)
-    return dict(sorted(found.items(), key=lambda item: int(item[0].partition(".")[2])))
-
-
-def from_wheel(away: Path, name: str, interpreter: str, pins: list[str], arguments: list[str]) -> str:
-    """The suite against the installed wheel, in a folder with the rest of the sdist; the summaries of pytest."""
-    home, wheels = away / name, away / "wheels"
-    sdist = next((away / "sdist").glob("*.tar.gz"))
-    python = str(home / "venv" / "bin" / "python")
-    env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-
-    def run(*command: str, **options: object) -> None:
-        subprocess.run(command, check=True, env=env, **options)  # type: ignore[call-overload]
-
-    def pip(*words: str, **options: object) -> None:
-        run(python, "-m", "pip", "--quiet", "--disable-pip-version-check", *words, **options)
-
-    home.mkdir()
-    run(interpreter, "-m", "venv", str(home / "venv"))
-    run("tar", "-xzf", str(sdist), "-C", str(home), "--strip-components", "1")
-    for path in [*home.glob("npu_layout/**/*.py*"), home / "_npu_layout_pytest.py"]:
-        path.unlink()
-    for path in home.glob("*.egg-info"):
-        shutil.rmtree(path)
-    pip("install", "pip>=21.3")
-    wheel = ["install", "--no-index", "--no-deps", "--only-binary", ":all:", "--find-links", str(wheels), "npu-layout"]
-    try:
-        pip(*wheel, stderr=subprocess.DEVNULL)
-    except subprocess.CalledProcessError:
-        pip("wheel", "--no-deps", "--wheel-dir", str(wheels), str(sdist))
-        pip(*wheel)
-    pip("install", "npu-layout[test]", *pins)
-    check_cv2(Path(python))
-    code = "import npu_layout; print(*npu_layout.__path__)"
-    package = subprocess.run([python, "-c", code], cwd=home, env=env, capture_output=True, text=True, check=True)
-    where = package.stdout.strip()
-    if not where.startswith(f"{home}/venv/"):
-        raise OSError(f"npu_layout was imported from {where}, not from the wheel")
-    lines = []
-    failed = []
-    for kernels, part in product(("native", "numpy"), parts(arguments)):
-        command = [python, "-m", "pytest", "-o", f"testpaths=tests {where}", *part]
-        with subprocess.Popen(
-            command, cwd=home, env={**env, **environment(kernels)}, stdout=subprocess.PIPE, text=True
-        ) as running:
-            assert running.stdout is not None
-            for line in running.stdout:
-                print(line, end="", flush=True)
-                lines += SUMMARY.findall(line)
-        if running.returncode:
-            failed.append(kernels)
-    if failed:
-        raise OSError("\n".join([f"pytest failed with the {' and '.join(dict.fromkeys(failed))} kernels", *lines]))
-    return "\n".join(lines)
-
-
 @nox.session
 def matrix(session: nox.Session) -> None:
     """The wheel, installed outside the checkout, on every interpreter that is found, and on the oldest packages."""
@@ -268,14 +169,6 @@ def matrix(session: nox.Session) -> None:
     print("\n" + "\n".join(summary), flush=True)
     if failed or not runs:
         session.error("the matrix failed")
-
-
-def copy_to(home: Path) -> None:
-    """Copy what another core is tested with. The tests come along: pytest puts their folder before PYTHONPATH."""
-    shutil.rmtree(home, ignore_errors=True)
-    for name in ("npu_layout", "tests", "scripts", "docs", "samples"):
-        shutil.copytree(ROOT / name, home / name, ignore=shutil.ignore_patterns("*.so", "__pycache__", "made"))
-    shutil.copy(ROOT / "setup.cfg", home)
 
 
 @nox.session
@@ -306,97 +199,6 @@ def emulate(session: nox.Session) -> None:
     ]
     pytest = [str(Path(sys.executable).with_name("pytest")), "-p", "no:cacheprovider", "-n", str(cores())]
     session.run(*pytest, "--alone", "never", *files, env=env, external=True)
-
-
-MEMORY = "address,undefined"  # AddressSanitizer and UndefinedBehaviorSanitizer
-#: Tests beside those of the kernels that run on a sanitized core.
-SANITIZED = (
-    "tests/buffers/test_random_conversions.py",
-    "tests/project/test_fuzzing.py::test_what_the_fuzzers_found[pictures]",
-    *(
-        f"tests/decode/test_{room}.py"
-        for room in (
-            *("boundary", "decoder", "networks", "detectors", "dense", "faces", "suppression"),
-            *("mask_crops", "compiling", "finishing", "gathering", "backends_agree"),
-        )
-    ),
-    "tests/ops/test_stored_buffers.py",
-    *(f"tests/frames/test_{room}.py" for room in ("gray", "fitting", "fitting_yuv", "source_formats")),
-)
-
-
-class SanitizedCore:
-    """The core, compiled with sanitizers in a folder that has a copy of the library and its tests."""
-
-    def __init__(self, session: nox.Session, home: Path) -> None:
-        self.session, self.home, self.compiler = session, home, os.environ.get("CC", "gcc")
-        flags = f"-I{CSRC} -std=c11 -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all -ffp-contract=off".split()
-        self.flags = [*flags, "-Wno-psabi", "-pthread"]
-        copy_to(home)
-
-    def objects(self, sanitizers: str) -> list[str]:
-        """Compile what knows no Python, and return the object files."""
-        (self.home / sanitizers).mkdir()
-        shared = [self.compiler, *self.flags, "-fPIC", f"-fsanitize={sanitizers}", "-c"]
-        loops = [str(path) for path in [*sorted(CSRC.glob("*.c")), *sorted(CSRC.glob("simd/*.c"))]]
-        largest = sorted(loops, key=lambda path: -os.path.getsize(path))
-        with ThreadPoolExecutor(cores()) as pool:  # one file after the other takes most of an hour
-            done = pool.map(
-                lambda path: subprocess.run([*shared, path], cwd=self.home / sanitizers, check=True), largest
-            )
-            self.session.log(f"compiled {len(list(done))} files with {sanitizers}")
-        return [str(path) for path in sorted((self.home / sanitizers).glob("*.o"))]
-
-    def natively(self, name: str, sanitizers: str, compiled: list[str], *arguments: str) -> str:
-        """Return what a program of tests/native prints."""
-        source, program = str(ROOT / "tests" / "native" / f"{name}.c"), str(self.home / name)
-        command = [self.compiler, *self.flags, f"-fsanitize={sanitizers}", source, *compiled, "-lm", "-o", program]
-        self.session.run(*command, external=True)
-        env = {"TSAN_OPTIONS": "die_after_fork=0"}
-        return str(self.session.run(program, *arguments, env=env, silent=True, external=True)).strip()
-
-    def link(self, compiled: list[str]) -> None:
-        """Make the extension of the objects and the binding."""
-        include, suffix = sysconfig.get_path("include"), sysconfig.get_config_var("EXT_SUFFIX")
-        binding = [str(path) for path in sorted(CSRC.glob("binding/*.c"))]
-        core = str(self.home / "npu_layout" / "kernels" / f"_native{suffix}")
-        shared = [*self.flags, f"-fsanitize={MEMORY}", "-fPIC", "-shared", f"-I{include}"]
-        self.session.run(self.compiler, *shared, *binding, *compiled, "-o", core, external=True)
-
-    def environment(self) -> dict[str, str]:
-        """Return the environment in which Python loads the copy, with the sanitizers' libraries before it."""
-        found = [
-            subprocess.run(
-                [self.compiler, f"-print-file-name=lib{name}.so"], capture_output=True, text=True, check=True
-            ).stdout
-            for name in ("asan", "ubsan")
-        ]
-        env = {key: value for key, value in os.environ.items() if key != "HYPOTHESIS_PROFILE"}
-        env.update(PYTHONPATH=str(self.home), NPU_LAYOUT_KERNELS="native", ASAN_OPTIONS="detect_leaks=0")
-        env["LD_PRELOAD"] = " ".join(map(str.strip, found))
-        where = f"import importlib.util as u; assert u.find_spec('npu_layout').origin.startswith({str(self.home)!r})"
-        subprocess.run([sys.executable, "-c", where], cwd="/", env=env, check=True)
-        return env
-
-    def test(self, env: dict[str, str]) -> str:
-        """Run the tests, and return how many passed; the session fails if one does not, or ran on another core."""
-        # Not test_concurrency: its threads and forks are for ThreadSanitizer. pytest itself, not -m pytest, which would
-        # find the package here first.
-        kernels = [str(p) for p in sorted(self.home.glob("tests/kernels/test_*.py")) if p.name != "test_concurrency.py"]
-        pytest = [str(Path(sys.executable).with_name("pytest")), "-p", "no:cacheprovider", "-n", str(cores())]
-        log, sanitized = [], False
-        command = [*pytest, "--dist", "worksteal", *kernels, *SANITIZED, *self.session.posargs]
-        with subprocess.Popen(command, cwd=self.home, env=env, stdout=subprocess.PIPE, text=True) as running:
-            assert running.stdout is not None
-            for line in running.stdout:
-                print(line, end="", flush=True)
-                log += re.findall(r"\d+ passed", line)
-                sanitized |= f" in {self.home / 'npu_layout'}, kernels: native" in line
-        if not sanitized:
-            self.session.error("the tests did not run on the sanitized core")
-        if running.returncode:
-            self.session.error("the kernels' tests failed under the sanitizers")
-        return str(log[-1])
 
 
 @nox.session
