@@ -29,7 +29,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from verdicts import faults, models, pictures
+from verdicts import models, pictures, ports
 
 from npu_layout.buffers import TensorSpec
 from npu_layout.comparison import channel_axis
@@ -124,13 +124,13 @@ NOISES: dict[str, Callable[[Rng, np.ndarray], np.ndarray]] = {"white": _white, "
 
 def _spec(rng: Rng, home: Zoo, output: str) -> tuple[TensorSpec, str]:
     """Some dtype, layout and quantisation for an output, and their words."""
-    port = faults.Port(output, home.model.outputs[output], *home.model.ranges[output])
+    port = ports.Port(output, home.model.outputs[output], *home.model.ranges[output])
     dtype = str(rng.choice(["int8", "uint8", "int16", "float16", "float32"]))
     clipped = float(rng.choice([1.0, 1.0, 0.7]))
     port = port._replace(low=port.low * clipped, high=port.high * clipped)
-    each = dtype in faults.QUANTISED and port.shape[1] < 130 and rng.random() < 0.25
-    layout = str(rng.choice(faults.LAYOUTS[len(port.shape)]))
-    spec = faults.place(port, layout, dtype, quantization=port.quantization(dtype, each=bool(each)))
+    each = dtype in ports.QUANTISED and port.shape[1] < 130 and rng.random() < 0.25
+    layout = str(rng.choice(ports.LAYOUTS[len(port.shape)]))
+    spec = ports.place(port, layout, dtype, quantization=port.quantization(dtype, each=bool(each)))
     return spec, f"{dtype} {layout} {clipped}"
 
 

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import verdict_matrix as matrix
-from verdicts import cases, faults, judge, models, runtimes
+from verdicts import cases, faults, judge, models, ports, runtimes
 from verdicts.cases import Case
 from verdicts.judge import FAILURES, Outcome
 
@@ -74,7 +74,7 @@ def run(alternatives: Alternatives) -> list[Outcome]:
     for case in alternatives:
         try:
             one = cases.build(case)
-        except faults.NotApplicable:
+        except ports.NotApplicable:
             continue
         try:
             report = nl.validate(one.recording, models.engine(one.model.path))

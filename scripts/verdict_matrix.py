@@ -30,7 +30,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from verdicts import cases, faults, judge, models
+from verdicts import cases, judge, models, ports
 from verdicts.cases import Case
 from verdicts.judge import FAILURES, VERDICTS, Outcome
 
@@ -45,7 +45,7 @@ def run(case: Case) -> list[Outcome]:
     nl.set_num_threads(1)
     try:
         planted = cases.build(case)
-    except faults.NotApplicable:
+    except ports.NotApplicable:
         return []
     return answered(planted)
 

@@ -10,10 +10,11 @@ import numpy as np
 
 import npu_layout as nl
 
-from . import faults, feeding, models, pictures, proof
-from .faults import Fault, NotApplicable, Port
+from . import faults, feeding, models, pictures, planting, ports, proof
+from .faults import Fault
 from .feeding import feed
 from .models import Model
+from .ports import NotApplicable, Port
 from .scenes import Arrays, Case, Scene, device_outputs
 
 NOISES = ("qdq", "40", "30", "20", "15", "10")  # dB added to the float network, or the quantised network's own
@@ -58,13 +59,13 @@ class Planted(NamedTuple):
     rival: Callable[[str], tuple[str, float]]
 
 
-def _specs(scene: Scene, port: Port, planted: bool) -> faults.Specs:
+def _specs(scene: Scene, port: Port, planted: bool) -> ports.Specs:
     fault, dtype = scene.fault, scene.case.dtype
     if planted and fault.readings is not None:
         return fault.readings(scene.rng, port, dtype)
-    each = dtype in faults.QUANTISED and port.shape[1] < 130 and scene.rng.random() < 0.25
+    each = dtype in ports.QUANTISED and port.shape[1] < 130 and scene.rng.random() < 0.25
     quantization = port.quantization(dtype, each=bool(each))
-    spec = faults.place(port, str(scene.rng.choice(faults.LAYOUTS[len(port.shape)])), dtype, quantization=quantization)
+    spec = ports.place(port, str(scene.rng.choice(ports.LAYOUTS[len(port.shape)])), dtype, quantization=quantization)
     return spec, spec
 
 
@@ -91,7 +92,7 @@ def _applicable(scene: Scene, planted: str) -> list[int] | None:
     if fault.channels is None:
         return None
     shape = model.outputs[planted]
-    if faults.anchors_first(shape):
+    if ports.anchors_first(shape):
         raise NotApplicable("axis 1 are anchors")
     if shape[1] < 2:
         raise NotApplicable("one channel")
@@ -193,8 +194,8 @@ def _output(scene: Scene, places: _Places, name: str, device: Sequence[Arrays]) 
     order = places.order if planted else None
     if order is not None:
         values = [v[:, order] for v in values]
-    if fault.device in faults.SPOILED:
-        values = list(faults.SPOILED[fault.device](scene.rng, np.stack(values)))
+    if fault.device in planting.SPOILED:
+        values = list(planting.SPOILED[fault.device](scene.rng, np.stack(values)))
     buffers = [_stored(scene, fault, true, v, i) for i, v in enumerate(values)]
     return _Output(name, places.fault_of(name), holds, planted, true, declared, order, buffers)
 
@@ -363,7 +364,7 @@ def _other_inputs(scene: Scene, cut: bool) -> Iterator[tuple[str, dict[str, Any]
 
     fed = seen(scene.done)
     made = {fault.name: fault.done for fault in faults.FAULTS if fault.done and not (fault.readings or fault.channels)}
-    for name, change in {"declared": dict, **made, **faults.FAMOUS}.items():
+    for name, change in {"declared": dict, **made, **planting.FAMOUS}.items():
         try:
             done = change(scene.declared)
             if done.get("exchanged"):
@@ -371,7 +372,7 @@ def _other_inputs(scene: Scene, cut: bool) -> Iterator[tuple[str, dict[str, Any]
             x = seen(done)
             if not np.allclose(x, fed, rtol=1e-3):
                 yield name, done
-            done = faults.ARITHMETIC["bgr"](done)
+            done = planting.ARITHMETIC["bgr"](done)
             if min(feeding.apart(seen(done), other) for other in (x, fed)) > 1:
                 yield f"{name} and bgr", done
         except (NotApplicable, faults.changes.Unchanged):
@@ -420,7 +421,7 @@ def faultless_cases(count: int, seed: int = 0, names: Sequence[str] = models.NAM
 
 
 def _without_fault(fault: Fault, count: int, seed: int, names: Sequence[str]) -> Iterator[Case]:
-    dtypes = (*faults.DTYPES, "uint8", "bfloat16")
+    dtypes = (*ports.DTYPES, "uint8", "bfloat16")
     dtypes = [dtype for dtype in dtypes if dtype in fault.dtypes]
     for k in range(count):
         noise = "qdq" if k % 2 == 0 else (fault.noises or NOISES[1:5])[(k // 2) % len(fault.noises or NOISES[1:5])]

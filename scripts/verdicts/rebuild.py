@@ -13,8 +13,9 @@ import npu_layout as nl
 
 from . import cases, judge, models, pictures
 from .cases import Case
-from .faults import REFUSALS, Fault, Port, Rng, Specs
+from .faults import REFUSALS, Fault
 from .models import Model
+from .ports import Port, Rng, Specs
 
 _UNNAMED = "no known change explains that"  # of an input that is wrong
 Feeds = Callable[[np.ndarray, nl.TensorSpec, Mapping[str, Any]], np.ndarray]

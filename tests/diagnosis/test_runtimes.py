@@ -62,7 +62,7 @@ def test_integers_at_both_ends(here: Any) -> None:
     low, high = model.ranges["mask"]  # from which a case makes the runtime's own quantization again
     step = float(np.max(np.subtract(high, low))) / 255
     np.testing.assert_allclose(ends, whole, atol=1.01 * step)  # onnxruntime 1.17 rounds one of them otherwise
-    spec = here.faults.Port("mask", model.outputs["mask"], low, high).spec("NCHW", "int8")
+    spec = here.ports.Port("mask", model.outputs["mask"], low, high).spec("NCHW", "int8")
     np.testing.assert_allclose(spec.unpack(spec.pack(ends)), ends, atol=1e-5)
 
 

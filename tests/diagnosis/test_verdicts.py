@@ -28,13 +28,13 @@ def first(matrix: Any, fault: str, *models: str) -> Any:
         if case.fault == fault and (not models or case.model in models):
             try:
                 return matrix.cases.build(case)
-            except matrix.faults.NotApplicable:
+            except matrix.ports.NotApplicable:
                 continue
     raise AssertionError(f"no case of {fault}")
 
 
 def test_faults_of_every_class(matrix: Any) -> None:
-    faults = matrix.faults.FAULTS
+    faults = matrix.cases.faults.FAULTS
     assert len({f.name for f in faults}) == len(faults) >= 25
     assert {f.cause for f in faults} == set(matrix.VERDICTS)
     assert len(matrix.models.NAMES) >= 8
