@@ -1,5 +1,9 @@
 /* Inputs of a fuzzer as rows of resized pictures: packed pixels against plain loops, YUV at every level against the first one. */
+#ifndef TESTS_FUZZ_ROWS_H
+#define TESTS_FUZZ_ROWS_H
+
 #include "axes.h"
+#include "fuzz_input.h"
 
 static int64_t clamped(int64_t i, int64_t n) { return i < 0 ? 0 : i < n ? i : n - 1; }
 
@@ -103,3 +107,5 @@ end:
     for (int k = 0; k < count && given[k].first; ++k) free(planes[k].room);
     free(x.first), free(x.weights), free(y.first), free(y.weights);
 }
+
+#endif
