@@ -53,15 +53,13 @@ def module(session: nox.Session, *arguments: str, **options: object) -> None:
 
 
 def suite(session: nox.Session, kernels: str) -> None:
-    """One half; the second one without what does not depend on kernels, unless all was asked for."""
     env = environment(kernels)
     if SLOW:
         env["HYPOTHESIS_PROFILE"] = "slow"
-    second = ["--second-half"] if kernels == "numpy" and not SLOW and not session.posargs else []
     failed = False
-    for part in parts(session.posargs):
+    for part in parts(kernels, session.posargs):
         try:
-            module(session, "pytest", *part, *second, env=env)
+            module(session, "pytest", *part, env=env)
         except nox.command.CommandFailed:
             failed = True
     if failed:

@@ -14,10 +14,13 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def parts(chosen: list[str]) -> list[list[str]]:
+def parts(kernels: str, chosen: list[str]) -> list[list[str]]:
     """Pytest's arguments for each part of one half. On several cores what measures time, signals or threads runs after
-    the rest, with nothing beside it."""
+    the rest, with nothing beside it. The half with numpy leaves out what does not depend on kernels (ONCE in
+    tests/conftest.py), unless all or certain tests are asked for."""
     every = ["-m", "slow or not slow"] if SLOW else []
+    if kernels == "numpy" and not (SLOW or chosen):
+        every.append("--second-half")
     if chosen or cores() == 1:
         return [[*every, *chosen]]
     tests = sorted((ROOT / "tests").rglob("test_*.py"))

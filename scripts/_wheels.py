@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-from itertools import product
 from pathlib import Path
 
 from _suite import environment, parts
@@ -69,7 +68,7 @@ def from_wheel(away: Path, name: str, interpreter: str, pins: list[str], argumen
         raise OSError(f"npu_layout was imported from {where}, not from the wheel")
     lines = []
     failed = []
-    for kernels, part in product(("native", "numpy"), parts(arguments)):
+    for kernels, part in [(half, part) for half in ("native", "numpy") for part in parts(half, arguments)]:
         command = [python, "-m", "pytest", "-o", f"testpaths=tests {where}", *part]
         with subprocess.Popen(
             command, cwd=home, env={**env, **environment(kernels)}, stdout=subprocess.PIPE, text=True
