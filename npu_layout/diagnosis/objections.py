@@ -13,7 +13,14 @@ from .proof import by_chance, clamped_by_input, cost, cost_of, follows_frames, p
 from .rivals import differs, is_everywhere
 from .samples import arithmetic, beyond, ends
 from .simplicity import HARDLY, ORDERS
-from .slight_scales import MOVED, SLIGHT, forgets_a_zero_point, has_scales_of_channels, is_slight
+from .slight_scales import (
+    MOVED,
+    SLIGHT,
+    forgets_a_zero_point,
+    has_scales_of_channels,
+    is_at_the_end,
+    is_slight,
+)
 from .slopes import is_of_two_scales
 from .thresholds import BENT, CLEAN, ENOUGH, LEAST, MARGIN, RATE, ROUNDING, SATURATED, SOUND
 from .trials import Candidate
@@ -21,6 +28,7 @@ from .trials import Candidate
 _FINE, _CLEAR = 20.0, 10.0  # dB: if the declared reading explains so much, another scale has to gain so much
 _NEAR = 1.25  # factor: noise alone makes scales that are nearer to the declared one, whatever they explain
 _SHIFTED = 0.05  # of the range: a device that errs much moves an output by less
+_OFF_THE_END = 1 / 8  # of the range: a zero point that is not at its end, nor in its middle, is no calibrated one
 _SHRUNK = 1.1  # factor: arithmetic that rounds down in every layer makes such a scale, and hardly any other error
 _EXACT = 60.0  # dB: float16 rounds to 66 or more
 _FIX = 6.0  # dB that other causes have to explain to be named: what explains less changes too little
@@ -40,7 +48,9 @@ def is_slight_scale(evidence: Evidence, c: Candidate) -> bool:
         return False
     if not _are_as_many(evidence, c) and (c.score < _MOST or (c.score < SOUND and c.gain < _CLEAR)):
         return True
-    if c.score < SOUND and is_slight(evidence, evidence.trial(c)):
+    several = _SHIFTED if _are_two_of_each(evidence, c) else MOVED
+    moved = _OFF_THE_END if is_at_the_end(evidence) else several
+    if c.score < SOUND and is_slight(evidence, evidence.trial(c), most_moved=moved):
         return True
     return is_shrunk(evidence, c) or (c.score < _MOST and c.gain < HARDLY)
 
@@ -53,9 +63,9 @@ def is_shrunk(evidence: Evidence, c: Candidate) -> bool:
     more, down to the rounding of int8, and proves nothing. But such a device does not move all channels of all frames
     by one number, as a zero point does that was declared as 0.
     """
-    trial = evidence.trial(c)
-    moved = MOVED if trial.line is None else _SHIFTED
-    if c.cause != "quantization" or not is_slight(evidence, trial, _NEAR, moved):
+    trial, at_the_end = evidence.trial(c), is_at_the_end(evidence)
+    moved = MOVED if trial.line is None and not at_the_end else _SHIFTED
+    if c.cause != "quantization" or not is_slight(evidence, trial, _NEAR, _OFF_THE_END if at_the_end else moved):
         return False
     if is_forgotten_zero_point(evidence, c):
         return False
@@ -187,8 +197,13 @@ def is_unpaid(evidence: Evidence, c: Candidate) -> bool:
 
     Two numbers of each channel are those of any device that cuts what it computes, if they leave as much as one leaves.
     """
-    two = _has_factors(evidence, c) and evidence.trial(c).parameters > evidence.channels > 1
+    two = _has_factors(evidence, c) and _are_two_of_each(evidence, c)
     return (two and c.score < _ROUGH) or (c.cause == "quantization" and c.score - cost(evidence, c) < _FIX)
+
+
+def _are_two_of_each(evidence: Evidence, c: Candidate) -> bool:
+    """Whether each of several channels has two fitted numbers."""
+    return evidence.trial(c).parameters > evidence.channels > 1
 
 
 def _has_factors(evidence: Evidence, c: Candidate) -> bool:

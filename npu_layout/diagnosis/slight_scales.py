@@ -14,13 +14,26 @@ SLIGHT = 1.6  # factor
 _MISTAKEN = 1.8  # factor: no arithmetic makes a channel so much larger or smaller
 _KEPT = 1.1  # factor: of scales that noise moves by no more
 MOVED = 0.02  # of the range of the dtype: zero points that noise moves by no more
+_ONE = 2.5  # times that: of channels, whose root mean square counts, the zero point of one
 _FORGOTTEN = 1 / 64  # of the range: layers that each cut off half a step of their own move an output by less
 _SAME = 1e-4  # of a scale: by rounding
 
 
 def has_scales_of_channels(spec: TensorSpec | None) -> bool:
-    """Whether each channel has a scale of its own."""
-    return spec is not None and spec.quantization is not None and spec.quantization.axis is not None
+    """Whether each of several channels has a scale of its own."""
+    q = None if spec is None else spec.quantization
+    return q is not None and q.axis is not None and q.count > 1
+
+
+def is_at_the_end(evidence: Evidence) -> bool:
+    """Whether the declared zero point is where calibration puts that of values that are never negative.
+
+    A calibrated range has 0 at its end then, or, if it is symmetric, in its middle; a zero point somewhat above the end
+    is no other tensor's mistake, but what a device's errors make of the right one.
+    """
+    q = evidence.spec.quantization
+    low = ends(evidence.spec)[0] if evidence.steps else -np.inf
+    return q is not None and bool((np.asarray(q.zero_point) == low).all()) and float(evidence.wanted.min()) >= 0
 
 
 def is_slight(evidence: Evidence, trial: Trial, factor: float = SLIGHT, most_moved: float = MOVED) -> bool:
@@ -28,7 +41,8 @@ def is_slight(evidence: Evidence, trial: Trial, factor: float = SLIGHT, most_mov
 
     True mistakes are larger: a factor of two, a forgotten zero point, a sign, a dtype, another tensor's scale. What
     shrinks values does so towards 0 or their mean: the zero points are compared at both, and the nearer ones count.
-    factor: of a scale, or in the mean of the channels, of which one may differ more; most_moved: of the dtype's range.
+    factor: of a scale; most_moved: of the dtype's range; both in the mean of the channels, of which one may differ
+    more.
     """
     most, mean = np.log(factor), float(evidence.wanted.mean())
     if trial.line is not None:
@@ -49,13 +63,13 @@ def is_slight(evidence: Evidence, trial: Trial, factor: float = SLIGHT, most_mov
     low, high = ends(declared)
     means = evidence.by_channel(evidence.wanted).mean(1) if scale.size == was.size == evidence.channels else mean
     at_the_means = np.abs(zero_point - zero + means / scale - means / was)
-    moved = np.minimum(np.abs(zero_point - zero), at_the_means).max()
+    moved = np.minimum(np.abs(zero_point - zero), at_the_means) / (high - low)
     factors = np.abs(np.log(scale / was))
     known = (evidence.deviations.low != 0) | (evidence.deviations.high != 0)
     if factors.shape == known.shape and known.any():
         factors = factors[known]  # any scale makes zeros of zeros
     slight = (factors < np.log(SLIGHT)).all() and np.sqrt((factors**2).mean()) < most
-    return bool(slight and moved <= most_moved * (high - low))
+    return bool(slight and np.sqrt((moved**2).mean()) <= most_moved and (moved <= _ONE * most_moved).all())
 
 
 def _letter(spec: TensorSpec) -> str | None:

@@ -277,7 +277,8 @@ def _named(
     rival = next((c for c in rivals if c.score >= best.score - MARGIN and not _beaten(evidence, best, c)), None)
     if rival is not None:
         record = " ".join(_once(wording.CAUSES[c.cause].record for c in (best, rival)))
-        return Judgement("ambiguous", None, wording.rivals(best, rival, declared), record, names_cause=True)
+        of_its_frames = _of_its_frames(evidence, best, declared)
+        return Judgement("ambiguous", None, wording.rivals(best, rival, *of_its_frames), record, names_cause=True)
     if best.cause == "quantization" and is_of_some_channels(evidence, evidence.trial(best)):
         agreement = f"{_agreement(evidence, best, declared)} {wording.SOME_CHANNELS}"
         return Judgement("ambiguous", None, wording.explains(best, "Probably"), agreement=agreement, names_cause=True)
@@ -301,24 +302,35 @@ def _named(
 
 def _agreement(evidence: Evidence, best: Candidate, declared: Candidate | None) -> str:
     """Return how well device and model agree with a candidate and as declared, of the frames that it was tried on."""
+    return wording.with_that(best, *_of_its_frames(evidence, best, declared))
+
+
+def _of_its_frames(
+    evidence: Evidence, best: Candidate, declared: Candidate | None
+) -> tuple[Candidate | None, int | None]:
+    """Return the declared reading of the frames that a candidate was tried on, and how many these are; None: all."""
     rows = evidence.trial(best).rows
-    if declared is None or rows is None or len(rows) in (1, len(evidence.buffers)):
-        return wording.with_that(best, declared)
-    before = evidence.score(evidence.as_declared(rows))
-    return wording.with_that(best, declared._replace(score=before), len(rows))
+    if declared is None or rows is None or len(rows) == len(evidence.buffers):
+        return declared, None
+    return declared._replace(score=evidence.score(evidence.as_declared(rows))), len(rows)
 
 
 def _other_inputs(
     evidence: Evidence, best: Candidate, strong: Sequence[Candidate], ranking: Sequence[Candidate]
 ) -> list[Candidate]:
-    """Return the inputs that are no causes themselves, but as likely as `best`, of which more is left than is sound.
+    """Return the inputs that are no causes themselves, but as likely as `best`: an input, or fitted numbers.
 
     Another one that gains a tenth of a dB less than a cause has to is no worse, nor is one that was refused. Nor is one
-    that explains as much and gains less, because it was tried on other frames. `best`: an input, or fitted numbers.
+    that explains as much and gains less, because it was tried on other frames. Where no more is left than is sound,
+    that is said only of two inputs between which the data do not decide: what speaks against one of them, such as a
+    scale that explains as much, speaks against the other one, too.
     """
-    if best.score >= SOUND or not (best.of_input or evidence.trial(best).parameters):
+    others = [c for c in ranking if c.of_input and c not in strong]
+    if best.score >= SOUND:
+        return [c for c in others if best.of_input and c.gain >= MARGIN and sides(evidence, best, c) is None]
+    if not (best.of_input or evidence.trial(best).parameters):
         return []
-    return [c for c in ranking if c.of_input and (c.gain >= MARGIN or c.score >= best.score) and c not in strong]
+    return [c for c in others if c.gain >= MARGIN or c.score >= best.score]
 
 
 def _once(sentences: Iterable[str]) -> list[str]:

@@ -196,13 +196,17 @@ def _before(declared: Candidate | None) -> str:
 
 
 def _agree(score: float, frames: int | None = None) -> str:
-    of = "" if frames is None else f", of the {frames} frames that were compared"
+    of = "" if frames is None else f", of the {_that_were_compared(frames)}"
     return f"device and model agree to {db(score)} (SNR within the channels{of})"
 
 
-def rivals(best: Candidate, rival: Candidate, declared: Candidate | None) -> str:
-    """Return that two causes are equally likely."""
-    before = "" if declared is None else f" As declared, {_agree(declared.score)}."
+def _that_were_compared(frames: int) -> str:
+    return "one frame that was compared" if frames == 1 else f"{frames} frames that were compared"
+
+
+def rivals(best: Candidate, rival: Candidate, declared: Candidate | None, frames: int | None = None) -> str:
+    """Return that two causes are equally likely. declared: of the frames of the best one; None: all."""
+    before = "" if declared is None else f" As declared, {_agree(declared.score, frames)}."
     both = " or ".join(f"{c.text} ({db(c.score)})" for c in (best, rival))
     return f"Two causes explain the output equally well, and the recording cannot decide between them: {both}.{before}"
 

@@ -479,3 +479,51 @@ def test_factors_of_channels_explain_eight_db(parameters: int, score: float, acc
     found.rank([found.as_declared(), found.tried("activation", "", found.left)._replace(parameters=parameters)])
     c = Candidate("activation", "", score, 12.0, None, trial=1)
     assert objections.accuses(found, c, score - 12) == accused
+
+
+@pytest.mark.parametrize(("factor", "noise"), [(1.0, 0.006), (1.4, 0.02)])
+@pytest.mark.parametrize(
+    ("zero_point", "lowest", "named"), [(-112, 1.2, False), (-30, 1.2, True), (-112, -0.3, True), (0, 1.2, True)]
+)
+def test_a_zero_point_somewhat_above_the_end_is_no_calibrated_one(
+    zero_point: int, lowest: float, named: bool, factor: float, noise: float
+) -> None:
+    """Of values that are never negative a converter puts it at the end, or in the middle; gains that drift move it."""
+    rng, shape = np.random.default_rng(6), (1, 1, 24, 24)
+    model = [(lowest + 0.35 * rng.random(shape)).astype(np.float32) for _ in range(4)]
+    declared = nl.TensorSpec(shape, "NCHW", "int8", quantization=nl.Quantization(0.012, -128), name="y")
+    true = declared.replace(quantization=nl.Quantization(0.012 * factor, zero_point))
+    device = [true.pack((x + noise * rng.standard_normal(shape)).astype(np.float32)) for x in model]
+    recording = nl.Recording({"y": declared}, [({"x": x}, {"y": y}) for x, y in zip(model, device)])
+    output = nl.validate(recording, same(shape)).outputs["y"]
+    assert (output.verdict == "quantization") == named, str(output)
+
+
+@pytest.mark.parametrize(("channels", "named"), [(1, False), (2, True)])
+def test_a_scale_for_one_channel_is_one_scale(channels: int, named: bool) -> None:
+    """One declared along an axis of one channel is compared with one for all as any other is."""
+    rng, shape = np.random.default_rng(6), (1, channels, 24, 24)
+    model = [(1.2 + 0.35 * rng.random(shape)).astype(np.float32) for _ in range(4)]
+    each = nl.Quantization([0.01] * channels, [-128] * channels, axis=1)
+    declared = nl.TensorSpec(shape, "NCHW", "int8", quantization=each, name="y")
+    true = declared.replace(quantization=nl.Quantization(0.0115, -128))
+    device = [true.pack((x + 0.006 * rng.standard_normal(shape)).astype(np.float32)) for x in model]
+    found = Evidence(declared, device, model, (), 1)
+    codes, left = found.read_as(true, found.wanted)
+    trial = Trial("quantization", "", true, codes, left, True, true, parameters=1)
+    c = next(c for c in found.rank([found.as_declared(), trial]) if c.cause == "quantization")
+    assert 15 < c.score < 30
+    assert objections.is_slight_scale(found, c) != named
+
+
+@pytest.mark.parametrize(("moved", "slight"), [(10, True), (16, False)])
+@pytest.mark.parametrize("zero_points", [True, False])
+def test_two_numbers_of_each_channel_may_move_it_by_a_twentieth(moved: int, slight: bool, zero_points: bool) -> None:
+    """A device that errs much shrinks and moves its channels; 12.7 steps are a twentieth of int8's range."""
+    found = evidence(noise=0.3)
+    fixed = nl.Quantization(0.05 * np.array([0.8, 1.2, 0.9, 1.1]), [moved] * 4, axis=1)
+    spec = SPEC.replace(quantization=fixed)
+    found.trials = [found.as_declared()._replace(spec=spec, parameters=8 if zero_points else 4)]
+    assert objections.is_slight_scale(found, Candidate("quantization", "", 14.0, 11.0, spec, spec=spec)) == (
+        slight and zero_points
+    )

@@ -189,3 +189,27 @@ def test_what_arithmetic_moves_has_no_other_zero_point(device: object, steps: fl
     stored = np.clip(np.rint(moved + 0.7 * rng.standard_normal(model.shape)), -128, 127).astype(np.int8)
     output = read(stored, model, spec)
     assert output.verdict in ("match", "mismatch", "ambiguous"), str(output)
+
+
+@pytest.mark.parametrize(("moved", "of", "slight"), [(9, 1, True), (9, 16, False), (14, 1, False), (4, 16, True)])
+def test_zero_points_of_channels_count_by_their_root_mean_square(moved: int, of: int, slight: bool) -> None:
+    """5.1 steps are 2 % of the range; of one channel more may be, but not 12.7: that is its own mistake."""
+    rng, shape = np.random.default_rng(5), (1, 16, 6, 6)
+    model = [rng.standard_normal(shape).astype(np.float32) for _ in range(4)]
+    each = nl.Quantization(np.full(16, 0.05), np.zeros(16, int), axis=1)
+    spec = nl.TensorSpec(shape, "NCHW", "int8", quantization=each)
+    found = Evidence(spec, [spec.pack(x) for x in model], model, (), 1)
+    other = trial(found, quantization=nl.Quantization(np.full(16, 0.05), [moved] * of + [0] * (16 - of), axis=1))
+    assert slight_scales.is_slight(found, other) == slight
+
+
+@pytest.mark.parametrize(("dtype", "end"), [("int8", -128), ("uint8", 0), ("int16", -32768)])
+def test_a_zero_point_at_the_end(dtype: str, end: int) -> None:
+    """Only there does calibration put that of values that are never negative."""
+    for zero_point, lowest, at_the_end in ((end, 0.0, True), (end + 1, 0.0, False), (end, -0.5, False)):
+        quantization = nl.Quantization(0.05, zero_point)
+        spec = nl.TensorSpec((1, 50), "NC", dtype, quantization=quantization)
+        model = [np.linspace(lowest, 2, 50, dtype=np.float32)[None]]
+        assert slight_scales.is_at_the_end(Evidence(spec, [spec.pack(model[0])], model, (), 1)) == at_the_end
+    floats = nl.TensorSpec((1, 50), "NC", "float32")
+    assert not slight_scales.is_at_the_end(Evidence(floats, [model[0].ravel()], [abs(model[0])], (), 1))

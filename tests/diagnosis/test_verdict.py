@@ -262,3 +262,40 @@ def test_fitted_numbers_are_not_named_beside_an_input_that_explains_nearly_as_mu
     other = found.tried("preprocessing", "an input", left * noise, {"color": "BGR"})._replace(of_input=True)
     ranking = [c._replace(gain=3.5) if c.of_input else c for c in found.rank([found.as_declared(), line, other])]
     assert judge(found, ranking, False, None).verdict == verdict
+
+
+@pytest.mark.parametrize(("frames", "verdict"), [(1, "ambiguous"), (12, "preprocessing")])
+@pytest.mark.parametrize("cause", ["preprocessing", "geometry"])
+def test_an_input_is_not_named_beside_a_refused_one_that_the_data_do_not_tell_from_it(
+    frames: int, verdict: str, cause: str
+) -> None:
+    """Both have less contrast, as a device that saturates has: what speaks against one does so against the other."""
+    rng, shape = np.random.default_rng(4), (1, 2, 12, 12)
+    model = [rng.standard_normal(shape).astype(np.float32) for _ in range(frames)]
+    spec = nl.TensorSpec(shape, "NCHW", "float32")
+    buffers = [(x + 0.3 * rng.standard_normal(shape)).astype(np.float32).ravel() for x in model]
+    evidence = Evidence(spec, buffers, model, (), 1)
+    noise, between = 0.13 * rng.standard_normal((2, *evidence.codes.shape))
+    trials = [evidence.as_declared()] + [
+        evidence.tried(kind, text, left, {"color": text})._replace(of_input=True)
+        for kind, text, left in (("preprocessing", "RGB", noise), (cause, "BGR", noise + 0.3 * between))
+    ]
+    ranking = [c._replace(gain={"RGB": 7.5, "BGR": 3.1}.get(c.text, 0.0)) for c in evidence.rank(trials)]
+    ranking = [c._replace(score=17.0 + c.gain / 3) for c in ranking]
+    assert judge(evidence, ranking, False, None).verdict == verdict
+
+
+@pytest.mark.parametrize("tried", [1, 2])
+def test_an_input_of_some_frames_is_compared_with_the_declared_one_of_these(tried: int) -> None:
+    """The others, of which the declared input explains all, say nothing of it."""
+    rng, shape = np.random.default_rng(1), (1, 4, 24, 24)
+    model = [rng.standard_normal(shape).astype(np.float32) for _ in range(3)]
+    noise = [0.6 * (k < tried) * rng.standard_normal(shape) for k in range(3)]
+    spec = nl.TensorSpec(shape, "NCHW", "float32")
+    found = Evidence(spec, [(y + e).astype(np.float32).ravel() for y, e in zip(model, noise)], model, (), 1)
+    left = 0.1 * found.left[:tried]
+    some = found.tried("preprocessing", "BGR", left, {"color": "BGR"}, range(tried))._replace(of_input=True)
+    judgement = judge(found, found.rank([found.as_declared(), some]), False, None)
+    before = found.score(found.as_declared(range(tried)))
+    assert judgement.verdict == "preprocessing" and f"as declared, to {before:.1f} dB" in judgement.agreement
+    assert f"of the {'one frame that was' if tried == 1 else '2 frames that were'} compared" in judgement.agreement
