@@ -11,8 +11,9 @@ import numpy as np
 from ..comparison import decibels
 from ..support import finite
 from .changed import Changed
+from .channel_ends import other_end
 from .evidence import Evidence
-from .thresholds import LEAST
+from .thresholds import MARGIN
 from .trials import Trial
 
 _SIDES = 4  # the first numbers of each box
@@ -29,17 +30,26 @@ _FORMATS: dict[str, tuple[Convert, Convert]] = {
 
 
 def box_formats(evidence: Evidence) -> Iterator[Trial]:
-    """Yield the model's boxes in each other format that they may be in, if that explains much of the first frame."""
-    references, axis = evidence.references, evidence.channel_axis
+    """Yield the model's boxes in each other format that they may be in, if that explains more of the first frame.
+
+    The numbers of a box are the channels, or along the other axis that these may be along.
+    """
+    references, channels = evidence.references, evidence.channel_axis
     shape = references[0].shape
-    if not evidence.fits or evidence.settled or axis is None or len(shape) not in (2, 3):
+    if not evidence.fits or evidence.settled or channels is None or len(shape) not in (2, 3):
         return
-    if shape[axis] < _SIDES or references[0].dtype.kind != "f":
-        return
+    for axis in (channels, other_end(evidence)):
+        if axis is not None and shape[axis] >= _SIDES and references[0].dtype.kind == "f":
+            yield from _along(evidence, axis)
+
+
+def _along(evidence: Evidence, axis: int) -> Iterator[Trial]:
+    """Yield the formats of boxes whose numbers are along an axis."""
+    references = evidence.references
     orderly = {form: float(np.mean([_orderly(one, form, axis) for one in references])) for form in _FORMATS}
     for own, other in permutations(_FORMATS, 2):
         convert = partial(_converted, own=own, other=other, axis=axis)
-        if orderly[own] >= _ORDERLY and _explains(evidence, convert):
+        if orderly[own] >= _ORDERLY and _explains(evidence, convert, axis):
             left = evidence.codes - evidence.predicted(
                 np.stack([evidence.samples.of(convert(reference)) for reference in references])
             )
@@ -47,16 +57,13 @@ def box_formats(evidence: Evidence) -> Iterator[Trial]:
             yield evidence.tried("activation", text, left)._replace(answers=Changed(references, convert))
 
 
-def _explains(evidence: Evidence, convert: Callable[[np.ndarray], np.ndarray]) -> bool:
-    """Whether the first frame's boxes are explained, which the declared reading leaves more of."""
-    of_boxes = evidence.samples.channel < _SIDES
+def _explains(evidence: Evidence, convert: Callable[[np.ndarray], np.ndarray], axis: int) -> bool:
+    """Whether the first frame's boxes are explained better, by MARGIN, than as declared."""
+    of_boxes = evidence.samples.index[axis] < _SIDES
     wanted = evidence.samples.of(convert(evidence.references[0]))[None]
-    stored, left, before = (
-        x[:, of_boxes] for x in (evidence.codes[:1], evidence.codes[:1] - evidence.predicted(wanted), evidence.left[:1])
-    )
-    error = float(np.square(left).mean())
-    explained = decibels(float(np.square(stored - stored.mean()).mean()), error)
-    return explained >= LEAST and error < float(np.square(before).mean())
+    left, before = (x[:, of_boxes] for x in (evidence.codes[:1] - evidence.predicted(wanted), evidence.left[:1]))
+    errors = (max(float(np.square(x).mean()), 1e-300) if x.size else 1.0 for x in (before, left))
+    return decibels(*errors) >= MARGIN
 
 
 def _orderly(boxes: np.ndarray, form: str, axis: int) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..comparison import listed
+from .channel_ends import other_end
 from .channel_lines import Lines, lines, several
 from .channel_moments import channel_moments
 from .evidence import Evidence
@@ -29,13 +30,12 @@ def factors(evidence: Evidence, sides: Sequence[int]) -> Iterator[Trial]:
         yield from quantizations(evidence)
         return
     one = next(quantizations(evidence), None)
-    if evidence.settled or evidence.channel_axis is None or not evidence.enough:
+    if evidence.settled or evidence.channel_axis is None:
         yield from () if one is None else (one,)
         return
-    codes = evidence.by_channel(evidence.codes)
-    found = lines(channel_moments(evidence.wanted_by_channel, codes))
-    each = _for_each(evidence, found, one)
-    boxes = _boxes(evidence, sides)
+    found = lines(channel_moments(evidence.wanted_by_channel, evidence.by_channel(evidence.codes)))
+    each = _for_each(evidence, found, one) if evidence.enough else None
+    boxes = max(_boxes(evidence, sides), key=evidence.score, default=None)
     best = max(evidence.score(t) for t in (one, each, boxes) if t is not None) if one or each or boxes else 0.0
     if boxes is not None and evidence.score(boxes) > best - _AS_GOOD:
         yield boxes
@@ -104,27 +104,45 @@ def _of_channels(
     return evidence.tried("activation", text, left)._replace(steps=False, parameters=parameters)
 
 
-def _boxes(evidence: Evidence, sides: Sequence[int]) -> Trial | None:
-    """Return some channels multiplied or divided by the side of an image, and the others unchanged."""
-    wanted = evidence.by_channel(evidence.wanted)
-    power = np.maximum((wanted * wanted).sum(1), 1e-300)
-    ratio = (wanted * evidence.by_channel(evidence.codes)).sum(1) / power
+def _boxes(evidence: Evidence, sides: Sequence[int]) -> Iterator[Trial]:
+    """Yield some channels multiplied or divided by the side of an image, and the others unchanged.
+
+    The numbers of a box may also be along the other axis.
+    """
     options = {float(f): f for side in sides for f in (side, 1 / side)}
+    ends = (evidence.channel_axis, other_end(evidence))
+    for axis in (end for end in ends if end is not None and options):
+        found = _sides_of(evidence, axis, list(options))
+        if not found:
+            continue
+        at, count = evidence.samples.index[axis], evidence.references[0].shape[axis]
+        factor = np.ones(count)
+        factor[list(found)] = list(found.values())
+        multiplied = max(found.values()) > 1
+        by = listed(f"{f:g}" for f in sorted({max(f, 1 / f) for f in found.values()}))
+        what = "channels" if axis == evidence.named_axis else f"places along axis {axis}"
+        which = f"{len(found)} of {count} {what} ({listed(found)})" if len(found) < count else "all channels"
+        ways = ("in pixels", "of 0 to 1")[:: 1 if multiplied else -1]
+        how = "multiplied" if multiplied else "divided"
+        text = f"{which} are {how} by {by}: the device's are {ways[0]}, the model's {ways[1]}"
+        left = evidence.codes - factor[at] * evidence.wanted
+        choices = count * float(np.log(1 + len(options)))
+        yield evidence.tried("activation", text, left)._replace(steps=False, choices=choices)
+
+
+def _sides_of(evidence: Evidence, axis: int, options: Sequence[float]) -> dict[int, float]:
+    """Return the factor of each place along an axis that is near one of the options."""
+    at, count = evidence.samples.index[axis], evidence.references[0].shape[axis]
+
+    def of_places(x: np.ndarray) -> np.ndarray:
+        return np.bincount(at, x.sum(0), count)
+
+    power = np.maximum(of_places(np.square(evidence.wanted)), 1e-300)
+    ratio = of_places(evidence.wanted * evidence.codes) / power
+    values = np.bincount(at, minlength=count) * len(evidence.wanted)
     found = {}
-    for c, r in enumerate(ratio):
-        near = min(options, key=lambda f: abs(np.log(max(r, 1e-12) / f)), default=None)
-        if near is not None and abs(r / near - 1) < _NEAR:
-            found[c] = near
-    if not found:
-        return None
-    factor = np.ones(len(ratio))
-    factor[list(found)] = list(found.values())
-    left = evidence.codes - factor[evidence.samples.channel] * evidence.wanted
-    multiplied = max(found.values()) > 1
-    by = listed(f"{f:g}" for f in sorted({max(f, 1 / f) for f in found.values()}))
-    which = f"{len(found)} of {len(ratio)} channels ({listed(found)})" if len(found) < len(ratio) else "all channels"
-    ways = ("in pixels", "of 0 to 1")[:: 1 if multiplied else -1]
-    how = "multiplied" if multiplied else "divided"
-    text = f"{which} are {how} by {by}: the device's are {ways[0]}, the model's {ways[1]}"
-    choices = len(ratio) * float(np.log(1 + len(options)))
-    return evidence.tried("activation", text, left)._replace(steps=False, choices=choices)
+    for place in np.flatnonzero((ratio > 0) & (values >= ENOUGH)):
+        near = min(options, key=lambda f: abs(np.log(ratio[place] / f)))
+        if abs(ratio[place] / near - 1) < _NEAR:
+            found[int(place)] = near
+    return found

@@ -118,7 +118,8 @@ def test_what_has_no_boxes_is_left_out() -> None:
     model, device = (tensors(form, 0, 2, 1, 2) for form in (CENTRE, CORNERS))
     spec = nl.TensorSpec(model[0].shape, "NCW", "float32")
     assert list(box_formats(Evidence(spec, [spec.pack(device[0])], model, (), 2)))
-    assert not list(box_formats(Evidence(spec, [spec.pack(device[0])], model, (), 1))), "rows are no channels of boxes"
+    turned = Evidence(spec, [spec.pack(device[0])], model, (), 1)
+    assert list(box_formats(turned)), "the numbers of boxes are along the other axis"
     assert not list(box_formats(Evidence(spec, [spec.pack(model[0])], model, (), 2))), "it is settled"
     negative = [x - 600 for x in model]
     assert not list(box_formats(Evidence(spec, [spec.pack(device[0])], negative, (), 2))), "sizes below 0"

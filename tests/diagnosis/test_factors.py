@@ -48,6 +48,28 @@ def test_boxes_in_pixels() -> None:
         assert all(t.text != trial.text for t in factors(_evidence(device, wanted), [224]))
 
 
+@pytest.mark.parametrize(("frames", "db"), [(1, 20), (4, 20), (4, 10)])
+@pytest.mark.parametrize("last", [True, False])
+def test_boxes_beside_scores_are_no_line(frames: int, db: float, last: bool) -> None:
+    """A line goes through boxes and scores, which are two clusters; the numbers of a box may be along either axis."""
+    rng = np.random.default_rng(2)
+    places = rng.uniform([8, 8, 4, 4], [56, 56, 12, 12], (frames, 256, 4))
+    rows = np.concatenate([places, rng.uniform(0, 0.2, (frames, 256, 6))], 2).astype(np.float32)
+    by = np.array([1 / 64] * 4 + [1] * 6, np.float32)
+    model = [x[None] if last else x.T[None].copy() for x in rows]
+    device = [x * (by if last else by[:, None]) for x in model]
+    spread = 10 ** (-db / 20) * float(np.std(device))
+    noisy = [(y + spread * rng.standard_normal(y.shape)).astype(np.float32) for y in device]
+    spec = nl.TensorSpec(model[0].shape, "NCW", "float32")
+    for axis in (1, 2):
+        found = Evidence(spec, [spec.pack(y) for y in noisy], model, (), axis)
+        (trial,) = factors(found, [64])
+        what = "channels" if (axis == 2) == last else f"places along axis {2 if last else 1}"
+        text = f"4 of 10 {what} (0, 1, 2, 3) are divided by 64: the device's are of 0 to 1, the model's in pixels"
+        if (axis == 2) != last or db > 10:  # of less, boxes vary by less than the noise within such channels
+            assert trial.text == text and trial.cause == "activation"
+
+
 def test_boxes_of_a_model_with_an_image() -> None:
     """The sides are those of the model's input."""
     shape = (1, 3, 40, 60)
