@@ -3,7 +3,7 @@
 A part is unexplained if its error is as large as its variance, and larger than rounding and the noise of the explained
 parts. Rows and frames have the same noise. Channels, which may be the last axis, are quantities of
 different units, and their noise grows with their values; still, a faint one is not reported if its error is as large as
-the others'.
+the others', or less than two steps, which layers of 8 bits make, unless the device's values there are constant.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from .sums import FrameSums, Sums, in_channels, sums_of
 _ALL = 0.8  # of the variance, as error: of a constant it is 1, of random values and another frame's it is more
 _OFF = 0.5  # distance from 1 of the slope of the device's values over the model's, if there is more than noise
 _STEP = 1 / 3  # of a step, squared: rounding leaves a quarter at most
+_LAYERS = 4.0  # steps, squared: rounding in each layer leaves less
 _DIGITS = 1e-3  # of the largest value: smaller variation may be the precision of floats
 _MANY = 8  # times the usual error is far larger
 _ENOUGH = 16  # values whose largest shows how much they vary
@@ -76,6 +77,7 @@ def _unexplained(sums: Sums, steps: Any, alike: bool = False, about: float = 1.0
     clear = power > np.maximum(least, noise * _most(sums.values))
     if not alike:
         other = (error * _NEAR < usual) | (error > usual * _NEAR)
+        clear &= (error > _LAYERS * np.square(steps)) | (sums.device_low == sums.device_high)
         clear &= (
             (sums.values >= _ENOUGH)
             & (sums.squares >= _EVENTS * sums.peak**2)

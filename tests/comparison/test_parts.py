@@ -203,6 +203,23 @@ def test_faint_channels_need_more_than_their_noise_and_enough_values() -> None:
         assert bool([p for p in parts.unexplained() if p.axis == 1]) is says, rows
 
 
+@pytest.mark.parametrize(("off", "constant", "says"), [(0.7, False, False), (2.0, False, True), (0.7, True, True)])
+@pytest.mark.parametrize("axis", [1, 3])
+def test_a_channel_that_is_off_by_less_than_two_steps_is_explained(
+    off: float, constant: bool, says: bool, axis: int
+) -> None:
+    """Of int8, over dim frames: its layers moved a faint channel, which varies by 1.1 steps, by as much."""
+    rng, step, frames = np.random.default_rng(4), 0.1, []
+    for _ in range(4):
+        model = rng.standard_normal((1, 16, 8, 16))
+        channel = (slice(None), 3) if axis == 1 else (..., 3)
+        model[channel] = 0.42 + 0.11 * rng.standard_normal(model[channel].shape)
+        device = model + 0.03 * rng.standard_normal(model.shape)
+        device[channel] = 0.53 + off * 0.11 * rng.standard_normal(model[channel].shape) * (not constant)
+        frames.append((device, model))
+    assert [(p.axis, p.at) for p in added(frames, step).unexplained()] == ([(axis, 3)] if says else [])
+
+
 @pytest.fixture(scope="module")
 def board() -> Board:
     return Board()
