@@ -6,6 +6,7 @@ nothing to do with it.
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any
 
@@ -31,29 +32,35 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Send what a worker of pytest-xdist recorded to the process that writes the summary."""
+    """Send what a worker of pytest-xdist recorded to the process that writes the summary.
+
+    Paths go as bytes: pytest-xdist sends no text that UTF-8 cannot encode, and a name on disk may be such a text.
+    """
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
-        output[_SENT] = session.config.stash[RECORDED]
+        output[_SENT] = {os.fsencode(folder): n for folder, n in session.config.stash[RECORDED].items()}
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: Any) -> None:
-    node.config.stash[RECORDED].update(getattr(node, "workeroutput", {}).get(_SENT, {}))
+    sent = getattr(node, "workeroutput", {}).get(_SENT, {})
+    node.config.stash[RECORDED].update({os.fsdecode(folder): n for folder, n in sent.items()})
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     recorded = config.stash.get(RECORDED, {})
     if recorded:
+        from npu_layout.support import isolated, many
+
         terminalreporter.section("recorded on this machine's accelerator")
         for folder, frames in recorded.items():
-            terminalreporter.line(f"{folder}: {frames} frames")
+            terminalreporter.line(f"{isolated(folder)}: {many(frames, 'frame')}")
 
 
 @pytest.fixture
 def npu_recording(request: pytest.FixtureRequest) -> Any:
-    """``npu_recording(name, inputs=None, *, engine=None, **about)`` -> npu_layout.Recording; see
-    npu_layout.pytest_plugin.Recordings."""
+    """``npu_recording(name, inputs=None, *, engine=None, **about)`` -> npu_layout.Recording: the recording `name`, read
+    from disk; --npu-record and --npu-update make it of `inputs`. See npu_layout.pytest_plugin.Recordings."""
     from npu_layout.pytest_plugin import Recordings
 
     config = request.config

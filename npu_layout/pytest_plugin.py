@@ -23,7 +23,18 @@ from .engines import OnnxRuntimeEngine, open_engine
 from .errors import NoDeviceError, NpuLayoutError, RecordingError
 from .recordings import FRAME, ROI, Recorder, Recording
 from .reports import Report
-from .support import PathLike, checked_call, instance, nearest, path_of, shown, text_of, whole_folder, whole_number
+from .support import (
+    PathLike,
+    checked_call,
+    instance,
+    iterates,
+    nearest,
+    path_of,
+    shown,
+    text_of,
+    whole_folder,
+    whole_number,
+)
 from .validation import Tolerance, validate
 
 __all__ = ["Recordings", "assert_matches"]
@@ -127,11 +138,11 @@ class Recordings:
     ) -> Recording:
         """Return the recording `name`.
 
-        inputs: those of each run, an array, or {name: array} ("frame": the camera's, "frame.roi_xywh": the part
-        of it that was used); a function that returns them is
-        called only if they are needed. None: an update runs the recorded inputs again. engine: replaces npu_engine.
-        about: the arguments of `Recorder` after engine and folder (preprocess, model, note, ...). Errors are those of
-        `Recorder` and `Recording.load`, as failures of the test.
+        inputs: an item for each run, an array or {name: array} ("frame": the camera's, "frame.roi_xywh": the part of it
+        that was used); a function without arguments that returns them is called only if they are needed. None: an
+        update runs the recorded inputs again. engine: replaces npu_engine. about: the arguments of `Recorder` after
+        engine and folder (preprocess, model, note, ...). Errors are those of `Recorder` and `Recording.load`, and of
+        folders that cannot be written, as failures of the test.
         """
         __tracebackhide__ = True
         import pytest
@@ -145,6 +156,10 @@ class Recordings:
             return Recording.load(folder)
         except NpuLayoutError as error:
             refused = error
+        except OSError as error:
+            if not _is_about(folder, error):
+                raise
+            refused = RecordingError(f"{folder} cannot be recorded: {error.filename}: {error.strerror}")
         if isinstance(refused, NoDeviceError):
             pytest.skip(f"{name} cannot be recorded here: {refused}")
         pytest.fail(str(refused), pytrace=False)
@@ -176,13 +191,14 @@ class Recordings:
 
     def _record(self, folder: Path, inputs: Any, engine: str | None, about: Mapping[str, Any]) -> None:
         """Record it; a recording that is there is replaced when the new one is complete."""
+        __tracebackhide__ = True
         if folder.exists() and not _is_recording(folder):
             raise NpuLayoutError(f"{folder} is no recording; nothing is written over it")
         old = Recording.load(folder) if folder.exists() and inputs is None else None
         if inputs is None and old is None:
             raise NpuLayoutError(f"{folder}: npu_recording was given no inputs to record")
         runs = self._engine(engine)
-        frames = (f.inputs for f in old) if old is not None else inputs() if callable(inputs) else inputs
+        frames = (f.inputs for f in old) if old is not None else _each_run(inputs() if callable(inputs) else inputs)
         if old is not None:
             about = {**_about(old), **about}
         replace = folder.exists()
@@ -228,6 +244,27 @@ def _project_traceback(error: BaseException | None) -> str:
         return ""
     lines = (*traceback.format_list(frames), *traceback.format_exception_only(type(error), error))
     return "\n\n" + "".join(lines).rstrip()
+
+
+def _each_run(given: Any) -> Iterable[Any]:
+    """Return the inputs of all runs; NpuLayoutError if they are those of one, or none."""
+    if isinstance(given, (str, bytes, bytearray, memoryview, Mapping)) or not iterates(given) or _is_flat(given):
+        raise NpuLayoutError(
+            f"inputs: expected an item for each run, as [array, ...] or [{{name: array}}, ...], or a function that "
+            f"returns these, got {shown(given)}"
+        )
+    return given  # type: ignore[no-any-return]
+
+
+def _is_flat(given: Any) -> bool:
+    """Whether it is one array of numbers, which has no input for each run."""
+    return isinstance(given, np.ndarray) and given.ndim < 2
+
+
+def _is_about(folder: Path, error: OSError) -> bool:
+    """Whether an error is about files in `folder`, or about a folder around it: not the engine's own."""
+    path = error.filename
+    return isinstance(path, str) and (path.startswith(str(folder)) or Path(path) in folder.parents)
 
 
 def _is_recording(folder: Path) -> bool:

@@ -380,11 +380,69 @@ def test_an_update_of_another_worker_is_not_written_over(project: pytest.Pyteste
 
 
 def test_workers_say_what_they_recorded(project: pytest.Pytester) -> None:
+    """Whatever the name: that of a file on Linux may be no text in UTF-8, and one line end would be two lines."""
     pytest.importorskip("xdist")
-    wrote(project)
+    names = ("heat", "new\nline", "\udcff")
+    project.makepyfile(
+        test_it=f"""
+        import pytest
+        import numpy as np
+
+        @pytest.mark.parametrize("name", {names!r})
+        def test_it(npu_recording, name):
+            assert npu_recording(name, [np.zeros((1, 3, 48, 48), np.float32)])
+        """
+    )
     result = project.runpytest_subprocess("--npu-record", "-n", "1", "-p", "xdist")
-    result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["*recorded on this machine's accelerator*", "*recordings/heat: 4 frames"])
+    result.assert_outcomes(passed=3)
+    shown = ("heat", r"new\nline", r"\udcff")
+    result.stdout.fnmatch_lines(
+        ["*recorded on this machine's accelerator*", *(f"*recordings/{name}: 1 frame" for name in shown)]
+    )
+    assert "node down" not in result.stdout.str()
+
+
+def test_a_folder_that_cannot_be_written(project: pytest.Pytester) -> None:
+    wrote(project)
+    (project.path / "recordings").write_text("a file")
+    result = project.runpytest("--npu-record")
+    result.assert_outcomes(failed=1)
+    assert "mkdir" not in result.stdout.str()
+    result.stdout.fnmatch_lines(["*recordings/heat cannot be recorded: *: Not a directory"])
+
+
+@pytest.mark.parametrize("given", ["{'image': X}", "X.ravel()", "lambda: None", "'image'", "5"])
+def test_inputs_that_are_no_runs(project: pytest.Pytester, given: str) -> None:
+    """Items of one array, or keys, would be fed to the engine."""
+    project.makepyfile(
+        f"""
+        import numpy as np
+
+        X = np.zeros((1, 3, 48, 48), np.float32)
+
+        def test_it(npu_recording):
+            npu_recording("heat", {given})
+        """
+    )
+    result = project.runpytest("--npu-record")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["inputs: expected an item for each run, *, got *"])
+    assert not (project.path / "recordings").exists()
+
+
+def test_an_exception_of_the_tests_own_inputs_is_shown_with_its_lines_alone(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        """
+        def inputs():
+            raise ValueError("no camera")
+            yield
+
+        def test_it(npu_recording):
+            npu_recording("heat", inputs)
+        """
+    )
+    said = project.runpytest("--npu-record").stdout.str()
+    assert 'raise ValueError("no camera")' in said and "pytest_plugin.py" not in said
 
 
 def test_the_nearest_name_is_said(project: pytest.Pytester, board: Board) -> None:
