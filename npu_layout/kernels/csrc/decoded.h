@@ -4,7 +4,7 @@
 
 #include "detect.h"
 
-enum { IN_FLIGHT = 128 }; /* lines that are fetched ahead, about: as many as memory brings while they are read */
+enum { IN_FLIGHT = 256 }; /* lines that are fetched ahead, about: as many as memory brings while they are read */
 
 /* Cells ahead of the one that is read whose lines are fetched: as many as have IN_FLIGHT of them. */
 static inline int64_t cells_ahead(int64_t lines) { return lines >= IN_FLIGHT / 2 ? 2 : lines <= IN_FLIGHT / 32 ? 32 : IN_FLIGHT / lines; }
