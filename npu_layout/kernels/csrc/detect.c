@@ -305,6 +305,16 @@ static int64_t suppress(const Detector *d, const uint8_t *const *buffers, const 
     return n;
 }
 
+/* Fetch the rows that n detections will be written to, as far as every detector has them; nobody may have read them lately. */
+static void fetch_results(const DetectionArrays *out, int64_t n) {
+    const struct {
+        const void *rows;
+        int64_t bytes;
+    } columns[] = {{out->xyxy, 16}, {out->confidence, 4}, {out->class_id, 8}, {out->level, 8}, {out->cell, 8}, {out->anchor, 8}};
+    for (size_t k = 0; k < sizeof columns / sizeof *columns; ++k)
+        for (int64_t i = 0; i < n * columns[k].bytes; i += 64) __builtin_prefetch((const uint8_t *)columns[k].rows + i, 1);
+}
+
 /* Candidates for each detection there may be, up to which neighbours are asked of all of them before they are sorted. */
 enum { FEW_PEAKS = 2 };
 
@@ -314,6 +324,7 @@ int64_t detect_run(const Detector *d, const uint8_t *const *buffers, const Thres
     const int few = d->suppression == NEIGHBOURS && work->count <= FEW_PEAKS * t->limit;
     if (few) work->count = keep_peaks(d, buffers, work->candidates, work->count);
     if (!work->count) return 0;
+    fetch_results(out, work->count < t->limit ? work->count : t->limit);
     const uint32_t *order = sorted_candidates(work);
     work->turned.count = 0;
     if (!order || (d->suppression == GREEDY && !kept_clear(&work->kept, d->per_class ? d->classes : 1))) return NO_MEMORY;
