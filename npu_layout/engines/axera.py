@@ -14,6 +14,8 @@ from ..layouts import Layout
 from ..support import checked_call, text_of, whole_number
 from .runtime import RuntimeEngine, distinct, model_file, opening, per_tensor, runtime
 
+_CARD = "AXCLRTExecutionProvider"
+
 
 class AxeraEngine(RuntimeEngine):
     """Runs an axmodel by pyaxengine's InferenceSession (AXERA-TECH/pyaxengine, axengine/_session.py).
@@ -82,6 +84,10 @@ class AxeraEngine(RuntimeEngine):
         # axengine keeps sessions on a card in a list, so that __del__ is not called (_axclrt.py, _all_model_instances).
         if hasattr(session, "__exit__"):
             session.__exit__(None, None, None)
+        on_card: Any = getattr(session, "_sess", None)
+        # In 0.1.3 that does nothing, because the session on the card has none; one on the board is unloaded by __del__.
+        if hasattr(on_card, "_unload") and not hasattr(on_card, "__exit__") and session.get_providers() == _CARD:
+            on_card._unload()
 
 
 def _spec(model: str, node: Any, letters: Mapping[str, str]) -> TensorSpec:

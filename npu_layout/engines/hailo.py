@@ -141,16 +141,25 @@ def _by_infer_model(
         for spec in side if kind is not None else ():
             find(spec.name).set_format_type(kind)
     configured = opened.enter_context(model.configure())
-    bindings = configured.create_bindings()
-    # HailoRT writes to these at each run.
-    found = {spec.name: np.zeros(spec.storage_shape[1:], spec.stored) for spec in outputs}
-    for name, buffer in found.items():
-        bindings.output(name).set_buffer(buffer)
+
+    def bound() -> tuple[Any, dict[str, np.ndarray]]:
+        bindings = configured.create_bindings()
+        found = {spec.name: np.zeros(spec.storage_shape[1:], spec.stored) for spec in outputs}
+        for name, buffer in found.items():
+            bindings.output(name).set_buffer(buffer)  # to which HailoRT writes at each run
+        return bindings, found
+
+    ready = [bound()]
+    left: list[Any] = []  # of runs that failed: one that did not answer in time may still write to its memory
 
     def infer(given: Arrays) -> Arrays:
-        for spec in inputs:
-            bindings.input(spec.name).set_buffer(np.ascontiguousarray(given[spec.name][0]))
+        bindings, found = ready.pop() if ready else bound()
+        fed = [np.ascontiguousarray(given[spec.name][0]) for spec in inputs]
+        for spec, buffer in zip(inputs, fed):
+            bindings.input(spec.name).set_buffer(buffer)
+        left.append((bindings, found, fed))
         configured.run([bindings], _WAIT_MS)
+        ready.append(left.pop()[:2])
         return found
 
     return infer

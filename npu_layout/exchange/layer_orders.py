@@ -94,12 +94,13 @@ def _is_quantised(kind_a: str, kind_b: str, dtype: str) -> bool:
 
 def tensor(side: Side, shape: Shape) -> np.ndarray:
     """Return the elements of one side as a float64 array of the logical shape."""
-    flat = side.flat
-    if not shape:
-        return flat.astype(np.float64).reshape(())
-    spec = TensorSpec(shape, side.layout, f"uint{8 * flat.itemsize}")
-    bits = np.ascontiguousarray(flat).view(spec.dtype)
-    return np.asarray(spec.unpack(bits)).view(flat.dtype).astype(np.float64)
+    found = flat = side.flat
+    if shape:
+        spec = TensorSpec(shape, side.layout, f"uint{8 * flat.itemsize}")
+        bits = np.ascontiguousarray(flat).view(spec.dtype)
+        found = np.asarray(spec.unpack(bits)).view(flat.dtype)
+    with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
+        return found.astype(np.float64).reshape(shape)
 
 
 @lru_cache(maxsize=256)

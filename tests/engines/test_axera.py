@@ -118,6 +118,30 @@ def test_a_session_on_a_card_is_unloaded(model: Path, monkeypatch: pytest.Monkey
     assert [session.unloaded for session in kept] == [True, True]
 
 
+@pytest.mark.parametrize(("provider", "times"), [("AXCLRTExecutionProvider", 1), ("AxEngineExecutionProvider", 0)])
+def test_a_session_on_a_card_is_unloaded_by_an_older_axengine(
+    model: Path, monkeypatch: pytest.MonkeyPatch, provider: str, times: int
+) -> None:
+    """Its `__exit__` does nothing, and the session on the card has none; that on the board is unloaded by `__del__`."""
+    unloaded: list[str] = []
+
+    class Older(Session):
+        def __init__(self, *given: Any, **options: Any):
+            super().__init__(*given, **options)
+            self._sess = SimpleNamespace(_unload=lambda: unloaded.append("unload"))
+
+        def get_providers(self) -> str:
+            return provider
+
+        def __exit__(self, *error: Any) -> bool:
+            return False
+
+    monkeypatch.setattr(sys.modules["axengine"], "InferenceSession", Older)
+    with AxeraEngine(model, layouts=LAYOUTS):
+        assert not unloaded
+    assert unloaded == ["unload"] * times
+
+
 def test_bfloat16_is_fed_and_read_as_its_bits(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ml_dtypes = pytest.importorskip("ml_dtypes")
 

@@ -228,3 +228,42 @@ def test_a_device_without_vstreams(model: Path, monkeypatch: pytest.MonkeyPatch)
     with HailoEngine(model, output_format="FLOAT32") as real:
         assert Device10.made.kinds == {"net/out": "f32"} and Device10.made.buffers["net/out"].dtype == np.float32
         assert real.output_specs[0].dtype == "float32"
+
+
+class LateModel(InferModel):
+    """One whose first run does not answer in time, and writes to its outputs during the second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.late: Any = None
+        self.made: list[InferModel] = []
+
+    def create_bindings(self) -> InferModel:
+        self.made.append(InferModel())
+        return self.made[-1]
+
+    def run(self, bindings: list[InferModel], timeout: int) -> None:
+        (one,) = bindings
+        if self.late is None:
+            self.late = one.buffers
+            raise RuntimeError("libhailort failed with error: 4 (HAILO_TIMEOUT)")
+        one.run(bindings, timeout)
+        self.late["net/out"][:] = 77
+        assert not self.late["net/in"].any(), "memory of a run that is under way"
+
+
+def test_a_run_that_did_not_answer_in_time_writes_to_no_later_result(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = sys.modules["hailo_platform"]
+    monkeypatch.setattr(library, "VDevice", Device10)
+    monkeypatch.setattr(library, "HailoSchedulingAlgorithm", SimpleNamespace(ROUND_ROBIN="round robin"), raising=False)
+    late = LateModel()
+    monkeypatch.setattr(Device10, "create_infer_model", lambda self, path: late)
+    x = np.random.default_rng(0).integers(1, 256, (3, 1, 4, 6, 3)).astype(np.uint8)
+    with nl.open_engine(model) as engine:
+        with pytest.raises(nl.NpuLayoutError, match="HAILO_TIMEOUT"):
+            engine.infer(np.zeros((1, 4, 6, 3), np.uint8))
+        for one in x:
+            assert np.array_equal(engine.infer(one)["net/out"], 255 - one.reshape(-1))
+    assert len(late.made) == 2, "the memory of runs that answered is used again"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.exchange.layer_orders import best_reading, logical_shape, orders
+from npu_layout.exchange.layer_orders import Side, best_reading, logical_shape, orders, tensor
 
 SHAPE = (1, 17, 6, 5)
 VALUES = np.random.default_rng(0).standard_normal(SHAPE).astype(np.float32)
@@ -109,3 +109,12 @@ def test_sizes_that_fit_nothing() -> None:
     assert best_reading(SHAPE, "float32", VALUES, bytes(7)) is None
     assert logical_shape((2, 0), np.zeros((2, 0)), b"") == (2, 0)
     assert best_reading((0, 3), "float32", np.zeros((0, 3)), np.zeros((0, 3))) is None
+
+
+def test_bytes_that_are_signalling_nans_are_read_without_a_warning() -> None:
+    """numpy warns of an invalid value where it makes a quiet NaN of one; the tests raise warnings."""
+    bits = np.full(6, 0x7F800001, np.uint32)
+    for shape, layout in ((2, 3), nl.Layout("CN", "NC")), ((), nl.Layout("N")):
+        count = 6 if shape else 1
+        found = tensor(Side(layout, "float32", bits[:count].view(np.float32)), shape)
+        assert found.shape == shape and np.isnan(found).all()
