@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import kernels
 from ..buffers import Quantization, TensorSpec, kernel_name
+from ..support import widened
 from .activations import activated
 from .form import Boxes
 from .head import Head
@@ -145,7 +146,6 @@ def _real(spec: TensorSpec, stored: np.ndarray, dtype: str) -> np.ndarray:
     else:
         means: np.ndarray = values_of(spec, stored)[0].astype(np.float64)
         return means
-    with np.errstate(invalid="ignore"):  # signalling NaN
-        real = floats.astype(np.float64)
+    real = widened(floats)
     real[: len(real) // 2][np.isnan(real[: len(real) // 2])] = -np.inf
     return real

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
-from ..support import checked_call, flag, naming, one_of, real_number, shown, whole_number
+from ..support import checked_call, flag, naming, one_of, real_number, shown, whole_number, widened
 from .activations import activated
 from .answers import checked_spec
 from .form import ACTIVATIONS, UNITS
@@ -85,7 +85,7 @@ def landmarks(
         raise LayoutError(
             f"landmarks: {given.describe()}: expected {shown(each)} numbers (values) for each point, got {count}"
         )
-    real = given.unpack(buffer).reshape(images, -1, each).astype(np.float64)
+    real = widened(given.unpack(buffer).reshape(images, -1, each))
     if flag("yx", yx):
         real[..., :2] = real[..., 1::-1].copy()
     if unit == "input":
@@ -186,7 +186,7 @@ _LEAST, _MOST, _EPSILON = 1e-3, 50.0, float(np.finfo(np.float32).eps)  # as in t
 
 def _dark_offsets(maps: np.ndarray, x: np.ndarray, y: np.ndarray, blur: int) -> np.ndarray:
     """Return how far joints move to the peak of a parabola through the logarithm of the blurred maps, in cells."""
-    real = np.nan_to_num(maps.astype(np.float64), nan=0.0, posinf=_MOST, neginf=0.0)
+    real = np.nan_to_num(widened(maps), nan=0.0, posinf=_MOST, neginf=0.0)
     smooth = _blurred(_blurred(real, blur, 2), blur, 3)
     peak, most = (np.maximum(v.max((2, 3), keepdims=True), 1e-12) for v in (real, smooth))
     logs = np.log(np.clip(smooth * (peak / most), _LEAST, _MOST))

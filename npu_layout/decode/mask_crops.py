@@ -9,7 +9,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import LayoutError
-from ..support import checked_call, instance, numbers_of, one_of, real_number
+from ..support import checked_call, instance, numbers_of, one_of, real_number, widened
 from .batches import refuse_batch
 from .crops import Masks, Pool, crops_in, masks_of, pool_of
 from .mask_logits import MASK_RULES, MaskLogits, planes_of
@@ -82,7 +82,7 @@ def masks(
             f"prototypes: expected an input of whole multiples of {h}x{w}, or one that has as many cells of 2, 4 or 8 "
             f"pixels, rounded up; got {size[0]}x{size[1]}"
         )
-    given, boxes = numbers_of("coefficients", coefficients), numbers_of("xyxy", xyxy).astype(np.float64)
+    given, boxes = numbers_of("coefficients", coefficients), widened(numbers_of("xyxy", xyxy))
     if given.ndim != 2 or given.shape[1] != shape[0] or boxes.shape != (len(given), 4):
         raise LayoutError(
             f"coefficients and xyxy: expected (n, {shape[0]}) and (n, 4), got {given.shape} and {boxes.shape}"

@@ -10,7 +10,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import BY_RANK
-from ..support import checked_call, instance, items_of, plain_array, text_of
+from ..support import checked_call, instance, items_of, plain_array, text_of, widened
 from .buffer_scales import along_channels
 from .buffer_search import COARSE, Buffer, Hypothesis, explained, itemsize, sampled, searched
 from .fillings import BLOCKS
@@ -168,7 +168,7 @@ def _reference(reference: Any, axes: Any) -> tuple[np.ndarray, str]:
             f"reference of shape {wanted.shape}: expected at most {_MOST_AXES} axes longer than 1, got {long}, "
             f"whose orders are too many to try; merge axes that are neighbours in the buffer too, by reshape"
         )
-    return wanted.astype(np.float64), letters
+    return widened(wanted), letters
 
 
 def _refined(result: Identification, buffer: Buffer, values: np.ndarray, rng: np.random.Generator) -> Identification:

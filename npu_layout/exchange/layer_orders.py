@@ -17,6 +17,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..comparison import decibels
 from ..layouts import FASTEST_FIRST, Layout, Shape
+from ..support import widened
 from .layer_dumps import Stored
 
 MARGIN = 3.0  # dB by which a reading has to be better than a preferred one, as in the diagnosis of buffers
@@ -99,8 +100,7 @@ def tensor(side: Side, shape: Shape) -> np.ndarray:
         spec = TensorSpec(shape, side.layout, f"uint{8 * flat.itemsize}")
         bits = np.ascontiguousarray(flat).view(spec.dtype)
         found = np.asarray(spec.unpack(bits)).view(flat.dtype)
-    with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
-        return found.astype(np.float64).reshape(shape)
+    return widened(found).reshape(shape)
 
 
 @lru_cache(maxsize=256)

@@ -39,6 +39,7 @@ from .number_arguments import (
     thread_count,
     whole_number,
     whole_numbers,
+    widened,
 )
 from .owning import not_copied
 from .progress import Steps, steps, track
@@ -100,5 +101,6 @@ __all__ = [
     "whole_folder",
     "whole_number",
     "whole_numbers",
+    "widened",
     "write_text",
 ]

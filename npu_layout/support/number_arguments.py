@@ -178,6 +178,12 @@ def finite(x: np.ndarray) -> np.ndarray:
     return x if good.all() else np.where(good, x, x.dtype.type(0))
 
 
+def widened(x: np.ndarray) -> np.ndarray:
+    """Return a copy in float64; numpy would warn where it makes a quiet NaN of a signalling one, as bytes may be."""
+    with np.errstate(invalid="ignore"):
+        return x.astype(np.float64)
+
+
 def plain_array(what: str, x: Any, copy: bool | None = None, expected: str = "an array") -> np.ndarray:
     """Return `x`, which messages call `what`, as a plain array, a view of it if it is an array already.
 

@@ -73,3 +73,12 @@ def test_threads_are_so_many_that_a_runtime_starts_them(given: Any) -> None:
     with pytest.raises(nl.NpuLayoutError, match=r"^threads: expected a whole number from 1 to 1024, got"):
         number_arguments.thread_count(given)
     assert number_arguments.thread_count(np.int64(1024)) == 1024
+
+
+def test_signalling_nans_are_widened_without_a_warning() -> None:
+    for bits, dtype in ((np.uint32(0x7F800001), np.float32), (np.uint16(0x7C01), np.float16)):
+        x = np.full((2, 3), bits).view(dtype)
+        wide = number_arguments.widened(x)
+        assert wide.dtype == np.float64 and wide.shape == x.shape and np.isnan(wide).all()
+    x = np.ones(3)
+    assert not np.shares_memory(number_arguments.widened(x), x)
