@@ -12,7 +12,7 @@ import numpy as np
 from ..buffers import TensorSpec, element
 from ..errors import NpuLayoutError
 from ..layouts import Layout
-from ..support import foreign_array, naming
+from ..support import foreign_array, naming, plain_array
 from .buffer_scales import quantization
 from .fillings import Filling, places, weighted
 from .thresholds import ROUNDING
@@ -49,6 +49,8 @@ class Buffer:
     def __init__(self, flat: Any, also: str = "int8") -> None:
         foreign = foreign_array("buffer", flat)
         flat = flat if foreign is None else foreign
+        if isinstance(flat, np.ndarray):
+            flat = plain_array("buffer", flat)  # a subclass may have arithmetic of its own
         self.own: str | None = None
         self.dtypes: tuple[str, ...] = _DTYPES
         if isinstance(flat, np.ndarray) and flat.dtype != np.uint8:

@@ -19,7 +19,7 @@ from .shown_part import Part
 from .terminal import render
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Explanation:
     """The result of `explain`: ``str()`` is the text, ``terminal()`` text and cells, ``save()`` the picture.
 

@@ -18,7 +18,7 @@ MOST = 1 << 20  # elements of one read
 CACHE_LINE = 64  # bytes, of nearly every CPU; the default of explain's cache_line
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reads:
     """The elements that one convolution window or one gray pixel reads.
 

@@ -13,7 +13,17 @@ from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..frames import Preprocessor
 from ..layouts import Layout
-from ..support import PathLike, checked_call, instance, one_of, path_of, text_of, whole_folder, write_text
+from ..support import (
+    PathLike,
+    checked_call,
+    instance,
+    not_copied,
+    one_of,
+    path_of,
+    text_of,
+    whole_folder,
+    write_text,
+)
 from .toolchains import TOOLCHAINS, Sample
 
 
@@ -140,6 +150,8 @@ class CalibrationReader:
 
     samples: a CalibrationSet. Raises NpuLayoutError on anything else.
     """
+
+    __reduce__ = not_copied("its place in the samples")
 
     def __init__(self, samples: CalibrationSet) -> None:
         self._samples = instance("samples", samples, CalibrationSet)

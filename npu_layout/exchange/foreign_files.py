@@ -24,9 +24,14 @@ def existing(path: Any) -> Path:
     """Return `path`; RecordingError if there is neither a file nor a folder."""
     with errors_named(path):
         found = Path(path)
-        if not found.exists():
-            raise RecordingError(f"{found}: expected a file or a folder, got nothing")
+        if not found.is_file() and not found.is_dir():
+            raise RecordingError(f"{found}: expected a file or a folder, got {_other(found)}")
     return found
+
+
+def _other(path: Path) -> str:
+    """Return in words what a path is that is no such file."""
+    return "another kind" if path.exists() else "nothing"
 
 
 def home_of(path: Path) -> Path:
@@ -41,7 +46,7 @@ def read_bytes(file: Path, folder: Path, where: str = "", expected: tuple[int, s
     """
     with errors_named(where or file):
         if not file.is_file():
-            raise RecordingError(f"expected a file, got {'another kind' if file.exists() else 'nothing'}")
+            raise RecordingError(f"expected a file, got {_other(file)}")
         if folder.resolve() not in file.resolve().parents:
             raise RecordingError(f"leaves the folder {folder}; expected a file within it")
         size = file.stat().st_size

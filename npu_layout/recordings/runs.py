@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import operator
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Callable, NamedTuple
 
 import numpy as np
@@ -49,6 +50,13 @@ class RunsOnDisk(Sequence[Frame]):
         if self._outputs is None and self._count:
             self._outputs = tuple(self[0].outputs)
         return self._outputs or ()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Pickle how runs are read; where a function of another tool's files does it, pickle the runs."""
+        return super().__reduce_ex__(protocol) if isinstance(self._read, partial) else (list, (list(self),))
+
+    def __deepcopy__(self, memo: Any) -> RunsOnDisk:
+        return self  # nothing of it changes
 
     def __len__(self) -> int:
         return self._count

@@ -21,7 +21,7 @@ _SEVERAL = (tuple, list)
 _WHOLE = (int, np.integer, _NONE)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Exhibit:
     """The data of a page's pictures.
 
@@ -39,7 +39,7 @@ class Exhibit:
     answers: Mapping[int, np.ndarray] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OutputReport:
     """The result of `validate` for one output.
 

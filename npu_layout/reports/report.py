@@ -21,7 +21,7 @@ UNSURE = ("ambiguous", "mismatch")  #: those that name no cause
 _UNEXPLAINED_DB = 3.0  # the most that another reading gains where no cause was found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Report:
     """The result of `validate`.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -192,3 +193,15 @@ def test_hypotheses_are_the_ranking_without_scales(dtype: str, size: int | None)
     assert hypotheses(flat, np.zeros(SHAPE), "NCHW", 16) == []
     with pytest.raises(nl.LayoutError, match="too small"):
         hypotheses(b"", reference, "NCHW", 16)
+
+
+def test_a_buffer_of_a_subclass_is_read_as_its_memory() -> None:
+    class Held(np.ndarray):
+        def mean(self, *given: Any, **options: Any) -> Any:  # type: ignore[override]
+            raise AssertionError("arithmetic of its own")
+
+    reference = blobs(SHAPE)
+    flat = nl.TensorSpec(SHAPE, "NHWC", "int8", quantization=nl.Quantization(0.01, 3)).pack(reference)
+    assert nl.identify(flat.view(Held), reference).spec == nl.identify(flat, reference).spec
+    with pytest.raises(nl.NpuLayoutError, match="buffer: masked array"):
+        nl.identify(np.ma.masked_array(flat), reference)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import random
 from pathlib import Path
 
@@ -41,6 +43,8 @@ def test_paths_that_are_there(tmp_path: Path) -> None:
     (tmp_path / "deep" / "link").symlink_to(file)
     assert existing(str(file)) == file and home_of(tmp_path) == tmp_path
     assert home_of(file) == home_of(tmp_path / "deep" / "link") == tmp_path.resolve()
+    with pytest.raises(nl.RecordingError, match="/dev/null: expected a file or a folder, got another kind"):
+        existing("/dev/null")
     for wrong in (tmp_path / "never", "a\0b", 3):
         with pytest.raises(nl.RecordingError):
             existing(wrong)
@@ -103,3 +107,19 @@ def test_an_import_reads_when_it_is_asked() -> None:
         imported(0, read, str, None, {})
     with pytest.raises(nl.RecordingError, match="specs: run 0 has no 'z'; it has x, y"):
         imported(1, read, "run {}".format, {"z": nl.TensorSpec((1,), "A")}, {})
+
+
+def test_a_recording_whose_runs_a_function_reads_is_pickled_with_them() -> None:
+    """As for another process, which has no such function; a deep copy reads nothing."""
+    read: list[int] = []
+
+    def run(i: int) -> Frame:
+        read.append(i)
+        return Frame({"x": np.full((1, 3), i)}, {"y": np.full((1, 2), i, np.float32)})
+
+    recording = imported(3, run, lambda i: f"run {i}", None, {})
+    read.clear()
+    deep = copy.deepcopy(recording)
+    assert read == []
+    for other in (deep, pickle.loads(pickle.dumps(recording))):
+        assert other.specs == recording.specs and [f.outputs["y"][0, 0] for f in other.frames] == [0, 1, 2]
