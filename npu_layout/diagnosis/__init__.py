@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .scales import called
     from .trials import Candidate, Trial
     from .verdict import Judgement, diagnose
-    from .wording import contradicts, doubled
+    from .wording import along_axis, contradicts, doubled
 
 __all__ = [
     "LEAST",
@@ -41,6 +41,7 @@ __all__ = [
     "Remade",
     "Situation",
     "Trial",
+    "along_axis",
     "by_channel",
     "called",
     "contradiction",
@@ -77,6 +78,7 @@ __getattr__, __dir__ = late(
         "Remade": "answers",
         "Situation": "causes",
         "Trial": "trials",
+        "along_axis": "wording",
         "by_channel": "samples",
         "called": "scales",
         "contradiction": "one_input",

@@ -176,6 +176,13 @@ def with_that(best: Candidate, declared: Candidate | None, frames: int | None = 
     return f"With that, {_agree(best.score, frames)}{_before(declared)}."
 
 
+def along_axis(axis: int, score: float | None = None) -> str:
+    """Return which axis the channels are along, that is not the usual one; and how well these agree, as declared."""
+    if score is None:
+        return f"The channels of this SNR are those along axis {axis}."
+    return f"With channels along axis {axis}, they agree to {db(score)}."
+
+
 def both(reads: Candidate, computes: Trial, alone: float) -> str:
     """Return that there are two causes, and how well device and model agree with both and with one."""
     first, second = _wrong(reads), _wrong(computes)

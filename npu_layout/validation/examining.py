@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..diagnosis import (
+    LEAST,
     MARGIN,
     Candidate,
     Evidence,
@@ -15,6 +16,7 @@ from ..diagnosis import (
     Remade,
     Situation,
     Trial,
+    along_axis,
     contradiction,
     contradicts,
     diagnose,
@@ -138,8 +140,20 @@ def _examined(output: Output, evidence: Evidence, situation: Situation, asked: M
         return found
     turned = Evidence(output.spec, evidence.buffers, evidence.references, (), axis, evidence)
     others, other = diagnose(turned, situation._replace(tried=None), all_met, comparison)
-    along = found._replace(judgement=other, evidence=turned, ranking=others)
-    return along if _says_more(found, along, best) else found
+    along = found._replace(judgement=other.noted(along_axis(axis)), evidence=turned, ranking=others)
+    return along if _says_more(found, along, best) else _with_the_other_figure(found, along)
+
+
+def _with_the_other_figure(now: Examined, then: Examined) -> Examined:
+    """Return what was found, with how well the other axis's channels agree, if no cause is named and that is more.
+
+    A fix that was found in these channels would else seem to make nothing better.
+    """
+    before, after = (next((c.score for c in e.ranking if c.cause == "match"), -np.inf) for e in (now, then))
+    if now.judgement.verdict not in UNSURE or now.judgement.names_cause or after < max(before + 2 * MARGIN, LEAST):
+        return now
+    assert then.evidence is not None and then.evidence.named_axis is not None
+    return now._replace(judgement=now.judgement.noted(along_axis(then.evidence.named_axis, after)))
 
 
 def _may_be_turned(judgement: Judgement, best: float, axes: int) -> bool:

@@ -153,3 +153,20 @@ def test_corners_of_boxes_are_no_shift(db: float) -> None:
 def _signal() -> list[np.ndarray]:
     rng = np.random.default_rng(3)
     return [rng.normal(size=(1, 64, 24)).astype(np.float32) for _ in range(2)]
+
+
+def test_the_figure_of_a_fix_is_found_again() -> None:
+    """Tokens that differ from token to token alone: noise of 9 dB hides what varies along the other axis."""
+    rng = np.random.default_rng(5)
+    tokens, rest = rng.normal(size=(1, 1, 64)), 0.1 * rng.normal(size=(4, 1, 24, 64))
+    inputs, model = [(tokens + x).astype(np.float32) for x in rest], ending((1, 24, 64))
+    scaled = verdict(model, inputs, lambda x, y: y / 255, 9)
+    assert scaled.verdict == "quantization" and scaled.why.endswith("The channels of this SNR are those along axis 1.")
+    assert "agree to 9.5 dB" in scaled.why, scaled.why  # of samples of which half are far from the mean
+    with_the_fix = verdict(model, inputs, lambda x, y: y, 9)
+    assert with_the_fix.verdict == "mismatch" and "device and model agree to 0.3 dB" in with_the_fix.why
+    assert with_the_fix.why.endswith("With channels along axis 1, they agree to 9.5 dB."), with_the_fix.why
+    good = verdict(model, inputs, lambda x, y: y, 30)
+    assert good.verdict == "match" and "axis" not in good.why, good.why
+    unrelated = verdict(model, inputs, lambda x, y: rng.normal(size=y.shape), 30)
+    assert unrelated.verdict == "mismatch" and "along axis" not in unrelated.why, unrelated.why
