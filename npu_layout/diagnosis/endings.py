@@ -13,7 +13,7 @@ from .activations import normalised, softmax
 from .changed import Changed
 from .channel_lines import several
 from .evidence import Evidence
-from .samples import Matrix
+from .samples import Matrix, arithmetic
 from .thresholds import MARGIN
 from .trials import Trial
 
@@ -35,9 +35,10 @@ def endings(evidence: Evidence) -> Iterator[Trial]:
         return
     rows = _rows(evidence)
     device = [_device(evidence, k) for k in rows]
+    step, _ = arithmetic(evidence.spec, evidence.samples)  # channels have the weights that they have as declared
     for text, change in _missing(evidence, device):
-        codes = np.stack([evidence.samples.of(change(x)) for x in device])
-        left = codes - evidence.wanted[rows]
+        codes = np.stack([evidence.samples.of(change(x)) for x in device]) / step
+        left = codes - evidence.wanted[rows] / step
         yield _of_rows(text, evidence, rows, codes, left, False, map(change, device))
     if _ends_at_zero(evidence.references[0]):
         yield from _relu(evidence, rows, device)

@@ -12,6 +12,10 @@ OVERFLOWS = (
     "Fix: compile the layers up to this output in float32 or bfloat16, or make the model return smaller values, for "
     "example by a factor that is undone after unpacking."
 )
+ALIKE = (
+    "For most frames the output is too much like the next one's to tell whether each belongs to its own input: record "
+    "frames that differ more."
+)
 FROZEN = "Check that the device runs, and that it writes to this buffer."
 
 

@@ -1,4 +1,4 @@
-"""Find which other frame's output a frame has that does not follow the model."""
+"""Find which other frame's output a frame has that does not follow the model, and whether that could be told."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from ..comparison import OutputPart, decibels
 from .evidence import Evidence
 from .proof import by_chance
 from .thresholds import LEAST, MARGIN, NEIGHBOURS, RATE
+
+_CERTAIN = 3  # deviations
 
 
 def stray_frames(evidence: Evidence, numbers: Sequence[int], parts: Sequence[OutputPart]) -> list[tuple[int, int]]:
@@ -25,6 +27,21 @@ def stray_frames(evidence: Evidence, numbers: Sequence[int], parts: Sequence[Out
         return []
     found = ((number, _source(evidence, row)) for row, number in enumerate(numbers))
     return [(number, numbers[source]) for number, source in found if source is not None]
+
+
+def are_alike(evidence: Evidence) -> bool:
+    """Whether most frames have an output that noise does not tell from the next one's, so that an exchange is not seen.
+
+    The position of the data between the two has a deviation: a distance of half of the way has to be three of these.
+    """
+    if not evidence.fits or len(evidence.wanted) < 2:
+        return False
+    predicted = np.stack([evidence.predicted(w) for w in evidence.wanted])
+    apart = np.square(np.diff(predicted, axis=0)).mean(1)
+    noise = max(float(np.square(evidence.left).mean()), evidence.rounding(evidence.steps))
+    values = evidence.codes.shape[1] / min(NEIGHBOURS, evidence.samples.count)
+    told = apart > (2 * _CERTAIN) ** 2 * noise / values
+    return bool(told.mean() < 0.5)
 
 
 def _source(evidence: Evidence, row: int) -> int | None:

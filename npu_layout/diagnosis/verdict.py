@@ -34,7 +34,7 @@ from .rivals import alike, distance, sides
 from .second_causes import Pair, second_causes
 from .simplicity import ORDERS, as_good, is_of_bits, simplest_first
 from .slight_scales import is_of_some_channels
-from .stray_frames import stray_frames
+from .stray_frames import are_alike, stray_frames
 from .thresholds import LEAST, MARGIN, SOUND
 from .trials import Candidate
 
@@ -109,6 +109,8 @@ def diagnose(
         if strays:
             said = figure_wording.strays(strays)
             judgement = judgement.noted(said) if judgement.verdict == "mismatch" else judgement.refuted(said)
+    if judgement.verdict == "match" and are_alike(evidence):
+        judgement = judgement.noted(figure_wording.ALIKE)
     situation.say("pairs of causes")
     pair = None if judgement.verdict == "match" else second_causes(evidence, ranking)
     if pair is None:

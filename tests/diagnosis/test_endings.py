@@ -109,3 +109,19 @@ def test_no_relu_is_missing_of_probabilities() -> None:
     frames = [({"x": x}, {"y": y}) for x, y in zip(model, device)]
     output = nl.validate(nl.Recording({"y": read}, frames), same(shape)).outputs["y"]
     assert output.verdict == "quantization" and output.fix.quantization.zero_point == -128, str(output)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_scales_of_channels_give_a_missing_normalisation_no_other_weights(seed: int) -> None:
+    """In real values the errors of channels with small scales hardly count, whatever was done to them."""
+    rng = np.random.default_rng(seed)
+    sizes = np.geomspace(0.02, 1, 32)
+    vectors = [sizes * rng.standard_normal((1, 32)) for _ in range(12)]
+    model = [(x / np.linalg.norm(x)).astype(np.float32) for x in vectors]
+    largest = np.abs(np.concatenate(model)).max(0)
+    scales = np.where(largest < 0.1, 3.0, 0.6) * largest / 127  # the large channels are clamped
+    spec = nl.TensorSpec((1, 32), "NC", "int8", name="y", quantization=nl.Quantization(scales, [0] * 32, axis=1))
+    device = [spec.pack((x + 0.04 * rng.standard_normal(x.shape)).astype(np.float32)) for x in model]
+    recording = nl.Recording({"y": spec}, [({"x": x}, {"y": y}) for x, y in zip(model, device)])
+    output = nl.validate(recording, same((1, 32))).outputs["y"]
+    assert output.verdict != "activation", str(output)

@@ -10,7 +10,7 @@ from npu_layout.comparison import OutputPart
 from npu_layout.diagnosis import Evidence
 from npu_layout.diagnosis.figure_wording import strays
 from npu_layout.diagnosis.stray_frames import stray_frames
-from tests.support.boards import Board
+from tests.support.boards import Board, same
 
 SAYS = "has the output of frame"
 
@@ -101,3 +101,23 @@ def test_frames_that_were_not_kept_and_other_parts_are_left_out(board: Board) ->
     assert stray_frames(evidence, numbers, parts) == [(10, 30)] and stray_frames(evidence, numbers, parts[1:]) == []
     assert stray_frames(evidence, numbers, [parts[0]._replace(why="it repeats frame 9")]) == []
     assert stray_frames(Evidence(board.spec, buffers[:1], references[:1], (), 1), [10], parts) == []
+
+
+@pytest.mark.parametrize(
+    ("apart", "db", "alike"), [(0.002, 20, True), (0.05, 20, False), (0.002, 70, False), (0, 70, True)]
+)
+@pytest.mark.parametrize("swapped", [True, False])
+def test_frames_that_are_too_alike_for_their_order(apart: float, db: float, alike: bool, swapped: bool) -> None:
+    """An exchange of frames is not seen where they differ by less than the noise: the report says so."""
+    rng, shape = np.random.default_rng(8), (1, 6, 16, 16)
+    first = rng.standard_normal(shape)
+    model = [(first + apart * rng.standard_normal(shape)).astype(np.float32) for _ in range(4)]
+    device = [noisy(x, db, k) for k, x in enumerate(model)]
+    if swapped and alike:
+        device[1], device[2] = device[2], device[1]
+    spec = nl.TensorSpec(shape, "NCHW", "float32", name="y")
+    recording = nl.Recording({"y": spec}, [({"x": x}, {"y": y.ravel()}) for x, y in zip(model, device)])
+    output = nl.validate(recording, same(shape)).outputs["y"]
+    assert output.verdict == "match" and ("too much like the next one's" in output.why) == alike, str(output)
+    one = nl.Recording({"y": spec}, recording.frames[:1])
+    assert "like the next one's" not in nl.validate(one, same(shape)).outputs["y"].why
