@@ -48,11 +48,16 @@ def is_slight_scale(evidence: Evidence, c: Candidate) -> bool:
         return False
     if not _are_as_many(evidence, c) and (c.score < _MOST or (c.score < SOUND and c.gain < _CLEAR)):
         return True
-    several = _SHIFTED if _are_two_of_each(evidence, c) else MOVED
-    moved = _OFF_THE_END if is_at_the_end(evidence) else several
-    if c.score < SOUND and is_slight(evidence, evidence.trial(c), most_moved=moved):
+    if c.score < SOUND and _is_slight(evidence, c):
         return True
     return is_shrunk(evidence, c) or (c.score < _MOST and c.gain < HARDLY)
+
+
+def _is_slight(evidence: Evidence, c: Candidate) -> bool:
+    """Whether a scale is near the declared one, with a zero point that is no calibrated one, or moved by noise."""
+    several = _SHIFTED if _are_two_of_each(evidence, c) else MOVED
+    moved = _OFF_THE_END if is_at_the_end(evidence) else several
+    return is_slight(evidence, evidence.trial(c), most_moved=moved)
 
 
 def is_shrunk(evidence: Evidence, c: Candidate) -> bool:
@@ -109,7 +114,7 @@ def is_nearly_a_line(evidence: Evidence, c: Candidate, ranking: Sequence[Candida
         return False
     if c.of_input and _by_channel(evidence) > c.score + _MORE:
         return True
-    lines = [o for o in ranking if o.cause == "quantization" and is_slight(evidence, evidence.trial(o))]
+    lines = [o for o in ranking if o.cause == "quantization" and _is_slight(evidence, o)]
     return any(line.score > c.score + _more(evidence, c, line, of_order) for line in lines)
 
 

@@ -527,3 +527,21 @@ def test_two_numbers_of_each_channel_may_move_it_by_a_twentieth(moved: int, slig
     assert objections.is_slight_scale(found, Candidate("quantization", "", 14.0, 11.0, spec, spec=spec)) == (
         slight and zero_points
     )
+
+
+@pytest.mark.parametrize(("moved", "speaks"), [(12, True), (60, False)])
+def test_another_order_beside_a_scale_that_drift_makes(moved: int, speaks: bool) -> None:
+    """Its zero point is somewhat above the end, where calibration puts that of values that are never negative."""
+    rng, shape = np.random.default_rng(14), (1, 1, 24, 24)
+    model = [(1.2 + 0.35 * rng.random(shape)).astype(np.float32) for _ in range(2)]
+    spec = nl.TensorSpec(shape, "NCHW", "int8", quantization=nl.Quantization(0.01, -128))
+    found = Evidence(spec, [spec.pack(x) for x in model], model, (), 1)
+    fixed = spec.replace(quantization=nl.Quantization(0.0105, moved - 128))
+    scale = found.tried("quantization", "", found.left)._replace(spec=fixed, parameters=2)
+    order = found.tried("layout", "", found.left)._replace(parameters=1)
+    found.trials = [scale, order]
+    ranking = [
+        Candidate("quantization", "", 20.0, 9.0, fixed, spec=fixed),
+        Candidate("layout", "", 13.0, 5.0, None, trial=1),
+    ]
+    assert objections.is_nearly_a_line(found, ranking[1], ranking) == speaks
