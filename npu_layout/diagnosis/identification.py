@@ -125,14 +125,16 @@ def _of_foreign_order(
     ]
 
 
-def hypotheses(flat: bytes, reference: np.ndarray, axes: str, most: int, dtype: str = "int8") -> list[Hypothesis]:
+def hypotheses(
+    flat: bytes, reference: np.ndarray, axes: str, most: int, dtype: str = "int8", only: bool = False
+) -> list[Hypothesis]:
     """Return the first of the ranking of `identify`, without scales.
 
-    dtype: one that is tried too, such as int32, whose halves would be found in its place.
+    dtype: one that is tried too, such as int32, whose halves would be found in its place; `only`: and no other one.
     """
     values, letters = _reference(reference, axes)
     buffer = Buffer(flat, dtype)
-    fitting = _fitting(buffer, values)
+    fitting = [d for d in _fitting(buffer, values) if d == dtype or not only]
     if not _varies(values):
         return []
     return searched(buffer, fitting, values, letters, np.random.default_rng(0), most, scaled=False)

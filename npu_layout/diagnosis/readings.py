@@ -19,6 +19,7 @@ from .thresholds import MARGIN
 from .trials import Trial
 
 _READINGS = 16  # of identify's best
+_TURNED = 4  # of those of the declared dtype in the other byte order
 _FRAMES = 2  # in which readings are looked for
 _MOST_AXES = 5
 
@@ -49,15 +50,22 @@ def other_byte_order(evidence: Evidence) -> Iterator[Trial]:
 
     Elements of this machine's order, where the other one is declared, are among the `readings`.
     """
-    given = evidence.spec
-    if not evidence.fits or given.stored.itemsize == 1 or given.dtype == "bfloat16" or not given.stored.isnative:
+    given, dtype = evidence.spec, _turned(evidence.spec)
+    if not evidence.fits or dtype is None:
         return
-    spec = given.replace(dtype=given.stored.newbyteorder().str)
+    spec = given.replace(dtype=dtype)
     offsets = _located(evidence, spec).offsets // spec.stored.itemsize
     codes = read_at(offsets, [stored(spec, raw.view(spec.stored)) for raw in evidence.raw])
     left = codes - predicted(spec, evidence.samples, evidence.wanted)
     text = f"{called(spec)}, the other byte order"
     yield Trial("layout", text, spec, codes, left, spec.element.unpacked.kind != "f", spec, comparable=False)
+
+
+def _turned(spec: TensorSpec) -> str | None:
+    """Return the dtype of elements whose bytes are in the other order than this machine's; None if there are none."""
+    if spec.stored.itemsize == 1 or spec.dtype == "bfloat16" or not spec.stored.isnative:
+        return None
+    return str(spec.stored.newbyteorder().str)
 
 
 def readings(evidence: Evidence, least: float = -np.inf) -> Iterator[Trial]:
@@ -73,7 +81,8 @@ def readings(evidence: Evidence, least: float = -np.inf) -> Iterator[Trial]:
     kept: list[tuple[np.ndarray, float]] = []
     for one in sorted(found, key=lambda f: _rank(evidence, f.spec)):
         in_place = own is not None and np.array_equal(one.offsets, own.offsets)
-        if (in_place and one.spec.dtype == evidence.spec.dtype) or any(one.inside(other) for other in wider):
+        known = one.spec.dtype in (evidence.spec.dtype, _turned(evidence.spec))  # in place, which others try
+        if (in_place and known) or any(one.inside(other) for other in wider):
             continue
         trial = _reading(evidence, one, in_place, least)
         if trial is None:
@@ -119,10 +128,12 @@ def _hypotheses(evidence: Evidence, row: int) -> list[TensorSpec]:
     flat = evidence.spec.flat(evidence.buffers[row]).tobytes()
     reference = evidence.references[row]
     content = (blake2b(x).digest() for x in (flat, reference.tobytes()))
-    key = *content, reference.shape, reference.dtype, evidence.letters, evidence.spec.dtype
+    given, turned = evidence.spec.dtype, _turned(evidence.spec)
+    key = *content, reference.shape, reference.dtype, evidence.letters, given
     if key not in evidence.searches:
         try:
-            found = hypotheses(flat, reference, evidence.letters, _READINGS, evidence.spec.dtype)
+            found = hypotheses(flat, reference, evidence.letters, _READINGS, given)
+            found += [] if turned is None else hypotheses(flat, reference, evidence.letters, _TURNED, turned, True)
         except NpuLayoutError:
             found = []
         evidence.searches[key] = [spec for spec, _ in found]

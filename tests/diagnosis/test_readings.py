@@ -106,3 +106,27 @@ def test_floats_of_a_narrow_range_are_no_integers_with_a_scale() -> None:
     frames = [({"x": x}, {"y": y.view(read.stored)}) for x, y in zip(model, device)]
     output = nl.validate(nl.Recording({"y": read}, frames), same(shape)).outputs["y"]
     assert output.fix is not None and output.fix.dtype == "float16", str(output)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int16", "int32"])
+@pytest.mark.parametrize("true", ["NCHW", "NHCW16c"])
+def test_another_layout_in_the_other_byte_order(board: Board, true: str, dtype: str) -> None:
+    """Both at once; the high bytes of integers alone would be one of 8 bits in another layout."""
+    known = None if "f" in dtype else nl.Quantization(2e-4)
+    actual = nl.TensorSpec(board.spec.shape, true, dtype, quantization=known)
+    declared = nl.TensorSpec(board.spec.shape, "NHWC", dtype, quantization=known, size=actual.size)
+    frames = board.packed(actual)
+    turned = [{"maps": _turned(f["maps"])} for f in frames]
+    output = board.verdict(board.recording(declared, turned))
+    assert output.verdict == "layout" and output.fix.stored == actual.stored.newbyteorder(), str(output)
+    assert board.reads(output.fix, [{"maps": f["maps"].view(output.fix.stored)} for f in turned])
+    native = board.verdict(board.recording(declared, frames))
+    assert native.verdict == "layout" and native.fix.dtype == dtype, str(native)
+
+
+def test_small_integers_in_another_layout_are_of_this_byte_order(board: Board) -> None:
+    """256 times these, as the other order has them, are as linear, with another scale."""
+    known = nl.Quantization(0.05)
+    actual = nl.TensorSpec(board.spec.shape, "NCHW", "int16", quantization=known)
+    output = board.verdict(board.recording(actual.replace(layout="NHWC"), board.packed(actual)))
+    assert output.verdict == "layout" and output.fix.dtype == "int16" and output.fix.quantization == known, str(output)
