@@ -19,23 +19,35 @@ _CLEAR = 2.0  # times the gain that the choice of an order reaches by chance
 
 
 def row_orders(evidence: Evidence) -> Iterator[Trial]:
-    """Yield for each frame the order of the rows that fits best, if it is not the model's."""
+    """Yield for each frame the order of the rows that fits best, if it is not the model's.
+
+    Rows are along the axis before the last, or along the last, as the boxes of a head whose numbers are its channels.
+    """
     shape = evidence.references[0].shape
     if not evidence.fits or evidence.settled or len(shape) not in (2, 3) or shape == (1, shape[-1]):
         return
-    rows, values = shape[-2:]
-    if not (2 <= rows <= _MOST and values >= 2 and int(np.prod(shape)) == rows * values):
-        return
+    for axis in (len(shape) - 2, len(shape) - 1):
+        rows, values = shape[axis], shape[2 * len(shape) - 3 - axis]
+        if 2 <= rows <= _MOST and values >= 2 and int(np.prod(shape)) == rows * values:
+            yield from _along(evidence, axis)
+
+
+def _along(evidence: Evidence, axis: int) -> Iterator[Trial]:
+    """Yield the order of the rows along an axis."""
+    rows = evidence.references[0].shape[axis]
     chosen = sorted({int(i) for i in np.linspace(0, len(evidence.references) - 1, _FRAMES).round()})
     device, model, orders = [], [], []
     for k in chosen:
         y = np.asarray(transposed(evidence.spec.unpack(evidence.buffers[k]), evidence.spec.axes, False))
-        y, x = (finite(side).reshape(rows, values).astype(np.float64) for side in (y, evidence.references[k]))
+        y, x = (
+            np.moveaxis(finite(side), axis, -2).reshape(rows, -1).astype(np.float64)
+            for side in (y, evidence.references[k])
+        )
         spread = np.maximum(x.std(0), 1e-12)
         device.append(y / spread)
         model.append(x / spread)
         orders.append(_assigned(device[-1], model[-1]))
-    if not _differ(evidence, device, model, orders):
+    if not _differ(evidence, device, model, orders, axis):
         return
     left = np.stack([y - x[order] for y, x, order in zip(device, model, orders)])
     moved = sum(int((order != np.arange(rows)).sum()) for order in orders)
@@ -46,30 +58,29 @@ def row_orders(evidence: Evidence) -> Iterator[Trial]:
         "activation", text, None, codes, errors, False, evidence.spec, rows=chosen, comparable=False, places=rows,
         scattered=True,
         choices=len(chosen) * rows * float(np.log(rows)),
-        answers={k: _ordered(evidence.references[k], order) for k, order in zip(chosen, orders)},
+        answers={k: evidence.references[k].take(order, axis) for k, order in zip(chosen, orders)},
     )  # fmt: skip
 
 
-def _differ(evidence: Evidence, device: list[np.ndarray], model: list[np.ndarray], orders: list[np.ndarray]) -> bool:
+def _differ(
+    evidence: Evidence, device: list[np.ndarray], model: list[np.ndarray], orders: list[np.ndarray], axis: int
+) -> bool:
     """Whether an order of each frame explains more than the declared one, and than the best one of all frames.
 
-    What is in one order in all frames is an order of channels, if the rows are these.
+    What is in one order in all frames is an order of channels, if the rows are these, and may be a move, if they are
+    places of a signal: those along the last axis have to be in another order in each frame.
     """
     rows = len(orders[0])
     one = _assigned(np.concatenate(device, 1), np.concatenate(model, 1))
     several = len({x.tobytes() for x in model}) > 1
     others = [np.arange(rows)]
-    if several or evidence.channel_axis == evidence.references[0].ndim - 2:
+    if several or axis in (evidence.channel_axis, evidence.references[0].ndim - 1):
         others.append(one)
     left, *before = (
         np.stack([y - x[order] for y, x, order in zip(device, model, chosen)])
         for chosen in (orders, *([other] * len(orders) for other in others))
     )
     return all(_worth(evidence, left, rest, rows) for rest in before)
-
-
-def _ordered(reference: np.ndarray, order: np.ndarray) -> np.ndarray:
-    return reference.take(order, reference.ndim - 2)
 
 
 def _assigned(device: np.ndarray, model: np.ndarray) -> np.ndarray:

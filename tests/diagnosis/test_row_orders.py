@@ -98,3 +98,32 @@ def test_one_order_of_all_frames_is_one_of_channels(seed: int) -> None:
 
 def _in_order(order: np.ndarray, rng: np.random.Generator, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.asarray(y[:, order] * (1 + 0.05 * rng.standard_normal(y.shape)))
+
+
+def _head(frames: int) -> list[np.ndarray]:
+    """Boxes and scores of 96 places along the last axis."""
+    rng, made = np.random.default_rng(7), []
+    for _ in range(frames):
+        made.append(np.concatenate([rng.uniform(0, 64, (4, 96)), 10 * rng.beta(0.3, 2, (6, 96))])[None])
+    return [x.astype(np.float32) for x in made]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_sorted_places_of_a_head_are_named(dtype: str) -> None:
+    model = ending((1, 10, 96))
+    output = verdict(model, _head(3), lambda x, y: y[:, :, np.argsort(-y[0, 4:].max(0))], 40, dtype)
+    assert output.verdict == "activation" and "rows are at other places" in output.why, str(output)
+    for db in (40, 25, 15, 10.5):
+        faultless = verdict(model, _head(3), lambda x, y: y, db, dtype)
+        assert faultless.verdict == "match", str(faultless)
+
+
+@pytest.mark.parametrize("frames", [1, 3])
+def test_a_signal_that_was_moved_in_all_frames_has_no_rows(frames: int) -> None:
+    """The same order of the places in every frame, or in the only one, is a move."""
+    rng = np.random.default_rng(5)
+    signal = [rng.normal(size=(1, 3, 96)).astype(np.float32) for _ in range(frames)]
+    for moved in (lambda x, y: y[..., ::-1], lambda x, y: np.roll(y, 1, -1)):
+        output = verdict(ending((1, 3, 96)), signal, moved, 40)
+        assert output.verdict in ("geometry", "channel_order"), str(output)
+        assert not any("rows are at other places" in c.text for c in output.ranking)
