@@ -271,11 +271,13 @@ def _named(
     evidence: Evidence, strong: Sequence[Candidate], declared: Candidate | None, ranking: Sequence[Candidate]
 ) -> Judgement:
     """Return the judgement if at least one cause is strong."""
+    accused = strong
     strong = simplest_first(evidence, [c for c in strong if not is_bent(evidence, c)] or strong)
     best = strong[0]
     if is_no_line(evidence, best):
         return Judgement("mismatch", None, wording.bent(best, declared), names_cause=True)
-    rivals = [*strong[1:], *_other_inputs(evidence, best, strong, ranking)]
+    others = [c for c in ranking if c.of_input and c not in (strong if best.score < SOUND else accused)]
+    rivals = [*strong[1:], *_other_inputs(evidence, best, others)]
     rival = next((c for c in rivals if c.score >= best.score - MARGIN and not _beaten(evidence, best, c)), None)
     if rival is not None:
         record = " ".join(_once(wording.CAUSES[c.cause].record for c in (best, rival)))
@@ -317,17 +319,14 @@ def _of_its_frames(
     return declared._replace(score=evidence.score(evidence.as_declared(rows))), len(rows)
 
 
-def _other_inputs(
-    evidence: Evidence, best: Candidate, strong: Sequence[Candidate], ranking: Sequence[Candidate]
-) -> list[Candidate]:
-    """Return the inputs that are no causes themselves, but as likely as `best`: an input, or fitted numbers.
+def _other_inputs(evidence: Evidence, best: Candidate, others: Sequence[Candidate]) -> list[Candidate]:
+    """Return the inputs of `others`, no causes themselves, that are as likely as `best`: an input, or fitted numbers.
 
     Another one that gains a tenth of a dB less than a cause has to is no worse, nor is one that was refused. Nor is one
     that explains as much and gains less, because it was tried on other frames. Where no more is left than is sound,
     that is said only of two inputs between which the data do not decide: what speaks against one of them, such as a
     scale that explains as much, speaks against the other one, too.
     """
-    others = [c for c in ranking if c.of_input and c not in strong]
     if best.score >= SOUND:
         return [c for c in others if best.of_input and c.gain >= MARGIN and sides(evidence, best, c) is None]
     if not (best.of_input or evidence.trial(best).parameters):
