@@ -72,6 +72,8 @@ class OutputComparison:
         self._range = [np.atleast_1d(np.asarray(end, np.float64)) for end in ends]
         self.channel_axis, self._step = channel_axis, None if step is None else np.asarray(step, np.float64)
         self.frames = self.values = self.non_finite = self.overflows = self._agreed = self._positions = 0
+        self.device_alone = 0
+        self.first_non_finite: tuple[int, tuple[int, ...]] | None = None  #: frame and index
         self._sums: np.ndarray | None = None
         self._varies = self._step is not None and self._step.ndim > 1  # within a channel
         coarsest = 0.0 if self._step is None else self._step.max() if self._varies else self._step
@@ -82,16 +84,21 @@ class OutputComparison:
         """Add a frame: arrays of one shape, in the model's axes order.
 
         fixed: whether nobody changes them until the next frame is added; else they are copied. An element that is not
-        finite on one side and different on the other counts as `non_finite`, and among `overflows` if the device's is
-        infinite where the reference is finite, beyond float16, and has that sign. Every other figure ignores elements
-        that are not finite on either side.
+        finite on one side and different on the other counts as `non_finite`, as `device_alone` if the reference is
+        finite there, and among `overflows` if the device's is infinite where the reference is finite, beyond float16,
+        and has that sign. Every other figure ignores elements that are not finite on either side.
         """
         d, r = (_floats(x) for x in (device, reference))
         self.values += r.size
         whole = _all_finite(d) and _all_finite(r)
         if not whole:
             finite = np.isfinite(d) & np.isfinite(r)
-            self.non_finite += int((~finite & ~((d == r) | (np.isnan(d) & np.isnan(r)))).sum())
+            odd = ~finite & ~((d == r) | (np.isnan(d) & np.isnan(r)))
+            self.non_finite += int(odd.sum())
+            self.device_alone += int((odd & np.isfinite(r)).sum())
+            if self.first_non_finite is None and odd.any():
+                at = np.unravel_index(int(odd.argmax()), odd.shape)
+                self.first_non_finite = frame, tuple(int(i) for i in at)
             beyond = np.where(np.isfinite(r), r, r.dtype.type(0))
             self.overflows += int((np.isinf(d) & (np.abs(beyond) > FLOAT16_MOST) & (np.sign(d) == np.sign(r))).sum())
             d, r = np.where(finite, d, d.dtype.type(0)), np.where(finite, r, r.dtype.type(0))

@@ -21,7 +21,7 @@ from ..engines import shape_in_model
 from ..layouts import Layout
 from ..support import finite
 from .moments import smaller_half, that_err
-from .samples import Matrix, Samples, arithmetic, ends, predicted, read_all, stored
+from .samples import Matrix, Samples, arithmetic, ends, finite_at, predicted, read_all, stored
 from .thresholds import ENOUGH, LEAST, ROUNDING
 from .trials import Candidate, Trial, without_repeats
 
@@ -127,6 +127,14 @@ class Evidence:
             return np.zeros(0)
         scale, zero_point = arithmetic(self.spec, self.samples)
         return np.asarray(((self.codes - zero_point) * scale).ravel())
+
+    @property
+    def finite_values(self) -> tuple[np.ndarray, np.ndarray]:
+        """Both sides' real values at the samples, 1-D each, without those that are NaN or infinite on that side."""
+        device, model = self.device_values, self.wanted.ravel()
+        if self.fits and not self.steps:
+            device = device[finite_at(self.spec, self.elements, self.samples).ravel()]
+        return device, model[np.stack([self.samples.finite_in(r) for r in self.references]).ravel()]
 
     @cached_property
     def wanted_by_channel(self) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..comparison import FLOAT16_MOST, Confused, Figures, OutputPart, listed
+from ..comparison import FLOAT16_MOST, Confused, Figures, OutputComparison, OutputPart, listed
 
 _RUNS = 4  # outputs into which one is split
 
@@ -24,11 +24,12 @@ def db(score: float) -> str:
     return f"{round(score, 1) + 0.0:.1f} dB"
 
 
-def nothing_finite(odd: int, values: int) -> str:
-    """Return that all values are NaN or infinite. `odd`: how many are so on one side only."""
-    sides = {values: "one side only", 0: "both sides"}
-    which = sides.get(odd, f"both sides, or, {odd} of them, on one side only")
-    return f"All {values} values are NaN or infinite on {which}."
+def nothing_finite(compared: OutputComparison) -> str:
+    """Return that all values are NaN or infinite, on which side."""
+    odd, values = compared.non_finite, compared.values
+    sides = {values: _side(compared), 0: "on both sides"}
+    which = sides.get(odd, f"on both sides, or, {odd} of them, on one side only")
+    return f"All {values} values are NaN or infinite {which}."
 
 
 def left_out(both: int, values: int) -> str:
@@ -36,16 +37,34 @@ def left_out(both: int, values: int) -> str:
     return f"{both} of {values} values are NaN or infinite on both sides and are not compared."
 
 
-def not_finite(odd: int, values: int) -> str:
-    """Return how many values are NaN or infinite on one side only."""
-    return f"{odd} of {values} values are NaN or infinite on one side only."
+def not_finite(compared: OutputComparison) -> str:
+    """Return how many values are NaN or infinite on one side only, which side, and where the first one is."""
+    odd = compared.non_finite
+    are = "is" if odd == 1 else "are"
+    where = ""
+    if compared.first_non_finite is not None:
+        frame, at = compared.first_non_finite
+        where = f", {'' if odd == 1 else 'the first '}at {at} of frame {frame}"
+    return f"{odd} of {compared.values} values {are} NaN or infinite {_side(compared)}{where}."
+
+
+def finite_agree(whole: Figures) -> str:
+    """Return how well the values agree that are finite on both sides."""
+    return f"Where both are finite, they agree to an SNR of {db(whole.snr_db)}."
+
+
+def _side(compared: OutputComparison) -> str:
+    """Return on which side values are NaN or infinite that are not on the other."""
+    return {compared.non_finite: "on the device alone", 0: "in the model alone"}.get(
+        compared.device_alone, "on one side only"
+    )
 
 
 def overflows(odd: int, values: int, whole: Figures) -> str:
     """Return how many values are beyond float16, and how well the others agree."""
     return (
         f"{odd} of {values} values are infinite on the device where the model's are beyond {FLOAT16_MOST:g}, the "
-        f"largest number of float16. Where both are finite, they agree to an SNR of {db(whole.snr_db)}."
+        f"largest number of float16. {finite_agree(whole)}"
     )
 
 

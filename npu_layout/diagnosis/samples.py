@@ -72,6 +72,10 @@ class Samples:
             flat = np.ravel_multi_index(tuple(index), self.shape)
         return np.asarray(finite(tensor.reshape(-1)[flat]), np.float64)
 
+    def finite_in(self, tensor: np.ndarray) -> np.ndarray:
+        """Return where a tensor's values, as `of` returns them, are neither NaN nor infinite."""
+        return np.asarray(np.isfinite(tensor.reshape(-1)[self._flat]))
+
     def placed(self, spec: TensorSpec) -> list[Any]:
         """Return the index of the places along the axes of `spec`."""
         placed: list[Any] = [0] * len(self.index)
@@ -111,6 +115,12 @@ def read_at(offsets: np.ndarray, frames: Sequence[np.ndarray]) -> Matrix:
     for row, elements in zip(read, frames):
         row[...] = finite(elements.take(offsets))
     return read
+
+
+def finite_at(spec: TensorSpec, frames: Sequence[np.ndarray], samples: Samples) -> np.ndarray:
+    """Return where the elements that `read_all` returns are neither NaN nor infinite, bool (frames, places)."""
+    offsets = np.asarray(spec.offset(*samples.placed(spec)))
+    return np.stack([np.isfinite(elements.take(offsets)) for elements in frames])
 
 
 def ends(spec: TensorSpec) -> tuple[float, float]:

@@ -140,7 +140,7 @@ def judge(
         return judgement
     whole, odd, values = comparison.whole, comparison.non_finite, comparison.values
     if whole is None:
-        return Judgement("mismatch", None, figure_wording.nothing_finite(odd, values))
+        return Judgement("mismatch", None, figure_wording.nothing_finite(comparison))
     both = values - odd - whole.values
     if both:
         judgement = judgement.noted(figure_wording.left_out(both, values))
@@ -158,7 +158,9 @@ def judge(
             "mismatch", None, figure_wording.overflows(odd, values, whole), figure_wording.OVERFLOWS, notes
         )
     if odd:
-        return judgement.refuted(figure_wording.not_finite(odd, values))
+        if judgement.verdict == "match":  # whose evidence is of all values, with 0 where one is not finite
+            judgement = judgement._replace(evidence=figure_wording.finite_agree(whole))
+        return judgement.refuted(figure_wording.not_finite(comparison))
     labels = comparison.labels
     if labels is not None and labels.equal == labels.places:
         return Judgement("match", None, f"All {labels.places} labels are the model's.")

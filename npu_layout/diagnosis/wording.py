@@ -261,9 +261,9 @@ def _tolerances(met: bool) -> str:
 
 def next_best(others: Sequence[Candidate], declared: float) -> str:
     """Return which other candidate explains most; of some frames alone, by what it gains in these."""
-    if not others:
+    reached, text = max(((min(c.score, declared + c.gain), c.text) for c in others), default=(0.0, ""))
+    if reached <= 0:  # no better than the channels' means
         return "Nothing else fits."
-    reached, text = max((min(c.score, declared + c.gain), c.text) for c in others)
     if reached > declared and db(reached) != db(declared):
         return f"Another explanation ({text}) reaches {db(reached)}, which does not prove it."
     return f"The next best explanation ({text}) reaches {db(reached)}."

@@ -19,6 +19,7 @@ from .words import decibels, number, spoken
 
 _READINGS = 4
 _OF_ENDING = ("geometry", "activation")  # causes in what was done to the model's output
+_UNPROVEN = ("ambiguous", "mismatch")
 _OF_READING = ("match", "layout", "quantization", "channel_order")  # causes in how the buffer is read
 
 
@@ -40,6 +41,8 @@ def contact_sheet(o: OutputReport, exhibit: Exhibit) -> Html:
     hint = "A wrong reading shows as stripes and noise, the right one as the picture of the model. "
     if o.verdict in _OF_ENDING and exhibit.answers:
         title, hint = ("the output as the other side ends it", "Two of the pictures are alike: what .why describes. ")
+    elif o.verdict in _UNPROVEN and exhibit.answers:
+        title, hint = ("what explains the output best", "None of these explanations is proven. ")
     elif o.verdict not in _OF_READING and exhibit.answers:
         title, hint = (
             "what the model and the device return",
@@ -57,7 +60,12 @@ def contact_sheet(o: OutputReport, exhibit: Exhibit) -> Html:
         el("div", *(_figure(tile, sheet) for tile in tiles), class_="sheet strips" if sheet.strips else "sheet"),
         each,
         scale(VALUES, *ends),
+        el("p", "Magenta is NaN or infinite.", class_="quiet") if any(_is_broken(t.tensor) for t in tiles) else None,
     )
+
+
+def _is_broken(tensor: np.ndarray) -> bool:
+    return not bool(np.isfinite(tensor).all())
 
 
 def _figure(tile: Tile, sheet: Sheet) -> Html:
@@ -134,7 +142,8 @@ def _mark(o: OutputReport, c: Candidate) -> str | None:
 
 def _answered(o: OutputReport, exhibit: Exhibit, c: Candidate) -> Tile:
     """Return the tile of the model's output for another input, or of an output that ends in another way."""
-    title = f"With that: {decibels(c.score)}" if c.cause in _OF_ENDING else f"The model's answer: {decibels(c.score)}"
+    what = "The model's with that" if c.cause in _OF_ENDING else "The model's answer"
+    title = f"{what}: {decibels(c.score)}"
     return Tile(title, c.text, exhibit.answers[c.trial], _mark(o, c))
 
 

@@ -10,14 +10,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..comparison import listed
 from ..decode import Comparison
 from ..diagnosis import InputReport
 from ..errors import NpuLayoutError
-from ..support import write_text
+from ..support import isolated, write_text
 from . import fixes, tables
 from .contact_sheet import contact_sheet
 from .detected import detected
-from .markup import Html, document, el
+from .markup import Child, Html, document, el
 from .output_report import Exhibit, OutputReport
 from .pictures import ERRORS, bars, error_map, histogram, picture, scale
 from .tables import table
@@ -40,6 +41,8 @@ MEANINGS: Mapping[str, str] = {
     "mismatch": "The outputs are not the model's, and no known cause explains it.",
 }
 _KINDS = {"match": "good", "ambiguous": "open"}  # classes of colours; that of other verdicts is "bad"
+_NAMED = 12  # outputs in the banner
+_LONG = 120  # characters, of HTML, of a fact that does not go beside others
 _SIGNS = {"good": "\u2713", "open": "?", "bad": "\u2717"}
 
 
@@ -78,7 +81,7 @@ def page(report: _Reported, made_by: str) -> str:
     """Return the whole page as HTML. made_by: the library's version and its kernels."""
     kind = _kind(report.verdict)
     outputs, inputs, model = list(report.outputs.values()), list(report.inputs.values()), report.model
-    wrong = [o.name for o in outputs if o.verdict != "match"]
+    wrong = [isolated(o.name) for o in outputs if o.verdict != "match"]
     banner = el(
         "header",
         el(
@@ -86,10 +89,10 @@ def page(report: _Reported, made_by: str) -> str:
             el("p", f"npu_layout: validation against {model}", class_="over"),
             el("h1", _sign(kind), el("span", f"Verdict: {spoken(report.verdict)}")),
             el("p", MEANINGS[report.verdict] if outputs else "Nothing was compared."),
-            el("p", f"{len(wrong)} of {len(outputs)} outputs: {', '.join(wrong)}")
+            el("p", f"No match: {len(wrong)} of {len(outputs)} outputs ({listed(wrong, _NAMED)})")
             if wrong[len(outputs) == 1 :]
             else None,
-            *(el("p", f"{found.title} is not what was declared") for found in inputs if not found),
+            *(el("p", f"{isolated(found.title)} is not what was declared") for found in inputs if not found),
         ),
         class_=f"banner {kind}",
     )
@@ -142,11 +145,16 @@ def _about(report: _Reported, model: str, made_by: str) -> Html:
         el("p", report.note, class_="alarm") if report.note else None,
         _quiet(report.unchecked) if report.unchecked else None,
         *map(_quiet, detected(report.detections).splitlines()),
-        el("dl", *(el("div", el("dt", k), el("dd", v)) for k, v in facts.items() if v is not None)),
+        el("dl", *(_fact(k, v) for k, v in facts.items() if v is not None)),
         el("details", el("summary", "What else was recorded"), el("pre", text)) if meta else None,
         class_="card",
         aria_label="About this report",
     )
+
+
+def _fact(name: str, value: Child) -> Html:
+    """Return a fact; a long one has a row of its own."""
+    return el("div", el("dt", name), el("dd", value), class_="long" if len(str(value)) > _LONG else None)
 
 
 def _arguments(preprocess: Any) -> Html | str:
@@ -234,8 +242,8 @@ def _maps(o: OutputReport, exhibit: Exhibit) -> Iterator[Html]:
         "section",
         el("h3", "Histograms of both sides"),
         _quiet(
-            "How often values occur, on a log scale, in samples of all frames. If both sides agree here, an error is "
-            "one of order; if not, one of scale or of the input."
+            "How often finite values occur, on a log scale, in samples of all frames. If both sides agree here, an "
+            "error is one of order; if not, one of scale or of the input."
         ),
         drawn,
         _ends(number(low), number(high)),

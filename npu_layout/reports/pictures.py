@@ -15,6 +15,8 @@ _SHOWN = 4  # channels of maps
 _SIDE = 192  # rows and columns of a map
 _ROWS, _COLUMNS = 48, 240  # of a matrix
 _WIDE = 480  # pixels: small pictures are enlarged to about as many
+_LOW = 32  # pixels: small pictures are enlarged to at least as many rows, and to at most twice _WIDE
+_FEW = 16  # rows or columns of a long map that are all shown
 _GAP = 6  # pixels between maps
 _BINS = 64
 _BARS = 360
@@ -48,6 +50,16 @@ def coloured(values: np.ndarray, low: np.ndarray | float, high: np.ndarray | flo
 
 def _enlarged(image: np.ndarray, down: int, right: int) -> np.ndarray:
     return np.repeat(np.repeat(image, down, 0), right, 1)
+
+
+def _every(step: int, what: str) -> str:
+    return f"one of every {step} {what}" if step > 1 else f"all {what}"
+
+
+def _cell(tall: int, wide: int, room: int = _WIDE) -> tuple[int, int]:
+    """Return the pixels, down and right, of each place of a map in `room`: a square, unless the map is long."""
+    right = max(1, room // wide)
+    return max(min(right, max(1, 2 * _WIDE // tall)), -(-_LOW // tall)), right
 
 
 class Sheet:
@@ -100,16 +112,19 @@ class Sheet:
         self._item = int(planes.var((0, 2, 3)).argmax())
         spread = planes[:, self._item].var((1, 2))
         self.channels = sorted(int(c) for c in np.argsort(-spread, kind="stable")[:_SHOWN])
-        self._step = -(-max(planes.shape[2:]) // _SIDE)
         tall, wide = planes.shape[2:]
+        step = -(-max(tall, wide) // _SIDE)
+        self._steps = [min(step, max(1, extent // _FEW)) for extent in (tall, wide)]
         self._across = 1 if wide > 2 * tall else 4 if tall > 2 * wide else 2
         which = ", ".join(map(str, self.channels))
         many = len(self.channels) > 1
         self.text = f"Channel{'s' if many else ''} {which}" + (
             f", in this order row by row: the most varying of {len(planes)}" if len(planes) > _SHOWN else ""
         )
-        if self._step > 1:
-            self.text += f"; one of every {self._step} rows and columns"
+        down, right = self._steps
+        if step > 1:
+            rows, columns = _every(down, "rows"), _every(right, "columns")
+            self.text += f"; {rows} and {'columns' if down == right else columns}"
         return self._chosen(reference)
 
     def _planes(self, tensor: np.ndarray) -> np.ndarray:
@@ -121,18 +136,18 @@ class Sheet:
         planes = self._planes(tensor)
         item = min(self._item, planes.shape[1] - 1)
         chosen = [c for c in self.channels if c < len(planes)]
-        return np.asarray(planes[chosen, item, :: self._step, :: self._step])
+        return np.asarray(planes[chosen, item, :: self._steps[0], :: self._steps[1]])
 
     def _mosaic(self, maps: np.ndarray) -> np.ndarray:
         count, tall, wide = maps.shape
         across = min(self._across, count)
         down = -(-count // across)
-        k = max(1, _WIDE // (across * wide))
-        tall, wide = tall * k, wide * k
+        cell = _cell(tall, wide, _WIDE // across)
+        tall, wide = tall * cell[0], wide * cell[1]
         canvas = np.zeros((down * (tall + _GAP) - _GAP, across * (wide + _GAP) - _GAP, 4), np.uint8)
         for i, values in enumerate(maps):
             top, left = i // across * (tall + _GAP), i % across * (wide + _GAP)
-            image = _enlarged(coloured(values, *self._ends, VALUES), k, k)
+            image = _enlarged(coloured(values, *self._ends, VALUES), *cell)
             canvas[top : top + tall, left : left + wide] = np.dstack([image, np.full(image.shape[:2], 255, np.uint8)])
         return canvas
 
@@ -189,10 +204,8 @@ def error_map(squares: np.ndarray) -> tuple[np.ndarray, float]:
         sums = np.add.reduceat(places, starts, axis)
         places = sums / (counts[:, None] if axis == 0 else counts)
     roots = np.sqrt(places)
-    tall, wide = roots.shape
-    k = max(1, _WIDE // wide)
     image = coloured(roots, 0, roots.max(), ERRORS)
-    return _enlarged(image, k if tall > 8 else max(k, -(-32 // tall)), k), float(roots.max())
+    return _enlarged(image, *_cell(*roots.shape)), float(roots.max())
 
 
 def bars(values: Sequence[float], marked: int) -> Html:

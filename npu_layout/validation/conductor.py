@@ -161,7 +161,7 @@ def _exhibit(examined: Examined, evidence: Evidence, kept: Sequence[Kept]) -> Ex
     comparison = examined.output.comparison
     error = _position_error(comparison)
     buffer = kept[at].outputs[examined.output.name]
-    device, model = evidence.device_values, evidence.wanted.ravel()
+    device, model = evidence.finite_values
     return Exhibit(kept[at].number, buffer, evidence.references[at], device, model, error, shown)
 
 

@@ -180,7 +180,8 @@ def test_what_is_not_finite() -> None:
     nan, inf = np.nan, np.inf
     compared = OutputComparison(1)
     compared.add(0, np.array([[nan, inf, -inf, inf, 1.0, nan, 2]]), np.array([[nan, inf, -inf, -inf, nan, 1, 4]]))
-    assert (compared.values, compared.non_finite) == (7, 3)
+    assert (compared.values, compared.non_finite, compared.device_alone) == (7, 3, 1)
+    assert compared.first_non_finite == (0, (0, 3))
     assert compared.whole is not None and compared.whole.values == 1 and compared.whole.max_abs == 2
     assert (compared.whole.low, compared.whole.device_high) == (4, 2)
     empty = [c for c in compared.channels if not c.values]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from npu_layout.comparison import OutputPart
+import numpy as np
+
+from npu_layout.comparison import OutputComparison, OutputPart
 from npu_layout.diagnosis import figure_wording
 
 
@@ -29,3 +31,20 @@ def test_lost_channels_are_split_from_the_others() -> None:
     assert "with a scale for each channel, or as a separate output" in split([1, 3, 5, 7], 9)
     assert "with a scale for each channel, or as a separate output" in split([0, 1], 2)
     assert figure_wording.dead([OutputPart(1, 4, 9, 0.01)], 1).startswith("Channel 4 of 9 varies by less than half a")
+
+
+def test_values_that_are_not_finite_are_counted_on_their_side() -> None:
+    nan = np.nan
+
+    def said(device: list[float], model: list[float]) -> str:
+        compared = OutputComparison(None)
+        compared.add(3, np.array([device]), np.array([model]))
+        return (figure_wording.not_finite if compared.whole else figure_wording.nothing_finite)(compared)
+
+    assert said([1, nan, 2], [1, 4, 2]) == "1 of 3 values is NaN or infinite on the device alone, at (0, 1) of frame 3."
+    assert said([1, 3, 2, 2], [np.inf, nan, 2, 2]) == (
+        "2 of 4 values are NaN or infinite in the model alone, the first at (0, 0) of frame 3."
+    )
+    assert said([1, nan, 2], [nan, 1, 2]).startswith("2 of 3 values are NaN or infinite on one side only, the first")
+    assert said([nan, nan], [1, 2]) == "All 2 values are NaN or infinite on the device alone."
+    assert said([nan, nan], [nan, nan]) == "All 2 values are NaN or infinite on both sides."

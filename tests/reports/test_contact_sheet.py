@@ -87,7 +87,10 @@ def test_not_a_number(board: Board, tmp_path: Path) -> None:
     report = nl.validate(board.recording(spec, outputs), board.engine)
     page = read(report, tmp_path)
     (declared,) = (image for alt, image in page.sheet().items() if ". As declared: " in alt)
-    assert (declared == (255, 0, 255)).all(-1).any()
+    assert (declared == (255, 0, 255)).all(-1).any() and "Magenta is NaN or infinite." in page.text
+    device = report.outputs["maps"].exhibit.device_samples
+    assert np.isfinite(device).all() and (device == 0).mean() < 0.01, "0 in the place of NaN is a bar of its own"
+    assert "NaN" not in read(nl.validate(board.recording(), board.engine), tmp_path).text
 
 
 def test_pictures_belong_to_their_candidates(board: Board, tmp_path: Path) -> None:
@@ -107,5 +110,7 @@ def test_what_was_done_to_the_output_is_shown_beside_what_the_device_returned(bo
     page = read(report, tmp_path)
     assert report.verdict == "geometry"
     shown = page.sheet()
-    moved, declared = (next(i for alt, i in shown.items() if k in alt) for k in (". With that: ", ". As declared"))
+    moved, declared = (
+        next(i for alt, i in shown.items() if k in alt) for k in (". The model's with that: ", ". As declared")
+    )
     assert alike(moved, declared) > 0.95 and len(shown) == 3, list(shown)

@@ -72,7 +72,22 @@ def test_outputs_exchanged(tmp_path: Path) -> None:
     names: dict[str, Any] = {"outputs": {"a": 1, "b": 2}}
     exec(page.codes[0], names)
     assert names["outputs"] == {"b": 1, "a": 2}
-    assert "2 of 2 outputs: a, b" in page.text and page.links == ["#output-0", "#output-1"]
+    assert "No match: 2 of 2 outputs (a, b)" in page.text and page.links == ["#output-0", "#output-1"]
+
+
+def test_the_banner_names_some_of_many_outputs(board: Board, tmp_path: Path) -> None:
+    """A mark of direction in a name ends with it."""
+    report = nl.validate(nhwc(board), board.engine)
+    wrong, names = report.outputs["maps"], ["\u202egnitset", *(f"output{i}" for i in range(30))]
+    page = read(replace(report, outputs={n: replace(wrong, name=n, exhibit=None) for n in names}), tmp_path)
+    assert "No match: 31 of 31 outputs (\u2068\u202egnitset\u2069, output0, " in page.text
+    assert "output10, ...)" in page.text and "output11, ...)" not in page.text
+
+
+def test_a_long_note_has_the_width_of_the_page(board: Board, tmp_path: Path) -> None:
+    for note, rows in (("short", 0), ("word " * 100, 1)):
+        read(nl.validate(board.recording(note=note), board.engine), tmp_path)
+        assert (tmp_path / "report.html").read_text("utf-8").count('class="long"') == rows
 
 
 @pytest.mark.parametrize("verdict", VERDICTS)
