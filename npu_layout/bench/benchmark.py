@@ -7,13 +7,14 @@ import json
 import os
 
 from .. import kernels
-from ..support import counted, many, write_text
+from ..errors import NpuLayoutError
+from ..support import counted, many, quoted, write_text
 from . import peers
 from .answer_cases import answer_cases
 from .cases import cases
 from .contenders import OURS
 from .frame_cases import frame_cases
-from .measuring import machine, measure
+from .measuring import check_targets, machine, measure
 from .tables import columns, headings, markdown, plot
 
 CAPTION = (
@@ -35,26 +36,28 @@ def add_options(options: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run `npu-layout bench`; return 0, or 1 if a result of this library is wrong, or 2 if no case matches.
+    """Run `npu-layout bench`; return 0, or 1 if a result of this library is wrong.
 
-    NpuLayoutError if the number of threads is none.
+    NpuLayoutError, before anything is measured, if the number of threads is none, if there is no such case, if a file
+    cannot be written, or if rich is missing.
     """
     counted("--threads", options.threads)
+    check_targets({"--json": options.json, "--markdown": options.markdown, "--plot": options.plot})
     try:
         from rich.console import Console
         from rich.progress import track
         from rich.table import Table
     except ImportError:
-        print("npu-layout bench needs rich: pip install 'npu-layout[bench]' (or only rich, for ours and numpy)")
-        return 2
+        raise NpuLayoutError("it needs rich: pip install 'npu-layout[bench]' (or rich alone)") from None
     console = Console()
     if not console.is_terminal:  # wide enough for whole rows
         console = Console(width=230)
     everything = [*cases(), *frame_cases(), *answer_cases()]
     todo = [case for case in everything if not options.cases or case.key in options.cases]
-    if not todo:
-        console.print(f"no case {options.cases}; there are {', '.join(sorted({case.key for case in everything}))}")
-        return 2
+    keys = sorted({case.key for case in everything})
+    unknown = [key for key in options.cases if key not in keys]
+    if unknown:
+        raise NpuLayoutError(f"no case {', '.join(map(quoted, unknown))}; there are {', '.join(keys)}")
     restricted = peers.restrict_to(kernels.active()) if os.environ.get("NPU_LAYOUT_DISABLE") else []
     peers.use_threads(options.threads)
     kernels.set_num_threads(options.threads)

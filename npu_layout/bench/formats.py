@@ -14,10 +14,10 @@ from .. import kernels
 from ..buffers import Quantization, TensorSpec, plan
 from ..frames import to_gray
 from ..kernels.caches import Caches, caches, human
-from ..support import many, track, write_text
+from ..support import counted, many, track, write_text
 from . import networks
 from .cases import MEAN, STD
-from .measuring import clock, machine, medians
+from .measuring import check_targets, clock, machine, medians
 
 Call = Callable[[], np.ndarray]
 _MEAN, _STD = np.array(MEAN, np.float32), np.array(STD, np.float32)
@@ -296,10 +296,9 @@ def add_options(options: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run `npu-layout bench-layouts`; return 0, or 1 if a result is wrong, or 2 for a wrong option."""
-    if options.threads < 1:
-        print(f"npu-layout bench-layouts: --threads: expected 1 or more, got {options.threads}", file=sys.stderr)
-        return 2
+    """Run `npu-layout bench-layouts`; return 0, or 1 if a result is wrong; NpuLayoutError for a wrong option."""
+    counted("--threads", options.threads)
+    check_targets({"--json": options.json, "--markdown": options.markdown, "--plot": options.plot})
     kernels.set_num_threads(options.threads)
     cache = caches()
     seconds = 0.1 if options.quick else 0.5

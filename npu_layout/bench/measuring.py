@@ -6,13 +6,15 @@ import datetime
 import platform
 import random
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .. import kernels
+from ..errors import NpuLayoutError
 from ..kernels.caches import caches
 from . import peers
 from .cases import Case
@@ -28,6 +30,18 @@ CACHES = 3  # so many times the bytes of the last cache are read and written bef
 BUFFERS = (4, 17)  # sources of a turn, at least and at most; the first call is not timed
 TURN_BYTES = 16 << 20  # that the calls of such a turn read and write, about
 COLD_TURNS = 2  # of each call, at least
+
+
+def check_targets(files: Mapping[str, str | None]) -> None:
+    """NpuLayoutError if one of the files {option: path} cannot be written, before minutes of measuring."""
+    for option, path in files.items():
+        if path is not None and (Path(path).is_dir() or not Path(path).absolute().parent.is_dir()):
+            got = "a folder" if Path(path).is_dir() else "one in a folder that is not there"
+            raise NpuLayoutError(f"{option}: {path}: expected a file that can be written, got {got}")
+    if files.get("--plot") is not None and find_spec("matplotlib") is None:
+        raise NpuLayoutError("--plot needs matplotlib: pip install matplotlib")
+
+
 HOPELESS = 10  # a peer that takes so many times as long as the fastest one is not timed on cold buffers
 
 

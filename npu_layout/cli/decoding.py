@@ -84,7 +84,7 @@ def _geometry(recording: Recording, frame: Frame, size: tuple[int, int]) -> Geom
     how = recording.meta.get("preprocess")
     if picture is None or not how:
         return None
-    resize = {k: v for k, v in how.items() if k in ("resize", "source")}
+    resize = {k: v for k, v in how.items() if k in ("resize", "source", "scaleup")}
     return Preprocessor(TensorSpec((1, 3, *size)), **resize)(picture, roi_xywh=roi_of(frame.inputs))[1]
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import NpuLayoutError
-from ..support import npy_bytes, per_channel, write_text
+from ..support import many, npy_bytes, per_channel, write_text
 
 #: The Preprocessor's arguments; name, order and shape of the model's input (order: letters); pixels: H, W, C.
 How = Mapping[str, Any]
@@ -165,7 +165,7 @@ def _colors(name: str, how: How) -> None:
 
 def _onnxruntime(how: How, count: int) -> str:
     return f"""\
-{count} files NNNNN.npz, each with the input {how["name"]!r}, float32 {how["shape"]}: mean and std are applied.
+{many(count, "file")} NNNNN.npz, each with the input {how["name"]!r}, float32 {how["shape"]}: mean and std are applied.
 
     from onnxruntime.quantization import quantize_static
     from npu_layout.exchange import CalibrationSet  # or read these files
@@ -176,7 +176,7 @@ def _onnxruntime(how: How, count: int) -> str:
 
 def _openvino(how: How, count: int) -> str:
     return f"""\
-{count} files NNNNN.npz, each with the input {how["name"]!r}, float32 {how["shape"]}: mean and std are applied.
+{many(count, "file")} NNNNN.npz, each with the input {how["name"]!r}, float32 {how["shape"]}: mean and std are applied.
 
     import glob, numpy as np, nncf
 
@@ -188,7 +188,7 @@ def _openvino(how: How, count: int) -> str:
 
 def _tflite(how: How, count: int) -> str:
     return f"""\
-{count} files NNNNN.npz, each with the input {how["name"]!r}, float32 {(1, *how["pixels"])}, channels last, as
+{many(count, "file")} NNNNN.npz, each with the input {how["name"]!r}, float32 {(1, *how["pixels"])}, channels last, as
 TensorFlow's models and onnx2tf's are: mean and std are applied. A converter that keeps the ONNX model's order reads a
 set for onnxruntime.
 
@@ -204,8 +204,8 @@ set for onnxruntime.
 
 def _tpu_mlir(how: How, count: int) -> str:
     return f"""\
-{count} files NNNNN.npz, each with one input, float32 {how["shape"]}: mean and std are applied. TPU-MLIR feeds arrays
-as they are, and applies mean and scale of model_transform to images alone.
+{many(count, "file")} NNNNN.npz, each with one input, float32 {how["shape"]}: mean and std are applied. TPU-MLIR feeds
+arrays as they are, and applies mean and scale of model_transform to images alone.
 
     run_calibration.py model.mlir --dataset . --input_num {count} -o model_cali_table
 """
@@ -214,8 +214,9 @@ as they are, and applies mean and scale of model_transform to images alone.
 def _rknn(how: How, count: int) -> str:
     mean, std = _numbers(how)
     return f"""\
-{count} files NNNNN.npy of pixels, uint8 {tuple(how["shape"])}, channels in the order {how["color"]}, and dataset.txt.
-Mean and std are not applied: the toolkit applies those of config() to .npy files too, and normalised files twice.
+{many(count, "file")} NNNNN.npy of pixels, uint8 {tuple(how["shape"])}, channels in the order {how["color"]}, and
+dataset.txt. Mean and std are not applied: the toolkit applies those of config() to .npy files too, and normalised files
+twice.
 
     rknn.config(mean_values=[{mean}], std_values=[{std}], target_platform=...)
     rknn.load_onnx("model.onnx")
@@ -226,7 +227,7 @@ Mean and std are not applied: the toolkit applies those of config() to .npy file
 def _hailo(how: How, count: int) -> str:
     mean, std = _numbers(how)
     return f"""\
-calib.npy: pixels of {count} frames, uint8 (N, H, W, C) = {(count, *how["pixels"])}, channels in the order
+calib.npy: pixels of {many(count, "frame")}, uint8 (N, H, W, C) = {(count, *how["pixels"])}, channels in the order
 {how["color"]}. Mean and std are not applied: the model script has to.
 
     echo 'normalization1 = normalization({mean}, {std})' > model.alls
@@ -236,7 +237,7 @@ calib.npy: pixels of {count} frames, uint8 (N, H, W, C) = {(count, *how["pixels"
 
 def _mnn(how: How, count: int) -> str:
     return f"""\
-{count} files images/NNNNN.png, of the model's size, and mnn.json, whose mean and normal MNN applies.
+{many(count, "file")} images/NNNNN.png, of the model's size, and mnn.json, whose mean and normal MNN applies.
 In this folder, by MNN's own build or by its Python package, whose command mnnquant crashes (3.6.1):
 
     quantized.out model.mnn quantized.mnn mnn.json

@@ -29,8 +29,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "none-such"]) == 2
-    assert "there are" in capsys.readouterr().out
+    for given in (["none-such"], ["b", "none-such"]):
+        assert main(["bench", *given]) == 2
+        out, err = capsys.readouterr()
+        assert out == "" and err.startswith("npu-layout bench: no case 'none-such'; there are 5-D, BGR, ")
     for arguments, status in ((["--version"], 0), (["nothing"], 2), ([], 2)):
         with pytest.raises(SystemExit) as end:
             main(arguments)

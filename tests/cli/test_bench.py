@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -22,4 +23,14 @@ def test_it_is_the_benchmarks_own() -> None:
 def test_without_rich(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rich.console", None)
     status, out, err = ran(capsys, "bench", "b")
-    assert status == 2 and "pip install 'npu-layout[bench]'" in out and err == ""
+    assert status == 2 and "pip install 'npu-layout[bench]'" in err and out == ""
+
+
+@pytest.mark.parametrize("verb", ["bench", "bench-layouts"])
+def test_a_file_that_cannot_be_written_is_refused_before_minutes_of_measuring(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for option in ("--json", "--plot", "--markdown"):
+        for path, got in ((tmp_path, "a folder"), (tmp_path / "none" / "x", "one in a folder that is not there")):
+            status, out, err = ran(capsys, verb, option, str(path))
+            assert (status, out) == (2, "") and err.endswith(f"expected a file that can be written, got {got}\n"), err

@@ -20,4 +20,8 @@ def test_it_is_the_benchmarks_own() -> None:
 
 def test_no_thread_at_all(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = ran(capsys, "bench-layouts", "--threads", "0")
-    assert status == 2 and out == "" and err == "npu-layout bench-layouts: --threads: expected 1 or more, got 0\n"
+    assert (
+        status == 2
+        and out == ""
+        and err == "npu-layout bench-layouts: --threads: expected a whole number of 1 or more, got 0\n"
+    )

@@ -44,6 +44,26 @@ def test_boxes_of_a_part_are_in_pixels_of_the_whole_frame(here: Path, capsys: py
         assert two["of"] == "frame" and two["xyxy"] == pytest.approx(np.add(one["xyxy"], [31, 5, 31, 5]).tolist())
 
 
+def test_boxes_of_a_frame_that_was_not_enlarged(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """scaleup=False: the pixels of a small frame are those of the input, behind the border."""
+    runs = nl.Recording.load("detected")
+    plain = json.loads(ran(capsys, "decode", "detected", "--head", "head.json", "--json")[1])["detections"]
+    height, width = 20, 44  # of an input of 64 x 64
+    frame = np.zeros((height, width, 3), np.uint8)
+    small = [({**inputs, "frame": frame}, outputs) for inputs, outputs in runs]
+    nl.Recording(runs.specs, small, {"preprocess": {"resize": "letterbox", "scaleup": False}}).save("small")
+    nl.Recording(runs.specs, [({"image": i["image"]}, o) for i, o in runs]).save("no_frames")
+    raw, shown = (
+        json.loads(ran(capsys, "decode", name, "--head", "head.json", "--json")[1])["detections"]
+        for name in ("no_frames", "small")
+    )
+    assert len(raw) == len(shown) == len(plain) > 3
+    for one, two in zip(raw, shown):
+        assert one["of"] == "input" and two["of"] == "frame"
+        left, top = (64 - width) / 2, (64 - height) / 2
+        assert two["xyxy"] == pytest.approx(np.subtract(one["xyxy"], [left, top, left, top]).tolist(), abs=1e-3)
+
+
 FORMATS = ("NV12", "I420", "YUYV", "RGB", "RGBA", "GRAY", "BGR")
 
 
