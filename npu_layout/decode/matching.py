@@ -74,7 +74,8 @@ class Comparison:
         words = {**_COUNTED, **_BESIDE}.items()
         counts = [f"{len(getattr(self, name))} {word}" for name, word in words if getattr(self, name)]
         worst = f"edges within {self.pixels:.3g} px, scores within {self.score:.3g}"
-        return f"{len(self.matched)} matched" + "".join(f", {count}" for count in counts) + f"; {worst}"
+        said = ", ".join([f"{len(self.matched)} matched", *counts])
+        return f"{said}; {worst}" if self.matched else said
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON stores them."""

@@ -102,7 +102,7 @@ def order_trial(evidence: Evidence, stands_for: np.ndarray, choices: float) -> T
     order = np.argsort(stands_for)
     moved = int((order != np.arange(len(order))).sum())
     fix = tuple(int(c) for c in order)
-    text = f"{moved} of {len(order)} are in other places (the model's are stored at {listed(order, 12)})"
+    text = f"{moved} of {len(order)} channels are in other places (the model's are stored at {listed(order, 12)})"
     return evidence.tried("channel_order", text, left, fix)._replace(order=fix, choices=choices)
 
 

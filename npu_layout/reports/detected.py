@@ -17,8 +17,8 @@ def detected(found: Mapping[int, Comparison]) -> str:
     matched = sum(len(one.matched) for one in found.values())
     marginal = sum(len(one.marginal) for one in found.values())
     wrong = [f"  frame {frame}: {one}" for frame, one in found.items() if not one]
-    words = "the same" if not wrong else f"differ in {len(wrong)}"
-    head = f"detections: {words}, {many(len(found), 'frame')}, {matched} matched, {marginal} marginal"
+    words = f"differ in {len(wrong)} of" if wrong else "the same in"
+    head = f"detections: {words} {many(len(found), 'frame')}, {matched} matched, {marginal} marginal"
     if not matched and not wrong:
         head += "; nothing was detected, so that they say nothing"
     more = [f"  and in {len(wrong) - _SHOWN} more frames"] if len(wrong) > _SHOWN else []

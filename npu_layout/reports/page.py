@@ -81,6 +81,9 @@ def page(report: _Reported, made_by: str) -> str:
     """Return the whole page as HTML. made_by: the library's version and its kernels."""
     kind = _kind(report.verdict)
     outputs, inputs, model = list(report.outputs.values()), list(report.inputs.values()), report.model
+    meaning: str | None = MEANINGS[report.verdict] if outputs else "Nothing was compared."
+    if report.verdict == "mismatch" and outputs and all(outputs):
+        meaning = None  # the detections or an input differ, which is said below
     wrong = [isolated(o.name) for o in outputs if o.verdict != "match"]
     banner = el(
         "header",
@@ -88,10 +91,11 @@ def page(report: _Reported, made_by: str) -> str:
             "div",
             el("p", f"npu_layout: validation against {model}", class_="over"),
             el("h1", _sign(kind), el("span", f"Verdict: {spoken(report.verdict)}")),
-            el("p", MEANINGS[report.verdict] if outputs else "Nothing was compared."),
+            el("p", meaning),
             el("p", f"No match: {len(wrong)} of {len(outputs)} outputs ({listed(wrong, _NAMED)})")
             if wrong[len(outputs) == 1 :]
             else None,
+            el("p", "The detections are not the model's.") if not all(report.detections.values()) else None,
             *(el("p", f"{isolated(found.title)} is not what was declared") for found in inputs if not found),
         ),
         class_=f"banner {kind}",

@@ -69,4 +69,4 @@ def test_the_page_and_the_fix_read_the_other_end(tmp_path: Path) -> None:
     exec(code or "", names)
     assert np.allclose(np.asarray(names["tensor"]), output.exhibit.reference, atol=1e-6)
     nl.Report({"y": output}, 6, "model.onnx").to_html(tmp_path / "page.html")
-    assert "24 of 24 are in other places" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "24 of 24 channels are in other places" in (tmp_path / "page.html").read_text(encoding="utf-8")

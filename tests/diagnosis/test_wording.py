@@ -47,10 +47,11 @@ def test_advice_depends_on_the_fix() -> None:
 
 def test_another_explanation_says_of_what_it_is() -> None:
     order = Candidate(
-        "channel_order", "6 of 6 are in other places (the model's are stored at 5, 4, ...)", 12.34, 1.0, ()
+        "channel_order", "6 of 6 channels are in other places (the model's are stored at 5, 4, ...)", 12.34, 1.0, ()
     )
-    assert "another explanation, the channels are in another order: 6 of 6 are in" in wording.doubt(11.0, order)
-    assert wording.doubt(11.0, order).endswith("(12.3 dB).")
+    said = wording.doubt(11.0, order)
+    assert "another explanation, the channels are in another order: 6 of 6 channels are in" in said
+    assert said.endswith("(12.3 dB).")
 
 
 @pytest.mark.parametrize(

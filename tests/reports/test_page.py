@@ -84,6 +84,14 @@ def test_the_banner_names_some_of_many_outputs(board: Board, tmp_path: Path) -> 
     assert "output10, ...)" in page.text and "output11, ...)" not in page.text
 
 
+def test_the_banner_says_that_detections_differ(board: Board, tmp_path: Path) -> None:
+    """Of outputs that match, it does not say that they are not the model's."""
+    other = nl.decode.Comparison((), (0,), (), (), (), (), (), (), (), (), 0.0, 0.0)
+    page = read(replace(nl.validate(board.recording(), board.engine), detections={3: other}), tmp_path)
+    assert page.headings[0][1] == "\u2717Verdict: mismatch" and "The detections are not the model's." in page.text
+    assert MEANINGS["mismatch"] not in page.text and "frame 3: 0 matched, 1 missing" in page.text
+
+
 def test_a_long_note_has_the_width_of_the_page(board: Board, tmp_path: Path) -> None:
     for note, rows in (("short", 0), ("word " * 100, 1)):
         read(nl.validate(board.recording(note=note), board.engine), tmp_path)

@@ -47,8 +47,9 @@ def test_faultless_boards_are_right(model: nl.OnnxRuntimeEngine, seed: int, nois
     report = nl.validate(detector.recording(6, noise, seed=seed), model, head=detector.HEAD)
     assert report and report.verdict == "match" and len(report.detections) == 6
     assert all(found and found.matched for found in report.detections.values())
-    assert f"detections: the same, 6 frames, {sum(len(f.matched) for f in report.detections.values())} matched" in str(
-        report
+    assert (
+        f"detections: the same in 6 frames, {sum(len(f.matched) for f in report.detections.values())} matched"
+        in str(report)
     )
 
 
@@ -64,7 +65,7 @@ def test_a_wrong_layout_is_wrong(model: nl.OnnxRuntimeEngine, tmp_path: Path) ->
     wrong = mistaken()
     report = nl.validate(detector.recording(6, declared=wrong), model, head=detector.HEAD)
     assert not report and report.verdict == "layout" and isinstance(report.outputs["score"].fix, nl.TensorSpec)
-    assert "detections: differ in 6, 6 frames" in str(report) and "missing" in str(report)
+    assert "detections: differ in 6 of 6 frames" in str(report) and "missing" in str(report)
     with pytest.raises(AssertionError, match="detections: differ in 6"):
         assert_matches(detector.recording(6, declared=wrong), model, head=detector.HEAD)
     written = json.loads(report.to_json())["detections"]
