@@ -68,6 +68,14 @@ def overflows(odd: int, values: int, whole: Figures) -> str:
     )
 
 
+def hidden(changing: int, places: int, snr_db: float) -> str:
+    """Return that the values that change do not follow the model, though all of them together do."""
+    return (
+        f"{changing} of {places} places that were looked at have values that change from frame to frame, and these "
+        f"agree to {db(snr_db)} only: the others have the same values in every frame, so large that they hide it."
+    )
+
+
 def frozen(whole: Figures) -> str:
     """Return that the device's values are the same for every frame."""
     constant = whole.device_low == whole.device_high

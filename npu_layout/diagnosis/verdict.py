@@ -11,6 +11,7 @@ from ..comparison import FLOAT16_MOST, TELLING, OutputComparison, OutputPart
 from . import figure_wording, wording
 from .causes import Situation, every
 from .evidence import Evidence
+from .fixed_values import buried
 from .objections import (
     accuses,
     clamped_of_input,
@@ -164,7 +165,9 @@ def judge(
     labels = comparison.labels
     if labels is not None and labels.equal == labels.places:
         return Judgement("match", None, f"All {labels.places} labels are the model's.")
-    return _by_parts(judgement, comparison, unexplained, evidence.named_axis)
+    judgement = _by_parts(judgement, comparison, unexplained, evidence.named_axis)
+    hidden = buried(evidence) if judgement.verdict == "match" else None
+    return judgement if hidden is None else judgement.refuted(figure_wording.hidden(*hidden))
 
 
 def _by_parts(
