@@ -26,6 +26,7 @@ _SPREAD = 0.15  # rms of the logarithms of the channels' scales, from which on e
 _NEAR = 1.25  # factor: the scale of one channel is no further from that of all by noise
 _CERTAIN = 3  # deviations
 _CONSTANT = 1e-100  # of values that vary so little in square, a share of noise is beyond float64
+_LEAST_RANGE = 1e-33  # of the model's values: a part in 2**16 of less may be a scale that is 0 in float32
 _EDGE = 0.02  # of the range: values so near its ends count as saturated
 _ABOUT = 1e-4  # of a declared number: a fitted one so near is the same
 _POWERS = float(np.log(32))  # of two, by which a scale may be off: from 2**-16 to 2**16
@@ -189,8 +190,10 @@ def fitted(
 ) -> Iterator[Trial]:
     """Yield `spec` with the scale and zero point that fit best: the declared ones if they fit as well.
 
-    errors: of `codes`, if they are known.
+    errors: of `codes`, if they are known. Nothing of values whose scale float32 cannot express.
     """
+    if not _LEAST_RANGE < np.abs(evidence.wanted).max() < np.finfo(np.float32).max:
+        return
     errors = errors or ScaleErrors(evidence, codes, ends(spec))
     inner, channels = _unsaturated(evidence, errors)
     moments = channels.together()

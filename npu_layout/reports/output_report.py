@@ -148,7 +148,7 @@ class OutputReport:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as a JSON-ready dict, without the pictures."""
+        """Return it as a JSON-ready dict, without the pictures. A figure that is not finite is None."""
         return {
             "name": self.name,
             "against": self.against,
@@ -158,8 +158,8 @@ class OutputReport:
             "why": self.why,
             "spec": self.spec.to_dict(),
             "channel_axis": self.channel_axis,
-            "figures": None if self.figures is None else self.figures._asdict(),
-            "channels": [c._asdict() for c in self.channels],
+            "figures": None if self.figures is None else plain(self.figures._asdict()),
+            "channels": [plain(c._asdict()) for c in self.channels],
             "worst_channel": self.worst_channel,
             "dead": list(self.dead),
             "clamped": None if self.clamped is None else self.clamped._asdict(),
@@ -167,9 +167,9 @@ class OutputReport:
                 k: {"asked": a, "found": f if math.isfinite(f) else None, "held": h}
                 for k, (a, f, h) in self.tolerances.items()
             },
-            "passing": dict(self.passing),
+            "passing": plain(self.passing),
             "ranking": [
-                {"cause": e.cause, "text": e.text, "score": e.score, "gain": e.gain, "fix": plain(e.fix)}
+                {"cause": e.cause, "text": e.text, "score": plain(e.score), "gain": plain(e.gain), "fix": plain(e.fix)}
                 for e in self.ranking
             ],
         }
@@ -181,7 +181,9 @@ def _channel_words(channels: Sequence[int]) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return `value` as JSON can contain it: a TensorSpec as its dict."""
+    """Return `value` as JSON can contain it: a TensorSpec as its dict, None in the place of NaN and infinity."""
+    if isinstance(value, (float, np.floating)) and not math.isfinite(value):
+        return None
     if isinstance(value, TensorSpec):
         return value.to_dict()
     if isinstance(value, Mapping):

@@ -77,6 +77,7 @@ class _Reported(Protocol):
     def detections(self) -> Mapping[int, Comparison]: ...
 
 
+@np.errstate(over="ignore", divide="ignore", invalid="ignore")  # of float64 near its ends
 def page(report: _Reported, made_by: str) -> str:
     """Return the whole page as HTML. made_by: the library's version and its kernels."""
     kind = _kind(report.verdict)

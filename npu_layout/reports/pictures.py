@@ -228,8 +228,8 @@ def histogram(device: np.ndarray, reference: np.ndarray) -> tuple[Html, float, f
     sides = [x[np.isfinite(x)] for x in sides]
     every = np.concatenate(sides)
     low, high = (float(every.min()), float(every.max())) if every.size else (0.0, 0.0)
-    edges = np.linspace(low, high if high > low else low + 1, _BINS + 1)
-    logs = [np.log1p(np.histogram(x, edges)[0]) for x in sides]
+    edges = np.linspace(low / 2, (high if high > low else low + 1) / 2, _BINS + 1)  # halves: a range may overflow
+    logs = [np.log1p(np.histogram(x / 2, edges)[0]) for x in sides]
     top = max(float(x.max()) for x in logs) or 1.0
     heights = [100 - 98 * x / top for x in logs]
     paths = ["".join(f"V{y:.1f}H{i + 1}" for i, y in enumerate(h)) for h in heights]
