@@ -192,6 +192,30 @@ def test_every_width_between_fences(backend: str, fences: tuple[Fenced, Fenced])
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_blocks_of_few_floats(backend: str, fences: tuple[Fenced, Fenced]) -> None:
+    """Blocks of which a vector has several, with NaN, infinities and pad lanes that are larger than all channels."""
+    rng = np.random.default_rng(19)
+    for block, count, rest in itertools.product((4, 8), (2, 3, 4, 5, 9, 10, 11), (1, 3, 4, 8)):
+        channels = (count - 1) * block + min(rest, block)
+        for n, odd in itertools.product((1, 2, 3, 4, 5, 8, 9, 31), (True, False)):
+            x = values(rng, "float32", (2, n, channels), odd)
+            x[rng.random((2, n)) < 0.2] = -np.inf
+            padded = np.full((2, n, count * block), rng.choice([np.nan, np.inf, 1e9]), np.float32)
+            padded[..., :channels] = x
+            for rows in (True, False):  # blocks beside rows, or beyond all of them
+                axes = (0, 2, 1, 3) if rows else (2, 0, 1, 3)
+                stored = padded.reshape(2, n, count, block).transpose(axes).ravel()
+                view = fences[0].last(stored.nbytes).view(np.float32)
+                view[:] = stored
+                strides = [4 * block * s for s in ((n * count, 1, n) if rows else (n, 1, 2 * n))]
+                blocked = np.lib.stride_tricks.as_strided(view, (2, n, count, block), (*strides, 4))
+                which = fences[1].last(16 * n).view(np.int64).reshape(2, n)
+                kernels.argmax(blocked, which, channels, "float32", backend)
+                expected = [first_largest(row) for row in x.reshape(-1, channels).tolist()]
+                assert_same(which.ravel(), expected, err_msg=f"{block} {channels} {n} {rows}")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("order", ["CP", "PC"])
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float32"])
 def test_about_every_room(dtype: str, order: str, backend: str, fences: tuple[Fenced, Fenced]) -> None:

@@ -29,7 +29,7 @@ const Path paths[PATHS] = {
     {"gray wide", "gray", "uint16 and float32"},
     {"argmax", "reduce", "planes of any dtype; everything else comes to planes first"},
     {"argmax blocks", "reduce", "blocks of channels whose positions follow each other, of any dtype"},
-    {"argmax across", "reduce", "9 and more neighbouring channels of float32"},
+    {"argmax across", "reduce", "9 and more channels of float32: neighbours, and few blocks"},
     {"top k", "reduce", "up to 16 values, of planes of any dtype; everything else comes to planes first"},
     {"top k across", "reduce",
      "more values, of neighbouring channels, to which everything else comes first; and neighbouring channels of less than 16 positions"},

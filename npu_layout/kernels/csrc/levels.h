@@ -75,6 +75,9 @@ typedef void Across(const uint8_t *p, int64_t step, int64_t n, int64_t channels,
 /* The same of channels in runs of `run` neighbours, `far` bytes from one run to the next: whole vectors, up to ACROSS_RUNS of them. */
 enum { ACROSS_RUNS = 32 };
 typedef void AcrossRuns(const uint8_t *p, int64_t step, int64_t n, int64_t channels, int64_t run, int64_t far, Index *where);
+/* The same of runs of 4 or 8 that are shorter than a vector, 2 to ACROSS_BLOCKS of them; those of neighbouring positions follow each other. */
+enum { ACROSS_BLOCKS = 10 };
+typedef void AcrossBlocks(const uint8_t *p, int64_t n, int64_t channels, int64_t run, int64_t far, Index *where);
 
 /* From `lanes` planes of n elements, a vector apart: what `largest` stored of blocks of so many channels, and where. Store the
  * largest of all lanes in `best`, and the first channel that has it in `where`; there is room for whole vectors behind `best`. */
@@ -234,6 +237,7 @@ typedef struct {
         struct {
             Across *across;
             AcrossRuns *across_runs;
+            AcrossBlocks *across_blocks;
         };
         struct {
             Keys *keys[DTYPES];

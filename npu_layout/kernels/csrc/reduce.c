@@ -50,16 +50,24 @@ static int in_runs(const Level *level, const Reduction *r) {
            r->channels * 4 <= MOST_RUNS * level->vector;
 }
 
+/* Whether a vector has the blocks of floats of several neighbouring positions. */
+static int in_parts(const Level *level, const Reduction *r, const Box *box) {
+    const Loop run = r->from.loops[1], inner = box->loops[box->count - 1];
+    const int64_t bytes = run.n * 4;
+    return r->from.count == 2 && run.s == 4 && (run.n == 4 || run.n == 8) && bytes < level->vector && inner.s == bytes &&
+           r->channels > run.n && r->channels <= ACROSS_BLOCKS * run.n && fast_of(level, PATH_ACROSS)->across_blocks;
+}
+
 /* The level whose vectors blocks of floats fill: of 32 bytes if they do not fill longer ones. */
 static const Level *level_of(const Level *level, const Reduction *r) {
     enum { LEAST_VECTOR = 32 };
     const Level *narrower = level_below(level);
-    const int shorter = r->type == F32 && !in_runs(level, r) && narrower && narrower->vector >= LEAST_VECTOR;
+    const int shorter = r->type == F32 && !in_runs(level, r) && !in_parts(level, r, &r->positions) && narrower && narrower->vector >= LEAST_VECTOR;
     return shorter && in_runs(narrower, r) ? narrower : level;
 }
 
 static int path_of(const Level *level, const Reduction *r, const Box *box) {
-    const int across = r->type == F32 && r->channels >= ACROSS && ((neighbours(r) && !has_planes(r, box)) || in_runs(level, r));
+    const int across = r->type == F32 && r->channels >= ACROSS && ((neighbours(r) && !has_planes(r, box)) || in_runs(level, r) || in_parts(level, r, box));
     return fast_of(level, PATH_ACROSS)->across && across ? PATH_ACROSS : in_blocks(r, box) ? PATH_ARGMAX_BLOCKS : PATH_ARGMAX;
 }
 int argmax_path(const Level *level, const Reduction *r) { return path_of(level_of(level, r), r, &r->positions); }
@@ -82,6 +90,7 @@ static int64_t fold_blocks(const Fast *loops, const Reduction *r, const Tiling *
 static void across_row(const Fast *loops, const Reduction *r, const uint8_t *src, int64_t step, int64_t n, Index *where) {
     const Loop far = r->from.loops[0], run = r->from.loops[1];
     if (r->from.count == 1) loops->across(src, step, n, r->channels, where);
+    else if (run.n * 4 < loops->step) loops->across_blocks(src, n, r->channels, run.n, far.s, where);
     else loops->across_runs(src, step, n, r->channels, run.n, far.s, where);
 }
 

@@ -4,6 +4,7 @@
 #include "simd/numbers.inl.h"
 #include "simd/steps.inl.h"
 #include "simd/reduce.inl.h"
+#include "simd/across_blocks.inl.h"
 #include "simd/fold.inl.h"
 #include "simd/top_k.inl.h"
 #include "simd/softmax.inl.h"
@@ -30,7 +31,7 @@
 const Fast HERE(reductions)[] = {
     [PATH_ARGMAX - FIRST_REDUCTION] = {VB, {.largest = LARGEST_OF_ALL, .widen = WIDENS}},
     [PATH_ARGMAX_BLOCKS - FIRST_REDUCTION] = {VB, {.largest = LARGEST_OF_ALL, .widen = WIDENS, .fold = FOLDS_OF_ALL}},
-    [PATH_ACROSS - FIRST_REDUCTION] = {ACROSS_STEP, {.across = ACROSS_F32, .across_runs = ACROSS_RUNS_F32}},
+    [PATH_ACROSS - FIRST_REDUCTION] = {ACROSS_STEP, {.across = ACROSS_F32, .across_runs = ACROSS_RUNS_F32, .across_blocks = ACROSS_BLOCKS_F32}},
     [PATH_TOP_K - FIRST_REDUCTION] = {VB, {KEYS_OF_ALL, .top_k = HERE(top_k)}},
     [PATH_TOP_K_ACROSS - FIRST_REDUCTION] = {VB, {KEYS_OF_ALL, .top_k_across = HERE(top_k_across)}},
     [PATH_SOFTMAX - FIRST_REDUCTION] = {VB, {.softmax_in_registers = HERE(softmax_in_registers), .maxima = HERE(maxima), .exponentials = HERE(exponentials),
