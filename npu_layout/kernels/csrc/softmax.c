@@ -101,7 +101,8 @@ static Ahead ahead_of(const Reduction *r, const Tiling *t, const uint8_t *next) 
     if (blocks) return (Ahead){next, line, line * run.n, run.n, step - line * run.n};
     if (r->from.count > 1) return (Ahead){NULL, 0, 0, 0, 0};
     if (t->row.s == size) return (Ahead){next, step, line, INT64_MAX, 0};
-    if (step == size && t->row.s == size * r->channels) return (Ahead){next, line, line * r->channels, INT64_MAX, 0};
+    const int64_t each = 16 * t->row.s / r->channels; /* of neighbours, with the gaps behind them: more than some lines would be left out */
+    if (step == size && each <= LINE + LINE / 4) return (Ahead){next, each, 16 * t->row.s, INT64_MAX, 0};
     return (Ahead){NULL, 0, 0, 0, 0};
 }
 /* Where the tile behind one of so many positions from i on begins, counted from this one. */
