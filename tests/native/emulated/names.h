@@ -62,6 +62,7 @@
 #define _mm512_max_epi32 emulated_max_epi32
 #define _mm512_max_epi8 emulated_max_epi8
 #define _mm512_max_ps emulated_max_ps
+#define _mm512_min_epi32 emulated_min_epi32
 #define _mm512_min_ps emulated_min_ps
 #define _mm512_movepi32_mask emulated_movepi32_mask
 #define _mm512_mulhi_epi16 emulated_mulhi_epi16
