@@ -129,6 +129,13 @@ static int set_thresholds(const Detector *d, PyObject *bytes) {
     return 1;
 }
 
+/* Fetch the results' objects, which may be in no cache: their lines come side by side while the buffers are opened. */
+static void fetch_objects(PyObject *const *results) {
+    enum { LINE = 64 };
+    for (int i = 0; i < RESULTS; ++i)
+        for (int line = 0; line < 2; ++line) __builtin_prefetch((const char *)results[i] + line * LINE);
+}
+
 /* Open the results: xyxy, confidence; class_id, level, cell, anchor; points, if there are some; xywha, edges and coefficients, each or
  * None. */
 static int open_results(PyObject *const *args, const Detector *d, int64_t limit, Py_buffer *views, int *open, DetectionArrays *out) {
@@ -158,6 +165,7 @@ static PyObject *detector_run(PyObject *object, PyObject *const *args, Py_ssize_
     if (count != 5 + RESULTS || !PyTuple_Check(args[0]) || PyTuple_Size(args[0]) != self->buffers) return detector_refuse("run: other arguments"), NULL;
     const Thresholds t = {PyFloat_AsDouble(args[2]), PyFloat_AsDouble(args[3]), PyLong_AsLongLong(args[4])};
     if (PyErr_Occurred()) return NULL;
+    fetch_objects(args + 5);
     if (t.limit < 0 || t.limit > 1 << 24) return detector_refuse("limit out of range"), NULL;
     for (; open < self->buffers; ++open) {
         if (PyObject_GetBuffer(PyTuple_GetItem(args[0], open), views + open, PyBUF_C_CONTIGUOUS)) goto end;
