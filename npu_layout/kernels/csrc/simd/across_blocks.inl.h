@@ -55,13 +55,9 @@ INLINE void first_of_vectors(const V *v, int count, int run, V lanes, int64_t n,
 INLINE void across_blocks(const uint8_t *p, int64_t n, int64_t channels, int run, int count, int64_t far, Index *where) {
     enum { AHEAD = 1024 };
     const int64_t each = WIDTH / run, rest = channels - (count - 1) * run;
-    int32_t lane[WIDTH], kept[WIDTH];
-    float pad[WIDTH];
-    for (int i = 0; i < WIDTH; ++i) {
-        const int present = i % run < rest;
-        lane[i] = i % run, kept[i] = -present, pad[i] = present ? 0.0f : -__builtin_inff();
-    }
-    const V lanes = whole((const uint8_t *)lane), keep = whole((const uint8_t *)kept), low = whole((const uint8_t *)pad);
+    const int32_t count_up[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    const V lanes = (V)((E4)whole((const uint8_t *)count_up) & (run - 1)), keep = (V)((E4)lanes < (int32_t)rest);
+    const V low = ~keep & (V)every(-__builtin_inff());
     V v[ACROSS_BLOCKS];
     int64_t i = 0;
     for (; i + each <= n - (rest < run); i += each, p += VB) {
