@@ -8,6 +8,7 @@ import sys
 import threading
 import types
 import weakref
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Callable, NamedTuple
@@ -77,7 +78,8 @@ class _Patch(NamedTuple):
 _lock = threading.RLock()
 _reports: tuple[LayoutReport, ...] = ()
 _patches: list[_Patch] = []
-_lost: dict[int, tuple[Any, _Lost]] = {}  # by the id of a result that still exists
+_lost: dict[int, tuple[_Kept, _Lost]] = {}  # by the id of a result that existed at the last one
+_gone: deque[_Kept] = deque()  # noted in C: code of Python that is called for them would lose the exception of a Ctrl-C
 _here = threading.local()  # .busy: a call is being watched or judged in this thread
 
 
@@ -106,6 +108,7 @@ def _close(report: LayoutReport) -> None:
         if not _reports:
             _restore()
             _lost.clear()
+            _gone.clear()
 
 
 def _restore() -> None:
@@ -224,6 +227,16 @@ def _watched(
     return result
 
 
+class _Kept(weakref.ref[np.ndarray]):
+    """A result, by its id."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, x: np.ndarray, gone: Callable[[_Kept], None]) -> None:
+        super().__init__(x, gone)  # type: ignore[call-arg]
+        self.key = id(x)
+
+
 class _Lost:
     """Results without their format: not lost if nl.Tensor or nl.asformat brings back each of them."""
 
@@ -232,9 +245,13 @@ class _Lost:
     ) -> None:
         self.reports, self.place, self.what = reports, place, what
         self.left, self.nbytes = len(results), 0
+        with suppress(IndexError):  # when none is left, which another thread may have taken
+            while True:
+                gone = _gone.popleft()
+                if _lost.get(gone.key, (None,))[0] is gone:  # no later one has its id
+                    _lost.pop(gone.key, None)
         for x in results:
-            key = id(x)
-            _lost[key] = weakref.ref(x, lambda _, key=key: _lost.pop(key, None)), self  # type: ignore[misc]
+            _lost[id(x)] = _Kept(x, _gone.append), self
 
     def brought_back(self, nbytes: int) -> None:
         self.left -= 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import pickle
+import sys
 import threading
 import warnings
 from collections.abc import Callable
@@ -266,5 +267,19 @@ def test_arrays_are_not_kept_alive() -> None:
         y = np.ascontiguousarray(x)
         references = [weakref.ref(x), weakref.ref(y)]
         del x, y
-        assert [reference() for reference in references] == [None, None] and not track._lost
-    assert report.faults
+        assert [reference() for reference in references] == [None, None]
+        for _ in range(3):
+            np.ascontiguousarray(nl.Tensor(np.zeros(SHAPE, np.float32), "NHWC"))
+        assert len(track._lost) == 1
+    assert report.faults and not track._lost
+
+
+def test_no_code_of_python_runs_when_a_result_is_gone() -> None:
+    """Python prints the exception that a signal's handler raises there, and goes on: a Ctrl-C was lost."""
+    called: list[str] = []
+    with nl.track_layout() as report:
+        y = np.ascontiguousarray(nl.Tensor(np.zeros(SHAPE, np.float32), "NHWC"))
+        sys.setprofile(lambda frame, event, argument: called.append(event))
+        del y
+        sys.setprofile(None)
+    assert report.faults and "call" not in called
