@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from .. import kernels
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..support import checked_call, counted, instance, items_of, real_number, shown
@@ -30,6 +28,7 @@ from .places import Fitted, checked_specs
 from .ranges import largest_score
 from .records import height_and_width, percent_words
 from .suppression import threshold_of
+from .workspace import Workspace
 
 MOST = 30000  #: detections of one call, at most
 
@@ -96,7 +95,6 @@ class Decoder:
         self._fitted: Fitted = fit(head, self._inner, self.input_shape, self._outputs)
         self.largest_score = largest_score(head, self._fitted, self.specs)
         self._made = compiled(head, self._fitted, self._inner)
-        self._detector = None if self._made is None else kernels.detector(self._made)
         how = head.keypoints if self._fitted.form.part("keypoints") is not None else None
         points = None if how is None else (how.count, how.values)
         self._beside = points, self._fitted.form.boxes.angle != "none"
@@ -105,10 +103,7 @@ class Decoder:
         self._whole = decoded_whole(head, self._fitted, self._inner)
         roles = () if self._whole else tuple(part.role for part in self._fitted.form.parts)
         self._gathered = {role: gathers(self._fitted.levels, role, self._inner) for role in roles}
-        self._room = memory_for(1024 if roles else 0)
-        self._edged = bool(roles) and has_boxes(self._fitted, self._inner)
-        self._edges = np.empty((1024 if self._edged else 0, 4))
-        self._lock = threading.Lock()
+        self._work = Workspace(self._made, bool(roles), bool(roles) and has_boxes(self._fitted, self._inner))
         self._thresholds: tuple[float, bytes] = (np.nan, b"")
         self._usual = UsualBuffers(self.specs)
 
@@ -186,7 +181,7 @@ class Decoder:
 
     def _room_for_weights(self, pool: Pool, most: int) -> np.ndarray | None:
         """Return memory for what masks are made of, float64; None if the kernels do not read it."""
-        count = 0 if self._made is None or self._detector is None else self._made.coefficients
+        count = 0 if self._made is None or self._work.detector is None else self._made.coefficients
         return pool.array("weights", (most, count), np.float64) if count else None
 
     def _gathered_weights(self, room: Memory, flat: Sequence[np.ndarray], pool: Pool) -> np.ndarray:
@@ -216,21 +211,21 @@ class Decoder:
 
     def _use(self, backend: str) -> None:
         """Decode with the kernels of one of `npu_layout.kernels.backends()` from now on."""
-        self._detector = None if self._made is None else kernels.detector(self._made, backend)
+        self._work = self._work.of(backend)
 
     def _candidates(self, flat: Sequence[np.ndarray], confidence: float) -> tuple[reference.Candidates, reference.Read]:
         """Return the candidates, and what reads their values: by the kernels from what is stored, or by numpy."""
-        if self._detector is None or self._whole:
+        if self._work.detector is None or self._whole:
             tensors = [spec.unpack(memory) for spec, memory in zip(self._inner, flat)]
             found = reference.candidates(self.head, self._fitted, tensors, confidence)
             return found, reference.reader(self._fitted, tensors)
-        with self._lock:
-            n = self._compiled(flat, confidence, 1.0, self._room)
-            while n == len(self._room.xyxy):  # there may be more
-                self._room = memory_for(4 * n)
-                self._edges = np.empty((4 * n if self._edged else 0, 4))
-                n = self._compiled(flat, confidence, 1.0, self._room)
-            columns = [*self._room[1:6], self._edges] if self._edged else self._room[1:6]
+        work = self._work = self._work.here()
+        with work.lock:
+            n = self._compiled(work, flat, confidence, 1.0, work.room)
+            while n == len(work.room.xyxy):  # there may be more
+                work.make_room(4 * n)
+                n = self._compiled(work, flat, confidence, 1.0, work.room)
+            columns = work.room[1:6] if work.edges is None else [*work.room[1:6], work.edges]
             found = reference.Candidates(*(column[:n].copy() for column in columns))  # type: ignore[index]
         return found, stored_reader(self._gathered, flat)
 
@@ -241,23 +236,30 @@ class Decoder:
 
         weights: for what masks are made of, if the kernels read it.
         """
-        if self._detector is None or not self._whole:
+        if self._work.detector is None or not self._whole:
             found, read = self._candidates(flat, confidence)
-            backend = "numpy" if self._detector is None and self._made is not None else None
+            backend = "numpy" if self._work.detector is None and self._made is not None else None
             return finish(self.head, self._fitted, found, read, iou, room, backend)
-        with self._lock:
-            return self._compiled(flat, confidence, iou, room, weights)
+        work = self._work = self._work.here()
+        with work.lock:
+            return self._compiled(work, flat, confidence, iou, room, weights)
 
     def _compiled(
-        self, flat: Sequence[np.ndarray], confidence: float, iou: float, room: Memory, weights: np.ndarray | None = None
+        self,
+        work: Workspace,
+        flat: Sequence[np.ndarray],
+        confidence: float,
+        iou: float,
+        room: Memory,
+        weights: np.ndarray | None = None,
     ) -> int:
-        assert self._detector is not None and self._made is not None
+        """Run the kernels, whose `work` has no other thread now; return how many were found."""
+        assert work.detector is not None and self._made is not None
         known, codes = self._thresholds
         if known != confidence:
             codes = thresholds(self.head, self._made, confidence)
             self._thresholds = confidence, codes
-        edges = self._edges if self._edged else None
-        n = int(self._detector.run(tuple(flat), codes, confidence, iou, len(room.xyxy), *room, edges, weights))
+        n = int(work.detector.run(tuple(flat), codes, confidence, iou, len(room.xyxy), *room, work.edges, weights))
         if n < 0:  # the label of a candidate is no class: numpy says which, unless buffers were written meanwhile
             tensors = [spec.unpack(memory) for spec, memory in zip(self._inner, flat)]
             reference.candidates(self.head, self._fitted, tensors, confidence)

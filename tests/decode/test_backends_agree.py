@@ -188,7 +188,7 @@ def test_a_label_that_is_written_meanwhile_is_an_error(monkeypatch: pytest.Monke
     head, specs = of_rows((decode.Part("box", 4), decode.Part("label", 1), decode.Part("score", 1)), 5)
     decoder = decode.Decoder(head, specs, SIZE, outputs=named(specs))
     monkeypatch.setattr(decoder, "_made", compiled(head, decoder._fitted, specs))
-    monkeypatch.setattr(decoder, "_detector", Racing())
+    monkeypatch.setattr(decoder._work, "detector", Racing())
     with pytest.raises(nl.NpuLayoutError, match=r"label: expected whole numbers below 3 \(classes\)"):
         decoder([np.zeros(20, np.float32), np.zeros(5, np.float32), np.ones(5, np.float32)], 0.5)
 

@@ -172,7 +172,7 @@ def test_turned_boxes_of_any_float_have_the_same_bits(kind: str, seed: int) -> N
 def test_memory_of_turned_boxes_is_used_again_and_grows_for_many_candidates() -> None:
     outputs, _, _, _ = obb(1, "maps")
     decoder = decode.Decoder(decode.yolov8_obb(CLASSES, labels="all"), [o.spec for o in outputs], SIZE)
-    decoder._room = decode.detections.memory_for(8)  # type: ignore[attr-defined]
+    decoder._work.make_room(8)
     buffers = [o.buffer for o in outputs]
     alone = decoder(buffers, 0.01, 0.5, 50)
     out = decoder(buffers, 0.5, 0.5, 50)
