@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import threading
 from typing import Any, NamedTuple
 
-from ..support import PathLike, isolated, json_text, many
+from ..support import PathLike, ProcessLock, isolated, json_text, many
 from .format_loss import Effect
 
 _FAULTS = ("lost", "copied", "")
@@ -43,7 +42,7 @@ class LayoutReport:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = ProcessLock()
         self._seen: dict[tuple[Place, Effect], list[int]] = {}  # [times, bytes]
         self._open = True
 
@@ -58,20 +57,20 @@ class LayoutReport:
 
     def _count(self, place: Place, what: Effect, times: int, nbytes: int) -> None:
         key = (place, what._replace(copied_nbytes=0))
-        with self._lock:
+        with self._lock.own:
             if self._open:
                 sums = self._seen.setdefault(key, [0, 0])
                 sums[0] += times
                 sums[1] += nbytes
 
     def _close(self) -> None:
-        with self._lock:
+        with self._lock.own:
             self._open = False
 
     @property
     def calls(self) -> tuple[Call, ...]:
         """Every call: those that lost the format, then needless copies, the most bytes first; then the others."""
-        with self._lock:
+        with self._lock.own:
             seen = [(place, what, times, nbytes) for (place, what), (times, nbytes) in self._seen.items()]
         calls = [
             Call(place.file, place.line, place.call, w.inputs, w.output, nbytes, times, w.fault, w.fix, place.within)

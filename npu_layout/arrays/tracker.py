@@ -16,6 +16,7 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 
 from ..layouts import overlap
+from ..support import ProcessLock
 from .call_sites import call_site
 from .format_keeping import KEEPING_METHODS, PLAIN_METHODS
 from .format_loss import Effect, effect
@@ -75,7 +76,7 @@ class _Patch(NamedTuple):
     wrapper: Any
 
 
-_lock = threading.RLock()
+_lock = ProcessLock()
 _reports: tuple[LayoutReport, ...] = ()
 _patches: list[_Patch] = []
 _lost: dict[int, tuple[_Kept, _Lost]] = {}  # by the id of a result that existed at the last one
@@ -87,7 +88,7 @@ def _open(report: LayoutReport) -> None:
     global _reports
     with suppress(ImportError):
         import cv2  # noqa: F401  (so that the block imports the wrappers from it)
-    with _lock:
+    with _lock.own:
         if not _reports:
             try:
                 for owner, name, wrapper in _wrappers():
@@ -102,7 +103,7 @@ def _open(report: LayoutReport) -> None:
 
 def _close(report: LayoutReport) -> None:
     global _reports
-    with _lock:
+    with _lock.own:
         report._close()
         _reports = tuple(other for other in _reports if other is not report)
         if not _reports:

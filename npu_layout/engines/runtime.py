@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar, Union
@@ -14,7 +13,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Layout
-from ..support import isolated, items_of, lfs_pointer, many, naming, not_copied, path_of, text_of
+from ..support import ProcessLock, isolated, items_of, lfs_pointer, many, naming, not_copied, path_of, text_of
 from .protocol import by_name, checked_outputs, checked_targets
 
 E = TypeVar("E", bound="RuntimeEngine")
@@ -146,7 +145,7 @@ class RuntimeEngine:
     def __init__(self, model: str, inputs: list[TensorSpec], outputs: list[TensorSpec]) -> None:
         self.model = model
         self.input_specs, self.output_specs = inputs, outputs
-        self._closed, self._lock = False, threading.RLock()
+        self._closed, self._lock = False, ProcessLock()
 
     def __repr__(self) -> str:
         ports = ", ".join(f"{spec.name}{spec.shape}" for spec in (*self.input_specs, *self.output_specs))
@@ -174,7 +173,7 @@ class RuntimeEngine:
             engine is closed.
         """
         given = by_name(self.model, [spec.name for spec in self.input_specs], inputs)
-        with self._lock:
+        with self._lock.own:
             if self._closed:
                 raise NpuLayoutError(f"{self.model}: the engine is closed")
             flat = []
@@ -211,7 +210,7 @@ class RuntimeEngine:
 
     def close(self) -> None:
         """Release the runtime; a second call does nothing. Raises nothing."""
-        with self._lock:
+        with self._lock.own:
             if not self._closed:
                 self._closed = True
                 with suppress(Exception):  # as of a device that was unplugged; nothing is left to do

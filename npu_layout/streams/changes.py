@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import queue
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
+
+from ..support import ProcessLock
 
 _T = TypeVar("_T")
 
@@ -33,19 +33,13 @@ class Changes:
     """
 
     def __init__(self) -> None:
-        self._lock, self._process = threading.RLock(), os.getpid()
+        self._lock = ProcessLock()
         self._asleep: set[queue.SimpleQueue[None]] = set()
 
     @property
     def lock(self) -> Any:
-        """The lock, another one in a child process, in which the threads that may have it are not.
-
-        No registry makes it anew at a fork: what Python calls when an object of a WeakSet is collected takes the
-        exception of a signal's handler for itself, and a Ctrl-C was lost.
-        """
-        if self._process != os.getpid():
-            self._lock, self._process = threading.RLock(), os.getpid()
-        return self._lock
+        """The lock, that of this process."""
+        return self._lock.own
 
     def notify(self) -> None:
         """Wake all who wait; the caller has the lock."""

@@ -42,6 +42,7 @@ from .number_arguments import (
     widened,
 )
 from .owning import not_copied
+from .process_locks import ProcessLock
 from .progress import Steps, steps, track
 from .spelling import argument, spelt
 from .text_direction import isolated, many, quoted
@@ -51,6 +52,7 @@ __all__ = [
     "NPY_HEADER",
     "PathLike",
     "Plugin",
+    "ProcessLock",
     "Steps",
     "__version__",
     "argument",

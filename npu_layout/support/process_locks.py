@@ -1,0 +1,27 @@
+"""Locks that a child process has anew: a thread that has one at the fork is not in the child, and never returns it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+
+class ProcessLock:
+    """A lock of threads, another one in a child process; its owner may take it again.
+
+    ``with lock.own:`` takes it. No registry makes it anew at a fork: what Python calls when an object of a WeakSet is
+    collected takes the exception of a signal's handler for itself, and a Ctrl-C was lost. Nor is this a context manager
+    itself, in whose code such an exception could come while the lock is taken.
+    """
+
+    __slots__ = ("_locks",)
+
+    def __init__(self) -> None:
+        self._locks: dict[int, Any] = {os.getpid(): threading.RLock()}
+
+    @property
+    def own(self) -> Any:
+        """The lock of this process."""
+        number = os.getpid()
+        return self._locks.get(number) or self._locks.setdefault(number, threading.RLock())  # for all its threads
