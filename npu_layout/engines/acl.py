@@ -124,9 +124,11 @@ class AclEngine(RuntimeEngine):
     def _specs(self, desc: Any, shapes: Any, output_names: Any) -> tuple[list[TensorSpec], list[TensorSpec]]:
         found = {"input": self._described(desc, "input"), "output": self._described(desc, "output")}
         if output_names is not None:
-            for fields, name in zip(
-                found["output"], names_of(self.model, "output", len(found["output"]), output_names)
-            ):
+            names = names_of(self.model, "output", len(found["output"]), output_names)
+            taken = {fields["name"] for fields in found["input"]}.intersection(names)
+            if taken:
+                raise NpuLayoutError(f"output_names: expected names that no input has, got {sorted(taken)}")
+            for fields, name in zip(found["output"], names):
                 fields["name"] = name
         given = per_tensor("shapes", shapes, [fields["name"] for side in found.values() for fields in side])
         inputs, outputs = (

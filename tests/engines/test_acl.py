@@ -301,6 +301,7 @@ def test_what_goes_wrong(model: Path, device: Device, monkeypatch: pytest.Monkey
         (dict(), r"m\.om: ACL tensor 'Conv_1:0:box': format NC1HWC0: dims .* give shape="),
         (dict(shapes={"box": (1, 64, 8, 8)}), "shapes: no tensor 'box'; the model has image, Conv_1:0:box"),
         (dict(shapes=SHAPES, output_names=["box"]), r"output_names: .* has 2 outputs, got 1 name"),
+        (dict(output_names=["box", "image"]), r"output_names: expected names that no input has, got \['image'\]"),
         (dict(shapes=SHAPES, device=1), r"acl\.rt\.create_context returned 107001"),
         (dict(shapes=SHAPES, device="0"), "device"),
     ):

@@ -61,7 +61,8 @@ def test_mnn(tmp_path: Path) -> None:
     tool = "import sys, _tools as tools; getattr(tools, sys.argv[1])(sys.argv[1:])"
 
     def ran(*words: str) -> None:
-        subprocess.run([sys.executable, "-c", tool, *words], check=True, capture_output=True, timeout=300)
+        run = [sys.executable, "-c", tool, *words]
+        subprocess.run(run, check=True, capture_output=True, timeout=300, cwd=tmp_path)  # where it leaves a file
 
     ran("mnnconvert", "-f", "ONNX", "--modelFile", str(MODEL), "--MNNModel", str(tmp_path / "m.mnn"))
     fed, wanted = frame_and_answer()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from pathlib import Path
 
@@ -95,9 +96,13 @@ def mnn(path: Path) -> Path:
     import _tools
 
     source = onnx(path.with_suffix(".onnx"))
-    _tools.mnnconvert(
-        ["mnnconvert", "-f", "ONNX", "--modelFile", str(source), "--MNNModel", str(path), "--bizCode", "test"]
-    )
+    words = ["mnnconvert", "-f", "ONNX", "--modelFile", str(source), "--MNNModel", str(path), "--bizCode", "test"]
+    before = os.getcwd()
+    os.chdir(path.parent)  # where it leaves a file
+    try:
+        _tools.mnnconvert(words)
+    finally:
+        os.chdir(before)
     return path
 
 
