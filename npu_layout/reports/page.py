@@ -83,9 +83,10 @@ def page(report: _Reported, made_by: str) -> str:
     kind = _kind(report.verdict)
     outputs, inputs, model = list(report.outputs.values()), list(report.inputs.values()), report.model
     meaning: str | None = MEANINGS[report.verdict] if outputs else "Nothing was compared."
-    if report.verdict == "mismatch" and outputs and all(outputs):
-        meaning = None  # the detections or an input differ, which is said below
+    if outputs and report.verdict == ("mismatch" if all(outputs) else "match"):
+        meaning = None  # detections or an input decide, which is said below
     wrong = [isolated(o.name) for o in outputs if o.verdict != "match"]
+    no_match = "No match" if report.verdict != "match" else "No match by themselves, but all detections are the same"
     banner = el(
         "header",
         el(
@@ -93,8 +94,8 @@ def page(report: _Reported, made_by: str) -> str:
             el("p", f"npu_layout: validation against {model}", class_="over"),
             el("h1", _sign(kind), el("span", f"Verdict: {spoken(report.verdict)}")),
             el("p", meaning),
-            el("p", f"No match: {len(wrong)} of {len(outputs)} outputs ({listed(wrong, _NAMED)})")
-            if wrong[len(outputs) == 1 :]
+            el("p", f"{no_match}: {len(wrong)} of {len(outputs)} outputs ({listed(wrong, _NAMED)})")
+            if wrong[len(outputs) == 1 :] or (wrong and report.verdict == "match")
             else None,
             el("p", "The detections are not the model's.") if not all(report.detections.values()) else None,
             *(el("p", f"{isolated(found.title)} is not what was declared") for found in inputs if not found),

@@ -53,11 +53,17 @@ def test_faultless_boards_are_right(model: nl.OnnxRuntimeEngine, seed: int, nois
     )
 
 
-def test_tolerances_that_are_not_met_do_not_matter(model: nl.OnnxRuntimeEngine) -> None:
+def test_tolerances_that_are_not_met_do_not_matter(model: nl.OnnxRuntimeEngine, tmp_path: Path) -> None:
     given = detector.recording(6, 0.3)
     assert not nl.validate(given, model, min_snr_db=60)
     report = nl.validate(given, model, min_snr_db=60, head=detector.HEAD)
     assert report and report.verdict == "match"
+    report.to_html(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    wrong = [name for name, output in report.outputs.items() if not output]
+    count = f"{len(wrong)} of {len(report.outputs)} outputs ({', '.join(wrong)})"
+    assert f"No match by themselves, but all detections are the same: {count}" in page
+    assert "As declared, the outputs are the model" not in page
     assert assert_matches(given, model, min_snr_db=60, head=detector.HEAD).detections
 
 
