@@ -14,6 +14,7 @@ from typing import Any
 
 from ..arrays import LayoutReport, shown, tracker
 from ..errors import NpuLayoutError
+from ..support import no_file
 from . import console
 
 _COLUMNS = ("", "where", "call", "formats", "bytes copied", "times", "fix")
@@ -30,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Return 0 if no format is lost, 1 if one is, or the script's own status if that is not 0."""
     if not os.path.isfile(options.script):
-        raise NpuLayoutError(f"{options.script}: no such file")
+        raise NpuLayoutError(f"{options.script}: {no_file(options.script)}")
     elsewhere = contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext()
     with tracker.track_layout() as report, elsewhere:
         status = _run_script(options.script, options.arguments)

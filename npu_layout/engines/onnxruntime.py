@@ -11,7 +11,17 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Layout
-from ..support import checked_call, counted, isolated, lfs_pointer, not_copied, plain_array, text_keys, thread_count
+from ..support import (
+    checked_call,
+    counted,
+    isolated,
+    lfs_pointer,
+    no_file,
+    not_copied,
+    plain_array,
+    text_keys,
+    thread_count,
+)
 from .model_axes import fits, shape_text
 from .protocol import by_name, check_apart, check_named
 from .providers import CPU, Providers, asked_for, check_available, check_used
@@ -139,7 +149,7 @@ class OnnxRuntimeEngine:
         if not isinstance(model, (bytes, bytearray)) and not os.path.isfile(model):
             if not os.fspath(model):
                 raise NpuLayoutError(f"model: expected the path of a file, got {model!r}")
-            raise NpuLayoutError(f"{where}: " + ("is a directory" if os.path.isdir(model) else "no such file"))
+            raise NpuLayoutError(f"{where}: {no_file(model)}")
         wanted = None if threads is None else thread_count(threads)
         lengths = _lengths(dimensions)
         try:

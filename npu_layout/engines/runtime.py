@@ -13,7 +13,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Layout
-from ..support import ProcessLock, isolated, items_of, lfs_pointer, many, naming, not_copied, path_of, text_of
+from ..support import ProcessLock, isolated, items_of, lfs_pointer, many, naming, no_file, not_copied, path_of, text_of
 from .protocol import by_name, checked_outputs, checked_targets
 
 E = TypeVar("E", bound="RuntimeEngine")
@@ -34,7 +34,7 @@ def model_file(model: Any) -> str:
     if not path:
         raise NpuLayoutError(f"model: expected the path of a file, got {model!r}")
     if not os.path.isfile(path):
-        raise NpuLayoutError(f"model {path}: " + ("is a directory" if os.path.isdir(path) else "no such file"))
+        raise NpuLayoutError(f"model {path}: {no_file(path)}")
     if pointer := lfs_pointer(path):
         raise NpuLayoutError(f"model {path}: is no model{pointer}")
     return path

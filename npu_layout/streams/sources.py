@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NpuLayoutError
-from ..support import checked_call, iterates, not_copied, path_of, real_number, shown
+from ..support import checked_call, iterates, no_file, not_copied, path_of, real_number, shown
 from .captures import captured, device, given, is_here, is_pipeline
 
 IMAGES = (".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
@@ -126,7 +126,7 @@ def open_source(source: Any, *, reopen: float = 10.0) -> Source:
             return Source(_folder(path, _images(path)))
         if not text or not path.is_file():
             number = f"; camera {text} is the number {int(text)}, not a text" if text.isdecimal() else ""
-            raise NpuLayoutError(f"source: {text or path}: no such file or folder{number}")
+            raise NpuLayoutError(f"source: {text or path}: {no_file(text, 'no such file or folder')}{number}")
         return Source(*captured(str(path), False, 0.0))
     if all(callable(getattr(source, name, None)) for name in ("read", "isOpened", "get", "release")):
         return Source(*given(source))

@@ -20,7 +20,7 @@ from .arguments import (
     wanted_copy,
 )
 from .entry_points import Plugin, plugin, plugins
-from .files import PathLike, json_text, lfs_pointer, whole, whole_folder, write_text
+from .files import PathLike, json_text, lfs_pointer, no_file, whole, whole_folder, write_text
 from .foreign_arrays import foreign_array
 from .keywords import checked_call
 from .late_names import late
@@ -77,6 +77,7 @@ __all__ = [
     "many",
     "naming",
     "nearest",
+    "no_file",
     "not_copied",
     "npy_bytes",
     "numbers_of",

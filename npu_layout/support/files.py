@@ -60,6 +60,13 @@ def whole(path: PathLike) -> Iterator[BinaryIO]:
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None
 
 
+def no_file(path: PathLike, missing: str = "no such file") -> str:
+    """Return, behind the name of a path that is no file, what is there instead; `missing`: nothing."""
+    if os.path.isdir(path):
+        return "is a directory"
+    return "is a device, a pipe or a socket; expected a file" if os.path.exists(path) else missing
+
+
 def lfs_pointer(path: PathLike) -> str:
     """Return, behind a message on a file, that Git LFS has left a pointer in its place; "" if it has not."""
     try:

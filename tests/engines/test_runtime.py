@@ -222,6 +222,9 @@ def test_model_files(tmp_path: Path) -> None:
         model_file(tmp_path / "n.bin")
     with pytest.raises(nl.NpuLayoutError, match="is a directory"):
         model_file(tmp_path)
+    for read in (model_file, nl.OnnxRuntimeEngine):
+        with pytest.raises(nl.NpuLayoutError, match="model /dev/null: is a device, a pipe or a socket"):
+            read("/dev/null")
     with pytest.raises(nl.NpuLayoutError, match="model: expected"):
         model_file(3)
     error = refused("m.bin", ValueError("line one\n   line two"))
