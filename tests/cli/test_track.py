@@ -128,9 +128,9 @@ def test_exceptions_are_shown_as_python_would(tmp_path: Path, body: str) -> None
 
 
 def test_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for script in (tmp_path / "none.py", tmp_path):
+    for script, why in ((tmp_path / "none.py", "no such file"), (tmp_path, "is a directory")):
         assert cli.main(["track", str(script)]) == 2
-        assert capsys.readouterr().err == f"npu-layout track: {script}: no such file\n"
+        assert capsys.readouterr().err == f"npu-layout track: {script}: {why}\n"
     with pytest.raises(SystemExit) as end:
         cli.main(["track"])
     assert end.value.code == 2
