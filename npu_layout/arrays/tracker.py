@@ -107,7 +107,10 @@ def _close(report: LayoutReport) -> None:
         report._close()
         _reports = tuple(other for other in _reports if other is not report)
         if not _reports:
-            _restore()
+            try:
+                _restore()
+            finally:
+                _restore()  # what an interrupt left
             _lost.clear()
             _gone.clear()
 
@@ -115,13 +118,13 @@ def _close(report: LayoutReport) -> None:
 def _restore() -> None:
     watch_repacks(None)
     while _patches:
-        owner, name, original, wrapper = _patches.pop()
-        if vars(owner).get(name) is not wrapper:
-            continue
-        if original is None:
-            delattr(owner, name)
-        else:
-            setattr(owner, name, original)
+        owner, name, original, wrapper = _patches[-1]
+        if vars(owner).get(name) is wrapper:
+            if original is None:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, original)
+        _patches.pop()  # last: an interrupt leaves what is not restored
 
 
 def _wrappers() -> Iterator[tuple[Any, str, Any]]:

@@ -58,7 +58,7 @@ class Borrowed:
             if self._left <= 0:
                 self._known = [one for one in self._known if one[1] == one[0].lease]
             known = [other for _, _, others in self._known for other in others]
-            if not self._again and any(np.may_share_memory(one, other) for one in arrays for other in known):
+            if not self._again and any([np.may_share_memory(one, other) for one in arrays for other in known]):
                 self._again = copies = True
             self._left -= 1
             self._known = [] if self._again else [*self._known, (slot, slot.lease, arrays)]

@@ -31,7 +31,7 @@ class Memory:
         kept = [self._kept_part(i, part) for i, part in enumerate(frame)]
         if isinstance(frame, list):
             return kept
-        same = all(part is given for part, given in zip(kept, frame))
+        same = all([part is given for part, given in zip(kept, frame)])
         return frame if same else getattr(type(frame), "_make", tuple)(kept)  # a named tuple stays one
 
     def fill(self, value: int) -> None:

@@ -157,13 +157,13 @@ class EnginePool:
         the size (1-D, or the storage shape) of the specs. Raises NpuLayoutError, or what else an engine raises, in the
         place of its result; what the iterable raises, after the results of all inputs before.
         """
-        waiting: deque[tuple[Slot, Future[dict[str, np.ndarray]]]] = deque()
+        waiting: deque[tuple[Slot, _Answer]] = deque()
         free: deque[Slot] = deque()
         borrowed = Borrowed(len(self.engines) + 2)
 
         def first() -> dict[str, np.ndarray]:
-            slot, future = waiting.popleft()
-            found = future.result()
+            slot, answer = waiting.popleft()
+            found: dict[str, np.ndarray] = answer.result()
             slot.returned(False)
             free.append(slot)
             return found
@@ -171,8 +171,9 @@ class EnginePool:
         given, broken = iter(inputs), None
         while broken is None:
             try:
-                slot = free.popleft() if free else Slot()
-                waiting.append((slot, self.submit(borrowed.taken(slot, next(given)))))
+                slot, answer = free.popleft() if free else Slot(), _Answer()
+                self._put(answer, borrowed.taken(slot, next(given)), None, None)
+                waiting.append((slot, answer))
             except Exception as error:  # StopIteration too, with which nothing is wrong
                 broken = error
             if len(waiting) > len(self.engines):
@@ -230,7 +231,7 @@ class EnginePool:
 
 
 class _Answer:
-    """What `infer` waits for, as a Future of one that waits.
+    """What `infer` and `map` wait for, as a Future of one that waits.
 
     A Future waits in code of Python, in which the exception of a signal's handler may come while the main thread has
     its lock: the engine's thread would wait for that lock forever. Here the wait is a call of C.

@@ -135,11 +135,13 @@ def test_errors_are_where_they_belong() -> None:
         assert [int(f.result()["number"][0]) for n, f in enumerate(futures) if n != 3] == [0, 1, 2, 4, 5]
 
 
-def test_an_interrupt_anywhere_in_infer_leaves_a_pool_that_answers() -> None:
+@pytest.mark.parametrize("way", ["infer", "map"])
+def test_an_interrupt_anywhere_leaves_a_pool_that_answers(way: str) -> None:
     """KeyboardInterrupt in threading.Condition's own code could leave its lock taken, and an engine waiting for it."""
     with EnginePool([Reader(0.001)]) as pool:
+        acts = {"infer": lambda: pool.infer(inputs(1)), "map": lambda: list(pool.map([inputs(1), inputs(2)]))}
         n = 1
-        while interrupted(lambda: pool.infer(inputs(1)), n, depth=4):
+        while interrupted(acts[way], n, depth=4):
             assert ends(lambda n=n: pool.infer(inputs(n % 100))), n  # type: ignore[misc]
             assert int(pool.infer(inputs(n % 100))["number"][0]) == n % 100
             n += 1
