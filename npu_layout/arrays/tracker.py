@@ -62,11 +62,14 @@ def track_layout() -> Iterator[LayoutReport]:
     False
     """
     report = LayoutReport()
-    _open(report)
     try:
+        _open(report)
         yield report
     finally:
-        _close(report)
+        try:
+            _close(report)
+        finally:
+            _close(report)  # what an interrupt left; else it does nothing
 
 
 class _Patch(NamedTuple):
@@ -107,10 +110,7 @@ def _close(report: LayoutReport) -> None:
         report._close()
         _reports = tuple(other for other in _reports if other is not report)
         if not _reports:
-            try:
-                _restore()
-            finally:
-                _restore()  # what an interrupt left
+            _restore()
             _lost.clear()
             _gone.clear()
 

@@ -287,19 +287,23 @@ def test_no_code_of_python_runs_when_a_result_is_gone() -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 50, 51, 52, 53, 600])
-def test_an_interrupt_while_a_block_ends_leaves_nothing_replaced(n: int) -> None:
+@pytest.mark.parametrize("opening", [False, True], ids=["end", "begin"])
+def test_an_interrupt_while_a_block_begins_or_ends_leaves_nothing_replaced(n: int, opening: bool) -> None:
     """numpy's functions stayed replaced until the end of the program, and a later block replaced them again."""
     functions = (np.asarray, np.array, np.require, nl.Tensor.__dict__["copy"], nl.Tensor.__dict__["__array_ufunc__"])
 
     def profile(frame: types.FrameType, event: str, argument: Any) -> None:
         nonlocal n
-        if frame.f_code is track._restore.__code__ and event in ("call", "c_return"):
+        if frame.f_code.co_filename == track.__file__ and event in ("call", "c_return"):
             n -= 1
             if not n:
                 raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), nl.track_layout():
-        sys.setprofile(profile)
+    with pytest.raises(KeyboardInterrupt):
+        if opening:
+            sys.setprofile(profile)
+        with nl.track_layout():
+            sys.setprofile(profile)
     sys.setprofile(None)
     assert not track._patches and not track._reports
     assert functions == (
