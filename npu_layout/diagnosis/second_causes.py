@@ -16,10 +16,11 @@ from .channel_orders import channel_orders
 from .evidence import Evidence
 from .factors import factors
 from .moments import line
-from .objections import accuses, exchanges_floats, is_slight_scale
+from .objections import accuses, exchanges_floats
 from .proof import proven
 from .readings import declared, readings
 from .scale_axes import scale_axes
+from .scale_objections import is_slight_scale
 from .slight_scales import has_scales_of_channels
 from .slopes import is_of_two_scales
 from .thresholds import BENT, LEAST, MARGIN

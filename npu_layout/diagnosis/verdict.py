@@ -10,28 +10,22 @@ import numpy as np
 from ..comparison import FLOAT16_MOST, TELLING, OutputComparison, OutputPart
 from . import figure_wording, wording
 from .causes import Situation, every
+from .clamping import clamped_of_input, clamps_noise, is_cut, only_saturates
 from .evidence import Evidence
 from .fixed_values import buried
 from .objections import (
     accuses,
-    clamped_of_input,
-    clamps_noise,
     is_bent,
-    is_biased,
-    is_cut,
     is_in_doubt,
-    is_nearly_a_line,
     is_needless,
     is_no_line,
-    is_of_biases,
     is_of_few_values,
     is_of_what_is_constant,
-    is_slight_scale,
     is_unpaid,
-    only_saturates,
 )
 from .proof import independent, is_by_chance, proven
 from .rivals import alike, distance, sides
+from .scale_objections import is_biased, is_nearly_a_line, is_of_biases, is_slight_scale
 from .second_causes import Pair, second_causes
 from .simplicity import ORDERS, as_good, is_of_bits, simplest_first
 from .slight_scales import is_of_some_channels
