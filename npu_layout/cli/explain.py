@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from ..buffers import TensorSpec, element
-from ..drawing import CACHE_LINE, colour_depth, explain
+from ..drawing import CACHE_LINE, colour_depth, explain, picture_path
 from ..errors import NpuLayoutError
 from ..frames import FrameSpec, pixel_format
 from ..layouts import Layout
@@ -53,6 +53,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the explanation, save the pictures, and return 0."""
+    for path in options.picture:
+        picture_path(path)  # none is written if one cannot be
     element("float32" if options.dtype is None else options.dtype)
     text = options.layout
     if isinstance(text, str) and not text.endswith(".json"):

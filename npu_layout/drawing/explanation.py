@@ -158,7 +158,7 @@ class Explanation:
 
         NpuLayoutError on another ending and if width is not above 0, OSError if it cannot be written.
         """
-        write_picture(path, {".svg": lambda: self.to_svg(width).encode(), ".png": lambda: self.to_png(width)})
+        write_picture(path, lambda: self.to_svg(width).encode(), lambda: self.to_png(width))
 
     def terminal(self, depth: int = 24, columns: int = 120) -> str:
         """Return the text, and planes and memory in `depth` bits of colour (24, 8, or 0 for none).

@@ -98,7 +98,7 @@ class FrameExplanation:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the picture to a file that ends in .svg or .png; NpuLayoutError on another ending."""
-        write_picture(path, {".svg": lambda: self.to_svg().encode(), ".png": self.to_png})
+        write_picture(path, lambda: self.to_svg().encode(), self.to_png)
 
     def _drawn(self) -> Scene:
         scene, y, right = Scene(), 32.0, 0.0

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import NpuLayoutError
 from ..support import path_of, whole
 
+ENDINGS = (".svg", ".png")
 
-def write_picture(path: str | os.PathLike[str], writers: Mapping[str, Callable[[], bytes]]) -> None:
-    """Write what the writer of the file's ending returns; NpuLayoutError on another ending."""
+
+def picture_path(path: str | os.PathLike[str]) -> Path:
+    """Return the path of a picture; NpuLayoutError if it ends in none of `ENDINGS`."""
     target = Path(path_of("path", path))
-    if target.suffix.lower() not in writers:
-        raise NpuLayoutError(f"picture {str(target)!r}: expected a name that ends in {' or '.join(writers)}")
-    content = writers[target.suffix.lower()]()
+    if target.suffix.lower() not in ENDINGS:
+        raise NpuLayoutError(f"picture {str(target)!r}: expected a name that ends in {' or '.join(ENDINGS)}")
+    return target
+
+
+def write_picture(path: str | os.PathLike[str], svg: Callable[[], bytes], png: Callable[[], bytes]) -> None:
+    """Write what the writer of the file's ending returns; NpuLayoutError on another ending."""
+    target = picture_path(path)
+    content = dict(zip(ENDINGS, (svg, png)))[target.suffix.lower()]()
     with whole(target) as file:
         file.write(content)

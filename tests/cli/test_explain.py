@@ -41,6 +41,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         "NCHW 1x3x4x4 --at 0,3,0,0",
         "NCHW 1x3x4x4 --window 9x9",
         "NCHW 1x3x4x4 --picture a.gif",
+        "NCHW 1x3x4x4 --picture a.svg b.png c.txt",
         "NCHW 1x3x4x4 --picture none-such/a.svg",
         "none-such.json",
     ],
