@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -65,6 +66,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(Session, "names", ("box", "score"))
     path = tmp_path / "m.axmodel"
     path.write_bytes(b"")
+    gc.collect()  # sessions that exceptions of a test before still have
     return path
 
 
