@@ -30,6 +30,7 @@ CACHES = 3  # so many times the bytes of the last cache are read and written bef
 BUFFERS = (4, 17)  # sources of a turn, at least and at most; the first call is not timed
 TURN_BYTES = 16 << 20  # that the calls of such a turn read and write, about
 COLD_TURNS = 2  # of each call, at least
+HOPELESS = 10  # a peer that takes so many times as long as the fastest one is not timed on cold buffers
 
 
 def check_targets(files: Mapping[str, str | None]) -> None:
@@ -40,9 +41,6 @@ def check_targets(files: Mapping[str, str | None]) -> None:
             raise NpuLayoutError(f"{option}: {path}: expected a file that can be written, got {got}")
     if files.get("--plot") is not None and find_spec("matplotlib") is None:
         raise NpuLayoutError("--plot needs matplotlib: pip install matplotlib")
-
-
-HOPELESS = 10  # a peer that takes so many times as long as the fastest one is not timed on cold buffers
 
 
 def clock(calls: dict[str, Call], seconds: float, pause: float = 0) -> dict[str, list[float]]:

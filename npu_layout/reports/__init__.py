@@ -5,7 +5,7 @@ Imports diagnosis, comparison, decode, engines, buffers, layouts, kernels (their
 
 from .collection import Reports, summary_line
 from .junit import write_junit
-from .output_report import Exhibit, OutputReport
-from .report import UNSURE, VERDICTS, Report
+from .output_report import UNSURE, Exhibit, OutputReport
+from .report import VERDICTS, Report
 
 __all__ = ["UNSURE", "VERDICTS", "Exhibit", "OutputReport", "Report", "Reports", "summary_line", "write_junit"]

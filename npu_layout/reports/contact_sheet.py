@@ -13,13 +13,12 @@ from ..engines import transposed
 from ..errors import NpuLayoutError
 from ..layouts import Layout
 from .markup import Html, el
-from .output_report import Exhibit, OutputReport
+from .output_report import UNSURE, Exhibit, OutputReport
 from .pictures import VALUES, Sheet, picture, scale
 from .words import decibels, number, spoken
 
 _READINGS = 4
 _OF_ENDING = ("geometry", "activation")  # causes in what was done to the model's output
-_UNPROVEN = ("ambiguous", "mismatch")
 _OF_READING = ("match", "layout", "quantization", "channel_order")  # causes in how the buffer is read
 
 
@@ -41,7 +40,7 @@ def contact_sheet(o: OutputReport, exhibit: Exhibit) -> Html:
     hint = "A wrong reading shows as stripes and noise, the right one as the picture of the model. "
     if o.verdict in _OF_ENDING and exhibit.answers:
         title, hint = ("the output as the other side ends it", "Two of the pictures are alike: what .why describes. ")
-    elif o.verdict in _UNPROVEN and exhibit.answers:
+    elif o.verdict in UNSURE and exhibit.answers:
         title, hint = ("what explains the output best", "None of these explanations is proven. ")
     elif o.verdict not in _OF_READING and exhibit.answers:
         title, hint = (

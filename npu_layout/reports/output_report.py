@@ -16,6 +16,7 @@ from ..support import check_fields, isolated
 from . import fixes
 from .words import clamped, passing, tolerance
 
+UNSURE = ("ambiguous", "mismatch")  #: verdicts that name no cause
 _NONE = type(None)
 _SEVERAL = (tuple, list)
 _WHOLE = (int, np.integer, _NONE)

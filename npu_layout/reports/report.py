@@ -13,10 +13,9 @@ from ..diagnosis import InputReport
 from ..support import __version__, check_fields, isolated, json_text, many
 from . import page
 from .detected import detected
-from .output_report import OutputReport
+from .output_report import UNSURE, OutputReport
 
 VERDICTS = tuple(page.MEANINGS)
-UNSURE = ("ambiguous", "mismatch")  #: those that name no cause
 
 _UNEXPLAINED_DB = 3.0  # the most that another reading gains where no cause was found
 
