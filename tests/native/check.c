@@ -12,6 +12,7 @@
 #include "pads.h"
 #include "peaks.h"
 #include "reduce.h"
+#include "values.h"
 
 static uint64_t state = 88172645463325252u;
 static int64_t below(int64_t n) {
@@ -60,11 +61,6 @@ static int64_t reach(const Box *box, int side, int64_t item) {
     return end;
 }
 
-static float half(uint16_t u) {
-    const int e = u >> 10 & 31, f = u & 1023;
-    const float x = e == 31 ? (f ? NAN : INFINITY) : e ? ldexpf((float)(1024 + f), e - 25) : ldexpf((float)f, -24);
-    return u >> 15 ? -x : x;
-}
 /* Rounded to so many bits behind the first, half to even; below 2**least to that many behind the point there. */
 static double rounded(float x, int bits, int least) {
     if (x == 0 || isinf(x) || x != x) return x;
@@ -85,23 +81,6 @@ static uint16_t narrow(Dtype type, float x) {
     const int e = near < 0x1p-14 ? -14 : ilogb(near);
     const int units = (int)ldexp(near, 10 - e); /* with the first bit, but for subnormal numbers */
     return (uint16_t)(sign | (((e + 14) << 10) + units));
-}
-
-static float value(Dtype type, const uint8_t *p) {
-    int8_t b; int16_t h; uint16_t u; int32_t w; float f;
-    memcpy(&b, p, 1), memcpy(&f, p, dtype_size[type]);
-    if (dtype_size[type] >= 2) memcpy(&h, p, 2), memcpy(&u, p, 2); else h = 0, u = 0;
-    if (dtype_size[type] == 4) memcpy(&w, p, 4); else w = 0;
-    switch (type) {
-        case I8: return b;
-        case U8: return *p;
-        case I16: return h;
-        case U16: return u;
-        case I32: return (float)w;
-        case F16: return half(u);
-        case BF16: { const uint32_t x = (uint32_t)u << 16; memcpy(&f, &x, 4); return f; }
-        default: return f;
-    }
 }
 
 static void walk(const Box *box, int depth, int64_t s, int64_t d, int64_t size, const Arithmetic *a) {

@@ -10,6 +10,7 @@
 #include "convert.h"
 #include "pads.h"
 #include "program.h"
+#include "values.h"
 
 enum { MOST = 1 << 17, ELEMENTS = 20000 }; /* bytes of a buffer, elements of a walk */
 
@@ -73,33 +74,6 @@ static int64_t extent(int64_t most) {
     const int64_t b = (int64_t)take(1);
     const int64_t n = b < 128 ? 1 + b % 20 : b < 160 ? edges[b % (int)(sizeof edges / sizeof *edges)] : b < 250 ? 1 + b : 1 + below(20000);
     return n < most ? n : most;
-}
-
-static float half(uint16_t u) {
-    const int exponent = u >> 10 & 31, fraction = u & 1023;
-    const float x = exponent == 31 ? fraction ? NAN : INFINITY : exponent ? ldexpf((float)(fraction + 1024), exponent - 25) : ldexpf((float)fraction, -24);
-    return u >> 15 ? -x : x;
-}
-
-static float value(Dtype type, const uint8_t *p) {
-    int8_t b;
-    int16_t h = 0;
-    uint16_t u = 0;
-    int32_t w = 0;
-    float f = 0;
-    memcpy(&b, p, 1);
-    if (dtype_size[type] == 2) memcpy(&h, p, 2), memcpy(&u, p, 2);
-    if (dtype_size[type] == 4) memcpy(&w, p, 4), memcpy(&f, p, 4);
-    switch (type) {
-        case I8: return b;
-        case U8: return *p;
-        case I16: return h;
-        case U16: return u;
-        case I32: return (float)w;
-        case F16: return half(u);
-        case BF16: w = (int32_t)((uint32_t)u << 16), memcpy(&f, &w, 4); return f;
-        default: return f;
-    }
 }
 
 /* To 11 bits, or fewer where it is small. */
