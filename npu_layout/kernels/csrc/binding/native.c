@@ -47,6 +47,15 @@ static PyObject *cached(PyObject *module, PyObject *answer) {
     return PyLong_FromLong(set_cached((int)n));
 }
 
+static PyObject *in_no_cache(PyObject *module, PyObject *source) {
+    Py_buffer view;
+    (void)module;
+    if (PyObject_GetBuffer(source, &view, PyBUF_SIMPLE)) return NULL;
+    const int cold = read_cold(view.buf, view.len);
+    PyBuffer_Release(&view);
+    return PyBool_FromLong(cold);
+}
+
 static PyMethodDef module_methods[] = {
     {"gray", native_gray, METH_VARARGS, "gray(level, dtype, blue, green, red, out): which path"},
     {"argmax", native_argmax, METH_VARARGS, "argmax(level, x, out, positions, channels, dtype): which path, or -1"},
@@ -70,6 +79,7 @@ static PyMethodDef module_methods[] = {
     {"get_threads", get_threads, METH_NOARGS, "get_threads()"},
     {"set_last_cache", last_cache, METH_O, "set_last_cache(bytes): of this machine; decides what is stored past the caches"},
     {"set_cached", cached, METH_O, "set_cached(answer): whether buffers are in a cache: 1, 0, or -1: as this machine says; how often it was asked since"},
+    {"in_no_cache", in_no_cache, METH_O, "in_no_cache(source): whether 64 KB and more are in no cache, as programs find it"},
     {NULL, NULL, 0, NULL},
 };
 
