@@ -69,15 +69,17 @@ def what_stays_is_collected_once() -> Iterator[None]:
 @pytest.fixture(autouse=True, scope="session")
 def last_cache() -> Iterator[Callable[[int], None]]:
     """``last_cache(size)``: what is stored past the caches is decided as if the last one held so many bytes; at first
-    LAST_CACHE, whatever this machine has."""
+    LAST_CACHE, whatever this machine has, and as if parts of lines cost no more than whole ones."""
     if nl.kernels.active() == "numpy":
         yield lambda size: None
         return
     from npu_layout.kernels import _native, native
 
     _native.set_last_cache(LAST_CACHE)
+    _native.set_stores(False, 0)
     yield _native.set_last_cache
     native.ask_for_the_last_cache()
+    native.ask_how_to_store()
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ def _wanted() -> str:
 def _prepare(core: Any) -> None:
     """Set what the core needs of this machine: the size of its last cache, and the default number of threads."""
     core.ask_for_the_last_cache()
+    core.ask_how_to_store()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     core.set_threads(min(4, cores))
 

@@ -7,6 +7,7 @@ import platform
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -22,7 +23,7 @@ from tests.support.memory import Fenced
 from tests.support.move_examples import EXAMPLES, expected_of, mover
 
 if NATIVE:
-    from npu_layout.kernels import _native
+    from npu_layout.kernels import _native, native
 
 pytestmark = pytest.mark.skipif(not NATIVE, reason="the compiled kernels are turned off")
 looking = pytest.mark.skipif(  # elsewhere nothing is stored past the caches
@@ -42,6 +43,15 @@ def cached() -> Iterator[Callable[[int], int]]:
     _native.set_cached(-1)
 
 
+@pytest.fixture(params=((False, 0), (True, 1)), ids=("any", "whole lines"))
+def stores(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Of processors for which parts of lines are as fast past the caches as whole ones, and of those for which they are
+    not, and which store past the caches, at any size, what gains by it."""
+    _native.set_stores(*request.param)
+    yield
+    _native.set_stores(False, 0)
+
+
 def many(loops: Callable[[int], Loops], path: str, size: int) -> tuple[Loops, tuple[Any, ...]]:
     """Loops so long that the result has LEAST bytes."""
     n = 40
@@ -50,6 +60,7 @@ def many(loops: Callable[[int], Loops], path: str, size: int) -> tuple[Loops, tu
     return loops(n), made
 
 
+@pytest.mark.usefixtures("stores")
 @pytest.mark.parametrize("path", EXAMPLES)
 def test_moves_from_no_cache_to_no_cache(path: str, cached: Callable[[int], int]) -> None:
     cached(0)
@@ -70,6 +81,7 @@ def test_moves_from_no_cache_to_no_cache(path: str, cached: Callable[[int], int]
                 assert (room[:at] == 0x37).all() and (room[at + target.size :] == 0x37).all()
 
 
+@pytest.mark.usefixtures("stores")
 @pytest.mark.parametrize("backend", NATIVE)
 def test_conversions_from_no_cache_to_no_cache(backend: str, cached: Callable[[int], int]) -> None:
     eighth = nl.Quantization(0.125, 3)
@@ -135,6 +147,7 @@ LINES = (  # of a result, some or all of them whole: dtype, layouts, shape, and 
 )
 
 
+@pytest.mark.usefixtures("stores")
 @pytest.mark.parametrize("answer", (0, 1))
 @pytest.mark.parametrize("dtype", ("uint8", "uint16", "float32"))
 @pytest.mark.parametrize("pixels", (1044, 1100, 2048))
@@ -157,6 +170,7 @@ def test_planes_with_pitches_become_pixels_and_back(
             assert (target.pack(values) == out).all(), backend
 
 
+@pytest.mark.usefixtures("stores")
 @pytest.mark.parametrize("dtype, given, wanted, shape, order", LINES)
 def test_lines_of_results_in_no_cache(
     dtype: str, given: str, wanted: str, shape: tuple[int, ...], order: Any, cached: Callable[[int], int]
@@ -179,6 +193,7 @@ def test_lines_of_results_in_no_cache(
             assert (room[:at] == 0x37).all() and (room[at + out.nbytes :] == 0x37).all()
 
 
+@pytest.mark.usefixtures("stores")
 @pytest.mark.parametrize("size", (1, 2, 4))
 @pytest.mark.parametrize(
     "pitch, channels", ((4096, (7, 8, 17, 32, 67)), (8192, (9, 24, 64)), (1024 * 5, (16, 32, 48, 64)))
@@ -218,6 +233,7 @@ SMALL = (
 )
 
 
+@pytest.mark.usefixtures("stores")
 @pytest.mark.parametrize("dtype, given, wanted, shape", SMALL)
 def test_small_results_in_no_cache(
     dtype: str, given: str, wanted: str, shape: tuple[int, ...], cached: Callable[[int], int]
@@ -247,6 +263,7 @@ def test_small_results_in_no_cache(
                 assert cached(0) == 1
 
 
+@pytest.mark.usefixtures("stores")
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
 def test_gray_of_planes_in_no_cache(dtype: str, cached: Callable[[int], int]) -> None:
     """At distances of planes and result, modulo a page, at which vectors of 64 bytes are not used, and others."""
@@ -368,6 +385,43 @@ def test_what_a_look_finds(size: int, cached: Callable[[int], int]) -> None:
     if away:  # a clock that does not tell, or is forbidden, finds everything in a cache
         assert away >= 0.7
     assert found(False, 60) <= 0.3
+
+
+@looking
+@pytest.mark.alone
+@pytest.mark.parametrize("backend", NATIVE)
+@pytest.mark.parametrize(
+    "dtype, given, wanted, shape",
+    (
+        ("uint8", "NHWC", "NCHW", (1, 255, 80, 80)),
+        ("uint8", "NCHW16c", "NCHW", (1, 256, 80, 80)),
+        ("uint8", "NCHW8c", "NCHW", (1, 256, 80, 80)),
+        ("float32", "CHWN", "NCHW", (8, 64, 40, 40)),
+        ("uint16", "NHWC", "NCHW", (1, 8, 400, 400)),
+    ),
+)
+def test_large_results_are_not_stored_in_parts_of_lines(
+    dtype: str, given: str, wanted: str, shape: tuple[int, ...], backend: str, last_cache: Callable[[int], None]
+) -> None:
+    """On Intel they took 10 to 60 times as long so, with vectors of 32 bytes."""
+    source, target = nl.TensorSpec(shape, given, dtype), nl.TensorSpec(shape, wanted, dtype)
+    x, out = np.ones(source.size, dtype), np.ones(target.size, dtype)
+
+    def least(size: int) -> float:
+        last_cache(size)
+        native.ask_how_to_store()
+        program, took = nl.plan(source, target).move.program(backend), []
+        for _ in range(7):
+            began = time.perf_counter()
+            assert program.attempt(x, out)
+            took.append(time.perf_counter() - began)
+        return min(took)
+
+    try:
+        assert least(0) < 6 * least(1 << 40)
+    finally:
+        last_cache(LAST_CACHE)
+        _native.set_stores(False, 0)
 
 
 def ran(script: str) -> str:

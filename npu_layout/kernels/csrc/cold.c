@@ -8,6 +8,18 @@
 static int64_t last_cache = 32 << 20;
 void set_last_cache(int64_t bytes) { last_cache = bytes; }
 
+static atomic_int whole_lines;
+static _Atomic int64_t early;
+void set_stores(int whole, int64_t bytes) {
+    atomic_store_explicit(&whole_lines, whole, memory_order_relaxed);
+    atomic_store_explicit(&early, bytes, memory_order_relaxed);
+}
+int stores_whole_lines(void) { return atomic_load_explicit(&whole_lines, memory_order_relaxed); }
+int past_early(int64_t touched, int threads) {
+    const int64_t least = atomic_load_explicit(&early, memory_order_relaxed);
+    return least && touched / (threads > 1 ? threads : 1) >= least;
+}
+
 static atomic_int cached = -1, looks;
 int set_cached(int answer) {
     atomic_store_explicit(&cached, answer, memory_order_relaxed);

@@ -11,6 +11,12 @@
 int past_caches(int64_t touched, int shared);
 /* The bytes of the last cache of this machine. */
 void set_last_cache(int64_t bytes);
+/* How this machine stores past the caches. `whole`: parts of lines take up to 60 times as long, so that loops do it only if they gain by
+ * it. `early`: as fast as to the last cache, so that loops which gain by it do it from so many bytes on that a thread reads and writes;
+ * 0: at no size. */
+void set_stores(int whole, int64_t early);
+int stores_whole_lines(void);
+int past_early(int64_t touched, int threads);
 
 /* Where the last results of a program began, when, and how they were stored: past the caches, `left` times more; or through them:
  * TRIED, or LOOPED if the one before was so recent that it was in a cache in any case. */

@@ -70,6 +70,10 @@ int has_wide_gathers(void) {
     __builtin_cpu_init();
     return !!__builtin_cpu_supports("avx512vbmi");
 }
+int is_intel(void) {
+    __builtin_cpu_init();
+    return !!__builtin_cpu_is("intel");
+}
 void fence(void) { _mm_sfence(); }
 #define ASK_THE_PROCESSOR __builtin_cpu_init()
 #else
@@ -77,6 +81,7 @@ void fence(void) { _mm_sfence(); }
 #define NPU_LAYOUT_WITHOUT_AVX2
 #define NPU_LAYOUT_WITHOUT_AVX512
 int has_wide_gathers(void) { return 0; }
+int is_intel(void) { return 0; }
 void fence(void) {}
 #define ASK_THE_PROCESSOR (void)0
 #endif

@@ -280,6 +280,8 @@ void fence(void);
 int level_count(void);
 /* Whether this machine has AVX-512 VBMI, for the gathers of WIDE_*. */
 int has_wide_gathers(void);
+/* Whether this processor is Intel's. */
+int is_intel(void);
 const char *level_name(int i);   /* also of one that this machine lacks */
 const Level *level_at(int i); /* NULL if this machine lacks it; the best one last */
 /* The best level with shorter vectors, which every machine with this one has; NULL if none was compiled. */

@@ -1,6 +1,8 @@
 /* Moves: walk the outer loops of a box, and know which moves gain by stores past the caches and by lines fetched ahead. */
 #include "move.h"
 
+#include "cold.h"
+
 /* The size of a piece of at most `most` of n elements, such that the last one, which overlaps, repeats little. */
 static int64_t alike(int64_t n, int64_t most) {
     const int64_t pieces = (n + most - 1) / most, each = (n + pieces - 1) / pieces;
@@ -81,11 +83,36 @@ static int is_lines_of_32(const Move *m) {
     return m->path == PATH_TRANSPOSE && (m->size == 2 || m->size == 4 || (m->size == 16 && is_blocks_to_pixels(a, b, 16)));
 }
 
+/* What vectors of 64 bytes make whole lines of; not small results, nor lines of 16 bits in a small number of sets, which take twice as
+ * long. */
+static int is_lines_of_64(const Move *m) {
+    enum { CROWDED = 16, SMALL_RESULT = 1 << 20 };
+    const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
+    return m->path == PATH_TRANSPOSE && m->size <= 4 && a.n * b.n * m->size >= SMALL_RESULT && a.n * m->size >= SHORT_PAST && magnitude(b.d) >= SHORT_PAST &&
+           !(m->size == 2 && in_one_set(b.n, b.d) >= CROWDED);
+}
+
+int move_prefers_below(const Move *m, int vector) {
+    const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
+    const int rows = m->path == PATH_ROWS || (m->path == PATH_TRANSPOSE && m->size == 16);
+    return vector == 64 && ((rows && is_blocks_to_pixels(a, b, m->size)) || (b.d % 64 && is_band_of_result(m, COLD)));
+}
+
+/* Where parts of lines are slow: planes that shorter vectors write by turns, and pixels of planes with which not every line begins,
+ * because arrays begin at any lane of 16 bytes of a line. */
+static int is_parts_of_lines(const Move *m, int vector) {
+    const Loop pixel = m->box.loops[m->box.count - 2], channel = m->box.loops[m->box.count - 1];
+    if (vector < 64 && (m->path == PATH_SPLIT || (m->path == PATH_MERGE && channel.n == 8))) return 1;
+    return (m->path == PATH_MERGE || (m->path == PATH_PADDED && channel.s != m->size)) && pixel.d % 32 == 0;
+}
+
 /* Other loops store past the caches too, and gain nothing by it, or lose; or have no such stores. */
 int move_gains_past(const Move *m, int vector) {
     if (vector == 32 && (is_band_of_result(m, PAST) || is_by_sets(m))) return 0;
-    return is_merge_of_lines(m) || is_rows_of_lines(m) || (vector == 32 && is_lines_of_32(m)) || m->path == PATH_SPLIT ||
-           m->path == PATH_MERGE || m->path == PATH_REVERSE || m->path == PATH_PADDED || m->path == PATH_PIXELS;
+    if (stores_whole_lines() && is_parts_of_lines(m, vector)) return 0;
+    return is_merge_of_lines(m) || is_rows_of_lines(m) || (vector == 32 && is_lines_of_32(m)) ||
+           (vector == 64 && stores_whole_lines() && is_lines_of_64(m)) || m->path == PATH_SPLIT || m->path == PATH_MERGE ||
+           m->path == PATH_REVERSE || m->path == PATH_PADDED || m->path == PATH_PIXELS;
 }
 
 int move_fetches(const Move *m) {

@@ -55,7 +55,20 @@ static int is_joined(Program *p) {
     return found == 2 && joined_plan(&p->joined, &of[0]->convert.box, &of[1]->convert.box, &p->arithmetic);
 }
 
-void program_planned(Program *p) {
+/* Whether all moves are faster with shorter vectors, where what they read and write is not near a core. */
+static int prefers_below(const Program *p) {
+    if (p->converts || !level_below(p->level) || !past_early(p->touched, 1)) return 0;
+    for (int i = 0; i < p->jobs; ++i)
+        if (!p->job[i].is_fill && !move_prefers_below(&p->job[i].move, p->level->vector)) return 0;
+    return 1;
+}
+
+static int goes_past(const Program *p, int threads) {
+    if (past_caches(p->touched, threads > 1)) return p->gains_past || !stores_whole_lines();
+    return p->gains_past && past_early(p->touched, threads);
+}
+
+static void find_gains(Program *p) {
     p->is_joined = p->converts && is_joined(p);
     p->gains_past = 1, p->fetches = p->fetches_result = 0;
     if (p->is_joined) {
@@ -71,8 +84,14 @@ void program_planned(Program *p) {
     }
 }
 
+void program_planned(Program *p) {
+    if (prefers_below(p)) p->level = level_below(p->level);
+    find_gains(p);
+    p->arithmetic.past = goes_past(p, 1);
+}
+
 void program_move(const Program *p, const uint8_t *src, uint8_t *dst, int64_t part, int64_t parts, Whereabouts where) {
-    const int past = where.past || (parts > 1 ? past_caches(p->touched, pool_threads() > 1) : p->arithmetic.past);
+    const int past = where.past || (parts > 1 ? goes_past(p, pool_threads()) : p->arithmetic.past);
     Arithmetic arithmetic = p->arithmetic;
     arithmetic.past = past, arithmetic.cold = where.cold;
     if (p->is_joined) joined_run(p->level, &p->joined, &arithmetic, src, dst, part, parts);

@@ -31,7 +31,7 @@ typedef struct {
 typedef struct {
     int past, cold, cold_result;
 } Whereabouts;
-/* Set `gains_past` and `fetches`, when all jobs are planned. */
+/* Set the level, `gains_past`, `fetches` and whether one thread stores past the caches, when all jobs are planned. */
 void program_planned(Program *program);
 /* First all fills, then the moves; the parts of each make up the whole and may run concurrently. */
 void program_fill(const Program *program, uint8_t *dst, int64_t part, int64_t parts);

@@ -40,6 +40,20 @@ static PyObject *last_cache(PyObject *module, PyObject *bytes) {
     Py_RETURN_NONE;
 }
 
+static PyObject *of_intel(PyObject *module, PyObject *unused) {
+    (void)module, (void)unused;
+    return PyBool_FromLong(is_intel());
+}
+
+static PyObject *stores(PyObject *module, PyObject *args) {
+    int whole;
+    long long early;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "pL", &whole, &early)) return NULL;
+    set_stores(whole, early);
+    Py_RETURN_NONE;
+}
+
 static PyObject *cached(PyObject *module, PyObject *answer) {
     const long n = PyLong_AsLong(answer);
     (void)module;
@@ -78,6 +92,8 @@ static PyMethodDef module_methods[] = {
     {"set_threads", set_threads, METH_O, "set_threads(n)"},
     {"get_threads", get_threads, METH_NOARGS, "get_threads()"},
     {"set_last_cache", last_cache, METH_O, "set_last_cache(bytes): of this machine; decides what is stored past the caches"},
+    {"of_intel", of_intel, METH_NOARGS, "of_intel(): whether this processor is Intel's"},
+    {"set_stores", stores, METH_VARARGS, "set_stores(whole, early): of this machine; whether parts of lines are slow past the caches, and from how many bytes on what gains goes past"},
     {"set_cached", cached, METH_O, "set_cached(answer): whether buffers are in a cache: 1, 0, or -1: as this machine says; how often it was asked since"},
     {"in_no_cache", in_no_cache, METH_O, "in_no_cache(source): whether 64 KB and more are in no cache, as programs find it"},
     {NULL, NULL, 0, NULL},

@@ -159,7 +159,6 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     const int64_t moved = at_most(src_bytes / src_item, dst_bytes / dst_item) * src_item, most = INT64_MAX / 2;
     const int64_t others = alongside < 0 ? 0 : at_most(alongside, (int64_t)1 << 40);
     p->touched = at_most(at_most(moved, most) + at_most(dst_bytes, most), most) + others;
-    p->arithmetic.past = past_caches(p->touched, 0);
     if (read_arithmetic(arithmetic, self, src_item, dst_item) && read_jobs(fills, boxes, p, src_item, dst_item)) {
         program_planned(p);
         return (PyObject *)self;

@@ -154,7 +154,7 @@ INLINE Walk walk_of(const Matrix *m, const Shape *t, const Edges *e, int past, i
     /* Planes from end to end, a line of each row of the result at a time. */
     const int from_end_to_end = whole     ? cold && down <= SHORT_PAST
                                 : aligned ? VB == 64 && fills_lines && reads_lines && down <= SHORT_CACHED
-                                          : VB == 64 && cold && m->a > FEW_ROWS;
+                                          : VB == 64 && cold && m->a > FEW_ROWS && !stores_whole_lines();
     Walk w;
     w.by_destination = across < down ? t->size < 4 || ((reads_lines || m->b <= FEW_ROWS) && !large)
                                      : from_end_to_end || (!whole && (large || (VB == 32 && m->a >= 32) || (fills_lines && down % 1024 == 0)));

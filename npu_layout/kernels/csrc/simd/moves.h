@@ -1,4 +1,5 @@
 /* The moves of one instruction set and their table. LEVEL is the instruction set's name, VB the bytes of its vectors (16, 32, 64). */
+#include "cold.h"
 #include "simd/vector.inl.h"
 #include "simd/copies.inl.h"
 #include "simd/rows.inl.h"

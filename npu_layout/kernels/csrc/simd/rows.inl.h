@@ -36,11 +36,18 @@ ROWS_FROM(64)
 
 enum { BY_CALL = 2048 }; /* bytes; longer rows are copied by memcpy */
 
+/* Where parts of lines are slow, shorter rows begin and end with lines. */
+INLINE int rows_gain_past(const uint8_t *dst, Loop a, Loop b, int64_t bytes) {
+    enum { LONG = 4096 };
+    const int whole = !(((uintptr_t)dst | (uintptr_t)a.d | (uintptr_t)b.d | (uintptr_t)bytes) % 64);
+    return row_gains_past(bytes) && (whole || bytes >= LONG || !stores_whole_lines());
+}
+
 static void HERE(move_copy)(const Move *m, const uint8_t *src, uint8_t *dst) {
     const Loop rows = m->box.loops[m->box.count - 2], row = m->box.loops[m->box.count - 1];
     const int64_t bytes = row.n * m->size;
 #define CALL(copy) for (int64_t i = 0; i < rows.n; ++i) copy(src + i * rows.s, dst + i * rows.d, bytes)
-    if (m->past && row_gains_past(bytes))
+    if (m->past && rows_gain_past(dst, rows, rows, bytes))
         CALL(row_past);
     else if (bytes > BY_CALL)
         for (int64_t i = 0; i < rows.n; ++i) memcpy(dst + i * rows.d, src + i * rows.s, (size_t)bytes);
@@ -225,7 +232,7 @@ static void HERE(move_rows)(const Move *m, const uint8_t *src, uint8_t *dst) {
     enum { RUN = 2048, PAGE = 4096, FAR_AWAY = 1 << 18, FEW_LINES = 160, SOME_LINES = 256, STREAMS = 16 };
     const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
     const int64_t bytes = m->size;
-    const int past = m->past && row_gains_past(bytes), crowd = magnitude(b.d) % PAGE == 0;
+    const int past = m->past && rows_gain_past(dst, a, b, bytes), crowd = magnitude(b.d) % PAGE == 0;
     if (past || (m->cold && bytes >= (crowd ? SOME_LINES : FEW_LINES))) {
         rows_in_order(src, dst, a, b, bytes, past);
         return;
