@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import LayoutError, NpuLayoutError
-from ..layouts import Layout, LayoutLike, Storage, as_layout, check_extents
+from ..layouts import Layout, LayoutLike, as_layout, check_extents
 from .stored import StoredTensor
 
 _PLACES = ("storage_shape", "storage_strides", "storage_offset", "size")
@@ -45,7 +45,7 @@ def replaced(spec: StoredTensor, fields: Mapping[str, Any]) -> dict[str, Any]:
         "dtype": spec.element.name,
         "axes": spec.axes,
         "quantization": spec.quantization,
-        **_places_given(storage),
+        **spec.given_places,
         "name": spec.name,
         "channels": spec.channels,
     }
@@ -67,18 +67,6 @@ def replaced(spec: StoredTensor, fields: Mapping[str, Any]) -> dict[str, Any]:
     if merged.get("storage_offset", 0) is None:
         merged["storage_offset"] = 0
     return merged
-
-
-def _places_given(storage: Storage) -> dict[str, Any]:
-    """Return what is not as it follows from the layout and the shape."""
-    plain = Storage.bind(storage.layout, storage.shape)
-    mine = {
-        "storage_shape": (storage.storage_shape, plain.storage_shape),
-        "storage_strides": (storage.strides, plain.strides),
-        "storage_offset": (storage.start, 0),
-        "size": (storage.size, plain.size),
-    }
-    return {name: value for name, (value, default) in mine.items() if value != default}
 
 
 def _same_letters(layout: LayoutLike, axes: str) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..layouts import Storage
 from .elements import Element
@@ -31,6 +31,18 @@ class StoredTensor(NamedTuple):
         """The letter of the axis that the scales belong to; empty if they belong to none."""
         axis = None if self.quantization is None else self.quantization.axis
         return "" if axis is None else self.axes[axis]
+
+    @property
+    def given_places(self) -> dict[str, Any]:
+        """The arguments of a TensorSpec that say where elements are, if they do not follow from layout and shape."""
+        mine, plain = self.storage, Storage.bind(self.storage.layout, self.storage.shape)
+        places = {
+            "storage_shape": (mine.storage_shape, plain.storage_shape),
+            "storage_strides": (mine.strides, plain.strides),
+            "storage_offset": (mine.start, 0),
+            "size": (mine.size, plain.size),
+        }
+        return {name: value for name, (value, default) in places.items() if value != default}
 
     def describe(self) -> str:
         """Return the tensor as messages name it: ``layout NCHW16c of (1,17,5,4) uint8``."""

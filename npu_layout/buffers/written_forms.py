@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import NpuLayoutError
-from ..layouts import Layout, Storage, as_argument
+from ..layouts import Layout, as_argument
 from .quantization import Quantization
 from .spec_checks import in_storage_order
 from .stored import StoredTensor
@@ -70,15 +70,7 @@ def spec_text(spec: StoredTensor) -> str:
         parts.append(f"axes={spec.axes!r}")
     if spec.quantization is not None:
         parts.append(f"quantization={spec.quantization!r}")
-    plain = Storage.bind(storage.layout, storage.shape)
-    for field, mine, default in (
-        ("storage_shape", storage.storage_shape, plain.storage_shape),
-        ("storage_strides", storage.strides, plain.strides),
-        ("storage_offset", storage.start, 0),
-        ("size", storage.size, plain.size),
-    ):
-        if mine != default:
-            parts.append(f"{field}={mine!r}")
+    parts += [f"{field}={value!r}" for field, value in spec.given_places.items()]
     if spec.name:
         parts.append(f"name={spec.name!r}")
     if spec.channels is not None:
