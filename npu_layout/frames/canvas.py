@@ -101,7 +101,7 @@ class Canvas:
         if order != wanted:
             if "X" in order:
                 order, part = order[:3], in_one_piece(part[..., :3])
-            depth = len(wanted) if wanted != "GRAY" else 1
+            depth = CHANNEL_ORDERS[wanted].channels
             shape = part.shape[:2] if depth == 1 else (*part.shape[:2], depth)
             part = cv2.cvtColor(part, getattr(cv2, f"COLOR_{order}2{wanted}"), self.scratch("colour", shape))
         return part if part.ndim == 3 else part[..., None]
@@ -196,7 +196,7 @@ def _orders(order: str, color: str) -> tuple[str, str]:
 
     They are the same where it can: X is as good as an alpha that is dropped.
     """
-    if color in ("RGBA", "BGRA"):
+    if CHANNEL_ORDERS[color].channels == 4:
         return order, color
     order = order.replace("X", "A")
     return order, color if color == "GRAY" else "BGR" if order == "GRAY" else order

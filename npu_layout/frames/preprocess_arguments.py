@@ -21,9 +21,13 @@ INTERPOLATIONS = {
     "cubic": "INTER_CUBIC",
     "area": "INTER_AREA",
 }
-COLORS = ("BGR", "RGB", "BGRA", "RGBA", "GRAY")
 YUV = ("exact", "planes")
-_CHOICES = {"yuv": YUV, "resize": tuple(MODES), "interpolation": tuple(INTERPOLATIONS), "color": COLORS}
+_CHOICES = {
+    "yuv": YUV,
+    "resize": tuple(MODES),
+    "interpolation": tuple(INTERPOLATIONS),
+    "color": tuple(CHANNEL_ORDERS),
+}
 
 
 def check_choices(**given: str) -> None:
@@ -44,7 +48,7 @@ def checked_target(target: Any, color: str) -> dict[str, int]:
     extents = dict(zip(target.axes, target.shape))
     channels = CHANNEL_ORDERS[color].channels
     if extents["C"] != channels:
-        others = [name for name, other in CHANNEL_ORDERS.items() if other.channels == extents["C"] and "X" not in name]
+        others = [name for name, other in CHANNEL_ORDERS.items() if other.channels == extents["C"]]
         hint = f"; give color={' or '.join(map(repr, others))}" if others else ""
         order = {target.shape[-1]: ("last", "NHWC"), target.shape[-3]: ("first", "NCHW")}.get(channels)
         if order is not None:  # the shape was meant in the order of the buffer

@@ -17,14 +17,9 @@ from ..buffers import TensorSpec
 from ..engines import specs_of
 from ..errors import NpuLayoutError, RecordingError
 from ..frames import ARGUMENTS, FrameSpec, Geometry, Preprocessor, frame_array, frame_part
-from ..layouts import Layout
+from ..layouts import CHANNEL_ORDERS, Layout
 from ..support import PathLike, __version__, checked_call, isolated, many, not_copied, path_of, text_of, whole_numbers
-from .folder import (
-    begin,
-    sha256_of,
-    write_about,
-    write_run,
-)
+from .folder import begin, sha256_of, write_about, write_run
 from .runs import (
     CAMERA,
     FRAME,
@@ -293,9 +288,9 @@ def _arguments(preprocess: Any) -> dict[str, Any]:
             raise RecordingError(
                 f"preprocess: {key!r} is no argument of Preprocessor; it accepts {', '.join(ARGUMENTS)}"
             )
-    channels = {"GRAY": 1, "RGBA": 4, "BGRA": 4}.get(str(preprocess.get("color")), 3)
+    order = CHANNEL_ORDERS.get(str(preprocess.get("color")), CHANNEL_ORDERS["RGB"])
     try:
-        Preprocessor(TensorSpec((1, channels, 8, 8)), **preprocess)
+        Preprocessor(TensorSpec((1, order.channels, 8, 8)), **preprocess)
     except NpuLayoutError as error:
         raise RecordingError(f"preprocess: {error}") from None
     return {k: _plain(v) for k, v in preprocess.items()}
