@@ -167,8 +167,7 @@ def _arguments(preprocess: Any) -> Html | str:
     if not preprocess:
         return "not recorded"
     given = preprocess.items() if isinstance(preprocess, Mapping) else [("", preprocess)]
-    words = ", ".join(f"{k}={json.dumps(v, ensure_ascii=False, default=str)}" for k, v in given)
-    return el("code", words)
+    return el("code", ", ".join(f"{k}={v!r}" for k, v in given))
 
 
 def _contents(outputs: Sequence[OutputReport]) -> Html:

@@ -25,6 +25,13 @@ def board() -> Board:
     return Board()
 
 
+def test_the_preprocessing_can_be_pasted(board: Board, tmp_path: Path) -> None:
+    declared = {**board.preprocessor.arguments, "scaleup": False}
+    page = read(replace(nl.validate(nhwc(board), board.engine), meta={"preprocess": declared}), tmp_path)
+    found = re.search(r"resize=.*scaleup=(False|false)", page.text)
+    assert found is not None and eval(f"dict({found[0]})") == declared
+
+
 def test_a_layout_fault(board: Board, tmp_path: Path) -> None:
     report = nl.validate(nhwc(board), board.engine)
     page = read(report, tmp_path)
@@ -232,4 +239,4 @@ def test_hostile_page_in_a_browser(board: Board, browser: Browser, tmp_path: Pat
 
 def test_preprocess_of_the_recording_is_shown(board: Board, tmp_path: Path) -> None:
     page = read(nl.validate(board.recording(None, None, note="RK3588", driver="0.9.8"), board.engine), tmp_path)
-    assert f'color="{PRE["color"]}"' in page.text and "RK3588" in page.text and '"driver": "0.9.8"' in page.text
+    assert f"color={PRE['color']!r}" in page.text and "RK3588" in page.text and '"driver": "0.9.8"' in page.text
