@@ -1,4 +1,4 @@
-"""The report of track_layout: each call with its place, formats, bytes and fix, those to fix first."""
+"""The report of track_layout: each call with its place, formats, bytes and fix; the calls to fix come first."""
 
 from __future__ import annotations
 

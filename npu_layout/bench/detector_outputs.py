@@ -1,4 +1,4 @@
-"""Make the benchmark's outputs of detectors: the specs of each kind of network, and values with so many objects."""
+"""Make the benchmark's outputs of detectors: the specs of each kind of network, and values with a share of objects."""
 
 from __future__ import annotations
 

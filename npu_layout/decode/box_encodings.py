@@ -1,4 +1,4 @@
-"""The encodings of boxes, as data: what is so of a box of each, whichever network has it. `Boxes` describes them."""
+"""The encodings of boxes, as data: how many numbers a box has, and what they are relative to."""
 
 from __future__ import annotations
 

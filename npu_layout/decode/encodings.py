@@ -1,4 +1,4 @@
-"""From the channels of cells to the edges of their boxes, and to points beside them, in float64."""
+"""Compute the edges of boxes, and points beside them, from the channels of cells, in float64."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Make the heads of boxes that are turned."""
+"""Make the heads of networks whose boxes are turned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Describe what is done beside boxes, as records: keypoints, masks, suppression."""
+"""Describe what a head does beside boxes, as records: keypoints, masks, suppression."""
 
 from __future__ import annotations
 

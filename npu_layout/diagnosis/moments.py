@@ -1,4 +1,4 @@
-"""Means, variance and covariance of some values of two arrays, and the lines that follow from them; how many err."""
+"""Means, variance and covariance of values of two arrays, the lines that follow from them, and how many values err."""
 
 from __future__ import annotations
 

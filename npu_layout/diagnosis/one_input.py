@@ -1,4 +1,4 @@
-"""Whether the outputs of one device agree on the input that it had: there was but one."""
+"""Check that the outputs of a device agree on its input, because it had only one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many values it takes to prove a cause, against all that were tried.
+"""Count how many values it takes to prove a cause, against all causes that were tried.
 
 What a cause leaves is compared with what the declared reading leaves: r is the ratio of their powers, in n independent
 values each. If both were noise of one power, r would exceed a value with a probability of at most

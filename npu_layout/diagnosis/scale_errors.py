@@ -1,4 +1,4 @@
-"""Compute from sums what a scale and a zero point leave of each channel, without a pass over its values.
+"""Compute from sums how much error a scale and a zero point leave in each channel, without a pass over its values.
 
 Where nothing is clamped, the mean square of c - (w / s + z) is a polynomial in 1 / s and z, whose coefficients are the
 means, variances and covariance of the stored values c and the model's values w. So each further scale costs some

@@ -1,4 +1,4 @@
-"""Whether fitted scales are the declared ones but for what noise moves them by."""
+"""Decide whether fitted scales are the declared ones, which noise moved a little."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read the execution providers that onnxruntime is asked for, and see that it uses them: it goes on without them."""
+"""Read which execution providers onnxruntime is asked for, and refuse a session that goes on without one of them."""
 
 from __future__ import annotations
 

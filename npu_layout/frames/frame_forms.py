@@ -1,4 +1,4 @@
-"""Say which frames have one form: what was found out about the first one is true of all, but for their pixels."""
+"""Describe the form of a frame, hashable: frames of one form differ in nothing but their pixels."""
 
 from __future__ import annotations
 

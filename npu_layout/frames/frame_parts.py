@@ -1,4 +1,4 @@
-"""What of a frame's planes is read for a part of it, and where the part is in that: the axes of its resize."""
+"""Find which samples of a frame's planes are read for a part of it, and the axes along which that part is resized."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keep what was made of frames of one form for the next ones, in bounded memory."""
+"""Keep in bounded memory what was worked out for frames of one form, for later frames of that form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refuse memory whose size is that of other rows or planes than a FrameSpec has, and name what it is the size of."""
+"""Refuse memory whose size does not fit a FrameSpec, and say which other rows or planes have that size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compiled passes of a Preprocessor: by what is read and where it goes, and by the forms of frames read before."""
+"""Find the compiled pass of a Preprocessor for a frame, and keep it for later frames of the same form."""
 
 from __future__ import annotations
 

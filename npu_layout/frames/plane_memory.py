@@ -1,4 +1,4 @@
-"""Where the planes of a frame are in memory, and of which pitch and height a number of bytes is.
+"""Find where the planes of a frame are in memory, and which pitch and height explain a number of bytes.
 
 A number of bytes is explained by a usual reading: rows that are rounded up, a height that is rounded up, both, and the
 whole rounded up to pages. What none of these explains may be rows of any pitch, or have a

@@ -1,4 +1,4 @@
-"""Frames as single arrays that a recording contains, and those again as pictures that the diagnosis changes."""
+"""Turn a camera's frame into the single array that a recording contains, and that array into a picture."""
 
 from __future__ import annotations
 

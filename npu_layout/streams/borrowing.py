@@ -1,4 +1,4 @@
-"""Use memory that others hand over one time after the other, which may be the same memory each time."""
+"""Use buffers that a caller's code makes, and copy them if it writes to the same memory each time."""
 
 from __future__ import annotations
 

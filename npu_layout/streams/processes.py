@@ -1,4 +1,4 @@
-"""Distinguish the process that made something from those that were forked from it, in which its threads are not."""
+"""Tell the process that made an object from its forked children, in which the object's threads do not exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run any engine once, so that what it returns is checked and the caller's own."""
+"""Run any engine once: its outputs are checked, and copied if they would not be the caller's own."""
 
 from __future__ import annotations
 

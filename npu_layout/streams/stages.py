@@ -1,4 +1,4 @@
-"""Name the stages of a stream, what fails in them, and what has been counted."""
+"""What the threads of a stream share: the stage and the errors of a frame, and the counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do what is done to a frame: preprocess it, run the engine, call the function."""
+"""Process a frame: preprocess it, run the engine, call the function."""
 
 from __future__ import annotations
 

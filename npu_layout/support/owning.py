@@ -1,4 +1,4 @@
-"""Refuse copies of objects that own what there is only one of."""
+"""Refuse to copy or pickle objects that own something, such as threads, a device or a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Locks that a child process has anew: a thread that has one at the fork is not in the child, and never returns it."""
+"""Locks that a forked child has anew: a thread that held one at the fork is not in the child to return it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Send jobs to executors and processes: some at a time, and what is lost once more."""
+"""Send jobs to executors and processes, some at a time, and run once more those that a dead worker lost."""
 
 from __future__ import annotations
 
