@@ -12,8 +12,8 @@ from .. import kernels
 from ..errors import NpuLayoutError
 from .buffer_writing import Wanted, written_by
 from .frame_forms import Places, memories_of, places_of
-from .frame_parts import AXES, PLANES, Box, Place, axes_of_pixels, axes_of_samples, plane_parts, read_box
-from .geometry import Geometry
+from .frame_parts import AXES, PLANES, Place, axes_of_pixels, axes_of_samples, plane_parts, read_box
+from .geometry import Geometry, Quad
 from .kept import Kept
 from .pictures import FramePlanes, byte_rows, in_rows, untiled
 from .pixel_formats import PixelFormat, Plane
@@ -117,7 +117,7 @@ def resized_planes(frame: FramePlanes, geometry: Geometry, order: str, interpola
     return np.moveaxis(out, 0, -1)
 
 
-def _planes_read(reading: ReadSamples, frame: FramePlanes, geometry: Geometry) -> tuple[Sequence[Plane], Box]:
+def _planes_read(reading: ReadSamples, frame: FramePlanes, geometry: Geometry) -> tuple[Sequence[Plane], Quad]:
     """Return the planes that are read, and x0, y0, x1, y1 of what is read of them for the part that is used."""
     planes = frame.format.planes[: max(c.plane for c in reading.components) + 1]
     return planes, read_box(planes, frame.size_wh, geometry.crop_xyxy, reading.margin)

@@ -7,10 +7,9 @@ from math import lcm
 from typing import NamedTuple
 
 from .. import kernels
+from .geometry import Pair, Quad
 from .pixel_formats import Plane
 
-Box = tuple[int, int, int, int]
-Pair = tuple[int, int]
 Axes = Callable[[int, int, bool], "kernels.Axis | None"]
 SharedAxes = Callable[[int, int, int, int, bool], kernels.Axis]
 AXES: dict[str, Axes] = {
@@ -31,16 +30,16 @@ class Place(NamedTuple):
     """A part within what is read for it: all that its resize depends on, wherever it is in the frame."""
 
     size_wh: Pair  #: of what is read
-    box: Box
+    box: Quad
 
     @classmethod
-    def of(cls, box: Box, read: Box) -> Place:
+    def of(cls, box: Quad, read: Quad) -> Place:
         """Return the place of a part in what is read, both x0, y0, x1, y1 in the frame."""
         x, y = read[:2]
         return cls((read[2] - x, read[3] - y), (box[0] - x, box[1] - y, box[2] - x, box[3] - y))
 
 
-def read_box(planes: Sequence[Plane], size_wh: Pair, box: Box, margin: int = 0) -> Box:
+def read_box(planes: Sequence[Plane], size_wh: Pair, box: Quad, margin: int = 0) -> Quad:
     """Return x0, y0, x1, y1 of what is read for the part `box`: it begins at whole units, blocks and tiles.
 
     margin: pixels around the part that its own pixels are made of; rows of a mosaic then begin with the same colors.
@@ -61,7 +60,7 @@ def _steps(plane: Plane) -> Pair:
     return plane.every_x * across, plane.every_y * down
 
 
-def plane_parts(planes: Sequence[Plane], box: Box) -> tuple[tuple[slice, slice], ...]:
+def plane_parts(planes: Sequence[Plane], box: Quad) -> tuple[tuple[slice, slice], ...]:
     """Return rows, or rows of tiles, and bytes of them, of each plane, for a box of read_box."""
     x0, y0, x1, y1 = box
     parts = []

@@ -13,11 +13,11 @@ from ..support import checked_call, one_of, shown, whole_number, whole_numbers
 from .byte_views import bytes_of
 from .camera_stacks import buffers_of, described
 from .color_matrices import MATRICES, RANGES
+from .geometry import Pair
 from .memory_misfits import Placed, check_separate, check_size, reading_words
 from .pixel_formats import Plane, pixel_format
 from .plane_memory import offsets_of, side_by_side, stored_rows, strides_of
 
-Pair = tuple[int, int]
 _FIELDS = ("format", "size_wh", "strides", "offsets", "size", "matrix", "range")
 
 

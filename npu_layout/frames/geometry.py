@@ -15,7 +15,7 @@ from ..support import checked_call, flag, one_of, plain_array, whole_numbers
 from .mask_resampling import Part, resampled
 
 Pair = tuple[int, int]
-Quad = tuple[int, int, int, int]
+Quad = tuple[int, int, int, int]  # edges, or the widths of four borders
 
 
 # Of each field: how many whole numbers, and the least.

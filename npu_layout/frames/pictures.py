@@ -17,10 +17,10 @@ from ..errors import NpuLayoutError
 from ..kernels import Color, Samples
 from ..layouts import CHANNEL_ORDERS, repack
 from .color_matrices import color_of
+from .geometry import Quad
 from .jpeg import may_lack_data, with_more_data
 from .pixel_formats import PixelFormat
 
-Box = tuple[int, int, int, int]
 OPENCV_COLOR = color_of("bt601", "limited")
 
 
@@ -123,7 +123,7 @@ def _is_turned_pixels(plane: np.ndarray) -> bool:
     return channel == 1 and abs(down) == 3 and abs(along) >= 3 * plane.shape[0]
 
 
-def picture(frame: FramePlanes, box: Box | None = None, *, gray: bool = False) -> np.ndarray:
+def picture(frame: FramePlanes, box: Quad | None = None, *, gray: bool = False) -> np.ndarray:
     """Return the pixels of a part of a frame: uint8 (H, W, channels of the format's order), or (H, W, 1) in gray.
 
     box: x0, y0, x1, y1; the whole frame if it is None. The part has the pixels that the whole picture has there. A view
@@ -135,7 +135,7 @@ def picture(frame: FramePlanes, box: Box | None = None, *, gray: bool = False) -
     return made if made.ndim == 3 else made[..., None]
 
 
-def _channels(frame: FramePlanes, box: Box, gray: bool) -> np.ndarray:
+def _channels(frame: FramePlanes, box: Quad, gray: bool) -> np.ndarray:
     x0, y0, x1, y1 = box
     (plane,) = frame.planes
     part = plane[y0:y1, x0:x1]
@@ -145,7 +145,7 @@ def _channels(frame: FramePlanes, box: Box, gray: bool) -> np.ndarray:
     return part.view(np.dtype([("low", "u1"), ("high", "u1")]))[("low", "high")[high]]
 
 
-def _yuv(frame: FramePlanes, box: Box, gray: bool) -> np.ndarray:
+def _yuv(frame: FramePlanes, box: Quad, gray: bool) -> np.ndarray:
     x0, y0, x1, y1 = box
     frame = untiled(frame)
     y, u, v = (component(frame, samples) for samples in frame.format.samples)
@@ -165,7 +165,7 @@ def _yuv(frame: FramePlanes, box: Box, gray: bool) -> np.ndarray:
     return whole[y0 - top : y1 - top, x0 - left : x1 - left]
 
 
-def _by_opencv(frame: FramePlanes, box: Box) -> np.ndarray:
+def _by_opencv(frame: FramePlanes, box: Quad) -> np.ndarray:
     """Return the BGR of whole blocks of pixels that share U and V."""
     import cv2
 
@@ -184,7 +184,7 @@ def _by_opencv(frame: FramePlanes, box: Box) -> np.ndarray:
     return np.asarray(cv2.cvtColor(rows.reshape(-1, x1 - x0), code))
 
 
-def _by_kernels(frame: FramePlanes, box: Box) -> np.ndarray:
+def _by_kernels(frame: FramePlanes, box: Quad) -> np.ndarray:
     """Return what `_by_numpy` returns, by a resize to the same size; the box begins at whole blocks."""
     x0, y0, x1, y1 = box
     width, height = x1 - x0, y1 - y0
@@ -200,7 +200,7 @@ def _by_kernels(frame: FramePlanes, box: Box) -> np.ndarray:
     return repack(out, "CHW", "HWC")
 
 
-def _by_numpy(frame: FramePlanes, components: Sequence[np.ndarray], box: Box) -> np.ndarray:
+def _by_numpy(frame: FramePlanes, components: Sequence[np.ndarray], box: Quad) -> np.ndarray:
     """Return BGR by the coefficients; the box begins at whole blocks."""
     x0, y0, x1, y1 = box
     full = []
@@ -231,7 +231,7 @@ def gray_table(color: Color) -> np.ndarray:
     return np.asarray(np.clip(light >> 20, 0, 255).astype(np.uint8))
 
 
-def _mosaic(frame: FramePlanes, box: Box, gray: bool) -> np.ndarray:
+def _mosaic(frame: FramePlanes, box: Quad, gray: bool) -> np.ndarray:
     """Return OpenCV's bilinear interpolation of the whole mosaic, of 3x3 pixels at least, and of it the part."""
     import cv2
 
@@ -241,7 +241,7 @@ def _mosaic(frame: FramePlanes, box: Box, gray: bool) -> np.ndarray:
     return np.asarray(cv2.cvtColor(in_one_piece(plane), code))[y0:y1, x0:x1]
 
 
-def _packed(frame: FramePlanes, box: Box, gray: bool) -> np.ndarray:
+def _packed(frame: FramePlanes, box: Quad, gray: bool) -> np.ndarray:
     import cv2
 
     x0, y0, x1, y1 = box
@@ -252,7 +252,7 @@ def _packed(frame: FramePlanes, box: Box, gray: bool) -> np.ndarray:
     )
 
 
-def _coded(frame: FramePlanes, box: Box, gray: bool) -> np.ndarray:
+def _coded(frame: FramePlanes, box: Quad, gray: bool) -> np.ndarray:
     x0, y0, x1, y1 = box
     (data,) = frame.planes
     decoded, width, height = _decoded(data, gray), *frame.size_wh

@@ -14,9 +14,9 @@ from ..layouts import overlap
 from .color_matrices import color_of, to_yuv_of
 from .fitting import Run
 from .frame_forms import arrays_of, form_of, memories_of, places_of
-from .frame_parts import PLANES, Pair
+from .frame_parts import PLANES
 from .frame_spec import FrameSpec
-from .geometry import Geometry, Quad
+from .geometry import Geometry, Pair, Quad
 from .kept import Kept
 from .pictures import FramePlanes, byte_rows, untiled
 from .pixel_formats import PIXEL_FORMATS, PixelFormat
