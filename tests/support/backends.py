@@ -13,6 +13,6 @@ def decoders(*arguments: Any, **more: Any) -> Iterator[decode.Decoder]:
     for backend in kernels.backends():
         decoder = decode.Decoder(*arguments, **more)
         assert decoder._made is not None
-        decoder._detector = kernels.detector(decoder._made, backend)
-        assert (decoder._detector is None) == (backend == "numpy")
+        decoder._use(backend)
+        assert (decoder._work.detector is None) == (backend == "numpy")
         yield decoder

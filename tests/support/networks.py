@@ -151,8 +151,8 @@ def compare(network: Network, name: str, seed: int) -> None:
     assert wanted
     decoder = decode.Decoder(network.head, [o.spec for o in outputs], SIZE)
     for backend in kernels.backends():
-        if decoder._made is not None:
-            decoder._detector = kernels.detector(decoder._made, backend)
+        decoder._use(backend)
+        assert (decoder._work.detector is None) == (backend == "numpy" or decoder._made is None)
         got = decoder([o.buffer for o in outputs], confidence=confidence, limit=40)
         scenes.same(got, wanted)
         assert (got.keypoints is None) == (network.head.keypoints is None)
