@@ -8,18 +8,13 @@ import npu_layout as nl
 from npu_layout.decode.assigning import assign
 from npu_layout.decode.form import Part
 from npu_layout.decode.output_axes import Axes
-
-
-def spec(shape: tuple[int, ...], name: str = "", axes: str | None = None) -> nl.TensorSpec:
-    layout = nl.Layout.of_rank(len(shape)) if axes is None else nl.Layout.plain(axes)
-    return nl.TensorSpec(shape, layout, name=name)
-
+from tests.support.output_specs import spec_of
 
 PARTS = (Part("box", 4), Part("score", 3), Part("bound", 1, optional=True))
 
 
 def assigned(*outputs: tuple[str, int], names: dict[str, str] | None = None, anchors: int = 1) -> dict[str, list[str]]:
-    specs = [spec((1, n, 6, 8), name) for name, n in outputs]
+    specs = [spec_of((1, n, 6, 8), name) for name, n in outputs]
     found = [(k, Axes(1, 2, 3, None, n)) for k, (_, n) in enumerate(outputs)]
     result = assign(PARTS, "level 0", specs, found, anchors, names or {})
     return {specs[k].name: [part.role for part in parts] for k, parts, _ in result}
@@ -44,7 +39,7 @@ BOXES_AND_SCORES = [  # names of boxes and of scores
 def test_boxes_and_as_many_scores_are_distinguished_by_their_names(box: str, score: str) -> None:
     parts = (Part("box", 4), Part("score", 4), Part("bound", 1, optional=True))
     for names in ((box, score), (score, box)):
-        specs = [spec((1, 4, 6, 8), name) for name in names]
+        specs = [spec_of((1, 4, 6, 8), name) for name in names]
         found = [(k, Axes(1, 2, 3, None, 4)) for k in range(2)]
         got = {specs[k].name: run[0].role for k, run, _ in assign(parts, "level 0", specs, found, 1, {})}
         assert got == {box: "box", score: "score"}
@@ -61,7 +56,7 @@ def test_boxes_and_as_many_scores_are_distinguished_by_their_names(box: str, sco
 )
 def test_names_that_do_not_say_both_decide_nothing(names: tuple[str, str]) -> None:
     parts = (Part("box", 4), Part("score", 4))
-    specs = [spec((1, 4, 6, 8), name) for name in names]
+    specs = [spec_of((1, 4, 6, 8), name) for name in names]
     found = [(k, Axes(1, 2, 3, None, 4)) for k in range(2)]
     with pytest.raises(nl.LayoutError, match="extents do not distinguish parts"):
         assign(parts, "level 0", specs, found, 1, {})

@@ -8,13 +8,9 @@ import pytest
 import npu_layout as nl
 from npu_layout import decode
 from npu_layout.decode.output_axes import Axes, flat_axes, grid_axes, read_alike
+from tests.support.output_specs import spec_of
 
 LISTS = ("NCW", "NWC")
-
-
-def spec(shape: tuple[int, ...], name: str = "", axes: str | None = None) -> nl.TensorSpec:
-    layout = nl.Layout.of_rank(len(shape)) if axes is None else nl.Layout.plain(axes)
-    return nl.TensorSpec(shape, layout, name=name)
 
 
 def test_lists_are_read_whichever_axis_has_the_cells() -> None:
@@ -25,12 +21,12 @@ def test_lists_are_read_whichever_axis_has_the_cells() -> None:
         ((1, 8400), 0, 1, 1),
         ((1, 8400, 1), 2, 1, 1),
     ):
-        found = list(flat_axes(spec(shape), 8400))
+        found = list(flat_axes(spec_of(shape), 8400))
         assert [(a.channel, a.rows, a.columns, a.channels) for a in found] == [(channel, None, columns, channels)], (
             shape
         )
     for shape in ((1, 84, 8401), (1, 2, 3, 8400), (2, 3, 8400)):
-        assert list(flat_axes(spec(shape), 8400)) == []
+        assert list(flat_axes(spec_of(shape), 8400)) == []
 
 
 def test_lists_of_as_many_cells_as_channels() -> None:
@@ -41,7 +37,7 @@ def test_lists_of_as_many_cells_as_channels() -> None:
     ):
         list(flat_axes(listed, 84))
     assert list(flat_axes(listed, 84, channels_last=True)) == [Axes(2, None, 1, None, 84)]
-    for sure in (nl.TensorSpec((1, 84, 84), "NCW"), nl.TensorSpec((1, 84, 84), "NWC"), spec((1, 84, 84))):
+    for sure in (nl.TensorSpec((1, 84, 84), "NCW"), nl.TensorSpec((1, 84, 84), "NWC"), spec_of((1, 84, 84))):
         assert list(flat_axes(sure, 84)) == [Axes(1, None, 2, None, 84)]
     decoders = [decode.Decoder(decode.yolov8(80), [nl.TensorSpec((1, 84, 84), layout)], (64, 64)) for layout in LISTS]
     values = np.random.default_rng(0).random((84, 84), np.float32)
@@ -103,11 +99,11 @@ def test_maps_are_read_by_their_grid() -> None:
         ((64, 6, 8), "CHW", Axes(0, 1, 2, None, 64)),
         ((1, 3, 6, 8, 85), None, None),
     ):
-        assert next(grid_axes(spec(shape, axes=axes), (6, 8), 1), None) == expected, shape
-    anchored = list(grid_axes(spec((1, 3, 85, 6, 8)), (6, 8), 3))
+        assert next(grid_axes(spec_of(shape, axes=axes), (6, 8), 1), None) == expected, shape
+    anchored = list(grid_axes(spec_of((1, 3, 85, 6, 8)), (6, 8), 3))
     assert anchored == [Axes(2, 3, 4, 1, 85)]
-    assert list(grid_axes(spec((1, 3, 6, 8, 85)), (6, 8), 3)) == [Axes(4, 2, 3, 1, 85)]
-    turned = list(grid_axes(spec((1, 96, 10)), (6, 8), 2))
+    assert list(grid_axes(spec_of((1, 3, 6, 8, 85)), (6, 8), 3)) == [Axes(4, 2, 3, 1, 85)]
+    turned = list(grid_axes(spec_of((1, 96, 10)), (6, 8), 2))
     assert turned == [Axes(2, None, 1, None, 10, True)]
 
 
@@ -115,7 +111,7 @@ def test_as_many_channels_as_rows_and_columns() -> None:
     """The other levels say which axis has them; without those, channels are before rows and columns."""
     for order in ((2, 3, 4), (4, 2, 3)):
         shapes = {side: (1, 3, *((8, side, side) if order[0] == 2 else (side, side, 8))) for side in (8, 4)}
-        levels = [[(k, axes) for axes in grid_axes(spec(s), (s[3], s[3]), 3)] for k, s in enumerate(shapes.values())]
+        levels = [[(k, axes) for axes in grid_axes(spec_of(s), (s[3], s[3]), 3)] for k, s in enumerate(shapes.values())]
         assert len(levels[0]) == 2 and len(levels[1]) == 1
         channel, rows, columns = order
         assert read_alike(levels) == [[(k, Axes(channel, rows, columns, 1, 8))] for k in (0, 1)]
@@ -133,19 +129,19 @@ def test_letters_of_anchors_and_channels() -> None:
         ((1, 3, 20, 20, 20), "NXHCW", Axes(2, 3, 4, 1, 20)),
         ((1, 3, 20, 20, 20), None, Axes(2, 3, 4, 1, 20)),
     ):
-        assert next(grid_axes(spec(shape, axes=axes), (20, 20), 3)) == expected, (shape, axes)
-    assert list(grid_axes(spec((1, 8, 8, 8, 8), axes="NHWAC"), (8, 8), 8)) == [Axes(4, 1, 2, 3, 8)]
-    assert len(list(grid_axes(spec((1, 8, 8, 8, 8)), (8, 8), 8))) == 8
+        assert next(grid_axes(spec_of(shape, axes=axes), (20, 20), 3)) == expected, (shape, axes)
+    assert list(grid_axes(spec_of((1, 8, 8, 8, 8), axes="NHWAC"), (8, 8), 8)) == [Axes(4, 1, 2, 3, 8)]
+    assert len(list(grid_axes(spec_of((1, 8, 8, 8, 8)), (8, 8), 8))) == 8
 
 
 def test_an_order_that_all_levels_have() -> None:
     """Eight anchors of eight channels: no level alone says the order, and one order is common to all."""
-    levels = [[(k, axes) for axes in grid_axes(spec((1, 8, n, n, 8)), (n, n), 8)] for k, n in enumerate((8, 4, 2))]
+    levels = [[(k, axes) for axes in grid_axes(spec_of((1, 8, n, n, 8)), (n, n), 8)] for k, n in enumerate((8, 4, 2))]
     assert all(len(ways) > 1 for ways in levels) and levels[0][0][1] != levels[1][0][1]
     assert read_alike(levels) == [[(k, Axes(4, 2, 3, 1, 8))] for k in range(3)]
     assert read_alike([[], *levels, []])[0] == []
 
 
 def test_as_many_rows_as_channels() -> None:
-    assert list(flat_axes(spec((1, 6, 6)), 6)) == [Axes(1, None, 2, None, 6)]
-    assert list(flat_axes(spec((1, 6, 6)), 6, channels_last=True)) == [Axes(2, None, 1, None, 6)]
+    assert list(flat_axes(spec_of((1, 6, 6)), 6)) == [Axes(1, None, 2, None, 6)]
+    assert list(flat_axes(spec_of((1, 6, 6)), 6, channels_last=True)) == [Axes(2, None, 1, None, 6)]

@@ -7,16 +7,13 @@ import pytest
 import npu_layout as nl
 from npu_layout import decode
 from npu_layout.decode.spare_outputs import spare_outputs
+from tests.support.output_specs import of_shapes
 
 PROTOTYPES = (1, 32, 160, 160)
 
 
 def maps(*channels: int) -> list[tuple[int, ...]]:
     return [(1, n, 640 // s, 640 // s) for s in (8, 16, 32) for n in channels]
-
-
-def specs_of(shapes: list[tuple[int, ...]], **how: object) -> list[nl.TensorSpec]:
-    return [nl.TensorSpec(s, nl.Layout.of_rank(len(s)), name=f"y{i}", **how) for i, s in enumerate(shapes)]
 
 
 @pytest.mark.parametrize(
@@ -46,7 +43,7 @@ def specs_of(shapes: list[tuple[int, ...]], **how: object) -> list[nl.TensorSpec
     ],
 )
 def test_what_to_leave_out_is_named(shapes: list[tuple[int, ...]], without: str, head: decode.Head) -> None:
-    found = decode.guess(specs_of(shapes), (640, 640))
+    found = decode.guess(of_shapes(shapes), (640, 640))
     assert found.head is None and without in found.why, found.why
     assert found.why.endswith("give the specs of the other outputs alone") and head in found.others
 
@@ -55,8 +52,8 @@ def test_no_head_is_certain_without_an_output() -> None:
     """Ranges would leave one head."""
     done = {"dtype": "int8", "quantization": nl.Quantization(1 / 255, -128)}
     shapes = [(1, 116, 8400), PROTOTYPES]
-    assert decode.guess(specs_of(shapes, **done), (640, 640), 80).head is not None
-    more = decode.guess(specs_of([*shapes, (1, 77, 20, 20)], **done), (640, 640), 80)
+    assert decode.guess(of_shapes(shapes, **done), (640, 640), 80).head is not None
+    more = decode.guess(of_shapes([*shapes, (1, 77, 20, 20)], **done), (640, 640), 80)
     assert more.head is None and more.others == (decode.yolov8(80, coefficients=32, unit="input"),)
 
 
@@ -72,14 +69,14 @@ def test_no_head_is_certain_without_an_output() -> None:
     ],
 )
 def test_nothing_is_left_out_for_what_fits_anything(shapes: list[tuple[int, ...]]) -> None:
-    found = decode.guess(specs_of(shapes), (640, 640))
+    found = decode.guess(of_shapes(shapes), (640, 640))
     assert found.head is None and not found.others and "without" not in found.why
 
 
 def test_choices() -> None:
     """Single ones, kinds, and pairs; an output goes with all others of its shape."""
-    first, pairs = spare_outputs(specs_of([(1, 84, 8400), *maps(144), (1, 9), (1, 9), (1, 1)]))
+    first, pairs = spare_outputs(of_shapes([(1, 84, 8400), *maps(144), (1, 9), (1, 9), (1, 1)]))
     assert first[:4] == [(0,), (1,), (2,), (3,)] and (4, 5) in first
     assert all((4 in one) == (5 in one) and 6 not in one for one in [*first, *pairs]) and (1, 2, 3) in first
-    assert not [one for choices in spare_outputs(specs_of([(1, 9)])) for one in choices]
-    assert not [one for choices in spare_outputs(specs_of([(1, 2 + n) for n in range(30)])) for one in choices]
+    assert not [one for choices in spare_outputs(of_shapes([(1, 9)])) for one in choices]
+    assert not [one for choices in spare_outputs(of_shapes([(1, 2 + n) for n in range(30)])) for one in choices]

@@ -5,22 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper
 
 import npu_layout as nl
+from tests.support.boards import same
 
 LAYOUTS = {2: "NC", 3: "NCW", 4: "NCHW"}
-
-
-def same(shape: tuple[int, ...]) -> nl.OnnxRuntimeEngine:
-    """A model that returns its input."""
-    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, list(shape)) for name in "xy")
-    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "same", [x], [y])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
-    onnx.checker.check_model(model)
-    return nl.OnnxRuntimeEngine(model.SerializeToString())
 
 
 def judged(
@@ -38,9 +28,8 @@ def judged(
     quantization = nl.engines.calibrate(xs, dtype) if dtype == "int8" else None
     spec = nl.TensorSpec(shape, LAYOUTS[len(shape)], dtype, quantization=quantization, name="y")
     ys = [spec.pack(np.where(masked, mask, device(x, rng)).astype(np.float32)) for x in xs]
-    return nl.validate(nl.Recording({"y": spec}, [({"x": x}, {"y": y}) for x, y in zip(xs, ys)]), same(shape)).outputs[
-        "y"
-    ]
+    recording = nl.Recording({"y": spec}, [({"x": x}, {"y": y}) for x, y in zip(xs, ys)])
+    return nl.validate(recording, same(shape)).outputs["y"]
 
 
 @pytest.mark.parametrize("mask", [-1e4, -1e9])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from typing import Any
 
 import cv2
@@ -14,6 +13,7 @@ from npu_layout import kernels
 from npu_layout.kernels import PictureResize, Samples
 from tests.support.kernel_walks import BACKENDS, NATIVE
 from tests.support.memory import Fenced
+from tests.support.picture_writers import writers
 from tests.support.resized_pixels import METHODS
 
 if NATIVE:
@@ -49,14 +49,6 @@ def resize_of(
 
 def expected_of(order: str, frame: np.ndarray, result_wh: tuple[int, int], interpolation: str = "linear") -> np.ndarray:
     return METHODS[interpolation](frame[..., ORDERS[order][1]], result_wh)
-
-
-def writers(resize: PictureResize) -> Iterator[tuple[str, Any]]:
-    """Yield what writes the rows: each backend, and AVX-512 without the instructions of VBMI."""
-    for backend in BACKENDS:
-        yield backend, kernels.picture_rows(resize, backend)
-    if NATIVE and "avx512" in native.LEVELS:
-        yield "avx512 without VBMI", native.picture_rows(resize, "avx512", wide=False)
 
 
 def frame_of(rng: np.random.Generator, order: str, size_wh: tuple[int, int], slack: int = 0) -> np.ndarray:

@@ -13,6 +13,7 @@ from npu_layout import kernels
 from npu_layout.kernels import PictureResize, RowSource, Samples
 from tests.support.kernel_walks import BACKENDS, NATIVE
 from tests.support.memory import Fenced
+from tests.support.picture_writers import writers
 from tests.support.resized_pixels import METHODS
 from tests.support.yuv_pictures import ARRANGEMENTS, noise, resize_of
 
@@ -60,13 +61,6 @@ def source_resize(name: str, how: str, size_wh: Any, result_wh: Any) -> PictureR
     return PictureResize(components, None, size_wh, ((along, down),), True, (0, 1, 2)[:depth], depth, source)
 
 
-def writers(resize: PictureResize) -> Iterator[Any]:
-    for backend in BACKENDS:
-        yield kernels.picture_rows(resize, backend)
-    if NATIVE and "avx512" in native.LEVELS:
-        yield native.picture_rows(resize, "avx512", wide=False)
-
-
 @pytest.mark.parametrize("how", AXES)
 @pytest.mark.parametrize("name", FORMATS)
 def test_equals_a_conversion_by_opencv_then_a_resize(name: str, how: str) -> None:
@@ -76,7 +70,7 @@ def test_equals_a_conversion_by_opencv_then_a_resize(name: str, how: str) -> Non
         memory = rng.integers(0, 256, (size_wh[1], size_wh[0] * step + 9), np.uint8)
         rows = memory[:, 4:-5]
         wanted = METHODS[how](converted(rows, step, code), result_wh).transpose(2, 0, 1)
-        for writer in writers(source_resize(name, how, size_wh, result_wh)):
+        for _, writer in writers(source_resize(name, how, size_wh, result_wh)):
             room = np.full((len(wanted), result_wh[1], result_wh[0] + 7), 77, np.uint8)
             writer.write((rows,), room[:, :, 3:-4])
             assert (room[:, :, :3] == 77).all() and (room[:, :, -4:] == 77).all()
@@ -102,7 +96,7 @@ def test_pixels_of_a_mosaic_in_groups_are_read_as_neighbours(group: str, how: st
             grouped[:, x // pixels * nbytes + x % pixels] = mosaic[:, x]
         resize = source_resize(pattern, how, size_wh, result_wh)
         resize = resize._replace(source=RowSource("mosaic", PATTERNS[pattern], (pixels, nbytes)))
-        for writer in writers(resize):
+        for _, writer in writers(resize):
             found = np.full(wanted.shape, 77, np.uint8)
             writer.write((grouped,), found)
             assert np.array_equal(found, wanted), (size_wh, result_wh)
@@ -131,7 +125,7 @@ def test_tiles_are_read_as_the_rows_that_they_contain(tile: Any, exact: bool) ->
         along, down_axis = resize.axes[0]
         wanted = np.empty((resize.depth, len(down_axis.first), len(along.first)), np.uint8)
         kernels.picture_rows(resize, "numpy").write(planes, wanted)
-        for writer in writers(resize._replace(tiles=tile)):
+        for _, writer in writers(resize._replace(tiles=tile)):
             found = np.full_like(wanted, 77)
             writer.write(tuple(tiled), found)
             assert np.array_equal(found, wanted)
@@ -148,7 +142,7 @@ def test_nothing_beyond_the_rows_is_touched(name: str, fences: tuple[Fenced, Fen
                 plane = place(rows.size).reshape(rows.shape)
                 plane[...] = rows
                 resize = source_resize(name, "linear", (width, 4), result_wh)
-                for writer in writers(resize):
+                for _, writer in writers(resize):
                     out = end(resize.depth * result_wh[0] * result_wh[1]).reshape(resize.depth, *result_wh[::-1])
                     writer.write((plane,), out)
                     results.append(out.copy())

@@ -15,6 +15,7 @@ from npu_layout.kernels.choice import LEVELS
 from tests.support.arrays import assert_same
 from tests.support.kernel_walks import BACKENDS, NATIVE
 from tests.support.memory import Fenced
+from tests.support.picture_writers import writers
 from tests.support.resized_pixels import METHODS
 from tests.support.yuv_pictures import (
     ARRANGEMENTS,
@@ -34,14 +35,6 @@ if NATIVE:
 
 COLORS = {"bt601": BT601, "bt709 full": BT709_FULL, "bt2020": BT2020}
 EVERY = np.repeat(np.arange(256, dtype=np.uint8), 256), np.tile(np.arange(256, dtype=np.uint8), 256)  # U, V
-
-
-def writers(resize: PictureResize):  # type: ignore[no-untyped-def]
-    """Yield what writes the canvas: each backend, and AVX-512 without the instructions of VBMI."""
-    for backend in BACKENDS:
-        yield backend, kernels.picture_rows(resize, backend)
-    if NATIVE and "avx512" in native.LEVELS:
-        yield "avx512 without VBMI", native.picture_rows(resize, "avx512", wide=False)
 
 
 def written(writer, resize: PictureResize, planes: tuple[np.ndarray, ...]) -> np.ndarray:  # type: ignore[no-untyped-def]

@@ -6,27 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper
 
 import npu_layout as nl
-from tests.support.boards import CHANNELS, SHAPE, Board
+from tests.support.boards import CHANNELS, SHAPE, Board, same
 from tests.support.pages import alike, read
 
 
 @pytest.fixture(scope="module")
 def board() -> Board:
     return Board()
-
-
-def identity(shape: tuple[int, ...]) -> nl.OnnxRuntimeEngine:
-    """A model whose output is its input."""
-    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, list(shape)) for name in "xy")
-    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "same", [x], [y])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
-    onnx.checker.check_model(model)
-    return nl.OnnxRuntimeEngine(model.SerializeToString())
 
 
 SHAPES = {
@@ -49,7 +38,7 @@ SHAPES = {
 @pytest.mark.parametrize("what", SHAPES)
 def test_shapes(what: str, tmp_path: Path) -> None:
     shape, layout = SHAPES[what]
-    engine = identity(shape)
+    engine = nl.OnnxRuntimeEngine(same(shape))
     rng = np.random.default_rng(0)
     frames = [rng.standard_normal(shape).cumsum(-1).astype(np.float32) for _ in range(4)]
     axes = "NCHW" if layout == "NHWC" else layout

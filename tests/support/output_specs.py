@@ -13,3 +13,9 @@ def maps(channels: tuple[int, ...], size: int = 640, strides: tuple[int, ...] = 
 def of_shapes(shapes: list[tuple[int, ...]], **how: object) -> list[nl.TensorSpec]:
     """Return specs without letters, each with a name of its own; how: other arguments of all of them."""
     return [nl.TensorSpec(s, nl.Layout.of_rank(len(s)), name=f"y{i}", **how) for i, s in enumerate(shapes)]
+
+
+def spec_of(shape: tuple[int, ...], name: str = "", axes: str | None = None) -> nl.TensorSpec:
+    """Return a spec without letters, or dense with these."""
+    layout = nl.Layout.of_rank(len(shape)) if axes is None else nl.Layout.plain(axes)
+    return nl.TensorSpec(shape, layout, name=name)
