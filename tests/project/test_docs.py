@@ -18,6 +18,7 @@ from urllib.parse import unquote
 import pytest
 
 import npu_layout as nl
+from npu_layout.engines import registry
 from tests.support.browser import Browser
 from tests.support.paths import ROOT
 
@@ -64,6 +65,19 @@ def test_the_price_of_no_compiler_is_what_the_benchmark_says() -> None:
         assert [int(n) for n in said.groups()] == pytest.approx(
             [max(conversions), min(decoders), max(decoders)], rel=0.25
         )
+
+
+def test_the_readme_counts_the_runtimes_of_the_table() -> None:
+    """Each kind of engine has a row in docs/vendors.md, and a runtime may have several."""
+    table = (DOCS / "vendors.md").read_text(encoding="utf-8").partition("| runtime | specs | engine |")[2]
+    runtime, kinds = "", {}
+    for row in table.partition("\n\n")[0].splitlines()[2:]:
+        name, _, engine = (cell.strip() for cell in row.strip("|").split("|", 2))
+        runtime = name or runtime
+        kinds.update(dict.fromkeys(re.findall(r"^`([\w-]+):`", engine), runtime))
+    said = re.search(r"any of (\d+) runtimes", README.read_text(encoding="utf-8"))
+    assert said and int(said[1]) == len(set(kinds.values()))
+    assert set(kinds) == set(registry.OWN)
 
 
 def test_there_are_pages_with_code() -> None:
