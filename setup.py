@@ -1,3 +1,5 @@
+"""Compile the kernels, for each instruction set that is asked for, with the package; setup.cfg has all the rest."""
+
 import os
 import sys
 import sysconfig

@@ -88,14 +88,12 @@ class PictureResize(NamedTuple):
     each plane are resized, each as an image of one channel, then converted.
     """
 
-    components: tuple[
-        Samples, ...
-    ]  #: Y, U and V; Y only: gray; or up to 4 channels of packed pixels, as the canvas has them
+    #: Y, U and V; Y only: gray; or up to 4 channels of packed pixels, as the canvas has them
+    components: tuple[Samples, ...]
     color: Color | None  #: None: packed pixels, which are not converted
     size_wh: tuple[int, int]  #: in pixels
-    axes: tuple[
-        tuple[Axis, Axis], ...
-    ]  #: along a row and down a column: one pair if exact, else one for each component
+    #: along a row and down a column: one pair if exact, else one for each component
+    axes: tuple[tuple[Axis, Axis], ...]
     exact: bool = True
     channels: tuple[int, ...] = (0, 1, 2)  #: where R, G and B are in the canvas
     depth: int = 3  #: channels of the canvas: those of packed pixels; 1 of gray; 3; or 4, of which the last one is 255

@@ -85,9 +85,8 @@ class EnginePool:
             )
             for i, engine in enumerate(self.engines)
         ]
-        self._end = weakref.finalize(
-            self, _end_threads, self._tasks, len(self.engines)
-        )  # of a pool that nobody closed too
+        # A finalizer, because the threads of a pool that nobody closed have to end too.
+        self._end = weakref.finalize(self, _end_threads, self._tasks, len(self.engines))
         self._end.atexit = False  # functions that run at exit may still infer
         for thread in self._threads:
             thread.start()
