@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .causes import Situation, without_inputs
     from .channel_ends import other_end
     from .evidence import Evidence
+    from .frame_fits import PICTURE
     from .input_check import recorded_inputs
     from .input_orders import exchanges, in_other_places
     from .input_report import InputReport
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LEAST",
     "MARGIN",
+    "PICTURE",
     "Candidate",
     "Evidence",
     "Hypothesis",
@@ -71,6 +73,7 @@ __all__ = [
 __getattr__, __dir__ = late(
     __name__,
     {
+        "PICTURE": "frame_fits",
         "Candidate": "trials",
         "Evidence": "evidence",
         "InputReport": "input_report",

@@ -10,9 +10,8 @@ import numpy as np
 
 from ..frames import MODES, said
 from .input_changes import Change, border, made_by
-from .input_images import How
+from .input_images import FLIPPED, How
 from .input_pairs import Pair
-from .input_variants import FLIPPED
 from .usual_mistakes import mistakes
 
 

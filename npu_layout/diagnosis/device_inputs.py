@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ _BLUE, _RED = 0.492, 0.877  # U and V of BT.601: how blue and red differ from lu
 _GAMMAS = 2.2, 1 / 2.2
 _BRIGHTNESSES = 0.5, 2.0
 _SHIFTS = 1, 2  # pixels
+_ROW_PITCHES = 16, 64, 128, 256  # elements, to multiples of which rows are padded
 _PITCHES = 64, 256, 1024, 4096, 16384  # elements, to multiples of which planes are padded: cache lines, pages
 
 Change = Callable[[Pixels], Pixels]
@@ -24,7 +25,7 @@ Change = Callable[[Pixels], Pixels]
 class Seen(NamedTuple):
     """One way in which a device sees an input: an id, words, the verdict that it leads to, and what makes it.
 
-    `of_pixels`: whether the pixel values have to be known.
+    `of_pixels`: whether the pixel values have to be known; `of_bytes`: whether it is about what bytes stand for.
     """
 
     id: str
@@ -32,12 +33,13 @@ class Seen(NamedTuple):
     cause: str
     change: Change
     of_pixels: bool = True
+    of_bytes: bool = False
 
 
 def seen(shape: tuple[int, ...], color: str) -> Iterator[Seen]:
     """Yield the ways for inputs of a shape (N, H, W, C), whose channels are those of `color`, the likely ones first."""
     for name, text, change in _BYTES:
-        yield Seen(name, text, "input_layout", change)
+        yield Seen(name, text, "input_layout", change, of_bytes=True)
     if shape[3] == len(color) and color in ("RGB", "BGR"):
         for name, text, recolored in _COLORS:
             yield Seen(name, text, "preprocessing", partial(_of_rgb, change=recolored, flip=color == "BGR"))
@@ -47,14 +49,51 @@ def seen(shape: tuple[int, ...], color: str) -> Iterator[Seen]:
     for factor in _BRIGHTNESSES:
         words = f"with {factor:g} times the pixel values"
         yield Seen(f"brightness {factor:g}", words, "preprocessing", partial(_brightness, factor=factor))
-    for name, text, move in _MOVES[: None if shape[1] == shape[2] else -_OF_SQUARES]:
-        yield Seen(name, f"the input is {text}", "geometry", move, False)
+    for name, text, move, of_squares in MOVES:
+        if shape[1] == shape[2] or not of_squares:
+            yield Seen(name, f"the input is {text}", "geometry", move, False)
     for by in _SHIFTS:
         for axis, sign, where in ((2, 1, "to the right"), (2, -1, "to the left"), (1, 1, "down"), (1, -1, "up")):
             words = f"the input is shifted {where} by {by} pixel{'s'[: by > 1]}"
             move = partial(np.roll, shift=sign * by, axis=axis)
             yield Seen(f"shift {axis} {sign * by}", words, "geometry", move, False)
     yield from _apart(shape)
+    yield from _rows_apart(shape)
+
+
+def of_integers(dtype: np.dtype[Any]) -> list[Seen]:
+    """Return the ways in which a device sees stored bytes of a dtype, int8 or uint8, as those of the other one."""
+    of_dtype = _BYTES if dtype == np.uint8 else _SIGNED_BYTES
+    return [Seen(name, text, "input_layout", change, of_bytes=True) for name, text, change in of_dtype]
+
+
+def _rows_apart(shape: tuple[int, ...]) -> Iterator[Seen]:
+    """Yield rows that are read with a gap between them, of pixels or of planes."""
+    _, height, width, channels = shape
+    for name, what, row, axes in (
+        ("rows", "rows of pixels", width * channels, (0, 1, 2, 3)),
+        ("rows of planes", "rows of planes", width, (0, 3, 1, 2)),
+    ):
+        pitches = sorted({-(-row // multiple) * multiple for multiple in _ROW_PITCHES})
+        for pitch in pitches if height > 1 and channels > 1 else ():
+            if 0 < pitch - row <= row / 2:
+                text = f"the input's {what} are read every {pitch} elements, but are {row} long, without a gap"
+                move = partial(_rows_with_gaps, row=row, pitch=pitch, axes=axes)
+                yield Seen(f"{name} {pitch}", text, "input_layout", move, False)
+
+
+def _rows_with_gaps(pixels: Pixels, row: int, pitch: int, axes: tuple[int, ...]) -> Pixels:
+    """Return rows that begin every `pitch` elements of those that are behind each other; what is behind all is 0.
+
+    axes: of the pixels, in the order in which they are stored.
+    """
+    stored = pixels.transpose(axes)
+    flat = stored.reshape(len(pixels), -1)
+    count = flat.shape[1] // row
+    apart = np.zeros((len(pixels), count * pitch))
+    apart[:, : flat.shape[1]] = flat
+    read = apart.reshape(len(pixels), count, pitch)[:, :, :row].reshape(stored.shape)
+    return read.transpose(np.argsort(axes))
 
 
 def _apart(shape: tuple[int, ...]) -> Iterator[Seen]:
@@ -94,6 +133,14 @@ def _inverted(pixels: Pixels) -> Pixels:
     return np.where(given < 128, given + 128, given - 128)
 
 
+def _inverted_sign(stored: Pixels) -> Pixels:
+    return np.where(stored < 0, stored + 128, stored - 128)
+
+
+def _unsigned(stored: Pixels) -> Pixels:
+    return np.where(stored < 0, stored + 256, stored)
+
+
 def _signed(pixels: Pixels) -> Pixels:
     given = _bytes(pixels)
     return np.where(given < 128, given, given - 256)
@@ -118,6 +165,10 @@ def _negative(pixels: Pixels) -> Pixels:
 
 def _brightness(pixels: Pixels, factor: float) -> Pixels:
     return np.clip(pixels * factor, 0, 255)
+
+
+def _scaled(pixels: Pixels, offset: float, factor: float) -> Pixels:
+    return np.clip(pixels * factor + offset, 0, 255)
 
 
 def _of_rgb(pixels: Pixels, change: Change, flip: bool) -> Pixels:
@@ -150,6 +201,10 @@ _BYTES: tuple[tuple[str, str, Change], ...] = (
     ("negative", "pixels of 128 and more are 0 (uint8 read as int8, what is negative clamped)", _without_negative),
     ("clamped", "pixels are clamped at 127 (uint8 through int8)", _clamped),
 )
+_SIGNED_BYTES: tuple[tuple[str, str, Change], ...] = (
+    ("sign", "the highest bit of every byte is inverted (int8 as uint8)", _inverted_sign),
+    ("signed", "what is negative is 256 more (int8 read as uint8)", _unsigned),
+)
 MATRICES: tuple[tuple[str, str, Change], ...] = (
     ("bt709", "BT.709 read as those of BT.601", partial(_read_as, written=_LUMA_709, read=_LUMA)),
     ("bt601", "BT.601 read as those of BT.709", partial(_read_as, written=_LUMA, read=_LUMA_709)),
@@ -159,12 +214,20 @@ _COLORS: tuple[tuple[str, str, Change], ...] = (
     ("u and v", "with U and V exchanged", _u_and_v),
     *((name, f"with the colours of {words}", change) for name, words, change in MATRICES),
 )
-_OF_SQUARES = 3  # of the moves, the last ones
-_MOVES: tuple[tuple[str, str, Change], ...] = (
-    ("mirrored", "mirrored from left to right", partial(np.flip, axis=2)),
-    ("upside down", "mirrored from top to bottom", partial(np.flip, axis=1)),
-    ("turned 180", "rotated by 180 degrees", partial(np.flip, axis=(1, 2))),
-    ("turned clockwise", "rotated by 90 degrees clockwise", partial(np.rot90, k=-1, axes=(1, 2))),
-    ("turned counterclockwise", "rotated by 90 degrees counterclockwise", partial(np.rot90, k=1, axes=(1, 2))),
-    ("transposed", "transposed (its rows and columns are exchanged)", partial(np.swapaxes, axis1=1, axis2=2)),
+RANGES: tuple[tuple[str, str, Change], ...] = (  # named as the same mistakes in mean and std
+    ("video_as_full", "pixels of 16 to 235 read as 0 to 255", partial(_scaled, offset=16, factor=219 / 255)),
+    (
+        "full_as_video",
+        "pixels of 0 to 255 read as 16 to 235",
+        partial(_scaled, offset=-16 * 255 / 219, factor=255 / 219),
+    ),
+)
+# A name, words, what moves pixels, and whether the input has to be square.
+MOVES: tuple[tuple[str, str, Change, bool], ...] = (
+    ("mirrored", "mirrored from left to right", partial(np.flip, axis=2), False),
+    ("upside down", "mirrored from top to bottom", partial(np.flip, axis=1), False),
+    ("turned 180", "rotated by 180 degrees", partial(np.flip, axis=(1, 2)), False),
+    ("turned clockwise", "rotated by 90 degrees clockwise", partial(np.rot90, k=-1, axes=(1, 2)), True),
+    ("turned counterclockwise", "rotated by 90 degrees counterclockwise", partial(np.rot90, k=1, axes=(1, 2)), True),
+    ("transposed", "transposed (its rows and columns are exchanged)", partial(np.swapaxes, axis1=1, axis2=2), True),
 )

@@ -12,9 +12,9 @@ import numpy as np
 from ..frames import INTERPOLATIONS, MODES, said
 from ..layouts import CHANNEL_ORDERS
 from .device_inputs import MATRICES
-from .input_images import How
+from .frame_fits import pads
+from .input_images import FLIPPED, How
 from .input_pairs import Made, Pair
-from .input_variants import FLIPPED, PADS
 from .moments import line
 from .moves import shift_words
 from .usual_mistakes import mistakes
@@ -100,7 +100,7 @@ def _arguments(how: How, pair: Pair, scaled: bool) -> Iterator[tuple[How, str, b
     if scaled and not pair.is_pixels:
         for _, text, m, s in mistakes(mean, std, color):
             yield {"mean": m.tolist(), "std": s.tolist()}, f"{_words(m, s)} ({text})", False
-    for pad in (*PADS, 127, 255, np.clip(mean, 0, 255).tolist()):
+    for pad in pads(mean):
         yield {"pad_value": pad}, f"pad_value={said(np.ravel(pad))}", False
     for interpolation in INTERPOLATIONS:
         if interpolation != how.get("interpolation", "linear"):

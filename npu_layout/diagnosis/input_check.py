@@ -15,13 +15,13 @@ from ..layouts import Layout
 from ..recordings import CAMERA, FRAME, Recording
 from .camera_frames import CameraFrames, Part
 from .input_bytes import without_padding
-from .input_images import How
+from .input_images import FLIPPED, How
 from .input_judgement import as_declared, explained, judged, makeable
 from .input_pairs import Fitter, Pair
 from .input_report import InputReport
 from .input_sources import source_changes
 from .input_trials import BETTER, SAME, Tried, alike, tried
-from .input_variants import FLIPPED, image_channels
+from .input_variants import image_channels
 from .verdict import Judgement
 
 _NOT_CHECKED = "input: not checked"

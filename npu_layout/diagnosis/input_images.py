@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..buffers import TensorSpec
 from ..frames import usual
+from ..layouts import COLOR_ORDERS, SWAPPED_ORDERS
 from ..recordings import normalisation
 
 _NEAR = 1e-3  # values so far outside a range still belong to it
@@ -21,7 +23,12 @@ _EVERY = 16  # of these, first
 _PIECE = 1 << 15  # values, which stay in the second level of cache
 _BLANK, _BLANKER = 1.0, 8  # pixel values by which a blank picture varies, and times that a picture varies more
 
+_BYTES = (np.dtype(np.uint8), np.dtype(np.int8))
+
+FLIPPED = {color: SWAPPED_ORDERS[color] for color in COLOR_ORDERS}
+
 How = dict[str, Any]
+Id = tuple[Any, ...]  # what is tried, by its first word, and how
 
 
 class Made:
@@ -83,6 +90,34 @@ class Made:
         return float(np.square(self.x - other.x).mean()) <= far**2
 
 
+class Integers(NamedTuple):
+    """Integers of one byte, with one scale and zero point."""
+
+    dtype: np.dtype[Any]
+    scale: float
+    zero_point: float
+
+    def stored(self, values: np.ndarray) -> np.ndarray:
+        """Return the integers of values, float64."""
+        low, high = np.iinfo(self.dtype).min, np.iinfo(self.dtype).max
+        return np.asarray(np.clip(np.rint(values / self.scale + self.zero_point), low, high))
+
+    def values(self, stored: np.ndarray) -> np.ndarray:
+        """Return what integers stand for."""
+        return np.asarray((stored - self.zero_point) * self.scale)
+
+
+class Way(NamedTuple):
+    """Another way to make an input: a Variant whose input is not made yet."""
+
+    id: Id
+    text: str
+    fix: How | None
+    made: Made
+    cause: str = "preprocessing"
+    combines: bool = False
+
+
 def some_of(x: np.ndarray) -> np.ndarray:
     """Return some of the values, spread over the array."""
     flat = x.reshape(-1)
@@ -98,16 +133,17 @@ class Image:
         The input, and the axis of its channels.
     meta
         The recording's, with "preprocess".
-    channels
-        The order of the buffer's channels, if its spec states it.
+    spec
+        Of the recorded buffer, if it has one: the order of its channels, and what its integers mean.
     """
 
-    def __init__(self, x: np.ndarray, axis: int, meta: Mapping[str, Any], channels: str | None) -> None:
+    def __init__(self, x: np.ndarray, axis: int, meta: Mapping[str, Any], spec: TensorSpec | None) -> None:
         self.x, self.dtype, self.axis = np.asarray(x, np.float64), x.dtype, axis
         self.channels = x.shape[axis]
         self.base: How = dict(meta.get("preprocess") or {})
         self.color = self.base.get("color", "RGB")
-        self.stored = channels if self.channels == 3 else None
+        self.stored = spec.channels if spec is not None and self.channels == 3 else None
+        self._spec = spec
         affine = _affine(meta, x, self.channels)
         self.known = affine is not None
         self.mean: np.ndarray
@@ -118,6 +154,15 @@ class Image:
     def given(self) -> Made:
         """The input as it was recorded."""
         return Made(lambda: self.x)
+
+    @property
+    def integers(self) -> Integers | None:
+        """What the bytes of the recorded buffer are; None if they are no integers of one scale: pixels have none."""
+        q = None if self._spec is None else self._spec.quantization
+        if self._spec is None or q is None or q.axis is not None or self._spec.element.nibbles:
+            return None
+        dtype = self._spec.element.unpacked
+        return Integers(dtype, float(q.scale), float(q.zero_point)) if dtype in _BYTES else None
 
     @cached_property
     def pixels(self) -> np.ndarray:

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError, RecordingError
-from ..frames import MODES, Preprocessor, as_channels
-from ..layouts import COLOR_ORDERS, SWAPPED_ORDERS, Layout
+from ..frames import as_channels
+from ..layouts import Layout
 from ..recordings import FRAME
-from .device_inputs import Seen, seen
-from .input_images import How, Image, Made, plain
+from .device_inputs import Seen, of_integers, seen
+from .frame_fits import bordered, changed_pictures, fitted, turned
+from .input_images import FLIPPED, How, Id, Image, Integers, Made, Way, plain
 from .usual_mistakes import mistakes
 
-# Mean and std are applied afterwards.
-_ARGUMENTS = ("resize", "interpolation", "source", "color", "pad_value", "scaleup")
-PADS = (0, 114)  # pixel values of the usual borders
-FLIPPED = {color: SWAPPED_ORDERS[color] for color in COLOR_ORDERS}
 _NEARLY_BLANK = " (nearly a blank picture, as floats of 0 to 1 that are cast to integers are)"
 _AS_GIVEN, _AS_ANOTHER = 0.02, 0.002  # of the deviation: inputs that differ by less are the same
 _CASTS: tuple[tuple[str, str, Callable[[np.ndarray], np.ndarray]], ...] = (
@@ -29,7 +25,6 @@ _CASTS: tuple[tuple[str, str, Callable[[np.ndarray], np.ndarray]], ...] = (
     ("cut off", "cut off to whole numbers (floats given as integers)", np.trunc),
 )
 
-Id = tuple[Any, ...]  # what is tried, by its first word, and how
 Wanted = Callable[[Id], bool]
 
 
@@ -44,17 +39,6 @@ class Variant(NamedTuple):
     text: str
     fix: How | None
     x: np.ndarray
-    cause: str = "preprocessing"
-    combines: bool = False
-
-
-class _Way(NamedTuple):
-    """A Variant whose input is not made yet."""
-
-    id: Id
-    text: str
-    fix: How | None
-    made: Made
     cause: str = "preprocessing"
     combines: bool = False
 
@@ -81,7 +65,7 @@ def variants(
     meta: Mapping[str, Any],
     frame: np.ndarray | None,
     limits: tuple[float, float],
-    channels: str | None = None,
+    spec: TensorSpec | None = None,
     roi_xywh: Sequence[int] | None = None,
     wanted: Wanted = _every_one,
 ) -> Iterator[Variant]:
@@ -92,7 +76,7 @@ def variants(
 
     x: 4-D with 1 or 3 channels in axis 1 or 3; meta: the recording's, with "preprocess"; frame: the camera's frame,
     as recorded of its "source", or None; limits: lowest and highest value of all recorded inputs;
-    channels: the order of the buffer's, if its spec states it; roi_xywh: the part of the frame that `x` was made of;
+    spec: of the recorded buffer, if it has one; roi_xywh: the part of the frame that `x` was made of;
     wanted: whether to make the way of an id. Yields nothing for inputs that are not images.
     """
     axis = image_channels(x.shape)
@@ -106,7 +90,7 @@ def variants(
             raise RecordingError(f"input {FRAME!r} and meta's preprocess do not fit: {error}") from None
         meta = {**meta, "preprocess": how} if own else meta
     source = {"source": own["source"]} if "source" in own else {}
-    image = Image(x, axis, meta, channels)
+    image = Image(x, axis, meta, spec)
     known: list[tuple[Made, np.ndarray]] = []
     for way in _every(image, frame, limits, wanted):
         if not wanted(way.id):
@@ -123,19 +107,20 @@ def variants(
         yield Variant(way.id, way.text, fix, array, way.cause, way.combines)
 
 
-def _every(image: Image, frame: np.ndarray | None, limits: tuple[float, float], wanted: Wanted) -> Iterator[_Way]:
+def _every(image: Image, frame: np.ndarray | None, limits: tuple[float, float], wanted: Wanted) -> Iterator[Way]:
     yield from _recolored(image)
     yield from _rescaled(image, limits, wanted)
     yield from _misread(image)
-    if frame is not None:
-        yield from _refitted(image, frame)
+    yield from bordered(image) if frame is None else fitted(image, frame)
     yield from _seen(image)
+    yield from changed_pictures(image)
+    yield from () if frame is None else turned(image, frame)
     yield from _cast(image)
     if image.known and image.channels == 3 and image.color in FLIPPED:
         yield from _rescaled(image, limits, wanted, FLIPPED[image.color])
 
 
-def _recolored(image: Image) -> Iterator[_Way]:
+def _recolored(image: Image) -> Iterator[Way]:
     """Yield red and blue exchanged, before or after mean and std."""
     if image.channels != 3 or image.color not in FLIPPED:
         return
@@ -143,13 +128,13 @@ def _recolored(image: Image) -> Iterator[_Way]:
     text = f"{other} instead of {image.color}"
     if image.known:
         flipped, _, _ = image.scaled(image.mean, image.std, flipped=True)
-        yield _Way(("color", "before"), text, {**image.how, "color": other}, flipped)
+        yield Way(("color", "before"), text, {**image.how, "color": other}, flipped)
     fix = {**image.base, "color": other, **image.declared(image.mean[::-1], image.std[::-1])}
     swapped = Made(partial(np.flip, image.x, image.axis))
-    yield _Way(("color", "after"), f"{text}, swapped after mean and std", fix, swapped)
+    yield Way(("color", "after"), f"{text}, swapped after mean and std", fix, swapped)
 
 
-def _rescaled(image: Image, limits: tuple[float, float], wanted: Wanted, color: str = "") -> Iterator[_Way]:
+def _rescaled(image: Image, limits: tuple[float, float], wanted: Wanted, color: str = "") -> Iterator[Way]:
     """Yield another mean and std; also clamped to the range on which an integer accelerator was calibrated.
 
     color: the other order of the colours, if these are exchanged, too.
@@ -182,14 +167,14 @@ def _rescaled(image: Image, limits: tuple[float, float], wanted: Wanted, color: 
                 known[what].append(one)
             text = f"{mistake.text}, clamped to the range of {what}" if what else mistake.text
             text += _NEARLY_BLANK if image.is_blank(first) else ""
-            yield _Way(id, f"{text}{also}", fix, first, combines=bool(color))
+            yield Way(id, f"{text}{also}", fix, first, combines=bool(color))
 
 
 def _clamped(made: Made, low: float, high: float) -> np.ndarray:
     return np.asarray(np.clip(made.x, low, high))
 
 
-def _misread(image: Image) -> Iterator[_Way]:
+def _misread(image: Image) -> Iterator[Way]:
     """Yield the bytes of one layout read as those of the other, before or after mean and std."""
     shape, letters = image.x.shape, image.letters
     for wrong, meant in (("NHWC", "NCHW"), ("NCHW", "NHWC")):
@@ -198,8 +183,8 @@ def _misread(image: Image) -> Iterator[_Way]:
         fix = {**image.how, "target": target}
         text = f"{wrong} bytes read as {meant}"
         before, after = (Made(partial(_shuffled, image, written, misread, made)) for made in (True, False))
-        yield _Way(("layout", wrong, "before"), text, fix, before)
-        yield _Way(("layout", wrong, "after"), f"{text}, after mean and std", fix, after)
+        yield Way(("layout", wrong, "before"), text, fix, before)
+        yield Way(("layout", wrong, "after"), f"{text}, after mean and std", fix, after)
 
 
 def _shuffled(image: Image, written: TensorSpec, misread: TensorSpec, before: bool) -> np.ndarray:
@@ -209,57 +194,32 @@ def _shuffled(image: Image, written: TensorSpec, misread: TensorSpec, before: bo
     return image.normalised(read) if before else read
 
 
-def _refitted(image: Image, frame: np.ndarray) -> Iterator[_Way]:
-    """Yield the camera's frame resized in ways that were not declared."""
-    asked = {k: v for k, v in image.how.items() if k in _ARGUMENTS}
-    target = TensorSpec(image.x.shape, Layout.plain(image.letters), "float32")
-    for what, how in _ways(asked):
-        made = Made(partial(_fitted, image, frame, target, {**asked, **how}))
-        yield _Way(("fit", *how.items()), what, {**image.how, **how}, made)
-
-
-def _fitted(image: Image, frame: np.ndarray, target: TensorSpec, how: How) -> np.ndarray:
-    """Return the input of the frame, fitted as `how` says."""
-    try:
-        buffer, _ = Preprocessor(target, **how)(frame)
-    except NpuLayoutError as error:
-        raise RecordingError(f"input {FRAME!r} and meta's preprocess do not fit: {error}") from None
-    return image.normalised(buffer)
-
-
-def _seen(image: Image) -> Iterator[_Way]:
+def _seen(image: Image) -> Iterator[Way]:
     """Yield what a device may see of an input that is as declared."""
+    integers = image.integers
     for way in seen(np.moveaxis(image.x, image.axis, 3).shape, image.color):
-        if image.known or not way.of_pixels:
-            yield _Way(("device", way.id), way.text, None, Made(partial(_changed, image, way)), way.cause)
+        if not (way.of_bytes and integers) and (image.known or not way.of_pixels):
+            yield Way(("device", way.id), way.text, None, Made(partial(_changed, image, way)), way.cause)
+    if integers is not None:
+        for way in of_integers(integers.dtype):
+            made = Made(partial(_of_integers, image, integers, way))
+            yield Way(("device", way.id), way.text, None, made, way.cause)
 
 
-def _cast(image: Image) -> Iterator[_Way]:
+def _of_integers(image: Image, integers: Integers, way: Seen) -> np.ndarray:
+    """Return the input of stored integers that the device changes."""
+    return integers.values(way.change(integers.stored(image.x)))
+
+
+def _cast(image: Image) -> Iterator[Way]:
     """Yield floats that became integers, as where an accelerator's input was declared to hold integers."""
     for name, words, cast in _CASTS:
         made = Made(partial(cast, image.x))
         text = f"its values are {words}{_NEARLY_BLANK if image.is_blank(made) else ''}"
-        yield _Way(("device", name), text, None, made, "input_layout")
+        yield Way(("device", name), text, None, made, "input_layout")
 
 
 def _changed(image: Image, way: Seen) -> np.ndarray:
     """Return the input of pixels that the device changes."""
     pixels = np.moveaxis(image.pixels, image.axis, 3)
     return image.normalised(np.moveaxis(way.change(pixels), 3, image.axis))
-
-
-def _ways(asked: How) -> Sequence[tuple[str, How]]:
-    """Return other modes, in both orders of colours, and other borders: in words and as arguments."""
-    resize, pad_value = asked.get("resize", "letterbox"), asked.get("pad_value", 114)
-    color = asked.get("color", "RGB")
-    colors: dict[str, How] = {"": {}}
-    if color in FLIPPED:
-        colors[f", and {FLIPPED[color]} instead of {color}"] = {"color": FLIPPED[color]}
-    ways: list[tuple[str, How]] = [
-        (f"{mode} instead of {resize}{also}", {**change, "resize": mode})
-        for (also, change), mode in product(colors.items(), MODES)
-        if mode != resize
-    ]
-    return ways + [
-        (f"a border of {pad} instead of {pad_value}", {"pad_value": pad}) for pad in PADS if pad != pad_value
-    ]

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..buffers import TensorSpec
-from .input_images import How
+from .input_images import FLIPPED, How
 from .input_report import InputReport
-from .input_variants import FLIPPED
 from .preprocessor_fixes import of_pixels
 from .verdict import Judgement
 

@@ -11,6 +11,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..diagnosis import (
     MARGIN,
+    PICTURE,
     Evidence,
     Remade,
     Trial,
@@ -167,8 +168,10 @@ def _needless(evidence: Evidence | None, made: Mapping[Key, Remade]) -> set[Key]
 
 
 def _parts(key: Key) -> list[Key]:
-    """Return the keys of the changes that a way combines; none if it is a single one."""
+    """Return the keys of the changes that a way combines, or of what changes the border, too; none if it is one."""
     image, id = key
+    if id[-1] == PICTURE:
+        return [(image, id[:-1]), *((image, (*id[:-1], clamped)) for clamped in ("", "all pixels"))]
     return [(image, id[:-1]), (image, ("color", "before"))] if id[0] == "scale" and len(id) > 3 else []
 
 
@@ -201,7 +204,6 @@ def _remake(
 
     only: the keys of the ways to try, if these are not all. Return the keys of those that combine two.
     """
-    channels = None if image.spec is None else image.spec.channels
     answers: dict[int, tuple[np.ndarray, dict[str, np.ndarray]]] = {}  # by the id of an input, which it keeps alive
     combined: set[Key] = set()
 
@@ -210,7 +212,7 @@ def _remake(
         return key not in far and (only is None or key in only)
 
     x = k.inputs[image.name]
-    for variant in variants(x, recording.meta, k.frame, image.limits, channels, k.roi_xywh, wanted):
+    for variant in variants(x, recording.meta, k.frame, image.limits, image.spec, k.roi_xywh, wanted):
         key = image.name, variant.id
         combined |= {key} if variant.combines else set()
         shown.say(f"{LOOKING}: {_TRIED[variant.id[0]]} of {image.words}")

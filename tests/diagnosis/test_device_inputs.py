@@ -8,8 +8,9 @@ import cv2
 import numpy as np
 import pytest
 
+import npu_layout as nl
 from npu_layout.diagnosis import variants
-from npu_layout.diagnosis.device_inputs import Seen, seen
+from npu_layout.diagnosis.device_inputs import Seen, of_integers, seen
 from tests.diagnosis.test_input_changes import of_matrix
 from tests.support.boards import PRE, SIDE, Board
 
@@ -55,6 +56,21 @@ def apart(pitch: int) -> Callable[[np.ndarray], np.ndarray]:
     return change
 
 
+def rows_apart(pitch: int, planes: bool) -> Callable[[np.ndarray], np.ndarray]:
+    """Rows behind each other in memory, of pixels or of planes, read as if each began `pitch` bytes behind the last."""
+
+    def change(image: np.ndarray) -> np.ndarray:
+        given = np.ascontiguousarray(image.transpose(2, 0, 1)) if planes else image
+        row, memory = given.shape[-1] * (1 if planes else SIDE), given.tobytes()
+        count = len(memory) // row
+        memory += bytes(count * pitch)
+        read = b"".join(memory[k * pitch : k * pitch + row] for k in range(count))
+        shaped = np.frombuffer(read, np.uint8).reshape(given.shape)
+        return shaped.transpose(1, 2, 0) if planes else shaped
+
+    return change
+
+
 # {the id of the way: (the verdict, words, what makes it of an RGB image)}
 WAYS: dict[str, tuple[str, str, Callable[[np.ndarray], np.ndarray]]] = {
     "sign": ("input_layout", "highest bit", by_byte(lambda c: c ^ 128)),
@@ -93,6 +109,8 @@ WAYS: dict[str, tuple[str, str, Callable[[np.ndarray], np.ndarray]]] = {
     "shift 1 2": ("geometry", "down by 2 pixels.", moved(0, 2)),
     "shift 1 -2": ("geometry", "up by 2 pixels.", moved(0, -2)),
     "planes 3072": ("input_layout", "planes are read every 3072 elements, but are 2304 long", apart(3072)),
+    "rows 192": ("input_layout", "rows of pixels are read every 192 elements, but are 144", rows_apart(192, False)),
+    "rows of planes 64": ("input_layout", "rows of planes are read every 64 elements", rows_apart(64, True)),
 }
 
 
@@ -124,7 +142,7 @@ def test_the_pixels_are_those_of_opencv(way: Seen) -> None:
         assert np.median(np.abs(made - expected)) < far
         return
     np.testing.assert_allclose(made[0], expected, atol=far, rtol=0)
-    if way.id.startswith("planes"):  # which are not those of red, green and blue
+    if way.id.startswith(("planes", "rows")):  # which are not those of red, green and blue
         return
     turned = [w for w in seen((1, SIDE, SIDE, 3), "BGR") if w.id == way.id]
     of_bgr = turned[0].change(image[None, ..., ::-1].astype(np.float64))
@@ -213,3 +231,39 @@ def test_pixels_that_mean_and_std_leave_nearly_whole_are_their_bytes(mean: float
     made = {v.id[1]: v.x for v in variants(x, {"preprocess": {"mean": mean, "std": std}}, None, (-3, 3))}
     for name in ("sign", "signed", "negative", "clamped"):
         np.testing.assert_allclose(made[name] * std + mean, WAYS[name][2](codes.astype(int)), atol=1e-2)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_stored_bytes_are_read_as_the_other_dtype(dtype: str) -> None:
+    codes = np.arange(256, dtype=np.uint8).view(dtype)
+    ways = {
+        way.id: way.change(codes.astype(np.float64)[None, None, :, None]).ravel() for way in of_integers(codes.dtype)
+    }
+    np.testing.assert_array_equal(ways["sign"], (codes.view(np.uint8) ^ 0x80).view(dtype))
+    np.testing.assert_array_equal(ways["signed"], codes.view("uint8" if dtype == "int8" else "int8"))
+
+
+def quantised(board: Board, dtype: str) -> nl.TensorSpec:
+    """One scale for all channels, whose means and deviations differ: an integer is no pixel value."""
+    values = np.stack(board.inputs)
+    low, high = float(values.min()), float(values.max())
+    scale = (high - low) / 255
+    zero_point = round(np.iinfo(dtype).min - low / scale)
+    return nl.TensorSpec(board.inputs[0].shape, "NHWC", dtype, quantization=nl.Quantization(scale, zero_point))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+@pytest.mark.parametrize("inverted", [True, False])
+def test_the_sign_of_a_quantised_input(board: Board, dtype: str, noise: float, inverted: bool) -> None:
+    spec, rng, frames = quantised(board, dtype), np.random.default_rng(0), []
+    for x in board.inputs:
+        stored = spec.pack(x)
+        fed = (stored.view(np.uint8) ^ 0x80).view(dtype) if inverted else stored
+        y = board.engine.infer(spec.unpack(fed).astype(np.float32))["maps"]
+        noisy = (y + noise * y.std() * rng.standard_normal(y.shape)).astype(np.float32)
+        frames.append(({"image": stored}, {"maps": board.spec.pack(noisy)}))
+    specs = {"maps": board.spec, "image": spec}
+    output = board.verdict(nl.Recording(specs, frames, {"preprocess": PRE}))
+    assert output.verdict == ("input_layout" if inverted else "match"), str(output)
+    assert not inverted or "highest bit" in output.why
