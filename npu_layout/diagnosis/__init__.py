@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .samples import by_channel, ends
     from .scales import called
     from .trials import Candidate, Trial
-    from .verdict import Judgement, diagnose
+    from .verdict import Judgement, beside_input, diagnose
     from .wording import along_axis, contradicts, doubled
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "Situation",
     "Trial",
     "along_axis",
+    "beside_input",
     "by_channel",
     "called",
     "contradiction",
@@ -82,6 +83,7 @@ __getattr__, __dir__ = late(
         "Situation": "causes",
         "Trial": "trials",
         "along_axis": "wording",
+        "beside_input": "verdict",
         "by_channel": "samples",
         "called": "scales",
         "contradiction": "one_input",

@@ -12,6 +12,7 @@ from .activations import activations
 from .answers import Remade, other_inputs, other_outputs, shifted_frames, shuffled_frames
 from .box_formats import box_formats
 from .channel_orders import channel_orders
+from .declared_scales import declared_scales
 from .endings import endings
 from .evidence import Evidence
 from .factors import factors
@@ -19,7 +20,6 @@ from .geometries import geometries
 from .readings import declared, other_byte_order, readings
 from .resizes import resizes
 from .row_orders import row_orders
-from .scale_axes import scale_axes
 from .trials import Trial
 from .vector_orders import vector_orders
 
@@ -73,7 +73,7 @@ def without_inputs(evidence: Evidence, situation: Situation) -> Iterator[Trial]:
     yield from declared(evidence)
     say("scales")
     yield from factors(evidence, situation.sides)
-    yield from scale_axes(evidence)
+    yield from declared_scales(evidence, [(k, spec) for k, spec in situation.specs.items() if k != situation.output])
     say("layouts")
     yield from readings(evidence)
     yield from other_byte_order(evidence)

@@ -22,7 +22,7 @@ from ..layouts import Layout
 from ..support import finite
 from .moments import smaller_half, that_err
 from .samples import Matrix, Samples, arithmetic, ends, finite_at, predicted, read_all, stored
-from .thresholds import ENOUGH, LEAST, ROUNDING
+from .thresholds import ENOUGH, LEAST, NEIGHBOURS, ROUNDING
 from .trials import Candidate, Trial, without_repeats
 
 EXACT = 1e-4  # of the variance: the rounding of 16-bit floats is less
@@ -93,8 +93,8 @@ class Evidence:
 
     @property
     def enough(self) -> bool:
-        """Whether every channel has enough samples to name a cause."""
-        return self.values >= ENOUGH and len(self.buffers) > 1
+        """Whether every channel has enough samples for numbers of its own: of one frame, where neighbours err alike."""
+        return self.values >= ENOUGH * (NEIGHBOURS if len(self.buffers) == 1 else 1)
 
     @property
     def is_vector(self) -> bool:

@@ -24,13 +24,21 @@ _MORE = 0.5  # dB that a line explains more than an input by its two fitted numb
 
 def is_slight_scale(evidence: Evidence, c: Candidate) -> bool:
     """Whether it is a scale that noise may explain as well: near the declared one, or of little effect."""
-    if c.cause != "quantization" or c.spec is None:
+    if c.cause != "quantization" or c.spec is None or _is_another_declared_one(evidence, c):
         return False
     if not _are_as_many(evidence, c) and (c.score < MOST or (c.score < SOUND and c.gain < CLEAR)):
         return True
     if c.score < SOUND and _is_slight(evidence, c):
         return True
     return is_shrunk(evidence, c) or (c.score < MOST and c.gain < HARDLY)
+
+
+def _is_another_declared_one(evidence: Evidence, c: Candidate) -> bool:
+    """Whether a scale was declared in another place, and clearly explains most: no number of it is fitted to noise."""
+    trial = evidence.trial(c)
+    if trial.parameters or c.score < SOUND or c.gain < CLEAR:
+        return False
+    return not is_slight(evidence, trial, _SHRUNK)
 
 
 def _is_slight(evidence: Evidence, c: Candidate) -> bool:

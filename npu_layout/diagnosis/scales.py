@@ -327,12 +327,11 @@ def _for_each(fit: _Fit) -> _Option | None:
     network's rounding errors are biased.
     """
     evidence = fit.evidence
-    few = ENOUGH * (NEIGHBOURS if len(evidence.buffers) == 1 else 1)
-    if evidence.channel_axis is None or evidence.channels == 1 or evidence.values < few:
+    if evidence.channel_axis is None or evidence.channels == 1 or not evidence.enough:
         return None
     axis = axes_in_model(fit.spec.axes)[evidence.channel_axis]
     found = [_each_through(fit, z) for z in _shared_zero_points(fit)]
-    found.append(_each_with_a_zero_point(fit))
+    found += [_declared_with_zero_points(fit), _each_with_a_zero_point(fit)]
     options = [fit.option(scales.astype(np.float32), zero_points, axis) for scales, zero_points in filter(None, found)]
     return _simplest(options) if options else None
 
@@ -354,6 +353,18 @@ def _each_through(fit: _Fit, zero_point: float) -> tuple[np.ndarray, np.ndarray]
         return None
     scales = np.where(clear, scales, np.median(scales[clear]))
     return scales, np.full(len(scales), zero_point)
+
+
+def _declared_with_zero_points(fit: _Fit) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the declared scale of each channel with a zero point for each, as where these were forgotten."""
+    q, of, spec = fit.evidence.spec.quantization, fit.channels, fit.spec
+    if q is None or q.axis is None or spec is not fit.evidence.spec:
+        return None
+    if axes_in_model(spec.axes).index(q.axis % len(spec.axes)) != fit.evidence.channel_axis:
+        return None
+    scales = np.broadcast_to(np.asarray(q.scale, np.float64), q.count)
+    inside = fit.inside(of.mean_y - of.mean_x / scales)
+    return None if inside is None else (scales, np.rint(inside).astype(np.int64))
 
 
 def _each_with_a_zero_point(fit: _Fit) -> tuple[np.ndarray, np.ndarray] | None:

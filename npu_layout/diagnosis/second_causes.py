@@ -5,7 +5,7 @@ Or the device had another input, and its model ends in another function.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,13 +13,13 @@ import numpy as np
 from ..support import finite
 from .activations import activations
 from .channel_orders import channel_orders
+from .declared_scales import declared_scales
 from .evidence import Evidence
 from .factors import factors
 from .moments import line
 from .objections import accuses, exchanges_floats
 from .proof import proven
 from .readings import declared, readings
-from .scale_axes import scale_axes
 from .scale_objections import is_slight_scale
 from .slight_scales import has_scales_of_channels
 from .slopes import is_of_two_scales
@@ -59,10 +59,13 @@ class Pair(NamedTuple):
         return both._replace(answers={row: both.answers[k] for k, row in rows.items()})
 
 
-def second_causes(evidence: Evidence, ranking: list[Candidate]) -> Pair | None:
+def second_causes(evidence: Evidence, ranking: Sequence[Candidate], ways: Collection[Hashable] = ()) -> Pair | None:
     """Return the pair of causes that explains clearly more than each alone; None if there is none, or several.
 
-    None, too, if a pair that is none because its error depends on the value explains clearly more.
+    None, too, if a pair that is none because its error depends on the value explains clearly more. Several inputs
+    beside which the buffer is read in one way are one pair.
+
+    ways: identify the inputs that other outputs show: the device had one input.
     """
     best = max((c.score for c in ranking), default=-np.inf)
     if not evidence.fits or best >= _WHOLE:
@@ -71,7 +74,7 @@ def second_causes(evidence: Evidence, ranking: list[Candidate]) -> Pair | None:
     most_bent = -np.inf
     curve = any(_is_a_curve(evidence, c) for c in ranking)
     tried = len(evidence.trials)
-    for number in _hypotheses(evidence):
+    for number in _hypotheses(evidence, ways):
         computes = evidence.trials[number]
         rows = _rows(computes)
         under = _of_frames(evidence, rows, [computes.answers[k] for k in rows])
@@ -88,10 +91,19 @@ def second_causes(evidence: Evidence, ranking: list[Candidate]) -> Pair | None:
     first = found[0]
     if most_bent >= first.reads.score + MARGIN:
         return None
-    rivals = (pair for pair in found[1:] if pair.reads.score > first.reads.score - MARGIN)
-    if any(pair.number != first.number or pair.reads.cause != first.reads.cause for pair in rivals):
+    rivals = [pair for pair in found[1:] if pair.reads.score > first.reads.score - MARGIN]
+    if all(pair.number == first.number and pair.reads.cause == first.reads.cause for pair in rivals):
+        return first
+    if any(pair.reads.fix is None or not _are_read_alike(first, pair) for pair in rivals):
         return None
-    return first
+    inputs = dict.fromkeys(pair.computes.text for pair in (first, *rivals))
+    return first._replace(computes=first.computes._replace(text=" or ".join(inputs)))
+
+
+def _are_read_alike(one: Pair, other: Pair) -> bool:
+    """Whether two pairs read the buffer in one way, and differ in what else was computed alone, of one kind."""
+    reads = (one.reads.cause, one.reads.fix) == (other.reads.cause, other.reads.fix)
+    return reads and one.computes.cause == other.computes.cause
 
 
 def _better_than_one(evidence: Evidence, found: list[Pair]) -> list[Pair]:
@@ -186,13 +198,16 @@ def _ways(evidence: Evidence, computes: Trial, least: float) -> Iterator[Trial]:
 def _ways_to_read(evidence: Evidence, least: float = -np.inf) -> Iterator[Trial]:
     yield from declared(evidence)
     yield from factors(evidence, ())
-    yield from scale_axes(evidence)
+    yield from declared_scales(evidence)
     yield from readings(evidence, least)
     yield from channel_orders(evidence, least)
 
 
-def _hypotheses(evidence: Evidence) -> list[int]:
-    """Return the numbers of the trials of what else was computed that agree best, however the buffer is read."""
+def _hypotheses(evidence: Evidence, ways: Collection[Hashable]) -> list[int]:
+    """Return the numbers of the trials of what else was computed that agree best, however the buffer is read.
+
+    With those of the inputs of `ways`.
+    """
     others = [
         k
         for k, t in enumerate(evidence.trials)
@@ -209,7 +224,8 @@ def _hypotheses(evidence: Evidence) -> list[int]:
     usual = [k for k in others if evidence.trials[k].cause == "preprocessing"][:1]  # the colours
     inputs = [k for k in others if evidence.trials[k].cause == "input_order"]
     mirrored = [k for k in moved if evidence.trials[k].cause == "geometry"][:_MOVED]
-    return list(dict.fromkeys([*in_line, *alike, *usual, *outputs[:_EACH], *inputs[:_EACH], *mirrored]))
+    shown = [k for k in (*others, *moved) if evidence.trials[k].way in ways]
+    return list(dict.fromkeys([*in_line, *alike, *usual, *outputs[:_EACH], *inputs[:_EACH], *mirrored, *shown]))
 
 
 def _is_moved(t: Trial) -> bool:

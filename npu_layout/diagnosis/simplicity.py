@@ -27,7 +27,25 @@ def simplest_first(evidence: Evidence, strong: Sequence[Candidate]) -> list[Cand
     Of those that explain the same, first the one that was picked from fewer arrangements.
     """
     picked = sorted(strong, key=lambda c: (-round(c.score, _DIGITS), evidence.trial(c).choices))
-    return _plainest(evidence, _cheapest(evidence, _of_most_frames(evidence, picked)))
+    return _plainest(evidence, _cheapest(evidence, _of_one_scale(evidence, _of_most_frames(evidence, picked))))
+
+
+def _of_one_scale(evidence: Evidence, strong: Sequence[Candidate]) -> list[Candidate]:
+    """Return the candidates, of several scales of one layout the first alone: a declared one, if it is as good.
+
+    Two scales that explain nearly as much are one cause.
+    """
+    best = strong[0]
+    scales = [c for c in strong if c.cause == best.cause == "quantization" and _is_of_layout(best, c)]
+    free = (c for c in scales if not evidence.trial(c).parameters and as_good(evidence, c, best))
+    first = next(free, best)
+    return [first, *(c for c in strong if c is not first and c not in scales)]
+
+
+def _is_of_layout(one: Candidate, other: Candidate) -> bool:
+    """Whether two candidates read the same layout and dtype."""
+    a, b = one.spec, other.spec
+    return a is not None and b is not None and (a.layout, a.dtype, a.axes) == (b.layout, b.dtype, b.axes)
 
 
 def _of_most_frames(evidence: Evidence, strong: Sequence[Candidate]) -> list[Candidate]:
@@ -74,15 +92,18 @@ def _reads_bits(evidence: Evidence, best: Candidate) -> bool:
 
 
 def is_of_bits(evidence: Evidence, c: Candidate, ranking: Sequence[Candidate]) -> bool:
-    """Whether bits of floats are read as integers with scales of channels, and a function explains as much.
+    """Whether bits of floats are read as integers, and a function explains hardly less.
 
-    It does so of what varies within the channels, and need not be a cause: what a network errs by is as large.
+    With scales of channels, it does so of what varies within the channels. It need not be a cause: what a network errs
+    by is as large, and an exponential makes more of that.
     """
-    if not (c.cause == "quantization" and _reads_bits(evidence, c) and has_scales_of_channels(c.spec)):
+    if not (c.cause == "quantization" and _reads_bits(evidence, c)):
         return False
     functions = (o for o in ranking if o.cause == "activation" and o.gain >= HARDLY)
     plain = [o for o in functions if not (evidence.trial(o).parameters or evidence.trial(o).places)]
-    return any(_hardly_by_scales(evidence, c, o) for o in plain)
+    if has_scales_of_channels(c.spec):
+        return any(_hardly_by_scales(evidence, c, o) for o in plain)
+    return any(c.score - o.score <= HARDLY for o in plain)
 
 
 def _hardly_by_scale(evidence: Evidence, best: Candidate, plain: Candidate) -> bool:

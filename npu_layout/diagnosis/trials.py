@@ -101,15 +101,23 @@ def without_repeats(ranking: list[Candidate]) -> list[Candidate]:
     kept: list[Candidate] = []
     for c in ranking:
         rivals = [k for k in kept if k.cause == c.cause and c.fix is not None]
-        if not any(c.fix == k.fix or (_form(c.fix) == _form(k.fix) is not None) for k in rivals):
+        if not any(c.fix == k.fix or (_form(c) == _form(k) is not None) for k in rivals):
             kept.append(c)
     return kept
 
 
-def _form(fix: Any) -> tuple[Any, ...] | None:
-    """Return what identifies a corrected spec: layout, shape, dtype, and its scale, or how many there are."""
+def _form(c: Candidate) -> tuple[Any, ...] | None:
+    """Return what identifies a corrected spec: layout, shape, dtype, and its scale, or how many there are.
+
+    Several scales of channels are one of another order, but not each other's if they are what is wrong.
+    """
+    fix = c.fix
     if not isinstance(fix, TensorSpec):
         return None
     q = fix.quantization
-    scale = None if q is None else q.count if q.axis is not None else (f"{float(q.scale):.6g}", float(q.zero_point))
+    scale: Any = None
+    if q is not None and q.axis is None:
+        scale = f"{float(q.scale):.6g}", float(q.zero_point)
+    elif q is not None:
+        scale = q.count if c.cause != "quantization" else tuple(f"{s:.6g}" for s in np.ravel(q.scale))
     return fix.layout, fix.shape, fix.dtype, scale

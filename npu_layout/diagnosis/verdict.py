@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,6 +111,17 @@ def diagnose(
     if pair is None:
         return ranking, judgement
     return _with_both(evidence, ranking, pair)
+
+
+def beside_input(
+    evidence: Evidence, ranking: Sequence[Candidate], ways: Collection[Hashable]
+) -> tuple[list[Candidate], Judgement] | None:
+    """Return the candidates and the judgement of two causes, one of them an input that another output shows, or None.
+
+    ways: identify these inputs.
+    """
+    pair = second_causes(evidence, ranking, ways)
+    return None if pair is None else _with_both(evidence, ranking, pair)
 
 
 def _with_both(evidence: Evidence, ranking: Sequence[Candidate], pair: Pair) -> tuple[list[Candidate], Judgement]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from ..diagnosis import (
     Situation,
     Trial,
     along_axis,
+    beside_input,
     contradiction,
     contradicts,
     diagnose,
@@ -87,7 +88,20 @@ def examine(
             else:
                 examined.append(Examined(o, Judgement("ambiguous", None, o.model.silent)))
             shown.done()
-    return examined
+    return beside_the_others(examined)
+
+
+def beside_the_others(examined: Sequence[Examined]) -> list[Examined]:
+    """Return the outputs, those without a cause with two, if one is an input that another output shows alone."""
+    ways = {e.judgement.named.way for e in examined if e.judgement.named is not None} - {None}
+    return [_beside_input(e, ways) if ways else e for e in examined]
+
+
+def _beside_input(e: Examined, ways: set[Hashable]) -> Examined:
+    if e.evidence is None or e.judgement.verdict not in UNSURE:
+        return e
+    found = beside_input(e.evidence, e.ranking, ways)
+    return e if found is None else e._replace(ranking=found[0], judgement=found[1])
 
 
 def _saying(shown: Steps, output: str) -> Callable[[str], None]:
@@ -265,7 +279,9 @@ def _of_one_input(e: Examined, others: Sequence[Examined]) -> Examined:
     if named is None:
         return e
     for other in others:
-        found = None if other.evidence is None else contradiction(named, other.evidence, other.ranking)
+        if other.evidence is None or other.judgement.also:
+            continue
+        found = contradiction(named, other.evidence, other.ranking)
         if found is not None:
             return e._replace(judgement=e.judgement.contradicted(contradicts(other.output.name, *found)))
     return e

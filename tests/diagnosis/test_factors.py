@@ -21,6 +21,15 @@ def test_a_factor_for_each_channel_is_named() -> None:
         assert "each channel has a factor of its own, of 0.01" in output.why, output.why
 
 
+@pytest.mark.parametrize("db", [40, 20])
+def test_factors_of_one_frame(db: float) -> None:
+    """Its maps have values enough; those of a faultless device do not ask for factors."""
+    each = np.geomspace(0.3, 3, 9).reshape(1, 9, 1, 1)
+    output = verdict(ending(MAPS), smooth(MAPS, 1), lambda x, y: y * each, db)
+    assert output.verdict == "activation" and "each channel has a factor of its own" in output.why, str(output)
+    assert verdict(ending(MAPS), smooth(MAPS, 1), lambda x, y: y, db).verdict == "match"
+
+
 @pytest.mark.parametrize("db", [40, 20, 12])
 def test_one_factor_is_no_factor_for_each(db: float) -> None:
     output = verdict(ending(MAPS), smooth(MAPS), lambda x, y: 0.1 * y, db)

@@ -336,3 +336,26 @@ def test_one_wrong_scale_of_channels_that_noise_shrinks_a_little(seed: int, fram
     output = nl.validate(nl.Recording({"y": declared}, recorded), same(shape)).outputs["y"]
     assert output.verdict == "quantization" and output.fix.quantization.axis is None, str(output)
     assert output.fix.quantization.scale == pytest.approx(0.035, rel=0.15)
+
+
+@pytest.mark.parametrize("frames", [1, 3])
+@pytest.mark.parametrize("db", [10, 20, 40])
+@pytest.mark.parametrize("forgotten", [True, False])
+def test_zero_points_that_were_forgotten_of_scales_of_channels(forgotten: bool, db: float, frames: int) -> None:
+    """The declared scales stay: the zero points alone are fitted."""
+    shape, rng = (1, 8, 12, 12), np.random.default_rng(0)
+    model = [
+        (rng.normal(0, 1, shape) * np.geomspace(1, 2, 8).reshape(1, 8, 1, 1)).astype(np.float32) for _ in range(frames)
+    ]
+    device = [x + x.std((0, 2, 3), keepdims=True) * rng.normal(0, 10 ** (-db / 20), shape) for x in model]
+    scales, zero_points = np.geomspace(1, 2, 8) / 4000, rng.integers(-9000, 9000, 8)
+    right = nl.TensorSpec(shape, "NCHW", "int16", quantization=nl.Quantization(scales, zero_points, 1), name="y")
+    declared = right.replace(quantization=nl.Quantization(scales, 0, 1)) if forgotten else right
+    pairs = [({"x": x}, {"y": right.pack(y.astype(np.float32))}) for x, y in zip(model, device)]
+    output = nl.validate(nl.Recording({"y": declared}, pairs), same(shape)).outputs["y"]
+    if not forgotten:
+        assert output.verdict in ("match", "mismatch") and output.fix is None, str(output)
+        return
+    assert output.verdict == "quantization", str(output)
+    np.testing.assert_allclose(output.fix.quantization.scale, scales, rtol=1e-5)
+    np.testing.assert_allclose(output.fix.quantization.zero_point, zero_points, atol=800)
