@@ -22,12 +22,14 @@ _AS_GOOD = 1.0  # dB that sides of images may explain less than fitted factors, 
 
 
 def factors(evidence: Evidence, sides: Sequence[int]) -> Iterator[Trial]:
-    """Yield the factors that explain most; of integers, the scales.
+    """Yield the factors that explain most; of integers, the scales, and boxes of another unit.
 
     sides: heights and widths of the model's images.
     """
     if not evidence.fits or evidence.steps:
         yield from quantizations(evidence)
+        if evidence.fits and evidence.spec.quantization is not None and not evidence.settled:
+            yield from _boxes(evidence, sides)
         return
     one = next(quantizations(evidence), None)
     if evidence.settled or evidence.channel_axis is None:
@@ -113,7 +115,7 @@ def _boxes(evidence: Evidence, sides: Sequence[int]) -> Iterator[Trial]:
     ends = (evidence.channel_axis, other_end(evidence))
     for axis in (end for end in ends if end is not None and options):
         found = _sides_of(evidence, axis, list(options))
-        if not found:
+        if not found or (evidence.steps and len(found) == evidence.references[0].shape[axis]):  # that is a scale
             continue
         at, count = evidence.samples.index[axis], evidence.references[0].shape[axis]
         factor = np.ones(count)
@@ -125,9 +127,9 @@ def _boxes(evidence: Evidence, sides: Sequence[int]) -> Iterator[Trial]:
         ways = ("in pixels", "of 0 to 1")[:: 1 if multiplied else -1]
         how = "multiplied" if multiplied else "divided"
         text = f"{which} are {how} by {by}: the device's are {ways[0]}, the model's {ways[1]}"
-        left = evidence.codes - factor[at] * evidence.wanted
+        left = evidence.codes - evidence.predicted(factor[at] * evidence.wanted)
         choices = count * float(np.log(1 + len(options)))
-        yield evidence.tried("activation", text, left)._replace(steps=False, choices=choices)
+        yield evidence.tried("activation", text, left)._replace(choices=choices)
 
 
 def _sides_of(evidence: Evidence, axis: int, options: Sequence[float]) -> dict[int, float]:
@@ -138,7 +140,8 @@ def _sides_of(evidence: Evidence, axis: int, options: Sequence[float]) -> dict[i
         return np.bincount(at, x.sum(0), count)
 
     power = np.maximum(of_places(np.square(evidence.wanted)), 1e-300)
-    ratio = of_places(evidence.wanted * evidence.codes) / power
+    device = evidence.device_values.reshape(evidence.codes.shape)
+    ratio = of_places(evidence.wanted * device) / power
     values = np.bincount(at, minlength=count) * len(evidence.wanted)
     found = {}
     for place in np.flatnonzero((ratio > 0) & (values >= ENOUGH)):

@@ -67,11 +67,13 @@ def _plainest(evidence: Evidence, strong: Sequence[Candidate]) -> list[Candidate
     """Return the candidates, but a function without fitted numbers before scales that explain hardly more.
 
     A part of a sigmoid is nearly a line, but only by chance the one that the declared scale makes of it. A function of
-    chosen channels has to explain most.
+    chosen channels has to explain most, but for what the scales' numbers cost.
     """
     best = strong[0]
     functions = (c for c in strong if c.cause == "activation" and not evidence.trial(c).parameters)
-    plain = next((c for c in functions if c is best or not evidence.trial(c).choices), None)
+    plain = next(
+        (c for c in functions if not evidence.trial(c).choices or as_good(evidence, c, best) or c is best), None
+    )
     if plain is None or (
         best is not plain and not (evidence.trial(best).parameters and _hardly(evidence, best, plain))
     ):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
+from npu_layout.diagnosis import Situation, diagnose
 from npu_layout.diagnosis.evidence import Evidence
 from npu_layout.diagnosis.factors import factors
 from tests.support.endings import ending, smooth, verdict
@@ -125,3 +126,40 @@ def test_factors_that_hardly_differ_are_none() -> None:
         device = [5 * factor + slope * (x - 5) + 0.1 * rng.standard_normal(BOXES) for x in model]
         found = _evidence([y.astype(np.float32) for y in device], model)
         assert ("each channel" in " ".join(t.text for t in factors(found, ()))) == named
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16"])
+@pytest.mark.parametrize("db", [15, 30])
+@pytest.mark.parametrize("by", [1.0, 1 / 64])
+def test_boxes_of_integers_beside_scores(dtype: str, db: float, by: float) -> None:
+    """One scale for boxes and scores, of a model whose boxes are in pixels; by: 1 if the device's are, too."""
+    rng, shape = np.random.default_rng(2), (1, 10, 256)
+    each = np.array([by] * 4 + [1.0] * 6).reshape(1, 10, 1)
+    model, device = [], []
+    for _ in range(4):
+        boxes = rng.uniform(np.reshape([8, 8, 4, 4], (4, 1)), np.reshape([56, 56, 40, 40], (4, 1)), (4, 256))
+        x = np.concatenate([boxes, rng.uniform(0, 1, (6, 256))])[None].astype(np.float32)
+        noise = x.std((0, 2), keepdims=True) * rng.normal(0, 10 ** (-db / 20), shape)
+        model.append(x)
+        device.append(((x + noise) * each).astype(np.float32))
+    spec = nl.TensorSpec(shape, "NCW", dtype, quantization=nl.engines.calibrate(device, dtype))
+    stored = [spec.pack(y) for y in device]
+    found = Evidence(spec, stored, model, (), 1)
+    ranking, judgement = diagnose(found, Situation("y", range(4), {"y": model}, {}, (), (64,)), False, None)
+    if by == 1:
+        assert judgement.verdict in ("match", "mismatch"), judgement.why
+        assert not [c for c in ranking if "in pixels" in c.text]
+        return
+    assert judgement.verdict == "activation", judgement.why
+    assert "4 of 10 channels (0, 1, 2, 3) are divided by 64: the device's are of 0 to 1" in judgement.why
+
+
+@pytest.mark.parametrize("factor", [64, 1 / 64])
+def test_a_scale_of_all_values_is_no_side_of_an_image(factor: float) -> None:
+    rng, q = np.random.default_rng(0), nl.Quantization(0.05, 3)
+    model = [rng.normal(0, 1, BOXES).astype(np.float32) for _ in range(4)]
+    stored = nl.TensorSpec(BOXES, "NCW", "int8", quantization=q)
+    spec = stored.replace(quantization=nl.Quantization(0.05 * factor, 3))
+    found = Evidence(spec, [stored.pack(x) for x in model], model, (), 1)
+    _, judgement = diagnose(found, Situation("y", range(4), {"y": model}, {}, (), (64, 48)), False, None)
+    assert judgement.verdict == "quantization" and float(judgement.fix.quantization.scale) == pytest.approx(0.05)
