@@ -73,9 +73,12 @@ def _least_of_input(evidence: Evidence, c: Candidate, declared: float) -> float:
     """Return the dB that another input has to gain: of a good output, as many as it explains more than 10, at most 10.
 
     What a network rounds or approximates is no noise: over one dim frame, or a covered lens, it leans to some input,
-    but not by the same in all frames and channels. If the data are at an input in all of these, half is asked.
+    but not by the same in all frames and channels. If the data are at an input in all of these, half is asked. What
+    leaves more than the noise of a sound device has to gain more if they are not.
     """
     least, more = HARDLY if c.score < SOUND else MARGIN, min(declared - CLEAR, CLEAR)
+    if HARDLY == least <= c.gain < _FIX and not is_everywhere(evidence, c, 1):
+        least = _FIX
     if max(least, more / 2) <= c.gain < more and is_everywhere(evidence, c, SEVERAL):
         return max(least, more / 2)
     return max(least, more)

@@ -68,8 +68,11 @@ def test_an_order_of_little_effect_has_no_scales_of_its_own(fitted: int, accused
     assert objections.accuses(found, c._replace(gain=5.0), 0.0) == accused
 
 
-@pytest.mark.parametrize(("left", "gain", "accused"), [(0.22, 3.5, False), (0.22, 4.5, True), (0.15, 3.5, True)])
+@pytest.mark.parametrize(
+    ("left", "gain", "accused"), [(0.22, 3.5, False), (0.22, 4.5, False), (0.22, 6.5, True), (0.15, 3.5, True)]
+)
 def test_an_input_that_explains_little_has_to_gain_more(left: float, gain: float, accused: bool) -> None:
+    """The data are not at it in all frames: what is left is a part of what was left."""
     found = evidence(noise=0.2)
     off = np.sqrt(float((found.codes**2).mean())) * left * found.left / np.sqrt(float((found.left**2).mean()))
     declared = found.as_declared()
@@ -236,3 +239,21 @@ def test_factors_of_channels_explain_eight_db(parameters: int, score: float, acc
     found.rank([found.as_declared(), found.tried("activation", "", found.left)._replace(parameters=parameters)])
     c = Candidate("activation", "", score, 12.0, None, trial=1)
     assert objections.accuses(found, c, score - 12) == accused
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("uneven", "accused"), [(0.0, True), (0.6, False)])
+def test_an_input_that_gains_little_is_seen_in_every_channel_and_frame(seed: int, uneven: float, accused: bool) -> None:
+    """What a device errs by is partly along another input, by another part in each channel."""
+    rng, shape = np.random.default_rng(seed), (1, 4, 24, 24)
+    model = [rng.standard_normal(shape).astype(np.float32) for _ in range(2)]
+    other = [x + 0.5 * rng.standard_normal(shape).astype(np.float32) for x in model]
+    at = 1 + uneven * np.array([1, -1, 1, -1]).reshape(1, 4, 1, 1)
+    device = [x + at * (y - x) + 0.33 * rng.standard_normal(shape) for x, y in zip(model, other)]
+    spec = nl.TensorSpec(shape, "NCHW", "float32")
+    found = Evidence(spec, [spec.pack(y.astype(np.float32)) for y in device], model, (), 1)
+    left = found.codes - np.stack([found.samples.of(y) for y in other])
+    trial = found.tried("preprocessing", "", left, rows=[0, 1])._replace(of_input=True, answers=dict(enumerate(other)))
+    c = next(c for c in found.rank([found.as_declared(), trial]) if c.of_input)
+    assert 6 < c.score < 15 and (c.gain < 6 if accused else 0 < c.gain < 6), c.gain
+    assert objections.accuses(found, c, found.score(found.as_declared())) == accused
