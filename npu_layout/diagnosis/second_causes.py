@@ -62,8 +62,7 @@ class Pair(NamedTuple):
 def second_causes(evidence: Evidence, ranking: Sequence[Candidate], ways: Collection[Hashable] = ()) -> Pair | None:
     """Return the pair of causes that explains clearly more than each alone; None if there is none, or several.
 
-    None, too, if a pair that is none because its error depends on the value explains clearly more. Several inputs
-    beside which the buffer is read in one way are one pair.
+    None, too, if a pair that is none because its error depends on the value explains clearly more.
 
     ways: identify the inputs that other outputs show: the device had one input.
     """
@@ -91,19 +90,10 @@ def second_causes(evidence: Evidence, ranking: Sequence[Candidate], ways: Collec
     first = found[0]
     if most_bent >= first.reads.score + MARGIN:
         return None
-    rivals = [pair for pair in found[1:] if pair.reads.score > first.reads.score - MARGIN]
-    if all(pair.number == first.number and pair.reads.cause == first.reads.cause for pair in rivals):
-        return first
-    if any(pair.reads.fix is None or not _are_read_alike(first, pair) for pair in rivals):
+    rivals = (pair for pair in found[1:] if pair.reads.score > first.reads.score - MARGIN)
+    if any(pair.number != first.number or pair.reads.cause != first.reads.cause for pair in rivals):
         return None
-    inputs = dict.fromkeys(pair.computes.text for pair in (first, *rivals))
-    return first._replace(computes=first.computes._replace(text=" or ".join(inputs)))
-
-
-def _are_read_alike(one: Pair, other: Pair) -> bool:
-    """Whether two pairs read the buffer in one way, and differ in what else was computed alone, of one kind."""
-    reads = (one.reads.cause, one.reads.fix) == (other.reads.cause, other.reads.fix)
-    return reads and one.computes.cause == other.computes.cause
+    return first
 
 
 def _better_than_one(evidence: Evidence, found: list[Pair]) -> list[Pair]:
