@@ -94,18 +94,15 @@ def _reads_bits(evidence: Evidence, best: Candidate) -> bool:
 
 
 def is_of_bits(evidence: Evidence, c: Candidate, ranking: Sequence[Candidate]) -> bool:
-    """Whether bits of floats are read as integers, and a function explains hardly less.
+    """Whether bits of floats are read as integers with scales of channels, and a function explains as much.
 
-    With scales of channels, it does so of what varies within the channels. It need not be a cause: what a network errs
-    by is as large, and an exponential makes more of that.
+    It does so of what varies within the channels, and need not be a cause: what a network errs by is as large.
     """
-    if not (c.cause == "quantization" and _reads_bits(evidence, c)):
+    if not (c.cause == "quantization" and _reads_bits(evidence, c) and has_scales_of_channels(c.spec)):
         return False
     functions = (o for o in ranking if o.cause == "activation" and o.gain >= HARDLY)
     plain = [o for o in functions if not (evidence.trial(o).parameters or evidence.trial(o).places)]
-    if has_scales_of_channels(c.spec):
-        return any(_hardly_by_scales(evidence, c, o) for o in plain)
-    return any(c.score - o.score <= HARDLY for o in plain)
+    return any(_hardly_by_scales(evidence, c, o) for o in plain)
 
 
 def _hardly_by_scale(evidence: Evidence, best: Candidate, plain: Candidate) -> bool:
