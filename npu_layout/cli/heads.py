@@ -14,13 +14,16 @@ from ..errors import NpuLayoutError
 
 HELP = "what the outputs mean: 'yolov8(classes=80)', as in npu_layout.decode, or a JSON file of Head.to_dict()"
 
+_DOORS = ("decode.", "nl.decode.", "npu_layout.decode.")  # what scripts write before a head
+
 
 def head_of(text: str) -> Head:
     """Read a head: a JSON file of Head.to_dict(), or a function of npu_layout.decode, as ``yolov8(classes=80)``."""
-    name, _, rest = text.partition("(")
+    call = next((text[len(door) :] for door in _DOORS if text.startswith(door)), text)
+    name, _, rest = call.partition("(")
     functions = _heads()
     if name in functions and (not rest or rest.endswith(")")) and not os.path.isfile(text):
-        return _called(text, functions[name])
+        return _called(call, functions[name])
     if not text.endswith(".json") and not os.path.exists(text):
         raise NpuLayoutError(
             f"--head {text}: expected a JSON file of Head.to_dict(), or a head with its arguments, as "

@@ -29,6 +29,20 @@ class Pool:
         return flat[:count].reshape(shape)
 
 
+def picked_rows(column: np.ndarray, rows: Any, what: str) -> np.ndarray:
+    """Return `column[rows]`, of one axis; IndexError if `rows` picks none of that column of detections or masks."""
+    picked: np.ndarray | None
+    try:
+        picked = column[rows]
+    except (IndexError, TypeError, ValueError):
+        picked = None
+    if picked is None or picked.ndim != 1:
+        raise IndexError(
+            f"expected a mask of bools, indices, a slice, or one index, got {shown(rows)}, of {len(column)} {what}"
+        ) from None
+    return picked
+
+
 class Masks(Sequence[np.ndarray]):
     """Masks of n instances, each a crop: bool (h, w) with the place of its first pixel.
 
@@ -64,9 +78,9 @@ class Masks(Sequence[np.ndarray]):
 
     def __getitem__(self, rows: Any) -> Any:
         """Return one crop (an index), or the Masks of some rows (bools, indices or a slice)."""
-        if isinstance(rows, (int, np.integer)):
-            return self.crops[operator.index(rows)]
-        picked = np.arange(len(self))[rows]
+        if isinstance(rows, (int, np.integer)) and not isinstance(rows, bool):
+            return self.crops[self._row(operator.index(rows))]
+        picked = picked_rows(np.arange(len(self)), rows, "masks")
         return Masks([self.crops[i] for i in picked], self.offsets[picked], self.input_shape)
 
     def full(self, i: int, out: np.ndarray | None = None) -> np.ndarray:

@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import NpuLayoutError
 from ..frames import Geometry
 from ..support import checked_call, instance
+from .crops import picked_rows
 from .turned import corners_of
 
 _PLACES = ("level", "cell", "anchor")
@@ -97,15 +98,12 @@ class Detections:
             if not -len(self) <= at < len(self):
                 raise IndexError(f"expected one of {len(self)} detections, got {at}")
             rows = [at]
-        columns = {
-            name: getattr(self, name)[rows] for name in ("xyxy", "confidence", "class_id", "level", "cell", "anchor")
-        }
-        if columns["class_id"].ndim != 1:
-            raise IndexError(f"expected a mask of bools, indices, a slice, or one index, got {rows!r}")
+        class_id = picked_rows(self.class_id, rows, "detections")
+        columns = {name: getattr(self, name)[rows] for name in ("xyxy", "confidence", *_PLACES)}
         keypoints = None if self.keypoints is None else self.keypoints[rows]
         masks = None if self.masks is None else self.masks[rows]
         xywha = None if self.xywha is None else self.xywha[rows]
-        return Detections(**columns, keypoints=keypoints, masks=masks, xywha=xywha)
+        return Detections(class_id=class_id, **columns, keypoints=keypoints, masks=masks, xywha=xywha)
 
     @property
     def angle(self) -> np.ndarray | None:

@@ -28,6 +28,8 @@ MEANT = (
     ("iou", "", "iou_thres iou_threshold nms nms_thres nms_threshold overlap"),
     ("limit", "", "max_det max_detections max_num top_k topk keep_top_k"),
     ("k", "", "top top_k topk n count limit"),
+    ("class_id", "of each box", "idxs labels classes category_idxs cls category"),
+    ("labels", "of which 'all' counts every class that passes", "multi_label multilabel"),
     ("classes", "their number", "nc num_classes n_classes nclasses num_class names"),
     ("bins", "", "reg_max dfl dfl_len"),
     ("keypoints", "their number", "nk kpt kpt_shape num_keypoints"),
@@ -88,6 +90,24 @@ MEANT = (
         "a TensorSpec, whose shape is the size",
         "size imgsz img_size input_size size_wh width height dsize",
     ),
+)
+
+_AGNOSTIC = "agnostic agnostic_nms class_agnostic per_class"
+_SUPPRESSION = "The head says it: replace(head, suppression=replace(head.suppression, per_class=False)), of dataclasses"
+_OF_THE_CALL = "confidence iou limit conf conf_thres iou_thres max_det"
+#: Arguments that a function has, names that it has not, and what says that instead.
+ELSEWHERE = (
+    ("buffers confidence iou", _AGNOSTIC, _SUPPRESSION),
+    ("strides activation", _AGNOSTIC, _SUPPRESSION),
+    ("buffers confidence iou", "multi_label multilabel labels activation", "It is an argument of the head"),
+    (
+        "buffers confidence iou",
+        "classes class_id class_ids",
+        "A Decoder finds every class; found[np.isin(found.class_id, [0, 2])] are those of two",
+    ),
+    ("head specs input_shape", _OF_THE_CALL, "It is an argument of the Decoder's call"),
+    ("strides activation", _OF_THE_CALL, "It is an argument of the Decoder's call"),
+    ("strides activation", "input_shape imgsz img_size input_size", "Decoder(head, specs, (640, 640)) takes it"),
 )
 
 
@@ -156,4 +176,7 @@ def meant(given: str, known: list[str]) -> str:
         name = arguments.split()[0]
         if given in names.split() and set(arguments.split()) <= set(known):
             return f". Is it {name}{', ' if remark else ''}{remark}?"
+    for arguments, names, where in ELSEWHERE:
+        if given in names.split() and set(arguments.split()) <= set(known):
+            return f". {where}"
     return nearest(given, known)

@@ -22,6 +22,9 @@ def test_heads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             decode.yolov5(2, anchors=[[(10, 20)], [(30, 40)], [(50, 60)]]),
         ),
         ("scrfd", decode.scrfd()),
+        ("decode.yolov8(80)", decode.yolov8(80)),  # as a script has it
+        ("nl.decode.yolox(classes=3)", decode.yolox(3)),
+        ("npu_layout.decode.scrfd", decode.scrfd()),
     ):
         assert heads.head_of(text) == head
     Path("own.json").write_text(json.dumps(decode.scrfd().to_dict()))
@@ -39,6 +42,9 @@ def test_heads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("yolov8(80).name", "heads are blazeface, .*yunet"),
         ("yolov8(activaton='sigmoid')", r"no argument 'activaton'.* Is it activation\?"),
         ("yolov8(-1)", "classes: expected a whole number of at least 1"),
+        ("os.decode.yolov8(80)", "heads are blazeface"),
+        ("nl.yolov8(80)", "heads are blazeface"),
+        ("decode.yolov8(80).yolov8(80)", "expected a head with numbers"),
         ("guess(1)", r"expected a JSON file of Head.to_dict\(\), or a head"),
         ("nowhere.json", "nowhere.json: No such file"),
     ],

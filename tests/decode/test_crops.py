@@ -62,6 +62,19 @@ def test_an_outline_in_the_frame() -> None:
         masks.polygons("first")
 
 
+def test_rows_of_masks() -> None:
+    masks = decode.Masks([np.ones((n, 2), bool) for n in range(3)], np.arange(6).reshape(3, 2), (64, 64))
+    for rows, kept in ((slice(1, 3), [1, 2]), ([2, 0], [2, 0]), (np.array([True, False, True]), [0, 2]), ([], [])):
+        part = masks[rows]
+        assert [len(crop) for crop in part] == kept and part.offsets.tolist() == masks.offsets[kept].tolist()
+    assert len(masks[-1]) == 2 and len(masks[np.int64(1)]) == 1
+    with pytest.raises(IndexError, match="expected one of 3 masks, got 3"):
+        masks[3]
+    for wrong in (True, None, 1.5, [3], [[0, 1], [1, 0]], np.ones(2, bool), "first"):
+        with pytest.raises(IndexError, match=r"expected a mask of bools, .* of 3 masks$"):
+            masks[wrong]
+
+
 def test_outlines_of_crops_that_are_views() -> None:
     whole = np.zeros((8, 8), bool)
     whole[::2] = True

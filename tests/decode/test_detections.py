@@ -56,12 +56,19 @@ def test_rows_of_every_field_go_together() -> None:
         found[5]
 
 
-@pytest.mark.parametrize("rows", (None, True, [[0, 1], [1, 2]], (np.array(3),)))
-def test_rows_of_another_rank_are_refused(rows: Any) -> None:
+@pytest.mark.parametrize(
+    "rows",
+    (None, True, [[0, 1], [1, 2]], (np.array(3),), np.ones(3, bool), [0, 5], "xyxy", 1.5, (slice(None), 0), {}),
+)
+def test_what_picks_no_rows_is_refused(rows: Any) -> None:
     n = np.zeros(5, np.int64)
     found = Detections(np.zeros((5, 4), np.float32), np.zeros(5, np.float32), n, n, n, n)
-    with pytest.raises(IndexError, match="expected a mask of bools, indices, a slice, or one index, got"):
+    with pytest.raises(
+        IndexError, match=r"expected a mask of bools, indices, a slice, or one index, got .*, of 5 dete"
+    ):
         found[rows]
+    with pytest.raises(IndexError, match=r"expected a mask of bools, .*, of 5 detections$"):
+        found[found]  # type: ignore[index]
 
 
 def test_fields_are_named_as_in_supervision() -> None:

@@ -163,6 +163,19 @@ def test_what_newcomers_write() -> None:
         (lambda: nl.Quantization(0.1, zp=3), "Is it zero_point"),  # type: ignore[call-arg]
         (lambda: decode.yolov8(nc=80), "Is it classes, their number"),  # type: ignore[call-arg]
         (lambda: nl.validate("x", "y", atol=1), "Is it max_abs"),  # type: ignore[call-arg]
+        (
+            lambda: decoder([], agnostic_nms=True),
+            r"limit, out. The head says it: .*suppression, per_class=False\)\), of dataclasses$",
+        ),  # type: ignore[call-arg]
+        (lambda: decoder([], classes=[0]), r"A Decoder finds every class; found\[np.isin\("),  # type: ignore[call-arg]
+        (lambda: decoder([], multi_label=True), "It is an argument of the head$"),  # type: ignore[call-arg]
+        (lambda: decode.yolov8(80, conf=0.3), "It is an argument of the Decoder's call$"),  # type: ignore[call-arg]
+        (lambda: decode.scrfd(iou=0.3), "It is an argument of the Decoder's call$"),  # type: ignore[call-arg]
+        (lambda: decode.yolov8(80, imgsz=640), r"Decoder\(head, specs, \(640, 640\)\) takes it$"),  # type: ignore[call-arg]
+        (lambda: decode.yolov8(80, agnostic_nms=True), r"The head says it: .*per_class=False"),  # type: ignore[call-arg]
+        (lambda: decode.yolov8(80, multi_label=True), "Is it labels, of which 'all' counts every class"),  # type: ignore[call-arg]
+        (lambda: decode.Decoder(decode.yolov8(80), [spec], (640, 640), confidence=1), "of the Decoder's call$"),  # type: ignore[call-arg]
+        (lambda: decode.nms([], [], iou=0.5, idxs=[]), "Is it class_id, of each box"),  # type: ignore[call-arg]
         (lambda: decode.Suppression(per_clas=True), "Suppression: no argument 'per_clas'; .* Is it per_class"),  # type: ignore[call-arg]
     ):
         with pytest.raises(nl.ArgumentError, match=says):
@@ -174,6 +187,8 @@ def test_a_hint_is_for_the_functions_that_mean_it() -> None:
     for wrong, says in (
         (lambda: decode.yolov8(stride=(8,)), r"Is it strides\?$"),  # type: ignore[call-arg]
         (lambda: nl.specs.from_rknn(size=3), r"expected attr, native_attr, target$"),  # type: ignore[call-arg]
+        (lambda: decode.Part("box", 4, conf=0.3), r"across, shared$"),  # type: ignore[call-arg]
+        (lambda: decode.classify(nl.TensorSpec((1, 9), "NC"), b"", classes=3), r"buffer, k, activation$"),  # type: ignore[call-arg]
         (lambda: nl.streams.Stream(pitch=3), r"watchdog, depth, debug$"),  # type: ignore[call-arg]
     ):
         with pytest.raises(nl.ArgumentError, match=says):
