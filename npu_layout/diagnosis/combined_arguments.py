@@ -1,4 +1,7 @@
-"""Change several arguments of a Preprocessor at once: the colours, the resize, mean and std, and the border."""
+"""Change several arguments of a Preprocessor at once: the colours, the resize, mean and std, and the border.
+
+Or mean and std to those that fit best, for numbers that are no usual mistake's.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,12 @@ from ..frames import MODES, said
 from .input_changes import Change, border, made_by
 from .input_images import FLIPPED, How
 from .input_pairs import Pair
+from .moments import line
 from .usual_mistakes import mistakes
+
+_VARIED = 4.0  # pixel values, root mean square, in each channel: a flat picture has no slope
+_OTHER = 0.03, 2.0  # of std, and pixel values of mean: what differs by less may be the light, too
+_ROUNDED = 0.05  # pixel values that one may change by where mean and std become numbers that people write
 
 
 def combined_arguments(base: How, pair: Pair, scaled: bool) -> list[Change]:
@@ -58,3 +66,35 @@ def _normalisations(base: How, pair: Pair, scaled: bool) -> list[tuple[How, str]
     said_of = [f"mean={said(one.mean)}, std={said(one.std)} ({one.text})" for one in others]
     arguments: list[How] = [{"mean": one.mean.tolist(), "std": one.std.tolist()} for one in others]
     return [({}, ""), *zip(arguments, said_of)]
+
+
+def fitted(base: How, pairs: Sequence[Pair]) -> Iterator[Change]:
+    """Yield the mean and std of each channel that fit best, if they are others than declared and pixels vary.
+
+    Of floats alone: steps of integers are too coarse to say which numbers were written.
+    """
+    axis = pairs[0].spec.axes.index("C")
+    lines = []
+    for c in range(pairs[0].channels if pairs[0].spec.element.unpacked.kind == "f" else 0):
+        x = np.concatenate([np.moveaxis(pair.pixels(base), axis, 0)[c].ravel() for pair in pairs]).astype(np.float64)
+        y = np.concatenate([np.moveaxis(pair.recorded, axis, 0)[c].ravel() for pair in pairs]).astype(np.float64)
+        if x.std() >= _VARIED:
+            lines.append(line(x, y))
+    slope, offset = np.array(lines).reshape(-1, 2).T
+    if not lines or len(lines) < pairs[0].channels or not (slope > 0).all() or (slope > 1).any():
+        return
+    mean, std = _written(-offset / slope, 1 / slope)
+    declared = [np.ravel(values) for values in pairs[0].arithmetic(base)]
+    if (abs(std / declared[1] - 1) > _OTHER[0]).any() or (abs(mean - declared[0]) > _OTHER[1]).any():
+        how = {**base, "mean": mean.tolist(), "std": std.tolist()}
+        refused = mean.any() and (abs(mean) < 1).all()  # by a Preprocessor, to which they are means of 0 to 1
+        yield Change(f"mean={said(mean)}, std={said(std)}", partial(made_by, how=how), None if refused else how)
+
+
+def _written(mean: np.ndarray, std: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and std with as few decimals as change no value of 0 to 255 by _ROUNDED."""
+    for decimals in range(4):
+        m, s = np.round(mean, decimals) + 0.0, np.round(std, decimals)  # 0, not -0
+        if ((abs(m - mean) + 255 * abs(s - std) / std) <= _ROUNDED).all():
+            return m, s
+    return mean, std

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .combined_arguments import bordered, combined_arguments
+from .combined_arguments import bordered, combined_arguments, fitted
 from .input_bytes import stored
 from .input_changes import (
     Change,
@@ -30,6 +30,7 @@ BETTER = 0.5  # of what is left as declared: what leaves more is no explanation
 _EXACT = 0.25  # steps: another of cv2's interpolations has to match exactly to be named
 _AS_GOOD = 1.3  # times what the best leaves: among these the first in the list is the cause
 _ALIKE = 1.03  # times what the best leaves: of one kind, these cannot be distinguished from it
+_FITTED = 0.1  # of what is left as declared: what numbers that were fitted have to explain
 _SATURATED = 0.5  # of the values: what saturates more is no way to make an input
 _MIXED = 3  # changes of a part whose place and size both differ
 _REACH = 2  # frames before and after
@@ -94,6 +95,8 @@ def every(
             others += likely(*(c for c in several if c.applies(differs_most)))
             cropped = likely(*(c for c in crops(base, pairs[0]) if c.applies(differs_most)))
             others += [t for t in cropped if t.off <= SAME]
+            numbers = likely(*fitted(base, pairs)) if scaled else []
+            others += [t for t in numbers if t.off <= min(SAME, _FITTED * t.declared)]
         return formulas, others
     return formulas, [*others, *_proven(parts)]
 

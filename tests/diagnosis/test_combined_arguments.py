@@ -116,6 +116,55 @@ def test_frames_that_were_jpeg_files_and_another_resize_are_no_two_arguments(fra
         assert found.verdict == "match" or found.fix is None or "resize" in str(found), str(found)
 
 
+NUMBERS = {  # mean and std
+    "one std": (0.0, 200.0),
+    "both": (128.0, 256.0),
+    "of each channel": ([90.0, 100.5, 110.25], [300.0, 280.0, 310.0]),
+}
+
+
+@pytest.mark.parametrize("numbers", list(NUMBERS))
+@pytest.mark.parametrize("frames", list(FRAMES))
+def test_mean_and_std_that_are_no_usual_mistake(numbers: str, frames: str) -> None:
+    bench = Bench("unit", "float32", frames)
+    mean, std = NUMBERS[numbers]
+    found = bench.of_frames(lambda x: x, mean=mean, std=std)
+    assert found.verdict == "preprocessing" and found.fix is not None, str(found)
+    assert found.fix["mean"] == np.broadcast_to(mean, 3).tolist(), str(found)  # as they were written
+    assert found.fix["std"] == np.broadcast_to(std, 3).tolist(), str(found)
+    assert "-0" not in found.why and found.fix["color"] == "RGB", str(found)
+
+
+def test_numbers_that_a_preprocessor_refuses_are_no_fix() -> None:
+    bench = Bench("unit", "float32", "walk")
+    found = bench.of_frames(lambda x: x, mean=0.5, std=200)
+    assert found.verdict == "preprocessing" and found.fix is None and "mean=0.5, std=200 makes" in found.why, str(found)
+
+
+@pytest.mark.parametrize("frames", list(FRAMES))
+@pytest.mark.parametrize("resize", ["letterbox", "stretch"])
+def test_no_other_numbers_are_named_where_none_are(frames: str, resize: str) -> None:
+    """Noise, light, gamma, losses and other pictures are no mean and std."""
+    bench = Bench("unit", "float32", frames)
+    bench.how["resize"] = resize
+    rng = np.random.default_rng(3)
+    changed: list[Any] = [lambda x, n=n: np.clip(x + rng.normal(0, n, x.shape), 0, 255) for n in (0, 1, 3, 12, 40)]
+    changed += [lambda x, f=f, b=b: np.clip(x * f + b, 0, 255) for f, b in ((0.98, 1), (1.02, 0), (0.7, 0), (1, 25))]
+    changed += [lambda x, p=p: 255 * (x / 255) ** p for p in (0.5, 0.95, 2.2)]
+    changed += [lambda x, q=q: cv2.imdecode(cv2.imencode(".jpg", x, [1, q])[1], 1) for q in (20, 50, 80)]
+    changed += [
+        lambda x: cv2.GaussianBlur(x, (0, 0), 3),
+        lambda x: x[::2, ::2],
+        lambda x: 255 - x,
+        lambda x: 0 * x + 90,
+    ]
+    for i, change in enumerate(changed):
+        found = bench.of_frames(lambda x, change=change: np.rint(change(x)).astype(np.uint8))
+        declared = [bench.how[name] for name in ("mean", "std")]
+        named = None if found.fix is None else [found.fix[name] for name in ("mean", "std")]
+        assert named in (None, declared) or "(" in found.why.partition(" makes ")[0], (i, str(found))
+
+
 def mixed(frame: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return cv2.resize(frame, (48, 36)) @ weights
 
