@@ -73,6 +73,8 @@ def _described(x: Any, stream: str) -> Described:
         raise NpuLayoutError(
             f"stream: expected a picamera2 request, or its configuration, with a stream {stream!r}; x is {shown(x)}"
         )
+    if isinstance(x, Mapping) and "size_wh" in x:
+        raise NpuLayoutError("x: expected a frame, got the dict of a FrameSpec; give FrameSpec.from_dict(x)")
     stack = _stack_of(x)
     if stack is None:
         raise NpuLayoutError(

@@ -8,7 +8,7 @@ _make_libcamera_config), with `ycbcrEncoding` and `range`: libcamera, src/py/lib
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..errors import NpuLayoutError
@@ -40,7 +40,8 @@ def picamera2(config: Mapping[str, Any], stream: str) -> Described:
 def picamera2_stream(stream: Mapping[str, Any], space: Any = None) -> Described:
     """Return what the configuration of one stream says. space: the colour space of the camera, None if unknown."""
     name = known("picamera2", PICAMERA2, stream["format"])
-    found: Described = {"format": name, "size_wh": tuple(stream["size"])}
+    size = stream["size"]
+    found: Described = {"format": name, "size_wh": tuple(size) if isinstance(size, Iterable) else size}
     if stream.get("stride") and name != "MJPEG":
         found["strides"] = int(stream["stride"])
     if stream.get("framesize") and name != "MJPEG":

@@ -183,6 +183,8 @@ def test_what_is_not_known_is_named() -> None:
         ),
         (meta("VUYA", (2, 2), [8], [0]), "GStreamer's format 'vuya' is not in the table"),
         ({"format": "R9", "size": (2, 2)}, "picamera2's format 'R9' is not in the table"),
+        ({"format": "YUV420", "size": 640}, "size_wh: expected 2 whole numbers of at least 1, got 640"),
+        (nl.FrameSpec("NV12", (2, 2)).to_dict(), r"got the dict of a FrameSpec; give FrameSpec.from_dict\(x\)"),
         (Twin(config={"raw": {}}), "picamera2: expected a stream 'main' with format and size, got raw"),
         (Image(np.zeros((2, 2, 3), np.uint8), "YCbCr"), "Pillow's format 'YCbCr' is not in the table"),
         (Twin(encoding="rgb16", step=6, width=1, height=1), "ROS's format 'rgb16'"),
