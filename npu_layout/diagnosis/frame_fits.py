@@ -28,6 +28,7 @@ _ARGUMENTS = ("resize", "interpolation", "source", "color", "pad_value", "scaleu
 _LETTERBOX, _CENTERED = "letterbox", ("letterbox", "stretch", "crop")
 _IS_BORDER = 1.5  # pixel values: a border that was quantised differs by less
 _SAME = 0.5  # pixel values
+_AS_DECLARED = 0.3  # of the deviation of an input that was made of the frame as declared, but for noise
 
 
 def pads(mean: np.ndarray) -> list[int | list[float]]:
@@ -44,7 +45,10 @@ def pads(mean: np.ndarray) -> list[int | list[float]]:
 def fitted(image: Image, frame: np.ndarray) -> Iterator[Way]:
     """Yield the camera's frame resized and bordered in ways that were not declared."""
     asked = _asked(image)
+    declared = Made(partial(_made_of, image, frame, asked))
     for what, how in _arguments(asked, image.mean):
+        if "interpolation" in how and not declared.is_like(image.given, _AS_DECLARED):
+            continue  # what it explains, the declared arguments explain as well
         made = Made(partial(_made_of, image, frame, {**asked, **how}))
         yield Way(("fit", *((k, _hashable(v)) for k, v in how.items())), what, {**image.how, **how}, made)
 
