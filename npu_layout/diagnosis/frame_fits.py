@@ -35,7 +35,7 @@ def pads(mean: np.ndarray) -> list[int | list[float]]:
     """Return the pixel values that borders usually have: some numbers, and the mean, which becomes 0.
 
     >>> pads(np.array([123.675, 116.28, 103.53]))
-    [0, 114, 127, 255, [124.0, 116.0, 103.53]]
+    [0, 114, 127, 255, [123.675, 116.28, 103.53]]
     """
     of_mean = np.clip(mean, 0, 255)
     is_usual = any(np.allclose(of_mean, pad, atol=_SAME) for pad in PADS)

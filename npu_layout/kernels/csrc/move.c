@@ -88,7 +88,8 @@ static int is_lines_of_32(const Move *m) {
 static int is_lines_of_64(const Move *m) {
     enum { CROWDED = 16, SMALL_RESULT = 1 << 20 };
     const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
-    return m->path == PATH_TRANSPOSE && m->size <= 4 && a.n * b.n * m->size >= SMALL_RESULT && a.n * m->size >= SHORT_PAST && magnitude(b.d) >= SHORT_PAST &&
+    const int long_rows = a.n * m->size >= SHORT_PAST && magnitude(b.d) >= SHORT_PAST;
+    return m->path == PATH_TRANSPOSE && m->size <= 4 && a.n * b.n * m->size >= SMALL_RESULT && long_rows &&
            !(m->size == 2 && in_one_set(b.n, b.d) >= CROWDED);
 }
 
