@@ -96,7 +96,7 @@ static int is_lines_of_64(const Move *m) {
 int move_prefers_below(const Move *m, int vector) {
     const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
     const int rows = m->path == PATH_ROWS || (m->path == PATH_TRANSPOSE && m->size == 16);
-    return vector == 64 && ((rows && is_blocks_to_pixels(a, b, m->size)) || (b.d % 64 && is_band_of_result(m, COLD)));
+    return vector == 64 && ((rows && is_blocks_to_pixels(a, b, m->size)) || (m->size == 4 && b.d % 64 && is_band_of_result(m, COLD)));
 }
 
 /* Where parts of lines are slow: planes that shorter vectors write by turns, and pixels of planes with which not every line begins,

@@ -233,17 +233,18 @@ static void HERE(move_rows)(const Move *m, const uint8_t *src, uint8_t *dst) {
     const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
     const int64_t bytes = m->size;
     const int past = m->past && rows_gain_past(dst, a, b, bytes), crowd = magnitude(b.d) % PAGE == 0;
+    const int goes_past = past || (m->past && !(stores_whole_lines() && bytes >= ROW_PAST));
     if (past || (m->cold && bytes >= (crowd ? SOME_LINES : FEW_LINES))) {
         rows_in_order(src, dst, a, b, bytes, past);
         return;
     }
-    if (!m->past && !m->cold && HERE(rows_from_caches)(src, dst, a, b, bytes)) return;
-    if (VB == 32 && !m->past && m->cold && bytes > 64 && a.n <= STREAMS) {
+    if (!goes_past && !m->cold && HERE(rows_from_caches)(src, dst, a, b, bytes)) return;
+    if (VB == 32 && !goes_past && m->cold && bytes > 64 && a.n <= STREAMS) {
         rows_of_result(src, dst, a, b, bytes);
         return;
     }
-    if (m->past && HERE(rows_by_lines)(src, dst, a, b, bytes)) return;
-    if (HERE(blocks_to_pixels)(src, dst, a, b, bytes, m->past)) return;
+    if (goes_past && HERE(rows_by_lines)(src, dst, a, b, bytes)) return;
+    if (HERE(blocks_to_pixels)(src, dst, a, b, bytes, goes_past)) return;
     if (!(m->cold && a.n * b.n * bytes >= FAR_AWAY) && HERE(pixels_to_blocks)(src, dst, a, b, bytes)) return;
     if (bytes > RUNS_OF_ROWS) {
         rows_of_result(src, dst, a, b, bytes);
