@@ -263,9 +263,10 @@ def ask_how_to_store() -> None:
     """Set what stores past the caches cost on this machine: of parts of lines, and of results that L2 cannot contain.
 
     Measured on a Xeon of the fifth generation: parts of lines take up to 60 times as long as whole ones, and the third
-    level, which contains what L2 drops, is no faster for results than memory. Intel's optimization manual says that the
-    caches of its servers are such since Skylake.
+    level, which contains what L2 drops, is no faster for results than memory. Assumed of Intel's others: of all that
+    parts of lines are slow, and of those with AVX-512 that the third level is.
     """
-    of_intel, found = _native.of_intel(), caches()
-    early = found.sizes[2] * 9 // 8 if of_intel and found.known and "avx512" in _levels() else 0
+    of_intel, early = _native.of_intel(), 0
+    if of_intel and "avx512" in _levels() and (found := caches()).known:
+        early = found.sizes[2] * 9 // 8
     _native.set_stores(of_intel, early)

@@ -79,7 +79,8 @@ static void run_gray(GrayCall *call, Results *results) {
     if (signals_stop(touched, &stop)) return;
     PyThreadState *others = touched < UNLOCK ? NULL : PyEval_SaveThread();
     if (gray_gains_past(gray))
-        gray->past = past_caches(touched, pool_threads() > 1) || past_early(touched, pool_threads()) || (results && past_cold(results, call->out, call->bytes));
+        gray->past = past_caches(touched, pool_threads() > 1) || past_early(touched, pool_threads()) ||
+                     (results && past_cold(results, call->out, call->bytes));
     gray->cold = read_cold(call->planes[0] + gray->box.src, row);
     pool_run(gray_part, call, touched, stop, others);
     if (others) PyEval_RestoreThread(others);

@@ -151,7 +151,8 @@ INLINE Walk walk_of(const Matrix *m, const Shape *t, const Edges *e, int past, i
     /* Short rows that are stored past the caches are best written whole, from lines of the source that were prefetched. */
     const int whole =
         past && across >= down && fills_lines && reads_lines && aligned && m->a % t->rows == 0 && (e->joins || !e->lead);
-    /* Planes from end to end, a line of each row of the result at a time. */
+    /* Planes from end to end, a line of each row of the result at a time; if these are parts of lines, not where parts are slow: float32
+     * 57x46x46 takes twice as long there. */
     const int from_end_to_end = whole     ? cold && down <= SHORT_PAST
                                 : aligned ? VB == 64 && fills_lines && reads_lines && down <= SHORT_CACHED
                                           : VB == 64 && cold && m->a > FEW_ROWS && !stores_whole_lines();

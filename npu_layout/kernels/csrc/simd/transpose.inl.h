@@ -133,7 +133,7 @@ ONE_COPY void HERE(transpose)(int size, const uint8_t *src, int64_t sa, int64_t 
     const int crammed = VB == 64 && size == 4 && db % 1024 == 0 && b >= 192 && a * b * size <= SMALL;
     /* Columns from which on strips pay (measured): with vectors of 64 bytes all that do not fill squares, of a source in the caches:
      * float32 of 10 to 40 columns 0.7 to 0.9 of the time, uint16 0.7 to 0.95 (Zen 5). */
-    const int squares = b % (64 / size) == 0 || (!stores_whole_lines() && (how & (COLD | COLD_RESULT)) == COLD);
+    const int squares = b % (64 / size) == 0 || (how & (COLD | COLD_RESULT)) == COLD;
     const int64_t least = (VB == 64 && squares) || (VB == 32 && size == 2) ? 32 : 16 / size;
     if (!crammed && (size == 2 || size == 4) && llabs(sa) < llabs(db) && a * size >= 64 && b >= least && a * b * size <= SMALL &&
         !(how & PAST && b <= FEW_ROWS)) {
