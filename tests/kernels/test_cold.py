@@ -91,6 +91,7 @@ def test_conversions_from_no_cache_to_no_cache(backend: str, cached: Callable[[i
         (nl.TensorSpec((1, 24, 65, 67), "NHWC", "int8", quantization=eighth), "NCHW"),
         (nl.TensorSpec((1, 24, 65, 67), "NCHW16c", "int8", quantization=eighth), "NHWC"),
         (nl.TensorSpec((1, 24, 65, 67), "NHWC", "float16"), "NCHW"),
+        (nl.TensorSpec((1, 24, 65, 67), "NHCW", "int8", quantization=eighth), "NCHW"),
         (nl.TensorSpec((1, 24, 65, 67), "NCHW", "float32"), halves),
         (nl.TensorSpec((1, 40, 65, 67), "NCHW", "float32"), nl.TensorSpec((1, 40, 65, 67), "NHWC", "float16")),
     ):
@@ -137,6 +138,8 @@ LINES = (  # of a result, some or all of them whole: dtype, layouts, shape, and 
     ("float32", "NHWC", "NCHW8c", (1, 40, 47, 50), lambda x: x.reshape(1, 47, 50, 5, 8).transpose(0, 3, 1, 2, 4)),
     ("float32", "NCHW", "NHCW", (1, 30, 40, 64), lambda x: x.transpose(0, 2, 1, 3)),
     ("float32", "NCHW", "NHCW", (1, 30, 40, 300), lambda x: x.transpose(0, 2, 1, 3)),
+    ("float32", "NCHW", "NHCW", (1, 64, 20, 80), lambda x: x.transpose(0, 2, 1, 3)),  # runs that begin with pages
+    ("uint8", "NCHW", "NHCW", (1, 64, 9, 960), lambda x: x.transpose(0, 2, 1, 3)),
     ("uint8", "NHCW", "NCHW", (1, 5, 60, 1001), lambda x: x.transpose(0, 2, 1, 3)),
     ("uint8", "NHCW", "NCHW", (1, 3, 32, 4000), lambda x: x.transpose(0, 2, 1, 3)),
     *(

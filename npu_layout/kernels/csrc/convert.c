@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Elements for which parameters are written out if they repeat with a smaller period. */
-enum { REPEATED = 512 };
+enum { REPEATED = 512, LINE = 64 };
 
 /* The buffers of one call of convert_run, which stay in L1. The margins are not used: without them every array would begin at
  * the same line of a page, and a load would seem to depend on the store before it. */
@@ -242,6 +242,18 @@ static void convert_rows(Work *w, const Rows *rows, int64_t count, int64_t row_n
     }
 }
 
+/* Short rows with gaps: more streams than the processor foresees. Those of the next tile are fetched. */
+static int is_direct_rows(const Convert *c, const Arithmetic *a) {
+    enum { SHORT_ROW = 128 };
+    const Loop row = c->box.loops[c->box.count - 1], rows = c->box.loops[c->box.count - c->inner];
+    const int64_t bytes = row.n * dtype_size[a->from];
+    return c->way == DIRECT && c->dense == 1 && c->rows_step > 1 && bytes <= SHORT_ROW && magnitude(rows.s) > bytes;
+}
+static void fetch_rows(const uint8_t *p, int64_t rows, int64_t step, int64_t bytes) {
+    for (int64_t r = 0; r < rows; ++r)
+        for (int64_t x = 0; x < bytes + LINE - 1; x += LINE) __builtin_prefetch(p + r * step + x);
+}
+
 static void convert_tile(Work *w, const uint8_t *src, uint8_t *dst, int64_t param, int64_t rows_n, int64_t row_n) {
     const Convert *c = w->c;
     const Arithmetic *a = w->a;
@@ -272,6 +284,7 @@ static void convert_tile(Work *w, const uint8_t *src, uint8_t *dst, int64_t para
         loop(rows, c->box.loops[c->box.count - 1], src, dst, &row);
         return;
     }
+    if (a->cold && is_direct_rows(c, a)) fetch_rows(src + n * dtype_size[a->from], rows_n, rows.s, n * dtype_size[a->from]);
     if (c->way == GATHER || c->way == BOTH) {
         move_run(w->level, gather, src, w->bench.gathered);
         src = w->bench.gathered, src_step = n * dtype_size[a->from];
@@ -307,4 +320,6 @@ int convert_gains_past(const Convert *c, const Arithmetic *a) {
     return c->way == TRANSPOSED || ((c->way == DIRECT || c->way == GATHER) && row >= LEAST);
 }
 
-int convert_fetches(const Convert *c, const Arithmetic *a) { return c->way == TRANSPOSED && a->from == F32; }
+int convert_fetches(const Convert *c, const Arithmetic *a) {
+    return (c->way == TRANSPOSED && a->from == F32) || is_direct_rows(c, a);
+}

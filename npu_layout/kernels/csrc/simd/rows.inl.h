@@ -223,6 +223,39 @@ INLINE int HERE(rows_from_caches)(const uint8_t *src, uint8_t *dst, Loop a, Loop
 }
 #endif
 
+/* Rows that follow each other in the result, whose runs share sets of L1, where parts of lines are slow past the caches: on a bench whose
+ * lines are those of the result, from which whole ones are stored. Other rows gain nothing (On Intel in docs/kernels.md). 0: they do
+ * not follow each other. */
+#ifdef STREAM
+OUT_OF_LINE int HERE(rows_by_bench)(const uint8_t *src, uint8_t *dst, Loop a, Loop b, int64_t bytes, int cold) {
+    enum { AHEAD = 8, ROOM = 4096, LONGEST = 1024 };
+    uint8_t bench[ROOM + LONGEST + 64] __attribute__((aligned(64)));
+    if (a.d != bytes || bytes > LONGEST) return 0;
+    for (int64_t j = 0; j < b.n; ++j) {
+        uint8_t *to = dst + j * b.d;
+        int64_t begin = (int64_t)((uintptr_t)to % 64), end = begin;
+        to -= begin;
+        for (int64_t i = 0; i < a.n; ++i) {
+            const uint8_t *from = src + i * a.s + j * b.s;
+            for (int64_t x = 0; cold && x < bytes; x += 64) __builtin_prefetch(from + AHEAD * a.s + x);
+            copy_row(from, bench + end, bytes);
+            end += bytes;
+            if (end < ROOM && i + 1 < a.n) continue;
+            const int64_t whole = i + 1 < a.n ? end / 64 * 64 : end;
+            copy_past(bench + begin, to + begin, whole - begin);
+            for (int64_t at = whole; at < end; at += 16) store16(bench + at - whole, load16(bench + at));
+            to += whole, end -= whole, begin = 0;
+        }
+    }
+    return 1;
+}
+#else
+INLINE int HERE(rows_by_bench)(const uint8_t *src, uint8_t *dst, Loop a, Loop b, int64_t bytes, int cold) {
+    (void)src, (void)dst, (void)a, (void)b, (void)bytes, (void)cold;
+    return 0;
+}
+#endif
+
 /* `near` is walked in runs of RUN bytes, at most 16 rows, each along all of `far`. It is the loop of the side on which the
  * steps of the other loop are larger, but the destination's if these are a multiple of a page, so that lines would share sets of
  * L1. Of sources in many planes the next run is fetched meanwhile (with vectors of 32 bytes: measured on Zen 3). Not longer rows,
@@ -234,6 +267,7 @@ static void HERE(move_rows)(const Move *m, const uint8_t *src, uint8_t *dst) {
     const int64_t bytes = m->size;
     const int past = m->past && rows_gain_past(dst, a, b, bytes), crowd = magnitude(b.d) % PAGE == 0;
     const int goes_past = past || (m->past && !(stores_whole_lines() && bytes >= ROW_PAST));
+    if (m->past && !past && crowd && row_gains_past(bytes) && HERE(rows_by_bench)(src, dst, a, b, bytes, m->cold)) return;
     if (past || (m->cold && bytes >= (crowd ? SOME_LINES : FEW_LINES))) {
         rows_in_order(src, dst, a, b, bytes, past);
         return;
