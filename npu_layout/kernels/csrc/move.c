@@ -93,10 +93,16 @@ static int is_lines_of_64(const Move *m) {
            !(m->size == 2 && in_one_set(b.n, b.d) >= CROWDED);
 }
 
+/* Bands of elements of less than 4 bytes, not if L1 has no room for a line of each plane: those with a pitch of a quarter of a page share
+ * four sets of it. */
 int move_prefers_below(const Move *m, int vector) {
+    enum { ROOM = 48 };
     const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
     const int rows = m->path == PATH_ROWS || (m->path == PATH_TRANSPOSE && m->size == 16);
-    return vector == 64 && ((rows && is_blocks_to_pixels(a, b, m->size)) || (m->size == 4 && b.d % 64 && is_band_of_result(m, COLD)));
+    if (vector != 64) return 0;
+    if (rows && is_blocks_to_pixels(a, b, m->size)) return 1;
+    if (m->size < 4 && a.n > ROOM && is_near_multiple(magnitude(a.s), PAGE / 4)) return 0;
+    return b.d % 64 && is_band_of_result(m, COLD);
 }
 
 /* Where parts of lines are slow: planes that shorter vectors write by turns, and pixels of planes with which not every line begins,

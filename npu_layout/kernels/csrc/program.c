@@ -85,7 +85,8 @@ static void find_gains(Program *p) {
 }
 
 void program_planned(Program *p) {
-    if (prefers_below(p)) p->level = level_below(p->level);
+    p->fetches_always = prefers_below(p);
+    if (p->fetches_always) p->level = level_below(p->level);
     find_gains(p);
     p->arithmetic.past = goes_past(p, 1);
 }

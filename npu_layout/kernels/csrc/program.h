@@ -20,6 +20,7 @@ typedef struct {
     int gains_past; /* whether all moves and conversions gain by stores past the caches if the result is in none */
     int fetches;    /* whether any move fetches more if the source is in no cache */
     int fetches_result; /* whether any move fetches the result too, if that is in none either */
+    int fetches_always; /* as if source and result were in none, which is as slow as L3 */
     int is_joined;  /* whether `joined` does what both of two conversions do */
     Joined joined;
     int jobs;
