@@ -44,11 +44,11 @@ def cached() -> Iterator[Callable[[int], int]]:
 
 
 @pytest.fixture(params=((False, 0), (True, 1)), ids=("any", "whole lines"))
-def stores(request: pytest.FixtureRequest) -> Iterator[None]:
+def stores(request: pytest.FixtureRequest) -> Iterator[bool]:
     """Of processors for which parts of lines are as fast past the caches as whole ones, and of those for which they are
     not, and which store past the caches, at any size, what gains by it."""
     _native.set_stores(*request.param)
-    yield
+    yield request.param[0]
     _native.set_stores(False, 0)
 
 
@@ -236,12 +236,11 @@ SMALL = (
 )
 
 
-@pytest.mark.usefixtures("stores")
 @pytest.mark.parametrize("dtype, given, wanted, shape", SMALL)
 def test_small_results_in_no_cache(
-    dtype: str, given: str, wanted: str, shape: tuple[int, ...], cached: Callable[[int], int]
+    dtype: str, given: str, wanted: str, shape: tuple[int, ...], cached: Callable[[int], int], stores: bool
 ) -> None:
-    """Their lines are fetched before they are written."""
+    """Their lines are fetched before they are written; those of bands by shorter vectors without a look."""
     source, target = nl.TensorSpec(shape, given, dtype), nl.TensorSpec(shape, wanted, dtype)
     nbytes = source.size * np.dtype(dtype).itemsize
     flat = Fenced(nbytes).last(nbytes).view(dtype)
@@ -251,6 +250,7 @@ def test_small_results_in_no_cache(
     fence = Fenced(nbytes + 64)
     for backend in NATIVE:
         program = nl.plan(source, target).move.program(backend)
+        looks = not (stores and backend.endswith("(avx512)") and given == "NCHW")
         for behind in (0, 8, 16, 48):
             room = fence.last(nbytes + behind)
             out = room[:nbytes].view(dtype)
@@ -260,10 +260,10 @@ def test_small_results_in_no_cache(
             np.testing.assert_array_equal(out, expected, err_msg=f"{backend} {behind}")
             assert (room[nbytes:] == 77).all()
             if platform.machine() in ("x86_64", "AMD64"):
-                assert cached(1) == 2  # the source was looked for, and the result
-                assert program.attempt(flat, out) and cached(0) == 1
+                assert cached(1) == 2 * looks  # the source was looked for, and the result
+                assert program.attempt(flat, out) and cached(0) == looks
                 program.run(flat, out)
-                assert cached(0) == 1
+                assert cached(0) == looks
 
 
 @pytest.mark.usefixtures("stores")
