@@ -26,8 +26,7 @@ from .mask_logits import MaskLogits
 from .output_buffers import UsualBuffers, in_order, unpacked_buffer, unpacked_spec
 from .places import Fitted, checked_specs
 from .ranges import largest_score
-from .records import height_and_width, percent_words
-from .suppression import threshold_of
+from .records import height_and_width, percent_words, share_of
 from .workspace import Workspace
 
 MOST = 30000  #: detections of one call, at most
@@ -61,7 +60,7 @@ class Decoder:
         As given.
     largest_score
         What the score of a detection can be at most, by the dtypes and quantizations of the outputs; infinity if they
-        do not bound it. A greater `confidence` is refused.
+        do not bound it. A greater `confidence` is refused, and beside infinity one above 1.
 
     Examples
     --------
@@ -94,6 +93,7 @@ class Decoder:
         self._packed = self._inner != self.specs
         self._fitted: Fitted = fit(head, self._inner, self.input_shape, self._outputs)
         self.largest_score = largest_score(head, self._fitted, self.specs)
+        self._most = 1.0 if self.largest_score == np.inf else self.largest_score
         self._made = compiled(head, self._fitted, self._inner)
         how = head.keypoints if self._fitted.form.part("keypoints") is not None else None
         points = None if how is None else (how.count, how.values)
@@ -127,7 +127,8 @@ class Decoder:
         buffers
             {name: buffer}, or buffers in the order of `specs`; each as TensorSpec.unpack accepts it.
         confidence
-            The least score: compared in float64 with the stored value, dequantised and activated.
+            The least score: compared in float64 with the stored value, dequantised and activated. It is 0 .. 1, as
+            scores are probabilities, but where integers are scores as they are (activation "none") and mean others.
         iou
             Boxes whose IoU with a better one of the same class is greater go. The head's Suppression says what counts
             as overlap, and whether an equal one goes too; "peaks" and "none" do not use it.
@@ -145,11 +146,11 @@ class Decoder:
         Raises
         ------
         BufferSizeError, LayoutError, NpuLayoutError
-            On buffers that do not fit their specs; if no stored value reaches `confidence`; on an `iou` outside 0 .. 1,
-            and an `out` without room.
+            On buffers that do not fit their specs; if no stored value reaches `confidence`, or it is no probability; on
+            an `iou` outside 0 .. 1, and an `out` without room.
         """
         usual = type(confidence) is type(iou) is float and type(limit) is int
-        if usual and 0 <= confidence <= self.largest_score and 0 <= iou <= 1 and 1 <= limit <= MOST:
+        if usual and 0 <= confidence <= self._most and 0 <= iou <= 1 and 1 <= limit <= MOST:
             least, overlap, most = confidence, iou, limit
         else:
             least, overlap, most = self._checked(confidence, iou, limit)
@@ -168,15 +169,18 @@ class Decoder:
 
     def _checked(self, confidence: Any, iou: Any, limit: Any) -> tuple[float, float, int]:
         """Return the thresholds and the limit of a call, checked."""
-        least, overlap = real_number("confidence", confidence), threshold_of(iou)
+        least, overlap = real_number("confidence", confidence), share_of("iou", iou)
         most = counted("limit", limit, MOST, f"a whole number, 1 .. {MOST}")
+        activation = self._fitted.form.part("score").activation  # type: ignore[union-attr]
         if least > self.largest_score:
             asked, largest = _distinct_texts(least, self.largest_score)
             raise NpuLayoutError(
                 f"confidence: no stored value reaches {asked}; the largest that one means is {largest} "
-                f"(scores of another scale? activation= is {self._fitted.form.part('score').activation!r})"  # type: ignore[union-attr]
-                + percent_words(least)
+                f"(scores of another scale? activation= is {activation!r}){percent_words(least)}"
             )
+        if activation != "none" or self.largest_score == np.inf:  # else the quantization says what scores can be
+            logits = "; 'sigmoid' is for logits" if activation == "none" else ""
+            share_of("confidence", confidence, f": scores are probabilities, as activation={activation!r} says{logits}")
         return least, overlap, most
 
     def _room_for_weights(self, pool: Pool, most: int) -> np.ndarray | None:

@@ -16,7 +16,7 @@ from ..support import checked_call, instance, items_of, numbers_of, real_number,
 from .batches import refuse_batch
 from .mask_logits import planes_of
 from .output_buffers import in_order
-from .records import count_of, items
+from .records import count_of, items, share_of
 
 
 @checked_call
@@ -56,8 +56,9 @@ class Skeleton:
     def __post_init__(self) -> None:
         for name, least in (("joints", 1), ("fields", 0), ("cell", 1), ("samples", 2)):
             object.__setattr__(self, name, count_of(f"Skeleton: {name}", getattr(self, name), least))
-        for name in ("peak", "field", "aligned", "total"):
+        for name in ("peak", "field", "total"):
             object.__setattr__(self, name, real_number(f"Skeleton: {name}", getattr(self, name)))
+        object.__setattr__(self, "aligned", share_of("Skeleton: aligned", self.aligned))
         limbs = tuple(whole_numbers("Skeleton: limbs", limb, 2, 0) for limb in items("Skeleton: limbs", self.limbs))
         if any(max(limb) >= self.joints for limb in limbs):
             raise NpuLayoutError(f"Skeleton: limbs: expected pairs of {self.joints} joints, got {shown(limbs)}")

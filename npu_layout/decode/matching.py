@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import NpuLayoutError
 from ..support import checked_call, instance, real_number
 from .detections import Detections
+from .records import share_of
 
 _SEEN = 0.5  # confidence of a keypoint that counts
 _APART = 0.25  # difference of two confidences of a keypoint that is one, and the share of keypoints that may differ
@@ -122,8 +123,9 @@ def same(
     Raises
     ------
     NpuLayoutError
-        On what are no Detections, on boxes or scores that are not finite, on a negative limit, and if one side alone
-        has keypoints, masks or turned boxes, or of another number or size.
+        On what are no Detections, on boxes or scores that are not finite, on a negative limit, on one above 1 of
+        shares, IoUs or scores that are probabilities, and if one side alone has keypoints, masks or turned boxes, or of
+        another number or size.
 
     Examples
     --------
@@ -133,10 +135,13 @@ def same(
     >>> bool(same(one, one)), str(same(two, one))
     (True, '1 matched, 1 moved, 1 relabelled; edges within 3 px, scores within 0')
     """
-    given = {"pixels": pixels, "shift": shift, "score": score, "overlap": overlap}
-    pixels, shift, score, overlap = (real_number(name, value, least=0.0) for name, value in given.items())
-    bound = -np.inf if confidence is None else real_number("confidence", confidence) + score
+    pixels, score = (real_number(name, v, least=0.0) for name, v in (("pixels", pixels), ("score", score)))
+    shift, overlap = share_of("shift", shift), share_of("overlap", overlap)
     _check_sides(found, reference)
+    _check_share("score", score, found, reference)
+    bound = -np.inf
+    if confidence is not None:
+        bound = _check_share("confidence", real_number("confidence", confidence), found, reference) + score
     pairs = _pairs(found, reference, pixels, overlap)
     one, other = found[[i for i, _ in pairs]], reference[[j for _, j in pairs]]
     apart = np.maximum(
@@ -189,6 +194,13 @@ def _check_sides(found: Detections, reference: Detections) -> None:
         if sizes[0] != sizes[1]:
             got = " and ".join("none" if size is None else f"those of {size}" for size in sizes)
             raise NpuLayoutError(f"found and reference: {name}: expected the same kind on both sides, got {got}")
+
+
+def _check_share(what: str, number: float, found: Detections, reference: Detections) -> float:
+    """Return a threshold of scores; NpuLayoutError if it is above 1 and no score is: all of them would pass."""
+    if max(found.confidence.max(initial=0), reference.confidence.max(initial=0)) <= 1:
+        share_of(what, max(number, 0.0), ": no score is above 1")
+    return number
 
 
 def _corner_distances(one: Detections, other: Detections) -> np.ndarray:

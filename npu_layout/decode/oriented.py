@@ -17,9 +17,9 @@ from .decoder import Decoder
 from .form import ACTIVATIONS, Form, Part
 from .head import Head
 from .places import checked_specs
-from .records import height_and_width
+from .records import height_and_width, share_of
 from .rules import Suppression
-from .suppression import classes_of, threshold_of
+from .suppression import classes_of
 from .turned import corners_of, suppressed
 
 
@@ -158,8 +158,7 @@ class OrientedDecoder:
         Raises
         ------
         BufferSizeError, LayoutError, NpuLayoutError
-            On buffers that do not fit their specs, a `confidence` that no stored value reaches, and an `iou` outside
-            0 .. 1, as Decoder.
+            On buffers that do not fit their specs, and on a `confidence` and an `iou` that Decoder refuses.
         """
         found = self.decoder(buffers, confidence, iou, limit)
         assert found.xywha is not None
@@ -227,7 +226,7 @@ def oriented_nms(boxes: Any, scores: Any, *, iou: float, class_id: Any = None, l
     classes = np.zeros(len(given), np.int64) if class_id is None else classes_of(class_id, len(given))
     most = len(given) if limit is None else counted("limit", limit)
     order = np.argsort(-values.astype(np.float64), kind="stable")
-    kept = suppressed(given[order].astype(np.float64), classes[order], threshold_of(iou), True, most)
+    kept = suppressed(given[order].astype(np.float64), classes[order], share_of("iou", iou), True, most)
     result: np.ndarray = order[kept]
     return result
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from ..errors import NpuLayoutError
-from ..support import instance, items_of, iterates, naming, one_of, shown, whole_numbers
+from ..support import instance, items_of, iterates, naming, one_of, real_number, shown, whole_numbers
 
 R = TypeVar("R", bound="Record")
 
@@ -105,6 +105,17 @@ def counts_of(what: str, given: Any, count: int | None = None, least: int = 1) -
 def percent_words(number: float) -> str:
     """Return the end of a message on a share above 1 that was given in percent; empty if it cannot be one."""
     return f"; {number:g} percent are {number / 100:g}" if 1 < number <= 100 else ""
+
+
+def share_of(what: str, given: Any, why: str = "") -> float:
+    """Return a threshold as a float; NpuLayoutError, which says `why` it is a share, if it is not 0 .. 1."""
+    try:
+        share = real_number(what, given)
+    except NpuLayoutError:
+        share = np.nan
+    if not 0 <= share <= 1:
+        raise NpuLayoutError(f"{what}: expected 0 .. 1{why}, got {shown(given)}{percent_words(share)}")
+    return share
 
 
 def height_and_width(given: Any) -> tuple[int, int]:

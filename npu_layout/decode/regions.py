@@ -13,7 +13,7 @@ from ..errors import LayoutError, NpuLayoutError
 from ..support import checked_call, naming, real_number
 from .batches import one_image
 from .ranges import largest_value
-from .records import count_of
+from .records import count_of, share_of
 
 _LEAST_SIDE = 3.0  # cells; regions that are less are noise, as in the source
 
@@ -81,8 +81,8 @@ def dbnet(
     Raises
     ------
     NpuLayoutError
-        On numbers that do not fit, and a `threshold` or `confidence` beyond all stored values; LayoutError if the
-        output has other axes or channels; BufferSizeError.
+        On numbers that do not fit, and a `threshold` or `confidence` beyond all stored values, or of floats outside
+        0 .. 1; LayoutError if the output has other axes or channels; BufferSizeError.
 
     Examples
     --------
@@ -103,6 +103,9 @@ def dbnet(
     if channels != 1:
         raise LayoutError(f"dbnet: {spec.describe()}: expected one channel, got {channels}")
     most = largest_value(spec)
+    if most == np.inf:
+        share_of("threshold", cut, ": the map has probabilities")
+        share_of("confidence", least, ": the map has probabilities")
     if cut >= most or least > most:  # cells are above the threshold, means may be equal
         why = f"threshold: no stored value is above {cut:g}" if cut >= most else f"confidence: none reaches {least:g}"
         raise NpuLayoutError(f"{why}; the largest that one means is {most:g}")

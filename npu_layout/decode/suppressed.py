@@ -9,12 +9,12 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import BufferSizeError, LayoutError, NpuLayoutError
-from ..support import checked_call, counted, instance, naming, one_of, plain_array, real_number, widened
+from ..support import checked_call, counted, instance, naming, one_of, plain_array, widened
 from .batches import refuse_batch
 from .decoder import MOST
 from .detections import Detections, detections, memory_for
 from .networks import sizes
-from .records import height_and_width, percent_words
+from .records import height_and_width, share_of
 
 # hailort.h: hailo_bbox_float32_t and hailo_detection_t, packed; both begin with the edges and the score
 _BBOX = 5
@@ -53,7 +53,7 @@ def hailo_nms(
     input_shape
         Height and width of the network's input, in pixels.
     confidence
-        The least score, at most 1: scores are probabilities.
+        The least score, 0 to 1: scores are probabilities.
     limit
         The number of detections, at most: the best ones.
     order
@@ -67,8 +67,8 @@ def hailo_nms(
     Raises
     ------
     NpuLayoutError
-        On other words and numbers, a `confidence` above 1, counts that are no whole numbers, classes that are none;
-        BufferSizeError if the memory ends before the last box; LayoutError on arrays of other shapes.
+        On other words and numbers, a `confidence` outside 0 .. 1, counts that are no whole numbers, classes that are
+        none; BufferSizeError if the memory ends before the last box; LayoutError on arrays of other shapes.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def detection_output(
     input_shape
         Height and width of the network's input, in pixels.
     confidence
-        The least score, at most 1: scores are probabilities.
+        The least score, 0 to 1: scores are probabilities.
     limit
         The number of detections, at most: the best ones.
 
@@ -110,7 +110,7 @@ def detection_output(
     Raises
     ------
     NpuLayoutError
-        On rows of several inputs, a `confidence` above 1, and classes that are no whole numbers of 0 or more;
+        On rows of several inputs, a `confidence` outside 0 .. 1, and classes that are no whole numbers of 0 or more;
         LayoutError on other shapes; BufferSizeError.
 
     Examples
@@ -140,12 +140,8 @@ def detection_output(
 
 def _limits(confidence: Any, limit: Any) -> tuple[float, int]:
     """Return both arguments, checked; scores of these outputs are probabilities."""
-    least, most = real_number("confidence", confidence), counted("limit", limit, MOST, f"a whole number, 1 .. {MOST}")
-    if least > 1:
-        raise NpuLayoutError(
-            f"confidence: expected at most 1, scores are probabilities here, got {least:g}{percent_words(least)}"
-        )
-    return least, most
+    least = share_of("confidence", confidence, ": scores are probabilities here")
+    return least, counted("limit", limit, MOST, f"a whole number, 1 .. {MOST}")
 
 
 def _best(

@@ -8,8 +8,8 @@ import numpy as np
 
 from .. import kernels
 from ..errors import NpuLayoutError
-from ..support import checked_call, counted, plain_array, real_number, shown
-from .records import percent_words
+from ..support import checked_call, counted, plain_array
+from .records import share_of
 from .rules import Suppression
 
 
@@ -69,7 +69,7 @@ def nms(
     if np.isnan(values).any():
         raise NpuLayoutError(f"scores: expected numbers, got NaN at {int(np.flatnonzero(np.isnan(values))[0])}")
     classes = None if class_id is None else classes_of(class_id, len(values))
-    threshold, most = threshold_of(iou), len(values) if limit is None else counted("limit", limit)
+    threshold, most = share_of("iou", iou), len(values) if limit is None else counted("limit", limit)
     rule = _PLAIN if _are_usual(inclusive, extra, epsilon) else Suppression("greedy", True, inclusive, extra, epsilon)
     classes, count = (classes, 1) if classes is None or not classes.size else _numbered(classes)
     options = (threshold, rule.inclusive, rule.extra, rule.epsilon)
@@ -80,14 +80,6 @@ def nms(
     kept = suppress(edges[order], None if classes is None else classes[order], threshold, rule, most)
     result: np.ndarray = order[kept]
     return result
-
-
-def threshold_of(iou: Any) -> float:
-    """Return the argument `iou` as a float; NpuLayoutError if it is no share of a union."""
-    threshold = real_number("iou", iou, least=0.0)
-    if threshold > 1:
-        raise NpuLayoutError(f"iou: expected 0 .. 1, got {shown(iou)}{percent_words(threshold)}")
-    return threshold
 
 
 _PLAIN = Suppression("greedy")

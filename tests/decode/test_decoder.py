@@ -349,6 +349,47 @@ def test_a_confidence_that_no_stored_value_reaches() -> None:
         decode.Decoder(decode.yolov8(2), unit, (64, 64))(buffers, confidence=25)
 
 
+def decoder_of(activation: str, dtype: str = "float32", scale: float | None = None) -> tuple[decode.Decoder, Any]:
+    """One level of 64 cells, whose scores are stored zeros."""
+    quantization = None if scale is None else nl.Quantization(scale)
+    specs = [nl.TensorSpec((1, n, 8, 8), "NCHW", dtype, quantization=quantization, name=str(n)) for n in (64, 2)]
+    buffers = [np.zeros(spec.size, spec.stored) for spec in specs]
+    return decode.Decoder(decode.yolov8(2, (8,), activation=activation), specs, (64, 64)), buffers
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_a_confidence_in_percent_is_refused_where_scores_are_floats(dtype: str) -> None:
+    """It found nothing in silence: no dtype says that a score of 25 cannot be."""
+    decoder, buffers = decoder_of("none", dtype)
+    says = (
+        r"^confidence: expected 0 \.\. 1: scores are probabilities, as activation='none' says; 'sigmoid' is for logits"
+    )
+    with pytest.raises(nl.NpuLayoutError, match=says + r", got 25; 25 percent are 0\.25$"):
+        decoder(buffers, confidence=25)
+    for asked in (-0.25, 1.5, -3):
+        with pytest.raises(nl.NpuLayoutError, match=says + f", got {asked}"):
+            decoder(buffers, confidence=asked)
+    assert len(decoder(buffers, confidence=0, iou=1, limit=9)) == 9 and len(decoder(buffers, confidence=1)) == 0
+    for activation in ("sigmoid", "softmax"):
+        decoder, buffers = decoder_of(activation, dtype)
+        with pytest.raises(
+            nl.NpuLayoutError, match=r"^confidence: no stored value reaches 25; .*; 25 percent are 0\.25$"
+        ):
+            decoder(buffers, confidence=25)
+        with pytest.raises(nl.NpuLayoutError, match=r"^confidence: expected 0 \.\. 1: .* says, got -0\.5$"):
+            decoder(buffers, confidence=-0.5)
+
+
+def test_integers_say_what_scores_can_be() -> None:
+    """Logits, or other scores as they are: thresholds above 1 and below 0 are theirs."""
+    decoder, (boxes, scores) = decoder_of("none", "int8", 0.125)
+    scores[[3, 5]] = 127, 40
+    assert decoder((boxes, scores), confidence=5, iou=1).cell.tolist() == [3, 5]
+    assert len(decoder((boxes, scores), confidence=-2.0, iou=1)) == 64
+    scores[:] = -128
+    assert len(decoder((boxes, scores), confidence=-2.0)) == 0
+
+
 @pytest.mark.parametrize(("layout", "dtype"), [("NCHW16c", "int8"), ("NHWC", "float32")])
 def test_threads_share_a_decoder(layout: str, dtype: str) -> None:
     """As the workers of a stream do, each with outputs of its own."""

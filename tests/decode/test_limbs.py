@@ -119,6 +119,8 @@ def test_outputs_that_do_not_fit():
     ):
         with pytest.raises(NpuLayoutError, match=words):
             decode.people(*given)
+    with pytest.raises(NpuLayoutError, match=r"^Skeleton: aligned: expected 0 \.\. 1, got 70; 70 percent are 0\.7$"):
+        decode.Skeleton(1, (), 1, aligned=70)
     few = decode.Skeleton(1, (), 1)
     assert decode.people(np.zeros((1, 4, 4)), few).shape == decode.people(np.zeros((1, 4, 4)), None, few).shape
 

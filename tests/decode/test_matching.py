@@ -192,6 +192,23 @@ def test_empty_and_bad() -> None:
     assert decode.same(one, none).to_dict()["extra"] == (0,)
 
 
+def test_limits_in_percent_are_refused() -> None:
+    """Whatever was missing counted as marginal, and any score as near enough."""
+    one = changed(scene(np.random.default_rng(0), 3), confidence=np.float32([0.5, 0.9, 1.0]))
+    none = one[:0]
+    for what, given, most in (("confidence", 25, 1), ("score", 5, 1), ("shift", 5, 1), ("overlap", 50, 1)):
+        says = rf"^{what}: expected 0 \.\. 1.*, got .*; {given} percent are {given / 100}$"
+        with pytest.raises(nl.NpuLayoutError, match=says):
+            decode.same(one, one, **{what: given})  # type: ignore[arg-type]
+        assert decode.same(one, one, **{what: most})  # type: ignore[arg-type]
+    with pytest.raises(nl.NpuLayoutError, match=r"^confidence: expected 0 \.\. 1"):
+        decode.same(none, none, confidence=25)
+    logits = changed(one, confidence=np.float32([2.1, 7, 9]))
+    assert decode.same(logits, logits, confidence=2, score=1.5)
+    assert decode.same(logits[1:], logits, confidence=2, score=0.2).marginal == (("reference", 0),)
+    assert not decode.same(logits[:1], logits, confidence=2, score=1.5)
+
+
 def test_turned_boxes_are_compared_by_their_corners() -> None:
     """A turn that leaves the edges around a box as they are is seen; width and height exchanged are not."""
     row = np.zeros(1, np.int64)

@@ -72,6 +72,19 @@ def test_a_threshold_that_no_cell_can_have() -> None:
     assert len(decode.dbnet(plain, buffer, 200, threshold=80)) == 1
 
 
+def test_thresholds_of_floats_are_shares() -> None:
+    """Nothing was found in silence."""
+    spec, heat = nl.TensorSpec((1, 1, 8, 8)), np.zeros(64, np.float32)
+    assert len(decode.dbnet(spec, heat)) == 0
+    for given in (dict(confidence=60), dict(threshold=30)):
+        ((what, number),) = given.items()
+        got = rf"got {number}\.0; {number} percent are 0\.{number // 10}"
+        with pytest.raises(nl.NpuLayoutError, match=rf"^{what}: expected 0 \.\. 1: the map has probabilities, {got}$"):
+            decode.dbnet(spec, heat, **given)
+    with pytest.raises(nl.NpuLayoutError, match=r"^threshold: expected 0 \.\. 1"):
+        decode.dbnet(spec, heat, threshold=-0.1)
+
+
 def test_bad_input() -> None:
     one, two, flat = nl.TensorSpec((1, 1, 4, 4)), nl.TensorSpec((1, 2, 4, 4)), np.zeros(32, np.float32)
     for call, words in (

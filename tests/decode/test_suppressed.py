@@ -175,7 +175,9 @@ def test_thresholds_in_percent_are_refused() -> None:
         lambda least: decode.detection_output(spec, rows, SIZE, least),
     ):
         assert len(call(1)) == 0
-        with pytest.raises(nl.NpuLayoutError, match=r"^confidence: expected at most 1, .*, got 25; 25 .* are 0\.25$"):
+        with pytest.raises(nl.NpuLayoutError, match=r"^confidence: expected 0 \.\. 1: .*, got 25; 25 .* are 0\.25$"):
             call(25)
-        with pytest.raises(nl.NpuLayoutError, match=r"^confidence: expected at most 1, .*, got 1e\+06$"):
+        with pytest.raises(nl.NpuLayoutError, match=r"^confidence: expected 0 \.\. 1: .*, got 1000000\.0$"):
             call(1e6)
+        with pytest.raises(nl.NpuLayoutError, match=r"^confidence: expected 0 \.\. 1: .*, got -0\.5$"):
+            call(-0.5)

@@ -161,8 +161,8 @@ def test_classes_of_any_number(backend: str) -> None:
         (dict(boxes=[[0, 0, 1, 1]], scores=[1], class_id=[0.5]), "class_id: expected 1 whole numbers"),
         (dict(boxes=[[0, 0, 1, 1]], scores=[1], class_id=[1, 2]), "class_id: expected 1 whole numbers"),
         (dict(boxes=[[0, 0, 1, 1]], scores=[1], limit=0), "limit: expected a whole number of 1 or more"),
-        (dict(boxes=[[0, 0, 1, 1]], scores=[1], iou="x"), "iou: expected a number of at least 0, got 'x'"),
-        (dict(boxes=[[0, 0, 1, 1]], scores=[1], iou=-0.1), "iou: expected a number of at least 0, got -0.1"),
+        (dict(boxes=[[0, 0, 1, 1]], scores=[1], iou="x"), "iou: expected 0 .. 1, got 'x'"),
+        (dict(boxes=[[0, 0, 1, 1]], scores=[1], iou=-0.1), "iou: expected 0 .. 1, got -0.1"),
         (dict(boxes=[[0, 0, 1, 1]], scores=[1], iou=45), "iou: expected 0 .. 1, got 45; 45 percent are 0.45"),
     ],
 )
