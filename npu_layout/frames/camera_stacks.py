@@ -150,10 +150,25 @@ def _is_compressed(x: Any) -> bool:
     return hasattr(x, "data") and "jpeg" in str(getattr(x, "format", "")).lower()
 
 
+def _message_bytes(x: Any) -> Any:
+    """Return the data of a message of ROS, whose bindings deliver bytes, an array, or a list of whole numbers."""
+    data = x.data
+    if not isinstance(data, (list, tuple)):
+        return data
+    try:
+        return bytes(data)
+    except (TypeError, ValueError) as error:
+        raise NpuLayoutError(
+            f"data of {type(x).__qualname__}: expected bytes, or a list of whole numbers 0 .. 255, one for each byte, "
+            f"got {shown(data)} ({error})"
+        ) from None
+
+
 def _message_copy(x: Any) -> Any:
     data = x.data
-    try:
-        return deepcopy(x, {id(data): data.tobytes()} if isinstance(data, memoryview) else {})
+    plain = data.tobytes() if isinstance(data, memoryview) else data[:] if isinstance(data, list) else None
+    try:  # deepcopy would copy a list item by item
+        return deepcopy(x, {} if plain is None else {id(data): plain})
     except Exception as error:  # each library has exceptions of its own
         raise NpuLayoutError(
             f"frame: this {type(x).__module__}.{type(x).__qualname__} cannot be copied ({error}); its data may change, "
@@ -226,12 +241,12 @@ STACKS = (
     Stack(_is_pyav, _pyav, lambda x: [memoryview(plane) for plane in x.planes], _itself),
     Stack(_has("getType", "getData", "fb"), _depthai, lambda x: x.getData(), _itself),
     Stack(_has("stride", "offset"), gst_video),
-    Stack(_has("encoding", "step", "data"), _ros_image, lambda x: x.data, _message_copy),
+    Stack(_has("encoding", "step", "data"), _ros_image, _message_bytes, _message_copy),
     Stack(_has("encoding", "step"), _ros_image),
     Stack(
         _is_compressed,
-        lambda x: {"format": "MJPEG", "size_wh": jpeg_size(bytes(x.data))},
-        lambda x: x.data,
+        lambda x: {"format": "MJPEG", "size_wh": jpeg_size(bytes(_message_bytes(x)))},
+        _message_bytes,
         _message_copy,
     ),
     Stack(lambda x: isinstance(x, Mapping) and {"format", "size"} <= set(x), picamera2_stream),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import array
 from collections.abc import Iterator
+from functools import partial
 from types import SimpleNamespace as Twin
 from typing import Any
 
@@ -341,6 +343,31 @@ def test_pyav_itself() -> None:
     spec = nl.FrameSpec.of(frame)
     for view, plane in zip(spec.planes(frame), frame.planes):
         assert np.shares_memory(view, np.frombuffer(plane, np.uint8))
+
+
+def test_data_of_ros_messages() -> None:
+    """rclpy delivers array.array("B"), rospy bytes; bridges in JSON a list of integers, which was taken for planes."""
+    pixels = formats.noise(18 * 24 * 3).reshape(18, 24, 3)
+    flat = pixels.tobytes()
+    coded = cv2.imencode(".jpg", pixels)[1].tobytes()
+    target = nl.TensorSpec((1, 3, 18, 24), "NHWC", "uint8")
+    for kind in (bytes, bytearray, list, tuple, partial(array.array, "B"), partial(np.frombuffer, dtype=np.uint8)):
+        message = Twin(encoding="bgr8", width=24, height=18, step=72, is_bigendian=0, data=kind(flat))
+        assert np.array_equal(nl.FrameSpec.of(message).planes(message)[0], pixels)
+        made = nl.Preprocessor(target, color="BGR")(message)[0]
+        assert np.array_equal(target.unpack(made)[0].transpose(1, 2, 0), pixels)
+        assert np.array_equal(nl.FrameSpec.of(message).planes(own_copy(message))[0], pixels)
+        picture = Twin(format="jpeg", data=kind(coded))
+        assert nl.FrameSpec.of(picture).planes(picture)[0].tobytes() == coded
+    for wrong in ([300] * len(flat), [0.5] * len(flat), ["a"]):
+        message.data = wrong
+        with pytest.raises(
+            nl.NpuLayoutError, match=r"data of \w+: expected bytes, or a list of whole numbers 0 \.\. 255"
+        ):
+            nl.Preprocessor(target)(message)
+    message.data = list(flat[:-1])
+    with pytest.raises(nl.BufferSizeError, match="buffer has 1295 bytes"):
+        nl.Preprocessor(target)(message)
 
 
 def test_own_copies() -> None:
