@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..buffers import Quantization, TensorSpec
-from ..errors import LayoutError
+from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout
 from ..support import checked_call, text_of
 from .metadata import Metadata, affine, check_axes, element_strides, enum_name, itemsize_of, known, shape_of, text
@@ -37,7 +37,7 @@ def from_hobot(properties: Any, *, layout: str | None = None, name: str = "") ->
         stride in bytes, alignedByteSize. Enums are numbers or names. The numbers of tensorType differ: with
         alignedShape they are those of X3, J5 and X5, which count pictures first; without it those of S100. Or the
         properties of a pyDNNTensor of hobot_dnn.pyeasy_dnn (model.outputs[0].properties: shape, layout, dtype,
-        tensor_type, scale_data), whose `buffer` is dense.
+        tensor_type, scale_data, which may be missing of floats and pictures), whose `buffer` is dense.
     layout
         The letters of validShape, if tensorLayout is NONE or missing, such as "NHWC".
     name
@@ -87,8 +87,11 @@ def _of_pyeasy_dnn(given: Metadata) -> Metadata:
     """Return the properties of a pyDNNTensor as fields of hbDNNTensorProperties; other metadata as it is.
 
     Its scales are those of the axis C if there are several (D-Robotics/rdk_model_zoo, the Python demos of the RDK X5).
+    Of a tensor without scales scale_data is empty; the manual does not list it, so that it may be missing.
     """
-    if given.field("validShape", None) is not None or given.field("scale_data", None) is None:
+    said = given.field("scale_data", None)
+    listed = all(given.field(name, None) is not None for name in ("tensor_type", "dtype", "layout", "shape"))
+    if given.field("validShape", None) is not None or (said is None and not listed):
         return given
     axes, kind = text(given.field("layout")), text(given.field("tensor_type", ""))
     dtype = text(given.field("dtype")).lower()
@@ -98,7 +101,12 @@ def _of_pyeasy_dnn(given: Metadata) -> Metadata:
         "tensorLayout": axes,
         "tensorType": kind if kind in _PICTURES else known("Hobot dtype", dtype, types),
     }
-    scales = given.read("scale_data", lambda data: [float(v) for v in data])
+    if said is None and kind not in _PICTURES and not dtype.startswith("float"):
+        raise NpuLayoutError(
+            f"{given.what} of {dtype} have no scale_data: expected the scales, which say what its integers mean, or [] "
+            f"if they are values as they are; give them with the other fields as a mapping"
+        )
+    scales = given.read("scale_data", lambda data: [float(v) for v in data], ())
     if scales:
         scale = {"scaleLen": len(scales), "scaleData": scales}
         fields.update(quantiType="SCALE", scale=scale, quantizeAxis=max(axes.find("C"), 0))

@@ -189,3 +189,22 @@ def test_pyeasy_dnn() -> None:
         nl.specs.from_hobot(properties(dtype="complex64"))
     with pytest.raises(nl.NpuLayoutError, match=r"no field 'layout'; got types.SimpleNamespace$"):
         nl.specs.from_hobot(properties(layout=None))
+
+
+def test_pyeasy_dnn_without_scales() -> None:
+    """An empty scale_data is no scale; of integers that lack the field nobody knows what they mean."""
+    whole = nl.specs.from_hobot(properties(scale_data=np.zeros(0, np.float32)))
+    assert (whole.dtype, whole.quantization) == ("int32", None)
+    listed = vars(properties(dtype="float32", tensor_type="float32"))
+    del listed["scale_data"]
+    for given in (listed, SimpleNamespace(**listed), {**listed, "scale_data": None}):
+        spec = nl.specs.from_hobot(given)
+        assert (spec.dtype, spec.axes, spec.shape, spec.quantization) == ("float32", "NHWC", (1, 2, 3, 4), None)
+    picture = nl.specs.from_hobot({**listed, "dtype": "uint8", "tensor_type": "BGR", "shape": (1, 8, 8, 3)})
+    assert (picture.dtype, picture.channels) == ("uint8", "BGR")
+    with pytest.raises(
+        nl.NpuLayoutError, match=r"^Hobot properties of int8 have no scale_data: expected .* or \[\] if"
+    ):
+        nl.specs.from_hobot({**listed, "dtype": "int8"})
+    with pytest.raises(nl.NpuLayoutError, match="no field 'validShape'"):
+        nl.specs.from_hobot({name: value for name, value in listed.items() if name != "dtype"})
