@@ -9,7 +9,7 @@ from ..support import late
 from .formats import asformat, clone, empty_like, memory_format
 from .orders import AxisOrder, axis_order, empty, empty_in, fitting_best, fitting_formats, is_contiguous, strides
 from .reshaping import why_copy
-from .tensor import Tensor
+from .tensor import Tensor, carried_layout
 
 if TYPE_CHECKING:
     from . import tracker
@@ -22,6 +22,7 @@ __all__ = [
     "Tensor",
     "asformat",
     "axis_order",
+    "carried_layout",
     "clone",
     "empty",
     "empty_in",

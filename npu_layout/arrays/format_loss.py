@@ -10,7 +10,7 @@ import numpy as np
 
 from ..layouts import Layout, as_argument
 from .orders import axis_order, fitting_groups, follows, is_contiguous
-from .tensor import Tensor
+from .tensor import Tensor, carried_layout
 from .watched_call import Function, WatchedCall, among, shares_memory
 
 
@@ -213,8 +213,9 @@ def _shows_format(x: np.ndarray, like: Tensor) -> bool:
 
 def _words(x: np.ndarray, letters: str) -> str:
     """Return the format of an array: a Tensor's own; of a plain one with axes of these letters all that fit."""
-    if isinstance(x, Tensor) and x._layout is not None:
-        return str(x.layout)
+    carried = carried_layout(x)
+    if carried is not None:
+        return str(carried)
     if x.ndim != len(letters):
         return f"plain {x.ndim}-D"
     groups = fitting_groups(_plain(x), letters)

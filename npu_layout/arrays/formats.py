@@ -10,7 +10,7 @@ from ..errors import LayoutError
 from ..layouts import Layout, LayoutLike
 from ..support import array_of, checked_call, plain_array, shown, wanted_copy
 from .orders import arranged, axis_order, check_rank, empty_in, fitting_best, letters_of
-from .tensor import Tensor
+from .tensor import Tensor, carried_layout
 
 
 @checked_call
@@ -52,7 +52,7 @@ def asformat(x: Any, layout: LayoutLike, copy: bool | None = None) -> np.ndarray
     result = arranged(array, order, wanted)
     if not isinstance(x, Tensor):
         return result
-    return x if result is array and x._layout == order.layout else type(x).of(result, order.layout)
+    return x if result is array and carried_layout(x) == order.layout else type(x).of(result, order.layout)
 
 
 @checked_call
@@ -119,7 +119,8 @@ def memory_format(x: np.ndarray, axes: str | None = None) -> Layout | None:
     >>> memory_format(image, "CHW"), memory_format(image[:, :8, :8], "CHW"), memory_format(np.zeros((4, 1, 4, 4)))
     (Layout('HWC'), Layout('HWC'), None)
     """
-    if isinstance(x, Tensor) and x._layout is not None:
-        return x._layout
+    carried = carried_layout(x)
+    if carried is not None:
+        return carried
     array = array_of(x, "memory_format: x")
     return fitting_best(array.shape, array.strides, array.itemsize, letters_of(array, axes))

@@ -17,6 +17,11 @@ from .orders import arranged, axis_order, follows
 T = TypeVar("T", bound="Tensor")
 
 
+def carried_layout(x: Any) -> Layout | None:
+    """Return the format that a Tensor carries; None of one that was made without, and of anything else."""
+    return x._layout if isinstance(x, Tensor) else None
+
+
 def _plain(x: Any) -> Any:
     return np.asarray(x) if isinstance(x, Tensor) else x
 

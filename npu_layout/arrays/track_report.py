@@ -46,15 +46,6 @@ class LayoutReport:
         self._seen: dict[tuple[Place, Effect], list[int]] = {}  # [times, bytes]
         self._open = True
 
-    def _add(self, place: Place, what: Effect) -> None:
-        self._count(place, what, 1, what.copied_nbytes)
-
-    def _bring_back(self, place: Place, what: Effect, nbytes: int) -> None:
-        """Count a result that had lost its format as brought back into one, by copying so many bytes."""
-        self._count(place, what, -1, -what.copied_nbytes)
-        back = what._replace(output=f"{what.output}, then brought back", fault="", fix="")
-        self._count(place, back, 1, what.copied_nbytes + nbytes)
-
     def _count(self, place: Place, what: Effect, times: int, nbytes: int) -> None:
         key = (place, what._replace(copied_nbytes=0))
         with self._lock.own:
@@ -62,10 +53,6 @@ class LayoutReport:
                 sums = self._seen.setdefault(key, [0, 0])
                 sums[0] += times
                 sums[1] += nbytes
-
-    def _close(self) -> None:
-        with self._lock.own:
-            self._open = False
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -123,6 +110,24 @@ class LayoutReport:
         The file appears whole or not at all: OSError if it cannot be written, NpuLayoutError if `path` is no path.
         """
         return json_text(self.to_dict(), path)
+
+
+def add(report: LayoutReport, place: Place, what: Effect) -> None:
+    """Count a call."""
+    report._count(place, what, 1, what.copied_nbytes)
+
+
+def bring_back(report: LayoutReport, place: Place, what: Effect, nbytes: int) -> None:
+    """Count a result that had lost its format as brought back into one, by copying so many bytes."""
+    report._count(place, what, -1, -what.copied_nbytes)
+    back = what._replace(output=f"{what.output}, then brought back", fault="", fix="")
+    report._count(place, back, 1, what.copied_nbytes + nbytes)
+
+
+def close(report: LayoutReport) -> None:
+    """Count no more calls."""
+    with report._lock.own:
+        report._open = False
 
 
 def shown(path: str) -> str:

@@ -22,7 +22,7 @@ from .format_keeping import KEEPING_METHODS, PLAIN_METHODS
 from .format_loss import Effect, effect
 from .orders import watch_repacks
 from .tensor import Tensor
-from .track_report import LayoutReport, Place
+from .track_report import LayoutReport, Place, add, bring_back, close
 from .watched_call import Function, has_tensor
 
 
@@ -107,7 +107,7 @@ def _open(report: LayoutReport) -> None:
 def _close(report: LayoutReport) -> None:
     global _reports
     with _lock.own:
-        report._close()
+        close(report)
         _reports = tuple(other for other in _reports if other is not report)
         if not _reports:
             _restore()
@@ -225,7 +225,7 @@ def _watched(
     what = what._replace(copied_nbytes=max(what.copied_nbytes, _here.repacked))
     place = Place(*site, function.text)
     for report in reports:
-        report._add(place, what)
+        add(report, place, what)
     if lost:
         _Lost(reports, place, what, lost)
     return result
@@ -262,7 +262,7 @@ class _Lost:
         self.nbytes += nbytes
         if not self.left:
             for report in self.reports:
-                report._bring_back(self.place, self.what, self.nbytes)
+                bring_back(report, self.place, self.what, self.nbytes)
 
 
 def _repacked(x: np.ndarray, result: np.ndarray) -> None:

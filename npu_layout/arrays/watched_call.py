@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..layouts import overlap
-from .tensor import Tensor
+from .tensor import Tensor, carried_layout
 
 _DEPTH = 4  # arguments, each of them, a list, a list in it
 
@@ -48,7 +48,7 @@ class WatchedCall(NamedTuple):
             kwargs,
             result,
             given,
-            [x for x in given if isinstance(x, Tensor) and x._layout is not None],
+            [x for x in given if isinstance(x, Tensor) and carried_layout(x) is not None],
             results,
             outs,
             [x for x in results if not shares_memory(x, given) and not among(x, outs)],
@@ -82,7 +82,7 @@ def arrays_in(x: Any, depth: int = _DEPTH) -> Iterator[np.ndarray]:
 def has_tensor(x: Any, depth: int = _DEPTH) -> bool:
     """Return whether there is a Tensor that carries a format among arguments."""
     if isinstance(x, Tensor):
-        return x._layout is not None
+        return carried_layout(x) is not None
     if depth and isinstance(x, (list, tuple)):
         return any(has_tensor(part, depth - 1) for part in x)
     return bool(depth) and isinstance(x, dict) and any(has_tensor(part, depth - 1) for part in x.values())

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import kernels, ops
 from ..buffers import plan
-from ..decode import Decoder, masks, nms, people
+from ..decode import Decoder, masks, nms, people, use_backend
 from ..frames import Preprocessor, compiled_pass, gray_views, to_gray
 from . import peers
 from .answer_cases import IOU, LIMIT, DetectCase, NmsCase, rows
@@ -129,7 +129,7 @@ def detections(case: DetectCase) -> dict[str, Call]:
         if decoder is None:
             decoder = case.decoders[backend] = Decoder(case.head, case.specs, size)
             if backend is not None:
-                decoder._use(backend)
+                use_backend(decoder, backend)
         memory = earlier.get(backend)
         if memory is None:
             memory = earlier[backend] = decoder(case.buffers, case.scene.confidence, IOU, LIMIT)

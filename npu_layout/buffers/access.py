@@ -22,7 +22,7 @@ from ..layouts import (
 )
 from ..support import checked_call, plain_array, wanted_copy
 from .elements import Element, kernel_name, pack_nibbles, unpack_nibbles
-from .flat_memory import flat_memory
+from .flat_memory import check_order, flat_memory
 from .packing import plan_packing
 from .stored import StoredTensor
 from .unpacking import Unpacking, plan_unpacking, real_values
@@ -191,3 +191,13 @@ class BufferAccess:
         if kind.nibbles:
             pack_nibbles(memory, kind, result)
         return result
+
+
+def record_of(spec: BufferAccess) -> StoredTensor:
+    """Return what a TensorSpec says as a record."""
+    return spec._tensor
+
+
+def check_out_order(spec: BufferAccess, shape: Shape) -> None:
+    """Raise LayoutError if an `out` of this shape has another order of axes than the buffer of the spec."""
+    check_order(spec._tensor, spec._shapes, shape, "out")

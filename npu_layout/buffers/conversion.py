@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Affine, Plan, check_out, plan_move
 from ..support import instance, shown
-from .flat_memory import check_order
+from .access import check_out_order, record_of
 from .spec import TensorSpec
 from .stored import StoredTensor
 
@@ -61,7 +61,7 @@ class Conversion:
             got = f"{out.shape} of strides {out.strides}" if isinstance(out, np.ndarray) else type(out).__name__
             raise NpuLayoutError(f"out for {target.describe()}: expected {target.size} contiguous elements, got {got}")
         check_out(out, out.shape, target.stored, flat, target.describe)
-        check_order(target._tensor, target._shapes, out.shape, "out")
+        check_out_order(target, out.shape)
         self._run(flat, out.reshape(-1))
         if type(out) is np.ndarray and type(buffer) is np.ndarray:
             self._usual = self.move.usual(buffer, out)
@@ -125,7 +125,7 @@ def _planned(source: TensorSpec, target: TensorSpec) -> Conversion:
             f"plan: {source.describe()} and {target.describe()} differ in their colours, which a plan does not "
             f"reorder; expected equal channels=, or none"
         )
-    affine = _arithmetic(source._tensor, target._tensor)
+    affine = _arithmetic(record_of(source), record_of(target))
     names = source.element.kernel, target.element.kernel
     return Conversion(source, target, plan_move(source.storage, target.storage, *names, affine))
 

@@ -14,6 +14,7 @@ from .centers import centernet
 from .crops import Masks
 from .darknet import yolov2, yolov3, yolov4
 from .decoder import Decoder
+from .decoder import use_backend as use_backend  # of the benchmark, and of no user
 from .dense import efficientdet, fcos, retinanet
 from .detections import Detections
 from .detectors import centernet_head, fastestdet, labelled_rows, ssd, ssd_postprocessed, yolofastestv2

@@ -213,10 +213,6 @@ class Decoder:
         """Return how another process makes it again."""
         return _remade, (self.head, self.specs, self.input_shape, self._outputs)
 
-    def _use(self, backend: str) -> None:
-        """Decode with the kernels of one of `npu_layout.kernels.backends()` from now on."""
-        self._work = self._work.of(backend)
-
     def _candidates(self, flat: Sequence[np.ndarray], confidence: float) -> tuple[reference.Candidates, reference.Read]:
         """Return the candidates, and what reads their values: by the kernels from what is stored, or by numpy."""
         if self._work.detector is None or self._whole:
@@ -269,6 +265,11 @@ class Decoder:
             reference.candidates(self.head, self._fitted, tensors, confidence)
             raise NpuLayoutError(f"label: expected whole numbers below {self.head.classes} (classes), got another")
         return n
+
+
+def use_backend(decoder: Decoder, backend: str) -> None:
+    """Let it decode with the kernels of one of `npu_layout.kernels.backends()` from now on."""
+    decoder._work = decoder._work.of(backend)
 
 
 def _distinct_texts(a: float, b: float) -> tuple[str, str]:

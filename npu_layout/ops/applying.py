@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import AxisOrder, Tensor, axis_order, empty_in, fitting_best, memory_format
+from ..arrays import AxisOrder, Tensor, axis_order, carried_layout, empty_in, fitting_best, memory_format
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout, Shape, check_distinct, check_out, distinct, near
 from ..support import array_of, flag, plain_array
@@ -53,7 +53,7 @@ def checked_inputs(operator: OperatorKernels, *inputs: Any, values: bool = True,
     if len(inputs) == 1 and (type(inputs[0]) is np.ndarray or _carries(inputs[0])):
         (only,) = inputs
         array, kind = np.asarray(only), None if type(only) is np.ndarray else type(only)
-        order = _order(only._layout if kind else None, array.shape, array.strides, array.dtype)
+        order = _order(carried_layout(only), array.shape, array.strides, array.dtype)
         if order is not None:  # the usual case of a hot loop; else the checks below find the reason
             return Inputs(operator, (array,), (array,), order, kind)
     carrying = [x for x in inputs if _carries(x)]
@@ -101,7 +101,7 @@ def native(x: np.ndarray) -> np.ndarray:
 
 
 def _carries(x: Any) -> bool:
-    return isinstance(x, Tensor) and x._layout is not None
+    return carried_layout(x) is not None
 
 
 def result_layout(*inputs: Any, windows: bool = False) -> Layout | None:

@@ -112,6 +112,11 @@ class Result:
         return other
 
 
+def slot_of(result: Result) -> Slot:
+    """Return the memory that a result leases or has leased."""
+    return result._slot
+
+
 def _copied(buffer: Any) -> Any:
     """Return a copy of an input, which a function that preprocesses may have made as bytes or other memory."""
     return buffer.copy() if isinstance(buffer, np.ndarray) else Memory().keep(buffer)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .changes import AGAIN, Again, Changes
-from .leases import Result, Slot
+from .leases import Result, Slot, slot_of
 from .pace import Pace
 from .stages import Counts, Job, StreamError, failure
 from .watchdog import Watchdog
@@ -235,7 +235,7 @@ class Line:
     def _end_lease(self) -> None:
         """Free the memory of the last result, whose time is over."""
         if self._leased is not None:
-            self._free(self._leased._slot)
+            self._free(slot_of(self._leased))
             self._leased = None
 
     def _free(self, slot: Slot) -> None:

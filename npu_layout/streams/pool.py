@@ -112,15 +112,7 @@ class EnginePool:
         specs, 1-D or of the storage shape. Raises NpuLayoutError if the pool is closed, and on an `out` that does not
         fit; the Future, what the engine raises.
         """
-        return self._submitted(inputs, self._checked(out))
-
-    def _submitted(
-        self, inputs: Any, out: Mapping[str, np.ndarray] | None = None, begun: Callable[[], None] | None = None
-    ) -> Future[dict[str, np.ndarray]]:
-        """Return as `submit` does; `begun` is called when an engine begins."""
-        future: Future[dict[str, np.ndarray]] = Future()
-        self._put(future, inputs, out, begun)
-        return future
+        return submitted(self, inputs, self._checked(out))
 
     def _checked(self, out: Mapping[str, np.ndarray] | None) -> Mapping[str, np.ndarray] | None:
         """Return `out`; NpuLayoutError if engines could not write to it, or would only to a copy of it."""
@@ -211,22 +203,33 @@ class EnginePool:
                 _fail_the_rest(self._tasks)
                 _end_threads(self._tasks, len(self._threads))
 
-    def _give_up(self, future: Future[Any] | None) -> None:
-        """Say that an engine does not answer, so that `close` does not wait for it forever, and forget its task."""
-        self._hung = True
-        if future is not None:
-            future.cancel()  # if it was not begun
-
-    def _answers_none(self, seconds: float) -> bool:
-        """Return whether every engine is in one task for more than so many seconds."""
-        now = time.monotonic()
-        return all([since is not None and now - since > seconds for since in self._since])
-
     def __enter__(self) -> EnginePool:
         return self
 
     def __exit__(self, *error: Any) -> None:
         self.close()
+
+
+def submitted(
+    pool: EnginePool, inputs: Any, out: Mapping[str, np.ndarray] | None, begun: Callable[[], None] | None = None
+) -> Future[dict[str, np.ndarray]]:
+    """Return as `submit` does, of an `out` that was checked; `begun` is called when an engine begins."""
+    future: Future[dict[str, np.ndarray]] = Future()
+    pool._put(future, inputs, out, begun)
+    return future
+
+
+def give_up(pool: EnginePool, future: Future[Any] | None) -> None:
+    """Say that an engine does not answer, so that `close` does not wait for it forever, and forget its task."""
+    pool._hung = True
+    if future is not None:
+        future.cancel()  # if it was not begun
+
+
+def answers_none(pool: EnginePool, seconds: float) -> bool:
+    """Return whether every engine is in one task for more than so many seconds."""
+    now = time.monotonic()
+    return all([since is not None and now - since > seconds for since in pool._since])
 
 
 class _Answer:

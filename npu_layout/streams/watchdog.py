@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from .pool import EnginePool
+from .pool import EnginePool, answers_none, give_up
 from .stages import Job
 
 
@@ -25,10 +25,10 @@ class Watchdog:
         queued = job.queued  # before `since`, which is set first when the engine begins
         if time.monotonic() - job.since <= self.seconds:
             return False
-        return not queued or (self._pool is not None and self._pool._answers_none(self.seconds))
+        return not queued or (self._pool is not None and answers_none(self._pool, self.seconds))
 
     def give_up(self, job: Job) -> None:
         """Leave a frame to the stage that it is in, which may end at any time or never."""
         job.hung = True
         if self._pool is not None and job.stage == "infer":
-            self._pool._give_up(job.future)
+            give_up(self._pool, job.future)

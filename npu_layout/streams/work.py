@@ -14,7 +14,7 @@ from ..frames import FrameSpec, Preprocessor
 from ..support import isolated, shown
 from .borrowing import Borrowed
 from .leases import Result, Slot
-from .pool import EnginePool
+from .pool import EnginePool, submitted
 from .running import run
 from .stages import Job
 
@@ -68,7 +68,7 @@ class Work:
             given = {self._name: given.reshape(storage.storage_shape) if flat and storage.is_dense else given}
         if isinstance(self._engine, EnginePool):
             job.queued = True
-            job.future = self._engine._submitted(given, slot.outputs, job.begun)
+            job.future = submitted(self._engine, given, slot.outputs, job.begun)
             job.future.result()
             job.future = None
         else:

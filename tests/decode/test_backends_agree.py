@@ -12,6 +12,7 @@ import pytest
 import npu_layout as nl
 from npu_layout import decode, kernels
 from npu_layout.decode.compiling import compiled
+from npu_layout.decode.decoder import use_backend
 from npu_layout.decode.fitting import fit
 from tests.support import random_heads, scenes
 from tests.support.backends import decoders
@@ -317,7 +318,7 @@ def test_random_heads_are_decoded_alike(seed: int) -> None:
         limit, wanted = choose.choice((1, 5, 300)), None
         for backend in (kernels.backends()[0], choose.choice(kernels.backends()), "numpy"):
             decoder = decode.Decoder(head, specs, size, outputs=outputs)
-            decoder._use(backend)
+            use_backend(decoder, backend)
             try:
                 got = decoder(buffers, confidence, iou, limit)
             except nl.NpuLayoutError as error:

@@ -11,6 +11,7 @@ import pytest
 import npu_layout as nl
 from npu_layout import decode, kernels
 from npu_layout.decode import compiling
+from npu_layout.decode.decoder import use_backend
 from tests.support.compiled_heads import SIZE, described, maps
 
 
@@ -142,7 +143,7 @@ def test_scales_along_any_axis_decode_as_what_they_mean(seed: int) -> None:
         try:
             wanted = decode.Decoder(head, plain, SIZE, outputs=outputs)(twins, confidence, limit=2000)
             for backend in kernels.backends():
-                decoder._use(backend)
+                use_backend(decoder, backend)
                 found = decoder(buffers, confidence, limit=2000)
                 for name in ("xyxy", "confidence", "class_id", "level", "cell", "anchor", "keypoints", "xywha"):
                     mine, theirs = getattr(found, name), getattr(wanted, name)
@@ -165,7 +166,7 @@ def test_powers_of_all_floats_have_the_same_bits(bins: int) -> None:
     decoder = decode.Decoder(head, specs, (96, 96), outputs=outputs)
     results = []
     for backend in kernels.backends():
-        decoder._use(backend)
+        use_backend(decoder, backend)
         found = decoder([box.astype(np.float32).ravel(), np.ones(144, np.float32)], 0.5, 1.0, 144)
         results.append(found.xyxy)
     assert all(np.array_equal(one, results[-1], equal_nan=True) for one in results)
@@ -193,7 +194,7 @@ def test_boxes_of_other_dtypes_are_read_for_candidates_alone(dtype: str, kind: s
     wanted = plain([spec.pack(values) for spec, values in zip(floats, unpacked)])
     assert len(wanted) > 10
     for backend in kernels.backends():
-        decoder._use(backend)
+        use_backend(decoder, backend)
         found = decoder(buffers)
         for field in ("xyxy", "confidence", "class_id", "level", "cell"):
             assert getattr(found, field).tobytes() == getattr(wanted, field).tobytes(), (backend, field)

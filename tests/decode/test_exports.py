@@ -16,6 +16,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import decode, kernels
+from npu_layout.decode.decoder import use_backend
 from tests.support import exports, quantizing, scenes
 from tests.support.exports import ANCHORS, CLASSES, EXPORTS, FACES, POINTS, SIDE, SSD_CLASSES, STRIDES, V2_ANCHORS
 
@@ -91,7 +92,7 @@ def check_stored_bytes(export: exports.Export, small: bool, folder: Path) -> Non
         assert len(wanted) > 1
         decoder = decode.Decoder(head, npu.output_specs[::-1], (SIDE, SIDE))
         for backend in (kernels.backends()[0], "numpy"):
-            decoder._use(backend)
+            use_backend(decoder, backend)
             found = decoder(buffers, least)
             compared = decode.same(found, wanted)
             assert compared and len(compared.matched) == len(found) == len(wanted), compared

@@ -14,6 +14,7 @@ import pytest
 import npu_layout as nl
 from npu_layout import decode, kernels
 from npu_layout.decode import finishing, reference
+from npu_layout.decode.decoder import use_backend
 from npu_layout.decode.turned import polygon_iou
 from tests.support import scenes
 from tests.support.backends import decoders
@@ -87,7 +88,7 @@ def test_turned_boxes(seed: int, form: str) -> None:
     assert form in repr(decoder) and decoder._made is not None and decoder._whole
     results = []
     for backend in kernels.backends():
-        decoder._use(backend)
+        use_backend(decoder, backend)
         found = decoder([o.buffer for o in outputs], confidence=0.3, iou=0.3)
         assert found.confidence.tolist() == [candidates[i].score for i in kept]
         for name in ("class_id", "level", "cell", "anchor"):
@@ -138,7 +139,7 @@ def test_turned_boxes_in_a_list() -> None:
     boxes = [values[[0, 1, 2, 3, 7], p].tolist() for p in order]
     kept = scenes.kept_turned(boxes, [int(values[4:7, p].argmax()) for p in order], 0.3)
     for backend in kernels.backends():
-        decoder._use(backend)
+        use_backend(decoder, backend)
         found = decoder(real.ravel(), confidence=0.5, iou=0.3)
         assert found.xywha is not None and 5 < len(kept) < len(boxes)
         np.testing.assert_allclose(found.xywha, np.float32([boxes[i] for i in kept]), rtol=1e-6)
@@ -161,7 +162,7 @@ def test_turned_boxes_of_any_float_have_the_same_bits(kind: str, seed: int) -> N
     decoder = decode.Decoder(head, [nl.TensorSpec((1, 8, every), "NCW", name="out")], SIZE)
     results = []
     for backend in kernels.backends():
-        decoder._use(backend)
+        use_backend(decoder, backend)
         found = decoder(real.ravel(), 0.5, 0.3, 1000)
         assert found.xywha is not None
         results.append(np.concatenate([found.xyxy, found.xywha, found.cell[:, None], found.class_id[:, None]], 1))
@@ -224,7 +225,7 @@ def test_centernet(seed: int, offset: bool) -> None:
     function = decode.centernet(specs, buffers, least, 300, activation=activation)  # type: ignore[arg-type]
     results = []
     for backend in kernels.backends():
-        decoder._use(backend)
+        use_backend(decoder, backend)
         found = decoder([o.buffer for o in made.values()], confidence=least)
         assert found.confidence.tolist() == [float(row[0]) for row in wanted]
         assert found.class_id.tolist() == [row[1] for row in wanted]
@@ -260,7 +261,7 @@ def test_a_neighbour_that_is_no_number_exceeds_all() -> None:
     specs = [nl.TensorSpec(x.shape, "NCHW", name=n) for n, x in (("hm", heat), ("wh", size))]
     decoder = decode.Decoder(decode.centernet_head(1), specs, (20, 20))
     for backend in kernels.backends():
-        decoder._use(backend)
+        use_backend(decoder, backend)
         assert decoder([heat.ravel(), size.ravel()], 0.3).cell.tolist() == [24]
 
 
@@ -334,7 +335,7 @@ def test_no_candidate_is_no_detection(kind: str) -> None:
     specs = [nl.TensorSpec((1, n, 64 // s, 64 // s), name=f"{n}/{s}") for s in (8, 16, 32) for n in (64, 3, 1)]
     decoder = decode.Decoder(head, specs, (64, 64))
     for backend in kernels.backends():
-        decoder._use(backend)
+        use_backend(decoder, backend)
         found = decoder([np.zeros(spec.size, np.float32) for spec in specs])
         assert (
             len(found) == 0 and found.xyxy.shape == (0, 4) and found.xywha is not None and found.xywha.shape == (0, 5)

@@ -10,6 +10,7 @@ import pytest
 import npu_layout as nl
 from npu_layout import decode, kernels
 from npu_layout.decode.anchor_parts import meanings
+from npu_layout.decode.decoder import use_backend
 from npu_layout.decode.least_codes import thresholds
 from tests.support.compiled_heads import described, maps
 
@@ -154,7 +155,7 @@ def test_decoder_uses_these_thresholds(dtype: str, activation: str, draws: int) 
                     decoder([np.zeros(box.size, np.float32), buffer], bound * (1 + 1e-12) if bound > 0 else bound)
                 continue
             for backend in kernels.backends():
-                decoder._use(backend)
+                use_backend(decoder, backend)
                 found = decoder([np.zeros(box.size, np.float32), buffer], bound, limit=256)
                 survives = np.isin(every, codes[found.cell])
                 assert np.array_equal(survives[clear], passing[clear])

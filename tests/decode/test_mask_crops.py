@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from npu_layout import NpuLayoutError, Quantization, TensorSpec, decode, kernels
+from npu_layout.decode.decoder import use_backend
 
 LAYOUTS = ("NCHW", "NHWC", "NCHW16c", "NCHW32c", "NCHW4c")
 
@@ -205,7 +206,7 @@ def _boxes(rng, n, least, most):
 def test_masks_of_out_are_those_without_it(backend, dtype, activate):
     activate(backend)
     decoder, outputs = _segmented(dtype)
-    decoder._use(backend)
+    use_backend(decoder, backend)
     rng = np.random.default_rng(6)
     out = None
     for n, least, most in ((20, 60, 90), (9, 3, 200), (0, 1, 2), (30, 10, 60), (30, 100, 250), (12, 60, 90)):

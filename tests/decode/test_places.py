@@ -12,6 +12,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import decode
+from npu_layout.decode.decoder import use_backend
 from npu_layout.decode.places import checked_specs
 
 STRIDES, SIDE = (8, 16, 32), 64
@@ -68,7 +69,7 @@ def test_keypoints_of_one_output(layout: str, dtype: str, axes: str, backend: st
         buffers[spec.name] = spec.pack(real.astype(np.float32))
         values[spec.name] = spec.unpack(buffers[spec.name])
     decoder = decode.Decoder(head, specs, (SIDE, SIDE))
-    decoder._use(backend)
+    use_backend(decoder, backend)
     found = decoder(buffers, confidence=0.9, iou=1.0)
     assert len(found) > 5 and found.keypoints is not None and set(found.level.tolist()) >= {0, 1}
     points = values["points"].reshape(17, 3, sum(CELLS))
@@ -146,7 +147,7 @@ def test_lists_of_sides(layouts: Sequence[str], dtype: str, backend: str, beside
     head = make(3, STRIDES, listed="sides", **options)  # type: ignore[operator]
     named = {"score": ["s"], "angle": ["turn"]} if beside == "turn" else None
     decoder = decode.Decoder(head, specs, (SIDE, SIDE), outputs=named)
-    decoder._use(backend)
+    use_backend(decoder, backend)
     found = decoder(buffers, confidence=0.9, iou=1.0)
     sides, scores = values["dfl"].reshape(4, n), values["s"][0]
     passing = {number for *_, number in cells() if float(scores[:, number].max()) >= 0.9}
@@ -198,7 +199,7 @@ def test_encoded_points_and_coefficients_across_levels(
     options = {"points": dict(keypoints=17, across="encoded"), "masks": dict(coefficients=32)}[beside]
     head = decode.yolov8(classes, STRIDES, activation="sigmoid", **options)  # type: ignore[arg-type]
     decoder = decode.Decoder(decode.Head.from_dict(head.to_dict()), specs, (SIDE, SIDE))
-    decoder._use(backend)
+    use_backend(decoder, backend)
     found = decoder(buffers, confidence=0.9, iou=1.0)
     starts = np.cumsum([0, *CELLS])
     at = {int(starts[found.level[row]] + found.cell[row]): row for row in range(len(found))}

@@ -6,6 +6,7 @@ import ast
 import importlib
 import subprocess
 import sys
+from collections import namedtuple
 from collections.abc import Iterator
 from functools import cache
 from inspect import ismodule
@@ -122,6 +123,39 @@ def test_every_wing_says_what_it_hands_out() -> None:
         rooms = {path.stem for path in (HOUSE / name).iterdir()}
         hidden = {handed for handed in door.__all__ if handed in rooms and not ismodule(getattr(door, handed))}
         assert not hidden, f"{name}: {hidden} are rooms and names"
+
+
+def private_names(tree: ast.AST) -> set[str]:
+    """The names with an underscore that a room gives to attributes: of self, or in the body of a class."""
+    found = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and is_own(n)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            targets = [t for n in node.body for t in getattr(n, "targets", [getattr(n, "target", n)])]
+            found |= {getattr(t, "name", None) or getattr(t, "id", "") for t in targets}
+    return {name for name in found if name.startswith("_") and not name.startswith("__")}
+
+
+def is_own(node: ast.Attribute) -> bool:
+    """Whether it is an attribute of self, of cls or of super()."""
+    of = node.value.func if isinstance(node.value, ast.Call) else node.value
+    return isinstance(of, ast.Name) and of.id in ("self", "cls", "super")
+
+
+def test_no_room_uses_private_attributes_of_another_rooms_objects() -> None:
+    """``decoder._use(backend)`` beside its class is its own; elsewhere a function of that room does it.
+
+    Attributes of other packages' objects, such as argparse's, are no names of ours.
+    """
+    ours = {name: private_names(tree) for name, tree in modules().items()}
+    every = set().union(*ours.values()) - set(dir(namedtuple("_", "")))
+    assert len(every) > 300 and "_fitted" in ours["decode.decoder"] and "_work" not in ours["decode.head"]
+    used = [
+        f"{name}:{node.lineno} {ast.unparse(node)}"
+        for name, tree in modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in every - ours[name] and not is_own(node)
+    ]
+    assert not used
 
 
 def test_what_comes_from_outside() -> None:

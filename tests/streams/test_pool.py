@@ -18,6 +18,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.streams import EnginePool
+from npu_layout.streams.pool import answers_none, give_up
 from npu_layout.testing import check_engine
 from tests.support.interrupts import LIMIT, ends, interrupted
 from tests.support.streaming import INPUT, Reader, drawn
@@ -312,7 +313,7 @@ def test_what_no_engine_began_fails_at_close(monkeypatch: pytest.MonkeyPatch) ->
     release = threading.Event()
     pool = EnginePool([Reader(fault=lambda n: release.wait(30) and None)])
     futures = [pool.submit(inputs(n)) for n in range(3)]
-    pool._give_up(None)
+    give_up(pool, None)
     pool.close()
     for future in futures[1:]:
         with pytest.raises(nl.NpuLayoutError, match="the engine is closed"):
@@ -327,17 +328,17 @@ def test_what_no_engine_began_fails_at_close(monkeypatch: pytest.MonkeyPatch) ->
 def test_whether_any_engine_answers() -> None:
     release = threading.Event()
     with EnginePool([Reader(fault=lambda n: release.wait(30) and None) for _ in range(2)]) as pool:
-        assert not pool._answers_none(0.0)
+        assert not answers_none(pool, 0.0)
         futures = [pool.submit(inputs(n)) for n in range(1)]
         time.sleep(0.05)
-        assert not pool._answers_none(0.01)  # one is free
+        assert not answers_none(pool, 0.01)  # one is free
         futures += [pool.submit(inputs(n)) for n in range(2)]
         time.sleep(0.05)
-        assert pool._answers_none(0.01) and not pool._answers_none(60)
-        pool._give_up(futures[2])
+        assert answers_none(pool, 0.01) and not answers_none(pool, 60)
+        give_up(pool, futures[2])
         release.set()
         assert futures[2].cancelled() and [f.result(10)["number"][0] for f in futures[:2]] == [0, 0]
-        assert not pool._answers_none(0.0)
+        assert not answers_none(pool, 0.0)
 
 
 @pytest.mark.alone

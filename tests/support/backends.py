@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from npu_layout import decode, kernels
+from npu_layout.decode.decoder import use_backend
 
 
 def decoders(*arguments: Any, **more: Any) -> Iterator[decode.Decoder]:
@@ -13,6 +14,6 @@ def decoders(*arguments: Any, **more: Any) -> Iterator[decode.Decoder]:
     for backend in kernels.backends():
         decoder = decode.Decoder(*arguments, **more)
         assert decoder._made is not None
-        decoder._use(backend)
+        use_backend(decoder, backend)
         assert (decoder._work.detector is None) == (backend == "numpy")
         yield decoder

@@ -11,6 +11,7 @@ import numpy as np
 
 import npu_layout as nl
 from npu_layout import decode, kernels
+from npu_layout.decode.decoder import use_backend
 from tests.support import scenes
 from tests.support.scenes import Found
 
@@ -151,7 +152,7 @@ def compare(network: Network, name: str, seed: int) -> None:
     assert wanted
     decoder = decode.Decoder(network.head, [o.spec for o in outputs], SIZE)
     for backend in kernels.backends():
-        decoder._use(backend)
+        use_backend(decoder, backend)
         assert (decoder._work.detector is None) == (backend == "numpy" or decoder._made is None)
         got = decoder([o.buffer for o in outputs], confidence=confidence, limit=40)
         scenes.same(got, wanted)
