@@ -11,7 +11,7 @@ from .format_loss import Effect
 _FAULTS = ("lost", "copied", "")
 
 
-class Place(NamedTuple):
+class CallPlace(NamedTuple):
     """The place of a call: the line of the caller's own code, and the library's line below it, if any."""
 
     file: str
@@ -43,10 +43,10 @@ class LayoutReport:
 
     def __init__(self) -> None:
         self._lock = ProcessLock()
-        self._seen: dict[tuple[Place, Effect], list[int]] = {}  # [times, bytes]
+        self._seen: dict[tuple[CallPlace, Effect], list[int]] = {}  # [times, bytes]
         self._open = True
 
-    def _count(self, place: Place, what: Effect, times: int, nbytes: int) -> None:
+    def _count(self, place: CallPlace, what: Effect, times: int, nbytes: int) -> None:
         key = (place, what._replace(copied_nbytes=0))
         with self._lock.own:
             if self._open:
@@ -112,12 +112,12 @@ class LayoutReport:
         return json_text(self.to_dict(), path)
 
 
-def add(report: LayoutReport, place: Place, what: Effect) -> None:
+def add(report: LayoutReport, place: CallPlace, what: Effect) -> None:
     """Count a call."""
     report._count(place, what, 1, what.copied_nbytes)
 
 
-def bring_back(report: LayoutReport, place: Place, what: Effect, nbytes: int) -> None:
+def bring_back(report: LayoutReport, place: CallPlace, what: Effect, nbytes: int) -> None:
     """Count a result that had lost its format as brought back into one, by copying so many bytes."""
     report._count(place, what, -1, -what.copied_nbytes)
     back = what._replace(output=f"{what.output}, then brought back", fault="", fix="")

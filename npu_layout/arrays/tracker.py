@@ -22,7 +22,7 @@ from .format_keeping import KEEPING_METHODS, PLAIN_METHODS
 from .format_loss import Effect, effect
 from .orders import watch_repacks
 from .tensor import Tensor
-from .track_report import LayoutReport, Place, add, bring_back, close
+from .track_report import CallPlace, LayoutReport, add, bring_back, close
 from .watched_call import Function, has_tensor
 
 
@@ -82,8 +82,10 @@ class _Patch(NamedTuple):
 _lock = ProcessLock()
 _reports: tuple[LayoutReport, ...] = ()
 _patches: list[_Patch] = []
-_lost: dict[int, tuple[_Kept, _Lost]] = {}  # by the id of a result that existed at the last one
-_gone: deque[_Kept] = deque()  # noted in C: code of Python that is called for them would lose the exception of a Ctrl-C
+_lost: dict[int, tuple[_KeptResult, _Lost]] = {}  # by the id of a result that existed at the last one
+_gone: deque[_KeptResult] = (
+    deque()
+)  # noted in C: code of Python that is called for them would lose the exception of a Ctrl-C
 _here = threading.local()  # .busy: a call is being watched or judged in this thread
 
 
@@ -223,7 +225,7 @@ def _watched(
     finally:
         _here.busy = False
     what = what._replace(copied_nbytes=max(what.copied_nbytes, _here.repacked))
-    place = Place(*site, function.text)
+    place = CallPlace(*site, function.text)
     for report in reports:
         add(report, place, what)
     if lost:
@@ -231,12 +233,12 @@ def _watched(
     return result
 
 
-class _Kept(weakref.ref[np.ndarray]):
+class _KeptResult(weakref.ref[np.ndarray]):
     """A result, by its id."""
 
     __slots__ = ("key",)
 
-    def __init__(self, x: np.ndarray, gone: Callable[[_Kept], None]) -> None:
+    def __init__(self, x: np.ndarray, gone: Callable[[_KeptResult], None]) -> None:
         super().__init__(x, gone)  # type: ignore[call-arg]
         self.key = id(x)
 
@@ -245,7 +247,7 @@ class _Lost:
     """Results without their format: not lost if nl.Tensor or nl.asformat brings back each of them."""
 
     def __init__(
-        self, reports: tuple[LayoutReport, ...], place: Place, what: Effect, results: Sequence[np.ndarray]
+        self, reports: tuple[LayoutReport, ...], place: CallPlace, what: Effect, results: Sequence[np.ndarray]
     ) -> None:
         self.reports, self.place, self.what = reports, place, what
         self.left, self.nbytes = len(results), 0
@@ -255,7 +257,7 @@ class _Lost:
                 if _lost.get(gone.key, (None,))[0] is gone:  # no later one has its id
                     _lost.pop(gone.key, None)
         for x in results:
-            _lost[id(x)] = _Kept(x, _gone.append), self
+            _lost[id(x)] = _KeptResult(x, _gone.append), self
 
     def brought_back(self, nbytes: int) -> None:
         self.left -= 1

@@ -18,7 +18,7 @@ REDUCTIONS = ("argmax", "top_k", "softmax", "sigmoid", "peaks")
 TOP = 5  # values that top_k finds
 
 
-class Outputs:
+class ContenderMemory:
     """Memory for what one contender writes, for a case and for the same case with other sources.
 
     Scratch buffers are the same for all of them, and results too if they are `shared`: as in a loop over frames.
@@ -97,7 +97,7 @@ class Case:
         if kind in ("gray", "argmax", "top_k"):
             extents["C"] = TOP if kind == "top_k" else 1
         self.target = TensorSpec(list(extents.values()), to_layout, to_dtype, axes=axes, quantization=wanted)
-        self.outputs: Outputs | None = None
+        self.outputs: ContenderMemory | None = None
 
     @cached_property
     def memory(self) -> np.ndarray:

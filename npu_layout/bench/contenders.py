@@ -13,7 +13,7 @@ from ..decode import Decoder, masks, nms, people, use_backend
 from ..frames import Preprocessor, compiled_pass, gray_views, to_gray
 from . import peers
 from .answer_cases import IOU, LIMIT, DetectCase, NmsCase, rows
-from .cases import REDUCTIONS, TOP, Case, Outputs
+from .cases import REDUCTIONS, TOP, Case, ContenderMemory
 from .frame_cases import FrameCase
 from .instance_cases import INPUT, MasksCase, PeopleCase
 from .peers import Call
@@ -292,7 +292,7 @@ def rotating(case: Case, names: Collection[str], count: int, shared: bool) -> di
     calls: dict[str, list[Call]] = {name: [] for name in names}
 
     def collect(make: Callable[[Case], dict[str, Call]]) -> None:
-        outputs = Outputs(shared)
+        outputs = ContenderMemory(shared)
         for each in spare:
             each.outputs, outputs.at = outputs, 0
             for name, call in make(each).items():
@@ -300,7 +300,7 @@ def rotating(case: Case, names: Collection[str], count: int, shared: bool) -> di
                     calls[name].append(call)
 
     collect(lambda case: ours(case)[0])
-    outputs = Outputs(shared)
+    outputs = ContenderMemory(shared)
     for i, each in enumerate(spare):
         each.outputs, outputs.at = outputs, 0
         calls["memcpy"].append(memcpy(each, np.asarray(calls[OURS][i]()) if calls.get(OURS) else np.zeros(0)))

@@ -22,7 +22,7 @@ _LOGITS, _OFFSETS, _PLACES = Quantization(0.08, 40), Quantization(0.06, 0), Quan
 _CELLS = Quantization(0.1, -128)  # widths and heights
 
 
-class Scene(NamedTuple):
+class DetectionScene(NamedTuple):
     """How many cells have an object, the threshold, and which classes of a cell count."""
 
     share: float
@@ -33,11 +33,11 @@ class Scene(NamedTuple):
 LAYOUTS = ("NCHW16c", "NCHW", "NHWC")  # of the outputs, a row each
 LISTS = ("NCW16c", "NCW", "NWC")  # of lists, the same orders
 SCENES = {
-    "sparse": Scene(0.016, 0.25, "best"),
-    "dense": Scene(0.04, 0.25, "best"),
-    "0.001": Scene(0.44, 0.001, "best"),
-    "all labels": Scene(0.3, 0.001, "all"),
-    "all labels 0.01": Scene(0.05, 0.01, "all"),  # of YOLOv5 nearly every class of an object passes 0.001
+    "sparse": DetectionScene(0.016, 0.25, "best"),
+    "dense": DetectionScene(0.04, 0.25, "best"),
+    "0.001": DetectionScene(0.44, 0.001, "best"),
+    "all labels": DetectionScene(0.3, 0.001, "all"),
+    "all labels 0.01": DetectionScene(0.05, 0.01, "all"),  # of YOLOv5 nearly every class of an object passes 0.001
 }
 
 
@@ -184,7 +184,7 @@ def _ssd_values(rng: np.random.Generator, share: float) -> Iterator[np.ndarray]:
     yield np.where(hit, rng.normal(1, 1.5, hit.shape), rng.normal(-9, 1, hit.shape)).astype(np.float32).T[None]
 
 
-class Family(NamedTuple):
+class NetworkKind(NamedTuple):
     """A kind of network: its head, its outputs' specs and values, its rows, and the columns of a result.
 
     kind: of the peers that decode it.
@@ -200,27 +200,27 @@ class Family(NamedTuple):
 
 
 FAMILIES = {
-    "v8": Family(
+    "v8": NetworkKind(
         lambda labels: yolov8(CLASSES, labels=labels), _v8, _v8_values, ("sparse", "dense", "0.001", "all labels")
     ),
-    "v5": Family(
+    "v5": NetworkKind(
         lambda labels: yolov5(CLASSES, labels=labels), _v5, _v5_values, ("sparse", "dense", "0.001", "all labels 0.01")
     ),
-    "pose": Family(
+    "pose": NetworkKind(
         lambda labels: yolov8(1, labels=labels, keypoints=POINTS),
         _pose,
         _pose_values,
         ("sparse",),
         columns=6 + 3 * POINTS,
     ),
-    "ssd": Family(lambda labels: ssd(priors(), CLASSES, labels=labels), _ssd, _ssd_values, ("dense",), LISTS),
-    "v8-channels": Family(
+    "ssd": NetworkKind(lambda labels: ssd(priors(), CLASSES, labels=labels), _ssd, _ssd_values, ("dense",), LISTS),
+    "v8-channels": NetworkKind(
         lambda labels: yolov8(CLASSES, labels=labels), _v8_channels, _v8_values, ("sparse",), kind="channels"
     ),
-    "obb": Family(
+    "obb": NetworkKind(
         lambda labels: yolov8_obb(TURNED, labels=labels), _obb, _obb_values, ("sparse",), columns=7, kind="turned"
     ),
-    "centernet": Family(
+    "centernet": NetworkKind(
         lambda labels: centernet_head(CLASSES, STRIDE), _centernet, _centernet_values, ("sparse",), kind="centers"
     ),
 }

@@ -13,7 +13,7 @@ Shapes = Sequence[tuple[int, ...]]
 Size = tuple[int, int]
 
 
-class _Answer(NamedTuple):
+class _OtherCall(NamedTuple):
     """The call that decodes, what it finds, and whether the outputs of an input of this height and width are its.
 
     maps: shapes are asked in the order N, C, H, W, whatever the order of an output's axes.
@@ -122,25 +122,27 @@ def _points(shapes: Shapes, size: Size) -> bool:
 
 
 _ANSWERS = (
-    _Answer("decode.classify(spec, buffer)", "classes", _list),
-    _Answer("ops.argmax_channels(spec, buffer)", "a class of each pixel", _one_map(_CLASSES, (1, 2, 4, 8, 16)), True),
-    _Answer("decode.dbnet(spec, buffer)", "regions of text (DBNet)", _one_map((1,), (1,)), True),
-    _Answer("decode.people(spec, buffer)", "joints and fields (OpenPose)", _one_map((57,), (8,)), True),
-    _Answer("decode.people([heat, fields], buffers)", "joints and fields (OpenPose)", _joints_and_fields, True),
-    _Answer("decode.lanes(spec, buffer, size)", "lanes of a road (Ultra-Fast-Lane-Detection)", _lanes),
-    _Answer("decode.ssd(priors, classes), a head", "boxes from priors (SSD)", _priors, True),
-    _Answer(
+    _OtherCall("decode.classify(spec, buffer)", "classes", _list),
+    _OtherCall(
+        "ops.argmax_channels(spec, buffer)", "a class of each pixel", _one_map(_CLASSES, (1, 2, 4, 8, 16)), True
+    ),
+    _OtherCall("decode.dbnet(spec, buffer)", "regions of text (DBNet)", _one_map((1,), (1,)), True),
+    _OtherCall("decode.people(spec, buffer)", "joints and fields (OpenPose)", _one_map((57,), (8,)), True),
+    _OtherCall("decode.people([heat, fields], buffers)", "joints and fields (OpenPose)", _joints_and_fields, True),
+    _OtherCall("decode.lanes(spec, buffer, size)", "lanes of a road (Ultra-Fast-Lane-Detection)", _lanes),
+    _OtherCall("decode.ssd(priors, classes), a head", "boxes from priors (SSD)", _priors, True),
+    _OtherCall(
         "decode.heatmap_points(spec, buffer)",
         "a map for each joint (HRNet, ViTPose)",
         _one_map(_JOINTS, (4,)),
         True,
     ),
-    _Answer("decode.movenet(), a head", "several people (MoveNet)", lambda shapes, _: shapes == [(1, 6, 56)]),
-    _Answer("decode.yolo26(1, keypoints=...), a head", "people with points (YOLO26-pose)", _people),
-    _Answer("decode.landmarks(spec, buffer, size)", "numbers of each point (MoveNet, hands, faces)", _points),
-    _Answer("decode.simcc_points(x, ..., y, ...)", "two lines a joint (RTMPose)", _lines),
-    _Answer("decode.detection_output(spec, buffer, size)", "rows of detections (DetectionOutput)", _detections),
-    _Answer("decode.ctc(spec, buffer, alphabet)", "text, a step a row", _steps),
+    _OtherCall("decode.movenet(), a head", "several people (MoveNet)", lambda shapes, _: shapes == [(1, 6, 56)]),
+    _OtherCall("decode.yolo26(1, keypoints=...), a head", "people with points (YOLO26-pose)", _people),
+    _OtherCall("decode.landmarks(spec, buffer, size)", "numbers of each point (MoveNet, hands, faces)", _points),
+    _OtherCall("decode.simcc_points(x, ..., y, ...)", "two lines a joint (RTMPose)", _lines),
+    _OtherCall("decode.detection_output(spec, buffer, size)", "rows of detections (DetectionOutput)", _detections),
+    _OtherCall("decode.ctc(spec, buffer, alphabet)", "text, a step a row", _steps),
 )
 
 

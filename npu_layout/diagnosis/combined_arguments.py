@@ -14,7 +14,7 @@ import numpy as np
 from ..frames import MODES, said
 from .input_changes import Change, border, made_by
 from .input_images import FLIPPED, How
-from .input_pairs import Pair
+from .input_pairs import InputPair
 from .moments import line
 from .usual_mistakes import mistakes
 
@@ -23,7 +23,7 @@ _OTHER = 0.03, 2.0  # of std, and pixel values of mean: what differs by less may
 _ROUNDED = 0.05  # pixel values that one may change by where mean and std become numbers that people write
 
 
-def combined_arguments(base: How, pair: Pair, scaled: bool) -> list[Change]:
+def combined_arguments(base: How, pair: InputPair, scaled: bool) -> list[Change]:
     """Return the inputs of two or three other arguments, those of two first. scaled: mean and std, too.
 
     Those of the same colours and resize follow each other, because they are made of the same pixels.
@@ -32,14 +32,14 @@ def combined_arguments(base: How, pair: Pair, scaled: bool) -> list[Change]:
     return [change for change in changes if change.changes > 1]
 
 
-def _combined(base: How, pair: Pair, scaled: bool) -> Iterator[Change]:
+def _combined(base: How, pair: InputPair, scaled: bool) -> Iterator[Change]:
     for parts in product(*_colors_and_modes(base), _normalisations(base, pair, scaled)):
         how = {**base, **{k: v for changed, _ in parts for k, v in changed.items()}}
         words = ", ".join(words for _, words in parts if words)
         yield Change(words, partial(made_by, how=how), how, changes=sum(bool(changed) for changed, _ in parts))
 
 
-def bordered(base: How, pairs: Sequence[Pair]) -> Iterator[Change]:
+def bordered(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
     """Yield other colours, another resize, or both, with the pixel value that is then in the recorded border."""
     for color, mode in product(*_colors_and_modes(base)):
         if color[0] or mode[0]:
@@ -57,7 +57,7 @@ def _colors_and_modes(base: How) -> tuple[list[tuple[How, str]], list[tuple[How,
     return colors, [({}, ""), *(({"resize": mode}, f"resize={mode!r}") for mode in MODES if mode != resize)]
 
 
-def _normalisations(base: How, pair: Pair, scaled: bool) -> list[tuple[How, str]]:
+def _normalisations(base: How, pair: InputPair, scaled: bool) -> list[tuple[How, str]]:
     """Return the declared mean and std, and those of the usual mistakes."""
     if not scaled or pair.is_pixels:
         return [({}, "")]
@@ -68,7 +68,7 @@ def _normalisations(base: How, pair: Pair, scaled: bool) -> list[tuple[How, str]
     return [({}, ""), *zip(arguments, said_of)]
 
 
-def fitted(base: How, pairs: Sequence[Pair]) -> Iterator[Change]:
+def fitted(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
     """Yield the mean and std of each channel that fit best, if they are others than declared and pixels vary.
 
     Of floats alone: steps of integers are too coarse to say which numbers were written.

@@ -22,7 +22,7 @@ _PITCHES = 64, 256, 1024, 4096, 16384  # elements, to multiples of which planes 
 Change = Callable[[Pixels], Pixels]
 
 
-class Seen(NamedTuple):
+class SeenInput(NamedTuple):
     """One way in which a device sees an input: an id, words, the verdict that it leads to, and what makes it.
 
     `of_pixels`: whether the pixel values have to be known; `of_bytes`: whether it is about what bytes stand for.
@@ -36,38 +36,40 @@ class Seen(NamedTuple):
     of_bytes: bool = False
 
 
-def seen(shape: tuple[int, ...], color: str) -> Iterator[Seen]:
+def seen(shape: tuple[int, ...], color: str) -> Iterator[SeenInput]:
     """Yield the ways for inputs of a shape (N, H, W, C), whose channels are those of `color`, the likely ones first."""
     for name, text, change in _BYTES:
-        yield Seen(name, text, "input_layout", change, of_bytes=True)
+        yield SeenInput(name, text, "input_layout", change, of_bytes=True)
     if shape[3] == len(color) and color in ("RGB", "BGR"):
         for name, text, recolored in _COLORS:
-            yield Seen(name, text, "preprocessing", partial(_of_rgb, change=recolored, flip=color == "BGR"))
+            yield SeenInput(name, text, "preprocessing", partial(_of_rgb, change=recolored, flip=color == "BGR"))
     for power in _GAMMAS:
-        yield Seen(f"gamma {power:.2f}", f"with a gamma of {power:.3g}", "preprocessing", partial(_gamma, power=power))
-    yield Seen("negative picture", "as a negative (255 less each pixel value)", "preprocessing", _negative)
+        yield SeenInput(
+            f"gamma {power:.2f}", f"with a gamma of {power:.3g}", "preprocessing", partial(_gamma, power=power)
+        )
+    yield SeenInput("negative picture", "as a negative (255 less each pixel value)", "preprocessing", _negative)
     for factor in _BRIGHTNESSES:
         words = f"with {factor:g} times the pixel values"
-        yield Seen(f"brightness {factor:g}", words, "preprocessing", partial(_brightness, factor=factor))
+        yield SeenInput(f"brightness {factor:g}", words, "preprocessing", partial(_brightness, factor=factor))
     for name, text, move, of_squares in MOVES:
         if shape[1] == shape[2] or not of_squares:
-            yield Seen(name, f"the input is {text}", "geometry", move, False)
+            yield SeenInput(name, f"the input is {text}", "geometry", move, False)
     for by in _SHIFTS:
         for axis, sign, where in ((2, 1, "to the right"), (2, -1, "to the left"), (1, 1, "down"), (1, -1, "up")):
             words = f"the input is shifted {where} by {by} pixel{'s'[: by > 1]}"
             move = partial(np.roll, shift=sign * by, axis=axis)
-            yield Seen(f"shift {axis} {sign * by}", words, "geometry", move, False)
+            yield SeenInput(f"shift {axis} {sign * by}", words, "geometry", move, False)
     yield from _apart(shape)
     yield from _rows_apart(shape)
 
 
-def of_integers(dtype: np.dtype[Any]) -> list[Seen]:
+def of_integers(dtype: np.dtype[Any]) -> list[SeenInput]:
     """Return the ways in which a device sees stored bytes of a dtype, int8 or uint8, as those of the other one."""
     of_dtype = _BYTES if dtype == np.uint8 else _SIGNED_BYTES
-    return [Seen(name, text, "input_layout", change, of_bytes=True) for name, text, change in of_dtype]
+    return [SeenInput(name, text, "input_layout", change, of_bytes=True) for name, text, change in of_dtype]
 
 
-def _rows_apart(shape: tuple[int, ...]) -> Iterator[Seen]:
+def _rows_apart(shape: tuple[int, ...]) -> Iterator[SeenInput]:
     """Yield rows that are read with a gap between them, of pixels or of planes."""
     _, height, width, channels = shape
     for name, what, row, axes in (
@@ -79,7 +81,7 @@ def _rows_apart(shape: tuple[int, ...]) -> Iterator[Seen]:
             if 0 < pitch - row <= row / 2:
                 text = f"the input's {what} are read every {pitch} elements, but are {row} long, without a gap"
                 move = partial(_rows_with_gaps, row=row, pitch=pitch, axes=axes)
-                yield Seen(f"{name} {pitch}", text, "input_layout", move, False)
+                yield SeenInput(f"{name} {pitch}", text, "input_layout", move, False)
 
 
 def _rows_with_gaps(pixels: Pixels, row: int, pitch: int, axes: tuple[int, ...]) -> Pixels:
@@ -96,12 +98,12 @@ def _rows_with_gaps(pixels: Pixels, row: int, pitch: int, axes: tuple[int, ...])
     return read.transpose(np.argsort(axes))
 
 
-def _apart(shape: tuple[int, ...]) -> Iterator[Seen]:
+def _apart(shape: tuple[int, ...]) -> Iterator[SeenInput]:
     """Yield planes that are read with a gap between them."""
     plane = shape[1] * shape[2]
     for pitch in plane_pitches(plane, shape[3]):
         text = f"the input's planes are read every {pitch} elements, but are {plane} long, without a gap"
-        yield Seen(f"planes {pitch}", text, "input_layout", partial(_with_gaps, pitch=pitch), False)
+        yield SeenInput(f"planes {pitch}", text, "input_layout", partial(_with_gaps, pitch=pitch), False)
 
 
 def plane_pitches(plane: int, planes: int) -> list[int]:

@@ -7,14 +7,14 @@ from functools import reduce
 
 import numpy as np
 
-from .input_pairs import Pair
+from .input_pairs import InputPair
 
 _FLAT = 2.0  # steps: in a flat area the pixels around one differ by no more
 _FEWEST = 16  # flat places for each number that is fitted
 
 
 def colour_difference(
-    pairs: Sequence[Pair],
+    pairs: Sequence[InputPair],
     made: Sequence[np.ndarray],
     recorded: Sequence[np.ndarray],
     formulas: Sequence[Sequence[np.ndarray]],
@@ -42,7 +42,7 @@ def colour_difference(
     return float(np.sqrt(max(0.0, np.square(fitted).mean() - noise * numbers / len(x))))
 
 
-def _pixels(pair: Pair, values: np.ndarray) -> np.ndarray:
+def _pixels(pair: InputPair, values: np.ndarray) -> np.ndarray:
     """Return an input as (height, width, channels), in steps."""
     axes = [pair.spec.axes.index(letter) for letter in "HWC"]
     steps = np.moveaxis(pair.in_steps(values), axes, (-3, -2, -1))

@@ -18,7 +18,7 @@ from ..frames import INTERPOLATIONS, MODES, Preprocessor
 from ..layouts import Layout
 from ..recordings import FRAME
 from .device_inputs import MOVES, RANGES, Change, seen
-from .input_images import FLIPPED, How, Image, Made, Way
+from .input_images import FLIPPED, How, Image, MadeInput, Way
 
 PICTURE = "picture"  # the last word of the id of a change that leaves the border as it is
 PADS = (0, 114, 127, 255)  # pixel values of usual borders
@@ -45,11 +45,11 @@ def pads(mean: np.ndarray) -> list[int | list[float]]:
 def fitted(image: Image, frame: np.ndarray) -> Iterator[Way]:
     """Yield the camera's frame resized and bordered in ways that were not declared."""
     asked = _asked(image)
-    declared = Made(partial(_made_of, image, frame, asked))
+    declared = MadeInput(partial(_made_of, image, frame, asked))
     for what, how in _arguments(asked, image.mean):
         if "interpolation" in how and not declared.is_like(image.given, _AS_DECLARED):
             continue  # what it explains, the declared arguments explain as well
-        made = Made(partial(_made_of, image, frame, {**asked, **how}))
+        made = MadeInput(partial(_made_of, image, frame, {**asked, **how}))
         yield Way(("fit", *((k, _hashable(v)) for k, v in how.items())), what, {**image.how, **how}, made)
 
 
@@ -62,7 +62,7 @@ def turned(image: Image, frame: np.ndarray) -> Iterator[Way]:
     height, width = np.delete(image.x.shape[1:], image.axis - 1)
     for name, text, move, of_squares in MOVES:
         if (of_squares and height != width) or asked.get("resize", _LETTERBOX) not in _CENTERED:
-            made = Made(partial(_made_of, image, frame, asked, move))
+            made = MadeInput(partial(_made_of, image, frame, asked, move))
             yield Way(("fit", name), f"the frame is {text}", None, made, "geometry")
 
 
@@ -117,7 +117,7 @@ def bordered(image: Image) -> Iterator[Way]:
         return
     declared = image.base.get("pad_value", 114)
     for pad in _other_pads(declared, image.mean):
-        made = Made(partial(_with_border, image, border, np.broadcast_to(np.rint(pad), image.mean.shape)))
+        made = MadeInput(partial(_with_border, image, border, np.broadcast_to(np.rint(pad), image.mean.shape)))
         text = f"a border of {_said(pad)} instead of {_said(declared)}"
         yield Way(("fit", ("pad_value", _hashable(pad))), text, {**image.how, "pad_value": pad}, made)
 
@@ -138,7 +138,7 @@ def changed_pictures(image: Image) -> Iterator[Way]:
     ]
     for kind, id, text, change in [*ways, *(("scale", *way) for way in RANGES)]:
         if not np.allclose(change(pad), pad, atol=_SAME):
-            made = Made(partial(_inside, image, border, change))
+            made = MadeInput(partial(_inside, image, border, change))
             yield Way((kind, id, PICTURE), f"{text}, but for the border", None, made, combines=True)
 
 

@@ -12,7 +12,7 @@ from ..layouts import Layout
 from .device_inputs import plane_pitches
 from .input_changes import Change
 from .input_images import How
-from .input_pairs import Fitter, Made, Pair
+from .input_pairs import Fitter, FrameInput, InputPair
 from .samples import ends
 
 _KNOWN = 0.25  # of an input: what has less without padding proves nothing
@@ -29,7 +29,7 @@ _AS_INT8: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # of pixels that be
 _PITCHES = (16, 32, 64, 128, 256)  # bytes that rows of cameras and accelerators are aligned to
 
 
-def stored(base: How, pair: Pair) -> Iterator[Change]:
+def stored(base: How, pair: InputPair) -> Iterator[Change]:
     """Yield the same values stored in another way."""
     if pair.spec.element.unpacked.kind in "iu" and pair.spec.element.unpacked.itemsize == 1:
         yield _change("the input with the highest bit of every byte inverted (uint8 as int8)", base, _other_sign)
@@ -61,11 +61,11 @@ def _floats(base: How) -> Iterator[Change]:
         yield _change(f"the input {words}", base, partial(_in_floats, change=cast))
 
 
-def _in_floats(pair: Pair, values: np.ndarray, change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+def _in_floats(pair: InputPair, values: np.ndarray, change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     return change(values.astype(np.float32))
 
 
-def _gaps(base: How, pair: Pair) -> Iterator[Change]:
+def _gaps(base: How, pair: InputPair) -> Iterator[Change]:
     """Yield planes with a gap between them that are read one behind the other."""
     plane = int(np.prod([pair.spec.shape[pair.spec.axes.index(letter)] for letter in "HW"]))
     for pitch in plane_pitches(plane, pair.channels):
@@ -73,7 +73,7 @@ def _gaps(base: How, pair: Pair) -> Iterator[Change]:
         yield Change(words, partial(_without_gaps, how=base, pitch=pitch), verdict="input_layout")
 
 
-def _with_exchanged_sides(base: How, pair: Pair) -> Iterator[Change]:
+def _with_exchanged_sides(base: How, pair: InputPair) -> Iterator[Change]:
     """Yield the frame resized to the height as its width and the width as its height, read as if it were not."""
     height, width = (pair.spec.shape[pair.spec.axes.index(letter)] for letter in "HW")
     modes = dict.fromkeys((base.get("resize", "letterbox"), "stretch")) if height != width else {}
@@ -82,7 +82,7 @@ def _with_exchanged_sides(base: How, pair: Pair) -> Iterator[Change]:
         yield Change(words, partial(_of_exchanged_sides, how={**base, "resize": mode}), verdict="input_layout")
 
 
-def _of_exchanged_sides(pair: Pair, how: How) -> Made:
+def _of_exchanged_sides(pair: InputPair, how: How) -> FrameInput:
     shape, axes = list(pair.spec.shape), pair.spec.axes
     h, w = axes.index("H"), axes.index("W")
     shape[h], shape[w] = shape[w], shape[h]
@@ -90,7 +90,7 @@ def _of_exchanged_sides(pair: Pair, how: How) -> Made:
     return pair.made(Fitter(TensorSpec(shape, Layout.plain(axes)))(pair.frame, fitting).reshape(pair.spec.shape), how)
 
 
-def _four_as_three(base: How, pair: Pair) -> Iterator[Change]:
+def _four_as_three(base: How, pair: InputPair) -> Iterator[Change]:
     """Yield pixels of four bytes, the last one alpha, that are read as pixels of three: the frame's, or the input's."""
     words = "{} of four bytes a pixel read as if of three"
     yield Change(words.format("the input"), partial(_alpha_in_input, how=base), verdict="input_layout")
@@ -99,7 +99,7 @@ def _four_as_three(base: How, pair: Pair) -> Iterator[Change]:
         yield Change(words.format("the frame"), make, verdict="input_layout", applies=_is_contiguous)
 
 
-def _is_contiguous(pair: Pair) -> bool:
+def _is_contiguous(pair: InputPair) -> bool:
     return bool(pair.frame.flags.c_contiguous)
 
 
@@ -109,11 +109,11 @@ def _with_alpha(pixels: np.ndarray) -> np.ndarray:
     return padded.reshape(-1)[: pixels.size].reshape(pixels.shape)
 
 
-def _alpha_in_frame(pair: Pair, how: How) -> Made:
+def _alpha_in_frame(pair: InputPair, how: How) -> FrameInput:
     return pair.made(pair.pixels(how, _with_alpha(pair.frame)), how)
 
 
-def _alpha_in_input(pair: Pair, how: How) -> Made:
+def _alpha_in_input(pair: InputPair, how: How) -> FrameInput:
     axes = pair.spec.axes
     order = [axes.index(letter) for letter in ("N" * ("N" in axes)) + "HWC"]
     pixels = pair.pixels(how).transpose(order)
@@ -121,7 +121,7 @@ def _alpha_in_input(pair: Pair, how: How) -> Made:
     return pair.made(read.transpose(np.argsort(order)), how)
 
 
-def _without_gaps(pair: Pair, how: How, pitch: int) -> Made:
+def _without_gaps(pair: InputPair, how: How, pitch: int) -> FrameInput:
     """Return the input of planes that begin every `pitch` elements."""
     pixels, axes = pair.pixels(how), pair.spec.axes
     order = [axes.index(letter) for letter in ("N" * ("N" in axes)) + "CHW"]
@@ -136,7 +136,7 @@ def _without_gaps(pair: Pair, how: How, pitch: int) -> Made:
     return _where_known(pair, *made)
 
 
-def without_padding(base: How, pair: Pair) -> Iterator[Change]:
+def without_padding(base: How, pair: InputPair) -> Iterator[Change]:
     """Yield the frame of padded rows that are read one behind the other, for each pitch that they may have.
 
     Frames of other widths have other pitches.
@@ -151,29 +151,29 @@ def without_padding(base: How, pair: Pair) -> Iterator[Change]:
             yield Change(words, make, verdict="input_layout", applies=applies)
 
 
-def _row(pair: Pair) -> int:
+def _row(pair: InputPair) -> int:
     """Return the bytes of a row of the camera's frame; 0 if it has no rows, or they are not behind each other."""
     frame = pair.frame
     return int(frame[0].nbytes) if frame.ndim > 1 and frame.flags.c_contiguous else 0
 
 
-def _has_row(pair: Pair, row: int) -> bool:
+def _has_row(pair: InputPair, row: int) -> bool:
     return _row(pair) == row
 
 
-def _change(words: str, base: How, change: Callable[[Pair, np.ndarray], np.ndarray]) -> Change:
-    def make(pair: Pair) -> Made:
+def _change(words: str, base: How, change: Callable[[InputPair, np.ndarray], np.ndarray]) -> Change:
+    def make(pair: InputPair) -> FrameInput:
         made = pair.made(pair.pixels(base), base)
         return made._replace(values=change(pair, made.values))
 
     return Change(words, make, verdict="input_layout")
 
 
-def _of_pixels(pair: Pair, how: How, change: Callable[[Pair, np.ndarray], np.ndarray]) -> Made:
+def _of_pixels(pair: InputPair, how: How, change: Callable[[InputPair, np.ndarray], np.ndarray]) -> FrameInput:
     return pair.made(change(pair, pair.pixels(how)), how)
 
 
-def _other_sign(pair: Pair, values: np.ndarray) -> np.ndarray:
+def _other_sign(pair: InputPair, values: np.ndarray) -> np.ndarray:
     spec = TensorSpec(
         pair.spec.shape, Layout.plain(pair.spec.axes), pair.spec.dtype, quantization=pair.spec.quantization
     )
@@ -181,21 +181,21 @@ def _other_sign(pair: Pair, values: np.ndarray) -> np.ndarray:
     return np.asarray(spec.unpack((codes.view(np.uint8) ^ 0x80).view(codes.dtype)))
 
 
-def _clamped(pair: Pair, values: np.ndarray) -> np.ndarray:
+def _clamped(pair: InputPair, values: np.ndarray) -> np.ndarray:
     mean, std = pair.arithmetic(pair.declared)
     return np.asarray(np.minimum(values, (127 - mean) / std), values.dtype)
 
 
-def _of_unit(pair: Pair, values: np.ndarray, cast: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+def _of_unit(pair: InputPair, values: np.ndarray, cast: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     mean, std = pair.arithmetic(pair.declared)
     return _of_codes(pair, cast((values * std + mean) / 255))
 
 
-def _unscaled(pair: Pair, values: np.ndarray, cast: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+def _unscaled(pair: InputPair, values: np.ndarray, cast: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     return _of_codes(pair, cast(values))
 
 
-def _of_codes(pair: Pair, codes: np.ndarray) -> np.ndarray:
+def _of_codes(pair: InputPair, codes: np.ndarray) -> np.ndarray:
     """Return the values that integers stand for, in the shape of the input."""
     spec = pair.spec
     stored = np.clip(codes, *ends(spec)).astype(spec.element.unpacked)
@@ -203,7 +203,7 @@ def _of_codes(pair: Pair, codes: np.ndarray) -> np.ndarray:
     return np.asarray(dense.unpack(stored.reshape(-1)))
 
 
-def _misread(pair: Pair, values: np.ndarray, wrong: str, meant: str) -> np.ndarray:
+def _misread(pair: InputPair, values: np.ndarray, wrong: str, meant: str) -> np.ndarray:
     axes = pair.spec.axes
     written, read = (
         TensorSpec(values.shape, Layout("".join(c for c in tag if c in axes)), values.dtype, axes=axes)
@@ -212,7 +212,7 @@ def _misread(pair: Pair, values: np.ndarray, wrong: str, meant: str) -> np.ndarr
     return np.asarray(read.unpack(written.pack(values)))
 
 
-def _sheared(pair: Pair, how: How, padded: int) -> Made:
+def _sheared(pair: InputPair, how: How, padded: int) -> FrameInput:
     """Return the input of rows that begin every `padded` bytes."""
     frame = pair.frame
     rows, row = len(frame), frame[0].nbytes
@@ -222,7 +222,7 @@ def _sheared(pair: Pair, how: How, padded: int) -> Made:
     return _where_known(pair, one, other)
 
 
-def _where_known(pair: Pair, one: Made, other: Made) -> Made:
+def _where_known(pair: InputPair, one: FrameInput, other: FrameInput) -> FrameInput:
     """Return an input, given what it is with padding of one value and of another.
 
     Where the padding is in it, it is off what was recorded by as much as it is elsewhere.

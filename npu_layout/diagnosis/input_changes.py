@@ -14,7 +14,7 @@ from ..layouts import CHANNEL_ORDERS
 from .device_inputs import MATRICES
 from .frame_fits import pads
 from .input_images import FLIPPED, How
-from .input_pairs import Made, Pair
+from .input_pairs import FrameInput, InputPair
 from .moments import line
 from .moves import shift_words
 from .usual_mistakes import mistakes
@@ -61,30 +61,30 @@ class Change(NamedTuple):
     """
 
     words: str
-    make: Callable[[Pair], Made]
+    make: Callable[[InputPair], FrameInput]
     how: How | None = None
     verdict: str = "preprocessing"
     is_formula: bool = False
     where: Any = ...
-    applies: Callable[[Pair], bool] = bool
+    applies: Callable[[InputPair], bool] = bool
     kind: str = ""
     changes: int = 1
     is_least: bool = False
 
 
-def arguments(base: How, pair: Pair, scaled: bool) -> Iterator[Change]:
+def arguments(base: How, pair: InputPair, scaled: bool) -> Iterator[Change]:
     """Yield other arguments of the Preprocessor, the commonest first. scaled: mean and std, too."""
     for change, words, is_formula in _arguments(base, pair, scaled):
         how = {**base, **change}
         yield Change(words, partial(made_by, how=how), how, is_formula=is_formula)
 
 
-def made_by(pair: Pair, how: How) -> Made:
+def made_by(pair: InputPair, how: How) -> FrameInput:
     """Return the input that these arguments make of the frame."""
     return pair.made(pair.pixels(how), how)
 
 
-def _arguments(how: How, pair: Pair, scaled: bool) -> Iterator[tuple[How, str, bool]]:
+def _arguments(how: How, pair: InputPair, scaled: bool) -> Iterator[tuple[How, str, bool]]:
     color, resize = how.get("color", "RGB"), how.get("resize", "letterbox")
     mean, std = (np.ravel(values) for values in pair.arithmetic(how))
     swapped = {"mean": mean[::-1].tolist(), "std": std[::-1].tolist()}
@@ -127,7 +127,7 @@ def jpeg(frame: np.ndarray, quality: int, beside: int = 0) -> np.ndarray:
     return np.asarray(cv2.imdecode(data, cv2.IMREAD_UNCHANGED))[beside:, beside:].reshape(frame.shape)
 
 
-def _made_of(pair: Pair, how: How, change: Callable[[np.ndarray], np.ndarray]) -> Made:
+def _made_of(pair: InputPair, how: How, change: Callable[[np.ndarray], np.ndarray]) -> FrameInput:
     """Return the input of a changed frame."""
     return pair.made(pair.pixels(how, _changed(pair.frame, how.get("source", "BGR"), change)), how)
 
@@ -169,7 +169,7 @@ _SIDES: Sequence[tuple[str, str, Callable[[np.ndarray, int], np.ndarray]]] = (
 )
 
 
-def geometry(base: How, pair: Pair) -> Iterator[Change]:
+def geometry(base: How, pair: InputPair) -> Iterator[Change]:
     """Yield the same picture mirrored, rotated, cropped or shifted. A noted part is not cropped: other parts are."""
     for words, change in _GEOMETRY:
         yield Change(words, partial(_made_of, how=base, change=change), verdict="geometry")
@@ -191,13 +191,13 @@ def geometry(base: How, pair: Pair) -> Iterator[Change]:
             yield shifted if pair.near is None else shifted._replace(kind="part", changes=_OF_INPUT)
 
 
-def _turned(pair: Pair, how: How, letters: str) -> Made:
+def _turned(pair: InputPair, how: How, letters: str) -> FrameInput:
     """Return the input mirrored along axes, with a border that is wider at one side."""
     made = pair.made(pair.pixels(how), how)
     return made._replace(values=np.flip(made.values, tuple(pair.spec.axes.index(letter) for letter in letters)))
 
 
-def crops(base: How, pair: Pair, counts: Sequence[int] = _LINES) -> Iterator[Change]:
+def crops(base: How, pair: InputPair, counts: Sequence[int] = _LINES) -> Iterator[Change]:
     """Yield the frame without some rows or columns at one side, if no part of it was noted."""
     for count, (which, what, cut) in product(counts if pair.near is None else (), _SIDES):
         lines = what if count == 1 else f"{count} {what}s"
@@ -212,7 +212,7 @@ def colours(base: How) -> Iterator[Change]:
         yield Change(words, partial(_made_of, how=base, change=change), applies=_has_colours)
 
 
-def _has_colours(pair: Pair) -> bool:
+def _has_colours(pair: InputPair) -> bool:
     return pair.frame.ndim == 3 and pair.frame.shape[2] >= 3
 
 
@@ -252,7 +252,7 @@ _COLOURS: Sequence[tuple[str, Callable[[np.ndarray], np.ndarray]]] = (
 )
 
 
-def border(base: How, pairs: Sequence[Pair]) -> Iterator[Change]:
+def border(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
     """Yield the pixel value that is in the border of the recorded inputs, or that of each channel, if they have one."""
     axis = pairs[0].spec.axes.index("C")
     values = [np.moveaxis(pair.measured, axis, 0)[:, np.moveaxis(~_inside(pair, base), axis, 0)[0]] for pair in pairs]
@@ -268,15 +268,15 @@ def border(base: How, pairs: Sequence[Pair]) -> Iterator[Change]:
         yield Change(f"pad_value={said(np.ravel(pad))}", partial(made_by, how=how), how)
 
 
-def _is_cropable(pair: Pair, count: int) -> bool:
+def _is_cropable(pair: InputPair, count: int) -> bool:
     return bool(min(pair.frame.shape[:2]) > (1 if count == 1 else _WHOLE * count))
 
 
-def _shifted(pair: Pair, how: How, by: tuple[int, int], axes: tuple[int, int]) -> Made:
+def _shifted(pair: InputPair, how: How, by: tuple[int, int], axes: tuple[int, int]) -> FrameInput:
     return pair.made(np.roll(pair.pixels(how), by, axes), how)
 
 
-def lighting(base: How, pairs: Sequence[Pair]) -> Iterator[Change]:
+def lighting(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
     """Yield the frame brighter or darker by one factor and offset, which are fitted to all pairs."""
     made, measured = [], []
     for pair in pairs:
@@ -300,7 +300,7 @@ def _brightness(factor: float, offset: float) -> str:
     return f"{times}the pixel values" + ("" if added == "0" else f", {'plus' if offset > 0 else 'minus'} {added}")
 
 
-def _inside(pair: Pair, base: How) -> np.ndarray:
+def _inside(pair: InputPair, base: How) -> np.ndarray:
     """Return where the input is of the frame, and not of a border."""
     return pair.pixels({**base, "pad_value": 0}, np.full_like(pair.frame, 255)) > 0
 
@@ -309,7 +309,7 @@ def _lit(frame: np.ndarray, factor: float, offset: float) -> np.ndarray:
     return _looked_up(frame, np.arange(256) * factor + offset)
 
 
-def other_parts(base: How, pairs: Sequence[Pair]) -> Iterator[Change]:
+def other_parts(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
     """Yield the inputs of other parts of the frame, if a part was declared."""
     for words in dict.fromkeys(words for pair in pairs for words in pair.others):
         applies = partial(_has_part, words=words)
@@ -317,15 +317,15 @@ def other_parts(base: How, pairs: Sequence[Pair]) -> Iterator[Change]:
         yield Change(words, make, verdict="geometry", applies=applies, kind="part", changes=0)
 
 
-def _has_part(pair: Pair, words: str) -> bool:
+def _has_part(pair: InputPair, words: str) -> bool:
     return words in pair.others
 
 
-def _of_part(pair: Pair, how: How, words: str) -> Made:
+def _of_part(pair: InputPair, how: How, words: str) -> FrameInput:
     return pair.made(pair.pixels(how, pair.others[words]()), how)
 
 
-def other_frames(base: How, pairs: Sequence[Pair], reach: int) -> Iterator[Change]:
+def other_frames(base: How, pairs: Sequence[InputPair], reach: int) -> Iterator[Change]:
     """Yield the inputs of frames before and after."""
     for distance, (by, word) in product(range(1, reach + 1), ((-1, "previous"), (1, "next"))):
         applies = partial(_has, by=by * distance)
@@ -334,9 +334,9 @@ def other_frames(base: How, pairs: Sequence[Pair], reach: int) -> Iterator[Chang
             yield Change(words, partial(_of_frame, how=base, by=by * distance), verdict="wrong_input", applies=applies)
 
 
-def _has(pair: Pair, by: int) -> bool:
+def _has(pair: InputPair, by: int) -> bool:
     return pair.number + by in pair.frames
 
 
-def _of_frame(pair: Pair, how: How, by: int) -> Made:
+def _of_frame(pair: InputPair, how: How, by: int) -> FrameInput:
     return pair.made(pair.pixels(how, pair.frames[pair.number + by]), how)

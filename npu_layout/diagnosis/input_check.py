@@ -17,7 +17,7 @@ from .camera_frames import CameraFrames, Part
 from .input_bytes import without_padding
 from .input_images import FLIPPED, How
 from .input_judgement import as_declared, explained, judged, makeable
-from .input_pairs import Fitter, Pair
+from .input_pairs import Fitter, InputPair
 from .input_report import InputReport
 from .input_sources import source_changes
 from .input_trials import BETTER, SAME, Tried, alike, tried
@@ -70,7 +70,7 @@ def recorded_inputs(recording: Recording, known: Mapping[int, Mapping[str, np.nd
         raw = {i: np.asarray(one[FRAME]) for i, one in zip(numbers, seen)}
         ordered = spec_in_model_order(spec, color)
         found, sources = _of_raw_frames(ordered, raw, rois, recorded, _stated(declared))
-        found = found or _found(_Seen(ordered, frames, recorded, Fitter(ordered)), how, sources)
+        found = found or _found(_RecordedInputs(ordered, frames, recorded, Fitter(ordered)), how, sources)
     except NpuLayoutError as error:
         return InputChecks({}, f"{_CANNOT}: {error}")
     if found is None:
@@ -94,7 +94,8 @@ def _of_raw_frames(
     """
     fitter = Fitter(spec)
     pairs = [
-        Pair(spec, raw, number, array, how, roi_xywh=rois[number], fitter=fitter) for number, array in recorded.items()
+        InputPair(spec, raw, number, array, how, roi_xywh=rois[number], fitter=fitter)
+        for number, array in recorded.items()
     ]
     others = source_changes(how, pairs)
     if not others or not (pairs[0].is_pixels or {"mean", "std"} & how.keys()):
@@ -136,7 +137,7 @@ def _stated(declared: Mapping[str, Any]) -> How:
     return {k: v for k, v in declared.items() if k in ARGUMENTS}
 
 
-class _Seen(NamedTuple):
+class _RecordedInputs(NamedTuple):
     """The recorded inputs of some frames."""
 
     spec: TensorSpec
@@ -144,10 +145,10 @@ class _Seen(NamedTuple):
     recorded: Mapping[int, np.ndarray]
     fitter: Fitter
 
-    def pairs(self, how: How) -> list[Pair]:
+    def pairs(self, how: How) -> list[InputPair]:
         """Return each with its frame, declared to be made as `how` says."""
         return [
-            Pair(
+            InputPair(
                 self.spec,
                 self.frames,
                 number,
@@ -161,7 +162,7 @@ class _Seen(NamedTuple):
         ]
 
 
-def _found(seen: _Seen, how: How, sources: Sequence[Tried]) -> Judgement | None:
+def _found(seen: _RecordedInputs, how: How, sources: Sequence[Tried]) -> Judgement | None:
     """Return the judgement of the input, or None. sources: what other readings of the frames leave.
 
     If neither mean nor std is declared, any usual ones are accepted, and others are not judged.

@@ -31,7 +31,7 @@ How = dict[str, Any]
 Id = tuple[Any, ...]  # what is tried, by its first word, and how
 
 
-class Made:
+class MadeInput:
     """An input that is made when it is needed, with its mean, its deviation and some of its values.
 
     make: returns it, float64; mean, deviation: if they are known without it; some: returns these values without it.
@@ -77,7 +77,7 @@ class Made:
         """Some of these, side by side in memory: they are compared with those of every other way."""
         return self.some[::_EVERY].copy()
 
-    def is_like(self, other: Made, share: float) -> bool:
+    def is_like(self, other: MadeInput, share: float) -> bool:
         """Whether it differs by less than a share of the other's deviation, root mean square."""
         far = share * other.deviation
         slack = far * (1 + _ROUNDING) + _ROUNDING * abs(other.mean)
@@ -113,7 +113,7 @@ class Way(NamedTuple):
     id: Id
     text: str
     fix: How | None
-    made: Made
+    made: MadeInput
     cause: str = "preprocessing"
     combines: bool = False
 
@@ -151,9 +151,9 @@ class Image:
         self.mean, self.std = (np.zeros(self.channels), np.ones(self.channels)) if affine is None else affine
 
     @cached_property
-    def given(self) -> Made:
+    def given(self) -> MadeInput:
         """The input as it was recorded."""
-        return Made(lambda: self.x)
+        return MadeInput(lambda: self.x)
 
     @property
     def integers(self) -> Integers | None:
@@ -197,7 +197,7 @@ class Image:
         made /= self.along(self.std)
         return made
 
-    def scaled(self, mean: np.ndarray, std: np.ndarray, flipped: bool) -> tuple[Made, float, float]:
+    def scaled(self, mean: np.ndarray, std: np.ndarray, flipped: bool) -> tuple[MadeInput, float, float]:
         """Return what another mean and std make of the pixels, with its least and its largest value.
 
         flipped: of the pixels with their channels in reverse.
@@ -216,7 +216,7 @@ class Image:
 
         centre = (means - mean) / std
         variance = float((variances / std**2).mean() + centre.var())
-        made = Made(make, float(centre.mean()), float(np.sqrt(variance)), values)
+        made = MadeInput(make, float(centre.mean()), float(np.sqrt(variance)), values)
         both = np.stack([(least - mean) / std, (largest - mean) / std])
         return made, float(both.min()), float(both.max())
 
@@ -228,7 +228,7 @@ class Image:
         """Return a tensor of the model with the channels of the buffer, or one of the buffer with the model's."""
         return x if self.stored in (None, self.color) else np.flip(x, self.axis)
 
-    def is_blank(self, made: Made) -> bool:
+    def is_blank(self, made: MadeInput) -> bool:
         """Whether what was made of a picture that varies hardly does."""
         own, left = (deviation * float(self.std.mean()) for deviation in (self.given.deviation, made.deviation))
         return left < _BLANK < own / _BLANKER

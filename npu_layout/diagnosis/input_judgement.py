@@ -13,7 +13,7 @@ from ..frames import Preprocessor
 from .flat_colours import colour_difference
 from .input_changes import Change
 from .input_images import How
-from .input_pairs import Pair
+from .input_pairs import InputPair
 from .input_trials import BETTER, SAME, Tried, best, every
 from .jpeg_files import is_compressed, lost_by_files
 from .resize_shares import NOISE, share_of_resizes
@@ -31,7 +31,7 @@ _RIGHT = "The recorded input is what preprocess= makes of the frame"
 _WRONG = "The recorded input is not what preprocess= makes of the frame"
 
 
-def as_declared(pairs: Sequence[Pair]) -> Judgement:
+def as_declared(pairs: Sequence[InputPair]) -> Judgement:
     """Return the judgement of inputs that are what was declared."""
     return Judgement("match", None, f"{_RIGHT} ({_numbered(pairs)} made again).")
 
@@ -48,7 +48,7 @@ def makeable(spec: TensorSpec, how: How, found: Judgement) -> Judgement:
     return found
 
 
-def explained(pairs: Sequence[Pair], ways: Sequence[Tried], declared: float) -> Judgement:
+def explained(pairs: Sequence[InputPair], ways: Sequence[Tried], declared: float) -> Judgement:
     """Return the judgement that names a change, or several that the data do not distinguish, which have no fix."""
     off = max(way.off for way in ways)
     by = (
@@ -63,7 +63,7 @@ def explained(pairs: Sequence[Pair], ways: Sequence[Tried], declared: float) -> 
     return Judgement(change.verdict, usable, f"{_WRONG}: it is what {words} makes ({by}).", advice)
 
 
-def judged(pairs: Sequence[Pair], base: How, scaled: bool = True, sources: Sequence[Tried] = ()) -> Judgement:
+def judged(pairs: Sequence[InputPair], base: How, scaled: bool = True, sources: Sequence[Tried] = ()) -> Judgement:
     """Return whether the recorded inputs are as declared, and if not, how they were made.
 
     base: the declared arguments, with mean and std; scaled: whether these two were declared, so that others are wrong;
@@ -103,7 +103,7 @@ def judged(pairs: Sequence[Pair], base: How, scaled: bool = True, sources: Seque
     return _unexplained(pairs, offs, in_colour if is_colour else None)
 
 
-def _unexplained(pairs: Sequence[Pair], offs: Sequence[float], in_colour: float | None) -> Judgement:
+def _unexplained(pairs: Sequence[InputPair], offs: Sequence[float], in_colour: float | None) -> Judgement:
     """Return the judgement of inputs that no change makes. in_colour: steps by which flat areas differ, if these do."""
     worst = int(np.argmax(offs))
     off_by = f"{_pixels(pairs, offs[worst])} pixel values in frame {pairs[worst].number}"
@@ -117,7 +117,7 @@ def _unexplained(pairs: Sequence[Pair], offs: Sequence[float], in_colour: float 
 
 
 def _is_noise(
-    pairs: Sequence[Pair], made: Sequence[np.ndarray], offs: Sequence[float], formulas: Sequence[Change]
+    pairs: Sequence[InputPair], made: Sequence[np.ndarray], offs: Sequence[float], formulas: Sequence[Change]
 ) -> bool:
     """Whether other resizes make nothing of what differs in the frame that differs most."""
     worst = int(np.argmax(offs))
@@ -128,7 +128,7 @@ def _is_noise(
 class _Flat:
     """What differs in the flat areas of some pictures, which no formula changes. made: as declared."""
 
-    def __init__(self, pairs: Sequence[Pair], made: Sequence[np.ndarray], formulas: Sequence[Change]) -> None:
+    def __init__(self, pairs: Sequence[InputPair], made: Sequence[np.ndarray], formulas: Sequence[Change]) -> None:
         self._pairs, self._made, self._formulas = pairs, made, formulas
 
     def difference(self, recorded: Sequence[np.ndarray], made: Sequence[np.ndarray] | None = None) -> float:
@@ -156,11 +156,11 @@ class _Flat:
         return self.difference([pair.recorded for pair in self._pairs], made) > max(SAME, BETTER * way.off)
 
 
-def _numbered(pairs: Sequence[Pair]) -> str:
+def _numbered(pairs: Sequence[InputPair]) -> str:
     return f"frame{'s'[: len(pairs) > 1]} {', '.join(str(pair.number) for pair in pairs)}"
 
 
-def _pixels(pairs: Sequence[Pair], steps: float) -> str:
+def _pixels(pairs: Sequence[InputPair], steps: float) -> str:
     return f"{steps * pairs[0].step:.1f}"
 
 

@@ -19,7 +19,7 @@ from .samples import ends
 _WAYS = 64  # Preprocessors that a fitter has at once: each has tables as large as the input's sides
 
 
-class Made(NamedTuple):
+class FrameInput(NamedTuple):
     """An input that was made of a frame, and the share of its values that saturate beyond the range that it stores."""
 
     values: np.ndarray
@@ -68,7 +68,7 @@ def _as_float32(operation: np.ufunc, x: np.ndarray, y: np.ndarray) -> np.ndarray
     return made
 
 
-class Pair:
+class InputPair:
     """A camera's frame, and what was recorded as the input made of it.
 
     Every error is measured in one unit, whatever made the input that is compared: steps of the input as declared. A
@@ -164,16 +164,16 @@ class Pair:
         fitting = {k: v for k, v in how.items() if k not in ("mean", "std")}
         return self._fit(cut.frame, {**fitting, **cut.how}, cut.part)
 
-    def made(self, pixels: np.ndarray, how: How) -> Made:
+    def made(self, pixels: np.ndarray, how: How) -> FrameInput:
         """Return the input that `how` makes of fitted pixels, saturated and rounded if it is quantised."""
         mean, std = self.arithmetic(how)
         made = _as_float32(np.divide, pixels - mean, std)
         if self.spec.quantization is None:
-            return Made(made, 0.0)
+            return FrameInput(made, 0.0)
         low, high = ends(self.spec)
         stored = self._stored(made)
         saturated = float(((stored < low - 1) | (stored > high + 1)).mean())
-        return Made(self.spec.unpack(self.spec.pack(made)), saturated)
+        return FrameInput(self.spec.unpack(self.spec.pack(made)), saturated)
 
     def _stored(self, real: np.ndarray) -> np.ndarray:
         """Return what real values are in steps of the quantization, neither rounded nor saturated."""

@@ -12,7 +12,7 @@ import numpy as np
 from ..frames import FrameSpec, frame_spec_of
 from .input_changes import Change
 from .input_images import How
-from .input_pairs import Made, Pair
+from .input_pairs import FrameInput, InputPair
 
 _EXCHANGED = {  # formats that differ in the order of U and V alone
     **{"NV12": "NV21", "NV21": "NV12", "I420": "YV12", "YV12": "I420", "YUYV": "YVYU", "YVYU": "YUYV"},
@@ -53,7 +53,7 @@ def other_sources(source: Any, frame: np.ndarray) -> list[OtherSource]:
     return sorted(others, key=lambda other: other.changes)
 
 
-def source_changes(base: How, pairs: Sequence[Pair]) -> list[Change]:
+def source_changes(base: How, pairs: Sequence[InputPair]) -> list[Change]:
     """Return the inputs of frames in their own format that are read in another way. pairs: with frames in that format.
 
     Each can be made of any pair of the same frames' numbers.
@@ -67,6 +67,6 @@ def source_changes(base: How, pairs: Sequence[Pair]) -> list[Change]:
     return changes
 
 
-def _of_source(pair: Pair, pairs: Mapping[int, Pair], how: How) -> Made:
+def _of_source(pair: InputPair, pairs: Mapping[int, InputPair], how: How) -> FrameInput:
     own = pairs[pair.number]
     return own.made(own.pixels(how), how)

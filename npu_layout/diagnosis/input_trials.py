@@ -22,7 +22,7 @@ from .input_changes import (
     other_parts,
 )
 from .input_images import How
-from .input_pairs import Pair
+from .input_pairs import InputPair
 from .near_parts import EQUAL, near_parts
 
 SAME = 1.0  # steps, root mean square: differences of rounding, and of other code for the same resize
@@ -50,7 +50,7 @@ class Tried(NamedTuple):
     declared: float
 
 
-def tried(change: Change, pairs: Sequence[Pair], declared: Sequence[np.ndarray]) -> Tried:
+def tried(change: Change, pairs: Sequence[InputPair], declared: Sequence[np.ndarray]) -> Tried:
     """Return a change with what it leaves. declared: what is made of each pair as declared."""
     off, from_declared, saturated, before = [], [SAME], [0.0], [0.0]
     for pair, as_declared in zip(pairs, declared):
@@ -65,7 +65,7 @@ def tried(change: Change, pairs: Sequence[Pair], declared: Sequence[np.ndarray])
 
 
 def every(
-    pairs: Sequence[Pair], declared: Sequence[np.ndarray], base: How, scaled: bool
+    pairs: Sequence[InputPair], declared: Sequence[np.ndarray], base: How, scaled: bool
 ) -> tuple[list[Tried], list[Tried]]:
     """Return the formulas, and all other changes that may be the cause, each with what it leaves; the commonest first.
 
@@ -101,7 +101,7 @@ def every(
     return formulas, [*others, *_proven(parts)]
 
 
-def possible(changes: Iterable[Change], pairs: Sequence[Pair], declared: Sequence[np.ndarray]) -> list[Tried]:
+def possible(changes: Iterable[Change], pairs: Sequence[InputPair], declared: Sequence[np.ndarray]) -> list[Tried]:
     """Return the changes that may be the cause, each tried on all frames.
 
     What leaves too much of the frame that differs most is no cause, whatever it leaves of the others, of which it is
@@ -116,7 +116,7 @@ def possible(changes: Iterable[Change], pairs: Sequence[Pair], declared: Sequenc
     return [tried(change, pairs, declared) for change in changes if len(pairs) == 1 or is_possible(change)]
 
 
-def worst(pairs: Sequence[Pair], made: Sequence[np.ndarray]) -> int:
+def worst(pairs: Sequence[InputPair], made: Sequence[np.ndarray]) -> int:
     """Return which pair differs most from what was declared. made: that, of each pair."""
     return max(range(len(pairs)), key=lambda k: pairs[k].off_declared(made[k]))
 

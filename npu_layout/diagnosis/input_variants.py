@@ -13,9 +13,9 @@ from ..errors import NpuLayoutError, RecordingError
 from ..frames import as_channels
 from ..layouts import Layout
 from ..recordings import FRAME
-from .device_inputs import Seen, of_integers, seen
+from .device_inputs import SeenInput, of_integers, seen
 from .frame_fits import bordered, changed_pictures, fitted, turned
-from .input_images import FLIPPED, How, Id, Image, Integers, Made, Way, plain
+from .input_images import FLIPPED, How, Id, Image, Integers, MadeInput, Way, plain
 from .usual_mistakes import mistakes
 
 _NEARLY_BLANK = " (nearly a blank picture, as floats of 0 to 1 that are cast to integers are)"
@@ -91,7 +91,7 @@ def variants(
         meta = {**meta, "preprocess": how} if own else meta
     source = {"source": own["source"]} if "source" in own else {}
     image = Image(x, axis, meta, spec)
-    known: list[tuple[Made, np.ndarray]] = []
+    known: list[tuple[MadeInput, np.ndarray]] = []
     for way in _every(image, frame, limits, wanted):
         if not wanted(way.id):
             continue
@@ -130,7 +130,7 @@ def _recolored(image: Image) -> Iterator[Way]:
         flipped, _, _ = image.scaled(image.mean, image.std, flipped=True)
         yield Way(("color", "before"), text, {**image.how, "color": other}, flipped)
     fix = {**image.base, "color": other, **image.declared(image.mean[::-1], image.std[::-1])}
-    swapped = Made(partial(np.flip, image.x, image.axis))
+    swapped = MadeInput(partial(np.flip, image.x, image.axis))
     yield Way(("color", "after"), f"{text}, swapped after mean and std", fix, swapped)
 
 
@@ -148,7 +148,7 @@ def _rescaled(image: Image, limits: tuple[float, float], wanted: Wanted, color: 
     if image.known:
         ends = np.stack([(0 - image.mean) / image.std, (255 - image.mean) / image.std])
         ranges["all pixels"] = float(ends.min()), float(ends.max())
-    known: dict[str, list[Made]] = {what: [] for what in ranges}
+    known: dict[str, list[MadeInput]] = {what: [] for what in ranges}
     also, base = "", image.base
     if color:
         also, base = f", and {color} instead of {image.color}", {**base, "color": color}
@@ -161,7 +161,7 @@ def _rescaled(image: Image, limits: tuple[float, float], wanted: Wanted, color: 
         fix = {**base, "mean": plain(mistake.mean), "std": plain(mistake.std)}
         for what, id in ids.items():
             low, high = ranges[what]
-            one = made if low <= least and largest <= high else Made(partial(_clamped, made, low, high))
+            one = made if low <= least and largest <= high else MadeInput(partial(_clamped, made, low, high))
             first = next((other for other in known[what] if one.is_like(other, _AS_GIVEN)), one)
             if first is one:
                 known[what].append(one)
@@ -170,7 +170,7 @@ def _rescaled(image: Image, limits: tuple[float, float], wanted: Wanted, color: 
             yield Way(id, f"{text}{also}", fix, first, combines=bool(color))
 
 
-def _clamped(made: Made, low: float, high: float) -> np.ndarray:
+def _clamped(made: MadeInput, low: float, high: float) -> np.ndarray:
     return np.asarray(np.clip(made.x, low, high))
 
 
@@ -182,7 +182,7 @@ def _misread(image: Image) -> Iterator[Way]:
         target = TensorSpec(shape, Layout(wrong), image.dtype, axes=letters, channels=image.stored)
         fix = {**image.how, "target": target}
         text = f"{wrong} bytes read as {meant}"
-        before, after = (Made(partial(_shuffled, image, written, misread, made)) for made in (True, False))
+        before, after = (MadeInput(partial(_shuffled, image, written, misread, made)) for made in (True, False))
         yield Way(("layout", wrong, "before"), text, fix, before)
         yield Way(("layout", wrong, "after"), f"{text}, after mean and std", fix, after)
 
@@ -199,14 +199,14 @@ def _seen(image: Image) -> Iterator[Way]:
     integers = image.integers
     for way in seen(np.moveaxis(image.x, image.axis, 3).shape, image.color):
         if not (way.of_bytes and integers) and (image.known or not way.of_pixels):
-            yield Way(("device", way.id), way.text, None, Made(partial(_changed, image, way)), way.cause)
+            yield Way(("device", way.id), way.text, None, MadeInput(partial(_changed, image, way)), way.cause)
     if integers is not None:
         for way in of_integers(integers.dtype):
-            made = Made(partial(_of_integers, image, integers, way))
+            made = MadeInput(partial(_of_integers, image, integers, way))
             yield Way(("device", way.id), way.text, None, made, way.cause)
 
 
-def _of_integers(image: Image, integers: Integers, way: Seen) -> np.ndarray:
+def _of_integers(image: Image, integers: Integers, way: SeenInput) -> np.ndarray:
     """Return the input of stored integers that the device changes."""
     return integers.values(way.change(integers.stored(image.x)))
 
@@ -214,12 +214,12 @@ def _of_integers(image: Image, integers: Integers, way: Seen) -> np.ndarray:
 def _cast(image: Image) -> Iterator[Way]:
     """Yield floats that became integers, as where an accelerator's input was declared to hold integers."""
     for name, words, cast in _CASTS:
-        made = Made(partial(cast, image.x))
+        made = MadeInput(partial(cast, image.x))
         text = f"its values are {words}{_NEARLY_BLANK if image.is_blank(made) else ''}"
         yield Way(("device", name), text, None, made, "input_layout")
 
 
-def _changed(image: Image, way: Seen) -> np.ndarray:
+def _changed(image: Image, way: SeenInput) -> np.ndarray:
     """Return the input of pixels that the device changes."""
     pixels = np.moveaxis(image.pixels, image.axis, 3)
     return image.normalised(np.moveaxis(way.change(pixels), 3, image.axis))

@@ -15,7 +15,7 @@ import numpy as np
 from ..layouts import CHANNEL_ORDERS
 from .input_changes import LUMA, Change, compressed, jpeg
 from .input_images import How
-from .input_pairs import Pair
+from .input_pairs import InputPair
 from .input_trials import BETTER, SAME, worst
 
 QUALITIES = range(50, 100)
@@ -27,7 +27,7 @@ _FIRST = 1.7  # times what a file loses beside: what it lost at first. 1.2 to 1.
 
 
 def is_compressed(
-    pairs: Sequence[Pair], made: Sequence[np.ndarray], base: How, declared: float, spread: float, others: float
+    pairs: Sequence[InputPair], made: Sequence[np.ndarray], base: How, declared: float, spread: float, others: float
 ) -> bool:
     """Whether JPEG of some quality explains what differs, and no other change leaves less than it (`others`).
 
@@ -43,7 +43,7 @@ def is_compressed(
     return any(map(explains, compressed(base, QUALITIES)))
 
 
-def lost_by_files(pairs: Sequence[Pair], made: Sequence[np.ndarray], base: How) -> float:
+def lost_by_files(pairs: Sequence[InputPair], made: Sequence[np.ndarray], base: How) -> float:
     """Return how many steps the frames lost when they were stored as JPEG files; 0 if they were not.
 
     made: what `base` makes of each pair.

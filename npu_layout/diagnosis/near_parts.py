@@ -11,7 +11,7 @@ import numpy as np
 from .camera_frames import Part
 from .input_changes import Change
 from .input_images import How
-from .input_pairs import Made, Pair
+from .input_pairs import FrameInput, InputPair
 
 _OFF = 2  # pixels in each direction, and of each size
 _ROUNDS = 5  # of a search for parts whose place and size both differ, from the best so far
@@ -32,7 +32,7 @@ _FEW = 6  # parts of the frame that differs most: the others are not tried in ot
 _NAMES = ("x", "y", "width", "height")
 
 
-def near_parts(base: How, pairs: Sequence[Pair], declared: Sequence[np.ndarray]) -> Iterator[Change]:
+def near_parts(base: How, pairs: Sequence[InputPair], declared: Sequence[np.ndarray]) -> Iterator[Change]:
     """Yield the parts near roi_xywh that fit best, if parts were noted.
 
     They are sought in the frame whose input differs most from `declared`, what `base` makes of each pair.
@@ -87,11 +87,11 @@ def _moved(by: Part, step: Part) -> Part:
     return tuple(a + b for a, b in zip(by, step))
 
 
-def _is_inside(pair: Pair, by: Part) -> bool:
+def _is_inside(pair: InputPair, by: Part) -> bool:
     return pair.near is not None and pair.near(by) is not None
 
 
-def _made(pair: Pair, how: How, by: Part) -> Made:
+def _made(pair: InputPair, how: How, by: Part) -> FrameInput:
     return pair.made(pair.near_pixels(how, by), how)
 
 

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .input_pairs import Pair
+from .input_pairs import InputPair
 
 NOISE = 0.03  # share: PIL's resizes have 0.3 or more, JPEG 0.1 or more, noise less than 0.01
 _MOST = 40_000  # values that are compared
 
 
-def share_of_resizes(pair: Pair, made: np.ndarray, others: Sequence[np.ndarray]) -> float:
+def share_of_resizes(pair: InputPair, made: np.ndarray, others: Sequence[np.ndarray]) -> float:
     """Return the share of the squared difference of the recorded input from `made` that is near other resizes.
 
     made: what was declared; others: what other interpolations make, of the same shape.

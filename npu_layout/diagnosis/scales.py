@@ -116,7 +116,7 @@ class _Option(NamedTuple):
     choices: float = 0.0
 
 
-class _Fit(NamedTuple):
+class _ScaleFit(NamedTuple):
     """The values that scales are fitted to, and the cause that these scales are a trial of."""
 
     evidence: Evidence
@@ -199,7 +199,7 @@ def fitted(
     moments = channels.together()
     q = evidence.spec.quantization
     declared = np.unique(0 if q is None else q.zero_point)
-    fit = _Fit(evidence, spec, codes, inner, channels, moments, declared, cause, errors)
+    fit = _ScaleFit(evidence, spec, codes, inner, channels, moments, declared, cause, errors)
     one = _one(fit) if moments.slope > 0 else None
     each = _for_each(fit) if one is not None or moments.slope <= 0 else None
     if each is None:
@@ -212,7 +212,7 @@ def fitted(
     yield fit.trial(each if each.score > one.score + least else one)
 
 
-def _differ(fit: _Fit, each: _Option, slope: float) -> bool:
+def _differ(fit: _ScaleFit, each: _Option, slope: float) -> bool:
     """Whether scales of channels are further from 1 / slope than noise moves them: together, or that of one channel.
 
     The deviation of a channel's scale, as a share of it, is that of the error over that of the values, and over the
@@ -226,7 +226,7 @@ def _differ(fit: _Fit, each: _Option, slope: float) -> bool:
     return bool(np.sqrt((off**2).mean()) >= _SPREAD or (abs(off) - _CERTAIN * share > np.log(_NEAR)).any())
 
 
-def _one(fit: _Fit) -> _Option | None:
+def _one(fit: _ScaleFit) -> _Option | None:
     """Return the scale and zero point for all channels that fit best; None if the zero point is far out of the range.
 
     Noise of zeros is cut at the end of the range, so that its mean fits a little better than the true zero point.
@@ -241,7 +241,7 @@ def _one(fit: _Fit) -> _Option | None:
     return _of_a_power(fit, found[0]) if found else None
 
 
-def _of_a_power(fit: _Fit, found: _Option) -> _Option:
+def _of_a_power(fit: _ScaleFit, found: _Option) -> _Option:
     """Return the declared scale times a power of two, with the declared zero point, if what was found is hardly better.
 
     That is a mistake that people make, of which no number is fitted; another explains more than its numbers cost, or
@@ -260,7 +260,7 @@ def _of_a_power(fit: _Fit, found: _Option) -> _Option:
     return found if any(half.is_certain for half in _halves(fit, option)) else option
 
 
-def _halves(fit: _Fit, option: _Option) -> tuple[Slope, Slope]:
+def _halves(fit: _ScaleFit, option: _Option) -> tuple[Slope, Slope]:
     """Return by how much a scale for all channels is off in the inner and the outer half of the values."""
     scale, zero_point = float(option.scale), float(option.zero_point)
     if fit.errors.clamps(scale, zero_point):
@@ -268,7 +268,7 @@ def _halves(fit: _Fit, option: _Option) -> tuple[Slope, Slope]:
     return halves_by_sums(fit.evidence, fit.errors.codes, scale, zero_point)
 
 
-def _is_cut(fit: _Fit, end: _Option, free: _Option) -> bool:
+def _is_cut(fit: _ScaleFit, end: _Option, free: _Option) -> bool:
     """Whether noise is cut at the end of the range, so that a zero point above it (`free`) explains hardly more.
 
     Then many of the values near zero are stored as the end; and the values that are too far from it to be cut do not
@@ -289,7 +289,7 @@ def _is_cut(fit: _Fit, end: _Option, free: _Option) -> bool:
     return bool(by_chance(errors[0] / errors[1], float(far.sum())) < -np.log(RATE))
 
 
-def _from_the_end(fit: _Fit) -> Iterator[tuple[float, int]]:
+def _from_the_end(fit: _ScaleFit) -> Iterator[tuple[float, int]]:
     """Yield scales with the zero point at the end of the dtype's range, if the model's values are never negative."""
     wanted, q, (low, _) = fit.evidence.wanted, fit.evidence.spec.quantization, ends(fit.spec)
     if wanted.min() < 0 or q is None or q.axis is not None:
@@ -298,7 +298,7 @@ def _from_the_end(fit: _Fit) -> Iterator[tuple[float, int]]:
     yield from ((s, int(low)) for s in (float(q.scale), scale) if s is not None)
 
 
-def _for_all(fit: _Fit) -> Iterator[tuple[float, float]]:
+def _for_all(fit: _ScaleFit) -> Iterator[tuple[float, float]]:
     """Yield a scale and zero point for all channels: with the declared scale, the declared zero point, and neither."""
     q, declared, moments = fit.evidence.spec.quantization, fit.zero_points, fit.moments
     whole = bool((declared == np.rint(declared)).all())
@@ -320,7 +320,7 @@ def _for_all(fit: _Fit) -> Iterator[tuple[float, float]]:
         yield from () if scale is None else ((scale, rounded(inside)),)
 
 
-def _for_each(fit: _Fit) -> _Option | None:
+def _for_each(fit: _ScaleFit) -> _Option | None:
     """Return a scale for each channel, with the declared zero point or one for each.
 
     None without channels or samples enough. It always explains a little more than one scale for all, because a
@@ -336,14 +336,14 @@ def _for_each(fit: _Fit) -> _Option | None:
     return _simplest(options) if options else None
 
 
-def _shared_zero_points(fit: _Fit) -> list[float]:
+def _shared_zero_points(fit: _ScaleFit) -> list[float]:
     """Return zero points that all channels may have: the declared one, and the end for values never negative."""
     declared = [fit.zero_points[0].item()] if len(fit.zero_points) == 1 else []
     low = int(ends(fit.spec)[0])
     return declared if fit.evidence.wanted.min() < 0 or low in declared else [*declared, low]
 
 
-def _each_through(fit: _Fit, zero_point: float) -> tuple[np.ndarray, np.ndarray] | None:
+def _each_through(fit: _ScaleFit, zero_point: float) -> tuple[np.ndarray, np.ndarray] | None:
     """Return a scale for each channel with one zero point.
 
     It needs no values near the zero point: those of a sure network are stored at the end of the range.
@@ -355,7 +355,7 @@ def _each_through(fit: _Fit, zero_point: float) -> tuple[np.ndarray, np.ndarray]
     return scales, np.full(len(scales), zero_point)
 
 
-def _declared_with_zero_points(fit: _Fit) -> tuple[np.ndarray, np.ndarray] | None:
+def _declared_with_zero_points(fit: _ScaleFit) -> tuple[np.ndarray, np.ndarray] | None:
     """Return the declared scale of each channel with a zero point for each, as where these were forgotten."""
     q, of, spec = fit.evidence.spec.quantization, fit.channels, fit.spec
     if q is None or q.axis is None or spec is not fit.evidence.spec:
@@ -367,7 +367,7 @@ def _declared_with_zero_points(fit: _Fit) -> tuple[np.ndarray, np.ndarray] | Non
     return None if inside is None else (scales, np.rint(inside).astype(np.int64))
 
 
-def _each_with_a_zero_point(fit: _Fit) -> tuple[np.ndarray, np.ndarray] | None:
+def _each_with_a_zero_point(fit: _ScaleFit) -> tuple[np.ndarray, np.ndarray] | None:
     """Return a scale and a zero point for each channel; None if one is far out of the dtype's range."""
     of, found = fit.channels, lines(fit.channels)
     if not found.clear.any():

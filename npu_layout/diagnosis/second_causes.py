@@ -40,7 +40,7 @@ _FRAMES = 6
 _QUANTILES, _VALUES = 128, 20_000
 
 
-class Pair(NamedTuple):
+class CausePair(NamedTuple):
     """Two causes: how the buffer is read, or how the model ends, and what else was computed; `evidence`: under that.
 
     `number`: of the trial of what was computed.
@@ -59,7 +59,9 @@ class Pair(NamedTuple):
         return both._replace(answers={row: both.answers[k] for k, row in rows.items()})
 
 
-def second_causes(evidence: Evidence, ranking: Sequence[Candidate], ways: Collection[Hashable] = ()) -> Pair | None:
+def second_causes(
+    evidence: Evidence, ranking: Sequence[Candidate], ways: Collection[Hashable] = ()
+) -> CausePair | None:
     """Return the pair of causes that explains clearly more than each alone; None if there is none, or several.
 
     None, too, if a pair that is none because its error depends on the value explains clearly more.
@@ -69,7 +71,7 @@ def second_causes(evidence: Evidence, ranking: Sequence[Candidate], ways: Collec
     best = max((c.score for c in ranking), default=-np.inf)
     if not evidence.fits or best >= _WHOLE:
         return None
-    found: list[Pair] = []
+    found: list[CausePair] = []
     most_bent = -np.inf
     curve = any(_is_a_curve(evidence, c) for c in ranking)
     tried = len(evidence.trials)
@@ -77,7 +79,9 @@ def second_causes(evidence: Evidence, ranking: Sequence[Candidate], ways: Collec
         computes = evidence.trials[number]
         rows = _rows(computes)
         under = _of_frames(evidence, rows, [computes.answers[k] for k in rows])
-        pairs = [Pair(reads, computes, under, number) for reads in under.rank(_ways(under, computes, _least(best)))]
+        pairs = [
+            CausePair(reads, computes, under, number) for reads in under.rank(_ways(under, computes, _least(best)))
+        ]
         pairs = _without_lines(pairs)
         pairs = [pair for pair in pairs if _is_sound(pair, best)]
         most_bent = max([most_bent, *(pair.reads.score for pair in pairs if _is_bent(pair))])
@@ -96,7 +100,7 @@ def second_causes(evidence: Evidence, ranking: Sequence[Candidate], ways: Collec
     return first
 
 
-def _better_than_one(evidence: Evidence, found: list[Pair]) -> list[Pair]:
+def _better_than_one(evidence: Evidence, found: list[CausePair]) -> list[CausePair]:
     """Return the pairs that explain more than each of their causes alone, of the same frames and channels.
 
     In these frames less may be wrong, or a vector may have too few values for channels.
@@ -106,7 +110,7 @@ def _better_than_one(evidence: Evidence, found: list[Pair]) -> list[Pair]:
         plain = _of_frames(evidence, rows, [evidence.references[k] for k in rows])
         reads[rows] = max(c.score for c in plain.rank(_ways_to_read(plain)))
 
-    def is_better(pair: Pair) -> bool:
+    def is_better(pair: CausePair) -> bool:
         computes = pair.evidence.score(pair.evidence.as_declared())
         return pair.reads.score >= max(reads[tuple(_rows(pair.computes))], computes) + _BETTER
 
@@ -127,7 +131,7 @@ def _least(best: float) -> float:
     return max(_SOUND, best + _BETTER)
 
 
-def _is_sound(pair: Pair, best: float) -> bool:
+def _is_sound(pair: CausePair, best: float) -> bool:
     """Return whether two causes are of two kinds and explain enough, and more than the `best` score of one cause."""
     reads, fitted = pair.reads, _is_fitted(pair)
     if not (_is_plain_end(pair) or (reads.cause in READS and reads.fix is not None)):  # a line through floats fits much
@@ -140,25 +144,25 @@ def _is_sound(pair: Pair, best: float) -> bool:
     return not (fitted and is_of_two_scales(pair.evidence, pair.evidence.trial(reads)))
 
 
-def _is_bent(pair: Pair) -> bool:
+def _is_bent(pair: CausePair) -> bool:
     """Whether the error depends on the value. Values that are rounded alike hide a curve."""
     return pair.evidence.bent(pair.reads, rounding=0.0) > BENT
 
 
-def _is_of_noise(pair: Pair) -> bool:
+def _is_of_noise(pair: CausePair) -> bool:
     """Whether a scale would not be named if the other cause were what was declared."""
     under, reads = pair.evidence, pair.reads
     computes = under.score(under.as_declared())
     return reads.cause == "quantization" and (is_slight_scale(under, reads) or not accuses(under, reads, computes))
 
 
-def _is_plain_end(pair: Pair) -> bool:
+def _is_plain_end(pair: CausePair) -> bool:
     """Whether a function of all values, without fitted numbers, is beside another input."""
     trial = pair.evidence.trial(pair.reads)
     return pair.reads.cause == _ENDS and pair.computes.of_input and not (trial.parameters or trial.choices)
 
 
-def _without_lines(pairs: Sequence[Pair]) -> list[Pair]:
+def _without_lines(pairs: Sequence[CausePair]) -> list[CausePair]:
     """Return the pairs without scales that explain no more than a function: any curve is near a line."""
     most = max((pair.reads.score for pair in pairs if _is_plain_end(pair)), default=-np.inf)
     return [pair for pair in pairs if pair.reads.cause != "quantization" or pair.reads.score > most]
@@ -171,7 +175,7 @@ def _is_a_curve(evidence: Evidence, c: Candidate) -> bool:
     return c.cause == "activation" and free and c.score >= _MOST and evidence.bent(c) <= BENT
 
 
-def _is_fitted(pair: Pair) -> bool:
+def _is_fitted(pair: CausePair) -> bool:
     return (pair.reads.cause, pair.computes.cause) == ("quantization", "activation")
 
 

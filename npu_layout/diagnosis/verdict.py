@@ -26,7 +26,7 @@ from .objections import (
 from .proof import independent, is_by_chance, proven
 from .rivals import alike, distance, sides
 from .scale_objections import is_biased, is_nearly_a_line, is_of_biases, is_slight_scale
-from .second_causes import Pair, second_causes
+from .second_causes import CausePair, second_causes
 from .simplicity import ORDERS, as_good, is_of_bits, simplest_first
 from .slight_scales import is_of_some_channels
 from .stray_frames import are_alike, stray_frames
@@ -124,7 +124,7 @@ def beside_input(
     return None if pair is None else _with_both(evidence, ranking, pair)
 
 
-def _with_both(evidence: Evidence, ranking: Sequence[Candidate], pair: Pair) -> tuple[list[Candidate], Judgement]:
+def _with_both(evidence: Evidence, ranking: Sequence[Candidate], pair: CausePair) -> tuple[list[Candidate], Judgement]:
     """Return the candidates with the pair's first, and the judgement that names both causes."""
     reads, computes = pair.reads, pair.computes
     evidence.trials.append(pair.trial)

@@ -47,7 +47,7 @@ def digit(letter: str, step: int, block: int) -> str:
     return letter.lower() + (f"//{step}" if step > 1 else "") + (f"%{block}" if block else "")
 
 
-class Plane(NamedTuple):
+class ElementGrid(NamedTuple):
     """A grid of shown elements: its name, and the logical index of each row and column."""
 
     name: str
@@ -85,7 +85,7 @@ class Figure:
         """Return the whole index in words: ``n0 c3 h1 w2``."""
         return " ".join(f"{letter.lower()}{i}" for letter, i in zip(self.axes, index))
 
-    def shown_planes(self) -> list[list[Plane]]:
+    def shown_planes(self) -> list[list[ElementGrid]]:
         """Return the shown planes; those in one list differ only in the axis that the colours show."""
         role, part = self.role, self.part
         colours = part[role.colour] if role.colour in role.planes else range(1)
@@ -100,7 +100,7 @@ class Figure:
             found = [{**head, letter: i} for head in found for i in self.part[letter]]
         return found
 
-    def _plane(self, fixed: dict[str, int]) -> Plane:
+    def _plane(self, fixed: dict[str, int]) -> ElementGrid:
         role = self.role
         grid = [
             [
@@ -110,7 +110,7 @@ class Figure:
             for row in (self.part[role.rows] if role.rows else range(1))
         ]
         name = " ".join(f"{a.lower()}{fixed[a]}" for a in self.planes)
-        return Plane(name, [[tuple(place[a] for a in self.axes) for place in row] for row in grid])
+        return ElementGrid(name, [[tuple(place[a] for a in self.axes) for place in row] for row in grid])
 
     def paint(self, index: Shape, read: bool) -> tuple[Colour, Colour]:
         """Return the fill and the ink of a cell."""

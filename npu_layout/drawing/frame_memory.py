@@ -34,7 +34,7 @@ class Byte(NamedTuple):
         return f"{self.component}{self.number}" if self.component else ".."
 
 
-class Run(NamedTuple):
+class ByteRun(NamedTuple):
     """Bytes one after the other, from `address` on; `left` more of the row are not shown, `gap` belong to no pixel."""
 
     address: int
@@ -49,11 +49,11 @@ class Run(NamedTuple):
         return " ".join(f"{byte.label:<3}" for byte in self.bytes).rstrip() + left + gap
 
 
-class Memory(NamedTuple):
+class PlaneMemory(NamedTuple):
     """The first runs of one plane, in the order of their addresses, and the plane in words."""
 
     title: str
-    runs: tuple[Run, ...]
+    runs: tuple[ByteRun, ...]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class FrameExplanation:
         if self.spec.size is None:
             raise NpuLayoutError(f"{self.spec.describe()}: compressed bytes have no places of samples to explain")
 
-    def planes(self) -> tuple[Memory, ...]:
+    def planes(self) -> tuple[PlaneMemory, ...]:
         """Return the first bytes of each plane, in the order of memory."""
         planes = pixel_format(self.spec.format).planes
         return tuple(_memory(self.spec, index, plane) for index, plane in enumerate(planes))
@@ -116,7 +116,7 @@ class FrameExplanation:
         return scene
 
 
-def _drawn_run(scene: Scene, run: Run, left: float, y: float) -> float:
+def _drawn_run(scene: Scene, run: ByteRun, left: float, y: float) -> float:
     """Draw the cells of a run, and return their width with what is written behind them."""
     for at, byte in enumerate(run.bytes):
         fill = _COLOURS.get(byte.component, WHITE if byte.component else EMPTY)
@@ -131,7 +131,7 @@ def _drawn_run(scene: Scene, run: Run, left: float, y: float) -> float:
     return width + 8 + 7.0 * len(text)
 
 
-def _memory(spec: FrameSpec, index: int, plane: Plane) -> Memory:
+def _memory(spec: FrameSpec, index: int, plane: Plane) -> PlaneMemory:
     """Return what is shown of a plane; where its bytes are is what its layout says."""
     (width, height), stride, offset = spec.size_wh, spec.strides[index], spec.offsets[index]
     shape = rows, row = plane.rows(height), plane.row_bytes(width)
@@ -147,14 +147,14 @@ def _memory(spec: FrameSpec, index: int, plane: Plane) -> Memory:
             left = wide - len(columns)
             gap = stride - row if plane.tile is None else tile_w - wide
             found = tuple(_byte(spec, index, plane, int(b), r) for b in columns)
-            runs.append(Run(int(addresses[0]), r, found, left, gap if r < rows - 1 or plane.tile else 0))
+            runs.append(ByteRun(int(addresses[0]), r, found, left, gap if r < rows - 1 or plane.tile else 0))
     runs.sort(key=lambda run: run.address)
     what = f"{many(rows, 'row')} of {many(row, 'byte')}"
     if plane.tile is not None:
         what += f" in tiles of {tile_h} rows of {tile_w} bytes, {stride // tile_w} side by side"
     elif stride != row:
         what += f", one every {stride}"
-    return Memory(f"{plane.name}, from byte {offset}: {what}", tuple(runs))
+    return PlaneMemory(f"{plane.name}, from byte {offset}: {what}", tuple(runs))
 
 
 def _byte(spec: FrameSpec, index: int, plane: Plane, column: int, row: int) -> Byte:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from ..layouts import Shape
-from .figure import CELL, Figure, Plane, View, fastest_first
+from .figure import CELL, ElementGrid, Figure, View, fastest_first
 from .memory_lines import Line, Token, lines, words
 from .palette import EMPTY, GRAY, INK, PALE, WHITE
 from .reads import Reads
@@ -75,7 +75,7 @@ def planes_across(count: int, fitting: int) -> int:
     return next((n for n in range(most, most // 2, -1) if count % n == 0), most)
 
 
-def _plane(figure: Figure, scene: Scene, plane: Plane, marked: set[int], left: float, top: float) -> None:
+def _plane(figure: Figure, scene: Scene, plane: ElementGrid, marked: set[int], left: float, top: float) -> None:
     view = figure.views[0]
     framed: dict[tuple[int, int], Rectangle] = {}
     for i, row in enumerate(plane.rows):

@@ -38,7 +38,7 @@ def _code(colour: Colour, depth: int) -> str:
     return f"5;{16 + 36 * red + 6 * green + blue}"
 
 
-class _Cells:
+class _CellTexts:
     """The texts of all cells, of one width and in colour."""
 
     def __init__(self, figure: Figure, depth: int) -> None:
@@ -82,7 +82,7 @@ def _strip(text: str) -> str:
     return "".join(plain)
 
 
-def _tensor(figure: Figure, cells: _Cells, view: View) -> list[str]:
+def _tensor(figure: Figure, cells: _CellTexts, view: View) -> list[str]:
     read = {int(o) for r in view.reads for o in r.offsets}
     planes = [plane for group in figure.shown_planes() for plane in group]
     wide = len(planes[0].rows[0]) * cells.width
@@ -100,7 +100,7 @@ def _tensor(figure: Figure, cells: _Cells, view: View) -> list[str]:
     return result
 
 
-def _memory(figure: Figure, cells: _Cells, view: View) -> list[str]:
+def _memory(figure: Figure, cells: _CellTexts, view: View) -> list[str]:
     storage = view.spec.storage
     read = {int(o) for r in view.reads for o in r.offsets}
     result = [f"{view.spec.layout} memory", fastest_first(view.spec)]
@@ -120,7 +120,7 @@ def _memory(figure: Figure, cells: _Cells, view: View) -> list[str]:
 def render(views: Sequence[View], part: Part, depth: int, columns: int) -> str:
     """Return the tensor, and its memory in each view; side by side if they fit into `columns` characters."""
     figure = Figure(views, part)
-    cells = _Cells(figure, depth)
+    cells = _CellTexts(figure, depth)
     cells.marking = any(view.reads for view in views)
     blocks = [_tensor(figure, cells, views[0]), *(_memory(figure, cells, view) for view in views)]
     widths = [max(len(_strip(line)) for line in block) for block in blocks]

@@ -38,7 +38,7 @@ _IMAGE_CHANNELS, _ALL_CORES = (1, 3, 4), 0xFFFF
 _CONTEXT = ctypes.c_uint32 if ctypes.sizeof(ctypes.c_void_p) == 4 else ctypes.c_uint64  # of __arm__, and of others
 
 
-class _Counts(ctypes.Structure):
+class _TensorCounts(ctypes.Structure):
     _fields_ = (("n_input", ctypes.c_uint32), ("n_output", ctypes.c_uint32))
 
 
@@ -63,7 +63,7 @@ class _Attr(ctypes.Structure):
     )
 
 
-class _Memory(ctypes.Structure):
+class _TensorMemory(ctypes.Structure):
     _fields_ = (
         ("virt_addr", ctypes.c_void_p),
         ("phys_addr", ctypes.c_uint64),
@@ -80,10 +80,10 @@ _SIGNATURES = {
     "rknn_destroy": (_CONTEXT,),
     "rknn_query": (_CONTEXT, ctypes.c_int, ctypes.c_void_p, ctypes.c_uint32),
     "rknn_set_core_mask": (_CONTEXT, ctypes.c_int),
-    "rknn_set_io_mem": (_CONTEXT, ctypes.POINTER(_Memory), ctypes.POINTER(_Attr)),
+    "rknn_set_io_mem": (_CONTEXT, ctypes.POINTER(_TensorMemory), ctypes.POINTER(_Attr)),
     "rknn_run": (_CONTEXT, ctypes.c_void_p),
     "rknn_create_mem": (_CONTEXT, ctypes.c_uint32),
-    "rknn_destroy_mem": (_CONTEXT, ctypes.POINTER(_Memory)),
+    "rknn_destroy_mem": (_CONTEXT, ctypes.POINTER(_TensorMemory)),
 }
 
 
@@ -111,7 +111,7 @@ class _Model:
         except AttributeError as error:
             raise NpuLayoutError(f"{self._name} has no function {name}; another version of it may have") from error
         found.argtypes = _SIGNATURES[name]
-        found.restype = ctypes.POINTER(_Memory) if name == "rknn_create_mem" else ctypes.c_int
+        found.restype = ctypes.POINTER(_TensorMemory) if name == "rknn_create_mem" else ctypes.c_int
         return found
 
     def call(self, name: str, *arguments: Any) -> None:
@@ -206,7 +206,7 @@ class RknnRuntimeEngine(RuntimeEngine):
             loaded = _Model(path, path_of("library", library))
             if mask is not None:
                 loaded.call("rknn_set_core_mask", mask)
-            counts = _Counts()
+            counts = _TensorCounts()
             loaded.call("rknn_query", _QUERY_COUNTS, ctypes.byref(counts), ctypes.sizeof(counts))
             inputs = [_input(loaded, i, pixels) for i in range(counts.n_input)]
             answers = [_output(loaded, i, stored) for i in range(counts.n_output)]

@@ -62,7 +62,7 @@ class Side(NamedTuple):
         return StoredAs(self.layout.tag, self.dtype)
 
 
-class Reading(NamedTuple):
+class DumpReading(NamedTuple):
     """How two dumps of a tensor are read: in which `shape`, and by which scale and zero point (None: as they are).
 
     `fitted` is (0 for a or 1 for b, scale, zero point): the side that contains integers of an unknown scale.
@@ -175,7 +175,7 @@ def _can_be(stored: Stored, shape: Shape) -> bool:
     return any(len(stored) == size * n for size in sizes for n in _DTYPES)
 
 
-def best_reading(known: Sequence[int | None] | None, dtype: str, a: Stored, b: Stored) -> Reading | None:
+def best_reading(known: Sequence[int | None] | None, dtype: str, a: Stored, b: Stored) -> DumpReading | None:
     """Return the reading in which both agree best; None if one has another number of elements than the tensor."""
     shape = logical_shape(known, a, b)
     count = math.prod(shape)
@@ -186,12 +186,12 @@ def best_reading(known: Sequence[int | None] | None, dtype: str, a: Stored, b: S
         return None
     index = _sample_of(shape, count)
     samples = [[_sampled(side, shape, index) for side in sides] for sides in choices]
-    best: tuple[float, Reading] | None = None
+    best: tuple[float, DumpReading] | None = None
     for i, k in _pairs(choices):
         one, other = choices[0][i], choices[1][k]
         score, fitted = _score(samples[0][i], samples[1][k], one.dtype, other.dtype, dtype)
         if best is None or (score > best[0] + MARGIN and (fitted is None or best[1].fitted or score >= _FITS)):
-            best = score, Reading(shape, one, other, fitted)
+            best = score, DumpReading(shape, one, other, fitted)
             if score >= _CLEAR:
                 break
     return None if best is None else best[1]

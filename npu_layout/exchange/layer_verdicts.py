@@ -8,7 +8,7 @@ import numpy as np
 
 from ..comparison import FLOAT16_MOST, MOST_DB, OutputComparison, channel_axis
 from .layer_dumps import Stored
-from .layer_orders import MARGIN, Reading, StoredAs, best_reading
+from .layer_orders import MARGIN, DumpReading, StoredAs, best_reading
 from .layer_records import ComparedLayer
 from .onnx_graph import GraphTensor
 
@@ -48,7 +48,7 @@ def judged(layer: ComparedLayer, tensor: GraphTensor, a: Stored, b: Stored, limi
 def _with_verdict(
     described: ComparedLayer,
     tensor: GraphTensor,
-    reading: Reading,
+    reading: DumpReading,
     values: tuple[np.ndarray, np.ndarray],
     measured: _Measured,
     limit: float,
@@ -172,7 +172,7 @@ def _whole_numbers(layer: ComparedLayer, a: np.ndarray, b: np.ndarray) -> Compar
     return layer._replace(verdict="same" if share >= 0.5 else "differs", why=agree)
 
 
-def _as_read(reading: Reading) -> str:
+def _as_read(reading: DumpReading) -> str:
     """Return what of the reading is not the model's order and dtype, in words."""
     said = []
     if str(reading.a.layout) != str(reading.b.layout):

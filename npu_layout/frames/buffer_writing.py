@@ -25,7 +25,7 @@ class Wanted(NamedTuple):
     alongside: int = 0  #: bytes of the buffers of a batch's other frames
 
 
-class Written(NamedTuple):
+class BufferWriting(NamedTuple):
     """How canvases of one kind become the buffer: in bands of rows, by programs."""
 
     flipped: bool  #: pixels are stored as int8 that are 128 less
@@ -37,7 +37,7 @@ class Written(NamedTuple):
 @lru_cache(maxsize=64)
 def written_by(
     wanted: Wanted, channels: int, packed: bool, input_wh: tuple[int, int], backend: str | None
-) -> Written | None:
+) -> BufferWriting | None:
     """Return how canvases of so many channels become the buffer, whichever picture is in them; None: not by programs.
 
     packed: a canvas has pixels one after the other, else planes.
@@ -60,7 +60,7 @@ def written_by(
         plan = plan_move(_canvas(target, width, rows, channels, packed), target, canvas, element, affine, not pitch)
         return plan.program(backend, wanted.alongside)
 
-    return Written(flipped, band, pitch or 0, (program(band), program(height % band if pitch else 0)))
+    return BufferWriting(flipped, band, pitch or 0, (program(band), program(height % band if pitch else 0)))
 
 
 @lru_cache(maxsize=64)

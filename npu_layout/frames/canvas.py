@@ -15,7 +15,7 @@ from ..support import naming
 from .buffer_writing import Wanted
 from .fitting import Pass, pass_of, resized_planes, rows_of
 from .geometry import Geometry, Quad, part_geometry
-from .kept import Kept
+from .kept import BoundedDict
 from .pictures import FramePlanes, in_one_piece, picture
 from .pixel_formats import PixelFormat
 from .preprocess_arguments import INTERPOLATIONS
@@ -44,13 +44,13 @@ class Canvas:
         self._needs_no_colors = form.kind == "channels" and self._picture_order == self._order
         self._channels = CHANNEL_ORDERS[self._order].channels
         self._local = threading.local()
-        self._conversions: Kept[Any, Pass | None] = Kept()
+        self._conversions: BoundedDict[Any, Pass | None] = BoundedDict()
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in ("_local", "_conversions")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _local=threading.local(), _conversions=Kept())
+        vars(self).update(state, _local=threading.local(), _conversions=BoundedDict())
 
     def fitted(self, frames: Sequence[FramePlanes], geometries: Sequence[Geometry]) -> np.ndarray:
         """Return the canvas of N frames: of this thread until its next call, or the only frame's own pixels."""

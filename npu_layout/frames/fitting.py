@@ -12,9 +12,9 @@ from .. import kernels
 from ..errors import NpuLayoutError
 from .buffer_writing import Wanted, written_by
 from .frame_forms import Places, memories_of, places_of
-from .frame_parts import AXES, PLANES, Place, axes_of_pixels, axes_of_samples, plane_parts, read_box
+from .frame_parts import AXES, PLANES, PartPlace, axes_of_pixels, axes_of_samples, plane_parts, read_box
 from .geometry import Geometry, Quad
-from .kept import Kept
+from .kept import BoundedDict
 from .pictures import FramePlanes, byte_rows, in_rows, untiled
 from .pixel_formats import PixelFormat, Plane
 from .sample_reading import ReadSamples, read_samples
@@ -74,7 +74,7 @@ def pass_of(
     frame: FramePlanes,
     geometry: Geometry,
     backend: str | None = None,
-    kept: Kept[Any, Any] | None = None,
+    kept: BoundedDict[Any, Any] | None = None,
 ) -> Pass | None:
     """Return the pass for frames like this one; or None.
 
@@ -85,7 +85,7 @@ def pass_of(
     if reading is None or not _within(frame.size_wh, geometry.input_wh):
         return None
     planes, read = _planes_read(reading, frame, geometry)
-    place = Place.of(geometry.crop_xyxy, read)
+    place = PartPlace.of(geometry.crop_xyxy, read)
     key = frame.format, frame.color, place, geometry.resized_wh, geometry.pad_ltrb
     made = ... if kept is None else kept.get(key, ...)
     if made is ...:
@@ -108,7 +108,7 @@ def resized_planes(frame: FramePlanes, geometry: Geometry, order: str, interpola
     if reading is None:
         raise TypeError("expected a format of Y, U and V")
     planes, read = _planes_read(reading, frame, geometry)
-    place, result_wh = Place.of(geometry.crop_xyxy, read), geometry.resized_wh
+    place, result_wh = PartPlace.of(geometry.crop_xyxy, read), geometry.resized_wh
     resize = _resize(reading, frame.format, place, result_wh, interpolation, order, True)
     assert resize is not None, "every interpolation of PLANES has axes"
     out = np.empty((resize.depth, *result_wh[::-1]), np.uint8)
@@ -126,7 +126,7 @@ def _planes_read(reading: ReadSamples, frame: FramePlanes, geometry: Geometry) -
 def _resize(
     reading: ReadSamples,
     form: PixelFormat,
-    place: Place,
+    place: PartPlace,
     result_wh: tuple[int, int],
     interpolation: str,
     order: str,
@@ -176,7 +176,7 @@ def rows_of(interpolation: str, channels: int, size_wh: tuple[int, int], result_
         interpolation == "area" or (interpolation == "linear" and _opencv_computes_it())
     ):
         return None
-    components = tuple(kernels.Samples(0, c, channels) for c in range(channels))
+    components = tuple(kernels.ComponentSamples(0, c, channels) for c in range(channels))
     return kernels.picture_rows(kernels.PictureResize(components, None, size_wh, ((along, down),), True, (), channels))
 
 
@@ -187,7 +187,7 @@ def _opencv_computes_it() -> bool:
 
     noise, out = np.random.default_rng(1).integers(0, 256, (37, 53, 3), np.uint8), np.empty((23, 71, 3), np.uint8)
     axes = kernels.linear_axis(53, 71), kernels.linear_axis(37, 23, True)
-    components = tuple(kernels.Samples(0, c, 3) for c in range(3))
+    components = tuple(kernels.ComponentSamples(0, c, 3) for c in range(3))
     resize = kernels.PictureResize(components, None, (53, 37), (axes,), True, (), 3)
     kernels.picture_rows(resize, "numpy").write((noise,), out)
     return bool((cv2.resize(noise, (71, 23)) == out).all())

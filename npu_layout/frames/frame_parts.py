@@ -26,14 +26,14 @@ PLANES: dict[str, SharedAxes] = {
 }
 
 
-class Place(NamedTuple):
+class PartPlace(NamedTuple):
     """A part within what is read for it: all that its resize depends on, wherever it is in the frame."""
 
     size_wh: Pair  #: of what is read
     box: Quad
 
     @classmethod
-    def of(cls, box: Quad, read: Quad) -> Place:
+    def of(cls, box: Quad, read: Quad) -> PartPlace:
         """Return the place of a part in what is read, both x0, y0, x1, y1 in the frame."""
         x, y = read[:2]
         return cls((read[2] - x, read[3] - y), (box[0] - x, box[1] - y, box[2] - x, box[3] - y))
@@ -72,7 +72,7 @@ def plane_parts(planes: Sequence[Plane], box: Quad) -> tuple[tuple[slice, slice]
     return tuple(parts)
 
 
-def axes_of_pixels(axes_of: Axes, place: Place, result_wh: Pair) -> tuple[kernels.Axis, kernels.Axis] | None:
+def axes_of_pixels(axes_of: Axes, place: PartPlace, result_wh: Pair) -> tuple[kernels.Axis, kernels.Axis] | None:
     """Return the axes of a resize of a part of what is read; None if there are none."""
     (x0, y0, x1, y1), (width, height) = place.box, place.size_wh
     along, down = axes_of(x1 - x0, result_wh[0], False), axes_of(y1 - y0, result_wh[1], True)
@@ -80,7 +80,7 @@ def axes_of_pixels(axes_of: Axes, place: Place, result_wh: Pair) -> tuple[kernel
 
 
 def axes_of_samples(
-    axes_of: SharedAxes, place: Place, result_wh: Pair, component: kernels.Samples
+    axes_of: SharedAxes, place: PartPlace, result_wh: Pair, component: kernels.ComponentSamples
 ) -> tuple[kernels.Axis, kernels.Axis]:
     """Return the axes of a resize of a component's samples of a part of what is read."""
     along, down = (

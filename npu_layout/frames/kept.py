@@ -10,7 +10,7 @@ _Value = TypeVar("_Value")
 MOST = 64  # a loop meets a few forms; parts of many sizes are that many that finding them again gains little
 
 
-class Kept(dict[_Key, _Value]):
+class BoundedDict(dict[_Key, _Value]):
     """A dict of at most 64 items: it is emptied before another one is kept."""
 
     def keep(self, key: _Key, value: _Value) -> _Value:

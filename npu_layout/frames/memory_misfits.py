@@ -8,7 +8,7 @@ from ..errors import BufferSizeError, NpuLayoutError
 from .pixel_formats import PixelFormat
 from .plane_memory import (
     Numbers,
-    Reading,
+    PitchReading,
     coded_offsets,
     other_reading,
     readings,
@@ -106,7 +106,7 @@ def check_separate(placed: Placed, sizes: tuple[int, ...]) -> None:
 
 
 def _wrong_plane(
-    placed: Placed, i: int, size: int, end: int, reading: Reading, pitch: int, argument: str
+    placed: Placed, i: int, size: int, end: int, reading: PitchReading, pitch: int, argument: str
 ) -> BufferSizeError:
     """Return what to raise of plane `i`, whose size is that of rows of another pitch."""
     plane = placed.form.planes[i]

@@ -13,7 +13,7 @@ from .buffer_writing import Wanted, unblocked_stride
 from .fitting import Copied, Pass, Run, pass_of
 from .frame_forms import Places, arrays_of, form_of, places_of
 from .geometry import Geometry, Pair
-from .kept import Kept
+from .kept import BoundedDict
 from .pictures import FramePlanes
 
 
@@ -26,11 +26,13 @@ class Passes:
 
     def __init__(self, wanted: Wanted, batch: int, copied: Copied) -> None:
         self._wanted, self._batch, self._copied = wanted, batch, copied
-        self.known: Kept[Any, tuple[Run, Geometry]] = Kept()  # of the forms of whole frames that fill the buffer
-        self._known_of_batch: Kept[Any, tuple[Run, Geometry]] = Kept()
-        self._passes: Kept[Any, Pass | None] = Kept()
-        self._fits: Kept[Any, Any] = Kept()
-        self._places: Kept[Any, tuple[FramePlanes | None, Places | None]] = Kept()
+        self.known: BoundedDict[Any, tuple[Run, Geometry]] = (
+            BoundedDict()
+        )  # of the forms of whole frames that fill the buffer
+        self._known_of_batch: BoundedDict[Any, tuple[Run, Geometry]] = BoundedDict()
+        self._passes: BoundedDict[Any, Pass | None] = BoundedDict()
+        self._fits: BoundedDict[Any, Any] = BoundedDict()
+        self._places: BoundedDict[Any, tuple[FramePlanes | None, Places | None]] = BoundedDict()
 
     def write(
         self,

@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import kernels
 from ..errors import NpuLayoutError
-from ..kernels import Color, Samples
+from ..kernels import Color, ComponentSamples
 from ..layouts import CHANNEL_ORDERS, repack
 from .color_matrices import color_of
 from .geometry import Quad
@@ -57,7 +57,7 @@ def _groups(rows: np.ndarray, nbytes: int) -> np.ndarray:
     return np.lib.stride_tricks.as_strided(rows, (len(rows), rows.shape[1] // nbytes, nbytes), strides)
 
 
-def component(frame: FramePlanes, samples: Samples) -> np.ndarray:
+def component(frame: FramePlanes, samples: ComponentSamples) -> np.ndarray:
     """Return one component of an untiled frame as a view: uint8, a sample for every_x, every_y pixels."""
     plane = byte_rows(frame.planes[samples.plane])
     columns = -(-frame.size_wh[0] // samples.every_x)

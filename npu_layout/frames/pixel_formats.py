@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ..errors import NpuLayoutError
-from ..kernels import Samples
+from ..kernels import ComponentSamples
 from ..layouts import Layout
 from ..support import shown
 from .format_names import hint_of
@@ -73,7 +73,7 @@ class PixelFormat(NamedTuple):
     """
 
     planes: tuple[Plane, ...]
-    samples: tuple[Samples, ...]
+    samples: tuple[ComponentSamples, ...]
     order: str = "BGR"
     kind: str = "channels"
     conversion: str = ""
@@ -99,7 +99,7 @@ class PixelFormat(NamedTuple):
 
 def _channels(order: str, count: int) -> PixelFormat:
     planes = (Plane("pixels", count, channels=count),)
-    return PixelFormat(planes, tuple(Samples(0, i, count) for i in range(count)), order)
+    return PixelFormat(planes, tuple(ComponentSamples(0, i, count) for i in range(count)), order)
 
 
 def _semiplanar(
@@ -108,21 +108,23 @@ def _semiplanar(
     """Return a plane of Y and one of pairs; uv: the order of the pair."""
     luma, chroma = tiles or (None, None)
     planes = (Plane("Y", tile=luma), Plane(uv, 2, every_x, every_y, channels=2, tile=chroma))
-    u, v = (Samples(1, uv.index(c), 2, every_x, every_y) for c in "UV")
-    return PixelFormat(planes, (Samples(0, 0, 1), u, v), kind="yuv", conversion=conversion)
+    u, v = (ComponentSamples(1, uv.index(c), 2, every_x, every_y) for c in "UV")
+    return PixelFormat(planes, (ComponentSamples(0, 0, 1), u, v), kind="yuv", conversion=conversion)
 
 
 def _planar(order: str, every_x: int, every_y: int, conversion: str = "") -> PixelFormat:
     """Return three planes in that order."""
     planes = tuple(Plane(c) if c == "Y" else Plane(c, 1, every_x, every_y) for c in order)
-    samples = tuple(Samples(order.index(c), 0, 1, *((every_x, every_y) if c != "Y" else (1, 1))) for c in "YUV")
+    samples = tuple(
+        ComponentSamples(order.index(c), 0, 1, *((every_x, every_y) if c != "Y" else (1, 1))) for c in "YUV"
+    )
     return PixelFormat(planes, samples, kind="yuv", conversion=conversion)
 
 
 def _interleaved(order: str) -> PixelFormat:
     """Return one plane of four bytes for two pixels."""
     planes = (Plane("pixels", 4, 2, channels=2),)
-    samples = (Samples(0, order.index("Y"), 2), *(Samples(0, order.index(c), 4, 2) for c in "UV"))
+    samples = (ComponentSamples(0, order.index("Y"), 2), *(ComponentSamples(0, order.index(c), 4, 2) for c in "UV"))
     return PixelFormat(planes, samples, kind="yuv", conversion=f"YUV2{{}}_{order}")
 
 
@@ -130,7 +132,7 @@ def _mosaic(pattern: str, nbytes: int = 1, every_x: int = 1) -> PixelFormat:
     planes = (Plane("pixels", nbytes, every_x),)
     high_bytes, (red_y, red_x) = every_x if nbytes > 1 else 0, divmod(pattern.index("R"), 2)
     conversion = f"Bayer{pattern}2{{}}"
-    return PixelFormat(planes, (Samples(0, 0, 1),), "BGR", "mosaic", conversion, high_bytes, (red_x, red_y))
+    return PixelFormat(planes, (ComponentSamples(0, 0, 1),), "BGR", "mosaic", conversion, high_bytes, (red_x, red_y))
 
 
 _PATTERNS = ("RGGB", "BGGR", "GRBG", "GBRG")  # the first two pixels of the first row, then of the second
@@ -142,10 +144,10 @@ PIXEL_FORMATS: dict[str, PixelFormat] = {
     "RGBA": _channels("RGBA", 4),
     "BGRX": _channels("BGRX", 4),
     "RGBX": _channels("RGBX", 4),
-    "GRAY": PixelFormat((Plane("pixels"),), (Samples(0, 0, 1),), "GRAY"),
-    "GRAY16": PixelFormat((Plane("pixels", 2, dtype="<u2"),), (Samples(0, 1, 2),), "GRAY"),
+    "GRAY": PixelFormat((Plane("pixels"),), (ComponentSamples(0, 0, 1),), "GRAY"),
+    "GRAY16": PixelFormat((Plane("pixels", 2, dtype="<u2"),), (ComponentSamples(0, 1, 2),), "GRAY"),
     "RGB565": PixelFormat(
-        (Plane("pixels", 2, dtype="<u2"),), (Samples(0, 0, 2),), kind="packed", conversion="BGR5652{}"
+        (Plane("pixels", 2, dtype="<u2"),), (ComponentSamples(0, 0, 2),), kind="packed", conversion="BGR5652{}"
     ),
     "NV12": _semiplanar("UV", 2, 2, "YUV2{}_NV12"),
     "NV21": _semiplanar("VU", 2, 2, "YUV2{}_NV21"),
@@ -160,7 +162,7 @@ PIXEL_FORMATS: dict[str, PixelFormat] = {
     "YVYU": _interleaved("YVYU"),
     "P010": PixelFormat(
         (Plane("Y", 2, dtype="<u2"), Plane("UV", 4, 2, 2, channels=2, dtype="<u2")),
-        (Samples(0, 1, 2), Samples(1, 1, 4, 2, 2), Samples(1, 3, 4, 2, 2)),
+        (ComponentSamples(0, 1, 2), ComponentSamples(1, 1, 4, 2, 2), ComponentSamples(1, 3, 4, 2, 2)),
         kind="yuv",
     ),
     **{pattern: _mosaic(pattern) for pattern in _PATTERNS},

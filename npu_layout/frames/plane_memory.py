@@ -28,7 +28,7 @@ _CODED_LINES = (16, 32)  # to whose multiples decoders round the height, whateve
 _BEHIND = ((16, 128, 0), (16, 64, 32), (64, 1024, 0), (16, 16, 0), (64, 768, 512))
 
 
-class Reading(NamedTuple):
+class PitchReading(NamedTuple):
     """Planes with usual gaps: `lines` rows of the frame, in the first plane one every `strides[0]` bytes."""
 
     lines: int
@@ -108,14 +108,14 @@ def readings(
     fixed: bool = False,
     apart: bool = False,
     both: bool = True,
-) -> list[Reading]:
+) -> list[PitchReading]:
     """Return the usual readings of so many bytes, exact ones first, then those that are rounded up to pages, by these.
 
     strides: those that were meant, which count as usual; alone if they are `fixed`. apart: the planes are one that is a
     buffer of its own, of which equal rows of any length are a reading. both: with rows and height both rounded. If
     there is none: the meant rows with what decoders keep behind them, or else rows of any pitch.
     """
-    found: list[Reading | None] = []
+    found: list[PitchReading | None] = []
     tried = [strides] if fixed else list(_usual_strides(planes, size_wh, nbytes, strides, apart))
     for lines in _rounded(size_wh[1], _LINES):
         for pitches in tried if both else _at_height(planes, size_wh, lines, tried):
@@ -131,18 +131,18 @@ def readings(
 
 def _as_one_piece(
     planes: Sequence[Plane], lines: int, strides: Numbers, nbytes: int, behind: int = 0
-) -> Reading | None:
+) -> PitchReading | None:
     """Return planes one behind the other as a reading of so many bytes, if they are one."""
     offsets, size = _one_behind_the_other(planes, lines, strides)
     if size + behind == nbytes:
-        return Reading(lines, strides, offsets, size, 0, behind)
+        return PitchReading(lines, strides, offsets, size, 0, behind)
     page = next((page for page in _PAGES if _rounded_up(size + behind, page) == nbytes), 0)
-    return Reading(lines, strides, offsets, size, page, behind) if page else None
+    return PitchReading(lines, strides, offsets, size, page, behind) if page else None
 
 
 def _with_decoders(
     planes: Sequence[Plane], size_wh: tuple[int, int], nbytes: int, strides: Numbers
-) -> Iterator[Reading | None]:
+) -> Iterator[PitchReading | None]:
     """Yield readings of the meant rows with what decoders keep behind them."""
     for lines in _rounded(size_wh[1], _LINES) if len(planes) > 1 else ():
         for side, each, more in _BEHIND:
@@ -164,14 +164,14 @@ def _any_pitch(planes: Sequence[Plane], width: int, lines: int, nbytes: int, uni
 
 def readings_apart(
     planes: Sequence[Plane], size_wh: tuple[int, int], sizes: Numbers, strides: Numbers, *, both: bool = True
-) -> list[Reading]:
+) -> list[PitchReading]:
     """Return the usual readings that planes which are buffers of their own have in common, exact ones first.
 
     An exact size may be that of the rows without the gap of the last one. If there are none: those of any pitch.
     """
     width, height = size_wh
     tried = list(_usual_strides(planes, size_wh, sum(sizes), strides, True))
-    found: list[Reading | None] = []
+    found: list[PitchReading | None] = []
     for lines in _rounded(height, _LINES):
         for pitches in tried if both else _at_height(planes, size_wh, lines, tried):
             found.append(_as_separate(planes, width, lines, pitches, sizes))
@@ -182,18 +182,20 @@ def readings_apart(
     return _exact_first(found)
 
 
-def _as_separate(planes: Sequence[Plane], width: int, lines: int, strides: Numbers, sizes: Numbers) -> Reading | None:
+def _as_separate(
+    planes: Sequence[Plane], width: int, lines: int, strides: Numbers, sizes: Numbers
+) -> PitchReading | None:
     """Return planes of buffers of their own as a reading of so many bytes each, if they are one."""
     ends = [stride * stored_rows(plane, lines) for plane, stride in zip(planes, strides)]
     gaps = [stride - plane.row_bytes(width) for plane, stride in zip(planes, strides)]
-    reading = Reading(lines, strides, (0,) * len(planes), sum(ends))
+    reading = PitchReading(lines, strides, (0,) * len(planes), sum(ends))
     if all(end - gap <= size <= end for size, end, gap in zip(sizes, ends, gaps)):
         return reading
     page = next((page for page in _PAGES if all(_rounded_up(end, page) == size for size, end in zip(sizes, ends))), 0)
     return reading._replace(page=page) if page else None
 
 
-def _exact_first(found: Sequence[Reading | None]) -> list[Reading]:
+def _exact_first(found: Sequence[PitchReading | None]) -> list[PitchReading]:
     return sorted((one for one in dict.fromkeys(found) if one is not None), key=lambda one: one.page)
 
 
@@ -234,8 +236,8 @@ def _usual_strides(
 
 
 def other_reading(
-    found: Sequence[Reading], strides: Numbers, offsets: Numbers, *, stated: bool = False
-) -> Reading | None:
+    found: Sequence[PitchReading], strides: Numbers, offsets: Numbers, *, stated: bool = False
+) -> PitchReading | None:
     """Return a reading with planes or rows elsewhere than those that were meant; None if there is none.
 
     stated: somebody said the strides, so that another reading counts only if it explains more: an exact size, where

@@ -17,17 +17,17 @@ from .frame_forms import arrays_of, form_of, memories_of, places_of
 from .frame_parts import PLANES
 from .frame_spec import FrameSpec
 from .geometry import Geometry, Pair, Quad
-from .kept import Kept
+from .kept import BoundedDict
 from .pictures import FramePlanes, byte_rows, untiled
 from .pixel_formats import PIXEL_FORMATS, PixelFormat
 
 _BAND = 1 << 14  # bytes of a band of rows, at most, of which each thread has some
 
 
-class Place(NamedTuple):
+class SamplePlace(NamedTuple):
     """Where a component's samples are: of a part of a frame, and in a plane of the target."""
 
-    samples: kernels.Samples  #: in the frame
+    samples: kernels.ComponentSamples  #: in the frame
     box: Quad  #: x0, y0, x1, y1 of the part, in the frame's pixels
     resized_wh: Pair  #: the picture in the target, in pixels
     left_top: Pair
@@ -96,10 +96,10 @@ class PlaneResizer:
         self._form, self._color = PIXEL_FORMATS[spec.format], color_of(spec.matrix, spec.range)
         rows = (plane.row_bytes(spec.size_wh[0]) * plane.rows(spec.size_wh[1]) for plane in self._form.planes)
         self._has_gaps = spec.size != sum(rows)
-        self.known: Kept[Any, tuple[Run, Geometry]] = Kept()  # of the forms of whole frames
+        self.known: BoundedDict[Any, tuple[Run, Geometry]] = BoundedDict()  # of the forms of whole frames
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "known": Kept()}
+        return {**vars(self), "known": BoundedDict()}
 
     def write(self, frame: FramePlanes, geometry: Geometry, buffer: np.ndarray, whole: Any = None) -> bool:
         """Write the buffer, zeros in its gaps; False if the frame has other colours: then nothing was written.
@@ -126,14 +126,14 @@ class PlaneResizer:
             self._write_plane(frame, group, plane.reshape(*plane.shape[:2], -1))
         return True
 
-    def _groups(self, form: PixelFormat, geometry: Geometry) -> tuple[tuple[Place, ...], ...]:
+    def _groups(self, form: PixelFormat, geometry: Geometry) -> tuple[tuple[SamplePlace, ...], ...]:
         """Return where the samples of each plane of the target are, in the order of its bytes."""
         made = []
         for index in range(len(self._form.planes)):
             own = [(k, samples) for k, samples in enumerate(self._form.samples) if samples.plane == index]
             own.sort(key=lambda one: one[1].start)
             places = [
-                Place(
+                SamplePlace(
                     form.samples[k],
                     geometry.crop_xyxy,
                     geometry.resized_wh,
@@ -146,7 +146,7 @@ class PlaneResizer:
             made.append(tuple(places))
         return tuple(made)
 
-    def _steps(self, groups: tuple[tuple[Place, ...], ...], backend: str) -> list[Step]:
+    def _steps(self, groups: tuple[tuple[SamplePlace, ...], ...], backend: str) -> list[Step]:
         """Return the compiled pass of each plane; none if there is one without it."""
         made = []
         (width, height), spec = self._spec.size_wh, self._spec
@@ -191,7 +191,7 @@ class PlaneResizer:
         run, geometry = known
         return geometry if run(buffer, given) else None
 
-    def _write_plane(self, frame: FramePlanes, places: tuple[Place, ...], plane: np.ndarray) -> None:
+    def _write_plane(self, frame: FramePlanes, places: tuple[SamplePlace, ...], plane: np.ndarray) -> None:
         """Write one plane of the target, (rows, columns, components)."""
         (left, top), (across, down) = places[0].first, places[0].extent
         inner = plane[top : top + down, left : left + across]
@@ -205,7 +205,7 @@ class PlaneResizer:
             _rows_of(places, self._interpolation, kernels.active()).write(rows, inner)
 
 
-def _parts(places: tuple[Place, ...]) -> tuple[tuple[int, slice, slice], ...]:
+def _parts(places: tuple[SamplePlace, ...]) -> tuple[tuple[int, slice, slice], ...]:
     """Return the planes of the frame that have the samples, and which rows and bytes of them are read."""
     found = {}
     for place in places:
@@ -215,12 +215,12 @@ def _parts(places: tuple[Place, ...]) -> tuple[tuple[int, slice, slice], ...]:
 
 
 @lru_cache(maxsize=64)
-def _resize_of(places: tuple[Place, ...], interpolation: str) -> kernels.PictureResize:
+def _resize_of(places: tuple[SamplePlace, ...], interpolation: str) -> kernels.PictureResize:
     """Return the resize of samples that are neighbours in the result, as packed pixels are, of one plane or of two."""
     x0, y0, x1, y1 = places[0].read
     planes = [plane for plane, _, _ in _parts(places)]
     components = tuple(
-        kernels.Samples(planes.index(samples.plane), samples.start, samples.step)
+        kernels.ComponentSamples(planes.index(samples.plane), samples.start, samples.step)
         for samples in (place.samples for place in places)
     )
     axes = places[0].axes(interpolation)
@@ -228,13 +228,13 @@ def _resize_of(places: tuple[Place, ...], interpolation: str) -> kernels.Picture
 
 
 @lru_cache(maxsize=64)
-def _rows_of(places: tuple[Place, ...], interpolation: str, backend: str) -> Any:
+def _rows_of(places: tuple[SamplePlace, ...], interpolation: str, backend: str) -> Any:
     """Return what writes such pictures."""
     return kernels.picture_rows(_resize_of(places, interpolation), backend)
 
 
 @lru_cache(maxsize=64)
-def _fit_of(places: tuple[Place, ...], interpolation: str, canvas_wh: Pair, pitch: int, backend: str) -> Any:
+def _fit_of(places: tuple[SamplePlace, ...], interpolation: str, canvas_wh: Pair, pitch: int, backend: str) -> Any:
     """Return the pass to a plane of so many samples, whose rows are so many bytes apart; None if it is not compiled."""
     if 0 in places[0].extent:
         return None

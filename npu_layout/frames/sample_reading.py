@@ -13,7 +13,7 @@ from .pictures import FramePlanes
 class ReadSamples(NamedTuple):
     """The components that are read, their colours, where R, G and B go, and what they are made of first."""
 
-    components: tuple[kernels.Samples, ...]
+    components: tuple[kernels.ComponentSamples, ...]
     color: kernels.Color | None = None
     places: tuple[int, ...] = ()
     source: kernels.RowSource | None = None

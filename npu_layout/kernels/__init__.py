@@ -46,10 +46,10 @@ from .moves import usual as usual
 from .pictures import SIDE as SIDE
 from .pictures import Axis as Axis
 from .pictures import Color as Color
+from .pictures import ComponentSamples as ComponentSamples
 from .pictures import Fit as Fit
 from .pictures import PictureResize as PictureResize
 from .pictures import RowSource as RowSource
-from .pictures import Samples as Samples
 from .pictures import YuvSamples as YuvSamples
 from .pictures import area_axis as area_axis
 from .pictures import block_axis as block_axis

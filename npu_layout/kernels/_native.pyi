@@ -2,7 +2,7 @@ from typing import Any, final, overload
 
 from .box import Box
 from .description import Description
-from .pictures import Color, Samples
+from .pictures import Color, ComponentSamples
 
 COMPILED: list[str]  # names
 LEVELS: list[tuple[str, int]]  # name, bytes of a vector; the best one last
@@ -88,7 +88,7 @@ class PictureRows:
         cls,
         level: str,
         wide: bool,
-        components: tuple[Samples, ...],
+        components: tuple[ComponentSamples, ...],
         size_wh: tuple[int, int],
         axes: tuple[tuple[Any, Any, int], ...],
         exact: bool,

@@ -17,7 +17,7 @@ _U = np.arange(256)[:, None, None]  # bytes, counted from the lowest one
 _REACHES = ((1, 2), (16, 6))  # of factors and summands; they find 98 % of 3000 random means, scales and zero points
 
 
-class Line(NamedTuple):
+class LinearArithmetic(NamedTuple):
     """The arithmetic as ``x * ratio + total`` in float64, one value per channel, and its exact results.
 
     `exact` has shape (256, channels), the results of the lowest byte first.
@@ -30,7 +30,7 @@ class Line(NamedTuple):
 
 def line(
     a: Arithmetic, shift: np.ndarray, scale: np.ndarray, divisor: np.ndarray, before: np.ndarray, after: np.ndarray
-) -> Line:
+) -> LinearArithmetic:
     """Return the line of an arithmetic from bytes to bytes; parameters as in `description.Description`."""
     first, last = limits(a.src_dtype)
     x = np.arange(first, last + 1, dtype=np.float32)[:, None]
@@ -38,10 +38,10 @@ def line(
         ratio = scale.astype(np.float64) / divisor
         total = before + after - shift.astype(np.float64) * ratio
         exact: np.ndarray = np.rint((x - shift) * scale / divisor + np.float32(before)) + after
-    return Line(ratio, total, exact.clip(*limits(a.dst_dtype)))
+    return LinearArithmetic(ratio, total, exact.clip(*limits(a.dst_dtype)))
 
 
-def one_step(a: Arithmetic, of: Line) -> tuple[np.ndarray, np.ndarray] | None:
+def one_step(a: Arithmetic, of: LinearArithmetic) -> tuple[np.ndarray, np.ndarray] | None:
     """Return factor and summand such that ``rint(x * factor + summand)``, saturated, is exact for every byte x.
 
     None if there are none; then each step of the arithmetic is required.
@@ -61,7 +61,7 @@ def one_step(a: Arithmetic, of: Line) -> tuple[np.ndarray, np.ndarray] | None:
     return None
 
 
-def in_16_bits(a: Arithmetic, of: Line) -> tuple[int, np.ndarray, np.ndarray] | None:
+def in_16_bits(a: Arithmetic, of: LinearArithmetic) -> tuple[int, np.ndarray, np.ndarray] | None:
     """Return bits, factor and summand of exact arithmetic in 16 bits, or None if there are none.
 
     It is ``(u * factor / 256 - 32768 + summand) >> bits``, saturated at each step, where u and the result are

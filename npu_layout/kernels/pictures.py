@@ -12,7 +12,7 @@ _ONE = 2048  # weights have 11 bits
 _BOX = 16  # elements of a mean, at most
 
 
-class Samples(NamedTuple):
+class ComponentSamples(NamedTuple):
     """One component of a picture: Y, U or V, or a channel of packed pixels."""
 
     plane: int  #: in which plane it is
@@ -89,7 +89,7 @@ class PictureResize(NamedTuple):
     """
 
     #: Y, U and V; Y only: gray; or up to 4 channels of packed pixels, as the canvas has them
-    components: tuple[Samples, ...]
+    components: tuple[ComponentSamples, ...]
     color: Color | None  #: None: packed pixels, which are not converted
     size_wh: tuple[int, int]  #: in pixels
     #: along a row and down a column: one pair if exact, else one for each component

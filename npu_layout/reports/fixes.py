@@ -11,7 +11,7 @@ from ..engines import axes_in_model
 from ..support import quoted
 
 
-class _Written(NamedTuple):
+class _FixText(NamedTuple):
     """How the fix of a verdict is written: as Python (of the fix, the spec and the channels' axis), and as a line."""
 
     code: Callable[[Any, TensorSpec, int | None], str]
@@ -89,12 +89,12 @@ def _wrong_input(fix: int, spec: TensorSpec, channel_axis: int | None) -> str:
 
 
 #: Verdicts whose fix is more than words.
-_WRITTEN: Mapping[str, _Written] = {
-    "layout": _Written(_spec),
-    "quantization": _Written(_spec),
-    "channel_order": _Written(_channel_order, "channels {!r}".format),
-    "preprocessing": _Written(_preprocessing),
-    "output_order": _Written(_renaming("outputs"), lambda fix: f"rename {_names(fix)}"),
-    "input_order": _Written(_renaming("inputs"), lambda fix: f"rename inputs {_names(fix)}"),
-    "wrong_input": _Written(_wrong_input, "outputs' frame minus inputs' frame is {!r}".format),
+_WRITTEN: Mapping[str, _FixText] = {
+    "layout": _FixText(_spec),
+    "quantization": _FixText(_spec),
+    "channel_order": _FixText(_channel_order, "channels {!r}".format),
+    "preprocessing": _FixText(_preprocessing),
+    "output_order": _FixText(_renaming("outputs"), lambda fix: f"rename {_names(fix)}"),
+    "input_order": _FixText(_renaming("inputs"), lambda fix: f"rename inputs {_names(fix)}"),
+    "wrong_input": _FixText(_wrong_input, "outputs' frame minus inputs' frame is {!r}".format),
 }

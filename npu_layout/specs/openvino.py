@@ -131,7 +131,7 @@ def _letters(layout: Any) -> list[str] | None:
     return [one if len(one) == 1 and "A" <= one <= "Z" else "?" for one in names]
 
 
-class _Steps(NamedTuple):
+class _InputSteps(NamedTuple):
     """What a graph does to its input first: whether channels are reversed, and ``(x - mean) * scale``.
 
     Both are in the buffer's order of channels: one value, or one for each.
@@ -143,7 +143,7 @@ class _Steps(NamedTuple):
     given: bool
 
 
-def _steps(node: Any, axes: str) -> _Steps:
+def _steps(node: Any, axes: str) -> _InputSteps:
     """Follow the only reader of each node while it is a step of a PrePostProcessor."""
     reverses, given, letters = False, False, list(axes)
     mean, scale = np.zeros(1), np.ones(1)
@@ -172,7 +172,7 @@ def _steps(node: Any, axes: str) -> _Steps:
                 scale = scale * values if kind == "Multiply" else scale / values
         elif kind != "Convert":
             break
-    return _Steps(reverses, mean, scale, given)
+    return _InputSteps(reverses, mean, scale, given)
 
 
 def _constants(node: Any) -> list[np.ndarray]:
@@ -196,7 +196,7 @@ def _by_channel(values: np.ndarray, letters: list[str], reverses: bool) -> np.nd
     return channels[::-1] if reverses else channels
 
 
-def _with_steps(spec: TensorSpec, what: str, steps: _Steps, color: str) -> TensorSpec:
+def _with_steps(spec: TensorSpec, what: str, steps: _InputSteps, color: str) -> TensorSpec:
     """Return the spec with the colours and the meaning of its integers that the graph's steps imply."""
     if steps.reverses:
         spec = spec.replace(channels=SWAPPED_ORDERS[color])

@@ -66,7 +66,7 @@ def from_tidl(desc: Any, *, side: str = "output", index: int = 0) -> TensorSpec:
     count = given.whole({"in": "numInputBuf", "out": "numOutputBuf"}[prefix], _MOST)
     if not 0 <= place < min(count, _MOST):
         raise LayoutError(f"TIDL index {index}: expected 0 to {count - 1}, as many {side}s as there are")
-    one = _Buffer(given, prefix, place)
+    one = _DescribedBuffer(given, prefix, place)
     name = _name(one)
     what = f"TIDL {side} {name!r}"
     kind = enum_name("TIDL element type", one.value("ElementType"), _TYPES, "TIDL_")
@@ -77,7 +77,7 @@ def from_tidl(desc: Any, *, side: str = "output", index: int = 0) -> TensorSpec:
     return TensorSpec(dtype=dtype, quantization=_quantization(one, what, dtype), name=name, **_places(one, what))
 
 
-class _Buffer:
+class _DescribedBuffer:
     """The fields of one buffer of a descriptor."""
 
     def __init__(self, given: Metadata, prefix: str, index: int) -> None:
@@ -98,7 +98,7 @@ class _Buffer:
         return Metadata(self.given.what, {field: self.value(field, default)}).whole(field)
 
 
-def _places(one: _Buffer, what: str) -> dict[str, Any]:
+def _places(one: _DescribedBuffer, what: str) -> dict[str, Any]:
     """Return the arguments of TensorSpec that say where elements are."""
     shape = [one.whole(field, 1) for field in ("NumBatches", "DIM1", "DIM2")]
     shape += [one.whole(field) for field in ("NumChannels", "Height", "Width")]
@@ -121,7 +121,7 @@ def _places(one: _Buffer, what: str) -> dict[str, Any]:
     }
 
 
-def _name(one: _Buffer) -> str:
+def _name(one: _DescribedBuffer) -> str:
     """Return the tensor's name, which the struct has as signed bytes."""
     found = one.value("DataName", "")
     if isinstance(found, ctypes.Array) and not isinstance(found, bytes):
@@ -129,7 +129,7 @@ def _name(one: _Buffer) -> str:
     return text(found)
 
 
-def _quantization(one: _Buffer, what: str, dtype: str) -> Quantization | None:
+def _quantization(one: _DescribedBuffer, what: str, dtype: str) -> Quantization | None:
     """Return what integers mean; None if they are the values."""
     scale = Metadata(one.given.what, {"TensorScale": one.value("TensorScale", 1.0)}).read("TensorScale", float)
     zero = one.whole("ZeroPoint", 0)

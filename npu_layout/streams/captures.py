@@ -17,7 +17,7 @@ _WAIT = 0.2  # seconds between tries to open a camera again
 Name = Union[int, str]  # of what OpenCV opens: the number of a camera, a path, an address or a pipeline
 
 
-class Frames(NamedTuple):
+class CaptureFrames(NamedTuple):
     """Frames of a cv2.VideoCapture, whether they come by themselves, and what releases it."""
 
     frames: Generator[Any, None, None]
@@ -47,7 +47,7 @@ class _Capture:
         return False
 
 
-def captured(name: Name, live: bool, patience: float) -> Frames:
+def captured(name: Name, live: bool, patience: float) -> CaptureFrames:
     """Return the frames of what OpenCV opens by a name; if it is gone it is tried again for `patience` seconds.
 
     live: whether it is a camera or an address; one of a known number of frames is not. NpuLayoutError if it cannot be
@@ -64,7 +64,7 @@ def captured(name: Name, live: bool, patience: float) -> Frames:
     return _reading(capture, name, live, patience)
 
 
-def given(capture: Any) -> Frames:
+def given(capture: Any) -> CaptureFrames:
     """Return the frames of a cv2.VideoCapture whose size or format was set; nobody knows how to open it again.
 
     NpuLayoutError if it is not open.
@@ -76,7 +76,7 @@ def given(capture: Any) -> Frames:
     return _reading(capture, None, capture.get(cv2.CAP_PROP_FRAME_COUNT) <= 0, 0.0)
 
 
-def _reading(capture: Any, name: Name | None, live: bool, patience: float) -> Frames:
+def _reading(capture: Any, name: Name | None, live: bool, patience: float) -> CaptureFrames:
     """Return the frames of an opened capture; name: what is opened again if it is live and gone, None: nothing."""
     one = _Capture(capture, name)
     reading = _read(one, live, patience)
@@ -86,7 +86,7 @@ def _reading(capture: Any, name: Name | None, live: bool, patience: float) -> Fr
         reading.close()  # which raises while another thread reads: OpenCV cannot release it then
         one.capture.release()  # of one that was never read
 
-    return Frames(reading, live, close)
+    return CaptureFrames(reading, live, close)
 
 
 def _read(one: _Capture, live: bool, patience: float) -> Generator[Any, None, None]:

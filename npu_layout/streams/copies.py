@@ -13,7 +13,7 @@ from ..support import foreign_array, plain_array
 _FIXED = (bytes, str, np.generic)  # what nobody changes, though some have memory
 
 
-class Memory:
+class FrameMemory:
     """The memory of one frame after the other: that of the last one is used again by one of the same form."""
 
     def __init__(self) -> None:

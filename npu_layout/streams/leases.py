@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import NpuLayoutError
 from ..frames import Geometry
 from ..support import instance
-from .copies import Memory
+from .copies import FrameMemory
 
 POISON = 0xA5
 
@@ -18,9 +18,9 @@ class Slot:
     """Memory of one frame on its way: the frame, the network's inputs and its outputs. All of it is used again."""
 
     def __init__(self) -> None:
-        self._memory = Memory()
+        self._memory = FrameMemory()
         self.keep = self._memory.keep
-        self.keep_inputs = Memory().keep
+        self.keep_inputs = FrameMemory().keep
         self.inputs: dict[str, np.ndarray] = {}
         self.outputs: dict[str, np.ndarray] = {}
         self.borrowed = False  # whether the inputs are memory of others
@@ -119,4 +119,4 @@ def slot_of(result: Result) -> Slot:
 
 def _copied(buffer: Any) -> Any:
     """Return a copy of an input, which a function that preprocesses may have made as bytes or other memory."""
-    return buffer.copy() if isinstance(buffer, np.ndarray) else Memory().keep(buffer)
+    return buffer.copy() if isinstance(buffer, np.ndarray) else FrameMemory().keep(buffer)

@@ -23,7 +23,7 @@ class Steps:
         """Add so many steps to those that there are to do."""
 
 
-class _Line(Steps):
+class _StatusLine(Steps):
     """A line on stderr that is written again and again."""
 
     def __init__(self, total: int, what: str) -> None:
@@ -85,7 +85,7 @@ def steps(total: int, what: str, show: bool | None = None) -> Iterator[Steps]:
         from rich.progress import Progress
     except ImportError:
         try:
-            yield _Line(total, what)
+            yield _StatusLine(total, what)
         finally:
             print(file=sys.stderr)
     else:

@@ -22,7 +22,7 @@ _MEMORY = 256 << 20  # bytes that they may use
 _RUN = 4  # of them in a row, so that a shift can be seen
 
 
-class Kept(NamedTuple):
+class KeptRun(NamedTuple):
     """A frame of the recording in which causes are looked for.
 
     Its number, the model's inputs, the camera's frame, the device's flat outputs by the recording's names, the model's
@@ -39,11 +39,11 @@ class Kept(NamedTuple):
     roi_xywh: tuple[int, ...] | None = None
 
 
-def compare(recording: Recording, engine: OnnxRuntimeEngine, progress: bool | None) -> tuple[Pairing, list[Kept]]:
+def compare(recording: Recording, engine: OnnxRuntimeEngine, progress: bool | None) -> tuple[Pairing, list[KeptRun]]:
     """Return the compared outputs of a recording and the kept frames; the recording has at least one frame."""
     count, feeds = len(recording.frames), Feeds(engine, recording)
     pairing: Pairing | None = None
-    kept: list[Kept] = []
+    kept: list[KeptRun] = []
     wanted: set[int] = set()
     how = recording.meta.get("preprocess")
     for i, frame in enumerate(track(recording.frames, count, "comparing", progress)):
@@ -61,7 +61,7 @@ def compare(recording: Recording, engine: OnnxRuntimeEngine, progress: bool | No
                 add(output, i, buffers[output.name], references[output.model.name])
         if i in wanted:
             copies = {o.name: np.array(o.recorded.flat(buffers[o.name])) for o in pairing.outputs}
-            kept.append(Kept(i, inputs, frame.inputs.get(FRAME), copies, references, frame.inputs, roi))
+            kept.append(KeptRun(i, inputs, frame.inputs.get(FRAME), copies, references, frame.inputs, roi))
     assert pairing is not None
     return pairing, [k._replace(references=pairing.comparable(k.references)) for k in kept]
 

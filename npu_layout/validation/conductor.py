@@ -25,7 +25,7 @@ from ..recordings import Recording, normalisation
 from ..reports import Exhibit, OutputReport, Report
 from ..support import checked_call, flag, isolated, real_number
 from . import tolerances
-from .comparing import Kept, compare
+from .comparing import KeptRun, compare
 from .detecting import compare_detections
 from .examining import Examined, examine, exchanged, frames_run_again, inputs_in_other_places, of_one_input
 from .tolerances import Tolerance
@@ -122,7 +122,7 @@ def _not_recorded(missing: Sequence[str]) -> str:
     return f"the model's outputs {', '.join(map(isolated, missing))} were not recorded" if missing else ""
 
 
-def _check_normalisation(recording: Recording, first: Kept) -> None:
+def _check_normalisation(recording: Recording, first: KeptRun) -> None:
     """RecordingError if the meta's mean and std do not fit the images that are the model's inputs."""
     for x in first.inputs.values():
         axis = image_channels(x.shape)
@@ -130,7 +130,7 @@ def _check_normalisation(recording: Recording, first: Kept) -> None:
             normalisation(recording.meta, x.shape[axis])
 
 
-def _report(examined: Examined, kept: Sequence[Kept]) -> OutputReport:
+def _report(examined: Examined, kept: Sequence[KeptRun]) -> OutputReport:
     output, judgement, evidence = examined[:3]
     name, model, spec = output.name, output.model.name, output.spec
     if evidence is None:
@@ -153,7 +153,7 @@ def _report(examined: Examined, kept: Sequence[Kept]) -> OutputReport:
     )  # fmt: skip
 
 
-def _exhibit(examined: Examined, evidence: Evidence, kept: Sequence[Kept]) -> Exhibit:
+def _exhibit(examined: Examined, evidence: Evidence, kept: Sequence[KeptRun]) -> Exhibit:
     """Return the exhibit of the kept frame whose reference varies most, of those on which the model ran again."""
     at = max(examined.rows or range(len(kept)), key=lambda i: evidence.variances[i])
     answers = ((c.trial, evidence.trial(c).answers.get(at)) for c in examined.ranking if c.score >= LEAST)

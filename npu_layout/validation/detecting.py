@@ -12,12 +12,12 @@ from ..diagnosis import image_size
 from ..errors import NpuLayoutError
 from ..layouts import Layout
 from ..support import instance, naming
-from .comparing import Kept
+from .comparing import KeptRun
 from .pairing import Output
 
 
 def compare_detections(
-    head: Head, outputs: Sequence[Output], kept: Sequence[Kept], confidence: float
+    head: Head, outputs: Sequence[Output], kept: Sequence[KeptRun], confidence: float
 ) -> dict[int, Comparison]:
     """Return, for each kept frame by its number, how the device's detections differ from the model's.
 

@@ -9,18 +9,20 @@ from itertools import chain
 from typing import Callable
 
 from ..reports import Report
-from .jobs import Job, judge
+from .jobs import ValidationJob, judge
 from .processes import ProcessDied, Processes
 
 Judged = Generator["tuple[str, Report | str]", None, None]
 
 
-def sent(executor: Executor, run: Callable[[Job], Report | str], jobs: Iterator[Job], at_once: int) -> Judged:
+def sent(
+    executor: Executor, run: Callable[[ValidationJob], Report | str], jobs: Iterator[ValidationJob], at_once: int
+) -> Judged:
     """Yield (path, result) of every job, as they come.
 
     Lost jobs run once more, one at a time: an executor may report a worker's death for all jobs that waited for it.
     """
-    lost: list[Job] = []
+    lost: list[ValidationJob] = []
     for job, result in _under_way(executor, run, jobs, at_once):
         if isinstance(result, Exception):
             lost.append(job._replace(call=f"{job.call} again"))
@@ -32,10 +34,10 @@ def sent(executor: Executor, run: Callable[[Job], Report | str], jobs: Iterator[
 
 
 def _under_way(
-    executor: Executor, run: Callable[[Job], Report | str], jobs: Iterator[Job], at_once: int
-) -> Generator[tuple[Job, Report | str | Exception], None, None]:
+    executor: Executor, run: Callable[[ValidationJob], Report | str], jobs: Iterator[ValidationJob], at_once: int
+) -> Generator[tuple[ValidationJob, Report | str | Exception], None, None]:
     """Yield (job, result) of every job, as they come; at most `at_once` at a time."""
-    running: dict[Future[Report | str], Job] = {}
+    running: dict[Future[Report | str], ValidationJob] = {}
     try:
         for job in chain(jobs, (None,)):
             while len(running) >= at_once or (running and job is None):
@@ -65,7 +67,7 @@ def _result(future: Future[Report | str]) -> Report | str | Exception:
         return error
 
 
-def in_processes(jobs: Iterator[Job], workers: int) -> Judged:
+def in_processes(jobs: Iterator[ValidationJob], workers: int) -> Judged:
     """Yield (path, result) of every job, as they come, from so many processes: one that dies loses only its job."""
     threads = ThreadPoolExecutor(workers, thread_name_prefix="npu_layout")
     processes = Processes(judge)
@@ -77,7 +79,7 @@ def in_processes(jobs: Iterator[Job], workers: int) -> Judged:
         threads.shutdown(wait=True)
 
 
-def _alone(processes: Processes, job: Job) -> Report | str:
+def _alone(processes: Processes, job: ValidationJob) -> Report | str:
     try:
         result: Report | str = processes(job)
         return result

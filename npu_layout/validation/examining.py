@@ -32,7 +32,7 @@ from ..recordings import Recording
 from ..reports import UNSURE
 from ..support import Steps, quoted, steps
 from . import tolerances
-from .comparing import Kept
+from .comparing import KeptRun
 from .pairing import Output
 from .reruns import LOOKING, Answers, rerun
 from .tolerances import Tolerance
@@ -60,7 +60,7 @@ def examine(
     engine: OnnxRuntimeEngine,
     recording: Recording,
     outputs: Sequence[Output],
-    kept: Sequence[Kept],
+    kept: Sequence[KeptRun],
     asked: Mapping[str, Tolerance],
     progress: bool | None,
 ) -> list[Examined]:
@@ -109,7 +109,7 @@ def _saying(shown: Steps, output: str) -> Callable[[str], None]:
     return lambda words: shown.say(f"{LOOKING}: {words} of {quoted(output)}")
 
 
-def _evidence(output: Output, kept: Sequence[Kept]) -> Evidence:
+def _evidence(output: Output, kept: Sequence[KeptRun]) -> Evidence:
     name = output.model.name
     references = [k.references[name] for k in kept]
     alike = [t for k in kept for o, t in k.references.items() if o != name and t.shape == references[0].shape]
@@ -121,7 +121,7 @@ def _unexplained(output: Output) -> bool:
 
 
 def _situation(
-    output: Output, outputs: Sequence[Output], kept: Sequence[Kept], remade: Mapping[str, list[Remade]]
+    output: Output, outputs: Sequence[Output], kept: Sequence[KeptRun], remade: Mapping[str, list[Remade]]
 ) -> Situation:
     references = {name: [k.references[name] for k in kept] for name in kept[0].references}
     specs = {o.model.name: o.spec for o in outputs}
@@ -129,7 +129,7 @@ def _situation(
     return Situation(output.model.name, numbers, references, specs, images, _sides(kept[0]))
 
 
-def _sides(first: Kept) -> list[int]:
+def _sides(first: KeptRun) -> list[int]:
     """Return the heights and widths of the images that are the model's inputs."""
     axes = {name: image_channels(x.shape) for name, x in first.inputs.items()}
     sides = {
@@ -297,6 +297,6 @@ def inputs_in_other_places(examined: Sequence[Examined]) -> dict[str, tuple[Judg
     return shown
 
 
-def frames_run_again(examined: Sequence[Examined], kept: Sequence[Kept]) -> list[int]:
+def frames_run_again(examined: Sequence[Examined], kept: Sequence[KeptRun]) -> list[int]:
     """Return the numbers of the frames on which the model ran again, for any output."""
     return sorted({kept[row].number for e in examined for row in e.rows})

@@ -17,7 +17,7 @@ from .conductor import validate
 Model = Union[str, bytes]
 
 
-class Job(NamedTuple):
+class ValidationJob(NamedTuple):
     """One recording to judge. `call` differs between calls, for executors that remember the results of equal jobs."""
 
     path: str
@@ -28,7 +28,7 @@ class Job(NamedTuple):
     call: str
 
 
-def judge(job: Job) -> Report | str:
+def judge(job: ValidationJob) -> Report | str:
     """Return the Report of one recording, or why there is none; workers call this."""
     try:
         engine = loaded(job.model, job.threads)

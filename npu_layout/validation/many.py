@@ -14,7 +14,7 @@ from ..reports import Reports
 from ..support import PathLike, checked_call, counted, flag, instance, real_number, shown, track
 from .dispatch import Judged, in_processes, sent
 from .finding import find_recordings
-from .jobs import Job, Model, forget, judge, loaded
+from .jobs import Model, ValidationJob, forget, judge, loaded
 from .tolerances import Tolerance, check_numbers
 
 _AT_ONCE = 256  # jobs given to an executor: enough for a cluster, few enough for constant memory
@@ -94,7 +94,7 @@ def validate_many(
     loaded(source)
     call, threads = uuid.uuid4().hex, None if workers is None else max(1, (os.cpu_count() or 1) // workers)
     options = {**asked, "head": head, "confidence": confidence}
-    jobs = (Job(path, source, threads, options, pictures, call) for path in found)
+    jobs = (ValidationJob(path, source, threads, options, pictures, call) for path in found)
     judged: Judged
     if executor is not None:
         judged = sent(executor, judge, jobs, _AT_ONCE)

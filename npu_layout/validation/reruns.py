@@ -27,7 +27,7 @@ from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError
 from ..recordings import Feeds, Frame, Recording
 from ..support import Steps, quoted, steps
-from .comparing import Kept
+from .comparing import KeptRun
 
 LOOKING = "looking for causes"  # what the progress says
 _RERUN = 6  # frames whose inputs are made in other ways
@@ -65,7 +65,7 @@ class _ImageInput(NamedTuple):
 def rerun(
     engine: OnnxRuntimeEngine,
     recording: Recording,
-    kept: Sequence[Kept],
+    kept: Sequence[KeptRun],
     evidence: Mapping[str, Evidence],
     progress: bool | None,
     causes: Mapping[str, Trial | None] = MappingProxyType({}),
@@ -181,7 +181,7 @@ def _gains(evidence: Mapping[str, Evidence], made: Made, key: Key) -> bool:
     return any(gained(evidence[output], answers) >= MARGIN for output, answers in tried.items())
 
 
-def _images(recording: Recording, kept: Sequence[Kept]) -> list[_ImageInput]:
+def _images(recording: Recording, kept: Sequence[KeptRun]) -> list[_ImageInput]:
     names = [name for name, x in kept[0].inputs.items() if image_channels(x.shape) is not None]
     return [
         _ImageInput(name, recording.specs.get(name), _limits([k.inputs[name] for k in kept]), len(names) == 1)
@@ -194,7 +194,7 @@ def _remake(
     recording: Recording,
     image: _ImageInput,
     row: int,
-    k: Kept,
+    k: KeptRun,
     made: Made,
     shown: Steps,
     far: set[Key],
@@ -231,7 +231,7 @@ def _remake(
 def _exchange(
     engine: OnnxRuntimeEngine,
     recording: Recording,
-    chosen: Sequence[tuple[int, Kept]],
+    chosen: Sequence[tuple[int, KeptRun]],
     made: Made,
     shown: Steps,
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.arrays.format_loss import Effect
-from npu_layout.arrays.track_report import LayoutReport, Place, add, bring_back, shown
+from npu_layout.arrays.track_report import CallPlace, LayoutReport, add, bring_back, shown
 from tests.support.tensors import tensor
 from tests.support.tracked import SHAPE, tracked
 from tests.support.writing import writes_json_whole
@@ -41,7 +41,7 @@ def report_of(*calls: tuple[str, int, int]) -> LayoutReport:
         for _ in range(times):
             add(
                 report,
-                Place("a.py", line, "", "np.f(x)"),
+                CallPlace("a.py", line, "", "np.f(x)"),
                 Effect("NHWC", "plain NCHW", nbytes, fault, "fix" * bool(fault)),
             )
     return report
@@ -65,7 +65,7 @@ def test_faults_come_first_the_most_bytes_first() -> None:
 
 def test_a_result_that_is_brought_back_is_no_fault() -> None:
     report = report_of(("lost", 10, 1), ("lost", 7, 2))
-    place, what = Place("a.py", 2, "", "np.f(x)"), Effect("NHWC", "plain NCHW", 7, "lost", "fix")
+    place, what = CallPlace("a.py", 2, "", "np.f(x)"), Effect("NHWC", "plain NCHW", 7, "lost", "fix")
     bring_back(report, place, what, 100)
     found = {(call.line, call.output): (call.fault, call.times, call.copied_nbytes) for call in report.calls}
     assert found == {
@@ -89,5 +89,5 @@ def test_json_appears_whole_or_not_at_all(tmp_path: Path) -> None:
 
 def test_files_of_any_name_are_listed(tmp_path: Path) -> None:
     report = LayoutReport()
-    add(report, Place("\u202ea.py\x1b", 3, "\u05d0.py", "np.f(x)"), Effect("NHWC", "plain NCHW", 1, "lost", "fix"))
+    add(report, CallPlace("\u202ea.py\x1b", 3, "\u05d0.py", "np.f(x)"), Effect("NHWC", "plain NCHW", 1, "lost", "fix"))
     assert "\u2068\u202ea.py\\x1b\u2069:3" in str(report) and "(in \u2068\u05d0.py\u2069)" in str(report)

@@ -11,7 +11,7 @@ import npu_layout as nl
 from npu_layout import decode, kernels
 from npu_layout.bench import contenders, measuring, peers
 from npu_layout.bench.answer_cases import LIMIT, DetectCase, NmsCase, answer_cases
-from npu_layout.bench.cases import Outputs
+from npu_layout.bench.cases import ContenderMemory
 from npu_layout.bench.detector_outputs import CLASSES, FAMILIES
 
 DETECT = {
@@ -102,7 +102,7 @@ def test_a_row_is_measured() -> None:
 
 @pytest.mark.parametrize("shared", [True, False])
 def test_copies_share_the_memory_of_detections_if_they_share_results(shared: bool) -> None:
-    case, outputs = DetectCase("ssd", "dense", "NWC"), Outputs(shared)
+    case, outputs = DetectCase("ssd", "dense", "NWC"), ContenderMemory(shared)
     for each in (case, case.elsewhere()):
         each.outputs = outputs
         contenders.detections(each)

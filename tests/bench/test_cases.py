@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from npu_layout.bench.cases import TOP, Case, Outputs
+from npu_layout.bench.cases import TOP, Case, ContenderMemory
 from tests.support.bench_cases import CASES
 
 
@@ -45,7 +45,7 @@ def test_few_elements_are_above_the_threshold_of_peaks() -> None:
 def test_outputs_are_shared_or_not_and_scratch_always_is() -> None:
     for shared in (True, False):
         case = CASES[0].elsewhere()
-        case.outputs = Outputs(shared)
+        case.outputs = ContenderMemory(shared)
         first = case.out(), case.zeros(5, np.int8, scratch=True)
         case.outputs.at = 0
         other = case.elsewhere()

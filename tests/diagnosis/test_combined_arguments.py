@@ -12,7 +12,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.diagnosis.combined_arguments import combined_arguments
-from npu_layout.diagnosis.input_pairs import Pair
+from npu_layout.diagnosis.input_pairs import InputPair
 from tests.diagnosis.test_input_changes import FRAMES, Bench
 from tests.diagnosis.test_input_check import HOW, IMAGE, MEAN, STD, judged, own, walk
 from tests.support.boards import SIDE
@@ -79,7 +79,7 @@ def test_any_border_is_named_beside_other_colours_and_another_resize(
 
 
 def test_those_of_two_come_before_those_of_three() -> None:
-    pair = Pair(IMAGE, {0: walk(1)[0]}, 0, np.zeros(IMAGE.shape, np.float32), HOW)
+    pair = InputPair(IMAGE, {0: walk(1)[0]}, 0, np.zeros(IMAGE.shape, np.float32), HOW)
     changes = combined_arguments(HOW, pair, scaled=True)
     assert [change.changes for change in changes] == sorted(change.changes for change in changes)
     assert {change.changes for change in changes} == {2, 3}
@@ -88,7 +88,7 @@ def test_those_of_two_come_before_those_of_three() -> None:
     assert unscaled and all(change.how["mean"] is HOW["mean"] for change in unscaled if change.how)
     gray = {**HOW, "color": "GRAY", "mean": 100, "std": 50}
     one = nl.TensorSpec((1, 1, SIDE, SIDE))
-    pair = Pair(one, {0: walk(1)[0]}, 0, np.zeros(one.shape, np.float32), gray)
+    pair = InputPair(one, {0: walk(1)[0]}, 0, np.zeros(one.shape, np.float32), gray)
     assert all(change.how["color"] == "GRAY" for change in combined_arguments(gray, pair, True) if change.how)
 
 

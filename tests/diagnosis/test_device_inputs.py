@@ -10,7 +10,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.diagnosis import variants
-from npu_layout.diagnosis.device_inputs import Seen, of_integers, seen
+from npu_layout.diagnosis.device_inputs import SeenInput, of_integers, seen
 from tests.diagnosis.test_input_changes import of_matrix
 from tests.support.boards import PRE, SIDE, Board
 
@@ -131,7 +131,7 @@ def test_there_is_a_case_for_every_way() -> None:
 
 
 @pytest.mark.parametrize("way", list(seen((1, SIDE, SIDE, 3), "RGB")), ids=lambda way: way.id)
-def test_the_pixels_are_those_of_opencv(way: Seen) -> None:
+def test_the_pixels_are_those_of_opencv(way: SeenInput) -> None:
     image = np.random.default_rng(2).integers(0, 256, (SIDE, SIDE, 3), np.uint8)
     made = way.change(image[None].astype(np.float64))
     expected = np.asarray(WAYS[way.id][2](image), np.float64)

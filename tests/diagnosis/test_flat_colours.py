@@ -11,7 +11,7 @@ import pytest
 import npu_layout as nl
 from npu_layout.diagnosis.flat_colours import colour_difference
 from npu_layout.diagnosis.input_check import recorded_inputs
-from npu_layout.diagnosis.input_pairs import Pair
+from npu_layout.diagnosis.input_pairs import InputPair
 
 SIDE = 40
 SPEC = nl.TensorSpec((1, 3, SIDE, SIDE))
@@ -35,7 +35,7 @@ def made(frame: np.ndarray, **change: Any) -> np.ndarray:
 
 
 def difference(recorded: list[np.ndarray]) -> float:
-    pairs = [Pair(SPEC, dict(enumerate(FRAMES)), i, x, {"std": 255}) for i, x in enumerate(recorded)]
+    pairs = [InputPair(SPEC, dict(enumerate(FRAMES)), i, x, {"std": 255}) for i, x in enumerate(recorded)]
     formulas = [[made(f, interpolation=how) for how in ("linear", "area", "nearest")] for f in FRAMES]
     return colour_difference(pairs, [made(f) for f in FRAMES], recorded, formulas)
 
@@ -65,7 +65,7 @@ def test_nothing_is_known_of_pictures_without_flat_areas() -> None:
     rng = np.random.default_rng(0)
     frame = rng.integers(0, 256, (320, 320, 3)).astype(np.uint8)
     x = made(frame)
-    pair = Pair(SPEC, {0: frame}, 0, x + 1, {"std": 255})
+    pair = InputPair(SPEC, {0: frame}, 0, x + 1, {"std": 255})
     assert colour_difference([pair], [x], [x + 1], [[x, made(frame, interpolation="area")]]) == 0
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.diagnosis.input_bytes import stored
-from npu_layout.diagnosis.input_pairs import Pair
+from npu_layout.diagnosis.input_pairs import InputPair
 
 SIDE = 6
 HOW: dict[str, Any] = {"color": "BGR", "mean": 100, "std": 50, "resize": "stretch"}
@@ -24,7 +24,7 @@ PLANES = FRAME.transpose(2, 0, 1)[None].astype(np.float32)
 
 def changes(spec: nl.TensorSpec, how: Any = HOW, frame: np.ndarray = FRAME) -> dict[str, np.ndarray]:
     """{words: the input so made}; every one has the verdict of its bytes."""
-    pair = Pair(spec, {0: frame}, 0, np.zeros(spec.shape, np.float32), how)
+    pair = InputPair(spec, {0: frame}, 0, np.zeros(spec.shape, np.float32), how)
     found = {}
     for change in stored(how, pair):
         assert change.verdict == "input_layout" and change.how is None

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from npu_layout.diagnosis.input_images import Image, Made, some_of
+from npu_layout.diagnosis.input_images import Image, MadeInput, some_of
 
 SHAPES = [(1, 3, 9, 11), (1, 7, 5, 3), (2, 1, 6, 6), (1, 3, 130, 140)]
 
@@ -57,9 +57,9 @@ def test_alike_by_their_difference(shape: tuple[int, ...]) -> None:
         unit = off / np.sqrt(np.square(off).mean())
         for share in (0.3, 0.02):
             for times, alike in ((0.9, True), (1.1, False)):
-                other = Made(partial(np.add, x, times * share * x.std() * unit))
-                assert other.is_like(Made(lambda: x), share) == alike, (times, share)
-    assert Made(lambda: x.copy()).is_like(Made(lambda: x), 1e-12)
+                other = MadeInput(partial(np.add, x, times * share * x.std() * unit))
+                assert other.is_like(MadeInput(lambda: x), share) == alike, (times, share)
+    assert MadeInput(lambda: x.copy()).is_like(MadeInput(lambda: x), 1e-12)
 
 
 def test_flat_inputs_are_alike_if_equal() -> None:
@@ -68,7 +68,7 @@ def test_flat_inputs_are_alike_if_equal() -> None:
     image = Image(flat, 1, {"preprocess": {"mean": 0, "std": 1}}, None)
     mean, std = np.array([0.1, 0.2, 0.3]), np.array([3.0, 7.0, 11.0])
     one, other = image.scaled(mean, std, flipped=False)[0], image.scaled(mean, std, flipped=False)[0]
-    assert one.is_like(other, 0.02) and one.is_like(Made(lambda: other.x.copy()), 0.02)
+    assert one.is_like(other, 0.02) and one.is_like(MadeInput(lambda: other.x.copy()), 0.02)
     assert not one.is_like(image.scaled(mean + 1, std, flipped=False)[0], 0.002)
 
 
@@ -81,6 +81,6 @@ def test_what_is_not_needed_is_not_made() -> None:
     def some() -> np.ndarray:
         return np.zeros(8)
 
-    assert not Made(never, 0.0, 1.0, some).is_like(Made(never, 5.0, 1.0, some), 0.02)
+    assert not MadeInput(never, 0.0, 1.0, some).is_like(MadeInput(never, 5.0, 1.0, some), 0.02)
     with pytest.raises(AssertionError, match="made"):
-        Made(never, 0.0, 1.0, some).is_like(Made(never, 0.0, 1.0, some), 0.02)
+        MadeInput(never, 0.0, 1.0, some).is_like(MadeInput(never, 0.0, 1.0, some), 0.02)

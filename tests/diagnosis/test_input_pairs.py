@@ -11,7 +11,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.diagnosis import input_pairs
-from npu_layout.diagnosis.input_pairs import Pair
+from npu_layout.diagnosis.input_pairs import InputPair
 
 HIGH, WIDE = 5, 7
 MEAN, STD = [10.0, 20.0, 30.0], [2.0, 4.0, 5.0]
@@ -30,9 +30,9 @@ SPECS = {
 }
 
 
-def pair(name: str, recorded: Any = 0.0, how: Any = HOW) -> Pair:
+def pair(name: str, recorded: Any = 0.0, how: Any = HOW) -> InputPair:
     spec = SPECS[name]
-    return Pair(spec, {3: FRAME}, 3, np.broadcast_to(np.float32(recorded), spec.shape), how)
+    return InputPair(spec, {3: FRAME}, 3, np.broadcast_to(np.float32(recorded), spec.shape), how)
 
 
 def elements(spec: nl.TensorSpec) -> Any:
@@ -93,7 +93,7 @@ def test_the_unit_of_errors(name: str, step: float) -> None:
 def test_what_was_recorded_in_pixels() -> None:
     spec = SPECS["last"]
     real = np.random.default_rng(1).normal(0, 1, spec.shape).astype(np.float32)
-    one = Pair(spec, {0: FRAME}, 0, real, HOW)
+    one = InputPair(spec, {0: FRAME}, 0, real, HOW)
     for index, c, _ in elements(spec):
         assert one.measured[index] == pytest.approx(real[index] * STD[c] + MEAN[c], rel=1e-5)
     units = [float(real[i]) * STD[c] for i, c, _ in elements(spec)]
@@ -116,7 +116,7 @@ def test_the_share_at_the_top() -> None:
 def test_what_is_less_than_a_step_beyond_the_range_is_rounding(low: bool, beyond: float, saturated: float) -> None:
     spec = nl.TensorSpec((1, 3, HIGH, WIDE), "NCHW", "int8", quantization=nl.Quantization(1.0, 0))
     how = {"color": "BGR", "mean": 0, "std": 1, "resize": "stretch"}
-    one = Pair(spec, {0: FRAME}, 0, np.zeros(spec.shape, np.float32), how)
+    one = InputPair(spec, {0: FRAME}, 0, np.zeros(spec.shape, np.float32), how)
     code = -128 - beyond if low else 127 + beyond
     made = one.made(np.full(spec.shape, code, np.float32), how)
     assert made.saturated == saturated and (made.values == (-128 if low else 127)).all()

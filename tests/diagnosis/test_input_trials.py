@@ -10,7 +10,7 @@ import numpy as np
 import npu_layout as nl
 from npu_layout.diagnosis.input_changes import Change
 from npu_layout.diagnosis.input_check import recorded_inputs
-from npu_layout.diagnosis.input_pairs import Made, Pair
+from npu_layout.diagnosis.input_pairs import FrameInput, InputPair
 from npu_layout.diagnosis.input_trials import SAME, Tried, alike, best, possible, tried
 from tests.diagnosis.test_input_check import HOW, own, smooth, walk
 
@@ -18,20 +18,20 @@ SPEC = nl.TensorSpec((1, 3, 4, 4))
 
 
 def trial(off: float, words: str = "", declared: float = 20.0, saturated: float = 0.0, **fields: Any) -> Tried:
-    change = Change(words, lambda pair: Made(np.empty(0), 0.0), **fields)
+    change = Change(words, lambda pair: FrameInput(np.empty(0), 0.0), **fields)
     return Tried(change, off, SAME, saturated, declared)
 
 
-def pairs(count: int) -> list[Pair]:
+def pairs(count: int) -> list[InputPair]:
     frame = np.zeros((4, 4, 3), np.uint8)
-    return [Pair(SPEC, {i: frame}, i, np.full(SPEC.shape, i), {"mean": 0, "std": 1}) for i in range(count)]
+    return [InputPair(SPEC, {i: frame}, i, np.full(SPEC.shape, i), {"mean": 0, "std": 1}) for i in range(count)]
 
 
 def test_the_frames_that_a_change_can_be_made_of_count() -> None:
     made = [np.zeros(SPEC.shape, np.float32)] * 3
 
-    def like(pair: Pair) -> Made:
-        return Made(np.full(SPEC.shape, 2.0, np.float32), 0.1 * pair.number)
+    def like(pair: InputPair) -> FrameInput:
+        return FrameInput(np.full(SPEC.shape, 2.0, np.float32), 0.1 * pair.number)
 
     found = tried(Change("", like, applies=lambda pair: pair.number > 0), pairs(3), made)
     assert (found.off, found.declared, found.saturated) == (1.0, 2.0, 0.2) and found.from_declared == SAME
@@ -44,9 +44,9 @@ def test_the_frames_that_a_change_can_be_made_of_count() -> None:
 def test_what_leaves_too_much_of_the_frame_that_differs_most_is_made_of_no_other() -> None:
     used: list[tuple[float, int]] = []
 
-    def like(value: float, pair: Pair) -> Made:
+    def like(value: float, pair: InputPair) -> FrameInput:
         used.append((value, pair.number))
-        return Made(np.full(SPEC.shape, value, np.float32), 0.0)
+        return FrameInput(np.full(SPEC.shape, value, np.float32), 0.0)
 
     made = [np.zeros(SPEC.shape, np.float32)] * 4
     far, near = Change("far", partial(like, 1.0)), Change("near", partial(like, 2.0))

@@ -8,7 +8,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.diagnosis import recorded_inputs
-from npu_layout.diagnosis.input_pairs import Pair
+from npu_layout.diagnosis.input_pairs import InputPair
 from npu_layout.diagnosis.resize_shares import NOISE, share_of_resizes
 
 SIDE = 40
@@ -41,7 +41,7 @@ def test_noise_is_no_resize(what: str, seed: int) -> None:
         "noise": lambda: made + rng.normal(0, 5, made.shape).astype(np.float32),
         "noise, coarse": lambda: made + rng.integers(-1, 2, made.shape).astype(np.float32) * 8,
     }[what]()
-    pair = Pair(SPEC, {0: frame}, 0, recorded, HOW)
+    pair = InputPair(SPEC, {0: frame}, 0, recorded, HOW)
     others = [resized(frame, way) for way in (cv2.INTER_NEAREST, cv2.INTER_AREA, cv2.INTER_CUBIC)]
     assert (share_of_resizes(pair, made, others) < NOISE) == what.startswith("noise")
 
@@ -49,7 +49,7 @@ def test_noise_is_no_resize(what: str, seed: int) -> None:
 def test_an_exact_input_has_no_share() -> None:
     frame = picture(0)
     made = resized(frame, cv2.INTER_LINEAR)
-    assert share_of_resizes(Pair(SPEC, {0: frame}, 0, made, HOW), made, [made]) == 0
+    assert share_of_resizes(InputPair(SPEC, {0: frame}, 0, made, HOW), made, [made]) == 0
 
 
 def test_the_report_calls_noise_noise() -> None:

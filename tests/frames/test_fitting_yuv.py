@@ -54,7 +54,7 @@ def test_planes_have_every_order_of_channels(color: str) -> None:
     buffer, _ = nl.Preprocessor(target, source="NV12", yuv="planes", color=color, resize="stretch")(planes)
     if color == "GRAY":
         expected = np.empty((1, 30, 36), np.uint8)
-        luma = (kernels.Samples(0, 0, 1),)
+        luma = (kernels.ComponentSamples(0, 0, 1),)
         kernels.picture_rows(resize_of(luma, (100, 90), (36, 30), exact=False), "numpy").write(planes[:1], expected)
         np.testing.assert_array_equal(buffer[0, ..., 0], expected[0])
         return
@@ -79,7 +79,7 @@ def test_a_part_that_begins_with_whole_samples() -> None:
             for c in (u, v):
                 rows, columns = -(-height // down), -(-width // 2)
                 part.append(np.ascontiguousarray(c[y0 // down :, x0 // 2 :][:rows, :columns]))
-            samples = tuple(kernels.Samples(k, 0, 1, *((2, down) if k else ())) for k in range(3))
+            samples = tuple(kernels.ComponentSamples(k, 0, 1, *((2, down) if k else ())) for k in range(3))
             resize, expected = (
                 resize_of(samples, (width, height), (32, 32), exact=False),
                 np.empty((3, 32, 32), np.uint8),

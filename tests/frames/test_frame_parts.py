@@ -14,7 +14,7 @@ from npu_layout import kernels
 from npu_layout.frames.frame_parts import (
     AXES,
     PLANES,
-    Place,
+    PartPlace,
     axes_of_pixels,
     axes_of_samples,
     plane_parts,
@@ -254,22 +254,22 @@ def test_parts_at_many_places_have_few_fits() -> None:
 
 
 def test_axes_of_parts() -> None:
-    place = Place.of((5, 3, 25, 13), (4, 2, 26, 13))
-    assert place == ((22, 11), (1, 1, 21, 11)) == Place.of((7, 13, 27, 23), (6, 12, 28, 23))
+    place = PartPlace.of((5, 3, 25, 13), (4, 2, 26, 13))
+    assert place == ((22, 11), (1, 1, 21, 11)) == PartPlace.of((7, 13, 27, 23), (6, 12, 28, 23))
     along, down = axes_of_pixels(AXES["linear"], place, (10, 5)) or (None, None)
     assert along is not None and down is not None
     assert (along.size, along.begin, along.end, along.mean) == (22, 1, 21, True)
     assert (down.size, down.begin, down.end, down.mean) == (11, 1, 11, True)
-    assert axes_of_pixels(AXES["area"], Place((20, 10), (0, 0, 20, 10)), (7, 5)) is None
-    chroma = kernels.Samples(1, 0, 2, 2, 2)
-    along, down = axes_of_samples(PLANES["nearest"], Place((24, 10), (3, 0, 23, 10)), (20, 10), chroma)
+    assert axes_of_pixels(AXES["area"], PartPlace((20, 10), (0, 0, 20, 10)), (7, 5)) is None
+    chroma = kernels.ComponentSamples(1, 0, 2, 2, 2)
+    along, down = axes_of_samples(PLANES["nearest"], PartPlace((24, 10), (3, 0, 23, 10)), (20, 10), chroma)
     assert (along.size, along.begin, along.end) == (12, 1, 12) and along.first.tolist()[:5] == [1, 2, 2, 3, 3]
     assert (down.size, down.begin, down.end) == (5, 0, 5)
 
 
 @pytest.mark.skipif(not NATIVE, reason="no compiled kernels")
 def test_axes_that_fit_no_part_are_refused() -> None:
-    pixels = (kernels.Samples(0, 0, 1),)
+    pixels = (kernels.ComponentSamples(0, 0, 1),)
     axes = kernels.linear_axis(8, 4), kernels.linear_axis(8, 4, True)
     for components, color, along, says in (
         (pixels, kernels.pictures.NO_COLOR, axes[0].within(2)._replace(begin=3), "columns: expected positions inside"),

@@ -10,7 +10,7 @@ import pytest
 import npu_layout as nl
 from npu_layout.frames.pixel_formats import pixel_format
 from npu_layout.frames.plane_memory import (
-    Reading,
+    PitchReading,
     coded_offsets,
     other_reading,
     readings,
@@ -57,9 +57,9 @@ def test_equal_rows_are_a_reading() -> None:
 
 
 def test_the_reading_that_explains_more() -> None:
-    own, exact = ((8, 8), (0, 64)), Reading(8, (16, 16), (0, 128), 192)
+    own, exact = ((8, 8), (0, 64)), PitchReading(8, (16, 16), (0, 128), 192)
     paged = exact._replace(page=4096)
-    own_exact, own_paged, own_large = (Reading(8, *own, 96, page) for page in (0, 4096, 16384))
+    own_exact, own_paged, own_large = (PitchReading(8, *own, 96, page) for page in (0, 4096, 16384))
     for found, unsaid, stated in (
         ([], None, None),
         ([exact], exact, exact),
@@ -75,7 +75,7 @@ def test_the_reading_that_explains_more() -> None:
     ):
         assert other_reading(found, *own) == unsaid
         assert other_reading(found, *own, stated=True) == stated
-    elsewhere = Reading(16, (8, 8), (0, 128), 192)  # a rounded height: U and V begin later
+    elsewhere = PitchReading(16, (8, 8), (0, 128), 192)  # a rounded height: U and V begin later
     assert other_reading([elsewhere], *own) == elsewhere
 
 

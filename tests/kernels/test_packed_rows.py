@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from npu_layout import kernels
-from npu_layout.kernels import PictureResize, Samples
+from npu_layout.kernels import ComponentSamples, PictureResize
 from tests.support.kernel_walks import BACKENDS, NATIVE
 from tests.support.memory import Fenced
 from tests.support.picture_writers import writers
@@ -42,7 +42,7 @@ def resize_of(
     order: str, size_wh: tuple[int, int], result_wh: tuple[int, int], interpolation: str = "linear"
 ) -> PictureResize:
     step, starts = ORDERS[order]
-    components = tuple(Samples(0, start, step) for start in starts)
+    components = tuple(ComponentSamples(0, start, step) for start in starts)
     axes = tuple(AXES[interpolation](n, m, i == 1) for i, (n, m) in enumerate(zip(size_wh, result_wh)))
     return PictureResize(components, None, size_wh, ((axes[0], axes[1]),), True, (), len(starts))
 
@@ -232,7 +232,7 @@ def test_pixels_of_two_planes(step: int, interpolation: str, fences: tuple[Fence
         first = view_of(rng, "gray", (size_wh[0] * step, size_wh[1]), i % 50)[..., 0]
         second = fences[0].last(first.size).reshape(first.shape)
         second[...] = rng.integers(0, 256, first.shape, np.uint8)
-        components = Samples(0, start, step), Samples(1, start, step)
+        components = ComponentSamples(0, start, step), ComponentSamples(1, start, step)
         resize = resize_of("two", size_wh, result_wh, interpolation)._replace(components=components)
         expected = METHODS[interpolation](np.stack([first, second], -1)[:, start::step], result_wh)
         for name, writer in writers(resize):
@@ -321,15 +321,21 @@ def test_what_does_not_fit_is_refused(backend: str) -> None:
     ("changes", "message"),
     [
         ({"components": ()}, "up to 4"),
-        ({"components": (Samples(0, 0, 3),) * 5, "depth": 5}, "up to 4"),
-        ({"components": (Samples(0, 0, 5),), "depth": 1}, "up to 4 bytes"),
-        ({"components": (Samples(0, 3, 3),), "depth": 1}, "packed pixels"),
-        ({"components": (Samples(1, 0, 3),), "depth": 1}, "packed pixels"),
-        ({"components": (Samples(0, 0, 3), Samples(0, 1, 4)), "depth": 2}, "packed pixels"),
-        ({"components": (Samples(0, 0, 3), Samples(2, 0, 3)), "depth": 2}, "two of two"),
-        ({"components": (Samples(1, 0, 3), Samples(0, 0, 3)), "depth": 2}, "two of two"),
-        ({"components": (Samples(0, 0, 3), Samples(1, 0, 2)), "depth": 2}, "two of two"),
-        ({"components": (Samples(0, 0, 3), Samples(1, 0, 3), Samples(1, 1, 3)), "depth": 3}, "two of two"),
+        ({"components": (ComponentSamples(0, 0, 3),) * 5, "depth": 5}, "up to 4"),
+        ({"components": (ComponentSamples(0, 0, 5),), "depth": 1}, "up to 4 bytes"),
+        ({"components": (ComponentSamples(0, 3, 3),), "depth": 1}, "packed pixels"),
+        ({"components": (ComponentSamples(1, 0, 3),), "depth": 1}, "packed pixels"),
+        ({"components": (ComponentSamples(0, 0, 3), ComponentSamples(0, 1, 4)), "depth": 2}, "packed pixels"),
+        ({"components": (ComponentSamples(0, 0, 3), ComponentSamples(2, 0, 3)), "depth": 2}, "two of two"),
+        ({"components": (ComponentSamples(1, 0, 3), ComponentSamples(0, 0, 3)), "depth": 2}, "two of two"),
+        ({"components": (ComponentSamples(0, 0, 3), ComponentSamples(1, 0, 2)), "depth": 2}, "two of two"),
+        (
+            {
+                "components": (ComponentSamples(0, 0, 3), ComponentSamples(1, 0, 3), ComponentSamples(1, 1, 3)),
+                "depth": 3,
+            },
+            "two of two",
+        ),
         ({"depth": 4}, "as many as components"),
         ({"size_wh": (21, 10)}, "as many elements"),
         ({"size_wh": (0, 10)}, "size"),

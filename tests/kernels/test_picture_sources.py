@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from npu_layout import kernels
-from npu_layout.kernels import PictureResize, RowSource, Samples
+from npu_layout.kernels import ComponentSamples, PictureResize, RowSource
 from tests.support.kernel_walks import BACKENDS, NATIVE
 from tests.support.memory import Fenced
 from tests.support.picture_writers import writers
@@ -34,14 +34,14 @@ SIZES = [
 ]  # fmt: skip
 
 
-def formats() -> Iterator[tuple[str, int, tuple[Samples, ...], RowSource, Any]]:
+def formats() -> Iterator[tuple[str, int, tuple[ComponentSamples, ...], RowSource, Any]]:
     """Yield a name, bytes of a pixel, components, the source, and what OpenCV makes of rows (R, G, B, or gray)."""
     for order, code in (("BGR", "BGR2GRAY"), ("RGB", "RGB2GRAY"), ("BGRA", "BGRA2GRAY"), ("RGBA", "RGBA2GRAY")):
-        component = Samples(0, order.index("B"), len(order))
+        component = ComponentSamples(0, order.index("B"), len(order))
         yield order, len(order), (component,), RowSource("gray"), code
-    yield "565", 2, (Samples(0, 0, 2),) * 3, RowSource("rgb565"), "BGR5652RGB"
+    yield "565", 2, (ComponentSamples(0, 0, 2),) * 3, RowSource("rgb565"), "BGR5652RGB"
     for pattern, red in PATTERNS.items():
-        yield pattern, 1, (Samples(0, 0, 1),) * 3, RowSource("mosaic", red), f"Bayer{pattern}2RGB"
+        yield pattern, 1, (ComponentSamples(0, 0, 1),) * 3, RowSource("mosaic", red), f"Bayer{pattern}2RGB"
 
 
 FORMATS = {row[0]: row[1:] for row in formats()}
@@ -167,13 +167,13 @@ def test_planes_that_are_too_short_are_refused(backend: str) -> None:
 
 @pytest.mark.skipif(not NATIVE, reason="no compiled kernels")
 @pytest.mark.parametrize("name, changes, message", [
-    ("RGGB", {"components": (Samples(0, 0, 1),)}, "one component of gray, or three"),
-    ("RGGB", {"components": (Samples(0, 0, 2),) * 3}, "pixels of its plane"),
+    ("RGGB", {"components": (ComponentSamples(0, 0, 1),)}, "one component of gray, or three"),
+    ("RGGB", {"components": (ComponentSamples(0, 0, 2),) * 3}, "pixels of its plane"),
     ("RGGB", {"exact": False}, "axes: expected a pair for all"),
     ("RGGB", {"tiles": ((4, 4),)}, "tiles"),
-    ("565", {"components": (Samples(1, 0, 2),) * 3}, "pixels of its plane"),
-    ("BGR", {"components": (Samples(0, 1, 3),)}, "pixels of its plane"),
-    ("BGR", {"components": (Samples(0, 2, 2),)}, "pixels of its plane"),
+    ("565", {"components": (ComponentSamples(1, 0, 2),) * 3}, "pixels of its plane"),
+    ("BGR", {"components": (ComponentSamples(0, 1, 3),)}, "pixels of its plane"),
+    ("BGR", {"components": (ComponentSamples(0, 2, 2),)}, "pixels of its plane"),
     ("BGR", {"depth": 3}, "channels"),
 ])  # fmt: skip
 def test_the_core_checks_sources(name: str, changes: dict[str, Any], message: str) -> None:
@@ -194,6 +194,6 @@ def test_the_core_checks_mosaics_and_tiles() -> None:
     for tiles in (((4, 0), (4, 4)), ((-4, 4),), ((257, 1),), ((1, 1),) * 4):
         with pytest.raises(ValueError, match="tiles"):
             native.picture_rows(resize._replace(tiles=tiles))
-    beyond = resize._replace(components=(Samples(0, 1, 1), *resize.components[1:]), tiles=((4, 4), (4, 4)))
+    beyond = resize._replace(components=(ComponentSamples(0, 1, 1), *resize.components[1:]), tiles=((4, 4), (4, 4)))
     with pytest.raises(ValueError, match="tiles: expected the first sample"):
         native.picture_rows(beyond)

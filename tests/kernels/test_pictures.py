@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from npu_layout import kernels
-from npu_layout.kernels import PictureResize, Samples, linear_axis, nearest_axis, nearest_floor_axis
+from npu_layout.kernels import ComponentSamples, PictureResize, linear_axis, nearest_axis, nearest_floor_axis
 from npu_layout.kernels.choice import LEVELS
 from tests.support.arrays import assert_same
 from tests.support.kernel_walks import BACKENDS, NATIVE
@@ -123,7 +123,7 @@ def test_exact_equals_opencv_on_x86(name: str, code: str) -> None:
 def _opencv_computes_the_reference() -> bool:
     picture = np.random.default_rng(1).integers(0, 256, (37, 53), np.uint8)
     along, down = linear_axis(53, 31), linear_axis(37, 23, down=True)
-    resize = PictureResize((Samples(0, 0, 1),), IDENTITY, (53, 37), ((along, down),), True, (0,), 1)
+    resize = PictureResize((ComponentSamples(0, 0, 1),), IDENTITY, (53, 37), ((along, down),), True, (0,), 1)
     out = np.empty((1, 23, 31), np.uint8)
     kernels.picture_rows(resize, "numpy").write((picture,), out)
     return bool((cv2.resize(picture, (31, 23)) == out[0]).all())
@@ -272,9 +272,9 @@ def test_what_does_not_fit_is_refused(backend: str) -> None:
     ({"axes": ()}, "axes"),
     ({"axes": ((linear_axis(21, 8), linear_axis(10, 4, down=True)),)}, "as many elements"),
     ({"components": ARRANGEMENTS["NV12"][:2]}, "1 or 3"),
-    ({"components": (Samples(0, 0, 0), *ARRANGEMENTS["NV12"][1:])}, "out of range"),
-    ({"components": (Samples(0, 0, 1, 2), *ARRANGEMENTS["NV12"][1:])}, "Y for each pixel"),
-    ({"components": (*ARRANGEMENTS["NV12"][:2], Samples(1, 1, 2, 1, 2))}, "same pixels"),
+    ({"components": (ComponentSamples(0, 0, 0), *ARRANGEMENTS["NV12"][1:])}, "out of range"),
+    ({"components": (ComponentSamples(0, 0, 1, 2), *ARRANGEMENTS["NV12"][1:])}, "Y for each pixel"),
+    ({"components": (*ARRANGEMENTS["NV12"][:2], ComponentSamples(1, 1, 2, 1, 2))}, "same pixels"),
 ])  # fmt: skip
 def test_the_core_checks_what_it_is_given(changes: dict[str, object], message: str) -> None:
     resize = resize_of(ARRANGEMENTS["NV12"], (20, 10), (8, 4))

@@ -15,7 +15,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.streams import Stream, StreamError
-from npu_layout.streams.copies import Memory
+from npu_layout.streams.copies import FrameMemory
 from tests.support.streaming import INPUT, Foreign, Reader
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
@@ -166,7 +166,7 @@ def test_a_copy_has_the_form_of_what_was_given() -> None:
         *(np.broadcast_to(whole[0], (4, 10, 12)), np.asfortranarray(whole), np.array(["a", None], object)),
         *(np.zeros((2, 3), "V0"), np.zeros(2, [("a", "u1"), ("b", "<f4")])),
     ):
-        memory = Memory()
+        memory = FrameMemory()
         kept = memory.keep(given)
         assert (kept.shape, kept.dtype) == (given.shape, given.dtype)
         assert kept.strides == given.strides or not given.nbytes
@@ -178,7 +178,7 @@ def test_a_copy_has_the_form_of_what_was_given() -> None:
 
 
 def test_memory_is_used_again_by_frames_of_the_same_form() -> None:
-    memory = Memory()
+    memory = FrameMemory()
     kept = memory.keep(np.full((2, 4, 3), 1, np.uint8))
     assert memory.keep(np.full((2, 4, 3), 7, np.uint8)) is kept and (kept == 7).all()
     for other in (np.zeros((2, 4), np.uint8), np.zeros((2, 4, 3), np.uint16)):
@@ -192,18 +192,18 @@ Stamped = namedtuple("Stamped", "time picture")
 def test_tuples_and_lists_keep_what_is_no_memory() -> None:
     picture, thing = np.ones((2, 2), np.uint8), object()
     for given in ((np.float64(3), picture), (True, picture), (thing, picture), [b"x", picture], Stamped(1.5, picture)):
-        kept = Memory().keep(given)
+        kept = FrameMemory().keep(given)
         assert type(kept) is type(given) and kept[0] is given[0]
         assert kept[1].tolist() == picture.tolist() and not np.shares_memory(kept[1], picture)
-    assert Memory().keep(Stamped(1.5, picture)).picture.shape == (2, 2)
+    assert FrameMemory().keep(Stamped(1.5, picture)).picture.shape == (2, 2)
 
 
 def test_what_does_not_change_or_is_no_memory_stays() -> None:
     struct = type("Struct", (ctypes.Structure,), {"_fields_": [("size", ctypes.c_int)]})()
     coded = SimpleNamespace(planes=(), format=SimpleNamespace(name="nv12"))  # of PyAV
     for given in (b"abc", "x.png", None, object(), OnGpu(), (b"a", object()), (), np.float32(1), struct, coded, {}):
-        assert Memory().keep(given) is given
+        assert FrameMemory().keep(given) is given
     memory = bytearray(b"abc")
-    found = Memory().keep(memory)
+    found = FrameMemory().keep(memory)
     memory[:] = b"xyz"
     assert found.tobytes() == b"abc"

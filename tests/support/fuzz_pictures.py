@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from npu_layout import kernels
-from npu_layout.kernels import Arithmetic, Axis, Box, PictureResize, RowSource, Samples
+from npu_layout.kernels import Arithmetic, Axis, Box, ComponentSamples, PictureResize, RowSource
 from npu_layout.kernels.pictures import SOURCES
 from tests.support.kernel_walks import BACKENDS, NATIVE
 from tests.support.yuv_pictures import ARRANGEMENTS, BT601, BT709_FULL, IDENTITY, extents
@@ -95,10 +95,10 @@ def picture(choices: Choices) -> tuple[PictureResize, tuple[np.ndarray, ...]]:
         if source.kind == "mosaic":
             source = source._replace(group=choices.of(((1, 1), (4, 5), (2, 3), (3, 8))))
         gray = source.kind == "gray"
-        components = (Samples(0, choices.of((0, 2)), step),) if gray else (Samples(0, 0, step),) * 3
+        components = (ComponentSamples(0, choices.of((0, 2)), step),) if gray else (ComponentSamples(0, 0, step),) * 3
     elif packed:
         step, count = 1 + choices.below(4), 1 + choices.below(4)
-        components = tuple(Samples(0, choices.below(step), step) for _ in range(count))
+        components = tuple(ComponentSamples(0, choices.below(step), step) for _ in range(count))
         exact = True
     else:
         components = choices.of(list(ARRANGEMENTS.values()))

@@ -7,34 +7,34 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from npu_layout.kernels import Color, PictureResize, Samples, linear_axis
+from npu_layout.kernels import Color, ComponentSamples, PictureResize, linear_axis
 
 BT601 = Color(16, 1220542, 1673527, -409993, -852492, 2116026)  # OpenCV's
 BT709_FULL = Color(0, 1 << 20, 1651297, -196423, -490864, 1945738)
 BT2020 = Color(16, 1220945, 1760218, -196429, -682018, 2245843)
 IDENTITY = Color(0, 1 << 20, 0, 0, 0, 0)
 
-_LUMA = Samples(0, 0, 1)
-ARRANGEMENTS: dict[str, tuple[Samples, ...]] = {
-    "NV12": (_LUMA, Samples(1, 0, 2, 2, 2), Samples(1, 1, 2, 2, 2)),
-    "NV21": (_LUMA, Samples(1, 1, 2, 2, 2), Samples(1, 0, 2, 2, 2)),
-    "NV16": (_LUMA, Samples(1, 0, 2, 2, 1), Samples(1, 1, 2, 2, 1)),
-    "NV24": (_LUMA, Samples(1, 0, 2, 1, 1), Samples(1, 1, 2, 1, 1)),
-    "I420": (_LUMA, Samples(1, 0, 1, 2, 2), Samples(2, 0, 1, 2, 2)),
-    "YV12": (_LUMA, Samples(2, 0, 1, 2, 2), Samples(1, 0, 1, 2, 2)),
-    "I422": (_LUMA, Samples(1, 0, 1, 2, 1), Samples(2, 0, 1, 2, 1)),
-    "I444": (_LUMA, Samples(1, 0, 1), Samples(2, 0, 1)),
-    "YUYV": (Samples(0, 0, 2), Samples(0, 1, 4, 2), Samples(0, 3, 4, 2)),
-    "UYVY": (Samples(0, 1, 2), Samples(0, 0, 4, 2), Samples(0, 2, 4, 2)),
-    "YVYU": (Samples(0, 0, 2), Samples(0, 3, 4, 2), Samples(0, 1, 4, 2)),
-    "P010": (Samples(0, 1, 2), Samples(1, 1, 4, 2, 2), Samples(1, 3, 4, 2, 2)),
-    "I411": (_LUMA, Samples(1, 0, 1, 4, 1), Samples(2, 0, 1, 4, 1)),
+_LUMA = ComponentSamples(0, 0, 1)
+ARRANGEMENTS: dict[str, tuple[ComponentSamples, ...]] = {
+    "NV12": (_LUMA, ComponentSamples(1, 0, 2, 2, 2), ComponentSamples(1, 1, 2, 2, 2)),
+    "NV21": (_LUMA, ComponentSamples(1, 1, 2, 2, 2), ComponentSamples(1, 0, 2, 2, 2)),
+    "NV16": (_LUMA, ComponentSamples(1, 0, 2, 2, 1), ComponentSamples(1, 1, 2, 2, 1)),
+    "NV24": (_LUMA, ComponentSamples(1, 0, 2, 1, 1), ComponentSamples(1, 1, 2, 1, 1)),
+    "I420": (_LUMA, ComponentSamples(1, 0, 1, 2, 2), ComponentSamples(2, 0, 1, 2, 2)),
+    "YV12": (_LUMA, ComponentSamples(2, 0, 1, 2, 2), ComponentSamples(1, 0, 1, 2, 2)),
+    "I422": (_LUMA, ComponentSamples(1, 0, 1, 2, 1), ComponentSamples(2, 0, 1, 2, 1)),
+    "I444": (_LUMA, ComponentSamples(1, 0, 1), ComponentSamples(2, 0, 1)),
+    "YUYV": (ComponentSamples(0, 0, 2), ComponentSamples(0, 1, 4, 2), ComponentSamples(0, 3, 4, 2)),
+    "UYVY": (ComponentSamples(0, 1, 2), ComponentSamples(0, 0, 4, 2), ComponentSamples(0, 2, 4, 2)),
+    "YVYU": (ComponentSamples(0, 0, 2), ComponentSamples(0, 3, 4, 2), ComponentSamples(0, 1, 4, 2)),
+    "P010": (ComponentSamples(0, 1, 2), ComponentSamples(1, 1, 4, 2, 2), ComponentSamples(1, 3, 4, 2, 2)),
+    "I411": (_LUMA, ComponentSamples(1, 0, 1, 4, 1), ComponentSamples(2, 0, 1, 4, 1)),
     "gray": (_LUMA,),
-    "gray of YUYV": (Samples(0, 0, 2),),
+    "gray of YUYV": (ComponentSamples(0, 0, 2),),
 }
 
 
-def extents(components: tuple[Samples, ...], size_wh: tuple[int, int]) -> list[tuple[int, int]]:
+def extents(components: tuple[ComponentSamples, ...], size_wh: tuple[int, int]) -> list[tuple[int, int]]:
     """Return rows and bytes of a row of each plane, as few as the samples need."""
     found: dict[int, tuple[int, int]] = {}
     for c in components:
@@ -45,7 +45,7 @@ def extents(components: tuple[Samples, ...], size_wh: tuple[int, int]) -> list[t
 
 
 def noise(
-    rng: np.random.Generator, components: tuple[Samples, ...], size_wh: tuple[int, int], slack: int = 0
+    rng: np.random.Generator, components: tuple[ComponentSamples, ...], size_wh: tuple[int, int], slack: int = 0
 ) -> tuple[np.ndarray, ...]:
     """Return planes of random bytes whose rows have `slack` bytes between them."""
     planes = []
@@ -55,7 +55,7 @@ def noise(
 
 
 def resize_of(
-    components: tuple[Samples, ...],
+    components: tuple[ComponentSamples, ...],
     size_wh: tuple[int, int],
     result_wh: tuple[int, int],
     *,
@@ -86,7 +86,7 @@ def expected(resize: PictureResize, planes: tuple[np.ndarray, ...]) -> np.ndarra
 def _result(resize: PictureResize, planes: tuple[np.ndarray, ...], x: int, y: int) -> list[int]:
     components, (width, height) = resize.components, resize.size_wh
 
-    def sample(c: Samples, x: int, y: int) -> int:
+    def sample(c: ComponentSamples, x: int, y: int) -> int:
         return int(planes[c.plane][y, c.start + c.step * x])
 
     if not resize.exact:

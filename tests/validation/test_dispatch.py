@@ -6,7 +6,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any
 
 from npu_layout.validation import dispatch
-from npu_layout.validation.jobs import Job, judge
+from npu_layout.validation.jobs import ValidationJob, judge
 
 
 class Counting(Executor):
@@ -28,7 +28,7 @@ class Counting(Executor):
 
 def test_the_jobs_under_way_are_bounded() -> None:
     executor = Counting()
-    jobs = (Job(str(i), "", None, {}, False, "") for i in range(3000))
+    jobs = (ValidationJob(str(i), "", None, {}, False, "") for i in range(3000))
     results = list(dispatch.sent(executor, judge, jobs, 16))
     assert len(results) == 3000 and 1 < executor.most <= 17
     executor.pool.shutdown()
@@ -45,7 +45,7 @@ class Blaming(Executor):
         first = len(self.tried) <= 6
         return self.pool.submit(self.run, args[0], first)
 
-    def run(self, job: Job, first: bool) -> str:
+    def run(self, job: ValidationJob, first: bool) -> str:
         if job.path == "killer" or (first and job.path in "abc"):
             raise ZeroDivisionError(job.path)
         return "fine"
@@ -53,7 +53,7 @@ class Blaming(Executor):
 
 def test_what_is_lost_beside_a_killer_runs_again_alone() -> None:
     executor = Blaming()
-    jobs = (Job(path, "", None, {}, False, "1") for path in ("a", "b", "killer", "c", "d", "e"))
+    jobs = (ValidationJob(path, "", None, {}, False, "1") for path in ("a", "b", "killer", "c", "d", "e"))
     results = dict(dispatch.sent(executor, judge, jobs, 4))
     assert results.pop("killer") == "no verdict: ZeroDivisionError: killer"
     assert results == dict.fromkeys("abcde", "fine")

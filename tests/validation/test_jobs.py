@@ -14,27 +14,27 @@ from tests.support.boards import Board, network
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> jobs.Job:
+def job(tmp_path: Path) -> jobs.ValidationJob:
     Board(frames=2).recording().save(tmp_path / "a")
     (tmp_path / "model.onnx").write_bytes(network())
-    return jobs.Job(str(tmp_path / "a"), str(tmp_path / "model.onnx"), 1, {}, False, "1")
+    return jobs.ValidationJob(str(tmp_path / "a"), str(tmp_path / "model.onnx"), 1, {}, False, "1")
 
 
 @pytest.mark.parametrize("pictures", [False, True])
-def test_a_report_has_pictures_if_they_are_asked_for(job: jobs.Job, pictures: bool) -> None:
+def test_a_report_has_pictures_if_they_are_asked_for(job: jobs.ValidationJob, pictures: bool) -> None:
     report = jobs.judge(pickle.loads(pickle.dumps(job._replace(pictures=pictures))))
     assert isinstance(report, nl.Report) and report
     assert (report.outputs["maps"].exhibit is not None) == pictures
 
 
-def test_what_cannot_be_judged_has_a_text(job: jobs.Job, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_judged_has_a_text(job: jobs.ValidationJob, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "nowhere" in str(jobs.judge(job._replace(path="nowhere")))
     assert "cannot load" in str(jobs.judge(job._replace(model=b"no model")))
     monkeypatch.setattr(jobs, "validate", lambda *_, **__: 1 / 0)
     assert jobs.judge(job) == "ZeroDivisionError: division by zero"
 
 
-def test_a_model_is_loaded_once_until_its_file_changes(job: jobs.Job) -> None:
+def test_a_model_is_loaded_once_until_its_file_changes(job: jobs.ValidationJob) -> None:
     first = jobs.loaded(job.model)
     assert jobs.loaded(job.model) is first
     os.utime(job.model, ns=(1, 1))

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import npu_layout as nl
 from npu_layout.diagnosis import Evidence, Remade
-from npu_layout.validation.comparing import Kept, compare
+from npu_layout.validation.comparing import KeptRun, compare
 from npu_layout.validation.reruns import rerun
 from tests.support import two_inputs
 from tests.support.boards import PRE, Board, network
@@ -93,7 +93,7 @@ def test_two_changes_of_an_input(exchanged: bool, vector: bool) -> None:
     assert min(two.values()) == 0, "what explains nothing of the first two frames is left"
 
 
-def remade_for(board: Board, recording: nl.Recording) -> tuple[list[Remade], list[Kept]]:
+def remade_for(board: Board, recording: nl.Recording) -> tuple[list[Remade], list[KeptRun]]:
     pairing, kept = compare(recording, board.engine, False)
     (output,) = pairing.outputs
     axis = output.channel_axis
@@ -171,7 +171,7 @@ def test_progress_counts_every_frame_that_is_tried(
 
 def _of(
     engine: nl.OnnxRuntimeEngine, recording: nl.Recording, progress: bool = False
-) -> tuple[list[Remade], list[Kept]]:
+) -> tuple[list[Remade], list[KeptRun]]:
     pairing, kept = compare(recording, engine, False)
     (output,) = pairing.outputs
     evidence = {
