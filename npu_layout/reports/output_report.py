@@ -164,9 +164,9 @@ class OutputReport:
             "worst_channel": self.worst_channel,
             "dead": list(self.dead),
             "clamped": None if self.clamped is None else self.clamped._asdict(),
-            "tolerances": {
-                k: {"asked": a, "found": f if math.isfinite(f) else None, "held": h}
-                for k, (a, f, h) in self.tolerances.items()
+            "tolerances": {  # held: what `met` was called; scripts may read it
+                k: {"asked": a, "found": f if math.isfinite(f) else None, "met": met, "held": met}
+                for k, (a, f, met) in self.tolerances.items()
             },
             "passing": plain(self.passing),
             "ranking": [

@@ -22,7 +22,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "max_abs": (0.0, math.inf),
     "max_steps": (0.0, math.inf),
 }
-_DEFAULTS: Mapping[str, float] = {"min_snr_db": 10.0}  # for outputs that a tolerance does not name
+DEFAULTS: Mapping[str, float] = {"min_snr_db": 10.0}  # for outputs that a tolerance does not name
 
 
 def check_numbers(asked: Mapping[str, Tolerance]) -> None:
@@ -69,7 +69,7 @@ def met(name: str, asked: Mapping[str, Tolerance], f: Figures | None) -> dict[st
     found = _found(f)
     kept = {}
     for what, given in asked.items():
-        value = given.get(name, _DEFAULTS.get(what)) if isinstance(given, Mapping) else given
+        value = given.get(name, DEFAULTS.get(what)) if isinstance(given, Mapping) else given
         if value is None:
             continue
         least = what.startswith("min")

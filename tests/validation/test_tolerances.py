@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import inspect
 import re
 from typing import Any
 
@@ -12,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import npu_layout as nl
+from npu_layout import pytest_plugin
 from npu_layout.comparison import Figures
 from npu_layout.reports import tables
-from npu_layout.validation.tolerances import check_numbers, met, passing
+from npu_layout.validation.tolerances import DEFAULTS, check_numbers, met, passing
 from tests.support.boards import SHAPE, Board
 
 
@@ -24,8 +26,28 @@ def test_a_tolerance_of_one_output_leaves_the_others_theirs() -> None:
     outputs = [{k: two.spec.pack(y + (0.4 * noise if k == "more" else 0)) for k, y in a.items()} for a in two.answers]
     report = nl.validate(two.recording(None, outputs), two.engine, min_snr_db={"maps": 20})
     assert report.outputs["maps"].tolerances["min_snr_db"][0] == 20
-    asked, found, held = report.outputs["more"].tolerances["min_snr_db"]
-    assert asked == 10 and not held and found < 10 and report.outputs["more"].verdict == "mismatch"
+    asked, found, is_met = report.outputs["more"].tolerances["min_snr_db"]
+    assert asked == 10 and not is_met and found < 10 and report.outputs["more"].verdict == "mismatch"
+    written = report.to_dict()["outputs"]
+    each = {
+        o["name"]: o["tolerances"]["min_snr_db"] for o in (written.values() if isinstance(written, dict) else written)
+    }
+    assert {name: (one["asked"], one["met"], one["held"]) for name, one in each.items()} == {
+        "maps": (20.0, True, True),
+        "more": (10.0, False, False),
+    }
+
+
+def test_all_that_validate_has_the_same_tolerances() -> None:
+    """They are written in each signature, where editors and help() show them; here none of them differs."""
+    functions = (nl.validate, nl.validate_many, pytest_plugin.assert_matches)
+    known = [inspect.signature(function).parameters for function in functions]
+    for name in ("min_snr_db", "min_cosine", "max_abs", "max_steps"):
+        first, *others = (parameters[name] for parameters in known)
+        assert all(
+            (one.default, one.annotation, one.kind) == (first.default, first.annotation, first.kind) for one in others
+        )
+        assert first.default == DEFAULTS.get(name) and first.kind is first.KEYWORD_ONLY
 
 
 def test_what_cannot_be_measured_does_not_hold() -> None:
