@@ -53,7 +53,7 @@ def checked_inputs(operator: OperatorKernels, *inputs: Any, values: bool = True,
     if len(inputs) == 1 and (type(inputs[0]) is np.ndarray or _carries(inputs[0])):
         (only,) = inputs
         array, kind = np.asarray(only), None if type(only) is np.ndarray else type(only)
-        order = _order(carried_layout(only), array.shape, array.strides, array.dtype)
+        order = _order(None if kind is None else carried_layout(only), array.shape, array.strides, array.dtype)
         if order is not None:  # the usual case of a hot loop; else the checks below find the reason
             return Inputs(operator, (array,), (array,), order, kind)
     carrying = [x for x in inputs if _carries(x)]
