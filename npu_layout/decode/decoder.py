@@ -128,7 +128,7 @@ class Decoder:
             {name: buffer}, or buffers in the order of `specs`; each as TensorSpec.unpack accepts it.
         confidence
             The least score: compared in float64 with the stored value, dequantised and activated. It is 0 .. 1, as
-            scores are probabilities, but where integers are scores as they are (activation "none") and mean others.
+            scores are probabilities. Behind no activation it may be negative, and of integers that mean more, above 1.
         iou
             Boxes whose IoU with a better one of the same class is greater go. The head's Suppression says what counts
             as overlap, and whether an equal one goes too; "peaks" and "none" do not use it.
@@ -178,7 +178,7 @@ class Decoder:
                 f"confidence: no stored value reaches {asked}; the largest that one means is {largest} "
                 f"(scores of another scale? activation= is {activation!r}){percent_words(least)}"
             )
-        if activation != "none" or self.largest_score == np.inf:  # else the quantization says what scores can be
+        if activation != "none" or (least > 1 and self.largest_score == np.inf):  # integers bound their scores
             logits = "; 'sigmoid' is for logits" if activation == "none" else ""
             share_of("confidence", confidence, f": scores are probabilities, as activation={activation!r} says{logits}")
         return least, overlap, most
