@@ -127,8 +127,8 @@ class Decoder:
         buffers
             {name: buffer}, or buffers in the order of `specs`; each as TensorSpec.unpack accepts it.
         confidence
-            The least score: compared in float64 with the stored value, dequantised and activated. It is 0 .. 1, as
-            scores are probabilities. Behind no activation it may be negative, and of integers that mean more, above 1.
+            The least score: compared in float64 with the stored value, dequantised and activated. At most 1, as
+            scores are probabilities, but of integers that mean more behind no activation.
         iou
             Boxes whose IoU with a better one of the same class is greater go. The head's Suppression says what counts
             as overlap, and whether an equal one goes too; "peaks" and "none" do not use it.
@@ -178,9 +178,12 @@ class Decoder:
                 f"confidence: no stored value reaches {asked}; the largest that one means is {largest} "
                 f"(scores of another scale? activation= is {activation!r}){percent_words(least)}"
             )
-        if activation != "none" or (least > 1 and self.largest_score == np.inf):  # integers bound their scores
-            logits = "; 'sigmoid' is for logits" if activation == "none" else ""
-            share_of("confidence", confidence, f": scores are probabilities, as activation={activation!r} says{logits}")
+        if least > self._most:  # of floats, which bound nothing
+            share_of(
+                "confidence",
+                confidence,
+                ": scores are probabilities, as activation='none' says; 'sigmoid' is for logits",
+            )
         return least, overlap, most
 
     def _room_for_weights(self, pool: Pool, most: int) -> np.ndarray | None:

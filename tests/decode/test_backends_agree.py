@@ -322,7 +322,7 @@ def test_random_heads_are_decoded_alike(seed: int) -> None:
             try:
                 got = decoder(buffers, confidence, iou, limit)
             except nl.NpuLayoutError as error:
-                assert "no stored value reaches" in str(error) or confidence < 0
+                assert "no stored value reaches" in str(error)
                 break
             again = decoder(buffers, confidence, iou, limit, out=decoder(buffers, confidence, iou, 300))
             wanted = got if wanted is None else wanted

@@ -117,7 +117,7 @@ def test_yolact(form: str, dtype: str, raw: bool, square: bool) -> None:
         box = (x - w / 2, y - h / 2, x + w / 2, y + h / 2)
         candidates.append(scenes.Found(float(np.float32(shares[1 + k])), k, level, cell, anchor, box))
         weights_of[level, cell, anchor] = [math.tanh(float(n)) if raw else float(n) for n in c]
-    least = 0.6 if raw else 3.0
+    least = 0.6 if raw else 1.0
     passing = sorted((f for f in candidates if f.score >= least), key=lambda f: -f.score)
     wanted = scenes.kept(passing, 0.45, 30)
     assert 3 < len(wanted) < len(passing)
