@@ -20,6 +20,8 @@ from .trials import Trial
 _ROWS = 6  # frames that are tried
 _ONE = 2e-3  # off 1: rounding of sums and lengths is less
 _FAR = 0.1  # of the logarithm: what is normalised on the device is nearer to 1
+_SURER = 0.5  # of the vectors: noise makes fewer of them sure
+_SIZES = 8.0  # times the smallest value
 _ZEROS = 0.02  # of the model's values are 0 after a ReLU, at least
 _MOST = 1 << 16  # labels of a frame that are compared
 
@@ -99,6 +101,8 @@ def _device(evidence: Evidence, row: int) -> np.ndarray:
 def _missing(evidence: Evidence, device: list[np.ndarray]) -> Iterator[tuple[str, Change]]:
     """Yield the functions that the model's values are the results of, and the device's are not."""
     model = [finite(r).astype(np.float64) for r in evidence.references[:1]]
+    if not evidence.steps and all(x.min() > 0 for x in device) and _are_scaled(device):
+        yield "an extra exp, or a missing log", np.log
     shape = model[0].shape
     axes = sorted({evidence.channel_axis or 0, len(shape) - 1}, key=lambda a: a != evidence.channel_axis)
     for axis in axes:
@@ -106,11 +110,23 @@ def _missing(evidence: Evidence, device: list[np.ndarray]) -> Iterator[tuple[str
             continue
         along = "" if axis == evidence.channel_axis else f", along axis {axis}"
         if all((m >= 0).all() and _is_one(m.sum(axis)) for m in model) and _far(device, partial(np.sum, axis=axis)):
-            yield f"a missing softmax{along}", partial(softmax, axis=axis)
+            change = partial(softmax, axis=axis)
+            if _sure(map(change, device), axis) <= _sure(map(finite, evidence.references), axis) + _SURER:
+                yield f"a missing softmax{along}", change
         length = partial(_length, axis=axis)
         normal = all(_is_one(length(m)) and _of_several(m, axis) for m in model)
         if normal and _far(device, length) and _unequal(device, length):
             yield f"a missing L2 normalisation{along}", partial(normalised, axis=axis)
+
+
+def _sure(probabilities: Iterable[np.ndarray], axis: int) -> float:
+    """Return the share of the vectors that have one value: of any values that are far apart a softmax makes those."""
+    return float(np.mean([(x.max(axis) >= 1 - _ONE).mean() for x in probabilities]))
+
+
+def _are_scaled(device: list[np.ndarray]) -> bool:
+    """Whether positive values are of several sizes, as powers are: a logarithm of nearly equal ones is a line."""
+    return max(float(x.max()) for x in device) > _SIZES * min(float(x.min()) for x in device)
 
 
 def _length(x: np.ndarray, axis: int) -> np.ndarray:

@@ -97,11 +97,14 @@ class Candidate(NamedTuple):
 
 
 def without_repeats(ranking: list[Candidate]) -> list[Candidate]:
-    """Return the candidates without those whose fix is that of a better one, or differs only in the strides."""
+    """Return the candidates without those whose fix is that of a better one, or differs only in the strides.
+
+    So is one without a fix that says what a better one says, of the stored values or of their logarithms.
+    """
     kept: list[Candidate] = []
     for c in ranking:
-        rivals = [k for k in kept if k.cause == c.cause and c.fix is not None]
-        if not any(c.fix == k.fix or (_form(c) == _form(k) is not None) for k in rivals):
+        same = [k for k in kept if k.cause == c.cause and (c.fix is not None or (c.text and c.text == k.text))]
+        if not any(c.fix == k.fix or (_form(c) == _form(k) is not None) for k in same):
             kept.append(c)
     return kept
 

@@ -125,3 +125,39 @@ def test_scales_of_channels_give_a_missing_normalisation_no_other_weights(seed: 
     recording = nl.Recording({"y": spec}, [({"x": x}, {"y": y}) for x, y in zip(model, device)])
     output = nl.validate(recording, same((1, 32))).outputs["y"]
     assert output.verdict != "activation", str(output)
+
+
+def _powers(dtype: str, of: np.ufunc | None, noise: float, seed: int) -> nl.OutputReport:
+    """The report of a device that returns these powers of the model's maps, with noise before that."""
+    rng, spec = np.random.default_rng(seed), nl.TensorSpec(MAPS, "NCHW", dtype)
+    model = smooth(MAPS, seed=seed)
+    noisy = [(x + noise * 2 * rng.standard_normal(x.shape)).astype(np.float32) for x in model]
+    stored = [spec.pack(x if of is None else of(x)) for x in noisy]
+    recording = nl.Recording({"y": spec}, [({"x": x}, {"y": y}) for x, y in zip(model, stored)])
+    return nl.validate(recording, same(MAPS)).outputs["y"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("noise", [0.0, 0.05, 0.2])
+def test_powers_are_compared_by_their_logarithms(noise: float, dtype: str, seed: int) -> None:
+    """A few large powers have all the noise; the bits of a float16 are nearly a logarithm, and were called int16."""
+    output = _powers(dtype, np.exp, noise, seed)
+    assert output.verdict == "activation" and "an extra exp, or a missing log" in output.why, str(output)
+    assert _powers(dtype, None, noise, seed).verdict in ("match", "mismatch")
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("noise", [0.02, 0.2])
+def test_positive_values_have_no_missing_logarithm(noise: float, seed: int) -> None:
+    """Probabilities and depths of a faultless device, or of one with another scale, are no powers."""
+    rng, spec = np.random.default_rng(seed), nl.TensorSpec(MAPS, "NCHW", "float32")
+    for model in ([1 / (1 + np.exp(-3 * x)) for x in smooth(MAPS)], [np.exp(x) for x in smooth(MAPS)]):
+        for factor in (1.0, 1.2):
+            noisy = [factor * x * np.exp(noise * rng.standard_normal(x.shape)) for x in model]
+            frames = [
+                ({"x": x.astype(np.float32)}, {"y": spec.pack(y.astype(np.float32))}) for x, y in zip(model, noisy)
+            ]
+            output = nl.validate(nl.Recording({"y": spec}, frames), same(MAPS)).outputs["y"]
+            assert output.verdict != "activation", str(output)
+            assert factor > 1 or output.verdict == "match", str(output)
