@@ -214,6 +214,10 @@ class Evidence:
         count = places or self.samples.count
         return x.reshape(len(x), -1, count).transpose(1, 0, 2).reshape(-1, len(x) * count)
 
+    def by_frame(self, x: Matrix) -> np.ndarray:
+        """Return (frames, channels, samples of a frame) of (channels, samples of all frames)."""
+        return x.reshape(len(x), len(self.wanted), -1).swapaxes(0, 1)
+
     def score(
         self, trial: Trial, only: np.ndarray | None = None, powers: tuple[np.ndarray, np.ndarray] | None = None
     ) -> float:

@@ -55,6 +55,15 @@ def that_err(left: np.ndarray) -> float:
     return total**2 / max(float(np.square(squares, out=squares).sum()), 1e-300)
 
 
+def share_of_its_own(left: np.ndarray) -> float:
+    """Return which share of the values err by themselves: an error that is the same in all frames counts once.
+
+    left: (frames, places). Of errors of their own, the mean of n frames has an nth of their power.
+    """
+    alone, together = float(np.square(left).mean()) / len(left), float(np.square(left.mean(0)).mean())
+    return min(alone / together, 1.0) if together > 0 else 1.0
+
+
 def smaller_half(sizes: np.ndarray) -> np.ndarray:
     """Return which sizes are the smaller ones, of half of the sum of squares; of equal ones the first.
 

@@ -36,7 +36,7 @@ import numpy as np
 
 from ..comparison import decibels
 from .evidence import Evidence
-from .moments import that_err
+from .moments import share_of_its_own, that_err
 from .samples import beyond, ends
 from .thresholds import MARGIN, NEIGHBOURS, RATE, SOUND
 from .trials import Candidate, Trial
@@ -203,12 +203,30 @@ def _independent(evidence: Evidence, trial: Trial) -> float:
     values *= 1 - _saturated(evidence, trial)
     errors = _that_err_as_declared(evidence, trial) * _that_are_free(evidence, trial) * distinct
     if not trial.parameters:
-        alone = _share_of_its_own(evidence.as_declared(trial.rows).left) if trial.of_input else 1.0
+        alone = _alone(evidence, trial)
         return min(values * min(distinct, alone), _ROOM * max(_NORMAL * errors * alone - _EXTRA, 0.0))
-    values *= min(distinct, _share_of_its_own(trial.left))
+    values *= min(distinct, share_of_its_own(trial.left))
     through = min(trial.parameters, _LINE)
-    vary = _that_vary(evidence, trial) * distinct
+    vary = _that_vary(evidence, trial) * min(distinct, _of_vector(evidence))
     return max(min(values - trial.parameters, _NORMAL * (errors - through), vary - through), 0.0)
+
+
+def _of_vector(evidence: Evidence) -> float:
+    """Return which share of a vector's values differ between the frames, alike ones as one; 1 of other outputs."""
+    return share_of_its_own(evidence.by_frame(evidence.deviations.off)) if evidence.is_vector else 1.0
+
+
+def _alone(evidence: Evidence, trial: Trial) -> float:
+    """Return which share of its values a trial without fitted numbers explains by themselves.
+
+    Another input explains errors, a function the model's values: of each what is the same in all frames counts once.
+    """
+    if trial.of_input:
+        return share_of_its_own(evidence.as_declared(trial.rows).left)
+    if trial.cause != "activation" or trial.places or not evidence.fits:
+        return 1.0
+    rows = range(len(evidence.wanted)) if trial.rows is None else trial.rows
+    return share_of_its_own(evidence.by_frame(evidence.deviations.off)[list(rows)])
 
 
 def _saturated(evidence: Evidence, trial: Trial) -> float:
@@ -267,15 +285,6 @@ def _that_vary(evidence: Evidence, trial: Trial) -> float:
         return evidence.that_vary
     wanted = evidence.by_channel(evidence.wanted[list(trial.rows)])
     return that_err(wanted - wanted.mean(1, keepdims=True))
-
-
-def _share_of_its_own(left: np.ndarray) -> float:
-    """Return which share of the values err by themselves: an error that is the same in all frames counts once.
-
-    left: (frames, places). Of errors of their own, the mean of n frames has an nth of their power.
-    """
-    alone, together = float(np.square(left).mean()) / len(left), float(np.square(left.mean(0)).mean())
-    return min(alone / together, 1.0) if together > 0 else 1.0
 
 
 def _distinct(evidence: Evidence, rows: Sequence[int] | None) -> float:

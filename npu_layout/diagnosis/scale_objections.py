@@ -8,17 +8,18 @@ import numpy as np
 
 from ..comparison import decibels
 from .evidence import Evidence
-from .proof import by_chance, cost_of
+from .proof import by_chance, cost_of, proven
 from .rivals import is_everywhere
 from .samples import arithmetic
 from .simplicity import HARDLY, ORDERS
 from .slight_scales import MOVED, SLIGHT, forgets_a_zero_point, has_scales_of_channels, is_at_the_end, is_slight
-from .thresholds import CLEAN, CLEAR, ENOUGH, MARGIN, MOST, NEAR, RATE, ROUNDING, SEVERAL, SHIFTED, SOUND
+from .thresholds import CLEAN, CLEAR, ENOUGH, MARGIN, MOST, NEAR, RATE, ROUGH, ROUNDING, SEVERAL, SHIFTED, SOUND
 from .trials import Candidate
 
 _OFF_THE_END = 1 / 8  # of the range: a zero point that is not at its end, nor in its middle, is no calibrated one
 _SHRUNK = 1.1  # factor: arithmetic that rounds down in every layer makes such a scale, and hardly any other error
 _EXACT = 60.0  # dB: float16 rounds to 66 or more
+_CUT_OFF = 7.0  # dB: what is cut off moves everything, but leaves noise, so that a zero point gains 6
 _MORE = 0.5  # dB that a line explains more than an input by its two fitted numbers, of few values
 
 
@@ -65,6 +66,21 @@ def is_shrunk(evidence: Evidence, c: Candidate) -> bool:
     if is_slight(evidence, trial, _SHRUNK, moved):
         return c.score < _EXACT
     return c.score < CLEAN and _are_as_many(evidence, c)
+
+
+def explains_much_more(evidence: Evidence, c: Candidate) -> bool:
+    """Whether a scale that is no cause explains so much more that a match would hide it.
+
+    A sound device's arithmetic makes scales within a tenth of the declared one. A scale further off is either declared
+    wrongly, or such a device is no sound one.
+    """
+    trial = evidence.trial(c)
+    if c.cause != "quantization" or c.score < ROUGH or not proven(evidence, c, len(evidence.trials)):
+        return False
+    if forgets_a_zero_point(evidence, trial):
+        return c.gain >= _CUT_OFF and is_everywhere(evidence, c, 1)
+    least = CLEAR if c.score - c.gain >= MOST else MOST
+    return c.gain >= least and not is_slight(evidence, trial, _SHRUNK, SHIFTED)
 
 
 def _are_as_many(evidence: Evidence, c: Candidate) -> bool:

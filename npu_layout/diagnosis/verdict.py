@@ -25,7 +25,7 @@ from .objections import (
 )
 from .proof import independent, is_by_chance, proven
 from .rivals import alike, distance, sides
-from .scale_objections import is_biased, is_nearly_a_line, is_of_biases, is_slight_scale
+from .scale_objections import explains_much_more, is_biased, is_nearly_a_line, is_of_biases, is_slight_scale
 from .second_causes import CausePair, second_causes
 from .simplicity import ORDERS, as_good, is_of_bits, simplest_first
 from .slight_scales import is_of_some_channels
@@ -237,7 +237,11 @@ def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> J
     undecided = _undecided(evidence, score, others, met)
     if undecided is not None:
         return undecided
-    return _without_cause(score, met, others, next((c for c in slight if accuses(evidence, c, score)), None))
+    noisy = next((c for c in slight if accuses(evidence, c, score)), None)
+    better = next((c for c in slight if explains_much_more(evidence, c)), None)
+    if better is not None:
+        return Judgement("ambiguous", None, wording.scale_or_device(score, met, better), wording.COMPARE_SCALES)
+    return _without_cause(score, met, others, noisy)
 
 
 def _without_heirs(strong: Sequence[Candidate], left: Sequence[Candidate]) -> list[Candidate]:

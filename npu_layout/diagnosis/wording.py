@@ -31,6 +31,7 @@ SOME_CHANNELS = (
     "But most channels have the declared scales: those of the others may be declared wrongly, or the device's "
     "arithmetic may shrink, stretch or move them. Compare the scales with those that the runtime lists."
 )
+COMPARE_SCALES = "Compare the declared scale and zero point with those that the runtime lists for this output."
 THEN = "Then validate again: the second cause is named with its own fix."
 NO_CAUSE = "No known cause explains the difference."
 
@@ -223,6 +224,14 @@ def noisy(c: Candidate) -> str:
     return (
         f"The device is noisy. With another scale ({c.text}) they would agree to {db(c.score)}; noise alone "
         "does that, so it is no proof of another scale."
+    )
+
+
+def scale_or_device(score: float, met: bool, c: Candidate) -> str:
+    """Return that a slightly other scale explains much more, which a device that shrinks or moves values does, too."""
+    return (
+        f"{as_declared(score, met)} With another scale ({c.text}) they would agree to {db(c.score)}: either the scale "
+        "is declared wrongly, or the device's arithmetic shrinks, stretches or moves all values."
     )
 
 

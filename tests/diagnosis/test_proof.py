@@ -10,6 +10,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.diagnosis import Remade, Situation, diagnose
+from npu_layout.diagnosis.activations import activations
 from npu_layout.diagnosis.evidence import Evidence
 from npu_layout.diagnosis.proof import cost_of, independent, least_cost, needed, proven
 from npu_layout.diagnosis.readings import declared
@@ -383,3 +384,47 @@ def test_values_that_an_input_clamps_prove_nothing() -> None:
     found.rank([trial, trial._replace(answers={})])
     clamped, free = (independent(found, Candidate("preprocessing", "", 30.0, 20.0, None, trial=i)) for i in (0, 1))
     assert free == 200 and clamped == pytest.approx(80)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_vector_that_is_the_same_in_all_frames_counts_once(seed: int) -> None:
+    """Two probabilities in four frames that are alike are on a line with any two bytes; in other frames they differ."""
+    rng = np.random.default_rng(seed)
+    alike = [np.array([[0.96, 0.24]], np.float32) + 1e-3 * rng.standard_normal((1, 2)).astype(np.float32)] * 4
+    alike = [x + 1e-4 * rng.standard_normal((1, 2)).astype(np.float32) for x in alike]
+    unlike = [rng.uniform(0, 1, (1, 2)).astype(np.float32) for _ in range(16)]
+    spec = nl.TensorSpec((1, 2), "NC", "int16", quantization=nl.Quantization(1.0))
+    for model, named in ((alike, False), (unlike, True)):
+        true = spec.replace(quantization=nl.Quantization(1 / 16000, 2000))
+        found = Evidence(spec, [true.pack(x) for x in model], model, (), 1)
+        assert (judged(found) == "quantization") == named
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_softmax_of_values_that_are_far_apart_shows_nothing(seed: int) -> None:
+    """Read without their scale, probabilities are so far apart that a softmax of them has one large value, as these."""
+    rng = np.random.default_rng(seed)
+    base = np.log([[0.02, 0.02, 0.03, 0.02, 0.83, 0.03, 0.03, 0.02]])
+    logits = [base + 0.02 * rng.standard_normal(base.shape) for _ in range(4)]
+    model = [(np.exp(x) / np.exp(x).sum()).astype(np.float32) for x in logits]
+    raw = [np.rint(250 * x - 126 + 25 * rng.standard_normal(x.shape)).clip(-128, 127).astype(np.int8) for x in model]
+    found = Evidence(nl.TensorSpec((1, 8), "NC", "int8"), [x.ravel() for x in raw], model, (), 1)
+    assert judged(found) in ("ambiguous", "mismatch")
+    many = [2 * rng.standard_normal((1, 8)) for _ in range(24)]
+    model = [(np.exp(x) / np.exp(x).sum()).astype(np.float32) for x in many]
+    unlike = [(x + 0.1 * rng.standard_normal(x.shape)).astype(np.float32).ravel() for x in many]
+    assert judged(Evidence(nl.TensorSpec((1, 8), "NC", "float32"), unlike, model, (), 1)) == "activation"
+
+
+@pytest.mark.parametrize("shape", [(1, 8), (1, 2, 4, 4)])
+def test_a_function_explains_frames_that_are_alike_once(shape: tuple[int, ...]) -> None:
+    """What it explains is the model's values; noise of each frame's own is no further value of these."""
+    rng, numbers = np.random.default_rng(0), []
+    for alike in (True, False):
+        model = [rng.standard_normal(shape).astype(np.float32) for _ in range(8)]
+        model = [model[0] + 0.01 * x for x in model] if alike else model
+        device = [(np.tanh(x) + 0.1 * rng.standard_normal(shape)).astype(np.float32).ravel() for x in model]
+        found = Evidence(nl.TensorSpec(shape, nl.Layout.of_rank(len(shape))), device, model, (), None)
+        ranking = found.rank([*declared(found), *activations(found)])
+        numbers.append(independent(found, next(c for c in ranking if c.text == "an extra tanh")))
+    assert numbers[0] < numbers[1] / 4

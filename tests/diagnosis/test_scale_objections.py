@@ -260,3 +260,49 @@ def test_another_order_beside_a_scale_that_drift_makes(moved: int, speaks: bool)
         Candidate("layout", "", 13.0, 5.0, None, trial=1),
     ]
     assert scale_objections.is_nearly_a_line(found, ranking[1], ranking) == speaks
+
+
+def _read(model: list[np.ndarray], values: list[np.ndarray], quantization: nl.Quantization) -> nl.OutputReport:
+    """The report of a device that stores these values in steps of 0.02 from 0, read by another quantization."""
+    spec = nl.TensorSpec(model[0].shape, "NCHW", "uint8", quantization=quantization, name="y")
+    stored = [np.clip(np.rint(y / 0.02), 0, 255).astype(np.uint8) for y in values]
+    recording = nl.Recording({"y": spec}, [({"x": x}, {"y": y}) for x, y in zip(model, stored)])
+    return nl.validate(recording, same(model[0].shape)).outputs["y"]
+
+
+def _depths(seed: int, spread: float = 0.3) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    smooth = [rng.standard_normal((1, 1, 8, 8)).repeat(4, 2).repeat(4, 3) for _ in range(4)]
+    return [np.maximum(2 + spread * x, 0.1).astype(np.float32) for x in smooth]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("factor", [1.2, 1.15, 1 / 1.2])
+def test_a_slightly_other_scale_that_explains_much_more_speaks(factor: float, seed: int) -> None:
+    """All values are off by a fifth, which is half of what they vary by; a tolerance of 0 dB is met."""
+    model, rng = _depths(seed), np.random.default_rng(seed)
+    noisy = [x + 0.02 * rng.standard_normal(x.shape) for x in model]
+    output = _read(model, noisy, nl.Quantization(0.02 * factor))
+    assert output.verdict in ("ambiguous", "mismatch") and output.fix is None, str(output)
+    assert "either the scale is declared wrongly, or the device's arithmetic shrinks" in output.why, output.why
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("noise", [0.0, 0.03, 0.1])
+@pytest.mark.parametrize("factor", [1.0, 1.05])
+def test_a_slightly_other_scale_does_not_speak_of_a_faultless_device(factor: float, noise: float, seed: int) -> None:
+    model, rng = _depths(seed), np.random.default_rng(seed)
+    shrunk = [x * factor + noise * rng.standard_normal(x.shape) for x in model]
+    for values in (shrunk, [np.floor(x / 0.04) * 0.04 for x in shrunk]):  # the layer before cuts off twice the step
+        output = _read(model, values, nl.Quantization(0.02))
+        assert "either the scale is declared wrongly" not in output.why, str(output)
+        assert output.verdict in ("match", "mismatch"), str(output)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_forgotten_zero_point_above_the_end_speaks(seed: int) -> None:
+    """Of values that are never negative a device that errs makes one, too; it leaves more noise."""
+    model, rng = _depths(seed), np.random.default_rng(seed)
+    moved = [x + 8 * 0.02 + 0.06 * rng.standard_normal(x.shape) for x in model]
+    output = _read(model, moved, nl.Quantization(0.02))
+    assert output.verdict == "ambiguous" and "zero point 8" in output.why, str(output)
