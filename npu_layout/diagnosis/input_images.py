@@ -97,6 +97,14 @@ class Integers(NamedTuple):
     scale: float
     zero_point: float
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The lowest and the highest value that they stand for."""
+        low, high = (
+            (end - self.zero_point) * self.scale for end in (np.iinfo(self.dtype).min, np.iinfo(self.dtype).max)
+        )
+        return float(low), float(high)
+
     def stored(self, values: np.ndarray) -> np.ndarray:
         """Return the integers of values, float64."""
         low, high = np.iinfo(self.dtype).min, np.iinfo(self.dtype).max

@@ -137,7 +137,7 @@ def _recolored(image: Image) -> Iterator[Way]:
 def _rescaled(image: Image, limits: tuple[float, float], wanted: Wanted, color: str = "") -> Iterator[Way]:
     """Yield another mean and std; also clamped to the range on which an integer accelerator was calibrated.
 
-    color: the other order of the colours, if these are exchanged, too.
+    color: the other order of the colours, if these are exchanged, too. Integers are clamped at the ends of their dtype.
 
     Those that make nearly the same of this frame share one array. What is clamped may differ where the pixels hardly
     do: half a pixel value is half of a range that is as wide as one.
@@ -147,7 +147,10 @@ def _rescaled(image: Image, limits: tuple[float, float], wanted: Wanted, color: 
         ranges["the recorded inputs"] = limits
     if image.known:
         ends = np.stack([(0 - image.mean) / image.std, (255 - image.mean) / image.std])
-        ranges["all pixels"] = float(ends.min()), float(ends.max())
+        ranges["all pixels"] = (float(ends.min()), float(ends.max()))
+    words = {what: what for what in ranges}
+    if image.known and image.integers is not None:
+        ranges["all pixels"], words["all pixels"] = image.integers.ends, str(image.integers.dtype)
     known: dict[str, list[MadeInput]] = {what: [] for what in ranges}
     also, base = "", image.base
     if color:
@@ -165,7 +168,7 @@ def _rescaled(image: Image, limits: tuple[float, float], wanted: Wanted, color: 
             first = next((other for other in known[what] if one.is_like(other, _AS_GIVEN)), one)
             if first is one:
                 known[what].append(one)
-            text = f"{mistake.text}, clamped to the range of {what}" if what else mistake.text
+            text = f"{mistake.text}, clamped to the range of {words[what]}" if what else mistake.text
             text += _NEARLY_BLANK if image.is_blank(first) else ""
             yield Way(id, f"{text}{also}", fix, first, combines=bool(color))
 

@@ -174,3 +174,21 @@ def test_red_and_blue_exchanged_and_another_mean_and_std(color: str) -> None:
     gray = {"color": "GRAY", "mean": 120, "std": 60}
     assert not [v for v in variants(x[:, :1], {"preprocess": gray}, None, (-9.0, 9.0)) if v.combines]
     assert not [v for v in variants(x, {}, None, (-9.0, 9.0)) if v.combines]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_integers_are_clamped_at_the_ends_of_their_dtype(dtype: str) -> None:
+    """Also with the colours exchanged: of a picture that saturates, half a step is all that varies."""
+    mean, std = np.array([[120.0, 115.0, 100.0], [60.0, 58.0, 57.0]])
+    how = {"color": "RGB", "mean": mean.tolist(), "std": std.tolist()}
+    shape, low = (1, 3, 16, 16), np.iinfo(dtype).min
+    spec = nl.TensorSpec(shape, "NHWC", dtype, quantization=nl.Quantization(0.0186, low + 108))
+    ends = (0 - 108) * 0.0186, (255 - 108) * 0.0186  # of 0 and 255: all pixels are between -2.02 and 2.72
+    pixels = np.random.default_rng(0).integers(0, 256, shape).astype(np.float64)
+    x = spec.unpack(spec.pack(((pixels - mean[:, None, None]) / std[:, None, None]).astype(np.float32)))
+    made = {v.id: v for v in variants(x, {"preprocess": how}, None, (-1.0, 1.0), spec)}
+    for color, raw in (((), pixels), (("BGR",), pixels[:, ::-1])):
+        found = made[("scale", "forgotten", "all pixels", *color)]
+        assert f"mean and std forgotten, clamped to the range of {dtype}" in found.text
+        np.testing.assert_allclose(found.x, np.clip(raw, *ends), atol=0.6, rtol=0)
+        assert found.x.max() == pytest.approx(ends[1], abs=1e-5)
