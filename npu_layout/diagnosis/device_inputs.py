@@ -76,12 +76,28 @@ def _rows_apart(shape: tuple[int, ...]) -> Iterator[SeenInput]:
         ("rows", "rows of pixels", width * channels, (0, 1, 2, 3)),
         ("rows of planes", "rows of planes", width, (0, 3, 1, 2)),
     ):
-        pitches = sorted({-(-row // multiple) * multiple for multiple in _ROW_PITCHES})
-        for pitch in pitches if height > 1 and channels > 1 else ():
-            if 0 < pitch - row <= row / 2:
-                text = f"the input's {what} are read every {pitch} elements, but are {row} long, without a gap"
-                move = partial(_rows_with_gaps, row=row, pitch=pitch, axes=axes)
-                yield SeenInput(f"{name} {pitch}", text, "input_layout", move, False)
+        for pitch in row_pitches(row) if height > 1 and channels > 1 else ():
+            text = f"the input's {what} are read every {pitch} elements, but are {row} long, without a gap"
+            move = partial(_rows_with_gaps, row=row, pitch=pitch, axes=axes)
+            yield SeenInput(f"{name} {pitch}", text, "input_layout", move, False)
+
+
+def row_pitches(row: int) -> list[int]:
+    """Return from how many elements to how many rows of so many may begin: the gap is half of a row at most.
+
+    >>> row_pitches(1080), row_pitches(1280)
+    ([1088, 1152, 1280], [])
+    """
+    pitches = sorted({-(-row // multiple) * multiple for multiple in _ROW_PITCHES})
+    return [pitch for pitch in pitches if 0 < pitch - row <= row / 2]
+
+
+def without_gaps(pixels: Pixels, pitch: int) -> Pixels:
+    """Return rows that are read behind each other where they begin every `pitch` pixels; what is between them is 0."""
+    count, height, width = pixels.shape[:3]
+    apart = np.zeros((count, height, pitch, *pixels.shape[3:]), pixels.dtype)
+    apart[:, :, :width] = pixels
+    return apart.reshape(count, height * pitch, *pixels.shape[3:])[:, : height * width].reshape(pixels.shape)
 
 
 def _rows_with_gaps(pixels: Pixels, row: int, pitch: int, axes: tuple[int, ...]) -> Pixels:

@@ -1,4 +1,4 @@
-"""Fit a camera's frame into a model's input in other ways than declared: resized, bordered, turned or changed first.
+"""Fit a camera's frame into an input in other ways than declared: resized, bordered, turned, sheared or changed first.
 
 What was done to the frame before it was bordered leaves the border as it is.
 """
@@ -17,7 +17,7 @@ from ..errors import NpuLayoutError, RecordingError
 from ..frames import INTERPOLATIONS, MODES, Preprocessor
 from ..layouts import Layout
 from ..recordings import FRAME
-from .device_inputs import MOVES, RANGES, Change, seen
+from .device_inputs import MOVES, RANGES, Change, row_pitches, seen, without_gaps
 from .input_images import FLIPPED, How, Image, MadeInput, Way
 
 PICTURE = "picture"  # the last word of the id of a change that leaves the border as it is
@@ -64,6 +64,15 @@ def turned(image: Image, frame: np.ndarray) -> Iterator[Way]:
         if (of_squares and height != width) or asked.get("resize", _LETTERBOX) not in _CENTERED:
             made = MadeInput(partial(_made_of, image, frame, asked, move))
             yield Way(("fit", name), f"the frame is {text}", None, made, "geometry")
+
+
+def sheared(image: Image, frame: np.ndarray) -> Iterator[Way]:
+    """Yield the camera's frame whose rows end in a gap that was read as pixels: each begins further in than it is."""
+    asked, width = _asked(image), frame.shape[1]
+    for pitch in row_pitches(width):
+        made = MadeInput(partial(_made_of, image, frame, asked, partial(without_gaps, pitch=pitch)))
+        text = f"the pitch of the frame is ignored: its rows of {width} pixels begin every {pitch}, and are read as if"
+        yield Way(("fit", "pitch", pitch), f"{text} there were no gaps", None, made, "input_layout")
 
 
 def _asked(image: Image) -> How:

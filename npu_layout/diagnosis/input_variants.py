@@ -14,7 +14,7 @@ from ..frames import as_channels
 from ..layouts import Layout
 from ..recordings import FRAME
 from .device_inputs import SeenInput, of_integers, seen
-from .frame_fits import bordered, changed_pictures, fitted, turned
+from .frame_fits import bordered, changed_pictures, fitted, sheared, turned
 from .input_images import FLIPPED, How, Id, Image, Integers, MadeInput, Way, plain
 from .usual_mistakes import mistakes
 
@@ -114,7 +114,9 @@ def _every(image: Image, frame: np.ndarray | None, limits: tuple[float, float], 
     yield from bordered(image) if frame is None else fitted(image, frame)
     yield from _seen(image)
     yield from changed_pictures(image)
-    yield from () if frame is None else turned(image, frame)
+    if frame is not None:
+        yield from turned(image, frame)
+        yield from sheared(image, frame)
     yield from _cast(image)
     if image.known and image.channels == 3 and image.color in FLIPPED:
         yield from _rescaled(image, limits, wanted, FLIPPED[image.color])

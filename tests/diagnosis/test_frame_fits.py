@@ -161,3 +161,21 @@ def test_a_picture_that_is_all_border_has_none() -> None:
     for x, how in ((flat, PRE), (made(FRAMES[0]), {**PRE, "resize": "stretch"})):
         ids = [v.id for v in variants(x, {"preprocess": how}, None, (-3.0, 3.0))]
         assert not [id for id in ids if id[0] == "fit" or id[-1] == PICTURE]
+
+
+def _pitched(frame: np.ndarray, pitch: int) -> np.ndarray:
+    """What is read of a frame whose rows begin every `pitch` pixels in memory, as if they had no gaps."""
+    memory = np.zeros(frame.shape[0] * pitch * 3, np.uint8)
+    for y, row in enumerate(frame):
+        memory[y * pitch * 3 : y * pitch * 3 + row.size] = row.ravel()
+    return memory[: frame.size].reshape(frame.shape)
+
+
+@pytest.mark.parametrize("frames", [1, 6])
+@pytest.mark.parametrize("noise", [0.01, 0.3])
+def test_the_pitch_of_a_frame_is_ignored(noise: float, frames: int) -> None:
+    """Rows of 70 pixels begin at multiples of 16: the picture is sheared before it is resized."""
+    output = judged([made(_pitched(f, 80)) for f in FRAMES], noise, frames=frames)
+    assert output.verdict == "input_layout" and output.fix is None, str(output)
+    assert "the pitch of the frame is ignored: its rows of 70 pixels begin every 80" in output.why
+    assert judged([made(f) for f in FRAMES], noise, frames=frames).verdict == "match"
