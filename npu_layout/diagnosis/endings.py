@@ -103,6 +103,8 @@ def _missing(evidence: Evidence, device: list[np.ndarray]) -> Iterator[tuple[str
     model = [finite(r).astype(np.float64) for r in evidence.references[:1]]
     if not evidence.steps and all(x.min() > 0 for x in device) and _are_scaled(device):
         yield "an extra exp, or a missing log", np.log
+    if evidence.steps and evidence.spec.quantization is None:
+        return  # integers that have no scale are no values: what is normalised is as long, whatever it was
     shape = model[0].shape
     axes = sorted({evidence.channel_axis or 0, len(shape) - 1}, key=lambda a: a != evidence.channel_axis)
     for axis in axes:

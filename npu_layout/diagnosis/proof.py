@@ -47,6 +47,7 @@ _EXTRA = 2  # of n normal errors the square of the sum of squares is on average 
 _LINE = 2  # errors that a line goes through, whatever they are
 _CLASSES, _SURE = 3, 1.5  # values of a vector of classes, and of those that make up one of a network that is sure
 _ALIKE = 0.5  # of the largest: that of a class in any frame differs by less
+_OF_VECTORS = ("layout", "channel_order")  # which explain a vector by the order of its values in any frame
 _SUM = 0.01  # off 1, that probabilities add up to: of rounding less
 _ROOM = 2  # because the fourth powers of few values say little
 
@@ -219,11 +220,13 @@ def _of_vector(evidence: Evidence) -> float:
 def _alone(evidence: Evidence, trial: Trial) -> float:
     """Return which share of its values a trial without fitted numbers explains by themselves.
 
-    Another input explains errors, a function the model's values: of each what is the same in all frames counts once.
+    Another input explains errors, a function, or another order of a vector, the model's values: of each what is the
+    same in all frames counts once.
     """
     if trial.of_input:
         return share_of_its_own(evidence.as_declared(trial.rows).left)
-    if trial.cause != "activation" or trial.places or not evidence.fits:
+    of_values = trial.cause == "activation" or (evidence.is_vector and trial.cause in _OF_VECTORS)
+    if not of_values or trial.places or not evidence.fits:
         return 1.0
     rows = range(len(evidence.wanted)) if trial.rows is None else trial.rows
     return share_of_its_own(evidence.by_frame(evidence.deviations.off)[list(rows)])

@@ -254,7 +254,7 @@ def exchanged(examined: Sequence[Examined]) -> list[Examined]:
     content = {e.output.name: names.get(e.output.name, e.output.model.name) for e in examined}
     sharing = {name: [k for k in content if content[k] == content[name]] for name in content}
     exchange = {name: other for name, other in names.items() if len(sharing[name]) == 1}
-    unknown = {e.output.name for e in examined if e.judgement.verdict == "mismatch"}
+    unknown = {e.output.name for e in examined if e.judgement.verdict in UNSURE}
 
     def finished(name: str, judgement: Judgement) -> Judgement:
         if name in exchange:

@@ -161,3 +161,17 @@ def test_positive_values_have_no_missing_logarithm(noise: float, seed: int) -> N
             output = nl.validate(nl.Recording({"y": spec}, frames), same(MAPS)).outputs["y"]
             assert output.verdict != "activation", str(output)
             assert factor > 1 or output.verdict == "match", str(output)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_integers_without_a_scale_have_no_missing_normalisation(seed: int) -> None:
+    """Divided by their length they are the embedding, whatever their scale is: that was not declared."""
+    rng, scale = np.random.default_rng(seed), nl.Quantization(0.004)
+    model = [x / np.linalg.norm(x) for x in rng.standard_normal((16, 1, 64)).astype(np.float32)]
+    true = nl.TensorSpec((1, 64), "NC", "int8", quantization=scale, name="y")
+    noisy = [(x + 0.3 * x.std() * rng.standard_normal(x.shape)).astype(np.float32) for x in model]
+    for declared, words in ((None, ("quantization",)), (scale, ("match",))):
+        frames = [({"x": x}, {"y": true.pack(y)}) for x, y in zip(model, noisy)]
+        spec = nl.TensorSpec((1, 64), "NC", "int8", quantization=declared, name="y")
+        output = nl.validate(nl.Recording({"y": spec}, frames), same((1, 64))).outputs["y"]
+        assert output.verdict in words, str(output)

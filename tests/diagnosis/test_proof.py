@@ -428,3 +428,19 @@ def test_a_function_explains_frames_that_are_alike_once(shape: tuple[int, ...]) 
         ranking = found.rank([*declared(found), *activations(found)])
         numbers.append(independent(found, next(c for c in ranking if c.text == "an extra tanh")))
     assert numbers[0] < numbers[1] / 4
+
+
+def test_an_order_of_a_vector_that_is_the_same_in_all_frames_counts_once() -> None:
+    """Eight probabilities of dim frames: whichever order they are in, they are in it in every frame."""
+    rng, numbers, order = np.random.default_rng(0), [], np.roll(np.arange(8), 1)
+    for alike in (True, False):
+        model = [rng.standard_normal((1, 8)).astype(np.float32) for _ in range(8)]
+        model = [model[0] + 0.01 * x for x in model] if alike else model
+        device = [x[:, order].ravel() for x in model]
+        found = Evidence(nl.TensorSpec((1, 8), "NC"), device, model, (), 1)
+        left = found.codes - np.stack([x[0, order] for x in model])
+        for cause in ("channel_order", "layout"):
+            trial = found.as_declared()._replace(cause=cause, left=left + 1e-6)
+            ranking = found.rank([*declared(found), trial])
+            numbers.append(independent(found, next(c for c in ranking if c.cause == cause)))
+    assert max(numbers[:2]) < min(numbers[2:]) / 4, numbers

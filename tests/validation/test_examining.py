@@ -56,6 +56,17 @@ def test_an_exchanged_output_beside_one_that_nothing_explains() -> None:
     assert "the same tensor" not in a.why
 
 
+def test_an_exchanged_output_beside_one_of_which_too_little_is_known() -> None:
+    """Two values of a frame prove no exchange: that the two names have one tensor is not known either."""
+    two, rng = Board(outputs=("a", "b")), np.random.default_rng(0)
+    noisy = [two.spec.pack(x["b"] + 0.8 * x["b"].std() * rng.normal(size=SHAPE)) for x in two.answers]
+    outputs = [{"a": two.spec.pack(x["b"]), "b": other} for x, other in zip(two.answers, noisy)]
+    report = nl.validate(two.recording(None, outputs), two.engine, min_snr_db={"b": -10.0}, min_cosine={"b": 0.0})
+    a, b = report.outputs["a"], report.outputs["b"]
+    assert b.verdict == "ambiguous" and a.verdict == "output_order" and a.fix is None, str(report)
+    assert "What 'b' contains in its place is not known." in a.why and "the same tensor" not in a.why, a.why
+
+
 def test_specs_stay_with_the_names_of_exchanged_outputs() -> None:
     two = Board(outputs=("a", "b"))
     q = two.spec.quantization
