@@ -65,7 +65,8 @@ def is_shrunk(evidence: Evidence, c: Candidate) -> bool:
         return False
     if is_slight(evidence, trial, _SHRUNK, moved):
         return c.score < _EXACT
-    return c.score < CLEAN and _are_as_many(evidence, c)
+    least = _EXACT if c.score - c.gain >= SOUND else CLEAN  # of a sound device nothing else is left by another gain
+    return c.score < least and _are_as_many(evidence, c)
 
 
 def explains_much_more(evidence: Evidence, c: Candidate) -> bool:

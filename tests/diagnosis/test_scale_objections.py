@@ -306,3 +306,18 @@ def test_a_forgotten_zero_point_above_the_end_speaks(seed: int) -> None:
     moved = [x + 8 * 0.02 + 0.06 * rng.standard_normal(x.shape) for x in model]
     output = _read(model, moved, nl.Quantization(0.02))
     assert output.verdict == "ambiguous" and "zero point 8" in output.why, str(output)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_a_sound_device_whose_gain_drifts_has_no_other_scale(dtype: str, seed: int) -> None:
+    """Layers whose gains are off by 5 % leave 17 dB, and hardly any other error over frames that are alike."""
+    model, rng = [x - 1.5 for x in _depths(seed)], np.random.default_rng(seed)
+    spec = nl.TensorSpec(model[0].shape, "NCHW", dtype, name="y")
+    for shift in (0.02, -0.02):
+        drifted = [0.88 * x + 0.06 + shift + 0.005 * rng.standard_normal(x.shape) for x in model]
+        frames = [({"x": x}, {"y": spec.pack(y.astype(np.float32))}) for x, y in zip(model, drifted)]
+        output = nl.validate(nl.Recording({"y": spec}, frames), same(model[0].shape)).outputs["y"]
+        best = next(c for c in output.ranking if c.cause == "quantization")
+        assert best.score >= 30 and best.score - best.gain >= 15, str(output)
+        assert output.verdict in ("match", "ambiguous") and output.fix is None, str(output)

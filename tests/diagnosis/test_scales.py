@@ -92,7 +92,7 @@ def test_noise_that_shrinks_a_map_is_no_other_scale(db: float, short: float, dty
     error = float(np.mean([((1 - short) * x) ** 2 for x in model]))
     explained = error > 8 * level**2 or short < 0.8  # by a scale 10 dB more, or nearly
     refusals = ("match",) if db > 12 else ("match", "mismatch", "ambiguous")
-    assert output.verdict in refusals or (explained and output.verdict == "quantization"), str(output)
+    assert output.verdict in refusals or (explained and output.verdict in ("quantization", "ambiguous")), str(output)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
