@@ -42,7 +42,8 @@ def accuses(evidence: Evidence, c: Candidate, declared: float) -> bool:
     """Whether it explains enough, and enough more than the declared reading, which explains so many dB."""
     of_scale = c.cause == "quantization" and not clamps_less(evidence, c)
     moved = SHIFTED if declared >= CLEAR else MOVED
-    near = declared >= _FINE or is_slight(evidence, evidence.trial(c), NEAR, moved)
+    near = declared >= _FINE or (declared >= MOST and _is_of_two_numbers(evidence, c))
+    near = near or is_slight(evidence, evidence.trial(c), NEAR, moved)
     fine = of_scale and near and c.gain < CLEAR
     indifferent = c.of_input or (of_scale and is_slight(evidence, evidence.trial(c)))  # to who reads the output
     least = LEAST if c.cause in ORDERS and not evidence.trial(c).parameters else _FIX
@@ -62,6 +63,15 @@ def is_unpaid(evidence: Evidence, c: Candidate) -> bool:
     """
     two = _has_factors(evidence, c) and are_two_of_each(evidence, c)
     return (two and c.score < ROUGH) or (c.cause == "quantization" and c.score - cost(evidence, c) < _FIX)
+
+
+def _is_of_two_numbers(evidence: Evidence, c: Candidate) -> bool:
+    """Whether a scale and a zero point are fitted both: a device that cuts off moves and stretches what it computes.
+
+    Who forgets a zero point, or takes another scale, is wrong in one of the two, or in those of another output.
+    """
+    q = None if c.spec is None else c.spec.quantization
+    return q is not None and evidence.trial(c).parameters >= 2 * q.count
 
 
 def _has_factors(evidence: Evidence, c: Candidate) -> bool:

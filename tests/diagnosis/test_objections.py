@@ -257,3 +257,17 @@ def test_an_input_that_gains_little_is_seen_in_every_channel_and_frame(seed: int
     c = next(c for c in found.rank([found.as_declared(), trial]) if c.of_input)
     assert 6 < c.score < 15 and (c.gain < 6 if accused else 0 < c.gain < 6), c.gain
     assert objections.accuses(found, c, found.score(found.as_declared())) == accused
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("off", "named"), [(12, False), (70, True)])
+def test_a_scale_and_a_zero_point_that_a_device_moves_are_no_cause(off: int, named: bool, seed: int) -> None:
+    """A device that cuts off in each layer moves and stretches: as declared 9 dB are left, and a line gains 4."""
+    rng, shape = np.random.default_rng(seed), (1, 1000)
+    spec = nl.TensorSpec(shape, "NC", "int8", quantization=nl.Quantization(0.06, 4), name="y")
+    model = [(0.06 * 35 * rng.standard_normal(shape)).astype(np.float32) for _ in range(4)]
+    steps = [1.15 * x / 0.06 + 4 - off + 9 * rng.standard_normal(shape) for x in model]
+    stored = [np.clip(np.rint(y), -128, 127).astype(np.int8) for y in steps]
+    recording = nl.Recording({"y": spec}, [({"x": x}, {"y": y}) for x, y in zip(model, stored)])
+    output = nl.validate(recording, same(shape)).outputs["y"]
+    assert (output.verdict == "quantization") == named, str(output)
