@@ -66,12 +66,14 @@ def is_unpaid(evidence: Evidence, c: Candidate) -> bool:
 
 
 def _is_of_two_numbers(evidence: Evidence, c: Candidate) -> bool:
-    """Whether a scale and a zero point are fitted both: a device that cuts off moves and stretches what it computes.
+    """Whether a scale and a zero point are fitted both, for as many channels as the declared ones.
 
-    Who forgets a zero point, or takes another scale, is wrong in one of the two, or in those of another output.
+    A device that cuts off moves and stretches what it computes. Who forgets a zero point, or takes another scale, is
+    wrong in one of the two, in those of another output, or in whether each channel has its own.
     """
     q = None if c.spec is None else c.spec.quantization
-    return q is not None and evidence.trial(c).parameters >= 2 * q.count
+    as_many = has_scales_of_channels(evidence.spec) == has_scales_of_channels(c.spec)
+    return q is not None and as_many and evidence.trial(c).parameters >= 2 * q.count
 
 
 def _has_factors(evidence: Evidence, c: Candidate) -> bool:

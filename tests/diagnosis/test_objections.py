@@ -271,3 +271,20 @@ def test_a_scale_and_a_zero_point_that_a_device_moves_are_no_cause(off: int, nam
     recording = nl.Recording({"y": spec}, [({"x": x}, {"y": y}) for x, y in zip(model, stored)])
     output = nl.validate(recording, same(shape)).outputs["y"]
     assert (output.verdict == "quantization") == named, str(output)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_one_scale_that_was_declared_as_one_of_each_channel_may_gain_less(seed: int) -> None:
+    """How many channels a scale is for is a mistake that people make, and no device does: 6 dB are enough."""
+    rng, shape = np.random.default_rng(seed), (1, 10, 12, 16)
+    model = [(2.5 * x).astype(np.float32) for x in rng.standard_normal((6, *shape))]
+    true = nl.TensorSpec(shape, "NHWC", "int8", quantization=nl.Quantization(0.1, -5), name="y")
+    scales, zero_points = 0.1 * rng.permutation(np.linspace(0.62, 1.05, 10)), rng.integers(-9, 0, 10)
+    each = true.replace(quantization=nl.Quantization(scales, zero_points, axis=1))
+    noisy = [true.pack((x + 0.38 * rng.standard_normal(shape)).astype(np.float32)) for x in model]
+    recording = nl.Recording({"y": each}, [({"x": x}, {"y": y}) for x, y in zip(model, noisy)])
+    output = nl.validate(recording, same(shape)).outputs["y"]
+    declared = next(c.score for c in output.ranking if c.cause == "match")
+    best = next(c for c in output.ranking if c.cause == "quantization")
+    assert declared >= 8 > best.gain - 2, str(output)
+    assert output.verdict == "quantization" and output.fix.quantization.axis is None, str(output)
