@@ -33,7 +33,7 @@ def test_the_shape_itself_is_wrong(board: Board) -> None:
     declared = nl.TensorSpec((1, 12, CHANNELS, 12), "NCHW", "int8", quantization=board.spec.quantization)
     output = board.verdict(board.recording(declared, board.packed(actual)))
     assert output.verdict == "layout" and board.reads(output.fix, board.packed(actual)), str(output)
-    assert output.to_dict()["tolerances"]["min_snr_db"] == {"asked": 10, "found": None, "held": False}
+    assert output.to_dict()["tolerances"]["min_snr_db"] == {"asked": 10, "found": None, "met": False, "held": False}
 
 
 @pytest.mark.parametrize("declared", ["float32", ">f4", "float16", "int16", ">u2"])
