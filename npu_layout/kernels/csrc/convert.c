@@ -245,9 +245,10 @@ static void convert_rows(Work *w, const Rows *rows, int64_t count, int64_t row_n
 /* Short rows with gaps: more streams than the processor foresees. Those of the next tile are fetched. */
 static int is_direct_rows(const Convert *c, const Arithmetic *a) {
     enum { SHORT_ROW = 128 };
-    const Loop row = c->box.loops[c->box.count - 1], rows = c->box.loops[c->box.count - c->inner];
+    if (c->way != DIRECT || c->dense != 1 || c->rows_step == 1) return 0;
+    const Loop rows = c->box.loops[c->box.count - c->inner], row = c->box.loops[c->box.count - 1];
     const int64_t bytes = row.n * dtype_size[a->from];
-    return c->way == DIRECT && c->dense == 1 && c->rows_step > 1 && bytes <= SHORT_ROW && magnitude(rows.s) > bytes;
+    return bytes <= SHORT_ROW && magnitude(rows.s) > bytes;
 }
 static void fetch_rows(const uint8_t *p, int64_t rows, int64_t step, int64_t bytes) {
     for (int64_t r = 0; r < rows; ++r)
