@@ -55,18 +55,19 @@ static int may_read_clock(void) {
 #endif
 }
 
-/* The times of a load from L1, the shortest of some, and of one from memory, their median; far is 0 if this clock does not
- * distinguish them, or is forbidden. */
+/* The times of a load from L1, the shortest of some, and of one from memory, their lower quartile; far is 0 if this clock does not
+ * distinguish them, or is forbidden. On several pages: one of 50 lies in memory that takes twice as long, of another processor
+ * of the machine, say. */
 typedef struct {
     uint32_t near, far;
 } Times;
 static Times measured(void) {
-    enum { TRIALS = 15, LINE = 64 };
-    uint8_t lines[TRIALS * LINE] = {0}; /* of this thread: another one may measure at the same time */
+    enum { TRIALS = 16, PAGES = 4, PAGE = 4096, APART = 256 };
+    uint8_t pages[PAGES * PAGE] = {0}; /* of this thread: another one may measure at the same time */
     int64_t near = UINT32_MAX, misses[TRIALS];
     if (!may_read_clock()) return (Times){1, 0};
     for (int i = 0; i < TRIALS; ++i) {
-        uint8_t *line = lines + i * LINE;
+        uint8_t *line = pages + i % PAGES * PAGE + i / PAGES * APART;
         load_time(line);
         const int64_t hit = load_time(line);
         __builtin_ia32_clflush(line);
@@ -77,7 +78,7 @@ static Times measured(void) {
         for (; at && misses[at - 1] > miss; --at) misses[at] = misses[at - 1];
         misses[at] = miss;
     }
-    const int64_t far = misses[TRIALS / 2];
+    const int64_t far = misses[TRIALS / 4];
     if (near < 1 || far < 2 * near || far > UINT32_MAX) return (Times){1, 0};
     return (Times){(uint32_t)near, (uint32_t)far};
 }
