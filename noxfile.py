@@ -260,7 +260,7 @@ def oracles(session: nox.Session) -> None:
     home = ROOT / "build" / "oracles"
     home.parent.mkdir(exist_ok=True)
     prepare(home, {"test", "test-oracles"})
-    files = ["tests/decode/test_other_libraries.py", "tests/decode/test_suppression.py"]
+    files = ["tests/decode/test_other_libraries.py", "tests/decode/results/test_suppression.py"]
     every = [] if session.posargs else ["-m", "slow or not slow"]
     session.run(str(home / "bin" / "python"), "-m", "pytest", *files, *every, *session.posargs, external=True)
 

@@ -19,13 +19,10 @@ MEMORY = "address,undefined"  # AddressSanitizer and UndefinedBehaviorSanitizer
 SANITIZED = (
     "tests/buffers/test_random_conversions.py",
     "tests/project/test_fuzzing.py::test_what_the_fuzzers_found[pictures]",
-    *(
-        f"tests/decode/test_{room}.py"
-        for room in (
-            *("boundary", "decoder", "networks", "detectors", "dense", "faces", "suppression"),
-            *("mask_crops", "compiling", "finishing", "gathering", "backends_agree"),
-        )
-    ),
+    *("tests/decode/test_boundary.py", "tests/decode/test_backends_agree.py"),
+    *(f"tests/decode/decoders/test_{room}.py" for room in ("decoder", "compiling", "finishing", "gathering")),
+    *(f"tests/decode/zoo/test_{room}.py" for room in ("networks", "detectors", "dense", "faces")),
+    *(f"tests/decode/results/test_{room}.py" for room in ("suppression", "mask_crops")),
     "tests/ops/test_stored_buffers.py",
     *(f"tests/frames/test_{room}.py" for room in ("gray", "fitting", "fitting_yuv", "source_formats")),
 )

@@ -34,7 +34,7 @@ from verdicts import models, pictures, ports
 from npu_layout.buffers import TensorSpec
 from npu_layout.comparison import channel_axis
 from npu_layout.diagnosis import Remade, Situation, diagnose, distinct, variants
-from npu_layout.diagnosis.evidence import Evidence
+from npu_layout.diagnosis.scoring.evidence import Evidence
 
 RATE = 1e-4  # asked
 MODELS = ("maps", "yolo", "yolo8", "segmentation", "classifier", "ssd", "twins", "gray", "flow", "embedding", "box")

@@ -115,7 +115,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def suffices_once(path: Path) -> bool:
     """Whether the tests of a file are the same with each kind of kernels."""
-    return path.name not in ONCE.get(path.parent.name, (path.name,)) and path.parent.parent == TESTS
+    wing = path.relative_to(TESTS).parts[0] if TESTS in path.parents else ""
+    return path.name not in ONCE.get(wing, (path.name,))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

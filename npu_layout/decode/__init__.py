@@ -9,36 +9,36 @@ Imports buffers, frames, kernels, layouts and support.
 from typing import TYPE_CHECKING
 
 from ..support import late
-from .answers import Classes, Text, classify, ctc
-from .centers import centernet
-from .crops import Masks
-from .darknet import yolov2, yolov3, yolov4
-from .decoder import Decoder
-from .decoder import use_backend as use_backend  # of the benchmark, and of no user
-from .dense import efficientdet, fcos, retinanet
-from .detections import Detections
-from .detectors import centernet_head, fastestdet, labelled_rows, ssd, ssd_postprocessed, yolofastestv2
-from .faces import blazeface, face_det_lite, retinaface, scrfd, ultraface, yolov5_face, yunet
-from .form import Boxes, Form, Part
-from .guessing import Guess, guess
-from .head import Head
-from .joints import heatmap_points, landmarks, simcc_points
-from .limbs import OPENPOSE, Skeleton, people
-from .mask_crops import masks
-from .matching import Comparison, same
-from .networks import yolo26, yolov5, yolov6, yolov7, yolov8, yolov10, yolox
-from .obb import yolo26_obb, yolov8_obb
-from .oriented import OrientedDecoder, OrientedDetections, oriented_nms
-from .overlay import draw
-from .poses import movenet, yolov7_pose
-from .queries import detr, rtdetr
-from .regions import Regions, dbnet
-from .roads import lanes
-from .rules import Keypoints, Prototypes, Suppression
-from .sides import damoyolo, depthai_yolo, nanodet, ppyoloe, rtmdet
-from .suppressed import detection_output, hailo_nms
-from .suppression import nms
-from .yolacts import yolact
+from .decoders.decoder import Decoder
+from .decoders.decoder import use_backend as use_backend  # of the benchmark, and of no user
+from .decoders.oriented import OrientedDecoder, OrientedDetections, oriented_nms
+from .decoders.suppressed import detection_output, hailo_nms
+from .guesses.guessing import Guess, guess
+from .heads.form import Boxes, Form, Part
+from .heads.head import Head
+from .heads.rules import Keypoints, Prototypes, Suppression
+from .other_answers.answers import Classes, Text, classify, ctc
+from .other_answers.centers import centernet
+from .other_answers.joints import heatmap_points, landmarks, simcc_points
+from .other_answers.limbs import OPENPOSE, Skeleton, people
+from .other_answers.regions import Regions, dbnet
+from .other_answers.roads import lanes
+from .results.crops import Masks
+from .results.detections import Detections
+from .results.mask_crops import masks
+from .results.matching import Comparison, same
+from .results.overlay import draw
+from .results.suppression import nms
+from .zoo.darknet import yolov2, yolov3, yolov4
+from .zoo.dense import efficientdet, fcos, retinanet
+from .zoo.detectors import centernet_head, fastestdet, labelled_rows, ssd, ssd_postprocessed, yolofastestv2
+from .zoo.faces import blazeface, face_det_lite, retinaface, scrfd, ultraface, yolov5_face, yunet
+from .zoo.networks import yolo26, yolov5, yolov6, yolov7, yolov8, yolov10, yolox
+from .zoo.obb import yolo26_obb, yolov8_obb
+from .zoo.poses import movenet, yolov7_pose
+from .zoo.queries import detr, rtdetr
+from .zoo.sides import damoyolo, depthai_yolo, nanodet, ppyoloe, rtmdet
+from .zoo.yolacts import yolact
 
 __all__ = [
     "OPENPOSE",

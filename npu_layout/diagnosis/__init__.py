@@ -6,29 +6,29 @@ Imports comparison, recordings, frames, engines, buffers, layouts and support.
 from typing import TYPE_CHECKING
 
 from ..support import late
-from .buffer_search import Hypothesis
-from .identification import Identification, identify
-from .thresholds import LEAST, MARGIN
+from .scoring.thresholds import LEAST, MARGIN
+from .stored.buffer_search import Hypothesis
+from .stored.identification import Identification, identify
 
 if TYPE_CHECKING:
-    from .answers import Remade, distinct, explains_more, far_less, gained, whole_cause
-    from .camera_frames import noted_part
-    from .causes import Situation, without_inputs
-    from .channel_ends import other_end
-    from .evidence import Evidence
-    from .frame_fits import PICTURE
-    from .input_check import recorded_inputs
-    from .input_orders import exchanges, in_other_places
-    from .input_report import InputReport
-    from .input_variants import image_channels, image_size, variants
-    from .one_input import contradiction
-    from .runtime_colors import runtime_exchanges
-    from .runtime_scales import runtime_normalises
-    from .samples import by_channel, ends
-    from .scales import called
-    from .trials import Candidate, Trial
-    from .verdict import Judgement, beside_input, diagnose
-    from .wording import along_axis, contradicts, doubled
+    from .computed.answers import Remade, distinct, explains_more, far_less, gained, whole_cause
+    from .input_checks.camera_frames import noted_part
+    from .input_checks.input_check import recorded_inputs
+    from .input_checks.input_orders import exchanges, in_other_places
+    from .input_checks.input_report import InputReport
+    from .input_checks.runtime_colors import runtime_exchanges
+    from .input_checks.runtime_scales import runtime_normalises
+    from .other_inputs.frame_fits import PICTURE
+    from .other_inputs.input_variants import image_channels, image_size, variants
+    from .scoring.evidence import Evidence
+    from .scoring.samples import by_channel, ends
+    from .scoring.trials import Candidate, Trial
+    from .stored.channel_ends import other_end
+    from .stored.scales import called
+    from .verdicts.causes import Situation, without_inputs
+    from .verdicts.one_input import contradiction
+    from .verdicts.verdict import Judgement, beside_input, diagnose
+    from .verdicts.wording import along_axis, contradicts, doubled
 
 __all__ = [
     "LEAST",
@@ -74,38 +74,38 @@ __all__ = [
 __getattr__, __dir__ = late(
     __name__,
     {
-        "PICTURE": "frame_fits",
-        "Candidate": "trials",
-        "Evidence": "evidence",
-        "InputReport": "input_report",
-        "Judgement": "verdict",
-        "Remade": "answers",
-        "Situation": "causes",
-        "Trial": "trials",
-        "along_axis": "wording",
-        "beside_input": "verdict",
-        "by_channel": "samples",
-        "called": "scales",
-        "contradiction": "one_input",
-        "contradicts": "wording",
-        "diagnose": "verdict",
-        "distinct": "answers",
-        "doubled": "wording",
-        "ends": "samples",
-        "exchanges": "input_orders",
-        "explains_more": "answers",
-        "far_less": "answers",
-        "gained": "answers",
-        "image_channels": "input_variants",
-        "image_size": "input_variants",
-        "in_other_places": "input_orders",
-        "noted_part": "camera_frames",
-        "other_end": "channel_ends",
-        "recorded_inputs": "input_check",
-        "runtime_exchanges": "runtime_colors",
-        "runtime_normalises": "runtime_scales",
-        "variants": "input_variants",
-        "whole_cause": "answers",
-        "without_inputs": "causes",
+        "PICTURE": "other_inputs.frame_fits",
+        "Candidate": "scoring.trials",
+        "Evidence": "scoring.evidence",
+        "InputReport": "input_checks.input_report",
+        "Judgement": "verdicts.verdict",
+        "Remade": "computed.answers",
+        "Situation": "verdicts.causes",
+        "Trial": "scoring.trials",
+        "along_axis": "verdicts.wording",
+        "beside_input": "verdicts.verdict",
+        "by_channel": "scoring.samples",
+        "called": "stored.scales",
+        "contradiction": "verdicts.one_input",
+        "contradicts": "verdicts.wording",
+        "diagnose": "verdicts.verdict",
+        "distinct": "computed.answers",
+        "doubled": "verdicts.wording",
+        "ends": "scoring.samples",
+        "exchanges": "input_checks.input_orders",
+        "explains_more": "computed.answers",
+        "far_less": "computed.answers",
+        "gained": "computed.answers",
+        "image_channels": "other_inputs.input_variants",
+        "image_size": "other_inputs.input_variants",
+        "in_other_places": "input_checks.input_orders",
+        "noted_part": "input_checks.camera_frames",
+        "other_end": "stored.channel_ends",
+        "recorded_inputs": "input_checks.input_check",
+        "runtime_exchanges": "input_checks.runtime_colors",
+        "runtime_normalises": "input_checks.runtime_scales",
+        "variants": "other_inputs.input_variants",
+        "whole_cause": "computed.answers",
+        "without_inputs": "verdicts.causes",
     },
 )

@@ -41,7 +41,8 @@ def turned_nms(
 ) -> np.ndarray | None:
     """Return the rows of Gaussians, in the order of their scores, that stay; None: not compiled for the backend.
 
-    shapes: float64 (n, 5), x, y and the covariance a, b, c; class_id: (n,) or None. For the rule see decode/turned.py.
+    shapes: float64 (n, 5), x, y and the covariance a, b, c; class_id: (n,) or None. For the rule see
+    decode/results/turned.py.
     """
     known = LEVELS[backend] is not None
     return _core.turned_nms(shapes, class_id, iou, inclusive, limit) if known else None

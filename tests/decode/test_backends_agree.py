@@ -11,9 +11,9 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import decode, kernels
-from npu_layout.decode.compiling import compiled
-from npu_layout.decode.decoder import use_backend
-from npu_layout.decode.fitting import fit
+from npu_layout.decode.decoders.compiling import compiled
+from npu_layout.decode.decoders.decoder import use_backend
+from npu_layout.decode.outputs.fitting import fit
 from tests.support import random_heads, scenes
 from tests.support.backends import decoders
 

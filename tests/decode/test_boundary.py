@@ -10,7 +10,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import decode, kernels
-from npu_layout.decode.detections import memory_for
+from npu_layout.decode.results.detections import memory_for
 from npu_layout.kernels.detecting import ACTIVATIONS, ANGLES, ENCODINGS, SUPPRESSIONS
 
 pytestmark = pytest.mark.skipif(

@@ -16,7 +16,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import decode, kernels
-from npu_layout.decode.decoder import use_backend
+from npu_layout.decode.decoders.decoder import use_backend
 from tests.support import exports, quantizing, scenes
 from tests.support.exports import ANCHORS, CLASSES, EXPORTS, FACES, POINTS, SIDE, SSD_CLASSES, STRIDES, V2_ANCHORS
 

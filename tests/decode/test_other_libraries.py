@@ -18,8 +18,8 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import decode, kernels
-from npu_layout.decode.turned import corners_of, polygon_iou
-from tests.decode.test_suppression import boxes_of
+from npu_layout.decode.results.turned import corners_of, polygon_iou
+from tests.decode.results.test_suppression import boxes_of
 from tests.support import runtime_models
 from tests.support.paths import ROOT
 

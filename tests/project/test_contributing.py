@@ -139,17 +139,36 @@ def test_contributing_is_one_page_that_links_every_recipe() -> None:
     assert {path.relative_to(ROOT).as_posix() for path in RECIPES} <= set(links(PAGES[0]))
 
 
+def from_the_top_down(rows: list[str], contract: str) -> bool:
+    """Whether these are in the order of the layers of a contract in setup.cfg; a KeyError where one is in none."""
+    settings = configparser.ConfigParser()
+    settings.read(ROOT / "setup.cfg", encoding="utf-8")
+    layers = settings[f"importlinter:contract:{contract}"]["layers"].splitlines()
+    at = {name: floor for floor, line in enumerate(layers) for name in re.findall(r"\w+", line)}
+    return [at[row] for row in rows] == sorted(at[row] for row in rows)
+
+
 def test_the_table_of_wings_is_complete() -> None:
     """The wings in the order of the floors in setup.cfg, from the top down."""
     rows = re.findall(r"^\| `(\w+)` \|", PAGES[0].read_text(encoding="utf-8"), re.M)
     wings = {path.parent.name for path in HOUSE.glob("*/__init__.py")}
     assert len(rows) == len(wings) and set(rows) == wings
-    settings = configparser.ConfigParser()
-    settings.read(ROOT / "setup.cfg", encoding="utf-8")
-    (layers,) = (settings[name]["layers"] for name in settings.sections() if "layers" in settings[name])
-    floors = [re.findall(r"\w+", line) for line in layers.splitlines()]
-    at = {wing: floor for floor, on_it in enumerate(floors) for wing in on_it}
-    assert [at[wing] for wing in rows] == sorted(at[wing] for wing in rows)
+    assert from_the_top_down(rows, "floors")
+
+
+def test_parts_of_a_wing_have_a_map() -> None:
+    """docs/architecture.md has a table for each wing whose rooms are all in parts, with a row for each part."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    parts: dict[str, set[str]] = {}
+    for door in HOUSE.glob("*/*/__init__.py"):
+        if {path.name for path in door.parent.parent.glob("*.py")} == {"__init__.py"}:
+            parts.setdefault(door.parent.parent.name, set()).add(door.parent.name)
+    assert parts.keys() == {"decode", "diagnosis"}
+    for wing, names_of in parts.items():
+        table = re.search(rf"^\| `{wing}` \| its one idea \|.*\n((?:\|.*\n)+)", page, re.M)
+        assert table is not None, f"{wing} has parts, and no table in docs/architecture.md"
+        rows = re.findall(r"^\| `(\w+)` \|", table[1], re.M)
+        assert len(rows) == len(names_of) and set(rows) == names_of and from_the_top_down(rows, wing)
 
 
 def test_what_is_missing_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,10 @@ def test_no_arrow_runs_behind_a_part(script: dict[str, Any], house: Any) -> None
 
 def test_the_table_of_wings(house: Any) -> None:
     """It has every wing, with what the wing's front door says that it may import; no wing imports more."""
-    rows = re.findall(r"^\| `(\w+)` \| .+ \| (.+) \|$", (ROOT / "docs" / "architecture.md").read_text("utf-8"), re.M)
+    page = (
+        (ROOT / "docs" / "architecture.md").read_text("utf-8").partition("\n| wing | its one idea | may import |\n")[2]
+    )
+    rows = re.findall(r"^\| `(\w+)` \| .+ \| (.+) \|$", page.partition("\n\n")[0], re.M)
     assert {wing for wing, _ in rows} == {name.split("/")[0] for name in house.modules if "/" in name}
     for wing, may in rows:
         door = str(importlib.import_module(f"npu_layout.{wing}").__doc__).partition("\n\nImports ")[2]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from npu_layout import decode, kernels
-from npu_layout.decode.decoder import use_backend
+from npu_layout.decode.decoders.decoder import use_backend
 
 
 def decoders(*arguments: Any, **more: Any) -> Iterator[decode.Decoder]:

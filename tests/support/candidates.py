@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import npu_layout as nl
-from npu_layout.diagnosis.evidence import Evidence
-from npu_layout.diagnosis.trials import Candidate, Trial
+from npu_layout.diagnosis.scoring.evidence import Evidence
+from npu_layout.diagnosis.scoring.trials import Candidate, Trial
 
 SHAPE = (1, 4, 12, 12)
 SPEC = nl.TensorSpec(SHAPE, "NCHW", "int8", quantization=nl.Quantization(0.05))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import npu_layout as nl
 from npu_layout import decode, kernels
-from npu_layout.decode.compiling import compiled
-from npu_layout.decode.fitting import fit
+from npu_layout.decode.decoders.compiling import compiled
+from npu_layout.decode.outputs.fitting import fit
 
 SIZE = (32, 32)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 import npu_layout as nl
 from npu_layout import decode, kernels
-from npu_layout.decode.decoder import use_backend
+from npu_layout.decode.decoders.decoder import use_backend
 from tests.support import scenes
 from tests.support.scenes import Found
 

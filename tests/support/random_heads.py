@@ -10,9 +10,9 @@ import numpy as np
 
 import npu_layout as nl
 from npu_layout import decode
-from npu_layout.decode.box_encodings import ENCODINGS
-from npu_layout.decode.form import UNITS
-from npu_layout.decode.rules import POINTS
+from npu_layout.decode.heads.box_encodings import ENCODINGS
+from npu_layout.decode.heads.form import UNITS
+from npu_layout.decode.heads.rules import POINTS
 
 LAYOUTS = ("NCHW", "NHWC", "NCHW4c", "NCHW16c", "NCHW32c", "NHWC8c", "CHWN", "NHCW")
 DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "float16", "bfloat16", "float32")

@@ -8,7 +8,7 @@
 #include "source.h"
 #include "turned.h"
 
-/* What an angle means: nothing, boxes are upright; (value - 0.25) pi; radians. As decode/head.py lists them. */
+/* What an angle means: nothing, boxes are upright; (value - 0.25) pi; radians. As decode/heads/head.py lists them. */
 typedef enum { UPRIGHT, SHIFTED, RADIANS, ANGLES } Angle;
 
 /* Which candidates go beside a better one: none; by their IoU; by the ProbIoU of turned boxes; by the scores of their neighbours. */
@@ -41,7 +41,7 @@ typedef struct {
 
 enum { MOST_BESIDE = 1 << 12 }; /* channels of points, and of coefficients, beside a box */
 
-/* As decode/head.py lists them. */
+/* As decode/heads/head.py lists them. */
 typedef enum { CLASS_ONLY, TIMES_OBJECTNESS, ROOT_OF_PRODUCT, WEIGHTED, SCORES } ScoreRule;
 
 typedef struct {

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* As decode/head.py lists them. */
+/* As decode/heads/head.py lists them. */
 typedef enum { DFL, DISTANCES, CENTER_POWER, CENTER_EXP, VARIANCES, XYWH, XYXY, CENTER_SIZE, SIGMOID_EXP, LINEAR, TANH_SIGMOID, ENCODINGS } Encoding;
 
 /* How boxes of a level are encoded. `strides`: channels are in cells, else in units of unit_x and unit_y pixels. `spread`: of CENTER_EXP and

@@ -1,4 +1,4 @@
-/* e**x and x**(1/5) in float64, by the operations of decode/exponential.py in their order: equal bits. */
+/* e**x and x**(1/5) in float64, by the operations of decode/arithmetic/exponential.py in their order: equal bits. */
 #ifndef NPU_LAYOUT_EXPONENTIAL_H
 #define NPU_LAYOUT_EXPONENTIAL_H
 

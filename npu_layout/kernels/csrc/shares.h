@@ -1,4 +1,4 @@
-/* The softmax of the scores of a cell, and scores beside objectness, with the bits of decode/activations.py. */
+/* The softmax of the scores of a cell, and scores beside objectness, with the bits of decode/arithmetic/activations.py. */
 #ifndef NPU_LAYOUT_SHARES_H
 #define NPU_LAYOUT_SHARES_H
 

@@ -1,4 +1,4 @@
-/* Sine and cosine in float64, by the operations of decode/sines.py in their order: equal bits. */
+/* Sine and cosine in float64, by the operations of decode/arithmetic/sines.py in their order: equal bits. */
 #ifndef NPU_LAYOUT_SINES_H
 #define NPU_LAYOUT_SINES_H
 

@@ -6,7 +6,7 @@
 #include "exponential.h"
 #include "sines.h"
 
-/* By the operations of decode/turned.py, probiou, in their order: equal bits. */
+/* By the operations of decode/results/turned.py, probiou, in their order: equal bits. */
 static double nearness(const Gaussian *p, const Gaussian *q, double own, double area, double exponent) {
     double near = exponential(-exponent) * sqrt(4.0 * sqrt(own) / area);
     if (isnan(near)) near = p->x == q->x && p->y == q->y && p->a == q->a && p->b == q->b && p->c == q->c; /* no area */

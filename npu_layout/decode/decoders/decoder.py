@@ -1,0 +1,304 @@
+"""Turn an accelerator's stored outputs into detections, as a head says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...buffers import TensorSpec
+from ...errors import LayoutError, NpuLayoutError
+from ...support import checked_call, counted, instance, items_of, real_number, shown
+from ..arithmetic.mask_logits import MaskLogits
+from ..heads.form import ROLES
+from ..heads.head import Head
+from ..heads.records import height_and_width, percent_words, share_of
+from ..outputs.fitting import fit
+from ..outputs.places import Fitted, checked_specs
+from ..outputs.ranges import largest_score
+from ..results.crops import Masks, Pool, no_masks, pool_of
+from ..results.detections import Detections, Memory, detections, memory_for, memory_of
+from ..results.mask_crops import masks_in
+from . import reference
+from .compiling import compiled, decoded_whole, has_boxes, in_steps
+from .finishing import finish
+from .gathering import Gather, gathers
+from .gathering import reader as stored_reader
+from .least_codes import thresholds
+from .output_buffers import UsualBuffers, in_order, unpacked_buffer, unpacked_spec
+from .workspace import Workspace
+
+MOST = 30000  #: detections of one call, at most
+
+
+class Decoder:
+    """Decodes the outputs of one network.
+
+    Parameters
+    ----------
+    head
+        What the outputs mean: a row of `npu_layout.decode`, such as ``yolov8(classes=80)``.
+    specs
+        TensorSpecs of the outputs, in any order: channels and extents say which output is which part.
+    input_shape
+        Height and width of the network's input, in pixels.
+    outputs
+        {role: names of outputs, one for each level} for parts that extents do not distinguish, such as a score_sum
+        beside a single class.
+
+    Raises
+    ------
+    LayoutError
+        If the outputs do not fit the head: which part of which level, expected and got.
+    NpuLayoutError
+        On what is no head or no spec.
+
+    Attributes
+    ----------
+    head, specs, input_shape
+        As given.
+    largest_score
+        What the score of a detection can be at most, by the dtypes and quantizations of the outputs; infinity if they
+        do not bound it. A greater `confidence` is refused, and beside infinity one above 1.
+
+    Examples
+    --------
+    >>> from npu_layout.decode import yolov8
+    >>> maps = [TensorSpec((1, n, k, k), "NCHW16c", "int8", name=f"{n}/{k}") for k in (8, 4, 2) for n in (64, 2)]
+    >>> decoder = Decoder(yolov8(classes=2), maps, (64, 64))
+    >>> decoder([np.zeros(spec.size, np.int8) for spec in maps], confidence=1)
+    <Detections: 0>
+    """
+
+    head: Head
+    specs: tuple[TensorSpec, ...]
+    input_shape: tuple[int, int]
+    largest_score: float
+
+    @checked_call
+    def __init__(
+        self,
+        head: Head,
+        specs: Iterable[TensorSpec],
+        input_shape: Sequence[int],
+        *,
+        outputs: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        self.head = instance("head", head, Head, "a Head, such as decode.yolov8(classes=80)")
+        self.specs = checked_specs(specs)
+        self.input_shape = height_and_width(input_shape)
+        self._outputs = _names(outputs, self.specs)
+        self._inner = tuple(map(unpacked_spec, self.specs))
+        self._packed = self._inner != self.specs
+        self._fitted: Fitted = fit(head, self._inner, self.input_shape, self._outputs)
+        self.largest_score = largest_score(head, self._fitted, self.specs)
+        self._most = 1.0 if self.largest_score == np.inf else self.largest_score
+        self._made = compiled(head, self._fitted, self._inner)
+        how = head.keypoints if self._fitted.form.part("keypoints") is not None else None
+        points = None if how is None else (how.count, how.values)
+        self._beside = points, self._fitted.form.boxes.angle != "none"
+        self._weights = gathers(self._fitted.levels, "coefficients", self._inner) if head.prototypes else []
+        self._steps = in_steps(head, self._fitted, self._inner)
+        self._whole = decoded_whole(head, self._fitted, self._inner)
+        roles = () if self._whole else tuple(part.role for part in self._fitted.form.parts)
+        self._gathered = {role: gathers(self._fitted.levels, role, self._inner) for role in roles}
+        self._work = Workspace(self._made, bool(roles), bool(roles) and has_boxes(self._fitted, self._inner))
+        self._thresholds: tuple[float, bytes] = (np.nan, b"")
+        self._usual = UsualBuffers(self.specs)
+
+    def __repr__(self) -> str:
+        form = self._fitted.form.name
+        return f"<Decoder {self.head.name} of {self.head.classes} classes, {form}, input {self.input_shape}>"
+
+    @checked_call
+    def __call__(
+        self,
+        buffers: Any,
+        confidence: float = 0.25,
+        iou: float = 0.45,
+        limit: int = 300,
+        out: Detections | None = None,
+    ) -> Detections:
+        """Return the detections in the outputs of one run.
+
+        Parameters
+        ----------
+        buffers
+            {name: buffer}, or buffers in the order of `specs`; each as TensorSpec.unpack accepts it.
+        confidence
+            The least score: compared in float64 with the stored value, dequantised and activated. At most 1, as
+            scores are probabilities, but of integers that mean more behind no activation.
+        iou
+            Boxes whose IoU with a better one of the same class is greater go. The head's Suppression says what counts
+            as overlap, and whether an equal one goes too; "peaks" and "none" do not use it.
+        limit
+            The number of detections, at most, after suppression, 1 to 30,000: candidates are never cut.
+        out
+            Detections of an earlier call of any Decoder, with a limit as high: its memory is used again, masks
+            included, so that nothing of it may be read from then on, and no rows or crops that are views of it; copies,
+            such as `found.masks.full(i)`, are yours. The memory of masks grows to the most pixels that a call needed.
+
+        Returns
+        -------
+        New Detections, the best first; of equal scores the lower level, then the first cell, row by row.
+
+        Raises
+        ------
+        BufferSizeError, LayoutError, NpuLayoutError
+            On buffers that do not fit their specs; if no stored value reaches `confidence`, or it is no probability; on
+            an `iou` outside 0 .. 1, and an `out` without room.
+        """
+        usual = type(confidence) is type(iou) is float and type(limit) is int
+        if usual and 0 <= confidence <= self._most and 0 <= iou <= 1 and 1 <= limit <= MOST:
+            least, overlap, most = confidence, iou, limit
+        else:
+            least, overlap, most = self._checked(confidence, iou, limit)
+        flat = buffers if self._usual.are(buffers) else in_order(self.specs, buffers)
+        if self._packed:
+            flat = [unpacked_buffer(spec, memory) for spec, memory in zip(self.specs, flat)]
+        room = memory_for(most, *self._beside) if out is None else memory_of(out, most, *self._beside)
+        if not self._weights:
+            return detections(room, self._run(flat, least, overlap, room.first(most)), None)
+        pool = pool_of(None if out is None else out.masks)
+        read = self._room_for_weights(pool, most)
+        n = self._run(flat, least, overlap, room.first(most), read)
+        first = room.first(n)
+        weights = self._gathered_weights(first, flat, pool) if read is None else read[:n]
+        return detections(room, n, self._masks(first, weights, flat, pool))
+
+    def _checked(self, confidence: Any, iou: Any, limit: Any) -> tuple[float, float, int]:
+        """Return the thresholds and the limit of a call, checked."""
+        least, overlap = real_number("confidence", confidence), share_of("iou", iou)
+        most = counted("limit", limit, MOST, f"a whole number, 1 .. {MOST}")
+        activation = self._fitted.form.part("score").activation  # type: ignore[union-attr]
+        if least > self.largest_score:
+            asked, largest = _distinct_texts(least, self.largest_score)
+            raise NpuLayoutError(
+                f"confidence: no stored value reaches {asked}; the largest that one means is {largest} "
+                f"(scores of another scale? activation= is {activation!r}){percent_words(least)}"
+            )
+        if least > self._most:  # of floats, which bound nothing
+            share_of(
+                "confidence",
+                confidence,
+                ": scores are probabilities, as activation='none' says; 'sigmoid' is for logits",
+            )
+        return least, overlap, most
+
+    def _room_for_weights(self, pool: Pool, most: int) -> np.ndarray | None:
+        """Return memory for what masks are made of, float64; None if the kernels do not read it."""
+        count = 0 if self._made is None or self._work.detector is None else self._made.coefficients
+        return pool.array("weights", (most, count), np.float64) if count else None
+
+    def _gathered_weights(self, room: Memory, flat: Sequence[np.ndarray], pool: Pool) -> np.ndarray:
+        """Return the coefficients of masks, or the steps from their zero points, float64, without the kernels."""
+        assert self.head.prototypes is not None
+        found = reference.Candidates(*room[1:6])
+        weights = pool.array("weights", (len(found), self.head.prototypes.channels), np.float64)
+        read = Gather.steps if self._steps else Gather.read
+        for n, gather in enumerate(self._weights):
+            rows = np.flatnonzero(found.level == n)
+            if len(rows):
+                weights[rows] = read(gather, flat[gather.place.output], found.take(rows))
+        return weights
+
+    def _masks(self, room: Memory, weights: np.ndarray, flat: Sequence[np.ndarray], pool: Pool) -> Masks:
+        """Return the masks; in integers if coefficients are counted in steps, each level in its own."""
+        how, at = self.head.prototypes, self._fitted.prototypes
+        assert how is not None and at is not None
+        if not len(room.xyxy):
+            return no_masks(pool, self.input_shape)
+        given, boxes = weights.astype(np.int16) if self._steps else weights, room.xyxy.astype(np.float64)
+        return masks_in(pool, MaskLogits(self._inner[at], flat[at], given), boxes, self.input_shape, how.rule)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how another process makes it again."""
+        return _remade, (self.head, self.specs, self.input_shape, self._outputs)
+
+    def _candidates(self, flat: Sequence[np.ndarray], confidence: float) -> tuple[reference.Candidates, reference.Read]:
+        """Return the candidates, and what reads their values: by the kernels from what is stored, or by numpy."""
+        if self._work.detector is None or self._whole:
+            tensors = [spec.unpack(memory) for spec, memory in zip(self._inner, flat)]
+            found = reference.candidates(self.head, self._fitted, tensors, confidence)
+            return found, reference.reader(self._fitted, tensors)
+        work = self._work = self._work.here()
+        with work.lock:
+            n = self._compiled(work, flat, confidence, 1.0, work.room)
+            while n == len(work.room.xyxy):  # there may be more
+                work.make_room(4 * n)
+                n = self._compiled(work, flat, confidence, 1.0, work.room)
+            columns = work.room[1:6] if work.edges is None else [*work.room[1:6], work.edges]
+            found = reference.Candidates(*(column[:n].copy() for column in columns))  # type: ignore[index]
+        return found, stored_reader(self._gathered, flat)
+
+    def _run(
+        self, flat: Sequence[np.ndarray], confidence: float, iou: float, room: Memory, weights: np.ndarray | None = None
+    ) -> int:
+        """Write detections to `room`, by the kernels a call at a time: they keep their workspace; return how many.
+
+        weights: for what masks are made of, if the kernels read it.
+        """
+        if self._work.detector is None or not self._whole:
+            found, read = self._candidates(flat, confidence)
+            backend = "numpy" if self._work.detector is None and self._made is not None else None
+            return finish(self.head, self._fitted, found, read, iou, room, backend)
+        work = self._work = self._work.here()
+        with work.lock:
+            return self._compiled(work, flat, confidence, iou, room, weights)
+
+    def _compiled(
+        self,
+        work: Workspace,
+        flat: Sequence[np.ndarray],
+        confidence: float,
+        iou: float,
+        room: Memory,
+        weights: np.ndarray | None = None,
+    ) -> int:
+        """Run the kernels, whose `work` has no other thread now; return how many were found."""
+        assert work.detector is not None and self._made is not None
+        known, codes = self._thresholds
+        if known != confidence:
+            codes = thresholds(self.head, self._made, confidence)
+            self._thresholds = confidence, codes
+        n = int(work.detector.run(tuple(flat), codes, confidence, iou, len(room.xyxy), *room, work.edges, weights))
+        if n < 0:  # the label of a candidate is no class: numpy says which, unless buffers were written meanwhile
+            tensors = [spec.unpack(memory) for spec, memory in zip(self._inner, flat)]
+            reference.candidates(self.head, self._fitted, tensors, confidence)
+            raise NpuLayoutError(f"label: expected whole numbers below {self.head.classes} (classes), got another")
+        return n
+
+
+def use_backend(decoder: Decoder, backend: str) -> None:
+    """Let it decode with the kernels of one of `npu_layout.kernels.backends()` from now on."""
+    decoder._work = decoder._work.of(backend)
+
+
+def _distinct_texts(a: float, b: float) -> tuple[str, str]:
+    """Return two numbers as text of so few digits that they differ."""
+    texts = [(f"{a:.{digits}g}", f"{b:.{digits}g}") for digits in (6, 9, 17)]
+    return next((pair for pair in texts if pair[0] != pair[1]), texts[-1])
+
+
+def _remade(head: Head, specs: Any, input_shape: Any, outputs: Any) -> Decoder:
+    return Decoder(head, specs, input_shape, outputs=outputs)
+
+
+def _names(given: Any, specs: Sequence[TensorSpec]) -> dict[str, tuple[str, ...]]:
+    """Return the argument `outputs`, checked."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise NpuLayoutError(f"outputs: expected {{role: names}}, got {shown(given)}")
+    known = {spec.name for spec in specs}
+    checked = {}
+    for role, names in given.items():
+        if role not in ROLES:
+            raise NpuLayoutError(f"outputs: expected roles of {', '.join(ROLES)}, got {shown(role)}")
+        names = tuple(items_of(f"outputs[{role!r}]", [names] if isinstance(names, str) else names, str, "names"))
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise LayoutError(f"outputs[{role!r}]: no output {unknown[0]!r}; there are {', '.join(sorted(known))}")
+        checked[role] = names
+    return checked

@@ -1,0 +1,97 @@
+"""Check the buffers of a run's outputs, and put them in the order of their specs."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from ...buffers import TensorSpec, unpack_nibbles
+from ...errors import BufferSizeError, NpuLayoutError
+from ...support import naming
+
+_SEQUENCES = (list, tuple)
+_MEMORY_OF = operator.attrgetter("__class__", "size", "strides", "dtype")
+
+
+class UsualBuffers:
+    """Whether buffers need no check: in the order of the specs, each a 1-D array as it is stored."""
+
+    def __init__(self, specs: Sequence[TensorSpec]) -> None:
+        self._stored = [_as_stored(spec) for spec in specs]
+
+    def are(self, buffers: Any) -> bool:
+        """Return whether buffers are usual."""
+        if type(buffers) not in _SEQUENCES:
+            return False
+        try:
+            return list(map(_MEMORY_OF, buffers)) == self._stored
+        except AttributeError:
+            return False
+
+
+def _as_stored(spec: TensorSpec) -> tuple[type, int, tuple[int], np.dtype[Any]]:
+    """Return class, size, strides and dtype of an output's buffer, 1-D."""
+    kind = spec.element
+    return ndarray, kind.buffer_size(spec.size), (kind.buffer.itemsize,), kind.buffer
+
+
+def in_order(specs: Sequence[TensorSpec], buffers: Any, what: str = "buffers") -> list[np.ndarray]:
+    """Return the buffers, {name: buffer} or in the order of the specs, in that order, checked.
+
+    what: the argument's name, for messages.
+    """
+    if isinstance(buffers, Mapping):
+        missing = [spec.name for spec in specs if spec.name not in buffers]
+        if missing:
+            raise NpuLayoutError(f"{what}: no output {missing[0]!r}; got {', '.join(map(str, buffers)) or 'none'}")
+        names = [spec.name for spec in specs]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise NpuLayoutError(
+                f"{what}: {names.count(twice)} outputs are called {twice!r}, so that one buffer would be read for all; "
+                f"give buffers in the order of the specs, or each spec a name of its own"
+            )
+        given = [buffers[spec.name] for spec in specs]
+    elif isinstance(buffers, (list, tuple)):
+        given = list(buffers)
+    elif isinstance(getattr(buffers, "outputs", None), Mapping):
+        raise NpuLayoutError(
+            f"{what}: expected {{name: buffer}}, or buffers in the order of the specs, got {type(buffers).__name__}; "
+            f"give its outputs"
+        )
+    else:
+        given = [buffers]
+    if len(given) != len(specs):
+        got = "None (did the runtime report an error?)" if buffers is None else len(given)
+        raise NpuLayoutError(f"{what}: expected {len(specs)}, one for each output, got {got}")
+    with naming(what):
+        return [_flat(spec, buffer, specs) for spec, buffer in zip(specs, given)]
+
+
+def _flat(spec: TensorSpec, buffer: Any, specs: Sequence[TensorSpec]) -> np.ndarray:
+    """Return a buffer, checked; its error says which outputs of the same dtype have the size that it has."""
+    try:
+        return spec.flat(buffer)
+    except BufferSizeError as error:
+        kind, nbytes = spec.element.buffer, np.asarray(buffer).nbytes
+        alike = [other.name for other in specs if other.element.buffer == kind and other.nbytes == nbytes]
+        if not alike:
+            raise
+        raise BufferSizeError(
+            f"{error}; {nbytes} are those of {' or '.join(map(repr, alike))}: give {{name: buffer}}, or buffers in the "
+            f"order of the specs, {', '.join(other.name for other in specs)}"
+        ) from None
+
+
+def unpacked_spec(spec: TensorSpec) -> TensorSpec:
+    """Return the spec of the same numbers with a byte for each, if two share a byte."""
+    return spec.replace(dtype=spec.element.unpacked) if spec.element.nibbles else spec
+
+
+def unpacked_buffer(spec: TensorSpec, memory: np.ndarray) -> np.ndarray:
+    """Return the buffer that has a byte for each number."""
+    return unpack_nibbles(memory, spec.element, spec.size) if spec.element.nibbles else memory

@@ -1,0 +1,249 @@
+"""Read lists of boxes that an accelerator's runtime has suppressed already, whose length is that of what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...buffers import TensorSpec
+from ...errors import BufferSizeError, LayoutError, NpuLayoutError
+from ...support import checked_call, counted, instance, naming, one_of, plain_array, widened
+from ..heads.batches import refuse_batch
+from ..heads.records import height_and_width, share_of
+from ..results.detections import Detections, detections, memory_for
+from ..zoo.networks import sizes
+from .decoder import MOST
+
+# hailort.h: hailo_bbox_float32_t and hailo_detection_t, packed; both begin with the edges and the score
+_BBOX = 5
+_COLUMNS = 7  # of DetectionOutput
+_DETECTION = np.dtype([("numbers", "<f4", (_BBOX,)), ("class_id", "<u2")])
+_COUNT = np.dtype("<u2")
+
+Rows = tuple[np.ndarray, np.ndarray]  #: float32 (n, 5), edges and score, and int64 (n,), classes
+
+
+@checked_call
+def hailo_nms(
+    output: Any,
+    classes: int,
+    input_shape: Sequence[int],
+    confidence: float = 0.0,
+    limit: int = MOST,
+    *,
+    order: str = "by_class",
+) -> Detections:
+    """Return the detections that HailoRT has suppressed: outputs of the orders HAILO_NMS_BY_CLASS and BY_SCORE.
+
+    Such an output has no TensorSpec: behind a number of boxes come as many boxes, and memory for more
+    (hailo-ai/hailort, hailort/libhailort/include/hailo/hailort.h, hailo_format_order_t). Edges are y_min, x_min, y_max,
+    x_max, the whole input being 1.
+
+    Parameters
+    ----------
+    output
+        One of these. The memory of the output, an array, bytes or another buffer: for "by_class" float32, of each class
+        its number of boxes, then edges and score of each; for "by_score" a number of 16 bits, then edges, score and
+        class of each, 22 bytes. What is behind the last box is not read. Or what pyhailort makes of "by_class": a list
+        of arrays (n, 5), one for each class, or one array (classes, 5, most), in which rows of zeros are no boxes.
+    classes
+        Their number (hailo_nms_shape_t.number_of_classes).
+    input_shape
+        Height and width of the network's input, in pixels.
+    confidence
+        The least score, 0 to 1: scores are probabilities.
+    limit
+        The number of detections, at most: the best ones.
+    order
+        Of memory: "by_class" or "by_score".
+
+    Returns
+    -------
+    New Detections in pixels of the input, the best first; of equal scores in the order of the output. `cell` is the
+    number of a box among all of the output; level and anchor are 0.
+
+    Raises
+    ------
+    NpuLayoutError
+        On other words and numbers, a `confidence` outside 0 .. 1, counts that are no whole numbers, classes that are
+        none; BufferSizeError if the memory ends before the last box; LayoutError on arrays of other shapes.
+
+    Examples
+    --------
+    >>> hailo_nms(np.float32([0, 1, 0.25, 0.5, 0.75, 1, 0.9, 0, 0]), 2, (100, 200)).xyxy.tolist()
+    [[100.0, 25.0, 200.0, 75.0]]
+    """
+    (classes, _), size = sizes(classes, (1,)), height_and_width(input_shape)
+    least, most = _limits(confidence, limit)
+    numbers, labels = _READERS[_kind(output, order)](output, classes)
+    return _best(numbers[:, (1, 0, 3, 2)], numbers[:, 4], labels, size, least, most)
+
+
+@checked_call
+def detection_output(
+    spec: TensorSpec, buffer: Any, input_shape: Sequence[int], confidence: float = 0.0, limit: int = MOST
+) -> Detections:
+    """Return the detections in an output of the layer DetectionOutput: Caffe's SSD, in OpenVINO and on an OAK too.
+
+    The output is (1, 1, n, 7): number of the input, class, score and edges left, top, right, bottom, the whole input
+    being 1 (weiliu89/caffe, src/caffe/layers/detection_output_layer.cpp; openvinotoolkit/openvino, DetectionOutput-8).
+    Rows from the first one on whose number is negative are none, whatever they have.
+
+    Parameters
+    ----------
+    spec, buffer
+        The output, in any layout and dtype; other axes than those of rows and columns have one element.
+    input_shape
+        Height and width of the network's input, in pixels.
+    confidence
+        The least score, 0 to 1: scores are probabilities.
+    limit
+        The number of detections, at most: the best ones.
+
+    Returns
+    -------
+    New Detections in pixels of the input, the best first; of equal scores in the order of the output. Classes are
+    numbered as stored: 0 is mostly the background's. `cell` is the number of a row; level and anchor are 0.
+
+    Raises
+    ------
+    NpuLayoutError
+        On rows of several inputs, a `confidence` outside 0 .. 1, and classes that are no whole numbers of 0 or more;
+        LayoutError on other shapes; BufferSizeError.
+
+    Examples
+    --------
+    >>> rows = np.float32([[0, 5, 0.9, 0.25, 0.5, 0.75, 1], [-1, 0, 0, 0, 0, 0, 0]])
+    >>> detection_output(TensorSpec((1, 1, 2, 7)), rows.ravel(), (100, 200)).xyxy.tolist()
+    [[50.0, 50.0, 150.0, 100.0]]
+    """
+    given, size = instance("spec", spec, TensorSpec), height_and_width(input_shape)
+    least, most = _limits(confidence, limit)
+    refuse_batch(given, "detection_output")
+    shape = given.shape
+    if len(shape) < 2 or shape[-1] != _COLUMNS or any(n != 1 for n in shape[:-2]):
+        raise LayoutError(f"detection_output: {given.describe()}: expected (1, 1, n, {_COLUMNS})")
+    with naming("buffer"):
+        rows = widened(given.unpack(buffer).reshape(-1, _COLUMNS))
+    ends = np.flatnonzero(~(rows[:, 0] >= 0))
+    rows = rows[: ends[0]] if len(ends) else rows
+    if (rows[:, 0] != 0).any():
+        raise NpuLayoutError("buffer: rows of several inputs; a Detections has those of one")
+    labels = rows[:, 1]
+    wrong = ~((labels >= 0) & (labels == np.floor(labels)) & (labels < 2**31)) & (rows[:, 2] >= least)
+    if wrong.any():
+        raise NpuLayoutError(f"buffer: expected classes as whole numbers of 0 or more, got {labels[wrong][0]:g}")
+    return _best(rows[:, 3:], rows[:, 2], np.where(wrong | ~(labels >= 0), 0, labels), size, least, most)
+
+
+def _limits(confidence: Any, limit: Any) -> tuple[float, int]:
+    """Return both arguments, checked; scores of these outputs are probabilities."""
+    least = share_of("confidence", confidence, ": scores are probabilities here")
+    return least, counted("limit", limit, MOST, f"a whole number, 1 .. {MOST}")
+
+
+def _best(
+    edges: np.ndarray, scores: np.ndarray, labels: np.ndarray, size: tuple[int, int], least: float, most: int
+) -> Detections:
+    """Return Detections of boxes with a score of at least `least`; edges x0, y0, x1, y1, the whole input being 1."""
+    passing = np.flatnonzero(scores >= least)
+    ranked = passing[np.argsort(-scores[passing], kind="stable")][:most]
+    room = memory_for(len(ranked))
+    with np.errstate(over="ignore", invalid="ignore"):
+        room.xyxy[:] = edges[ranked] * np.tile(np.array(size[::-1], np.float64), 2)
+        room.confidence[:] = scores[ranked]
+    room.class_id[:], room.cell[:] = labels[ranked], ranked
+    room.level[:] = room.anchor[:] = 0
+    return detections(room, len(ranked), None)
+
+
+def _kind(output: Any, order: str) -> str:
+    """Return which reader an output has."""
+    known = one_of("order", order, ("by_class", "by_score"))
+    if isinstance(output, (list, tuple)):
+        return "arrays"
+    return "padded" if getattr(output, "ndim", 1) >= 3 else known
+
+
+def _by_class(output: Any, classes: int) -> Rows:
+    memory = _bytes(output, "float32").view(np.float32)
+    found, at = [], 0
+    for number in range(classes):
+        count = float(memory[at]) if at < len(memory) else np.nan
+        if at < len(memory) and not (count >= 0 and count.is_integer()):
+            raise NpuLayoutError(f"output: expected the number of boxes of class {number} at float {at}, got {count:g}")
+        end = at + 1 + _BBOX * int(count) if at < len(memory) else len(memory) + 1
+        if end > len(memory):
+            raise BufferSizeError(
+                f"output has {memory.nbytes} bytes, which end in class {number} of {classes} (classes): expected a "
+                f"number of boxes and {4 * _BBOX} bytes of each, for each of them"
+            )
+        found.append(memory[at + 1 : end].reshape(-1, _BBOX))
+        at = end
+    return _of_classes(found)
+
+
+def _by_score(output: Any, classes: int) -> Rows:
+    memory = _bytes(output, "uint8")
+    count = int(memory[: _COUNT.itemsize].view(_COUNT)[0]) if len(memory) >= _COUNT.itemsize else 0
+    end = _COUNT.itemsize + count * _DETECTION.itemsize
+    if len(memory) < end:
+        raise BufferSizeError(f"output has {len(memory)} bytes; a number of 16 bits and {count} boxes need {end}")
+    rows = np.frombuffer(memory[_COUNT.itemsize : end].tobytes(), _DETECTION)
+    labels = rows["class_id"].astype(np.int64)
+    if len(labels) and labels.max() >= classes:
+        raise NpuLayoutError(f"output: expected classes below {classes}, got {labels.max()}")
+    return rows["numbers"], labels
+
+
+def _arrays(output: Any, classes: int) -> Rows:
+    if len(output) != classes:
+        batch = len(output) > 0 and isinstance(output[0], (list, tuple))
+        hint = "; it has a list of arrays for each input: give output[0] for the first" if batch else ""
+        raise LayoutError(f"output: expected {classes} arrays, one for each class, got {len(output)}{hint}")
+    found = []
+    for number, one in enumerate(output):
+        array = plain_array(f"output[{number}]", one)
+        if array.dtype.kind != "f" or (array.shape[1:] != (_BBOX,) and array.size):
+            got = f"{array.dtype} {array.shape}"
+            raise LayoutError(f"output[{number}]: expected an array (n, {_BBOX}) of one input, got {got}")
+        found.append(array.astype(np.float32).reshape(-1, _BBOX))
+    return _of_classes(found)
+
+
+def _padded(output: Any, classes: int) -> Rows:
+    array = plain_array("output", output)
+    if array.dtype.kind != "f" or array.shape[:2] != (classes, _BBOX):
+        hint = "; its first axis counts inputs: give output[0] for the first" if array.ndim == 4 else ""
+        raise LayoutError(f"output: expected ({classes}, {_BBOX}, most) floats, got {array.dtype} {array.shape}{hint}")
+    rows = array.astype(np.float32).transpose(0, 2, 1)
+    return _of_classes([of_class[of_class.any(1)] for of_class in rows])
+
+
+def _of_classes(found: Sequence[np.ndarray]) -> Rows:
+    return np.concatenate(found), np.repeat(np.arange(len(found)), [len(rows) for rows in found])
+
+
+def _bytes(output: Any, dtype: str) -> np.ndarray:
+    """Return memory, of elements of `dtype` or of bytes, as uint8."""
+    array = plain_array("output", np.frombuffer(output, np.uint8) if isinstance(output, _MEMORY) else output)
+    if array.dtype not in (np.dtype(dtype), np.dtype(np.uint8)) or not array.flags.c_contiguous:
+        raise NpuLayoutError(
+            f"output: expected contiguous memory of {dtype}, or bytes, got {array.dtype} {array.shape} of strides "
+            f"{array.strides}"
+        )
+    memory = array.reshape(-1).view(np.uint8)
+    if memory.size % np.dtype(dtype).itemsize:
+        raise BufferSizeError(f"output has {memory.size} bytes, no whole number of {dtype}")
+    return memory
+
+
+_MEMORY = (bytes, bytearray, memoryview)
+_READERS: dict[str, Callable[[Any, int], Rows]] = {
+    "by_class": _by_class,
+    "by_score": _by_score,
+    "arrays": _arrays,
+    "padded": _padded,
+}

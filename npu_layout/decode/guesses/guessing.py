@@ -1,0 +1,242 @@
+"""Guess which head outputs can be, by their extents; what extents cannot distinguish is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from ...buffers import TensorSpec
+from ...errors import LayoutError
+from ...layouts import Layout
+from ...support import checked_call, counted
+from ..heads.form import Boxes
+from ..heads.head import Head
+from ..heads.records import height_and_width
+from ..outputs.assigning import listed
+from ..outputs.fitting import fit
+from ..outputs.output_axes import why_unread
+from ..outputs.places import checked_specs
+from .families import FAMILIES
+from .family_fits import (
+    FamilyFit,
+    Outputs,
+    all_tried,
+    class_words,
+    fitting,
+    open_activations,
+    open_units,
+    tried_families,
+)
+from .other_outputs import other_answers
+from .point_families import point_families
+from .spare_outputs import spare_outputs
+
+_WAYS = 4  # to leave outputs out, that are named
+_COCO = 80  # classes: nobody's keypoints are taken for them
+
+
+class Guess(NamedTuple):
+    """What `guess` found.
+
+    head: the one head that fits, or None. why: what says so, or what cannot be distinguished, and what to ask. others:
+    the heads that fit, if there are several; with every activation if that is open. First come those at whose parts the
+    outputs' names hint, last those that need an angle among the channels of scores alone, which no known export has.
+    """
+
+    head: Head | None
+    why: str
+    others: tuple[Head, ...] = ()
+
+
+@checked_call
+def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int | None = None) -> Guess:
+    """Return the head that outputs can be.
+
+    Parameters
+    ----------
+    specs
+        TensorSpecs of the outputs, in any order.
+    input_shape
+        Height and width of the network's input, in pixels.
+    classes
+        Their number, if it is known: it distinguishes some heads. Rows of detections do not show it: None means 80
+        there, and 90 for TFLite's post-process. Where n classes would need an angle among the channels of scores alone,
+        heads of n + 1 classes are offered too.
+
+    Returns
+    -------
+    A Guess. Its head is None if outputs fit no head, or several; if none, others are those that maps fit with other
+    strides than the usual ones, or that fit without some outputs, which `why` names. Extents never show whether a head
+    needs suppression, or whether the sigmoid is in the graph; the range of stored values does sometimes. Of one map,
+    which fits YOLOv2 and much else, it is None unless `classes` is given. If channels may be keypoints, `why` says how
+    many. If outputs may be no detector's, it names the call that decodes classes, pixels, text or joints.
+
+    Raises
+    ------
+    NpuLayoutError
+        On what is no spec.
+
+    Examples
+    --------
+    >>> maps = [TensorSpec((1, n, k, k), "NCHW", "int8", name=f"{n}/{k}") for k in (8, 4, 2) for n in (64, 7)]
+    >>> [head.name for head in guess(maps, (64, 64)).others]
+    ['yolov8', 'yolov8', 'yolov10', 'yolov10']
+    """
+    known = None if classes is None else counted("classes", classes)
+    given = Outputs(checked_specs(specs), height_and_width(input_shape), known)
+    tried = all_tried(given)
+    found, pointed = _found(tried, given)
+    if not found:
+        return _nothing_fits(given, tried)
+    guessed = _guessed(found, given, other_answers(given.specs, given.size), pointed)
+    return guessed._replace(why=guessed.why + _refused(tried))
+
+
+def _nothing_fits(given: Outputs, tried: Sequence[FamilyFit]) -> Guess:
+    """Return the guess of outputs that no head fits: what else may be tried, and the heads that then fit."""
+    specs, size, _ = given
+    shapes = ", ".join(f"{spec.name or f'output {i}'} {spec.shape}" for i, spec in enumerate(specs))
+    others = other_answers(specs, size)
+    hint = f"; what decodes such outputs is {others}" if others else ""
+    batch = next((spec for spec in specs if len(spec.shape) > 2 and spec.axes[0] == "N" and spec.shape[0] != 1), None)
+    hint += "" if batch is None else f"; a batch of {batch.shape[0]} is decoded image by image"
+    hint += "".join(f"; {why}" for why in map(why_unread, specs) if why) + _if_channels_are_last(given)
+    why = f"no head that is known fits the outputs {shapes} of an input of {size[0]}x{size[1]}{hint}"
+    strides, heads = _of_other_strides(given)
+    if heads:
+        words = ", ".join(dict.fromkeys(f"{head.name} of {class_words(head.classes)}" for head in heads))
+        why += f" and of the usual strides; with strides={strides} these fit, ask which the network is: {words}"
+    else:
+        words, heads = _without_some(given)
+        why += words
+    return Guess(None, why + _refused(tried), heads)
+
+
+def _found(tried: Sequence[FamilyFit], given: Outputs) -> tuple[list[FamilyFit], list[FamilyFit]]:
+    """Return what fits, the likelier first, and what fits beside it if some channels are not scores but keypoints."""
+    found, known = fitting(tried), given.classes
+    if known is not None and found and all(one.is_joined for one in found):
+        found += fitting(list(tried_families(given._replace(classes=known + 1))))
+    points = fitting(list(tried_families(given, tuple(point_families(given.specs, known)))))
+    pointed = [one for one in points if one.is_rows_first]
+    if not found or known is not None:
+        found, pointed = found + pointed, []
+    if all(one.classes == _COCO for one in found):
+        pointed = []
+    return sorted(found, key=lambda one: one.rank(given.specs)), pointed
+
+
+def _without_some(given: Outputs) -> tuple[str, tuple[Head, ...]]:
+    """Return, in words, what fits without some outputs, as few as possible, and the heads that do; "" if none does."""
+    for choices in spare_outputs(given.specs):
+        ways, heads = dict[tuple[int, ...], str](), dict[Head, None]()
+        for left_out in choices:
+            kept = given._replace(specs=tuple(spec for i, spec in enumerate(given.specs) if i not in left_out))
+            found, pointed = _found(all_tried(kept), kept)
+            vague = given.classes is None and any(one.is_vague for one in found)
+            if not found or vague or any(set(way) < set(left_out) for way in ways) or len(ways) == _WAYS:
+                continue
+            found += pointed
+            fits = "; ".join(dict.fromkeys(one.words for one in found))
+            ways[left_out] = f"without {', '.join(listed(i, given.specs[i]) for i in left_out)} these fit: {fits}"
+            guessed = _guessed(found, kept, "")
+            heads.update(dict.fromkeys(guessed.others or (guessed.head,)))  # type: ignore[arg-type]
+        if ways:
+            return f"; {'; or '.join(ways.values())}; give the specs of the other outputs alone", tuple(heads)
+    return "", ()
+
+
+def _of_other_strides(given: Outputs) -> tuple[tuple[int, ...], tuple[Head, ...]]:
+    """Return the strides of maps, and the heads that fit the outputs with these, where boxes and scores are apart."""
+    specs, size, known = given
+    found = set()
+    for spec in specs:
+        cells = dict(zip(spec.axes, spec.shape))
+        steps = {divmod(whole, cells.get(axis, 0) or 1) for axis, whole in zip("HW", size)} if "C" in cells else set()
+        found |= {step for step, rest in steps if len(steps) == 1 and not rest and 1 < step < max(size)}
+    strides, heads = tuple(sorted(found)), dict[tuple[str, int, Boxes], Head]()
+    if len(specs) < 2 or not strides:
+        return (), ()
+    for family in FAMILIES:
+        pattern = family.pattern()
+        if pattern.anchors or pattern.priors or pattern.prototypes or pattern.keypoints or any(family.size):
+            continue
+        for n in sorted(family.counts({extent for spec in specs for extent in spec.shape}, known) - {0}):
+            head = replace(family.make(n, "none"), strides=strides) if n > 0 else pattern
+            try:
+                fitted = fit(head, specs, size, {})
+            except LayoutError:
+                continue
+            places = fitted.levels[0].places
+            apart = {"box", "score"} <= places.keys() and places["box"].output != places["score"].output
+            if fitted.form.cells == "grid" and apart:
+                heads.setdefault((head.name, n, fitted.form.boxes), head)
+    return strides, tuple(heads.values())
+
+
+def _if_channels_are_last(given: Outputs) -> str:
+    """Return what fits if shapes that are said to be NCHW are in the order N, H, W and C, in words; "" if nothing."""
+    plain = Layout.of_rank(4)  # of a shape without letters
+    turned = tuple(
+        TensorSpec.of_storage(spec.shape, "NHWC", spec.dtype, name=spec.name) if spec.layout == plain else spec
+        for spec in given.specs
+    )
+    if turned == given.specs:
+        return ""
+    words = [one.words for one in fitting(list(tried_families(given._replace(specs=turned))))]
+    answers = other_answers(turned, given.size)
+    words += [answers] if answers not in ("", other_answers(given.specs, given.size)) else []
+    how = "if their order is N, H, W, C, say so, TensorSpec.of_storage(shape, 'NHWC')"
+    return f"; {how}: then these fit: {'; '.join(words)}" if words else ""
+
+
+def _refused(tried: Sequence[FamilyFit]) -> str:
+    """Return what heads would fit, if a name that says otherwise misleads."""
+    why: dict[str, list[str]] = {}
+    for one in tried:
+        if one.misnamed:
+            why.setdefault(one.misnamed, []).append(one.words)
+    return "".join(f"; the outputs would fit {' or '.join(words)}, but {name}" for name, words in why.items())
+
+
+def _guessed(found: Sequence[FamilyFit], given: Outputs, others: str, pointed: Sequence[FamilyFit] = ()) -> Guess:
+    """Return what is known of heads that fit: the one, or all with the questions that are open.
+
+    others: calls that can decode the outputs too, in words; pointed: what fits if some
+    channels are not scores but keypoints.
+    """
+    heads, questions, reasons = [], [], []
+    for one in found:
+        family, fitted, n, unclear, _ = one
+        acts = family.activations if fitted is None else open_activations(family, fitted, given.specs, n)
+        units = open_units(family, fitted, given.specs)
+        heads += [_in_unit(family.make(n, act), unit) for act in acts for unit in units]
+        reasons.append(one.words + " and an angle" * one.is_joined)
+        if one.is_joined:
+            questions.append(f"whether those {n + 1} channels are {class_words(n)} and an angle, or {n + 1} classes")
+        if unclear:
+            questions.append(f"which output is which part (outputs=): {unclear}")
+        if family.asked and (family.unsure or others or (given.classes is None and not family.doubted)):
+            questions.append(family.asked + f"; what else decodes such outputs is {others}" * bool(others))
+        if len(acts) > 1:
+            questions.append(f"whether the {acts[-1]} of scores is in the graph (activation=)")
+        if len(units) > 1:
+            questions.append("whether boxes are in pixels, or the whole input is 1 (unit=)")
+    if len(found) > 1:
+        questions.insert(0, "which of these the network is: " + "; ".join(reasons))
+    if pointed:
+        words = "; ".join(one.words for one in pointed)
+        questions.append(f"whether channels are no scores but keypoints (keypoints=, point_values=): {words}")
+    if len(heads) == 1 and not questions:
+        return Guess(heads[0], reasons[0])
+    asked = ", and ".join(dict.fromkeys(questions))
+    return Guess(None, f"extents and ranges do not decide, ask {asked}", tuple(heads))
+
+
+def _in_unit(head: Head, unit: str | None) -> Head:
+    """Return the head whose lists and rows have boxes in another unit."""
+    if unit is None:
+        return head
+    forms = [replace(f, boxes=replace(f.boxes, unit=unit)) if f.cells != "grid" else f for f in head.forms]
+    return replace(head, forms=tuple(forms))

@@ -1,0 +1,211 @@
+"""People from heatmaps of joints and part affinity fields, as OpenPose's networks return them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ... import kernels
+from ...buffers import TensorSpec
+from ...errors import LayoutError, NpuLayoutError
+from ...support import checked_call, instance, items_of, numbers_of, real_number, shown, whole_numbers
+from ..arithmetic.mask_logits import planes_of
+from ..decoders.output_buffers import in_order
+from ..heads.batches import refuse_batch
+from ..heads.records import count_of, items, share_of
+
+
+@checked_call
+@dataclass(frozen=True)
+class Skeleton:
+    """What the channels of such a network are, and what makes a person.
+
+    Attributes
+    ----------
+    joints
+        How many heatmaps there are, the first channels.
+    limbs
+        Pairs of joints, in the order of their fields.
+    fields
+        The channel of the first field; x and y of each limb follow each other.
+    cell
+        Pixels of the input in a cell, each way.
+    peak, field, aligned, total
+        The least heat of a joint, which is a maximum of 3x3 cells; the least part of the field along a limb, and the
+        share of points that must have more; the least sum of a person's limbs.
+    samples
+        Points of a limb at which the field is read, its ends included.
+
+    Raises NpuLayoutError on counts and numbers that are none, and on limbs between joints that are not there.
+    """
+
+    joints: int
+    limbs: tuple[tuple[int, int], ...]
+    fields: int
+    cell: int = 8
+    peak: float = 0.3
+    field: float = 0.05
+    aligned: float = 0.7
+    total: float = 6.0
+    samples: int = 10
+
+    def __post_init__(self) -> None:
+        for name, least in (("joints", 1), ("fields", 0), ("cell", 1), ("samples", 2)):
+            object.__setattr__(self, name, count_of(f"Skeleton: {name}", getattr(self, name), least))
+        for name in ("peak", "field", "total"):
+            object.__setattr__(self, name, real_number(f"Skeleton: {name}", getattr(self, name)))
+        object.__setattr__(self, "aligned", share_of("Skeleton: aligned", self.aligned))
+        limbs = tuple(whole_numbers("Skeleton: limbs", limb, 2, 0) for limb in items("Skeleton: limbs", self.limbs))
+        if any(max(limb) >= self.joints for limb in limbs):
+            raise NpuLayoutError(f"Skeleton: limbs: expected pairs of {self.joints} joints, got {shown(limbs)}")
+        object.__setattr__(self, "limbs", limbs)
+
+
+#: 18 joints, the background, and 19 limbs (Cao et al., "Realtime Multi-Person 2D Pose Estimation using Part Affinity
+#: Fields", 2017).
+OPENPOSE = Skeleton(
+    18,
+    ((1, 8), (8, 9), (9, 10), (1, 11), (11, 12), (12, 13), (1, 2), (2, 3), (3, 4), (2, 16), (1, 5), (5, 6), (6, 7),
+     (5, 17), (1, 0), (0, 14), (0, 15), (14, 16), (15, 17)),
+    19,
+)  # fmt: skip
+
+
+@checked_call
+def people(maps: Any, buffer: Any = None, skeleton: Skeleton = OPENPOSE) -> np.ndarray:
+    """Return the people in the output of a network of heatmaps and fields.
+
+    Parameters
+    ----------
+    maps
+        The output's spec: one image with the axes N, C, H and W in any order, in any layout and dtype; or a list or
+        {name: spec} of outputs whose channels follow each other: the heatmaps, then the fields. Or real values,
+        (channels, H, W) or (1, channels, H, W), as TensorSpec.unpack returns them.
+    buffer
+        The output as it is stored, or {name: buffer}; of several specs a list or {name: buffer}. Of real values None,
+        or the skeleton.
+    skeleton
+        What the channels are.
+
+    Returns
+    -------
+    float32 (n, joints, 3): x, y in pixels of the input (centres of pixels are whole numbers) and the heat; NaN, NaN
+    and 0 for a joint that was not found.
+
+    Raises
+    ------
+    LayoutError
+        If the channels are not those of the skeleton, or outputs have other axes.
+    NpuLayoutError
+        On what is no skeleton; BufferSizeError on a buffer of another size.
+
+    Examples
+    --------
+    >>> spec = TensorSpec((1, 57, 46, 46), "NCHW16c", "int8")
+    >>> people(spec, np.zeros(spec.size, np.int8)).shape
+    (0, 18, 3)
+    """
+    if isinstance(buffer, Skeleton):
+        buffer, skeleton = None, buffer
+    instance("skeleton", skeleton, Skeleton)
+    given = _values(maps, buffer)
+    shape = given.shape[1:] if given.ndim == 4 and len(given) == 1 else given.shape
+    channels = skeleton.fields + 2 * len(skeleton.limbs)
+    if len(shape) != 3 or shape[0] != channels or 0 in shape:
+        hint = "; people reads one image: give maps[i]" if given.ndim == 4 and len(given) > 1 else ""
+        raise LayoutError(f"maps: expected ({channels}, H, W), got {given.shape}{hint}")
+    real = np.ascontiguousarray(given, np.float32).reshape(shape)
+    with np.errstate(over="ignore", invalid="ignore"):  # a sum that overflows costs the copy alone
+        total = float(real.sum())
+    if not math.isfinite(total):
+        real = np.nan_to_num(real, nan=0.0, posinf=0.0, neginf=0.0)
+    heat = real[None, : skeleton.joints]
+    rows = kernels.peaks(heat, skeleton.peak)
+    tops = np.empty((len(rows), 5))
+    kernels.tops(heat, rows, tops, "parabola")
+    found = np.ascontiguousarray(tops[:, 2:])
+    ends = np.searchsorted(rows[:, 1], np.arange(skeleton.joints + 1)).tolist()
+    groups = _assembled(real, found, ends, skeleton)
+    result = np.full((len(groups), skeleton.joints, 3), np.nan, np.float32)
+    result[..., 2] = 0
+    pixels = found * [skeleton.cell, skeleton.cell, 1] + [(skeleton.cell - 1) / 2, (skeleton.cell - 1) / 2, 0]
+    person = np.repeat(np.arange(len(groups)), [len(joints) for joints in groups])
+    joint, peak = ([number for joints in groups for number in one(joints)] for one in (dict.keys, dict.values))
+    if len(person):
+        result[person, joint] = pixels[peak]
+    return result
+
+
+def _values(maps: Any, buffer: Any) -> np.ndarray:
+    """Return the real values of outputs as they are stored, channels after channels; of real values themselves."""
+    maps = list(maps.values()) if isinstance(maps, Mapping) else maps
+    if isinstance(maps, Iterator) or (isinstance(maps, (list, tuple)) and not maps):
+        raise NpuLayoutError(f"maps: expected a TensorSpec, a list of TensorSpecs or real values, got {shown(maps)}")
+    several = isinstance(maps, (list, tuple)) and any(isinstance(one, TensorSpec) for one in maps)
+    if not several and not isinstance(maps, TensorSpec):
+        if buffer is not None:
+            raise NpuLayoutError(
+                f"buffer: expected none beside real values, got {shown(buffer)}; maps= is no TensorSpec"
+            )
+        return numbers_of("maps", maps)
+    specs = items_of("maps", maps if several else [maps], TensorSpec)
+    for spec in specs:
+        refuse_batch(spec, "people")
+    planes = [planes_of(spec) for spec in specs]
+    if None in planes or len({found[1:] for found in planes if found}) != 1:
+        got = ", ".join(spec.describe() for spec in specs)
+        raise LayoutError(f"maps: expected one image with the axes N, C, H and W, of one height and width; got {got}")
+    parts = []
+    for spec, found, flat in zip(specs, planes, _flats(specs, buffer, several)):
+        values = spec.unpack(flat)
+        order = [spec.axes.index(letter) for letter in "CHW"]
+        parts.append(values.transpose(*(set(range(values.ndim)) - {*order}), *order).reshape(found))
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _flats(specs: Sequence[TensorSpec], buffer: Any, several: bool) -> list[np.ndarray]:
+    """Return the argument `buffer` as the stored values of each output."""
+    if buffer is None:
+        raise NpuLayoutError(f"buffer: expected the output of {'; '.join(spec.describe() for spec in specs)}, got none")
+    if several or isinstance(buffer, Mapping):
+        return in_order(specs, buffer, "buffer")
+    return [specs[0].flat(buffer)]
+
+
+def _assembled(real: np.ndarray, found: np.ndarray, ends: list[int], skeleton: Skeleton) -> list[dict[int, int]]:
+    """Return {joint: its row in `found`} of each person; limbs are added in the skeleton's order."""
+    groups: dict[int, dict[int, int]] = {}
+    scores: dict[int, float] = {}
+    owner = [-1] * len(found)  # a peak belongs to one person
+    enough, made = math.ceil(skeleton.aligned * skeleton.samples - 1e-9), 0
+    for limb, (a, b) in enumerate(skeleton.limbs):
+        first, second = ends[a], ends[b]
+        some, others = found[first : ends[a + 1]], found[second : ends[b + 1]]
+        if not len(some) or not len(others):
+            continue
+        field = skeleton.fields + 2 * limb
+        pairs, values = kernels.limbs(real, field, some, others, skeleton.samples, enough, skeleton.field)
+        for (i, j), score in zip(pairs.tolist(), values.tolist()):
+            i, j = first + i, second + j
+            ours, theirs = owner[i], owner[j]
+            if ours == theirs == -1:
+                groups[made], scores[made] = {a: i, b: j}, score
+                owner[i] = owner[j] = made
+                made += 1
+            elif ours == -1 or theirs == -1 or ours == theirs:
+                one = max(ours, theirs)
+                person = groups[one]
+                if person.setdefault(a, i) == i and person.setdefault(b, j) == j:
+                    scores[one] += score
+                    owner[i] = owner[j] = one
+            elif not groups[ours].keys() & groups[theirs].keys():
+                ours, theirs = min(ours, theirs), max(ours, theirs)
+                for row in groups[theirs].values():
+                    owner[row] = ours
+                groups[ours].update(groups.pop(theirs))
+                scores[ours] += scores.pop(theirs) + score
+    return [groups[number] for number in sorted(groups) if scores[number] >= skeleton.total]

@@ -1,0 +1,120 @@
+"""Compute which scores stored integers can mean, so that a threshold out of their reach is refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...buffers import TensorSpec
+from ..arithmetic.activations import COMBINED, activated
+from ..heads.head import Head
+from .places import Fitted, Level, Place
+
+
+def codes(spec: TensorSpec) -> np.ndarray | None:
+    """Return all stored values of an integer output of at most 16 bits; None of other dtypes."""
+    kind = spec.element.unpacked
+    if kind.kind not in "iu" or kind.itemsize > 2:
+        return None
+    limits = (-8, 7) if spec.dtype.startswith("int4") else (0, 15) if spec.dtype.startswith("uint4") else None
+    low, high = limits or (int(np.iinfo(kind).min), int(np.iinfo(kind).max))
+    return np.arange(low, high + 1).astype(kind)
+
+
+def values_of(spec: TensorSpec, stored: np.ndarray) -> np.ndarray:
+    """Return what stored values mean, as `TensorSpec.unpack` returns them; a row for each scale."""
+    quantization = spec.quantization
+    if quantization is None:
+        return stored[None]
+    if quantization.axis is None:
+        return quantization.dequantize(stored)[None]
+    each = np.broadcast_to(stored, (quantization.count, len(stored)))
+    return type(quantization)(quantization.scale, quantization.zero_point, 0).dequantize(each)
+
+
+def scaled_along(level: Level, place: Place, a: int, spec: TensorSpec) -> tuple[str, np.ndarray]:
+    """Return along what a part of anchor `a` has scales, "channels", "rows" or "columns", and their numbers."""
+    rows, columns = level.grid
+    outer, inner = np.divmod(place.numbers(a), 1 if place.inner is None else spec.shape[place.inner])
+    same = np.zeros(place.part.count, np.int64)
+    axis = None if spec.quantization is None else spec.quantization.axis
+    if axis is None:
+        return "channels", same
+    numbers: dict[int | None, tuple[str, np.ndarray]] = {
+        place.inner: ("channels", inner),
+        place.channel: ("channels", outer),
+        place.anchor: ("channels", same + a),
+        place.rows: ("rows", np.arange(rows)),
+        place.columns: ("columns", np.arange(columns) if place.rows is not None else place.cells(a, rows * columns)),
+    }
+    return numbers.get(axis % len(spec.shape), ("channels", same))
+
+
+def largest_score(head: Head, fitted: Fitted, specs: Sequence[TensorSpec]) -> float:
+    """Return the largest score that any stored values mean; infinity if the dtype does not bound it."""
+    return max(_of_anchor(head, level, a, specs) for level in fitted.levels for a in range(level.turns))
+
+
+def _of_anchor(head: Head, level: Level, a: int, specs: Sequence[TensorSpec]) -> float:
+    score = _largest(level, level.places["score"], a, specs, head.background)
+    if head.score == "class":
+        return score
+    objectness = _largest(level, level.places["objectness"], a, specs, None)
+    with np.errstate(invalid="ignore"):  # infinity times 0
+        return float(COMBINED[head.score](np.asarray(objectness), np.asarray(score)))
+
+
+def _largest(level: Level, place: Place, a: int, specs: Sequence[TensorSpec], background: int | None) -> float:
+    """Return the largest that a part of an anchor means, but for the background."""
+    spec, kind, count = specs[place.output], place.part.activation, place.part.count
+    ends = _ends(spec)
+    if ends is None:
+        return math.inf if kind == "none" else 1.0
+    each, numbers = scaled_along(level, place, a, spec)
+    low, high = values_of(spec, ends).astype(np.float64)[numbers].T
+    classes = np.arange(count) if background is None or count == 1 else np.delete(np.arange(count), background)
+    if kind == "softmax":
+        return _largest_share(low, high, classes if each == "channels" else None, count)
+    return float(activated(kind, high[classes] if each == "channels" else high).max())  # all others are monotone
+
+
+def _largest_share(low: np.ndarray, high: np.ndarray, classes: np.ndarray | None, count: int) -> float:
+    """Return the largest softmax: one class has its largest value, and all others the least.
+
+    low, high: of each channel, and `classes` those that count; None: of each row or column, alike for all classes.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        if classes is None:
+            others = (count - 1) * np.exp(low - high)
+        else:
+            others = np.array([np.exp(np.delete(low, c) - high[c]).sum() for c in classes])
+    return float(1 / (1 + others.min()))
+
+
+def span_of(level: Level, place: Place, spec: TensorSpec) -> tuple[float, float] | None:
+    """Return the least and the largest value that a part's integers of at most 16 bits mean; None without a scale."""
+    stored = codes(spec)
+    if stored is None or spec.quantization is None:
+        return None
+    numbers = np.concatenate([scaled_along(level, place, a, spec)[1] for a in range(level.turns)])
+    found = values_of(spec, stored[[0, -1]])[numbers]
+    return float(found.min()), float(found.max())
+
+
+def largest_value(spec: TensorSpec) -> float:
+    """Return the largest value that an output can mean; infinity of floats."""
+    ends = _ends(spec)
+    return math.inf if ends is None else float(values_of(spec, ends).max())
+
+
+def _ends(spec: TensorSpec) -> np.ndarray | None:
+    """Return the least and the greatest integer that an output stores; None of floats."""
+    stored = codes(spec)
+    if stored is not None:
+        return stored[[0, -1]]
+    kind = spec.element.unpacked
+    if kind.kind == "b":
+        return np.array([False, True])
+    return np.array([np.iinfo(kind).min, np.iinfo(kind).max], kind) if kind.kind in "iu" else None

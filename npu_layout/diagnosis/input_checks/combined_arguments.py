@@ -1,0 +1,100 @@
+"""Change several arguments of a Preprocessor at once: the colours, the resize, mean and std, and the border.
+
+Or mean and std to those that fit best, for numbers that are no usual mistake's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import product
+
+import numpy as np
+
+from ...frames import MODES, said
+from ..other_inputs.input_images import FLIPPED, How
+from ..other_inputs.usual_mistakes import mistakes
+from ..scoring.moments import line
+from .input_changes import Change, border, made_by
+from .input_pairs import InputPair
+
+_VARIED = 4.0  # pixel values, root mean square, in each channel: a flat picture has no slope
+_OTHER = 0.03, 2.0  # of std, and pixel values of mean: what differs by less may be the light, too
+_ROUNDED = 0.05  # pixel values that one may change by where mean and std become numbers that people write
+
+
+def combined_arguments(base: How, pair: InputPair, scaled: bool) -> list[Change]:
+    """Return the inputs of two or three other arguments, those of two first. scaled: mean and std, too.
+
+    Those of the same colours and resize follow each other, because they are made of the same pixels.
+    """
+    changes = sorted(_combined(base, pair, scaled), key=lambda change: change.changes)
+    return [change for change in changes if change.changes > 1]
+
+
+def _combined(base: How, pair: InputPair, scaled: bool) -> Iterator[Change]:
+    for parts in product(*_colors_and_modes(base), _normalisations(base, pair, scaled)):
+        how = {**base, **{k: v for changed, _ in parts for k, v in changed.items()}}
+        words = ", ".join(words for _, words in parts if words)
+        yield Change(words, partial(made_by, how=how), how, changes=sum(bool(changed) for changed, _ in parts))
+
+
+def bordered(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
+    """Yield other colours, another resize, or both, with the pixel value that is then in the recorded border."""
+    for color, mode in product(*_colors_and_modes(base)):
+        if color[0] or mode[0]:
+            for change in border({**base, **color[0], **mode[0]}, pairs):
+                words = ", ".join(filter(None, (color[1], mode[1], change.words)))
+                yield change._replace(words=words, changes=1 + bool(color[0]) + bool(mode[0]))
+
+
+def _colors_and_modes(base: How) -> tuple[list[tuple[How, str]], list[tuple[How, str]]]:
+    """Return the declared colours and resize, and the other ones, each with its words."""
+    color, resize = base.get("color", "RGB"), base.get("resize", "letterbox")
+    colors: list[tuple[How, str]] = [({}, "")]
+    if color in FLIPPED:
+        colors.append(({"color": FLIPPED[color]}, f"color={FLIPPED[color]!r}"))
+    return colors, [({}, ""), *(({"resize": mode}, f"resize={mode!r}") for mode in MODES if mode != resize)]
+
+
+def _normalisations(base: How, pair: InputPair, scaled: bool) -> list[tuple[How, str]]:
+    """Return the declared mean and std, and those of the usual mistakes."""
+    if not scaled or pair.is_pixels:
+        return [({}, "")]
+    mean, std = (np.ravel(values) for values in pair.arithmetic(base))
+    others = mistakes(mean, std, base.get("color", "RGB"))
+    said_of = [f"mean={said(one.mean)}, std={said(one.std)} ({one.text})" for one in others]
+    arguments: list[How] = [{"mean": one.mean.tolist(), "std": one.std.tolist()} for one in others]
+    return [({}, ""), *zip(arguments, said_of)]
+
+
+def fitted(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
+    """Yield the mean and std of each channel that fit best, if they are others than declared and pixels vary.
+
+    Of floats alone: steps of integers are too coarse to say which numbers were written.
+    """
+    axis = pairs[0].spec.axes.index("C")
+    lines = []
+    for c in range(pairs[0].channels if pairs[0].spec.element.unpacked.kind == "f" else 0):
+        x = np.concatenate([np.moveaxis(pair.pixels(base), axis, 0)[c].ravel() for pair in pairs]).astype(np.float64)
+        y = np.concatenate([np.moveaxis(pair.recorded, axis, 0)[c].ravel() for pair in pairs]).astype(np.float64)
+        if x.std() >= _VARIED:
+            lines.append(line(x, y))
+    slope, offset = np.array(lines).reshape(-1, 2).T
+    if not lines or len(lines) < pairs[0].channels or not (slope > 0).all() or (slope > 1).any():
+        return
+    mean, std = _written(-offset / slope, 1 / slope)
+    declared = [np.ravel(values) for values in pairs[0].arithmetic(base)]
+    if (abs(std / declared[1] - 1) > _OTHER[0]).any() or (abs(mean - declared[0]) > _OTHER[1]).any():
+        how = {**base, "mean": mean.tolist(), "std": std.tolist()}
+        refused = mean.any() and (abs(mean) < 1).all()  # by a Preprocessor, to which they are means of 0 to 1
+        yield Change(f"mean={said(mean)}, std={said(std)}", partial(made_by, how=how), None if refused else how)
+
+
+def _written(mean: np.ndarray, std: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and std with as few decimals as change no value of 0 to 255 by _ROUNDED."""
+    for decimals in range(4):
+        m, s = np.round(mean, decimals) + 0.0, np.round(std, decimals)  # 0, not -0
+        if ((abs(m - mean) + 255 * abs(s - std) / std) <= _ROUNDED).all():
+            return m, s
+    return mean, std

@@ -1,0 +1,180 @@
+"""Judge whether recorded inputs are what was declared, by what each change of these leaves of the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from ...buffers import TensorSpec
+from ...errors import NpuLayoutError
+from ...frames import Preprocessor
+from ..other_inputs.input_images import How
+from ..verdicts.verdict import Judgement
+from .flat_colours import colour_difference
+from .input_changes import Change
+from .input_pairs import InputPair
+from .input_trials import BETTER, SAME, Tried, best, every
+from .jpeg_files import is_compressed, lost_by_files
+from .resize_shares import NOISE, share_of_resizes
+
+_NEAR = 1.2  # times what a formula or JPEG changes: other code for the same changes as much
+_SATURATED = 0.5  # of the values: what saturates more is another quantization than declared
+_EXPLAINED = 0.5  # of the contrast of what was recorded: what leaves more explains nothing of it
+_NOISY = 2.0  # steps: of less, rounding may be most
+_NAMED = 3  # changes that explain as much as each other
+_FIX = "Fix: correct preprocess= by the arguments of the fix, or make the input as declared."
+_COMPARE = "Fix: compare the code that makes the input with preprocess=."
+_COMPARE_OR_NOTE = f"{_COMPARE[:-1]}; if it was made of a part of the frame, record that with roi_xywh=."
+_RIGHT = "The recorded input is what preprocess= makes of the frame"
+_WRONG = "The recorded input is not what preprocess= makes of the frame"
+
+
+def as_declared(pairs: Sequence[InputPair]) -> Judgement:
+    """Return the judgement of inputs that are what was declared."""
+    return Judgement("match", None, f"{_RIGHT} ({_numbered(pairs)} made again).")
+
+
+def makeable(spec: TensorSpec, how: How, found: Judgement) -> Judgement:
+    """Return the judgement, but of a match that no Preprocessor makes: what was recorded was made wrongly as well."""
+    if spec.quantization is None or found.verdict != "match":
+        return found
+    try:
+        Preprocessor(spec, **how)
+    except NpuLayoutError as error:
+        why = f"{_RIGHT}, but a Preprocessor refuses that: {error}."
+        return Judgement("preprocessing", None, why, _COMPARE, names_cause=True)
+    return found
+
+
+def explained(pairs: Sequence[InputPair], ways: Sequence[Tried], declared: float) -> Judgement:
+    """Return the judgement that names a change, or several that the data do not distinguish, which have no fix."""
+    off = max(way.off for way in ways)
+    by = (
+        f"within {_pixels(pairs, off)} pixel values in {_numbered(pairs)}; as declared, it differs by "
+        f"{_pixels(pairs, declared)} pixel values"
+    )
+    named = [way.change.words for way in ways[:_NAMED]] + ["another such change"] * (len(ways) > _NAMED)
+    words = " or ".join(named)
+    change = ways[0].change
+    usable = None if len(ways) > 1 else _usable(pairs[0].spec, change.how)
+    advice = _COMPARE if usable is None else _FIX
+    return Judgement(change.verdict, usable, f"{_WRONG}: it is what {words} makes ({by}).", advice)
+
+
+def judged(pairs: Sequence[InputPair], base: How, scaled: bool = True, sources: Sequence[Tried] = ()) -> Judgement:
+    """Return whether the recorded inputs are as declared, and if not, how they were made.
+
+    base: the declared arguments, with mean and std; scaled: whether these two were declared, so that others are wrong;
+    sources: what other readings of the frames leave.
+    """
+    frames = _numbered(pairs)
+    made = [pair.made(pair.pixels(base), base).values for pair in pairs]
+    offs = [pair.off(m) for pair, m in zip(pairs, made)]
+    declared = max(offs)
+    if declared <= SAME:
+        return as_declared(pairs)
+    off_by = f"{_pixels(pairs, declared)} pixel values"
+    formulas, others = every(pairs, made, base, scaled)
+    resized = _NEAR * max([SAME, *(t.from_declared for t in formulas if t.change.how is not None)])
+    spread = _NEAR * max([SAME, *(t.from_declared for t in formulas)])
+    contrast = max(pair.contrast for pair in pairs)
+    found = best(formulas, [*others, *sources], spread, _EXPLAINED * contrast)
+    if declared > spread and not (found and found[0].off <= SAME):
+        spread = max(spread, _NEAR * lost_by_files(pairs, made, base))
+        found = best(formulas, [*others, *sources], spread, _EXPLAINED * contrast)
+    if is_compressed(pairs, made, base, declared, spread, found[0].off if found else np.inf):
+        return Judgement("match", None, f"{_RIGHT}, except for a loss as JPEG's: it differs by {off_by} ({frames}).")
+    flat = _Flat(pairs, made, [t.change for t in formulas])
+    if found and (found[0].off <= SAME or not flat.colours_left(found[0], base)):
+        return explained(pairs, found, declared)
+    nearest = min(tried.off for tried in formulas)
+    in_colour = 0.0 if nearest <= SAME or declared > spread else flat.difference([pair.recorded for pair in pairs])
+    is_colour = in_colour > max(SAME, BETTER * declared) and in_colour > _NEAR * flat.lost()
+    if nearest <= SAME or (declared <= spread and not is_colour):
+        is_resize = declared <= resized or nearest <= SAME
+        loss = "the resize formula" if is_resize else "a loss as JPEG's"
+        if _is_noise(pairs, made, offs, [t.change for t in formulas]):
+            loss = "noise, which no other resize makes"
+        most = f"cv2's interpolations by up to {_pixels(pairs, resized / _NEAR)}"
+        most += "" if is_resize else f", JPEG by up to {_pixels(pairs, spread / _NEAR)}"
+        return Judgement("match", None, f"{_RIGHT}, except for {loss}: it differs by {off_by}, {most} ({frames}).")
+    return _unexplained(pairs, offs, in_colour if is_colour else None)
+
+
+def _unexplained(pairs: Sequence[InputPair], offs: Sequence[float], in_colour: float | None) -> Judgement:
+    """Return the judgement of inputs that no change makes. in_colour: steps by which flat areas differ, if these do."""
+    worst = int(np.argmax(offs))
+    off_by = f"{_pixels(pairs, offs[worst])} pixel values in frame {pairs[worst].number}"
+    why = f"{_WRONG}: it differs by {off_by}, and no known change explains that ({_numbered(pairs)} made again)."
+    judgement = Judgement("preprocessing", None, why, _COMPARE if pairs[0].others else _COMPARE_OR_NOTE)
+    if in_colour is not None:
+        by = f"{_pixels(pairs, in_colour)} pixel values"
+        judgement = judgement.noted(f"It differs by {by} where the picture is flat: its colours are others.")
+    clamped = max(pair.at_top for pair in pairs)
+    return judgement.noted(_clamped(clamped)) if clamped > _SATURATED else judgement
+
+
+def _is_noise(
+    pairs: Sequence[InputPair], made: Sequence[np.ndarray], offs: Sequence[float], formulas: Sequence[Change]
+) -> bool:
+    """Whether other resizes make nothing of what differs in the frame that differs most."""
+    worst = int(np.argmax(offs))
+    others = [change.make(pairs[worst]).values for change in formulas if change.how is not None]
+    return offs[worst] > _NOISY and share_of_resizes(pairs[worst], made[worst], others) < NOISE
+
+
+class _Flat:
+    """What differs in the flat areas of some pictures, which no formula changes. made: as declared."""
+
+    def __init__(self, pairs: Sequence[InputPair], made: Sequence[np.ndarray], formulas: Sequence[Change]) -> None:
+        self._pairs, self._made, self._formulas = pairs, made, formulas
+
+    def difference(self, recorded: Sequence[np.ndarray], made: Sequence[np.ndarray] | None = None) -> float:
+        """Return by how many steps inputs differ from those as declared, or from `made`, in their colours."""
+        return colour_difference(self._pairs, made or self._made, recorded, self._same)
+
+    @cached_property
+    def _same(self) -> list[list[np.ndarray]]:
+        formulas = [change for change in self._formulas if change.how is not None]
+        return [
+            [made, *(change.make(pair).values for change in formulas)] for pair, made in zip(self._pairs, self._made)
+        ]
+
+    def lost(self) -> float:
+        """Return what a loss as JPEG's changes of them."""
+        losses = [change for change in self._formulas if change.how is None]
+        return max(self.difference([change.make(pair).values for pair in self._pairs]) for change in losses)
+
+    def colours_left(self, way: Tried, base: How) -> bool:
+        """Whether most of what a change of arguments leaves is other colours, if it leaves the picture where it is."""
+        how = way.change.how
+        if how is None or how.get("resize") != base.get("resize"):
+            return False
+        made = [way.change.make(pair).values for pair in self._pairs]
+        return self.difference([pair.recorded for pair in self._pairs], made) > max(SAME, BETTER * way.off)
+
+
+def _numbered(pairs: Sequence[InputPair]) -> str:
+    return f"frame{'s'[: len(pairs) > 1]} {', '.join(str(pair.number) for pair in pairs)}"
+
+
+def _pixels(pairs: Sequence[InputPair], steps: float) -> str:
+    return f"{steps * pairs[0].step:.1f}"
+
+
+def _clamped(share: float) -> str:
+    what = f"{100 * share:.0f} % of its values are at the upper end of the range that its quantization can store"
+    return f"{what}, as with mean and std forgotten, or with another quantization than declared."
+
+
+def _usable(spec: TensorSpec, how: How | None) -> How | None:
+    """Return the arguments if a Preprocessor of a quantised input accepts them."""
+    if how is None or spec.quantization is None:
+        return how
+    try:
+        Preprocessor(spec, **how)
+    except NpuLayoutError:
+        return None
+    return how

@@ -1,0 +1,218 @@
+"""A camera's frame beside the input recorded for it: what else it can be made into, and how far off that is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...buffers import TensorSpec
+from ...frames import Preprocessor
+from ...layouts import Layout
+from ...recordings import normalisation
+from ..other_inputs.input_images import How
+from ..scoring.samples import ends
+from .camera_frames import Cut, OtherParts, Part
+
+_WAYS = 64  # Preprocessors that a fitter has at once: each has tables as large as the input's sides
+
+
+class FrameInput(NamedTuple):
+    """An input that was made of a frame, and the share of its values that saturate beyond the range that it stores."""
+
+    values: np.ndarray
+    saturated: float
+
+
+class Fitter:
+    """Fit frames into one input; frames that are fitted in the same way share a Preprocessor.
+
+    For one check at a time: Preprocessors are not shared by threads.
+    """
+
+    def __init__(self, spec: TensorSpec) -> None:
+        self._target = TensorSpec(spec.shape, Layout.plain(spec.axes), "float32")
+        self._made: dict[Any, Preprocessor] = {}
+
+    def __call__(self, frame: np.ndarray, fitting: How, roi: Part | None = None) -> np.ndarray:
+        """Return the frame, or its part `roi`, as float32 pixels in the shape of the input; a new array."""
+        made, _ = self._preprocessor(fitting)(np.ascontiguousarray(frame), roi_xywh=roi)
+        return made.reshape(self._target.shape)
+
+    def _preprocessor(self, fitting: How) -> Preprocessor:
+        try:
+            key = _hashable(fitting)
+            known = self._made.get(key)
+        except TypeError:  # a Preprocessor says what it refuses
+            return Preprocessor(self._target, **fitting)
+        if known is None:
+            if len(self._made) >= _WAYS:
+                self._made.clear()
+            known = self._made[key] = Preprocessor(self._target, **fitting)
+        return known
+
+
+def _hashable(value: Any) -> Any:
+    """Return lists, arrays and mappings as tuples."""
+    if isinstance(value, Mapping):
+        return tuple((name, _hashable(item)) for name, item in sorted(value.items()))
+    listed = value.tolist() if isinstance(value, np.ndarray) else value
+    return tuple(map(_hashable, listed)) if isinstance(listed, (list, tuple)) else listed
+
+
+def _as_float32(operation: np.ufunc, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return what an operation makes of two arrays in their own precision, rounded to float32 without a copy."""
+    made: np.ndarray = operation(x, y, out=np.empty(x.shape, np.float32), casting="same_kind")
+    return made
+
+
+class InputPair:
+    """A camera's frame, and what was recorded as the input made of it.
+
+    Every error is measured in one unit, whatever made the input that is compared: steps of the input as declared. A
+    step is a pixel value, or one of the stored integers where these are coarser.
+
+    Parameters
+    ----------
+    spec
+        Of the input.
+    frames
+        {number: the camera's frame} of this one and its neighbours, uint8.
+    number
+        Of this frame.
+    recorded
+        The input's real values, of the shape of `spec`.
+    declared
+        The Preprocessor's arguments that were declared, mean and std among them.
+    roi_xywh
+        The part of the frame that was used, if `frames` are whole; None if they are parts, or all of it was.
+    others
+        {words: a function that returns it} of other parts that may have been used.
+    near
+        The four numbers that are added to those of the part -> that part, None if it is outside; None if no part was
+        noted.
+    fitter
+        Of the input, which the pairs of one check share; None: one of its own.
+    """
+
+    def __init__(
+        self,
+        spec: TensorSpec,
+        frames: Mapping[int, np.ndarray],
+        number: int,
+        recorded: np.ndarray,
+        declared: How,
+        *,
+        roi_xywh: Part | None = None,
+        others: OtherParts | None = None,
+        near: Callable[[Part], Cut | None] | None = None,
+        fitter: Fitter | None = None,
+    ) -> None:
+        self.spec, self.frames, self.number = spec, frames, number
+        self._roi, self.others, self.near = roi_xywh, others or {}, near
+        self.recorded, self.declared = np.asarray(recorded, np.float32), declared
+        self.channels = spec.shape[spec.axes.index("C")]
+        # Integers that are not quantised are the pixels: mean and std are the compiled model's.
+        self.is_pixels = spec.element.unpacked.kind != "f" and spec.quantization is None
+        self._arithmetic: dict[Any, tuple[np.ndarray, np.ndarray]] = {}  # of each mean and std that was asked for
+        self._mean, std = self.arithmetic(declared)
+        scale = 0.0 if spec.quantization is None else float(np.max(spec.quantization.scale))
+        self.step = max(1.0, scale * float(abs(std).max()))  # in pixel values
+        self._std, self._unit = std, std / np.float32(self.step)
+        self._fit = fitter or Fitter(spec)
+        self._fitted: tuple[How, np.ndarray] = ({}, np.empty(0))  # the last one: changes share it
+        self._declared: tuple[np.ndarray, float] | None = None  # what was made as declared, and how far off it is
+
+    @cached_property
+    def measured(self) -> np.ndarray:
+        """The recorded input in pixel values, by the mean and std that were declared."""
+        return _as_float32(np.add, self.recorded * self._std, self._mean)
+
+    @property
+    def frame(self) -> np.ndarray:
+        """The camera's frame."""
+        return self.frames[self.number]
+
+    def along(self, values: Any) -> np.ndarray:
+        """Return a value for each channel in a shape that is broadcast over the input."""
+        return np.asarray(values).reshape([self.channels if letter == "C" else 1 for letter in self.spec.axes])
+
+    def arithmetic(self, how: How) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and std in a shape that is broadcast over the input."""
+        stated = {} if self.is_pixels else {key: how[key] for key in ("mean", "std") if key in how}
+        key = _hashable(stated)
+        if key not in self._arithmetic:
+            mean, std = normalisation({"preprocess": stated}, self.channels)
+            self._arithmetic[key] = self.along(mean), self.along(std)
+        return self._arithmetic[key]
+
+    def pixels(self, how: How, frame: np.ndarray | None = None) -> np.ndarray:
+        """Return the frame, or another, fitted into the input as `how` says, before mean and std."""
+        fitting = {k: v for k, v in how.items() if k not in ("mean", "std")}
+        if frame is not None:
+            return self._fit(frame, fitting)
+        if self._fitted[0] != fitting or not self._fitted[1].size:
+            self._fitted = fitting, self._fit(self.frame, fitting, self._roi)
+        return self._fitted[1]
+
+    def near_pixels(self, how: How, by: Part) -> np.ndarray:
+        """Return the part near the noted one, which is inside the frame, fitted into the input as `how` says."""
+        cut = None if self.near is None else self.near(by)
+        assert cut is not None
+        fitting = {k: v for k, v in how.items() if k not in ("mean", "std")}
+        return self._fit(cut.frame, {**fitting, **cut.how}, cut.part)
+
+    def made(self, pixels: np.ndarray, how: How) -> FrameInput:
+        """Return the input that `how` makes of fitted pixels, saturated and rounded if it is quantised."""
+        mean, std = self.arithmetic(how)
+        made = _as_float32(np.divide, pixels - mean, std)
+        if self.spec.quantization is None:
+            return FrameInput(made, 0.0)
+        low, high = ends(self.spec)
+        stored = self._stored(made)
+        saturated = float(((stored < low - 1) | (stored > high + 1)).mean())
+        return FrameInput(self.spec.unpack(self.spec.pack(made)), saturated)
+
+    def _stored(self, real: np.ndarray) -> np.ndarray:
+        """Return what real values are in steps of the quantization, neither rounded nor saturated."""
+        q, rank = self.spec.quantization, len(self.spec.shape)
+        assert q is not None
+        along = [-1 if q.axis is not None and i == q.axis % rank else 1 for i in range(rank)]
+        scale, zero_point = (np.asarray(v, np.float32).reshape(along) for v in (q.scale, q.zero_point))
+        return np.asarray(real / scale + zero_point)
+
+    def off(self, made: np.ndarray, other: np.ndarray | None = None, where: Any = ...) -> float:
+        """Return by how many steps, root mean square, the recorded input, or another, differs from `made`.
+
+        `where`: an index of the places that count.
+        """
+        error = np.subtract(made, self.recorded if other is None else other)
+        error *= self._unit
+        error = error[where].ravel()
+        off = float(np.sqrt(float(error @ error) / error.size))
+        return off if np.isfinite(off) else np.inf
+
+    def off_declared(self, made: np.ndarray) -> float:
+        """Return `off` of what is made as declared, which every change is compared with: one array, measured once."""
+        if self._declared is None or self._declared[0] is not made:
+            self._declared = made, self.off(made)
+        return self._declared[1]
+
+    def in_steps(self, values: np.ndarray) -> np.ndarray:
+        """Return values of the input in steps."""
+        return np.asarray(values * self._unit)
+
+    @property
+    def contrast(self) -> float:
+        """By how many steps, root mean square, the recorded values differ from their mean."""
+        values = self.recorded * self._unit
+        return float((values - values.mean(dtype=np.float64)).std(dtype=np.float64))
+
+    @property
+    def at_top(self) -> float:
+        """Share of the recorded values at the highest that the input can store; 0 for floats."""
+        if self.spec.quantization is None:
+            return 0.0
+        return float((self._stored(self.recorded) > ends(self.spec)[1] - 0.5).mean())

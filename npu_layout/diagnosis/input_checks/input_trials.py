@@ -1,0 +1,181 @@
+"""What each change of an input leaves of the difference, and which change explains what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..other_inputs.input_images import How
+from .combined_arguments import bordered, combined_arguments, fitted
+from .input_bytes import stored
+from .input_changes import (
+    Change,
+    arguments,
+    border,
+    colours,
+    compressed,
+    crops,
+    geometry,
+    lighting,
+    other_frames,
+    other_parts,
+)
+from .input_pairs import InputPair
+from .near_parts import EQUAL, near_parts
+
+SAME = 1.0  # steps, root mean square: differences of rounding, and of other code for the same resize
+BETTER = 0.5  # of what is left as declared: what leaves more is no explanation
+_EXACT = 0.25  # steps: another of cv2's interpolations has to match exactly to be named
+_AS_GOOD = 1.3  # times what the best leaves: among these the first in the list is the cause
+_ALIKE = 1.03  # times what the best leaves: of one kind, these cannot be distinguished from it
+_FITTED = 0.1  # of what is left as declared: what numbers that were fitted have to explain
+_SATURATED = 0.5  # of the values: what saturates more is no way to make an input
+_MIXED = 3  # changes of a part whose place and size both differ
+_REACH = 2  # frames before and after
+
+
+class Tried(NamedTuple):
+    """A change, and what it makes: how far that is from what was recorded, and from what was declared, in steps.
+
+    `declared`: how far what was declared is from what was recorded, in the frames that the change can be made of;
+    `saturated`: the share of the values that saturate in it. All are the largest of the frames.
+    """
+
+    change: Change
+    off: float
+    from_declared: float
+    saturated: float
+    declared: float
+
+
+def tried(change: Change, pairs: Sequence[InputPair], declared: Sequence[np.ndarray]) -> Tried:
+    """Return a change with what it leaves. declared: what is made of each pair as declared."""
+    off, from_declared, saturated, before = [], [SAME], [0.0], [0.0]
+    for pair, as_declared in zip(pairs, declared):
+        if change.applies(pair):
+            made = change.make(pair)
+            off.append(pair.off(made.values, where=change.where))
+            saturated.append(made.saturated)
+            before.append(pair.off_declared(as_declared))
+            if change.is_formula:
+                from_declared.append(pair.off(as_declared, made.values))
+    return Tried(change, max(off, default=np.inf), max(from_declared), max(saturated), max(before))
+
+
+def every(
+    pairs: Sequence[InputPair], declared: Sequence[np.ndarray], base: How, scaled: bool
+) -> tuple[list[Tried], list[Tried]]:
+    """Return the formulas, and all other changes that may be the cause, each with what it leaves; the commonest first.
+
+    declared: what `base` makes of each pair; scaled: whether other means and deviations are tried.
+    """
+
+    def trials(*changes: Change) -> list[Tried]:
+        return [tried(change, pairs, declared) for change in changes]
+
+    def likely(*changes: Change) -> list[Tried]:
+        return possible(changes, pairs, declared)
+
+    changes = [*arguments(base, pairs[0], scaled), *border(base, pairs)]
+    formulas = trials(*(c for c in changes if c.is_formula), *compressed(base))
+    others = likely(*(c for c in changes if not c.is_formula))
+    parts = trials(*other_parts(base, pairs), *near_parts(base, pairs, declared))
+    exact = min((t.off for t in parts), default=np.inf) <= EQUAL
+    if not exact and min(t.off for t in (*formulas, *others)) > SAME:
+        moved = list(geometry(base, pairs[0]))
+        parts += trials(*(c for c in moved if c.kind))
+        others += likely(*(c for c in moved if not c.kind))
+        rest = (*stored(base, pairs[0]), *other_frames(base, pairs, _REACH), *colours(base), *lighting(base, pairs))
+        others = [*others, *_proven(parts), *likely(*rest)]
+        if min(t.off for t in (*formulas, *others)) > SAME:
+            several = (*bordered(base, pairs), *combined_arguments(base, pairs[0], scaled))
+            differs_most = pairs[worst(pairs, declared)]
+            others += likely(*(c for c in several if c.applies(differs_most)))
+            cropped = likely(*(c for c in crops(base, pairs[0]) if c.applies(differs_most)))
+            others += [t for t in cropped if t.off <= SAME]
+            numbers = likely(*fitted(base, pairs)) if scaled else []
+            others += [t for t in numbers if t.off <= min(SAME, _FITTED * t.declared)]
+        return formulas, others
+    return formulas, [*others, *_proven(parts)]
+
+
+def possible(changes: Iterable[Change], pairs: Sequence[InputPair], declared: Sequence[np.ndarray]) -> list[Tried]:
+    """Return the changes that may be the cause, each tried on all frames.
+
+    What leaves too much of the frame that differs most is no cause, whatever it leaves of the others, of which it is
+    not made. What cannot be made of that frame is tried on the others.
+    """
+    k = worst(pairs, declared)
+    most = max(SAME, BETTER * pairs[k].off_declared(declared[k]))
+
+    def is_possible(change: Change) -> bool:
+        return not change.applies(pairs[k]) or pairs[k].off(change.make(pairs[k]).values, where=change.where) <= most
+
+    return [tried(change, pairs, declared) for change in changes if len(pairs) == 1 or is_possible(change)]
+
+
+def worst(pairs: Sequence[InputPair], made: Sequence[np.ndarray]) -> int:
+    """Return which pair differs most from what was declared. made: that, of each pair."""
+    return max(range(len(pairs)), key=lambda k: pairs[k].off_declared(made[k]))
+
+
+def _proven(parts: Sequence[Tried]) -> list[Tried]:
+    """Return the parts that fit exactly; else one that fits better than those around it, or much better than any other.
+
+    A resize by other rules fits several a little, and an input that is shifted by whole pixels nearly.
+    """
+    parts = [t for t in parts if t.declared > SAME]
+    if not parts:
+        return []
+    least = min(t.off for t in parts)
+    if least <= EQUAL:
+        return [t for t in parts if t.off <= EQUAL]
+    same = [t for t in parts if t.off == least]
+    others = min((t.off for t in parts if t.off > least), default=np.inf)
+    if any(t.change.is_least for t in same):
+        return same
+    one = sum(t.change.changes > 0 for t in same) <= 1 and least <= _allowed(same[0].change)
+    return same if one and others * BETTER >= least else []
+
+
+def _allowed(part: Change) -> float:
+    """Return what a part may leave that is not the least of its neighbours: resizes by other rules are nearly some."""
+    if part.where is not ...:
+        return SAME
+    return np.inf if part.changes < _MIXED else EQUAL
+
+
+def best(formulas: Sequence[Tried], others: Sequence[Tried], most: float, explained: float) -> list[Tried]:
+    """Return the change that explains the recorded inputs, and others of its kind that explain as much; [] if none.
+
+    A part of the frame that fits as exactly as another change is named with it.
+    most: steps that it may leave; explained: steps that leave enough of the contrast.
+    """
+    known = [t for t in formulas if t.change.how is not None and t.off <= _EXACT] + [*others]
+    known = [t for t in known if t.off <= max(SAME, min(most, BETTER * t.declared)) and t.declared > SAME]
+    least = min(known, key=lambda t: t.off, default=None)
+    if least is None or least.off >= explained:
+        return []
+    limit = EQUAL if least.off <= EQUAL else max(least.off * _AS_GOOD, least.off + _EXACT)
+    first = least if least.change.kind else next(t for t in known if t.off <= limit)
+    if first.saturated > _SATURATED or (first.change.kind == "part" and _is_formula(first, formulas)):
+        return []
+    parts = [t for t in known if t.change.kind == "part" and max(t.off, first.off) <= EQUAL]
+    return alike(first, known) if first.change.kind or not parts else [first, *alike(parts[0], parts)]
+
+
+def _is_formula(part: Tried, formulas: Sequence[Tried]) -> bool:
+    """Whether an interpolation that is not named explains as much as a part: of three pixels it may take the first."""
+    return any(t.change.how is not None and _EXACT < t.off <= _ALIKE * part.off for t in formulas)
+
+
+def alike(found: Tried, others: Sequence[Tried]) -> list[Tried]:
+    """Return those of its kind between which the data do not decide, the simplest first; of none, the change itself."""
+    kin = [t for t in others if t.change.kind and t.change.kind == found.change.kind]
+    if not kin:
+        return [found]
+    least = min(t.off for t in kin)
+    kin = sorted((t for t in kin if t.off <= max(EQUAL, _ALIKE * least)), key=lambda t: t.change.changes)
+    return kin if found.change.kind == "part" else [t for t in kin if t.change.changes == kin[0].change.changes]

@@ -1,0 +1,180 @@
+"""Fit a camera's frame into an input in other ways than declared: resized, bordered, turned, sheared or changed first.
+
+What was done to the frame before it was bordered leaves the border as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ...buffers import TensorSpec
+from ...errors import NpuLayoutError, RecordingError
+from ...frames import INTERPOLATIONS, MODES, Preprocessor
+from ...layouts import Layout
+from ...recordings import FRAME
+from .device_inputs import MOVES, RANGES, Change, row_pitches, seen, without_gaps
+from .input_images import FLIPPED, How, Image, MadeInput, Way
+
+PICTURE = "picture"  # the last word of the id of a change that leaves the border as it is
+PADS = (0, 114, 127, 255)  # pixel values of usual borders
+
+# Mean and std are applied afterwards.
+_ARGUMENTS = ("resize", "interpolation", "source", "color", "pad_value", "scaleup")
+_LETTERBOX, _CENTERED = "letterbox", ("letterbox", "stretch", "crop")
+_IS_BORDER = 1.5  # pixel values: a border that was quantised differs by less
+_SAME = 0.5  # pixel values
+_AS_DECLARED = 0.3  # of the deviation of an input that was made of the frame as declared, but for noise
+
+
+def pads(mean: np.ndarray) -> list[int | list[float]]:
+    """Return the pixel values that borders usually have: some numbers, and the mean, which becomes 0.
+
+    >>> pads(np.array([123.675, 116.28, 103.53]))
+    [0, 114, 127, 255, [123.675, 116.28, 103.53]]
+    """
+    of_mean = np.clip(mean, 0, 255)
+    is_usual = any(np.allclose(of_mean, pad, atol=_SAME) for pad in PADS)
+    return [*PADS] if is_usual else [*PADS, of_mean.tolist()]
+
+
+def fitted(image: Image, frame: np.ndarray) -> Iterator[Way]:
+    """Yield the camera's frame resized and bordered in ways that were not declared."""
+    asked = _asked(image)
+    declared = MadeInput(partial(_made_of, image, frame, asked))
+    for what, how in _arguments(asked, image.mean):
+        if "interpolation" in how and not declared.is_like(image.given, _AS_DECLARED):
+            continue  # what it explains, the declared arguments explain as well
+        made = MadeInput(partial(_made_of, image, frame, {**asked, **how}))
+        yield Way(("fit", *((k, _hashable(v)) for k, v in how.items())), what, {**image.how, **how}, made)
+
+
+def turned(image: Image, frame: np.ndarray) -> Iterator[Way]:
+    """Yield the camera's frame turned or mirrored before it was fitted, where no move of the input makes the same.
+
+    That is where the input's sides differ, or its borders do.
+    """
+    asked = _asked(image)
+    height, width = np.delete(image.x.shape[1:], image.axis - 1)
+    for name, text, move, of_squares in MOVES:
+        if (of_squares and height != width) or asked.get("resize", _LETTERBOX) not in _CENTERED:
+            made = MadeInput(partial(_made_of, image, frame, asked, move))
+            yield Way(("fit", name), f"the frame is {text}", None, made, "geometry")
+
+
+def sheared(image: Image, frame: np.ndarray) -> Iterator[Way]:
+    """Yield the camera's frame whose rows end in a gap that was read as pixels: each begins further in than it is."""
+    asked, width = _asked(image), frame.shape[1]
+    for pitch in row_pitches(width):
+        made = MadeInput(partial(_made_of, image, frame, asked, partial(without_gaps, pitch=pitch)))
+        text = f"the pitch of the frame is ignored: its rows of {width} pixels begin every {pitch}, and are read as if"
+        yield Way(("fit", "pitch", pitch), f"{text} there were no gaps", None, made, "input_layout")
+
+
+def _asked(image: Image) -> How:
+    """Return the arguments that fit the frame as declared."""
+    return {k: v for k, v in image.how.items() if k in _ARGUMENTS}
+
+
+def _made_of(image: Image, frame: np.ndarray, how: How, move: Change | None = None) -> np.ndarray:
+    """Return the input of the frame, which is moved first, fitted as `how` says."""
+    target = TensorSpec(image.x.shape, Layout.plain(image.letters), "float32")
+    moved = frame if move is None else np.ascontiguousarray(move(frame[None])[0])
+    try:
+        buffer, _ = Preprocessor(target, **how)(moved)
+    except NpuLayoutError as error:
+        raise RecordingError(f"input {FRAME!r} and meta's preprocess do not fit: {error}") from None
+    return image.normalised(buffer)
+
+
+def _arguments(asked: How, mean: np.ndarray) -> Iterator[tuple[str, How]]:
+    """Yield other modes, in both orders of colours, interpolations and borders: in words and as arguments."""
+    resize, pad_value = asked.get("resize", _LETTERBOX), asked.get("pad_value", 114)
+    color = asked.get("color", "RGB")
+    colors: dict[str, How] = {"": {}}
+    if color in FLIPPED:
+        colors[f", and {FLIPPED[color]} instead of {color}"] = {"color": FLIPPED[color]}
+    for (also, change), mode in product(colors.items(), MODES):
+        if mode != resize:
+            yield f"{mode} instead of {resize}{also}", {**change, "resize": mode}
+    if resize.startswith(_LETTERBOX):
+        for pad in _other_pads(pad_value, mean):
+            yield f"a border of {_said(pad)} instead of {_said(pad_value)}", {"pad_value": pad}
+    interpolation = asked.get("interpolation", "linear")
+    for other in INTERPOLATIONS:
+        if other != interpolation:
+            yield f"interpolation {other!r} instead of {interpolation!r}", {"interpolation": other}
+
+
+def _other_pads(pad_value: object, mean: np.ndarray) -> list[int | list[float]]:
+    declared = np.broadcast_to(np.asarray(pad_value, float), mean.shape)
+    return [pad for pad in pads(mean) if not np.allclose(np.broadcast_to(pad, mean.shape), declared, atol=_SAME)]
+
+
+def _said(pad: object) -> str:
+    return f"{pad}" if np.ndim(np.asarray(pad)) == 0 else ", ".join(f"{v:g}" for v in np.asarray(pad, float))
+
+
+def bordered(image: Image) -> Iterator[Way]:
+    """Yield the recorded input with another border."""
+    border = _border(image)
+    if border is None:
+        return
+    declared = image.base.get("pad_value", 114)
+    for pad in _other_pads(declared, image.mean):
+        made = MadeInput(partial(_with_border, image, border, np.broadcast_to(np.rint(pad), image.mean.shape)))
+        text = f"a border of {_said(pad)} instead of {_said(declared)}"
+        yield Way(("fit", ("pad_value", _hashable(pad))), text, {**image.how, "pad_value": pad}, made)
+
+
+def _hashable(argument: Any) -> Hashable:
+    return tuple(argument) if isinstance(argument, list) else argument
+
+
+def changed_pictures(image: Image) -> Iterator[Way]:
+    """Yield the picture inside a border in other colours, as those of a frame that was changed before it was fitted."""
+    border = _border(image)
+    if border is None:
+        return
+    pad = np.broadcast_to(np.asarray(image.base.get("pad_value", 114), float), image.mean.shape)[None, None, None]
+    shape = np.moveaxis(image.x, image.axis, 3).shape
+    ways = [
+        ("device", way.id, way.text, way.change) for way in seen(shape, image.color) if way.cause == "preprocessing"
+    ]
+    for kind, id, text, change in [*ways, *(("scale", *way) for way in RANGES)]:
+        if not np.allclose(change(pad), pad, atol=_SAME):
+            made = MadeInput(partial(_inside, image, border, change))
+            yield Way((kind, id, PICTURE), f"{text}, but for the border", None, made, combines=True)
+
+
+def _border(image: Image) -> np.ndarray | None:
+    """Return which pixels (H, W) are the declared border: whole rows and columns at the sides; None without one."""
+    if not (image.known and str(image.base.get("resize", _LETTERBOX)).startswith(_LETTERBOX)):
+        return None
+    pixels = np.moveaxis(image.pixels, image.axis, 3)
+    pad = np.broadcast_to(np.asarray(image.base.get("pad_value", 114), float), image.mean.shape)
+    plain_ones = (np.abs(pixels - pad) < _IS_BORDER).all((0, 3))
+    if plain_ones.all():
+        return None
+    rows, columns = (_at_the_ends(plain_ones.all(axis)) for axis in (1, 0))
+    border = rows[:, None] | columns
+    return border if border.any() else None
+
+
+def _at_the_ends(marked: np.ndarray) -> np.ndarray:
+    """Return which of the marked ones have only marked ones between themselves and an end."""
+    return np.asarray(np.logical_and.accumulate(marked) | np.logical_and.accumulate(marked[::-1])[::-1])
+
+
+def _with_border(image: Image, border: np.ndarray, pad: np.ndarray) -> np.ndarray:
+    pixels = np.where(border[..., None], pad, np.moveaxis(image.pixels, image.axis, 3))
+    return image.normalised(np.moveaxis(pixels, 3, image.axis))
+
+
+def _inside(image: Image, border: np.ndarray, change: Change) -> np.ndarray:
+    pixels = np.moveaxis(image.pixels, image.axis, 3)
+    return image.normalised(np.moveaxis(np.where(border[..., None], pixels, change(pixels)), 3, image.axis))

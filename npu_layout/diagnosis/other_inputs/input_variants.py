@@ -1,0 +1,230 @@
+"""Make a model's input in other ways than declared: other colours, scales, layouts and fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...buffers import TensorSpec
+from ...errors import NpuLayoutError, RecordingError
+from ...frames import as_channels
+from ...layouts import Layout
+from ...recordings import FRAME
+from .device_inputs import SeenInput, of_integers, seen
+from .frame_fits import bordered, changed_pictures, fitted, sheared, turned
+from .input_images import FLIPPED, How, Id, Image, Integers, MadeInput, Way, plain
+from .usual_mistakes import mistakes
+
+_NEARLY_BLANK = " (nearly a blank picture, as floats of 0 to 1 that are cast to integers are)"
+_AS_GIVEN, _AS_ANOTHER = 0.02, 0.002  # of the deviation: inputs that differ by less are the same
+_CASTS: tuple[tuple[str, str, Callable[[np.ndarray], np.ndarray]], ...] = (
+    ("rounded", "rounded to whole numbers (floats given as integers)", np.rint),
+    ("cut off", "cut off to whole numbers (floats given as integers)", np.trunc),
+)
+
+Wanted = Callable[[Id], bool]
+
+
+class Variant(NamedTuple):
+    """Another way to make an input.
+
+    An id that is the same for every frame, words, the Preprocessor's arguments (None if none make it), the input of
+    the model, and the verdict that it leads to. `combines`: whether two things were done, of which there are many.
+    """
+
+    id: Id
+    text: str
+    fix: How | None
+    x: np.ndarray
+    cause: str = "preprocessing"
+    combines: bool = False
+
+
+def _every_one(id: Id) -> bool:
+    return True
+
+
+def image_channels(shape: tuple[int, ...]) -> int | None:
+    """Return the axis of an image input's channels; None if the shape is not an image's."""
+    if len(shape) != 4 or min(shape) < 1:
+        return None
+    return next((axis for axis in (1, 3) if shape[axis] in (1, 3)), None)
+
+
+def image_size(shape: tuple[int, ...]) -> tuple[int, int] | None:
+    """Return height and width of an image input; None if the shape is not an image's."""
+    axis = image_channels(shape)
+    return None if axis is None else (shape[2 if axis == 1 else 1], shape[3 if axis == 1 else 2])
+
+
+def variants(
+    x: np.ndarray,
+    meta: Mapping[str, Any],
+    frame: np.ndarray | None,
+    limits: tuple[float, float],
+    spec: TensorSpec | None = None,
+    roi_xywh: Sequence[int] | None = None,
+    wanted: Wanted = _every_one,
+) -> Iterator[Variant]:
+    """Yield every other way to make `x`, an image as the model reads it: none like `x`.
+
+    Ways that make nearly the same of this frame share one array: another frame may distinguish them, if less of it is
+    clamped.
+
+    x: 4-D with 1 or 3 channels in axis 1 or 3; meta: the recording's, with "preprocess"; frame: the camera's frame,
+    as recorded of its "source", or None; limits: lowest and highest value of all recorded inputs;
+    spec: of the recorded buffer, if it has one; roi_xywh: the part of the frame that `x` was made of;
+    wanted: whether to make the way of an id. Yields nothing for inputs that are not images.
+    """
+    axis = image_channels(x.shape)
+    if axis is None:
+        return
+    own = meta.get("preprocess") or {}
+    if frame is not None:
+        try:
+            frame, how = as_channels(frame, own, roi_xywh)
+        except NpuLayoutError as error:
+            raise RecordingError(f"input {FRAME!r} and meta's preprocess do not fit: {error}") from None
+        meta = {**meta, "preprocess": how} if own else meta
+    source = {"source": own["source"]} if "source" in own else {}
+    image = Image(x, axis, meta, spec)
+    known: list[tuple[MadeInput, np.ndarray]] = []
+    for way in _every(image, frame, limits, wanted):
+        if not wanted(way.id):
+            continue
+        array = next((array for one, array in known if one is way.made), None)
+        if array is None:
+            if way.made.is_like(image.given, _AS_GIVEN):
+                continue
+            array = next((array for one, array in known if way.made.is_like(one, _AS_ANOTHER)), None)
+            if array is None:
+                array = way.made.x.astype(x.dtype)
+                known.append((way.made, array))
+        fix = None if way.fix is None else {**way.fix, **source}
+        yield Variant(way.id, way.text, fix, array, way.cause, way.combines)
+
+
+def _every(image: Image, frame: np.ndarray | None, limits: tuple[float, float], wanted: Wanted) -> Iterator[Way]:
+    yield from _recolored(image)
+    yield from _rescaled(image, limits, wanted)
+    yield from _misread(image)
+    yield from bordered(image) if frame is None else fitted(image, frame)
+    yield from _seen(image)
+    yield from changed_pictures(image)
+    if frame is not None:
+        yield from turned(image, frame)
+        yield from sheared(image, frame)
+    yield from _cast(image)
+    if image.known and image.channels == 3 and image.color in FLIPPED:
+        yield from _rescaled(image, limits, wanted, FLIPPED[image.color])
+
+
+def _recolored(image: Image) -> Iterator[Way]:
+    """Yield red and blue exchanged, before or after mean and std."""
+    if image.channels != 3 or image.color not in FLIPPED:
+        return
+    other = FLIPPED[image.color]
+    text = f"{other} instead of {image.color}"
+    if image.known:
+        flipped, _, _ = image.scaled(image.mean, image.std, flipped=True)
+        yield Way(("color", "before"), text, {**image.how, "color": other}, flipped)
+    fix = {**image.base, "color": other, **image.declared(image.mean[::-1], image.std[::-1])}
+    swapped = MadeInput(partial(np.flip, image.x, image.axis))
+    yield Way(("color", "after"), f"{text}, swapped after mean and std", fix, swapped)
+
+
+def _rescaled(image: Image, limits: tuple[float, float], wanted: Wanted, color: str = "") -> Iterator[Way]:
+    """Yield another mean and std; also clamped to the range on which an integer accelerator was calibrated.
+
+    color: the other order of the colours, if these are exchanged, too. Integers are clamped at the ends of their dtype.
+
+    Those that make nearly the same of this frame share one array. What is clamped may differ where the pixels hardly
+    do: half a pixel value is half of a range that is as wide as one.
+    """
+    ranges: dict[str, tuple[float, float]] = {"": (-np.inf, np.inf)}
+    if not color:  # of two changes, the range of all pixels has to do
+        ranges["the recorded inputs"] = limits
+    if image.known:
+        ends = np.stack([(0 - image.mean) / image.std, (255 - image.mean) / image.std])
+        ranges["all pixels"] = (float(ends.min()), float(ends.max()))
+    words = {what: what for what in ranges}
+    if image.known and image.integers is not None:
+        ranges["all pixels"], words["all pixels"] = image.integers.ends, str(image.integers.dtype)
+    known: dict[str, list[MadeInput]] = {what: [] for what in ranges}
+    also, base = "", image.base
+    if color:
+        also, base = f", and {color} instead of {image.color}", {**base, "color": color}
+    for mistake in mistakes(image.mean, image.std, image.color, image.known):
+        ids = {what: ("scale", mistake.id, what, *([color] if color else [])) for what in ranges}
+        ids = {what: id for what, id in ids.items() if wanted(id)}
+        if not ids:
+            continue
+        made, least, largest = image.scaled(mistake.mean, mistake.std, flipped=bool(color))
+        fix = {**base, "mean": plain(mistake.mean), "std": plain(mistake.std)}
+        for what, id in ids.items():
+            low, high = ranges[what]
+            one = made if low <= least and largest <= high else MadeInput(partial(_clamped, made, low, high))
+            first = next((other for other in known[what] if one.is_like(other, _AS_GIVEN)), one)
+            if first is one:
+                known[what].append(one)
+            text = f"{mistake.text}, clamped to the range of {words[what]}" if what else mistake.text
+            text += _NEARLY_BLANK if image.is_blank(first) else ""
+            yield Way(id, f"{text}{also}", fix, first, combines=bool(color))
+
+
+def _clamped(made: MadeInput, low: float, high: float) -> np.ndarray:
+    return np.asarray(np.clip(made.x, low, high))
+
+
+def _misread(image: Image) -> Iterator[Way]:
+    """Yield the bytes of one layout read as those of the other, before or after mean and std."""
+    shape, letters = image.x.shape, image.letters
+    for wrong, meant in (("NHWC", "NCHW"), ("NCHW", "NHWC")):
+        written, misread = (TensorSpec(shape, Layout(tag), "float64", axes=letters) for tag in (wrong, meant))
+        target = TensorSpec(shape, Layout(wrong), image.dtype, axes=letters, channels=image.stored)
+        fix = {**image.how, "target": target}
+        text = f"{wrong} bytes read as {meant}"
+        before, after = (MadeInput(partial(_shuffled, image, written, misread, made)) for made in (True, False))
+        yield Way(("layout", wrong, "before"), text, fix, before)
+        yield Way(("layout", wrong, "after"), f"{text}, after mean and std", fix, after)
+
+
+def _shuffled(image: Image, written: TensorSpec, misread: TensorSpec, before: bool) -> np.ndarray:
+    """Return the input whose bytes are written as one spec, and read as another one, before or after mean and std."""
+    given = image.pixels if before else image.x
+    read = np.asarray(image.as_stored(misread.unpack(written.pack(image.as_stored(given)))))
+    return image.normalised(read) if before else read
+
+
+def _seen(image: Image) -> Iterator[Way]:
+    """Yield what a device may see of an input that is as declared."""
+    integers = image.integers
+    for way in seen(np.moveaxis(image.x, image.axis, 3).shape, image.color):
+        if not (way.of_bytes and integers) and (image.known or not way.of_pixels):
+            yield Way(("device", way.id), way.text, None, MadeInput(partial(_changed, image, way)), way.cause)
+    if integers is not None:
+        for way in of_integers(integers.dtype):
+            made = MadeInput(partial(_of_integers, image, integers, way))
+            yield Way(("device", way.id), way.text, None, made, way.cause)
+
+
+def _of_integers(image: Image, integers: Integers, way: SeenInput) -> np.ndarray:
+    """Return the input of stored integers that the device changes."""
+    return integers.values(way.change(integers.stored(image.x)))
+
+
+def _cast(image: Image) -> Iterator[Way]:
+    """Yield floats that became integers, as where an accelerator's input was declared to hold integers."""
+    for name, words, cast in _CASTS:
+        made = MadeInput(partial(cast, image.x))
+        text = f"its values are {words}{_NEARLY_BLANK if image.is_blank(made) else ''}"
+        yield Way(("device", name), text, None, made, "input_layout")
+
+
+def _changed(image: Image, way: SeenInput) -> np.ndarray:
+    """Return the input of pixels that the device changes."""
+    pixels = np.moveaxis(image.pixels, image.axis, 3)
+    return image.normalised(np.moveaxis(way.change(pixels), 3, image.axis))

@@ -1,0 +1,281 @@
+"""Find two causes at once: what the device computed is not what was declared, and its buffer is read wrongly, too.
+
+Or the device had another input, and its model ends in another function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...support import finite
+from ..computed.activations import activations
+from ..computed.factors import factors
+from ..scoring.evidence import Evidence
+from ..scoring.moments import line
+from ..scoring.proof import proven
+from ..scoring.thresholds import BENT, LEAST, MARGIN
+from ..scoring.trials import Candidate, Trial
+from ..stored.channel_orders import channel_orders
+from ..stored.declared_scales import declared_scales
+from ..stored.readings import declared, readings
+from ..stored.slight_scales import has_scales_of_channels
+from ..stored.slopes import is_of_two_scales
+from .objections import accuses, exchanges_floats
+from .scale_objections import is_slight_scale
+
+READS = ("layout", "quantization", "channel_order")  # causes in how the buffer is read, the first named first
+_ENDS = "activation"  # beside another input, how the values were changed is named first
+_COMPUTES = ("preprocessing", "input_order", "output_order", "wrong_input", "geometry", "activation")
+_WHOLE = 15.0  # dB: one cause that explains so much is the only one
+_SOUND = 2 * LEAST  # dB that two causes have to explain
+_MOST = 2 * LEAST  # dB: a function of the model's values explains most of the output
+_BETTER = 2 * MARGIN  # dB that two causes have to explain more than one
+_MOVED = 3  # inputs that are mirrored or upside down
+_EACH = 2  # hypotheses that agree best in line, and in the distribution of their values
+_IN_LINE, _ALIKE = 0.8, 0.15  # share of the variance off a line; deviations between distributions: of noise
+_FRAMES = 6
+_QUANTILES, _VALUES = 128, 20_000
+
+
+class CausePair(NamedTuple):
+    """Two causes: how the buffer is read, or how the model ends, and what else was computed; `evidence`: under that.
+
+    `number`: of the trial of what was computed.
+    """
+
+    reads: Candidate
+    computes: Trial
+    evidence: Evidence
+    number: int
+
+    @property
+    def trial(self) -> Trial:
+        """The trial of both causes; its answers are those of the kept frames in which it was found."""
+        both = self.evidence.trial(self.reads)
+        rows = {k: row for k, row in enumerate(_rows(self.computes)) if k in both.answers}
+        return both._replace(answers={row: both.answers[k] for k, row in rows.items()})
+
+
+def second_causes(
+    evidence: Evidence, ranking: Sequence[Candidate], ways: Collection[Hashable] = ()
+) -> CausePair | None:
+    """Return the pair of causes that explains clearly more than each alone; None if there is none, or several.
+
+    None, too, if a pair that is none because its error depends on the value explains clearly more.
+
+    ways: identify the inputs that other outputs show: the device had one input.
+    """
+    best = max((c.score for c in ranking), default=-np.inf)
+    if not evidence.fits or best >= _WHOLE:
+        return None
+    found: list[CausePair] = []
+    most_bent = -np.inf
+    curve = any(_is_a_curve(evidence, c) for c in ranking)
+    tried = len(evidence.trials)
+    for number in _hypotheses(evidence, ways):
+        computes = evidence.trials[number]
+        rows = _rows(computes)
+        under = _of_frames(evidence, rows, [computes.answers[k] for k in rows])
+        pairs = [
+            CausePair(reads, computes, under, number) for reads in under.rank(_ways(under, computes, _least(best)))
+        ]
+        pairs = _without_lines(pairs)
+        pairs = [pair for pair in pairs if _is_sound(pair, best)]
+        most_bent = max([most_bent, *(pair.reads.score for pair in pairs if _is_bent(pair))])
+        found += [pair for pair in pairs if not (_is_bent(pair) or (curve and _is_fitted(pair)))]
+        tried += len(under.trials)
+    found = _better_than_one(evidence, found)
+    found.sort(key=lambda pair: -pair.reads.score)
+    if not found or not proven(found[0].evidence, found[0].reads, tried):
+        return None
+    first = found[0]
+    if most_bent >= first.reads.score + MARGIN:
+        return None
+    rivals = (pair for pair in found[1:] if pair.reads.score > first.reads.score - MARGIN)
+    if any(pair.number != first.number or pair.reads.cause != first.reads.cause for pair in rivals):
+        return None
+    return first
+
+
+def _better_than_one(evidence: Evidence, found: list[CausePair]) -> list[CausePair]:
+    """Return the pairs that explain more than each of their causes alone, of the same frames and channels.
+
+    In these frames less may be wrong, or a vector may have too few values for channels.
+    """
+    reads: dict[tuple[int, ...], float] = {}
+    for rows in {tuple(_rows(pair.computes)) for pair in found}:
+        plain = _of_frames(evidence, rows, [evidence.references[k] for k in rows])
+        reads[rows] = max(c.score for c in plain.rank(_ways_to_read(plain)))
+
+    def is_better(pair: CausePair) -> bool:
+        computes = pair.evidence.score(pair.evidence.as_declared())
+        return pair.reads.score >= max(reads[tuple(_rows(pair.computes))], computes) + _BETTER
+
+    return [pair for pair in found if is_better(pair)]
+
+
+def _rows(computes: Trial) -> list[int]:
+    return sorted(computes.answers)[:_FRAMES]
+
+
+def _of_frames(evidence: Evidence, rows: Sequence[int], references: Sequence[np.ndarray]) -> Evidence:
+    buffers = [evidence.buffers[k] for k in rows]
+    return Evidence(evidence.spec, buffers, references, (), evidence.named_axis, evidence)
+
+
+def _least(best: float) -> float:
+    """Return the dB that two causes have to explain, given the best score of one."""
+    return max(_SOUND, best + _BETTER)
+
+
+def _is_sound(pair: CausePair, best: float) -> bool:
+    """Return whether two causes are of two kinds and explain enough, and more than the `best` score of one cause."""
+    reads, fitted = pair.reads, _is_fitted(pair)
+    if not (_is_plain_end(pair) or (reads.cause in READS and reads.fix is not None)):  # a line through floats fits much
+        return False
+    if fitted and (has_scales_of_channels(reads.fix) or exchanges_floats(pair.evidence, reads)):
+        return False  # any curve is near a line in each channel, and the bits of a float are near its logarithm
+    least = max(_least(best), _WHOLE) if fitted else _least(best)  # a curve with a scale of its own fits much
+    if reads.score < least or reads.gain < MARGIN or _is_of_noise(pair):
+        return False
+    return not (fitted and is_of_two_scales(pair.evidence, pair.evidence.trial(reads)))
+
+
+def _is_bent(pair: CausePair) -> bool:
+    """Whether the error depends on the value. Values that are rounded alike hide a curve."""
+    return pair.evidence.bent(pair.reads, rounding=0.0) > BENT
+
+
+def _is_of_noise(pair: CausePair) -> bool:
+    """Whether a scale would not be named if the other cause were what was declared."""
+    under, reads = pair.evidence, pair.reads
+    computes = under.score(under.as_declared())
+    return reads.cause == "quantization" and (is_slight_scale(under, reads) or not accuses(under, reads, computes))
+
+
+def _is_plain_end(pair: CausePair) -> bool:
+    """Whether a function of all values, without fitted numbers, is beside another input."""
+    trial = pair.evidence.trial(pair.reads)
+    return pair.reads.cause == _ENDS and pair.computes.of_input and not (trial.parameters or trial.choices)
+
+
+def _without_lines(pairs: Sequence[CausePair]) -> list[CausePair]:
+    """Return the pairs without scales that explain no more than a function: any curve is near a line."""
+    most = max((pair.reads.score for pair in pairs if _is_plain_end(pair)), default=-np.inf)
+    return [pair for pair in pairs if pair.reads.cause != "quantization" or pair.reads.score > most]
+
+
+def _is_a_curve(evidence: Evidence, c: Candidate) -> bool:
+    """Whether a function without fitted numbers explains most alone: another one with a scale of its own is near it."""
+    trial = evidence.trial(c)
+    free = not (trial.parameters or trial.choices)
+    return c.cause == "activation" and free and c.score >= _MOST and evidence.bent(c) <= BENT
+
+
+def _is_fitted(pair: CausePair) -> bool:
+    return (pair.reads.cause, pair.computes.cause) == ("quantization", "activation")
+
+
+def _ways(evidence: Evidence, computes: Trial, least: float) -> Iterator[Trial]:
+    """Yield the ways to read the buffer, and, beside another input, the functions at the end.
+
+    least: the dB that has to be explained; what cannot is not worked out.
+    """
+    yield from _ways_to_read(evidence, least)
+    if computes.of_input:
+        yield from activations(evidence)
+
+
+def _ways_to_read(evidence: Evidence, least: float = -np.inf) -> Iterator[Trial]:
+    yield from declared(evidence)
+    yield from factors(evidence, ())
+    yield from declared_scales(evidence)
+    yield from readings(evidence, least)
+    yield from channel_orders(evidence, least)
+
+
+def _hypotheses(evidence: Evidence, ways: Collection[Hashable]) -> list[int]:
+    """Return the numbers of the trials of what else was computed that agree best, however the buffer is read.
+
+    With those of the inputs of `ways`.
+    """
+    others = [
+        k
+        for k, t in enumerate(evidence.trials)
+        if t.cause in _COMPUTES and t.answers and t.comparable and t.steps == evidence.steps and not t.places
+    ]
+    moved = [k for k in others if _is_moved(evidence.trials[k])]
+    others = [k for k in others if k not in moved]
+    off_line = {k: _off_line(evidence, evidence.trials[k]) for k in others}
+    compared = _Distributions(evidence)
+    unlike = {k: compared.unlike(evidence.trials[k]) for k in others if evidence.trials[k].cause != "activation"}
+    in_line = sorted((k for k, left in off_line.items() if left < _IN_LINE), key=off_line.__getitem__)[:_EACH]
+    alike = sorted((k for k, far in unlike.items() if far < _ALIKE), key=unlike.__getitem__)[:_EACH]
+    outputs = [k for k in others if evidence.trials[k].cause == "output_order"]
+    usual = [k for k in others if evidence.trials[k].cause == "preprocessing"][:1]  # the colours
+    inputs = [k for k in others if evidence.trials[k].cause == "input_order"]
+    mirrored = [k for k in moved if evidence.trials[k].cause == "geometry"][:_MOVED]
+    shown = [k for k in (*others, *moved) if evidence.trials[k].way in ways]
+    return list(dict.fromkeys([*in_line, *alike, *usual, *outputs[:_EACH], *inputs[:_EACH], *mirrored, *shown]))
+
+
+def _is_moved(t: Trial) -> bool:
+    """Whether no argument makes the input: outputs of a moved one are distributed like those of any other one."""
+    return t.of_input and t.fix is None
+
+
+def _off_line(evidence: Evidence, t: Trial) -> float:
+    """Return the share of the stored values' variance that a line through the trial's leaves."""
+    rows = list(t.rows) if t.rows is not None else list(range(len(evidence.buffers)))
+    codes, wanted = evidence.codes[rows], t.codes - t.left
+    slope, offset = line(wanted, codes)
+    left = codes - slope * wanted - offset
+    return float(left.var() / max(float(codes.var()), 1e-300)) if slope > 0 else 1.0
+
+
+class _Distributions:
+    """How unlike the distributions of the device's values and of trials' are, in every order the same.
+
+    The device's values have the declared scale, if that is one. What is picked of them does not depend on the trial.
+    """
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+        q = evidence.spec.quantization
+        self._each = q is not None and q.axis is not None
+        self._scale = (1.0, 0.0) if q is None or self._each else (float(q.scale), float(q.zero_point))
+        self._picked = np.random.default_rng(0)
+        self._places: list[np.ndarray] = []
+        self._known: dict[tuple[int, int], np.ndarray] = {}
+
+    def unlike(self, t: Trial) -> float:
+        """Return how far the trial's quantiles are from the device's, in deviations of its own."""
+        distances = []
+        for k, row in enumerate(_rows(t)):
+            device, model = self._of_device(k, row), self._quantiles(np.asarray(t.answers[row]), 2 * k + 1)
+            distances.append(float(np.abs(device - model).mean()) / max(float(model.std()), 1e-300))
+        return float(np.mean(distances))
+
+    def _of_device(self, k: int, row: int) -> np.ndarray:
+        """Return the quantiles of a frame of the device, the k-th of a trial."""
+        if (k, row) not in self._known:
+            self._known[k, row] = self._quantiles(self._evidence.elements[row], 2 * k, *self._scale)
+        return self._known[k, row]
+
+    def _quantiles(self, x: np.ndarray, pick: int, scale: float = 1.0, zero_point: float = 0.0) -> np.ndarray:
+        flat = x.reshape(-1)
+        some = finite(flat if flat.size <= _VALUES else flat[self._pick(pick, flat.size)])
+        ordered = np.sort((some.astype(np.float64) - zero_point) * scale)  # np.quantile takes seven times as long
+        at = np.linspace(0.01, 0.99, _QUANTILES) * (ordered.size - 1)
+        low = at.astype(int)
+        found = ordered[low] + (ordered[np.minimum(low + 1, ordered.size - 1)] - ordered[low]) * (at - low)
+        return np.asarray((found - found.mean()) / max(float(found.std()), 1e-300)) if self._each else np.asarray(found)
+
+    def _pick(self, pick: int, size: int) -> np.ndarray:
+        """Return the places of a pick, which are the same for each trial."""
+        while len(self._places) <= pick:
+            self._places.append(self._picked.integers(0, size, _VALUES))
+        return self._places[pick]

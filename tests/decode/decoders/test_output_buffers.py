@@ -1,0 +1,55 @@
+"""Buffers of a run's outputs: by name, in order, and what is none of them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout import decode
+from npu_layout.decode.decoders.output_buffers import UsualBuffers, in_order
+
+
+def test_usual_buffers_are_arrays_as_they_are_stored() -> None:
+    specs = [nl.TensorSpec((1, n, 4), "NCW", dtype, name=dtype) for n, dtype in ((3, "int8"), (5, "float32"))]
+    usual, arrays = UsualBuffers(specs), [np.zeros(12, np.int8), np.zeros(20, np.float32)]
+    assert usual.are(arrays) and usual.are(tuple(arrays))
+    for other in (arrays[::-1], arrays[:1], dict(zip("ab", arrays)), [bytes(12), arrays[1]], arrays[0], None):
+        assert not usual.are(other)
+    for first in (np.zeros(24, np.int8)[::2], arrays[0].reshape(3, 4)):
+        assert not usual.are([first, arrays[1]])
+    by_name = in_order(specs, {"float32": arrays[1], "int8": arrays[0].tobytes()})
+    assert [buffer.dtype.name for buffer in by_name] == ["int8", "float32"] and np.shares_memory(by_name[1], arrays[1])
+
+
+def test_the_result_of_a_stream_is_no_buffer() -> None:
+    spec = nl.TensorSpec((1, 84, 8400), "NCW", name="y")
+    decoder = decode.Decoder(decode.yolov8(80), [spec], (640, 640))
+    with pytest.raises(nl.NpuLayoutError, match="got SimpleNamespace; give its outputs"):
+        decoder(SimpleNamespace(outputs={"y": np.zeros(spec.size, np.float32)}))
+
+
+def test_buffers_in_another_order_are_named() -> None:
+    specs = [nl.TensorSpec((1, n, k, k), dtype="int8", name=f"{n}/{k}") for k in (8, 4, 2) for n in (64, 2)]
+    decoder = decode.Decoder(decode.yolov8(2), specs, (64, 64))
+    buffers = [np.zeros(spec.size, np.int8) for spec in specs]
+    for given in (buffers[::-1], [bytes(buffer) for buffer in buffers[::-1]]):
+        says = r"buffers: buffer has 8 bytes; '64/8': .* needs 4096; 8 are those of '2/2': give \{name: buffer\}, or"
+        with pytest.raises(nl.BufferSizeError, match=says):
+            decoder(given)
+    with pytest.raises(nl.BufferSizeError, match=r"needs 4096$"):
+        decoder([buffers[0][:-1], *buffers[1:]])
+    with pytest.raises(nl.NpuLayoutError, match=r"expected 6, one for each output, got None \(did the runtime"):
+        decoder(None)
+
+
+def test_buffers_by_name_need_a_name_for_each() -> None:
+    """With one name for two outputs, one buffer was read for both where their sizes are equal."""
+    specs = [nl.TensorSpec((1, n, k, k), name="y" if n == 2 else f"box{k}") for k in (8, 4, 2) for n in (64, 2)]
+    decoder = decode.Decoder(decode.yolov8(2), specs, (64, 64))
+    memory = [np.zeros(spec.size, np.float32) for spec in specs]
+    assert len(decoder(memory)) == 0
+    with pytest.raises(nl.NpuLayoutError, match="buffers: 3 outputs are called 'y', so that one buffer would be read"):
+        decoder({spec.name: buffer for spec, buffer in zip(specs, memory)})

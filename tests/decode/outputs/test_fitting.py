@@ -1,0 +1,138 @@
+"""Heads and outputs that do not fit each other: what is missing, misnamed or left over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout import decode
+from tests.decode.outputs.test_places import CELLS, SIDE, STRIDES
+
+
+def named(*parts: tuple[str, int], strides: tuple[int, ...] = STRIDES) -> list[nl.TensorSpec]:
+    return [nl.TensorSpec((1, n, SIDE // s, SIDE // s), name=f"{name}/{s}") for s in strides for name, n in parts]
+
+
+SUMS = (("box", 64), ("score", 5), ("sum", 1))
+HEADS = {
+    "sums": (decode.yolov8(5), named(*SUMS)),
+    "one class": (decode.yolov8(1), named(("box", 64), ("score", 1), ("sum", 1))),
+    "pose": (decode.yolov8(1, keypoints=7), named(("box", 64), ("score", 1), ("points", 21))),
+    "seg": (
+        decode.yolov8(5, coefficients=8),
+        [*named(*SUMS, ("weights", 8)), nl.TensorSpec((1, 8, SIDE // 4, SIDE // 4), name="prototypes")],
+    ),
+    "obb": (decode.yolov8_obb(5), named(("box", 64), ("score", 5), ("angle", 1))),
+    "obb across": (decode.yolov8_obb(5), [*named(*SUMS), nl.TensorSpec((1, 1, sum(CELLS)), "NCW", name="angle")]),
+    "v5": (decode.yolov5(5), named(("map", 30))),
+    "v6": (decode.yolov6(5), named(("box", 4), ("score", 5), ("sum", 1))),
+    "v10": (decode.yolov10(5), named(*SUMS)),
+    "x": (decode.yolox(5), named(("box", 4), ("obj", 1), ("cls", 5))),
+    "yunet": (decode.yunet(), named(("cls", 1), ("obj", 1), ("bbox", 4), ("kps", 10))),
+    "centernet": (decode.centernet_head(5, 8), named(("hm", 5), ("wh", 2), ("reg", 2), strides=(8,))),
+}
+OPTIONAL = {"sum", "reg"}  # all outputs of that name can be left out
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_an_output_that_is_missing_is_refused(name: str) -> None:
+    """Whichever it is, of one level or of all, but for sums of all levels and the offsets of centres."""
+    head, specs = HEADS[name]
+    decode.Decoder(head, specs, (SIDE, SIDE))
+    for i, spec in enumerate(specs):
+        if spec.name != "reg/8":
+            with pytest.raises(nl.LayoutError):
+                decode.Decoder(head, specs[:i] + specs[i + 1 :], (SIDE, SIDE))
+    for part in {spec.name.partition("/")[0] for spec in specs}:
+        rest = [spec for spec in specs if spec.name.partition("/")[0] != part]
+        if part in OPTIONAL:
+            decode.Decoder(head, rest, (SIDE, SIDE))
+        elif rest:
+            with pytest.raises(nl.LayoutError):
+                decode.Decoder(head, rest, (SIDE, SIDE))
+
+
+def test_what_is_missing_is_said() -> None:
+    _, specs = HEADS["sums"]
+    expected = r"bound: the level of stride 16 has no such output; those of other levels are sum/8 .*sum/32"
+    with pytest.raises(nl.LayoutError, match=expected):
+        decode.Decoder(decode.yolov8(5), [spec for spec in specs if spec.name != "sum/16"], (SIDE, SIDE))
+    alone = named(("box", 64), ("sum", 1))
+    expected = (
+        r"score of the level of stride 8: the only output of its shape is sum/8 \(1, 1, 8, 8\), whose name is that "
+        r"of the sums of scores \('bound'\); is the output of scores missing\? If it is sum/8, give Decoder "
+        r"outputs=\{'score': \[\.\.\.\]\}"
+    )
+    with pytest.raises(nl.LayoutError, match=expected):
+        decode.Decoder(decode.yolov8(1), alone, (SIDE, SIDE))
+    stated = {"score": [f"sum/{s}" for s in STRIDES]}
+    assert len(decode.Decoder(decode.yolov8(1), alone, (SIDE, SIDE), outputs=stated).specs) == 6
+    with pytest.raises(nl.LayoutError, match="score of the level of stride 16"):
+        decode.Decoder(decode.yolov8(1), alone, (SIDE, SIDE), outputs={"score": ["sum/8"]})
+
+
+def test_the_input_to_which_maps_belong_is_said() -> None:
+    _, specs = HEADS["sums"]
+    expected = r"; maps of 8x8, 4x4, 2x2 cells belong to an input of \(64, 64\), not \(32, 32\)$"
+    with pytest.raises(nl.LayoutError, match=expected):
+        decode.Decoder(decode.yolov8(5), specs, (32, 32))
+    with pytest.raises(nl.LayoutError, match=r"; decode\.guess\(specs, \(64, 64\)\) names the heads that they fit$"):
+        decode.Decoder(decode.yolov8(6), specs, (64, 64))
+
+
+@pytest.mark.parametrize(
+    "head, parts, role",
+    [
+        (decode.yolov8(5), (("box", 64), ("score", 5), ("angle", 1)), "bound"),
+        (decode.yolov10(5), (("box", 64), ("score", 5), ("angle", 1)), "bound"),
+        (decode.ppyoloe(5), (("box", 68), ("score", 5), ("obj", 1)), "bound"),
+        (decode.yolov8(1), (("box", 64), ("angle", 1)), "score"),
+        (decode.yolov8(1), (("box", 64), ("obj", 1)), "score"),
+        (decode.yolov8_obb(5), (("box", 64), ("score", 5), ("sum", 1)), "angle"),
+        (decode.yolox(5), (("box", 4), ("score", 5), ("sum", 1)), "objectness"),
+    ],
+)
+def test_an_output_that_is_a_part_of_another_head_is_refused(
+    head: decode.Head, parts: tuple[tuple[str, int], ...], role: str
+) -> None:
+    specs = named(*parts)
+    with pytest.raises(nl.LayoutError, match=f"{role} of the level of stride 8: the only output of its shape is "):
+        decode.Decoder(head, specs, (SIDE, SIDE))
+    meant = {role: [f"{parts[-1][0]}/{s}" for s in STRIDES]}
+    decode.Decoder(head, specs, (SIDE, SIDE), outputs=meant)
+
+
+def test_letters_in_the_names_of_all_outputs_say_nothing() -> None:
+    for prefix in ("consumer", "triangle", "object"):
+        specs = named((f"{prefix}_box", 64), (f"{prefix}_score", 1))
+        fitted = decode.Decoder(decode.yolov8(1), specs, (SIDE, SIDE))._fitted
+        assert [specs[level.places["score"].output].name for level in fitted.levels] == [
+            f"{prefix}_score/{s}" for s in STRIDES
+        ]
+    specs = named(("consumer_box", 64), ("consumer_score", 5), ("consumer_angle", 1))
+    with pytest.raises(nl.LayoutError, match=r"bound of the level of stride 8: .*angles \('angle'\)"):
+        decode.Decoder(decode.yolov10(5), specs, (SIDE, SIDE))
+
+
+@pytest.mark.parametrize("make", (decode.yolov5, decode.yolov7))
+def test_a_list_of_the_only_level_is_a_list(make: Callable[..., decode.Head]) -> None:
+    """It has as many rows as the level's map has anchors of cells, but boxes in pixels."""
+    rows = np.zeros((1, 3 * 8 * 8, 8), np.float32)
+    rows[0, 2 * 64 + 9] = (30, 40, 10, 20, 0.9, 0.1, 0.5, 0.2)  # the third anchor of cell 9
+    spec = nl.TensorSpec(rows.shape, "NWC", axes="NWC", name="output0")
+    found = decode.Decoder(make(3, (8,), [[(10, 13), (16, 30), (33, 23)]]), [spec], (64, 64))([rows.ravel()])
+    assert found.xyxy.tolist() == [[25, 30, 35, 50]]
+    assert (found.cell.tolist(), found.anchor.tolist(), found.class_id.tolist()) == ([9], [2], [1])
+
+
+def test_a_map_of_the_only_level_is_a_map() -> None:
+    values = np.full((1, 24, 8, 8), 0.5, np.float32)
+    values[0, 4::8] = 0
+    values[0, 20, 1, 1] = 1  # the objectness of the third anchor of cell 9, whose centre is the cell's
+    head = decode.yolov5(3, (8,), [[(10, 13), (16, 30), (33, 23)]])
+    found = decode.Decoder(head, [nl.TensorSpec(values.shape)], (64, 64))([values.ravel()], confidence=0.5)
+    assert (found.cell.tolist(), found.anchor.tolist()) == ([9], [2])
+    assert found.xyxy.tolist() == [[12 - 16.5, 12 - 11.5, 12 + 16.5, 12 + 11.5]]

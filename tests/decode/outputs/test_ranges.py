@@ -1,0 +1,154 @@
+"""The values and the largest score that stored integers can mean, against TensorSpec.unpack of every code."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout import decode
+from npu_layout.decode.outputs.fitting import fit
+from npu_layout.decode.outputs.ranges import codes, largest_score, largest_value, span_of, values_of
+
+
+@pytest.mark.parametrize("dtype, low, high", [("int8", -128, 127), ("uint8", 0, 255), ("int16", -32768, 32767)])
+def test_codes_are_all_values_of_the_dtype(dtype: str, low: int, high: int) -> None:
+    spec = nl.TensorSpec((1, 4), "NC", dtype, quantization=nl.Quantization(0.25, 3))
+    found = codes(spec)
+    assert found is not None and found.dtype == dtype and found.tolist() == list(range(low, high + 1))
+    every = nl.TensorSpec((1, len(found)), "NC", dtype, quantization=nl.Quantization(0.25, 3))
+    assert np.array_equal(values_of(spec, found), every.unpack(found))
+
+
+def test_codes_of_others() -> None:
+    assert [n for n in codes(nl.TensorSpec((1, 4), "NC", "int4"))] == list(range(-8, 8))  # type: ignore[union-attr]
+    assert [n for n in codes(nl.TensorSpec((1, 4), "NC", "uint4"))] == list(range(16))  # type: ignore[union-attr]
+    for dtype in ("float32", "float16", "int32", "bfloat16"):
+        assert codes(nl.TensorSpec((1, 4), "NC", dtype)) is None
+
+
+def test_a_row_of_values_for_each_scale() -> None:
+    quantization = nl.Quantization([0.5, 2.0, 0.125], [1, -2, 0], axis=1)
+    spec = nl.TensorSpec((1, 3, 2, 2), "NCHW", "int8", quantization=quantization)
+    stored = np.arange(-128, 128).astype(np.int8)
+    rows = values_of(spec, stored)
+    for row, scale, zero in zip(rows, (0.5, 2.0, 0.125), (1, -2, 0)):
+        assert np.array_equal(row, (stored.astype(np.float64) - zero) * scale)
+
+
+def largest(head: decode.Head, dtype: str, scale: float, zero: int) -> float:
+    quantization = None if dtype.startswith("f") else nl.Quantization(scale, zero)
+    channels = (64, 2) if head.name == "yolov8" else (21,)
+    specs = [
+        nl.TensorSpec((1, n, 32 // s, 32 // s), "NCHW", dtype, quantization=quantization, name=f"{n}/{s}")
+        for s in (8, 16, 32)
+        for n in channels
+    ]
+    return largest_score(head, fit(head, specs, (32, 32), {}), specs)
+
+
+def test_the_largest_score() -> None:
+    most = np.float32(127 - 10) * np.float32(0.125)
+    assert largest(decode.yolov8(2), "int8", 0.125, 10) == most
+    assert largest(decode.yolov8(2, activation="sigmoid"), "int8", 0.125, 10) == pytest.approx(
+        1 / (1 + math.exp(-most))
+    )
+    assert largest(decode.yolov5(2), "int8", 0.125, 10) == float(most) * float(most)
+    assert largest(decode.yolov8(2), "float32", 1, 0) == math.inf
+    assert largest(decode.yolov8(2, activation="softmax"), "int8", 0.001, 0) == pytest.approx(
+        1 / (1 + math.exp(-0.255))
+    )
+    assert largest(decode.yolov8(2, activation="softmax"), "float32", 1, 0) == 1
+    assert largest(decode.yolov8(2, activation="sigmoid"), "float16", 1, 0) == 1
+
+
+def scores_of(head: decode.Head, spec: nl.TensorSpec, first: int, activation: str) -> float:
+    """The largest of classes by loops: each class with its greatest integer, all others with their least."""
+    given, info = spec.quantization, np.iinfo(spec.stored)
+    assert given is not None
+    count = head.classes + (head.background is not None)
+    scales, zeros = (np.broadcast_to(v, spec.shape[1]) for v in (given.scale, given.zero_point))
+    means = [
+        [float(np.float32(np.float32(code - int(zeros[c])) * np.float32(scales[c]))) for code in (info.min, info.max)]
+        for c in range(first, first + count)
+    ]
+    found = []
+    for c, (_, high) in enumerate(means):
+        by = {"none": high, "sigmoid": 1 / (1 + math.exp(-high))}
+        by["softmax"] = 1 / (1 + sum(math.exp(low - high) for k, (low, _) in enumerate(means) if k != c))
+        if c != head.background:
+            found.append(by[activation])
+    return max(found)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+@pytest.mark.parametrize("activation", ["none", "sigmoid", "softmax"])
+def test_scales_of_other_channels_do_not_count(activation: str, dtype: str) -> None:
+    """Boxes and scores in one map: boxes reach 12, scores do not, and a threshold beyond them was taken."""
+    rng, classes = np.random.default_rng(5), 3
+    head = decode.yolov8(classes, (8,), activation=activation)
+    for _ in range(20):
+        scales = np.concatenate([rng.uniform(0.05, 0.2, 64), rng.uniform(0.0005, 0.02, classes)]).astype(np.float32)
+        zeros = rng.integers(-20, 20, 64 + classes)
+        q = nl.Quantization(scales, zeros, axis=1)
+        spec = nl.TensorSpec((1, 64 + classes, 4, 4), "NCHW16c", dtype, quantization=q, name="map")
+        wanted = scores_of(head, spec, 64, activation)
+        found = largest_score(head, fit(head, [spec], (32, 32), {}), [spec])
+        assert found == pytest.approx(wanted, rel=1e-12)
+        decoder, buffer = decode.Decoder(head, [spec], (32, 32)), np.zeros(spec.size, dtype)
+        with pytest.raises(nl.NpuLayoutError, match=r"no stored value reaches .*; the largest that one means is"):
+            decoder([buffer], found * 1.001)
+        assert len(decoder([buffer], found)) >= 0
+
+
+def test_anchors_and_rows_have_the_scales_of_their_own() -> None:
+    """Objectness and score of one anchor count together; scales of rows are those of all channels."""
+    head = decode.yolov5(1, (8,), [[(8, 8), (16, 16), (24, 24)]])
+    scales = np.full(18, 1.0, np.float32)
+    scales[[4, 10, 16]], scales[[5, 11, 17]] = (0.001, 0.004, 0.002), (0.004, 0.001, 0.003)
+    spec = nl.TensorSpec((1, 18, 4, 4), dtype="int8", quantization=nl.Quantization(scales, 0, axis=1), name="map")
+    found = largest_score(head, fit(head, [spec], (32, 32), {}), [spec])
+    assert found == pytest.approx(127 * 127 * 0.002 * 0.003, rel=1e-6)
+    two = decode.yolov8(2, (8,))
+    q = nl.Quantization([0.001, 0.005, 0.002, 0.003], [0, 27, 0, 0], axis=2)
+    specs = [nl.TensorSpec((1, n, 4, 4), dtype="int8", quantization=q, name=str(n)) for n in (64, 2)]
+    assert largest_score(two, fit(two, specs, (32, 32), {}), specs) == np.float32(100) * np.float32(0.005)
+
+
+def test_the_background_is_no_score() -> None:
+    priors = np.float32([[0.5, 0.5, 1, 1], [0.5, 0.5, 0.5, 0.5], [0.5, 0.5, 0.2, 0.2]])
+    softmax = 1 / (1 + math.exp(-128 * 0.003 - 127 * 0.002))  # the background with its least integer
+    for activation, wanted in (("none", 127 * 0.002), ("softmax", softmax)):
+        head = decode.ssd(priors, 1, activation=activation)
+        q = nl.Quantization([0.003, 0.002], 0, axis=2)
+        specs = [
+            nl.TensorSpec((1, 3, 4), dtype="int8", layout="NHW", quantization=nl.Quantization(0.1), name="box"),
+            nl.TensorSpec((1, 3, 2), dtype="int8", layout="NHW", quantization=q, name="score"),
+        ]
+        found = largest_score(head, fit(head, specs, (32, 32), {"score": ["score"]}), specs)
+        assert found == pytest.approx(wanted, rel=1e-6)
+
+
+@pytest.mark.parametrize(("dtype", "most"), [("int32", 2.0**31), ("uint32", 2.0**32), ("int4", 7.0), ("uint4", 15.0)])
+def test_integers_of_other_widths_bound_the_score(dtype: str, most: float) -> None:
+    head, scale = decode.yolov8(2, (8,)), 0.5 / most
+    specs = [
+        nl.TensorSpec((1, n, 4, 4), dtype=dtype, quantization=nl.Quantization(scale), name=str(n)) for n in (64, 2)
+    ]
+    assert largest_score(head, fit(head, specs, (32, 32), {}), specs) == pytest.approx(0.5, rel=1e-6)
+    with pytest.raises(nl.NpuLayoutError, match=r"no stored value reaches 0\.6; the largest that one means is 0\.5"):
+        decode.Decoder(head, specs, (32, 32))([spec.pack(np.zeros(spec.shape, np.float32)) for spec in specs], 0.6)
+
+
+def test_the_span_of_a_part_is_that_of_its_own_channels() -> None:
+    head = decode.yolov8(2, (8,))
+    scales, zeros = np.repeat([0.5, 0.01], [64, 2]), np.repeat([0, -128], [64, 2])
+    q = nl.Quantization(scales, zeros, axis=1)
+    specs = [nl.TensorSpec((1, 66, 4, 4), dtype="int8", quantization=q, name="map")]
+    (level,) = fit(head, specs, (32, 32), {}).levels
+    assert span_of(level, level.places["box"], specs[0]) == (-64.0, 63.5)
+    assert span_of(level, level.places["score"], specs[0]) == pytest.approx((0, 2.55))
+    assert span_of(level, level.places["score"], specs[0].replace(quantization=None)) is None
+    assert largest_value(specs[0]) == 63.5 and largest_value(nl.TensorSpec((1, 4), "NC")) == math.inf

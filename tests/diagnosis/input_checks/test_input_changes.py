@@ -1,0 +1,330 @@
+"""Recorded inputs of every arithmetic, disturbed: what is no fault, what has a fix, and what is only said in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout.diagnosis.input_checks.input_check import recorded_inputs
+from tests.support.paths import SAMPLES
+
+SIDE = 96
+MEAN, STD = [123.7, 116.3, 103.5], [58.4, 57.1, 57.4]
+ARITHMETIC = {"imagenet": (MEAN, STD), "unit": (0, 255), "signed": (127.5, 127.5), "plain": (0, 1)}
+DTYPES = ("uint8", "int8", "int16", "float32")
+
+
+def _walk() -> list[np.ndarray]:
+    clip = cv2.VideoCapture(str(SAMPLES / "data" / "walk.mp4"))
+    return [clip.read()[1] for _ in range(5)]
+
+
+def _texture(seed: int, contrast: float) -> np.ndarray:
+    noise, total = np.random.default_rng(seed).normal(0, 1, (180, 240, 3)), np.zeros((180, 240, 3))
+    for width in (1, 3, 9, 27):
+        total += width**1.9 * cv2.GaussianBlur(noise, (0, 0), width)
+    return np.clip((total / total.std() * 45 + [90, 110, 130]) * contrast, 0, 255).astype(np.uint8)
+
+
+FRAMES = {
+    "walk": _walk(),
+    "texture": [_texture(seed, 1.0) for seed in range(5)],
+    "dim": [_texture(seed, 0.12) for seed in range(5)],
+}
+
+
+def _quantization(mean: Any, std: Any, dtype: str) -> nl.Quantization | None:
+    """The range of the pixels 0 to 255, as a converter calibrates it."""
+    if dtype == "float32" or (dtype == "uint8" and np.ndim(mean) == 0 and (mean, std) == (0, 1)):
+        return None
+    m, s, info = np.array(mean) * np.ones(3), np.array(std) * np.ones(3), np.iinfo(dtype)
+    low, high = float((-m / s).min()), float(((255 - m) / s).max())
+    scale = (high - low) / (info.max - info.min)
+    return nl.Quantization(scale, round(info.min - low / scale))
+
+
+def in_order(frame: np.ndarray, source: str) -> np.ndarray:
+    """A BGR frame as a camera of another order has it; alpha is noise, which nothing may read."""
+    channels = [frame[..., "BGR".index(letter)] for letter in source if letter != "A"]
+    alpha = np.random.default_rng(0).integers(0, 256, frame.shape[:2], np.uint8)
+    return np.ascontiguousarray(np.stack([*channels, alpha][: len(source)], 2))
+
+
+class Bench:
+    """An input of one arithmetic and dtype; it makes, by hand, what a Preprocessor refuses."""
+
+    def __init__(self, arithmetic: str, dtype: str, frames: str, source: str = "BGR") -> None:
+        mean, std = ARITHMETIC[arithmetic]
+        layout = "NHWC" if dtype in ("uint8", "int8") else "NCHW"
+        self.spec = nl.TensorSpec((1, 3, SIDE, SIDE), layout, dtype, quantization=_quantization(mean, std, dtype))
+        self.how = {"color": "RGB", "mean": mean, "std": std, "resize": "letterbox", "source": source}
+        self.frames = [in_order(frame, source) for frame in FRAMES[frames]]
+        self.is_pixels = dtype == "uint8" and self.spec.quantization is None
+
+    def pixels(self, frame: np.ndarray, **how: Any) -> np.ndarray:
+        fitting = {k: v for k, v in {**self.how, **how}.items() if k not in ("mean", "std")}
+        return nl.Preprocessor(nl.TensorSpec((1, 3, SIDE, SIDE)), **fitting)(np.ascontiguousarray(frame))[0]
+
+    def stored(self, pixels: np.ndarray, **how: Any) -> np.ndarray:
+        if self.is_pixels:
+            return self.spec.pack(np.rint(pixels).astype(np.uint8))
+        mean, std = (np.reshape(np.array({**self.how, **how}[k]) * np.ones(3), (1, 3, 1, 1)) for k in ("mean", "std"))
+        return self.spec.pack(((pixels - mean) / std).astype(np.float32))
+
+    def judged(self, recorded: list[np.ndarray]) -> Any:
+        runs = [({"image": made, "frame": frame}, {}) for made, frame in zip(recorded, self.frames)]
+        return recorded_inputs(nl.Recording({"image": self.spec}, runs, {"preprocess": self.how})).reports["image"]
+
+    def of_frames(self, change: Callable[[np.ndarray], np.ndarray], **how: Any) -> Any:
+        return self.judged([self.stored(self.pixels(change(frame), **how), **how) for frame in self.frames])
+
+
+CASES = [
+    (arithmetic, dtype, list(FRAMES)[(i + j) % len(FRAMES)])
+    for i, arithmetic in enumerate(ARITHMETIC)
+    for j, dtype in enumerate(DTYPES)
+]
+
+
+@pytest.fixture(params=CASES, ids="-".join)
+def bench(request: pytest.FixtureRequest) -> Bench:
+    return Bench(*request.param)
+
+
+def jpeg(quality: int) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda x: cv2.imdecode(cv2.imencode(".jpg", x, [cv2.IMWRITE_JPEG_QUALITY, quality])[1], 1)
+
+
+@pytest.mark.parametrize("quality", [50, 70, 85])
+def test_jpeg_is_no_fault(bench: Bench, quality: int) -> None:
+    found = bench.of_frames(jpeg(quality))
+    assert found.verdict == "match", str(found)
+
+
+WRONG: dict[str, tuple[Callable[[np.ndarray], np.ndarray], str, str]] = {
+    "mirrored": (lambda x: x[:, ::-1], "geometry", "mirrored from left to right"),
+    "upside down": (lambda x: x[::-1], "geometry", "upside down, mirrored"),
+    "rotated": (lambda x: x[::-1, ::-1], "geometry", "rotated by 180 degrees"),
+    "brighter": (lambda x: cv2.add(x, (30, 30, 30, 0)), "preprocessing", "the pixel values, plus 30 makes"),
+    "darker": (lambda x: (x * 0.6).astype(np.uint8), "preprocessing", ""),
+    "black": (lambda x: x * 0, "preprocessing", ""),
+    "gray": (lambda x: x * 0 + 128, "preprocessing", ""),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_another_picture_has_no_fix(bench: Bench, what: str) -> None:
+    change, verdict, words = WRONG[what]
+    found = bench.of_frames(change)
+    assert (found.verdict, found.fix) == (verdict, None), str(found)
+    assert words in found.why and "forgotten" not in found.why and "twice" not in found.why, str(found)
+
+
+@pytest.mark.parametrize(("right", "down", "words"), [(2, 0, "2 pixels to the right"), (0, -1, "1 pixel up")])
+def test_a_shifted_input(bench: Bench, right: int, down: int, words: str) -> None:
+    recorded = []
+    for frame in bench.frames:
+        move = np.array([[1, 0, right], [0, 1, down]], np.float32)
+        image = bench.pixels(frame)[0].transpose(1, 2, 0)
+        moved = cv2.warpAffine(image, move, (SIDE, SIDE), borderMode=cv2.BORDER_REPLICATE)
+        recorded.append(bench.stored(moved.transpose(2, 0, 1)[None]))
+    found = bench.judged(recorded)
+    assert (found.verdict, found.fix) == ("geometry", None) and words in found.why, str(found)
+
+
+def test_the_frame_before(bench: Bench) -> None:
+    late = [bench.frames[-1], *bench.frames[:-1]]
+    found = bench.judged([bench.stored(bench.pixels(frame)) for frame in late])
+    if "previous frame makes" not in found.why:  # the first has none before it; the clip's last is no neighbour of it
+        assert (found.verdict, found.fix) == ("preprocessing", None), str(found)
+    else:
+        assert (found.verdict, found.fix) == ("wrong_input", None)
+
+
+@pytest.mark.parametrize("change", [{"color": "BGR"}, {"resize": "stretch"}, {"pad_value": 0}], ids=str)
+def test_a_fix_makes_the_stored_integers(bench: Bench, change: dict[str, Any]) -> None:
+    found = bench.of_frames(lambda x: x, **change)
+    assert found.verdict == "preprocessing" and found.fix is not None, str(found)
+    arguments = {k: v for k, v in found.fix.items() if not (bench.is_pixels and k in ("mean", "std"))}
+    wanted = bench.stored(bench.pixels(bench.frames[0], **change)).astype(np.float64).ravel()
+    made = nl.Preprocessor(bench.spec, **arguments)(bench.frames[0])[0].ravel()
+    assert np.abs(made - wanted).max() <= (1e-5 if bench.spec.dtype == "float32" else 1)
+
+
+def test_a_mean_and_std_that_saturate_are_never_a_fix() -> None:
+    for arithmetic, dtype in (("imagenet", "uint8"), ("imagenet", "int8"), ("signed", "int8"), ("unit", "int16")):
+        bench = Bench(arithmetic, dtype, "texture")
+        found = bench.of_frames(lambda x: x, mean=0, std=1)
+        assert (found.verdict, found.fix) == ("preprocessing", None), str(found)
+        assert "mean and std forgotten" in found.why, str(found)
+
+
+BYTES = [("imagenet", "int8"), ("unit", "uint8"), ("signed", "int8"), ("plain", "uint8")]
+
+
+@pytest.mark.parametrize(("arithmetic", "dtype"), BYTES)
+def test_bytes_of_another_sign(arithmetic: str, dtype: str) -> None:
+    bench = Bench(arithmetic, dtype, "texture")
+    made = [bench.stored(bench.pixels(frame)) for frame in bench.frames]
+    found = bench.judged([(x.view(np.uint8) ^ 0x80).view(x.dtype) for x in made])
+    assert (found.verdict, found.fix) == ("input_layout", None) and "highest bit" in found.why, str(found)
+    found = bench.judged([bench.stored(np.minimum(bench.pixels(frame), 127)) for frame in bench.frames])
+    assert (found.verdict, found.fix) == ("input_layout", None) and "clamped at 127" in found.why, str(found)
+
+
+def test_bytes_in_another_order(bench: Bench) -> None:
+    recorded = []
+    for frame in bench.frames:
+        pixels = bench.pixels(frame)
+        recorded.append(bench.stored(pixels.transpose(0, 2, 3, 1).reshape(pixels.shape)))
+    found = bench.judged(recorded)
+    assert (found.verdict, found.fix) == ("input_layout", None), str(found)
+    assert "stored as NHWC and read as NCHW" in found.why
+
+
+def test_a_frame_whose_pitch_is_ignored() -> None:
+    """Rows of 3 * 250 bytes begin every 768 bytes, and are read one behind the other."""
+    for arithmetic, dtype in BYTES:
+        bench = Bench(arithmetic, dtype, "texture")
+        bench.frames = [np.ascontiguousarray(np.tile(f, (1, 2, 1))[:, :250]) for f in bench.frames]
+        padded = [np.pad(f.reshape(len(f), -1), ((0, 0), (0, 18))) for f in bench.frames]
+        read = [p.ravel()[: f.size].reshape(f.shape) for p, f in zip(padded, bench.frames)]
+        found = bench.judged([bench.stored(bench.pixels(frame)) for frame in read])
+        assert (found.verdict, found.fix) == ("input_layout", None) and "every 768 bytes" in found.why, str(found)
+
+
+@pytest.mark.parametrize("value", [1, 50, 128, 200])
+def test_any_border_value_is_a_fix(value: int) -> None:
+    for arithmetic, dtype in (*BYTES, ("imagenet", "float32")):
+        bench = Bench(arithmetic, dtype, "walk")
+        found = bench.of_frames(lambda x: x, pad_value=value)
+        assert found.verdict == "preprocessing" and abs(found.fix["pad_value"] - value) <= (dtype == "int8"), str(found)
+
+
+@pytest.mark.parametrize("value", [[114, 0, 0], [0, 0, 255], [124, 116, 104]])
+def test_any_border_colour_is_a_fix(value: list[int]) -> None:
+    for arithmetic, dtype in (*BYTES, ("imagenet", "float32")):
+        bench = Bench(arithmetic, dtype, "walk")
+        found = bench.of_frames(lambda x: x, pad_value=value)
+        assert found.verdict == "preprocessing" and np.allclose(found.fix["pad_value"], value, atol=1), str(found)
+
+
+def of_matrix(frame: np.ndarray, written: tuple[float, float], read: tuple[float, float]) -> np.ndarray:
+    """BGR whose Y, Cb and Cr have the weights `written` of red and blue, read with others: two matrices of 3 x 3."""
+
+    def to_rgb(red: float, blue: float) -> np.ndarray:
+        inverse = np.array([[1, 0, 2 - 2 * red], [1, 0, 0], [1, 2 - 2 * blue, 0]])
+        inverse[1, 1:] = [-blue * (2 - 2 * blue) / (1 - red - blue), -red * (2 - 2 * red) / (1 - red - blue)]
+        return inverse
+
+    made = frame[..., ::-1] @ (to_rgb(*read) @ np.linalg.inv(to_rgb(*written))).T
+    return np.clip(np.rint(made), 0, 255).astype(np.uint8)[..., ::-1]
+
+
+COLOURS = {
+    "in gray": lambda x: cv2.cvtColor(cv2.cvtColor(x, cv2.COLOR_BGR2GRAY), cv2.COLOR_GRAY2BGR),
+    "U and V exchanged": lambda x: cv2.cvtColor(cv2.cvtColor(x, cv2.COLOR_BGR2YUV)[..., [0, 2, 1]], cv2.COLOR_YUV2BGR),
+    "BT.709 read as those of BT.601": lambda x: of_matrix(x, (0.2126, 0.0722), (0.299, 0.114)),
+    "BT.601 read as those of BT.709": lambda x: of_matrix(x, (0.299, 0.114), (0.2126, 0.0722)),
+    "a gamma of": lambda x: np.rint(255 * (x / 255) ** 2.2).astype(np.uint8),
+}
+
+
+@pytest.mark.parametrize("what", COLOURS)
+def test_other_colours(what: str) -> None:
+    for arithmetic, dtype in (*BYTES, ("imagenet", "float32")):
+        found = Bench(arithmetic, dtype, "texture").of_frames(COLOURS[what])
+        assert (found.verdict, found.fix) == ("preprocessing", None) and what in found.why, str(found)
+
+
+SOURCES = ("RGB", "RGBA", "BGRA")
+
+
+def in_bgr(change: Callable[[np.ndarray], np.ndarray], source: str) -> Callable[[np.ndarray], np.ndarray]:
+    """A change of BGR frames, of frames in another order."""
+    return lambda x: in_order(change(np.stack([x[..., source.index(k)] for k in "BGR"], 2)), source)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("what", COLOURS)
+def test_other_colours_of_frames_in_other_orders(what: str, source: str) -> None:
+    for arithmetic, dtype in (BYTES[0], ("imagenet", "float32")):
+        found = Bench(arithmetic, dtype, "texture", source).of_frames(in_bgr(COLOURS[what], source))
+        assert (found.verdict, found.fix) == ("preprocessing", None), str(found)
+        assert "it is what the frame " in found.why and what in found.why and "red weighed" not in found.why, str(found)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_red_weighed_as_blue_is_not_gray(source: str) -> None:
+    """Which of two grays it is depends on where the frame has its red."""
+    exchanged = in_bgr(lambda x: COLOURS["in gray"](np.ascontiguousarray(x[..., ::-1])), source)
+    found = Bench("imagenet", "float32", "texture", source).of_frames(exchanged)
+    assert "the frame in gray, red weighed as blue" in found.why, str(found)
+
+
+@pytest.mark.parametrize("frames", FRAMES)
+@pytest.mark.parametrize("source", SOURCES)
+def test_frames_in_other_orders_without_a_fault(source: str, frames: str) -> None:
+    """As declared, under noise, of JPEG files, and of gray scenes: no colours are accused."""
+    for arithmetic, dtype in (BYTES[0], ("imagenet", "float32")):
+        bench = Bench(arithmetic, dtype, frames, source)
+        assert bench.of_frames(lambda x: x).verdict == "match"
+        loss = bench.of_frames(in_bgr(jpeg(70), source))
+        assert loss.verdict == "match", str(loss)
+        noise = np.random.default_rng(1).normal(0, 12, bench.frames[0].shape)
+        noisy = bench.of_frames(lambda x, noise=noise: np.clip(x + noise, 0, 255).astype(np.uint8))
+        assert noisy.fix is None and "U and V" not in noisy.why and "gray" not in noisy.why, str(noisy)
+        bench.frames = [in_bgr(COLOURS["in gray"], source)(frame) for frame in bench.frames]
+        assert bench.of_frames(lambda x: x).verdict == "match"
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 16])
+@pytest.mark.parametrize("side", ["first rows", "last rows", "first columns", "last columns"])
+def test_a_frame_without_some_lines(side: str, count: int) -> None:
+    """As where 1088 rows are stored of 1080; another number of them, which is nearly the same, is not named."""
+    bench = Bench(next(iter(ARITHMETIC)), "float32", "texture")
+    which, what = side.split()
+    kept = slice(count, None) if which == "first" else slice(None, -count)
+    found = bench.of_frames(lambda x: x[kept] if what == "rows" else x[:, kept])
+    lines = what[:-1] if count == 1 else f"{count} {what}"
+    assert (found.verdict, found.fix) == ("geometry", None), str(found)
+    assert f"the frame without its {which} {lines} makes" in found.why, found.why
+
+
+def test_more_lines_than_are_tried_are_not_called_fewer() -> None:
+    bench = Bench(next(iter(ARITHMETIC)), "float32", "walk")
+    for count in (18, 21):
+        found = bench.of_frames(lambda x, count=count: x[count:])
+        assert "without its" not in found.why, str(found)
+
+
+@pytest.mark.parametrize(
+    "words, index",
+    [
+        ("mirrored from left to right", np.s_[..., ::-1]),
+        ("mirrored from top to bottom", np.s_[:, :, ::-1]),
+        ("rotated by 180 degrees", np.s_[:, :, ::-1, ::-1]),
+    ],
+)
+def test_an_input_that_is_turned_with_its_border(words: str, index: Any) -> None:
+    """The border is at the right and at the bottom of what is made of a turned frame, too: here it is not."""
+    how = {"color": "RGB", "mean": 100, "std": 50, "resize": "letterbox_top_left"}
+    frames = [np.random.default_rng(k).integers(0, 256, size).astype(np.uint8) for k, size in enumerate(SIZES)]
+    maker, runs = nl.Preprocessor(nl.TensorSpec((1, 3, 32, 32)), **how), []
+    for frame in frames:
+        x = np.ascontiguousarray(maker(frame)[0].reshape(1, 3, 32, 32)[index])
+        runs.append(({"image": x, "frame": frame}, {"y": np.zeros(4, np.float32)}))
+    report = recorded_inputs(nl.Recording({"y": nl.TensorSpec((1, 4), "NC")}, runs, {"preprocess": how})).reports[
+        "image"
+    ]
+    assert report.verdict == "geometry" and report.fix is None and f"what the input {words} makes" in report.why, (
+        report.why
+    )
+
+
+SIZES = ((24, 40, 3), (40, 24, 3), (30, 40, 3))

@@ -1,0 +1,207 @@
+"""Frames in their own format: U and V exchanged, another matrix or range; and faultless ones, on which it is silent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout.diagnosis.input_checks.input_check import recorded_inputs
+from npu_layout.diagnosis.input_checks.input_sources import other_sources
+from tests.support.small_models import FLOAT, build, helper
+
+SIZE = (48, 36)
+TARGET = nl.TensorSpec((1, 3, 24, 32), "NCHW", "float32", name="x")
+QUANTISED = nl.TensorSpec((1, 3, 24, 32), "NHWC", "int8", name="x", quantization=nl.Quantization(1 / 255, -128))
+FORMATS = ("NV12", "I420", "YUYV")
+TWINS = {"NV12": "NV21", "I420": "YV12", "YUYV": "YVYU"}
+
+
+def negation() -> bytes:
+    shapes = [[(name, FLOAT, TARGET.shape)] for name in "xy"]
+    return bytes(build([helper.make_node("Neg", ["x"], ["y"])], *shapes))
+
+
+def scene(seed: int, colour: float = 1.0) -> np.ndarray:
+    """A smooth picture; colour 0: gray."""
+    small = np.random.default_rng(seed).integers(0, 256, (5, 6, 3)).astype(np.float32)
+    small = small.mean(2, keepdims=True) + colour * (small - small.mean(2, keepdims=True))
+    large = cv2.resize(small, SIZE, interpolation=cv2.INTER_CUBIC)
+    return np.clip(large, 0, 255).astype(np.uint8)
+
+
+def stored(name: str, bgr: np.ndarray) -> np.ndarray:
+    height, width = bgr.shape[:2]
+    flat = cv2.cvtColor(bgr, cv2.COLOR_BGR2YUV_I420)
+    y, uv = flat[:height], flat[height:].reshape(2, -1, width // 2).transpose(1, 2, 0).reshape(-1, width)
+    frames = {"I420": flat, "NV12": np.concatenate([y, uv]), "YUYV": np.stack([y, uv.repeat(2, 0)], 2)}
+    return np.ascontiguousarray(frames[name])
+
+
+def judged(name: str, spec: nl.TensorSpec, declared: Any, really: Any, frames: Any = None, noise: Any = None) -> Any:
+    """The report of an input that was made as `really` says, of frames in their format."""
+    device = nl.SimulatedNpu(negation(), [nl.TensorSpec(TARGET.shape, "NCHW", "float32", name="y")], threads=1)
+    own, other = (nl.Preprocessor(spec, **{"std": 255, **how}) for how in (declared, really))
+    runs = []
+    for i, bgr in enumerate(frames or [scene(seed) for seed in range(3)]):
+        frame = stored(name, bgr)
+        x = other(frame)[0] if noise is None else noise(i, other(frame)[0])
+        real = spec.unpack(np.ascontiguousarray(x))
+        runs.append(({"x": x.reshape(spec.storage_shape), "frame": frame}, device.infer(real)))
+    specs = {"y": device.output_specs[0], **({} if spec is TARGET else {"x": spec})}
+    report = nl.validate(nl.Recording(specs, runs, {"preprocess": own.arguments}), negation(), progress=False)
+    (found,) = report.inputs.values()
+    return found
+
+
+@pytest.mark.parametrize("yuv", ["exact", "planes"])
+@pytest.mark.parametrize("spec", [TARGET, QUANTISED], ids=["float32", "int8"])
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("fault", ["twin", "matrix", "range", "colour"])
+def test_what_was_really_read_is_the_fix(name: str, spec: nl.TensorSpec, yuv: str, fault: str) -> None:
+    own: dict[str, Any] = {"source": name, "yuv": yuv}
+    really: dict[str, Any] = {
+        "twin": {"source": TWINS[name]},
+        "matrix": {"source": nl.FrameSpec(name, SIZE, matrix="bt709")},
+        "range": {"source": nl.FrameSpec(name, SIZE, range="full")},
+        "colour": {"color": "BGR"},
+    }[fault]
+    found = judged(name, spec, own, {**own, **really})
+    assert found.verdict == "preprocessing" and found.fix is not None, found
+    again = nl.Preprocessor(spec, **found.fix)
+    if fault == "colour":
+        assert again.arguments == nl.Preprocessor(spec, std=255, **{**own, **really}).arguments
+    else:
+        frame = stored(name, scene(7))
+        wanted = nl.Preprocessor(spec, std=255, **{**own, **really})(frame)[0]
+        np.testing.assert_array_equal(again(frame)[0], wanted)
+        assert {"twin": "U and V exchanged", "matrix": "BT.709", "range": "0 to 255"}[fault] in found.why
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_it_is_silent_on_the_faultless(seed: int) -> None:
+    """Noise, gray scenes, dim ones, and another code for the same resize."""
+    rng, name, yuv = np.random.default_rng(seed), [*FORMATS][seed % 3], ("exact", "planes")[seed % 2]
+    spec = (TARGET, QUANTISED)[seed // 3 % 2]
+    frames = [scene(100 * seed + i, colour=(1.0, 0.02, 0.3)[seed % 4 % 3]) for i in range(3)]
+    if seed % 5 == 0:
+        frames = [frame // 8 for frame in frames]
+    most = rng.uniform(0, 0.9)
+
+    def noise(_: int, x: np.ndarray) -> np.ndarray:
+        if x.dtype != np.float32:
+            return np.clip(x + rng.integers(-1, 2, x.shape), -128, 127).astype(x.dtype)
+        return (x + most / 255 * rng.standard_normal(x.shape)).astype(np.float32)
+
+    own = {"source": name, "yuv": yuv}
+    assert judged(name, spec, own, own, frames, noise).verdict == "match"
+    other = {"source": name, "yuv": ("planes", "exact")[seed % 2]}
+    found = judged(name, spec, own, other, frames)
+    assert found.fix is None or found.fix["source"] == name, found
+
+
+@pytest.mark.parametrize("padding", [0, 16, 77])
+@pytest.mark.parametrize("spec", [TARGET, QUANTISED], ids=["float32", "int8"])
+@pytest.mark.parametrize("name", ["NV12", "YUYV"])
+def test_rows_whose_padding_is_read_as_pixels(name: str, spec: nl.TensorSpec, padding: int) -> None:
+    """The camera's rows begin every 64 or 128 bytes, and are read one behind the other; whatever is between them."""
+    own = nl.Preprocessor(spec, source=name, std=255)
+    runs = []
+    for seed in range(3):
+        frame = stored(name, scene(seed))
+        rows, row = len(frame), frame.strides[0]
+        wide = np.full((rows, -(-row // 64) * 64), padding, np.uint8)
+        wide[:, :row] = frame.reshape(rows, -1)
+        x = own(wide.ravel()[: frame.size].reshape(frame.shape))[0]
+        runs.append(({"x": x.reshape(spec.storage_shape), "frame": frame}, {}))
+    specs = {} if spec is TARGET else {"x": spec}
+    (found,) = recorded_inputs(nl.Recording(specs, runs, {"preprocess": own.arguments})).reports.values()
+    assert (found.verdict, found.fix) == ("input_layout", None), found
+    assert f"every {-(-row // 64) * 64} bytes" in found.why, found.why
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_border_that_fits_is_no_padding(seed: int) -> None:
+    """In a small picture nothing is known of rows with padding but the border, which is as declared in any case."""
+    own, other = (nl.Preprocessor(TARGET, source="NV12", std=255, color=color) for color in ("RGB", "BGR"))
+    frames = [stored("NV12", scene(10 * seed + i)[:18, :32]) for i in range(3)]
+    runs = [({"x": other(frame)[0], "frame": frame}, {}) for frame in frames]
+    (found,) = recorded_inputs(nl.Recording({}, runs, {"preprocess": own.arguments})).reports.values()
+    assert (found.verdict, found.fix["color"]) == ("preprocessing", "BGR"), found
+
+
+WAYS = [(f, m, r) for f in ("NV12", "NV21") for m in ("bt601", "bt709", "bt2020") for r in ("limited", "full")]
+
+
+def coloured(seed: int) -> np.ndarray:
+    """Areas of strong colours, so that matrices differ."""
+    picture, rng = np.zeros((*SIZE[::-1], 3), np.uint8), np.random.default_rng(seed)
+    for y in range(0, SIZE[1], 12):
+        for x in range(0, SIZE[0], 12):
+            picture[y : y + 12, x : x + 12] = rng.integers(0, 256, 3)
+    return picture
+
+
+@pytest.mark.parametrize("yuv", ["exact", "planes"])
+@pytest.mark.parametrize("spec", [TARGET, QUANTISED], ids=["float32", "int8"])
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_several_wrong_at_once(way: tuple[str, str, str], spec: nl.TensorSpec, yuv: str) -> None:
+    """U and V, the matrix and the range: the fix makes the bytes that the device made."""
+    for declared in (WAYS[0], WAYS[7]):
+        own, other = ({"source": nl.FrameSpec(f, SIZE, matrix=m, range=r)} for f, m, r in (declared, way))
+        frames = [coloured(seed) for seed in range(3)]
+        found = judged("NV12", spec, {**own, "yuv": yuv}, {**other, "yuv": yuv}, frames)
+        if way == declared:
+            assert found.verdict == "match", found
+            continue
+        assert found.verdict == "preprocessing" and found.fix is not None, found
+        again, device = (nl.Preprocessor(spec, **how) for how in (found.fix, {**own, **other, "yuv": yuv, "std": 255}))
+        for frame in frames:
+            memory = stored("NV12", frame)
+            np.testing.assert_array_equal(again(memory)[0], device(memory)[0])
+        assert ("U and V exchanged" in found.why) == (way[0] != declared[0])
+        assert (f"matrix='{way[1]}'" in found.why) == (way[1] != declared[1])
+
+
+@pytest.mark.parametrize("most", [0.5, 2.0])
+@pytest.mark.parametrize("way", [("NV12", "bt709", "full"), ("NV21", "bt601", "full"), ("NV21", "bt709", "limited")])
+def test_several_wrong_at_once_with_noise(way: tuple[str, str, str], most: float) -> None:
+    rng = np.random.default_rng(5)
+
+    def noise(_: int, x: np.ndarray) -> np.ndarray:
+        return (x + most / 255 * rng.standard_normal(x.shape)).astype(np.float32)
+
+    really = {"source": nl.FrameSpec(way[0], SIZE, matrix=way[1], range=way[2])}
+    found = judged("NV12", TARGET, {"source": "NV12"}, really, [coloured(seed) for seed in range(3)], noise)
+    assert found.fix is not None and found.fix["source"] == really["source"].to_dict(), found
+
+
+def test_what_a_gray_picture_cannot_tell() -> None:
+    """The range is wrong and the matrix may be: the simplest is the fix. The matrix alone changes nothing."""
+    gray = [scene(seed, colour=0) for seed in range(3)]
+    frames = [np.repeat(frame[..., :1], 3, axis=2) for frame in gray]
+    really = {"source": nl.FrameSpec("NV12", SIZE, range="full")}
+    found = judged("NV12", TARGET, {"source": "NV12"}, really, frames)
+    assert found.fix is not None and "it is what range='full' (0 to 255) makes" in found.why, found
+
+
+def test_others_are_of_one_change_or_of_several() -> None:
+    frame = stored("NV12", scene(0))
+    named = other_sources("NV12", frame)
+    assert [one.changes for one in named] == [1] * 4 + [2] * 5 + [3] * 2
+    assert [one.source for one in named if isinstance(one.source, str)] == ["NV21"]
+    spec = nl.FrameSpec("NV12", SIZE, strides=64, matrix="bt2020", range="full")
+    memory = np.zeros(spec.size or 0, np.uint8)
+    found = other_sources(spec.to_dict(), memory)
+    others = [nl.FrameSpec.from_dict(one.source) for one in found]
+    assert all(other.strides == spec.strides and other.size == spec.size for other in others)
+    fields = ("format", "matrix", "range")
+    changed = [sum(getattr(other, field) != getattr(spec, field) for field in fields) for other in others]
+    assert changed == [one.changes for one in found] and len({str(one.source) for one in found}) == len(found) == 11
+    for channels in ("BGR", "GRAY", "MJPEG", "RGGB", "RGB565"):
+        assert not other_sources(channels, frame)
+    only = other_sources("NV16", np.zeros((36 * 2, 48), np.uint8))
+    assert [one.changes for one in only] == [1] * 3 + [2] * 2 and only[-1].words.count(" and ") == 1

@@ -1,0 +1,94 @@
+"""What a change leaves, which one explains what was recorded, and which are named together."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import npu_layout as nl
+from npu_layout.diagnosis.input_checks.input_changes import Change
+from npu_layout.diagnosis.input_checks.input_check import recorded_inputs
+from npu_layout.diagnosis.input_checks.input_pairs import FrameInput, InputPair
+from npu_layout.diagnosis.input_checks.input_trials import SAME, Tried, alike, best, possible, tried
+from tests.diagnosis.input_checks.test_input_check import HOW, own, smooth, walk
+
+SPEC = nl.TensorSpec((1, 3, 4, 4))
+
+
+def trial(off: float, words: str = "", declared: float = 20.0, saturated: float = 0.0, **fields: Any) -> Tried:
+    change = Change(words, lambda pair: FrameInput(np.empty(0), 0.0), **fields)
+    return Tried(change, off, SAME, saturated, declared)
+
+
+def pairs(count: int) -> list[InputPair]:
+    frame = np.zeros((4, 4, 3), np.uint8)
+    return [InputPair(SPEC, {i: frame}, i, np.full(SPEC.shape, i), {"mean": 0, "std": 1}) for i in range(count)]
+
+
+def test_the_frames_that_a_change_can_be_made_of_count() -> None:
+    made = [np.zeros(SPEC.shape, np.float32)] * 3
+
+    def like(pair: InputPair) -> FrameInput:
+        return FrameInput(np.full(SPEC.shape, 2.0, np.float32), 0.1 * pair.number)
+
+    found = tried(Change("", like, applies=lambda pair: pair.number > 0), pairs(3), made)
+    assert (found.off, found.declared, found.saturated) == (1.0, 2.0, 0.2) and found.from_declared == SAME
+    none = tried(Change("", like, applies=lambda pair: False), pairs(3), made)
+    assert none.off == np.inf and none.declared == 0.0
+    formula = tried(Change("", like, is_formula=True), pairs(3), made)
+    assert formula.from_declared == 2.0 and formula.off == 2.0
+
+
+def test_what_leaves_too_much_of_the_frame_that_differs_most_is_made_of_no_other() -> None:
+    used: list[tuple[float, int]] = []
+
+    def like(value: float, pair: InputPair) -> FrameInput:
+        used.append((value, pair.number))
+        return FrameInput(np.full(SPEC.shape, value, np.float32), 0.0)
+
+    made = [np.zeros(SPEC.shape, np.float32)] * 4
+    far, near = Change("far", partial(like, 1.0)), Change("near", partial(like, 2.0))
+    elsewhere = Change("elsewhere", partial(like, 0.5), applies=lambda pair: pair.number < 3)
+    changes = [far, near, elsewhere]
+    found = possible(changes, pairs(4), made)
+    assert [number for value, number in used if value == 1.0] == [3]
+    assert found == [tried(change, pairs(4), made) for change in (near, elsewhere)]
+    assert [t.off for t in found] == [2.0, 1.5]
+    some = [tried(change, pairs(4), made) for change in changes]
+    assert best([], some, 30, 30) == best([], found, 30, 30)
+
+
+def test_which_explains() -> None:
+    first, second = trial(4.0, "first"), trial(3.5, "second")
+    assert best([], [first, second], 30, 30) == [first], "as good, and the commoner"
+    assert best([], [first, trial(0.0, "exact")], 30, 30)[0].change.words == "exact"
+    assert best([], [trial(0.2, "near"), trial(0.0, "exact")], 30, 30)[0].change.words == "exact"
+    assert best([], [trial(2.5, "argument"), trial(2.0, "source", kind="source")], 30, 30)[0].change.words == "source"
+    assert best([], [trial(11.0)], 30, 30) == [], "more than half of what is left as declared"
+    assert best([], [trial(5.0)], 3, 30) == [] and best([], [trial(5.0)], 30, 5) == []
+    assert best([], [trial(0.0, declared=0.9)], 30, 30) == [], "only in frames that are as declared"
+    assert best([], [trial(0.0, saturated=0.6)], 30, 30) == []
+    assert best([trial(0.3, how={})], [], 30, 30) == [] and best([trial(0.2)], [], 30, 30) == []
+    assert len(best([trial(0.2, how={})], [], 30, 30)) == 1
+    assert best([], [], 30, 30) == []
+
+
+def test_what_is_named_together() -> None:
+    parts = [trial(1.0, f"{n}", kind="part", changes=n) for n in (2, 1, 3)]
+    others = [trial(1.0, "other"), trial(1.5, "part off", kind="part", changes=1)]
+    assert [t.change.words for t in alike(parts[0], [*parts, *others])] == ["1", "2", "3"]
+    sources = [t._replace(change=t.change._replace(kind="source")) for t in (*parts, parts[1])]
+    assert [t.change.words for t in alike(sources[0], sources)] == ["1", "1"]
+    assert alike(others[0], [*parts, *others]) == [others[0]]
+
+
+def test_a_frame_after_explains_no_more_than_what_was_declared() -> None:
+    """The last frame, which has none after it, differs most; in the others what is after is little better."""
+    first = walk(1)[0]
+    noisy = np.random.default_rng(0).integers(0, 256, first.shape, np.uint8)
+    make = own(smooth)
+    runs = [({"image": make(frame), "frame": frame}, {}) for frame in (first, first, first, first, noisy)]
+    found = recorded_inputs(nl.Recording({}, runs, {"preprocess": HOW})).reports["image"]
+    assert "except for the resize formula" in found.why, str(found)

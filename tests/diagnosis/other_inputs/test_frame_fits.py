@@ -1,0 +1,181 @@
+"""Frames that were fitted into the input in other ways than declared, or changed before they were."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import npu_layout as nl
+from npu_layout.diagnosis import variants
+from npu_layout.diagnosis.other_inputs.frame_fits import PICTURE
+from tests.support.boards import picture
+
+HEIGHT, WIDTH = 32, 48
+PRE: dict[str, Any] = {"color": "RGB", "mean": [120.0, 115.0, 100.0], "std": [60.0, 58.0, 57.0]}
+INPUT, OUTPUT = nl.TensorSpec((1, 3, HEIGHT, WIDTH)), nl.TensorSpec((1, 8, HEIGHT // 2, WIDTH // 2), "NHWC", "float16")
+
+
+def network() -> bytes:
+    """Two convolutions: 3x32x48 -> 8x16x24."""
+    rng = np.random.default_rng(0)
+    weights = {"a": rng.standard_normal((12, 3, 5, 5)) / 8, "b": rng.standard_normal((8, 12, 3, 3)) / 10}
+    nodes = [
+        helper.make_node("Conv", ["image", "a"], ["c"], strides=[2, 2], pads=[2, 2, 2, 2]),
+        helper.make_node("Relu", ["c"], ["r"]),
+        helper.make_node("Conv", ["r", "b"], ["maps"], pads=[1, 1, 1, 1]),
+    ]
+    ports = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+        for name, shape in (("image", INPUT.shape), ("maps", OUTPUT.shape))
+    ]
+    constants = [numpy_helper.from_array(w.astype(np.float32), name) for name, w in weights.items()]
+    graph = helper.make_graph(nodes, "wide", ports[:1], ports[1:], constants)
+    opset = [helper.make_opsetid("", 13)]
+    return bytes(helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString())
+
+
+MODEL = nl.OnnxRuntimeEngine(network(), threads=1)
+
+
+def detailed(seed: int) -> np.ndarray:
+    """A frame of soft blobs with small squares in it, BGR, 60 x 70: its border is at the left and at the right."""
+    frame, rng = picture(seed)[:, :70].copy(), np.random.default_rng(seed)
+    for y, x in rng.integers(0, 56, (60, 2)):
+        frame[y : y + 4, x + 5 : x + 9] = rng.integers(0, 256, 3)
+    return frame
+
+
+FRAMES = [detailed(i) for i in range(6)]
+
+
+def made(frame: np.ndarray, **how: Any) -> np.ndarray:
+    x: np.ndarray = nl.Preprocessor(INPUT, **{**PRE, **how})(frame)[0].reshape(INPUT.shape).copy()
+    return x
+
+
+def judged(
+    fed: list[np.ndarray], noise: float = 0.1, recorded: bool = True, frames: int = 6, **how: Any
+) -> nl.OutputReport:
+    """What is said if the device saw `fed`, and the recording has what PRE and `how` make of the frames."""
+    rng, pairs = np.random.default_rng(0), []
+    for frame, x in zip(FRAMES[:frames], fed):
+        y = MODEL.infer(x)["maps"]
+        stored = OUTPUT.pack((y + noise * y.std() * rng.standard_normal(y.shape)).astype(np.float32))
+        inputs = {"image": made(frame, **how), **({"frame": frame} if recorded else {})}
+        pairs.append((inputs, {"maps": stored}))
+    recording = nl.Recording({"maps": OUTPUT}, pairs, {"preprocess": {**PRE, **how}})
+    return nl.validate(recording, MODEL).outputs["maps"]
+
+
+@pytest.mark.parametrize("frames", [1, 6])
+@pytest.mark.parametrize("other", ["nearest", "nearest_floor", "cubic", "area"])
+def test_another_interpolation(other: str, frames: int) -> None:
+    """What is left of cubic is 20 dB: a much better explanation speaks, whatever the tolerances say."""
+    output = judged([made(f, interpolation=other) for f in FRAMES], 0.01, frames=frames)
+    assert output.verdict == "preprocessing" and output.fix == {**PRE, "interpolation": other}, str(output)
+    assert f"interpolation '{other}' instead of 'linear'" in output.why
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.parametrize("pad", [0, 127, 255, [120.0, 115.0, 100.0]])
+def test_another_border(pad: Any, recorded: bool) -> None:
+    """Without the frame, too: the border is seen in the recorded input."""
+    output = judged([made(f, pad_value=pad) for f in FRAMES], 0.01, recorded)
+    assert output.verdict == "preprocessing" and output.fix == {**PRE, "pad_value": pad}, str(output)
+
+
+def gamma(frame: np.ndarray) -> np.ndarray:
+    return (255 * (frame / 255) ** 2.2).round().astype(np.uint8)
+
+
+def negative(frame: np.ndarray) -> np.ndarray:
+    return 255 - frame
+
+
+def video(frame: np.ndarray) -> np.ndarray:
+    return (16 + frame * (219 / 255)).round().astype(np.uint8)
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.parametrize(
+    ("change", "words", "pad"),
+    [
+        (gamma, "gamma of 2.2", 114),
+        (negative, "negative", 0),
+        (video, "16 to 235 read as 0 to 255", 0),
+    ],
+)
+def test_a_frame_that_was_changed_before_it_got_its_border(
+    change: Callable[[np.ndarray], np.ndarray], words: str, pad: int, recorded: bool
+) -> None:
+    output = judged([made(change(f), pad_value=pad) for f in FRAMES], 0.03, recorded, pad_value=pad)
+    assert (output.verdict, output.fix) == ("preprocessing", None), str(output)
+    assert words in output.why and "but for the border" in output.why
+
+
+def test_an_input_that_was_changed_with_its_border() -> None:
+    """The changed border has the simpler explanation."""
+    pixels = [made(f) * np.reshape(PRE["std"], (3, 1, 1)) + np.reshape(PRE["mean"], (3, 1, 1)) for f in FRAMES]
+    fed = [(255 * (np.clip(p, 0, 255) / 255) ** 2.2 - np.reshape(PRE["mean"], (3, 1, 1))) for p in pixels]
+    output = judged([(x / np.reshape(PRE["std"], (3, 1, 1))).astype(np.float32) for x in fed])
+    assert output.verdict == "preprocessing" and "gamma of 2.2" in output.why, str(output)
+    assert "but for the border" not in output.why
+
+
+TURNS = {
+    "90 degrees clockwise": lambda f: cv2.rotate(f, cv2.ROTATE_90_CLOCKWISE),
+    "90 degrees counterclockwise": lambda f: cv2.rotate(f, cv2.ROTATE_90_COUNTERCLOCKWISE),
+    "transposed": cv2.transpose,
+}
+
+
+@pytest.mark.parametrize("words", TURNS)
+def test_a_frame_that_was_turned(words: str) -> None:
+    """No input of other height than width is another one, turned."""
+    output = judged([made(TURNS[words](f)) for f in FRAMES])
+    assert (output.verdict, output.fix) == ("geometry", None) and f"the frame is {words}" in output.why.replace(
+        "rotated by ", ""
+    ), str(output)
+
+
+def test_a_frame_that_was_mirrored_before_its_border_was_put_at_one_side() -> None:
+    how = {"resize": "letterbox_top_left"}
+    output = judged([made(f[:, ::-1].copy(), **how) for f in FRAMES], **how)
+    assert output.verdict == "geometry" and "mirrored from left to right" in output.why, str(output)
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.parametrize("noise", [0.01, 0.1, 0.3])
+@pytest.mark.parametrize("frames", [1, 6])
+def test_noise_is_none_of_them(noise: float, recorded: bool, frames: int) -> None:
+    assert judged([made(f) for f in FRAMES], noise, recorded, frames).verdict == "match"
+
+
+def test_a_picture_that_is_all_border_has_none() -> None:
+    flat = made(np.full((60, 90, 3), 114, np.uint8))
+    for x, how in ((flat, PRE), (made(FRAMES[0]), {**PRE, "resize": "stretch"})):
+        ids = [v.id for v in variants(x, {"preprocess": how}, None, (-3.0, 3.0))]
+        assert not [id for id in ids if id[0] == "fit" or id[-1] == PICTURE]
+
+
+def _pitched(frame: np.ndarray, pitch: int) -> np.ndarray:
+    """What is read of a frame whose rows begin every `pitch` pixels in memory, as if they had no gaps."""
+    memory = np.zeros(frame.shape[0] * pitch * 3, np.uint8)
+    for y, row in enumerate(frame):
+        memory[y * pitch * 3 : y * pitch * 3 + row.size] = row.ravel()
+    return memory[: frame.size].reshape(frame.shape)
+
+
+@pytest.mark.parametrize("frames", [1, 6])
+@pytest.mark.parametrize("noise", [0.01, 0.3])
+def test_the_pitch_of_a_frame_is_ignored(noise: float, frames: int) -> None:
+    """Rows of 70 pixels begin at multiples of 16: the picture is sheared before it is resized."""
+    output = judged([made(_pitched(f, 80)) for f in FRAMES], noise, frames=frames)
+    assert output.verdict == "input_layout" and output.fix is None, str(output)
+    assert "the pitch of the frame is ignored: its rows of 70 pixels begin every 80" in output.why
+    assert judged([made(f) for f in FRAMES], noise, frames=frames).verdict == "match"

@@ -1,0 +1,86 @@
+"""What is known of an input before it is made is true of it, and inputs that are alike are found without that."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from npu_layout.diagnosis.other_inputs.input_images import Image, MadeInput, some_of
+
+SHAPES = [(1, 3, 9, 11), (1, 7, 5, 3), (2, 1, 6, 6), (1, 3, 130, 140)]
+
+
+def _of(shape: tuple[int, ...], seed: int = 0) -> tuple[np.ndarray, int]:
+    """Return pixels, and the axis of their channels."""
+    axis = 1 if shape[1] in (1, 3) else 3
+    return np.random.default_rng(seed).uniform(0, 255, shape), axis
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("flipped", [False, True])
+def test_figures_of_another_mean_and_std(shape: tuple[int, ...], flipped: bool) -> None:
+    pixels, axis = _of(shape)
+    count = shape[axis]
+    declared, other = (
+        (
+            np.array([120.0, 110.0, 90.0])[:count],
+            np.array([50.0, 60.0, 70.0])[:count],
+        ),
+        (np.array([5.0, -3.0, 200.0])[:count], np.array([0.4, 255.0, 3.0])[:count]),
+    )
+    per_channel = [[n if i == axis else 1 for i, n in enumerate(shape)]] * 2
+    mean, std = (v.reshape(s) for v, s in zip(declared, per_channel))
+    how = {"preprocess": {"color": "RGB", "mean": declared[0].tolist(), "std": declared[1].tolist()}}
+    image = Image(((pixels - mean) / std).astype(np.float32), axis, how, None)
+    np.testing.assert_allclose(image.pixels, pixels, atol=1e-3)
+    made, least, largest = image.scaled(*other, flipped=flipped)
+    known = made.mean, made.deviation, made.some.copy()
+    wanted = np.flip(pixels, axis) if flipped else pixels
+    mean, std = (v.reshape(s) for v, s in zip(other, per_channel))
+    wanted = (wanted - mean) / std
+    np.testing.assert_allclose(made.x, wanted, atol=1e-2)
+    np.testing.assert_allclose(known[:2], (made.x.mean(), made.x.std()), rtol=1e-9)
+    np.testing.assert_array_equal(known[2], some_of(made.x))
+    assert (least, largest) == (made.x.min(), made.x.max())
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_alike_by_their_difference(shape: tuple[int, ...]) -> None:
+    """As the root mean square says, of differences in one place, in all, and of none."""
+    x, _ = _of(shape)
+    rng = np.random.default_rng(1)
+    one = np.zeros(shape)
+    one[(0,) * len(shape)] = 1.0
+    for off in (one, np.ones(shape), rng.standard_normal(shape)):
+        unit = off / np.sqrt(np.square(off).mean())
+        for share in (0.3, 0.02):
+            for times, alike in ((0.9, True), (1.1, False)):
+                other = MadeInput(partial(np.add, x, times * share * x.std() * unit))
+                assert other.is_like(MadeInput(lambda: x), share) == alike, (times, share)
+    assert MadeInput(lambda: x.copy()).is_like(MadeInput(lambda: x), 1e-12)
+
+
+def test_flat_inputs_are_alike_if_equal() -> None:
+    """Their deviation is 0, and what is known of them is rounded."""
+    flat = np.full((1, 3, 8, 8), 77.0, np.float32)
+    image = Image(flat, 1, {"preprocess": {"mean": 0, "std": 1}}, None)
+    mean, std = np.array([0.1, 0.2, 0.3]), np.array([3.0, 7.0, 11.0])
+    one, other = image.scaled(mean, std, flipped=False)[0], image.scaled(mean, std, flipped=False)[0]
+    assert one.is_like(other, 0.02) and one.is_like(MadeInput(lambda: other.x.copy()), 0.02)
+    assert not one.is_like(image.scaled(mean + 1, std, flipped=False)[0], 0.002)
+
+
+def test_what_is_not_needed_is_not_made() -> None:
+    """Of inputs whose mean, or some values, differ much, none is made."""
+
+    def never() -> np.ndarray:
+        raise AssertionError("made")
+
+    def some() -> np.ndarray:
+        return np.zeros(8)
+
+    assert not MadeInput(never, 0.0, 1.0, some).is_like(MadeInput(never, 5.0, 1.0, some), 0.02)
+    with pytest.raises(AssertionError, match="made"):
+        MadeInput(never, 0.0, 1.0, some).is_like(MadeInput(never, 0.0, 1.0, some), 0.02)
