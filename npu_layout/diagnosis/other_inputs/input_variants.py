@@ -89,7 +89,7 @@ def variants(
         except NpuLayoutError as error:
             raise RecordingError(f"input {FRAME!r} and meta's preprocess do not fit: {error}") from None
         meta = {**meta, "preprocess": how} if own else meta
-    source = {"source": own["source"]} if "source" in own else {}
+    read = {name: own[name] for name in ("source", "yuv") if name in own}
     image = Image(x, axis, meta, spec)
     known: list[tuple[MadeInput, np.ndarray]] = []
     for way in _every(image, frame, limits, wanted):
@@ -103,8 +103,18 @@ def variants(
             if array is None:
                 array = way.made.x.astype(x.dtype)
                 known.append((way.made, array))
-        fix = None if way.fix is None else {**way.fix, **source}
-        yield Variant(way.id, way.text, fix, array, way.cause, way.combines)
+        yield Variant(way.id, way.text, _as_recorded(way.fix, read, own), array, way.cause, way.combines)
+
+
+def _as_recorded(fix: How | None, read: How, own: How) -> How | None:
+    """Return a fix that reads the frame as it was recorded: ways are made of its colours.
+
+    `yuv` is left out beside another interpolation, which may not have it.
+    """
+    if fix is None:
+        return None
+    same = fix.get("interpolation", "linear") == own.get("interpolation", "linear")
+    return {**fix, **(read if same else {name: value for name, value in read.items() if name != "yuv"})}
 
 
 def _every(image: Image, frame: np.ndarray | None, limits: tuple[float, float], wanted: Wanted) -> Iterator[Way]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 
@@ -55,6 +56,36 @@ def test_what_is_not_declared_is_said(board: Board, name: str, noise: float, dec
     fixed = nl.Recording(given.specs, given.frames, {"preprocess": output.fix})
     after = nl.validate(fixed, board.engine)
     assert after, str(after)
+
+
+def nv12(bgr: np.ndarray, pitch: int) -> np.ndarray:
+    """A frame of BGR as NV12 in rows of `pitch` bytes, with U and V of the top left one of four pixels."""
+    height, width = bgr.shape[:2]
+    planar = cv2.cvtColor(bgr, cv2.COLOR_BGR2YUV_I420).reshape(-1)
+    memory = np.full((height * 3 // 2, pitch), 0xEE, np.uint8)
+    memory[:height, :width] = planar[: height * width].reshape(height, width)
+    for first, values in enumerate(np.split(planar[height * width :], 2)):
+        memory[height:, first:width:2] = values.reshape(height // 2, width // 2)
+    return memory
+
+
+@pytest.mark.parametrize("yuv", ["exact", "planes"])
+def test_frames_of_y_u_and_v_get_the_same_words(board: Board, yuv: str) -> None:
+    """The arguments of a Preprocessor have `yuv`, which belongs to the frame: a fix has it, too."""
+    height, width = board.frames[0].shape[:2]
+    writes = nl.Preprocessor(PIXELS, **HOW, source=nl.FrameSpec("NV12", (width, height), strides=width + 16), yuv=yuv)
+    runs = []
+    for frame in board.frames:
+        memory = nv12(frame, width + 16)
+        flat = writes(memory)[0].reshape(-1)
+        maps = board.engine.infer(np.ascontiguousarray(PIXELS.unpack(flat).astype(np.float32) / 255))["maps"]
+        runs.append(({"image": flat, "frame": memory}, {"maps": maps}))
+    specs = {"image": PIXELS, "maps": nl.TensorSpec(board.spec.shape)}
+    report = nl.validate(nl.Recording(specs, runs, {"preprocess": writes.arguments}), board.engine)
+    output = report.outputs["maps"]
+    assert output.verdict == "preprocessing" and "accelerator's model normalises them by itself" in output.why
+    assert output.fix == {**writes.arguments, "std": [255.0] * 3}
+    assert nl.validate(nl.Recording(specs, runs, {"preprocess": output.fix}), board.engine)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.2])
