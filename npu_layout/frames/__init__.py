@@ -8,7 +8,7 @@ from .frame_spec import FrameSpec
 from .geometry import MODES, Geometry
 from .gray import gray_views, to_gray
 from .pixel_formats import Plane, pixel_format
-from .pixel_units import IMAGENET, said, usual
+from .pixel_units import IMAGENET, as_pixels, said, usual
 from .preprocess_arguments import ARGUMENTS, INTERPOLATIONS
 from .preprocessor import Preprocessor, compiled_pass
 from .recorded_frames import as_channels, frame_array, frame_part, frame_spec_of
@@ -23,6 +23,7 @@ __all__ = [
     "Plane",
     "Preprocessor",
     "as_channels",
+    "as_pixels",
     "compiled_pass",
     "frame_array",
     "frame_part",

@@ -1,4 +1,4 @@
-"""Check that mean and std are in pixel units and fit the quantization of the network input."""
+"""Check that mean and std are in pixel units and fit the quantization of the network input; which inputs are pixels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..buffers import Quantization
+from ..buffers import Quantization, TensorSpec
 from ..errors import NpuLayoutError
 
 IMAGENET = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
@@ -20,6 +20,7 @@ _USUAL: Mapping[str, tuple[Any, Any]] = {
     "CLIP's mean and std": ((122.771, 116.746, 104.094), (68.501, 66.632, 70.323)),
 }
 _CLAMPED = 0.49  # share of the pixel values; calibration clamps fewer, a symmetric one that lacks the mean clamps more
+_FEWEST = 8  # integers that are stored of 256 pixel values: of pixels as they are, fewer show nothing
 _FACTOR = 0.05  # a std below this one is what pixels are to be multiplied by, as 1 / 255 is
 _NEAR = 0.25  # share of a target's range by which a usual range may differ from it
 _ALIKE = 0.02  # by which those may differ that are named together
@@ -39,6 +40,32 @@ def usual(color: str, channels: int) -> dict[str, tuple[Values, Values]]:
 
     fitting = ((what, both) for what, both in _USUAL.items() if np.size(both[0]) in (1, channels))
     return {what: (ordered(mean), ordered(std)) for what, (mean, std) in fitting}
+
+
+def as_pixels(spec: TensorSpec) -> TensorSpec:
+    """Return the spec without a quantization that says of uint8 that each integer stands for itself: a pixel.
+
+    Hailo reports it of inputs that the compiled model normalises.
+
+    >>> as_pixels(TensorSpec((1, 3, 2, 2), "NHWC", "uint8", quantization=Quantization(1.0, 0.0))).quantization
+    """
+    q = spec.quantization
+    plain = q is not None and spec.dtype == "uint8" and np.all(np.equal(q.scale, 1)) and not np.any(q.zero_point)
+    return spec.replace(quantization=None) if plain else spec
+
+
+def check_contrast(target: TensorSpec, mean: Values, std: Values) -> None:
+    """Raise NpuLayoutError if a target of pixels as they are gets so few integers that it is a blank picture."""
+    if as_pixels(target) is target:
+        return
+    real = (np.arange(256.0)[:, None] - np.asarray(mean)) / np.asarray(std)
+    kept = min(len(np.unique(column)) for column in np.clip(np.rint(real), 0, 255).T)
+    if kept < _FEWEST:
+        raise NpuLayoutError(
+            f"target {target.describe()} with {target.quantization} stores pixels as they are; with mean={said(mean)} "
+            f"and std={said(std)} only {kept} integers are left of 0 to 255: leave both out if the compiled model "
+            f"normalises by itself, or give the TensorSpec the input's quantization"
+        )
 
 
 def check_units(mean: Values, std: Values) -> None:

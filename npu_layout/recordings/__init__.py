@@ -5,7 +5,7 @@ Imports engines, frames, buffers, layouts and support.
 
 from .capturing import Feed, capture, simulated
 from .folder import new_folder
-from .model_inputs import Feeds, normalisation
+from .model_inputs import Feeds, normalisation, of_pixels
 from .model_outputs import as_model, completed, paired
 from .model_runs import Model, sides
 from .recorder import Recorder
@@ -33,6 +33,7 @@ __all__ = [
     "completed",
     "new_folder",
     "normalisation",
+    "of_pixels",
     "paired",
     "rechecked",
     "roi_of",

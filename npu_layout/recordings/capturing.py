@@ -12,7 +12,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..engines import OnnxRuntimeEngine, SimulatedNpu, calibrate
 from ..errors import LayoutError, NpuLayoutError
-from ..frames import Preprocessor
+from ..frames import Preprocessor, as_pixels
 from ..layouts import Layout
 from ..support import PathLike, isolated, track
 from .recorder import Recorder
@@ -67,7 +67,7 @@ class Feed:
             fed = TensorSpec.from_dict({**_plain(fed), "layout": axes, "axes": axes})
         self.preprocess = {"resize": resize, "color": color, "mean": mean, "std": std, **others}
         how = dict(self.preprocess)
-        if fed.element.unpacked.kind != "f" and fed.quantization is None:
+        if fed.element.unpacked.kind != "f" and as_pixels(fed).quantization is None:
             how.update(mean=0, std=1)
         self._preprocessor = Preprocessor(fed, **how)
         same = fed.dtype == own.dtype and fed.storage_shape == own.storage_shape and fed.channels is None

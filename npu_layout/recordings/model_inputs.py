@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from ..engines import (
     ports,
 )
 from ..errors import LayoutError, NpuLayoutError, RecordingError
+from ..frames import as_pixels
 from .recording import Recording
 from .runs import CAMERA, Arrays, Frame
 
@@ -23,8 +25,8 @@ def model_inputs(recording: Recording, run: Frame) -> Arrays:
 
     An input without a spec is returned unchanged. One with a spec is unpacked to its logical shape; if that has
     `channels`, they are brought into the model's order, ``meta["preprocess"]``'s color (RGB by default). If it contains
-    integers that are not quantised and ``meta["preprocess"]`` names a mean or a std, the compiled model normalises by
-    itself, so ``(x - mean) / std`` in float32 is applied along axis C.
+    integers that are not quantised, or pixels whose quantization says so, and ``meta["preprocess"]`` names a mean or a
+    std, the compiled model normalises by itself, so ``(x - mean) / std`` in float32 is applied along axis C.
 
     Raises RecordingError if mean or std are no numbers, or their number is neither 1 nor that of the channels.
 
@@ -41,6 +43,7 @@ def model_inputs(recording: Recording, run: Frame) -> Arrays:
 
 def model_input(spec: TensorSpec, buffer: Any, meta: Mapping[str, Any]) -> np.ndarray:
     """Return one input that has a spec, for the ONNX model, in the spec's order of axes; see model_inputs."""
+    spec = as_pixels(spec)
     tensor = in_order(spec, spec.unpack(buffer), meta)
     if tensor.dtype.kind == "f" or not {"mean", "std"} & set(_preprocess(meta)):
         return tensor
@@ -48,6 +51,14 @@ def model_input(spec: TensorSpec, buffer: Any, meta: Mapping[str, Any]) -> np.nd
     along = [channels if letter == "C" else 1 for letter in spec.axes]
     mean, std = (value.astype(np.float32).reshape(along) for value in normalisation(meta, channels))
     return np.asarray((tensor.astype(np.float32) - mean) / std)
+
+
+def of_pixels(recording: Recording) -> Recording:
+    """Return the recording with the specs of inputs that are pixels as they are without a quantization."""
+    changed = copy.copy(recording)
+    own = recording.outputs
+    changed.specs = {name: spec if name in own else as_pixels(spec) for name, spec in recording.specs.items()}
+    return changed
 
 
 def in_order(spec: TensorSpec, tensor: np.ndarray, meta: Mapping[str, Any]) -> np.ndarray:

@@ -21,7 +21,7 @@ from ..diagnosis import (
 )
 from ..engines import OnnxRuntimeEngine, reference
 from ..errors import NpuLayoutError
-from ..recordings import Recording, normalisation
+from ..recordings import Recording, normalisation, of_pixels
 from ..reports import Exhibit, OutputReport, Report
 from ..support import checked_call, flag, isolated, real_number
 from . import tolerances
@@ -102,6 +102,7 @@ def validate(
     if not count or not recording.outputs:
         what = "frames" if not count else "outputs"
         return Report({}, 0, engine.model, f"nothing was compared: the recording has no {what}", recording.meta)
+    recording = of_pixels(recording)
     pairing, kept = compare(recording, engine, progress)
     _check_normalisation(recording, kept[0])
     outputs = pairing.outputs

@@ -9,7 +9,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.buffers import Quantization
-from npu_layout.frames import IMAGENET, usual
+from npu_layout.frames import IMAGENET, as_pixels, usual
 from npu_layout.frames.pixel_units import check_range, check_units
 
 IMAGE_MEAN, IMAGE_STD = IMAGENET
@@ -90,6 +90,34 @@ def test_the_worst_channel_decides_and_the_usual_numbers_that_fit_are_named() ->
         check_range("here", Quantization(1 / 128), np.dtype("int8"), (0.0,) * 3, (1.0,) * 3, "RGB")
     with pytest.raises(nl.NpuLayoutError, match=r"clamped; mean=127\.5, std=127\.5 would fit$"):
         check_range("here", Quantization(1 / 128, 128), np.dtype("uint8"), (0.0,) * 3, (1.0,) * 3, "RGB")
+
+
+@pytest.mark.parametrize(("mean", "std", "kept"), [(0, 255, 2), (127.5, 127.5, 2), (123.675, 58.395, 3), (0, 40, 7)])
+def test_pixels_as_they_are_are_refused_where_they_would_be_blank(mean: float, std: float, kept: int) -> None:
+    spec = nl.TensorSpec((1, 3, 8, 8), "NHWC", "uint8", quantization=Quantization(1.0, 0.0), name="in")
+    made = {min(max(round((pixel - mean) / std), 0), 255) for pixel in range(256)}  # rounds half to even, as rint
+    assert len(made) == kept
+    says = rf"target 'in': .* with Quantization\(1.0, 0.0\) stores pixels as they are; .* only {kept} integers are left"
+    with pytest.raises(nl.NpuLayoutError, match=says) as refused:
+        nl.Preprocessor(spec, mean=mean, std=std)
+    assert "leave both out if the compiled model normalises by itself" in str(refused.value)
+    frame = np.arange(192, dtype=np.uint8).reshape(8, 8, 3)
+    assert np.array_equal(nl.Preprocessor(spec)(frame)[0][0], frame[..., ::-1])
+    nl.Preprocessor(spec, std=2)
+    nl.Preprocessor(spec.replace(quantization=Quantization(1 / 40, 0)), std=40)
+
+
+def test_pixels_are_uint8_of_scale_1_without_a_zero_point() -> None:
+    spec = nl.TensorSpec((1, 3, 8, 8), "NHWC", "uint8", name="in")
+    for same in (Quantization(1.0, 0.0), Quantization([1.0, 1.0, 1.0], 0, axis=1)):
+        assert as_pixels(spec.replace(quantization=same)) == spec
+    for other in (
+        spec,
+        spec.replace(quantization=Quantization(1.0, 1)),
+        spec.replace(quantization=Quantization([1.0, 1.0, 0.5], 0, axis=1)),
+        spec.replace(quantization=Quantization(1.0), dtype="int8"),
+    ):
+        assert as_pixels(other) is other
 
 
 @pytest.mark.parametrize(

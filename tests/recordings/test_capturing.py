@@ -58,8 +58,12 @@ def test_a_feed_is_what_the_model_takes(model: nl.OnnxRuntimeEngine) -> None:
     assert feed.preprocess == {**PRE}
 
 
-def test_an_integer_input_takes_pixels_and_only_notes_mean_and_std(model: nl.OnnxRuntimeEngine) -> None:
-    feed, frame = Feed(model, Chip(PIXELS), **{**PRE, "resize": "stretch"}), picture(1)
+@pytest.mark.parametrize("quantization", [None, nl.Quantization(1.0, 0.0)])
+def test_an_integer_input_takes_pixels_and_only_notes_mean_and_std(
+    model: nl.OnnxRuntimeEngine, quantization: nl.Quantization | None
+) -> None:
+    fed = PIXELS.replace(quantization=quantization)
+    feed, frame = Feed(model, Chip(fed), **{**PRE, "resize": "stretch"}), picture(1)
     pixels = feed(frame)["image"].reshape(SIDE, SIDE, 3)
     wanted = cv2.resize(frame, (SIDE, SIDE), interpolation=cv2.INTER_LINEAR)[:, :, ::-1]
     assert pixels.dtype == np.uint8 and np.abs(pixels.astype(int) - wanted).max() <= 1

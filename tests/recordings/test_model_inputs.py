@@ -7,7 +7,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import npu_layout as nl
-from npu_layout.recordings.model_inputs import Feeds, model_inputs, normalisation
+from npu_layout.recordings.model_inputs import Feeds, model_inputs, normalisation, of_pixels
 from npu_layout.recordings.model_outputs import model_outputs
 from tests.support.exchanged import PREPROCESS
 from tests.support.small_models import FLOAT, build
@@ -43,6 +43,28 @@ def test_a_mean_and_a_std_for_each_channel() -> None:
     mean, std = normalisation(meta, 3)
     assert mean.tolist() == [10, 20, 30] and std.tolist() == [2, 4, 5]
     assert [v.tolist() for v in normalisation({}, 2)] == [[0, 0], [1, 1]]
+
+
+def test_pixels_whose_quantization_says_so_are_normalised_too() -> None:
+    meta = {"preprocess": {"mean": 10, "std": 2}}
+    pixels = np.array([0, 10, 200], np.uint8)
+    for means, expected in (
+        (nl.Quantization(1.0, 0.0), [-5, 0, 95]),
+        (nl.Quantization([1.0, 1.0, 1.0], 0, axis=1), [-5, 0, 95]),
+        (nl.Quantization(0.5), [0, 5, 100]),  # what the model reads, normalised before
+        (nl.Quantization(1.0, 10), [-10, 0, 190]),
+    ):
+        spec = nl.TensorSpec((1, 3, 1, 1), "NHWC", "uint8", quantization=means)
+        recording = nl.Recording({"x": spec}, [({"x": pixels}, {})], meta)
+        assert model_inputs(recording, recording.frames[0])["x"].ravel().tolist() == expected
+        plain = of_pixels(recording).specs["x"].quantization
+        assert (plain is None) == (expected[0] == -5) and recording.specs["x"].quantization == means
+
+
+def test_an_output_of_such_a_quantization_keeps_it() -> None:
+    spec = nl.TensorSpec((1, 3), "NC", "uint8", quantization=nl.Quantization(1.0))
+    recording = nl.Recording({"y": spec}, [({"x": np.zeros(1)}, {"y": np.zeros(3, np.uint8)})])
+    assert of_pixels(recording).specs == {"y": spec}
 
 
 @pytest.mark.parametrize("channels", [None, "RGB", "BGR"])

@@ -24,7 +24,12 @@ def board() -> Board:
 
 
 def recording(
-    board: Board, reads: Mapping[str, Any], declared: Mapping[str, Any], noise: float = 0.0, **more: Any
+    board: Board,
+    reads: Mapping[str, Any],
+    declared: Mapping[str, Any],
+    noise: float = 0.0,
+    quantization: nl.Quantization | None = None,
+    **more: Any,
 ) -> nl.Recording:
     """Runs of a board that gets pixels, and whose network reads what `reads` makes of them."""
     rng, runs = np.random.default_rng(0), []
@@ -35,7 +40,7 @@ def recording(
         maps = board.engine.infer(np.ascontiguousarray((x - mean) / std))["maps"]
         maps = maps + rng.standard_normal(maps.shape).astype(np.float32) * np.float32(noise * maps.std())
         runs.append(({"image": flat, "frame": frame}, {"maps": maps.astype(np.float32)}))
-    specs = {"image": PIXELS, "maps": nl.TensorSpec(board.spec.shape)}
+    specs = {"image": PIXELS.replace(quantization=quantization), "maps": nl.TensorSpec(board.spec.shape)}
     return nl.Recording(specs, runs, {"preprocess": {**HOW, **declared}})
 
 
@@ -94,6 +99,18 @@ def test_what_is_declared_is_a_match(board: Board, name: str, noise: float) -> N
     reads = MODELS.get(name, {})
     report = nl.validate(recording(board, reads, reads, noise), board.engine)
     assert report and "normalises" not in str(report), str(report)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+@pytest.mark.parametrize("name", [*MODELS, "pixels"])
+def test_a_scale_of_1_says_no_more_than_none(board: Board, name: str, noise: float) -> None:
+    """What Hailo reports of an input of pixels: it is a match with mean and std declared, and named without."""
+    reads, same = MODELS.get(name, {}), nl.Quantization(1.0, 0.0)
+    report = nl.validate(recording(board, reads, reads, noise, same), board.engine)
+    assert report and report.inputs["image"].verdict == "match", str(report)
+    if reads:
+        output = nl.validate(recording(board, reads, {}, noise, same), board.engine).outputs["maps"]
+        assert output.verdict == "preprocessing" and "normalises them by itself" in output.why, output.why
 
 
 def test_other_faults_keep_their_words(board: Board) -> None:
