@@ -267,7 +267,8 @@ def _check_target(preprocess: Any, input_specs: Mapping[str, TensorSpec]) -> Non
     if isinstance(preprocess.target, FrameSpec):
         raise RecordingError(
             f"preprocess: its target is a frame, {preprocess.target.describe()}, which is no input of an ONNX model: "
-            "record the model's own input, by an engine whose infer makes the frame of it"
+            "make the model's input of that picture, and give both to "
+            "Recording(specs, [({'x': input, 'frame': picture}, outputs), ...], meta), as in docs/proving.md"
         )
     channels = preprocess.target.channels
     if channels is not None and channels not in {spec.channels for spec in input_specs.values()}:

@@ -17,6 +17,10 @@ from ..support import isolated, iterates, plain_array, shown, text_keys
 FRAME = "frame"  # name of the camera input: the camera's frame, recorded beside the model's inputs
 ROI = "frame.roi_xywh"  # the part of it that the input was made of: x, y, width, height in pixels
 CAMERA = (FRAME, ROI)  # what is recorded beside the model's inputs
+_RAGGED = (
+    "; arrays of different lengths, such as the boxes of each class, are no tensor: record each as an output of its "
+    "own, or the memory that they came in"
+)
 
 Arrays = dict[str, np.ndarray]
 
@@ -170,7 +174,8 @@ def _array(given: Any, spec: TensorSpec | None, what: str) -> np.ndarray:
     try:
         return plain_array("array", given) if spec is None or not _is_buffer(given) else spec.flat(given)
     except (TypeError, ValueError, OverflowError) as error:
-        raise RecordingError(f"{what}: {error}") from None
+        advice = _RAGGED if isinstance(given, (list, tuple)) and "inhomogeneous" in str(error) else ""
+        raise RecordingError(f"{what}: {error}{advice}") from None
 
 
 def _is_buffer(given: Any) -> bool:
