@@ -27,7 +27,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--confidence", type=float, default=0.25, metavar="NUMBER", help="least score (default: 0.25)")
     parser.add_argument("--iou", type=float, default=0.45, metavar="NUMBER",
                         help="boxes that overlap a better one of their class more go (default: 0.45)")  # fmt: skip
-    parser.add_argument("--limit", type=words.count, default=300, metavar="N", help="most detections (default: 300)")
+    parser.add_argument(
+        "--limit", type=words.count, default=300, metavar="N", help="at most N detections (default: 300)"
+    )
     parser.add_argument(
         "--frames", type=words.target, metavar="FOLDER", help="draw on the recorded frames, and write them there as PNG"
     )

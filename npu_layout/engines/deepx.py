@@ -78,7 +78,9 @@ class DeepxEngine(RuntimeEngine):
 def _spec(model: str, info: Mapping[str, Any], size: int, letters: Mapping[str, str]) -> TensorSpec:
     name, shape = str(info["name"]), tuple(int(n) for n in info["shape"])
     if not shape or min(shape) < 1:
-        raise NpuLayoutError(f"{model}: {name}: shape {list(shape)} is not fixed")
+        raise NpuLayoutError(
+            f"{model}: {name}: shape {list(shape)} is not fixed: export the ONNX model with fixed shapes"
+        )
     layout = Layout.plain(letters[name]) if name in letters else Layout.of_rank(len(shape))
     spec = TensorSpec(shape, layout, np.dtype(info["dtype"]), name=name)
     if spec.nbytes != size:

@@ -45,7 +45,7 @@ class MnnEngine(RuntimeEngine):
             self._session = self._network.createSession(settings)
             ports = (self._network.getSessionInputAll(self._session), self._network.getSessionOutputAll(self._session))
         if not all(ports):
-            raise NpuLayoutError(f"{name}: MNN cannot load it")
+            raise NpuLayoutError(f"{name}: MNN cannot load it; expected a file that its converter wrote")
         self._inputs = list(ports[0].values())
         self._names = list(ports[1])
         self._hosts = [self._host(tensor) for tensor in ports[1].values()]

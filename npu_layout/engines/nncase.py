@@ -84,6 +84,8 @@ def _spec(model: str, simulator: Any, side: str, i: int, name: str, letters: Map
     """Return the spec of an input or output; NpuLayoutError if its shape is not fixed."""
     shape = tuple(int(n) for n in getattr(simulator, f"get_{side}_shape")(i))
     if not shape or min(shape) < 1:
-        raise NpuLayoutError(f"{model}: {name}: shape {list(shape)} is not fixed")
+        raise NpuLayoutError(
+            f"{model}: {name}: shape {list(shape)} is not fixed: export the ONNX model with fixed shapes"
+        )
     layout = Layout.plain(letters[name]) if name in letters else Layout.of_rank(len(shape))
     return TensorSpec(shape, layout, np.dtype(getattr(simulator, f"get_{side}_desc")(i).dtype), name=name)

@@ -60,7 +60,7 @@ def checked_target(target: Any, color: str) -> dict[str, int]:
             f"{channels}{hint}"
         )
     if target.element.nibbles:
-        raise NpuLayoutError(f"target {target.describe()}: expected elements of whole bytes")
+        raise NpuLayoutError(f"target {target.describe()}: expected elements of whole bytes, such as uint8")
     return extents
 
 

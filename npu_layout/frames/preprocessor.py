@@ -300,7 +300,9 @@ class Preprocessor:
             out, self._buffer_shape, self._stored.stored, None, lambda: f"target {self.target.describe()}"
         )
         if not buffer.flags.c_contiguous:
-            raise NpuLayoutError(f"out for target {self.target.describe()}: expected a C-contiguous array")
+            raise NpuLayoutError(
+                f"out for target {self.target.describe()}: expected a C-contiguous array, got strides {buffer.strides}"
+            )
         for frame in frames:
             for plane in frame.planes:
                 if overlap(buffer, plane):

@@ -85,7 +85,9 @@ def from_hailo(info: Any, *, format_type: Any = None, order: Any = None, device:
         )
     flags = form.field("flags", 0)
     if Metadata(what, {"flags": getattr(flags, "value", flags)}).whole("flags") & _TRANSPOSED:
-        raise LayoutError(f"{what}: flags have TRANSPOSED: height and width are exchanged, which is not read here")
+        raise LayoutError(
+            f"{what}: flags have TRANSPOSED: height and width are exchanged; expected a stream without that flag"
+        )
     kind = _asked(form, "type", format_type, _TYPES, "HAILO_FORMAT_TYPE_")
     dtype = known("Hailo format type", kind, _DTYPES)
     layout = Layout(orders[named], None if device else orders[named])
@@ -106,7 +108,7 @@ def _asked(form: Metadata, field: str, asked: Any, names: tuple[str, ...], prefi
     if found == "AUTO":
         found = enum_name(f"Hailo format {field}", form.field(field), names, prefix)
     if found == "AUTO":
-        raise LayoutError(f"Hailo format {field} is AUTO: expected what the stream has; give it")
+        raise LayoutError(f"Hailo format {field} is AUTO: expected what the stream has; give it by {argument}=")
     return found
 
 

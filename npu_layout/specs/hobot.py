@@ -123,7 +123,10 @@ def _type(given: Metadata, what: str, old: bool) -> tuple[str, str]:
     kind = enum_name("Hobot tensorType", given.field("tensorType"), names, "HB_DNN_TENSOR_TYPE_")
     kind = kind[len("HB_DNN_IMG_TYPE_") :] if kind.startswith("HB_DNN_IMG_TYPE_") else kind
     if kind in _PICTURES and kind not in _PIXELS:
-        raise LayoutError(f"{what}: {kind} is a picture of several planes, which no layout describes: use FrameSpec")
+        raise LayoutError(
+            f"{what}: {kind} is a picture of several planes, which no layout describes: give FrameSpec to "
+            "a Preprocessor as its target, as in FrameSpec('NV12', (width, height))"
+        )
     if kind in _PIXELS:
         return kind, "uint8"
     return kind, known("Hobot tensorType", kind, _DTYPES)

@@ -121,7 +121,7 @@ def test_a_scale_for_each_feature() -> None:
         (heat("NHCW"), {}, "expected an order of tensors on the host"),
         (heat("NCHW"), {"device": True}, "expected an order of tensors on the device"),
         (heat(flags=2), {}, "TRANSPOSED"),
-        (heat(type="AUTO"), {}, "type is AUTO: expected what the stream has; give it"),
+        (heat(type="AUTO"), {}, "type is AUTO: expected what the stream has; give it by format_type="),
         (heat(type=7), {}, "type 7: expected 0..3"),
         (HEAT, {"format_type": "INT8"}, "format_type: expected one of AUTO, UINT8"),
         (heat("RGB4", shape=(3, 5, 3)), {}, "rows of 15 bytes are padded to 16: no whole number of pixels"),

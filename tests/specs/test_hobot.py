@@ -133,7 +133,7 @@ def test_dense_tensors() -> None:
         ({"stride": [1024, 256]}, {}, "expected 4 of them"),
         ({"alignedByteSize": 600}, {}, "size 150 is too small"),
         ({"alignedByteSize": 1023}, {}, "alignedByteSize 1023 is not a multiple of the 4 bytes"),
-        ({"tensorType": "HB_DNN_IMG_TYPE_NV12"}, {}, "NV12 is a picture of several planes"),
+        ({"tensorType": "HB_DNN_IMG_TYPE_NV12"}, {}, "NV12 is a picture of several planes.*as its target"),
         ({"tensorType": 1, "alignedShape": [1, 4, 6, 5]}, {}, "NV12 is a picture of several planes"),
         ({"tensorType": "HB_DNN_TENSOR_TYPE_S4"}, {}, "'S4': expected one of"),
         ({"tensorType": 25}, {}, "tensorType 25: expected 0..13"),
