@@ -121,32 +121,7 @@ class OutputReport:
         return self.name
 
     def __str__(self) -> str:
-        lines = [f"{isolated(self.title)}: {', '.join([self.verdict, *self.also])}", f"  {self.why}"]
-        if self.fix is not None:
-            lines.append(f"  fix: {fixes.line(self.verdict, self.fix)}")
-        if self.figures is not None:
-            f = self.figures
-            parts = [f"SNR {f.snr_db:.1f} dB", f"cosine {f.cosine:.7f}"]
-            parts.append(f"largest error {f.max_abs:.6g} at {f.at} of frame {f.frame}")
-            if f.max_steps is not None:
-                parts.append(f"{f.max_steps:.1f} steps")
-            if f.argmax_agreement is not None:
-                parts.append(f"argmax agrees at {100 * f.argmax_agreement:.1f} %")
-            lines.append("  " + ", ".join(parts))
-        if self.worst_channel is not None and self.channels:
-            worst = self.channels[self.worst_channel]
-            lines.append(f"  worst channel {self.worst_channel}: SNR {worst.snr_db:.1f} dB, cosine {worst.cosine:.5f}")
-        if self.dead and self.verdict != "mismatch":  # whose `why` has them
-            lines.append(f"  {_channel_words(self.dead)} less than half a step, which the device cannot show")
-        if self.clamped is not None and self.figures is not None:
-            lines.append(f"  {clamped(self.clamped, self.figures.values, self.spec)}")
-        for name, (asked, found, met) in self.tolerances.items():
-            found_text = f"found {found:.6g}" if math.isfinite(found) else "not measured"
-            lines.append(f"  {tolerance(name, asked)}: {found_text}, {'met' if met else 'NOT met'}")
-        offered = passing(self.verdict, self.passing)
-        if offered:
-            lines.append(f"  tolerances that would pass: {offered}")
-        return "\n".join(lines)
+        return text(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as a JSON-ready dict, without the pictures. A figure that is not finite is None."""
@@ -174,6 +149,40 @@ class OutputReport:
                 for e in self.ranking
             ],
         }
+
+
+def text(report: OutputReport, fixed_by: str = "") -> str:
+    """Return the report of an output as text.
+
+    fixed_by: the output whose fix, which was shown before, is this one's too; "" shows the fix.
+    """
+    lines = [f"{isolated(report.title)}: {', '.join([report.verdict, *report.also])}", f"  {report.why}"]
+    if report.fix is not None:
+        fix = f"that of {isolated(fixed_by)}" if fixed_by else fixes.line(report.verdict, report.fix)
+        lines.append(f"  fix: {fix}")
+    if report.figures is not None:
+        f = report.figures
+        parts = [f"SNR {f.snr_db:.1f} dB", f"cosine {f.cosine:.7f}"]
+        parts.append(f"largest error {f.max_abs:.6g} at {f.at} of frame {f.frame}")
+        if f.max_steps is not None:
+            parts.append(f"{f.max_steps:.1f} steps")
+        if f.argmax_agreement is not None:
+            parts.append(f"argmax agrees at {100 * f.argmax_agreement:.1f} %")
+        lines.append("  " + ", ".join(parts))
+    if report.worst_channel is not None and report.channels:
+        worst = report.channels[report.worst_channel]
+        lines.append(f"  worst channel {report.worst_channel}: SNR {worst.snr_db:.1f} dB, cosine {worst.cosine:.5f}")
+    if report.dead and report.verdict != "mismatch":  # whose `why` has them
+        lines.append(f"  {_channel_words(report.dead)} less than half a step, which the device cannot show")
+    if report.clamped is not None and report.figures is not None:
+        lines.append(f"  {clamped(report.clamped, report.figures.values, report.spec)}")
+    for name, (asked, found, met) in report.tolerances.items():
+        found_text = f"found {found:.6g}" if math.isfinite(found) else "not measured"
+        lines.append(f"  {tolerance(name, asked)}: {found_text}, {'met' if met else 'NOT met'}")
+    offered = passing(report.verdict, report.passing)
+    if offered:
+        lines.append(f"  tolerances that would pass: {offered}")
+    return "\n".join(lines)
 
 
 def _channel_words(channels: Sequence[int]) -> str:

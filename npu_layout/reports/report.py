@@ -13,7 +13,7 @@ from ..diagnosis import InputReport
 from ..support import __version__, check_fields, isolated, json_text, many
 from . import page
 from .detected import detected
-from .output_report import UNSURE, OutputReport
+from .output_report import UNSURE, OutputReport, text
 
 VERDICTS = tuple(page.MEANINGS)
 
@@ -92,13 +92,26 @@ class Report:
         return next(iter(verdicts), "match" if self else "mismatch")
 
     def __str__(self) -> str:
-        return self._text(map(str, self.findings))
+        return self._text(self._texts())
+
+    def _texts(self) -> list[str]:
+        """Return the text of each finding: arguments of a Preprocessor that several outputs have as fix stand once."""
+        shown: list[OutputReport] = []
+        texts = []
+        for found in self.findings:
+            if isinstance(found, OutputReport) and isinstance(found.fix, Mapping):
+                before = next((one for one in shown if one.verdict == found.verdict and one.fix == found.fix), None)
+                texts.append(text(found, "" if before is None else before.title))
+                shown.append(found)
+            else:
+                texts.append(str(found))
+        return texts
 
     def failures(self) -> str:
         """Return the text with what does not match in full, and what does in one line."""
-        bad = [str(found) for found in self.findings if found.verdict != "match"]
+        bad = [words for found, words in zip(self.findings, self._texts()) if found.verdict != "match"]
         good = ", ".join(isolated(found.title) for found in self.findings if found.verdict == "match")
-        return self._text([*bad, f"match: {good}"] if bad and good else map(str, self.findings))
+        return self._text([*bad, f"match: {good}"] if bad and good else self._texts())
 
     def _text(self, findings: Iterable[str]) -> str:
         head = (

@@ -64,6 +64,24 @@ def test_failures_have_what_matches_in_one_line(board: Board) -> None:
     assert good.failures() == str(good) and "match: " not in replace(good, outputs={"b": wrong}, inputs={}).failures()
 
 
+def test_a_fix_that_several_outputs_have_stands_once(board: Board) -> None:
+    good = nl.validate(board.recording(), board.engine)
+    how = {"color": "BGR", "std": [255.0] * 3}
+    output = replace(good.outputs["maps"], verdict="preprocessing", fix=how)
+    others = {"a": how, "b": dict(how), "c": {**how, "color": "RGB"}, "d": dict(how)}
+    outputs = {name: replace(output, name=name, fix=fix) for name, fix in others.items()}
+    outputs["e"] = replace(output, name="e", verdict="layout", fix=good.outputs["maps"].spec)
+    outputs["f"] = replace(outputs["e"], name="f")
+    report = replace(good, outputs=outputs)
+    for text in (str(report), report.failures()):
+        fixes = [line for line in text.splitlines() if line.startswith("  fix: ")]
+        assert [fix == "  fix: that of a" for fix in fixes] == [False, True, False, True, False, False]
+        assert "'BGR'" in fixes[0] and "'RGB'" in fixes[2] and fixes[4] == fixes[5]
+    assert "'BGR'" in str(outputs["d"]) and report.to_dict()["outputs"]["d"]["fix"] == how
+    exchanged = replace(outputs["b"], verdict="output_order", fix={"a": "b"})
+    assert "that of" not in str(replace(good, outputs={"a": outputs["a"], "b": exchanged}))
+
+
 def test_json_holds_what_the_report_does(board: Board, tmp_path: Path) -> None:
     report = nl.validate(nhwc(board), board.engine)
     text = report.to_json(tmp_path / "report.json")
