@@ -6,6 +6,7 @@ Imports the standard library and numpy, and :mod:`npu_layout.errors`.
 from . import interpreter  # noqa: F401  (first: nothing else may load if it refuses)
 from .arguments import (
     check_fields,
+    check_used,
     flag,
     instance,
     items_of,
@@ -59,6 +60,7 @@ __all__ = [
     "array_of",
     "check_fields",
     "check_npy_size",
+    "check_used",
     "checked_call",
     "counted",
     "errors_named",

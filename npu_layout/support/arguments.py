@@ -38,6 +38,12 @@ def naming(what: str) -> Iterator[None]:
         raise type(error)(f"{what}: {error}") from None
 
 
+def check_used(what: str, given: Any, usual: Any, why: str) -> None:
+    """NpuLayoutError if an argument that has no effect, and `why`, is not what it is by default."""
+    if given != usual:
+        raise NpuLayoutError(f"{what}: no effect {why}; expected {usual!r}, got {shown(given)}")
+
+
 def path_of(what: str, given: Any) -> str:
     """Return a path as a str; NpuLayoutError if it is none: a number would be the descriptor of an open file."""
     text = given if isinstance(given, str) else given.__fspath__() if isinstance(given, os.PathLike) else None

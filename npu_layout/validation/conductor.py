@@ -23,10 +23,10 @@ from ..engines import OnnxRuntimeEngine, reference
 from ..errors import NpuLayoutError
 from ..recordings import Recording, normalisation, of_pixels
 from ..reports import Exhibit, OutputReport, Report
-from ..support import checked_call, flag, isolated, real_number
+from ..support import checked_call, flag, isolated
 from . import tolerances
 from .comparing import KeptRun, compare
-from .detecting import compare_detections
+from .detecting import compare_detections, least_score
 from .examining import Examined, examine, exchanged, frames_run_again, inputs_in_other_places, of_one_input
 from .tolerances import Tolerance
 
@@ -61,9 +61,9 @@ def validate(
         Tolerances over all values of an output: a number, {output: number}, or None. Outputs that a mapping leaves out
         keep the default. max_steps counts quantisation steps, which float outputs do not have.
     head, confidence
-        What the outputs mean, such as ``npu_layout.decode.yolov8()``, and the least score. Then the Report has a
-        comparison of the detections in up to 32 frames, and it is true only if these are the same. If so, outputs that
-        miss the tolerances by rounding alone are right too.
+        What the outputs mean, such as ``npu_layout.decode.yolov8()``, and the least score of a detection. Then the
+        Report has a comparison of the detections in up to 32 frames, and it is true only if these are the same. If so,
+        outputs that miss the tolerances by rounding alone are right too.
     progress
         Whether to show on stderr how far it is, and which causes are tried; None: on a terminal.
 
@@ -81,7 +81,8 @@ def validate(
     Raises
     ------
     NpuLayoutError
-        If the model cannot be run on the recorded inputs; the message names input or output.
+        If the model cannot be run on the recorded inputs; the message names input or output. On a confidence without a
+        head.
     RecordingError
         If the recording is damaged.
 
@@ -95,7 +96,7 @@ def validate(
     if not isinstance(recording, Recording):
         raise NpuLayoutError(f"recording: expected a Recording, got {type(recording).__name__}")
     progress = None if progress is None else flag("progress", progress)
-    confidence = real_number("confidence", confidence)
+    confidence = least_score(head, confidence)
     asked = {"min_snr_db": min_snr_db, "min_cosine": min_cosine, "max_abs": max_abs, "max_steps": max_steps}
     tolerances.check(asked, recording)
     count = len(recording.frames)

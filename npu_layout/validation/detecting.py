@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +12,21 @@ from ..decode import Comparison, Decoder, Head, same
 from ..diagnosis import image_size
 from ..errors import NpuLayoutError
 from ..layouts import Layout
-from ..support import instance, naming
+from ..support import check_used, instance, naming, real_number
 from .comparing import KeptRun
 from .pairing import Output
+
+CONFIDENCE = 0.25  # the least score of a detection, unless the caller says another
+
+
+def least_score(head: Any, confidence: Any) -> float:
+    """Return the least score of a detection; NpuLayoutError on what is no head, and if there is none to use it."""
+    least = real_number("confidence", confidence)
+    if head is None:
+        check_used("confidence", least, CONFIDENCE, "without head=, which says what the outputs mean")
+    else:
+        instance("head", head, Head, "a Head, such as npu_layout.decode.yolov8()")
+    return least
 
 
 def compare_detections(
@@ -23,7 +36,6 @@ def compare_detections(
 
     NpuLayoutError if the outputs do not fit the head, or no input of the model is an image.
     """
-    instance("head", head, Head, "a Head, such as npu_layout.decode.yolov8()")
     size = _input_shape(kept[0].inputs)
     with naming("head"):
         device = Decoder(head, [o.spec.replace(name=o.model.name) for o in outputs], size)

@@ -11,7 +11,8 @@ from contextlib import closing
 from ..decode import Head
 from ..errors import NpuLayoutError
 from ..reports import Reports
-from ..support import PathLike, checked_call, counted, flag, instance, real_number, shown, track
+from ..support import PathLike, checked_call, counted, flag, shown, track
+from .detecting import least_score
 from .dispatch import Judged, in_processes, sent
 from .finding import find_recordings
 from .jobs import Model, ValidationJob, forget, judge, loaded
@@ -67,7 +68,7 @@ def validate_many(
     RecordingError
         If a path has no recording.
     NpuLayoutError
-        If the model cannot be loaded here.
+        If the model cannot be loaded here; on a confidence without a head.
 
     Examples
     --------
@@ -86,9 +87,7 @@ def validate_many(
         )
     asked = {"min_snr_db": min_snr_db, "min_cosine": min_cosine, "max_abs": max_abs, "max_steps": max_steps}
     check_numbers(asked)
-    if head is not None:
-        instance("head", head, Head, "a Head, such as npu_layout.decode.yolov8()")
-    confidence = real_number("confidence", confidence)
+    confidence = least_score(head, confidence)
     found = find_recordings(paths)
     source: Model = model if isinstance(model, bytes) else os.fspath(model)
     loaded(source)

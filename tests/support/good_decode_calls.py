@@ -131,7 +131,7 @@ def _records() -> Calls:
             decode.Boxes,
             dict(
                 encoding="xywh",
-                bins=8,
+                bins=16,
                 center=0.5,
                 unit="pixel",
                 variances=(0.1, 0.2),
@@ -209,9 +209,9 @@ def _networks() -> Calls:
             classes=2,
             strides=(8,),
             size=4,
-            scales=(1, 2),
-            ratios=(1, 2),
-            scales_first=True,
+            scales=(1, 2 ** (1 / 3), 2 ** (2 / 3)),
+            ratios=(0.5, 1, 2),
+            scales_first=False,
             anchors=(((4, 5),),),
             center=0.5,
             variances=(1, 1),
@@ -249,7 +249,7 @@ def _networks() -> Calls:
         ),
         "yolo26_obb": dict(**made, unit="input", name="x"),
         "yolov7_pose": dict(**named, keypoints=2, anchors=(((4, 5),),), unit="input"),
-        "yolo26": dict(**made, keypoints=0, coefficients=4, unit="input", point_values=2, name="x"),
+        "yolo26": dict(**made, keypoints=2, coefficients=4, unit="input", point_values=2, name="x"),
         "yolov2": dict(classes=2, stride=8, anchors=(4, 5), activation="none", labels="all", name="x"),
         "yolov3": dict(classes=2, strides=(8,), anchors=(((4, 5),),), activation="none", labels="all", name="x"),
         "yolov4": dict(
@@ -261,7 +261,7 @@ def _networks() -> Calls:
         "yolov8": dict(
             **named,
             bins=8,
-            keypoints=0,
+            keypoints=2,
             coefficients=0,
             scores_first=True,
             unit="input",
@@ -331,7 +331,7 @@ def _other_answers() -> Calls:
         "decode.Text": lambda: Call(decode.Text, dict(text="", confidence=0.0, scores=(), steps=())),
         "decode.heatmap_points": lambda: Call(
             decode.heatmap_points,
-            dict(spec=maps, buffer=np.zeros(32, np.float32), stride=(4.0, 2.0), shift="quarter", blur=3),
+            dict(spec=maps, buffer=np.zeros(32, np.float32), stride=(4.0, 2.0), shift="dark", blur=3),
         ),
         "decode.landmarks": lambda: Call(
             decode.landmarks,

@@ -123,3 +123,14 @@ def test_bad_heads(model: nl.OnnxRuntimeEngine, tmp_path: Path) -> None:
     (report,) = reports.values()
     assert isinstance(report, nl.Report) and report and report.detections
     assert pickle.loads(pickle.dumps(report)).detections == report.detections
+
+
+def test_a_confidence_without_a_head(tmp_path: Path, model: nl.OnnxRuntimeEngine) -> None:
+    given, words = detector.recording(1), r"confidence: no effect without head=, .*; expected 0.25, got 25"
+    given.save(tmp_path / "recorded")
+    for call in (nl.validate, assert_matches):
+        with pytest.raises(nl.NpuLayoutError, match=words):
+            call(given, model, confidence=25)
+    with pytest.raises(nl.NpuLayoutError, match=words):
+        nl.validate_many(tmp_path / "recorded", detector.detector(), confidence=25)
+    assert nl.validate(given, model, confidence=0.25)

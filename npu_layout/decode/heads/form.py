@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ...errors import NpuLayoutError
-from ...support import checked_call, flag, one_of, real_number, shown, text_of, whole_numbers
+from ...support import check_used, checked_call, flag, one_of, real_number, shown, text_of, whole_numbers
 from .box_encodings import ENCODINGS, having
 from .records import Record, count_of, items
 
@@ -137,6 +137,8 @@ class Boxes(Record):
             why = "'center_exp' has sizes in 'stride' or, times the anchor, in 'pixel'"
             raise NpuLayoutError(f"Boxes: unit: {why}, got {self.unit!r}")
         bins = count_of("Boxes: bins", self.bins)
+        if not known.binned:
+            check_used("Boxes: bins", bins, 16, f"on encoding {self.encoding!r}; {having('binned', 'or')} has some")
         self._set(bins=bins, center=center, variances=pair, order=order, spreads=spreads)
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...buffers import TensorSpec
 from ...errors import LayoutError, NpuLayoutError
-from ...support import checked_call, flag, naming, one_of, real_number, shown, whole_number, widened
+from ...support import check_used, checked_call, flag, naming, one_of, real_number, shown, whole_number, widened
 from ..arithmetic.activations import activated
 from ..heads.form import ACTIVATIONS, UNITS
 from ..heads.records import height_and_width, items
@@ -44,7 +44,8 @@ def landmarks(
         Numbers of each point: x, y, and others. MoveNet has 3 (with a score), MediaPipe's hands and faces 3 (z), its
         poses 5 (z, visibility, presence), PFLD 2.
     scores
-        How many of them, the last ones, get the `activation`: 2 of MediaPipe's poses.
+        How many of them, the last ones, get the `activation`: 2 of MediaPipe's poses. 0 of them have no
+        activation, which is refused then.
     unit
         Of x and y: "pixel", or "input" if the whole input is 1 (MoveNet, PFLD).
     yx
@@ -79,6 +80,8 @@ def landmarks(
     one_of("activation", activation, ACTIVATIONS[:2])
     if unit == "input" and input_shape is None:
         raise NpuLayoutError("input_shape: expected height and width, of which x and y are shares (unit='input')")
+    if not last:
+        check_used("activation", activation, "none", "without scores=, the number of those that get it")
     images = given.shape[0] if len(given.shape) > 1 else 1
     count = int(np.prod(given.shape[1:] if len(given.shape) > 1 else given.shape))
     if count % each or not count:
@@ -126,7 +129,8 @@ def heatmap_points(
         open-mmlab/mmpose, mmpose/codecs/utils/refinement.py, refine_keypoints_dark_udp); a step to a place more
         than a cell outside the map, as of infinite values, is not made.
     blur
-        Cells of the Gaussian of "dark", an odd number: 11 for maps that were made with a sigma of 2, 17 with 3.
+        Cells of the Gaussian of "dark", an odd number: 11 for maps that were made with a sigma of 2, 17 with 3. Others
+        have none, and refuse it.
 
     Returns
     -------
@@ -155,6 +159,8 @@ def heatmap_points(
     width = whole_number("blur", blur)
     if not 1 <= width <= _WIDEST or width % 2 == 0:
         raise NpuLayoutError(f"blur: expected an odd number of cells, 1 .. {_WIDEST}, got {shown(blur)}")
+    if shift != "dark":
+        check_used("blur", width, 11, f"with shift={shift!r}; 'dark' blurs")
     maps = given.unpack(buffer).transpose([given.axes.index(letter) for letter in "NCHW"])
     n, c, _, w = maps.shape
     flat = _without_nan(maps.reshape(n, c, -1))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import NpuLayoutError
-from ...support import checked_call, flag, numbers_of, one_of, real_number
+from ...support import check_used, checked_call, flag, numbers_of, one_of, real_number
 from ..heads.form import ACTIVATIONS, Boxes, Form, Part
 from ..heads.head import Head
 from ..heads.records import height_and_width
@@ -75,7 +75,17 @@ def retinanet(
     classes, strides = sizes(classes, strides)
     shapes = [(1 / math.sqrt(ratio), math.sqrt(ratio)) for ratio in _positive_numbers("ratios", ratios)]
     side, octaves = real_number("size", size, 0.0), _positive_numbers("scales", scales)
-    made = tuple(_sides(side * stride, octaves, shapes, flag("scales_first", scales_first)) for stride in strides)
+    outer = flag("scales_first", scales_first)
+    if anchors is not None:
+        why = "beside anchors=, which are in their place"
+        for what, number, usual in (
+            ("size", side, 4.0),
+            ("scales", tuple(octaves), _OCTAVES),
+            ("ratios", tuple(ratios), _HALVES),
+            ("scales_first", outer, False),
+        ):
+            check_used(what, number, usual, why)
+    made = tuple(_sides(side * stride, octaves, shapes, outer) for stride in strides)
     order = (1, 0, 3, 2) if flag("yx", yx) else (0, 1, 2, 3)
     boxes = Boxes("variances", center=real_number("center", center), variances=variances, order=order)
     given = made if anchors is None else anchors

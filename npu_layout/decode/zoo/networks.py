@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...errors import NpuLayoutError
-from ...support import checked_call, flag, one_of
+from ...support import check_used, checked_call, flag, one_of
 from ..heads.form import HINTS, UNITS, Boxes, Form, Part
 from ..heads.head import Head
 from ..heads.records import count_of, counts_of
@@ -75,7 +75,8 @@ def yolov8(
     across
         What keypoints beside maps, in one output for all levels, are: see `Keypoints`; "encoded" for MaixCAM2.
     point_values
-        Numbers of a keypoint: 3, or 2 if the network was trained without visibility (kpt_shape: [12, 2]).
+        Numbers of a keypoint: 3, or 2 if the network was trained without visibility (kpt_shape: [12, 2]). Without
+        keypoints, another number than 3 and another `across` are refused.
     name
         Of the head.
 
@@ -87,7 +88,9 @@ def yolov8(
     (classes, strides), bins = sizes(classes, strides), count_of("bins", bins)
     one_of("across", across, POINTS_ACROSS)
     keypoints, coefficients = count_of("keypoints", keypoints, 0), count_of("coefficients", coefficients, 0)
-    values, beside = _values_of(point_values), []
+    values, beside = _values_of(point_values, keypoints), []
+    if not keypoints:
+        check_used("across", across, POINTS_ACROSS[0], _POINTLESS)
     if keypoints:
         beside.append(Part("keypoints", values * keypoints))
     if coefficients:
@@ -111,10 +114,15 @@ def yolov8(
     )
 
 
-def _values_of(point_values: Any) -> int:
-    """Return how many numbers a keypoint has; NpuLayoutError unless 2 or 3."""
+_POINTLESS = "where keypoints= is 0"
+
+
+def _values_of(point_values: Any, keypoints: int) -> int:
+    """Return how many numbers a keypoint has; NpuLayoutError unless 2 or 3, which is the same without keypoints."""
     if (values := count_of("point_values", point_values)) not in (2, 3):
         raise NpuLayoutError(f"point_values: expected 2 (x and y) or 3 (and visibility), got {values}")
+    if not keypoints:
+        check_used("point_values", values, 3, _POINTLESS)
     return values
 
 
@@ -260,7 +268,7 @@ def yolo26(
     """
     classes, strides = sizes(classes, strides)
     points, weights = count_of("keypoints", keypoints, 0), count_of("coefficients", coefficients, 0)
-    values = _values_of(point_values)
+    values = _values_of(point_values, points)
     beside = [Part("keypoints", values * points)] if points else []
     beside += [Part("coefficients", weights)] if weights else []
     maps = (Part("box", 4), Boxes("distances"))

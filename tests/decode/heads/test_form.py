@@ -33,3 +33,10 @@ def test_parts_that_anchors_share_are_grouped() -> None:
     with pytest.raises(nl.NpuLayoutError, match="Form 'maps': grouped: parts that anchors share need True, got False"):
         decode.Form("maps", parts, decode.Boxes("xyxy"))
     assert decode.Form("maps", parts, decode.Boxes("xyxy"), grouped=True).part("score").shared  # type: ignore[union-attr]
+
+
+def test_bins_are_of_binned_boxes() -> None:
+    assert decode.Boxes("dfl", bins=8).channels == 32
+    for encoding in ("distances", "xywh"):
+        with pytest.raises(nl.NpuLayoutError, match=rf"Boxes: bins: no effect on encoding '{encoding}'.* got 8"):
+            decode.Boxes(encoding, bins=8)

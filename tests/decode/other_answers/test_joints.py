@@ -167,7 +167,7 @@ def test_landmarks(dtype: str, shape: tuple[int, ...], values: int, scores: int,
     layout = "C" if len(shape) == 1 else nl.Layout.of_rank(len(shape))
     spec = nl.TensorSpec(shape, layout, dtype, quantization=spanning(dtype, real))
     stored = spec.pack(real)
-    how = dict(values=values, scores=scores, unit=unit, yx=yx, activation="sigmoid")
+    how = dict(values=values, scores=scores, unit=unit, yx=yx, activation="sigmoid" if scores else "none")
     found = decode.landmarks(spec, stored, (96, 192), **how)
     rows = spec.unpack(stored).reshape(len(found), -1, values).astype(float)
     assert found.dtype == np.float32 and found.shape == rows.shape
@@ -206,3 +206,14 @@ def test_bad_input() -> None:
     ):
         with pytest.raises(nl.NpuLayoutError, match=words):
             call()
+
+
+def test_options_without_effect() -> None:
+    points, maps = nl.TensorSpec((1, 6), "NC"), nl.TensorSpec((1, 2, 8, 8))
+    six, cells = np.ones(6, np.float32), np.ones(128, np.float32)
+    with pytest.raises(nl.NpuLayoutError, match=r"activation: no effect without scores=, .* got 'sigmoid'"):
+        decode.landmarks(points, six, activation="sigmoid")
+    for shift in ("quarter", None):
+        with pytest.raises(nl.NpuLayoutError, match=r"blur: no effect with shift=.*; 'dark' blurs; .* got 17"):
+            decode.heatmap_points(maps, cells, shift=shift, blur=17)
+        assert decode.heatmap_points(maps, cells, shift=shift, blur=11).shape == (1, 2, 3)

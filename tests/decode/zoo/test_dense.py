@@ -239,3 +239,15 @@ def test_levels_of_one_grid_need_names(side: int) -> None:
     values = {spec.name: np.full(spec.size, -9 + 9 * (spec.name == "score4"), np.float32) for spec in specs}
     found = decode.Decoder(head, specs, (side, side), outputs=names)(values, 0.4)
     assert len(found) and set(found.level.tolist()) == {4}
+
+
+@pytest.mark.parametrize(
+    "option", [{"size": 3.0}, {"scales": [1.0]}, {"ratios": np.ones(1)}, {"scales_first": True}], ids=str
+)
+def test_anchors_take_the_place_of_what_makes_them(option: dict[str, Any]) -> None:
+    anchors = [[(8.0 * k, 4.0 * k)] * 9 for k in (1, 2, 4, 8, 16)]
+    made = decode.retinanet(3, anchors=anchors, size=4, scales=np.array([1, 2 ** (1 / 3), 2 ** (2 / 3)]))
+    assert made.anchors[1][0] == (16.0, 8.0)
+    (name,) = option
+    with pytest.raises(nl.NpuLayoutError, match=rf"{name}: no effect beside anchors=, .*; expected .*, got"):
+        decode.retinanet(3, anchors=anchors, **option)

@@ -292,3 +292,15 @@ def test_keypoints_without_visibility(make: Callable[..., decode.Head]) -> None:
     for values in (1, 4):
         with pytest.raises(nl.NpuLayoutError, match=f"point_values: expected 2 .x and y. or 3 .*, got {values}"):
             make(1, point_values=values)
+
+
+def test_options_of_keypoints_without_keypoints() -> None:
+    heads: tuple[Callable[..., decode.Head], ...] = (decode.yolov8, decode.yolo26)
+    for head in heads:
+        with pytest.raises(nl.NpuLayoutError, match=r"point_values: no effect where keypoints= is 0; .* got 2"):
+            head(1, point_values=2)
+        assert head(1, keypoints=5, point_values=2).keypoints == decode.Keypoints(
+            5, 2, "cells" if head is decode.yolov8 else "distances"
+        )
+    with pytest.raises(nl.NpuLayoutError, match=r"across: no effect where keypoints= is 0; .* got 'encoded'"):
+        decode.yolov8(1, across="encoded")
