@@ -1,9 +1,9 @@
 /* The loops that list every channel that passes of neighbouring channels, after scan_planes.inl.h: a line is read in pieces abreast, which
  * memory brings side by side, or in one piece whose lines are fetched ahead. */
 
-/* Pieces of a line: see STREAMS. Bytes of a window where cells have no gaps between them, windows of a piece, at least,
- * and hits from which on they may be many. */
-enum { PIECES = VB == 64 ? 1 : 8, WINDOW = 256, LEAST_WINDOWS = 6, MANY_HITS = 32 };
+/* Pieces of a line, and of one with gaps between its cells: see STREAMS. Bytes of a line that Intel's processors read in pieces by vectors of 64
+ * bytes too, if it has no gaps; of a window there; windows of a piece, at least, and hits from which on they may be many. */
+enum { PIECES = 8, PIECES_WITH_GAPS = VB == 64 ? 1 : PIECES, LONG_LINE = 1 << 20, WINDOW = 256, LEAST_WINDOWS = 6, MANY_HITS = 32 };
 
 /* `count` pieces of so many cells and bytes, one behind the other, and the windows of each: `width` bytes that are full of channels, one every
  * `step` bytes; the last one may begin earlier. Without gaps a window has parts of cells, else one of them. */
@@ -18,8 +18,9 @@ INLINE int64_t window_at(const Pieces *k, int64_t window) { return at_most(windo
 /* The pieces of so many cells at `data`; no windows: they are too few. Pieces that are some pages apart would share sets of the first cache. */
 INLINE Pieces pieces_of(const FeatureMap *map, const uint8_t *data, int64_t cells, int size) {
     const int64_t wide = map->count * size, dense = map->cell == wide, width = dense ? WINDOW : wide;
-    const int many = cells * map->cell >= PIECES * (LEAST_WINDOWS * width + 2 * map->cell);
-    Pieces k = {data, many ? PIECES : 1, cells, 0, width, dense ? WINDOW : map->cell, 0, 0};
+    const int abreast = VB < 64 || (dense && cells * map->cell >= LONG_LINE && is_intel()), pieces = abreast ? PIECES : 1;
+    const int many = cells * map->cell >= pieces * (LEAST_WINDOWS * width + 2 * map->cell);
+    Pieces k = {data, many ? pieces : 1, cells, 0, width, dense ? WINDOW : map->cell, 0, 0};
     if (map->cell < wide || width < VB || !(many || dense)) return k;
     if (k.count > 1) k.cells = cells / PIECES - (cells / PIECES * map->cell % PAGE == 0);
     k.bytes = k.cells * map->cell, k.last = k.bytes - (dense ? WINDOW : map->cell);
@@ -88,8 +89,8 @@ INLINE int64_t scan_pieces(const Codes *codes, const FeatureMap *map, const uint
     uint32_t found = 0;
     (void)all;
     for (int64_t w = 0;; ++w) {
-        if (k.step != k.width) w = next_loud(codes, &k, PIECES, k.width, 0, w, bound, &found);
-        else if (k.count == 1) w = next_loud(codes, &k, 1, WINDOW, PIECES == 1 ? AHEAD : 0, w, bound, &found);
+        if (k.step != k.width) w = next_loud(codes, &k, PIECES_WITH_GAPS, k.width, 0, w, bound, &found);
+        else if (k.count == 1) w = next_loud(codes, &k, 1, WINDOW, VB == 64 ? AHEAD : 0, w, bound, &found);
         else w = next_loud(codes, &k, PIECES, WINDOW, 0, w, bound, &found);
         if (w >= k.windows) break;
         const int64_t at = window_at(&k, w);

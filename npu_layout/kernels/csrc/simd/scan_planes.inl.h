@@ -4,7 +4,7 @@
 enum { SCANNED = 2048, AT_ONCE = 4 };
 /* Every channel: planes that are read abreast while there are as many cells as SELDOM for a hit, bytes of a cache line, and how far ahead lines
  * are fetched. Processors that have vectors of 64 bytes follow one stream faster than several whose lines they read in turn, if lines beyond the
- * page, where prefetchers end, are fetched; in planes of wider elements that are in L2 they do not. */
+ * page, where prefetchers end, are fetched; in planes of wider elements that are in L2 they do not, and Intel's follow several of a page and more. */
 enum { STREAMS = 4, SELDOM = 8, LINE = 64, NEAR_AHEAD = 512, AHEAD = VB == 64 ? 4096 : NEAR_AHEAD };
 
 INLINE void maxima_of(const Codes *codes, const uint8_t *data, const int64_t *channel, int64_t count, int64_t bytes, uint8_t *top) {
@@ -104,7 +104,7 @@ INLINE int64_t some_planes(const Codes *codes, const FeatureMap *map, const uint
  * more than hits->most; -1: there is no memory. */
 INLINE int64_t all_of_planes(const Codes *codes, const FeatureMap *map, const uint8_t *data, int64_t first, int64_t cells, int32_t least, Hits *hits) {
     const int64_t few = hits->count + cells / SELDOM;
-    const int abreast = VB < 64 || codes->size > 1;
+    const int abreast = VB < 64 || codes->size > 1 || (cells >= PAGE && is_intel());
     int64_t c = 0, done = cells;
     for (; abreast && hits->count <= few && c + STREAMS <= map->count && done > 0; c += STREAMS) done = some_planes(codes, map, data, c, STREAMS, first, cells, least, hits);
     for (; c < map->count && done > 0; ++c) done = some_planes(codes, map, data, c, 1, first, cells, least, hits);
