@@ -8,7 +8,7 @@ from ..zoo.faces import blazeface, face_det_lite, retinaface, scrfd, ultraface, 
 from ..zoo.networks import STRIDES
 from ..zoo.poses import POSE_STRIDES, movenet
 from ..zoo.queries import detr, rtdetr
-from ..zoo.sides import damoyolo, nanodet, ppyoloe
+from ..zoo.sides import damoyolo, depthai_yolo, nanodet, ppyoloe
 from ..zoo.yolacts import yolact
 from .family import Family
 from .yolo_families import YOLOS
@@ -53,6 +53,19 @@ FAMILIES = (
         lambda n, act: nanodet(n, STRIDES, center=0.5, activation=act),
         "8 bins a side, strides to 32 (NanoDet)",
         apart=True,
+    ),
+    Family(
+        lambda n, act: nanodet(n, STRIDES, bins=11, center=0.5, activation=act),
+        "11 bins a side, strides to 32 (NanoDet of Hailo)",
+        (44,),
+        like="nanodet",
+    ),
+    Family(
+        lambda n, act: depthai_yolo(n),
+        "sides, and a largest score that is not read (YOLOs of Luxonis' tools)",
+        (5,),
+        activations=("none",),
+        like="yolov6r2",
     ),
     Family(lambda n, act: retinaface(activation=act), "priors (RetinaFace)", one=True, activations=("none", "softmax")),
     Family(

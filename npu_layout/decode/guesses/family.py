@@ -22,7 +22,8 @@ class Family(NamedTuple):
     unsure: always; doubted: in the second case alone. apart: each part is an output of its own (of its level); whole:
     one output has all of them. form: the only one of the head that counts. one: heads have one class, whatever the
     extents. most: rows that outputs have at most; 0: any number. size: height and width of the input, for which priors
-    are made; 0, 0: any input. unlike: letters in an output's name that are of another family.
+    are made; 0, 0: any input. unlike: letters in an output's name that are of another family;
+    like: letters without which in some name the family is not offered, because its extents are those of many others.
     """
 
     make: Callable[[int, str], Head]
@@ -42,6 +43,7 @@ class Family(NamedTuple):
     most: int = 0
     size: tuple[int, int] = (0, 0)
     unlike: str = ""
+    like: str = ""
 
     @functools.cache  # noqa: B019  # families are few, and live as long as the process
     def pattern(self) -> Head:

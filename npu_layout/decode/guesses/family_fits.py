@@ -143,8 +143,13 @@ def _is_of_family(family: Family, fitted: Fitted, specs: Sequence[TensorSpec], n
 
 
 def _is_of_another(family: Family, specs: Sequence[TensorSpec]) -> bool:
-    """Whether the name of an output has letters of another family."""
-    return bool(family.unlike) and any(letters in spec.name for spec in specs for letters in family.unlike.split("|"))
+    """Whether the name of an output has letters of another family, or none those of this one."""
+    return _in_names(family.unlike, specs) or (bool(family.like) and not _in_names(family.like, specs))
+
+
+def _in_names(letters: str, specs: Sequence[TensorSpec]) -> bool:
+    """Whether the name of an output has some letters: "a|b", one or the other; "": no name has."""
+    return bool(letters) and any(some in spec.name for spec in specs for some in letters.split("|"))
 
 
 def _outputs(fitted: Fitted) -> set[int]:

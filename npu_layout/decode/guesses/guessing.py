@@ -17,6 +17,7 @@ from ..outputs.assigning import listed
 from ..outputs.fitting import fit
 from ..outputs.output_axes import why_unread
 from ..outputs.places import checked_specs
+from .elements import class_counts
 from .families import FAMILIES
 from .family_fits import (
     FamilyFit,
@@ -162,8 +163,9 @@ def _of_other_strides(given: Outputs) -> tuple[tuple[int, ...], tuple[Head, ...]
         pattern = family.pattern()
         if pattern.anchors or pattern.priors or pattern.prototypes or pattern.keypoints or any(family.size):
             continue
-        for n in sorted(family.counts({extent for spec in specs for extent in spec.shape}, known) - {0}):
-            head = replace(family.make(n, "none"), strides=strides) if n > 0 else pattern
+        counts, _ = class_counts(replace(pattern, strides=strides), specs, size)
+        for n in sorted(counts & family.counts({extent for spec in specs for extent in spec.shape}, known)):
+            head = replace(family.make(n, "none"), strides=strides)
             try:
                 fitted = fit(head, specs, size, {})
             except LayoutError:

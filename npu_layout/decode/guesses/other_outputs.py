@@ -34,6 +34,7 @@ _JOINTS_AND_FIELDS = [
     (38, 8),
 ]  # OpenPose's channels of 18 joints and the background, and of fields; pixels a cell
 _ANCHORS = range(2, 7)  # of a cell of SSD
+_LISTS = ((3,), (4, 1))  # axes of a list of boxes, and what is between its cells and its channels
 _CLASSES, _JOINTS = range(2, 1000), range(5, 150)  # maps of pixels, and of joints
 
 
@@ -41,8 +42,8 @@ def _grid(shape: tuple[int, ...], size: Size) -> tuple[int, int]:
     """Return the channels of a map (1, channels, h, w) and the pixels of a cell; 0, 0 if it is none."""
     if len(shape) != 4 or shape[0] != 1:
         return 0, 0
-    cell = size[0] // shape[2]
-    return (shape[1], cell) if cell and (shape[2] * cell, shape[3] * cell) == size else (0, 0)
+    cell = -(-size[0] // shape[2])  # 65 of 513 rows are cells of 8, the last one in part
+    return (shape[1], cell) if tuple(-(-side // cell) for side in size) == shape[2:] else (0, 0)
 
 
 def _one_map(channels: Iterable[int], cells: Iterable[int]) -> Callable[[Shapes, Size], bool]:
@@ -66,9 +67,10 @@ def _of_priors(boxes: int, scores: int) -> bool:
 
 
 def _priors(shapes: Shapes, size: Size) -> bool:
-    """Two lists (1, n, 4) and (1, n, channels), or such maps for each level, of so many anchors."""
-    if len(shapes) == 2 and all(len(shape) == 3 and shape[0] == 1 for shape in shapes):
-        return shapes[0][1] == shapes[1][1] > _QUERIES and 4 in (shapes[0][2], shapes[1][2])
+    """Two lists (1, n, 4) or (1, n, 1, 4), and (1, n, channels), or such maps for each level, of so many anchors."""
+    lists = [(*shape[:2], shape[-1]) for shape in shapes if shape[0] == 1 and (len(shape), *shape[2:-1]) in _LISTS]
+    if len(shapes) == len(lists) == 2:
+        return lists[0][1] == lists[1][1] > _QUERIES and 4 in (lists[0][2], lists[1][2])
     levels: dict[tuple[int, ...], list[int]] = {}
     for shape in shapes:
         levels.setdefault(shape[2:] if len(shape) == 4 and shape[0] == 1 else (), []).append(shape[1 % len(shape)])
@@ -102,9 +104,13 @@ def _list(shapes: Shapes, size: Size) -> bool:
 
 def _steps(shapes: Shapes, size: Size) -> bool:
     """One output of some rows of numbers, a step each."""
-    return (
-        len(shapes) == 1 and len(shapes[0]) in (2, 3) and sorted(shapes[0])[-2] > 1 and math.prod(shapes[0][:-2]) == 1
-    )
+    known = len(shapes) == 1 and len(shapes[0]) in (2, 3) and not _pixels(shapes, size)
+    return known and sorted(shapes[0])[-2] > 1 and math.prod(shapes[0][:-2]) == 1
+
+
+def _pixels(shapes: Shapes, size: Size) -> bool:
+    """One output of a number for each pixel of the input."""
+    return list(shapes) == [(1, *size)]
 
 
 def _detections(shapes: Shapes, size: Size) -> bool:
@@ -112,13 +118,17 @@ def _detections(shapes: Shapes, size: Size) -> bool:
     return len(shapes) == 1 and len(shapes[0]) == 4 and shapes[0][:2] == (1, 1) and shapes[0][3] == 7
 
 
-# Numbers of MoveNet's person, MediaPipe's hand, pose and face, and of faces of 68, 98 and 106 points.
-_POINTS = (51, 63, 195, 1404, 1434, 136, 196, 212)
+# Numbers of MoveNet's person, MediaPipe's hand, pose (in the image and in metres) and face, and of faces of 68, 98 and
+# 106 points.
+_POINTS = (51, 63, 195, 117, 1404, 1434, 136, 196, 212)
 
 
 def _points(shapes: Shapes, size: Size) -> bool:
-    """One output of as many numbers as a known network has for its points."""
-    return len(shapes) == 1 and shapes[0][0] == 1 and math.prod(shapes[0]) in _POINTS and math.prod(shapes[0][:-2]) == 1
+    """One output or more of as many numbers as known networks have for their points; beside them there may be maps."""
+    lists = [shape for shape in shapes if math.prod(shape[:-2]) == 1]
+    maps = [shape for shape in shapes if len(shape) == 4 and shape not in lists]
+    known = all(shape[0] == 1 and math.prod(shape) in _POINTS for shape in lists)
+    return bool(lists) and known and len(lists) + len(maps) == len(shapes)
 
 
 _ANSWERS = (
@@ -126,6 +136,7 @@ _ANSWERS = (
     _OtherCall(
         "ops.argmax_channels(spec, buffer)", "a class of each pixel", _one_map(_CLASSES, (1, 2, 4, 8, 16)), True
     ),
+    _OtherCall("spec.unpack(buffer)", "a class of each pixel, if its numbers are whole", _pixels),
     _OtherCall("decode.dbnet(spec, buffer)", "regions of text (DBNet)", _one_map((1,), (1,)), True),
     _OtherCall("decode.people(spec, buffer)", "joints and fields (OpenPose)", _one_map((57,), (8,)), True),
     _OtherCall("decode.people([heat, fields], buffers)", "joints and fields (OpenPose)", _joints_and_fields, True),

@@ -391,3 +391,36 @@ def test_rows_beside_classes_that_are_named_are_offered(name: str, offered: set[
     dets = nl.TensorSpec((1, 100, 5), "NWC", axes="NWC", name="dets")
     guess = decode.guess([dets, nl.TensorSpec((1, 100), "NC", name=name)], (640, 640))
     assert (guess.head, {head.name for head in guess.others}) == (None, offered)
+
+
+def test_coefficients_in_maps_of_their_own() -> None:
+    """YOLOv5-seg of airockchip: three maps of boxes and scores, three of coefficients, and prototypes."""
+    parts = (("output", 255), ("mask", 96))
+    specs = [nl.TensorSpec((1, n, k, k), name=f"{name}{k}") for k in (80, 40, 20) for name, n in parts]
+    specs.append(nl.TensorSpec((1, 32, 160, 160), name="proto"))
+    found = decode.guess(specs, (640, 640))
+    assert {(head.name, head.classes, head.prototypes) for head in found.others} == {
+        ("yolov5", 80, decode.Prototypes(32))
+    }
+    assert len(decode.Decoder(found.others[0], specs, (640, 640)).specs) == 7
+
+
+def test_centres_and_sizes_apart() -> None:
+    """Hailo's YOLOv3 to v5: centres, sizes, objectness and scores are outputs of their own."""
+    parts = (("c", 6), ("s", 6), ("o", 3), ("p", 240))
+    specs = [nl.TensorSpec((1, n, k, k), name=f"{name}{k}") for k in (64, 32, 16) for name, n in parts]
+    found = decode.guess(specs, (512, 512))
+    assert {(head.name, head.classes) for head in found.others} == {(f"yolov{k}", 80) for k in (3, 4, 5)}
+    assert "which output is which part (outputs=): offset in c64 and box in s64" in found.why
+
+
+@pytest.mark.parametrize(
+    "channels, name, offered", [(85, "output{}_yolov6r2", "depthai_yolo"), (124, "nanodet_repvgg/conv{}", "nanodet")]
+)
+def test_extents_of_many_families_need_a_name(channels: int, name: str, offered: str) -> None:
+    maps = [nl.TensorSpec((1, channels, 416 // s, 416 // s), name=name.format(s)) for s in (8, 16, 32)]
+    (head, *_) = (head for head in decode.guess(maps, (416, 416)).others if head.name == offered)
+    assert head.classes == 80 and head.strides == (8, 16, 32)
+    assert len(decode.Decoder(head, maps, (416, 416)).specs) == 3
+    others = decode.guess([spec.replace(name=f"out{i}") for i, spec in enumerate(maps)], (416, 416)).others
+    assert others and offered not in {head.name for head in others}

@@ -12,6 +12,7 @@ NETWORKS = {
     "MobileNet": ([(1, 1000)], (224, 224), {"classify"}),
     "ResNet of TFLite": ([(1, 1001, 1, 1)], (224, 224), {"classify"}),
     "DeepLab": ([(1, 21, 513, 513)], (513, 513), {"argmax_channels"}),
+    "DeepLab of 65 cells": ([(1, 21, 65, 65)], (513, 513), {"argmax_channels"}),
     "PP-LiteSeg": ([(1, 19, 64, 128)], (512, 1024), {"argmax_channels"}),
     "DBNet": ([(1, 1, 736, 1280)], (736, 1280), {"dbnet"}),
     "OpenPose": ([(1, 57, 46, 46)], (368, 368), {"argmax_channels", "people"}),
@@ -22,6 +23,7 @@ NETWORKS = {
     "OpenPose in two outputs": ([(1, 38, 46, 46), (1, 19, 46, 46)], (368, 368), {"people"}),
     "Ultra-Fast-Lane-Detection": ([(1, 101, 56, 4)], (288, 800), {"lanes"}),
     "SSD of 300 pixels": ([(1, 1917, 91), (1, 1917, 4)], (300, 300), {"ssd"}),
+    "SSD of 300 pixels, boxes on four axes": ([(1, 1917, 1, 4), (1, 1917, 91)], (300, 300), {"ssd"}),
     "SSD of Hailo": (
         [(1, n * a, side, side) for side, a in zip((19, 10, 5, 3, 2, 1), (3, *[6] * 5)) for n in (4, 91)],
         (300, 300),
@@ -30,6 +32,12 @@ NETWORKS = {
     "two lists of one size": ([(1, 84, 8400), (1, 84, 8400)], (640, 640), set()),
     "a face, and whether it is one": ([(1, 1404), (1, 1)], (192, 192), {"classify", "landmarks"}),
     "MoveNet": ([(1, 1, 17, 3)], (192, 192), {"landmarks"}),
+    "a hand, here and in metres": ([(1, 63), (1, 1), (1, 1), (1, 63)], (224, 224), {"landmarks"}),
+    "BlazePose": (
+        [(1, 195), (1, 1), (1, 256, 256, 1), (1, 64, 64, 39), (1, 117)],
+        (256, 256),
+        {"landmarks"},
+    ),
     "a hand of MediaPipe": ([(1, 63)], (224, 224), {"classify", "landmarks"}),
     "two vectors": ([(1, 10), (1, 12)], (64, 64), set()),
     "a map of another size": ([(1, 1, 77, 99)], (512, 512), set()),
@@ -76,3 +84,11 @@ def test_maps_of_tflite_are_named_too(shape: tuple[int, ...], size: tuple[int, i
     said = decode.guess([nl.TensorSpec(shape, name="y")], size)
     before, _, behind = said.why.partition("TensorSpec.of_storage(shape, 'NHWC'): then these fit: ")
     assert said.others == () and call in behind and call not in before
+
+
+@pytest.mark.parametrize("shape", [(1, 513, 513), (1, 64, 96)])
+def test_classes_of_pixels_are_no_text(shape: tuple[int, ...]) -> None:
+    spec = nl.TensorSpec(shape, "NCW", "int64", name="ArgMax")
+    why = decode.guess([spec], (shape[1], shape[2])).why
+    assert "spec.unpack(buffer): a class of each pixel" in why and "ctc" not in why
+    assert "ctc" in decode.guess([spec], (48, 320)).why
