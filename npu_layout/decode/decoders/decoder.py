@@ -147,7 +147,7 @@ class Decoder:
         ------
         BufferSizeError, LayoutError, NpuLayoutError
             On buffers that do not fit their specs; if no stored value reaches `confidence`, or it is no probability; on
-            an `iou` outside 0 .. 1, and an `out` without room.
+            an `iou` outside 0 .. 1, and an `out` without room, or whose arrays were made read-only.
         """
         usual = type(confidence) is type(iou) is float and type(limit) is int
         if usual and 0 <= confidence <= self._most and 0 <= iou <= 1 and 1 <= limit <= MOST:

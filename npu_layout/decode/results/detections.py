@@ -184,7 +184,9 @@ def _memory_of_parts(
 
 
 def memory_of(out: Any, room: int, points: tuple[int, int] | None = None, turned: bool = False) -> Memory:
-    """Return the memory of Detections that a Decoder returned; NpuLayoutError if it has no room for so many.
+    """Return the memory of Detections that a Decoder returned.
+
+    NpuLayoutError if it has no room for so many, or boxes, scores or classes were made read-only.
 
     Other `points`, and turned boxes beside upright ones, get new memory.
     """
@@ -193,6 +195,8 @@ def memory_of(out: Any, room: int, points: tuple[int, int] | None = None, turned
     if memory is None or len(memory.xyxy) < room:
         has = "no memory of a Decoder's" if memory is None else f"room for {len(memory.xyxy)}"
         raise NpuLayoutError(f"out: expected Detections of a Decoder with room for {room} (limit), got {has}")
+    if not (given.xyxy.flags.writeable and given.confidence.flags.writeable and given.class_id.flags.writeable):
+        raise NpuLayoutError("out: expected arrays that can be written, got Detections with a read-only one")
     known = None if memory.keypoints is None else memory.keypoints.shape[1:]
     if (known, memory.xywha is not None) == (points, turned):
         return memory

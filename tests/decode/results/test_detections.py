@@ -154,3 +154,12 @@ def test_places_are_views_made_at_their_first_use() -> None:
     assert not hasattr(found, "cells")
     with pytest.raises(AttributeError, match="'Detections' object has no attribute 'boxes'"):
         found.boxes  # type: ignore[attr-defined]  # noqa: B018
+
+
+@pytest.mark.parametrize("name", ["xyxy", "confidence", "class_id"])
+def test_arrays_that_were_made_read_only_are_kept(name: str) -> None:
+    found = detections(memory_for(8), 3, None)
+    assert memory_of(found, 8) is memory_of(found, 8)
+    getattr(found, name).flags.writeable = False
+    with pytest.raises(nl.NpuLayoutError, match=r"out: expected arrays that can be written, got .* read-only"):
+        memory_of(found, 8)
