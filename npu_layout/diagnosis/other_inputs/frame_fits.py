@@ -28,6 +28,7 @@ _ARGUMENTS = ("resize", "interpolation", "source", "color", "pad_value", "scaleu
 _LETTERBOX, _CENTERED = "letterbox", ("letterbox", "stretch", "crop")
 _IS_BORDER = 1.5  # pixel values: a border that was quantised differs by less
 _SAME = 0.5  # pixel values
+_AS_RESIZED = 0.02  # of the deviation: a frame that is fitted in two ways that differ by less is fitted in one
 _AS_DECLARED = 0.3  # of the deviation of an input that was made of the frame as declared, but for noise
 
 
@@ -46,10 +47,15 @@ def fitted(image: Image, frame: np.ndarray) -> Iterator[Way]:
     """Yield the camera's frame resized and bordered in ways that were not declared."""
     asked = _asked(image)
     declared = MadeInput(partial(_made_of, image, frame, asked))
+    modes: set[str] = set()  # those that make another input of this frame than the declared one does
     for what, how in _arguments(asked, image.mean):
         if "interpolation" in how and not declared.is_like(image.given, _AS_DECLARED):
             continue  # what it explains, the declared arguments explain as well
+        if "resize" in how and "color" in how and how["resize"] not in modes:
+            continue  # the other order of colours alone makes the same
         made = MadeInput(partial(_made_of, image, frame, {**asked, **how}))
+        if how.keys() == {"resize"} and not made.is_like(declared, _AS_RESIZED):
+            modes.add(how["resize"])
         yield Way(("fit", *((k, _hashable(v)) for k, v in how.items())), what, {**image.how, **how}, made)
 
 
