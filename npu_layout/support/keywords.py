@@ -18,7 +18,7 @@ MEANT = (
     (
         "strides size_wh",
         "in bytes from one row to the next",
-        "pitch pitches stride step bytesperline linesize line_size",
+        "pitch pitches stride step bytesperline linesize line_size line_stride row_stride",
     ),
     ("storage_strides", "in elements", "pitch pitches stride strides step row_stride"),
     ("offsets", "in bytes, of the planes", "offset plane_offsets"),
@@ -81,6 +81,9 @@ MEANT = (
     ("max_steps", "in quantisation steps", "rtol lsb max_ulp steps"),
     ("min_cosine", "", "cosine cos cosine_similarity"),
     ("min_snr_db", "", "snr snr_db min_snr psnr sqnr"),
+    ("names", "of the classes", "labels class_names classes label_names"),
+    ("core_mask", "", "core cores core_id npu_core mask"),
+    ("folder", "", "path out directory output"),
     ("threads", "", "num_threads n_threads nthreads workers"),
     ("delegates", "a list", "delegate experimental_delegates"),
     ("native_attr", "", "native native_dims"),

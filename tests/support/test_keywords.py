@@ -217,6 +217,17 @@ def test_every_public_call_with_options_answers() -> None:
     assert len(seen) > 100
 
 
+def test_what_a_stranger_guesses_is_answered() -> None:
+    for call, wrong, meant in (
+        (lambda **given: nl.FrameSpec("NV12", (8, 8), **given), "line_stride", "strides"),
+        (lambda **given: nl.decode.draw(None, None, **given), "class_names", "names"),  # type: ignore[arg-type]
+        (lambda **given: nl.Recorder(None, "x", **given), "path", "folder"),
+        (lambda **given: nl.RknnEngine("x", **given), "core", "core_mask"),
+    ):
+        with pytest.raises(nl.ArgumentError, match=rf"no argument '{wrong}'.*\. Is it {meant}(,|\?)"):
+            call(**{wrong: 1})
+
+
 def test_the_table_names_arguments_that_exist() -> None:
     known = {name for _, call in public_calls() for name in inspect.signature(call).parameters}
     for arguments, _, names in MEANT:

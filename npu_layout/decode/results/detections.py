@@ -36,6 +36,17 @@ class Memory(NamedTuple):
         return Memory._make(None if column is None else column[:n] for column in self)
 
 
+#: What other libraries call the attributes of Detections.
+_MEANT = {
+    **dict.fromkeys(("boxes", "box", "bbox", "bboxes", "rects"), "xyxy"),
+    **dict.fromkeys(("scores", "score", "conf", "confidences", "probs"), "confidence"),
+    **dict.fromkeys(("classes", "labels", "cls", "class_ids", "categories"), "class_id"),
+    **dict.fromkeys(("kpts", "landmarks", "points"), "keypoints"),
+    **dict.fromkeys(("mask", "segments"), "masks"),
+    **dict.fromkeys(("xywhr", "obb", "rboxes"), "xywha"),
+}
+
+
 @dataclass(frozen=True, eq=False)
 class Detections:
     """Detections of one input, the best first; arrays with a row for each, n of them.
@@ -79,7 +90,8 @@ class Detections:
             """Make the places at their first use: few read them, and a view takes as long as a box."""
             memory = self.__dict__.get("_memory")
             if name not in _PLACES or memory is None:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+                meant = f". Is it {_MEANT[name]}?" if name in _MEANT else ""
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{meant}")
             column: np.ndarray = getattr(memory, name)[: len(self.xyxy)]
             self.__dict__[name] = column
             return column

@@ -152,8 +152,18 @@ def test_places_are_views_made_at_their_first_use() -> None:
     for again in (pickle.loads(pickle.dumps(some())), copy.copy(some()), copy.deepcopy(some())):
         np.testing.assert_array_equal(again.cell, found.cell)
     assert not hasattr(found, "cells")
-    with pytest.raises(AttributeError, match="'Detections' object has no attribute 'boxes'"):
-        found.boxes  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(AttributeError, match=r"'Detections' object has no attribute 'cells'$"):
+        found.cells  # type: ignore[attr-defined]  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("boxes", "xyxy"), ("scores", "confidence"), ("labels", "class_id"), ("kpts", "keypoints")]
+)
+def test_names_of_other_libraries_are_answered_with_those_of_this_one(name: str, meant: str) -> None:
+    found = some()
+    assert hasattr(found, meant) and not hasattr(found, name)
+    with pytest.raises(AttributeError, match=rf"no attribute '{name}'\. Is it {meant}\?$"):
+        getattr(found, name)
 
 
 @pytest.mark.parametrize("name", ["xyxy", "confidence", "class_id"])
