@@ -19,6 +19,7 @@ _USUAL: Mapping[str, tuple[Any, Any]] = {
     "ImageNet's mean and std": IMAGENET,
     "CLIP's mean and std": ((122.771, 116.746, 104.094), (68.501, 66.632, 70.323)),
 }
+_HALF = (128.0, 256.0)  # KP_NORMALIZE_KNERON of Kneron PLUS, and OpenPose's networks: -0.5 to 0.5
 _CLAMPED = 0.49  # share of the pixel values; calibration clamps fewer, a symmetric one that lacks the mean clamps more
 _FEWEST = 8  # integers that are stored of 256 pixel values: of pixels as they are, fewer show nothing
 _FACTOR = 0.05  # a std below this one is what pixels are to be multiplied by, as 1 / 255 is
@@ -125,7 +126,9 @@ def _fitting(low: np.ndarray, high: np.ndarray, color: str, symmetric: bool) -> 
             return float((abs(high - np.maximum(abs(first), abs(last))) / high).max())
         return float(((abs(low - first) + abs(high - last)) / (high - low)).max())
 
-    fits = {given: off(given) for given in usual(color, len(low)).values()}
+    channels = len(low)
+    known = (*usual(color, channels).values(), ((_HALF[0],) * channels, (_HALF[1],) * channels))
+    fits = {given: off(given) for given in known}
     nearest = min(fits.values())
     if nearest > _NEAR:
         return ""

@@ -92,6 +92,16 @@ def test_the_worst_channel_decides_and_the_usual_numbers_that_fit_are_named() ->
         check_range("here", Quantization(1 / 128, 128), np.dtype("uint8"), (0.0,) * 3, (1.0,) * 3, "RGB")
 
 
+@pytest.mark.parametrize(("mean", "std"), [(0, 1), (0, 255), (127.5, 127.5)])
+def test_a_range_of_a_half_is_what_kneron_stores(mean: float, std: float) -> None:
+    """Its inputs of int8 with 8 bits of a fraction are pixel / 256 - 0.5."""
+    spec = nl.TensorSpec((1, 3, 8, 8), "NHWC", "int8", quantization=Quantization.from_dfp(8))
+    with pytest.raises(nl.NpuLayoutError, match=r"clamped; mean=128, std=256 would fit$"):
+        nl.Preprocessor(spec, mean=mean, std=std)
+    pixels = nl.Preprocessor(spec, mean=128, std=256)(np.full((8, 8, 3), 255, np.uint8))[0]
+    assert set(pixels.ravel().tolist()) == {127}
+
+
 @pytest.mark.parametrize(("mean", "std", "kept"), [(0, 255, 2), (127.5, 127.5, 2), (123.675, 58.395, 3), (0, 40, 7)])
 def test_pixels_as_they_are_are_refused_where_they_would_be_blank(mean: float, std: float, kept: int) -> None:
     spec = nl.TensorSpec((1, 3, 8, 8), "NHWC", "uint8", quantization=Quantization(1.0, 0.0), name="in")
