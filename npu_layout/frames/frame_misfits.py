@@ -9,6 +9,7 @@ import numpy as np
 
 from .frame_shapes import has_rows_alike, packed_shape, size_of, views_of
 from .frame_spec import FrameSpec
+from .memory_misfits import Placed, reading_words
 from .pixel_formats import PIXEL_FORMATS, PixelFormat, pixel_format
 
 
@@ -66,7 +67,22 @@ def hint(name: str, spec: FrameSpec | None, image: np.ndarray) -> str:
             f": {columns} pixels a row and {image.shape[1]} differ; if {pitch} is the pitch in bytes, give "
             f"{cut}FrameSpec(..., strides={pitch})"
         )
-    return ""
+    return _other_height(spec, image) or _other_format(image)
+
+
+def _other_height(spec: FrameSpec | None, image: np.ndarray) -> str:
+    """Return which height's memory an array of rows is, as decoders round it; "" if it is none."""
+    if spec is None or image.ndim != 2 or not image.flags.c_contiguous or image[0].nbytes != spec.strides[0]:
+        return ""
+    placed = Placed(spec.format, pixel_format(spec.format), spec.size_wh, spec.strides, spec.offsets)
+    words = reading_words(placed, image.nbytes)
+    return words if words.endswith(f"size={image.nbytes}") else ""
+
+
+def _other_format(image: np.ndarray) -> str:
+    """Return of which formats an array of channels is a frame; "" if of none."""
+    others = ", ".join(formats_of(image)) if image.ndim == 3 else ""
+    return f"; it has the shape of {others}: say which by source=" if others else ""
 
 
 def _same_bytes(name: str, size_wh: tuple[int, int] | None, image: np.ndarray) -> str:

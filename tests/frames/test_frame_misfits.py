@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import Any
 
@@ -17,6 +18,30 @@ def test_rows_of_the_specs_pitch_that_are_not_its_memory() -> None:
     spec = nl.FrameSpec("I420", (64, 48), strides=96, offsets=(0, 4608, 5760), size=96 * 72 + 5000)
     with pytest.raises(nl.NpuLayoutError, match=r"6912 bytes in rows of 96; .* has 11912, in one piece$"):
         FrameSource.of(spec).read("frame", np.zeros((72, 96), np.uint8))
+
+
+@pytest.mark.parametrize(("name", "rows"), [("NV12", 1632), ("I420", 1632), ("NV16", 2176)])
+def test_rows_of_a_rounded_height_are_named_with_the_spec_that_reads_them(name: str, rows: int) -> None:
+    """Decoders return 1088 rows of Y for 1080, and what maps their memory an array of all rows."""
+    target, plain = nl.TensorSpec((1, 3, 36, 64), "NHWC", "uint8"), nl.FrameSpec(name, (1920, 1080))
+    frame = np.random.default_rng(0).integers(0, 256, (rows, 1920)).astype(np.uint8)
+    with pytest.raises(nl.NpuLayoutError, match=rf"got uint8 of shape \({rows}, 1920\); .* 1088 rows") as refused:
+        nl.Preprocessor(target, source=plain)(frame)
+    given = str(refused.value).rpartition("give ")[2]
+    found = dict(re.findall(r"(strides|offsets|size)=(\([\d, ]+\)|\d+)", given))
+    assert list(found) == ["strides", "offsets", "size"], given
+    strides, offsets, size = (ast.literal_eval(text) for text in found.values())
+    spec = nl.FrameSpec(name, (1920, 1080), strides=strides, offsets=offsets, size=size)
+    y, chroma = spec.planes(frame.reshape(-1))[:2]
+    assert np.array_equal(y, frame[:1080]) and np.array_equal(chroma.ravel()[:960], frame[1088, :960])
+    read = nl.Preprocessor(target, source=spec)
+    assert np.array_equal(read(frame)[0], read(frame.tobytes())[0])
+
+
+def test_pixels_for_a_source_of_planes_are_named() -> None:
+    source = nl.Preprocessor(nl.TensorSpec((1, 3, 8, 8), "NHWC", "uint8"), source=nl.FrameSpec("NV12", (8, 8)))
+    with pytest.raises(nl.NpuLayoutError, match=r"\(8, 8, 3\); it has the shape of BGR, RGB: say which by source=$"):
+        source(np.zeros((8, 8, 3), np.uint8))
 
 
 def test_width_and_height_exchanged_are_named() -> None:
