@@ -10,7 +10,7 @@ from ..buffers import TensorSpec, with_exchanged_colors
 from ..errors import NpuLayoutError
 from ..layouts import Affine
 from ..support import per_channel
-from .pixel_units import Values, check_contrast, check_range, check_units
+from .pixel_units import Values, check_range, check_units
 
 
 class PixelNumbers(NamedTuple):
@@ -63,7 +63,6 @@ class PixelNumbers(NamedTuple):
         what = f"target {target.describe()} with {quantization}"
         of_model = with_exchanged_colors(quantization, target.axes) if step < 0 else quantization
         check_range(what, of_model or quantization, target.stored, self.mean, self.std, color)
-        check_contrast(target, self.mean, self.std)
         return stored._replace(shift=shift, scale=scale)
 
 

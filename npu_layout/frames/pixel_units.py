@@ -21,7 +21,6 @@ _USUAL: Mapping[str, tuple[Any, Any]] = {
 }
 _HALF = (128.0, 256.0)  # KP_NORMALIZE_KNERON of Kneron PLUS, and OpenPose's networks: -0.5 to 0.5
 _CLAMPED = 0.49  # share of the pixel values; calibration clamps fewer, a symmetric one that lacks the mean clamps more
-_FEWEST = 8  # integers that are stored of 256 pixel values: of pixels as they are, fewer show nothing
 _FACTOR = 0.05  # a std below this one is what pixels are to be multiplied by, as 1 / 255 is
 _NEAR = 0.25  # share of a target's range by which a usual range may differ from it
 _ALIKE = 0.02  # by which those may differ that are named together
@@ -53,20 +52,6 @@ def as_pixels(spec: TensorSpec) -> TensorSpec:
     q = spec.quantization
     plain = q is not None and spec.dtype == "uint8" and np.all(np.equal(q.scale, 1)) and not np.any(q.zero_point)
     return spec.replace(quantization=None) if plain else spec
-
-
-def check_contrast(target: TensorSpec, mean: Values, std: Values) -> None:
-    """Raise NpuLayoutError if a target of pixels as they are gets so few integers that it is a blank picture."""
-    if as_pixels(target) is target:
-        return
-    real = (np.arange(256.0)[:, None] - np.asarray(mean)) / np.asarray(std)
-    kept = min(len(np.unique(column)) for column in np.clip(np.rint(real), 0, 255).T)
-    if kept < _FEWEST:
-        raise NpuLayoutError(
-            f"target {target.describe()} with {target.quantization} stores pixels as they are; with mean={said(mean)} "
-            f"and std={said(std)} only {kept} integers are left of 0 to 255: leave both out if the compiled model "
-            f"normalises by itself, or give the TensorSpec the input's quantization"
-        )
 
 
 def check_units(mean: Values, std: Values) -> None:

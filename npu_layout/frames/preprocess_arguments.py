@@ -12,6 +12,7 @@ from ..errors import NpuLayoutError
 from ..layouts import CHANNEL_ORDERS
 from ..support import one_of, shown, whole_numbers
 from .geometry import MODES
+from .pixel_units import as_pixels
 
 ARGUMENTS = ("resize", "interpolation", "source", "color", "mean", "std", "pad_value", "yuv", "scaleup")
 INTERPOLATIONS = {
@@ -66,8 +67,9 @@ def checked_target(target: Any, color: str) -> dict[str, int]:
 
 def check_unquantised(target: TensorSpec, plain: bool, mean: Any, std: Any) -> None:
     """Raise NpuLayoutError if `target` stores plain integers that are not the pixels as they are."""
-    if target.element.unpacked.kind == "f" or target.quantization is not None:
+    if target.element.unpacked.kind == "f" or as_pixels(target).quantization is not None:
         return
+    why = "is not quantised" if target.quantization is None else "has scale 1 and zero point 0"
     if target.dtype != "uint8":
         raise NpuLayoutError(
             f"target {target.describe()} is not quantised, so it stores pixels as they are: expected dtype "
@@ -75,7 +77,7 @@ def check_unquantised(target: TensorSpec, plain: bool, mean: Any, std: Any) -> N
         )
     if not plain:
         raise NpuLayoutError(
-            f"target {target.describe()} is not quantised, so it stores pixels as they are: expected no mean and std, "
+            f"target {target.describe()} {why}, so it stores pixels as they are: expected no mean and std, "
             f"got {mean!r} and {std!r}; leave both out if the compiled model normalises by itself, or give the "
             f"TensorSpec the input's quantization"
         )
