@@ -16,7 +16,7 @@ from .elements import class_counts
 from .families import FAMILIES, QUERIES
 from .family import Family
 
-_COCO = 80  # classes
+_COCO, _COCO_POINTS = 80, 17  # classes, and keypoints of a person
 _UNIT_RANGE = 2.0  # boxes that are never larger are of an input of 1, of which parts may be outside
 # Scores behind an activation are 0 .. 1; the ends of a quantised range are near these, not exact.
 _LEAST_SCORE, _MOST_SCORE = -0.02, 1.02
@@ -72,11 +72,18 @@ class FamilyFit(NamedTuple):
         places = self.fitted.levels[0].places.values()
         return all(place.columns < place.channel or place.part.count == 1 for place in places)
 
-    def rank(self, specs: Sequence[TensorSpec]) -> tuple[bool, int]:
-        """Return what sorts the likelier fit first: not joined, and names that hint at the parts of the outputs."""
+    def rank(self, specs: Sequence[TensorSpec]) -> tuple[bool, int, bool]:
+        """Return what sorts the likelier fit first: not joined, and names that hint at the parts of the outputs.
+
+        Then come COCO's 80 classes, those that rows would have, and people, one class with COCO's 17 keypoints:
+        what most networks are trained for.
+        """
         levels = () if self.fitted is None else self.fitted.levels
         places = [place for level in levels for place in level.places.values() if place.part.hint]
-        return self.is_joined, -sum(is_hinted(place.part, specs[place.output].name) for place in places)
+        hints = sum(is_hinted(place.part, specs[place.output].name) for place in places)
+        points = self.family.pattern().keypoints
+        is_people = self.classes == 1 and points is not None and points.count == _COCO_POINTS
+        return self.is_joined, -hints, not (is_people or self.classes in (self.family.rows, _COCO))
 
 
 def class_words(n: int) -> str:

@@ -424,3 +424,21 @@ def test_extents_of_many_families_need_a_name(channels: int, name: str, offered:
     assert len(decode.Decoder(head, maps, (416, 416)).specs) == 3
     others = decode.guess([spec.replace(name=f"out{i}") for i, spec in enumerate(maps)], (416, 416)).others
     assert others and offered not in {head.name for head in others}
+
+
+@pytest.mark.parametrize(
+    "shapes, first",
+    [
+        ([(1, 255, 80, 80), (1, 255, 40, 40), (1, 255, 20, 20)], "yolov5 of 80"),
+        ([(1, 85, 80, 80), (1, 85, 40, 40), (1, 85, 20, 20)], "yolox of 80"),
+        ([(1, 56, 8400)], "yolov8 of 1"),
+        ([(1, 84, 8400)], "yolov8 of 80"),
+        ([(1, 20, 4), (1, 20), (1, 20), (1,)], "ssd_postprocessed of 90"),
+    ],
+    ids=str,
+)
+def test_what_most_networks_are_trained_for_comes_first(shapes: list[tuple[int, ...]], first: str) -> None:
+    specs = [nl.TensorSpec(s, nl.Layout.of_rank(len(s)), name=f"out{i}") for i, s in enumerate(shapes)]
+    guess = decode.guess(specs, (640, 640))
+    assert f"{guess.others[0].name} of {guess.others[0].classes}" == first
+    assert {head.classes for head in guess.others} > {guess.others[0].classes}
