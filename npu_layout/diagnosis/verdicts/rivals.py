@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..scoring.evidence import EXACT, Evidence, contrast
-from ..scoring.trials import Candidate
+from ..scoring.trials import Candidate, Trial
+from .simplicity import off_line
 
 _THERE = 0.05  # of the power of the part that differs most: in what differs by less, noise decides
+_BEND = 0.05  # of the noise: the power of a bend of which data can be without
+_WITHOUT = 0.15  # of a bend: data that have less have none, but for what a network rounds
 _AT = 0.25  # of the way from the declared reading to a candidate: data so near to its end are at it
 
 
@@ -16,10 +19,14 @@ def sides(evidence: Evidence, one: Candidate, other: Candidate) -> float | None:
 
     None if the data do not decide, or if the stored values of the two cannot be compared.
     """
+    return _sides(evidence, evidence.trial(one), evidence.trial(other))
+
+
+def _sides(evidence: Evidence, one: Trial, other: Trial) -> float | None:
     both = _errors_of_both(evidence, one, other)
     if both is None:
         return None
-    leans, decided = contrast(*both, evidence.rounding(evidence.trial(one).steps))
+    leans, decided = contrast(*both, evidence.rounding(one.steps))
     return leans if decided else None
 
 
@@ -33,12 +40,30 @@ def distance(evidence: Evidence, one: Candidate, other: Candidate) -> float:
 
     inf if the two cannot be compared.
     """
+    return _distance(evidence, evidence.trial(one), evidence.trial(other))
+
+
+def _distance(evidence: Evidence, one: Trial, other: Trial) -> float:
     both = _errors_of_both(evidence, one, other)
     if both is None:
         return np.inf
     difference = float(np.square(both[0] - both[1]).mean())
     noise = min(float((left * left).mean()) for left in both)
     return difference / noise if noise else np.inf if difference else 0.0
+
+
+def has_no_bend(evidence: Evidence, scale: Candidate, other: Candidate) -> bool:
+    """Whether the data are clearly at a scale, and have nothing of the bend of an input that acts nearly as one.
+
+    Brighter pixels make larger values, by a factor but for what layers cut off. That is the bend: how the predictions
+    of the two differ after a line of its own for each. Data of a brightness that was not tried have a part of it.
+    """
+    one, another = evidence.trial(scale), evidence.trial(other)
+    straight = off_line(evidence, one), off_line(evidence, another)
+    if _distance(evidence, *straight) < _BEND:
+        return False
+    positions = _sides(evidence, one, another), _sides(evidence, *straight)
+    return all(leans is not None and abs(leans) < _WITHOUT for leans in positions)
 
 
 def differs(evidence: Evidence, candidate: Candidate) -> bool:
@@ -77,9 +102,8 @@ def _positions(along: np.ndarray, power: np.ndarray) -> np.ndarray:
     return np.asarray(along[there] / power[there])
 
 
-def _errors_of_both(evidence: Evidence, one: Candidate, other: Candidate) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return what two candidates leave of the frames of both; None if the two cannot be compared."""
-    a, b = evidence.trial(one), evidence.trial(other)
+def _errors_of_both(evidence: Evidence, a: Trial, b: Trial) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return what two trials leave of the frames of both; None if the two cannot be compared."""
     everywhere = range(len(evidence.buffers))
     of_a, of_b = ({row: k for k, row in enumerate(everywhere if t.rows is None else t.rows)} for t in (a, b))
     common = sorted(of_a.keys() & of_b.keys())

@@ -111,7 +111,7 @@ def _hardly_by_scale(evidence: Evidence, best: Candidate, plain: Candidate) -> b
     If the function is the cause, it explains as much then; if the scale is, less, because the function is bent.
     """
     paid = cost(evidence, best)
-    straight = _more(evidence, _off_line, best, plain)
+    straight = _more(evidence, off_line, best, plain)
     return best.score - plain.score <= max(HARDLY, paid) and straight <= max(_AS_GOOD, paid)
 
 
@@ -154,7 +154,7 @@ def _varying(evidence: Evidence, trial: Trial) -> Trial:
     return trial._replace(left=trial.left - np.repeat(means, trial.places or evidence.samples.count))
 
 
-def _off_line(evidence: Evidence, trial: Trial) -> Trial:
+def off_line(evidence: Evidence, trial: Trial) -> Trial:
     """Return a trial that leaves what is off the line of the stored values over those that it predicts."""
     predicted = trial.codes - trial.left
     slope, offset = line(predicted, trial.codes)

@@ -28,7 +28,7 @@ from .objections import (
     is_of_what_is_constant,
     is_unpaid,
 )
-from .rivals import alike, distance, sides
+from .rivals import alike, distance, has_no_bend, sides
 from .scale_objections import explains_much_more, is_biased, is_nearly_a_line, is_of_biases, is_slight_scale
 from .second_causes import CausePair, second_causes
 from .simplicity import ORDERS, as_good, is_of_bits, simplest_first
@@ -360,7 +360,8 @@ def _beaten(evidence: Evidence, best: Candidate, c: Candidate) -> bool:
     candidates of one cause. Two causes of the same values are both possible, and so are two inputs whose outputs differ
     by far less than the noise: a network that rounds alike leans to one of them by chance. Where both leave more than
     the noise of a sound device it leans further, so that the data have to be at the best one. Beside an input that
-    makes most values saturate, one that saturates less agrees better where the values are near zero.
+    makes most values saturate, one that saturates less agrees better where the values are near zero. An input that acts
+    nearly as a scale is told from it by the bend.
     """
     if best.cause != c.cause and alike(evidence, best, c):
         return False
@@ -372,6 +373,8 @@ def _beaten(evidence: Evidence, best: Candidate, c: Candidate) -> bool:
         saturates = clamped_of_input(evidence, c) > max(_SATURATED, clamped_of_input(evidence, best))
         if saturates or distance(evidence, best, c) < _FAR_ENOUGH:
             return False
+    if best.cause == "quantization" and c.of_input and has_no_bend(evidence, best, c):
+        return True
     leans = sides(evidence, best, c) if best.cause == c.cause else None
     return leans is not None and leans < (_BEATEN if best.score >= SOUND or not c.of_input else _AT_THE_BEST)
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
+from onnx import numpy_helper
 
 import npu_layout as nl
 from npu_layout.diagnosis.scoring.evidence import Evidence
 from npu_layout.diagnosis.scoring.trials import Candidate, Trial
 from npu_layout.diagnosis.verdicts import causes
-from npu_layout.diagnosis.verdicts.rivals import alike, differs, distance, is_everywhere, sides
+from npu_layout.diagnosis.verdicts.rivals import alike, differs, distance, has_no_bend, is_everywhere, sides
+from tests.support.boards import SIDE, network, picture
 
 NOISE = 0.1
 
@@ -76,3 +79,58 @@ def test_what_is_at_a_candidate_on_average_is_not_everywhere(of: str) -> None:
         assert candidate.leans == pytest.approx(1, abs=0.05)
         assert is_everywhere(evidence, candidate, 6) == everywhere
         assert not is_everywhere(evidence, candidate, 7)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.7, 1.0])
+@pytest.mark.parametrize("bend", [0.01, 0.05])
+def test_the_bend_of_an_input_tells_it_from_a_scale(bend: float, share: float) -> None:
+    """The input makes twice the values, and a bend; the data have a share of it, and all or none are a cause."""
+    rng = np.random.default_rng(2)
+    references = [rng.normal(size=(1, 4, 400)) for _ in range(5)]
+    bends = [bend * (r * r - 1) for r in references]
+    made = [2 * r + share * b + NOISE * rng.normal(size=r.shape) for r, b in zip(references, bends)]
+    device = [x.astype(np.float32) for x in made]
+    evidence = Evidence(nl.TensorSpec((1, 4, 400), "NCW", "float32"), device, references, (), 1)
+    scale = evidence.tried("quantization", "", evidence.codes - 2 * evidence.wanted, {})
+    bent = np.stack([evidence.samples.of(b) for b in bends])
+    other = evidence.tried("preprocessing", "", evidence.codes - 2 * evidence.wanted - bent, {})
+    ranking = {c.cause: c for c in evidence.rank([*causes.declared(evidence), scale, other])}
+    told = bend == 0.05  # of a bend of a fiftieth of the noise the data say nothing
+    assert has_no_bend(evidence, ranking["quantization"], ranking["preprocessing"]) == (told and share == 0)
+
+
+def _nearly_linear(pixels: float, declared: float) -> nl.OutputReport:
+    """What is said of a network whose values nearly double if its pixels do, given so many times these or this scale.
+
+    The noise is at 10 dB; the camera's frames are not recorded.
+    """
+    model = onnx.load_from_string(network())
+    for constant in model.graph.initializer:
+        if constant.name.endswith("_b"):
+            small = numpy_helper.to_array(constant) * np.float32(0.15)
+            constant.CopyFrom(numpy_helper.from_array(small, constant.name))
+    engine, how = nl.OnnxRuntimeEngine(model.SerializeToString(), threads=1), {"color": "RGB", "std": 255.0}
+    preprocess, rng = nl.Preprocessor(nl.TensorSpec((1, 3, SIDE, SIDE)), **how), np.random.default_rng(1)
+    inputs = [preprocess(picture(i))[0].reshape(1, 3, SIDE, SIDE).copy() for i in range(6)]
+    answers = [engine.infer(x * np.float32(pixels))["maps"] for x in inputs]
+    quantization = nl.engines.calibrate(answers, "int8")
+    assert quantization is not None
+    scale = float(np.asarray(quantization.scale)) * declared
+    stored = nl.TensorSpec(answers[0].shape, "NHWC", "int8", quantization=quantization)
+    spec, pairs = stored.replace(quantization=nl.Quantization(scale, quantization.zero_point)), []
+    for x, y in zip(inputs, answers):
+        noise = 10**-0.5 * y.std((2, 3), keepdims=True) * rng.standard_normal(y.shape)
+        pairs.append(({"image": x}, {"maps": stored.pack((y + noise).astype(np.float32))}))
+    output = nl.validate(nl.Recording({"maps": spec}, pairs, {"preprocess": how}), engine).outputs["maps"]
+    if output.verdict == "quantization":
+        assert output.fix.quantization == quantization, str(output)
+    return output
+
+
+def test_half_a_scale_is_told_from_half_the_pixel_values() -> None:
+    assert _nearly_linear(pixels=1.0, declared=0.5).verdict == "quantization"
+    assert _nearly_linear(pixels=0.5, declared=1.0).verdict == "preprocessing"
+
+
+def test_a_brightness_that_was_not_tried_is_no_scale() -> None:
+    assert _nearly_linear(pixels=0.6, declared=1.0).verdict == "ambiguous"
