@@ -97,7 +97,9 @@ def is_of_some_channels(evidence: Evidence, trial: Trial) -> bool:
     wrongly.
     """
     was, fixed = evidence.spec.quantization, None if trial.spec is None else trial.spec.quantization
-    if was is None or fixed is None or was.count != fixed.count or was.axis is None or was.axis != fixed.axis:
+    if was is None or fixed is None or fixed.axis is None or was.axis not in (None, fixed.axis):
+        return False
+    if was.count not in (1, fixed.count):
         return False
     factors = np.abs(np.log(np.asarray(fixed.scale, np.float64) / np.asarray(was.scale, np.float64)))
     kept = (factors < np.log(_KEPT)).mean() > 0.5

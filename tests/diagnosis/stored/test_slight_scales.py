@@ -71,10 +71,11 @@ def test_a_line(slope: float, offset: float, slight: bool) -> None:
 )
 def test_some_channels(factors: list[float], noise: float, some: bool) -> None:
     true = nl.Quantization(0.05 * np.array(factors), np.zeros(4, int), axis=1)
-    found = evidence(EACH, true, noise)
-    other = trial(found, quantization=true)
-    assert slight_scales.is_of_some_channels(found, other) == some
-    assert slight_scales.has_scales_of_channels(other.spec)
+    for declared in (EACH, ALL):
+        found = evidence(declared, true, noise)
+        other = trial(found, quantization=true)
+        assert slight_scales.is_of_some_channels(found, other) == some
+        assert slight_scales.has_scales_of_channels(other.spec)
     assert not slight_scales.is_of_some_channels(evidence(ALL), trial(evidence(ALL), quantization=EACH))
 
 
