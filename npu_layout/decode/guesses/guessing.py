@@ -43,12 +43,15 @@ class Guess(NamedTuple):
     head: the one head that fits, or None. why: what says so, or what cannot be distinguished, and what to ask. others:
     the heads that fit, if there are several; with every activation if that is open. First come those at whose parts the
     outputs' names hint, then those of 80 classes, or of people with 17 keypoints; last those that need an angle among
-    the channels of scores alone, which no known export has.
+    the channels of scores alone, which no known export has. Printed, it is `why`.
     """
 
     head: Head | None
     why: str
     others: tuple[Head, ...] = ()
+
+    def __str__(self) -> str:
+        return self.why
 
 
 @checked_call

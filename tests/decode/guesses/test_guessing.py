@@ -100,7 +100,7 @@ def test_exports(name: str) -> None:
         sides = (size, size) if size else (480, 640)
         found = decode.guess(specs_of(name, "float32", {}), sides, given)
         heads = [found.head] if found.head else found.others
-        assert heads, found.why
+        assert heads and str(found) == found.why, found.why
         assert {head.name for head in heads if head.classes == classes} <= families
         assert any(head.name in families and head.classes == classes for head in heads)
         for head in heads:
