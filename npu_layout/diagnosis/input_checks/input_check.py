@@ -78,6 +78,8 @@ def recorded_inputs(recording: Recording, known: Mapping[int, Mapping[str, np.nd
     changed = found.fix is not None and found.fix.get("source") != how.get("source")
     own = {} if changed or "source" not in declared else {"source": declared["source"]}  # colours were made of frames
     fix = found.fix and {**declared, **found.fix, **_stored_colors(spec, color, found.fix), **own}
+    if fix and fix.get("interpolation", "linear") != declared.get("interpolation", "linear"):
+        fix.pop("yuv", None)  # that input was made of colours
     return InputChecks({name: InputReport(name, found.verdict, fix, found.why, spec, tuple(numbers))})
 
 

@@ -81,6 +81,18 @@ def test_what_was_really_read_is_the_fix(name: str, spec: nl.TensorSpec, yuv: st
         assert {"twin": "U and V exchanged", "matrix": "BT.709", "range": "0 to 255"}[fault] in found.why
 
 
+@pytest.mark.parametrize("spec", [TARGET, QUANTISED], ids=["float32", "int8"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_preprocessor_takes_the_fix_for_another_interpolation(name: str, spec: nl.TensorSpec) -> None:
+    """yuv="planes" has no cubic: what was made by it was made of colours."""
+    really = {"source": name, "interpolation": "cubic"}
+    found = judged(name, spec, {"source": name, "yuv": "planes"}, really)
+    assert found.verdict == "preprocessing" and found.fix is not None and found.fix["interpolation"] == "cubic", found
+    frame = stored(name, scene(7))
+    wanted = nl.Preprocessor(spec, std=255, **really)(frame)[0]
+    np.testing.assert_array_equal(nl.Preprocessor(spec, **found.fix)(frame)[0], wanted)
+
+
 @pytest.mark.parametrize("seed", range(24))
 def test_it_is_silent_on_the_faultless(seed: int) -> None:
     """Noise, gray scenes, dim ones, and another code for the same resize."""
