@@ -115,7 +115,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def suffices_once(path: Path) -> bool:
     """Whether the tests of a file are the same with each kind of kernels."""
-    wing = path.relative_to(TESTS).parts[0] if TESTS in path.parents else ""
+    wing = path.relative_to(TESTS).parts[0] if path.suffix == ".py" and TESTS in path.parents else ""
     return path.name not in ONCE.get(wing, (path.name,))
 
 

@@ -108,6 +108,7 @@ def test_what_runs_once_asks_no_kernels() -> None:
         assert all((TESTS / folder / name).is_file() for name in twice), twice
         once = [path for path in (TESTS / folder).rglob("test_*.py") if path.name not in twice and path != here]
         assert not [path for path in once if "kernels.activ" in path.read_text("utf-8")]
+    assert not any(suffices_once(TESTS / folder) for folder in ("diagnosis", "diagnosis/stored", "project"))
     assert suffices_once(here) and suffices_once(TESTS / "diagnosis" / "stored" / "test_scales.py")
     assert not any(
         map(suffices_once, (TESTS / "kernels" / "test_sums.py", HOUSE / "diagnosis" / "verdicts" / "verdict.py"))
