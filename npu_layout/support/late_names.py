@@ -18,7 +18,8 @@ def late(
     package
         The package's ``__name__``.
     rooms
-        {name: the module of the package that defines it}. A name equal to its module's stands for the module.
+        {name: the module that defines it, below the package: "decoders.decoder"}. A name equal to its module's stands
+        for the module.
     elsewhere
         {what others call it: the name here}: the AttributeError says the latter.
     """
