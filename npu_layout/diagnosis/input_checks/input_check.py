@@ -15,6 +15,7 @@ from ...layouts import Layout
 from ...recordings import CAMERA, FRAME, Recording
 from ..other_inputs.input_images import FLIPPED, How
 from ..other_inputs.input_variants import image_channels
+from ..other_inputs.preprocessor_fixes import of_colours
 from ..verdicts.verdict import Judgement
 from .camera_frames import CameraFrames, Part
 from .input_bytes import without_padding
@@ -78,8 +79,7 @@ def recorded_inputs(recording: Recording, known: Mapping[int, Mapping[str, np.nd
     changed = found.fix is not None and found.fix.get("source") != how.get("source")
     own = {} if changed or "source" not in declared else {"source": declared["source"]}  # colours were made of frames
     fix = found.fix and {**declared, **found.fix, **_stored_colors(spec, color, found.fix), **own}
-    if fix and fix.get("interpolation", "linear") != declared.get("interpolation", "linear"):
-        fix.pop("yuv", None)  # that input was made of colours
+    fix = fix and of_colours(fix, declared)
     return InputChecks({name: InputReport(name, found.verdict, fix, found.why, spec, tuple(numbers))})
 
 

@@ -16,6 +16,7 @@ from ...recordings import FRAME
 from .device_inputs import SeenInput, of_integers, seen
 from .frame_fits import bordered, changed_pictures, fitted, sheared, turned
 from .input_images import FLIPPED, How, Id, Image, Integers, MadeInput, Way, plain
+from .preprocessor_fixes import of_colours
 from .usual_mistakes import mistakes
 
 _NEARLY_BLANK = " (nearly a blank picture, as floats of 0 to 1 that are cast to integers are)"
@@ -103,18 +104,8 @@ def variants(
             if array is None:
                 array = way.made.x.astype(x.dtype)
                 known.append((way.made, array))
-        yield Variant(way.id, way.text, _as_recorded(way.fix, read, own), array, way.cause, way.combines)
-
-
-def _as_recorded(fix: How | None, read: How, own: How) -> How | None:
-    """Return a fix that reads the frame as it was recorded: ways are made of its colours.
-
-    `yuv` is left out beside another interpolation, which may not have it.
-    """
-    if fix is None:
-        return None
-    same = fix.get("interpolation", "linear") == own.get("interpolation", "linear")
-    return {**fix, **(read if same else {name: value for name, value in read.items() if name != "yuv"})}
+        fix = None if way.fix is None else of_colours({**way.fix, **read}, own)
+        yield Variant(way.id, way.text, fix, array, way.cause, way.combines)
 
 
 def _every(image: Image, frame: np.ndarray | None, limits: tuple[float, float], wanted: Wanted) -> Iterator[Way]:

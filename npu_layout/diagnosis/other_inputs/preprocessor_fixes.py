@@ -12,6 +12,15 @@ from ...frames import Preprocessor
 _CHANNELS, _SIDE = (3, 1, 4), 16  # of images
 
 
+def of_colours(fix: Mapping[str, Any], declared: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a fix that was made of a frame's colours, without `yuv` beside another interpolation than declared.
+
+    ``yuv="planes"`` has not all interpolations, and colours were resized by this one.
+    """
+    same = fix.get("interpolation", "linear") == declared.get("interpolation", "linear")
+    return {name: value for name, value in fix.items() if same or name != "yuv"}
+
+
 def is_refused(fix: Mapping[str, Any]) -> bool:
     """Whether a Preprocessor refuses arguments for any image, such as a mean and std in units of 0 to 1."""
     images = (TensorSpec((1, channels, _SIDE, _SIDE)) for channels in _CHANNELS)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import npu_layout as nl
-from npu_layout.diagnosis.other_inputs.preprocessor_fixes import is_refused, of_pixels
+from npu_layout.diagnosis.other_inputs.preprocessor_fixes import is_refused, of_colours, of_pixels
 
 SHAPE = (1, 3, 8, 8)
 PIXELS = nl.TensorSpec(SHAPE, "NHWC", "uint8")
@@ -36,3 +36,16 @@ def test_mean_and_std_of_pixels() -> None:
         nl.Preprocessor(target, **how)
         assert of_pixels({**how, "target": target}) == ""
     assert of_pixels({"target": PIXELS, "mean": 0, "std": 1}) == of_pixels({"target": PIXELS}) == ""
+
+
+def test_yuv_stays_beside_the_declared_interpolation_alone() -> None:
+    declared = {"source": "NV12", "yuv": "planes"}
+    fix = {**declared, "color": "BGR"}
+    assert of_colours(fix, declared) == fix
+    assert of_colours({**fix, "interpolation": "cubic"}, declared) == {
+        "source": "NV12",
+        "color": "BGR",
+        "interpolation": "cubic",
+    }
+    cubic = {**declared, "yuv": "exact", "interpolation": "cubic"}
+    assert of_colours({**cubic, "color": "BGR"}, cubic)["yuv"] == "exact"
