@@ -1,4 +1,4 @@
 """From stored outputs to detections: by the compiled kernels, or in numpy.
 
-Of the wing, it imports outputs, results, zoo, heads and arithmetic.
+Of the other parts, it imports outputs, results, zoo, heads and arithmetic.
 """

@@ -1,4 +1,4 @@
 """Which head outputs can be, and what cannot be told apart.
 
-Of the wing, it imports other_answers, outputs, zoo and heads.
+Of the other parts, it imports other_answers, outputs, zoo and heads.
 """

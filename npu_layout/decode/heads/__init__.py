@@ -1,4 +1,4 @@
 """A head as a record: parts, encodings of boxes, activations and rules, as data.
 
-Of the wing, it imports arithmetic.
+Of the other parts, it imports arithmetic.
 """

@@ -1,4 +1,4 @@
 """Which outputs have which parts of a head, and along which axes.
 
-Of the wing, it imports heads and arithmetic.
+Of the other parts, it imports heads and arithmetic.
 """

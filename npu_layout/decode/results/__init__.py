@@ -1,4 +1,4 @@
 """What a decoder returns: detections and masks, which of them overlap, and how two sets compare.
 
-Of the wing, it imports heads and arithmetic.
+Of the other parts, it imports heads and arithmetic.
 """

@@ -1,4 +1,4 @@
 """The heads of networks: a function for each, which fills the rows of a record.
 
-Of the wing, it imports heads.
+Of the other parts, it imports heads.
 """

@@ -1,4 +1,4 @@
 """What else than the declared output the device may have computed: other endings, moved maps, other frames.
 
-Of the wing, it imports stored and scoring.
+Of the other parts, it imports stored and scoring.
 """

@@ -1,4 +1,4 @@
 """Inputs that are made in other ways than declared, on which the model runs again.
 
-Of the wing, it imports no other part of the wing.
+It imports no other part of the wing.
 """

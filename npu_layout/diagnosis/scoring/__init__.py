@@ -1,4 +1,4 @@
 """How well a way to read or make an output agrees with the model, and how many values prove it.
 
-Of the wing, it imports no other part of the wing.
+It imports no other part of the wing.
 """
