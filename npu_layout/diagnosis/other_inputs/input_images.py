@@ -5,7 +5,7 @@ What is made of the pixels is described before it is computed: most of it is nev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -49,7 +49,7 @@ class MadeInput:
     @cached_property
     def x(self) -> np.ndarray:
         """The input."""
-        return self._make()
+        return np.ascontiguousarray(self._make())
 
     @cached_property
     def mean(self) -> float:
@@ -61,10 +61,8 @@ class MadeInput:
         """Its standard deviation."""
         if self._deviation is not None:
             return self._deviation
-        flat, power = self.x.reshape(-1), 0.0
-        for start in range(0, flat.size, _PIECE):
-            piece = flat[start : start + _PIECE] - self.mean
-            power += float(piece @ piece)
+        flat = self.x.reshape(-1)
+        power = sum(float(piece @ piece) for part in _pieces(flat.size) for piece in [flat[part] - self.mean])
         return float(np.sqrt(power / flat.size))
 
     @cached_property
@@ -87,7 +85,22 @@ class MadeInput:
         for mine, others in ((self._few, other._few), (self.some, other.some)):  # what few exceed, more exceed too
             if float(np.square(mine - others).sum()) > most:
                 return False
-        return float(np.square(self.x - other.x).mean()) <= far**2
+        return not _differs_by_more(self.x.reshape(-1), other.x.reshape(-1), far**2 * self.x.size)
+
+
+def _pieces(size: int) -> Iterator[slice]:
+    return (slice(start, start + _PIECE) for start in range(0, size, _PIECE))
+
+
+def _differs_by_more(x: np.ndarray, other: np.ndarray, most: float) -> bool:
+    """Whether the squares of the differences add up to more: known without a look at the rest once they do."""
+    power = 0.0
+    for part in _pieces(x.size):
+        piece = x[part] - other[part]
+        power += float(piece @ piece)
+        if power > most:
+            return True
+    return False
 
 
 class Integers(NamedTuple):
