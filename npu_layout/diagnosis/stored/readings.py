@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...buffers import Quantization, TensorSpec
+from ...engines import axes_in_model
 from ...errors import NpuLayoutError
 from ..scoring.evidence import Evidence
 from ..scoring.samples import ends, predicted, read_at, stored
@@ -162,9 +163,10 @@ def _reading(evidence: Evidence, found: _Located, in_place: bool, least: float) 
     alike = bare.dtype == given.dtype
     options = []
     if alike or not steps or (evidence.steps and bare.stored.itemsize == given.stored.itemsize):
-        kept = _with_quantization_of(given, bare) if steps else bare
-        left = codes - predicted(kept, evidence.samples, evidence.wanted)
-        options.append(Trial("layout", called(kept), kept, codes, left, steps, kept))
+        kept = _with_quantization_of(given, bare, evidence.letters) if steps else bare
+        if kept is not None:
+            left = codes - predicted(kept, evidence.samples, evidence.wanted)
+            options.append(Trial("layout", called(kept), kept, codes, left, steps, kept))
     if steps:
         options += list(fitted(evidence, bare, codes, "layout", errors))
     if not options:
@@ -176,9 +178,16 @@ def _reading(evidence: Evidence, found: _Located, in_place: bool, least: float) 
     return best._replace(comparable=alike)
 
 
-def _with_quantization_of(spec: TensorSpec, to: TensorSpec) -> TensorSpec:
-    """Return `to` with the quantization of `spec`, along the same letter."""
+def _with_quantization_of(spec: TensorSpec, to: TensorSpec, letters: str) -> TensorSpec | None:
+    """Return `to` with the quantization of `spec`, along the same axis of the model, whose axes have these letters.
+
+    Axes may be declared by any letters: a "C" of "ABC" is the third axis. None if the scales are too many or too few.
+    """
     q = spec.quantization
     if q is not None and q.axis is not None:
-        q = Quantization(q.scale, q.zero_point, to.axes.index(spec.axes[q.axis]))
+        in_model = axes_in_model(spec.axes).index(q.axis % len(spec.axes))
+        axis = to.axes.index(letters[in_model])
+        if to.shape[axis] != q.count:
+            return None
+        q = Quantization(q.scale, q.zero_point, axis)
     return requantised(to, q, spec.name)

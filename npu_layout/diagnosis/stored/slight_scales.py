@@ -58,7 +58,7 @@ def is_slight(evidence: Evidence, trial: Trial, factor: float = SLIGHT, most_mov
         (np.asarray(q.scale, np.float64), np.asarray(q.zero_point, np.float64))
         for q in (fixed.quantization, declared.quantization)
     )
-    if scale.size > 1 < was.size and _letter(fixed) != _letter(declared):
+    if scale.size > 1 < was.size and (scale.size != was.size or _letter(fixed) != _letter(declared)):
         return False
     low, high = ends(declared)
     means = evidence.by_channel(evidence.wanted).mean(1) if scale.size == was.size == evidence.channels else mean

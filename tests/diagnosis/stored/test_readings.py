@@ -130,3 +130,30 @@ def test_small_integers_in_another_layout_are_of_this_byte_order(board: Board) -
     actual = nl.TensorSpec(board.spec.shape, "NCHW", "int16", quantization=known)
     output = board.verdict(board.recording(actual.replace(layout="NHWC"), board.packed(actual)))
     assert output.verdict == "layout" and output.fix.dtype == "int16" and output.fix.quantization == known, str(output)
+
+
+@pytest.mark.parametrize("letters", ["NCW", "ABC", "XYC"])
+def test_scales_of_channels_along_axes_of_any_letters(letters: str) -> None:
+    """Tokens with their values last, stored with these first: a "C" among letters of one's own is no channel."""
+    rng, shape, each = np.random.default_rng(0), (1, 20, 12), np.linspace(0.2, 3, 12)
+    model = [(rng.uniform(-3, 3, shape) * each).astype(np.float32) for _ in range(4)]
+    declared, stored = (
+        nl.TensorSpec(
+            shape, nl.Layout(tag, axes=letters), "int8", axes=letters, quantization=nl.Quantization(each / 40, axis=2)
+        )
+        for tag in (letters, letters[0] + letters[2] + letters[1])
+    )
+    evidence = Evidence(declared, [stored.pack(x) for x in model], model, (), 2)
+    best = max(readings.readings(evidence), key=evidence.score)
+    assert best.spec is not None and best.fix.quantization.axis == 2, best.text
+    for x, buffer in zip(model, evidence.buffers):
+        assert np.abs(best.spec.unpack(buffer) - x).max() < 0.1
+
+
+def test_scales_of_another_number_of_channels(board: Board) -> None:
+    """The declared shape has twelve channels in another place, each with a scale: the buffer is still read."""
+    actual = spec_as(board, "NHWC")
+    scales = nl.Quantization([board.spec.quantization.scale] * 12, axis=1)
+    declared = nl.TensorSpec((1, 12, CHANNELS, 12), "NCHW", "int8", quantization=scales)
+    output = board.verdict(board.recording(declared, board.packed(actual)))
+    assert output.verdict == "layout" and board.reads(output.fix, board.packed(actual)), str(output)
