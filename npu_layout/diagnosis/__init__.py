@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .input_checks.runtime_colors import runtime_exchanges
     from .input_checks.runtime_scales import runtime_normalises
     from .other_inputs.frame_fits import PICTURE
-    from .other_inputs.input_variants import image_channels, image_size, variants
+    from .other_inputs.input_variants import Variant, image_channels, image_size, variants
     from .scoring.evidence import Evidence
     from .scoring.samples import by_channel, ends
     from .scoring.trials import Candidate, Trial
@@ -43,6 +43,7 @@ __all__ = [
     "Remade",
     "Situation",
     "Trial",
+    "Variant",
     "along_axis",
     "beside_input",
     "by_channel",
@@ -82,6 +83,7 @@ __getattr__, __dir__ = late(
         "Remade": "computed.answers",
         "Situation": "verdicts.causes",
         "Trial": "scoring.trials",
+        "Variant": "other_inputs.input_variants",
         "along_axis": "verdicts.wording",
         "beside_input": "verdicts.verdict",
         "by_channel": "scoring.samples",

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..buffers import TensorSpec
 from ..diagnosis import (
     MARGIN,
     PICTURE,
@@ -20,19 +18,19 @@ from ..diagnosis import (
     explains_more,
     far_less,
     gained,
-    image_channels,
-    variants,
 )
 from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError
 from ..recordings import Feeds, Frame, Recording
-from ..support import Steps, quoted, steps
+from ..support import Steps, steps
 from .comparing import KeptRun
+from .image_inputs import Id, Images, images
 
 LOOKING = "looking for causes"  # what the progress says
 _RERUN = 6  # frames whose inputs are made in other ways
 _VARY = 2  # of these, in which a vector varies: two changes at once are tried on more if they explain something there
 _FEW = 2048  # values of an output, which in so many frames may prove nothing
+_HARDLY = 0.5  # dB: changes of one image and of all that explain an output so nearly alike are the same to it
 _LEADING = 2  # ways that explain most of such an output: they are tried on all kept frames
 _TRIED = {  # by the id of a variant
     "color": "colours",
@@ -43,23 +41,8 @@ _TRIED = {  # by the id of a variant
 }
 
 Answers = dict[str, list[Remade]]
-Id = tuple[Any, ...]  # of a variant: what is tried, by its first word, and how
-Key = tuple[str, Id]  # of a way to make the inputs: the name of the input, and the id of its variant
+Key = tuple[tuple[str, ...], Id]  # of a way to make the inputs: the names of the inputs, and the id of their variant
 Made = Mapping[str, dict[Key, Remade]]  # of each output, the ways that were tried
-
-
-class _ImageInput(NamedTuple):
-    """An input that is an image: its spec, the least and the largest number in it, and whether no other one is one."""
-
-    name: str
-    spec: TensorSpec | None
-    limits: tuple[float, float]
-    alone: bool
-
-    @property
-    def words(self) -> str:
-        """What messages call the input."""
-        return "the input" if self.alone else f"input {quoted(self.name)}"
 
 
 def rerun(
@@ -75,20 +58,20 @@ def rerun(
     Tensors of another shape than for the recorded input are left out. A way has none at all if it has one in fewer than
     half of the frames, or if it explains far less of the first one than the input as recorded, than what explains the
     output best, or than another way; one of two changes also if it explains no more of the first two frames, or not
-    clearly more than one of the changes. Those that explain more of an output of few values have one for every kept
-    frame.
+    clearly more than one of the changes; one of all images also if that of one image explains every output as well.
+    Those that explain more of an output of few values have one for every kept frame.
     `evidence`, `causes`: of the model's outputs; the latter as `whole_cause` returns them.
     """
     rows = sorted({int(i) for i in np.linspace(0, len(kept) - 1, min(_RERUN, len(kept))).round()})
     chosen = [(row, kept[row]) for row in rows]
-    images = _images(recording, kept)
+    groups = images(recording, kept)
     made: dict[str, dict[Key, Remade]] = {output: {} for output in kept[0].references}
     exchanges_inputs = len(kept[0].inputs) > 1
-    with steps((len(images) + exchanges_inputs) * len(rows), LOOKING, progress) as shown:
-        for image in images:
+    with steps((len(groups) + exchanges_inputs) * len(rows), LOOKING, progress) as shown:
+        for group in groups:
             far: set[Key] = set()
             for row, k in chosen:
-                combined = _remake(engine, recording, image, row, k, made, shown, far)
+                combined = _remake(engine, recording, group, row, k, made, shown, far)
                 if row == rows[0] < rows[-1]:
                     far = _far(evidence, causes, row, made)
                     if len(rows) > 2:
@@ -96,14 +79,15 @@ def rerun(
                 if row in rows[_VARY - 1 : -1]:
                     far |= {key for key in combined if not _gains(evidence, made, key)}
                 shown.done()
-        needless = {output: _needless(evidence.get(output), of) for output, of in made.items()}
+        of_one = _without_those_of_one(evidence, made)
+        needless = {output: _needless(evidence.get(output), of) | of_one[output] for output, of in made.items()}
         made = {output: distinct(of) for output, of in made.items()}
         leading = {k for k in _leading(evidence, made, rows) if not all(k in of for of in needless.values())}
         rest = sorted(set(range(len(kept))) - set(rows)) if leading else []
-        shown.more(len(images) * len(rest))
-        for image in images:
+        shown.more(len(groups) * len(rest))
+        for group in groups:
             for row in rest:
-                _remake(engine, recording, image, row, kept[row], made, shown, set(), leading)
+                _remake(engine, recording, group, row, kept[row], made, shown, set(), leading)
                 shown.done()
         if exchanges_inputs:
             shown.say(f"{LOOKING}: order of the inputs")
@@ -163,16 +147,41 @@ def _needless(evidence: Evidence | None, made: Mapping[Key, Remade]) -> set[Key]
         for key, one in made.items()
         for part in _parts(key)
         if part in made and made[part].answers.keys() & one.answers.keys()
-        if not explains_more(evidence, one.answers, made[part].answers)
+        if explains_more(evidence, one.answers, made[part].answers) < MARGIN
     }
+
+
+def _without_those_of_one(evidence: Mapping[str, Evidence], made: Made) -> dict[str, set[Key]]:
+    """Return, for each output, the keys of the changes of all images and of one image that it does not need.
+
+    The device had one set of inputs. If the change of one image explains every output as well, the others were as
+    recorded. If that of all images explains some output clearly better, an output of one image alone had it, too.
+    """
+    needless: dict[str, set[Key]] = {output: set() for output in made}
+    seen = {output: e for output, e in evidence.items() if e.fits and made[output]}
+    for key in {key for output in seen for key, one in made[output].items() if len(key[0]) > 1 and one.answers}:
+        for name in key[0]:
+            one = (name,), key[1]
+            more = {
+                output: explains_more(e, made[output][key].answers, made[output][one].answers)
+                for output, e in seen.items()
+                if key in made[output] and one in made[output]
+            }
+            if more and max(more.values()) < _HARDLY:
+                for of in needless.values():
+                    of.add(key)
+            elif more and max(more.values()) >= MARGIN:
+                for output, by in more.items():
+                    needless[output] |= {one} if abs(by) < _HARDLY else set()
+    return needless
 
 
 def _parts(key: Key) -> list[Key]:
     """Return the keys of the changes that a way combines, or of what changes the border, too; none if it is one."""
-    image, id = key
+    names, id = key
     if id[-1] == PICTURE:
-        return [(image, id[:-1]), *((image, (*id[:-1], clamped)) for clamped in ("", "all pixels"))]
-    return [(image, id[:-1]), (image, ("color", "before"))] if id[0] == "scale" and len(id) > 3 else []
+        return [(names, id[:-1]), *((names, (*id[:-1], clamped)) for clamped in ("", "all pixels"))]
+    return [(names, id[:-1]), (names, ("color", "before"))] if id[0] == "scale" and len(id) > 3 else []
 
 
 def _gains(evidence: Mapping[str, Evidence], made: Made, key: Key) -> bool:
@@ -181,18 +190,10 @@ def _gains(evidence: Mapping[str, Evidence], made: Made, key: Key) -> bool:
     return any(gained(evidence[output], answers) >= MARGIN for output, answers in tried.items())
 
 
-def _images(recording: Recording, kept: Sequence[KeptRun]) -> list[_ImageInput]:
-    names = [name for name, x in kept[0].inputs.items() if image_channels(x.shape) is not None]
-    return [
-        _ImageInput(name, recording.specs.get(name), _limits([k.inputs[name] for k in kept]), len(names) == 1)
-        for name in names
-    ]
-
-
 def _remake(
     engine: OnnxRuntimeEngine,
     recording: Recording,
-    image: _ImageInput,
+    group: Images,
     row: int,
     k: KeptRun,
     made: Made,
@@ -200,30 +201,30 @@ def _remake(
     far: set[Key],
     only: set[Key] | None = None,
 ) -> set[Key]:
-    """Add the model's answers to one frame, an image of it made in each other way but for those of the keys `far`.
+    """Add the model's answers to one frame, images of it made in each other way but for those of the keys `far`.
 
     only: the keys of the ways to try, if these are not all. Return the keys of those that combine two.
     """
-    answers: dict[int, tuple[np.ndarray, dict[str, np.ndarray]]] = {}  # by the id of an input, which it keeps alive
+    answers: dict[
+        tuple[int, ...], tuple[dict[str, np.ndarray], dict[str, np.ndarray]]
+    ] = {}  # by the ids of arrays, which it keeps alive
     combined: set[Key] = set()
 
     def wanted(id: Id) -> bool:
-        key = image.name, id
+        key = group.names, id
         return key not in far and (only is None or key in only)
 
-    x = k.inputs[image.name]
-    for variant in variants(x, recording.meta, k.frame, image.limits, image.spec, k.roi_xywh, wanted):
-        key = image.name, variant.id
-        combined |= {key} if variant.combines else set()
-        shown.say(f"{LOOKING}: {_TRIED[variant.id[0]]} of {image.words}")
-        text = variant.text if image.alone else f"{image.words}: {variant.text}"
-        if id(variant.x) not in answers:
-            answers[id(variant.x)] = variant.x, engine.infer({**k.inputs, image.name: variant.x})
-        answer = answers[id(variant.x)][1]
-        fix = _stored_as(image.spec, variant.fix)
+    for way in group.made(recording, k, wanted):
+        key = group.names, way.id
+        combined |= {key} if way.combines else set()
+        shown.say(f"{LOOKING}: {_TRIED[way.id[0]]} of {group.words}")
+        ids = tuple(map(id, way.arrays.values()))
+        if ids not in answers:
+            answers[ids] = way.arrays, engine.infer({**k.inputs, **way.arrays})
+        answer = answers[ids][1]
         for output, reference in k.references.items():
             if answer[output].shape == reference.shape:
-                one = made[output].setdefault(key, Remade(text, fix, {}, variant.cause, key))
+                one = made[output].setdefault(key, Remade(way.text, way.fix, {}, way.cause, key))
                 one.answers[row] = answer[output]
     return combined
 
@@ -247,7 +248,7 @@ def _exchange(
                 answer = engine.infer(feeds(Frame(inputs, {}), k.number))
             except NpuLayoutError:
                 continue
-            way = "order", tuple(sorted(places.items()))
+            way = tuple(sorted(places)), ("order", *sorted(places.items()))
             for output, others in seen.items():
                 if answer[output].shape != others[0].shape or any(np.array_equal(answer[output], y) for y in others):
                     continue
@@ -255,16 +256,3 @@ def _exchange(
                 one = made[output].setdefault(way, Remade(text, dict(places), {}, "input_order", way))
                 one.answers[row] = answer[output]
         shown.done()
-
-
-def _limits(inputs: Sequence[np.ndarray]) -> tuple[float, float]:
-    return min(float(x.min()) for x in inputs), max(float(x.max()) for x in inputs)
-
-
-def _stored_as(spec: TensorSpec | None, fix: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return the fix; its target, if there is one, has the dtype of the recorded input."""
-    if spec is None or fix is None or "target" not in fix:
-        return fix
-    target = fix["target"]
-    like = TensorSpec(target.shape, target.layout, spec.dtype, axes=target.axes, channels=target.channels)
-    return {**fix, "target": like}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -146,7 +147,7 @@ def test_what_leads_in_few_values_is_tried_on_every_frame(seed: int) -> None:
         assert found.verdict in ("match", "mismatch", "ambiguous"), str(found)
 
 
-@pytest.mark.parametrize(("pair", "total"), [(False, 24), (True, 18)])
+@pytest.mark.parametrize(("pair", "total"), [(False, 24), (True, 24)])
 def test_progress_counts_every_frame_that_is_tried(
     pair: bool, total: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,6 +168,47 @@ def test_progress_counts_every_frame_that_is_tried(
     written = re.findall(r": (\d+) of (\d+) *$", capsys.readouterr().err.replace("\r", "\n"), re.MULTILINE)
     counts = [(int(done), int(of)) for done, of in written]
     assert all(done <= of for done, of in counts) and counts[-1] == (total, total), counts
+
+
+@pytest.mark.parametrize("noise", [20, 40])
+@pytest.mark.parametrize("model", [two_inputs.matcher, two_inputs.siamese])
+def test_a_mistake_in_all_images(model: Any, noise: float) -> None:
+    """An output of one image alone has the same cause as one of both: the device had one set of inputs."""
+    report = _report(nl.OnnxRuntimeEngine(model()), ("left", "right"), noise)
+    for name, found in report.outputs.items():
+        assert found.verdict == "preprocessing" and found.fix == {**PRE, "color": "BGR"}, str(report)
+        assert "inputs 'left' and 'right': BGR instead of RGB" in found.why, name
+
+
+@pytest.mark.parametrize("noise", [20, 40])
+@pytest.mark.parametrize("changed", ["left", "right"])
+@pytest.mark.parametrize("model", [two_inputs.matcher, two_inputs.siamese])
+def test_a_mistake_in_one_of_two_images(model: Any, changed: str, noise: float) -> None:
+    report = _report(nl.OnnxRuntimeEngine(model()), (changed,), noise)
+    of_it = {"maps", "of_left", "first"} if changed == "left" else {"maps", "of_right"}
+    for name, found in report.outputs.items():
+        assert found.verdict == ("preprocessing" if name in of_it else "match"), str(report)
+        assert (f"input '{changed}': BGR instead of RGB" in found.why) == (name in of_it), found.why
+
+
+@pytest.mark.parametrize("noise", [5, 10, 15, 20, 40])
+@pytest.mark.parametrize("model", [two_inputs.matcher, two_inputs.siamese])
+def test_images_as_declared(model: Any, noise: float) -> None:
+    report = _report(nl.OnnxRuntimeEngine(model()), (), noise)
+    assert {found.verdict for found in report.outputs.values()} <= {"match", "mismatch", "ambiguous"}, str(report)
+    assert noise < 15 or all(found.verdict == "match" for found in report.outputs.values()), str(report)
+
+
+def _report(engine: nl.OnnxRuntimeEngine, changed: Sequence[str], noise: float) -> nl.Report:
+    """What is said of a device that was fed some images of a pair as BGR."""
+    mean, std = (np.reshape(PRE[key], (1, 3, 1, 1)) for key in ("mean", "std"))
+
+    def fed(given: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        flipped = {name: ((given[name] * std + mean)[:, ::-1] - mean) / std for name in changed}
+        return {**given, **{name: np.ascontiguousarray(x, np.float32) for name, x in flipped.items()}}
+
+    inputs = [dict(zip(("left", "right"), two_inputs.pictures(2, 2 * i))) for i in range(6)]
+    return nl.validate(two_inputs.recording(engine, inputs, fed, noise, preprocess=PRE), engine)
 
 
 def _of(

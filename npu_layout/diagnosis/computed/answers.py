@@ -260,11 +260,16 @@ def gained(evidence: Evidence, answers: Mapping[int, np.ndarray]) -> float:
     return after - evidence.score(evidence.as_declared(list(answers))) if after >= LEAST else 0.0
 
 
-def explains_more(evidence: Evidence, answers: Mapping[int, np.ndarray], other: Mapping[int, np.ndarray]) -> bool:
-    """Whether the model's outputs for some inputs explain clearly more than those for others, of the frames of both."""
+def explains_more(evidence: Evidence, answers: Mapping[int, np.ndarray], other: Mapping[int, np.ndarray]) -> float:
+    """Return the dB that the model's outputs for some inputs explain more than those for others.
+
+    Of the frames of both; inf if there are none.
+    """
     rows = answers.keys() & other.keys()
+    if not rows:
+        return np.inf
     after, before = (_explained(evidence, {row: of[row] for row in rows}) for of in (answers, other))
-    return after >= before + MARGIN
+    return after - before
 
 
 def _explained(evidence: Evidence, answers: Mapping[int, np.ndarray]) -> float:

@@ -1,0 +1,100 @@
+"""Make the images among a model's inputs in other ways than declared: one of them, or all at once in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..buffers import TensorSpec
+from ..diagnosis import Variant, image_channels, variants
+from ..recordings import Recording
+from ..support import quoted
+from .comparing import KeptRun
+
+Id = tuple[Any, ...]  # of a variant: what is tried, by its first word, and how
+Wanted = Callable[[Id], bool]
+
+
+class _ImageInput(NamedTuple):
+    """An input that is an image: its spec, and the least and the largest number in it."""
+
+    name: str
+    spec: TensorSpec | None
+    limits: tuple[float, float]
+
+
+class Images(NamedTuple):
+    """Images that are made in the same other way; `alone`: whether the model has no other one."""
+
+    each: tuple[_ImageInput, ...]
+    alone: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the inputs."""
+        return tuple(image.name for image in self.each)
+
+    @property
+    def words(self) -> str:
+        """What messages call the inputs."""
+        if self.alone:
+            return "the input"
+        return f"input{'s'[: len(self.each) > 1]} {' and '.join(map(quoted, self.names))}"
+
+    def made(self, recording: Recording, k: KeptRun, wanted: Wanted) -> Iterator[MadeImages]:
+        """Yield each other way to make them of a frame, which none of the images is already like."""
+        frame = k.frame if len(self.each) == 1 else None  # it is of one picture alone
+        first, *others = (
+            variants(k.inputs[image.name], recording.meta, frame, image.limits, image.spec, k.roi_xywh, wanted)
+            for image in self.each
+        )
+        same = [{variant.id: variant for variant in of} for of in others]
+        for variant in first:
+            if all(variant.id in of for of in same):
+                yield self._together([variant, *(of[variant.id] for of in same)])
+
+    def _together(self, of: Sequence[Variant]) -> MadeImages:
+        first = of[0]
+        text = first.text if self.alone else f"{self.words}: {first.text}"
+        fixes = [_stored_as(image.spec, one.fix) for image, one in zip(self.each, of)]
+        fix = fixes[0] if all(other == fixes[0] for other in fixes) else None
+        arrays = {name: one.x for name, one in zip(self.names, of)}
+        return MadeImages(first.id, text, fix, arrays, first.cause, first.combines)
+
+
+class MadeImages(NamedTuple):
+    """Another way to make some images, as a `Variant` is of one; `arrays`: by the input's name.
+
+    The fix is None, too, if no arguments do for all of these.
+    """
+
+    id: Id
+    text: str
+    fix: dict[str, Any] | None
+    arrays: dict[str, np.ndarray]
+    cause: str
+    combines: bool
+
+
+def images(recording: Recording, kept: Sequence[KeptRun]) -> list[Images]:
+    """Return the images to make in other ways: each alone, then all of them, if there are several."""
+    names = [name for name, x in kept[0].inputs.items() if image_channels(x.shape) is not None]
+    each = [_ImageInput(name, recording.specs.get(name), _limits([k.inputs[name] for k in kept])) for name in names]
+    alone = len(each) == 1
+    found = [Images((image,), alone) for image in each]
+    return [*found, Images(tuple(each), False)] if len(each) > 1 else found
+
+
+def _limits(inputs: Sequence[np.ndarray]) -> tuple[float, float]:
+    return min(float(x.min()) for x in inputs), max(float(x.max()) for x in inputs)
+
+
+def _stored_as(spec: TensorSpec | None, fix: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return the fix; its target, if there is one, has the dtype of the recorded input."""
+    if spec is None or fix is None or "target" not in fix:
+        return fix
+    target = fix["target"]
+    like = TensorSpec(target.shape, target.layout, spec.dtype, axes=target.axes, channels=target.channels)
+    return {**fix, "target": like}
