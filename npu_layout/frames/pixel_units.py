@@ -43,15 +43,20 @@ def usual(color: str, channels: int) -> dict[str, tuple[Values, Values]]:
 
 
 def as_pixels(spec: TensorSpec) -> TensorSpec:
-    """Return the spec without a quantization that says of uint8 that each integer stands for itself: a pixel.
+    """Return the spec of the pixels that a quantization says that integers of a byte are: uint8, not quantised.
 
-    Hailo reports it of inputs that the compiled model normalises.
+    It says so if the least integer stands for 0, and each further one for 1 more. Hailo reports it of inputs that the
+    compiled model normalises: uint8 with zero point 0. Where pixels are int8, the zero point is -128, and their highest
+    bit is the other one. Any other spec is returned itself.
 
-    >>> as_pixels(TensorSpec((1, 3, 2, 2), "NHWC", "uint8", quantization=Quantization(1.0, 0.0))).quantization
+    >>> as_pixels(TensorSpec((1, 3, 2, 2), "NHWC", "int8", quantization=Quantization(1.0, -128))).dtype
+    'uint8'
     """
-    q = spec.quantization
-    plain = q is not None and spec.dtype == "uint8" and np.all(np.equal(q.scale, 1)) and not np.any(q.zero_point)
-    return spec.replace(quantization=None) if plain else spec
+    q, element = spec.quantization, spec.element
+    if q is None or element.nibbles or element.unpacked.kind not in "iu" or element.unpacked.itemsize != 1:
+        return spec
+    plain = np.all(np.equal(q.scale, 1)) and np.all(np.equal(q.zero_point, np.iinfo(element.unpacked).min))
+    return spec.replace(dtype="uint8", quantization=None) if plain else spec
 
 
 def check_units(mean: Values, std: Values) -> None:

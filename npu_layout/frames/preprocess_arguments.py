@@ -69,13 +69,14 @@ def check_unquantised(target: TensorSpec, plain: bool, mean: Any, std: Any) -> N
     """Raise NpuLayoutError if `target` stores plain integers that are not the pixels as they are."""
     if target.element.unpacked.kind == "f" or as_pixels(target).quantization is not None:
         return
-    why = "is not quantised" if target.quantization is None else "has scale 1 and zero point 0"
-    if target.dtype != "uint8":
+    if target.quantization is None and target.dtype != "uint8":
         raise NpuLayoutError(
             f"target {target.describe()} is not quantised, so it stores pixels as they are: expected dtype "
             f"uint8, or give the TensorSpec a quantization"
         )
     if not plain:
+        ends = np.iinfo(target.element.unpacked)
+        why = "is not quantised" if target.quantization is None else f"has scale 1 and zero point {ends.min}"
         raise NpuLayoutError(
             f"target {target.describe()} {why}, so it stores pixels as they are: expected no mean and std, "
             f"got {mean!r} and {std!r}; leave both out if the compiled model normalises by itself, or give the "

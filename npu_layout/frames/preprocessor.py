@@ -84,9 +84,10 @@ class Preprocessor:
     ------
     NpuLayoutError
         If the arguments do not fit each other. A FrameSpec takes mean 0 and std 1 only. An integer target that is not
-        quantised, or has scale 1 and zero point 0, stores pixels as they are: dtype uint8, mean 0, std 1. The range of
-        another one contains more than half of what mean and std make of the pixels 0..255 in each channel. A std below
-        1, and a mean that is not 0 and below 1 in every channel, belong to pixels from 0 to 1; they are refused.
+        quantised, or whose integers stand for 0 to 255 (scale 1; zero point 0 of uint8, -128 of int8), stores pixels
+        as they are: mean 0, std 1; without a quantization, uint8. The range of another one contains more than half of
+        what mean and std make of the pixels 0..255 in each channel. A std below 1, and a mean that is not 0 and below 1
+        in every channel, belong to pixels from 0 to 1; they are refused.
 
     A Preprocessor may be shared by threads: each has scratch memory of its own. It may be pickled.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from ..engines import (
 from ..errors import LayoutError, NpuLayoutError, RecordingError
 from ..frames import as_pixels
 from .recording import Recording
-from .runs import CAMERA, Arrays, Frame
+from .runs import CAMERA, Arrays, Frame, RunsOnDisk
 
 
 def model_inputs(recording: Recording, run: Frame) -> Arrays:
@@ -43,8 +44,8 @@ def model_inputs(recording: Recording, run: Frame) -> Arrays:
 
 def model_input(spec: TensorSpec, buffer: Any, meta: Mapping[str, Any]) -> np.ndarray:
     """Return one input that has a spec, for the ONNX model, in the spec's order of axes; see model_inputs."""
-    spec = as_pixels(spec)
-    tensor = in_order(spec, spec.unpack(buffer), meta)
+    plain = as_pixels(spec)
+    tensor = in_order(plain, plain.unpack(_pixel_buffer(spec, plain, buffer)), meta)
     if tensor.dtype.kind == "f" or not {"mean", "std"} & set(_preprocess(meta)):
         return tensor
     channels = tensor.shape[spec.axes.index("C")] if "C" in spec.axes else 1
@@ -54,11 +55,35 @@ def model_input(spec: TensorSpec, buffer: Any, meta: Mapping[str, Any]) -> np.nd
 
 
 def of_pixels(recording: Recording) -> Recording:
-    """Return the recording with the specs of inputs that are pixels as they are without a quantization."""
+    """Return the recording with inputs that are pixels by their quantization as uint8 that is not quantised."""
+    given, own = recording.specs, recording.outputs
+    plain = {name: spec if name in own else as_pixels(spec) for name, spec in given.items()}
     changed = copy.copy(recording)
-    own = recording.outputs
-    changed.specs = {name: spec if name in own else as_pixels(spec) for name, spec in recording.specs.items()}
+    changed.specs = plain
+    if any(spec.dtype != given[name].dtype for name, spec in plain.items()):
+        changed.frames = RunsOnDisk(
+            len(recording), partial(_run_of_pixels, recording), partial(_name_of_run, recording), plain
+        )
     return changed
+
+
+def _run_of_pixels(recording: Recording, i: int) -> Frame:
+    """Return run `i` with its inputs of pixels as uint8."""
+    inputs, outputs = recording.frames[i]
+    specs = {name: spec for name, spec in recording.specs.items() if name in inputs}
+    pixels = {name: _pixel_buffer(spec, as_pixels(spec), inputs[name]) for name, spec in specs.items()}
+    return Frame({**inputs, **pixels}, outputs)
+
+
+def _name_of_run(recording: Recording, i: int) -> str:
+    return recording.frames.where(i) if isinstance(recording.frames, RunsOnDisk) else f"frame {i}"
+
+
+def _pixel_buffer(spec: TensorSpec, plain: TensorSpec, buffer: Any) -> Any:
+    """Return a buffer of `spec` as one of its pixels, which have the highest bit of a byte inverted if it is signed."""
+    if plain.dtype == spec.dtype:
+        return buffer
+    return np.ascontiguousarray(buffer).view(np.uint8) ^ np.uint8(0x80)
 
 
 def in_order(spec: TensorSpec, tensor: np.ndarray, meta: Mapping[str, Any]) -> np.ndarray:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +23,7 @@ from ..diagnosis import (
 )
 from ..engines import OnnxRuntimeEngine, reference
 from ..errors import NpuLayoutError
+from ..frames import as_pixels
 from ..recordings import Recording, normalisation, of_pixels
 from ..reports import Exhibit, OutputReport, Report
 from ..support import checked_call, flag, isolated
@@ -103,7 +106,7 @@ def validate(
     if not count or not recording.outputs:
         what = "frames" if not count else "outputs"
         return Report({}, 0, engine.model, f"nothing was compared: the recording has no {what}", recording.meta)
-    recording = of_pixels(recording)
+    given, recording = recording, of_pixels(recording)
     pairing, kept = compare(recording, engine, progress)
     _check_normalisation(recording, kept[0])
     outputs = pairing.outputs
@@ -113,10 +116,20 @@ def validate(
     fed = {name: spec for name, spec in recording.specs.items() if name not in recording.outputs}
     judgements = runtime_normalises(judgements, fed, recording.meta)
     inputs = in_other_places(inputs_in_other_places(examined), inputs, recording, frames_run_again(examined, kept))
+    judgements = {name: j._replace(fix=_as_declared(j.fix, given)) for name, j in judgements.items()}
+    inputs = {k: replace(v, fix=_as_declared(v.fix, given), spec=given.specs.get(k, v.spec)) for k, v in inputs.items()}
     reports = {e.output.name: _report(e._replace(judgement=judgements[e.output.name]), kept) for e in examined}
     detections = {} if head is None else compare_detections(head, outputs, kept, confidence)
     note = _not_recorded(pairing.missing)
     return Report(reports, count, engine.model, note, recording.meta, inputs, "" if inputs else unchecked, detections)
+
+
+def _as_declared(fix: Any, given: Recording) -> Any:
+    """Return a fix whose target, if it has one, stores pixels as the input was declared to."""
+    changed = [spec for name, spec in given.specs.items() if name not in given.outputs and as_pixels(spec) is not spec]
+    if len(changed) != 1 or not isinstance(fix, Mapping) or "target" not in fix:
+        return fix
+    return {**fix, "target": fix["target"].replace(dtype=changed[0].dtype, quantization=changed[0].quantization)}
 
 
 def _not_recorded(missing: Sequence[str]) -> str:

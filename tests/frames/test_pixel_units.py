@@ -102,30 +102,41 @@ def test_a_range_of_a_half_is_what_kneron_stores(mean: float, std: float) -> Non
     assert set(pixels.ravel().tolist()) == {127}
 
 
+@pytest.mark.parametrize(("dtype", "zero_point"), [("uint8", 0), ("int8", -128)])
 @pytest.mark.parametrize(("mean", "std"), [(0, 255), (127.5, 127.5), ((104, 117, 123), 1), (0, 2)])
-def test_pixels_as_they_are_take_no_mean_and_std(mean: Any, std: float) -> None:
+def test_pixels_as_they_are_take_no_mean_and_std(mean: Any, std: float, dtype: str, zero_point: int) -> None:
     """A picture of 0 and 1, or with its darker half clamped, would be no error of the runtime."""
-    spec = nl.TensorSpec((1, 3, 8, 8), "NHWC", "uint8", quantization=Quantization(1.0, 0.0), name="in")
-    says = "target 'in': .* has scale 1 and zero point 0, so it stores pixels as they are: expected no mean and std"
+    spec = nl.TensorSpec((1, 3, 8, 8), "NHWC", dtype, quantization=Quantization(1.0, zero_point), name="in")
+    says = f"target 'in': .* has scale 1 and zero point {zero_point}, so it stores pixels as they are: expected no mean"
     with pytest.raises(nl.NpuLayoutError, match=says) as refused:
         nl.Preprocessor(spec, mean=mean, std=std)
     assert "leave both out if the compiled model normalises by itself" in str(refused.value)
     frame = np.arange(192, dtype=np.uint8).reshape(8, 8, 3)
-    assert np.array_equal(nl.Preprocessor(spec)(frame)[0][0], frame[..., ::-1])
-    nl.Preprocessor(spec.replace(quantization=Quantization(1 / 40, 0)), std=40)
+    made = nl.Preprocessor(spec)(frame)[0][0]
+    assert made.dtype == dtype and np.array_equal(made.astype(int) - zero_point, frame[..., ::-1])
+    nl.Preprocessor(spec.replace(quantization=Quantization(1 / 40, zero_point)), std=40)
 
 
-def test_pixels_are_uint8_of_scale_1_without_a_zero_point() -> None:
+def test_pixels_are_bytes_of_scale_1_of_which_the_least_is_0() -> None:
     spec = nl.TensorSpec((1, 3, 8, 8), "NHWC", "uint8", name="in")
-    for same in (Quantization(1.0, 0.0), Quantization([1.0, 1.0, 1.0], 0, axis=1)):
-        assert as_pixels(spec.replace(quantization=same)) == spec
-    for other in (
-        spec,
-        spec.replace(quantization=Quantization(1.0, 1)),
-        spec.replace(quantization=Quantization([1.0, 1.0, 0.5], 0, axis=1)),
-        spec.replace(quantization=Quantization(1.0), dtype="int8"),
+    for dtype, least in (("uint8", 0), ("int8", -128)):
+        for same in (Quantization(1.0, least), Quantization([1.0, 1.0, 1.0], least, axis=1)):
+            assert as_pixels(spec.replace(quantization=same, dtype=dtype)) == spec
+    for dtype, other in (
+        ("uint8", None),
+        ("uint8", Quantization(1.0, 1)),
+        ("uint8", Quantization([1.0, 1.0, 0.5], 0, axis=1)),
+        ("int8", Quantization(1.0)),
+        ("int8", Quantization(1.0, -127)),
+        ("int8", Quantization([1.0, 1.0, 1.0], [-128, -128, -127], axis=1)),
+        ("int8", Quantization(1 / 255, -128)),
+        ("uint8", Quantization(1.0, -128)),
+        ("uint16", Quantization(1.0, 0)),
+        ("uint4", Quantization(1.0, 0)),
+        ("float32", None),
     ):
-        assert as_pixels(other) is other
+        given = spec.replace(quantization=other, dtype=dtype)
+        assert as_pixels(given) is given
 
 
 @pytest.mark.parametrize(

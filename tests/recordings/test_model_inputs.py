@@ -61,6 +61,23 @@ def test_pixels_whose_quantization_says_so_are_normalised_too() -> None:
         assert (plain is None) == (expected[0] == -5) and recording.specs["x"].quantization == means
 
 
+def test_pixels_of_int8_are_read_as_those_of_uint8() -> None:
+    """Stored are 128 less: other runs than those of pixels, and the recording, stay as they are."""
+    spec = nl.TensorSpec((1, 3, 1, 1), "NHWC", "int8", quantization=nl.Quantization(1.0, -128))
+    stored, other = np.array([-128, -118, 72], np.int8), np.array([1, 2], np.int8)
+    runs = [({"x": stored, "y": other}, {}), ({"x": stored.reshape(1, 1, 1, 3), "y": other}, {})]
+    recording = nl.Recording({"x": spec}, runs, {"preprocess": {"mean": 10, "std": 2}})
+    changed = of_pixels(recording)
+    assert changed.specs["x"] == nl.TensorSpec((1, 3, 1, 1), "NHWC", "uint8") and recording.specs["x"] == spec
+    assert len(changed.frames) == 2 and changed.outputs == ()
+    for run, before in zip(changed.frames, recording.frames):
+        assert run.inputs["x"].ravel().tolist() == [0, 10, 200] and run.inputs["x"].dtype == np.uint8
+        assert run.inputs["y"].tolist() == [1, 2]
+        assert before.inputs["x"].ravel().tolist() == stored.tolist()
+        for one, its in ((recording, before), (changed, run)):
+            assert model_inputs(one, its)["x"].ravel().tolist() == [-5, 0, 95]
+
+
 def test_an_output_of_such_a_quantization_keeps_it() -> None:
     spec = nl.TensorSpec((1, 3), "NC", "uint8", quantization=nl.Quantization(1.0))
     recording = nl.Recording({"y": spec}, [({"x": np.zeros(1)}, {"y": np.zeros(3, np.uint8)})])

@@ -24,9 +24,11 @@ MEAN, STD = (np.float32(PRE[key]).reshape(1, 3, 1, 1) for key in ("mean", "std")
 SCALES = nl.Quantization([0.02, 0.021, 0.022], [-5, -4, -3], axis=1)
 KINDS: dict[str, dict[str, Any]] = {
     "pixels": {"dtype": "uint8"},
+    "signed pixels": {"dtype": "int8", "quantization": nl.Quantization(1.0, -128)},
     "floats": {"dtype": "float32"},
     "quantised": {"dtype": "int8", "quantization": SCALES},
 }
+PIXELS = ("pixels", "signed pixels")
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +44,13 @@ def undeclared(spec: nl.TensorSpec) -> nl.TensorSpec:
     return nl.TensorSpec.from_dict({k: v for k, v in spec.to_dict().items() if k != "channels"})
 
 
+def is_pixels(spec: nl.TensorSpec) -> bool:
+    return (spec.dtype, spec.quantization) in [(KINDS[k]["dtype"], KINDS[k].get("quantization")) for k in PIXELS]
+
+
 def written(spec: nl.TensorSpec, frame: np.ndarray, **how: Any) -> np.ndarray:
     """The buffer that a user's program gives to the board; a board that reads pixels normalises them itself."""
-    plain = {"mean": 0, "std": 1} if spec.dtype == "uint8" else {}
+    plain = {"mean": 0, "std": 1} if is_pixels(spec) else {}
     return nl.Preprocessor(spec, **{**PRE, **how, **plain})(frame)[0].reshape(-1)
 
 
@@ -64,7 +70,7 @@ def recording(
         flat = buffer(spec, frame)
         x = spec.unpack(flat).astype(np.float32)
         x = np.ascontiguousarray(x[:, ::-1]) if converts else x
-        x = (x - MEAN) / STD if spec.dtype == "uint8" else x
+        x = (x - MEAN) / STD if is_pixels(spec) else x
         maps = board.engine.infer(x)["maps"]
         maps = maps + rng.standard_normal(maps.shape).astype(np.float32) * np.float32(noise * maps.std())
         runs.append(({"image": flat, **({"frame": frame} if frames else {})}, {"maps": board.spec.pack(maps)}))
@@ -103,8 +109,8 @@ def test_one_cause_if_it_is_not_declared(board: Board, kind: str, noise: float) 
     for found in (output, made):
         assert found.why.startswith(f"{words}reads RGB, as declared."), found.why
         declare = "Fix: declare the input as TensorSpec(..., channels='BGR'), as in the fix."
-        assert declare in found.why and (kind == "pixels") == ("not in the Preprocessor that writes" in found.why)
-        assert kind == "pixels" or found.why.endswith(declare)
+        assert declare in found.why and (kind in PIXELS) == ("not in the Preprocessor that writes" in found.why)
+        assert kind in PIXELS or found.why.endswith(declare)
     assert "With that, device and model agree to" in output.why and "instead of" not in str(report)
     how = dict(made.fix or {})
     fixed = nl.Recording({**given.specs, "image": how.pop("target")}, given.frames, {"preprocess": how})

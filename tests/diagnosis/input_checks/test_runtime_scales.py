@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import cv2
@@ -101,15 +102,37 @@ def test_what_is_declared_is_a_match(board: Board, name: str, noise: float) -> N
     assert report and "normalises" not in str(report), str(report)
 
 
+def signed(given: nl.Recording) -> nl.Recording:
+    """The same pixels as int8: 128 is taken from each, which the zero point adds again."""
+    spec = PIXELS.replace(dtype="int8", quantization=nl.Quantization(1.0, -128))
+    runs = [
+        ({**run.inputs, "image": (run.inputs["image"].astype(np.int16) - 128).astype(np.int8)}, run.outputs)
+        for run in given.frames
+    ]
+    return nl.Recording({**given.specs, "image": spec}, runs, given.meta)
+
+
 @pytest.mark.parametrize("noise", [0.0, 0.2])
 @pytest.mark.parametrize("name", [*MODELS, "pixels"])
-def test_a_scale_of_1_says_no_more_than_none(board: Board, name: str, noise: float) -> None:
+@pytest.mark.parametrize("is_signed", [False, True])
+def test_a_scale_of_1_says_no_more_than_none(
+    board: Board, name: str, noise: float, is_signed: bool, tmp_path: Path
+) -> None:
     """What Hailo reports of an input of pixels: it is a match with mean and std declared, and named without."""
-    reads, same = MODELS.get(name, {}), nl.Quantization(1.0, 0.0)
-    report = nl.validate(recording(board, reads, reads, noise, same), board.engine)
+
+    def made(declared: Mapping[str, Any]) -> nl.Recording:
+        plain = recording(board, reads, declared, noise, nl.Quantization(1.0, 0.0))
+        return signed(plain) if is_signed else plain
+
+    reads = MODELS.get(name, {})
+    given = made(reads)
+    report = nl.validate(given, board.engine)
     assert report and report.inputs["image"].verdict == "match", str(report)
+    assert report.inputs["image"].spec == given.specs["image"]
+    given.save(tmp_path / "saved")
+    assert str(nl.validate(tmp_path / "saved", board.engine)) == str(report)
     if reads:
-        output = nl.validate(recording(board, reads, {}, noise, same), board.engine).outputs["maps"]
+        output = nl.validate(made({}), board.engine).outputs["maps"]
         assert output.verdict == "preprocessing" and "normalises them by itself" in output.why, output.why
 
 
