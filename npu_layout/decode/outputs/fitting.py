@@ -41,7 +41,10 @@ def fit(head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[
     if flat:
         return flat[0]
     shapes = ", ".join(map(listed, range(len(specs)), specs)) or "none"
-    why = "; ".join(f"as {form.name!r}: {error}" for form, error in zip(head.forms, problems))
+    ways: dict[str, list[str]] = {}
+    for form, error in zip(head.forms, problems):
+        ways.setdefault(str(error), []).append(repr(form.name))
+    why = "; ".join(f"as {' and '.join(forms)}: {error}" for error, forms in ways.items())
     why = f"head {head.name!r} does not fit the outputs {shapes}; {why}; "
     why += _input_words(head, specs, input_hw) or f"decode.guess(specs, {input_hw}) names the heads that they fit"
     unclear = [error for error in problems if isinstance(error, UndistinguishedError)]
@@ -95,8 +98,7 @@ def _fit(
         for level, place in zip(levels, places):
             level.places[place.part.role] = place
     if left:
-        extra = ", ".join(listed(i, spec) for i, spec in left.items())
-        raise LayoutError(f"no part is in {extra}")
+        raise LayoutError(f"no part is in {_names_of(left)}")
     fitted = Fitted(form, levels, input_hw, prototypes, count)
     _check_optional(fitted, specs)
     _check_hints(head, fitted, specs, names)
@@ -153,11 +155,16 @@ def _check_hints(head: Head, fitted: Fitted, specs: Sequence[TensorSpec], names:
                 raise MisnamedError(why, required=not all(part.optional for part in parts))
 
 
+def _names_of(outputs: Mapping[int, TensorSpec]) -> str:
+    """Return the names of outputs, whose shapes a message says already; "none" without any."""
+    return ", ".join(spec.name or f"output {i}" for i, spec in outputs.items()) or "none"
+
+
 def _single(what: str, left: dict[int, TensorSpec], fits: Callable[[TensorSpec], bool], expected: str) -> int:
     """Take the one output that is `what` from those that are left; return its number."""
     found = [i for i, spec in left.items() if fits(spec)]
     if len(found) != 1:
-        got = ", ".join(listed(i, left[i]) for i in found or left) or "none"
+        got = _names_of({i: left[i] for i in found})
         raise LayoutError(f"{what}: expected one output of {expected}, got {got}")
     del left[found[0]]
     return found[0]

@@ -136,3 +136,26 @@ def test_a_map_of_the_only_level_is_a_map() -> None:
     found = decode.Decoder(head, [nl.TensorSpec(values.shape)], (64, 64))([values.ravel()], confidence=0.5)
     assert (found.cell.tolist(), found.anchor.tolist()) == ([9], [2])
     assert found.xyxy.tolist() == [[12 - 16.5, 12 - 11.5, 12 + 16.5, 12 + 11.5]]
+
+
+@pytest.mark.parametrize(
+    ("head", "lacking", "says"),
+    [
+        (
+            decode.yolov8(80, coefficients=32),
+            ("proto",),
+            r"'maps' and 'list' and 'points .*levels': prototypes: .*none;",
+        ),
+        (decode.yolov8(80), ("proto",), "as 'maps': no part is in c0, c1, c2; as 'list': "),
+        (decode.ssd_postprocessed(90), (), "count: expected one output of one element, got none;"),
+    ],
+)
+def test_each_output_is_listed_once(head: decode.Head, lacking: tuple[str, ...], says: str) -> None:
+    """A head of several forms says what is wrong with all of them once, and shapes in front alone."""
+    channels = {"b": 64, "s": 80, "c": 32}
+    shapes = {f"{k}{i}": (1, n, 640 // s, 640 // s) for i, s in enumerate((8, 16, 32)) for k, n in channels.items()}
+    shapes["proto"] = (1, 32, 160, 160)
+    specs = [nl.TensorSpec(shape, name=name) for name, shape in shapes.items() if name not in lacking]
+    with pytest.raises(nl.LayoutError, match=says) as refused:
+        decode.Decoder(head, specs, (640, 640))
+    assert [str(refused.value).count(f"{spec.name} {spec.shape}") for spec in specs] == [1] * len(specs)
