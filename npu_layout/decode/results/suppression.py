@@ -30,7 +30,8 @@ def nms(
     A box goes if its IoU with a box that stays, of its class, is greater than `iou`. Boxes of equal scores keep the
     order in which they came. The IoU is torchvision's: areas and intersection in float32, compared as float64. Without
     options the result is that of ``torchvision.ops.nms`` of each class, in the order of scores (``batched_nms`` without
-    the rounding of its offsets).
+    the rounding of its offsets). Also as there, a box with NaN or an infinite edge, with exchanged edges (x1 < x0), or
+    without area, goes for no other one, and no other one goes for it: its IoU with any box is 0, or no number.
 
     Parameters
     ----------

@@ -139,6 +139,48 @@ def test_strange_boxes(backend: str) -> None:
     assert decode.nms(boxes[::-1], [1, 2, 3, 4, 5], iou=0.1).tolist() == [4, 3, 2, 1, 0]
 
 
+def least(a: np.float32, b: np.float32) -> np.float32:
+    """C++'s std::min, of whose operands the first is returned if one is NaN."""
+    return b if b < a else a
+
+
+def most(a: np.float32, b: np.float32) -> np.float32:
+    return b if a < b else a
+
+
+def as_torchvision(boxes: np.ndarray, iou: float) -> list[int]:
+    """Of boxes in the order of scores: pytorch/vision, torchvision/csrc/ops/cpu/nms_kernel.cpp, pair by pair."""
+    gone: set[int] = set()
+    areas = [(x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in boxes]
+    for i, a in enumerate(boxes):
+        for j, b in enumerate(boxes):
+            if i in gone or j <= i:
+                continue
+            width = most(np.float32(0), least(a[2], b[2]) - most(a[0], b[0]))
+            height = most(np.float32(0), least(a[3], b[3]) - most(a[1], b[1]))
+            if float(width * height / (areas[i] + areas[j] - width * height)) > iou:
+                gone.add(j)
+    return [i for i in range(len(boxes)) if i not in gone]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_boxes_that_are_none(backend: str) -> None:
+    """Boxes of NaN, infinities, exchanged edges and no area among others, as in torchvision: they overlap none."""
+    rng, edges = np.random.default_rng(7), np.array([np.nan, np.inf, -np.inf, 3e38, -3e38, 0, 1, 9, 10, 11], np.float32)
+    for _ in range(60):
+        boxes = edges[rng.integers(0, len(edges), (24, 4))]
+        boxes[::3] = boxes_of(rng, 8, "whole")
+        boxes[1::3] = np.where(rng.random((8, 4)) < 0.3, boxes[1::3], np.float32([0, 0, 10, 10]))
+        finite = np.isfinite(boxes).all(1)
+        whole = finite & (boxes[:, 2:] > boxes[:, :2]).all(1)
+        for iou in (0.0, 0.4, 1.0):
+            found = decode.nms(boxes, np.arange(24, 0, -1), iou=iou).tolist()
+            assert found == as_torchvision(boxes, iou)
+            assert set(np.flatnonzero(~whole)) <= set(found)
+            alone = decode.nms(boxes[whole], np.arange(whole.sum(), 0, -1), iou=iou)
+            assert [i for i in found if whole[i]] == np.flatnonzero(whole)[alone].tolist()
+
+
 def test_nothing_in_nothing_out(backend: str) -> None:
     for boxes in ([], np.empty((0, 4), np.float32)):
         found = decode.nms(boxes, [], iou=0.5, class_id=[])
