@@ -42,9 +42,9 @@ def fit(head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[
         return flat[0]
     shapes = ", ".join(map(listed, range(len(specs)), specs)) or "none"
     ways: dict[str, list[str]] = {}
-    for form, error in zip(head.forms, problems):
-        ways.setdefault(str(error), []).append(repr(form.name))
-    why = "; ".join(f"as {' and '.join(forms)}: {error}" for error, forms in ways.items())
+    for form, problem in zip(head.forms, problems):
+        ways.setdefault(str(problem), []).append(repr(form.name))
+    why = "; ".join(f"as {' and '.join(forms)}: {what}" for what, forms in ways.items())
     why = f"head {head.name!r} does not fit the outputs {shapes}; {why}; "
     why += _input_words(head, specs, input_hw) or f"decode.guess(specs, {input_hw}) names the heads that they fit"
     unclear = [error for error in problems if isinstance(error, UndistinguishedError)]
