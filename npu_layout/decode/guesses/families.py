@@ -51,7 +51,7 @@ FAMILIES = (
     ),
     Family(
         lambda n, act: nanodet(n, STRIDES, center=0.5, activation=act),
-        "8 bins a side, strides to 32 (NanoDet)",
+        "8 bins a side, strides to 32 (NanoDet; the boxes of YOLOv8 with bins=8 are the same)",
         apart=True,
     ),
     Family(
@@ -159,6 +159,14 @@ FAMILIES = (
         "rows with their best class, not suppressed (AI Hub)",
         activations=("none",),
         apart=True,
+    ),
+    Family(
+        lambda n, act: rtdetr(n),
+        "rows behind the post-processing of queries (RT-DETR, D-FINE, DEIM)",
+        activations=("none",),
+        apart=True,
+        form="rows",
+        most=1000,
     ),
     Family(
         lambda n, act: movenet(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -57,6 +57,12 @@ class FamilyFit(NamedTuple):
         places = {} if self.fitted is None else self.fitted.levels[0].places
         outputs = [places[role].output for role in ("score", "angle", "box") if role in places]
         return len(outputs) == 3 and outputs[0] == outputs[1] != outputs[2]
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether some parts of a level are in one output, and others beside it."""
+        places = {} if self.fitted is None else self.fitted.levels[0].places
+        return 1 < len({place.output for place in places.values()}) < len(places)
 
     @property
     def is_vague(self) -> bool:
@@ -138,6 +144,11 @@ def tried_families(given: Outputs, families: Sequence[Family] = FAMILIES) -> Ite
             if _is_of_family(family, fitted, specs, n) and (known is not None or shows_classes or n == family.rows):
                 yield FamilyFit(family, fitted, head.classes)
         yield from unclear.values()
+
+
+def rare_fits(given: Outputs, families: Iterable[Family]) -> list[FamilyFit]:
+    """Return what outputs fit of families that few networks have: their parts are apart, or all of them together."""
+    return [one for one in tried_families(given, tuple(families)) if not one.is_mixed]
 
 
 def _is_of_family(family: Family, fitted: Fitted, specs: Sequence[TensorSpec], n: int) -> bool:

@@ -27,10 +27,12 @@ from .family_fits import (
     fitting,
     open_activations,
     open_units,
+    rare_fits,
     tried_families,
 )
 from .other_outputs import other_answers
 from .point_families import point_families
+from .rare_families import families_of_bins, families_of_parts
 from .spare_outputs import spare_outputs
 
 _WAYS = 4  # to leave outputs out, that are named
@@ -124,11 +126,14 @@ def _found(tried: Sequence[FamilyFit], given: Outputs) -> tuple[list[FamilyFit],
     if known is not None and found and all(one.is_joined for one in found):
         found += fitting(list(tried_families(given._replace(classes=known + 1))))
     points = fitting(list(tried_families(given, tuple(point_families(given.specs, known)))))
+    points += fitting(rare_fits(given, families_of_parts(*given)))
     pointed = [one for one in points if one.is_rows_first]
     if not found or known is not None:
         found, pointed = found + pointed, []
     if all(one.classes == _COCO for one in found):
         pointed = []
+    if not found and not pointed:
+        found = fitting(rare_fits(given, families_of_bins(*given)))
     return sorted(found, key=lambda one: one.rank(given.specs)), pointed
 
 

@@ -42,6 +42,11 @@ def listed(i: int, spec: TensorSpec) -> str:
     return f"{spec.name or f'output {i}'} {spec.shape}"
 
 
+def names_of(outputs: Mapping[int, TensorSpec]) -> str:
+    """Return the names of outputs, whose shapes a message says already; "none" without any."""
+    return ", ".join(spec.name or f"output {i}" for i, spec in outputs.items()) or "none"
+
+
 def is_hinted(part: Part, name: str) -> bool:
     """Return whether an output's name has the letters of a part's hint; of none, every name has them."""
     return any(name.endswith(hint) if hint[-1:].isdigit() else hint in name for hint in part.hint.split("|"))

@@ -12,7 +12,7 @@ from ..arithmetic.mask_logits import planes_of
 from ..heads.batches import refuse_batch
 from ..heads.form import HINTS, Form, Part
 from ..heads.head import Head
-from .assigning import MisnamedError, UndistinguishedError, is_hinted, listed
+from .assigning import MisnamedError, UndistinguishedError, is_hinted, listed, names_of
 from .output_axes import Size
 from .places import LEVELS, Fitted, Given, across_levels
 
@@ -98,7 +98,7 @@ def _fit(
         for level, place in zip(levels, places):
             level.places[place.part.role] = place
     if left:
-        raise LayoutError(f"no part is in {_names_of(left)}")
+        raise LayoutError(f"no part is in {names_of(left)}")
     fitted = Fitted(form, levels, input_hw, prototypes, count)
     _check_optional(fitted, specs)
     _check_hints(head, fitted, specs, names)
@@ -155,16 +155,11 @@ def _check_hints(head: Head, fitted: Fitted, specs: Sequence[TensorSpec], names:
                 raise MisnamedError(why, required=not all(part.optional for part in parts))
 
 
-def _names_of(outputs: Mapping[int, TensorSpec]) -> str:
-    """Return the names of outputs, whose shapes a message says already; "none" without any."""
-    return ", ".join(spec.name or f"output {i}" for i, spec in outputs.items()) or "none"
-
-
 def _single(what: str, left: dict[int, TensorSpec], fits: Callable[[TensorSpec], bool], expected: str) -> int:
     """Take the one output that is `what` from those that are left; return its number."""
     found = [i for i, spec in left.items() if fits(spec)]
     if len(found) != 1:
-        got = _names_of({i: left[i] for i in found})
+        got = names_of({i: left[i] for i in found})
         raise LayoutError(f"{what}: expected one output of {expected}, got {got}")
     del left[found[0]]
     return found[0]

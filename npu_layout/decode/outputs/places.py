@@ -12,7 +12,7 @@ from ...errors import LayoutError, NpuLayoutError
 from ...support import items_of
 from ..heads.form import Form, Part
 from ..heads.head import Head
-from .assigning import UndistinguishedError, assign, listed, turns_of
+from .assigning import UndistinguishedError, assign, listed, names_of, turns_of
 from .output_axes import Axes, Size, flat_axes, grid_axes, read_alike, turned_alike
 
 
@@ -201,7 +201,7 @@ def across_levels(given: Given, part: Part) -> list[Place]:
             inner = rest[1] if len(rest) == 2 else None
             starts = np.cumsum([0, *cells[:-1]]).tolist()
             return [Place(part, k, rest[0], 0, 0, None, None, columns, start, inner=inner) for start in starts]
-    got = ", ".join(listed(i, spec) for i, spec in given.left.items()) or "none"
+    got = names_of(given.left)
     raise LayoutError(f"{part.role}: expected {part.count} channels before {sum(cells)} cells in one output, got {got}")
 
 

@@ -47,7 +47,7 @@ def rtdetr(
     known = one_of("activation", activation, ACTIVATIONS[:2])
     score = replace(_SCORE, count=classes, activation=known)
     boxes = Boxes("xywh", unit=one_of("unit", unit, UNITS[1:]))
-    rows = (Part("box", 4), Part("label", 1, hint="label"), Part("score", 1, hint="score"))
+    rows = (Part("box", 4), Part("label", 1, hint="label|class"), Part("score", 1, hint="score"))
     forms = (
         Form("queries", (_BOX, score), boxes, "rows"),
         Form("rows", rows, Boxes("xyxy", unit="pixel"), "rows"),

@@ -295,7 +295,7 @@ def test_one_output_of_rows_is_queries_if_the_classes_are_known() -> None:
 def test_rows_whose_parts_are_not_distinguished_are_named_once() -> None:
     """Labels and scores of one shape: every number of classes fits, and one of each family is offered."""
     found = decode.guess(of_shapes([(1, 300), (1, 300, 4), (1, 300)]), (640, 640))
-    wanted = {("yolov10", 80), ("yolo26", 80), ("labelled_rows", 80)}
+    wanted = {("yolov10", 80), ("yolo26", 80), ("labelled_rows", 80), ("rtdetr", 80)}
     assert {(head.name, head.classes) for head in found.others} == wanted
     assert "which output is which part (outputs=)" in found.why
 
@@ -332,6 +332,17 @@ def test_rows_with_their_best_class() -> None:
     specs = [spec.replace(name=n) for spec, n in zip(of_shapes([(1, 8400, 4), (1, 8400), (1, 8400)]), names)]
     found = decode.guess(specs, (640, 640))
     assert found.head == decode.labelled_rows(80)
+
+
+def test_rows_behind_the_post_processing_of_queries() -> None:
+    """RT-DETR's and D-FINE's own export, and AI Hub's names: 300 rows may be suppressed or not, 8,400 are cells."""
+    for names in (("labels", "boxes", "scores"), ("class_idx", "boxes", "scores")):
+        specs = [spec.replace(name=n) for spec, n in zip(of_shapes([(1, 300), (1, 300, 4), (1, 300)]), names)]
+        found = decode.guess(specs, (640, 640))
+        assert found.head is None and decode.rtdetr(80) in found.others and decode.labelled_rows(80) in found.others
+        for head in (decode.rtdetr(80), decode.labelled_rows(80)):
+            decode.Decoder(head, specs, (640, 640))
+        assert "rows behind the post-processing of queries (RT-DETR, D-FINE, DEIM), 80 classes" in found.why
 
 
 def test_scores_may_be_before_bins() -> None:

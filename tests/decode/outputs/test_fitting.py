@@ -146,6 +146,11 @@ def test_a_map_of_the_only_level_is_a_map() -> None:
             ("proto",),
             r"'maps' and 'list' and 'points .*levels': prototypes: .*none;",
         ),
+        (
+            decode.yolov8(80, coefficients=32),
+            ("c0", "c1", "c2"),
+            "coefficients: expected 32 .* in one output, got b0, s0, b1, s1, b2, s2;",
+        ),
         (decode.yolov8(80), ("proto",), "as 'maps': no part is in c0, c1, c2; as 'list': "),
         (decode.ssd_postprocessed(90), (), "count: expected one output of one element, got none;"),
     ],
