@@ -120,19 +120,22 @@ def _nothing_fits(given: Outputs, tried: Sequence[FamilyFit]) -> Guess:
     return Guess(None, why + _refused(tried), heads)
 
 
-def _found(tried: Sequence[FamilyFit], given: Outputs) -> tuple[list[FamilyFit], list[FamilyFit]]:
-    """Return what fits, the likelier first, and what fits beside it if some channels are not scores but keypoints."""
+def _found(tried: Sequence[FamilyFit], given: Outputs, rare: bool = True) -> tuple[list[FamilyFit], list[FamilyFit]]:
+    """Return what fits, the likelier first, and what fits beside it if some channels are not scores but keypoints.
+
+    rare: whether families count that few networks have.
+    """
     found, known = fitting(tried), given.classes
     if known is not None and found and all(one.is_joined for one in found):
         found += fitting(list(tried_families(given._replace(classes=known + 1))))
     points = fitting(list(tried_families(given, tuple(point_families(given.specs, known)))))
-    points += fitting(rare_fits(given, families_of_parts(*given)))
+    points += fitting(rare_fits(given, families_of_parts(*given))) if rare else []
     pointed = [one for one in points if one.is_rows_first]
     if not found or known is not None:
         found, pointed = found + pointed, []
     if all(one.classes == _COCO for one in found):
         pointed = []
-    if not found and not pointed:
+    if rare and not found and not pointed:
         found = fitting(rare_fits(given, families_of_bins(*given)))
     return sorted(found, key=lambda one: one.rank(given.specs)), pointed
 
@@ -143,7 +146,7 @@ def _without_some(given: Outputs) -> tuple[str, tuple[Head, ...]]:
         ways, heads = dict[tuple[int, ...], str](), dict[Head, None]()
         for left_out in choices:
             kept = given._replace(specs=tuple(spec for i, spec in enumerate(given.specs) if i not in left_out))
-            found, pointed = _found(all_tried(kept), kept)
+            found, pointed = _found(all_tried(kept), kept, rare=False)
             vague = given.classes is None and any(one.is_vague for one in found)
             if not found or vague or any(set(way) < set(left_out) for way in ways) or len(ways) == _WAYS:
                 continue
