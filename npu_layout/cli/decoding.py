@@ -14,6 +14,7 @@ from ..diagnosis import image_size
 from ..errors import NpuLayoutError
 from ..frames import Geometry, Preprocessor
 from ..recordings import CAMERA, FRAME, Frame, Recording, roi_of
+from ..reports import plain
 from ..support import many, whole
 from . import console, heads, words
 
@@ -33,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--frames", type=words.target, metavar="FOLDER", help="draw on the recorded frames, and write them there as PNG"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--json", action="store_true", help="print JSON; NaN and infinity are null")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -55,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
             _write(Path(options.frames), i, draw(picture, found, geometry, source=source))
         shown += _rows(i, found, geometry)
     if options.json:
-        console.show_json({"head": head.to_dict(), "input": list(size), "detections": shown})
+        console.show_json({"head": head.to_dict(), "input": list(size), "detections": plain(shown)})
     else:
         rows = [(d["frame"], d["class_id"], f"{d['confidence']:.3f}", *(f"{v:.1f}" for v in d["xyxy"])) for d in shown]
         console.table(("frame", "class", "score", "left", "top", "right", "bottom"), rows)

@@ -5,7 +5,7 @@ Imports diagnosis, comparison, decode, engines, buffers, layouts, kernels (their
 
 from .collection import Reports, summary_line
 from .junit import write_junit
-from .output_report import UNSURE, Exhibit, OutputReport
+from .output_report import UNSURE, Exhibit, OutputReport, plain
 from .report import VERDICTS, Report
 
-__all__ = ["UNSURE", "VERDICTS", "Exhibit", "OutputReport", "Report", "Reports", "summary_line", "write_junit"]
+__all__ = ["UNSURE", "VERDICTS", "Exhibit", "OutputReport", "Report", "Reports", "plain", "summary_line", "write_junit"]

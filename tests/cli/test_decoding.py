@@ -216,3 +216,24 @@ def test_a_recording_of_stored_inputs(here: Path, capsys: pytest.CaptureFixture[
     status, out, err = ran(capsys, "decode", "stored", "--head", "yolov8(3, (8,), activation='sigmoid')", "--json")
     assert status == 0 and json.loads(out)["detections"] == json.loads(plain)["detections"], err
     assert json.loads(out)["detections"]
+
+
+def test_boxes_and_points_of_no_number_are_null(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A network that overflowed has scores that pass, and boxes of NaN or infinity: JSON has neither."""
+    channels = {"box": 64, "score": 3, "points": 15}
+    specs = {f"{k}{s}": nl.TensorSpec((1, n, 64 // s, 64 // s)) for s in (8, 16, 32) for k, n in channels.items()}
+    values = {name: np.zeros(spec.shape, np.float32) for name, spec in specs.items()}
+    values["score8"][0, 1, 2, 3] = values["score16"][0, 2, 1, 1] = 0.9
+    values["box8"][0, :, 2, 3] = np.nan
+    values["points16"][0, 0, 1, 1] = np.inf
+    nl.Recording(specs, [({}, values)]).save("overflowed")
+    given = ("decode", "overflowed", "--head", "yolov8(3, keypoints=5)", "--input", "64x64")
+    status, out, err = ran(capsys, *given, "--json")
+    first, second = json.loads(out)["detections"]
+    assert status == 0 and "defect" not in err and first["xyxy"] == [None] * 4 and first["class_id"] == 1
+    assert (
+        second["xyxy"] == [-96.0, -96.0, 144.0, 144.0]
+        and [p[0] is None for p in second["keypoints"]] == [True] + [False] * 4
+    )
+    status, out, _ = ran(capsys, *given)
+    assert status == 0 and out.count("nan") == 4
