@@ -134,3 +134,25 @@ def test_a_confidence_without_a_head(tmp_path: Path, model: nl.OnnxRuntimeEngine
     with pytest.raises(nl.NpuLayoutError, match=words):
         nl.validate_many(tmp_path / "recorded", detector.detector(), confidence=25)
     assert nl.validate(given, model, confidence=0.25)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_boxes_that_are_no_numbers_are_other_detections(model: nl.OnnxRuntimeEngine, share: float) -> None:
+    """A board of float16 that overflowed: the report says so, and counts its detections, as without a head."""
+    own, given = detector.specs(), detector.recording(4)
+    specs = {name: nl.TensorSpec(spec.shape, "NCHW", "float16") for name, spec in own.items()}
+
+    def recorded(part: float) -> nl.Recording:
+        runs = []
+        for inputs, outputs in given:
+            values = {name: spec.unpack(outputs[name]).astype(np.float16) for name, spec in own.items()}
+            values["box"][:, :, : int(part * values["box"].shape[2])] = np.nan
+            runs.append((inputs, {name: specs[name].pack(v) for name, v in values.items()}))
+        return nl.Recording(specs, runs, given.meta)
+
+    assert nl.validate(recorded(0), model, head=detector.HEAD)
+    report = nl.validate(recorded(share), model, head=detector.HEAD)
+    assert not report and "NaN" in report.outputs["box"].why
+    differs = [found for found in report.detections.values() if not found]
+    assert differs and all(found.extra and found.missing for found in differs)
+    json.loads(report.to_json())

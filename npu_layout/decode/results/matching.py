@@ -96,7 +96,8 @@ def same(
 ) -> Comparison:
     """Return how detections differ from those of a reference.
 
-    Rows are matched one to one, best IoU first: those of one class, and then what is left, of any class.
+    Rows are matched one to one, best IoU first: those of one class, and then what is left, of any class. A row whose
+    box or score is NaN or infinite is the same as one of this kind, of its class and cell, and as no other.
 
     Parameters
     ----------
@@ -123,9 +124,8 @@ def same(
     Raises
     ------
     NpuLayoutError
-        On what are no Detections, on boxes or scores that are not finite, on a negative limit, on one above 1 of
-        shares, IoUs or scores that are probabilities, and if one side alone has keypoints, masks or turned boxes, or of
-        another number or size.
+        On what are no Detections, on a negative limit, on one above 1 of shares, IoUs or scores that are probabilities,
+        and if one side alone has keypoints, masks or turned boxes, or of another number or size.
 
     Examples
     --------
@@ -144,11 +144,12 @@ def same(
         bound = _check_share("confidence", real_number("confidence", confidence), found, reference) + score
     pairs = _pairs(found, reference, pixels, overlap)
     one, other = found[[i for i, _ in pairs]], reference[[j for _, j in pairs]]
-    apart = np.maximum(
-        np.abs(np.asarray(one.xyxy, np.float64) - other.xyxy).max(1, initial=0), _corner_distances(one, other)
-    )
-    allowed = pixels + shift * (other.xyxy[:, 2:] - other.xyxy[:, :2]).max(1, initial=0)
-    differs = np.abs(one.confidence.astype(np.float64) - other.confidence)
+    finite = _are_finite(one) & _are_finite(other)
+    with np.errstate(invalid="ignore", over="ignore"):
+        edges = np.abs(np.asarray(one.xyxy, np.float64) - other.xyxy).max(1, initial=0)
+        apart = np.where(finite, np.maximum(edges, _corner_distances(one, other)), 0)
+        allowed = pixels + shift * (other.xyxy[:, 2:] - other.xyxy[:, :2]).max(1, initial=0)
+        differs = np.where(finite, np.abs(one.confidence.astype(np.float64) - other.confidence), 0)
     moved = apart > allowed
     extra, weak = _unmatched(found, [i for i, _ in pairs], bound)
     missing, lost = _unmatched(reference, [j for _, j in pairs], bound)
@@ -171,23 +172,26 @@ def same(
 def _pairs(found: Detections, reference: Detections, pixels: float, overlap: float) -> list[tuple[int, int]]:
     """Return the rows of the same objects: those of one class first, then what is left, of any class."""
     a, b = (np.asarray(side.xyxy, np.float64) for side in (found, reference))
-    similar = _ious(a, b, pixels)
     of_class = found.class_id[:, None] == reference.class_id[None]
+    known, other = _are_finite(found), _are_finite(reference)
+    similar = np.where(known[:, None] & other[None], _ious(a, b, pixels), -1)
+    if not (known.all() and other.all()):
+        cells = [np.stack([side.level, side.cell, side.anchor], 1) for side in (found, reference)]
+        of_cell = (cells[0][:, None] == cells[1][None]).all(2)
+        similar[~known[:, None] & ~other[None] & of_cell & of_class] = 1
     pairs = _matches(np.where(of_class, similar, -1), overlap, [], [])
     pairs += _matches(similar, overlap, [i for i, _ in pairs], [j for _, j in pairs])
     return sorted(pairs)
 
 
 def _check_sides(found: Detections, reference: Detections) -> None:
-    """Raise NpuLayoutError if boxes or scores are not finite, or if parts of the two sides cannot be compared."""
+    """Raise NpuLayoutError if parts of the two sides cannot be compared."""
     for name, one in (("found", found), ("reference", reference)):
-        side = instance(name, one, Detections)
-        if not (np.isfinite(side.xyxy).all() and np.isfinite(side.confidence).all()):
-            raise NpuLayoutError(f"{name}: expected finite boxes and scores")
+        instance(name, one, Detections)
     for side in (found, reference):
         turned = side.xywha
-        if turned is not None and (turned.shape != (len(side), 5) or not np.isfinite(turned).all()):
-            raise NpuLayoutError(f"xywha: expected {len(side)} finite turned boxes (n, 5), got shape {turned.shape}")
+        if turned is not None and turned.shape != (len(side), 5):
+            raise NpuLayoutError(f"xywha: expected {len(side)} turned boxes (n, 5), got shape {turned.shape}")
     for name in ("keypoints", "masks", "xywha"):
         sides = [getattr(side, name) for side in (found, reference)]
         sizes = [None if side is None else side.input_shape if name == "masks" else side.shape[1:] for side in sides]
@@ -201,6 +205,12 @@ def _check_share(what: str, number: float, found: Detections, reference: Detecti
     if max(found.confidence.max(initial=0), reference.confidence.max(initial=0)) <= 1:
         share_of(what, max(number, 0.0), ": no score is above 1")
     return number
+
+
+def _are_finite(side: Detections) -> np.ndarray:
+    """Return which rows have numbers as edges, score and turned box."""
+    finite: np.ndarray = np.isfinite(side.xyxy).all(1) & np.isfinite(side.confidence)
+    return finite if side.xywha is None else finite & np.isfinite(side.xywha).all(1)
 
 
 def _corner_distances(one: Detections, other: Detections) -> np.ndarray:
@@ -251,14 +261,14 @@ def _chosen(pairs: list[tuple[int, int]], chosen: np.ndarray) -> tuple[tuple[int
 
 def _ious(a: np.ndarray, b: np.ndarray, pixels: float) -> np.ndarray:
     """Return IoUs, float64 (n, m); 1 where a box without area is within `pixels` of the other."""
-    low = np.maximum(a[:, None, :2], b[None, :, :2])
-    high = np.minimum(a[:, None, 2:], b[None, :, 2:])
-    shared = np.prod(np.clip(high - low, 0, None), 2)
-    areas = [np.prod(np.clip(boxes[:, 2:] - boxes[:, :2], 0, None), 1) for boxes in (a, b)]
-    union = areas[0][:, None] + areas[1][None] - shared
-    near = np.abs(a[:, None] - b[None]).max(2, initial=0) <= pixels
-    thin = (areas[0][:, None] == 0) | (areas[1][None] == 0)
     with np.errstate(invalid="ignore", divide="ignore"):
+        low = np.maximum(a[:, None, :2], b[None, :, :2])
+        high = np.minimum(a[:, None, 2:], b[None, :, 2:])
+        shared = np.prod(np.clip(high - low, 0, None), 2)
+        areas = [np.prod(np.clip(boxes[:, 2:] - boxes[:, :2], 0, None), 1) for boxes in (a, b)]
+        union = areas[0][:, None] + areas[1][None] - shared
+        near = np.abs(a[:, None] - b[None]).max(2, initial=0) <= pixels
+        thin = (areas[0][:, None] == 0) | (areas[1][None] == 0)
         ious: np.ndarray = np.where(thin, near.astype(np.float64), shared / union)
     return ious
 
