@@ -36,6 +36,7 @@ _BETTER = 2 * MARGIN  # dB that two causes have to explain more than one
 _MOVED = 3  # inputs that are mirrored or upside down
 _EACH = 2  # hypotheses that agree best in line, and in the distribution of their values
 _IN_LINE, _ALIKE = 0.8, 0.15  # share of the variance off a line; deviations between distributions: of noise
+_OF_ONE_SCALE = 2  # fitted numbers: a scale and a zero point
 _FRAMES = 6
 _QUANTILES, _VALUES = 128, 20_000
 
@@ -138,7 +139,7 @@ def _is_sound(pair: CausePair, best: float) -> bool:
         return False
     if fitted and (has_scales_of_channels(reads.fix) or exchanges_floats(pair.evidence, reads)):
         return False  # any curve is near a line in each channel, and the bits of a float are near its logarithm
-    least = max(_least(best), _WHOLE) if fitted else _least(best)  # a curve with a scale of its own fits much
+    least = max(_least(best), _WHOLE) if fitted or _fits_channels(pair) else _least(best)  # these fit much
     if reads.score < least or reads.gain < MARGIN or _is_of_noise(pair):
         return False
     return not (fitted and is_of_two_scales(pair.evidence, pair.evidence.trial(reads)))
@@ -177,6 +178,14 @@ def _is_a_curve(evidence: Evidence, c: Candidate) -> bool:
 
 def _is_fitted(pair: CausePair) -> bool:
     return (pair.reads.cause, pair.computes.cause) == ("quantization", "activation")
+
+
+def _fits_channels(pair: CausePair) -> bool:
+    """Whether scales of channels are fitted beside another input.
+
+    An input of another contrast, which was not tried, is in each channel nearly a line of one that was.
+    """
+    return pair.computes.of_input and pair.evidence.trial(pair.reads).parameters > _OF_ONE_SCALE
 
 
 def _ways(evidence: Evidence, computes: Trial, least: float) -> Iterator[Trial]:

@@ -62,6 +62,22 @@ def test_colours_and_a_zero_point(board: Board) -> None:
     assert abs(float(output.fix.quantization.zero_point) - float(q.zero_point)) <= 1
 
 
+@pytest.mark.parametrize(("db", "named"), [(14, False), (18, True)])
+def test_scales_of_channels_beside_colours(board: Board, db: float, named: bool) -> None:
+    """Lines of channels fit much: those of a noisy device may as well be of an input that was not tried."""
+    rng, shape = np.random.default_rng(0), (1, SHAPE[1], 1, 1)
+    factor, offset = rng.uniform(0.5, 2, shape), rng.normal(0, 0.5, shape)
+    answers = [factor * board.engine.infer(_bgr(x))["maps"] + offset for x in board.inputs]
+    deviation = np.stack(answers).std((0, 1, 3, 4)).reshape(shape) * 10 ** (-db / 20)
+    noisy = [(y + deviation * rng.standard_normal(y.shape)).astype(np.float32) for y in answers]
+    q = nl.engines.calibrate(noisy, "int8")
+    spec = nl.TensorSpec(SHAPE, "NCHW", "int8", quantization=q)
+    output = board.verdict(board.recording(spec, [{"maps": spec.pack(y)} for y in noisy]))
+    both = ("quantization", ("preprocessing",))
+    assert ((output.verdict, output.also) == both) == named, str(output)
+    assert named or output.verdict in ("mismatch", "ambiguous"), str(output)
+
+
 def test_late_frames_and_a_zero_point(board: Board) -> None:
     q = board.spec.quantization
     assert q is not None
