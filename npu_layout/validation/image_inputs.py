@@ -44,7 +44,10 @@ class Images(NamedTuple):
         return f"input{'s'[: len(self.each) > 1]} {' and '.join(map(quoted, self.names))}"
 
     def made(self, recording: Recording, k: KeptRun, wanted: Wanted) -> Iterator[MadeImages]:
-        """Yield each other way to make them of a frame, which none of the images is already like."""
+        """Yield each other way to make them of a frame, which none of the images is already like.
+
+        What makes each of several images one of the others is none: these are inputs in each other's place.
+        """
         frame = k.frame if len(self.each) == 1 else None  # it is of one picture alone
         first, *others = (
             variants(k.inputs[image.name], recording.meta, frame, image.limits, image.spec, k.roi_xywh, wanted)
@@ -53,7 +56,13 @@ class Images(NamedTuple):
         same = [{variant.id: variant for variant in of} for of in others]
         for variant in first:
             if all(variant.id in of for of in same):
-                yield self._together([variant, *(of[variant.id] for of in same)])
+                way = self._together([variant, *(of[variant.id] for of in same)])
+                if not self._exchanges(way, k):
+                    yield way
+
+    def _exchanges(self, way: MadeImages, k: KeptRun) -> bool:
+        others = {name: [k.inputs[other] for other in self.names if other != name] for name in self.names}
+        return all(any(np.array_equal(x, other) for other in others[name]) for name, x in way.arrays.items())
 
     def _together(self, of: Sequence[Variant]) -> MadeImages:
         first = of[0]

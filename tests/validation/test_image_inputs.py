@@ -55,3 +55,14 @@ def test_what_one_image_is_already_like_is_no_change_of_all() -> None:
     left, right, both = (_ways(group, recording, kept[0]) for group in images(recording, kept))
     mirrored = {id for id, way in left.items() if "left to right" in way.text}
     assert mirrored and not mirrored & right.keys() and not mirrored & both.keys()
+
+
+def test_what_makes_each_image_the_other_one_is_no_change() -> None:
+    """The right picture is the left one mirrored: mirrored, the two are in each other's place."""
+    engine = nl.OnnxRuntimeEngine(two_inputs.matcher())
+    inputs = [{"left": x, "right": np.ascontiguousarray(x[..., ::-1])} for x in two_inputs.pictures(3)]
+    recording = two_inputs.recording(engine, inputs, preprocess=PRE)
+    kept = compare(recording, engine, False)[1]
+    left, right, both = (_ways(group, recording, kept[0]) for group in images(recording, kept))
+    mirrored = {id for id, way in left.items() if "mirrored from left to right" in way.text}
+    assert mirrored and mirrored <= right.keys() and not mirrored & both.keys() and len(both) > 10

@@ -229,5 +229,5 @@ def test_progress_says_that_inputs_are_exchanged(
     monkeypatch.setitem(sys.modules, "rich.console", None)
     nl.validate(recording(engine, unlike()[:1], swapped), engine, progress=True)
     err = capsys.readouterr().err
-    assert "looking for causes: colours of input 'left': 0 of 3" in err
-    assert "looking for causes: order of the inputs: 3 of 3" in err
+    assert "looking for causes: colours of input 'left': 0 of 4" in err
+    assert "looking for causes: order of the inputs: 4 of 4" in err
