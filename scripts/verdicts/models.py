@@ -311,17 +311,20 @@ def _quantise(source: Path, target: Path, inputs: list[np.ndarray], kind: Kind) 
     onnx.save(model, str(prepared))
     logging.disable(logging.WARNING)
     try:
-        quantize_static(
-            str(prepared),
-            str(target),
-            Reader(),
-            quant_format=QuantFormat.QDQ,
-            per_channel=True,
-            extra_options={"QDQOpTypePerChannelSupportToAxis": {"MatMul": 1, "LayerNormalization": 0}},  # 1.17: axis 1
-            activation_type=QuantType.QInt16 if kind.wide else QuantType.QInt8,
-            weight_type=QuantType.QInt8,
-            nodes_to_exclude=list(kind.apart),
-        )
+        with np.errstate(invalid="ignore"):  # 1.17 casts biases beyond int32 beside int16
+            quantize_static(
+                str(prepared),
+                str(target),
+                Reader(),
+                quant_format=QuantFormat.QDQ,
+                per_channel=True,
+                extra_options={
+                    "QDQOpTypePerChannelSupportToAxis": {"MatMul": 1, "LayerNormalization": 0}
+                },  # 1.17: axis 1
+                activation_type=QuantType.QInt16 if kind.wide else QuantType.QInt8,
+                weight_type=QuantType.QInt8,
+                nodes_to_exclude=list(kind.apart),
+            )
     finally:
         logging.disable(logging.NOTSET)
 
