@@ -83,6 +83,7 @@ def _pixel_buffer(spec: TensorSpec, plain: TensorSpec, buffer: Any) -> Any:
     """Return a buffer of `spec` as one of its pixels, which have the highest bit of a byte inverted if it is signed."""
     if plain.dtype == spec.dtype:
         return buffer
+    spec.unpack(buffer)  # refuses what is no buffer of the declared spec, such as one of another dtype
     return np.ascontiguousarray(buffer).view(np.uint8) ^ np.uint8(0x80)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
 import npu_layout as nl
-from npu_layout.recordings.model_inputs import Feeds, model_inputs, normalisation, of_pixels
+from npu_layout.recordings.model_inputs import Feeds, model_input, model_inputs, normalisation, of_pixels
 from npu_layout.recordings.model_outputs import model_outputs
 from tests.support.exchanged import PREPROCESS
 from tests.support.small_models import FLOAT, build
@@ -145,3 +147,11 @@ def test_what_the_camera_saw_is_no_input_of_the_model() -> None:
         shapes = [[(name, FLOAT, (1, 3, 2, 2))] for name in "xy"]
         engine = nl.OnnxRuntimeEngine(build([helper.make_node("Neg", ["x"], ["y"])], *shapes), threads=1)
         assert Feeds(engine, recording)(recording.frames[0], 0)["x"].sum() == 12
+
+
+@pytest.mark.parametrize("bad", [None, [1, 2], b"", np.zeros(6, np.int16)], ids=["None", "list", "empty", "int16"])
+def test_what_is_no_buffer_of_int8_pixels_is_refused(bad: Any) -> None:
+    """6 integers of 16 bits have as many bytes as 12 pixels."""
+    spec = nl.TensorSpec((1, 3, 2, 2), "NHWC", "int8", quantization=nl.Quantization(1.0, -128))
+    with pytest.raises(nl.NpuLayoutError, match="int8"):
+        model_input(spec, bad, {})
