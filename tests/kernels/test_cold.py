@@ -266,6 +266,39 @@ def test_small_results_in_no_cache(
                 assert cached(0) == looks
 
 
+@pytest.mark.parametrize("given", ("NCHW", "NHWC"))
+@pytest.mark.parametrize(
+    "dtype, channels, block", (("float32", 8, 16), ("float32", 3, 16), ("uint16", 14, 32), ("float64", 4, 8))
+)
+def test_blocks_with_zeros_in_no_cache(
+    dtype: str, channels: int, block: int, given: str, cached: Callable[[int], int], stores: bool
+) -> None:
+    """Whole lines of a result that begins anywhere in a line; where these are fast, a new result is looked for, too."""
+    source = nl.TensorSpec((1, channels, 97, 111), given, dtype)
+    target = nl.TensorSpec(source.shape, f"NCHW{block}c", dtype)
+    flat = np.random.default_rng(3).integers(0, 256, source.size).astype(dtype)
+    pixels = source.unpack(flat).transpose(0, 2, 3, 1).reshape(-1, channels)
+    expected = np.zeros((97 * 111, block), dtype)
+    expected[:, :channels] = pixels
+    size = flat.itemsize
+    fence = Fenced(expected.nbytes + 128)
+    for backend in NATIVE:
+        for at in (0, size, 16, 32, 64 - size):
+            program = nl.plan(source, target).move.program(backend)
+            room = fence.last(expected.nbytes + at) if at else fence.first(expected.nbytes)
+            out = room[at:][: expected.nbytes].view(dtype)
+            for call in range(3):
+                room[:] = 0x37
+                cached(0)
+                assert program.attempt(flat, out)
+                np.testing.assert_array_equal(out, expected.reshape(-1), err_msg=f"{backend} {at} {call}")
+                assert (room[:at] == 0x37).all()
+                if platform.machine() in ("x86_64", "AMD64") and not call:
+                    assert cached(1) == 1 + stores
+                    again = nl.plan(source, target).move.program(backend)
+                    assert again.attempt(flat, out) and cached(0) == 1 + stores
+
+
 @pytest.mark.usefixtures("stores")
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
 def test_gray_of_planes_in_no_cache(dtype: str, cached: Callable[[int], int]) -> None:

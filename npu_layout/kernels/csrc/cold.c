@@ -145,7 +145,7 @@ int read_cold(const uint8_t *source, int64_t bytes) {
 
 int write_cold(const uint8_t *result, int64_t bytes) { return in_no_cache(result, bytes, 1); }
 
-int past_cold(Results *results, const uint8_t *result, int64_t bytes) {
+int past_cold(Results *results, const uint8_t *result, int64_t bytes, int early) {
     enum { LEAST = 1 << 18 };
     const int asks = atomic_load_explicit(&cached, memory_order_relaxed) < 0;
     if (bytes < LEAST || (asks && !times().far)) return 0;
@@ -158,6 +158,7 @@ int past_cold(Results *results, const uint8_t *result, int64_t bytes) {
         left = atomic_load_explicit(&results->known[i].left, memory_order_relaxed);
         past = next_past(&left, recent, result, bytes);
     } else {
+        past = early && in_no_cache(result, bytes, 2);
         i = (int)(atomic_fetch_add_explicit(&results->next, 1, memory_order_relaxed) % KNOWN_RESULTS);
         atomic_store_explicit(&results->known[i].at, at, memory_order_relaxed);
     }
@@ -180,8 +181,8 @@ int write_cold(const uint8_t *result, int64_t bytes) {
     (void)result, (void)bytes;
     return 0;
 }
-int past_cold(Results *results, const uint8_t *result, int64_t bytes) {
-    (void)results, (void)result, (void)bytes;
+int past_cold(Results *results, const uint8_t *result, int64_t bytes, int early) {
+    (void)results, (void)result, (void)bytes, (void)early;
     return 0;
 }
 

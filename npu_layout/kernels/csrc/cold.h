@@ -31,8 +31,8 @@ typedef struct {
 } Results;
 
 /* Whether to store a result past the caches because it is in none; it is called once for each result. Several threads may call it
- * at once. */
-int past_cold(Results *results, const uint8_t *result, int64_t bytes);
+ * at once. `early`: whether a result that was not seen before may be stored so, too. */
+int past_cold(Results *results, const uint8_t *result, int64_t bytes, int early);
 /* Whether a source is in no cache. */
 int read_cold(const uint8_t *source, int64_t bytes);
 /* Whether a result that is stored through the caches is in none, by one load. */

@@ -106,11 +106,12 @@ int move_prefers_below(const Move *m, int vector) {
 }
 
 /* Where parts of lines are slow: planes that shorter vectors write by turns, and pixels of planes with which not every line begins,
- * because arrays begin at any lane of 16 bytes of a line. */
+ * because arrays begin at any lane of 16 bytes of a line. Padded ones of whole lines are collected to lines (pads.inl.h). */
 static int is_parts_of_lines(const Move *m, int vector) {
     const Loop pixel = m->box.loops[m->box.count - 2], channel = m->box.loops[m->box.count - 1];
     if (vector < 64 && (m->path == PATH_SPLIT || (m->path == PATH_MERGE && channel.n == 8))) return 1;
-    return (m->path == PATH_MERGE || (m->path == PATH_PADDED && channel.s != m->size)) && pixel.d % 32 == 0;
+    if (m->path == PATH_PADDED && (channel.s == m->size || pixel.d % 64 == 0)) return 0;
+    return (m->path == PATH_MERGE || m->path == PATH_PADDED) && pixel.d % 32 == 0;
 }
 
 /* Other loops store past the caches too, and gain nothing by it, or lose; or have no such stores. */
@@ -121,6 +122,9 @@ int move_gains_past(const Move *m, int vector) {
            (vector == 64 && stores_whole_lines() && is_lines_of_64(m)) || m->path == PATH_SPLIT || m->path == PATH_MERGE ||
            m->path == PATH_REVERSE || m->path == PATH_PADDED || m->path == PATH_PIXELS;
 }
+
+/* Blocks of whole lines, which take twice as long as in L3 (Xeon of the fifth generation). */
+int move_looks_first(const Move *m) { return m->path == PATH_PADDED && m->box.loops[m->box.count - 2].d % 64 == 0; }
 
 int move_fetches(const Move *m) {
     return m->path == PATH_TRANSPOSE || m->path == PATH_ROWS || m->path == PATH_SPLIT || m->path == PATH_MERGE || m->path == PATH_PIXELS || m->path == PATH_PADDED;

@@ -79,6 +79,8 @@ int move_fetches(const Move *move);
 int move_fetches_result(const Move *move, int64_t bytes, int vector);
 /* Whether a move by vectors of so many bytes is faster with stores past the caches if its result is in none (measured). */
 int move_gains_past(const Move *move, int vector);
+/* Whether it is slower so if the result is in a cache, however large it is. */
+int move_looks_first(const Move *move);
 /* Whether the loops with vectors of half the size are faster where what they read and write is not near a core (Intel). */
 int move_prefers_below(const Move *move, int vector);
 void move_run(const Level *level, const Move *move, const uint8_t *src, uint8_t *dst);

@@ -65,12 +65,12 @@ static int prefers_below(const Program *p) {
 
 static int goes_past(const Program *p, int threads) {
     if (past_caches(p->touched, threads > 1)) return p->gains_past || !stores_whole_lines();
-    return p->gains_past && past_early(p->touched, threads);
+    return p->gains_past && !p->looks_first && past_early(p->touched, threads);
 }
 
 static void find_gains(Program *p) {
     p->is_joined = p->converts && is_joined(p);
-    p->gains_past = 1, p->fetches = p->fetches_result = 0;
+    p->gains_past = 1, p->looks_first = p->fetches = p->fetches_result = 0;
     if (p->is_joined) {
         p->gains_past = convert_gains_past(&p->joined.some.convert, &p->arithmetic);
         return;
@@ -79,6 +79,7 @@ static void find_gains(Program *p) {
         const Job *job = p->job + i;
         if (job->is_fill) continue;
         p->fetches |= p->converts ? convert_fetches(&job->convert, &p->arithmetic) : move_fetches(&job->move);
+        p->looks_first |= !p->converts && move_looks_first(&job->move);
         p->fetches_result |= !p->converts && move_fetches_result(&job->move, p->dst_bytes, p->level->vector);
         p->gains_past &= p->converts ? convert_gains_past(&job->convert, &p->arithmetic) : move_gains_past(&job->move, p->level->vector);
     }

@@ -18,6 +18,7 @@ typedef struct {
     Arithmetic arithmetic;
     int64_t src_bytes, dst_bytes, fill_bytes, touched; /* touched: read and written, at most */
     int gains_past; /* whether all moves and conversions gain by stores past the caches if the result is in none */
+    int looks_first; /* whether any is slower so if the result is in a cache, of whatever size */
     int fetches;    /* whether any move fetches more if the source is in no cache */
     int fetches_result; /* whether any move fetches the result too, if that is in none either */
     int fetches_always; /* as if source and result were in none, which is as slow as L3 */

@@ -80,7 +80,7 @@ static void run_gray(GrayCall *call, Results *results) {
     PyThreadState *others = touched < UNLOCK ? NULL : PyEval_SaveThread();
     if (gray_gains_past(gray))
         gray->past = past_caches(touched, pool_threads() > 1) || past_early(touched, pool_threads()) ||
-                     (results && past_cold(results, call->out, call->bytes));
+                     (results && past_cold(results, call->out, call->bytes, 0));
     gray->cold = read_cold(call->planes[0] + gray->box.src, row);
     pool_run(gray_part, call, touched, stop, others);
     if (others) PyEval_RestoreThread(others);

@@ -196,7 +196,7 @@ static void program_part(const void *context, int64_t part, int64_t parts) {
 
 /* A look loads from the buffers, whose pages may have to be read from a file first. `results`: NULL: the result is not looked at. */
 static Whereabouts look(const Program *p, const uint8_t *src, const uint8_t *dst, Results *results) {
-    const int past = results && p->gains_past && !p->arithmetic.past && past_cold(results, dst, p->dst_bytes);
+    const int past = results && p->gains_past && !p->arithmetic.past && past_cold(results, dst, p->dst_bytes, past_early(p->touched, 1));
     const int always = p->fetches_always, cold = p->fetches && (always || read_cold(src, p->src_bytes));
     return (Whereabouts){past, cold, cold && results && p->fetches_result && (always || write_cold(dst, p->dst_bytes))};
 }

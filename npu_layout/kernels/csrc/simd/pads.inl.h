@@ -174,42 +174,81 @@ static void HERE(padded)(const uint8_t *src, int64_t s, uint8_t *dst, int64_t n,
     for (; i < n; ++i) padded_pixel(src + i * s, dst + i * block, bytes, block);
 }
 
-/* By way of pixels in L1. */
-static void HERE(padded_by_pixels)(const Move *m, const uint8_t *src, uint8_t *dst) {
-    enum { ROOM = 8192 };
-    const Loop pixel = m->box.loops[m->box.count - 2], channel = m->box.loops[m->box.count - 1];
-    const int64_t bytes = channel.n * m->size, block = bytes + m->pad, most = ROOM / bytes;
-    uint8_t pixels[ROOM] __attribute__((aligned(64)));
-    for (int64_t i = 0, n; i < pixel.n; i += n) {
-        n = pixel.n - i < most ? pixel.n - i : most;
-        const uint8_t *from = src + i * pixel.s;
-        const Move dense = {.size = m->size, .box = {2, {{n, pixel.s, bytes, 0}, {channel.n, channel.s, m->size, 0}}, 0, 0, 0}};
-        if (m->size == 1 && channel.s == -1 && channel.n <= 4)
-            HERE(move_pixels)(&dense, from, pixels);
-        else if (pixel.s == m->size && m->size <= 4 && channel.n > 1 && has_channel_loops(channel.n))
-            HERE(move_merge)(&dense, from, pixels);
-        else if (pixel.s == m->size && power_of_two(m->size) && m->size <= 16)
-            HERE(transpose)(m->size, from, channel.s, channel.n, pixels, bytes, n, 0);
-        else
-            for (int64_t c = 0; c < channel.n; ++c) {
+enum { PIXELS = 8192, BLOCKS = MAX_TILE }; /* bytes of benches */
+/* Pixels of planes, without gaps. */
+INLINE void pixels_of_planes(const uint8_t *from, int64_t n, Loop pixel, Loop channel, int size, int cold, uint8_t *pixels) {
+    const int64_t bytes = channel.n * size;
+    const Move dense = {.size = size, .cold = cold, .box = {2, {{n, pixel.s, bytes, 0}, {channel.n, channel.s, size, 0}}, 0, 0, 0}};
+    if (size == 1 && channel.s == -1 && channel.n <= 4)
+        HERE(move_pixels)(&dense, from, pixels);
+    else if (pixel.s == size && size <= 4 && channel.n > 1 && has_channel_loops(channel.n))
+        HERE(move_merge)(&dense, from, pixels);
+    else if (pixel.s == size && power_of_two(size) && size <= 16)
+        HERE(transpose)(size, from, channel.s, channel.n, pixels, bytes, n, 0);
+    else
+        for (int64_t c = 0; c < channel.n; ++c) {
 #define CALL(size) strided(size, from + c * channel.s, pixel.s, pixels + c * size, bytes, n)
-                BY_SIZE(m->size, CALL)
+            BY_SIZE(size, CALL)
 #undef CALL
-            }
-        HERE(padded)(pixels, bytes, dst + i * block, n, bytes, block, m->past ? PAST : 0);
+        }
+}
+/* The blocks of n pixels, of planes by way of pixels in L1. */
+INLINE void blocks_of(const Move *m, const uint8_t *from, int64_t n, uint8_t *to, int past) {
+    const Loop pixel = m->box.loops[m->box.count - 2], channel = m->box.loops[m->box.count - 1];
+    const int64_t bytes = channel.n * m->size, block = bytes + m->pad;
+    if (channel.s == m->size) {
+        HERE(padded)(from, pixel.s, to, n, bytes, block, past | (m->cold ? COLD : 0));
+        return;
     }
+    uint8_t pixels[PIXELS] __attribute__((aligned(64)));
+    pixels_of_planes(from, n, pixel, channel, m->size, m->cold, pixels);
+    HERE(padded)(pixels, bytes, to, n, bytes, block, past);
+}
+
+static void HERE(padded_by_pixels)(const Move *m, const uint8_t *src, uint8_t *dst) {
+    const Loop pixel = m->box.loops[m->box.count - 2], channel = m->box.loops[m->box.count - 1];
+    const int64_t bytes = channel.n * m->size, block = bytes + m->pad, most = PIXELS / bytes;
+    for (int64_t i = 0, n; i < pixel.n; i += n) {
+        n = at_most(most, pixel.n - i);
+        blocks_of(m, src + i * pixel.s, n, dst + i * block, m->past ? PAST : 0);
+    }
+}
+/* Whole lines past the caches, because arrays begin at any lane of a line. What does not fill a line is written with what follows. */
+OUT_OF_LINE void HERE(padded_by_lines)(const Move *m, const uint8_t *src, uint8_t *dst) {
+    const Loop pixel = m->box.loops[m->box.count - 2], channel = m->box.loops[m->box.count - 1];
+    const int64_t bytes = channel.n * m->size, block = bytes + m->pad, most = at_most(PIXELS / bytes, BLOCKS / block);
+    uint8_t bench[BLOCKS + 64] __attribute__((aligned(64)));
+    int64_t begun = (int64_t)((uintptr_t)dst % 64), others = begun;
+    uint8_t *line = dst - begun;
+    for (int64_t i = 0, n; i < pixel.n; i += n) {
+        n = at_most(most, pixel.n - i);
+        blocks_of(m, src + i * pixel.s, n, bench + begun, 0);
+        const int64_t end = begun + n * block;
+        int64_t at = 0;
+        if (others) {
+            at = at_most(end, 64);
+            memcpy(line + others, bench + others, (size_t)(at - others));
+            others = 0;
+        }
+        for (; at + 64 <= end; at += 64)
+            for (int k = 0; k < 64; k += VB) put_past(line + at + k, whole(bench + at + k), 1);
+        begun = end - at, line += at;
+        memmove(bench, bench + at, (size_t)begun);
+    }
+    memcpy(line, bench, (size_t)begun);
 }
 
 static void HERE(move_padded)(const Move *m, const uint8_t *src, uint8_t *dst) {
     const Loop pixel = m->box.loops[m->box.count - 2], channel = m->box.loops[m->box.count - 1];
     const int64_t bytes = channel.n * m->size, block = bytes + m->pad;
-    if (channel.s == m->size) {
+    const int by_lines = m->past && block % 64 == 0 && block <= BLOCKS;
+    if (channel.s == m->size && !(by_lines && (uintptr_t)dst % VB)) {
         HERE(padded)(src, pixel.s, dst, pixel.n, bytes, block, how_of(m));
         return;
     }
     const int64_t all = block / m->size;
     int64_t done = 0;
-    if (pixel.s == m->size && m->size <= 4 && (all == 4 || all == 8)) {
+    if (channel.s != m->size && pixel.s == m->size && m->size <= 4 && (all == 4 || all == 8)) {
 #define CALL(count, size) done = merge##count##_##size##_of(channel.n, src, channel.s, dst, pixel.n, how_of(m), 0)
         if (channel.n == 3 && all == 4 && m->size == 1) /* a number that the compiler knows: fewer branches */
             done = merge4_1_of(3, src, channel.s, dst, pixel.n, how_of(m), 0);
@@ -223,5 +262,7 @@ static void HERE(move_padded)(const Move *m, const uint8_t *src, uint8_t *dst) {
         }
 #undef CALL
     }
-    if (done < pixel.n) HERE(padded_by_pixels)(m, src, dst);
+    if (done == pixel.n) return;
+    if (by_lines) HERE(padded_by_lines)(m, src, dst);
+    else HERE(padded_by_pixels)(m, src, dst);
 }
