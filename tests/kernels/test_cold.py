@@ -85,6 +85,7 @@ def test_moves_from_no_cache_to_no_cache(path: str, cached: Callable[[int], int]
 @pytest.mark.parametrize("backend", NATIVE)
 def test_conversions_from_no_cache_to_no_cache(backend: str, cached: Callable[[int], int]) -> None:
     eighth = nl.Quantization(0.125, 3)
+    channels = nl.Quantization(np.linspace(0.1, 2, 30), 3, axis=1)
     halves = nl.TensorSpec((1, 24, 65, 67), "NCHW", "float16")
     for source, target in (
         (nl.TensorSpec((1, 24, 65, 67), "NCHW", "int8", quantization=eighth), "NCHW"),
@@ -92,6 +93,9 @@ def test_conversions_from_no_cache_to_no_cache(backend: str, cached: Callable[[i
         (nl.TensorSpec((1, 24, 65, 67), "NCHW16c", "int8", quantization=eighth), "NHWC"),
         (nl.TensorSpec((1, 24, 65, 67), "NHWC", "float16"), "NCHW"),
         (nl.TensorSpec((1, 24, 65, 67), "NHCW", "int8", quantization=eighth), "NCHW"),
+        (nl.TensorSpec((1, 25, 65, 67), "NHCW", "uint8", quantization=eighth), "NCHW"),
+        (nl.TensorSpec((2, 11, 48, 99), "NHCW", "float16"), "NCHW"),
+        (nl.TensorSpec((1, 30, 48, 80), "NHCW", "int8", quantization=channels), "NCHW"),
         (nl.TensorSpec((1, 24, 65, 67), "NCHW", "float32"), halves),
         (nl.TensorSpec((1, 40, 65, 67), "NCHW", "float32"), nl.TensorSpec((1, 40, 65, 67), "NHWC", "float16")),
     ):
@@ -106,6 +110,7 @@ def test_conversions_from_no_cache_to_no_cache(backend: str, cached: Callable[[i
             out[:] = 77
             assert program.attempt(flat, out)
             np.testing.assert_array_equal(out, expected, err_msg=f"{source} {wanted}")
+        np.testing.assert_array_equal(wanted.unpack(out), source.unpack(flat).astype(wanted.dtype))
 
 
 LINES = (  # of a result, some or all of them whole: dtype, layouts, shape, and what numpy says that the result is

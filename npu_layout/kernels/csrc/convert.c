@@ -243,16 +243,30 @@ static void convert_rows(Work *w, const Rows *rows, int64_t count, int64_t row_n
 }
 
 /* Short rows with gaps: more streams than the processor foresees. Those of the next tile are fetched. */
-static int is_direct_rows(const Convert *c, const Arithmetic *a) {
+static int is_short_rows(const Convert *c, const Arithmetic *a) {
     enum { SHORT_ROW = 128 };
-    if (c->way != DIRECT || c->dense != 1 || c->rows_step == 1) return 0;
-    const Loop rows = c->box.loops[c->box.count - c->inner], row = c->box.loops[c->box.count - 1];
-    const int64_t bytes = row.n * dtype_size[a->from];
-    return bytes <= SHORT_ROW && magnitude(rows.s) > bytes;
+    const int gathered = c->way == GATHER && c->dense > 1 && c->inner == c->dense;
+    if (!gathered && (c->way != DIRECT || c->dense != 1 || c->rows_step == 1)) return 0;
+    const Loop rows = c->box.loops[c->box.count - (gathered ? 2 : c->inner)], row = c->box.loops[c->box.count - 1];
+    const int64_t from = dtype_size[a->from], bytes = row.n * from;
+    return bytes <= SHORT_ROW && magnitude(rows.s) > bytes && (!gathered || (row.s == from && bytes >= LINE));
 }
-static void fetch_rows(const uint8_t *p, int64_t rows, int64_t step, int64_t bytes) {
+/* A call of a function that does nothing else GCC would take out. */
+#define FETCHES static inline __attribute__((always_inline))
+FETCHES void fetch_rows(const uint8_t *p, int64_t rows, int64_t step, int64_t bytes) {
     for (int64_t r = 0; r < rows; ++r)
         for (int64_t x = 0; x < bytes + LINE - 1; x += LINE) __builtin_prefetch(p + r * step + x);
+}
+FETCHES void fetch_next(const Convert *c, const Arithmetic *a, int64_t rows_n, int64_t row_n, const uint8_t *src) {
+    const Loop *inner = c->box.loops + c->box.count - c->inner, row = c->box.loops[c->box.count - 1];
+    const int64_t bytes = row.n * dtype_size[a->from];
+    if (c->way == DIRECT) {
+        fetch_rows(src + bytes, rows_n, inner->s, bytes);
+        return;
+    }
+    const Loop rows = c->box.loops[c->box.count - 2];
+    if (c->dense == 2) fetch_rows(src + row_n * rows.s, row_n, rows.s, bytes);
+    else for (int64_t i = 0; i < row_n; ++i) fetch_rows(src + (row_n + i) * inner->s, rows.n, rows.s, bytes);
 }
 
 static void convert_tile(Work *w, const uint8_t *src, uint8_t *dst, int64_t param, int64_t rows_n, int64_t row_n) {
@@ -285,7 +299,7 @@ static void convert_tile(Work *w, const uint8_t *src, uint8_t *dst, int64_t para
         loop(rows, c->box.loops[c->box.count - 1], src, dst, &row);
         return;
     }
-    if (a->cold && is_direct_rows(c, a)) fetch_rows(src + n * dtype_size[a->from], rows_n, rows.s, n * dtype_size[a->from]);
+    if (a->cold && is_short_rows(c, a)) fetch_next(c, a, rows_n, row_n, src);
     if (c->way == GATHER || c->way == BOTH) {
         move_run(w->level, gather, src, w->bench.gathered);
         src = w->bench.gathered, src_step = n * dtype_size[a->from];
@@ -312,15 +326,14 @@ void convert_run(const Level *level, const Convert *c, const Arithmetic *a, cons
     });
 }
 
-/* To float32, whose loops have such stores; rows of less than LEAST bytes begin and end within lines too often. */
+/* To float32, whose loops have such stores. */
 int convert_gains_past(const Convert *c, const Arithmetic *a) {
-    enum { LEAST = 960 };
     int64_t row = dtype_size[a->to];
     for (int i = c->box.count - c->dense; i < c->box.count; ++i) row *= tile_extent(c, i, 1, c->row_step);
     if (a->to != F32 || a->divides) return 0;
-    return c->way == TRANSPOSED || ((c->way == DIRECT || c->way == GATHER) && row >= LEAST);
+    return c->way == TRANSPOSED || ((c->way == DIRECT || c->way == GATHER) && row >= ROW_LEAST);
 }
 
 int convert_fetches(const Convert *c, const Arithmetic *a) {
-    return (c->way == TRANSPOSED && a->from == F32) || is_direct_rows(c, a);
+    return (c->way == TRANSPOSED && a->from == F32) || is_short_rows(c, a);
 }

@@ -287,6 +287,15 @@ static Way way_of(Convert *c, const Arithmetic *a, const Tiles *t) {
     return constant && reach[DIRECT] >= vector_of(a) ? DIRECT : BOTH;
 }
 
+/* Short rows that follow each other in a result of float32 that is stored past the caches: longer ones, made of them on the bench, end
+ * less often within a line. */
+static int is_rows_to_lines(Convert *c, const Arithmetic *a, const Tiles *t) {
+    const int64_t to = dtype_size[a->to];
+    Chain direct = t->chains[DIRECT], gathered = t->chains[GATHER];
+    return c->way == DIRECT && !c->pad && a->to == F32 && a->past && !a->divides &&
+           fill_tile(c, &direct, t->rooms[DIRECT]) * to < ROW_LEAST && fill_tile(c, &gathered, t->rooms[GATHER]) * to >= ROW_LEAST;
+}
+
 /* The loop along which a tile has rows, such that it uses whole lines of the other side, or -1; the loops of its rows, and their
  * elements. */
 static int rows_for_lines(Convert *c, const Arithmetic *a, const Tiles *t, Chain *taken, int64_t *n) {
@@ -313,6 +322,7 @@ static int rows_for_room(const Convert *c, const Arithmetic *a, const Chain *tak
 static void plan_tiles(Convert *c, const Arithmetic *a) {
     const Tiles t = tiles_of(c, a);
     c->way = way_of(c, a, &t);
+    if (is_rows_to_lines(c, a, &t)) c->way = GATHER;
     const int64_t room = t.rooms[c->way];
     Chain taken = t.chains[c->way];
     int64_t n = fill_tile(c, &taken, room);

@@ -4,6 +4,9 @@
 
 #include "convert.h"
 
+/* Bytes of a row of a result from which on it gains by stores past the caches: shorter ones begin and end within lines too often. */
+enum { ROW_LEAST = 960 };
+
 /* Elements of a vector of any level: bytes, or floats. */
 static inline int vector_of(const Arithmetic *a) { return a->one_step ? 64 : 16; }
 

@@ -68,6 +68,13 @@ static int goes_past(const Program *p, int threads) {
     return p->gains_past && !p->looks_first && past_early(p->touched, threads);
 }
 
+static void convert_past(const Program *p, Job *job) {
+    const Box box = job->convert.box;
+    Arithmetic past = p->arithmetic;
+    past.past = 1;
+    convert_plan(&job->past, &box, &past, job->pad);
+}
+
 static void find_gains(Program *p) {
     p->is_joined = p->converts && is_joined(p);
     p->gains_past = 1, p->looks_first = p->fetches = p->fetches_result = 0;
@@ -76,12 +83,13 @@ static void find_gains(Program *p) {
         return;
     }
     for (int i = 0; i < p->jobs; ++i) {
-        const Job *job = p->job + i;
+        Job *job = p->job + i;
         if (job->is_fill) continue;
+        if (p->converts) convert_past(p, job);
         p->fetches |= p->converts ? convert_fetches(&job->convert, &p->arithmetic) : move_fetches(&job->move);
-        p->looks_first |= !p->converts && move_looks_first(&job->move);
+        p->looks_first |= p->converts ? job->past.way != job->convert.way : move_looks_first(&job->move);
         p->fetches_result |= !p->converts && move_fetches_result(&job->move, p->dst_bytes, p->level->vector);
-        p->gains_past &= p->converts ? convert_gains_past(&job->convert, &p->arithmetic) : move_gains_past(&job->move, p->level->vector);
+        p->gains_past &= p->converts ? convert_gains_past(&job->past, &p->arithmetic) : move_gains_past(&job->move, p->level->vector);
     }
 }
 
@@ -102,7 +110,7 @@ void program_move(const Program *p, const uint8_t *src, uint8_t *dst, int64_t pa
         if (job->is_fill || p->is_joined) continue;
         if (p->converts) {
             if (parts == 1) {
-                convert_run(p->level, &job->convert, &arithmetic, src, dst);
+                convert_run(p->level, past ? &job->past : &job->convert, &arithmetic, src, dst);
             } else {
                 Box box = job->convert.box;
                 Convert c;

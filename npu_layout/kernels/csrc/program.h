@@ -9,7 +9,7 @@ typedef struct {
     int size;
     int64_t pad;
     Move move;
-    Convert convert;
+    Convert convert, past; /* past: for a result that is stored past the caches */
 } Job;
 
 typedef struct {
