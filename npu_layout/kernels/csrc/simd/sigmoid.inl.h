@@ -36,7 +36,10 @@ INLINE void sigmoids_of_some(const uint8_t *src, uint8_t *dst, int64_t n) {
     OUT_OF_LINE int64_t HERE(name)(const uint8_t *src, uint8_t *dst, int64_t n) {                    \
         enum { STEP = 4 * WIDTH };                                                                                        \
         int64_t i = 0;                                                                                                    \
-        for (; i + STEP <= n; i += STEP) sigmoids_at(src + 4 * i, dst + 4 * i, 4, past);                                  \
+        for (; i + STEP <= n; i += STEP) {                                                                                \
+            fetch_ahead(CLOSE, src + 4 * i, 4 * VB);                                                                      \
+            sigmoids_at(src + 4 * i, dst + 4 * i, 4, past);                                                               \
+        }                                                                                                                 \
         return i;                                                                                                         \
     }
 SIGMOIDS(sigmoids, 0)
