@@ -4,7 +4,12 @@
  * place at which `wide`, the side of 4 bytes, is aligned to vectors. */
 #define WALK(wide, BODY)                                                                                    \
     int64_t at = lead_of(1, wide, 4);                                                                       \
+    const int far = n >= FAR_FROM / 4;                                                                      \
     if (at) BODY(0);                                                                                        \
+    for (; far && at + 4 * WIDTH <= n; at += 4 * WIDTH) {                                                   \
+        fetch_ahead(CLOSE, (wide) + 4 * at, 4 * VB);                                                        \
+        for (int k = 0; k < 4; ++k) BODY(at + k * WIDTH);                                                   \
+    }                                                                                                       \
     for (; at + WIDTH <= n; at += WIDTH) BODY(at);                                                          \
     if (at < n) BODY(n - WIDTH);
 
@@ -159,7 +164,9 @@ INLINE void store_wide(int each, int steps, const uint8_t *src, uint8_t *dst, in
     const F shift = every(*row->shift), scale = every(*row->scale), divisor = every(*row->divisor);
     int near = 1; /* so that no sum overflows */
     for (int64_t i = 0; i < (each ? n : 1); ++i) near &= row->after[i] < 1 << 30 && row->after[i] > -(1 << 30);
+    const int far = n >= FAR_FROM / 4;
     for (int64_t i = 0; i < n; i = i + WIDTH < n && i + 2 * WIDTH > n ? n - WIDTH : i + WIDTH) {
+        if (far) __builtin_prefetch(src + 4 * i + CLOSE);
         const F x = get_f32(src + 4 * i), y = steps ? (x - shift) * scale / divisor : x;
         S q;
         if (near && rounded(y + (each ? floats(row->before + i) : every(*row->before)), &q)) {
