@@ -305,6 +305,30 @@ def test_blocks_with_zeros_in_no_cache(
 
 
 @pytest.mark.usefixtures("stores")
+@pytest.mark.parametrize("width", (127, 128, 129, 191, 200, 640, 1000, 1921))
+def test_rows_with_a_pitch_follow_each_other_in_no_cache(width: int, cached: Callable[[int], int]) -> None:
+    """A line that two rows share is written once, wherever the result begins, and nothing before and behind it."""
+    cached(0)
+    pitch, rows = width + 37, -(-LEAST // width) + 1
+    source = nl.TensorSpec((rows, width), "HW", "uint8", storage_strides=(pitch, 1), axes="HW")
+    target = nl.TensorSpec((rows, width), "HW", "uint8", axes="HW")
+    flat = Fenced(source.size).last(source.size)
+    flat[:] = np.random.default_rng(width).integers(0, 256, source.size)
+    expected = np.append(flat, np.zeros(37, np.uint8)).reshape(rows, pitch)[:, :width].reshape(-1)
+    fence = Fenced(expected.size + 64)
+    for backend in NATIVE:
+        program = nl.plan(source, target).move.program(backend)
+        for behind in (0, 1, 15, 16, 40, 63):
+            room = fence.last(expected.size + behind)
+            for out, rest in ((room[: expected.size], room[expected.size :]), (room[behind:], room[:behind])):
+                for _ in range(2):
+                    room[:] = 77
+                    assert program.attempt(flat, out)
+                    np.testing.assert_array_equal(out, expected, err_msg=f"{backend} {behind}")
+                    assert (rest == 77).all()
+
+
+@pytest.mark.usefixtures("stores")
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
 def test_gray_of_planes_in_no_cache(dtype: str, cached: Callable[[int], int]) -> None:
     """At distances of planes and result, modulo a page, at which vectors of 64 bytes are not used, and others."""

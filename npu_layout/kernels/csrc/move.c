@@ -57,7 +57,7 @@ static int is_merge_of_lines(const Move *m) {
 /* Rows of some lines, or of less, of which lines are made. */
 static int is_rows_of_lines(const Move *m) {
     const Loop b = m->box.loops[m->box.count - 2], a = m->box.loops[m->box.count - 1];
-    return (m->path == PATH_COPY && row_gains_past(a.n * m->size)) ||
+    return (m->path == PATH_COPY && (row_gains_past(a.n * m->size) || is_rows_past(b, a.n * m->size))) ||
            (m->path == PATH_ROWS && (row_gains_past(m->size) || lines_of_rows(a, b, m->size))) ||
            (m->path == PATH_TRANSPOSE && m->size == 16 && lines_of_rows(a, b, 16));
 }

@@ -11,6 +11,8 @@ enum { LONG_ROW = 1 << 16, RUNS_OF_ROWS = 512 };
  * ends (Zen 5). Shorter ones are if lines are made of some of them. */
 enum { ROW_PAST = 128 };
 static inline int row_gains_past(int64_t bytes) { return bytes >= (bytes % 64 == 0 ? ROW_PAST : bytes % 16 == 0 ? 320 : 960); }
+/* Whether rows follow each other in the result, so that all of their lines are written as a whole. */
+static inline int is_rows_past(Loop rows, int64_t bytes) { return bytes >= ROW_PAST && rows.d == bytes && rows.n > 1; }
 /* Bytes of rows of a result of which a line each is written past the caches as fast as a stream is; with twice as many it takes three
  * times as long (Zen 5). */
 enum { SHORT_PAST = 256 };

@@ -42,3 +42,27 @@ INLINE void row_past(const uint8_t *s, uint8_t *d, int64_t bytes) {
         for (int k = 0; k < 64; k += VB) put_past(d + i + k, whole(s + i + k), 1);
     for (; i < bytes; i += 16) put_lane(d + i, load16(s + i), 1);
 }
+
+/* Rows of 64 bytes or more that follow each other in the result: of a line that two of them share both parts are put together. */
+INLINE void rows_past(const uint8_t *s, uint8_t *d, Loop rows, int64_t bytes) {
+    enum { AHEAD = 4096 };
+    uint8_t shared[192];
+    uint8_t *const line = shared + 64;
+    int64_t at = (int64_t)(-(uintptr_t)d % 64), rest = 0;
+    copy_row(s, d, at);
+    for (int64_t i = 0; i < rows.n; ++i, s += rows.s, d += bytes) {
+        if (rest) {
+            for (int k = 0; k < 64; k += VB) put(line + rest + k, whole(s + k));
+            for (int k = 0; k < 64; k += VB) put_past(d - rest + k, whole(line + k), 1);
+            at = 64 - rest;
+        }
+        for (; at + 64 <= bytes; at += 64) {
+            __builtin_prefetch(s + at + AHEAD);
+            for (int k = 0; k < 64; k += VB) put_past(d + at + k, whole(s + at + k), 1);
+        }
+        rest = bytes - at;
+        for (int k = 0; k < 64; k += VB) put(line + rest - 64 + k, whole(s + bytes - 64 + k));
+        at = 0;
+    }
+    copy_row(line, d - rest, rest);
+}

@@ -47,7 +47,9 @@ static void HERE(move_copy)(const Move *m, const uint8_t *src, uint8_t *dst) {
     const Loop rows = m->box.loops[m->box.count - 2], row = m->box.loops[m->box.count - 1];
     const int64_t bytes = row.n * m->size;
 #define CALL(copy) for (int64_t i = 0; i < rows.n; ++i) copy(src + i * rows.s, dst + i * rows.d, bytes)
-    if (m->past && rows_gain_past(dst, rows, rows, bytes))
+    if (m->past && is_rows_past(rows, bytes))
+        rows_past(src, dst, rows, bytes);
+    else if (m->past && rows_gain_past(dst, rows, rows, bytes))
         CALL(row_past);
     else if (bytes > BY_CALL)
         for (int64_t i = 0; i < rows.n; ++i) memcpy(dst + i * rows.d, src + i * rows.s, (size_t)bytes);
