@@ -54,7 +54,7 @@ def _applicable(evidence: Evidence) -> Iterator[_Activation]:
     low, high = values.min(1), values.max(1)
     unit, varied, every = (low >= 0) & (high <= 1) & (high > low), high > low, np.ones(len(values), bool)
     for text, apply, possible in (
-        ("an extra sigmoid", _sigmoid, every),
+        ("an extra sigmoid", sigmoid, every),
         ("a missing sigmoid", _logit, unit),
         ("an extra tanh", np.tanh, ~unit),  # nobody puts one after a sigmoid or a softmax
         ("an extra exp, or a missing log", _exp, every),
@@ -142,7 +142,8 @@ def _in_channels(
     return np.where(where, changed, reference)
 
 
-def _sigmoid(x: np.ndarray) -> np.ndarray:
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    """Return the sigmoid of each value."""
     return np.asarray(0.5 + 0.5 * np.tanh(0.5 * x))
 
 

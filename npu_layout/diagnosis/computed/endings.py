@@ -1,4 +1,4 @@
-"""Try what the device may have left to the host: softmax, normalisation, ReLU or argmax, or an argmax of its own."""
+"""Try what the device may have left to the host: sigmoid, softmax, normalisation, ReLU or argmax, or an own argmax."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from ...engines import shape_in_model, transposed
 from ...support import finite
 from ..scoring.channel_lines import several
 from ..scoring.evidence import Evidence
+from ..scoring.moments import line
 from ..scoring.samples import Matrix, arithmetic
 from ..scoring.thresholds import MARGIN
 from ..scoring.trials import Trial
-from .activations import normalised, softmax
+from .activations import normalised, sigmoid, softmax
 from .changed import Changed
 
 _ROWS = 6  # frames that are tried
@@ -38,10 +39,19 @@ def endings(evidence: Evidence) -> Iterator[Trial]:
     rows = _rows(evidence)
     device = [_device(evidence, k) for k in rows]
     step, _ = arithmetic(evidence.spec, evidence.samples)  # channels have the weights that they have as declared
-    for text, change in _missing(evidence, device):
+
+    def changed(text: str, change: Change) -> Trial:
         codes = np.stack([evidence.samples.of(change(x)) for x in device]) / step
         left = codes - evidence.wanted[rows] / step
-        yield _of_rows(text, evidence, rows, codes, left, False, map(change, device))
+        return _of_rows(text, evidence, rows, codes, left, False, map(change, device))
+
+    for text, change in _missing(evidence, device):
+        yield changed(text, change)
+    if _may_lack_a_sigmoid(evidence, device):
+        trial = changed("a missing sigmoid", sigmoid)
+        cut = changed("", _cut_line([evidence.references[k] for k in rows], device))
+        if evidence.score(trial) >= evidence.score(cut) + MARGIN:
+            yield trial
     if _ends_at_zero(evidence.references[0]):
         yield from _relu(evidence, rows, device)
 
@@ -119,6 +129,40 @@ def _missing(evidence: Evidence, device: list[np.ndarray]) -> Iterator[tuple[str
         normal = all(_is_one(length(m)) and _of_several(m, axis) for m in model)
         if normal and _far(device, length) and _unequal(device, length):
             yield f"a missing L2 normalisation{along}", partial(normalised, axis=axis)
+
+
+def _may_lack_a_sigmoid(evidence: Evidence, device: list[np.ndarray]) -> bool:
+    """Whether the model's values may be the sigmoids of the device's: integers without a scale are no values."""
+    if evidence.steps and evidence.spec.quantization is None:
+        return False
+    model = [finite(r) for r in evidence.references]
+    if not (_are_between(model) and _are_beyond(device)):
+        return False
+    return _saturated(map(sigmoid, device)) <= _saturated(model) + _SURER
+
+
+def _cut_line(model: list[np.ndarray], device: list[np.ndarray]) -> Change:
+    """Return the line from the device's values to the model's, cut at 0 and 1 as a sigmoid cuts.
+
+    Of values that are all near 0 or 1, noise is cut so.
+    """
+    slope, offset = line(np.stack(list(map(finite, model))).astype(np.float64), np.stack(device))
+    return lambda x: np.clip((x - offset) / slope, 0, 1) if slope > 0 else np.zeros_like(x)
+
+
+def _are_between(values: Iterable[np.ndarray]) -> bool:
+    """Whether all values are from 0 to 1, as those of a sigmoid are."""
+    return all(bool((x >= 0).all() and (x <= 1).all()) for x in values)
+
+
+def _are_beyond(device: list[np.ndarray]) -> bool:
+    """Whether several of the device's values are clearly not from 0 to 1."""
+    return float(np.mean([(abs(x - 0.5) > 0.5 + _FAR).mean() for x in device])) > _FAR
+
+
+def _saturated(values: Iterable[np.ndarray]) -> float:
+    """Return the share of the values that are 0 or 1: of any values that are far apart a sigmoid makes those."""
+    return float(np.mean([(abs(x - 0.5) >= 0.5 - _ONE).mean() for x in values]))
 
 
 def _sure(probabilities: Iterable[np.ndarray], axis: int) -> float:

@@ -41,6 +41,46 @@ def test_nothing_is_missing_of_a_faultless_device(dtype: str, db: float) -> None
             assert output.verdict == "match" or db < 15, str(output)
 
 
+def _saturated(db: float, dtype: str, device: bool, spoiled: float = 1.0, times: int = 4) -> nl.OutputReport:
+    """A sigmoid of values that are mostly far from 0, which the device (if it lacks it) returns as they are."""
+    inputs, rng = [times * x for x in smooth(MAPS)], np.random.default_rng(1)
+    engine = nl.OnnxRuntimeEngine(ending(MAPS, "Sigmoid"), threads=1)
+    values = []
+    for x in inputs:
+        y = x if device else engine.infer(x)["y"]
+        values.append((y + rng.normal(size=y.shape) * y.std() * 10 ** (-db / 20)).astype(np.float32))
+    q = nl.engines.calibrate(values, dtype)
+    spec = nl.TensorSpec(MAPS, "NCHW", dtype, name="y", quantization=q)
+    frames = [({"x": x}, {"y": spec.pack(v)}) for x, v in zip(inputs, values)]
+    if q is not None:  # with another zero point, what is read is on both sides of zero
+        spec = spec.replace(quantization=nl.Quantization(q.scale * spoiled, q.zero_point if spoiled == 1 else 0))
+    return nl.validate(nl.Recording({"y": spec}, frames), engine).outputs["y"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "uint8"])
+@pytest.mark.parametrize("db", [40, 20])
+def test_a_sigmoid_that_is_missing_of_values_far_from_zero_is_named(db: float, dtype: str) -> None:
+    """Of values that are nearly 0 and 1 the logarithms are nearly all noise: the device's sigmoids are compared."""
+    output = _saturated(db, dtype, device=True)
+    assert output.verdict == "activation" and output.fix is None, str(output)
+    assert output.why.startswith("The device's model ends in another way: a missing sigmoid. "), output.why
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "uint8"])
+@pytest.mark.parametrize("db", [40, 20, 10.5])
+def test_no_sigmoid_is_missing_of_a_faultless_device(db: float, dtype: str) -> None:
+    assert _saturated(db, dtype, device=False).verdict == "match"
+
+
+@pytest.mark.parametrize("db", [30, 12])
+@pytest.mark.parametrize("factor", [4, 40])
+@pytest.mark.parametrize("times", [4, 12])
+def test_another_scale_of_a_sigmoid_is_no_missing_one(times: int, factor: float, db: float) -> None:
+    """A sigmoid of what is far apart is 0 or 1, as the model's values are: it takes the noise away."""
+    output = _saturated(db, "int8", device=False, spoiled=factor, times=times)
+    assert output.verdict == "quantization" and "sigmoid" not in output.why, str(output)
+
+
 def test_class_numbers_for_scores() -> None:
     inputs, scores = smooth(MAPS), ending(MAPS)
     for keep in (True, False):
