@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...comparison import channel_axis
 from ...support import finite
 from ..computed.activations import activations
 from ..computed.factors import factors
@@ -23,7 +24,7 @@ from ..stored.declared_scales import declared_scales
 from ..stored.readings import declared, readings
 from ..stored.slight_scales import has_scales_of_channels
 from ..stored.slopes import is_of_two_scales
-from .objections import accuses, exchanges_floats
+from .objections import accuses, exchanges_floats, is_no_line
 from .scale_objections import is_slight_scale
 
 READS = ("layout", "quantization", "channel_order")  # causes in how the buffer is read, the first named first
@@ -44,20 +45,22 @@ _QUANTILES, _VALUES = 128, 20_000
 class CausePair(NamedTuple):
     """Two causes: how the buffer is read, or how the model ends, and what else was computed; `evidence`: under that.
 
-    `number`: of the trial of what was computed.
+    `number`: of the trial of what was computed. `alone`: the dB that the best single cause explains.
     """
 
     reads: Candidate
     computes: Trial
     evidence: Evidence
     number: int
+    alone: float = -np.inf
 
     @property
     def trial(self) -> Trial:
         """The trial of both causes; its answers are those of the kept frames in which it was found."""
         both = self.evidence.trial(self.reads)
         rows = {k: row for k, row in enumerate(_rows(self.computes)) if k in both.answers}
-        return both._replace(answers={row: both.answers[k] for k, row in rows.items()})
+        places = 0 if self.computes.places == 0 else self.evidence.samples.count  # of a tensor of another shape
+        return both._replace(answers={row: both.answers[k] for k, row in rows.items()}, places=places)
 
 
 def second_causes(
@@ -69,9 +72,11 @@ def second_causes(
 
     ways: identify the inputs that other outputs show: the device had one input.
     """
-    best = max((c.score for c in ranking), default=-np.inf)
-    if not evidence.fits or best >= _WHOLE:
+    best = _of_one(evidence, ranking)
+    if best.straight >= _WHOLE:
         return None
+    if not evidence.fits:
+        return _of_another_output(evidence, best)
     found: list[CausePair] = []
     most_bent = -np.inf
     curve = any(_is_a_curve(evidence, c) for c in ranking)
@@ -81,7 +86,8 @@ def second_causes(
         rows = _rows(computes)
         under = _of_frames(evidence, rows, [computes.answers[k] for k in rows])
         pairs = [
-            CausePair(reads, computes, under, number) for reads in under.rank(_ways(under, computes, _least(best)))
+            CausePair(reads, computes, under, number)
+            for reads in under.rank(_ways(under, computes, _least(best.straight)))
         ]
         pairs = _without_lines(pairs)
         pairs = [pair for pair in pairs if _is_sound(pair, best)]
@@ -96,9 +102,39 @@ def second_causes(
     if most_bent >= first.reads.score + MARGIN:
         return None
     rivals = (pair for pair in found[1:] if pair.reads.score > first.reads.score - MARGIN)
-    if any(pair.number != first.number or pair.reads.cause != first.reads.cause for pair in rivals):
+    if any(_differ(pair, first) for pair in rivals):
         return None
-    return first
+    return first._replace(alone=best.straight if _is_free(first) else best.best)
+
+
+def _of_another_output(evidence: Evidence, best: _One) -> CausePair | None:
+    """Return the pair of an output of another shape in this one's place, whose buffer is read wrongly; None if none is.
+
+    Its shape is the declared one; as the output that it is recorded as, the buffer was read in every way already.
+    """
+    found: list[CausePair] = []
+    tried = len(evidence.trials)
+    for number, computes in enumerate(evidence.trials):
+        if computes.cause != "output_order" or not computes.answers:
+            continue
+        rows = _rows(computes)
+        answers = [computes.answers[k] for k in rows]
+        under = Evidence(evidence.spec, [evidence.buffers[k] for k in rows], answers, (), channel_axis(answers[0]))
+        pairs = [CausePair(reads, computes, under, number, best.best) for reads in under.rank(_ways_to_read(under))]
+        alone = under.score(under.as_declared())
+        sound = (pair for pair in pairs if _is_sound(pair, best) and not _is_bent(pair))
+        found += [pair for pair in sound if pair.reads.score >= alone + _BETTER]
+        tried += len(under.trials)
+    first = max(found, key=lambda pair: pair.reads.score, default=None)
+    if first is None or not proven(first.evidence, first.reads, tried):
+        return None
+    rivals = (pair for pair in found if pair.reads.score > first.reads.score - MARGIN)
+    return None if any(_differ(pair, first) for pair in rivals) else first
+
+
+def _differ(one: CausePair, other: CausePair) -> bool:
+    """Whether two pairs are not of the same causes."""
+    return one.number != other.number or one.reads.cause != other.reads.cause
 
 
 def _better_than_one(evidence: Evidence, found: list[CausePair]) -> list[CausePair]:
@@ -106,14 +142,15 @@ def _better_than_one(evidence: Evidence, found: list[CausePair]) -> list[CausePa
 
     In these frames less may be wrong, or a vector may have too few values for channels.
     """
-    reads: dict[tuple[int, ...], float] = {}
+    reads: dict[tuple[int, ...], _One] = {}
     for rows in {tuple(_rows(pair.computes)) for pair in found}:
         plain = _of_frames(evidence, rows, [evidence.references[k] for k in rows])
-        reads[rows] = max(c.score for c in plain.rank(_ways_to_read(plain)))
+        reads[rows] = _of_one(plain, plain.rank(_ways_to_read(plain)))
 
     def is_better(pair: CausePair) -> bool:
         computes = pair.evidence.score(pair.evidence.as_declared())
-        return pair.reads.score >= max(reads[tuple(_rows(pair.computes))], computes) + _BETTER
+        least = max(_more_than(reads[tuple(_rows(pair.computes))], pair), computes + _BETTER)
+        return pair.reads.score >= least
 
     return [pair for pair in found if is_better(pair)]
 
@@ -127,19 +164,50 @@ def _of_frames(evidence: Evidence, rows: Sequence[int], references: Sequence[np.
     return Evidence(evidence.spec, buffers, references, (), evidence.named_axis, evidence)
 
 
+class _One(NamedTuple):
+    """The best score of one cause, `straight`: of those that are no lines through a curve, which are no causes."""
+
+    best: float
+    straight: float
+
+
+def _of_one(evidence: Evidence, ranking: Sequence[Candidate]) -> _One:
+    """Return the best scores of one cause."""
+    best = max((c.score for c in ranking), default=-np.inf)
+    straight = next((c.score for c in sorted(ranking, key=lambda c: -c.score) if not is_no_line(evidence, c)), -np.inf)
+    return _One(best, straight)
+
+
 def _least(best: float) -> float:
     """Return the dB that two causes have to explain, given the best score of one."""
     return max(_SOUND, best + _BETTER)
 
 
-def _is_sound(pair: CausePair, best: float) -> bool:
+def _more_than(one: _One, pair: CausePair) -> float:
+    """Return the dB that a pair has to explain to be better than one cause.
+
+    A line through a curve, beside another order, is no cause of which a function without fitted numbers is the rest.
+    """
+    if _is_free(pair):
+        return max(one.straight + _BETTER, one.best - MARGIN)
+    return one.best + _BETTER
+
+
+def _is_free(pair: CausePair) -> bool:
+    """Whether a function of all values is beside another order, and neither has fitted numbers."""
+    reads, computes = pair.evidence.trial(pair.reads), pair.computes
+    return computes.cause == _ENDS and not any(t.parameters or t.choices for t in (reads, computes))
+
+
+def _is_sound(pair: CausePair, best: _One) -> bool:
     """Return whether two causes are of two kinds and explain enough, and more than the `best` score of one cause."""
     reads, fitted = pair.reads, _is_fitted(pair)
     if not (_is_plain_end(pair) or (reads.cause in READS and reads.fix is not None)):  # a line through floats fits much
         return False
     if fitted and (has_scales_of_channels(reads.fix) or exchanges_floats(pair.evidence, reads)):
         return False  # any curve is near a line in each channel, and the bits of a float are near its logarithm
-    least = max(_least(best), _WHOLE) if fitted or _fits_channels(pair) else _least(best)  # these fit much
+    least = max(_SOUND, _more_than(best, pair))
+    least = max(least, _WHOLE) if fitted or _fits_channels(pair) else least  # these fit much
     if reads.score < least or reads.gain < MARGIN or _is_of_noise(pair):
         return False
     return not (fitted and is_of_two_scales(pair.evidence, pair.evidence.trial(reads)))
@@ -220,9 +288,11 @@ def _hypotheses(evidence: Evidence, ways: Collection[Hashable]) -> list[int]:
     others = [k for k in others if k not in moved]
     off_line = {k: _off_line(evidence, evidence.trials[k]) for k in others}
     compared = _Distributions(evidence)
-    unlike = {k: compared.unlike(evidence.trials[k]) for k in others if evidence.trials[k].cause != "activation"}
+    unlike = {k: compared.unlike(evidence.trials[k]) for k in others}
     in_line = sorted((k for k, left in off_line.items() if left < _IN_LINE), key=off_line.__getitem__)[:_EACH]
-    alike = sorted((k for k, far in unlike.items() if far < _ALIKE), key=unlike.__getitem__)[:_EACH]
+    nearest = sorted((k for k, far in unlike.items() if far < _ALIKE), key=unlike.__getitem__)
+    ends = [k for k in nearest if evidence.trials[k].cause == _ENDS]
+    alike = [*[k for k in nearest if k not in ends][:_EACH], *ends[:_EACH]]
     outputs = [k for k in others if evidence.trials[k].cause == "output_order"]
     usual = [k for k in others if evidence.trials[k].cause == "preprocessing"][:1]  # the colours
     inputs = [k for k in others if evidence.trials[k].cause == "input_order"]

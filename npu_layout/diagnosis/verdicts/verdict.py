@@ -129,7 +129,7 @@ def _with_both(evidence: Evidence, ranking: Sequence[Candidate], pair: CausePair
     reads, computes = pair.reads, pair.computes
     evidence.trials.append(pair.trial)
     first = reads._replace(text=f"{reads.text}, and {computes.text}", trial=len(evidence.trials) - 1)
-    why = wording.both(reads, computes, max(c.score for c in ranking))
+    why = wording.both(reads, computes, pair.alone)
     advice = wording.CAUSES[reads.cause].advise(reads)
     return [first, *ranking], Judgement(
         reads.cause, reads.fix, why, f"{advice} {wording.THEN}", names_cause=True, also=(computes.cause,)

@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 
 import npu_layout as nl
 from tests.support.boards import PRE, SHAPE, Board, ending, same, spec_as
+from tests.support.endings import smooth
 
+LARGE, SMALL = (1, 7, 16, 24), (1, 7, 8, 12)
 MEAN, STD = (np.array(PRE[key])[None, :, None, None] for key in ("mean", "std"))
 
 
@@ -108,6 +111,52 @@ def test_a_sigmoid_beside_colours(twice: bool, fed: Any, also: tuple[str, ...], 
     assert "an extra sigmoid" in output.why and ("BGR" in output.why) == bool(also), output.why
 
 
+def _in_other_order(board: Board, change: Any, db: float, dtype: str, factor: float = 1.0) -> nl.OutputReport:
+    """What is said of noisy values that a function changed, and that are stored in another layout and scale."""
+    rng, values = np.random.default_rng(1), []
+    for answer in board.answers:
+        y = answer["maps"]
+        noisy = y + rng.normal(size=y.shape) * y.std() * 10 ** (-db / 20)
+        values.append(np.asarray(change(noisy), np.float32))
+    q = nl.engines.calibrate(values, dtype)
+    stored = nl.TensorSpec(SHAPE, "NHWC", dtype, quantization=q)
+    wrong = None if q is None else nl.Quantization(q.scale * factor, q.zero_point)
+    spec = nl.TensorSpec(SHAPE, "NCHW", dtype, quantization=wrong)
+    return board.verdict(board.recording(spec, [{"maps": stored.pack(v)} for v in values]))
+
+
+@pytest.mark.parametrize(
+    ("text", "change"),
+    [
+        ("an extra sigmoid", _sigmoid),
+        ("an extra tanh", np.tanh),
+        ("the model's values with the other sign", np.negative),
+        ("an extra ReLU", lambda x: np.maximum(x, 0)),
+    ],
+)
+@pytest.mark.parametrize("db", [35, 18])
+def test_a_function_and_a_layout(board: Board, text: str, change: Any, db: float) -> None:
+    """A line through a curve, fitted beside the layout, is no cause that both would have to be better than."""
+    output = _in_other_order(board, change, db, "float16")
+    assert (output.verdict, output.also) == ("layout", ("activation",)) and text in output.why, str(output)
+    assert str(output.fix.layout) == "NHWC" and output.fix.dtype == "float16"
+    alone = float(output.why.split("single cause, to ")[1].split(" dB")[0])
+    assert alone < float(output.why.split("agree to ")[1].split(" dB")[0]), output.why
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16"])
+@pytest.mark.parametrize("db", [35, 18, 10])
+def test_a_layout_has_no_function_that_is_another_one(board: Board, db: float, dtype: str) -> None:
+    def clipped(x: np.ndarray) -> np.ndarray:
+        return np.clip(x, -0.7 * x.std(), 0.7 * x.std())
+
+    for change in (np.asarray, clipped, lambda x: x * abs(x), lambda x: x / (1 + np.exp(-x))):
+        assert _in_other_order(board, change, db, dtype).also == ()
+    if dtype == "int8":
+        scaled = _in_other_order(board, np.asarray, db, dtype, 0.5)
+        assert scaled.also == () and scaled.verdict in ("layout", "quantization"), str(scaled)
+
+
 def test_the_picture_of_two_causes_is_of_its_frame(tmp_path: Path) -> None:
     """The pair is found in six of the frames; the page shows what both causes make of one of them."""
     board = Board(frames=10)
@@ -145,6 +194,49 @@ def test_exchanged_outputs_and_a_layout(two: Board) -> None:
     report = nl.validate(two.recording({"a": nchw, "b": nchw}, outputs), two.engine)
     for output in report.outputs.values():
         assert output.verdict == "layout" and output.also == ("output_order",), str(output)
+
+
+def _two_sizes() -> nl.OnnxRuntimeEngine:
+    """A model that returns its input as 'a', and the means of 2x2 values as 'b'."""
+    nodes = [
+        helper.make_node("Identity", ["x"], ["a"]),
+        helper.make_node("AveragePool", ["x"], ["b"], kernel_shape=[2, 2], strides=[2, 2]),
+    ]
+    infos = [
+        helper.make_tensor_value_info(n, TensorProto.FLOAT, shape) for n, shape in zip("xab", (LARGE, LARGE, SMALL))
+    ]
+    graph = helper.make_graph(nodes, "sizes", infos[:1], infos[1:])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    return nl.OnnxRuntimeEngine(made.SerializeToString(), threads=1)
+
+
+@pytest.mark.parametrize("db", [40, 15])
+@pytest.mark.parametrize("dtype", ["float16", "int8"])
+def test_exchanged_outputs_of_other_shapes_and_a_layout(dtype: str, db: float, tmp_path: Path) -> None:
+    engine, rng, sides = _two_sizes(), np.random.default_rng(2), {"a": LARGE, "b": SMALL}
+    inputs = smooth(LARGE, frames=4)
+    answers = [engine.infer(x) for x in inputs]
+    noisy = [{k: y + 10 ** (-db / 20) * y.std() * rng.standard_normal(y.shape) for k, y in a.items()} for a in answers]
+    q = {k: nl.engines.calibrate([a[k] for a in noisy], dtype) for k in sides}
+    nhwc, nchw = (
+        {k: nl.TensorSpec(shape, layout, dtype, quantization=q[k]) for k, shape in sides.items()}
+        for layout in ("NHWC", "NCHW")
+    )
+    frames = [({"x": x}, {"a": nhwc["b"].pack(y["b"]), "b": nhwc["a"].pack(y["a"])}) for x, y in zip(inputs, noisy)]
+
+    def said(specs: dict[str, nl.TensorSpec]) -> nl.Report:
+        return nl.validate(nl.Recording({"a": specs["b"], "b": specs["a"]}, frames), engine)
+
+    report = said(nchw)
+    for name, output in report.outputs.items():
+        assert (output.verdict, output.also) == ("layout", ("output_order",)), str(report)
+        assert str(output.fix.layout) == "NHWC" and output.fix.shape == sides["b" if name == "a" else "a"]
+    report.to_html(tmp_path / "page.html")
+    assert "Two causes at once" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    second = said(nhwc)
+    assert {k: o.fix for k, o in second.outputs.items()} == {k: {"a": "b", "b": "a"} for k in "ab"}, str(second)
+    frames = [(one, {k: rng.permutation(buffer) for k, buffer in out.items()}) for one, out in frames]
+    assert all(o.verdict == "mismatch" and not o.also for o in said(nchw).outputs.values()), "no values are explained"
 
 
 @pytest.mark.parametrize("wrong", [True, False])
