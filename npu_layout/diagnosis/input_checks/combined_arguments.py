@@ -48,6 +48,12 @@ def bordered(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
                 yield change._replace(words=words, changes=1 + bool(color[0]) + bool(mode[0]))
 
 
+def one_argument(base: How, pair: InputPair, scaled: bool) -> list[tuple[How, str]]:
+    """Return other colours, each other resize, and each other mean and std, with their words."""
+    colors, modes = _colors_and_modes(base)
+    return [one for ways in (colors, modes, _normalisations(base, pair, scaled)) for one in ways if one[0]]
+
+
 def _colors_and_modes(base: How) -> tuple[list[tuple[How, str]], list[tuple[How, str]]]:
     """Return the declared colours and resize, and the other ones, each with its words."""
     color, resize = base.get("color", "RGB"), base.get("resize", "letterbox")
@@ -71,11 +77,19 @@ def _normalisations(base: How, pair: InputPair, scaled: bool) -> list[tuple[How,
 def fitted(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
     """Yield the mean and std of each channel that fit best, if they are others than declared and pixels vary.
 
-    Of floats alone: steps of integers are too coarse to say which numbers were written.
+    Of floats alone: steps of integers are too coarse to say which numbers were written. Then those beside other
+    colours, another resize or both.
     """
+    if pairs[0].spec.element.unpacked.kind == "f":
+        for color, mode in product(*_colors_and_modes(base)):
+            for change in _fitted({**base, **color[0], **mode[0]}, pairs):
+                yield change._replace(words=", ".join(filter(None, (color[1], mode[1], change.words))))
+
+
+def _fitted(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
     axis = pairs[0].spec.axes.index("C")
     lines = []
-    for c in range(pairs[0].channels if pairs[0].spec.element.unpacked.kind == "f" else 0):
+    for c in range(pairs[0].channels):
         x = np.concatenate([np.moveaxis(pair.pixels(base), axis, 0)[c].ravel() for pair in pairs]).astype(np.float64)
         y = np.concatenate([np.moveaxis(pair.recorded, axis, 0)[c].ravel() for pair in pairs]).astype(np.float64)
         if x.std() >= _VARIED:
@@ -92,9 +106,17 @@ def fitted(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
 
 
 def _written(mean: np.ndarray, std: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and std with as few decimals as change no value of 0 to 255 by _ROUNDED."""
+    """Return mean and std, each with as few decimals as change no value of 0 to 255 by half of _ROUNDED.
+
+    Together they would have as many decimals as the one that needs more, and a mean of 0 the noise of float16.
+    """
+    return _rounded(mean, np.ones_like(std)), _rounded(std, 255 / std)
+
+
+def _rounded(numbers: np.ndarray, steepness: np.ndarray) -> np.ndarray:
+    """Return numbers with few decimals. steepness: pixel values by which one changes if its number does by 1."""
     for decimals in range(4):
-        m, s = np.round(mean, decimals) + 0.0, np.round(std, decimals)  # 0, not -0
-        if ((abs(m - mean) + 255 * abs(s - std) / std) <= _ROUNDED).all():
-            return m, s
-    return mean, std
+        rounded = np.asarray(np.round(numbers, decimals) + 0.0)  # 0, not -0
+        if (abs(rounded - numbers) * steepness <= _ROUNDED / 2).all():
+            return rounded
+    return numbers

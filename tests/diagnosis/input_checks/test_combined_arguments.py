@@ -135,6 +135,33 @@ def test_mean_and_std_that_are_no_usual_mistake(numbers: str, frames: str) -> No
     assert "-0" not in found.why and found.fix["color"] == "RGB", str(found)
 
 
+@pytest.mark.parametrize("frames", list(FRAMES))
+@pytest.mark.parametrize("arithmetic", ["unit", "signed"])
+def test_a_mean_of_nothing_is_0_whatever_float16_rounds(arithmetic: str, frames: str) -> None:
+    """Beside a std of many decimals, it had the noise of rounding, which a Preprocessor refuses as a mean of 0 to 1."""
+    bench = Bench(arithmetic, "float32", frames)
+    std = [58.395, 57.12, 57.375]
+    made = [bench.pixels(frame)[0] / np.float32(np.reshape(std, (3, 1, 1))) for frame in bench.frames]
+    found = bench.judged([x.astype(np.float16).astype(np.float32)[None] for x in made])
+    assert found.verdict == "preprocessing" and found.fix is not None, str(found)
+    assert found.fix["mean"] == [0.0] * 3 and found.fix["std"] == pytest.approx(std, abs=0.02), str(found)
+
+
+@pytest.mark.parametrize(
+    "how", [{"color": "BGR"}, {"resize": "stretch"}, {"color": "BGR", "resize": "stretch"}], ids=str
+)
+@pytest.mark.parametrize("frames", list(FRAMES))
+def test_numbers_that_are_no_usual_mistake_beside_other_arguments(frames: str, how: dict[str, Any]) -> None:
+    """Frames of 4:3, so that a letterbox, a stretched picture and a cropped one differ."""
+    bench = Bench("unit", "float32", frames)
+    mean, std = NUMBERS["of each channel"]
+    found = bench.of_frames(lambda x: x, mean=mean, std=std, **how)
+    assert found.verdict == "preprocessing" and found.fix is not None, str(found)
+    assert (found.fix["mean"], found.fix["std"]) == (mean, std), str(found)
+    assert (found.fix["color"], found.fix["resize"]) == (how.get("color", "RGB"), how.get("resize", "letterbox"))
+    assert all(f"{name}={value!r}, " in found.why for name, value in how.items()), str(found)
+
+
 def test_numbers_that_a_preprocessor_refuses_are_no_fix() -> None:
     bench = Bench("unit", "float32", "walk")
     found = bench.of_frames(lambda x: x, mean=0.5, std=200)
