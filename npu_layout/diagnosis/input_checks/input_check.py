@@ -22,7 +22,7 @@ from .input_bytes import without_padding
 from .input_judgement import as_declared, explained, judged, makeable
 from .input_pairs import Fitter, InputPair
 from .input_report import InputReport
-from .input_sources import source_changes
+from .input_sources import source_changes, without_pitch
 from .input_trials import BETTER, SAME, Tried, alike, tried
 
 _NOT_CHECKED = "input: not checked"
@@ -99,15 +99,16 @@ def _of_raw_frames(
         InputPair(spec, raw, number, array, how, roi_xywh=rois[number], fitter=fitter)
         for number, array in recorded.items()
     ]
-    others = source_changes(how, pairs)
-    if not others or not (pairs[0].is_pixels or {"mean", "std"} & how.keys()):
+    others, unpitched = source_changes(how, pairs), without_pitch(how, pairs)
+    if not (others or unpitched) or not (pairs[0].is_pixels or {"mean", "std"} & how.keys()):
         return None, []
     made = [pair.made(pair.pixels(how), how).values for pair in pairs]
     declared = max(pair.off(values) for pair, values in zip(pairs, made))
     if declared <= SAME:
         return makeable(spec, how, as_declared(pairs)), []
     sources = [tried(change, pairs, made) for change in others]
-    ways = [*sources, *(tried(change, pairs, made) for change in without_padding(how, pairs[0]))]
+    padded = [*without_padding(how, pairs[0]), *unpitched]
+    ways = [*sources, *(tried(change, pairs, made) for change in padded)]
     least = min(ways, key=lambda way: way.off)
     if least.off > min(SAME, BETTER * declared):
         return None, sources

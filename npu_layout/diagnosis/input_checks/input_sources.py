@@ -1,4 +1,4 @@
-"""Other readings of a recorded camera frame: U and V exchanged, another matrix, another range, or several of these."""
+"""Other readings of a recorded camera frame: U and V exchanged, another matrix or range, or its pitch ignored."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...errors import NpuLayoutError
 from ...frames import FrameSpec, frame_spec_of
 from ..other_inputs.input_images import How
 from .input_changes import Change
@@ -65,6 +66,30 @@ def source_changes(base: How, pairs: Sequence[InputPair]) -> list[Change]:
         make = partial(_of_source, pairs=own, how=how)
         changes.append(Change(other.words, make, how, kind="source", changes=other.changes))
     return changes
+
+
+def without_pitch(base: How, pairs: Sequence[InputPair]) -> list[Change]:
+    """Return the inputs of frames whose declared pitch was ignored. pairs: with frames in their own format.
+
+    Either each plane is read from where it begins, or all of them are read one behind the other.
+    """
+    source = base.get("source")
+    spec = FrameSpec.from_dict(source) if isinstance(source, Mapping) else source
+    if not isinstance(spec, FrameSpec) or spec.size is None:
+        return []
+    own = {pair.number: pair for pair in pairs}
+    tight = FrameSpec(spec.format, spec.size_wh)
+    padding = f"as if its rows had no padding (they begin every {spec.strides[0]} bytes)"
+    changes: dict[tuple[int, ...], Change] = {}
+    for read, offsets in (("the frame read", tight.offsets), ("each plane of the frame read", spec.offsets)):
+        try:
+            without = FrameSpec.from_dict({**spec.to_dict(), "strides": tight.strides, "offsets": offsets})
+        except NpuLayoutError:  # its planes are not apart
+            continue
+        if without.strides != spec.strides:
+            make = partial(_of_source, pairs=own, how={**base, "source": without})
+            changes.setdefault(without.offsets, Change(f"{read} {padding}", make, verdict="input_layout"))
+    return [*changes.values()]
 
 
 def _of_source(pair: InputPair, pairs: Mapping[int, InputPair], how: How) -> FrameInput:

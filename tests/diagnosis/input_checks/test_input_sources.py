@@ -135,6 +135,37 @@ def test_rows_whose_padding_is_read_as_pixels(name: str, spec: nl.TensorSpec, pa
     assert f"every {-(-row // 64) * 64} bytes" in found.why, found.why
 
 
+@pytest.mark.parametrize("planes", [False, True], ids=["behind each other", "each where it begins"])
+@pytest.mark.parametrize("spec", [TARGET, QUANTISED], ids=["float32", "int8"])
+@pytest.mark.parametrize("name", ["NV12", "I420", "YUYV"])
+def test_a_declared_pitch_that_was_ignored(name: str, spec: nl.TensorSpec, planes: bool) -> None:
+    """The recording says how the rows are padded; what made the input read them without."""
+    row = 96 if name == "YUYV" else 48
+    padded = nl.FrameSpec(name, SIZE, strides=row + 12)
+    own = nl.Preprocessor(spec, source=padded, std=255)
+    runs, right = [], []
+    for seed in range(3):
+        memory = np.full(padded.size or 0, 7, np.uint8)
+        for wide, tight in zip(padded.planes(memory), nl.FrameSpec(name, SIZE).planes(stored(name, scene(seed)))):
+            wide[...] = tight
+        read, place = [], 0
+        for plane, begins in zip(nl.FrameSpec(name, SIZE).planes(stored(name, scene(seed))), padded.offsets):
+            first = begins if planes else place
+            read.append(memory[first : first + plane.nbytes])
+            place += plane.nbytes
+        seen = np.concatenate(read).reshape(stored(name, scene(seed)).shape)
+        x = nl.Preprocessor(spec, source=name, std=255)(seen)[0]
+        runs.append(({"x": x.reshape(spec.storage_shape), "frame": memory}, {}))
+        right.append(({"x": own(memory)[0].reshape(spec.storage_shape), "frame": memory}, {}))
+    specs = {} if spec is TARGET else {"x": spec}
+    (found,) = recorded_inputs(nl.Recording(specs, runs, {"preprocess": own.arguments})).reports.values()
+    assert (found.verdict, found.fix) == ("input_layout", None), found
+    assert f"no padding (they begin every {row + 12} bytes)" in found.why, found.why
+    assert ("each plane of" in found.why) == (planes and name != "YUYV"), found.why
+    (found,) = recorded_inputs(nl.Recording(specs, right, {"preprocess": own.arguments})).reports.values()
+    assert found.verdict == "match", found
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_a_border_that_fits_is_no_padding(seed: int) -> None:
     """In a small picture nothing is known of rows with padding but the border, which is as declared in any case."""
