@@ -100,6 +100,8 @@ def _arguments(how: How, pair: InputPair, scaled: bool) -> Iterator[tuple[How, s
     if scaled and not pair.is_pixels:
         for _, text, m, s in mistakes(mean, std, color):
             yield {"mean": m.tolist(), "std": s.tolist()}, f"{_words(m, s)} ({text})", False
+        for m, s in pair.of_bytes():
+            yield {"mean": m.tolist(), "std": s.tolist()}, f"{_words(m, s)} (pixels stored as they are)", False
     for pad in pads(mean):
         yield {"pad_value": pad}, f"pad_value={said(np.ravel(pad))}", False
     for interpolation in INTERPOLATIONS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -148,6 +148,19 @@ class InputPair:
             self._arithmetic[key] = self.along(mean), self.along(std)
         return self._arithmetic[key]
 
+    def of_bytes(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the mean and std of pixels that were stored as the bytes of a quantised input, without its scale.
+
+        Pixels are 0 to 255, of int8 with the highest bit inverted. Nothing is yielded for other inputs.
+        """
+        q, element = self.spec.quantization, self.spec.element.unpacked
+        if q is None or element.kind not in "iu" or element.itemsize != 1 or self.is_pixels:
+            return
+        of_channels = q.axis is not None and self.spec.axes[q.axis] == "C"
+        if q.axis is None or of_channels:
+            scale, zero_point = (np.broadcast_to(v, self.channels).astype(float) for v in (q.scale, q.zero_point))
+            yield zero_point - np.iinfo(element).min, 1 / scale
+
     def pixels(self, how: How, frame: np.ndarray | None = None) -> np.ndarray:
         """Return the frame, or another, fitted into the input as `how` says, before mean and std."""
         fitting = {k: v for k, v in how.items() if k not in ("mean", "std")}
@@ -206,9 +219,10 @@ class InputPair:
 
     @property
     def contrast(self) -> float:
-        """By how many steps, root mean square, the recorded values differ from their mean."""
-        values = self.recorded * self._unit
-        return float((values - values.mean(dtype=np.float64)).std(dtype=np.float64))
+        """By how many steps, root mean square, the recorded values differ from the mean of their channel."""
+        channels = np.moveaxis(self.recorded * self._unit, self.spec.axes.index("C"), 0).reshape(self.channels, -1)
+        deviations = (channels - channels[:, :1]).std(axis=1, dtype=np.float64)  # exactly 0 of what is one colour
+        return float(np.sqrt(np.square(deviations).mean()))
 
     @property
     def at_top(self) -> float:

@@ -137,6 +137,46 @@ def test_a_shifted_input(bench: Bench, right: int, down: int, words: str) -> Non
     assert (found.verdict, found.fix) == ("geometry", None) and words in found.why, str(found)
 
 
+@pytest.mark.parametrize("frames", list(FRAMES))
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize("arithmetic", ["imagenet", "signed"])
+def test_pixels_that_were_stored_without_mean_std_and_scale(arithmetic: str, dtype: str, frames: str) -> None:
+    """They are nearly what was declared, because the quantization is: the fix makes the bytes, if they differ."""
+    bench = Bench(arithmetic, dtype, frames)
+    pixels = [np.rint(bench.pixels(frame)).astype(np.uint8) for frame in bench.frames]
+    stored = [bench.spec.replace(quantization=None).pack((x ^ (0x80 * (dtype == "int8"))).view(dtype)) for x in pixels]
+    found = bench.judged(stored)
+    if arithmetic == "signed":
+        assert found.verdict == "match", str(found)
+        return
+    assert "(pixels stored as they are) makes (within 0.0 pixel values" in found.why and found.fix, str(found)
+    for frame, bytes_ in zip(bench.frames, stored):
+        np.testing.assert_array_equal(nl.Preprocessor(bench.spec, **found.fix)(frame)[0].ravel(), bytes_.ravel())
+
+
+@pytest.mark.parametrize("noise", [0.0, 2.0, 8.0])
+@pytest.mark.parametrize("light", [0.93, 1.0, 1.07])
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_noise_and_light_are_no_stored_pixels(dtype: str, light: float, noise: float) -> None:
+    rng = np.random.default_rng(6)
+    for frames in FRAMES:
+        bench = Bench("imagenet", dtype, frames)
+        found = bench.of_frames(
+            lambda x: np.clip(np.rint(x * light + rng.normal(0, noise, x.shape)), 0, 255).astype(np.uint8)
+        )
+        assert "stored as they are" not in found.why, str(found)
+
+
+@pytest.mark.parametrize("value", [0, 90])
+def test_an_input_of_one_colour_is_nothing_of_the_frame(bench: Bench, value: int) -> None:
+    """Any change that makes nearly one colour of every frame agrees with it."""
+    for resize in ("stretch", "crop"):
+        bench.how["resize"] = resize
+        found = bench.of_frames(lambda x: x * 0 + value)
+        assert found.verdict == "preprocessing" and found.fix is None, str(found)
+        assert "no known change explains that" in found.why, str(found)
+
+
 def test_the_frame_before(bench: Bench) -> None:
     late = [bench.frames[-1], *bench.frames[:-1]]
     found = bench.judged([bench.stored(bench.pixels(frame)) for frame in late])

@@ -96,10 +96,43 @@ def test_what_was_recorded_in_pixels() -> None:
     one = InputPair(spec, {0: FRAME}, 0, real, HOW)
     for index, c, _ in elements(spec):
         assert one.measured[index] == pytest.approx(real[index] * STD[c] + MEAN[c], rel=1e-5)
-    units = [float(real[i]) * STD[c] for i, c, _ in elements(spec)]
-    mean = sum(units) / len(units)
-    assert one.contrast == pytest.approx(math.sqrt(sum((u - mean) ** 2 for u in units) / len(units)), rel=1e-5)
+    squares, count = 0.0, 0
+    for channel in range(3):
+        units = [float(real[i]) * STD[c] for i, c, _ in elements(spec) if c == channel]
+        mean = sum(units) / len(units)
+        squares, count = squares + sum((u - mean) ** 2 for u in units), count + len(units)
+    assert one.contrast == pytest.approx(math.sqrt(squares / count), rel=1e-5)
     assert one.frame is FRAME and one.channels == 3
+
+
+def test_what_is_one_colour_has_no_contrast() -> None:
+    """However the values of its channels differ, and whatever their mean rounds to."""
+    spec = SPECS["last"]
+    real = np.empty(spec.shape, np.float32)
+    for index, c, _ in elements(spec):
+        real[index] = (0.1, -1.7, 2.3)[c]
+    assert InputPair(spec, {0: FRAME}, 0, real, HOW).contrast == 0.0
+
+
+@pytest.mark.parametrize(("dtype", "inverted"), [("uint8", 0), ("int8", 128)])
+def test_the_mean_and_std_of_pixels_that_were_stored_as_they_are(dtype: str, inverted: int) -> None:
+    """They make the real value of each byte, of one quantization and of one for each channel."""
+    per_channel = nl.Quantization([0.02, 0.03, 0.04], [4, 5, 6], axis=1)
+    for quantization in (nl.Quantization(0.02, 7), per_channel, nl.Quantization([0.02, 0.03, 0.04], axis=-3)):
+        spec = nl.TensorSpec((1, 3, HIGH, WIDE), "NCHW", dtype, quantization=quantization)
+        one = InputPair(spec, {0: FRAME}, 0, np.zeros(spec.shape, np.float32), HOW)
+        ((mean, std),) = one.of_bytes()
+        for pixel in (0, 1, 127, 200, 255):
+            stored = np.full(spec.shape, pixel - inverted, dtype)
+            for c in range(3):
+                assert (pixel - mean[c]) / std[c] == pytest.approx(spec.unpack(stored)[0, c, 0, 0], abs=1e-5)
+
+
+def test_only_bytes_that_have_a_scale_are_stored_as_they_are() -> None:
+    rows = nl.TensorSpec((1, 3, 2, 2), "NCHW", "int8", quantization=nl.Quantization([0.1, 0.2], axis=2))
+    words = nl.TensorSpec((1, 3, 2, 2), "NCHW", "int16", quantization=nl.Quantization(0.1))
+    for spec in (rows, words, nl.TensorSpec((1, 3, 2, 2)), nl.TensorSpec((1, 3, 2, 2), "NHWC", "uint8")):
+        assert not [*InputPair(spec, {0: FRAME}, 0, np.zeros(spec.shape, np.float32), HOW).of_bytes()]
 
 
 def test_the_share_at_the_top() -> None:
