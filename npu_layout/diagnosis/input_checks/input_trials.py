@@ -24,6 +24,7 @@ from .input_changes import (
 )
 from .input_pairs import InputPair
 from .near_parts import EQUAL, near_parts
+from .two_changes import two_changes
 
 SAME = 1.0  # steps, root mean square: differences of rounding, and of other code for the same resize
 BETTER = 0.5  # of what is left as declared: what leaves more is no explanation
@@ -31,6 +32,7 @@ _EXACT = 0.25  # steps: another of cv2's interpolations has to match exactly to 
 _AS_GOOD = 1.3  # times what the best leaves: among these the first in the list is the cause
 _ALIKE = 1.03  # times what the best leaves: of one kind, these cannot be distinguished from it
 _FITTED = 0.1  # of what is left as declared: what numbers that were fitted have to explain
+_TWO = 0.25  # of what is left as declared: what two changes at once have to explain
 _SATURATED = 0.5  # of the values: what saturates more is no way to make an input
 _MIXED = 3  # changes of a part whose place and size both differ
 _REACH = 2  # frames before and after
@@ -97,6 +99,9 @@ def every(
             others += [t for t in cropped if t.off <= SAME]
             numbers = likely(*fitted(base, pairs)) if scaled else []
             others += [t for t in numbers if t.off <= min(SAME, _FITTED * t.declared)]
+            if min(t.off for t in (*formulas, *others)) > SAME:
+                two = likely(*two_changes(base, pairs, scaled, _REACH))
+                others += [t for t in two if t.off <= min(SAME, _TWO * t.declared)]
         return formulas, others
     return formulas, [*others, *_proven(parts)]
 

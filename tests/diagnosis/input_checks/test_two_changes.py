@@ -1,0 +1,92 @@
+"""Inputs that two changes at once make, made here by hand; and what is no such input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+from npu_layout.diagnosis.input_checks.input_pairs import InputPair
+from npu_layout.diagnosis.input_checks.two_changes import two_changes
+from tests.diagnosis.input_checks.test_input_changes import FRAMES, Bench
+
+Picture = Callable[[np.ndarray], np.ndarray]
+TURNED: dict[str, tuple[Picture, str, str]] = {
+    "mirrored": (lambda x: x[:, ::-1], "geometry", "the frame mirrored from left to right"),
+    "rotated": (lambda x: x[::-1, ::-1], "geometry", "the frame rotated by 180 degrees"),
+}
+CHANGED: dict[str, tuple[Picture, str, str]] = {
+    **TURNED,
+    "gamma": (lambda x: np.rint(255 * (x / 255) ** 2.2).astype(np.uint8), "preprocessing", "a gamma of 2.2"),
+    "brighter": (lambda x: cv2.add(x, (30, 30, 30, 0)), "preprocessing", "the pixel values, plus 30"),
+}
+FLOATS = [("unit", "float32", "walk"), ("imagenet", "float32", "texture")]
+CASES = [*FLOATS, ("plain", "uint8", "walk"), ("imagenet", "int8", "texture"), ("signed", "uint8", "walk")]
+
+
+@pytest.mark.parametrize("change", CHANGED)
+@pytest.mark.parametrize("case", CASES, ids="-".join)
+def test_other_colours_beside_another_change(case: tuple[str, str, str], change: str) -> None:
+    made, verdict, words = CHANGED[change]
+    found = Bench(*case).of_frames(made, color="BGR")
+    assert (found.verdict, found.fix) == (verdict, None), str(found)
+    assert "it is what color='BGR' with " in found.why and words in found.why, str(found)
+
+
+@pytest.mark.parametrize("what", ["uint8", "int8"])
+def test_other_colours_beside_the_other_sign(what: str) -> None:
+    bench = Bench("plain" if what == "uint8" else "imagenet", what, "walk")
+    stored = [bench.stored(bench.pixels(frame, color="BGR")) for frame in bench.frames]
+    found = bench.judged([(x.view(np.uint8) ^ 0x80).view(x.dtype) for x in stored])
+    assert (found.verdict, found.fix) == ("input_layout", None), str(found)
+    assert "it is what color='BGR' with the input with the highest bit" in found.why, str(found)
+
+
+@pytest.mark.parametrize("how", [{"mean": 0, "std": 1}, {"resize": "stretch"}], ids=["forgotten", "stretched"])
+@pytest.mark.parametrize("change", TURNED)
+@pytest.mark.parametrize("case", FLOATS, ids="-".join)
+def test_other_arguments_beside_a_turned_frame(case: tuple[str, str, str], change: str, how: dict[str, Any]) -> None:
+    made, verdict, words = TURNED[change]
+    found = Bench(*case).of_frames(made, **how)
+    assert (found.verdict, found.fix) == (verdict, None), str(found)
+    assert f"with {words}" in found.why and ("resize='stretch'" if "resize" in how else "mean=0, std=1") in found.why
+
+
+@pytest.mark.parametrize("case", CASES, ids="-".join)
+def test_the_frame_before_in_other_colours(case: tuple[str, str, str]) -> None:
+    bench = Bench(*case)
+    late = [bench.frames[-1], *bench.frames[:-1]]
+    found = bench.judged([bench.stored(bench.pixels(frame, color="BGR")) for frame in late])
+    assert (found.verdict, found.fix) == ("wrong_input", None), str(found)
+    assert "it is what color='BGR' with the camera's previous frame makes" in found.why, str(found)
+
+
+@pytest.mark.parametrize("case", CASES, ids="-".join)
+def test_silence_on_what_is_none(case: tuple[str, str, str]) -> None:
+    """Noise, light, losses and pictures of one's own are no two changes."""
+    rng = np.random.default_rng(1)
+    changes: list[Picture] = [
+        *(lambda x, n=n: np.clip(x + rng.normal(0, n, x.shape), 0, 255).astype(np.uint8) for n in (0, 2, 8, 30)),
+        *(lambda x, f=f: np.clip(x * f, 0, 255).astype(np.uint8) for f in (0.6, 0.97, 1.04)),
+        lambda x: cv2.GaussianBlur(x, (0, 0), 3),
+        lambda x: cv2.imdecode(cv2.imencode(".jpg", x, [cv2.IMWRITE_JPEG_QUALITY, 50])[1], 1),
+        lambda x: 255 - x,
+        lambda x: x * 0 + 77,
+        lambda x: rng.integers(0, 256, x.shape).astype(np.uint8),
+    ]
+    for i, change in enumerate(changes):
+        found = Bench(*case).of_frames(change)
+        assert " with the " not in found.why, (i, str(found))
+
+
+def test_no_two_changes_have_one_fix() -> None:
+    bench = Bench("imagenet", "float32", "walk")
+    one = InputPair(bench.spec, {0: FRAMES["walk"][0]}, 0, np.zeros(bench.spec.shape, np.float32), bench.how)
+    changes = [*two_changes(bench.how, [one], True, 2)]
+    assert len({change.words for change in changes}) == len(changes) > 100
+    assert all(change.how is None and not change.kind and " with " in change.words for change in changes)
+    unscaled = [change.words for change in two_changes(bench.how, [one], False, 2)]
+    assert unscaled and not any("mean=" in words for words in unscaled)
