@@ -1,4 +1,7 @@
-"""Whether an input differs where the picture is flat: a resize leaves a flat area as it is, other colours do not."""
+"""Whether an input differs where the picture is flat: a resize leaves a flat area as it is, other colours do not.
+
+Noise and texture leave no flat areas. There the means of blocks are compared, where resizes leave these as they are.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from .input_pairs import InputPair
 
 _FLAT = 2.0  # steps: in a flat area the pixels around one differ by no more
 _FEWEST = 16  # flat places for each number that is fitted
+_BLOCK = 8  # pixels: the side of a block whose mean is compared
+_ALIKE = 6.0  # steps by which other resizes move the mean of a block of noise at most; those with edges are left out
 
 
 def colour_difference(
@@ -23,20 +28,39 @@ def colour_difference(
 
     made, recorded: two inputs of each pair; formulas: of each pair what other interpolations make of the frame, which
     are the same where it is flat. A function that is linear in the channels is fitted to the differences, so that noise
-    is none. 0.0 if too few places are flat.
+    is none. If too few places are flat, it is fitted to the means of blocks; 0.0 if too few of these are the same.
     """
+    pictures = [
+        ([_pixels(pair, values) for values in same], _pixels(pair, one), _pixels(pair, other))
+        for pair, one, other, same in zip(pairs, made, recorded, formulas)
+    ]
+    of_places = _where([(_flat(same), one, other) for same, one, other in pictures])
+    if _suffices(of_places[0]):
+        return _function_of(*of_places)
+    blocks = [([_means(x) for x in same], _means(one), _means(other)) for same, one, other in pictures]
+    of_blocks = _where([(_are_same(same), one, other) for same, one, other in blocks])
+    return _function_of(*of_blocks) if _suffices(of_blocks[0]) else 0.0
+
+
+def _where(pictures: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the colours of one of two pictures in some places, and the other one's difference from it there."""
     colours, differences = [], []
-    for pair, one, other, same in zip(pairs, made, recorded, formulas):
-        picture, where = _pixels(pair, one), _flat([_pixels(pair, values) for values in same])
-        difference = _pixels(pair, other) - picture
-        where &= np.isfinite(difference).all(axis=-1)
-        colours.append(picture[where])
-        differences.append(difference[where])
-    x, y = (np.concatenate(values).astype(np.float64) for values in (colours, differences))
+    for where, one, other in pictures:
+        difference = other - one
+        there = where & np.isfinite(difference).all(axis=-1)
+        colours.append(one[there])
+        differences.append(difference[there])
+    return np.concatenate(colours).astype(np.float64), np.concatenate(differences).astype(np.float64)
+
+
+def _suffices(colours: np.ndarray) -> bool:
+    return bool(len(colours) >= _FEWEST * (colours.shape[1] + 1))
+
+
+def _function_of(x: np.ndarray, y: np.ndarray) -> float:
+    """Return the root mean square of the linear function of colours `x` that fits differences `y`, without noise's."""
     known = np.column_stack([x, np.ones(len(x))])
     numbers = known.shape[1]
-    if len(x) < _FEWEST * numbers:
-        return 0.0
     fitted = known @ np.linalg.lstsq(known, y, rcond=None)[0]
     noise = np.square(y - fitted).sum() / (len(x) - numbers) / y.shape[1]
     return float(np.sqrt(max(0.0, np.square(fitted).mean() - noise * numbers / len(x))))
@@ -47,6 +71,19 @@ def _pixels(pair: InputPair, values: np.ndarray) -> np.ndarray:
     axes = [pair.spec.axes.index(letter) for letter in "HWC"]
     steps = np.moveaxis(pair.in_steps(values), axes, (-3, -2, -1))
     return np.asarray(steps.reshape(steps.shape[-3:]), np.float32)
+
+
+def _means(picture: np.ndarray) -> np.ndarray:
+    """Return the means of the whole blocks of a picture; what is behind the last one is left out."""
+    rows, columns = (extent // _BLOCK for extent in picture.shape[:2])
+    whole = picture[: rows * _BLOCK, : columns * _BLOCK]
+    return np.asarray(whole.reshape(rows, _BLOCK, columns, _BLOCK, -1).mean((1, 3)))
+
+
+def _are_same(pictures: Sequence[np.ndarray]) -> np.ndarray:
+    """Return where all pictures differ by no more than noise makes of blocks."""
+    low, high = reduce(np.minimum, pictures), reduce(np.maximum, pictures)
+    return np.asarray((high - low <= _ALIKE).all(axis=-1))
 
 
 def _flat(pictures: Sequence[np.ndarray]) -> np.ndarray:

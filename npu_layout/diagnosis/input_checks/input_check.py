@@ -19,6 +19,7 @@ from ..other_inputs.preprocessor_fixes import of_colours
 from ..verdicts.verdict import Judgement
 from .camera_frames import CameraFrames, Part
 from .input_bytes import without_padding
+from .input_changes import Change
 from .input_judgement import as_declared, explained, judged, makeable
 from .input_pairs import Fitter, InputPair
 from .input_report import InputReport
@@ -109,10 +110,23 @@ def _of_raw_frames(
     sources = [tried(change, pairs, made) for change in others]
     padded = [*without_padding(how, pairs[0]), *unpitched]
     ways = [*sources, *(tried(change, pairs, made) for change in padded)]
+    if min(way.off for way in ways) > SAME:
+        ways += [tried(change, pairs, made) for change in _in_other_colours(how, pairs)]
     least = min(ways, key=lambda way: way.off)
     if least.off > min(SAME, BETTER * declared):
         return None, sources
     return explained(pairs, alike(least, ways), declared)._replace(names_cause=True), sources
+
+
+def _in_other_colours(how: How, pairs: Sequence[InputPair]) -> list[Change]:
+    """Return the other readings of the frames in their own format, with red and blue exchanged as well."""
+    color = FLIPPED.get(how.get("color", "RGB"))
+    if color is None:
+        return []
+    flipped = {**how, "color": color}
+    sources = [change._replace(words=f"color={color!r}, {change.words}") for change in source_changes(flipped, pairs)]
+    padded = [*without_padding(flipped, pairs[0]), *without_pitch(flipped, pairs)]
+    return [*sources, *(change._replace(words=f"color={color!r} with {change.words}") for change in padded)]
 
 
 def _spec(array: np.ndarray, spec: TensorSpec | None) -> TensorSpec | None:

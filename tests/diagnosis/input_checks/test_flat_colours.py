@@ -61,12 +61,50 @@ def test_formulas_and_noise_are_none() -> None:
         assert difference(noisy) < 0.25 * sigma
 
 
-def test_nothing_is_known_of_pictures_without_flat_areas() -> None:
+def test_nothing_is_known_of_pictures_whose_blocks_are_moved_by_other_resizes() -> None:
     rng = np.random.default_rng(0)
-    frame = rng.integers(0, 256, (320, 320, 3)).astype(np.uint8)
+    large = rng.integers(0, 2, (80, 80, 3)).astype(np.uint8) * 255  # an eighth of the input's pixels is one of these
+    frame = np.ascontiguousarray(large.repeat(4, 0).repeat(4, 1))
     x = made(frame)
     pair = InputPair(SPEC, {0: frame}, 0, x + 1, {"std": 255})
-    assert colour_difference([pair], [x], [x + 1], [[x, made(frame, interpolation="area")]]) == 0
+    assert colour_difference([pair], [x], [x + 1], [[x, made(frame[4:, 4:])]]) == 0
+
+
+NOISE = nl.TensorSpec((1, 3, 96, 128))
+
+
+def grain(seed: int, sigma: float) -> np.ndarray:
+    """Areas of many colours with a camera's noise everywhere, so that nothing is flat."""
+    rng = np.random.default_rng(seed)
+    areas = rng.integers(50, 190, (6, 8, 3)).astype(np.uint8).repeat(40, 0).repeat(40, 1)
+    return np.clip(areas + rng.normal(0, sigma, areas.shape), 0, 255).astype(np.uint8)
+
+
+MIXED = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.1, 0.3, 0.6]], np.float32)  # no mean and std make it
+
+
+@pytest.mark.parametrize("sigma", [10, 20])
+@pytest.mark.parametrize("count", [1, 3])
+def test_other_colours_of_noisy_pictures(count: int, sigma: float) -> None:
+    """Interpolations differ by as much as the colours do, but not in the means of blocks."""
+    frames = [grain(seed, sigma) for seed in range(count)]
+    own = nl.Preprocessor(NOISE, std=255)
+
+    def found(change: Any) -> Any:
+        runs = [({"image": change(own(frame)[0], frame), "frame": frame}, {}) for frame in frames]
+        return recorded_inputs(nl.Recording({}, runs, {"preprocess": {"std": 255, "mean": 0}})).reports["image"]
+
+    other = found(lambda x, _: np.einsum("cd,ndhw->nchw", MIXED, x))
+    assert other.verdict == "preprocessing" and "no known change" in other.why, str(other)
+    assert sigma == 10 or "its colours are others" in other.why, str(other)
+    rng = np.random.default_rng(9)
+    for sound in (
+        lambda x, _: x,
+        lambda x, _: (x + 0.05 * rng.standard_normal(x.shape)).astype(np.float32),
+        lambda _, frame: nl.Preprocessor(NOISE, std=255)(cv2.resize(frame, (240, 180)))[0],
+        lambda _, frame: nl.Preprocessor(NOISE, std=255)(cv2.GaussianBlur(frame, (0, 0), 1))[0],
+    ):
+        assert found(sound).verdict == "match", str(found(sound))
 
 
 def sepia(frame: np.ndarray) -> np.ndarray:

@@ -166,6 +166,40 @@ def test_a_declared_pitch_that_was_ignored(name: str, spec: nl.TensorSpec, plane
     assert found.verdict == "match", found
 
 
+@pytest.mark.parametrize("spec", [TARGET, QUANTISED], ids=["float32", "int8"])
+@pytest.mark.parametrize("fault", ["twin", "matrix", "pitch"])
+def test_another_reading_beside_other_colours(fault: str, spec: nl.TensorSpec) -> None:
+    """Neither alone explains anything; the fix has both where there is one."""
+    frames = [coloured(seed) for seed in range(3)]
+    own: dict[str, Any] = {"source": "NV12", "std": 255}
+    if fault == "pitch":
+        own["source"], really = nl.FrameSpec("NV12", SIZE, strides=60), {"source": "NV12", "std": 255, "color": "BGR"}
+    else:
+        other = "NV21" if fault == "twin" else nl.FrameSpec("NV12", SIZE, matrix="bt709")
+        really = {**own, "source": other, "color": "BGR"}
+    runs = []
+    for bgr in frames:
+        memory = seen = stored("NV12", bgr)
+        if fault == "pitch":
+            memory = np.full(own["source"].size, 9, np.uint8)
+            for wide, tight in zip(own["source"].planes(memory), nl.FrameSpec("NV12", SIZE).planes(seen)):
+                wide[...] = tight
+            seen = memory[: seen.size].reshape(seen.shape)
+        x = nl.Preprocessor(spec, **really)(seen)[0]
+        runs.append(({"x": x.reshape(spec.storage_shape), "frame": memory}, {}))
+    specs = {} if spec is TARGET else {"x": spec}
+    how = nl.Preprocessor(spec, **own).arguments
+    (found,) = recorded_inputs(nl.Recording(specs, runs, {"preprocess": how})).reports.values()
+    assert "it is what color='BGR'" in found.why, str(found)
+    if fault == "pitch":
+        assert (found.verdict, found.fix) == ("input_layout", None) and "no padding" in found.why, str(found)
+        return
+    assert found.verdict == "preprocessing" and found.fix is not None, str(found)
+    for inputs, _ in runs:
+        made = nl.Preprocessor(spec, **found.fix)(inputs["frame"])[0]
+        np.testing.assert_array_equal(made.ravel(), inputs["x"].ravel())
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_a_border_that_fits_is_no_padding(seed: int) -> None:
     """In a small picture nothing is known of rows with padding but the border, which is as declared in any case."""
