@@ -1,8 +1,9 @@
-"""Make the images among a model's inputs in other ways than declared: one of them, or all at once in the same way."""
+"""Make the images among a model's inputs in other ways than declared: one of them, or several in the same way."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..recordings import Recording
 from ..support import quoted
 from .comparing import KeptRun
 
+_FEW = 4  # images, of which all but one are changed alike: each set is a search as long as that for one
 Id = tuple[Any, ...]  # of a variant: what is tried, by its first word, and how
 Wanted = Callable[[Id], bool]
 
@@ -41,7 +43,8 @@ class Images(NamedTuple):
         """What messages call the inputs."""
         if self.alone:
             return "the input"
-        return f"input{'s'[: len(self.each) > 1]} {' and '.join(map(quoted, self.names))}"
+        *others, last = map(quoted, self.names)
+        return f"inputs {', '.join(others)} and {last}" if others else f"input {last}"
 
     def made(self, recording: Recording, k: KeptRun, wanted: Wanted) -> Iterator[MadeImages]:
         """Yield each other way to make them of a frame, which none of the images is already like.
@@ -88,11 +91,13 @@ class MadeImages(NamedTuple):
 
 
 def images(recording: Recording, kept: Sequence[KeptRun]) -> list[Images]:
-    """Return the images to make in other ways: each alone, then all of them, if there are several."""
+    """Return the images to make in other ways: each alone, all but one of a few, then all, if there are several."""
     names = [name for name, x in kept[0].inputs.items() if image_channels(x.shape) is not None]
     each = [_ImageInput(name, recording.specs.get(name), _limits([k.inputs[name] for k in kept])) for name in names]
     alone = len(each) == 1
     found = [Images((image,), alone) for image in each]
+    if 2 < len(each) <= _FEW:
+        found += [Images(some, False) for some in combinations(each, len(each) - 1)]
     return [*found, Images(tuple(each), False)] if len(each) > 1 else found
 
 

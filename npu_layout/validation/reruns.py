@@ -58,7 +58,7 @@ def rerun(
     Tensors of another shape than for the recorded input are left out. A way has none at all if it has one in fewer than
     half of the frames, or if it explains far less of the first one than the input as recorded, than what explains the
     output best, or than another way; one of two changes also if it explains no more of the first two frames, or not
-    clearly more than one of the changes; one of all images also if that of one image explains every output as well.
+    clearly more than one of the changes; one of several images also if that of fewer explains every output as well.
     Those that explain more of an output of few values have one for every kept frame.
     `evidence`, `causes`: of the model's outputs; the latter as `whole_cause` returns them.
     """
@@ -152,16 +152,16 @@ def _needless(evidence: Evidence | None, made: Mapping[Key, Remade]) -> set[Key]
 
 
 def _without_those_of_one(evidence: Mapping[str, Evidence], made: Made) -> dict[str, set[Key]]:
-    """Return, for each output, the keys of the changes of all images and of one image that it does not need.
+    """Return, for each output, the keys of the changes of several images and of fewer of them that it does not need.
 
-    The device had one set of inputs. If the change of one image explains every output as well, the others were as
-    recorded. If that of all images explains some output clearly better, an output of one image alone had it, too.
+    The device had one set of inputs. If the change of fewer images explains every output as well, the others were as
+    recorded. If that of more images explains some output clearly better, an output of the fewer ones had it, too.
     """
     needless: dict[str, set[Key]] = {output: set() for output in made}
     seen = {output: e for output, e in evidence.items() if e.fits and made[output]}
-    for key in {key for output in seen for key, one in made[output].items() if len(key[0]) > 1 and one.answers}:
-        for name in key[0]:
-            one = (name,), key[1]
+    known = {key for output in seen for key, one in made[output].items() if one.answers}
+    for key in known:
+        for one in (other for other in known if other[1] == key[1] and {*other[0]} < {*key[0]}):
             more = {
                 output: explains_more(e, made[output][key].answers, made[output][one].answers)
                 for output, e in seen.items()

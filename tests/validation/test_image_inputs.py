@@ -26,11 +26,24 @@ def _ways(group: Images, recording: nl.Recording, k: KeptRun) -> dict[Any, Any]:
     return {way.id: way for way in group.made(recording, k, lambda id: True)}
 
 
+def _groups(names: str) -> list[Images]:
+    engine = nl.OnnxRuntimeEngine(two_inputs.matcher(names))
+    recording = two_inputs.recording(engine, [dict(zip(names, two_inputs.pictures(len(names))))], preprocess=PRE)
+    return images(recording, compare(recording, engine, False)[1])
+
+
+def _sets(names: str) -> list[str]:
+    return ["".join(group.names) for group in _groups(names)]
+
+
 def test_each_image_alone_and_all_at_once() -> None:
     recording, kept = _pair()
     groups = images(recording, kept)
     assert [g.names for g in groups] == [("left",), ("right",), ("left", "right")]
     assert [g.words for g in groups] == ["input 'left'", "input 'right'", "inputs 'left' and 'right'"]
+    assert _sets("abc") == ["a", "b", "c", "ab", "ac", "bc", "abc"] and len(_sets("abcd")) == 4 + 4 + 1
+    assert _sets("abcde") == ["a", "b", "c", "d", "e", "abcde"], "of many, a search for each set takes long"
+    assert _groups("abc")[-1].words == "inputs 'a', 'b' and 'c'"
     board = Board()
     (one,) = images(board.recording(), compare(board.recording(), board.engine, False)[1])
     assert one.words == "the input"

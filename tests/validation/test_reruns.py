@@ -19,6 +19,8 @@ from npu_layout.validation.reruns import rerun
 from tests.support import two_inputs
 from tests.support.boards import PRE, Board, network
 
+EYES = ("left", "middle", "right")
+
 
 @pytest.fixture(scope="module")
 def board() -> Board:
@@ -199,15 +201,38 @@ def test_images_as_declared(model: Any, noise: float) -> None:
     assert noise < 15 or all(found.verdict == "match" for found in report.outputs.values()), str(report)
 
 
-def _report(engine: nl.OnnxRuntimeEngine, changed: Sequence[str], noise: float) -> nl.Report:
-    """What is said of a device that was fed some images of a pair as BGR."""
+@pytest.mark.parametrize("noise", [12, 30])
+@pytest.mark.parametrize("changed", [EYES, ("left", "right"), ("middle", "right"), ("middle",), ()])
+def test_images_of_three(changed: Sequence[str], noise: float) -> None:
+    """One may be right, as that of another camera, and the others made alike by the same code."""
+    report = _report(nl.OnnxRuntimeEngine(two_inputs.matcher(EYES)), changed, noise, EYES)
+    maps, first = report.outputs["maps"], report.outputs["first"]
+    assert maps.verdict == ("preprocessing" if changed else "match"), str(report)
+    assert first.verdict == ("preprocessing" if "left" in changed else "match"), str(report)
+    if changed:
+        *others, last = map(repr, changed)
+        words = f"inputs {', '.join(others)} and {last}" if others else f"input {last}"
+        assert f": {words}: BGR instead of RGB." in maps.why and maps.fix == {**PRE, "color": "BGR"}, maps.why
+
+
+@pytest.mark.parametrize("noise", [5, 8, 15])
+def test_three_images_as_declared(noise: float) -> None:
+    report = _report(nl.OnnxRuntimeEngine(two_inputs.matcher(EYES)), (), noise, EYES)
+    assert {found.verdict for found in report.outputs.values()} <= {"match", "mismatch", "ambiguous"}, str(report)
+
+
+def _report(
+    engine: nl.OnnxRuntimeEngine, changed: Sequence[str], noise: float, names: Sequence[str] = ("left", "right")
+) -> nl.Report:
+    """What is said of a device that was fed some of several images as BGR."""
     mean, std = (np.reshape(PRE[key], (1, 3, 1, 1)) for key in ("mean", "std"))
 
     def fed(given: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         flipped = {name: ((given[name] * std + mean)[:, ::-1] - mean) / std for name in changed}
         return {**given, **{name: np.ascontiguousarray(x, np.float32) for name, x in flipped.items()}}
 
-    inputs = [dict(zip(("left", "right"), two_inputs.pictures(2, 2 * i))) for i in range(6)]
+    count = len(names)
+    inputs = [dict(zip(names, two_inputs.pictures(count, count * i))) for i in range(6)]
     return nl.validate(two_inputs.recording(engine, inputs, fed, noise, preprocess=PRE), engine)
 
 
