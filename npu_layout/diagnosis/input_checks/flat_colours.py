@@ -14,6 +14,7 @@ from .input_pairs import InputPair
 
 _FLAT = 2.0  # steps: in a flat area the pixels around one differ by no more
 _FEWEST = 16  # flat places for each number that is fitted
+_NEAR_END = 8  # pixel values from black or white
 _BLOCK = 8  # pixels: the side of a block whose mean is compared
 _ALIKE = 6.0  # steps by which other resizes move the mean of a block of noise at most; those with edges are left out
 
@@ -28,17 +29,17 @@ def colour_difference(
 
     made, recorded: two inputs of each pair; formulas: of each pair what other interpolations make of the frame, which
     are the same where it is flat. A function that is linear in the channels is fitted to the differences, so that noise
-    is none. If too few places are flat, it is fitted to the means of blocks; 0.0 if too few of these are the same.
+    is none, where it is not cut. If too few places are flat, it is fitted to the means of blocks; 0.0 if too few of these are the same.
     """
     pictures = [
         ([_pixels(pair, values) for values in same], _pixels(pair, one), _pixels(pair, other))
         for pair, one, other, same in zip(pairs, made, recorded, formulas)
     ]
-    of_places = _where([(_flat(same), one, other) for same, one, other in pictures])
+    of_places = _where([(_flat(x) & _is_uncut(pair, one), one, y) for pair, (x, one, y) in zip(pairs, pictures)])
     if _suffices(of_places[0]):
         return _function_of(*of_places)
     blocks = [([_means(x) for x in same], _means(one), _means(other)) for same, one, other in pictures]
-    of_blocks = _where([(_are_same(same), one, other) for same, one, other in blocks])
+    of_blocks = _where([(_are_same(x) & _is_uncut(pair, one), one, y) for pair, (x, one, y) in zip(pairs, blocks)])
     return _function_of(*of_blocks) if _suffices(of_blocks[0]) else 0.0
 
 
@@ -51,6 +52,12 @@ def _where(pictures: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tup
         colours.append(one[there])
         differences.append(difference[there])
     return np.concatenate(colours).astype(np.float64), np.concatenate(differences).astype(np.float64)
+
+
+def _is_uncut(pair: InputPair, picture: np.ndarray) -> np.ndarray:
+    """Return where noise leaves the mean as it is: near black and white a half of it is cut off."""
+    pixels = picture * pair.step + np.ravel(pair.arithmetic(pair.declared)[0])
+    return np.asarray(((pixels >= _NEAR_END) & (pixels <= 255 - _NEAR_END)).all(axis=-1))
 
 
 def _suffices(colours: np.ndarray) -> bool:

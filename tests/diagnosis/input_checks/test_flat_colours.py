@@ -107,6 +107,23 @@ def test_other_colours_of_noisy_pictures(count: int, sigma: float) -> None:
         assert found(sound).verdict == "match", str(found(sound))
 
 
+@pytest.mark.parametrize("sigma", [4, 6])
+@pytest.mark.parametrize("end", [0, 255])
+def test_noise_that_is_cut_at_black_or_white_is_no_colour(end: int, sigma: float) -> None:
+    """A picture of stripes, so that resizes differ by more than the noise, with large areas of black or white."""
+    rng = np.random.default_rng(2)
+    frames = [np.full_like(frame, end) for frame in FRAMES]
+    for frame, small in zip(frames, FRAMES):
+        frame[:, 200:220] = small[:, 200:220]
+    own = nl.Preprocessor(nl.TensorSpec((1, 3, SIDE, SIDE), "NHWC", "uint8"))
+    runs = []
+    for frame in frames:
+        noisy = np.rint(own(frame)[0] + rng.normal(0, sigma, (1, SIDE, SIDE, 3)))
+        runs.append(({"image": np.clip(noisy, 0, 255).astype(np.uint8), "frame": frame}, {}))
+    found = recorded_inputs(nl.Recording({}, runs, {"preprocess": own.arguments})).reports["image"]
+    assert found.verdict == "match", str(found)
+
+
 def sepia(frame: np.ndarray) -> np.ndarray:
     colours = frame.astype(np.float32) @ np.array([[0.86, 0.07, 0.07], [0.07, 0.86, 0.07], [0.07, 0.07, 0.86]])
     return np.rint(colours).astype(np.uint8)
