@@ -29,7 +29,8 @@ def colour_difference(
 
     made, recorded: two inputs of each pair; formulas: of each pair what other interpolations make of the frame, which
     are the same where it is flat. A function that is linear in the channels is fitted to the differences, so that noise
-    is none, where it is not cut. If too few places are flat, it is fitted to the means of blocks; 0.0 if too few of these are the same.
+    is none, where it is not cut. If too few places are flat, it is fitted to the means of blocks; 0.0 if too few of
+    these are the same.
     """
     pictures = [
         ([_pixels(pair, values) for values in same], _pixels(pair, one), _pixels(pair, other))
