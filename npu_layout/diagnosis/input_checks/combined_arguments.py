@@ -39,13 +39,20 @@ def _combined(base: How, pair: InputPair, scaled: bool) -> Iterator[Change]:
         yield Change(words, partial(made_by, how=how), how, changes=sum(bool(changed) for changed, _ in parts))
 
 
-def bordered(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
-    """Yield other colours, another resize, or both, with the pixel value that is then in the recorded border."""
-    for color, mode in product(*_colors_and_modes(base)):
-        if color[0] or mode[0]:
-            for change in border({**base, **color[0], **mode[0]}, pairs):
-                words = ", ".join(filter(None, (color[1], mode[1], change.words)))
-                yield change._replace(words=words, changes=1 + bool(color[0]) + bool(mode[0]))
+def bordered(base: How, pairs: Sequence[InputPair], scaled: bool) -> Iterator[Change]:
+    """Yield other arguments with the pixel value that is then in the recorded border.
+
+    These are other colours, another resize, or both; and another mean and std, beside other colours or not. scaled:
+    mean and std, too.
+    """
+    colors, modes = _colors_and_modes(base)
+    normalisations = [n for n in _normalisations(base, pairs[0], scaled) if n[0]]
+    for ways in (*product(colors, modes), *product(colors, normalisations)):
+        changed = [way for way in ways if way[0]]
+        how = {**base, **{k: v for arguments, _ in changed for k, v in arguments.items()}}
+        for change in border(how, pairs) if changed else ():
+            words = ", ".join([*(words for _, words in changed), change.words])
+            yield change._replace(words=words, changes=1 + len(changed))
 
 
 def one_argument(base: How, pair: InputPair, scaled: bool) -> list[tuple[How, str]]:

@@ -257,8 +257,9 @@ _COLOURS: Sequence[tuple[str, Callable[[np.ndarray], np.ndarray]]] = (
 def border(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
     """Yield the pixel value that is in the border of the recorded inputs, or that of each channel, if they have one."""
     axis = pairs[0].spec.axes.index("C")
-    values = [np.moveaxis(pair.measured, axis, 0)[:, np.moveaxis(~_inside(pair, base), axis, 0)[0]] for pair in pairs]
-    around = np.concatenate(values, 1)
+    around = np.concatenate(
+        [np.moveaxis(x, axis, 0)[:, np.moveaxis(w, axis, 0)[0]] for x, w in _borders(base, pairs)], 1
+    )
     if around.size < _FEWEST:
         return
     pads = np.median(around, axis=1)
@@ -268,6 +269,12 @@ def border(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
         pad = pad[0] if len(pad) == 1 else pad
         how = {**base, "pad_value": pad}
         yield Change(f"pad_value={said(np.ravel(pad))}", partial(made_by, how=how), how)
+
+
+def _borders(base: How, pairs: Sequence[InputPair]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield each recorded input in the pixel values of these mean and std, and where it is border."""
+    for pair in pairs:
+        yield pair.in_pixels(base), ~_inside(pair, base)
 
 
 def _is_cropable(pair: InputPair, count: int) -> bool:

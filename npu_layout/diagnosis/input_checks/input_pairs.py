@@ -128,7 +128,12 @@ class InputPair:
     @cached_property
     def measured(self) -> np.ndarray:
         """The recorded input in pixel values, by the mean and std that were declared."""
-        return _as_float32(np.add, self.recorded * self._std, self._mean)
+        return self.in_pixels(self.declared)
+
+    def in_pixels(self, how: How) -> np.ndarray:
+        """Return the recorded input in pixel values, by the mean and std of `how`."""
+        mean, std = self.arithmetic(how)
+        return _as_float32(np.add, self.recorded * std, mean)
 
     @property
     def frame(self) -> np.ndarray:

@@ -92,7 +92,7 @@ def every(
         rest = (*stored(base, pairs[0]), *other_frames(base, pairs, _REACH), *colours(base), *lighting(base, pairs))
         others = [*others, *_proven(parts), *likely(*rest)]
         if min(t.off for t in (*formulas, *others)) > SAME:
-            several = (*bordered(base, pairs), *combined_arguments(base, pairs[0], scaled))
+            several = (*bordered(base, pairs, scaled), *combined_arguments(base, pairs[0], scaled))
             differs_most = pairs[worst(pairs, declared)]
             others += likely(*(c for c in several if c.applies(differs_most)))
             cropped = likely(*(c for c in crops(base, pairs[0]) if c.applies(differs_most)))

@@ -135,6 +135,20 @@ def test_mean_and_std_that_are_no_usual_mistake(numbers: str, frames: str) -> No
     assert "-0" not in found.why and found.fix["color"] == "RGB", str(found)
 
 
+@pytest.mark.parametrize("color", ["RGB", "BGR"])
+@pytest.mark.parametrize("pad", [0, 37])
+@pytest.mark.parametrize(
+    ("arithmetic", "mean", "std"), [("imagenet", 0, 1), ("imagenet", 0, 255), ("unit", 127.5, 127.5)]
+)
+def test_a_border_beside_another_mean_and_std(arithmetic: str, mean: float, std: float, pad: int, color: str) -> None:
+    """The border is measured by the mean and std that were used, not by those that were declared."""
+    bench = Bench(arithmetic, "float32", "walk")
+    found = bench.of_frames(lambda x: x, mean=mean, std=std, pad_value=pad, color=color)
+    assert found.verdict == "preprocessing" and found.fix is not None, str(found)
+    assert (found.fix["mean"], found.fix["std"]) == ([mean] * 3, [std] * 3), str(found)
+    assert (np.ravel(found.fix["pad_value"]) == pad).all() and found.fix["color"] == color, str(found)
+
+
 @pytest.mark.parametrize("frames", list(FRAMES))
 @pytest.mark.parametrize("arithmetic", ["unit", "signed"])
 def test_a_mean_of_nothing_is_0_whatever_float16_rounds(arithmetic: str, frames: str) -> None:
