@@ -361,10 +361,14 @@ def _beaten(evidence: Evidence, best: Candidate, c: Candidate) -> bool:
     by far less than the noise: a network that rounds alike leans to one of them by chance. Where both leave more than
     the noise of a sound device it leans further, so that the data have to be at the best one. Beside an input that
     makes most values saturate, one that saturates less agrees better where the values are near zero. An input that acts
-    nearly as a scale is told from it by the bend.
+    nearly as a scale is told from it by the bend: of a network whose layers cut off at zero alone, half of the pixel
+    values make half of all values, and no order of the two is simpler.
     """
     if best.cause != c.cause and alike(evidence, best, c):
         return False
+    if best.of_input and c.cause == "quantization":
+        leans = sides(evidence, best, c)
+        return leans is not None and leans < _BEATEN
     if evidence.trial(c).choices > evidence.trial(best).choices and c.score <= best.score:
         return True
     if best.cause in ORDERS and as_good(evidence, best, c):

@@ -300,3 +300,23 @@ def test_an_input_of_some_frames_is_compared_with_the_declared_one_of_these(trie
     before = found.score(found.as_declared(range(tried)))
     assert judgement.verdict == "preprocessing" and f"as declared, to {before:.1f} dB" in judgement.agreement
     assert f"of the {'one frame that was' if tried == 1 else '2 frames that were'} compared" in judgement.agreement
+
+
+@pytest.mark.parametrize("lead", [0.999, 1.001])
+@pytest.mark.parametrize(("bend", "share", "verdict"), [(0.01, 0, ""), (0.01, 1, ""), (0.1, 1, "preprocessing")])
+def test_an_input_that_acts_as_a_declared_scale_is_told_from_it_by_the_bend(
+    bend: float, share: int, verdict: str, lead: float
+) -> None:
+    """Half of the pixel values make half of all values. The scale is one of several, and the input of many."""
+    rng = np.random.default_rng(0)
+    references = [rng.normal(size=(1, 4, 200)) for _ in range(5)]
+    bends = [bend * (r * r - 1) for r in references]
+    made = [2 * r + share * b + 0.1 * rng.normal(size=r.shape) for r, b in zip(references, bends)]
+    spec = nl.TensorSpec((1, 4, 200), "NCW", "float32")
+    evidence = Evidence(spec, [x.astype(np.float32) for x in made], references, (), 1)
+    bent = np.stack([evidence.samples.of(b) for b in bends])
+    left = evidence.codes - 2 * evidence.wanted
+    scale = Trial("quantization", "twice", spec, evidence.codes, left * lead, False, spec, choices=np.log(32))
+    bright = Trial("preprocessing", "brighter", None, evidence.codes, left - bent, False, spec, of_input=True)
+    found = judge(evidence, evidence.rank([evidence.as_declared(), scale, bright]), False, None)
+    assert found.verdict == (verdict or "ambiguous"), found
