@@ -283,7 +283,7 @@ static void one_conversion(int planned) {
     reach[1] += pad;
     Job job = {.size = to, .pad = pad};
     Program p = {.converts = 1, .arithmetic = a, .src_bytes = reach[0], .dst_bytes = reach[1], .touched = a.past ? INT64_MAX : 0, .jobs = 1, .job = &job};
-    convert_plan(&job.convert, &box, &a, pad);
+    job_convert(&job, &box, &a);
     const Buffer src = buffer(reach[0], whole_shift ? shift_src / from * from : shift_src);
     fill(src, a.from);
     for (int i = 0; i < level_count(); ++i) {

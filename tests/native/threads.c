@@ -51,7 +51,7 @@ static void plan(Program *p, const Level *level, int converting) {
     p->job[0].is_fill = 1, p->job[0].size = p->job[1].size = (int)to;
     p->job[0].move.box = (Box){1, {{ELEMENTS, 0, to, 0}}, 0, 0, 0};
     if (converting)
-        convert_plan(&p->job[1].convert, &box, &p->arithmetic, 0);
+        job_convert(&p->job[1], &box, &p->arithmetic);
     else
         move_plan(&p->job[1].move, &box, 4, 0);
 }

@@ -68,11 +68,11 @@ static int goes_past(const Program *p, int threads) {
     return p->gains_past && !p->looks_first && past_early(p->touched, threads);
 }
 
-static void convert_past(const Program *p, Job *job) {
-    const Box box = job->convert.box;
-    Arithmetic past = p->arithmetic;
+void job_convert(Job *job, const Box *box, const Arithmetic *arithmetic) {
+    Arithmetic past = *arithmetic;
     past.past = 1;
-    convert_plan(&job->past, &box, &past, job->pad);
+    convert_plan(&job->convert, box, arithmetic, job->pad);
+    convert_plan(&job->past, box, &past, job->pad);
 }
 
 static void find_gains(Program *p) {
@@ -83,9 +83,8 @@ static void find_gains(Program *p) {
         return;
     }
     for (int i = 0; i < p->jobs; ++i) {
-        Job *job = p->job + i;
+        const Job *job = p->job + i;
         if (job->is_fill) continue;
-        if (p->converts) convert_past(p, job);
         p->fetches |= p->converts ? convert_fetches(&job->convert, &p->arithmetic) : move_fetches(&job->move);
         p->looks_first |= p->converts ? job->past.way != job->convert.way : move_looks_first(&job->move);
         p->fetches_result |= !p->converts && move_fetches_result(&job->move, p->dst_bytes, p->level->vector);

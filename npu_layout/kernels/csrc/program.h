@@ -33,6 +33,8 @@ typedef struct {
 typedef struct {
     int past, cold, cold_result;
 } Whereabouts;
+/* Plan a job, whose pad is set, as a conversion. */
+void job_convert(Job *job, const Box *box, const Arithmetic *arithmetic);
 /* Set the level, `gains_past`, `fetches` and whether one thread stores past the caches, when all jobs are planned. */
 void program_planned(Program *program);
 /* First all fills, then the moves; the parts of each make up the whole and may run concurrently. */

@@ -111,7 +111,7 @@ static void add_job(Program *p, int *fills, const Box *box, int is_fill, int64_t
     if (is_fill)
         job->move.box = *box, p->fill_bytes += box_bytes(box, dst_item);
     else if (p->converts)
-        convert_plan(&job->convert, box, &p->arithmetic, pad);
+        job_convert(job, box, &p->arithmetic);
     else
         move_plan(&job->move, box, (int)dst_item, pad), job->move.past = p->arithmetic.past;
     ++p->jobs;
