@@ -19,15 +19,14 @@ _TURNS = 6  # changes of the geometry that come first: of the whole frame
 
 
 def two_changes(base: How, pairs: Sequence[InputPair], scaled: bool, reach: int) -> Iterator[Change]:
-    """Yield the inputs of other colours, beside anything else, and of another resize, mean or std, beside some.
+    """Yield the inputs of other colours, beside anything but a crop or a shift, and of another resize beside some.
 
-    scaled: mean and std, too; reach: frames before and after.
+    scaled: of another mean and std, too; reach: frames before and after.
     """
     for argument, words in one_argument(base, pairs[0], scaled):
         how = {**base, **argument}
         beside = [*islice(geometry(how, pairs[0]), _TURNS), *other_frames(how, pairs, reach)]
         if "color" in argument:
-            beside = [*geometry(how, pairs[0]), *stored(how, pairs[0]), *other_frames(how, pairs, reach)]
-            beside += [*colours(how), *lighting(how, pairs)]
+            beside += [*stored(how, pairs[0]), *colours(how), *lighting(how, pairs)]
         for change in beside:
             yield change._replace(words=f"{words} with {change.words}", changes=1 + change.changes, kind="")
