@@ -288,20 +288,26 @@ def test_blocks_with_zeros_in_no_cache(
     size = flat.itemsize
     fence = Fenced(expected.nbytes + 128)
     for backend in NATIVE:
-        for at in (0, size, 16, 32, 64 - size):
+        for behind in (0, size, 16, 32, 64 - size):
             program = nl.plan(source, target).move.program(backend)
-            room = fence.last(expected.nbytes + at) if at else fence.first(expected.nbytes)
-            out = room[at:][: expected.nbytes].view(dtype)
+            room = fence.last(expected.nbytes + behind)
+            out = room[: expected.nbytes].view(dtype)
             for call in range(3):
                 room[:] = 0x37
                 cached(0)
                 assert program.attempt(flat, out)
-                np.testing.assert_array_equal(out, expected.reshape(-1), err_msg=f"{backend} {at} {call}")
-                assert (room[:at] == 0x37).all()
+                np.testing.assert_array_equal(out, expected.reshape(-1), err_msg=f"{backend} {behind} {call}")
+                assert (room[expected.nbytes :] == 0x37).all()
                 if platform.machine() in ("x86_64", "AMD64") and not call:
                     assert cached(1) == 1 + stores
                     again = nl.plan(source, target).move.program(backend)
                     assert again.attempt(flat, out) and cached(0) == 1 + stores
+            room[:] = 0x37
+            assert program.attempt(flat, room[behind:].view(dtype))
+            np.testing.assert_array_equal(
+                room[behind:].view(dtype), expected.reshape(-1), err_msg=f"{backend} {behind}"
+            )
+            assert (room[:behind] == 0x37).all()
 
 
 @pytest.mark.usefixtures("stores")
