@@ -1,11 +1,11 @@
 /* The moves of one instruction set and their table. LEVEL is the instruction set's name, VB the bytes of its vectors (16, 32, 64). */
 #include "cold.h"
 #include "simd/vector.inl.h"
+#include "simd/steps.inl.h"
 #include "simd/copies.inl.h"
 #include "simd/rows.inl.h"
 #include "simd/narrow.inl.h"
 #include "simd/tiles.inl.h"
-#include "simd/steps.inl.h"
 #include "simd/cover.inl.h"
 #include "simd/bands.inl.h"
 #include "simd/lanes.inl.h"

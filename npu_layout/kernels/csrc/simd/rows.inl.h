@@ -79,12 +79,13 @@ INLINE void rows_in_order(const uint8_t *src, uint8_t *dst, Loop a, Loop b, int6
             else copy_row(s, d, bytes);
         }
 }
-/* Long rows in the order of the result. */
-INLINE void rows_of_result(const uint8_t *src, uint8_t *dst, Loop a, Loop b, int64_t bytes) {
+/* Long rows in the order of the result, whose lines are fetched ahead if there is a reach. */
+INLINE void rows_of_result(const uint8_t *src, uint8_t *dst, Loop a, Loop b, int64_t bytes, int reach) {
     for (int64_t j = 0; j < b.n; ++j)
         for (int64_t i = 0; i < a.n; ++i) {
             const uint8_t *s = src + i * a.s + j * b.s;
             uint8_t *d = dst + i * a.d + j * b.d;
+            fetch_ahead(reach, d, (int)bytes);
             if (bytes > BY_CALL) memcpy(d, s, (size_t)bytes);
             else copy_row(s, d, bytes);
         }
@@ -213,9 +214,18 @@ static __attribute__((noinline)) int HERE(rows_from_caches)(const uint8_t *src, 
         if (bytes == 64) blocks_of_pixels(src, dst, a, b, 64);
         else blocks_of_pixels(src, dst, a, b, 32);
     } else if (bytes > 64 && b.n > ROOM && a.n * (bytes + 64) <= KEPT && shared <= SET_OF_L1)
-        rows_of_result(src, dst, a, b, bytes);
+        rows_of_result(src, dst, a, b, bytes, 0);
     else
         return 0;
+    return 1;
+}
+#elif VB == 64
+/* A store across two lines waits for both, so that they are fetched: on an Intel Xeon of the fifth generation 0.7 to 0.85 of the time
+ * if both sides are in L2 and 0.95 to 1 beyond it, but up to 1.8 if more rows of the source share a set. */
+OUT_OF_LINE int HERE(rows_from_caches)(const uint8_t *src, uint8_t *dst, Loop a, Loop b, int64_t bytes) {
+    enum { LEAST = 128, SHARED = 64 };
+    if (bytes < LEAST || bytes > BY_CALL || in_one_set(a.n, a.s) > SHARED) return 0;
+    rows_of_result(src, dst, a, b, bytes, CLOSE);
     return 1;
 }
 #else
@@ -276,14 +286,14 @@ static void HERE(move_rows)(const Move *m, const uint8_t *src, uint8_t *dst) {
     }
     if (!goes_past && !m->cold && HERE(rows_from_caches)(src, dst, a, b, bytes)) return;
     if (VB == 32 && !goes_past && m->cold && bytes > 64 && a.n <= STREAMS) {
-        rows_of_result(src, dst, a, b, bytes);
+        rows_of_result(src, dst, a, b, bytes, 0);
         return;
     }
     if (goes_past && HERE(rows_by_lines)(src, dst, a, b, bytes)) return;
     if (HERE(blocks_to_pixels)(src, dst, a, b, bytes, goes_past)) return;
     if (!(m->cold && a.n * b.n * bytes >= FAR_AWAY) && HERE(pixels_to_blocks)(src, dst, a, b, bytes)) return;
     if (bytes > RUNS_OF_ROWS) {
-        rows_of_result(src, dst, a, b, bytes);
+        rows_of_result(src, dst, a, b, bytes, 0);
         return;
     }
     const int64_t most = at_most(RUN / bytes, 16);
