@@ -57,7 +57,8 @@ def buffer_of(spec: nl.TensorSpec, canvas: np.ndarray, mean: Any, std: Any) -> n
             np.float32(1) / np.asarray(std, np.float32)
         )
         if spec.quantization is not None:
-            values = np.clip(np.rint(values) - 128, -128, 127)
+            scale, zero = (float(n) for n in (spec.quantization.scale, spec.quantization.zero_point))
+            values = np.clip(np.rint(values / scale) + zero, -128, 127)
         values = values.astype(spec.dtype)
     flat = np.zeros(spec.size, spec.stored)
     n, h, w, c = np.ix_(*(np.arange(k) for k in (1, *canvas.shape)))

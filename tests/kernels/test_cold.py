@@ -98,6 +98,9 @@ def test_conversions_from_no_cache_to_no_cache(backend: str, cached: Callable[[i
         (nl.TensorSpec((1, 30, 48, 80), "NHCW", "int8", quantization=channels), "NCHW"),
         (nl.TensorSpec((1, 24, 65, 67), "NCHW", "float32"), halves),
         (nl.TensorSpec((1, 40, 65, 67), "NCHW", "float32"), nl.TensorSpec((1, 40, 65, 67), "NHWC", "float16")),
+        (nl.TensorSpec((1, 3, 65, 67), "NCHW", "int8", quantization=eighth), "NCHW16c"),
+        (nl.TensorSpec((1, 11, 65, 67), "NHWC", "uint8", quantization=eighth), "NCHW8c"),
+        (nl.TensorSpec((1, 3, 97, 99), "NHWC", "float32"), nl.TensorSpec((1, 3, 97, 99), "NCHW16c", "float16")),
     ):
         wanted = nl.TensorSpec(source.shape, target) if isinstance(target, str) else target
         program = nl.plan(source, wanted).move.program(backend)

@@ -244,7 +244,7 @@ static void convert_rows(Work *w, const Rows *rows, int64_t count, int64_t row_n
 
 /* Short rows with gaps: more streams than the processor foresees. Those of the next tile are fetched. */
 static int is_short_rows(const Convert *c, const Arithmetic *a) {
-    enum { SHORT_ROW = 128 };
+    enum { SHORT_ROW = 256 };
     const int gathered = c->way == GATHER && c->dense > 1 && c->inner == c->dense;
     if (!gathered && (c->way != DIRECT || c->dense != 1 || c->rows_step == 1)) return 0;
     const Loop rows = c->box.loops[c->box.count - (gathered ? 2 : c->inner)], row = c->box.loops[c->box.count - 1];
@@ -326,13 +326,16 @@ void convert_run(const Level *level, const Convert *c, const Arithmetic *a, cons
     });
 }
 
-/* To float32, whose loops have such stores. */
-int convert_gains_past(const Convert *c, const Arithmetic *a) {
+/* To float32, whose loops have such stores, and to elements with pads behind them, which a move stores. */
+int convert_gains_past(const Convert *c, const Arithmetic *a, int vector) {
+    if (c->pad) return move_gains_past(&c->scatter, vector);
     int64_t row = dtype_size[a->to];
     for (int i = c->box.count - c->dense; i < c->box.count; ++i) row *= tile_extent(c, i, 1, c->row_step);
     if (a->to != F32 || a->divides) return 0;
     return c->way == TRANSPOSED || ((c->way == DIRECT || c->way == GATHER) && row >= ROW_LEAST);
 }
+
+int convert_looks_first(const Convert *c, const Convert *past) { return past->way != c->way || c->pad; }
 
 int convert_fetches(const Convert *c, const Arithmetic *a) {
     return (c->way == TRANSPOSED && a->from == F32) || is_short_rows(c, a);

@@ -42,7 +42,9 @@ void convert_plan(Convert *convert, const Box *box, const Arithmetic *arithmetic
 /* Whether a conversion fetches more lines ahead if its source is in no cache. */
 int convert_fetches(const Convert *c, const Arithmetic *a);
 /* Whether a conversion is faster with stores past the caches if its result is in none (measured). */
-int convert_gains_past(const Convert *c, const Arithmetic *a);
+int convert_gains_past(const Convert *c, const Arithmetic *a, int vector);
+/* Whether a conversion is slower, as it is planned for such stores, if its result is in a cache. */
+int convert_looks_first(const Convert *c, const Convert *past);
 void convert_run(const Level *level, const Convert *c, const Arithmetic *a, const uint8_t *src, uint8_t *dst);
 /* The rows of the table that a whole tile uses, in order; return how many. */
 int convert_paths(const Level *level, const Convert *c, const Arithmetic *a, int taken[4]);

@@ -74,7 +74,7 @@ int64_t fit_bench(const Fit *fit) {
     return rows_bench(fit) + (fit->band ? fit->rows * fit->width * fit->channels : 0) + PADDING;
 }
 
-void fit_run(const Fit *fit, const PicturePlane planes[FIT_PLANES], uint8_t *out, int64_t part, int64_t parts, uint8_t *bench) {
+void fit_run(const Fit *fit, const PicturePlane planes[FIT_PLANES], uint8_t *out, int past, int64_t part, int64_t parts, uint8_t *bench) {
     const int64_t bands = (fit->height + fit->rows - 1) / fit->rows, from = bands * part / parts, to = bands * (part + 1) / parts;
     if (!fit->band) {
         for (int64_t y = from * fit->rows, end; y < at_most(to * fit->rows, fit->height); y = end) {
@@ -91,6 +91,8 @@ void fit_run(const Fit *fit, const PicturePlane planes[FIT_PLANES], uint8_t *out
         if (!outside || end - y != border) make_rows(fit, planes, y, end, &canvas, bench);
         border = outside ? end - y : 0;
         program_fill(program, out + y * fit->pitch, 0, 1);
-        program_move(program, canvas.at, out + y * fit->pitch, 0, 1, (Whereabouts){0, 0, 0});
+        program_move(program, canvas.at, out + y * fit->pitch, 0, 1, (Whereabouts){past && program->gains_past, 0, 0});
     }
 }
+
+int fit_looks(const Fit *fit) { return fit->band && fit->band->gains_past && !fit->band->arithmetic.past; }

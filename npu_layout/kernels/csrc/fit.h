@@ -19,8 +19,11 @@ typedef struct {
     int64_t rows, pitch;        /* `pitch`: bytes from one row of the result to the next */
 } Fit;
 
-/* Each part of `parts` has bands of its own, and works on a bench of so many bytes, aligned to 64. */
+/* Each part of `parts` has bands of its own, and works on a bench of so many bytes, aligned to 64. `past`: whether the result is in
+ * no cache, and bands that gain by it are stored past the caches. */
 int64_t fit_bench(const Fit *fit);
-void fit_run(const Fit *fit, const PicturePlane planes[FIT_PLANES], uint8_t *out, int64_t part, int64_t parts, uint8_t *bench);
+void fit_run(const Fit *fit, const PicturePlane planes[FIT_PLANES], uint8_t *out, int past, int64_t part, int64_t parts, uint8_t *bench);
+/* Whether it depends on where the result is how bands are stored. */
+int fit_looks(const Fit *fit);
 
 #endif

@@ -79,16 +79,16 @@ static void find_gains(Program *p) {
     p->is_joined = p->converts && is_joined(p);
     p->gains_past = 1, p->looks_first = p->fetches = p->fetches_result = 0;
     if (p->is_joined) {
-        p->gains_past = convert_gains_past(&p->joined.some.convert, &p->arithmetic);
+        p->gains_past = convert_gains_past(&p->joined.some.convert, &p->arithmetic, p->level->vector);
         return;
     }
     for (int i = 0; i < p->jobs; ++i) {
         const Job *job = p->job + i;
         if (job->is_fill) continue;
         p->fetches |= p->converts ? convert_fetches(&job->convert, &p->arithmetic) : move_fetches(&job->move);
-        p->looks_first |= p->converts ? job->past.way != job->convert.way : move_looks_first(&job->move);
+        p->looks_first |= p->converts ? convert_looks_first(&job->convert, &job->past) : move_looks_first(&job->move);
         p->fetches_result |= !p->converts && move_fetches_result(&job->move, p->dst_bytes, p->level->vector);
-        p->gains_past &= p->converts ? convert_gains_past(&job->past, &p->arithmetic) : move_gains_past(&job->move, p->level->vector);
+        p->gains_past &= p->converts ? convert_gains_past(&job->past, &p->arithmetic, p->level->vector) : move_gains_past(&job->move, p->level->vector);
     }
 }
 

@@ -9,6 +9,7 @@
 #include "binding/signals.h"
 #include "binding/strided.h"
 #include "binding/picture_type.h"
+#include "cold.h"
 #include "fit.h"
 
 typedef struct {
@@ -17,6 +18,7 @@ typedef struct {
     PyObject *rows, *band, *tail;
     int64_t out_bytes, moved;
     Benches benches;
+    Results results;
 } FitObject;
 
 /* Whether the program of the rows from `y` on fits canvas and buffer. */
@@ -101,6 +103,7 @@ typedef struct {
     FitObject *self;
     PicturePlane planes[FIT_PLANES];
     uint8_t *out;
+    int past; /* the result is in no cache */
 } FitCall;
 
 /* Fits that run by turns, each of as many bands: what one has read of a frame is in the caches for the next. */
@@ -121,9 +124,23 @@ static void fit_part(const void *context, int64_t part, int64_t parts) {
         for (int64_t turn = part * calls->turns; turn < (part + 1) * calls->turns; ++turn)
             for (int i = 0; i < calls->count; ++i) {
                 const FitCall *call = calls->fits + i;
-                fit_run(&call->self->fit, call->planes, call->out, turn, parts * calls->turns, benches[i]);
+                fit_run(&call->self->fit, call->planes, call->out, call->past, turn, parts * calls->turns, benches[i]);
             }
     while (claimed--) bench_keep(&calls->fits[claimed].self->benches, benches[claimed]);
+}
+
+/* A look loads from the results, whose pages may have to be read from a file first. On return an exception may be set. */
+static void run_calls(FitCalls *calls, int64_t moved) {
+    Stop *stop;
+    if (signals_stop(moved, &stop)) return;
+    PyThreadState *others = moved < UNLOCK ? NULL : PyEval_SaveThread();
+    for (int i = 0; i < calls->count; ++i) {
+        FitCall *call = calls->fits + i;
+        FitObject *self = call->self;
+        call->past = fit_looks(&self->fit) && past_cold(&self->results, call->out, self->out_bytes, past_early(self->moved, 1));
+    }
+    pool_run(fit_part, calls, moved, stop, others);
+    if (others) PyEval_RestoreThread(others);
 }
 
 /* Whether planes and the buffer from `offset` on fit; what does not fit has set an error. */
@@ -169,7 +186,7 @@ static PyObject *fit_call(PyObject *object, PyObject *const *args, Py_ssize_t co
     if (fits) {
         calls.fits->out = (uint8_t *)views->buf + offset;
         for (int i = 1; i < open; ++i) calls.fits->planes[i - 1] = (PicturePlane){views[i].buf, views[i].strides[0]};
-        run_unlocked(fit_part, &calls, self->moved);
+        run_calls(&calls, self->moved);
     }
 end:
     while (open--) PyBuffer_Release(views + open);
@@ -238,7 +255,7 @@ static PyObject *fit_call_in(PyObject *object, PyObject *const *args, Py_ssize_t
         fits = PyArg_ParseTuple(PyTuple_GetItem(args[3], i), "LL", &from, &pitch) &&
                place_fits(source, i, views.of + 1 + (apart ? i : 0), from, pitch, call->planes + i);
     }
-    if (fits) run_unlocked(fit_part, &calls, self->moved);
+    if (fits) run_calls(&calls, self->moved);
     close_views(&views);
     return fit_result(&calls, fits);
 }
@@ -290,7 +307,7 @@ PyObject *native_run_fits(PyObject *module, PyObject *const *args, Py_ssize_t co
         if (fits) moved += calls.fits[i].self->moved;
     }
     calls.turns = fits ? turns_of(&calls) : 1;
-    if (fits) run_unlocked(fit_part, &calls, moved);
+    if (fits) run_calls(&calls, moved);
     close_views(&views);
     return fit_result(&calls, fits);
 }
