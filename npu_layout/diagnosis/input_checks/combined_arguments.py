@@ -20,6 +20,7 @@ from .input_pairs import InputPair
 
 _VARIED = 4.0  # pixel values, root mean square, in each channel: a flat picture has no slope
 _OTHER = 0.03, 2.0  # of std, and pixel values of mean: what differs by less may be the light, too
+_SOME = 23  # values, of which one says what a line leaves at least
 _ROUNDED = 0.05  # pixel values that one may change by where mean and std become numbers that people write
 
 
@@ -81,24 +82,48 @@ def _normalisations(base: How, pair: InputPair, scaled: bool) -> list[tuple[How,
     return [({}, ""), *zip(arguments, said_of)]
 
 
-def fitted(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
+def fitted(base: How, pairs: Sequence[InputPair], most: float) -> Iterator[Change]:
     """Yield the mean and std of each channel that fit best, if they are others than declared and pixels vary.
 
     Of floats alone: steps of integers are too coarse to say which numbers were written. Then those beside other
-    colours, another resize or both.
+    colours, another resize or both. most: steps, of which none of those that are left out leaves less.
     """
     if pairs[0].spec.element.unpacked.kind == "f":
         for color, mode in product(*_colors_and_modes(base)):
-            for change in _fitted({**base, **color[0], **mode[0]}, pairs):
+            for change in _fitted({**base, **color[0], **mode[0]}, pairs, most):
                 yield change._replace(words=", ".join(filter(None, (color[1], mode[1], change.words))))
 
 
-def _fitted(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
+def _by_channel(pairs: Sequence[InputPair], how: How, channel: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pixels of a channel of all pairs, and what was recorded of them."""
     axis = pairs[0].spec.axes.index("C")
+    made, recorded = (
+        np.concatenate([np.moveaxis(values, axis, 0)[channel].ravel() for values in arrays])
+        for arrays in ([pair.pixels(how) for pair in pairs], [pair.recorded for pair in pairs])
+    )
+    return made, recorded
+
+
+def _left_by_any(values: Sequence[tuple[np.ndarray, np.ndarray]], pair: InputPair) -> float:
+    """Return how many steps, root mean square, any line leaves of each channel at least: what it leaves of some values.
+
+    values: pixels and what was recorded of them, by channel.
+    """
+    power, units = 0.0, pair.in_steps(pair.along(np.ones(pair.channels))).ravel()
+    for (x, y), unit in zip(values, units):
+        some, recorded = (one[::_SOME].astype(np.float64) for one in (x, y))
+        slope, offset = line(some, recorded)
+        left = (recorded - slope * some - offset) * unit
+        power += float(left @ left)
+    return float(np.sqrt(power / sum(x.size for x, _ in values)))
+
+
+def _fitted(base: How, pairs: Sequence[InputPair], most: float) -> Iterator[Change]:
+    values = [_by_channel(pairs, base, c) for c in range(pairs[0].channels)]
+    if _left_by_any(values, pairs[0]) > most:
+        return
     lines = []
-    for c in range(pairs[0].channels):
-        x = np.concatenate([np.moveaxis(pair.pixels(base), axis, 0)[c].ravel() for pair in pairs]).astype(np.float64)
-        y = np.concatenate([np.moveaxis(pair.recorded, axis, 0)[c].ravel() for pair in pairs]).astype(np.float64)
+    for x, y in ([one.astype(np.float64) for one in both] for both in values):
         if x.std() >= _VARIED:
             lines.append(line(x, y))
     slope, offset = np.array(lines).reshape(-1, 2).T

@@ -40,16 +40,21 @@ def stored(base: How, pair: InputPair) -> Iterator[Change]:
                 yield _change(f"the input {words}, without its scale", base, partial(_unscaled, cast=cast))
     if pair.spec.element.unpacked.kind == "f":
         yield from _floats(base)
-    for wrong, meant in (("NHWC", "NCHW"), ("NCHW", "NHWC")):
-        words, change = f"the input stored as {wrong} and read as {meant}", partial(_misread, wrong=wrong, meant=meant)
-        yield _change(words, base, change)
-        make = partial(_of_pixels, how=base, change=change)
-        yield Change(f"{words} before mean and std", make, verdict="input_layout")
+    yield from misread(base)
     yield from _with_exchanged_sides(base, pair)
     if pair.channels == 3:
         yield from _four_as_three(base, pair)
         yield from _gaps(base, pair)
     yield from without_padding(base, pair)
+
+
+def misread(base: How) -> Iterator[Change]:
+    """Yield the bytes of one layout read as those of another, after mean and std or before."""
+    for wrong, meant in (("NHWC", "NCHW"), ("NCHW", "NHWC")):
+        words, change = f"the input stored as {wrong} and read as {meant}", partial(_misread, wrong=wrong, meant=meant)
+        yield _change(words, base, change)
+        make = partial(_of_pixels, how=base, change=change)
+        yield Change(f"{words} before mean and std", make, verdict="input_layout")
 
 
 def _floats(base: How) -> Iterator[Change]:
@@ -164,7 +169,7 @@ def _has_row(pair: InputPair, row: int) -> bool:
 def _change(words: str, base: How, change: Callable[[InputPair, np.ndarray], np.ndarray]) -> Change:
     def make(pair: InputPair) -> FrameInput:
         made = pair.made(pair.pixels(base), base)
-        return made._replace(values=change(pair, made.values))
+        return made.changed(change(pair, made.values))
 
     return Change(words, make, verdict="input_layout")
 
@@ -233,7 +238,7 @@ def _where_known(pair: InputPair, one: FrameInput, other: FrameInput) -> FrameIn
     others = tuple(k for k, letter in enumerate(pair.spec.axes) if letter != "C")
     squares = np.where(known, (one.values - pair.recorded) ** 2, 0).sum(others, keepdims=True, dtype=np.float64)
     off = np.sqrt(squares / np.maximum(known.sum(others, keepdims=True), 1)).astype(np.float32)
-    return one._replace(values=np.where(known, one.values, pair.recorded + off))
+    return one.changed(np.where(known, one.values, pair.recorded + off))
 
 
 def _with_padding(frame: np.ndarray, rows: int, row: int, padded: int, filled: int) -> np.ndarray:

@@ -26,9 +26,9 @@ _WHOLE = 8  # times the lines that are cut: of a smaller frame they are another 
 _OF_INPUT = 5  # changes of an input that is shifted: a part is simpler
 LUMA = 0.114, 0.587, 0.299  # of blue, green and red, ITU-R BT.601
 _GAMMAS = 2.2, 1 / 2.2, 1.8, 1 / 1.8
-_FEWEST = 16  # values that a brightness or a border is fitted to
+FEWEST = 16  # values that a brightness or a border is fitted to
 _EVEN, _MOST = 1.0, 0.75  # pixel values by which most of a border are off its colour, when rounded to integers
-_BRIGHTER, _LIGHTER = 0.03, 2.0  # a factor off 1, or pixel values added, that are no rounding
+BRIGHTER, _LIGHTER = 0.03, 2.0  # a factor off 1, or pixel values added, that are no rounding
 
 
 class Change(NamedTuple):
@@ -116,7 +116,7 @@ def _words(mean: Any, std: Any) -> str:
 def compressed(base: How, qualities: Iterable[int] = _QUALITIES, beside: int = 0) -> Iterator[Change]:
     """Yield frames that were JPEG files. beside: pixels by which their blocks are moved."""
     for quality in qualities:
-        make = partial(_made_of, how=base, change=partial(jpeg, quality=quality, beside=beside))
+        make = partial(made_of, how=base, change=partial(jpeg, quality=quality, beside=beside))
         yield Change(f"JPEG of quality {quality}", make, is_formula=True)
 
 
@@ -129,7 +129,7 @@ def jpeg(frame: np.ndarray, quality: int, beside: int = 0) -> np.ndarray:
     return np.asarray(cv2.imdecode(data, cv2.IMREAD_UNCHANGED))[beside:, beside:].reshape(frame.shape)
 
 
-def _made_of(pair: InputPair, how: How, change: Callable[[np.ndarray], np.ndarray]) -> FrameInput:
+def made_of(pair: InputPair, how: How, change: Callable[[np.ndarray], np.ndarray]) -> FrameInput:
     """Return the input of a changed frame."""
     return pair.made(pair.pixels(how, _changed(pair.frame, how.get("source", "BGR"), change)), how)
 
@@ -150,13 +150,13 @@ def _changed(frame: np.ndarray, source: str, change: Callable[[np.ndarray], np.n
     return made
 
 
-_GEOMETRY: Sequence[tuple[str, Callable[[np.ndarray], np.ndarray]]] = (
-    ("the frame mirrored from left to right", lambda x: x[:, ::-1]),
-    ("the frame upside down, mirrored", lambda x: x[::-1]),
-    ("the frame rotated by 180 degrees", lambda x: x[::-1, ::-1]),
-    ("the frame rotated by 90 degrees clockwise", lambda x: np.rot90(x, -1)),
-    ("the frame rotated by 90 degrees counterclockwise", np.rot90),
-    ("the frame with rows and columns exchanged", lambda x: x.swapaxes(0, 1)),
+_GEOMETRY: Sequence[tuple[str, Callable[[Any, np.ndarray], np.ndarray]]] = (  # by OpenCV, which copies faster
+    ("the frame mirrored from left to right", lambda cv2, x: cv2.flip(x, 1)),
+    ("the frame upside down, mirrored", lambda cv2, x: cv2.flip(x, 0)),
+    ("the frame rotated by 180 degrees", lambda cv2, x: cv2.flip(x, -1)),
+    ("the frame rotated by 90 degrees clockwise", lambda cv2, x: cv2.rotate(x, cv2.ROTATE_90_CLOCKWISE)),
+    ("the frame rotated by 90 degrees counterclockwise", lambda cv2, x: cv2.rotate(x, cv2.ROTATE_90_COUNTERCLOCKWISE)),
+    ("the frame with rows and columns exchanged", lambda cv2, x: cv2.transpose(x)),
 )
 _WITH_ITS_BORDER = (  # of the input: the axes along which it is mirrored
     ("mirrored from left to right", "W"),
@@ -173,11 +173,10 @@ _SIDES: Sequence[tuple[str, str, Callable[[np.ndarray, int], np.ndarray]]] = (
 
 def geometry(base: How, pair: InputPair) -> Iterator[Change]:
     """Yield the same picture mirrored, rotated, cropped or shifted. A noted part is not cropped: other parts are."""
-    for words, change in _GEOMETRY:
-        yield Change(words, partial(_made_of, how=base, change=change), verdict="geometry")
+    yield from turns(base)
     if str(base.get("resize", "letterbox")).startswith("letterbox"):
         for words, letters in _WITH_ITS_BORDER:
-            yield Change(f"the input {words}", partial(_turned, how=base, letters=letters), verdict="geometry")
+            yield Change(f"the input {words}", partial(_with_its_border, how=base, letters=letters), verdict="geometry")
     yield from crops(base, pair, (1,))
     steps = range(-_SHIFTS, _SHIFTS + 1)
     axes = pair.spec.axes.index("W"), pair.spec.axes.index("H")
@@ -193,17 +192,30 @@ def geometry(base: How, pair: InputPair) -> Iterator[Change]:
             yield shifted if pair.near is None else shifted._replace(kind="part", changes=_OF_INPUT)
 
 
-def _turned(pair: InputPair, how: How, letters: str) -> FrameInput:
+def turns(base: How) -> Iterator[Change]:
+    """Yield the frame mirrored or rotated."""
+    for words, turn in _GEOMETRY:
+        yield Change(words, partial(made_of, how=base, change=partial(_turned, turn=turn)), verdict="geometry")
+
+
+def _turned(frame: np.ndarray, turn: Callable[[Any, np.ndarray], np.ndarray]) -> np.ndarray:
+    import cv2
+
+    made = turn(cv2, np.ascontiguousarray(frame))
+    return np.asarray(made.reshape(*made.shape[:2], *frame.shape[2:]))
+
+
+def _with_its_border(pair: InputPair, how: How, letters: str) -> FrameInput:
     """Return the input mirrored along axes, with a border that is wider at one side."""
     made = pair.made(pair.pixels(how), how)
-    return made._replace(values=np.flip(made.values, tuple(pair.spec.axes.index(letter) for letter in letters)))
+    return made.changed(np.flip(made.values, tuple(pair.spec.axes.index(letter) for letter in letters)))
 
 
 def crops(base: How, pair: InputPair, counts: Sequence[int] = _LINES) -> Iterator[Change]:
     """Yield the frame without some rows or columns at one side, if no part of it was noted."""
     for count, (which, what, cut) in product(counts if pair.near is None else (), _SIDES):
         lines = what if count == 1 else f"{count} {what}s"
-        make = partial(_made_of, how=base, change=partial(cut, count=count))
+        make = partial(made_of, how=base, change=partial(cut, count=count))
         words = f"the frame without its {which} {lines}"
         yield Change(words, make, verdict="geometry", applies=partial(_is_cropable, count=count))
 
@@ -211,10 +223,11 @@ def crops(base: How, pair: InputPair, counts: Sequence[int] = _LINES) -> Iterato
 def colours(base: How) -> Iterator[Change]:
     """Yield the same picture in other colours."""
     for words, change in _COLOURS:
-        yield Change(words, partial(_made_of, how=base, change=change), applies=_has_colours)
+        yield Change(words, partial(made_of, how=base, change=change), applies=has_colours)
 
 
-def _has_colours(pair: InputPair) -> bool:
+def has_colours(pair: InputPair) -> bool:
+    """Whether the camera's frame has colours."""
     return pair.frame.ndim == 3 and pair.frame.shape[2] >= 3
 
 
@@ -256,11 +269,8 @@ _COLOURS: Sequence[tuple[str, Callable[[np.ndarray], np.ndarray]]] = (
 
 def border(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
     """Yield the pixel value that is in the border of the recorded inputs, or that of each channel, if they have one."""
-    axis = pairs[0].spec.axes.index("C")
-    around = np.concatenate(
-        [np.moveaxis(x, axis, 0)[:, np.moveaxis(w, axis, 0)[0]] for x, w in _borders(base, pairs)], 1
-    )
-    if around.size < _FEWEST:
+    around = np.concatenate([pair.border(base) for pair in pairs], 1)
+    if around.size < FEWEST:
         return
     pads = np.median(around, axis=1)
     if (np.abs(around - pads[:, None]) < _EVEN).mean() >= _MOST:  # not where the picture was resized with it
@@ -269,12 +279,6 @@ def border(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
         pad = pad[0] if len(pad) == 1 else pad
         how = {**base, "pad_value": pad}
         yield Change(f"pad_value={said(np.ravel(pad))}", partial(made_by, how=how), how)
-
-
-def _borders(base: How, pairs: Sequence[InputPair]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield each recorded input in the pixel values of these mean and std, and where it is border."""
-    for pair in pairs:
-        yield pair.in_pixels(base), ~_inside(pair, base)
 
 
 def _is_cropable(pair: InputPair, count: int) -> bool:
@@ -289,16 +293,16 @@ def lighting(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
     """Yield the frame brighter or darker by one factor and offset, which are fitted to all pairs."""
     made, measured = [], []
     for pair in pairs:
-        measurable = (pair.measured > 1) & (pair.measured < 254) & _inside(pair, base)
+        measurable = (pair.measured > 1) & (pair.measured < 254) & pair.inside(base)
         made.append(pair.pixels(base)[measurable].astype(np.float64))
         measured.append(pair.measured[measurable].astype(np.float64))
     x, y = np.concatenate(made), np.concatenate(measured)
-    if x.size < _FEWEST or x.std() == 0:
+    if x.size < FEWEST or x.std() == 0:
         return
     factor, offset = line(x, y)
-    if factor > 0 and (abs(factor - 1) > _BRIGHTER or abs(offset) > _LIGHTER):
+    if factor > 0 and (abs(factor - 1) > BRIGHTER or abs(offset) > _LIGHTER):
         yield Change(
-            _brightness(factor, offset), partial(_made_of, how=base, change=partial(_lit, factor=factor, offset=offset))
+            _brightness(factor, offset), partial(made_of, how=base, change=partial(_lit, factor=factor, offset=offset))
         )
 
 
@@ -307,11 +311,6 @@ def _brightness(factor: float, offset: float) -> str:
     times = f"{factor:.2f} times " if f"{factor:.2f}" != "1.00" else ""
     added = f"{abs(offset):.0f}"
     return f"{times}the pixel values" + ("" if added == "0" else f", {'plus' if offset > 0 else 'minus'} {added}")
-
-
-def _inside(pair: InputPair, base: How) -> np.ndarray:
-    """Return where the input is of the frame, and not of a border."""
-    return pair.pixels({**base, "pad_value": 0}, np.full_like(pair.frame, 255)) > 0
 
 
 def _lit(frame: np.ndarray, factor: float, offset: float) -> np.ndarray:
@@ -336,16 +335,34 @@ def _of_part(pair: InputPair, how: How, words: str) -> FrameInput:
 
 def other_frames(base: How, pairs: Sequence[InputPair], reach: int) -> Iterator[Change]:
     """Yield the inputs of frames before and after."""
-    for distance, (by, word) in product(range(1, reach + 1), ((-1, "previous"), (1, "next"))):
-        applies = partial(_has, by=by * distance)
-        if any(map(applies, pairs)):
-            words = f"the camera's {word} frame" + (f" but {distance - 1}" if distance > 1 else "")
-            yield Change(words, partial(_of_frame, how=base, by=by * distance), verdict="wrong_input", applies=applies)
+    for words, by in _neighbours(pairs, reach):
+        yield _other_frame(words, base, by)
+
+
+def turns_of_other_frames(base: How, pairs: Sequence[InputPair], reach: int) -> Iterator[Change]:
+    """Yield the inputs of frames before and after that are mirrored or rotated."""
+    for (words, by), (how, turn) in product(_neighbours(pairs, reach), _GEOMETRY):
+        change = _other_frame(f"{words} with {how}", base, by, partial(_turned, turn=turn))
+        yield change._replace(changes=2)
+
+
+def _neighbours(pairs: Sequence[InputPair], reach: int) -> Iterator[tuple[str, int]]:
+    """Yield in words which frames before and after there are, and how far from each pair's own."""
+    for distance, (sign, word) in product(range(1, reach + 1), ((-1, "previous"), (1, "next"))):
+        if any(_has(pair, sign * distance) for pair in pairs):
+            yield f"the camera's {word} frame" + (f" but {distance - 1}" if distance > 1 else ""), sign * distance
+
+
+def _other_frame(
+    words: str, how: How, by: int, change: Callable[[np.ndarray], np.ndarray] = np.ascontiguousarray
+) -> Change:
+    make = partial(_of_frame, how=how, by=by, change=change)
+    return Change(words, make, verdict="wrong_input", applies=partial(_has, by=by))
 
 
 def _has(pair: InputPair, by: int) -> bool:
     return pair.number + by in pair.frames
 
 
-def _of_frame(pair: InputPair, how: How, by: int) -> FrameInput:
-    return pair.made(pair.pixels(how, pair.frames[pair.number + by]), how)
+def _of_frame(pair: InputPair, how: How, by: int, change: Callable[[np.ndarray], np.ndarray]) -> FrameInput:
+    return pair.made(pair.pixels(how, change(pair.frames[pair.number + by])), how)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 
@@ -15,11 +15,10 @@ from ..verdicts.verdict import Judgement
 from .flat_colours import colour_difference
 from .input_changes import Change
 from .input_pairs import InputPair
-from .input_trials import BETTER, SAME, Tried, best, every
+from .input_trials import BETTER, NEAR, SAME, Tried, best, every, spread_of
 from .jpeg_files import is_compressed, lost_by_files
 from .resize_shares import NOISE, share_of_resizes
 
-_NEAR = 1.2  # times what a formula or JPEG changes: other code for the same changes as much
 _SATURATED = 0.5  # of the values: what saturates more is another quantization than declared
 _EXPLAINED = 0.5  # of the contrast of what was recorded: what leaves more explains nothing of it
 _NOISY = 2.0  # steps: of less, rounding may be most
@@ -76,13 +75,14 @@ def judged(pairs: Sequence[InputPair], base: How, scaled: bool = True, sources: 
     if declared <= SAME:
         return as_declared(pairs)
     off_by = f"{_pixels(pairs, declared)} pixel values"
-    formulas, others = every(pairs, made, base, scaled)
-    resized = _NEAR * max([SAME, *(t.from_declared for t in formulas if t.change.how is not None)])
-    spread = _NEAR * max([SAME, *(t.from_declared for t in formulas)])
+    lost = lru_cache(maxsize=1)(partial(lost_by_files, pairs, made, base))
+    formulas, others = every(pairs, made, base, scaled, lost)
+    resized = NEAR * max([SAME, *(t.from_declared for t in formulas if t.change.how is not None)])
+    spread = spread_of(formulas, pairs, made, lambda: 0.0)
     contrast = max(pair.contrast for pair in pairs)
     found = best(formulas, [*others, *sources], spread, _EXPLAINED * contrast)
     if declared > spread and not (found and found[0].off <= SAME):
-        spread = max(spread, _NEAR * lost_by_files(pairs, made, base))
+        spread = spread_of(formulas, pairs, made, lost)
         found = best(formulas, [*others, *sources], spread, _EXPLAINED * contrast)
     if is_compressed(pairs, made, base, declared, spread, found[0].off if found else np.inf):
         return Judgement("match", None, f"{_RIGHT}, except for a loss as JPEG's: it differs by {off_by} ({frames}).")
@@ -91,14 +91,14 @@ def judged(pairs: Sequence[InputPair], base: How, scaled: bool = True, sources: 
         return explained(pairs, found, declared)
     nearest = min(tried.off for tried in formulas)
     in_colour = 0.0 if nearest <= SAME or declared > spread else flat.difference([pair.recorded for pair in pairs])
-    is_colour = in_colour > max(SAME, BETTER * declared) and in_colour > _NEAR * flat.lost()
+    is_colour = in_colour > max(SAME, BETTER * declared) and in_colour > NEAR * flat.lost()
     if nearest <= SAME or (declared <= spread and not is_colour):
         is_resize = declared <= resized or nearest <= SAME
         loss = "the resize formula" if is_resize else "a loss as JPEG's"
         if _is_noise(pairs, made, offs, [t.change for t in formulas]):
             loss = "noise, which no other resize makes"
-        most = f"cv2's interpolations by up to {_pixels(pairs, resized / _NEAR)}"
-        most += "" if is_resize else f", JPEG by up to {_pixels(pairs, spread / _NEAR)}"
+        most = f"cv2's interpolations by up to {_pixels(pairs, resized / NEAR)}"
+        most += "" if is_resize else f", JPEG by up to {_pixels(pairs, spread / NEAR)}"
         return Judgement("match", None, f"{_RIGHT}, except for {loss}: it differs by {off_by}, {most} ({frames}).")
     return _unexplained(pairs, offs, in_colour if is_colour else None)
 

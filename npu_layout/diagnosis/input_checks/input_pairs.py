@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,14 +16,60 @@ from ..other_inputs.input_images import How
 from ..scoring.samples import ends
 from .camera_frames import Cut, OtherParts, Part
 
+_NOT_OF_PLACES = ("color", "mean", "std", "pad_value")  # arguments that leave the picture where it is
 _WAYS = 64  # Preprocessors that a fitter has at once: each has tables as large as the input's sides
 
 
-class FrameInput(NamedTuple):
-    """An input that was made of a frame, and the share of its values that saturate beyond the range that it stores."""
+class FrameInput:
+    """An input that was made of a frame.
 
-    values: np.ndarray
-    saturated: float
+    Attributes
+    ----------
+    values
+        The real values, in the shape of the input.
+    saturated
+        The share of them that saturate beyond the range that it stores.
+    """
+
+    def __init__(self, values: np.ndarray, saturated: float = 0.0) -> None:
+        self.values, self.saturated = values, saturated
+
+    def at(self, where: Any) -> np.ndarray:
+        """Return the values at some places, an index of slices."""
+        return np.asarray(self.values[where])
+
+    def changed(self, values: np.ndarray) -> FrameInput:
+        """Return other values, of which as many saturate."""
+        return FrameInput(values, self.saturated)
+
+
+class _OfPixels(FrameInput):
+    """What mean and std make of fitted pixels, once it is needed: where a few values say enough, only these."""
+
+    def __init__(self, pair: InputPair, pixels: np.ndarray, how: How) -> None:
+        self._pair, self._pixels, self._arithmetic = pair, pixels, pair.arithmetic(how)
+
+    @cached_property
+    def values(self) -> np.ndarray:  # type: ignore[override]
+        return self._pair.as_stored(self._real)
+
+    @cached_property
+    def saturated(self) -> float:  # type: ignore[override]
+        return self._pair.saturated(self._real)
+
+    def at(self, where: Any) -> np.ndarray:
+        """Return the values at some places, which are computed alone unless all are known."""
+        if "values" in self.__dict__ or not self._pair.is_divisible:
+            return super().at(where)
+        return self._pair.as_stored(self._of(self._pixels[where]))
+
+    @cached_property
+    def _real(self) -> np.ndarray:
+        return self._of(self._pixels)
+
+    def _of(self, pixels: np.ndarray) -> np.ndarray:
+        mean, std = self._arithmetic
+        return _as_float32(np.divide, pixels - mean, std)
 
 
 class Fitter:
@@ -56,6 +102,8 @@ class Fitter:
 
 def _hashable(value: Any) -> Any:
     """Return lists, arrays and mappings as tuples."""
+    if isinstance(value, (str, int, float)):  # most are
+        return value
     if isinstance(value, Mapping):
         return tuple((name, _hashable(item)) for name, item in sorted(value.items()))
     listed = value.tolist() if isinstance(value, np.ndarray) else value
@@ -120,9 +168,12 @@ class InputPair:
         self._mean, std = self.arithmetic(declared)
         scale = 0.0 if spec.quantization is None else float(np.max(spec.quantization.scale))
         self.step = max(1.0, scale * float(abs(std).max()))  # in pixel values
-        self._std, self._unit = std, std / np.float32(self.step)
+        self._std, self._unit = std, (std / np.float32(self.step)).astype(np.float32)
         self._fit = fitter or Fitter(spec)
         self._fitted: tuple[How, np.ndarray] = ({}, np.empty(0))  # the last one: changes share it
+        self._specs = {spec.shape: spec}  # of all values, and of those at some places
+        self._insides: dict[Any, np.ndarray] = {}  # of each fit, whatever its colours
+        self._borders: dict[Any, np.ndarray] = {}
         self._declared: tuple[np.ndarray, float] | None = None  # what was made as declared, and how far off it is
 
     @cached_property
@@ -175,6 +226,22 @@ class InputPair:
             self._fitted = fitting, self._fit(self.frame, fitting, self._roi)
         return self._fitted[1]
 
+    def inside(self, how: How) -> np.ndarray:
+        """Return where the input that `how` makes is of the frame, and not of a border."""
+        key = _hashable({k: v for k, v in how.items() if k not in _NOT_OF_PLACES})
+        if key not in self._insides:
+            self._insides[key] = self.pixels({**how, "pad_value": 0}, np.full_like(self.frame, 255)) > 0
+        return self._insides[key]
+
+    def border(self, how: How) -> np.ndarray:
+        """Return what was recorded where `how` makes a border, in pixel values by its mean and std: a row a channel."""
+        key, axis = _hashable({k: v for k, v in how.items() if k not in _NOT_OF_PLACES}), self.spec.axes.index("C")
+        if key not in self._borders:
+            where = ~np.moveaxis(self.inside(how), axis, 0)[0]
+            self._borders[key] = np.moveaxis(self.recorded, axis, 0)[:, where]
+        mean, std = (values.reshape(-1, 1) for values in self.arithmetic(how))
+        return _as_float32(np.add, self._borders[key] * std, mean)
+
     def near_pixels(self, how: How, by: Part) -> np.ndarray:
         """Return the part near the noted one, which is inside the frame, fitted into the input as `how` says."""
         cut = None if self.near is None else self.near(by)
@@ -184,14 +251,31 @@ class InputPair:
 
     def made(self, pixels: np.ndarray, how: How) -> FrameInput:
         """Return the input that `how` makes of fitted pixels, saturated and rounded if it is quantised."""
-        mean, std = self.arithmetic(how)
-        made = _as_float32(np.divide, pixels - mean, std)
+        return _OfPixels(self, pixels, how)
+
+    @property
+    def is_divisible(self) -> bool:
+        """Whether some rows and columns of the input are stored as they are among all others."""
+        q = self.spec.quantization
+        return q is None or q.axis is None or self.spec.axes[q.axis] == "C"
+
+    def as_stored(self, real: np.ndarray) -> np.ndarray:
+        """Return real values, of all places or of some rows and columns, saturated and rounded if it is quantised."""
         if self.spec.quantization is None:
-            return FrameInput(made, 0.0)
+            return real
+        spec = self._specs.get(real.shape)
+        if spec is None:
+            layout, q = Layout.plain(self.spec.axes), self.spec.quantization
+            spec = self._specs[real.shape] = TensorSpec(real.shape, layout, self.spec.dtype, quantization=q)
+        return spec.unpack(spec.pack(real))
+
+    def saturated(self, real: np.ndarray) -> float:
+        """Return the share of real values that saturate beyond the range that the input stores; 0 for floats."""
+        if self.spec.quantization is None:
+            return 0.0
         low, high = ends(self.spec)
-        stored = self._stored(made)
-        saturated = float(((stored < low - 1) | (stored > high + 1)).mean())
-        return FrameInput(self.spec.unpack(self.spec.pack(made)), saturated)
+        stored = self._stored(real)
+        return float(((stored < low - 1) | (stored > high + 1)).mean())
 
     def _stored(self, real: np.ndarray) -> np.ndarray:
         """Return what real values are in steps of the quantization, neither rounded nor saturated."""
@@ -211,6 +295,13 @@ class InputPair:
         error = error[where].ravel()
         off = float(np.sqrt(float(error @ error) / error.size))
         return off if np.isfinite(off) else np.inf
+
+    def power_at(self, made: FrameInput, where: Any) -> float:
+        """Return the sum of the squares of the steps by which the recorded input differs from `made` in some places."""
+        error = np.subtract(made.at(where), self.recorded[where])
+        error *= self._unit
+        error = error.ravel()
+        return float(error @ error)
 
     def off_declared(self, made: np.ndarray) -> float:
         """Return `off` of what is made as declared, which every change is compared with: one array, measured once."""

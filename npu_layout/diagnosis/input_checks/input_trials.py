@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Callable, NamedTuple
 
 import numpy as np
 
 from ..other_inputs.input_images import How
 from .combined_arguments import bordered, combined_arguments, fitted
+from .first_looks import is_near
 from .input_bytes import stored
 from .input_changes import (
     Change,
@@ -22,11 +24,12 @@ from .input_changes import (
     other_frames,
     other_parts,
 )
-from .input_pairs import InputPair
+from .input_pairs import FrameInput, InputPair
 from .near_parts import EQUAL, near_parts
 from .two_changes import two_changes
 
 SAME = 1.0  # steps, root mean square: differences of rounding, and of other code for the same resize
+NEAR = 1.2  # times what a formula or JPEG changes: other code for the same changes as much
 BETTER = 0.5  # of what is left as declared: what leaves more is no explanation
 _EXACT = 0.25  # steps: another of cv2's interpolations has to match exactly to be named
 _AS_GOOD = 1.3  # times what the best leaves: among these the first in the list is the cause
@@ -52,12 +55,17 @@ class Tried(NamedTuple):
     declared: float
 
 
-def tried(change: Change, pairs: Sequence[InputPair], declared: Sequence[np.ndarray]) -> Tried:
-    """Return a change with what it leaves. declared: what is made of each pair as declared."""
+def tried(
+    change: Change,
+    pairs: Sequence[InputPair],
+    declared: Sequence[np.ndarray],
+    known: Mapping[InputPair, FrameInput] = MappingProxyType({}),
+) -> Tried:
+    """Return a change with what it leaves. declared: what is made of each pair as declared; known: what it made."""
     off, from_declared, saturated, before = [], [SAME], [0.0], [0.0]
     for pair, as_declared in zip(pairs, declared):
         if change.applies(pair):
-            made = change.make(pair)
+            made = known[pair] if pair in known else change.make(pair)
             off.append(pair.off(made.values, where=change.where))
             saturated.append(made.saturated)
             before.append(pair.off_declared(as_declared))
@@ -67,18 +75,19 @@ def tried(change: Change, pairs: Sequence[InputPair], declared: Sequence[np.ndar
 
 
 def every(
-    pairs: Sequence[InputPair], declared: Sequence[np.ndarray], base: How, scaled: bool
+    pairs: Sequence[InputPair], declared: Sequence[np.ndarray], base: How, scaled: bool, lost: Callable[[], float]
 ) -> tuple[list[Tried], list[Tried]]:
     """Return the formulas, and all other changes that may be the cause, each with what it leaves; the commonest first.
 
-    declared: what `base` makes of each pair; scaled: whether other means and deviations are tried.
+    declared: what `base` makes of each pair; scaled: whether other means and deviations are tried; lost: what the
+    frames lost as JPEG files.
     """
 
     def trials(*changes: Change) -> list[Tried]:
         return [tried(change, pairs, declared) for change in changes]
 
-    def likely(*changes: Change) -> list[Tried]:
-        return possible(changes, pairs, declared)
+    def likely(*changes: Change, most: float = np.inf) -> list[Tried]:
+        return possible(changes, pairs, declared, most)
 
     changes = [*arguments(base, pairs[0], scaled), *border(base, pairs)]
     formulas = trials(*(c for c in changes if c.is_formula), *compressed(base))
@@ -88,37 +97,52 @@ def every(
     if not exact and min(t.off for t in (*formulas, *others)) > SAME:
         moved = list(geometry(base, pairs[0]))
         parts += trials(*(c for c in moved if c.kind))
-        others += likely(*(c for c in moved if not c.kind))
+        differs_most, most = pairs[worst(pairs, declared)], spread_of(formulas, pairs, declared, lost)
+        others += likely(*(c for c in moved if not c.kind), most=most)
         rest = (*stored(base, pairs[0]), *other_frames(base, pairs, _REACH), *colours(base), *lighting(base, pairs))
-        others = [*others, *_proven(parts), *likely(*rest)]
+        others = [*others, *_proven(parts), *likely(*rest, most=most)]
         if min(t.off for t in (*formulas, *others)) > SAME:
             several = (*bordered(base, pairs, scaled), *combined_arguments(base, pairs[0], scaled))
-            differs_most = pairs[worst(pairs, declared)]
-            others += likely(*(c for c in several if c.applies(differs_most)))
-            cropped = likely(*(c for c in crops(base, pairs[0]) if c.applies(differs_most)))
+            others += likely(*(c for c in several if c.applies(differs_most)), most=most)
+            cropped = likely(*(c for c in crops(base, pairs[0]) if c.applies(differs_most)), most=SAME)
             others += [t for t in cropped if t.off <= SAME]
-            numbers = likely(*fitted(base, pairs)) if scaled else []
+            numbers = likely(*fitted(base, pairs, SAME), most=SAME) if scaled else []
             others += [t for t in numbers if t.off <= min(SAME, _FITTED * t.declared)]
             if min(t.off for t in (*formulas, *others)) > SAME:
-                two = likely(*two_changes(base, pairs, scaled, _REACH))
+                two = likely(*two_changes(base, pairs, scaled, _REACH), most=SAME)
                 others += [t for t in two if t.off <= min(SAME, _TWO * t.declared)]
         return formulas, others
     return formulas, [*others, *_proven(parts)]
 
 
-def possible(changes: Iterable[Change], pairs: Sequence[InputPair], declared: Sequence[np.ndarray]) -> list[Tried]:
+def spread_of(
+    formulas: Sequence[Tried], pairs: Sequence[InputPair], declared: Sequence[np.ndarray], lost: Callable[[], float]
+) -> float:
+    """Return how many steps another formula or JPEG may leave: what leaves more explains nothing.
+
+    declared: what is made of each pair as declared; lost: what the frames lost as JPEG files, if that is less.
+    """
+    spread = NEAR * max([SAME, *(t.from_declared for t in formulas)])
+    most = max(pair.off_declared(made) for pair, made in zip(pairs, declared))
+    return spread if most <= spread else max(spread, NEAR * lost())
+
+
+def possible(
+    changes: Iterable[Change], pairs: Sequence[InputPair], declared: Sequence[np.ndarray], limit: float = np.inf
+) -> list[Tried]:
     """Return the changes that may be the cause, each tried on all frames.
 
     What leaves too much of the frame that differs most is no cause, whatever it leaves of the others, of which it is
-    not made. What cannot be made of that frame is tried on the others.
+    not made. What cannot be made of that frame is tried on the others. limit: steps, of which more are too much.
     """
     k = worst(pairs, declared)
-    most = max(SAME, BETTER * pairs[k].off_declared(declared[k]))
-
-    def is_possible(change: Change) -> bool:
-        return not change.applies(pairs[k]) or pairs[k].off(change.make(pairs[k]).values, where=change.where) <= most
-
-    return [tried(change, pairs, declared) for change in changes if len(pairs) == 1 or is_possible(change)]
+    pair, most = pairs[k], max(SAME, min(limit, BETTER * pairs[k].off_declared(declared[k])))
+    found = []
+    for change in changes:
+        known = {pair: change.make(pair)} if change.applies(pair) else {}
+        if not known or is_near(pair, known[pair], change, most):
+            found.append(tried(change, pairs, declared, known))
+    return found
 
 
 def worst(pairs: Sequence[InputPair], made: Sequence[np.ndarray]) -> int:

@@ -56,6 +56,10 @@ def test_what_leaves_too_much_of_the_frame_that_differs_most_is_made_of_no_other
     assert [number for value, number in used if value == 1.0] == [3]
     assert found == [tried(change, pairs(4), made) for change in (near, elsewhere)]
     assert [t.off for t in found] == [2.0, 1.5]
+    leaves_more = Change("leaves 1.3", partial(like, 1.7))
+    for limit, allowed in ((np.inf, True), (1.4, True), (1.2, False)):
+        limited = possible([near, leaves_more], pairs(4), made, limit)
+        assert [t.change for t in limited] == [near, *[leaves_more] * allowed]
     some = [tried(change, pairs(4), made) for change in changes]
     assert best([], some, 30, 30) == best([], found, 30, 30)
 
