@@ -78,14 +78,46 @@ class MadeInput:
     def is_like(self, other: MadeInput, share: float) -> bool:
         """Whether it differs by less than a share of the other's deviation, root mean square."""
         far = share * other.deviation
-        slack = far * (1 + _ROUNDING) + _ROUNDING * abs(other.mean)
-        if max(abs(self.mean - other.mean), abs(self.deviation - other.deviation)) > slack:
+        if max(abs(self.mean - other.mean), abs(self.deviation - other.deviation)) > _slack(other, share):
             return False  # neither differs by more than the values do
         most = far**2 * self.x.size + (_ROUNDING * other.mean) ** 2 * self.some.size
         for mine, others in ((self._few, other._few), (self.some, other.some)):  # what few exceed, more exceed too
             if float(np.square(mine - others).sum()) > most:
                 return False
         return not _differs_by_more(self.x.reshape(-1), other.x.reshape(-1), far**2 * self.x.size)
+
+
+def _slack(other: MadeInput, share: float) -> float:
+    """Return by how much mean and deviation of what is like another input may differ from the other's."""
+    return share * other.deviation * (1 + _ROUNDING) + _ROUNDING * abs(other.mean)
+
+
+class MadeInputs:
+    """Inputs that were made, with an array of each. share: as of `MadeInput.is_like`."""
+
+    def __init__(self, share: float) -> None:
+        self._share = share
+        self._all: list[tuple[MadeInput, np.ndarray]] = []
+        self._arrays: dict[MadeInput, np.ndarray] = {}
+        self._figures = np.empty((3, 0))  # mean, deviation and slack of each
+
+    def add(self, made: MadeInput, array: np.ndarray) -> None:
+        """Add one, which is like none of the others."""
+        self._all.append((made, array))
+        self._arrays[made] = array
+        figures = np.array([[made.mean], [made.deviation], [_slack(made, self._share)]])
+        self._figures = np.concatenate([self._figures, figures], 1)
+
+    def of(self, made: MadeInput) -> np.ndarray | None:
+        """Return the array of an input that was added."""
+        return self._arrays.get(made)
+
+    def like(self, made: MadeInput) -> np.ndarray | None:
+        """Return the array of the first one that an input is like; None if it is like none."""
+        means, deviations, slack = self._figures
+        apart = np.maximum(abs(made.mean - means), abs(made.deviation - deviations)) > slack
+        near = (self._all[i] for i in np.flatnonzero(~apart))  # of most, the means alone differ by more
+        return next((array for other, array in near if made.is_like(other, self._share)), None)
 
 
 def _pieces(size: int) -> Iterator[slice]:

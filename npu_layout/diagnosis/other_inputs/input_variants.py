@@ -15,7 +15,7 @@ from ...layouts import Layout
 from ...recordings import FRAME
 from .device_inputs import SeenInput, of_integers, seen
 from .frame_fits import bordered, changed_pictures, fitted, sheared, turned
-from .input_images import FLIPPED, How, Id, Image, Integers, MadeInput, Way, plain
+from .input_images import FLIPPED, How, Id, Image, Integers, MadeInput, MadeInputs, Way, plain
 from .preprocessor_fixes import of_colours
 from .usual_mistakes import mistakes
 
@@ -92,18 +92,18 @@ def variants(
         meta = {**meta, "preprocess": how} if own else meta
     read = {name: own[name] for name in ("source", "yuv") if name in own}
     image = Image(x, axis, meta, spec)
-    known: list[tuple[MadeInput, np.ndarray]] = []
+    known = MadeInputs(_AS_ANOTHER)
     for way in _every(image, frame, limits, wanted):
         if not wanted(way.id):
             continue
-        array = next((array for one, array in known if one is way.made), None)
+        array = known.of(way.made)
         if array is None:
             if way.made.is_like(image.given, _AS_GIVEN):
                 continue
-            array = next((array for one, array in known if way.made.is_like(one, _AS_ANOTHER)), None)
+            array = known.like(way.made)
             if array is None:
                 array = way.made.x.astype(x.dtype)
-                known.append((way.made, array))
+                known.add(way.made, array)
         fix = None if way.fix is None else of_colours({**way.fix, **read}, own)
         yield Variant(way.id, way.text, fix, array, way.cause, way.combines)
 

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from npu_layout.diagnosis.other_inputs.input_images import Image, MadeInput, some_of
+from npu_layout.diagnosis.other_inputs.input_images import Image, MadeInput, MadeInputs, some_of
 
 SHAPES = [(1, 3, 9, 11), (1, 7, 5, 3), (2, 1, 6, 6), (1, 3, 130, 140)]
 
@@ -60,6 +60,28 @@ def test_alike_by_their_difference(shape: tuple[int, ...]) -> None:
                 other = MadeInput(partial(np.add, x, times * share * x.std() * unit))
                 assert other.is_like(MadeInput(lambda: x), share) == alike, (times, share)
     assert MadeInput(lambda: x.copy()).is_like(MadeInput(lambda: x), 1e-12)
+
+
+def test_the_first_that_an_input_is_like() -> None:
+    """Of many whose means and deviations are nearly the same or not, by the root mean square of all values."""
+    rng, share = np.random.default_rng(2), 0.05
+    pictures = [rng.normal(mean, deviation, (1, 3, 20, 20)) for mean in (0, 0.01, 5) for deviation in (1, 1.01, 3)]
+    pictures += [pictures[4] + rng.normal(0, 0.02, pictures[4].shape), np.full((1, 3, 20, 20), 5.0)]
+    kept: list[np.ndarray] = []
+    known = MadeInputs(share)
+    for x in [*pictures, *(p + rng.normal(0, 0.01, p.shape) for p in pictures), pictures[-1]]:
+        of_kept = [np.sqrt(np.square(x - other).mean()) <= share * other.std() + 1e-9 for other in kept]
+        made = MadeInput(partial(np.copy, x))
+        assert known.of(made) is None
+        found = known.like(made)
+        if not any(of_kept):
+            assert found is None
+            kept.append(x)
+            known.add(made, x)
+            assert known.of(made) is x
+        else:
+            assert found is kept[of_kept.index(True)]
+    assert len(kept) == len(pictures), "one is another with noise, and what is flat is like itself alone, not its noise"
 
 
 def test_flat_inputs_are_alike_if_equal() -> None:
