@@ -61,6 +61,7 @@ LATE = {
     "cli.decoding": {"cv2"},
     "decode.results.overlay": {"cv2"},
     "diagnosis.input_checks.input_changes": {"cv2"},
+    "diagnosis.input_checks.white_balance": {"cv2"},
     "drawing.scene": {"cv2"},
     "recordings.sources": {"cv2"},
     "arrays.tracker": {"cv2"},

@@ -5,13 +5,13 @@ Or mean and std to those that fit best, for numbers that are no usual mistake's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import product
 
 import numpy as np
 
-from ...frames import MODES, said
+from ...frames import INTERPOLATIONS, MODES, said
 from ..other_inputs.input_images import FLIPPED, How
 from ..other_inputs.usual_mistakes import mistakes
 from ..scoring.moments import line
@@ -54,6 +54,23 @@ def bordered(base: How, pairs: Sequence[InputPair], scaled: bool) -> Iterator[Ch
         for change in border(how, pairs) if changed else ():
             words = ", ".join([*(words for _, words in changed), change.words])
             yield change._replace(words=words, changes=1 + len(changed))
+
+
+def arguments_alone(base: How, pair: InputPair, scaled: bool) -> Iterator[Change]:
+    """Yield the inputs of other colours, of each other resize, and of each other mean and std. scaled: these, too."""
+    for argument, words in one_argument(base, pair, scaled):
+        how = {**base, **argument}
+        yield Change(words, partial(made_by, how=how), how)
+
+
+def interpolated(changes: Iterable[Change]) -> Iterator[Change]:
+    """Yield the arguments of each change with each other interpolation as well."""
+    for change, interpolation in product(changes, INTERPOLATIONS):
+        declared = change.how or {}
+        if interpolation != declared.get("interpolation", "linear"):
+            how = {**declared, "interpolation": interpolation}
+            words = f"{change.words}, interpolation={interpolation!r}"
+            yield Change(words, partial(made_by, how=how), how, changes=1 + change.changes)
 
 
 def one_argument(base: How, pair: InputPair, scaled: bool) -> list[tuple[How, str]]:

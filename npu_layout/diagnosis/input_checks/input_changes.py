@@ -275,7 +275,7 @@ def border(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
     pads = np.median(around, axis=1)
     if (np.abs(around - pads[:, None]) < _EVEN).mean() >= _MOST:  # not where the picture was resized with it
         of_channels = np.median(pads, keepdims=True) if np.ptp(pads) < _EVEN else pads
-        pad = np.clip(np.rint(of_channels), 0, 255).tolist()
+        pad = (np.clip(np.rint(of_channels), 0, 255) + 0.0).tolist()  # 0, not -0
         pad = pad[0] if len(pad) == 1 else pad
         how = {**base, "pad_value": pad}
         yield Change(f"pad_value={said(np.ravel(pad))}", partial(made_by, how=how), how)
@@ -342,7 +342,7 @@ def other_frames(base: How, pairs: Sequence[InputPair], reach: int) -> Iterator[
 def turns_of_other_frames(base: How, pairs: Sequence[InputPair], reach: int) -> Iterator[Change]:
     """Yield the inputs of frames before and after that are mirrored or rotated."""
     for (words, by), (how, turn) in product(_neighbours(pairs, reach), _GEOMETRY):
-        change = _other_frame(f"{words} with {how}", base, by, partial(_turned, turn=turn))
+        change = _other_frame(f"{words}, {how.removeprefix('the frame ')}", base, by, partial(_turned, turn=turn))
         yield change._replace(changes=2)
 
 

@@ -15,7 +15,7 @@ from ..verdicts.verdict import Judgement
 from .flat_colours import colour_difference
 from .input_changes import Change
 from .input_pairs import InputPair
-from .input_trials import BETTER, NEAR, SAME, Tried, best, every, spread_of
+from .input_trials import BETTER, NEAR, SAME, Tried, best, every, interpolated_exactly, spread_of
 from .jpeg_files import is_compressed, lost_by_files
 from .resize_shares import NOISE, share_of_resizes
 
@@ -84,6 +84,7 @@ def judged(pairs: Sequence[InputPair], base: How, scaled: bool = True, sources: 
     if declared > spread and not (found and found[0].off <= SAME):
         spread = spread_of(formulas, pairs, made, lost)
         found = best(formulas, [*others, *sources], spread, _EXPLAINED * contrast)
+    found = interpolated_exactly(found, pairs, made)
     if is_compressed(pairs, made, base, declared, spread, found[0].off if found else np.inf):
         return Judgement("match", None, f"{_RIGHT}, except for a loss as JPEG's: it differs by {off_by} ({frames}).")
     flat = _Flat(pairs, made, [t.change for t in formulas])

@@ -166,15 +166,20 @@ class InputPair:
         self.is_pixels = spec.element.unpacked.kind != "f" and spec.quantization is None
         self._arithmetic: dict[Any, tuple[np.ndarray, np.ndarray]] = {}  # of each mean and std that was asked for
         self._mean, std = self.arithmetic(declared)
-        scale = 0.0 if spec.quantization is None else float(np.max(spec.quantization.scale))
-        self.step = max(1.0, scale * float(abs(std).max()))  # in pixel values
-        self._std, self._unit = std, (std / np.float32(self.step)).astype(np.float32)
+        self.step, self._unit = self._steps_by(std)
+        self._std = std
         self._fit = fitter or Fitter(spec)
         self._fitted: tuple[How, np.ndarray] = ({}, np.empty(0))  # the last one: changes share it
         self._specs = {spec.shape: spec}  # of all values, and of those at some places
         self._insides: dict[Any, np.ndarray] = {}  # of each fit, whatever its colours
         self._borders: dict[Any, np.ndarray] = {}
         self._declared: tuple[np.ndarray, float] | None = None  # what was made as declared, and how far off it is
+
+    def _steps_by(self, std: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the pixel values of a step where this std made the input, and the steps of a real value of 1."""
+        scale = 0.0 if self.spec.quantization is None else float(np.max(self.spec.quantization.scale))
+        step = max(1.0, scale * float(abs(std).max()))
+        return step, (std / np.float32(step)).astype(np.float32)
 
     @cached_property
     def measured(self) -> np.ndarray:
@@ -293,6 +298,14 @@ class InputPair:
         error = np.subtract(made, self.recorded if other is None else other)
         error *= self._unit
         error = error[where].ravel()
+        off = float(np.sqrt(float(error @ error) / error.size))
+        return off if np.isfinite(off) else np.inf
+
+    def off_by(self, how: How) -> float:
+        """Return by how many steps of its own the recorded input differs from what `how` makes of the frame."""
+        error = np.subtract(self.made(self.pixels(how), how).values, self.recorded)
+        error *= self._steps_by(self.arithmetic(how)[1])[1]
+        error = error.ravel()
         off = float(np.sqrt(float(error @ error) / error.size))
         return off if np.isfinite(off) else np.inf
 

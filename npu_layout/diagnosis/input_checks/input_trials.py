@@ -9,7 +9,7 @@ from typing import Callable, NamedTuple
 import numpy as np
 
 from ..other_inputs.input_images import How
-from .combined_arguments import bordered, combined_arguments, fitted
+from .combined_arguments import arguments_alone, bordered, combined_arguments, fitted, interpolated
 from .first_looks import is_near
 from .input_bytes import stored
 from .input_changes import (
@@ -27,6 +27,7 @@ from .input_changes import (
 from .input_pairs import FrameInput, InputPair
 from .near_parts import EQUAL, near_parts
 from .two_changes import two_changes
+from .white_balance import white_balance
 
 SAME = 1.0  # steps, root mean square: differences of rounding, and of other code for the same resize
 NEAR = 1.2  # times what a formula or JPEG changes: other code for the same changes as much
@@ -35,7 +36,7 @@ _EXACT = 0.25  # steps: another of cv2's interpolations has to match exactly to 
 _AS_GOOD = 1.3  # times what the best leaves: among these the first in the list is the cause
 _ALIKE = 1.03  # times what the best leaves: of one kind, these cannot be distinguished from it
 _FITTED = 0.1  # of what is left as declared: what numbers that were fitted have to explain
-_TWO = 0.25  # of what is left as declared: what two changes at once have to explain
+_TWO = 0.25  # of what is left as declared: what two changes at once, or another white balance, have to explain
 _SATURATED = 0.5  # of the values: what saturates more is no way to make an input
 _MIXED = 3  # changes of a part whose place and size both differ
 _REACH = 2  # frames before and after
@@ -109,8 +110,10 @@ def every(
             numbers = likely(*fitted(base, pairs, SAME), most=SAME) if scaled else []
             others += [t for t in numbers if t.off <= min(SAME, _FITTED * t.declared)]
             if min(t.off for t in (*formulas, *others)) > SAME:
-                two = likely(*two_changes(base, pairs, scaled, _REACH), most=SAME)
-                others += [t for t in two if t.off <= min(SAME, _TWO * t.declared)]
+                resized = likely(*interpolated(arguments_alone(base, pairs[0], scaled)), most=SAME)
+                others += [t for t in resized if t.off <= _EXACT]
+                rare = likely(*white_balance(base, pairs), *two_changes(base, pairs, scaled, _REACH), most=SAME)
+                others += [t for t in rare if t.off <= min(SAME, _TWO * t.declared)]
         return formulas, others
     return formulas, [*others, *_proven(parts)]
 
@@ -198,6 +201,24 @@ def best(formulas: Sequence[Tried], others: Sequence[Tried], most: float, explai
 def _is_formula(part: Tried, formulas: Sequence[Tried]) -> bool:
     """Whether an interpolation that is not named explains as much as a part: of three pixels it may take the first."""
     return any(t.change.how is not None and _EXACT < t.off <= _ALIKE * part.off for t in formulas)
+
+
+def interpolated_exactly(
+    found: Sequence[Tried], pairs: Sequence[InputPair], declared: Sequence[np.ndarray]
+) -> list[Tried]:
+    """Return what was found; if its arguments leave more than a step, with the interpolation by which they leave none.
+
+    These are steps by the mean and std of what was found: of those that were declared, any interpolation may leave
+    little. declared: what is made of each pair as declared.
+    """
+    change = found[0].change if found else None
+    if change is None or change.how is None or change.kind:  # another source: of frames in their own format
+        return [*found]
+    if max(pair.off_by(change.how) for pair in pairs) <= SAME:
+        return [*found]
+    others = ((other, max(pair.off_by(other.how or {}) for pair in pairs)) for other in interpolated([change]))
+    least, off = min(others, key=lambda each: each[1])
+    return [tried(least, pairs, declared)] if off <= _EXACT else [*found]
 
 
 def alike(found: Tried, others: Sequence[Tried]) -> list[Tried]:

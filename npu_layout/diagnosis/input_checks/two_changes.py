@@ -7,26 +7,28 @@ nothing of it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 from ..other_inputs.input_images import How
 from .combined_arguments import one_argument
-from .input_bytes import stored
-from .input_changes import Change, colours, geometry, lighting, other_frames
+from .input_bytes import misread, stored
+from .input_changes import Change, border, colours, lighting, other_frames, turns, turns_of_other_frames
 from .input_pairs import InputPair
-
-_TURNS = 6  # changes of the geometry that come first: of the whole frame
 
 
 def two_changes(base: How, pairs: Sequence[InputPair], scaled: bool, reach: int) -> Iterator[Change]:
-    """Yield the inputs of other colours, beside anything but a crop or a shift, and of another resize beside some.
+    """Yield the inputs of other colours, beside anything but a crop or a shift, and of other arguments beside some.
 
-    scaled: of another mean and std, too; reach: frames before and after.
+    Then frames before and after that are turned as well. scaled: of another mean and std, too; reach: frames before and
+    after.
     """
-    for argument, words in one_argument(base, pairs[0], scaled):
+    borders = [({"pad_value": c.how["pad_value"]}, c.words) for c in border(base, pairs) if c.how is not None]
+    for argument, words in [*one_argument(base, pairs[0], scaled), *borders]:
         how = {**base, **argument}
-        beside = [*islice(geometry(how, pairs[0]), _TURNS), *other_frames(how, pairs, reach)]
+        beside = [*turns(how), *other_frames(how, pairs, reach)]
         if "color" in argument:
             beside += [*stored(how, pairs[0]), *colours(how), *lighting(how, pairs)]
+        if "mean" in argument:
+            beside += misread(how)
         for change in beside:
             yield change._replace(words=f"{words} with {change.words}", changes=1 + change.changes, kind="")
+    yield from turns_of_other_frames(base, pairs, reach)

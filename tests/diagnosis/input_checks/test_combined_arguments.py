@@ -12,6 +12,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.diagnosis.input_checks.combined_arguments import combined_arguments
+from npu_layout.diagnosis.input_checks.input_check import recorded_inputs
 from npu_layout.diagnosis.input_checks.input_pairs import InputPair
 from tests.diagnosis.input_checks.test_input_changes import FRAMES, Bench
 from tests.diagnosis.input_checks.test_input_check import HOW, IMAGE, MEAN, STD, judged, own, walk
@@ -216,3 +217,49 @@ def test_a_picture_of_ones_own_is_named_by_nothing() -> None:
         weights = rng.uniform(-0.3, 1.0, (3, 3))
         found = judged(own(partial(mixed, weights=weights)))
         assert found.verdict == "preprocessing" and found.fix is None, str(found)
+
+
+def with_detail(seed: int, noise: float = 0.0) -> np.ndarray:
+    frame = walk(1)[0].astype(float) + np.random.default_rng(seed).normal(0, 25, (480, 640, 3))
+    return np.clip(frame + np.random.default_rng(seed + 1).normal(0, noise, frame.shape), 0, 255).astype(np.uint8)
+
+
+@pytest.mark.parametrize(("name", "code"), [("nearest", cv2.INTER_NEAREST_EXACT), ("cubic", cv2.INTER_CUBIC)])
+@pytest.mark.parametrize(("what", "noise"), [("color", 0.0), ("mean", 0.0), ("color", 6.0)])
+def test_an_interpolation_beside_another_argument(name: str, code: int, what: str, noise: float) -> None:
+    """Both are in the fix if that remakes the input; under noise, which no interpolation makes, one is named."""
+    runs = []
+    for seed in range(3):
+        frame = with_detail(seed)
+        image = np.full((SIDE, SIDE, 3), 114.0)
+        image[SIDE // 8 : SIDE - SIDE // 8] = cv2.resize(
+            with_detail(seed, noise), (SIDE, SIDE * 3 // 4), interpolation=code
+        )
+        pixels = (image if what == "color" else image[..., ::-1]).transpose(2, 0, 1)
+        made = (pixels - M[:, None, None]) / S[:, None, None] if what == "color" else pixels
+        runs.append(({"image": made.astype(np.float32)[None], "frame": frame}, {}))
+    found = recorded_inputs(nl.Recording({}, runs, {"preprocess": HOW})).reports["image"]
+    fix = dict(found.fix)
+    assert fix["color"] == ("BGR" if what == "color" else "RGB"), str(found)
+    assert np.allclose(fix["mean"], M if what == "color" else 0), str(found)
+    assert fix.get("interpolation") == (None if noise else name), str(found)
+    assert (f", interpolation='{name}' makes (within 0.0 pixel values" in found.why) == (not noise), str(found)
+
+
+@pytest.mark.parametrize("case", [("plain", "uint8", "walk"), ("imagenet", "float32", "walk")], ids="-".join)
+def test_an_interpolation_beside_two_other_arguments(case: tuple[str, str, str]) -> None:
+    bench = Bench(*case)
+    found = bench.of_frames(lambda x: x, color="BGR", pad_value=0, interpolation="nearest")
+    assert found.fix is not None, str(found)
+    assert {k: found.fix[k] for k in ("color", "pad_value", "interpolation")} == {
+        "color": "BGR", "pad_value": 0, "interpolation": "nearest",
+    }, str(found)  # fmt: skip
+
+
+def test_an_interpolation_beside_a_std_that_makes_it_small() -> None:
+    """In steps as declared, where a pixel value is 1, inputs of 0 to 1 differ by less than one whatever made them."""
+    found = Bench("plain", "float32", "walk").of_frames(lambda x: x, std=255, interpolation="nearest")
+    assert found.fix is not None and found.fix["interpolation"] == "nearest", str(found)
+    assert np.allclose(found.fix["std"], 255) and "std=255" in found.why, str(found)
+    found = Bench("plain", "float32", "walk").of_frames(lambda x: x, std=255)
+    assert found.fix is not None and found.fix.get("interpolation", "linear") == "linear", str(found)

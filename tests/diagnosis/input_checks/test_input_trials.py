@@ -11,7 +11,15 @@ import npu_layout as nl
 from npu_layout.diagnosis.input_checks.input_changes import Change
 from npu_layout.diagnosis.input_checks.input_check import recorded_inputs
 from npu_layout.diagnosis.input_checks.input_pairs import FrameInput, InputPair
-from npu_layout.diagnosis.input_checks.input_trials import SAME, Tried, alike, best, possible, tried
+from npu_layout.diagnosis.input_checks.input_trials import (
+    SAME,
+    Tried,
+    alike,
+    best,
+    interpolated_exactly,
+    possible,
+    tried,
+)
 from tests.diagnosis.input_checks.test_input_check import HOW, own, smooth, walk
 
 SPEC = nl.TensorSpec((1, 3, 4, 4))
@@ -96,3 +104,11 @@ def test_a_frame_after_explains_no_more_than_what_was_declared() -> None:
     runs = [({"image": make(frame), "frame": frame}, {}) for frame in (first, first, first, first, noisy)]
     found = recorded_inputs(nl.Recording({}, runs, {"preprocess": HOW})).reports["image"]
     assert "except for the resize formula" in found.why, str(found)
+
+
+def test_no_interpolation_is_tried_of_what_a_preprocessor_cannot_make_of_these_frames() -> None:
+    """Another source is of frames in their own format, which these are not."""
+    made = [np.zeros(SPEC.shape, np.float32)] * 2
+    nv21 = {"source": nl.FrameSpec("NV21", (4, 4)), "mean": 0, "std": 1}
+    for found in ([], [trial(2.0, "mirrored")], [trial(2.0, "U and V exchanged", how=nv21, kind="source")]):
+        assert interpolated_exactly(found, pairs(2), made) == found

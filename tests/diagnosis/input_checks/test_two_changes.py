@@ -64,6 +64,37 @@ def test_the_frame_before_in_other_colours(case: tuple[str, str, str]) -> None:
     assert "it is what color='BGR' with the camera's previous frame makes" in found.why, str(found)
 
 
+@pytest.mark.parametrize("change", TURNED)
+@pytest.mark.parametrize("case", CASES, ids="-".join)
+def test_the_frame_before_turned(case: tuple[str, str, str], change: str) -> None:
+    made, _, words = TURNED[change]
+    bench = Bench(*case)
+    late = [bench.frames[-1], *bench.frames[:-1]]
+    found = bench.judged([bench.stored(bench.pixels(made(frame))) for frame in late])
+    assert (found.verdict, found.fix) == ("wrong_input", None), str(found)
+    words = words.replace("the frame ", "the camera's previous frame, ")
+    assert f"it is what {words} makes" in found.why, str(found)
+
+
+@pytest.mark.parametrize("pad", [31, 0])
+@pytest.mark.parametrize("change", TURNED)
+@pytest.mark.parametrize("case", CASES, ids="-".join)
+def test_another_border_beside_a_turned_frame(case: tuple[str, str, str], change: str, pad: int) -> None:
+    made, verdict, words = TURNED[change]
+    found = Bench(*case).of_frames(made, pad_value=pad)
+    assert (found.verdict, found.fix) == (verdict, None), str(found)
+    assert f"it is what pad_value={pad} with {words} makes" in found.why, str(found)
+
+
+@pytest.mark.parametrize("case", [*FLOATS, ("signed", "float32", "texture")], ids="-".join)
+def test_another_layout_beside_mean_and_std_forgotten(case: tuple[str, str, str]) -> None:
+    bench = Bench(*case)
+    pixels = [bench.pixels(frame) for frame in bench.frames]
+    found = bench.judged([x.transpose(0, 2, 3, 1).reshape(x.shape).astype(np.float32) for x in pixels])
+    assert (found.verdict, found.fix) == ("input_layout", None), str(found)
+    assert "mean=0, std=1" in found.why and "with the input stored as NHWC and read as NCHW" in found.why, str(found)
+
+
 @pytest.mark.parametrize("case", CASES, ids="-".join)
 def test_silence_on_what_is_none(case: tuple[str, str, str]) -> None:
     """Noise, light, losses and pictures of one's own are no two changes."""
@@ -88,5 +119,7 @@ def test_no_two_changes_have_one_fix() -> None:
     changes = [*two_changes(bench.how, [one], True, 2)]
     assert len({change.words for change in changes}) == len(changes) > 100
     assert all(change.how is None and not change.kind and " with " in change.words for change in changes)
+    turned = [change for change in changes if change.verdict == "wrong_input" and "mirrored from" in change.words]
+    assert not turned, "of a frame that has none before or after"
     unscaled = [change.words for change in two_changes(bench.how, [one], False, 2)]
     assert unscaled and not any("mean=" in words for words in unscaled)

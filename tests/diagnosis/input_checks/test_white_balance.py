@@ -1,0 +1,67 @@
+"""Another white balance, made here by hand; and what is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import cv2
+import numpy as np
+import pytest
+
+from tests.diagnosis.input_checks.test_input_changes import Bench
+
+Picture = Callable[[np.ndarray], np.ndarray]
+WARM = np.array([0.8, 1.0, 1.25])  # of blue, green and red
+CASES = [("plain", "uint8", "walk"), ("imagenet", "int8", "texture"), ("signed", "int16", "walk")]
+QUANTISED = pytest.mark.parametrize("case", CASES, ids="-".join)
+
+
+def balanced(picture: np.ndarray, factors: np.ndarray = WARM) -> np.ndarray:
+    return np.clip(np.rint(picture * factors), 0, 255).astype(np.uint8)
+
+
+@QUANTISED
+def test_a_balanced_frame_is_named(case: tuple[str, str, str]) -> None:
+    found = Bench(*case).of_frames(balanced)
+    assert (found.verdict, found.fix) == ("preprocessing", None), str(found)
+    assert "the frame with another white balance (blue times 0.80, green times 1.00, red times 1.25)" in found.why
+
+
+@QUANTISED
+def test_a_balanced_input_is_named(case: tuple[str, str, str]) -> None:
+    """Its border is, too."""
+    bench = Bench(*case)
+    made = [np.clip(np.rint(bench.pixels(f) * WARM[::-1].reshape(1, 3, 1, 1)), 0, 255) for f in bench.frames]
+    found = bench.judged([bench.stored(pixels) for pixels in made])
+    assert (found.verdict, found.fix) == ("preprocessing", None), str(found)
+    assert "the input with another white balance (blue times 0.80, green times 1.00, red times 1.25)" in found.why
+
+
+def test_a_balance_of_floats_that_cuts_nothing_is_another_std() -> None:
+    """The two make the same values, and one of them has a fix."""
+    bench, factors = Bench("unit", "float32", "dim"), np.array([2.0, 1.5, 1.0])
+    pixels = [bench.pixels(frame) * factors.reshape(1, 3, 1, 1) for frame in bench.frames]
+    found = bench.judged([bench.stored(values) for values in pixels])
+    assert found.fix is not None and "white balance" not in found.why, str(found)
+    np.testing.assert_allclose(np.ravel(found.fix["std"]), 255 / factors, rtol=2e-3)
+
+
+@pytest.mark.parametrize("frames", ["walk", "texture", "dim"])
+@pytest.mark.parametrize(("arithmetic", "dtype"), [case[:2] for case in CASES] + [("imagenet", "float32")])
+def test_silence_on_what_is_none(arithmetic: str, dtype: str, frames: str) -> None:
+    """Noise, light, losses, other colours and pictures of one colour are no other white balance."""
+    rng = np.random.default_rng(1)
+    changes: list[Picture] = [
+        *(lambda x, n=n: np.clip(x + rng.normal(0, n, x.shape), 0, 255).astype(np.uint8) for n in (0, 2, 8, 30)),
+        *(lambda x, f=f: np.clip(x * f, 0, 255).astype(np.uint8) for f in (0.6, 0.9, 0.97, 1.04, 1.2)),
+        lambda x: cv2.add(x, (2, 2, 2, 0)),
+        lambda x: cv2.imdecode(cv2.imencode(".jpg", x, [cv2.IMWRITE_JPEG_QUALITY, 50])[1], 1),
+        lambda x: cv2.imdecode(cv2.imencode(".jpg", balanced(x), [cv2.IMWRITE_JPEG_QUALITY, 50])[1], 1)[:, ::-1],
+        lambda x: balanced(x, np.array([0.98, 1.0, 1.02])),
+        lambda x: x[..., ::-1],
+        lambda x: x * 0 + np.array([70, 90, 120], np.uint8),
+        lambda x: rng.integers(0, 256, x.shape).astype(np.uint8),
+    ]
+    for i, change in enumerate(changes):
+        found = Bench(arithmetic, dtype, frames).of_frames(change)
+        assert "white balance" not in found.why, (i, str(found))
