@@ -40,7 +40,7 @@ def stored(base: How, pair: InputPair) -> Iterator[Change]:
                 yield _change(f"the input {words}, without its scale", base, partial(_unscaled, cast=cast))
     if pair.spec.element.unpacked.kind == "f":
         yield from _floats(base)
-    yield from misread(base)
+    yield from misread(base, pair)
     yield from _with_exchanged_sides(base, pair)
     if pair.channels == 3:
         yield from _four_as_three(base, pair)
@@ -48,13 +48,18 @@ def stored(base: How, pair: InputPair) -> Iterator[Change]:
     yield from without_padding(base, pair)
 
 
-def misread(base: How) -> Iterator[Change]:
-    """Yield the bytes of one layout read as those of another, after mean and std or before."""
+def misread(base: How, pair: InputPair) -> Iterator[Change]:
+    """Yield the bytes of one layout read as those of another, after mean and std or before if that differs."""
+    q = pair.spec.quantization
+    is_one = (q is None or q.axis is None) and all(np.ptp(values) == 0 for values in pair.arithmetic(base))
     for wrong, meant in (("NHWC", "NCHW"), ("NCHW", "NHWC")):
         words, change = f"the input stored as {wrong} and read as {meant}", partial(_misread, wrong=wrong, meant=meant)
-        yield _change(words, base, change)
-        make = partial(_of_pixels, how=base, change=change)
-        yield Change(f"{words} before mean and std", make, verdict="input_layout")
+        before = Change(words, partial(_of_pixels, how=base, change=change), verdict="input_layout")
+        if is_one:
+            yield before
+        else:
+            yield _change(words, base, change)
+            yield before._replace(words=f"{words} before mean and std")
 
 
 def _floats(base: How) -> Iterator[Change]:

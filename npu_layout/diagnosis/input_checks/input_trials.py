@@ -136,14 +136,18 @@ def possible(
     """Return the changes that may be the cause, each tried on all frames.
 
     What leaves too much of the frame that differs most is no cause, whatever it leaves of the others, of which it is
-    not made. What cannot be made of that frame is tried on the others. limit: steps, of which more are too much.
+    not made; nor is what leaves too much of another one. limit: steps, of which more are too much.
     """
     k = worst(pairs, declared)
-    pair, most = pairs[k], max(SAME, min(limit, BETTER * pairs[k].off_declared(declared[k])))
-    found = []
+    most, found = max(SAME, min(limit, BETTER * pairs[k].off_declared(declared[k]))), []
     for change in changes:
-        known = {pair: change.make(pair)} if change.applies(pair) else {}
-        if not known or is_near(pair, known[pair], change, most):
+        known: dict[InputPair, FrameInput] = {}
+        for pair in (pairs[k], *pairs[:k], *pairs[k + 1 :]):
+            if change.applies(pair):
+                known[pair] = change.make(pair)
+                if not is_near(pair, known[pair], change, most):
+                    break
+        else:
             found.append(tried(change, pairs, declared, known))
     return found
 

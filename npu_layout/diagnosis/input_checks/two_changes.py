@@ -28,7 +28,7 @@ def two_changes(base: How, pairs: Sequence[InputPair], scaled: bool, reach: int)
         if "color" in argument:
             beside += [*stored(how, pairs[0]), *colours(how), *lighting(how, pairs)]
         if "mean" in argument:
-            beside += misread(how)
+            beside += misread(how, pairs[0])
         for change in beside:
             yield change._replace(words=f"{words} with {change.words}", changes=1 + change.changes, kind="")
     yield from turns_of_other_frames(base, pairs, reach)

@@ -98,25 +98,27 @@ def test_floats_through_integers(words: str, cast: Any) -> None:
     assert all(found[place] == cast((float(pixel) - 100) / 50) for place, pixel in np.ndenumerate(PLANES))
 
 
+@pytest.mark.parametrize("std", [[50.0] * 3, [50.0, 40.0, 30.0]], ids=["one", "each"])
 @pytest.mark.parametrize("axes", ["NCHW", "NHWC"])
-def test_another_order(axes: str) -> None:
-    """The bytes of one order, taken one after the other, are read in the other one."""
+def test_another_order(axes: str, std: list[float]) -> None:
+    """The bytes of one order, taken one after the other, are read in the other one: before one std as after it."""
     spec = FLOAT if axes == "NCHW" else nl.TensorSpec((1, SIDE, SIDE, 3), axes="NHWC")
-    found = changes(spec)
+    found = changes(spec, {**HOW, "mean": 100, "std": std})
     pixels = PLANES[0].astype(np.float64)
-    real = (pixels - 100) / 50
-    for wrong, meant in (("NHWC", "NCHW"), ("NCHW", "NHWC")):
-        for end, values in (("", real), (" before mean and std", pixels)):
-            got = found[f"the input stored as {wrong} and read as {meant}{end}"]
-            if wrong == "NCHW":
-                line = [values[c, y, x] for c in range(3) for y in range(SIDE) for x in range(SIDE)]
-            else:
-                line = [values[c, y, x] for y in range(SIDE) for x in range(SIDE) for c in range(3)]
-            for c, y, x in product(range(3), range(SIDE), range(SIDE)):
-                value = line[(c * SIDE + y) * SIDE + x if meant == "NCHW" else (y * SIDE + x) * 3 + c]
-                place = (0, c, y, x) if axes == "NCHW" else (0, y, x, c)
-                wanted = (value - 100) / 50 if end else value
-                assert got[place] == pytest.approx(wanted, rel=1e-5, abs=1e-6), (wrong, end, place)
+    real = (pixels - 100) / np.reshape(std, (3, 1, 1))
+    ends = {"": real} if len({*std}) == 1 else {"": real, " before mean and std": pixels}
+    assert sum("stored as N" in words for words in found) == 2 * len(ends)
+    for (wrong, meant), (end, values) in product((("NHWC", "NCHW"), ("NCHW", "NHWC")), ends.items()):
+        got = found[f"the input stored as {wrong} and read as {meant}{end}"]
+        if wrong == "NCHW":
+            line = [values[c, y, x] for c in range(3) for y in range(SIDE) for x in range(SIDE)]
+        else:
+            line = [values[c, y, x] for y in range(SIDE) for x in range(SIDE) for c in range(3)]
+        for c, y, x in product(range(3), range(SIDE), range(SIDE)):
+            value = line[(c * SIDE + y) * SIDE + x if meant == "NCHW" else (y * SIDE + x) * 3 + c]
+            place = (0, c, y, x) if axes == "NCHW" else (0, y, x, c)
+            wanted = (value - 100) / std[c] if end else value
+            assert got[place] == pytest.approx(wanted, rel=1e-5, abs=1e-6), (wrong, end, place)
 
 
 def test_rows_with_a_pitch_read_without() -> None:

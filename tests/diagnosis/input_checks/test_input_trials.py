@@ -57,17 +57,18 @@ def test_what_leaves_too_much_of_the_frame_that_differs_most_is_made_of_no_other
         return FrameInput(np.full(SPEC.shape, value, np.float32), 0.0)
 
     made = [np.zeros(SPEC.shape, np.float32)] * 4
-    far, near = Change("far", partial(like, 1.0)), Change("near", partial(like, 2.0))
+    far, near = Change("far", partial(like, 1.0)), Change("near", partial(like, 1.5))
+    of_the_first = Change("far of the first", partial(like, 2.0))
     elsewhere = Change("elsewhere", partial(like, 0.5), applies=lambda pair: pair.number < 3)
-    changes = [far, near, elsewhere]
+    changes = [far, of_the_first, near, elsewhere]
     found = possible(changes, pairs(4), made)
     assert [number for value, number in used if value == 1.0] == [3]
+    assert [number for value, number in used if value == 2.0] == [3, 0], "2 - 0 is more than half of 3"
+    assert [number for value, number in used if value == 1.5] == [3, 0, 1, 2], "each once"
     assert found == [tried(change, pairs(4), made) for change in (near, elsewhere)]
-    assert [t.off for t in found] == [2.0, 1.5]
-    leaves_more = Change("leaves 1.3", partial(like, 1.7))
-    for limit, allowed in ((np.inf, True), (1.4, True), (1.2, False)):
-        limited = possible([near, leaves_more], pairs(4), made, limit)
-        assert [t.change for t in limited] == [near, *[leaves_more] * allowed]
+    assert [t.off for t in found] == [1.5, 1.5]
+    for limit, allowed in ((np.inf, True), (1.6, True), (1.4, False)):
+        assert [t.change for t in possible(changes, pairs(4), made, limit)] == [near, elsewhere] * allowed
     some = [tried(change, pairs(4), made) for change in changes]
     assert best([], some, 30, 30) == best([], found, 30, 30)
 
