@@ -21,6 +21,7 @@ from .input_pairs import InputPair
 _VARIED = 4.0  # pixel values, root mean square, in each channel: a flat picture has no slope
 _OTHER = 0.03, 2.0  # of std, and pixel values of mean: what differs by less may be the light, too
 _SOME = 23  # values, of which one says what a line leaves at least
+_FEWEST = 100  # of these in a channel: fewer say little, and one of them says nothing
 _ROUNDED = 0.05  # pixel values that one may change by where mean and std become numbers that people write
 
 
@@ -103,7 +104,7 @@ def fitted(base: How, pairs: Sequence[InputPair], most: float) -> Iterator[Chang
     """Yield the mean and std of each channel that fit best, if they are others than declared and pixels vary.
 
     Of floats alone: steps of integers are too coarse to say which numbers were written. Then those beside other
-    colours, another resize or both. most: steps, of which none of those that are left out leaves less.
+    colours, another resize or both. most: steps; what is left out leaves more.
     """
     if pairs[0].spec.element.unpacked.kind == "f":
         for color, mode in product(*_colors_and_modes(base)):
@@ -126,6 +127,8 @@ def _left_by_any(values: Sequence[tuple[np.ndarray, np.ndarray]], pair: InputPai
 
     values: pixels and what was recorded of them, by channel.
     """
+    if len(values[0][0]) < _FEWEST * _SOME:
+        return 0.0
     power, units = 0.0, pair.in_steps(pair.along(np.ones(pair.channels))).ravel()
     for (x, y), unit in zip(values, units):
         some, recorded = (one[::_SOME].astype(np.float64) for one in (x, y))

@@ -13,7 +13,7 @@ import numpy as np
 from .input_changes import Change
 from .input_pairs import FrameInput, InputPair
 
-_EVERY = (6, 2)  # the rows, and the columns, of a look: first few, then more
+_EVERY = (6, 2)  # every sixth row and column, then every second
 _FEWEST = 1024  # values of a look: fewer cost as much as all
 _MARGIN = 4  # rows and columns at each end that are not looked at: changes that move a picture do not count there
 _ROUNDING = 1e-5  # of a sum of squares in float32

@@ -85,7 +85,7 @@ def _means(picture: np.ndarray) -> np.ndarray:
     """Return the means of the whole blocks of a picture; what is behind the last one is left out."""
     rows, columns = (extent // _BLOCK for extent in picture.shape[:2])
     whole = picture[: rows * _BLOCK, : columns * _BLOCK]
-    return np.asarray(whole.reshape(rows, _BLOCK, columns, _BLOCK, -1).mean((1, 3)))
+    return np.asarray(whole.reshape(rows, _BLOCK, columns, _BLOCK, picture.shape[2]).mean((1, 3)))
 
 
 def _are_same(pictures: Sequence[np.ndarray]) -> np.ndarray:

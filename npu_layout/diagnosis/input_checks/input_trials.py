@@ -123,7 +123,8 @@ def spread_of(
 ) -> float:
     """Return how many steps another formula or JPEG may leave: what leaves more explains nothing.
 
-    declared: what is made of each pair as declared; lost: what the frames lost as JPEG files, if that is less.
+    declared: what is made of each pair as declared; lost: what the frames lost as JPEG files, asked for only if the
+    inputs differ by more than the formulas do.
     """
     spread = NEAR * max([SAME, *(t.from_declared for t in formulas)])
     most = max(pair.off_declared(made) for pair, made in zip(pairs, declared))
@@ -136,7 +137,8 @@ def possible(
     """Return the changes that may be the cause, each tried on all frames.
 
     What leaves too much of the frame that differs most is no cause, whatever it leaves of the others, of which it is
-    not made; nor is what leaves too much of another one. limit: steps, of which more are too much.
+    not made; nor is what leaves too much of another one. limit: steps, of which more are too much, but for less than
+    a step of rounding.
     """
     k = worst(pairs, declared)
     most, found = max(SAME, min(limit, BETTER * pairs[k].off_declared(declared[k]))), []
@@ -210,7 +212,7 @@ def _is_formula(part: Tried, formulas: Sequence[Tried]) -> bool:
 def interpolated_exactly(
     found: Sequence[Tried], pairs: Sequence[InputPair], declared: Sequence[np.ndarray]
 ) -> list[Tried]:
-    """Return what was found; if its arguments leave more than a step, with the interpolation by which they leave none.
+    """Return what was found; if its arguments leave more than a step, with the interpolation that matches exactly.
 
     These are steps by the mean and std of what was found: of those that were declared, any interpolation may leave
     little. declared: what is made of each pair as declared.

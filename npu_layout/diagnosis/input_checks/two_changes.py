@@ -16,7 +16,7 @@ from .input_pairs import InputPair
 
 
 def two_changes(base: How, pairs: Sequence[InputPair], scaled: bool, reach: int) -> Iterator[Change]:
-    """Yield the inputs of other colours, beside anything but a crop or a shift, and of other arguments beside some.
+    """Yield the inputs of other colours, beside all but crops, shifts and white balances, and of other arguments.
 
     Then frames before and after that are turned as well. scaled: of another mean and std, too; reach: frames before and
     after.

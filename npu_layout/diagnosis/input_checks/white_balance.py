@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from ..other_inputs.input_images import How
+from ..other_inputs.input_images import FLIPPED, How
 from .input_changes import BRIGHTER, FEWEST, Change, has_colours, made_of
 from .input_pairs import FrameInput, InputPair
 
@@ -18,9 +18,10 @@ _COLOURS = ("blue", "green", "red")  # in the order of a frame's
 
 def white_balance(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
     """Yield the frame, then the input, with a factor for each colour, fitted to all pairs, if these factors differ."""
-    order = ["BGR".index(letter) for letter in base.get("color", "RGB")]
-    if sorted(order) != [0, 1, 2] or pairs[0].channels != 3:
+    color = base.get("color", "RGB")
+    if color not in FLIPPED or pairs[0].channels != 3 or not any(has_colours(pair) for pair in pairs):
         return
+    order = ["BGR".index(letter) for letter in color]
     factors = _fitted(base, pairs)
     if factors is None or factors.max() <= (1 + 2 * BRIGHTER) * factors.min():
         return

@@ -136,6 +136,16 @@ def test_mean_and_std_that_are_no_usual_mistake(numbers: str, frames: str) -> No
     assert "-0" not in found.why and found.fix["color"] == "RGB", str(found)
 
 
+@pytest.mark.parametrize("side", [4, 5, 8])
+def test_numbers_of_an_input_of_few_values(side: int) -> None:
+    spec, how = nl.TensorSpec((1, 3, side, side)), {"mean": 0, "std": 255, "resize": "stretch"}
+    used = {**how, "mean": [90.0, 100.0, 110.0], "std": [40.0, 50.0, 60.0]}
+    frame = np.random.default_rng(1).integers(0, 256, (side, side, 3), np.uint8)
+    runs = [({"image": nl.Preprocessor(spec, **used)(frame)[0], "frame": frame}, {})]
+    found = recorded_inputs(nl.Recording({"image": spec}, runs, {"preprocess": how})).reports["image"]
+    assert found.fix is not None and (found.fix["mean"], found.fix["std"]) == (used["mean"], used["std"]), str(found)
+
+
 @pytest.mark.parametrize("color", ["RGB", "BGR"])
 @pytest.mark.parametrize("pad", [0, 37])
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ import cv2
 import numpy as np
 import pytest
 
+import npu_layout as nl
+from npu_layout.diagnosis.input_checks.input_check import recorded_inputs
 from tests.diagnosis.input_checks.test_input_changes import Bench
 
 Picture = Callable[[np.ndarray], np.ndarray]
@@ -65,3 +67,20 @@ def test_silence_on_what_is_none(arithmetic: str, dtype: str, frames: str) -> No
     for i, change in enumerate(changes):
         found = Bench(arithmetic, dtype, frames).of_frames(change)
         assert "white balance" not in found.why, (i, str(found))
+
+
+@pytest.mark.parametrize("side", [1, 5, 40])
+@pytest.mark.parametrize("dtype", ["float32", "uint8", "int8"])
+def test_a_gray_model_has_no_balance(dtype: str, side: int) -> None:
+    """Its inputs have one channel; what nothing explains stays without a cause, however small it is."""
+    rng = np.random.default_rng(2)
+    quantization = nl.Quantization(1 / 64, 3) if dtype == "int8" else None
+    spec = nl.TensorSpec((1, 1, side, side), "NCHW", dtype, quantization=quantization)
+    how = {"color": "GRAY", **({} if dtype == "uint8" else {"mean": 128, "std": 64})}
+    runs = []
+    for _ in range(3):
+        frame = rng.integers(0, 256, (60, 60, 3), np.uint8)
+        other = cv2.equalizeHist(rng.integers(0, 256, (60, 60), np.uint8))[..., None].repeat(3, 2)
+        runs.append(({"image": nl.Preprocessor(spec, **how)(other)[0], "frame": frame}, {}))
+    found = recorded_inputs(nl.Recording({"image": spec}, runs, {"preprocess": how})).reports["image"]
+    assert found.fix is None and "white balance" not in str(found), str(found)

@@ -37,7 +37,8 @@ INLINE void load(Get get, Four four, int bytes, int steps, int each, int divides
                  const Row *row) {
     const float *shift = row->shift, *scale = row->scale, *divisor = row->divisor;
     const F shift0 = every(*shift), scale0 = every(*scale), divisor0 = every(*divisor);
-    /* In shorter rows one vector more costs as much as aligned stores save. Stores of whole lines across two wait for both. */
+    /* In shorter rows one vector more costs as much as aligned stores save. A store of 64 bytes
+     * across two lines waits for both, so that these are fetched. */
     const int aligns = n >= 16 * WIDTH;
     int64_t at = lead_of(aligns, dst, 4);
     if (VB == 64 && !aligns && n >= 4 * WIDTH) fetch_ahead(CLOSE, dst, (int)(4 * n));

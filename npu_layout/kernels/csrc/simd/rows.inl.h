@@ -221,7 +221,7 @@ static __attribute__((noinline)) int HERE(rows_from_caches)(const uint8_t *src, 
 }
 #elif VB == 64
 /* A store across two lines waits for both, so that they are fetched: on an Intel Xeon of the fifth generation 0.7 to 0.85 of the time
- * if both sides are in L2 and 0.95 to 1 beyond it, but up to 1.8 if more rows of the source share a set. */
+ * if both sides are in L2 and 0.95 to 1 beyond it, but up to 1.8 if more than SHARED rows of the source share a set. Not measured on Zen 4 and 5. */
 OUT_OF_LINE int HERE(rows_from_caches)(const uint8_t *src, uint8_t *dst, Loop a, Loop b, int64_t bytes) {
     enum { LEAST = 128, SHARED = 64 };
     if (bytes < LEAST || bytes > BY_CALL || in_one_set(a.n, a.s) > SHARED) return 0;
