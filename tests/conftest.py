@@ -91,6 +91,16 @@ def no_cache(last_cache: Callable[[int], None]) -> Iterator[None]:
 
 
 @pytest.fixture
+def cached() -> Iterator[Callable[[int], int]]:
+    """``cached(answer)``: 1: every buffer is in a cache, 0: none is; return how many looks there were. Compiled kernels
+    alone look."""
+    from npu_layout.kernels import _native
+
+    yield _native.set_cached
+    _native.set_cached(-1)
+
+
+@pytest.fixture
 def activate() -> Iterator[Callable[[str], None]]:
     """``activate(backend)``: calls that name no backend use that one, until the test ends."""
     before = nl.kernels.active()

@@ -35,13 +35,6 @@ TARGETS: tuple[tuple[str, str, Any, Any, Any], ...] = (  # layout, dtype, quanti
 )
 
 
-@pytest.fixture
-def cached() -> Iterator[Callable[[int], int]]:
-    """``cached(answer)``: 1: every buffer is in a cache, 0: none is; return how many looks there were."""
-    yield _native.set_cached
-    _native.set_cached(-1)
-
-
 @pytest.fixture(params=((False, 0), (True, 0)), ids=("any", "whole lines"))
 def stores(request: pytest.FixtureRequest) -> Iterator[bool]:
     """Of processors for which parts of lines are as fast past the caches as whole ones, and of those for which they are

@@ -36,13 +36,6 @@ LEAST = 1 << 18  # bytes of a result that may be stored past the caches (cold.c)
 EVERY = 9  # of the examples of padded pixels, which are many
 
 
-@pytest.fixture
-def cached() -> Iterator[Callable[[int], int]]:
-    """``cached(answer)``: 1: every buffer is in a cache, 0: none is."""
-    yield _native.set_cached
-    _native.set_cached(-1)
-
-
 @pytest.fixture(params=((False, 0), (True, 1)), ids=("any", "whole lines"))
 def stores(request: pytest.FixtureRequest) -> Iterator[bool]:
     """Of processors for which parts of lines are as fast past the caches as whole ones, and of those for which they are
