@@ -97,13 +97,13 @@ class MadeInputs:
 
     def __init__(self, share: float) -> None:
         self._share = share
-        self._all: list[tuple[MadeInput, np.ndarray]] = []
+        self._all: list[MadeInput] = []  # the columns of the figures
         self._arrays: dict[MadeInput, np.ndarray] = {}
         self._figures = np.empty((3, 0))  # mean, deviation and slack of each
 
     def add(self, made: MadeInput, array: np.ndarray) -> None:
         """Add one, which is like none of the others."""
-        self._all.append((made, array))
+        self._all.append(made)
         self._arrays[made] = array
         figures = np.array([[made.mean], [made.deviation], [_slack(made, self._share)]])
         self._figures = np.concatenate([self._figures, figures], 1)
@@ -117,7 +117,7 @@ class MadeInputs:
         means, deviations, slack = self._figures
         apart = np.maximum(abs(made.mean - means), abs(made.deviation - deviations)) > slack
         near = (self._all[i] for i in np.flatnonzero(~apart))  # of most, the means alone differ by more
-        return next((array for other, array in near if made.is_like(other, self._share)), None)
+        return next((self._arrays[other] for other in near if made.is_like(other, self._share)), None)
 
 
 def _pieces(size: int) -> Iterator[slice]:
