@@ -6,12 +6,12 @@ Imports comparison, recordings, frames, engines, buffers, layouts and support.
 from typing import TYPE_CHECKING
 
 from ..support import late
-from .scoring.thresholds import LEAST, MARGIN
+from .scoring.thresholds import LEAST, MARGIN, NEARLY_ALL
 from .stored.buffer_search import Hypothesis
 from .stored.identification import Identification, identify
 
 if TYPE_CHECKING:
-    from .computed.answers import Remade, distinct, explains_more, far_less, gained, whole_cause
+    from .computed.answers import Remade, distinct, explained_of_row, explains_more, far_less, gained, whole_cause
     from .input_checks.camera_frames import noted_part
     from .input_checks.input_check import recorded_inputs
     from .input_checks.input_orders import exchanges, in_other_places
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LEAST",
     "MARGIN",
+    "NEARLY_ALL",
     "PICTURE",
     "Candidate",
     "Evidence",
@@ -55,6 +56,7 @@ __all__ = [
     "doubled",
     "ends",
     "exchanges",
+    "explained_of_row",
     "explains_more",
     "far_less",
     "gained",
@@ -95,6 +97,7 @@ __getattr__, __dir__ = late(
         "doubled": "verdicts.wording",
         "ends": "scoring.samples",
         "exchanges": "input_checks.input_orders",
+        "explained_of_row": "computed.answers",
         "explains_more": "computed.answers",
         "far_less": "computed.answers",
         "gained": "computed.answers",

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
 
 from ..diagnosis import (
     MARGIN,
+    NEARLY_ALL,
     PICTURE,
     Evidence,
     Remade,
     Trial,
     distinct,
     exchanges,
+    explained_of_row,
     explains_more,
     far_less,
     gained,
@@ -42,6 +45,7 @@ _TRIED = {  # by the id of a variant
 
 Answers = dict[str, list[Remade]]
 Key = tuple[tuple[str, ...], Id]  # of a way to make the inputs: the names of the inputs, and the id of their variant
+_RECORDED: Key = (), ()  # no other way
 Made = Mapping[str, dict[Key, Remade]]  # of each output, the ways that were tried
 
 
@@ -69,15 +73,18 @@ def rerun(
     exchanges_inputs = len(kept[0].inputs) > 1
     with steps((len(groups) + exchanges_inputs) * len(rows), LOOKING, progress) as shown:
         for group in groups:
-            far: set[Key] = set()
+            left_out: set[Key] = set()
             for row, k in chosen:
-                combined = _remake(engine, recording, group, row, k, made, shown, far)
+                both = _Both(evidence, causes, row, made) if row == rows[0] else None
+                combined = _remake(engine, recording, group, row, k, made, shown, left_out, both)
+                left_out |= set() if both is None else both.left
                 if row == rows[0] < rows[-1]:
                     far = _far(evidence, causes, row, made)
+                    left_out |= far
                     if len(rows) > 2:
                         _forget(far, made)
                 if row in rows[_VARY - 1 : -1]:
-                    far |= {key for key in combined if not _gains(evidence, made, key)}
+                    left_out |= {key for key in combined if not _gains(evidence, made, key)}
                 shown.done()
         of_one = _without_those_of_one(evidence, made)
         needless = {output: _needless(evidence.get(output), of) | of_one[output] for output, of in made.items()}
@@ -87,7 +94,7 @@ def rerun(
         shown.more(len(groups) * len(rest))
         for group in groups:
             for row in rest:
-                _remake(engine, recording, group, row, kept[row], made, shown, set(), leading)
+                _remake(engine, recording, group, row, kept[row], made, shown, set(), None, leading)
                 shown.done()
         if exchanges_inputs:
             shown.say(f"{LOOKING}: order of the inputs")
@@ -99,6 +106,43 @@ def rerun(
         ]
         for output, of in made.items()
     }
+
+
+class _Both:
+    """Whether to try two changes at once: not if one input, or another cause, explains nearly all of every output.
+
+    That is asked once, when all single changes are known. `left`: the keys of the ways that were not tried.
+    """
+
+    def __init__(
+        self, evidence: Mapping[str, Evidence], causes: Mapping[str, Trial | None], row: int, made: Made
+    ) -> None:
+        self._evidence, self._causes, self._row, self._made = evidence, causes, row, made
+        self.left: set[Key] = set()
+
+    def wanted(self, key: Key) -> bool:
+        """Whether to try the way of a key."""
+        if not _parts(key) or self._is_needed:
+            return True
+        self.left.add(key)
+        return False
+
+    @cached_property
+    def _is_needed(self) -> bool:
+        inputs: set[Key] | None = None  # with each of which the model explains nearly all so far
+        for output, e in self._evidence.items():
+            if e.fits:
+                by = self._explained(output, e)
+                well = {key for key, db in by.items() if db >= NEARLY_ALL}
+                inputs = well if inputs is None else inputs & well
+        return not inputs
+
+    def _explained(self, output: str, evidence: Evidence) -> dict[Key, float]:
+        """Return the dB that each input explains; the recorded one's may be another cause's."""
+        of = {key: one.answers.get(self._row) for key, one in self._made[output].items()}
+        answers = {key: answer for key, answer in of.items() if answer is not None}
+        recorded, others = explained_of_row(evidence, self._row, answers, self._causes.get(output))
+        return {_RECORDED: recorded, **others}
 
 
 def _keys(made: Made, row: int) -> set[Key]:
@@ -198,12 +242,14 @@ def _remake(
     k: KeptRun,
     made: Made,
     shown: Steps,
-    far: set[Key],
+    left_out: set[Key],
+    both: _Both | None = None,
     only: set[Key] | None = None,
 ) -> set[Key]:
-    """Add the model's answers to one frame, images of it made in each other way but for those of the keys `far`.
+    """Add the model's answers to one frame, images of it made in each other way but for those of the keys `left_out`.
 
-    only: the keys of the ways to try, if these are not all. Return the keys of those that combine two.
+    both: whether to try two changes at once, which always if it is None; only: the keys of the ways to try, if these
+    are not all. Return the keys of those that combine two.
     """
     answers: dict[
         tuple[int, ...], tuple[dict[str, np.ndarray], dict[str, np.ndarray]]
@@ -212,7 +258,7 @@ def _remake(
 
     def wanted(id: Id) -> bool:
         key = group.names, id
-        return key not in far and (only is None or key in only)
+        return key not in left_out and (only is None or key in only) and (both is None or both.wanted(key))
 
     for way in group.made(recording, k, wanted):
         key = group.names, way.id

@@ -13,7 +13,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import npu_layout as nl
-from npu_layout.diagnosis import Evidence, Remade
+from npu_layout.diagnosis import Evidence, Remade, whole_cause
+from npu_layout.diagnosis.stored.readings import readings
 from npu_layout.validation.comparing import KeptRun, compare
 from npu_layout.validation.reruns import rerun
 from tests.support import two_inputs
@@ -92,8 +93,29 @@ def test_two_changes_of_an_input(exchanged: bool, vector: bool) -> None:
     assert found.fix == {**PRE, "mean": [0.0] * 3, "std": [1.0] * 3, "color": "BGR" if exchanged else "RGB"}, str(found)
     remade, _ = _of(engine, recording)
     two = {one.text: len(one.answers) for one in remade if one.text.endswith(", and BGR instead of RGB")}
-    assert (two["mean and std forgotten, and BGR instead of RGB"] > 0) == exchanged
-    assert min(two.values()) == 0, "what explains nothing of the first two frames is left"
+    assert (two.get("mean and std forgotten, and BGR instead of RGB", 0) > 0) == exchanged
+    assert min(two.values(), default=0) == 0, "what explains nothing of the first two frames is left"
+
+
+@pytest.mark.parametrize(("noise", "tried"), [(0.01, False), (0.1, True)])
+@pytest.mark.parametrize("fault", [False, True])
+def test_two_changes_are_tried_where_less_leaves_more_than_little(fault: bool, noise: float, tried: bool) -> None:
+    """Of a sound board, or one whose output is read in another layout, of 40 dB; but not of 20 dB."""
+    board, rng = Board(), np.random.default_rng(3)
+    spec = nl.TensorSpec(board.spec.shape, "NHWC" if fault else "NCHW", "float32")
+    answers = [of["maps"] for of in board.answers]
+    noisy = [(y + noise * y.std() * rng.standard_normal(y.shape)).astype(np.float32) for y in answers]
+    buffers = [{"maps": spec.pack(y)} for y in noisy]
+    recording = board.recording(nl.TensorSpec(board.spec.shape, "NCHW", "float32"), buffers)
+    pairing, kept = compare(recording, board.engine, False)
+    (output,) = pairing.outputs
+    references = [k.references["maps"] for k in kept]
+    evidence = Evidence(output.spec, [k.outputs["maps"] for k in kept], references, (), output.channel_axis)
+    cause = whole_cause(evidence, readings(evidence))
+    assert (cause is not None) == fault
+    (remade,) = rerun(board.engine, recording, kept, {"maps": evidence}, False, {"maps": cause}).values()
+    both = [one for one in remade if one.text.endswith(", and BGR instead of RGB") and "mean and std" in one.text]
+    assert bool(both) == tried and len(remade) > 30
 
 
 def remade_for(board: Board, recording: nl.Recording) -> tuple[list[Remade], list[KeptRun]]:

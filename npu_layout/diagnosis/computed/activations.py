@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...comparison import listed
+from ...comparison import decibels, listed
 from ...support import finite
 from ..scoring.evidence import Evidence
-from ..scoring.thresholds import LEAST, MARGIN
+from ..scoring.thresholds import FAR, LEAST, MARGIN, NEARLY_ALL
 from ..scoring.trials import Trial
 from .changed import Changed
 
@@ -31,16 +31,18 @@ class _Activation(NamedTuple):
     whole: bool = False
 
 
-def activations(evidence: Evidence) -> Iterator[Trial]:
+def activations(evidence: Evidence, best: float = -np.inf) -> Iterator[Trial]:
     """Yield a trial of each activation in all channels, and in the channels that it explains better.
 
-    A function of all values along an axis changes all of them: it is tried in all channels only.
+    A function of all values along an axis changes all of them: it is tried in all channels only, and, as it takes long,
+    not if another cause explains nearly all. best: dB that other causes explain.
     """
     if not evidence.fits or evidence.settled:
         return
     graded = _graded(evidence)
     for activation in _applicable(evidence):
-        yield from _trials(evidence, activation, graded)
+        if not activation.whole or _promising(evidence, activation.apply, best):
+            yield from _trials(evidence, activation, graded)
 
 
 def _graded(evidence: Evidence) -> np.ndarray:
@@ -83,8 +85,6 @@ def _axes(evidence: Evidence) -> list[int]:
 def _trials(evidence: Evidence, activation: _Activation, graded: np.ndarray) -> Iterator[Trial]:
     text, apply, possible, whole_axis = activation
     if whole_axis:
-        if not _promising(evidence, apply):
-            return
         wanted = np.stack([evidence.samples.of(_on(r, apply)) for r in evidence.references])
     else:
         wanted = apply(evidence.wanted)
@@ -116,11 +116,16 @@ def _better(evidence: Evidence, left: np.ndarray, row: int | None = None) -> np.
     return np.asarray(after * 10 ** (LEAST / 10) < np.minimum(before, varied))
 
 
-def _promising(evidence: Evidence, apply: Callable[[np.ndarray], np.ndarray]) -> bool:
-    """Whether a function explains more of one frame than the declared reading does, as a whole or of some channels."""
+def _promising(evidence: Evidence, apply: Callable[[np.ndarray], np.ndarray], best: float) -> bool:
+    """Whether a function explains more of one frame than the declared reading does, as a whole or of some channels.
+
+    Not if it explains far less than the best of other causes, and that nearly all.
+    """
     row = max(range(len(evidence.references)), key=lambda k: float(evidence.wanted[k].var()))
     left = evidence.codes[row : row + 1] - evidence.predicted(evidence.samples.of(_on(evidence.references[row], apply)))
     error, before = (float((x * x).mean()) for x in (left, evidence.left[row]))
+    if best >= NEARLY_ALL and decibels(float(evidence.codes[row].var()), error) < best - FAR:
+        return False
     return error * 10 ** (_WORTH / 10) < before or bool(_better(evidence, left, row).any())
 
 

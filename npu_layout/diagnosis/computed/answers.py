@@ -198,9 +198,7 @@ def far_less(evidence: Evidence, row: int, answers: Mapping[_Key, np.ndarray], b
     if not evidence.fits:
         return set(answers)
     row_of = _Row(evidence, row)
-    before = max(row_of.score(one) for one in (row_of.declared, row_of.of(best)) if one is not None)
-    trials = {key: row_of.answered(answer) for key, answer in answers.items()}
-    after = {key: row_of.score(one) for key, one in trials.items()}
+    before, after = explained_of_row(evidence, row, answers, best)
     most = max(after.values(), default=-np.inf)
     whole = most - _FAR if most >= SOUND else -np.inf
     far = before - _FAR if before >= LEAST else -np.inf
@@ -209,9 +207,21 @@ def far_less(evidence: Evidence, row: int, answers: Mapping[_Key, np.ndarray], b
         if after[key] < far and not row_of.is_vector:
             return True
         least = max(far, whole)
-        return after[key] < least and row_of.is_no_chance(least + _FAR - after[key], trials[key])
+        return after[key] < least and row_of.is_no_chance(least + _FAR - after[key], row_of.answered(answers[key]))
 
     return {key for key in answers if is_far(key)}
+
+
+def explained_of_row(
+    evidence: Evidence, row: int, answers: Mapping[_Key, np.ndarray], best: Trial | None = None
+) -> tuple[float, dict[_Key, float]]:
+    """Return the dB that the recorded input, or another cause, explains of a kept frame, and those that others do.
+
+    answers: the model's outputs for other inputs; best: as in `far_less`.
+    """
+    row_of = _Row(evidence, row)
+    recorded = max(row_of.score(one) for one in (row_of.declared, row_of.of(best)) if one is not None)
+    return recorded, {key: row_of.score(row_of.answered(answer)) for key, answer in answers.items()}
 
 
 class _Row:

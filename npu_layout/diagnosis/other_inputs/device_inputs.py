@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-Pixels = np.ndarray  # (N, H, W, C), float64, in pixel units
+Pixels = np.ndarray  # (N, H, W, C), floats, in pixel units
 
 _LUMA = 0.299, 0.587, 0.114  # BT.601, of red, green and blue
 _LUMA_709 = 0.2126, 0.7152, 0.0722  # BT.709
@@ -25,7 +25,8 @@ Change = Callable[[Pixels], Pixels]
 class SeenInput(NamedTuple):
     """One way in which a device sees an input: an id, words, the verdict that it leads to, and what makes it.
 
-    `of_pixels`: whether the pixel values have to be known; `of_bytes`: whether it is about what bytes stand for.
+    `of_pixels`: whether the pixel values have to be known; `of_bytes`: whether it is about what bytes stand for;
+    `moves`: whether values change their places alone.
     """
 
     id: str
@@ -34,6 +35,7 @@ class SeenInput(NamedTuple):
     change: Change
     of_pixels: bool = True
     of_bytes: bool = False
+    moves: bool = False
 
 
 def seen(shape: tuple[int, ...], color: str) -> Iterator[SeenInput]:
@@ -53,12 +55,12 @@ def seen(shape: tuple[int, ...], color: str) -> Iterator[SeenInput]:
         yield SeenInput(f"brightness {factor:g}", words, "preprocessing", partial(_brightness, factor=factor))
     for name, text, move, of_squares in MOVES:
         if shape[1] == shape[2] or not of_squares:
-            yield SeenInput(name, f"the input is {text}", "geometry", move, False)
+            yield SeenInput(name, f"the input is {text}", "geometry", move, False, moves=True)
     for by in _SHIFTS:
         for axis, sign, where in ((2, 1, "to the right"), (2, -1, "to the left"), (1, 1, "down"), (1, -1, "up")):
             words = f"the input is shifted {where} by {by} pixel{'s'[: by > 1]}"
             move = partial(np.roll, shift=sign * by, axis=axis)
-            yield SeenInput(f"shift {axis} {sign * by}", words, "geometry", move, False)
+            yield SeenInput(f"shift {axis} {sign * by}", words, "geometry", move, False, moves=True)
     yield from _apart(shape)
     yield from _rows_apart(shape)
 
@@ -108,7 +110,7 @@ def _rows_with_gaps(pixels: Pixels, row: int, pitch: int, axes: tuple[int, ...])
     stored = pixels.transpose(axes)
     flat = stored.reshape(len(pixels), -1)
     count = flat.shape[1] // row
-    apart = np.zeros((len(pixels), count * pitch))
+    apart = np.zeros((len(pixels), count * pitch), pixels.dtype)
     apart[:, : flat.shape[1]] = flat
     read = apart.reshape(len(pixels), count, pitch)[:, :, :row].reshape(stored.shape)
     return read.transpose(np.argsort(axes))
@@ -135,7 +137,7 @@ def plane_pitches(plane: int, planes: int) -> list[int]:
 def _with_gaps(pixels: Pixels, pitch: int) -> Pixels:
     """Return planes that begin every `pitch` elements of those that are behind each other; what is behind all is 0."""
     count, height, width, planes = pixels.shape
-    flat = np.zeros((count, planes * pitch))
+    flat = np.zeros((count, planes * pitch), pixels.dtype)
     flat[:, : planes * height * width] = pixels.transpose(0, 3, 1, 2).reshape(count, -1)
     apart = flat.reshape(count, planes, pitch)[:, :, : height * width]
     return apart.reshape(count, planes, height, width).transpose(0, 2, 3, 1)

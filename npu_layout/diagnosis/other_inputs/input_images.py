@@ -17,10 +17,11 @@ from ...layouts import COLOR_ORDERS, SWAPPED_ORDERS
 from ...recordings import normalisation
 
 _NEAR = 1e-3  # values so far outside a range still belong to it
-_ROUNDING = 1e-9  # of means and deviations
+_ROUNDING = 1e-6  # of a mean: values that differ by less are the same in float32
 _SOME = 1 << 14  # values, of which those that differ much prove that all differ
 _EVERY = 16  # of these, first
 _PIECE = 1 << 15  # values, which stay in the second level of cache
+_VARIES = 0.01  # of the largest value: rounding to float32 is far less than any deviation that matters
 _BLANK, _BLANKER = 1.0, 8  # pixel values by which a blank picture varies, and times that a picture varies more
 
 _BYTES = (np.dtype(np.uint8), np.dtype(np.int8))
@@ -34,7 +35,7 @@ Id = tuple[Any, ...]  # what is tried, by its first word, and how
 class MadeInput:
     """An input that is made when it is needed, with its mean, its deviation and some of its values.
 
-    make: returns it, float64; mean, deviation: if they are known without it; some: returns these values without it.
+    make: returns it; mean, deviation: if they are known without it; some: returns these values without it.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class MadeInput:
     @cached_property
     def mean(self) -> float:
         """Its mean."""
-        return float(self.x.mean()) if self._mean is None else self._mean
+        return float(self.x.mean(dtype=np.float64)) if self._mean is None else self._mean
 
     @cached_property
     def deviation(self) -> float:
@@ -80,11 +81,11 @@ class MadeInput:
         far = share * other.deviation
         if max(abs(self.mean - other.mean), abs(self.deviation - other.deviation)) > _slack(other, share):
             return False  # neither differs by more than the values do
-        most = far**2 * self.x.size + (_ROUNDING * other.mean) ** 2 * self.some.size
+        most = (far**2 + (_ROUNDING * other.mean) ** 2) * self.x.size
         for mine, others in ((self._few, other._few), (self.some, other.some)):  # what few exceed, more exceed too
             if float(np.square(mine - others).sum()) > most:
                 return False
-        return not _differs_by_more(self.x.reshape(-1), other.x.reshape(-1), far**2 * self.x.size)
+        return not _differs_by_more(self.x.reshape(-1), other.x.reshape(-1), most)
 
 
 def _slack(other: MadeInput, share: float) -> float:
@@ -93,31 +94,25 @@ def _slack(other: MadeInput, share: float) -> float:
 
 
 class MadeInputs:
-    """Inputs that were made, with an array of each. share: as of `MadeInput.is_like`."""
+    """Inputs that were made, and of which none is like another one. share: as of `MadeInput.is_like`."""
 
     def __init__(self, share: float) -> None:
         self._share = share
         self._all: list[MadeInput] = []  # the columns of the figures
-        self._arrays: dict[MadeInput, np.ndarray] = {}
         self._figures = np.empty((3, 0))  # mean, deviation and slack of each
 
-    def add(self, made: MadeInput, array: np.ndarray) -> None:
-        """Add one, which is like none of the others."""
-        self._all.append(made)
-        self._arrays[made] = array
-        figures = np.array([[made.mean], [made.deviation], [_slack(made, self._share)]])
-        self._figures = np.concatenate([self._figures, figures], 1)
-
-    def of(self, made: MadeInput) -> np.ndarray | None:
-        """Return the array of an input that was added."""
-        return self._arrays.get(made)
-
-    def like(self, made: MadeInput) -> np.ndarray | None:
-        """Return the array of the first one that an input is like; None if it is like none."""
+    def first_like(self, made: MadeInput) -> MadeInput:
+        """Return the first one that an input is like; the input itself, which is added, if it is like none."""
         means, deviations, slack = self._figures
         apart = np.maximum(abs(made.mean - means), abs(made.deviation - deviations)) > slack
         near = (self._all[i] for i in np.flatnonzero(~apart))  # of most, the means alone differ by more
-        return next((self._arrays[other] for other in near if made.is_like(other, self._share)), None)
+        found = next((other for other in near if other is made or made.is_like(other, self._share)), None)
+        if found is not None:
+            return found
+        figures = np.array([[made.mean], [made.deviation], [_slack(made, self._share)]])
+        self._all.append(made)
+        self._figures = np.concatenate([self._figures, figures], 1)
+        return made
 
 
 def _pieces(size: int) -> Iterator[slice]:
@@ -151,7 +146,7 @@ class Integers(NamedTuple):
         return float(low), float(high)
 
     def stored(self, values: np.ndarray) -> np.ndarray:
-        """Return the integers of values, float64."""
+        """Return the integers of values, as floats."""
         low, high = np.iinfo(self.dtype).min, np.iinfo(self.dtype).max
         return np.asarray(np.clip(np.rint(values / self.scale + self.zero_point), low, high))
 
@@ -169,6 +164,14 @@ class Way(NamedTuple):
     made: MadeInput
     cause: str = "preprocessing"
     combines: bool = False
+
+
+def _wide_enough(x: np.ndarray) -> type[np.floating[Any]]:
+    """Return the dtype in which an input is made in other ways: float32, if it has that and is no blank picture."""
+    if x.dtype != np.float32:
+        return np.float64
+    largest = max(float(x.max()), -float(x.min()))
+    return np.float32 if float(x.std(dtype=np.float64)) > _VARIES * largest < np.inf else np.float64
 
 
 def some_of(x: np.ndarray) -> np.ndarray:
@@ -191,7 +194,7 @@ class Image:
     """
 
     def __init__(self, x: np.ndarray, axis: int, meta: Mapping[str, Any], spec: TensorSpec | None) -> None:
-        self.x, self.dtype, self.axis = np.asarray(x, np.float64), x.dtype, axis
+        self.x, self.dtype, self.axis = np.asarray(x, _wide_enough(x)), x.dtype, axis
         self.channels = x.shape[axis]
         self.base: How = dict(meta.get("preprocess") or {})
         self.color = self.base.get("color", "RGB")
@@ -229,7 +232,7 @@ class Image:
         """Mean, variance, least and largest of each channel of the pixels."""
         rest = tuple(i for i in range(4) if i != self.axis)
         p = self.pixels
-        return p.mean(rest), p.var(rest), p.min(rest), p.max(rest)
+        return p.mean(rest, np.float64), p.var(rest, np.float64), p.min(rest), p.max(rest)
 
     @cached_property
     def _some(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -241,12 +244,12 @@ class Image:
         return flat[places], flat[places + (self.channels - 1 - 2 * channel) * inner], channel
 
     def along(self, values: np.ndarray) -> np.ndarray:
-        """Return a value for each channel in a shape that is broadcast over the input."""
-        return values.reshape([self.channels if i == self.axis else 1 for i in range(4)])
+        """Return a value for each channel in a shape that is broadcast over the input, in its dtype."""
+        return values.astype(self.x.dtype).reshape([self.channels if i == self.axis else 1 for i in range(4)])
 
     def normalised(self, pixels: np.ndarray) -> np.ndarray:
         """Return what the declared mean and std make of pixels."""
-        made: np.ndarray = np.subtract(pixels, self.along(self.mean), dtype=np.float64, order="C")
+        made: np.ndarray = np.subtract(pixels, self.along(self.mean), dtype=self.x.dtype, order="C")
         made /= self.along(self.std)
         return made
 

@@ -33,7 +33,8 @@ class Variant(NamedTuple):
     """Another way to make an input.
 
     An id that is the same for every frame, words, the Preprocessor's arguments (None if none make it), the input of
-    the model, and the verdict that it leads to. `combines`: whether two things were done, of which there are many.
+    the model, and the verdict that it leads to. `combines`: whether two things were done, of which there are many, and
+    which come after all others.
     """
 
     id: Id
@@ -93,17 +94,18 @@ def variants(
     read = {name: own[name] for name in ("source", "yuv") if name in own}
     image = Image(x, axis, meta, spec)
     known = MadeInputs(_AS_ANOTHER)
+    arrays: dict[MadeInput, np.ndarray] = {}
     for way in _every(image, frame, limits, wanted):
         if not wanted(way.id):
             continue
-        array = known.of(way.made)
+        array = arrays.get(way.made)
         if array is None:
             if way.made.is_like(image.given, _AS_GIVEN):
                 continue
-            array = known.like(way.made)
-            if array is None:
-                array = way.made.x.astype(x.dtype)
-                known.add(way.made, array)
+            first = known.first_like(way.made)
+            if first is way.made:
+                arrays[first] = first.x.astype(x.dtype, copy=False)
+            array = arrays[first]
         fix = None if way.fix is None else of_colours({**way.fix, **read}, own)
         yield Variant(way.id, way.text, fix, array, way.cause, way.combines)
 
@@ -114,11 +116,11 @@ def _every(image: Image, frame: np.ndarray | None, limits: tuple[float, float], 
     yield from _misread(image)
     yield from bordered(image) if frame is None else fitted(image, frame)
     yield from _seen(image)
-    yield from changed_pictures(image)
     if frame is not None:
         yield from turned(image, frame)
         yield from sheared(image, frame)
     yield from _cast(image)
+    yield from changed_pictures(image)
     if image.known and image.channels == 3 and image.color in FLIPPED:
         yield from _rescaled(image, limits, wanted, FLIPPED[image.color])
 
@@ -154,7 +156,7 @@ def _rescaled(image: Image, limits: tuple[float, float], wanted: Wanted, color: 
     words = {what: what for what in ranges}
     if image.known and image.integers is not None:
         ranges["all pixels"], words["all pixels"] = image.integers.ends, str(image.integers.dtype)
-    known: dict[str, list[MadeInput]] = {what: [] for what in ranges}
+    known = {what: MadeInputs(_AS_GIVEN) for what in ranges}
     also, base = "", image.base
     if color:
         also, base = f", and {color} instead of {image.color}", {**base, "color": color}
@@ -168,9 +170,7 @@ def _rescaled(image: Image, limits: tuple[float, float], wanted: Wanted, color: 
         for what, id in ids.items():
             low, high = ranges[what]
             one = made if low <= least and largest <= high else MadeInput(partial(_clamped, made, low, high))
-            first = next((other for other in known[what] if one.is_like(other, _AS_GIVEN)), one)
-            if first is one:
-                known[what].append(one)
+            first = known[what].first_like(one)
             text = f"{mistake.text}, clamped to the range of {words[what]}" if what else mistake.text
             text += _NEARLY_BLANK if image.is_blank(first) else ""
             yield Way(id, f"{text}{also}", fix, first, combines=bool(color))
@@ -184,7 +184,7 @@ def _misread(image: Image) -> Iterator[Way]:
     """Yield the bytes of one layout read as those of the other, before or after mean and std."""
     shape, letters = image.x.shape, image.letters
     for wrong, meant in (("NHWC", "NCHW"), ("NCHW", "NHWC")):
-        written, misread = (TensorSpec(shape, Layout(tag), "float64", axes=letters) for tag in (wrong, meant))
+        written, misread = (TensorSpec(shape, Layout(tag), str(image.x.dtype), axes=letters) for tag in (wrong, meant))
         target = TensorSpec(shape, Layout(wrong), image.dtype, axes=letters, channels=image.stored)
         fix = {**image.how, "target": target}
         text = f"{wrong} bytes read as {meant}"
@@ -226,6 +226,7 @@ def _cast(image: Image) -> Iterator[Way]:
 
 
 def _changed(image: Image, way: SeenInput) -> np.ndarray:
-    """Return the input of pixels that the device changes."""
-    pixels = np.moveaxis(image.pixels, image.axis, 3)
-    return image.normalised(np.moveaxis(way.change(pixels), 3, image.axis))
+    """Return the input of pixels that the device changes; of some that it moves without arithmetic, which rounds."""
+    given = np.moveaxis(image.x if way.moves else image.pixels, image.axis, 3)
+    changed = np.moveaxis(way.change(given), 3, image.axis)
+    return changed if way.moves else image.normalised(changed)

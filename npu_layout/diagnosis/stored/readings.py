@@ -13,14 +13,16 @@ from ...engines import axes_in_model
 from ...errors import NpuLayoutError
 from ..scoring.evidence import Evidence
 from ..scoring.samples import ends, predicted, read_at, stored
-from ..scoring.thresholds import MARGIN
+from ..scoring.thresholds import FAR, MARGIN, NEARLY_ALL
 from ..scoring.trials import Trial
+from .buffer_search import Hypothesis
 from .identification import hypotheses
 from .scale_errors import CLAMPED, ScaleErrors
 from .scales import called, fitted, quantizations, requantised, words
 
 _READINGS = 16  # of identify's best
 _TURNED = 4  # of those of the declared dtype in the other byte order
+_SHOWN = 3  # readings that are worked out whatever they explain: a page shows what they look like
 _FRAMES = 2  # in which readings are looked for
 _MOST_AXES = 5
 
@@ -72,12 +74,14 @@ def _turned(spec: TensorSpec) -> str | None:
 def readings(evidence: Evidence, least: float = -np.inf) -> Iterator[Trial]:
     """Yield other layouts, dtypes and signs, from what `identify` finds in the two frames that vary most.
 
-    least: dB; what explains clearly less whatever its scales are is left out, before these are looked for.
+    least: dB; what explains clearly less whatever its scales are is left out, before these are looked for. So is what
+    explains far less than the declared reading or another one, if that explains nearly all; but for the first few.
     """
     if len(evidence.letters) > _MOST_AXES:
         return
     own = _located(evidence, evidence.spec) if evidence.fits else None
-    found = _identified(evidence)
+    best = evidence.score(evidence.as_declared()) if evidence.fits else -np.inf
+    found = _identified(evidence, best)
     wider = found if own is None else [own, *found]
     kept: list[tuple[np.ndarray, float]] = []
     for one in sorted(found, key=lambda f: _rank(evidence, f.spec)):
@@ -85,7 +89,8 @@ def readings(evidence: Evidence, least: float = -np.inf) -> Iterator[Trial]:
         known = one.spec.dtype in (evidence.spec.dtype, _turned(evidence.spec))  # in place, which others try
         if (in_place and known) or any(one.inside(other) for other in wider):
             continue
-        trial = _reading(evidence, one, in_place, least)
+        enough = max(least, best - FAR) if len(kept) >= _SHOWN else least
+        trial = _reading(evidence, one, in_place, enough)
         if trial is None:
             continue
         # A reading that differs only in the sign, and mostly reads the same numbers, has to explain clearly more.
@@ -95,6 +100,7 @@ def readings(evidence: Evidence, least: float = -np.inf) -> Iterator[Trial]:
             rivals += [evidence.score(other) for other in quantizations(evidence)]
         if all(score > rival + MARGIN for rival in rivals):
             kept.append((one.offsets, score))
+            best = max(best, score)
             yield trial
 
 
@@ -103,13 +109,14 @@ def _rank(evidence: Evidence, spec: TensorSpec) -> tuple[bool, bool]:
     return spec.dtype != evidence.spec.dtype, not evidence.steps and spec.element.unpacked.kind != "f"
 
 
-def _identified(evidence: Evidence) -> list[_Located]:
-    """Return what `identify` finds, each way to read the same elements once."""
+def _identified(evidence: Evidence, declared: float) -> list[_Located]:
+    """Return what `identify` finds, each way to read the same elements once. declared: dB that the spec explains."""
     found: list[_Located] = []
     seen: set[tuple[str, bytes]] = set()
     tried: set[TensorSpec] = set()
     for i in sorted(range(len(evidence.references)), key=lambda i: -evidence.variances[i])[:_FRAMES]:
-        for spec in _hypotheses(evidence, i):
+        hypotheses_of_frame = _hypotheses(evidence, i)
+        for spec, _ in hypotheses_of_frame:
             if spec in tried:
                 continue
             tried.add(spec)
@@ -118,11 +125,13 @@ def _identified(evidence: Evidence) -> list[_Located]:
             if elements not in seen:
                 seen.add(elements)
                 found.append(one)
+        if max([declared, *(score for _, score in hypotheses_of_frame)]) >= NEARLY_ALL:
+            break
     return found
 
 
-def _hypotheses(evidence: Evidence, row: int) -> list[TensorSpec]:
-    """Return the specs that `identify` finds in a frame: none if it cannot look for any.
+def _hypotheses(evidence: Evidence, row: int) -> list[Hypothesis]:
+    """Return the specs that `identify` finds in a frame, and their dB: none if it cannot look for any.
 
     The same buffer and tensor are searched once, whatever the axis of their channels, and whatever cause they show.
     """
@@ -137,9 +146,9 @@ def _hypotheses(evidence: Evidence, row: int) -> list[TensorSpec]:
             found += [] if turned is None else hypotheses(flat, reference, evidence.letters, _TURNED, turned, True)
         except NpuLayoutError:
             found = []
-        evidence.searches[key] = [spec for spec, _ in found]
-    specs: list[TensorSpec] = evidence.searches[key]
-    return specs
+        evidence.searches[key] = found
+    found_before: list[Hypothesis] = evidence.searches[key]
+    return found_before
 
 
 def _located(evidence: Evidence, spec: TensorSpec) -> _Located:

@@ -69,16 +69,12 @@ def every(evidence: Evidence, situation: Situation) -> Iterator[Trial]:
 
 def without_inputs(evidence: Evidence, situation: Situation) -> Iterator[Trial]:
     """Yield a trial of each cause that is not an input made in another way."""
-    say = situation.say
-    yield from declared(evidence)
-    say("scales")
-    yield from factors(evidence, situation.sides)
-    yield from declared_scales(evidence, [(k, spec) for k, spec in situation.specs.items() if k != situation.output])
-    say("layouts")
-    yield from readings(evidence)
-    yield from other_byte_order(evidence)
+    say, best = situation.say, -np.inf
+    for trial in of_stored(evidence, situation):
+        best = max(best, evidence.score(trial))
+        yield trial
     say("activations")
-    yield from activations(evidence)
+    yield from activations(evidence, best)
     yield from endings(evidence)
     yield from box_formats(evidence)
     say("orders of channels and rows")
@@ -92,3 +88,14 @@ def without_inputs(evidence: Evidence, situation: Situation) -> Iterator[Trial]:
     yield from other_outputs(evidence, situation.output, situation.references, situation.specs)
     yield from shifted_frames(evidence, situation.numbers)
     yield from shuffled_frames(evidence, situation.numbers)
+
+
+def of_stored(evidence: Evidence, situation: Situation) -> Iterator[Trial]:
+    """Yield a trial of each way in which the elements may be stored, but for their order."""
+    yield from declared(evidence)
+    situation.say("scales")
+    yield from factors(evidence, situation.sides)
+    yield from declared_scales(evidence, [(k, spec) for k, spec in situation.specs.items() if k != situation.output])
+    situation.say("layouts")
+    yield from readings(evidence)
+    yield from other_byte_order(evidence)

@@ -112,7 +112,7 @@ def test_ways_that_are_clamped_alike_in_one_frame_differ_in_another() -> None:
     of_bright, of_dark = (_scaled((p - 128) / 256, how) for p in (bright, dark))
     assert of_bright.keys() == of_dark.keys() and of_bright[forgotten] is of_bright[units]
     np.testing.assert_allclose(of_dark[forgotten], np.clip(dark, -0.5, 127 / 256))
-    np.testing.assert_allclose(of_dark[units], np.clip((dark - 128 / 255) / (256 / 255), -0.5, 127 / 256))
+    np.testing.assert_allclose(of_dark[units], np.clip((dark - 128 / 255) / (256 / 255), -0.5, 127 / 256), rtol=1e-6)
     assert of_dark[("scale", "forgotten", "")] is of_dark[("scale", "units_of_one", "")]  # 1 % of its deviation
 
 

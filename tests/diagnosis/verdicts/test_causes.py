@@ -53,8 +53,9 @@ def test_each_generator_is_asked() -> None:
         for alias in node.names
         if alias.name.islower()
     }
-    both = causes.every, causes.without_inputs
-    asked = set().union(*(inspect.getclosurevars(each).globals for each in both)) - {"without_inputs"}
+    asking = causes.every, causes.without_inputs, causes.of_stored
+    named = {name: each for part in asking for name, each in inspect.getclosurevars(part).globals.items()}
+    asked = {name for name, each in named.items() if callable(each) and each not in asking}
     assert functions == asked and len(functions) >= 9
 
 
