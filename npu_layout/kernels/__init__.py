@@ -7,10 +7,10 @@ Imports numpy, and nothing of this library: kernels work on loops, not on layout
 """
 
 from .answers import detector as detector
-from .answers import limbs as limbs
 from .answers import masks as masks
 from .answers import nms as nms
 from .answers import scan as scan
+from .answers import skeletons as skeletons
 from .answers import turned_nms as turned_nms
 from .bfloat16 import round_to_bfloat16 as round_to_bfloat16
 from .bfloat16 import widen_bfloat16 as widen_bfloat16

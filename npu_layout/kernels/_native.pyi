@@ -178,19 +178,19 @@ def masks(
     out: Any,
     /,
 ) -> bool: ...
-def limbs(
+def skeletons(
     fields: Any,
-    first: int,
     rows: int,
     columns: int,
+    limbs: Any,
+    peaks: Any,
+    ends: Any,
     samples: int,
     enough: int,
     least: float,
-    a: Any,
-    b: Any,
-    scores: Any,
-    pairs: Any,
+    total: float,
     found: Any,
+    sums: Any,
     /,
 ) -> int: ...
 def scan(level: str, dtype: int, data: Any, channels: Any, rows: Any, columns: Any, least: int, /) -> bytes: ...

@@ -1,4 +1,4 @@
-"""Find candidates, suppress boxes, and compute masks and limbs, by the kernels of a backend."""
+"""Find candidates, suppress boxes, and compute masks and skeletons, by the kernels of a backend."""
 
 from __future__ import annotations
 
@@ -82,24 +82,27 @@ def masks(
     return bool(_core.masks(made, data, zero, coefficients, windows, factor, out, level))
 
 
-def limbs(
+def skeletons(
     fields: np.ndarray,
-    number: int,
-    first: np.ndarray,
-    second: np.ndarray,
-    samples: int,
-    enough: int,
-    least: float,
+    limbs: np.ndarray,
+    peaks: np.ndarray,
+    ends: np.ndarray,
+    line: tuple[int, int, float],
+    total: float,
     backend: str | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Match joints of two kinds by the field along the lines between them: each once, the best aligned first.
+    """Join peaks by limbs, each limb by the field along the line between its peaks; return skeletons and their sums.
 
-    fields: float32 (C, H, W), C-contiguous; planes `number` and the next have x and y. first, second: float64 (n, 3)
-    and (m, 3), C-contiguous, of x, y in cells and the score. A limb's score is the mean of the field's part along it,
-    at `samples` points, times the root of its joints' scores; at least `enough` points must be above `least`. Returns
-    int64 (k, 2), places in first and second, and float64 (k,), scores above 0.
+    fields: float32 (2 limbs, H, W), C-contiguous, x and y of each; a value that is not finite counts as 0. limbs: int64
+    (n, 2), joints. peaks: float64 (count, 3), x, y in cells and the score, joint after joint; ends: int64 (joints + 1),
+    the first of each joint, then their number. line: at how many points the field is read, at how many of them its part
+    along the line must be above the least, and that least.
+
+    A limb's score is the mean of the field's part along it times the root of its peaks' scores. Each peak is in one
+    limb of a kind, the best scores first, of equals the first. Limbs are added in their order: to the skeleton that has
+    one of their peaks, or both; two without a joint in common become one, at the place of the first. Returns int64
+    (k, joints), rows of peaks or -1, and float64 (k,), the sums of their limbs, those of `total` or more.
     """
-    if LEVELS[backend] is None:
-        return fallback.limbs.limbs(fields[number], fields[number + 1], first, second, samples, enough, least)
-    found: tuple[np.ndarray, np.ndarray] = _core.limbs(fields, number, first, second, samples, enough, least)
+    core = fallback.limbs if LEVELS[backend] is None else _core
+    found: tuple[np.ndarray, np.ndarray] = core.skeletons(fields, limbs, peaks, ends, line, total)
     return found

@@ -1,4 +1,4 @@
-"""Pass what describes a detector, boxes, masks and limbs to the compiled core, as its tuples and tables of bytes."""
+"""Pass what describes a detector, boxes, masks and joints to the compiled core, as its tuples and tables of bytes."""
 
 from __future__ import annotations
 
@@ -157,13 +157,17 @@ def masks(
     return bool(_native.masks(level, signed, zero, factor, data, channels, rows, columns, coefficients, windows, out))
 
 
-def limbs(
-    fields: np.ndarray, number: int, first: np.ndarray, second: np.ndarray, samples: int, enough: int, least: float
+def skeletons(
+    fields: np.ndarray,
+    limbs: np.ndarray,
+    peaks: np.ndarray,
+    ends: np.ndarray,
+    line: tuple[int, int, float],
+    total: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return pairs of joints and their scores, see `kernels.limbs`."""
-    n, m = len(first), len(second)
-    pairs, found = np.empty((min(n, m), 2), np.int64), np.empty(min(n, m))
+    """Return skeletons and their sums, see `kernels.skeletons`."""
     rows, columns = fields.shape[1:]
-    scores = np.empty(n * m)
-    count = _native.limbs(fields, number, rows, columns, samples, enough, least, first, second, scores, pairs, found)
-    return pairs[:count], found[:count]
+    most = len(peaks) // 2  # two peaks make one
+    found, sums = np.empty((most, len(ends) - 1), np.int64), np.empty(most)
+    count = _native.skeletons(fields, rows, columns, limbs, peaks, ends, *line, total, found, sums)
+    return found[:count], sums[:count]

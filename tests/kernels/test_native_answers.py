@@ -1,4 +1,4 @@
-"""What the compiled core refuses of boxes, and how many stay; more in test_answers.py and decode/test_boundary.py."""
+"""What the compiled core refuses of boxes and skeletons, and how many stay; more in test_answers.py and decode/."""
 
 from __future__ import annotations
 
@@ -22,6 +22,25 @@ def test_bad_arrays_of_turned_boxes_are_refused() -> None:
                   (shapes, None, 0.5, True, -1, kept), (shapes[:, ::2], None, 0.5, True, 4, kept)):  # fmt: skip
         with pytest.raises((ValueError, BufferError)):
             _native.turned_nms(*wrong)
+
+
+def test_bad_arrays_of_skeletons_are_refused() -> None:
+    """Limbs without joints or fields, peaks in no order, and too little room: nothing is read or written then."""
+    from npu_layout.kernels import _native
+
+    fields, limbs = np.ones((2, 4, 4), np.float32), np.array([[0, 1]])
+    peaks, ends = np.array([[0.0, 0, 1], [3, 0, 1]]), np.array([0, 1, 2])
+    good = [fields, 4, 4, limbs, peaks, ends, 4, 4, 0.5, 0.0, np.empty((1, 2), np.int64), np.empty(1)]
+    assert _native.skeletons(*good) == 1 and good[-2].tolist() == [[0, 1]]
+    for place, wrong in (
+        (0, fields[:1]), (1, 5), (1, 0), (2, 1 << 21), (3, limbs + 1), (3, limbs - 1), (3, np.array([[0, 1]] * 2)),
+        (4, peaks[:1]), (5, np.array([0, 3, 2])), (5, np.array([1, 1, 2])), (5, ends[:1]), (6, 1),
+        (10, np.empty(1, np.int64)), (11, np.empty(0)), (4, peaks[:, ::-1]),
+    ):  # fmt: skip
+        given = list(good)
+        given[place] = wrong
+        with pytest.raises((ValueError, BufferError)):
+            _native.skeletons(*given)
 
 
 @pytest.mark.parametrize("backend", NATIVE)

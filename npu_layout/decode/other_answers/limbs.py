@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -119,25 +120,30 @@ def people(maps: Any, buffer: Any = None, skeleton: Skeleton = OPENPOSE) -> np.n
         hint = "; people reads one image: give maps[i]" if given.ndim == 4 and len(given) > 1 else ""
         raise LayoutError(f"maps: expected ({channels}, H, W), got {given.shape}{hint}")
     real = np.ascontiguousarray(given, np.float32).reshape(shape)
-    with np.errstate(over="ignore", invalid="ignore"):  # a sum that overflows costs the copy alone
-        total = float(real.sum())
-    if not math.isfinite(total):
-        real = np.nan_to_num(real, nan=0.0, posinf=0.0, neginf=0.0)
-    heat = real[None, : skeleton.joints]
-    rows = kernels.peaks(heat, skeleton.peak)
+    heat = real[: skeleton.joints]
+    if not np.isfinite(heat).all():
+        heat = np.nan_to_num(heat, nan=0.0, posinf=0.0, neginf=0.0)
+    rows = kernels.peaks(heat[None], skeleton.peak)
     tops = np.empty((len(rows), 5))
-    kernels.tops(heat, rows, tops, "parabola")
+    kernels.tops(heat[None], rows, tops, "parabola")
     found = np.ascontiguousarray(tops[:, 2:])
-    ends = np.searchsorted(rows[:, 1], np.arange(skeleton.joints + 1)).tolist()
-    groups = _assembled(real, found, ends, skeleton)
-    result = np.full((len(groups), skeleton.joints, 3), np.nan, np.float32)
-    result[..., 2] = 0
-    pixels = found * [skeleton.cell, skeleton.cell, 1] + [(skeleton.cell - 1) / 2, (skeleton.cell - 1) / 2, 0]
-    person = np.repeat(np.arange(len(groups)), [len(joints) for joints in groups])
-    joint, peak = ([number for joints in groups for number in one(joints)] for one in (dict.keys, dict.values))
-    if len(person):
-        result[person, joint] = pixels[peak]
+    limbs, joints = _numbers(skeleton.limbs, skeleton.joints)
+    ends = np.searchsorted(rows[:, 1], joints).astype(np.int64, copy=False)
+    enough = math.ceil(skeleton.aligned * skeleton.samples - 1e-9)
+    line = skeleton.samples, enough, skeleton.field
+    groups, _ = kernels.skeletons(real[skeleton.fields :], limbs, found, ends, line, skeleton.total)
+    pixels = np.empty((len(found) + 1, 3))  # the last row is that of joints that were not found
+    pixels[:-1], pixels[-1] = found, (np.nan, np.nan, 0)
+    pixels[:, :2] *= skeleton.cell
+    pixels[:, :2] += (skeleton.cell - 1) / 2
+    result: np.ndarray = pixels.astype(np.float32)[groups]
     return result
+
+
+@functools.lru_cache(maxsize=16)
+def _numbers(limbs: tuple[tuple[int, int], ...], joints: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return limbs and the numbers of joints, and one more, as the kernels take them."""
+    return np.array(limbs, np.int64).reshape(-1, 2), np.arange(joints + 1)
 
 
 def _values(maps: Any, buffer: Any) -> np.ndarray:
@@ -174,38 +180,3 @@ def _flats(specs: Sequence[TensorSpec], buffer: Any, several: bool) -> list[np.n
     if several or isinstance(buffer, Mapping):
         return in_order(specs, buffer, "buffer")
     return [specs[0].flat(buffer)]
-
-
-def _assembled(real: np.ndarray, found: np.ndarray, ends: list[int], skeleton: Skeleton) -> list[dict[int, int]]:
-    """Return {joint: its row in `found`} of each person; limbs are added in the skeleton's order."""
-    groups: dict[int, dict[int, int]] = {}
-    scores: dict[int, float] = {}
-    owner = [-1] * len(found)  # a peak belongs to one person
-    enough, made = math.ceil(skeleton.aligned * skeleton.samples - 1e-9), 0
-    for limb, (a, b) in enumerate(skeleton.limbs):
-        first, second = ends[a], ends[b]
-        some, others = found[first : ends[a + 1]], found[second : ends[b + 1]]
-        if not len(some) or not len(others):
-            continue
-        field = skeleton.fields + 2 * limb
-        pairs, values = kernels.limbs(real, field, some, others, skeleton.samples, enough, skeleton.field)
-        for (i, j), score in zip(pairs.tolist(), values.tolist()):
-            i, j = first + i, second + j
-            ours, theirs = owner[i], owner[j]
-            if ours == theirs == -1:
-                groups[made], scores[made] = {a: i, b: j}, score
-                owner[i] = owner[j] = made
-                made += 1
-            elif ours == -1 or theirs == -1 or ours == theirs:
-                one = max(ours, theirs)
-                person = groups[one]
-                if person.setdefault(a, i) == i and person.setdefault(b, j) == j:
-                    scores[one] += score
-                    owner[i] = owner[j] = one
-            elif not groups[ours].keys() & groups[theirs].keys():
-                ours, theirs = min(ours, theirs), max(ours, theirs)
-                for row in groups[theirs].values():
-                    owner[row] = ours
-                groups[ours].update(groups.pop(theirs))
-                scores[ours] += scores.pop(theirs) + score
-    return [groups[number] for number in sorted(groups) if scores[number] >= skeleton.total]

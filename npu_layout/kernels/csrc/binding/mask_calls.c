@@ -1,4 +1,4 @@
-/* Masks of instances, and limbs between joints. */
+/* Masks of instances, skeletons, and turned boxes to suppress. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -80,31 +80,45 @@ end:
     return PyErr_Occurred() ? NULL : PyBool_FromLong(good);
 }
 
-PyObject *native_limbs(PyObject *module, PyObject *args) {
-    PyObject *arrays[6], *result = NULL;
+/* Whether joints have their peaks in order, and limbs have joints and planes. */
+static int joined(const Skeletons *s, const Py_buffer *v) {
+    const int64_t cells = s->rows * s->columns, peaks = v[2].len / 24;
+    if (s->ends[0] != 0 || s->ends[s->joints] != peaks || v[0].len / 4 / cells < 2 * s->count) return 0;
+    for (int64_t k = 0; k < s->joints; ++k)
+        if (s->ends[k] > s->ends[k + 1]) return 0;
+    for (int64_t k = 0; k < 2 * s->count; ++k)
+        if (s->limbs[k] < 0 || s->limbs[k] >= s->joints) return 0;
+    return v[4].len / 8 / s->joints >= skeletons_most(s) && v[5].len / 8 >= skeletons_most(s);
+}
+
+PyObject *native_skeletons(PyObject *module, PyObject *args) {
+    PyObject *arrays[6];
     Py_buffer v[6];
-    Field field;
-    long long rows, columns, first;
+    Skeletons s;
+    long long rows, columns;
     int open = 0;
+    int64_t count = 0;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OLLLiidOOOOO", arrays, &first, &rows, &columns, &field.samples, &field.enough, &field.least, arrays + 1,
-                          arrays + 2, arrays + 3, arrays + 4, arrays + 5))
+    if (!PyArg_ParseTuple(args, "OLLOOOiiddOO", arrays, &rows, &columns, arrays + 1, arrays + 2, arrays + 3, &s.samples, &s.enough, &s.least,
+                          &s.total, arrays + 4, arrays + 5))
         return NULL;
     for (; open < 6; ++open)
-        if (PyObject_GetBuffer(arrays[open], v + open, PyBUF_C_CONTIGUOUS | (open > 2 ? PyBUF_WRITABLE : 0))) goto end;
-    const int64_t n = v[1].len / 24, m = v[2].len / 24, most = n < m ? n : m;
-    if (rows < 1 || columns < 1 || rows > 1 << 20 || columns > 1 << 20 || first < 0 || first > 1 << 20 || field.samples < 2 ||
-        n > 1 << 20 || m > 1 << 20 || v[0].len / 4 / (rows * columns) < first + 2 || v[3].len < 8 * n * m || v[4].len < 16 * most ||
-        v[5].len < 8 * most) {
-        PyErr_SetString(PyExc_ValueError, "limbs: arrays that do not fit");
+        if (PyObject_GetBuffer(arrays[open], v + open, PyBUF_C_CONTIGUOUS | (open > 3 ? PyBUF_WRITABLE : 0))) goto end;
+    s.fields = v[0].buf, s.rows = rows, s.columns = columns, s.limbs = v[1].buf, s.count = v[1].len / 16;
+    s.peaks = v[2].buf, s.ends = v[3].buf, s.joints = v[3].len / 8 - 1;
+    if (rows < 1 || columns < 1 || rows > 1 << 20 || columns > 1 << 20 || s.joints < 1 || s.samples < 2 || !joined(&s, v)) {
+        PyErr_SetString(PyExc_ValueError, "skeletons: arrays that do not fit");
         goto end;
     }
-    field.x = (const float *)v[0].buf + first * rows * columns, field.y = field.x + rows * columns;
-    field.rows = rows, field.columns = columns;
-    result = PyLong_FromLongLong(limbs_match(&field, v[1].buf, n, v[2].buf, m, v[3].buf, v[4].buf, v[5].buf));
+    int64_t *found = v[4].buf;
+    double *sums = v[5].buf;
+    PyThreadState *state = PyEval_SaveThread();
+    count = skeletons_find(&s, found, sums);
+    PyEval_RestoreThread(state);
+    if (count < 0) PyErr_NoMemory();
 end:
     while (open--) PyBuffer_Release(v + open);
-    return result;
+    return PyErr_Occurred() ? NULL : PyLong_FromLongLong(count);
 }
 
 PyObject *native_turned_nms(PyObject *module, PyObject *args) {
