@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ..heads.head import Head
+from ..outputs.output_axes import Size
+from .elements import FormElements, head_elements
 
 _MOST = 20000  # classes
 
@@ -49,6 +51,11 @@ class Family(NamedTuple):
     def pattern(self) -> Head:
         """Return the head of one class."""
         return self.tried(1)
+
+    @functools.lru_cache(maxsize=4096)  # noqa: B019  # of a few sizes of inputs
+    def elements(self, input_hw: Size) -> tuple[FormElements, ...]:
+        """Return how many elements the outputs of the family's forms have."""
+        return head_elements(self.pattern(), input_hw)
 
     def counts(self, extents: Iterable[int], known: int | None = None) -> set[int]:
         """Return the numbers of classes that outputs can have, of which some extents are channels; `known` alone."""

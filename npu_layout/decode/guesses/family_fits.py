@@ -12,7 +12,7 @@ from ..outputs.assigning import MisnamedError, UndistinguishedError, is_hinted
 from ..outputs.fitting import fit
 from ..outputs.places import Fitted
 from ..outputs.ranges import scaled_along, span_of
-from .elements import class_counts
+from .elements import class_counts, counted_outputs
 from .families import FAMILIES, QUERIES
 from .family import Family
 
@@ -117,12 +117,13 @@ def fitting(tried: Sequence[FamilyFit]) -> list[FamilyFit]:
 def tried_families(given: Outputs, families: Sequence[Family] = FAMILIES) -> Iterator[FamilyFit]:
     """Yield what outputs fit of some families, and what they would fit but for a name, or if names said more."""
     specs, size, known = given
-    extents = {n for spec in specs for n in spec.shape}
+    counted = counted_outputs(specs)
     for family in families:
         if (any(family.size) and size != family.size) or _is_of_another(family, specs):
             continue
-        counts, labelled = class_counts(family.pattern(), specs, size)
-        counts &= family.counts(extents, known)
+        counts, labelled = class_counts(family.elements(size), counted)
+        if counts:
+            counts &= family.counts(counted.extents, known)
         if labelled:
             counts |= {family.rows if known is None else known}
         unclear: dict[str, FamilyFit] = {}  # of rows of detections, the same whatever the number of classes

@@ -17,7 +17,7 @@ from ..outputs.assigning import listed
 from ..outputs.fitting import fit
 from ..outputs.output_axes import why_unread
 from ..outputs.places import checked_specs
-from .elements import class_counts
+from .elements import class_counts, counted_outputs, head_elements
 from .families import FAMILIES
 from .family_fits import (
     FamilyFit,
@@ -169,14 +169,15 @@ def _of_other_strides(given: Outputs) -> tuple[tuple[int, ...], tuple[Head, ...]
         steps = {divmod(whole, cells.get(axis, 0) or 1) for axis, whole in zip("HW", size)} if "C" in cells else set()
         found |= {step for step, rest in steps if len(steps) == 1 and not rest and 1 < step < max(size)}
     strides, heads = tuple(sorted(found)), dict[tuple[str, int, Boxes], Head]()
+    counted = counted_outputs(specs)
     if len(specs) < 2 or not strides:
         return (), ()
     for family in FAMILIES:
         pattern = family.pattern()
         if pattern.anchors or pattern.priors or pattern.prototypes or pattern.keypoints or any(family.size):
             continue
-        counts, _ = class_counts(replace(pattern, strides=strides), specs, size)
-        for n in sorted(counts & family.counts({extent for spec in specs for extent in spec.shape}, known)):
+        counts, _ = class_counts(head_elements(replace(pattern, strides=strides), size), counted)
+        for n in sorted(counts & family.counts(counted.extents, known)):
             head = replace(family.make(n, "none"), strides=strides)
             try:
                 fitted = fit(head, specs, size, {})

@@ -6,7 +6,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import decode
-from npu_layout.decode.guesses.elements import class_counts
+from npu_layout.decode.guesses.elements import class_counts, counted_outputs, head_elements
 from npu_layout.decode.guesses.families import FAMILIES, QUERIES, Family
 
 EVERY = [*FAMILIES, *QUERIES]
@@ -44,7 +44,7 @@ def maps(*channels: int, strides: tuple[int, ...] = (8, 16, 32), side: int = 640
     ],
 )
 def test_counts(head: decode.Head, specs: list[nl.TensorSpec], side: int, classes: int | None, labelled: bool) -> None:
-    found, rows = class_counts(head, specs, (side, side))
+    found, rows = class_counts(head_elements(head, (side, side)), counted_outputs(specs))
     assert rows == labelled
     assert classes in found if classes else labelled or not found
 
@@ -53,4 +53,13 @@ def test_counts(head: decode.Head, specs: list[nl.TensorSpec], side: int, classe
 def test_each_class_adds_a_channel_of_scores(family: Family) -> None:
     """Heads of one class and of seven say the same of any outputs: nothing else depends on the number of classes."""
     for specs in (maps(255), maps(64, 80, 1), of_shapes((1, 116, 8400), (1, 32, 160, 160)), of_shapes((1, 300, 11))):
-        assert class_counts(family.tried(7), specs, (640, 640)) == class_counts(family.tried(1), specs, (640, 640))
+        given = counted_outputs(specs)
+        of_seven, of_one = (class_counts(head_elements(family.tried(n), (640, 640)), given) for n in (7, 1))
+        assert of_seven == of_one == class_counts(family.elements((640, 640)), given)
+
+
+def test_the_elements_of_a_family_are_counted_once() -> None:
+    """A guess asks for them up to a hundred times, with other outputs left out each time."""
+    family = FAMILIES[0]
+    assert family.elements((640, 640)) is family.elements((640, 640))
+    assert family.elements((640, 640)) != family.elements((320, 320))
