@@ -18,8 +18,10 @@ def detected(found: Mapping[int, Comparison]) -> str:
     marginal = sum(len(one.marginal) for one in found.values())
     wrong = [f"  frame {frame}: {one}" for frame, one in found.items() if not one]
     words = f"differ in {len(wrong)} of" if wrong else "the same in"
+    undefined = sum(len(one.undefined) for one in found.values())
     head = f"detections: {words} {many(len(found), 'frame')}, {matched} matched, {marginal} marginal"
+    head += f", {undefined} undefined: NaN or infinite in the model" * bool(undefined)
     if not matched and not wrong:
-        head += "; nothing was detected, so that they say nothing"
+        head += f"; nothing {'else ' * bool(undefined)}was detected, so that they say nothing"
     more = [f"  and in {len(wrong) - _SHOWN} more frames"] if len(wrong) > _SHOWN else []
     return "\n".join([head, *wrong[:_SHOWN], *more])

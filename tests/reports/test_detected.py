@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from npu_layout.decode import Comparison
 from npu_layout.reports.detected import detected
 
@@ -24,6 +26,16 @@ def test_what_agrees_is_one_line() -> None:
 def test_nothing_detected_says_so() -> None:
     line = "detections: the same in 2 frames, 0 matched, 0 marginal; nothing was detected, so that they say nothing"
     assert detected({0: compared(), 1: compared()}) == line
+
+
+def test_what_the_model_does_not_define_is_counted() -> None:
+    odd = replace(compared(2), undefined=(4, 5))
+    line = "detections: the same in 2 frames, 5 matched, 0 marginal, 2 undefined: NaN or infinite in the model"
+    assert detected({0: odd, 1: compared(3)}) == line
+    alone = detected({0: replace(compared(), undefined=(0,))})
+    assert alone.endswith(
+        " 1 undefined: NaN or infinite in the model; nothing else was detected, so that they say nothing"
+    )
 
 
 def test_frames_that_differ_are_named() -> None:

@@ -79,7 +79,7 @@ UNCHECKED = {
     "decode.Masks": {"offsets", "input_shape"},
     "decode.Comparison": {
         *("matched", "missing", "extra", "moved", "relabelled", "rescored", "keypoints", "masks", "tied", "marginal"),
-        *("pixels", "score"),
+        *("pixels", "score", "undefined"),
     },
     "decode.Guess": {"head", "why", "others"},
     "decode.Classes": {"class_id", "confidence"},

@@ -361,7 +361,7 @@ def decoding() -> None:
     assert_type((alike, alike.matched, alike.pixels), "tuple[decode.Comparison, tuple[tuple[int, int], ...], float]")
     assert alike and not (alike.missing + alike.extra) and alike.score == 0 and alike.to_dict()
     assert not (alike.moved or alike.relabelled or alike.rescored or alike.marginal)
-    assert not (alike.keypoints or alike.masks or alike.tied)
+    assert not (alike.keypoints or alike.masks or alike.tied or alike.undefined)
     assert_type(decode.draw(np.zeros((16, 16, 3), np.uint8), found, names=["a", "b"]), np.ndarray)
     vector, line = nl.TensorSpec((1, 4), "NC"), nl.TensorSpec((1, 5, 3), "NCW")
     best = decode.classify(vector, np.zeros(4, np.float32), 2)

@@ -25,12 +25,12 @@ _COUNTED = {  # {field: the words behind its number}
     "keypoints": "with other keypoints",
     "masks": "with another mask",
 }
-_BESIDE = {"tied": "of these tied", "marginal": "marginal"}
+_BESIDE = {"tied": "of these tied", "marginal": "marginal", "undefined": "undefined in the reference"}
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """How detections differ from a reference's; true if they do not, but for what is marginal.
+    """How detections differ from a reference's; true if they do not, but for what is marginal or undefined.
 
     Attributes
     ----------
@@ -51,6 +51,9 @@ class Comparison:
         may have lost it there. Not counted as a difference.
     pixels, score
         The largest differences of an edge and of a score, of all pairs.
+    undefined
+        Rows of the reference whose box or score is NaN or infinite, where found has a number or nothing: there is
+        nothing to compare with. Not counted as a difference, nor is what found has of that class in that cell.
 
     Raises nothing: `same` makes it.
     """
@@ -67,6 +70,7 @@ class Comparison:
     marginal: tuple[tuple[str, int], ...]
     pixels: float
     score: float
+    undefined: tuple[int, ...] = ()
 
     def __bool__(self) -> bool:
         return not any(getattr(self, name) for name in _COUNTED)
@@ -97,7 +101,9 @@ def same(
     """Return how detections differ from those of a reference.
 
     Rows are matched one to one, best IoU first: those of one class, and then what is left, of any class. A row whose
-    box or score is NaN or infinite is the same as one of this kind, of its class and cell, and as no other.
+    box or score is NaN or infinite is the same as one of this kind, of its class and cell, and as no other. If found
+    alone has it, it is extra, and the reference's row missing. If the reference alone has it, it is undefined, which is
+    no difference: outputs of integers, which are never NaN, cannot agree with it.
 
     Parameters
     ----------
@@ -151,8 +157,9 @@ def same(
         allowed = pixels + shift * (other.xyxy[:, 2:] - other.xyxy[:, :2]).max(1, initial=0)
         differs = np.where(finite, np.abs(one.confidence.astype(np.float64) - other.confidence), 0)
     moved = apart > allowed
-    extra, weak = _unmatched(found, [i for i, _ in pairs], bound)
-    missing, lost = _unmatched(reference, [j for _, j in pairs], bound)
+    vague, undefined = _undefined(found, reference, pairs)
+    extra, weak = _unmatched(found, [i for i, _ in pairs] + vague, bound)
+    missing, lost = _unmatched(reference, [j for _, j in pairs] + undefined, bound)
     return Comparison(
         tuple(pairs),
         missing,
@@ -166,6 +173,7 @@ def same(
         (*(("found", i) for i in weak), *(("reference", i) for i in lost)),
         float(apart.max(initial=0)),
         float(differs.max(initial=0)),
+        tuple(undefined),
     )
 
 
@@ -176,12 +184,30 @@ def _pairs(found: Detections, reference: Detections, pixels: float, overlap: flo
     known, other = _are_finite(found), _are_finite(reference)
     similar = np.where(known[:, None] & other[None], _ious(a, b, pixels), -1)
     if not (known.all() and other.all()):
-        cells = [np.stack([side.level, side.cell, side.anchor], 1) for side in (found, reference)]
-        of_cell = (cells[0][:, None] == cells[1][None]).all(2)
-        similar[~known[:, None] & ~other[None] & of_cell & of_class] = 1
+        similar[~known[:, None] & ~other[None] & _are_of_cells(found, reference) & of_class] = 1
     pairs = _matches(np.where(of_class, similar, -1), overlap, [], [])
     pairs += _matches(similar, overlap, [i for i, _ in pairs], [j for _, j in pairs])
     return sorted(pairs)
+
+
+def _are_of_cells(found: Detections, reference: Detections) -> np.ndarray:
+    """Return which rows come from the same cell, bool (n, m)."""
+    cells = [np.stack([side.level, side.cell, side.anchor], 1) for side in (found, reference)]
+    result: np.ndarray = (cells[0][:, None] == cells[1][None]).all(2)
+    return result
+
+
+def _undefined(found: Detections, reference: Detections, pairs: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
+    """Return the rows of the reference that are no numbers and that nothing matches, and what found has there."""
+    odd = ~_are_finite(reference)
+    odd[[j for _, j in pairs]] = False
+    left = _are_finite(found)
+    left[[i for i, _ in pairs]] = False
+    if not odd.any():
+        return [], []
+    same_class = found.class_id[:, None] == reference.class_id[None]
+    there = (_are_of_cells(found, reference) & same_class & odd[None]).any(1)
+    return np.flatnonzero(left & there).tolist(), np.flatnonzero(odd).tolist()
 
 
 def _check_sides(found: Detections, reference: Detections) -> None:

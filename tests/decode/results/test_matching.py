@@ -194,7 +194,7 @@ def test_empty_and_bad() -> None:
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("seed", range(8))
 def test_boxes_that_are_no_numbers(seed: int, value: float) -> None:
-    """One side alone has them: extra and missing. Both have them, of the same class and cell: no difference."""
+    """Found alone has them: extra and missing. Both have them, of the same class and cell: no difference."""
     rng = np.random.default_rng(seed)
     d = changed(scene(rng, 20), cell=np.arange(20), keypoints=np.zeros((20, 3, 3), np.float32))
     rows = sorted(rng.permutation(20)[:4].tolist())
@@ -208,9 +208,37 @@ def test_boxes_that_are_no_numbers(seed: int, value: float) -> None:
     assert not found and found.extra == found.missing == tuple(rows) and len(found.matched) == 16
     assert found.moved == found.rescored == found.relabelled == () and found.pixels == found.score == 0
     other = changed(odd, class_id=odd.class_id + (np.arange(20) == rows[1]))
-    assert decode.same(other, odd).extra == (rows[1],) == decode.same(other, odd).missing
+    found = decode.same(other, odd)
+    assert not found and found.extra == (rows[1],) == found.undefined and found.missing == ()
     elsewhere = changed(odd, cell=np.where(np.arange(20) == rows[2], 99, odd.cell))
     assert decode.same(elsewhere, odd).extra == (rows[2],)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("seed", range(8))
+def test_boxes_that_the_reference_does_not_define(seed: int, value: float) -> None:
+    """Whatever found has of that class in those cells, and nothing, is no difference; all else counts as ever."""
+    rng = np.random.default_rng(seed)
+    d = changed(scene(rng, 20), cell=np.arange(20))
+    rows, order = np.sort(rng.permutation(20)[:4]), rng.permutation(20)
+    xyxy, score = d.xyxy.copy(), d.confidence.copy()
+    xyxy[rows[1:], rng.integers(0, 4, 3)] = value
+    score[rows[0]] = value
+    odd = changed(d, xyxy=xyxy, confidence=score)
+    found = decode.same(d[order], odd)
+    assert found and found.undefined == tuple(rows) and len(found.matched) == 16
+    assert found.extra == found.missing == found.moved == () and found.pixels == found.score == 0
+    assert str(found).startswith("16 matched, 4 undefined in the reference; edges within 0 px")
+    left = decode.same(d[order[~np.isin(order, rows[:2])]], odd)
+    assert left and left.undefined == tuple(rows)
+    relabelled = decode.same(changed(d, class_id=d.class_id + (np.arange(20) == rows[1])), odd)
+    assert not relabelled and relabelled.extra == (rows[1],) and relabelled.undefined == tuple(rows)
+    elsewhere = decode.same(changed(d, cell=np.where(np.arange(20) == rows[2], 99, d.cell)), odd)
+    assert not elsewhere and elsewhere.extra == (rows[2],)
+    other = int(np.setdiff1d(np.arange(20), rows)[0])
+    less = decode.same(d[np.arange(20) != other], odd)
+    assert not less and less.missing == (other,) and less.extra == ()
 
 
 def test_limits_in_percent_are_refused() -> None:
@@ -252,4 +280,4 @@ def test_turned_boxes_are_compared_by_their_corners() -> None:
         decode.same(changed(a, xywha=np.float32([[20, 20, 44, 10]])), a)
     for none in ([[20, 20, 44, 10, np.nan]], [[20, 20, 44, np.inf, 0]]):
         odd = changed(a, xywha=np.float32(none))
-        assert decode.same(odd, odd) and (decode.same(odd, a).extra, decode.same(a, odd).missing) == ((0,), (0,))
+        assert decode.same(odd, odd) and (decode.same(odd, a).extra, decode.same(a, odd).undefined) == ((0,), (0,))
