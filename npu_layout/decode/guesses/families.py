@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..zoo.dense import fcos, retinanet
 from ..zoo.detectors import centernet_head, fastestdet, labelled_rows, ssd_postprocessed, yolofastestv2
 from ..zoo.faces import blazeface, face_det_lite, retinaface, scrfd, ultraface, yolov5_face, yunet
-from ..zoo.networks import STRIDES
+from ..zoo.networks import STRIDES, yolov8, yolov10
 from ..zoo.poses import POSE_STRIDES, movenet
 from ..zoo.queries import detr, rtdetr
 from ..zoo.sides import damoyolo, depthai_yolo, nanodet, ppyoloe
@@ -52,6 +52,25 @@ FAMILIES = (
     Family(
         lambda n, act: nanodet(n, STRIDES, center=0.5, activation=act),
         "8 bins a side, strides to 32 (NanoDet; the boxes of YOLOv8 with bins=8 are the same)",
+        apart=True,
+    ),
+    Family(
+        lambda n, act: yolov8(n, activation=act, bins=8),
+        "8 bins a side and suppression (YOLOv8 with bins=8)",
+        apart=True,
+        form="maps",
+        plain=True,
+    ),
+    Family(
+        lambda n, act: yolov10(n, activation=act, bins=8),
+        "8 bins a side and no suppression (YOLOv10 with bins=8)",
+        apart=True,
+        form="maps",
+        plain=True,
+    ),
+    Family(
+        lambda n, act: nanodet(n, STRIDES, activation=act),
+        "8 bins a side from the cells' corners, strides to 32 (NanoDet-Plus of three levels)",
         apart=True,
     ),
     Family(

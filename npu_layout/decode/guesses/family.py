@@ -22,10 +22,11 @@ class Family(NamedTuple):
     be in pixels or of an input of 1. rows: classes, if outputs are rows of detections, which do not say their number.
     asked: what extents leave open where the number of classes is not known, or another call can decode the outputs;
     unsure: always; doubted: in the second case alone. apart: each part is an output of its own (of its level); whole:
-    one output has all of them. form: the only one of the head that counts. one: heads have one class, whatever the
-    extents. most: rows that outputs have at most; 0: any number. size: height and width of the input, for which priors
-    are made; 0, 0: any input. unlike: letters in an output's name that are of another family;
-    like: letters without which in some name the family is not offered, because its extents are those of many others.
+    one output has all of them; plain: none has an optional part. form: the only one of the head that counts. one:
+    heads have one class, whatever the extents. most: rows that outputs have at most; 0: any number. size: height and
+    width of the input, for which priors are made; 0, 0: any input. unlike: letters in an output's name that are of
+    another family; like: letters without which in some name the family is not offered, because its extents are those
+    of many others.
     """
 
     make: Callable[[int, str], Head]
@@ -40,6 +41,7 @@ class Family(NamedTuple):
     doubted: bool = False
     apart: bool = False
     whole: bool = False
+    plain: bool = False
     form: str = ""
     one: bool = False
     most: int = 0
@@ -70,5 +72,7 @@ class Family(NamedTuple):
         """Return the head of `n` classes that outputs are fitted to."""
         head = self.make(n, "none")
         forms = tuple(form for form in head.forms if self.form in ("", form.name))
+        if self.plain:
+            forms = tuple(replace(form, parts=tuple(p for p in form.parts if not p.optional)) for form in forms)
         whole = tuple(replace(form, whole=True) for form in forms) if self.whole else forms
         return head if whole == head.forms else replace(head, forms=whole)

@@ -19,3 +19,13 @@ def test_a_form_counts_alone_or_all_in_one_output() -> None:
     whole = Family(lambda n, act: decode.yolov8(n, activation=act), "one output", whole=True)
     assert all(form.whole for form in whole.tried(3).forms)
     assert not any(form.whole for form in listed.tried(3).forms)
+
+
+def test_plain_outputs_have_no_optional_part() -> None:
+    maps, plain = (
+        Family(lambda n, act: decode.yolov8(n, activation=act), "maps", form="maps", plain=is_plain)
+        for is_plain in (False, True)
+    )
+    roles = [[part.role for part in family.tried(3).forms[0].parts] for family in (maps, plain)]
+    assert roles == [["box", "score", "bound"], ["box", "score"]]
+    assert plain.make(3, "none") == decode.yolov8(3, activation="none")

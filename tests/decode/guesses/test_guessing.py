@@ -15,6 +15,7 @@ LOGITS = {"int8": (0.12, 40), "uint8": (0.12, 200)}
 
 
 # From the exporters' own documents and scripts: shapes, input, family, classes. An entry of `others` fits as well.
+OF_8_BINS = ["nanodet", "yolov8", "yolov10"]
 EXPORTS = {
     "v8 rknn 9 maps": (maps((64, 80, 1)), 640, {"yolov8", "yolov8_obb", "yolov10"}, 80),
     "v8 hailo 6 maps": (maps((64, 80)), 640, {"yolov8", "yolov10"}, 80),
@@ -69,7 +70,12 @@ EXPORTS = {
     "v6lite onnx": ([(1, 2125, 85)], 320, {"yolov6", "yolov8"}, 80),
     "picodet of Paddle": ([(1, 3598, 4), (1, 80, 3598)], 416, {"ppyoloe", "yolov8"}, 80),
     "picodet": ([(1, (-(-416 // s)) ** 2, n) for n in (80, 32) for s in (8, 16, 32, 64)], 416, {"nanodet"}, 80),
-    "nanodet of three levels": ([(1, (320 // s) ** 2, n) for n in (80, 32) for s in (8, 16, 32)], 320, {"nanodet"}, 80),
+    "nanodet of three levels": (
+        [(1, (320 // s) ** 2, n) for n in (80, 32) for s in (8, 16, 32)],
+        320,
+        set(OF_8_BINS),
+        80,
+    ),
     "rtmdet": (maps((80, 4)), 640, {"rtmdet", "yolov6", "yolo26"}, 80),
     "ultra-light": ([(1, 17640, 2), (1, 17640, 4)], 0, {"ultraface", "yolov10", "yolo26"}, 1),
     "centernet of sizes alone": ([(1, 80, 128, 128), (1, 2, 128, 128)], 512, {"centernet"}, 80),
@@ -119,6 +125,10 @@ def test_two_networks_of_one_export_are_both_offered() -> None:
     scores = {"dtype": "uint8", "quantization": nl.Quantization(1 / 255, 0)}
     small = decode.guess(of_shapes([(1, 576, 4), (1, 576, 21)], **scores), (128, 128), 20)
     assert small.head is None and "decode.ssd(priors, classes), a head: boxes from priors" in small.why
+    bins = decode.guess(of_shapes(maps((32, 80), 640), **scores), (640, 640))
+    assert [(head.name, head.classes) for head in bins.others] == [(name, 80) for name in (*OF_8_BINS, "nanodet")]
+    assert {head.forms[0].boxes.center for head in bins.others} == {0.0, 0.5} and bins.head is None
+    assert "which of these the network is: 8 bins a side" in bins.why and "activation" not in bins.why
     hundred = decode.guess(of_shapes([(1, 100, 4), (1, 100, 92)]), (800, 1066), 91)
     assert {head.name for head in hundred.others} == {"detr"} and "priors" not in hundred.why
 
