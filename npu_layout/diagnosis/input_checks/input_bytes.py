@@ -248,5 +248,5 @@ def _where_known(pair: InputPair, one: FrameInput, other: FrameInput) -> FrameIn
 
 def _with_padding(frame: np.ndarray, rows: int, row: int, padded: int, filled: int) -> np.ndarray:
     flat = np.full((rows, padded), filled, np.uint8)
-    flat[:, :row] = frame.reshape(rows, -1)
-    return flat.ravel()[: rows * row].reshape(frame.shape)
+    flat[:, :row] = frame.reshape(rows, -1).view(np.uint8)
+    return flat.ravel()[: rows * row].view(frame.dtype).reshape(frame.shape)

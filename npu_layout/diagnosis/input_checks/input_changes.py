@@ -272,11 +272,16 @@ def border(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
     around = np.concatenate([pair.border(base) for pair in pairs], 1)
     if around.size < FEWEST:
         return
-    pads = np.median(around, axis=1)
-    if (np.abs(around - pads[:, None]) < _EVEN).mean() >= _MOST:  # not where the picture was resized with it
-        of_channels = np.median(pads, keepdims=True) if np.ptp(pads) < _EVEN else pads
-        pad = (np.clip(np.rint(of_channels), 0, 255) + 0.0).tolist()  # 0, not -0
-        pad = pad[0] if len(pad) == 1 else pad
+    found = np.median(around, axis=1)
+    if (np.abs(around - found[:, None]) < _EVEN).mean() >= _MOST:  # not where the picture was resized with it
+        of_channels = np.median(found, keepdims=True) if np.ptp(found) < _EVEN else found
+        rounded = (np.clip(np.rint(of_channels), 0, 255) + 0.0).tolist()  # 0, not -0
+        same = [
+            usual  # is stored as the same integers
+            for usual in pads(np.ravel(pairs[0].arithmetic(base)[0]))
+            if pairs[0].step > 1 and (abs(found - usual) <= pairs[0].step / 2).all()
+        ]
+        pad = same[0] if same else rounded[0] if len(rounded) == 1 else rounded
         how = {**base, "pad_value": pad}
         yield Change(f"pad_value={said(np.ravel(pad))}", partial(made_by, how=how), how)
 

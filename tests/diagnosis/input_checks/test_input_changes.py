@@ -254,6 +254,16 @@ def test_any_border_colour_is_a_fix(value: list[int]) -> None:
         assert found.verdict == "preprocessing" and np.allclose(found.fix["pad_value"], value, atol=1), str(found)
 
 
+def test_a_usual_border_value_is_said_where_coarse_integers_hold_it() -> None:
+    """114 is stored as 46 steps of two and a half pixel values, which are 115; 99 as 40 steps, which are 100."""
+    bench = Bench("imagenet", "int8", "walk")
+    bench.spec = nl.TensorSpec((1, 3, SIDE, SIDE), "NHWC", "int8", quantization=nl.Quantization(2.5 / 57.4, 0))
+    bench.how = {**bench.how, "mean": 0, "std": 57.4, "pad_value": 0}
+    for value, said in ((114, "114"), (99, "100")):
+        found = bench.of_frames(lambda x: x[:, ::-1], pad_value=value)
+        assert f"pad_value={said} with the frame mirrored from left to right" in found.why, str(found)
+
+
 def of_matrix(frame: np.ndarray, written: tuple[float, float], read: tuple[float, float]) -> np.ndarray:
     """BGR whose Y, Cb and Cr have the weights `written` of red and blue, read with others: two matrices of 3 x 3."""
 
