@@ -81,6 +81,33 @@ class Random(Good):
         return x + np.int8(self.calls)
 
 
+class Late(Good):
+    """Returns the outputs of an earlier run, as RKNNLite does with async_mode=True; the first run has its own."""
+
+    late = 1
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queue: list[np.ndarray] = []
+
+    def answer(self, x: np.ndarray) -> np.ndarray:
+        self.queue.append(x * np.int8(2))
+        return self.queue.pop(0) if len(self.queue) > self.late else self.queue[0]
+
+
+class Later(Late):
+    late = 3
+
+
+class Strict(Good):
+    """A network that refuses numbers in another order."""
+
+    def answer(self, x: np.ndarray) -> np.ndarray:
+        if list(x) != sorted(x):
+            raise RuntimeError("not sorted")
+        return super().answer(x)
+
+
 class Deaf(Good):
     def infer(self, inputs: Any, out: Any = None) -> Any:
         return super().infer(inputs)
@@ -120,6 +147,10 @@ class Shifting(Good):
         return [nl.TensorSpec((1, 2, 2, 2), "NCHW4c", "int8", name=f"x{self.calls}")]
 
 
+def test_what_is_no_other_input_is_no_fault() -> None:
+    assert len(check_engine(Strict, {"x": np.arange(16, dtype=np.int8)})) == 9
+
+
 def test_owners_are_allowed() -> None:
     assert len(check_engine(Owner)) == 8  # all but whose the buffers are
 
@@ -130,6 +161,8 @@ def test_owners_are_allowed() -> None:
         (Liar, r"the caller's \(owns_outputs is False\): not so"),
         (Short, "infer returns what output_specs say: not so; engine Short: output y"),
         (Random, "infer is repeatable"),
+        (Late, "infer is repeatable.* run 1 after another input's differ: are they of an earlier input"),
+        (Later, "infer is repeatable.* run 3 after another input's differ"),
         (Deaf, "out= is written, and returned: not so"),
         (Silent, "out= is written, and returned: not so; engine Silent: returned None"),
         (Listing, "infer returns {name: buffer}: not so; got list"),
