@@ -267,3 +267,34 @@ def test_a_run_that_did_not_answer_in_time_writes_to_no_later_result(
         for one in x:
             assert np.array_equal(engine.infer(one)["net/out"], 255 - one.reshape(-1))
     assert len(late.made) == 2, "the memory of runs that answered is used again"
+
+
+class Shared:
+    """A configured model as of pyhailort: each of its bindings has memory of its own, and several may run at a time."""
+
+    hef = property(lambda self: Hef(__file__))
+
+    def create_bindings(self, input_buffers: Any = None, output_buffers: Any = None) -> Any:
+        assert input_buffers is None and output_buffers["net/out"].shape == (4, 6, 3)
+        bound = dict(output_buffers)
+
+        def port(name: str) -> Any:
+            return SimpleNamespace(set_buffer=lambda array: bound.update({name: array}))
+
+        return SimpleNamespace(input=port, bound=bound)
+
+    def run(self, bindings: list[Any], timeout: int) -> None:
+        (one,) = bindings
+        assert one.bound["net/in"].shape == (4, 6, 3) and one.bound["net/in"].flags.c_contiguous and timeout > 0
+        one.bound["net/out"][:] = 255 - one.bound["net/in"]
+
+
+def test_the_page_has_several_runs_at_a_time() -> None:
+    page = (Path(__file__).parents[2] / "docs/vendors.md").read_text("utf-8")
+    known: dict[str, Any] = {"nl": nl, "np": np}
+    exec(page[page.index("class Bound:") : page.index("params = VDevice")], known)
+    frames = np.random.default_rng(0).integers(0, 256, (9, 1, 4, 6, 3)).astype(np.uint8)
+    shared = Shared()
+    with nl.streams.EnginePool([known["Bound"](shared, shared) for _ in range(3)]) as pool:
+        answers = list(pool.map({"net/in": frame} for frame in frames))
+    assert [answer["net/out"].tolist() for answer in answers] == [(255 - frame).ravel().tolist() for frame in frames]
