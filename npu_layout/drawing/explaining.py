@@ -9,7 +9,7 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..frames import FrameSpec, pixel_format
 from ..layouts import Layout, as_layout
-from ..support import checked_call, counted, flag, items_of, naming
+from ..support import checked_call, counted, flag, integers, items_of, naming
 from . import reads
 from .explanation import Explanation
 from .frame_memory import FrameExplanation
@@ -134,14 +134,13 @@ def _of_frame(spec: FrameSpec, others: Sequence[Any]) -> FrameExplanation:
     return FrameExplanation(spec)
 
 
-def _checked_index(spec: TensorSpec, at: Any) -> tuple[Any, ...]:
-    if not isinstance(at, Sequence):
-        raise NpuLayoutError(f"at: expected an index for each of {spec.axes}, got {at!r}")
+def _checked_index(spec: TensorSpec, at: Any) -> tuple[int, ...]:
+    index = integers("at", at, f"an index for each of {spec.axes}")
     try:
-        spec.offset(*at)
+        spec.offset(*index)
     except IndexError as error:
         raise IndexError(f"at: {error}") from None
-    return tuple(at)
+    return index
 
 
 def _spec(layout: Described, shape: Sequence[int] | None, dtype: Any, axes: str | None) -> TensorSpec:

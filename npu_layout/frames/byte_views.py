@@ -12,6 +12,17 @@ from ..support import foreign_array
 _ITEMS = "bBcChHiIlLqQT"  # what the format of memory whose bytes are a frame's begins with: integers, structs
 
 
+RELEASED = "a memoryview that was released (GStreamer's unmap, the end of a with block); read it before"
+
+
+def is_released(given: Any) -> bool:
+    """Return whether it is a memoryview whose memory was given back, of which not even the length can be asked."""
+    try:
+        return isinstance(given, memoryview) and given.nbytes < 0
+    except ValueError:
+        return True
+
+
 def bytes_of(given: Any, what: str) -> np.ndarray:
     """Return memory as a 1-D uint8 array: a view, never a copy; NpuLayoutError if it is none."""
     if isinstance(given, np.ndarray):
@@ -24,6 +35,8 @@ def bytes_of(given: Any, what: str) -> np.ndarray:
     try:
         found = np.frombuffer(given, np.uint8)
     except (TypeError, ValueError, AttributeError, BufferError) as error:
+        if is_released(given):
+            raise NpuLayoutError(f"{what}: expected bytes, got {RELEASED}") from None
         if isinstance(given, (bytes, bytearray, memoryview)) and not len(given):
             return np.empty(0, np.uint8)
         foreign = foreign_array(what, given)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import NpuLayoutError
 from ..support import foreign_array, naming, plain_array
+from .byte_views import RELEASED, is_released
 from .camera_stacks import buffers_of, is_described, memory_advice
 from .color_matrices import color_of
 from .frame_misfits import TURN_PICTURE, TURN_PLANES, expected, hint, mirrored_apart, other_order, turned
@@ -72,7 +73,7 @@ class FrameSource(NamedTuple):
         try:
             return self._read(frame)
         except NpuLayoutError as error:
-            raise type(error)(f"{which}: {error}") from None
+            raise type(error)(f"{which}: {str(error).removeprefix('frame: ')}") from None
 
     def _read(self, frame: Any) -> FramePlanes:
         if self.format.kind == "coded":
@@ -90,6 +91,8 @@ class FrameSource(NamedTuple):
             return self._of(self.spec, self.spec.planes(frame))
         if frame is None:
             raise self._unfit("got None (did the camera deliver a frame?)")
+        if is_released(frame):
+            raise self._unfit(f"got {RELEASED}")
         raise self._unfit(f"got {type(frame).__name__}{_advice(frame)}")
 
     def _of(self, spec: FrameSpec, planes: Sequence[np.ndarray]) -> FramePlanes:
@@ -217,6 +220,8 @@ class FrameSource(NamedTuple):
 
     def _coded(self, frame: Any) -> FramePlanes:
         buffers = buffers_of(frame)
+        if is_released(buffers):
+            raise NpuLayoutError(f"expected the bytes of a JPEG for {self.describe()}, got {RELEASED}")
         if not _is_memory(buffers):
             said = getattr(frame, "format", None)  # of a ROS CompressedImage
             hint = f" of format {said!r}: decode it first, by cv2.imdecode" if isinstance(said, str) else ""

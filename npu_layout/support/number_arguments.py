@@ -94,8 +94,8 @@ def integers(
     try:
         if isinstance(given, _NO_SEQUENCES):
             raise TypeError
-        return tuple(map(int, map(operator.index, given)))  # int: a bool is an index, but no stride
-    except TypeError:
+        return tuple([int(operator.index(number)) for number in given])  # int: a bool is an index, but no stride
+    except (TypeError, ValueError):  # ValueError: of a memoryview that was released
         raise error(f"{what}: expected {expected}, got {shown(given)}") from None
 
 
@@ -113,7 +113,7 @@ def whole_numbers(what: str, given: Any, count: int | None, least: int | None) -
         numbers = tuple(operator.index(v) for v in given if not isinstance(v, (bool, np.bool_)))
         fits = len(numbers) == len(given) == (len(numbers) if count is None else count)
         fits = fits and (least is None or not numbers or min(numbers) >= least)
-    except TypeError:
+    except (TypeError, ValueError):  # ValueError: of a memoryview that was released
         fits = False
     if not fits:
         many = "whole numbers" if count is None else "a whole number" if count == 1 else f"{count} whole numbers"

@@ -31,6 +31,8 @@ def test_bad_input() -> None:
         (("NCHW", shape), {"window": ()}, "got none"),
         (("NCHW", shape), {"window": 3}, "sequence of integers"),
         (("NCHW", shape), {"at": 3}, "an index for each"),
+        (("NCHW", shape), {"at": "0110"}, "an index for each"),
+        (("NCHW", shape), {"at": b"0110"}, "an index for each"),
         (("NCHW", (1, 2, 8, 8)), {"gray": True}, "at least 3"),
         (("NCHW", shape), {"compare": "CHW"}, "axes"),
         (("NCHW", shape), {"part": (1, 0, 8, 8)}, "1 or more"),
@@ -42,6 +44,11 @@ def test_bad_input() -> None:
             nl.explain(*arguments, **options)  # type: ignore[arg-type]
     with pytest.raises(IndexError):
         nl.explain("NCHW", shape, at=(0, 3, 0, 0))
+
+
+def test_a_place_may_be_a_row_of_argwhere() -> None:
+    where = np.argwhere(np.arange(12).reshape(1, 3, 2, 2) == 7)[0]
+    assert nl.explain("NCHW", (1, 3, 2, 2), at=where).at == (0, 1, 1, 1)
 
 
 @pytest.mark.parametrize("bad", [0, -1, 2**30 + 1, 10**30, 1.5, math.nan, "64", None, []])

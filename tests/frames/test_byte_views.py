@@ -22,6 +22,19 @@ def test_memory_is_viewed_and_never_copied() -> None:
             bytes_of(given, "plane Y")
 
 
+def test_memory_that_was_released_is_called_so() -> None:
+    """GStreamer's unmap releases what `data` was."""
+    memory = memoryview(bytearray(12))
+    memory.release()
+    for read in (
+        lambda: bytes_of(memory, "plane Y"),
+        lambda: nl.FrameSpec("BGR", (2, 2)).planes(memory),
+        lambda: nl.Preprocessor(nl.TensorSpec((1, 3, 4, 4)), source="MJPEG")(memory),
+    ):
+        with pytest.raises(nl.NpuLayoutError, match=r": .* got a memoryview that was released \(GSt"):
+            read()
+
+
 def test_the_address_in_a_pointer_is_no_frame() -> None:
     """It has 8 bytes, as this frame has; numbers of Python and floats are none either."""
     spec, items = nl.FrameSpec("GRAY", (4, 2)), (ctypes.c_uint8 * 8)(*range(8))

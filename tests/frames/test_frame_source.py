@@ -206,8 +206,14 @@ def test_memory_that_was_released() -> None:
     memory = memoryview(bytearray(12))
     memory.release()
     for source in (FrameSource.of("BGR"), FrameSource.of(nl.FrameSpec("BGR", (2, 2)))):
-        with pytest.raises(nl.NpuLayoutError, match="got memoryview"):
+        with pytest.raises(nl.NpuLayoutError, match="got a memoryview that was released"):
             source.read("frame", memory)
+
+
+def test_what_the_frame_is_called_is_said_once() -> None:
+    for wrong in (np.ma.masked_array(np.zeros((4, 4, 3), np.uint8)), type("Evil", (), {"__array__": None})()):
+        with pytest.raises(nl.NpuLayoutError, match=r"^frames\[0\]: (masked|expected|numpy)"):
+            FrameSource.of("BGR").read("frames[0]", wrong)
 
 
 def test_memory_with_a_shape() -> None:

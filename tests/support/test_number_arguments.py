@@ -58,6 +58,15 @@ def test_whole_numbers_are_in_an_order(bad: object) -> None:
         number_arguments.whole_numbers("xywh", bad, 4, 0)
 
 
+def test_released_memory_has_no_numbers() -> None:
+    released = memoryview(bytearray(4))
+    released.release()
+    with refused("^xywh: expected 4 whole numbers of at least 0, got <released memory"):
+        number_arguments.whole_numbers("xywh", released, 4, 0)
+    with refused("^s: expected extents, got <released memory"):
+        number_arguments.integers("s", released, "extents")
+
+
 def test_numbers_of_each_channel() -> None:
     """The usual cases, which do not become arrays first, are read as all others are."""
     for given in (0.5, 3, [1, 2.5, 3], (1.0, 2.0, 3.0), np.float32([1, 2, 3]), np.int8(7), [[1], [2], [3]], [7]):
