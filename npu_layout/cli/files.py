@@ -36,6 +36,11 @@ def buffer_in(path: str, dtype: str | None = None) -> np.ndarray:
     The shape says an order, which the library checks: a flat copy would be read in any. Bytes that a .npy file has for
     elements of another dtype are 1-D too.
     """
+    if path.endswith(".npz"):
+        raise NpuLayoutError(
+            f"{path}: expected a file of raw bytes, or one array (.npy), got an archive of several (.npz); `npu-layout "
+            f"export RECORDING FOLDER --form raw` writes those of a recording to files of their own"
+        )
     if path.endswith(".npy"):
         array = np.ascontiguousarray(array_in(path))
         if dtype is not None and array.dtype != np.dtype(dtype) and array.dtype != np.uint8:

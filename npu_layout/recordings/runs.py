@@ -172,10 +172,13 @@ def _array(given: Any, spec: TensorSpec | None, what: str) -> np.ndarray:
     if isinstance(given, bytes) and spec is None:
         raise RecordingError(f"{what}: expected numbers, got {len(given)} bytes and no spec that describes them")
     try:
-        return plain_array("array", given) if spec is None or not _is_buffer(given) else spec.flat(given)
+        array = plain_array("array", given) if spec is None or not _is_buffer(given) else spec.flat(given)
     except (TypeError, ValueError, OverflowError) as error:
         advice = _RAGGED if isinstance(given, (list, tuple)) and "inhomogeneous" in str(error) else ""
         raise RecordingError(f"{what}: {error}{advice}") from None
+    if array.dtype == object and not isinstance(given, np.ndarray):
+        raise RecordingError(f"{what}: expected numbers, got {'None' if given is None else type(given).__name__}")
+    return array
 
 
 def _is_buffer(given: Any) -> bool:

@@ -35,6 +35,9 @@ def test_buffers(tmp_path: Path) -> None:
     assert np.array_equal(files.buffer_in(str(tmp_path / "bytes.npy"), "int16"), numbers.ravel())
     with pytest.raises(nl.NpuLayoutError, match=r"int16.*float32"):
         files.buffer_in(npy, "float32")
+    np.savez(tmp_path / "frame-000000.npz", x=numbers)
+    with pytest.raises(nl.NpuLayoutError, match=r"frame-000000\.npz: expected .* got an archive .* export RECORDING"):
+        files.buffer_in(str(tmp_path / "frame-000000.npz"), "int16")
     Path(raw).write_bytes(bytes(7))
     with pytest.raises(nl.NpuLayoutError, match="7 bytes"):
         files.buffer_in(raw, "int16")
