@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -145,6 +146,17 @@ class Shifting(Good):
     def input_specs(self) -> Any:  # type: ignore[override]
         self.calls += 1
         return [nl.TensorSpec((1, 2, 2, 2), "NCHW4c", "int8", name=f"x{self.calls}")]
+
+
+def test_an_engine_of_two_members_is_checked_in_a_pool() -> None:
+    def bare(make: Any) -> Any:
+        good = make()
+        members = {name: getattr(good, name) for name in ("infer", "input_specs", "output_specs")}
+        return nl.streams.EnginePool([SimpleNamespace(**members)])
+
+    assert len(check_engine(lambda: bare(Good))) == 9
+    with pytest.raises(AssertionError, match="run 1 after another input's differ"):
+        check_engine(lambda: bare(Late))
 
 
 def test_what_is_no_other_input_is_no_fault() -> None:
