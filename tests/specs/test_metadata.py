@@ -190,3 +190,20 @@ def test_sizes_from_the_fastest_one_on() -> None:
     for count, letters, says in ((0, None, "count 0: expected 1 to 6"), (7, None, "count 7"), (4, "NHC", "has 3 axes")):
         with pytest.raises(nl.LayoutError, match=f"x: .*{says}"):
             outermost_first(Metadata("tensor", dict(size=[46, 45, 57, 1, 0, 0], count=count)), "x", fields, letters)
+
+
+def test_a_field_that_raises() -> None:
+    """As pyhailort's properties do that a stream of another kind has."""
+
+    class Info:
+        @property
+        def shape(self) -> Any:
+            raise RuntimeError("Format order has no shape")
+
+    for default in ((), (None,)):
+        with pytest.raises(nl.NpuLayoutError, match=r"^some info field 'shape': .* \(RuntimeError: Format order"):
+            Metadata("some info", Info()).field("shape", *default)
+    released = memoryview(b"abcd")
+    released.release()
+    with pytest.raises(nl.NpuLayoutError, match=r"field 'format': .* \(ValueError: operation forbidden on released"):
+        nl.specs.from_hailo(released)
