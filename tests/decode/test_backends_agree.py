@@ -266,6 +266,42 @@ def test_anchors_beside_each_other_have_thresholds_of_their_own(layout: str, lab
         assert sorted(zip(found.cell.tolist(), found.anchor.tolist(), found.class_id.tolist())) == wanted
 
 
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW16c"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "float32"])
+@pytest.mark.parametrize("rule", ["objectness", "root", "weighted"])
+def test_of_all_labels_each_class_has_a_threshold_of_its_own(rule: str, dtype: str, layout: str) -> None:
+    """At the very score of a class it is found, with all that are not below it; just above that it is not."""
+    rng, (h, w), n = np.random.default_rng(5), (4, 5), 19
+    parts = [decode.Part("box", 4), decode.Part("score", n), decode.Part("objectness", 1)]
+    form = decode.Form("maps", tuple(parts), decode.Boxes("xyxy", unit="pixel"))
+    none = decode.Suppression("none")
+    head = decode.Head("any", n, (8,), (form,), score=rule, labels="all", suppression=none)
+    zero, step = {"int8": (-100, 0.004), "uint8": (20, 0.004), "int16": (-999, 1e-4), "float32": (None, 1.0)}[dtype]
+    made = [
+        scenes.output(rng, (1, part.count, h, w), real, layout, dtype, step, zero, name=part.role)
+        for part, real in zip(parts, (rng.uniform(-0.1, 0.9, (1, part.count, h, w)) for part in parts))
+    ]
+    values = [one.values.astype(np.float64).reshape(-1, h * w) for one in made]
+    how: Any = {
+        "objectness": lambda o, s: o * s,
+        "root": lambda o, s: math.sqrt(o * s) if o * s >= 0 else math.nan,
+        "weighted": lambda o, s: (o**3 * s**2) ** 0.2 if s >= 0 else math.nan,
+    }[rule]
+    scores = {
+        (cell, c): how(float(values[2][0, cell]), float(values[1][c, cell])) if values[2][0, cell] >= 0 else math.nan
+        for cell, c in np.ndindex(h * w, n)
+    }
+    known = sorted(score for score in scores.values() if score > 0.1)
+    buffers, specs = [one.buffer for one in made], [one.spec for one in made]
+    for decoder in decoders(head, specs, (8 * h, 8 * w), outputs=named(specs)):
+        for threshold in (known[0], known[len(known) // 2], known[-1], -0.5, 0.0):
+            exact = rule != "weighted" or threshold <= 0  # a fifth root is rounded otherwise than pow
+            for least in (threshold, np.nextafter(threshold, 2)) if exact else (threshold * 0.999, threshold * 1.001):
+                found = decoder(buffers, float(least), limit=1000)
+                wanted = [key for key, score in scores.items() if score >= least]
+                assert sorted(zip(found.cell.tolist(), found.class_id.tolist())) == wanted
+
+
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW16c", "NCHW8c"])
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "float32"])
 @pytest.mark.parametrize("bins", [1, 7, 8, 16, 17])

@@ -119,6 +119,39 @@ static int class_candidates(const Detector *d, int level, int a, const uint8_t *
     return 1;
 }
 
+/* The lowest code of a score with a table of values that reaches the threshold beside this objectness; above all codes: none does. Values grow
+ * with their codes, and so do their products. */
+static int32_t least_of_scores(ScoreRule rule, const Source *score, double object, double confidence) {
+    const int32_t low = lowest_code(score->map.type);
+    int32_t from = low, to = -low;
+    while (from < to) {
+        const int32_t middle = from + (to - from) / 2;
+        if (combined(rule, object, score->values[middle - low]) >= confidence) to = middle;
+        else from = middle + 1;
+    }
+    return from;
+}
+
+/* Every class of a cell that reaches the threshold beside the objectness, of scores with a table; meanwhile the next cell is fetched. 0: there is
+ * no memory. */
+static int classes_of_cell(const Detector *d, const Source *score, Candidate one, double object, const uint8_t *data, double confidence,
+                           const Upcoming *next, Workspace *work) {
+    const FeatureMap *map = &score->map;
+    const int32_t low = lowest_code(map->type), least = least_of_scores(d->score, score, object, confidence);
+    const uint8_t flip = byte_flip(map->type), *cell = data + cell_at(map, one.cell);
+    int32_t code;
+    int good = 1;
+#define ADD_CLASS(read)                                                                          \
+    if ((code = (read)) >= least) {                                                              \
+        const double value = combined(d->score, object, score->values[code - low]);              \
+        one.score = (float)value, one.class_id = (int32_t)i;                                     \
+        good &= !(value >= confidence) || append(work, one);                                     \
+    }
+    if (map->type <= U8) READ_AND_FETCH(map, cell, next, ADD_CLASS((int8_t)(*at ^ flip)));
+    else READ_AND_FETCH(map, cell, next, ADD_CLASS(sorted_code(map->type, at)));
+    return good;
+}
+
 /* The candidates of one cell of an anchor, of which the code of the objectness is known; meanwhile the scores of the next cell are fetched. 0: there
  * is no memory. */
 static int product_of_cell(const Detector *d, const Anchor *anchor, Candidate at, int32_t code, const uint8_t *const *buffers, double confidence,
@@ -133,6 +166,7 @@ static int product_of_cell(const Detector *d, const Anchor *anchor, Candidate at
     const Shared found = shared ? shares_of_cell(d->level, anchor, buffers, at.cell, least, work) : SHARES;
     if (found == NO_ROOM) return 0;
     if (found == NONE_REACHES) return 1;
+    if (d->all_labels && score->values && !shared && d->score != WEIGHTED) return classes_of_cell(d, score, at, object, data, confidence, next, work);
     const double *shares = work->shares;
     const Hit best = shared ? (Hit){0, (int32_t)largest_share(anchor, shares), 0} : best_of_channels(d->level, score, data, at.cell, next);
     const int64_t from = d->all_labels ? 0 : best.channel, to = d->all_labels ? score->map.count : best.channel + 1;
