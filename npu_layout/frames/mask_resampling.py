@@ -11,6 +11,7 @@ from ..errors import NpuLayoutError
 from ..support import plain_array
 
 Part = tuple[int, int, int]  # of an axis: where the part begins, its extent, the extent of the whole
+Lines = dict[int, tuple[int, int, int, int]]  # of an axis: pixels of the result, and the part of the source
 
 
 def resampled(mask: Any, columns: tuple[Part, Part], rows: tuple[Part, Part], linear: bool) -> np.ndarray:
@@ -21,22 +22,10 @@ def resampled(mask: Any, columns: tuple[Part, Part], rows: tuple[Part, Part], li
     (source_x, (x0, width, whole_w)), (source_y, (y0, height, whole_h)) = columns, rows
     array = _mask(mask, linear, source_x[2], source_y[2])
     lines = {1: (width, *source_x), 0: (height, *source_y)}
-    cells = array.shape
-    order = (1, 0) if cells[0] * width <= cells[1] * height else (0, 1)  # the cheaper intermediate
-    work = array
-    if linear:
-        single = array.itemsize <= 2 or (array.itemsize == 4 and array.dtype.kind == "f")
-        work = array.astype(np.float32 if single else np.float64)
-    between = _between if _moderate(work) else _between_any
-    for axis in order:
-        work = _lerp(work, axis, *lines[axis], between) if linear else _gather(work, axis, *lines[axis])
-    if linear:
-        if array.dtype.kind in "biu":
-            work = work >= 0.5 if array.dtype.kind == "b" else np.rint(work)
-        work = work.astype(array.dtype, copy=False)
+    work = _linear(array, lines) if linear else _nearest(array, lines)
     if (width, height) == (whole_w, whole_h):
         return work
-    result = np.zeros((whole_h, whole_w, *cells[2:]), array.dtype)
+    result = np.zeros((whole_h, whole_w, *array.shape[2:]), array.dtype)
     result[y0 : y0 + height, x0 : x0 + width] = work
     return result
 
@@ -71,9 +60,32 @@ def _positions(count: int, start: int, extent: int, size: int, cells: int) -> tu
     return (2 * pixels + 1) * (2 * extent * cells) + 4 * start * count * cells, denominator
 
 
-def _gather(array: np.ndarray, axis: int, count: int, start: int, extent: int, size: int) -> np.ndarray:
-    numerators, denominator = _positions(count, start, extent, size, array.shape[axis])
-    return np.take(array, (numerators // denominator).astype(np.intp), axis=axis)
+def _nearest(array: np.ndarray, lines: Lines) -> np.ndarray:
+    """Return the cell at each pixel; columns, which are copied one by one, of as few rows as there are."""
+    rows, columns = (_cells(array.shape[axis], *lines[axis]) for axis in (0, 1))
+    first, used = int(rows[0]), int(rows[-1] + 1 - rows[0])
+    if len(rows) <= used:
+        return np.take(np.take(array, rows, axis=0), columns, axis=1)
+    return np.take(np.take(array[first : first + used], columns, axis=1), rows - first, axis=0)
+
+
+def _cells(cells: int, count: int, start: int, extent: int, size: int) -> np.ndarray:
+    numerators, denominator = _positions(count, start, extent, size, cells)
+    return (numerators // denominator).astype(np.intp)
+
+
+def _linear(array: np.ndarray, lines: Lines) -> np.ndarray:
+    cells, (height, width) = array.shape, (lines[0][0], lines[1][0])
+    order = (1, 0) if cells[0] * width <= cells[1] * height else (0, 1)  # the cheaper intermediate
+    single = array.itemsize <= 2 or (array.itemsize == 4 and array.dtype.kind == "f")
+    work: Any = array.astype(np.float32 if single else np.float64)
+    between = _between if _moderate(work) else _between_any
+    for axis in order:
+        work = _lerp(work, axis, *lines[axis], between)
+    if array.dtype.kind in "biu":
+        work = work >= 0.5 if array.dtype.kind == "b" else np.rint(work)
+    found: np.ndarray = work.astype(array.dtype, copy=False)
+    return found
 
 
 def _moderate(array: np.ndarray) -> bool:

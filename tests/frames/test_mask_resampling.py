@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import npu_layout as nl
 from npu_layout.errors import NpuLayoutError
+from npu_layout.frames import mask_resampling
 from npu_layout.frames.geometry import MODES, Geometry
 from tests.support.geometries import MIXED, MODE, SIZE, SMALL, edge_to_frame, edge_to_input, geometries
 
@@ -282,3 +283,22 @@ def test_linear_masks_of_values_without_a_difference(dtype: str, to_frame: bool)
             exact = linear_oracle(g, mask, to_frame)
         assert got.dtype == dtype and got.shape == exact.shape
         np.testing.assert_allclose(got.astype(np.float64), exact, rtol=2e-3, atol=most * 1e-5)
+
+
+@pytest.mark.parametrize("frame, cells, rows", [((1920, 1080), (513, 513), 289), ((64, 48), (512, 512), 48)])
+def test_columns_are_taken_of_few_rows(monkeypatch: pytest.MonkeyPatch, frame: Any, cells: Any, rows: int) -> None:
+    """Each of their elements is copied by itself, where rows are copied as a whole."""
+    taken: list[tuple[int, int]] = []
+
+    class Watched:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(np, name)
+
+        def take(self, array: np.ndarray, indices: np.ndarray, axis: int) -> np.ndarray:
+            taken.append((axis, len(array)))
+            return np.take(array, indices, axis=axis)
+
+    monkeypatch.setattr(mask_resampling, "np", Watched())
+    mask = np.zeros(cells[::-1], np.uint8)
+    assert Geometry.letterbox(frame, cells).mask_to_frame(mask).shape == frame[::-1]
+    assert [count for axis, count in taken if axis == 1] == [rows]
