@@ -19,6 +19,7 @@ from ..support import (
     no_file,
     not_copied,
     plain_array,
+    shown,
     text_keys,
     thread_count,
 )
@@ -72,7 +73,9 @@ class Port:
         if not self.shape and array.shape == (1,):
             array = array.reshape(())
         if self.dtype is not None and array.dtype != self.dtype:
-            raise NpuLayoutError(f"{self.what} expects dtype {self.dtype}, got {array.dtype} of shape {array.shape}")
+            no_array = array.dtype == object and not isinstance(value, np.ndarray)
+            got = shown(value) if no_array else f"{array.dtype} of shape {array.shape}"
+            raise NpuLayoutError(f"{self.what} expects dtype {self.dtype}, got {got}")
         if not fits(self.shape, array.shape):
             rankless = "" if self.shape else "; it is a scalar, or the model declares no shape: give it one"
             raise NpuLayoutError(f"{self.what} expects shape {shape_text(self.shape)}, got {array.shape}{rankless}")

@@ -73,6 +73,7 @@ def test_several_inputs_and_outputs_keep_the_models_order(pair):
             r"input 'x' expects dtype float32, got float64",
         ),
         (lambda x: x.astype(">f4"), r"expects dtype float32, got >f4"),
+        (lambda x: None, r"expects dtype float32, got None$"),
         (lambda x: x[0], r"expects shape \(1,5,3,2\), got \(5, 3, 2\)"),
         (
             lambda x: x.transpose(0, 2, 3, 1),
