@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import BufferSizeError, LayoutError, NpuLayoutError
 from ..layouts import Shape, c_strides
-from ..support import foreign_array, many, plain_array, shown
+from ..support import foreign_array, plain_array, shown
 from .near_misses import order_words, same_order, size_words
 from .stored import StoredTensor
 
@@ -34,13 +34,15 @@ def _what_to_give(given: np.dtype[Any], expected: np.dtype[Any]) -> str:
     )
 
 
-def _within(given: Any) -> str:
+def _within(given: Any, dtype: np.dtype[Any]) -> str:
     """Return what to do with what several outputs come in: a list, as most runtimes return it, or a mapping."""
     if isinstance(given, Mapping) and given:
         return f"; give one of its values, {', '.join(shown(name) for name in list(given)[:4])}"
-    if isinstance(given, (list, tuple)) and given and not isinstance(given[0], (int, float)):
-        return f"; give one of its {many(len(given), 'item')}"
-    return ""
+    if not isinstance(given, (list, tuple)) or not given:
+        return ""
+    if isinstance(given[0], (int, float, list, tuple)):  # as ndarray.tolist returns them, or JSON has them
+        return f"; if it has the stored numbers, give np.array(buffer, {str(dtype)!r})"
+    return f"; give {'its item' if len(given) == 1 else f'one of its {len(given)} items'}"
 
 
 def flat_memory(spec: StoredTensor, shapes: set[Shape], buffer: Any) -> np.ndarray:
@@ -65,7 +67,7 @@ def flat_memory(spec: StoredTensor, shapes: set[Shape], buffer: Any) -> np.ndarr
             if not _is_empty(buffer):
                 raise NpuLayoutError(
                     f"buffer: expected bytes, a contiguous buffer or an ndarray for {spec.describe()}, "
-                    f"got {type(buffer).__name__} ({error}){_within(buffer)}"
+                    f"got {type(buffer).__name__} ({error}){_within(buffer, kind.buffer)}"
                 ) from None
             array = np.empty(0, np.uint8)
     needed = kind.buffer_size(storage.size) * kind.buffer.itemsize
