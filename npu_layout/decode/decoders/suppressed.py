@@ -47,7 +47,8 @@ def hailo_nms(
         One of these. The memory of the output, an array, bytes or another buffer: for "by_class" float32, of each class
         its number of boxes, then edges and score of each; for "by_score" a number of 16 bits, then edges, score and
         class of each, 22 bytes. What is behind the last box is not read. Or what pyhailort makes of "by_class": a list
-        of arrays (n, 5), one for each class, or one array (classes, 5, most), in which rows of zeros are no boxes.
+        of arrays (n, 5), one for each class, or one array (classes, 5, most), in which rows of zeros are no boxes; and
+        of "by_score": a list of its Detection objects.
     classes
         Their number (hailo_nms_shape_t.number_of_classes).
     input_shape
@@ -57,7 +58,7 @@ def hailo_nms(
     limit
         The number of detections, at most: the best ones.
     order
-        Of memory: "by_class" or "by_score".
+        Of memory and of a list: "by_class" or "by_score".
 
     Returns
     -------
@@ -163,24 +164,26 @@ def _kind(output: Any, order: str) -> str:
     """Return which reader an output has."""
     known = one_of("order", order, ("by_class", "by_score"))
     if isinstance(output, (list, tuple)):
-        return "arrays"
+        return "arrays" if known == "by_class" else "objects"
     return "padded" if getattr(output, "ndim", 1) >= 3 else known
 
 
 def _by_class(output: Any, classes: int) -> Rows:
     memory = _bytes(output, "float32").view(np.float32)
-    found, at = [], 0
+    found: dict[int, np.ndarray] = {}
+    at, size = 0, len(memory)
     for number in range(classes):
-        count = float(memory[at]) if at < len(memory) else np.nan
-        if at < len(memory) and not (count >= 0 and count.is_integer()):
+        count = memory.item(at) if at < size else 0.0
+        if not (count >= 0 and count.is_integer()):
             raise NpuLayoutError(f"output: expected the number of boxes of class {number} at float {at}, got {count:g}")
-        end = at + 1 + _BBOX * int(count) if at < len(memory) else len(memory) + 1
-        if end > len(memory):
+        end = at + 1 + _BBOX * int(count)
+        if end > size:
             raise BufferSizeError(
                 f"output has {memory.nbytes} bytes, which end in class {number} of {classes} (classes): expected a "
                 f"number of boxes and {4 * _BBOX} bytes of each, for each of them"
             )
-        found.append(memory[at + 1 : end].reshape(-1, _BBOX))
+        if count:
+            found[number] = memory[at + 1 : end].reshape(-1, _BBOX)
         at = end
     return _of_classes(found)
 
@@ -198,18 +201,39 @@ def _by_score(output: Any, classes: int) -> Rows:
     return rows["numbers"], labels
 
 
+def _objects(output: Any, classes: int) -> Rows:
+    rows = np.empty((len(output), _BBOX), np.float32)
+    labels = np.empty(len(output), np.int64)
+    for number, one in enumerate(output):
+        try:
+            rows[number] = one.y_min, one.x_min, one.y_max, one.x_max, one.score
+            labels[number] = one.class_id
+        except (AttributeError, TypeError, ValueError, OverflowError):
+            words = "expected a Detection of pyhailort, with y_min, x_min, y_max, x_max, score and class_id"
+            hint = "; give output[0] for the first input's" if isinstance(one, (list, tuple)) else ""
+            raise NpuLayoutError(f"output[{number}]: {words}, got {type(one).__name__}{hint}") from None
+        if not 0 <= labels[number] < classes:
+            raise NpuLayoutError(f"output[{number}]: expected a class below {classes}, got {labels[number]}")
+    return rows, labels
+
+
 def _arrays(output: Any, classes: int) -> Rows:
     if len(output) != classes:
-        batch = len(output) > 0 and isinstance(output[0], (list, tuple))
-        hint = "; it has a list of arrays for each input: give output[0] for the first" if batch else ""
+        first = output[0] if len(output) else None
+        hint = ""
+        if hasattr(first, "class_id"):
+            hint = '; it is one of Detection objects: give order="by_score"'
+        elif isinstance(first, (list, tuple)):
+            hint = "; it has a list of arrays for each input: give output[0] for the first"
         raise LayoutError(f"output: expected {classes} arrays, one for each class, got {len(output)}{hint}")
-    found = []
+    found: dict[int, np.ndarray] = {}
     for number, one in enumerate(output):
-        array = plain_array(f"output[{number}]", one)
+        array = one if type(one) is np.ndarray else plain_array(f"output[{number}]", one)
         if array.dtype.kind != "f" or (array.shape[1:] != (_BBOX,) and array.size):
             got = f"{array.dtype} {array.shape}"
             raise LayoutError(f"output[{number}]: expected an array (n, {_BBOX}) of one input, got {got}")
-        found.append(array.astype(np.float32).reshape(-1, _BBOX))
+        if array.size:
+            found[number] = array.astype(np.float32)
     return _of_classes(found)
 
 
@@ -219,11 +243,14 @@ def _padded(output: Any, classes: int) -> Rows:
         hint = "; its first axis counts inputs: give output[0] for the first" if array.ndim == 4 else ""
         raise LayoutError(f"output: expected ({classes}, {_BBOX}, most) floats, got {array.dtype} {array.shape}{hint}")
     rows = array.astype(np.float32).transpose(0, 2, 1)
-    return _of_classes([of_class[of_class.any(1)] for of_class in rows])
+    labels, boxes = np.nonzero(rows.any(2))
+    return rows[labels, boxes], labels
 
 
-def _of_classes(found: Sequence[np.ndarray]) -> Rows:
-    return np.concatenate(found), np.repeat(np.arange(len(found)), [len(rows) for rows in found])
+def _of_classes(found: dict[int, np.ndarray]) -> Rows:
+    """Return the rows of the classes that have some, in their order."""
+    rows = np.concatenate([*found.values()]) if found else np.empty((0, _BBOX), np.float32)
+    return rows, np.repeat(np.array([*found], np.int64), [len(of) for of in found.values()])
 
 
 def _bytes(output: Any, dtype: str) -> np.ndarray:
@@ -245,5 +272,6 @@ _READERS: dict[str, Callable[[Any, int], Rows]] = {
     "by_class": _by_class,
     "by_score": _by_score,
     "arrays": _arrays,
+    "objects": _objects,
     "padded": _padded,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -52,6 +52,22 @@ def arrays(given: list[list[Box]]) -> list[np.ndarray]:
     return [np.array(rows, np.float32).reshape(-1, 5) for rows in given]
 
 
+class Detection(NamedTuple):
+    """What pyhailort makes of a box of HAILO_NMS_BY_SCORE."""
+
+    y_min: float
+    x_min: float
+    y_max: float
+    x_max: float
+    score: float
+    class_id: int
+
+
+def objects(given: list[list[Box]]) -> list[Detection]:
+    rows = sorted(((row, n) for n, of in enumerate(given) for row in of), key=lambda pair: -pair[0][4])
+    return [Detection(*row, n) for row, n in rows]
+
+
 FORMS: dict[str, Any] = {
     "bytes": lambda given: (by_class(given), "by_class"),
     "bytearray": lambda given: (bytearray(by_class(given)), "by_class"),
@@ -60,8 +76,10 @@ FORMS: dict[str, Any] = {
     "rows": lambda given: (np.frombuffer(by_class(given), np.float32).reshape(len(given), -1), "by_class"),
     "unaligned": lambda given: (np.frombuffer(b"x" + by_class(given), np.uint8)[1:], "by_class"),
     "arrays": lambda given: (arrays(given), "by_class"),
+    "wider arrays": lambda given: ([np.empty((0, 5)) if not a.size else a for a in arrays(given)], "by_class"),
     "padded": lambda given: (padded(given), "by_class"),
     "by score": lambda given: (by_score(given), "by_score"),
+    "objects": lambda given: (objects(given), "by_score"),
     "by score, uint8": lambda given: (np.frombuffer(by_score(given), np.uint8), "by_score"),
 }
 
@@ -95,6 +113,7 @@ def test_equal_scores_and_nan() -> None:
         len(decode.hailo_nms(by_class([[], []]), 2, SIZE))
         == 0
         == len(decode.hailo_nms(by_score([]), 2, SIZE, order="by_score"))
+        == len(decode.hailo_nms([], 2, SIZE, order="by_score"))
     )
 
 
@@ -117,6 +136,12 @@ def test_equal_scores_and_nan() -> None:
         ([[np.zeros((1, 5), np.float32)] * 2], {}, nl.LayoutError, r"got 1; it has a list .* give output\[0\]"),
         (np.zeros((1, 2, 5, 3), np.float32), {}, nl.LayoutError, r"got float32 \(1, 2, 5, 3\); .* give output\[0\]"),
         ([[np.zeros((1, 5))], [np.zeros((0, 5))]], {}, nl.LayoutError, r"of one input, got float64 \(1, 1, 5\)"),
+        ([Detection(0, 0, 1, 1, 0.5, 1)], {}, nl.LayoutError, 'Detection objects: give order="by_score"'),
+        ([Detection(0, 0, 1, 1, 0.5, 2)], dict(order="by_score"), nl.NpuLayoutError, r"output\[0\]: .* below 2, got 2"),
+        ([Detection(0, 0, 1, 1, 0.5, -1)], dict(order="by_score"), nl.NpuLayoutError, "below 2, got -1"),
+        ([np.zeros(5)], dict(order="by_score"), nl.NpuLayoutError, r"output\[0\]: expected a Detection .* got ndarray"),
+        ([[Detection(0, 0, 1, 1, 0.5, 1)]], dict(order="by_score"), nl.NpuLayoutError, r"got list.* give output\[0\]"),
+        ([Detection(0, 0, 1, "x", 0.5, 1)], dict(order="by_score"), nl.NpuLayoutError, "expected a Detection"),
         (np.zeros((2, 6, 3), np.float32), {}, nl.LayoutError, r"expected \(2, 5, most\)"),
         (b"", dict(limit=0), nl.NpuLayoutError, "limit"),
         (b"", dict(order="by_name"), nl.NpuLayoutError, "order"),
