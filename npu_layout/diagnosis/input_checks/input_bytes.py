@@ -22,8 +22,12 @@ _CASTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "cut off to integers": np.trunc,
 }
 _AS_INT8: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # of pixels that become floats
-    "with the highest bit of every pixel inverted before mean and std (uint8 as int8)": lambda x: (x + 128) % 256,
-    "with pixels of 128 and more negative before mean and std (uint8 read as int8)": lambda x: x - 256 * (x >= 128),
+    "with the highest bit of every pixel inverted before mean and std (uint8 as int8)": lambda x: np.where(
+        x < 128, x + 128, x - 128
+    ),
+    "with pixels of 128 and more negative before mean and std (uint8 read as int8)": lambda x: np.where(
+        x < 128, x, x - 256
+    ),
     "clamped at 127 before mean and std (uint8 pixels through int8)": lambda x: np.minimum(x, 127),
 }
 _PITCHES = (16, 32, 64, 128, 256)  # bytes that rows of cameras and accelerators are aligned to
@@ -31,15 +35,17 @@ _PITCHES = (16, 32, 64, 128, 256)  # bytes that rows of cameras and accelerators
 
 def stored(base: How, pair: InputPair) -> Iterator[Change]:
     """Yield the same values stored in another way."""
-    if pair.spec.element.unpacked.kind in "iu" and pair.spec.element.unpacked.itemsize == 1:
-        yield _change("the input with the highest bit of every byte inverted (uint8 as int8)", base, _other_sign)
+    if _is_of_bytes(pair):
+        yield from of_other_sign(base, pair)
         yield _change("the input clamped at 127 (uint8 pixels through int8)", base, _clamped)
         for words, cast in _CASTS.items():
             yield _change(f"the pixels divided by 255 and {words}", base, partial(_of_unit, cast=cast))
             if pair.spec.quantization is not None:
                 yield _change(f"the input {words}, without its scale", base, partial(_unscaled, cast=cast))
     if pair.spec.element.unpacked.kind == "f":
-        yield from _floats(base)
+        yield from of_other_sign(base, pair)
+        for words, cast in _CASTS.items():
+            yield _change(f"the input {words}", base, partial(_in_floats, change=cast))
     yield from misread(base, pair)
     yield from _with_exchanged_sides(base, pair)
     if pair.channels == 3:
@@ -52,8 +58,7 @@ def misread(base: How, pair: InputPair) -> Iterator[Change]:
     """Yield the bytes of one layout read as those of another, after mean and std or before if that differs."""
     q = pair.spec.quantization
     is_one = (q is None or q.axis is None) and all(np.ptp(values) == 0 for values in pair.arithmetic(base))
-    for wrong, meant in (("NHWC", "NCHW"), ("NCHW", "NHWC")):
-        words, change = f"the input stored as {wrong} and read as {meant}", partial(_misread, wrong=wrong, meant=meant)
+    for words, change in _MISREAD:
         before = Change(words, partial(_of_pixels, how=base, change=change), verdict="input_layout")
         if is_one:
             yield before
@@ -62,17 +67,26 @@ def misread(base: How, pair: InputPair) -> Iterator[Change]:
             yield before._replace(words=f"{words} before mean and std")
 
 
-def _floats(base: How) -> Iterator[Change]:
-    """Yield the floats of pixels that went through int8 before mean and std, or of what went through integers after."""
-    for words, misread in _AS_INT8.items():
-        make = partial(_of_pixels, how=base, change=partial(_in_floats, change=misread))
-        yield Change(f"the input {words}", make, verdict="input_layout")
-    for words, cast in _CASTS.items():
-        yield _change(f"the input {words}", base, partial(_in_floats, change=cast))
+def of_other_sign(base: How, pair: InputPair) -> Iterator[Change]:
+    """Yield the bytes of another sign; of floats those whose pixels went through int8 before mean and std."""
+    if _is_of_bytes(pair):
+        yield _change("the input with the highest bit of every byte inverted (uint8 as int8)", base, _other_sign)
+    if pair.spec.element.unpacked.kind == "f":
+        for words, change in _SIGNS:
+            make = partial(_of_pixels, how=base, change=change)
+            yield Change(f"the input {words}", make, verdict="input_layout")
+
+
+def _is_of_bytes(pair: InputPair) -> bool:
+    element = pair.spec.element.unpacked
+    return element.kind in "iu" and element.itemsize == 1
 
 
 def _in_floats(pair: InputPair, values: np.ndarray, change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     return change(values.astype(np.float32))
+
+
+_SIGNS = [(words, partial(_in_floats, change=change)) for words, change in _AS_INT8.items()]
 
 
 def _gaps(base: How, pair: InputPair) -> Iterator[Change]:
@@ -180,7 +194,8 @@ def _change(words: str, base: How, change: Callable[[InputPair, np.ndarray], np.
 
 
 def _of_pixels(pair: InputPair, how: How, change: Callable[[InputPair, np.ndarray], np.ndarray]) -> FrameInput:
-    return pair.made(change(pair, pair.pixels(how)), how)
+    made = pair.once("changed", (change, pair.fitting(how)), lambda: change(pair, pair.pixels(how)))
+    return pair.made(made, how)
 
 
 def _other_sign(pair: InputPair, values: np.ndarray) -> np.ndarray:
@@ -220,6 +235,12 @@ def _misread(pair: InputPair, values: np.ndarray, wrong: str, meant: str) -> np.
         for tag in (wrong, meant)
     )
     return np.asarray(read.unpack(written.pack(values)))
+
+
+_MISREAD = [
+    (f"the input stored as {wrong} and read as {meant}", partial(_misread, wrong=wrong, meant=meant))
+    for wrong, meant in (("NHWC", "NCHW"), ("NCHW", "NHWC"))
+]
 
 
 def _sheared(pair: InputPair, how: How, padded: int) -> FrameInput:

@@ -58,6 +58,8 @@ class Change(NamedTuple):
         are named first.
     is_least
         Of a part: whether those that differ from it by a pixel explain less, on either side by as much.
+    arguments
+        If no Preprocessor does so: arguments beside it, whose mean and std made the input.
     """
 
     words: str
@@ -70,6 +72,7 @@ class Change(NamedTuple):
     kind: str = ""
     changes: int = 1
     is_least: bool = False
+    arguments: How | None = None
 
 
 def arguments(base: How, pair: InputPair, scaled: bool) -> Iterator[Change]:
@@ -131,7 +134,9 @@ def jpeg(frame: np.ndarray, quality: int, beside: int = 0) -> np.ndarray:
 
 def made_of(pair: InputPair, how: How, change: Callable[[np.ndarray], np.ndarray]) -> FrameInput:
     """Return the input of a changed frame."""
-    return pair.made(pair.pixels(how, _changed(pair.frame, how.get("source", "BGR"), change)), how)
+    source = how.get("source", "BGR")
+    pixels = pair.changed_pixels(how, (change, source), lambda: _changed(pair.frame, source, change))
+    return pair.made(pixels, how)
 
 
 def _changed(frame: np.ndarray, source: str, change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
@@ -150,7 +155,7 @@ def _changed(frame: np.ndarray, source: str, change: Callable[[np.ndarray], np.n
     return made
 
 
-_GEOMETRY: Sequence[tuple[str, Callable[[Any, np.ndarray], np.ndarray]]] = (  # by OpenCV, which copies faster
+_TURNS: Sequence[tuple[str, Callable[[Any, np.ndarray], np.ndarray]]] = (  # by OpenCV, which copies faster
     ("the frame mirrored from left to right", lambda cv2, x: cv2.flip(x, 1)),
     ("the frame upside down, mirrored", lambda cv2, x: cv2.flip(x, 0)),
     ("the frame rotated by 180 degrees", lambda cv2, x: cv2.flip(x, -1)),
@@ -158,7 +163,7 @@ _GEOMETRY: Sequence[tuple[str, Callable[[Any, np.ndarray], np.ndarray]]] = (  # 
     ("the frame rotated by 90 degrees counterclockwise", lambda cv2, x: cv2.rotate(x, cv2.ROTATE_90_COUNTERCLOCKWISE)),
     ("the frame with rows and columns exchanged", lambda cv2, x: cv2.transpose(x)),
 )
-_WITH_ITS_BORDER = (  # of the input: the axes along which it is mirrored
+MIRRORED = (  # of the input: the axes along which it is mirrored
     ("mirrored from left to right", "W"),
     ("mirrored from top to bottom", "H"),
     ("rotated by 180 degrees", "HW"),
@@ -175,7 +180,7 @@ def geometry(base: How, pair: InputPair) -> Iterator[Change]:
     """Yield the same picture mirrored, rotated, cropped or shifted. A noted part is not cropped: other parts are."""
     yield from turns(base)
     if str(base.get("resize", "letterbox")).startswith("letterbox"):
-        for words, letters in _WITH_ITS_BORDER:
+        for words, letters in MIRRORED:
             yield Change(f"the input {words}", partial(_with_its_border, how=base, letters=letters), verdict="geometry")
     yield from crops(base, pair, (1,))
     steps = range(-_SHIFTS, _SHIFTS + 1)
@@ -195,7 +200,7 @@ def geometry(base: How, pair: InputPair) -> Iterator[Change]:
 def turns(base: How) -> Iterator[Change]:
     """Yield the frame mirrored or rotated."""
     for words, turn in _GEOMETRY:
-        yield Change(words, partial(made_of, how=base, change=partial(_turned, turn=turn)), verdict="geometry")
+        yield Change(words, partial(made_of, how=base, change=turn), verdict="geometry")
 
 
 def _turned(frame: np.ndarray, turn: Callable[[Any, np.ndarray], np.ndarray]) -> np.ndarray:
@@ -203,6 +208,9 @@ def _turned(frame: np.ndarray, turn: Callable[[Any, np.ndarray], np.ndarray]) ->
 
     made = turn(cv2, np.ascontiguousarray(frame))
     return np.asarray(made.reshape(*made.shape[:2], *frame.shape[2:]))
+
+
+_GEOMETRY = [(words, partial(_turned, turn=turn)) for words, turn in _TURNS]
 
 
 def _with_its_border(pair: InputPair, how: How, letters: str) -> FrameInput:
@@ -269,17 +277,19 @@ _COLOURS: Sequence[tuple[str, Callable[[np.ndarray], np.ndarray]]] = (
 
 def border(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
     """Yield the pixel value that is in the border of the recorded inputs, or that of each channel, if they have one."""
-    around = np.concatenate([pair.border(base) for pair in pairs], 1)
-    if around.size < FEWEST:
+    around = pairs[0].border(base, pairs[1:])
+    if around.off.size < FEWEST:
         return
-    found = np.median(around, axis=1)
-    if (np.abs(around - found[:, None]) < _EVEN).mean() >= _MOST:  # not where the picture was resized with it
+    mean, std = (np.ravel(values) for values in pairs[0].arithmetic(base))
+    if around.share(_EVEN / abs(std)) >= _MOST:  # not where the picture was resized with it
+        found = around.middle * std + mean
         of_channels = np.median(found, keepdims=True) if np.ptp(found) < _EVEN else found
         rounded = (np.clip(np.rint(of_channels), 0, 255) + 0.0).tolist()  # 0, not -0
+        step = pairs[0].step_of(base)
         same = [
             usual  # is stored as the same integers
-            for usual in pads(np.ravel(pairs[0].arithmetic(base)[0]))
-            if pairs[0].step > 1 and (abs(found - usual) <= pairs[0].step / 2).all()
+            for usual in pads(mean)
+            if step > 1 and (abs(found - usual) <= step / 2).all()
         ]
         pad = same[0] if same else rounded[0] if len(rounded) == 1 else rounded
         how = {**base, "pad_value": pad}
@@ -347,7 +357,7 @@ def other_frames(base: How, pairs: Sequence[InputPair], reach: int) -> Iterator[
 def turns_of_other_frames(base: How, pairs: Sequence[InputPair], reach: int) -> Iterator[Change]:
     """Yield the inputs of frames before and after that are mirrored or rotated."""
     for (words, by), (how, turn) in product(_neighbours(pairs, reach), _GEOMETRY):
-        change = _other_frame(f"{words}, {how.removeprefix('the frame ')}", base, by, partial(_turned, turn=turn))
+        change = _other_frame(f"{words}, {how.removeprefix('the frame ')}", base, by, turn)
         yield change._replace(changes=2)
 
 
@@ -370,4 +380,4 @@ def _has(pair: InputPair, by: int) -> bool:
 
 
 def _of_frame(pair: InputPair, how: How, by: int, change: Callable[[np.ndarray], np.ndarray]) -> FrameInput:
-    return pair.made(pair.pixels(how, change(pair.frames[pair.number + by])), how)
+    return pair.made(pair.changed_pixels(how, (change, by), lambda: change(pair.frames[pair.number + by])), how)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -24,7 +24,8 @@ from .input_judgement import as_declared, explained, judged, makeable
 from .input_pairs import Fitter, InputPair
 from .input_report import InputReport
 from .input_sources import source_changes, without_pitch
-from .input_trials import BETTER, SAME, Tried, alike, tried
+from .input_trials import BETTER, EXACT, SAME, Tried, alike, tried
+from .other_readings import beside_readings, other_order
 
 _NOT_CHECKED = "input: not checked"
 _CANNOT = f"{_NOT_CHECKED}, a Preprocessor cannot make it of the frame"
@@ -71,8 +72,8 @@ def recorded_inputs(recording: Recording, known: Mapping[int, Mapping[str, np.nd
         how = as_channels(seen[0][FRAME], _stated(declared))[1]
         raw = {i: np.asarray(one[FRAME]) for i, one in zip(numbers, seen)}
         ordered = spec_in_model_order(spec, color)
-        found, sources = _of_raw_frames(ordered, raw, rois, recorded, _stated(declared))
-        found = found or _found(_RecordedInputs(ordered, frames, recorded, Fitter(ordered)), how, sources)
+        found, other = _of_raw_frames(ordered, raw, rois, recorded, _stated(declared))
+        found = found or _found(_RecordedInputs(ordered, frames, recorded, Fitter(ordered)), how, other)
     except NpuLayoutError as error:
         return InputChecks({}, f"{_CANNOT}: {error}")
     if found is None:
@@ -84,14 +85,21 @@ def recorded_inputs(recording: Recording, known: Mapping[int, Mapping[str, np.nd
     return InputChecks({name: InputReport(name, found.verdict, fix, found.why, spec, tuple(numbers))})
 
 
+class _Readings(NamedTuple):
+    """What other readings of the frames leave, and those beside another argument: whether mean and std are tried ->."""
+
+    alone: Sequence[Tried] = ()
+    beside: Callable[[bool], Iterable[Change]] = lambda scaled: ()
+
+
 def _of_raw_frames(
     spec: TensorSpec,
     raw: Mapping[int, np.ndarray],
     rois: Mapping[int, Part | None],
     recorded: Mapping[int, np.ndarray],
     how: How,
-) -> tuple[Judgement | None, list[Tried]]:
-    """Return the judgement that the frames give in their own format, and what each other reading of them leaves.
+) -> tuple[Judgement | None, _Readings]:
+    """Return the judgement that the frames give in their own format, and what other readings of them leave.
 
     None if they have no other reading, or it is not within rounding.
     """
@@ -102,20 +110,21 @@ def _of_raw_frames(
     ]
     others, unpitched = source_changes(how, pairs), without_pitch(how, pairs)
     if not (others or unpitched) or not (pairs[0].is_pixels or {"mean", "std"} & how.keys()):
-        return None, []
+        return None, _Readings()
     made = [pair.made(pair.pixels(how), how).values for pair in pairs]
     declared = max(pair.off(values) for pair, values in zip(pairs, made))
     if declared <= SAME:
-        return makeable(spec, how, as_declared(pairs)), []
+        return makeable(spec, how, as_declared(pairs)), _Readings()
     sources = [tried(change, pairs, made) for change in others]
     padded = [*without_padding(how, pairs[0]), *unpitched]
     ways = [*sources, *(tried(change, pairs, made) for change in padded)]
+    ways += [way for change in other_order(how, pairs) if (way := tried(change, pairs, made)).off <= EXACT]
     if min(way.off for way in ways) > SAME:
         ways += [tried(change, pairs, made) for change in _in_other_colours(how, pairs)]
     least = min(ways, key=lambda way: way.off)
     if least.off > min(SAME, BETTER * declared):
-        return None, sources
-    return explained(pairs, alike(least, ways), declared)._replace(names_cause=True), sources
+        return None, _Readings(sources, partial(beside_readings, how, pairs))
+    return explained(pairs, alike(least, ways), declared)._replace(names_cause=True), _Readings()
 
 
 def _in_other_colours(how: How, pairs: Sequence[InputPair]) -> list[Change]:
@@ -179,14 +188,14 @@ class _RecordedInputs(NamedTuple):
         ]
 
 
-def _found(seen: _RecordedInputs, how: How, sources: Sequence[Tried]) -> Judgement | None:
-    """Return the judgement of the input, or None. sources: what other readings of the frames leave.
+def _found(seen: _RecordedInputs, how: How, other: _Readings) -> Judgement | None:
+    """Return the judgement of the input, or None. other: readings of the frames.
 
     If neither mean nor std is declared, any usual ones are accepted, and others are not judged.
     """
     pairs = seen.pairs(how)
     if pairs[0].is_pixels or {"mean", "std"} & how.keys():
-        return makeable(seen.spec, how, judged(pairs, how, sources=sources))
+        return makeable(seen.spec, how, judged(pairs, how, sources=other.alone, readings=other.beside))
     usually = []
     for m, s in usual(how.get("color", "RGB"), pairs[0].channels).values():
         base = {**how, "mean": list(m), "std": list(s)}

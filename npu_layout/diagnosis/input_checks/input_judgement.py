@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache, partial
 
 import numpy as np
@@ -49,7 +49,7 @@ def makeable(spec: TensorSpec, how: How, found: Judgement) -> Judgement:
 
 def explained(pairs: Sequence[InputPair], ways: Sequence[Tried], declared: float) -> Judgement:
     """Return the judgement that names a change, or several that the data do not distinguish, which have no fix."""
-    off = max(way.off for way in ways)
+    off = max(way.off / way.times for way in ways)
     by = (
         f"within {_pixels(pairs, off)} pixel values in {_numbered(pairs)}; as declared, it differs by "
         f"{_pixels(pairs, declared)} pixel values"
@@ -62,11 +62,18 @@ def explained(pairs: Sequence[InputPair], ways: Sequence[Tried], declared: float
     return Judgement(change.verdict, usable, f"{_WRONG}: it is what {words} makes ({by}).", advice)
 
 
-def judged(pairs: Sequence[InputPair], base: How, scaled: bool = True, sources: Sequence[Tried] = ()) -> Judgement:
+def judged(
+    pairs: Sequence[InputPair],
+    base: How,
+    scaled: bool = True,
+    sources: Sequence[Tried] = (),
+    readings: Callable[[bool], Iterable[Change]] = lambda scaled: (),
+) -> Judgement:
     """Return whether the recorded inputs are as declared, and if not, how they were made.
 
     base: the declared arguments, with mean and std; scaled: whether these two were declared, so that others are wrong;
-    sources: what other readings of the frames leave.
+    sources: what other readings of the frames leave; readings: whether mean and std are tried -> those beside other
+    arguments.
     """
     frames = _numbered(pairs)
     made = [pair.made(pair.pixels(base), base).values for pair in pairs]
@@ -76,7 +83,7 @@ def judged(pairs: Sequence[InputPair], base: How, scaled: bool = True, sources: 
         return as_declared(pairs)
     off_by = f"{_pixels(pairs, declared)} pixel values"
     lost = lru_cache(maxsize=1)(partial(lost_by_files, pairs, made, base))
-    formulas, others = every(pairs, made, base, scaled, lost)
+    formulas, others = every(pairs, made, base, scaled, lost, readings)
     resized = NEAR * max([SAME, *(t.from_declared for t in formulas if t.change.how is not None)])
     spread = spread_of(formulas, pairs, made, lambda: 0.0)
     contrast = max(pair.contrast for pair in pairs)

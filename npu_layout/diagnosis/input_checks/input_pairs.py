@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -79,24 +79,24 @@ class Fitter:
     """
 
     def __init__(self, spec: TensorSpec) -> None:
-        self._target = TensorSpec(spec.shape, Layout.plain(spec.axes), "float32")
+        self.target = TensorSpec(spec.shape, Layout.plain(spec.axes), "float32")
         self._made: dict[Any, Preprocessor] = {}
 
     def __call__(self, frame: np.ndarray, fitting: How, roi: Part | None = None) -> np.ndarray:
         """Return the frame, or its part `roi`, as float32 pixels in the shape of the input; a new array."""
         made, _ = self._preprocessor(fitting)(np.ascontiguousarray(frame), roi_xywh=roi)
-        return made.reshape(self._target.shape)
+        return made.reshape(self.target.shape)
 
     def _preprocessor(self, fitting: How) -> Preprocessor:
         try:
             key = _hashable(fitting)
             known = self._made.get(key)
         except TypeError:  # a Preprocessor says what it refuses
-            return Preprocessor(self._target, **fitting)
+            return Preprocessor(self.target, **fitting)
         if known is None:
             if len(self._made) >= _WAYS:
                 self._made.clear()
-            known = self._made[key] = Preprocessor(self._target, **fitting)
+            known = self._made[key] = Preprocessor(self.target, **fitting)
         return known
 
 
@@ -114,6 +114,20 @@ def _as_float32(operation: np.ufunc, x: np.ndarray, y: np.ndarray) -> np.ndarray
     """Return what an operation makes of two arrays in their own precision, rounded to float32 without a copy."""
     made: np.ndarray = operation(x, y, out=np.empty(x.shape, np.float32), casting="same_kind")
     return made
+
+
+class Border(NamedTuple):
+    """What was recorded in borders, of each channel: the median of the real values, and how far off it they are.
+
+    These are sorted, a row a channel.
+    """
+
+    middle: np.ndarray
+    off: np.ndarray
+
+    def share(self, most: np.ndarray) -> float:
+        """Return the share of the values that are less than `most`, a number for each channel, off the median."""
+        return sum(int(np.searchsorted(*each)) for each in zip(self.off, most)) / self.off.size
 
 
 class InputPair:
@@ -172,14 +186,24 @@ class InputPair:
         self._fitted: tuple[How, np.ndarray] = ({}, np.empty(0))  # the last one: changes share it
         self._specs = {spec.shape: spec}  # of all values, and of those at some places
         self._insides: dict[Any, np.ndarray] = {}  # of each fit, whatever its colours
-        self._borders: dict[Any, np.ndarray] = {}
+        self._borders: dict[Any, Border] = {}
         self._declared: tuple[np.ndarray, float] | None = None  # what was made as declared, and how far off it is
+        self._last: dict[str, tuple[Any, np.ndarray]] = {}  # by what it is
 
     def _steps_by(self, std: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the pixel values of a step where this std made the input, and the steps of a real value of 1."""
         scale = 0.0 if self.spec.quantization is None else float(np.max(self.spec.quantization.scale))
         step = max(1.0, scale * float(abs(std).max()))
         return step, (std / np.float32(step)).astype(np.float32)
+
+    def step_of(self, how: How) -> float:
+        """Return the pixel values of a step where the mean and std of `how` made the input."""
+        return self._steps_by(self.arithmetic(how)[1])[0]
+
+    def times(self, how: How) -> float:
+        """Return how many steps as declared one step is where the mean and std of `how` made the input, 1 at least."""
+        own = self._steps_by(self.arithmetic(how)[1])[1]
+        return max(1.0, float(np.min(abs(self._unit / own))))
 
     @cached_property
     def measured(self) -> np.ndarray:
@@ -190,6 +214,11 @@ class InputPair:
         """Return the recorded input in pixel values, by the mean and std of `how`."""
         mean, std = self.arithmetic(how)
         return _as_float32(np.add, self.recorded * std, mean)
+
+    @property
+    def target(self) -> TensorSpec:
+        """What a Preprocessor makes of a frame before mean and std."""
+        return self._fit.target
 
     @property
     def frame(self) -> np.ndarray:
@@ -222,6 +251,20 @@ class InputPair:
             scale, zero_point = (np.broadcast_to(v, self.channels).astype(float) for v in (q.scale, q.zero_point))
             yield zero_point - np.iinfo(element).min, 1 / scale
 
+    def once(self, what: str, key: Any, make: Callable[[], np.ndarray]) -> np.ndarray:
+        """Return what `make` makes, or the last such array if it has the same key: changes in a row share it."""
+        if what not in self._last or self._last[what][0] != key:
+            self._last[what] = key, make()
+        return self._last[what][1]
+
+    def fitting(self, how: How) -> Any:
+        """Return a key of the arguments that make pixels of a frame: all but mean and std."""
+        return _hashable({k: v for k, v in how.items() if k not in ("mean", "std")})
+
+    def changed_pixels(self, how: How, key: Any, frame: Callable[[], np.ndarray]) -> np.ndarray:
+        """Return `pixels` of another frame, which is made if the last one had another key."""
+        return self.once("pixels", (key, self.fitting(how)), lambda: self.pixels(how, self.once("frame", key, frame)))
+
     def pixels(self, how: How, frame: np.ndarray | None = None) -> np.ndarray:
         """Return the frame, or another, fitted into the input as `how` says, before mean and std."""
         fitting = {k: v for k, v in how.items() if k not in ("mean", "std")}
@@ -238,14 +281,19 @@ class InputPair:
             self._insides[key] = self.pixels({**how, "pad_value": 0}, np.full_like(self.frame, 255)) > 0
         return self._insides[key]
 
-    def border(self, how: How) -> np.ndarray:
-        """Return what was recorded where `how` makes a border, in pixel values by its mean and std: a row a channel."""
-        key, axis = _hashable({k: v for k, v in how.items() if k not in _NOT_OF_PLACES}), self.spec.axes.index("C")
+    def border(self, how: How, others: Sequence[InputPair] = ()) -> Border:
+        """Return what was recorded where `how` makes borders, in this and other inputs."""
+        places = _hashable({k: v for k, v in how.items() if k not in _NOT_OF_PLACES})
+        key, axis = (places, *(pair.number for pair in others)), self.spec.axes.index("C")
         if key not in self._borders:
-            where = ~np.moveaxis(self.inside(how), axis, 0)[0]
-            self._borders[key] = np.moveaxis(self.recorded, axis, 0)[:, where]
-        mean, std = (values.reshape(-1, 1) for values in self.arithmetic(how))
-        return _as_float32(np.add, self._borders[key] * std, mean)
+            around = []
+            for pair in (self, *others):
+                where = ~np.moveaxis(pair.inside(how), axis, 0)[0]
+                around.append(np.moveaxis(pair.recorded, axis, 0)[:, where])
+            values = np.concatenate(around, 1)
+            middle = np.median(values, axis=1) if values.size else np.zeros(len(values), np.float32)
+            self._borders[key] = Border(middle, np.sort(abs(values - middle[:, None]), axis=1))
+        return self._borders[key]
 
     def near_pixels(self, how: How, by: Part) -> np.ndarray:
         """Return the part near the noted one, which is inside the frame, fitted into the input as `how` says."""

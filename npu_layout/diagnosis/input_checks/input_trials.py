@@ -32,11 +32,11 @@ from .white_balance import white_balance
 SAME = 1.0  # steps, root mean square: differences of rounding, and of other code for the same resize
 NEAR = 1.2  # times what a formula or JPEG changes: other code for the same changes as much
 BETTER = 0.5  # of what is left as declared: what leaves more is no explanation
-_EXACT = 0.25  # steps: another of cv2's interpolations has to match exactly to be named
+EXACT = 0.25  # steps: another of cv2's interpolations has to match exactly to be named
 _AS_GOOD = 1.3  # times what the best leaves: among these the first in the list is the cause
 _ALIKE = 1.03  # times what the best leaves: of one kind, these cannot be distinguished from it
 _FITTED = 0.1  # of what is left as declared: what numbers that were fitted have to explain
-_TWO = 0.25  # of what is left as declared: what two changes at once, or another white balance, have to explain
+_TWO = 0.25  # of what is left as declared: what two changes or a white balance leave; of one, what a second one leaves
 _SATURATED = 0.5  # of the values: what saturates more is no way to make an input
 _MIXED = 3  # changes of a part whose place and size both differ
 _REACH = 2  # frames before and after
@@ -46,7 +46,8 @@ class Tried(NamedTuple):
     """A change, and what it makes: how far that is from what was recorded, and from what was declared, in steps.
 
     `declared`: how far what was declared is from what was recorded, in the frames that the change can be made of;
-    `saturated`: the share of the values that saturate in it. All are the largest of the frames.
+    `saturated`: the share of the values that saturate in it. All are the largest of the frames. `times`: how many steps
+    as declared one is where its mean and std made the input.
     """
 
     change: Change
@@ -54,6 +55,7 @@ class Tried(NamedTuple):
     from_declared: float
     saturated: float
     declared: float
+    times: float = 1.0
 
 
 def tried(
@@ -72,16 +74,35 @@ def tried(
             before.append(pair.off_declared(as_declared))
             if change.is_formula:
                 from_declared.append(pair.off(as_declared, made.values))
-    return Tried(change, max(off, default=np.inf), max(from_declared), max(saturated), max(before))
+    times = _times(change, pairs)
+    return Tried(change, max(off, default=np.inf), max(from_declared), max(saturated), max(before), times)
+
+
+def _times(change: Change, pairs: Sequence[InputPair]) -> float:
+    how = change.how or change.arguments
+    return 1.0 if how is None else pairs[0].times(how)
+
+
+def _most(limit: float, declared: float, times: float) -> float:
+    """Return how many steps a change may leave, if as many as `limit` are allowed to what was made as declared.
+
+    What noise or JPEG leaves of pixels is more where they were divided by less.
+    """
+    return max(SAME, min(limit, BETTER * declared), min(limit * times, _FITTED * declared))
 
 
 def every(
-    pairs: Sequence[InputPair], declared: Sequence[np.ndarray], base: How, scaled: bool, lost: Callable[[], float]
+    pairs: Sequence[InputPair],
+    declared: Sequence[np.ndarray],
+    base: How,
+    scaled: bool,
+    lost: Callable[[], float],
+    readings: Callable[[bool], Iterable[Change]] = lambda scaled: (),
 ) -> tuple[list[Tried], list[Tried]]:
     """Return the formulas, and all other changes that may be the cause, each with what it leaves; the commonest first.
 
     declared: what `base` makes of each pair; scaled: whether other means and deviations are tried; lost: what the
-    frames lost as JPEG files.
+    frames lost as JPEG files; readings: whether means are tried -> other readings of the frames beside other arguments.
     """
 
     def trials(*changes: Change) -> list[Tried]:
@@ -111,9 +132,10 @@ def every(
             others += [t for t in numbers if t.off <= min(SAME, _FITTED * t.declared)]
             if min(t.off for t in (*formulas, *others)) > SAME:
                 resized = likely(*interpolated(arguments_alone(base, pairs[0], scaled)), most=SAME)
-                others += [t for t in resized if t.off <= _EXACT]
-                rare = likely(*white_balance(base, pairs), *two_changes(base, pairs, scaled, _REACH), most=SAME)
-                others += [t for t in rare if t.off <= min(SAME, _TWO * t.declared)]
+                others += [t for t in resized if t.off <= EXACT]
+                two = (*two_changes(base, pairs, scaled, _REACH), *readings(scaled))
+                rare = likely(*white_balance(base, pairs), *two, most=SAME)
+                others += [t for t in rare if t.off <= min(SAME * t.times, _TWO * t.declared)]
         return formulas, others
     return formulas, [*others, *_proven(parts)]
 
@@ -141,9 +163,10 @@ def possible(
     a step of rounding.
     """
     k = worst(pairs, declared)
-    most, found = max(SAME, min(limit, BETTER * pairs[k].off_declared(declared[k]))), []
+    found, off = [], pairs[k].off_declared(declared[k])
     for change in changes:
         known: dict[InputPair, FrameInput] = {}
+        most = _most(limit, off, _times(change, pairs))
         for pair in (pairs[k], *pairs[:k], *pairs[k + 1 :]):
             if change.applies(pair):
                 known[pair] = change.make(pair)
@@ -191,12 +214,12 @@ def best(formulas: Sequence[Tried], others: Sequence[Tried], most: float, explai
     A part of the frame that fits as exactly as another change is named with it.
     most: steps that it may leave; explained: steps that leave enough of the contrast.
     """
-    known = [t for t in formulas if t.change.how is not None and t.off <= _EXACT] + [*others]
-    known = [t for t in known if t.off <= max(SAME, min(most, BETTER * t.declared)) and t.declared > SAME]
+    known = [t for t in formulas if t.change.how is not None and t.off <= EXACT] + [*others]
+    known = [t for t in known if t.off <= _most(most, t.declared, t.times) and t.declared > SAME]
     least = min(known, key=lambda t: t.off, default=None)
     if least is None or least.off >= explained:
         return []
-    limit = EQUAL if least.off <= EQUAL else max(least.off * _AS_GOOD, least.off + _EXACT)
+    limit = EQUAL if least.off <= EQUAL else max(least.off * _AS_GOOD, least.off + EXACT)
     first = least if least.change.kind else next(t for t in known if t.off <= limit)
     if first.saturated > _SATURATED or (first.change.kind == "part" and _is_formula(first, formulas)):
         return []
@@ -206,13 +229,13 @@ def best(formulas: Sequence[Tried], others: Sequence[Tried], most: float, explai
 
 def _is_formula(part: Tried, formulas: Sequence[Tried]) -> bool:
     """Whether an interpolation that is not named explains as much as a part: of three pixels it may take the first."""
-    return any(t.change.how is not None and _EXACT < t.off <= _ALIKE * part.off for t in formulas)
+    return any(t.change.how is not None and EXACT < t.off <= _ALIKE * part.off for t in formulas)
 
 
 def interpolated_exactly(
     found: Sequence[Tried], pairs: Sequence[InputPair], declared: Sequence[np.ndarray]
 ) -> list[Tried]:
-    """Return what was found; if its arguments leave more than a step, with the interpolation that matches exactly.
+    """Return what was found; if its arguments leave more than a step, with the interpolation that leaves much less.
 
     These are steps by the mean and std of what was found: of those that were declared, any interpolation may leave
     little. declared: what is made of each pair as declared.
@@ -220,11 +243,12 @@ def interpolated_exactly(
     change = found[0].change if found else None
     if change is None or change.how is None or change.kind:  # another source: of frames in their own format
         return [*found]
-    if max(pair.off_by(change.how) for pair in pairs) <= SAME:
+    own = max(pair.off_by(change.how) for pair in pairs)
+    if own <= SAME:
         return [*found]
     others = ((other, max(pair.off_by(other.how or {}) for pair in pairs)) for other in interpolated([change]))
     least, off = min(others, key=lambda each: each[1])
-    return [tried(least, pairs, declared)] if off <= _EXACT else [*found]
+    return [tried(least, pairs, declared)] if off <= max(EXACT, _TWO * own) else [*found]
 
 
 def alike(found: Tried, others: Sequence[Tried]) -> list[Tried]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import cv2
 import numpy as np
+import pytest
 
 import npu_layout as nl
 from npu_layout.diagnosis.input_checks.input_changes import Change
@@ -20,6 +22,7 @@ from npu_layout.diagnosis.input_checks.input_trials import (
     possible,
     tried,
 )
+from tests.diagnosis.input_checks.test_input_changes import Bench
 from tests.diagnosis.input_checks.test_input_check import HOW, own, smooth, walk
 
 SPEC = nl.TensorSpec((1, 3, 4, 4))
@@ -105,6 +108,55 @@ def test_a_frame_after_explains_no_more_than_what_was_declared() -> None:
     runs = [({"image": make(frame), "frame": frame}, {}) for frame in (first, first, first, first, noisy)]
     found = recorded_inputs(nl.Recording({}, runs, {"preprocess": HOW})).reports["image"]
     assert "except for the resize formula" in found.why, str(found)
+
+
+def _grain(rng: np.random.Generator, pixels: np.ndarray, deviation: float = 3) -> np.ndarray:
+    return np.clip(pixels + rng.normal(0, deviation, pixels.shape), 0, 255).astype(np.float32)
+
+
+def _file(rng: np.random.Generator, frame: np.ndarray) -> np.ndarray:
+    return np.asarray(cv2.imdecode(cv2.imencode(".jpg", frame, [cv2.IMWRITE_JPEG_QUALITY, 75])[1], 1))
+
+
+@pytest.mark.parametrize("arithmetic", ["unit", "imagenet", "signed"])
+@pytest.mark.parametrize("lost", ["noise", "a file"])
+def test_mean_and_std_are_forgotten_of_frames_that_noise_or_a_file_changed(arithmetic: str, lost: str) -> None:
+    """What is lost of pixels is as much as without the mistake, though in steps as declared it is many times it."""
+    bench, rng = Bench(arithmetic, "float32", "texture"), np.random.default_rng(0)
+    pixels = [
+        _grain(rng, bench.pixels(frame)) if lost == "noise" else bench.pixels(_file(rng, frame)).astype(np.float32)
+        for frame in bench.frames
+    ]
+    found = bench.judged(pixels)
+    assert "mean=0, std=1 (mean and std forgotten) makes" in found.why, str(found)
+    assert np.ravel(found.fix["std"]).tolist() == [1] * len(np.ravel(found.fix["std"])), str(found)
+    within = float(found.why.split("(within ")[1].split()[0])
+    assert (2.5 < within < 3.5) if lost == "noise" else (1 < within < 8), str(found)
+    declared = bench.judged([bench.stored(x) for x in pixels])
+    assert declared.verdict == "match", str(declared)
+
+
+def test_an_interpolation_beside_mean_and_std_is_named_under_noise() -> None:
+    bench, rng = Bench("unit", "float32", "texture"), np.random.default_rng(0)
+    bench.frames = [_grain(rng, frame, 9).astype(np.uint8) for frame in bench.frames]
+    found = bench.judged([_grain(rng, bench.pixels(frame, interpolation="nearest"), 1) for frame in bench.frames])
+    assert "mean=0, std=1 (mean and std forgotten), interpolation='nearest' makes" in found.why, str(found)
+    assert found.fix["interpolation"] == "nearest", str(found)
+
+
+@pytest.mark.parametrize("frames", ["texture", "dim", "walk"])
+@pytest.mark.parametrize("arithmetic", ["unit", "imagenet"])
+def test_large_floats_that_are_none_of_the_frame_have_no_cause(arithmetic: str, frames: str) -> None:
+    """Pixels of 0 to 255 that no mean and std were applied to: of another picture, a negative, noise, and one value."""
+    bench, rng = Bench(arithmetic, "float32", frames), np.random.default_rng(0)
+    for change in (
+        lambda x: np.roll(x[::-1], 31, 1),
+        lambda x: 255 - x,
+        lambda x: rng.integers(0, 256, x.shape).astype(np.uint8),
+        lambda x: x * 0 + 99,
+    ):
+        found = bench.judged([bench.pixels(change(frame)).astype(np.float32) for frame in bench.frames])
+        assert found.fix is None and "no known change" in found.why, str(found)
 
 
 def test_no_interpolation_is_tried_of_what_a_preprocessor_cannot_make_of_these_frames() -> None:

@@ -95,6 +95,58 @@ def test_another_layout_beside_mean_and_std_forgotten(case: tuple[str, str, str]
     assert "mean=0, std=1" in found.why and "with the input stored as NHWC and read as NCHW" in found.why, str(found)
 
 
+def _gray(x: np.ndarray) -> np.ndarray:
+    return np.repeat(cv2.cvtColor(x, cv2.COLOR_BGR2GRAY)[..., None], 3, 2)
+
+
+COLOURS: dict[str, tuple[Picture, str]] = {
+    "gray": (_gray, "the frame in gray makes"),
+    "gamma": (CHANGED["gamma"][0], "the frame with a gamma of 2.2 makes"),
+}
+
+
+ARGUMENTS: list[tuple[tuple[str, str, str], dict[str, Any]]] = [
+    *((case, {"resize": "stretch"}) for case in CASES),
+    *((case, {"mean": 0, "std": 1}) for case in FLOATS),  # integers would saturate
+]
+
+
+@pytest.mark.parametrize("change", COLOURS)
+@pytest.mark.parametrize(("case", "how"), ARGUMENTS)
+def test_other_arguments_beside_other_colours(case: tuple[str, str, str], how: dict[str, Any], change: str) -> None:
+    made, words = COLOURS[change]
+    found = Bench(*case).of_frames(made, **how)
+    assert (found.verdict, found.fix) == ("preprocessing", None), str(found)
+    argument = "resize='stretch'" if "resize" in how else "mean=0, std=1 (mean and std forgotten)"
+    assert f"it is what {argument} with {words}" in found.why, str(found)
+
+
+@pytest.mark.parametrize("case", CASES[2:], ids="-".join)
+def test_another_resize_beside_the_other_sign(case: tuple[str, str, str]) -> None:
+    bench = Bench(*case)
+    stored = [bench.stored(bench.pixels(frame, resize="stretch")) for frame in bench.frames]
+    found = bench.judged([(x.view(np.uint8) ^ 0x80).view(x.dtype) for x in stored])
+    assert (found.verdict, found.fix) == ("input_layout", None), str(found)
+    assert "it is what resize='stretch' with the input with the highest bit" in found.why, str(found)
+
+
+@pytest.mark.parametrize("case", [*FLOATS, ("signed", "float32", "texture")], ids="-".join)
+def test_the_other_sign_of_pixels_whose_mean_and_std_were_forgotten(case: tuple[str, str, str]) -> None:
+    bench = Bench(*case)
+    found = bench.judged([(bench.pixels(f).astype(np.uint8) ^ 0x80).astype(np.float32) for f in bench.frames])
+    assert (found.verdict, found.fix) == ("input_layout", None), str(found)
+    assert "mean=0, std=1" in found.why and "with the input with the highest bit of every pixel" in found.why
+
+
+def test_pixels_stored_as_they_are_with_the_other_sign() -> None:
+    """Bytes of a camera copied into an int8 input that has a mean, a std and a scale."""
+    bench = Bench("imagenet", "int8", "texture")
+    made = [bench.pixels(frame).astype(np.uint8).transpose(0, 2, 3, 1) for frame in bench.frames]
+    found = bench.judged([np.ascontiguousarray(x).view(np.int8) for x in made])
+    assert (found.verdict, found.fix) == ("input_layout", None), str(found)
+    assert "(pixels stored as they are) with the input with the highest bit" in found.why, str(found)
+
+
 @pytest.mark.parametrize("case", CASES, ids="-".join)
 def test_silence_on_what_is_none(case: tuple[str, str, str]) -> None:
     """Noise, light, losses and pictures of one's own are no two changes."""
