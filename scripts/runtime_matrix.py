@@ -60,7 +60,7 @@ def planted(runtime: str, names: Sequence[str], each: int, seed: int) -> Iterato
 def faultless(runtime: str, names: Sequence[str], count: int, seed: int) -> Iterator[Alternatives]:
     usable = [f"{name}@{runtime}" for name in names]
     for k in range(count if usable else 0):
-        kinds = [faults.FAULTLESS, *(h for h in faults.HARD if h.models is None and not h.noises)]
+        kinds = [faults.FAULTLESS, *(h for h in faults.HARD if h.models is None and not h.noises and h.camera is None)]
         fault = kinds[0] if k % 2 else kinds[(k // 2) % len(kinds)]
         name = usable[k % len(usable)]
         yield [Case(fault.name, name, dtype_of(models.load(name), fault, k // len(usable)), "qdq", seed + k)]

@@ -56,7 +56,7 @@ def answered(planted: cases.Planted) -> list[Outcome]:
 
     try:
         report = nl.validate(planted.recording, models.engine(planted.model.path))
-        return judge.judged(planted, report)
+        return [*judge.judged(planted, report), *judge.judged_input(planted, report)]
     except Exception as error:  # a case that fails is an outcome, not the end
         return judge.crashed(planted, error)
 

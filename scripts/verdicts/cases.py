@@ -214,7 +214,7 @@ def _inputs(scene: Scene, t: int) -> Arrays:
     """The recorded inputs of a frame."""
     if scene.model.pair:
         return feeding.fed(scene.model, scene.image(t), scene.seconds[t + scene.lead], scene.declared)
-    return {"image": _recorded_input(scene, t), **({"frame": scene.image(t)} if scene.records_frame else {})}
+    return {"image": _recorded_input(scene, t), **({"frame": scene.frame(t)} if scene.records_frame else {})}
 
 
 def _changed(

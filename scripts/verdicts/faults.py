@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from . import changes, planting
+from . import cameras, changes, planting
 from .ports import DTYPES, QUANTISED, Port, Rng, Specs, read_as
 
 REFUSALS = frozenset({"ambiguous", "mismatch"})
@@ -40,6 +40,10 @@ class Fault(NamedTuple):
         Factor of the frames' pixel values; the share of the calibrated range that the stored integers cover.
     noises
         Noises of faultless cases, where these are not the usual ones.
+    camera
+        From a picture, the camera's frame that is recorded and the one that the input is made of.
+    recorded
+        What the report should say of a recorded input, if the camera's frame is recorded.
     """
 
     name: str
@@ -65,6 +69,8 @@ class Fault(NamedTuple):
     brightness: float = 1.0
     clipped: float = 1.0
     noises: Sequence[str] = ()
+    camera: cameras.Camera | None = None
+    recorded: cameras.Recorded = cameras.Recorded()
 
 
 _CAUSES = {"sigmoid_more": "activation"}
@@ -81,6 +87,10 @@ HARD = (
     FAULTLESS._replace(name="faultless_dim_short", brightness=0.12, frames=(2, 4), accept=REFUSALS),
     FAULTLESS._replace(name="faultless_box", models=("box",), accept=REFUSALS),
     FAULTLESS._replace(name="faultless_pair", models=("pair",), accept=REFUSALS),
+    *(
+        FAULTLESS._replace(name=name, camera=camera, recorded=recorded, accept=REFUSALS)
+        for name, (camera, recorded) in cameras.FAULTLESS.items()
+    ),
 )
 _LAYOUTS = {
     "nhwc_as_nchw": ("NHWC", "NCHW"),
@@ -191,6 +201,10 @@ FAULTS: tuple[Fault, ...] = (
     *(
         Fault(name, cause, done=partial(planting.seen, name), dtypes=_FLOATS, overflows="int8" in name)
         for name, (cause, _) in changes.SEEN.items()
+    ),
+    *(
+        Fault(name, "match", camera=camera, recorded=recorded, accept=REFUSALS)
+        for name, (camera, recorded) in cameras.FAULTS.items()
     ),
     *(
         Fault(

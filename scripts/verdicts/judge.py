@@ -16,6 +16,8 @@ from .feeding import apart, feed, saturated
 from .second_input import EXCHANGED
 
 NOISE_OF_TWO = 1.1 * 2**0.5  # of channels that are equal in the model, in each other's place, each with its own noise
+INPUT = "the recorded input"
+_NO_CAUSE = "no known change explains that"
 FAILURES = ("accused", "wrong fix", "missed", "refused", "crashed")
 
 
@@ -41,6 +43,24 @@ class Outcome(NamedTuple):
 def judged(planted: Planted, report: Any) -> list[Outcome]:
     """One outcome for each output."""
     return [_judged(planted, name, truth, report.outputs[name]) for name, truth in planted.truths.items()]
+
+
+def judged_input(planted: Planted, report: Any) -> list[Outcome]:
+    """The outcome of the recorded input, if the frame is recorded. A refusal names no cause, and has no fix."""
+    if "frame" not in planted.recording.frames[0].inputs:
+        return []
+    wanted, found = planted.fault.recorded, report.inputs.get("image")
+    verdict, why = ("crashed", str(report.unchecked)) if found is None else (found.verdict, found.why)
+    if found is None:
+        outcome = "crashed"
+    elif verdict == wanted.verdict and wanted.words in why:
+        outcome = "right"
+    elif found.fix is None and _NO_CAUSE in why:
+        outcome = "allowed" if wanted.may_refuse else "refused"
+    else:
+        outcome = "missed" if verdict == "match" else "accused"
+    says = "" if found is None or found.fix is None else f"fix {dict(found.fix)!r}"
+    return [Outcome(str(planted.case), INPUT, wanted.verdict, verdict, outcome, says, why, 0.0, 0.0)]
 
 
 def crashed(planted: Planted, error: BaseException) -> list[Outcome]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from . import feeding, models, pictures, second_input
 from .faults import Fault
+from .ports import NotApplicable
 
 Arrays = dict[str, np.ndarray]
 
@@ -54,6 +55,13 @@ class Scene:
             self.images = [(image * fault.brightness).astype(np.uint8) for image in self.images]
         self.seconds = self.second_stream()
         self.records_frame = fault.odd_frames or self.rng.random() < 0.25
+        self.frames = self.images  # as they are recorded
+        if fault.camera is not None:
+            if self.model.shape[1] != 3 or self.model.pair:
+                raise NotApplicable("not one picture in colour")
+            both = [fault.camera(self.rng, image) for image in self.images]
+            self.frames, self.images = [one for one, _ in both], [other for _, other in both]
+            self.records_frame = True
         self.kept: dict[Any, Arrays] = {}
 
     def second_stream(self) -> list[np.ndarray]:
@@ -71,6 +79,9 @@ class Scene:
 
     def image(self, t: int) -> np.ndarray:
         return self.images[t + self.lead]
+
+    def frame(self, t: int) -> np.ndarray:
+        return self.frames[t + self.lead]
 
     def says(self, path: str, done: dict[str, Any], t: int, cut: bool = False) -> Arrays:
         """What a network says about frame t when it is preprocessed so, and `cut` to the declared range."""

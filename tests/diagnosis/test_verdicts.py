@@ -182,6 +182,7 @@ SOME = (
     "input_mirrored",
     "input_gamma",
     "input_planes",
+    "fed_white_balance",
     "bgr_and_zero_point",
     "bgr_and_sigmoid",
     "late_and_zero_point",
@@ -233,6 +234,28 @@ def test_columns_in_reverse_are_a_mirrored_row(matrix: Any) -> None:
     assert not matrix.judge._is_mirrored(truth._replace(order=None), mirrored)
     rolled = truth._replace(order=[*truth.order[1:], truth.order[0]])
     assert not matrix.judge._is_mirrored(rolled, mirrored)
+
+
+def test_the_recorded_input_is_judged(matrix: Any) -> None:
+    """An outcome of its own; a match, another cause, a refusal and none are told apart."""
+    planted = first(matrix, "fed_white_balance", "maps")
+    frame, given = (planted.recording.frames[0].inputs[name] for name in ("frame", "image"))
+    declared = matrix.cases.feed(planted.model, frame, planted.done)
+    assert np.abs(declared - given).max() > 0.05 * declared.std(), "what is recorded is not what was fed"
+    say = SimpleNamespace
+    for found, expected in (
+        (say(verdict="preprocessing", fix=None, why="with another white balance (...)"), "right"),
+        (say(verdict="preprocessing", fix={"color": "BGR"}, why="color='BGR'"), "accused"),
+        (say(verdict="preprocessing", fix=None, why="and no known change explains that"), "refused"),
+        (say(verdict="match", fix=None, why=""), "missed"),
+        (None, "crashed"),
+    ):
+        report = say(inputs={} if found is None else {"image": found}, unchecked="")
+        assert [o.outcome for o in matrix.judge.judged_input(planted, report)] == [expected]
+    silent = first(matrix, "nhwc_as_nchw", "maps")
+    recorded = "frame" in silent.recording.frames[0].inputs
+    right = say(inputs={"image": say(verdict="match", fix=None, why="")})
+    assert [o.outcome for o in matrix.judge.judged_input(silent, right)] == ["right"] * recorded
 
 
 @pytest.mark.parametrize("fault", SOME)

@@ -1,0 +1,77 @@
+"""What lies between the camera's frame that is recorded, and the one that the host made the input of.
+
+The device was fed what was recorded, so its outputs agree with the model, whatever the input is made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import cv2
+import numpy as np
+
+from .ports import NotApplicable, Rng
+
+Both = tuple[np.ndarray, np.ndarray]  # the frame that is recorded, and the one that the input is made of
+Camera = Callable[[Rng, np.ndarray], Both]
+_WARM = 0.8, 1.0, 1.25  # factors of blue, green and red
+_VARIED = 8.0  # pixel values, root mean square, of each colour: a flat picture has no factor
+_CHANGED = 6.0  # pixel values, root mean square: a change that the data show
+
+
+class Recorded(NamedTuple):
+    """What the report should say of the recorded input: its verdict, words of it, and whether it may name no cause."""
+
+    verdict: str = "match"
+    words: str = ""
+    may_refuse: bool = False
+
+
+def balanced(picture: np.ndarray) -> np.ndarray:
+    return np.asarray(np.clip(np.rint(picture * _WARM), 0, 255).astype(np.uint8))
+
+
+def white_balance(rng: Rng, picture: np.ndarray) -> Both:
+    """The host balances what it feeds, and records the frame as it came."""
+    fed = balanced(picture)
+    if picture.std((0, 1)).min() < _VARIED or np.square(fed - picture.astype(float)).mean() < _CHANGED**2:
+        raise NotApplicable("a flat or dark picture")
+    return picture, fed
+
+
+def warm_light(rng: Rng, picture: np.ndarray) -> Both:
+    """The light is warm, in what is recorded and in what is fed."""
+    fed = balanced(picture)
+    return fed, fed
+
+
+def jpeg(rng: Rng, picture: np.ndarray) -> Both:
+    """The input is made of the frame, and a JPEG file of it is recorded."""
+    _, data = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, int(rng.choice([60, 75, 90]))])
+    return cv2.imdecode(data, cv2.IMREAD_COLOR), picture
+
+
+def grain(rng: Rng, picture: np.ndarray) -> Both:
+    """Two exposures in a row, each with its own noise of the sensor."""
+    one, other = (
+        np.clip(np.rint(picture + rng.normal(0, 1.5, picture.shape)), 0, 255).astype(np.uint8) for _ in range(2)
+    )
+    return one, other
+
+
+def exposure(factor: float, rng: Rng, picture: np.ndarray) -> Both:
+    """The exposure drifts between the frame that is recorded and the one that is fed."""
+    return picture, np.clip(np.rint(picture * factor), 0, 255).astype(np.uint8)
+
+
+FAULTS: dict[str, tuple[Camera, Recorded]] = {
+    "fed_white_balance": (white_balance, Recorded("preprocessing", "another white balance")),
+}
+FAULTLESS: dict[str, tuple[Camera, Recorded]] = {
+    "faultless_warm": (warm_light, Recorded()),
+    "faultless_jpeg": (jpeg, Recorded(may_refuse=True)),
+    "faultless_grain": (grain, Recorded(may_refuse=True)),
+    "faultless_exposure": (partial(exposure, 1.02), Recorded(may_refuse=True)),
+}
