@@ -229,9 +229,11 @@ def crops(base: How, pair: InputPair, counts: Sequence[int] = _LINES) -> Iterato
 
 
 def colours(base: How) -> Iterator[Change]:
-    """Yield the same picture in other colours."""
+    """Yield the same picture in other colours, or of another gamma, which gray has too."""
     for words, change in _COLOURS:
         yield Change(words, partial(made_of, how=base, change=change), applies=has_colours)
+    for words, change in _OTHER_GAMMAS:
+        yield Change(words, partial(made_of, how=base, change=change))
 
 
 def has_colours(pair: InputPair) -> bool:
@@ -271,8 +273,8 @@ _COLOURS: Sequence[tuple[str, Callable[[np.ndarray], np.ndarray]]] = (
     ("the frame in gray, red weighed as blue", partial(_gray, luma=LUMA[::-1])),
     ("the frame with U and V exchanged", _u_and_v),
     *((f"the frame with the colours of {words}", partial(_of_matrix, change=made)) for _, words, made in MATRICES),
-    *((f"the frame with a gamma of {power:.3g}", partial(_gamma, power=power)) for power in _GAMMAS),
 )
+_OTHER_GAMMAS = [(f"the frame with a gamma of {power:.3g}", partial(_gamma, power=power)) for power in _GAMMAS]
 
 
 def border(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:

@@ -57,6 +57,16 @@ def judged(name: str, spec: nl.TensorSpec, declared: Any, really: Any, frames: A
     return found
 
 
+def test_another_gamma_of_a_gray_frame() -> None:
+    """A gray frame has no other colours, but another gamma: it is no other brightness."""
+    target = nl.TensorSpec((1, 3, 36, 48), "NCHW", "float32", name="x")
+    make = nl.Preprocessor(target, source="GRAY", std=255)
+    frames = [np.ascontiguousarray(scene(seed).mean(2).astype(np.uint8)) for seed in range(3)]
+    runs = [({"x": make(np.rint(255 * (f / 255) ** 2.2).astype(np.uint8))[0], "frame": f}, {}) for f in frames]
+    found = recorded_inputs(nl.Recording({"x": target}, runs, {"preprocess": make.arguments})).reports["x"]
+    assert found.verdict == "preprocessing" and "with a gamma of 2.2 makes" in found.why, str(found)
+
+
 def test_samples_of_sixteen_bits() -> None:
     """Frames of P010, each sample in the high byte of two: a fault is named, where nothing explains it nothing is."""
     target = nl.TensorSpec((1, 3, 36, 48), "NCHW", "float32", name="x")
