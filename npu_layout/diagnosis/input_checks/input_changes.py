@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...frames import INTERPOLATIONS, MODES, said
-from ...layouts import CHANNEL_ORDERS
+from ...frames import INTERPOLATIONS, MODES, pixel_format, said
 from ..computed.moves import shift_words
 from ..other_inputs.device_inputs import MATRICES
 from ..other_inputs.frame_fits import pads
@@ -144,15 +143,21 @@ def _changed(frame: np.ndarray, source: str, change: Callable[[np.ndarray], np.n
 
     Alpha, which no Preprocessor reads, is 0 if they are elsewhere than in a frame of BGR.
     """
-    channels = 1 if frame.ndim < 3 else frame.shape[2]
-    places = CHANNEL_ORDERS[source].bgr if channels >= 3 else ()
-    if not places or list(places) == [*range(channels)]:
+    places = colour_channels(frame, source)
+    if not places or list(places) == [*range(frame.shape[2])]:
         return change(np.ascontiguousarray(frame))
     colours = change(np.stack([frame[..., place] for place in places], -1))
-    made = np.zeros((*colours.shape[:2], channels), frame.dtype)
+    made = np.zeros((*colours.shape[:2], frame.shape[2]), frame.dtype)
     for i, place in enumerate(places):
         made[..., place] = colours[..., i]
     return made
+
+
+def colour_channels(frame: np.ndarray, source: str) -> tuple[int, ...]:
+    """Return the channels of blue, green and red of a frame of this source; none of gray."""
+    order = pixel_format(source, "source").order
+    has_colours = frame.ndim > 2 and frame.shape[2] >= 3 and set("BGR") <= set(order)
+    return tuple(map(order.index, "BGR")) if has_colours else ()
 
 
 _TURNS: Sequence[tuple[str, Callable[[Any, np.ndarray], np.ndarray]]] = (  # by OpenCV, which copies faster

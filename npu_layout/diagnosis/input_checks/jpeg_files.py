@@ -12,9 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...layouts import CHANNEL_ORDERS
 from ..other_inputs.input_images import How
-from .input_changes import LUMA, Change, compressed, jpeg
+from .input_changes import LUMA, Change, colour_channels, compressed, jpeg
 from .input_pairs import InputPair
 from .input_trials import BETTER, SAME, worst
 
@@ -76,8 +75,7 @@ def _quality(pixels: bytes, shape: tuple[int, ...]) -> int | None:
 
 def _luma(frame: np.ndarray, source: str) -> np.ndarray:
     """Return what JPEG stores of each pixel; colours have fewer samples, and are made from these differently."""
-    channels = 1 if frame.ndim < 3 else frame.shape[2]
-    places = CHANNEL_ORDERS[source].bgr if channels >= 3 else ()
+    places = colour_channels(frame, source)
     if not places:
         return np.ascontiguousarray(frame[..., 0] if frame.ndim == 3 else frame)
     return np.asarray(np.rint(frame[..., list(places)] @ np.array(LUMA)).astype(np.uint8))

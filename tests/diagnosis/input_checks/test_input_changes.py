@@ -378,3 +378,29 @@ def test_an_input_that_is_turned_with_its_border(words: str, index: Any) -> None
 
 
 SIZES = ((24, 40, 3), (40, 24, 3), (30, 40, 3))
+
+
+@pytest.mark.parametrize("source", ["BGRX", "RGBX", "BGRA"])
+@pytest.mark.parametrize("of_memory", [False, True])
+def test_frames_whose_fourth_channel_is_nothing(source: str, of_memory: bool) -> None:
+    """As GStreamer's BGRx: noise is no fault, gray is named, and what nothing explains is not."""
+    target, rng = nl.TensorSpec((1, 3, 24, 32), "NCHW", "float32", name="x"), np.random.default_rng(2)
+    make = nl.Preprocessor(target, source=nl.FrameSpec(source, (48, 36)) if of_memory else source, std=255)
+    places = list(map(source.index, "BGR"))
+    frames, inputs = [], []
+    for _ in range(2):
+        frame = np.full((36, 48, 4), 77, np.uint8)
+        frame[..., places] = cv2.resize(rng.integers(0, 256, (5, 6, 3)).astype(np.uint8), (48, 36))
+        gray = frame.copy()
+        gray[..., places] = cv2.cvtColor(np.ascontiguousarray(frame[..., places]), cv2.COLOR_BGR2GRAY)[..., None]
+        as_given = [x.ravel() if of_memory else x for x in (frame, gray)]
+        frames.append(as_given[0])
+        made, made_gray = (make(x)[0] for x in as_given)
+        noisy = (made + rng.normal(0, 3 / 255, made.shape)).astype(np.float32)
+        inputs.append((noisy, made_gray, 1 - made))
+    for k, (verdict, words) in enumerate(
+        (("match", "noise"), ("preprocessing", "the frame in gray makes"), ("preprocessing", "no known change"))
+    ):
+        runs = [({"x": made[k], "frame": frame}, {}) for made, frame in zip(inputs, frames)]
+        found = recorded_inputs(nl.Recording({"x": target}, runs, {"preprocess": make.arguments})).reports["x"]
+        assert found.verdict == verdict and words in found.why, str(found)
