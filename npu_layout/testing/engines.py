@@ -168,11 +168,17 @@ def _repeats(
     rule = "infer is repeatable: equal inputs, equal outputs, whatever was run between"
     _checked(_same(first, _run(engine, given, wanted), wanted), rule)
     with suppress(Exception):  # what is no input of this network proves nothing
-        engine.infer({name: specs[name].flat(buffer)[::-1].copy() for name, buffer in given.items()})
+        engine.infer({name: _other(specs[name], buffer) for name, buffer in given.items()})
     for late in range(1, _LATE + 1):
         got = f"outputs of run {late} after another input's differ: are they of an earlier input, as of an async mode?"
         _checked(_same(first, _run(engine, given, wanted), wanted), rule, got)
     return rule
+
+
+def _other(spec: TensorSpec, buffer: Any) -> np.ndarray:
+    """Return the numbers of a buffer in the opposite order, and in its shape, which an engine may look at."""
+    turned = spec.flat(buffer)[::-1].copy()
+    return turned.reshape(buffer.shape) if isinstance(buffer, np.ndarray) and buffer.size == turned.size else turned
 
 
 def _leaves_outputs(

@@ -100,6 +100,16 @@ class Later(Late):
     late = 3
 
 
+class Shaped(Late):
+    """Takes inputs in the shape of their storage alone."""
+
+    def infer(self, inputs: Any, out: Any = None) -> Any:
+        given = inputs["x"] if isinstance(inputs, dict) else inputs
+        if given.shape != self.input_specs[0].storage_shape:
+            raise ValueError("another shape")
+        return super().infer(inputs, out)
+
+
 class Strict(Good):
     """A network that refuses numbers in another order."""
 
@@ -174,6 +184,7 @@ def test_owners_are_allowed() -> None:
         (Short, "infer returns what output_specs say: not so; engine Short: output y"),
         (Random, "infer is repeatable"),
         (Late, "infer is repeatable.* run 1 after another input's differ: are they of an earlier input"),
+        (Shaped, "infer is repeatable.* run 1 after another input's differ"),
         (Later, "infer is repeatable.* run 3 after another input's differ"),
         (Deaf, "out= is written, and returned: not so"),
         (Silent, "out= is written, and returned: not so; engine Silent: returned None"),
