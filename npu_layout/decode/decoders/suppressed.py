@@ -211,6 +211,7 @@ def _objects(output: Any, classes: int) -> Rows:
         except (AttributeError, TypeError, ValueError, OverflowError):
             words = "expected a Detection of pyhailort, with y_min, x_min, y_max, x_max, score and class_id"
             hint = "; give output[0] for the first input's" if isinstance(one, (list, tuple)) else ""
+            hint = '; of arrays, one for each class, give order="by_class"' if isinstance(one, np.ndarray) else hint
             raise NpuLayoutError(f"output[{number}]: {words}, got {type(one).__name__}{hint}") from None
         if not 0 <= labels[number] < classes:
             raise NpuLayoutError(f"output[{number}]: expected a class below {classes}, got {labels[number]}")

@@ -139,7 +139,7 @@ def test_equal_scores_and_nan() -> None:
         ([Detection(0, 0, 1, 1, 0.5, 1)], {}, nl.LayoutError, 'Detection objects: give order="by_score"'),
         ([Detection(0, 0, 1, 1, 0.5, 2)], dict(order="by_score"), nl.NpuLayoutError, r"output\[0\]: .* below 2, got 2"),
         ([Detection(0, 0, 1, 1, 0.5, -1)], dict(order="by_score"), nl.NpuLayoutError, "below 2, got -1"),
-        ([np.zeros(5)], dict(order="by_score"), nl.NpuLayoutError, r"output\[0\]: expected a Detection .* got ndarray"),
+        ([np.zeros(5)], dict(order="by_score"), nl.NpuLayoutError, r"Detection .* got ndarray; .* order=\"by_class\""),
         ([[Detection(0, 0, 1, 1, 0.5, 1)]], dict(order="by_score"), nl.NpuLayoutError, r"got list.* give output\[0\]"),
         ([Detection(0, 0, 1, "x", 0.5, 1)], dict(order="by_score"), nl.NpuLayoutError, "expected a Detection"),
         (np.zeros((2, 6, 3), np.float32), {}, nl.LayoutError, r"expected \(2, 5, most\)"),
