@@ -40,7 +40,7 @@ def _within(given: Any, dtype: np.dtype[Any]) -> str:
         return f"; give one of its values, {', '.join(shown(name) for name in list(given)[:4])}"
     if not isinstance(given, (list, tuple)) or not given:
         return ""
-    if isinstance(given[0], (int, float, list, tuple)):  # as ndarray.tolist returns them, or JSON has them
+    if isinstance(given[0], (int, float, np.generic, list, tuple)):  # as ndarray.tolist returns them, or JSON has them
         return f"; if it has the stored numbers, give np.array(buffer, {str(dtype)!r})"
     return f"; give {'its item' if len(given) == 1 else f'one of its {len(given)} items'}"
 

@@ -295,6 +295,7 @@ def test_several_outputs_are_distinguished_from_one() -> None:
         ((one, one), r"got tuple \(.*\); give one of its 2 items$"),
         ({"heat": one}, r"got dict \(.*\); give one of its values, 'heat'$"),
         ([1.0, 2.0], r"got list \([^)]*\); if it has the stored numbers, give np\.array\(buffer, 'float16'\)$"),
+        ([*one.ravel()], r"got list \(.*\); if it has the stored numbers, give np\.array\(buffer, 'float16'\)$"),
         (one.tolist(), r"got list \(.*\); if it has the stored numbers, give np\.array\(buffer, 'float16'\)$"),
         (one.view(np.uint16), r"expects float16 \(if they are the bits of float16, .*: buffer\.view\('float16'\)\)$"),
         (one.view(np.int16), "expects float16$"),
