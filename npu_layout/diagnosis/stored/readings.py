@@ -75,7 +75,8 @@ def readings(evidence: Evidence, least: float = -np.inf) -> Iterator[Trial]:
     """Yield other layouts, dtypes and signs, from what `identify` finds in the two frames that vary most.
 
     least: dB; what explains clearly less whatever its scales are is left out, before these are looked for. So is what
-    explains far less than the declared reading or another one, if that explains nearly all; but for the first few.
+    explains far less than the declared reading or another one, but for the first few. The second frame is not looked at
+    if a reading explains nearly all of the first.
     """
     if len(evidence.letters) > _MOST_AXES:
         return
