@@ -90,11 +90,15 @@ def _colors_and_modes(base: How) -> tuple[list[tuple[How, str]], list[tuple[How,
 
 
 def _normalisations(base: How, pair: InputPair, scaled: bool) -> list[tuple[How, str]]:
-    """Return the declared mean and std, and those of the usual mistakes."""
+    """Return the declared mean and std, and those of the usual mistakes, if these are others."""
     if not scaled or pair.is_pixels:
         return [({}, "")]
     mean, std = (np.ravel(values) for values in pair.arithmetic(base))
-    others = mistakes(mean, std, base.get("color", "RGB"))
+    others = [
+        one
+        for one in mistakes(mean, std, base.get("color", "RGB"))
+        if not (np.array_equal(one.mean, mean) and np.array_equal(one.std, std))
+    ]
     said_of = [f"mean={said(one.mean)}, std={said(one.std)} ({one.text})" for one in others]
     arguments: list[How] = [{"mean": one.mean.tolist(), "std": one.std.tolist()} for one in others]
     return [({}, ""), *zip(arguments, said_of)]

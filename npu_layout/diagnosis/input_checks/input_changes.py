@@ -283,7 +283,7 @@ _OTHER_GAMMAS = [(f"the frame with a gamma of {power:.3g}", partial(_gamma, powe
 
 
 def border(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
-    """Yield the pixel value that is in the border of the recorded inputs, or that of each channel, if they have one."""
+    """Yield the pixel value in the border of the recorded inputs, or that of each channel, if it is not as declared."""
     around = pairs[0].border(base, pairs[1:])
     if around.off.size < FEWEST:
         return
@@ -300,7 +300,8 @@ def border(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
         ]
         pad = same[0] if same else rounded[0] if len(rounded) == 1 else rounded
         how = {**base, "pad_value": pad}
-        yield Change(f"pad_value={said(np.ravel(pad))}", partial(made_by, how=how), how)
+        if (np.ravel(pad) != np.ravel(base.get("pad_value", np.nan))).any():
+            yield Change(f"pad_value={said(np.ravel(pad))}", partial(made_by, how=how), how)
 
 
 def _is_cropable(pair: InputPair, count: int) -> bool:

@@ -97,6 +97,18 @@ def test_another_reading_of_a_mirrored_input(reading: str) -> None:
     assert f"it is what {words} with the input mirrored from left to right makes" in found.why, str(found)
 
 
+@pytest.mark.parametrize("resize", ["letterbox", "stretch"])
+@pytest.mark.parametrize(("mean", "std"), [(0, 255), (127.5, 127.5)])
+def test_what_is_as_declared_is_named_beside_no_reading(mean: float, std: float, resize: str) -> None:
+    """Mean and std as declared are also those of a mistake, and the border is that of the input."""
+    declared = how_of("NV12", resize=resize, mean=mean, std=std)
+    frames, rng = [stored("NV12", scene(seed)) for seed in range(3)], np.random.default_rng(0)
+    inputs = [made(frame, TARGET, {**declared, "yuv": "planes"}) for frame in frames]
+    inputs = [(x + rng.normal(0, 0.4 / std, x.shape)).astype(np.float32) for x in inputs]
+    found = judged(frames, inputs, TARGET, declared)
+    assert found.verdict == "match" and "except for the resize formula" in found.why, str(found)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_it_is_silent_on_the_faultless(seed: int) -> None:
     """Noise of any strength, and pictures of one's own, are no other reading."""
