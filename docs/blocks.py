@@ -99,7 +99,7 @@ def _commands(code: str) -> Iterator[tuple[str, str | None]]:
 def _shell(page: Path, command: str, shown: bool) -> str:
     """What the command prints on stdout; a status of 1, "it does not match", only where that is shown."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {**os.environ, "PATH": path, "COLUMNS": "100", "NO_COLOR": "1"}
+    environment = {**os.environ, "PATH": path, "COLUMNS": "100", "NO_COLOR": "1", "PYTEST_ADDOPTS": ""}
     done = subprocess.run(command, shell=True, env=environment, capture_output=True, text=True)
     assert done.returncode in ((0, 1) if shown else (0,)), f"{page.name}: {command}:\n{done.stdout}{done.stderr}"
     return done.stdout
