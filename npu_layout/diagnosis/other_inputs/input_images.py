@@ -171,7 +171,8 @@ def _wide_enough(x: np.ndarray) -> type[np.floating[Any]]:
     if x.dtype != np.float32:
         return np.float64
     largest = max(float(x.max()), -float(x.min()))
-    return np.float32 if float(x.std(dtype=np.float64)) > _VARIES * largest < np.inf else np.float64
+    varies = largest < np.inf and float(x.std(dtype=np.float64)) > _VARIES * largest
+    return np.float32 if varies else np.float64
 
 
 def some_of(x: np.ndarray) -> np.ndarray:

@@ -204,3 +204,15 @@ def test_probabilities_have_no_further_tanh() -> None:
         return {trial.text.partition(",")[0] for trial in activations(found)}
 
     assert "an extra tanh" not in tried(0) and "an extra tanh" in tried(-1)
+
+
+@pytest.mark.parametrize(("best", "tried"), [(-np.inf, True), (24.0, True), (30.0, False)])
+def test_a_function_along_an_axis_is_no_rival_of_what_explains_nearly_all(best: float, tried: bool) -> None:
+    """It explains 14 dB of a board that is noisy."""
+    rng, shape = np.random.default_rng(6), (1, 5, 16, 16)
+    model = [2 * rng.standard_normal(shape).astype(np.float32) for _ in range(2)]
+    spec = nl.TensorSpec(shape, "NCHW", "float32")
+    powers = [np.exp(x) / np.exp(x).sum(1, keepdims=True) for x in model]
+    noisy = [(p + 0.2 * p.std() * rng.standard_normal(shape)).astype(np.float32) for p in powers]
+    found = Evidence(spec, [spec.pack(y) for y in noisy], model, (), 1)
+    assert ("an extra softmax" in [trial.text for trial in activations(found, best)]) == tried

@@ -107,3 +107,15 @@ def test_what_is_not_needed_is_not_made() -> None:
     assert not MadeInput(never, 0.0, 1.0, some).is_like(MadeInput(never, 5.0, 1.0, some), 0.02)
     with pytest.raises(AssertionError, match="made"):
         MadeInput(never, 0.0, 1.0, some).is_like(MadeInput(never, 0.0, 1.0, some), 0.02)
+
+
+@pytest.mark.parametrize(
+    ("given", "made"), [(np.float32, np.float32), (np.float64, np.float64), (np.uint8, np.float64)]
+)
+def test_inputs_are_made_in_float32_where_that_is_enough(given: type, made: type) -> None:
+    """A blank picture of float32 is not: what it varies by is little beside what rounding leaves."""
+    pixels, axis = _of((1, 3, 9, 11))
+    how = {"preprocess": {"mean": 0, "std": 1}}
+    assert Image(pixels.astype(given), axis, how, None).normalised(pixels).dtype == made
+    for blank in (np.full_like(pixels, 200.0), 200 + 0.001 * pixels, np.where(pixels < 9, np.inf, pixels)):
+        assert Image(blank.astype(np.float32), axis, how, None).x.dtype == np.float64
