@@ -170,7 +170,9 @@ def test_an_engine_of_two_members_is_checked_in_a_pool() -> None:
 
 
 def test_what_is_no_other_input_is_no_fault() -> None:
-    assert len(check_engine(Strict, {"x": np.arange(16, dtype=np.int8)})) == 9
+    rules = check_engine(Strict, {"x": np.arange(16, dtype=np.int8)})
+    assert len(rules) == 9 and "infer is repeatable: equal inputs, equal outputs" in rules
+    assert "infer is repeatable: equal inputs, equal outputs, whatever was run between" in check_engine(Good)
 
 
 def test_owners_are_allowed() -> None:

@@ -165,7 +165,8 @@ def _kind(output: Any, order: str) -> str:
     known = one_of("order", order, ("by_class", "by_score"))
     if isinstance(output, (list, tuple)):
         return "arrays" if known == "by_class" else "objects"
-    return "padded" if getattr(output, "ndim", 1) >= 3 else known
+    axes = 1 if isinstance(output, _MEMORY) else getattr(output, "ndim", 1)  # a released memoryview has no ndim
+    return "padded" if isinstance(axes, int) and axes >= 3 else known
 
 
 def _by_class(output: Any, classes: int) -> Rows:
@@ -256,12 +257,13 @@ def _of_classes(found: dict[int, np.ndarray]) -> Rows:
 
 def _bytes(output: Any, dtype: str) -> np.ndarray:
     """Return memory, of elements of `dtype` or of bytes, as uint8."""
-    array = plain_array("output", np.frombuffer(output, np.uint8) if isinstance(output, _MEMORY) else output)
+    expected = f"contiguous memory of {dtype}, or bytes"
+    try:
+        array = plain_array("output", np.frombuffer(output, np.uint8) if isinstance(output, _MEMORY) else output)
+    except (ValueError, BufferError) as error:  # of a memoryview: it was released, or has steps
+        raise NpuLayoutError(f"output: expected {expected}, got {type(output).__name__}: {error}") from None
     if array.dtype not in (np.dtype(dtype), np.dtype(np.uint8)) or not array.flags.c_contiguous:
-        raise NpuLayoutError(
-            f"output: expected contiguous memory of {dtype}, or bytes, got {array.dtype} {array.shape} of strides "
-            f"{array.strides}"
-        )
+        raise NpuLayoutError(f"output: expected {expected}, got {array.dtype} {array.shape} of strides {array.strides}")
     memory = array.reshape(-1).view(np.uint8)
     if memory.size % np.dtype(dtype).itemsize:
         raise BufferSizeError(f"output has {memory.size} bytes, no whole number of {dtype}")

@@ -300,7 +300,7 @@ def border(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
         ]
         pad = same[0] if same else rounded[0] if len(rounded) == 1 else rounded
         how = {**base, "pad_value": pad}
-        if (np.ravel(pad) != np.ravel(base.get("pad_value", np.nan))).any():
+        if (np.ravel(pad) != np.ravel(base.get("pad_value", 114))).any():
             yield Change(f"pad_value={said(np.ravel(pad))}", partial(made_by, how=how), how)
 
 

@@ -63,6 +63,12 @@ class Detection(NamedTuple):
     class_id: int
 
 
+def released() -> memoryview:
+    memory = memoryview(bytes(8))
+    memory.release()
+    return memory
+
+
 def objects(given: list[list[Box]]) -> list[Detection]:
     rows = sorted(((row, n) for n, of in enumerate(given) for row in of), key=lambda pair: -pair[0][4])
     return [Detection(*row, n) for row, n in rows]
@@ -129,6 +135,9 @@ def test_equal_scores_and_nan() -> None:
         (b"abc", {}, nl.BufferSizeError, "no whole number of float32"),
         (np.zeros(4, np.float64), {}, nl.NpuLayoutError, "memory of float32, or bytes, got float64"),
         (np.zeros(8, np.float32)[::2], {}, nl.NpuLayoutError, "contiguous"),
+        (memoryview(bytes(16))[::2], {}, nl.NpuLayoutError, "contiguous memory of float32, or bytes, got memoryview"),
+        (released(), {}, nl.NpuLayoutError, "output: expected .* got memoryview: .* released"),
+        (np.ndarray, {}, nl.NpuLayoutError, "memory of float32, or bytes, got object"),
         (struct.pack("<H", 2) + bytes(43), dict(order="by_score"), nl.BufferSizeError, "45 bytes.* 2 boxes need 46"),
         (b"", dict(order="by_score"), nl.BufferSizeError, "0 bytes"),
         (struct.pack("<H5fH", 1, 0, 0, 1, 1, 0.5, 2), dict(order="by_score"), nl.NpuLayoutError, "below 2, got 2"),

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
+from npu_layout.diagnosis.input_checks.input_changes import border
 from npu_layout.diagnosis.input_checks.input_check import recorded_inputs
+from npu_layout.diagnosis.input_checks.input_pairs import InputPair
 from tests.support.paths import SAMPLES
 
 SIDE = 96
@@ -262,6 +264,17 @@ def test_a_usual_border_value_is_said_where_coarse_integers_hold_it() -> None:
     for value, said in ((114, "114"), (99, "100")):
         found = bench.of_frames(lambda x: x[:, ::-1], pad_value=value)
         assert f"pad_value={said} with the frame mirrored from left to right" in found.why, str(found)
+
+
+def test_the_default_border_is_as_declared_where_the_recording_does_not_say_it() -> None:
+    """114, which a Preprocessor makes of the arguments of the recording; noise, because equal pixels are no change."""
+    bench, rng = Bench("signed", "float32", "walk"), np.random.default_rng(0)
+    how, frames = bench.how, dict(enumerate(bench.frames))
+    for pad, said in ((114, []), (90, ["pad_value=90"])):
+        made = [bench.pixels(frame, pad_value=pad) for frame in bench.frames]
+        noisy = [bench.stored(np.clip(x + rng.normal(0, 0.3, x.shape), 0, 255)) for x in made]
+        pairs = [InputPair(bench.spec, frames, i, x.reshape(bench.spec.shape), how) for i, x in enumerate(noisy)]
+        assert [change.words for change in border(how, pairs)] == said
 
 
 def of_matrix(frame: np.ndarray, written: tuple[float, float], read: tuple[float, float]) -> np.ndarray:
