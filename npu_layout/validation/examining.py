@@ -64,9 +64,8 @@ def examine(
     asked: Mapping[str, Tolerance],
     progress: bool | None,
 ) -> list[Examined]:
-    """Look for the causes of every output; the model runs again unless all differ by rounding alone."""
+    """Look for the causes of every output; the model runs again unless no other input can explain more."""
     evidence = {o.name: _evidence(o, kept) for o in outputs if not o.model.silent}
-    settled = all(evidence[o.name].settled and not _unexplained(o) for o in outputs if o.name in evidence)
     compared = [o for o in outputs if o.name in evidence]
     tried: dict[str, list[Trial]] = {}
     with steps(len(compared), LOOKING, progress) as shown:
@@ -75,9 +74,9 @@ def examine(
             tried[o.name] = list(without_inputs(evidence[o.name], situation))
             shown.done()
     remade: Answers = {}
-    if not settled and any(e.fits for e in evidence.values()):
-        of_models = {o.model.name: evidence[o.name] for o in compared}
-        causes = {o.model.name: whole_cause(evidence[o.name], tried[o.name]) for o in compared}
+    causes = {o.model.name: whole_cause(evidence[o.name], tried[o.name]) for o in compared}
+    of_models = {o.model.name: evidence[o.name] for o in compared}
+    if not _are_settled(compared, of_models, causes, kept[0]) and any(e.fits for e in evidence.values()):
         remade = rerun(engine, recording, kept, of_models, progress, causes)
     examined = []
     with steps(len(outputs), LOOKING, progress) as shown:
@@ -118,6 +117,24 @@ def _evidence(output: Output, kept: Sequence[KeptRun]) -> Evidence:
 
 def _unexplained(output: Output) -> bool:
     return output.comparison is not None and bool(output.comparison.parts.unexplained())
+
+
+def _are_settled(
+    outputs: Sequence[Output], evidence: Mapping[str, Evidence], causes: Mapping[str, Trial | None], first: KeptRun
+) -> bool:
+    """Return whether all outputs differ by rounding alone, so that no other input can explain more.
+
+    Some may differ so from what another cause makes, if another output, which follows the frames, shows that the one
+    input of the model was as declared.
+    """
+    as_declared = {o.model.name for o in outputs if evidence[o.model.name].settled and not _unexplained(o)}
+    others = [name for name in evidence if name not in as_declared]
+    shown = len(first.inputs) == 1 and any(evidence[name].follows_frames for name in as_declared)
+    return not others or (shown and all(_leaves_rounding(evidence[name], causes[name]) for name in others))
+
+
+def _leaves_rounding(evidence: Evidence, cause: Trial | None) -> bool:
+    return cause is not None and cause.cause != "match" and evidence.leaves_rounding(cause)
 
 
 def _situation(

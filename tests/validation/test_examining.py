@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from tests.support.boards import SHAPE, Board, same
+from npu_layout.validation import examining
+from tests.support import two_inputs
+from tests.support.boards import SHAPE, SIDE, Board, same
 from tests.support.endings import ending, verdict
 
 
@@ -105,6 +107,76 @@ def test_progress_describes_what_is_tried(
     words += [f"{what} of 'maps'" for what in ("inputs", "pairs of causes")]
     assert list(dict.fromkeys(filter(None, tried))) == words
     assert nl.validate(board.recording(), board.engine, progress=False) and capsys.readouterr() == ("", "")
+
+
+def _beside_a_sound_one(board: Board, change: Any, noise: float = 0.0) -> nl.Recording:
+    """A recording whose output `a` is as declared, and `b` as `change` stores the model's; with noise on `b`."""
+    rng = np.random.default_rng(0)
+    noisy = [x["b"] + noise * x["b"].std() * rng.normal(size=SHAPE) for x in board.answers]
+    stored = [np.ascontiguousarray(change(board.spec, y.astype(np.float32))) for y in noisy]
+    return board.recording(None, [{"a": board.spec.pack(x["a"]), "b": b} for x, b in zip(board.answers, stored)])
+
+
+def _other_scale(spec: nl.TensorSpec, y: np.ndarray) -> np.ndarray:
+    q = spec.quantization
+    assert q is not None
+    return spec.replace(quantization=nl.Quantization(2 * float(q.scale), 0)).pack(y)
+
+
+CAUSES: dict[str, Any] = {
+    "layout": lambda spec, y: spec.replace(layout="NHWC16c").pack(y),
+    "quantization": _other_scale,
+    "geometry": lambda spec, y: spec.pack(np.ascontiguousarray(y[..., ::-1])),
+    "channel_order": lambda spec, y: spec.pack(np.ascontiguousarray(y[:, np.r_[1, 0, 2:19]])),
+}
+
+
+@pytest.fixture(scope="module")
+def two() -> Board:
+    return Board(outputs=("a", "b"))
+
+
+def _runs(monkeypatch: pytest.MonkeyPatch, engine: Any, recording: nl.Recording) -> tuple[int, Any]:
+    """How often the model runs beside once a frame, and the report."""
+    runs: list[Any] = []
+    infer = engine.infer
+    with monkeypatch.context() as patched:
+        patched.setattr(engine, "infer", lambda x: runs.append(x) or infer(x))
+        report = nl.validate(recording, engine)
+    return len(runs) - len(recording.frames), report
+
+
+@pytest.mark.parametrize("verdict", list(CAUSES))
+def test_a_cause_that_leaves_rounding_beside_an_output_as_declared(
+    two: Board, verdict: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The input is as declared, then: no other one is made, and the report is that of having made them."""
+    recording = _beside_a_sound_one(two, CAUSES[verdict])
+    more, report = _runs(monkeypatch, two.engine, recording)
+    assert more == 0 and [one.verdict for one in report.outputs.values()] == ["match", verdict], str(report)
+    monkeypatch.setattr(examining, "_are_settled", lambda *_: False)
+    more, again = _runs(monkeypatch, two.engine, recording)
+    assert more > 10 * len(recording.frames)
+    for now, then in zip(report.outputs.values(), again.outputs.values()):
+        assert (now.verdict, now.fix, now.why) == (then.verdict, then.fix, then.why)
+
+
+def test_other_inputs_are_made_where_they_may_explain_more(two: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise is left, or the output as declared is nearly the same in all frames; or there are several inputs."""
+    assert _runs(monkeypatch, two.engine, _beside_a_sound_one(two, CAUSES["layout"], noise=0.05))[0] > 0
+    at_rest = Board(outputs=("a", "b"))
+    at_rest.frames = [(at_rest.frames[0] ^ (k & 1)).astype(np.uint8) for k in range(8)]
+    at_rest.inputs = [at_rest.preprocessor(f)[0].reshape(1, 3, SIDE, SIDE).copy() for f in at_rest.frames]
+    at_rest.answers = [at_rest.engine.infer(x) for x in at_rest.inputs]
+    assert _runs(monkeypatch, at_rest.engine, _beside_a_sound_one(at_rest, CAUSES["layout"]))[0] > 0
+    of_two = nl.OnnxRuntimeEngine(two_inputs.matcher(), threads=1)
+    given = [dict(zip(("left", "right"), pair)) for pair in zip(two_inputs.pictures(6), two_inputs.pictures(6, 6))]
+    recording = two_inputs.recording(of_two, given, noise_db=200)
+    spec = recording.specs["maps"]
+    other = spec.replace(layout="NCWH16c")
+    turned = [(x, {**y, "maps": other.pack(spec.unpack(y["maps"]))}) for x, y in recording.frames]
+    more, report = _runs(monkeypatch, of_two, nl.Recording(recording.specs, turned))
+    assert [report.outputs[name].verdict for name in ("first", "maps")] == ["match", "layout"] and more > 0, str(report)
 
 
 def _reductions(channels: int, noise: float) -> int:

@@ -27,6 +27,7 @@ from .trials import Candidate, Trial, without_repeats
 
 EXACT = 1e-4  # of the variance: the rounding of 16-bit floats is less
 _THERE = 0.05  # of a channel's variance in all frames: with less in some it says nothing in these
+_FOLLOWS = 0.01  # of the power of what varies: frames of a scene at rest differ by less
 _BINS = 16  # with equal numbers of values
 _RECENT = 256  # arrays whose mean squares are kept
 
@@ -115,10 +116,15 @@ class Evidence:
     @property
     def settled(self) -> bool:
         """Whether the declared reading leaves only rounding of every channel, so that nothing can explain more."""
-        if not self.fits:
+        return self.fits and self.leaves_rounding(self.as_declared())
+
+    @property
+    def follows_frames(self) -> bool:
+        """Whether the model's output of a frame differs from the next frame's by more than a hundredth of its power."""
+        if len(self.wanted) < 2:
             return False
-        power, error = self._powers(self.as_declared())
-        return bool((error <= np.maximum(2 * self.rounding(self.steps), EXACT * power)).all())
+        apart = np.square(np.diff(self.wanted, axis=0)).mean()
+        return bool(apart > _FOLLOWS * self.deviations.square.mean())
 
     @property
     def device_values(self) -> np.ndarray:
@@ -195,6 +201,11 @@ class Evidence:
         """Return the trial that predicts the declared codes of these frames, or of all, but for `left`."""
         codes = self.as_declared(rows).codes
         return Trial(cause, text, fix, codes, left, self.steps, self.spec, rows=rows)
+
+    def leaves_rounding(self, trial: Trial) -> bool:
+        """Return whether a trial leaves only rounding of every channel."""
+        power, error = self._powers(trial)
+        return bool((error <= np.maximum(2 * self.rounding(trial.steps), EXACT * power)).all())
 
     def rounding(self, steps: bool) -> float:
         """Return the variance that rounding to steps adds; 0 without steps, or if the model's values are whole."""
