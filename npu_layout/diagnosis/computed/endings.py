@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ _FAR = 0.1  # of the logarithm: what is normalised on the device is nearer to 1
 _SURER = 0.5  # of the vectors: noise makes fewer of them sure
 _SIZES = 8.0  # times the smallest value
 _ZEROS = 0.02  # of the model's values are 0 after a ReLU, at least
+_SOME = 4  # places along each axis
 _MOST = 1 << 16  # labels of a frame that are compared
 
 Change = Callable[[np.ndarray], np.ndarray]
@@ -36,8 +38,7 @@ def endings(evidence: Evidence) -> Iterator[Trial]:
     if not evidence.fits:
         yield from _labels(evidence)
         return
-    rows = _rows(evidence)
-    device = [_device(evidence, k) for k in rows]
+    rows, device = _rows(evidence), _Device(evidence)
     step, _ = arithmetic(evidence.spec, evidence.samples)  # channels have the weights that they have as declared
 
     def changed(text: str, change: Change) -> Trial:
@@ -54,6 +55,23 @@ def endings(evidence: Evidence) -> Iterator[Trial]:
             yield trial
     if _ends_at_zero(evidence.references[0]):
         yield from _relu(evidence, rows, device)
+
+
+class _Device(Sequence[np.ndarray]):
+    """What the device returned for the frames that are tried, read when the first one is asked for: seldom."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence, self._rows = evidence, _rows(evidence)
+
+    @cached_property
+    def _all(self) -> list[np.ndarray]:
+        return [_device(self._evidence, k) for k in self._rows]
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._all[index]
+
+    def __len__(self) -> int:
+        return len(self._rows)
 
 
 def _of_rows(
@@ -83,7 +101,7 @@ def _are_probabilities(x: np.ndarray) -> bool:
     return any(_is_one(x.sum(axis)) for axis, count in enumerate(x.shape) if count > 1)
 
 
-def _relu(evidence: Evidence, rows: list[int], device: list[np.ndarray]) -> Iterator[Trial]:
+def _relu(evidence: Evidence, rows: list[int], device: Sequence[np.ndarray]) -> Iterator[Trial]:
     """Yield what is left if values below zero are zero, if that is far less.
 
     It is counted in stored steps, as the declared reading is: in real values, channels with scales of their own would
@@ -108,7 +126,7 @@ def _device(evidence: Evidence, row: int) -> np.ndarray:
     return finite(np.asarray(transposed(spec.unpack(evidence.buffers[row]), spec.axes, False))).astype(np.float64)
 
 
-def _missing(evidence: Evidence, device: list[np.ndarray]) -> Iterator[tuple[str, Change]]:
+def _missing(evidence: Evidence, device: Sequence[np.ndarray]) -> Iterator[tuple[str, Change]]:
     """Yield the functions that the model's values are the results of, and the device's are not."""
     model = [finite(r).astype(np.float64) for r in evidence.references[:1]]
     if not evidence.steps and all(x.min() > 0 for x in device) and _are_scaled(device):
@@ -121,17 +139,18 @@ def _missing(evidence: Evidence, device: list[np.ndarray]) -> Iterator[tuple[str
         if not shape or shape[axis] < 3:
             continue
         along = "" if axis == evidence.channel_axis else f", along axis {axis}"
-        if all((m >= 0).all() and _is_one(m.sum(axis)) for m in model) and _far(device, partial(np.sum, axis=axis)):
+        of_sum = all((m >= 0).all() and _are_one(m, partial(np.sum, axis=axis), axis) for m in model)
+        if of_sum and _far(device, partial(np.sum, axis=axis)):
             change = partial(softmax, axis=axis)
             if _sure(map(change, device), axis) <= _sure(map(finite, evidence.references), axis) + _SURER:
                 yield f"a missing softmax{along}", change
         length = partial(_length, axis=axis)
-        normal = all(_is_one(length(m)) and _of_several(m, axis) for m in model)
+        normal = all(_are_one(m, length, axis) and _of_several(m, axis) for m in model)
         if normal and _far(device, length) and _unequal(device, length):
             yield f"a missing L2 normalisation{along}", partial(normalised, axis=axis)
 
 
-def _may_lack_a_sigmoid(evidence: Evidence, device: list[np.ndarray]) -> bool:
+def _may_lack_a_sigmoid(evidence: Evidence, device: Sequence[np.ndarray]) -> bool:
     """Whether the model's values may be the sigmoids of the device's: integers without a scale are no values."""
     if evidence.steps and evidence.spec.quantization is None:
         return False
@@ -141,7 +160,7 @@ def _may_lack_a_sigmoid(evidence: Evidence, device: list[np.ndarray]) -> bool:
     return _saturated(map(sigmoid, device)) <= _saturated(model) + _SURER
 
 
-def _cut_line(model: list[np.ndarray], device: list[np.ndarray]) -> Change:
+def _cut_line(model: list[np.ndarray], device: Sequence[np.ndarray]) -> Change:
     """Return the line from the device's values to the model's, cut at 0 and 1 as a sigmoid cuts.
 
     Of values that are all near 0 or 1, noise is cut so.
@@ -155,7 +174,7 @@ def _are_between(values: Iterable[np.ndarray]) -> bool:
     return all(bool((x >= 0).all() and (x <= 1).all()) for x in values)
 
 
-def _are_beyond(device: list[np.ndarray]) -> bool:
+def _are_beyond(device: Sequence[np.ndarray]) -> bool:
     """Whether several of the device's values are clearly not from 0 to 1."""
     return float(np.mean([(abs(x - 0.5) > 0.5 + _FAR).mean() for x in device])) > _FAR
 
@@ -170,7 +189,7 @@ def _sure(probabilities: Iterable[np.ndarray], axis: int) -> float:
     return float(np.mean([(x.max(axis) >= 1 - _ONE).mean() for x in probabilities]))
 
 
-def _are_scaled(device: list[np.ndarray]) -> bool:
+def _are_scaled(device: Sequence[np.ndarray]) -> bool:
     """Whether positive values are of several sizes, as powers are: a logarithm of nearly equal ones is a line."""
     return max(float(x.max()) for x in device) > _SIZES * min(float(x.min()) for x in device)
 
@@ -184,17 +203,23 @@ def _of_several(x: np.ndarray, axis: int) -> bool:
     return bool(several(np.moveaxis(x, axis, -1).reshape(-1, x.shape[axis]), 0.0).mean() > 0.5)
 
 
+def _are_one(x: np.ndarray, measure: Callable[[np.ndarray], np.ndarray], axis: int) -> bool:
+    """Whether a measure along an axis is 1 everywhere; some places mostly show that it is not."""
+    some = tuple(slice(None if a == axis else _SOME) for a in range(x.ndim))
+    return _is_one(measure(x[some])) and _is_one(measure(x))
+
+
 def _is_one(x: np.ndarray) -> bool:
     return bool(np.abs(x - 1).max() <= _ONE)
 
 
-def _far(device: list[np.ndarray], measure: Callable[[np.ndarray], np.ndarray]) -> bool:
+def _far(device: Sequence[np.ndarray], measure: Callable[[np.ndarray], np.ndarray]) -> bool:
     """Whether what is 1 of the model's values is clearly not of the device's."""
     sizes = np.concatenate([np.ravel(measure(x)) for x in device])
     return bool((np.abs(np.log(np.maximum(np.abs(sizes), 1e-12))).mean() > _FAR) or (sizes < 0).mean() > _FAR)
 
 
-def _unequal(device: list[np.ndarray], measure: Callable[[np.ndarray], np.ndarray]) -> bool:
+def _unequal(device: Sequence[np.ndarray], measure: Callable[[np.ndarray], np.ndarray]) -> bool:
     """Whether a measure of the device's values varies: where all vectors are as long, a scale is the plain cause."""
     sizes = np.concatenate([np.ravel(measure(x)) for x in device])
     return bool(sizes.std() > _FAR / 2 * abs(sizes.mean()))

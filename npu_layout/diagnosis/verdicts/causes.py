@@ -16,6 +16,7 @@ from ..computed.factors import factors
 from ..computed.geometries import geometries
 from ..computed.resizes import resizes
 from ..scoring.evidence import Evidence
+from ..scoring.thresholds import FAR, NEARLY_ALL
 from ..scoring.trials import Trial
 from ..stored.channel_orders import channel_orders
 from ..stored.declared_scales import declared_scales
@@ -78,7 +79,7 @@ def without_inputs(evidence: Evidence, situation: Situation) -> Iterator[Trial]:
     yield from endings(evidence)
     yield from box_formats(evidence)
     say("orders of channels and rows")
-    yield from channel_orders(evidence)
+    yield from channel_orders(evidence, best - FAR if best >= NEARLY_ALL else -np.inf)
     yield from vector_orders(evidence)
     yield from row_orders(evidence)
     say("geometry")
