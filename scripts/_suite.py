@@ -17,9 +17,9 @@ def cores() -> int:
 def parts(kernels: str, chosen: list[str]) -> list[list[str]]:
     """Pytest's arguments for each part of one half. On several cores what measures time, signals or threads runs after
     the rest, with nothing beside it. The half with numpy leaves out what does not depend on kernels (ONCE in
-    tests/conftest.py), unless all or certain tests are asked for."""
+    tests/conftest.py, and tests marked so), unless certain tests are asked for."""
     every = ["-m", "slow or not slow"] if SLOW else []
-    if kernels == "numpy" and not (SLOW or chosen):
+    if kernels == "numpy" and not chosen:
         every.append("--second-half")
     if chosen or cores() == 1:
         return [[*every, *chosen]]

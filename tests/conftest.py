@@ -139,7 +139,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     chosen, left = [], []
     for item in items:
         alone = item.get_closest_marker("alone") is not None
-        wanted = (choice is None or alone == (choice == "only")) and not (second and suffices_once(item.path))
+        once = second and (suffices_once(item.path) or item.get_closest_marker("once") is not None)
+        wanted = (choice is None or alone == (choice == "only")) and not once
         (chosen if wanted else left).append(item)
     items[:] = chosen
     if left:

@@ -26,6 +26,7 @@ NATIVE_TESTS = {
 
 
 @pytest.mark.slow
+@pytest.mark.once
 @pytest.mark.parametrize("machine, name", NATIVE_TESTS)
 def test_the_core_without_python(machine: str, name: str, tmp_path: Path) -> None:
     """tests/native: the loops and the pool without Python, also on an emulated machine."""
@@ -43,6 +44,7 @@ def test_the_core_without_python(machine: str, name: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.once
 def test_the_table_of_instructions_is_true() -> None:
     """docs/instructions.md: within a tenth (compilers differ), and no loop beyond its rule without a reason."""
     sys.path.insert(0, str(ROOT / "scripts"))

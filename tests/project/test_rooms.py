@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 import npu_layout as nl
 from tests.conftest import ONCE, suffices_once
 from tests.support.paths import ROOT, TESTS
@@ -114,3 +116,12 @@ def test_what_runs_once_asks_no_kernels() -> None:
         map(suffices_once, (TESTS / "kernels" / "test_sums.py", HOUSE / "diagnosis" / "verdicts" / "verdict.py"))
     )
     assert not suffices_once(TESTS / "diagnosis" / "test_threads.py") and not suffices_once(TESTS / "test_errors.py")
+
+
+def test_marked_tests_run_once(pytester: pytest.Pytester) -> None:
+    """In the second half a marked test is left out, its neighbour is not."""
+    pytester.makeini("[pytest]\nmarkers = once\n slow\n alone\n")
+    pytester.makepyfile("import pytest\n@pytest.mark.once\ndef test_a(): pass\ndef test_b(): pass")
+    plain = ("-p", "no:cacheprovider", "--noconftest", "-p", "tests.conftest")
+    pytester.runpytest(*plain).assert_outcomes(passed=2)
+    pytester.runpytest(*plain, "--second-half").assert_outcomes(passed=1, deselected=1)
