@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...comparison import decibels
+from ...support import finite
 from ..scoring.evidence import Evidence
 from ..scoring.proof import cost, follows_frames, proven
 from ..scoring.thresholds import BENT, CLEAR, LEAST, MARGIN, MOST, NEAR, ROUGH, SEVERAL, SHIFTED, SOUND
@@ -19,6 +20,7 @@ from .simplicity import HARDLY, ORDERS
 _FINE = 20.0  # dB: if the declared reading explains so much, another scale has to gain CLEAR
 _FIX = 6.0  # dB that other causes have to explain to be named: what explains less changes too little
 _PERFECT = 40.0  # dB that the declared reading explains: inputs hardly matter, nor a slightly other scale
+_FRAMES, _SORTED = 4, 1 << 17  # frames whose values are sorted, and how many of each
 _ALIKE = 0.05  # of the noise: the power by which two readings of the same integers predict the same
 
 
@@ -49,11 +51,11 @@ def accuses(evidence: Evidence, c: Candidate, declared: float) -> bool:
     least = LEAST if c.cause in ORDERS and not evidence.trial(c).parameters else _FIX
     if _has_factors(evidence, c) and _FIX <= c.score < MOST and not is_no_line(evidence, c):
         least = MOST
-    perfect = (indifferent and declared >= _PERFECT) or (
-        exchanges_floats(evidence, c) and are_values(evidence, declared)
-    )
+    perfect = indifferent and declared >= _PERFECT
     gain = _least_of_input(evidence, c, declared) if c.of_input else MARGIN
-    return c.cause != "match" and c.score >= least and c.gain >= gain and not (fine or perfect)
+    if c.cause == "match" or c.score < least or c.gain < gain or fine or perfect:
+        return False
+    return not (exchanges_floats(evidence, c) and are_values(evidence, declared))
 
 
 def is_unpaid(evidence: Evidence, c: Candidate) -> bool:
@@ -106,9 +108,10 @@ def exchanges_floats(evidence: Evidence, c: Candidate) -> bool:
 
 
 def are_values(evidence: Evidence, declared: float) -> bool:
-    """Whether what the declared reading reads are the model's values, their means included.
+    """Whether what the declared reading reads are the model's values, their means included, or these in another order.
 
-    Over a covered lens an output hardly varies but in noise: then the means say that the kind of number is right.
+    Over a covered lens an output hardly varies but in noise: then the means say that the kind of number is right. So do
+    the values of an output that is stored in another order.
     """
     if declared >= MOST:
         return True
@@ -116,7 +119,30 @@ def are_values(evidence: Evidence, declared: float) -> bool:
         return False
     model, device = evidence.wanted.ravel(), evidence.device_values
     power, error = float(np.square(model).mean()), float(np.square(device - model).mean())
-    return bool(np.isfinite(error) and decibels(power, error) >= MOST)
+    return bool(np.isfinite(error) and decibels(power, error) >= MOST) or _are_values_in_some_order(evidence)
+
+
+def _are_values_in_some_order(evidence: Evidence) -> bool:
+    """Whether what the declared reading reads of each frame, sorted, is what the model returns, sorted."""
+    key = ("values in some order",)
+    if key not in evidence.searches:
+        pairs = [(finite(r), evidence.spec.unpack(b)) for b, r in zip(evidence.buffers[:_FRAMES], evidence.references)]
+        evidence.searches[key] = all(_are_alike(_sorted(device), _sorted(model)) for model, device in pairs)
+    return bool(evidence.searches[key])
+
+
+def _sorted(x: np.ndarray) -> np.ndarray:
+    """Return the values, or many of them at random, in float64."""
+    flat = np.ravel(x)
+    some = flat if flat.size <= _SORTED else np.random.default_rng(0).choice(flat, _SORTED)
+    return np.sort(some).astype(np.float64)
+
+
+def _are_alike(device: np.ndarray, model: np.ndarray) -> bool:
+    """Whether sorted values agree as those of a sound device do; NaN is sorted behind all others."""
+    if not np.isfinite(device[-1:]).all():
+        return False
+    return decibels(float(model.var()), float(np.square(device - model).mean())) >= SOUND
 
 
 def is_of_what_is_constant(evidence: Evidence, c: Candidate) -> bool:

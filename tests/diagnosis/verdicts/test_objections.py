@@ -186,6 +186,20 @@ def test_floats_whose_means_agree_are_floats(offset: float, values: bool) -> Non
     assert objections.accuses(found, candidate, declared) != values
 
 
+@pytest.mark.parametrize(("stored", "values"), [("float16", True), ("int16", False)])
+def test_floats_in_another_order_are_floats(stored: str, values: bool) -> None:
+    """Mirrored and transposed they explain nothing as declared, and their bytes resemble what they are read as."""
+    rng, spec = np.random.default_rng(5), nl.TensorSpec(SHAPE, "NCHW", "float16")
+    model = [rng.random(SHAPE).astype(np.float32) ** 8 for _ in range(2)]
+    q = None if stored == "float16" else nl.Quantization(1 / 32767)
+    other = nl.TensorSpec(SHAPE, "NHWC", stored, quantization=q)
+    noisy = [x[..., ::-1] + rng.normal(0, 0.01, SHAPE) for x in model]
+    device = [other.pack(np.ascontiguousarray(x, np.float32)).view(np.float16) for x in noisy]
+    found = Evidence(spec, device, model, (), 1)
+    assert found.score(found.as_declared()) < 4
+    assert objections.are_values(found, found.score(found.as_declared())) == values
+
+
 @pytest.mark.parametrize(("curve", "none"), [(0.0, False), (0.35, True)])
 def test_numbers_that_were_fitted_and_leave_much_leave_no_curve(curve: float, none: bool) -> None:
     """A sigmoid of straight pieces is nearly a line of the model's, where the model's values are small."""
