@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 KERNELS = ROOT / "npu_layout" / "kernels"
 LIBRARIES = {  # what opencv-python needs and pip cannot bring
     "libGL": "opencv-python needs libGL.so.1: apt install libgl1",
+    "libxcb": "opencv-python needs libxcb.so.1: apt install libxcb1",
     "libgthread": "opencv-python needs libglib-2.0.so.0: apt install libglib2.0-0",
     "libglib": "opencv-python needs libglib-2.0.so.0: apt install libglib2.0-0",
 }
