@@ -12,14 +12,15 @@ from _suite import environment, parts
 from _venv import check_cv2
 
 OLDEST = ["numpy==1.24.*", "opencv-python==4.8.*", "onnxruntime==1.17.*"]
+MINORS = 9, 15  # of Python 3, the last one excluded
 SUMMARY = re.compile(r"^=+ .*(?:passed|failed|error).* =+$", re.MULTILINE)
 
 
 def interpreters() -> dict[str, str]:
-    """A path for each version from 3.9 to 3.13 that really starts."""
+    """A path for each version from 3.9 to 3.14 that really starts."""
     code = "import sys; print('%d.%d' % sys.version_info[:2], sys.executable)"
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    names = [f"python3.{minor}" for minor in range(9, 14)] + [str(p) for p in pyenv.glob("versions/3.*/bin/python")]
+    names = [f"python3.{minor}" for minor in range(*MINORS)] + [str(p) for p in pyenv.glob("versions/3.*/bin/python")]
     found: dict[str, str] = {}
     for name in names:
         try:
@@ -27,7 +28,7 @@ def interpreters() -> dict[str, str]:
         except OSError:
             continue
         version, _, path = tried.stdout.strip().partition(" ")
-        if version in {f"3.{minor}" for minor in range(9, 14)}:
+        if version in {f"3.{minor}" for minor in range(*MINORS)}:
             found.setdefault(version, path)
     return dict(sorted(found.items(), key=lambda item: int(item[0].partition(".")[2])))
 

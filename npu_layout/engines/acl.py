@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -15,7 +14,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..specs import from_acl
-from ..support import checked_call, naming, whole_number
+from ..support import checked_call, naming, safe_lock, whole_number
 from .runtime import RuntimeEngine, distinct, model_file, names_of, opening, per_tensor, runtime
 
 # acl/acl_base.h, acl/acl_rt.h
@@ -24,7 +23,7 @@ _HUGE_FIRST = 0  # ACL_MEM_MALLOC_HUGE_FIRST
 _TO_DEVICE, _TO_HOST = 1, 2  # ACL_MEMCPY_HOST_TO_DEVICE, ACL_MEMCPY_DEVICE_TO_HOST
 
 _started: Any = None
-_starting = threading.Lock()
+_starting = safe_lock()
 
 
 class AclEngine(RuntimeEngine):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import threading
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,7 +17,18 @@ from ..engines import specs_of
 from ..errors import NpuLayoutError, RecordingError
 from ..frames import ARGUMENTS, FrameSpec, Geometry, Preprocessor, frame_array, frame_part
 from ..layouts import CHANNEL_ORDERS, Layout
-from ..support import PathLike, __version__, checked_call, isolated, many, not_copied, path_of, text_of, whole_numbers
+from ..support import (
+    PathLike,
+    __version__,
+    checked_call,
+    isolated,
+    many,
+    not_copied,
+    path_of,
+    safe_lock,
+    text_of,
+    whole_numbers,
+)
 from .folder import begin, sha256_of, write_about, write_run
 from .runs import (
     CAMERA,
@@ -105,7 +115,7 @@ class Recorder:
         _check_target(preprocess, self._inputs)
         self._first: Frame | None = None
         self._noted: int | None = None
-        self._one_at_a_time, self._process = threading.RLock(), os.getpid()
+        self._one_at_a_time, self._process = safe_lock(reentrant=True), os.getpid()
         self._meta = _description(preprocess, model, note, {} if versions is None else versions)
         if self.folder.exists() and not self.folder.is_dir():
             raise RecordingError(f"{self.folder} is no folder; expected a new or empty one")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..support import safe_lock
 from .copies import array_of
 from .leases import Slot
 from .stages import Job
@@ -27,7 +28,7 @@ class Borrowed:
 
     def __init__(self, first: int) -> None:
         self._left, self._again = first, False
-        self._lock = threading.Lock()
+        self._lock = safe_lock()
         self._known: list[tuple[Slot, int, list[np.ndarray]]] = []  # with the lease
         self._turn, self._maker = threading.Lock(), None  # type: tuple[threading.Lock, Job | None]
 

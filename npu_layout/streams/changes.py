@@ -28,8 +28,9 @@ class Changes:
     """A lock, and those who wait until what it guards has changed.
 
     threading.Condition takes its lock, and waits, in code of Python, in which the exception of a signal's handler
-    (KeyboardInterrupt) may come while the main thread has the lock and no `with` that returns it. Here both are calls
-    of C. The lock may be taken again by its owner, such as a handler that stops a stream.
+    (KeyboardInterrupt) may come while the main thread has the lock and no `with` that returns it. Here the lock
+    is a `safe_lock`, and the wait a call of C. The lock may be taken again by its owner, such as a handler that stops a
+    stream.
     """
 
     def __init__(self) -> None:

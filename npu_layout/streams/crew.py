@@ -8,6 +8,7 @@ import time
 from contextlib import suppress
 
 from ..errors import NpuLayoutError
+from ..support import safe_lock
 from .leases import Result
 from .line import TICK, Line
 from .processes import Process
@@ -48,7 +49,8 @@ class Crew:
         self._ended = False  # whether somebody got its end or error
         self.left = False  # whether its caller closed it
         self._patient = True  # whether `close` waits for the threads
-        self._starting, self._closing = threading.RLock(), threading.RLock()  # taken again by a signal's handler
+        self._starting = safe_lock(reentrant=True)  # a signal's handler may take both again
+        self._closing = safe_lock(reentrant=True)
         self._threads: list[threading.Thread] = []
         self.signals = Stopped(line.stop)
         self._process = Process()

@@ -18,7 +18,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..engines import checked_targets, specs_of
 from ..errors import NpuLayoutError
-from ..support import checked_call, items_of, naming, not_copied
+from ..support import checked_call, items_of, naming, not_copied, safe_lock
 from .borrowing import Borrowed
 from .leases import Slot
 from .processes import Process
@@ -73,7 +73,7 @@ class EnginePool:
                         raise NpuLayoutError(f"engine {i} has other {which} than engine 0; expected one network")
         self._tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._since: list[float | None] = [None] * len(self.engines)  # when each began its task
-        self._change = threading.Lock()  # of what is submitted beside `close`
+        self._change = safe_lock()  # of what is submitted beside `close`
         self._closed = self._hung = False
         self._process, sharing = Process(), Sharing(len(self.engines))
         self._threads = [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import lru_cache
@@ -14,6 +13,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..engines import checked_outputs
+from ..support import safe_lock
 
 
 def run(
@@ -58,7 +58,7 @@ class _Guard:
 
     def forget(self) -> None:
         """Begin anew, as in a child process, in which the threads that had the locks are not."""
-        self.lock = threading.Lock()
+        self.lock = safe_lock()
         self.engines: dict[int, tuple[Any, int]] = {}
 
 
@@ -73,7 +73,7 @@ def _exclusive(engine: Any) -> Iterator[None]:
     key = id(engine)
     with _GUARD.lock:
         own, count = _GUARD.engines.get(key, (None, 0))
-        own = own or threading.RLock()
+        own = own or safe_lock(reentrant=True)
         _GUARD.engines[key] = own, count + 1
     try:
         with own:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from ..errors import NpuLayoutError
-from ..support import isolated
+from ..support import isolated, safe_lock
 
 _RUNS = 8  # of each engine that are looked at: what they returned is kept meanwhile
 
@@ -23,7 +22,7 @@ class Sharing:
     """
 
     def __init__(self, engines: int) -> None:
-        self._lock = threading.Lock()
+        self._lock = safe_lock()
         self._left = [_RUNS] * engines
         self._last: list[dict[str, tuple[np.ndarray, np.ndarray]]] = [{} for _ in range(engines)]
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
 from typing import Any
 
-from ..support import checked_call, counted, flag, not_copied, one_of, real_number
+from ..support import checked_call, counted, flag, not_copied, one_of, real_number, safe_lock
 from .crew import Crew
 from .leases import Result
 from .line import Line
@@ -103,7 +102,7 @@ class Stream:
         line = Line(work.workers, most, limit, latest=latest, skips=skips, debug=filled)
         self._crew = Crew(opened, work, line)
         self._asked: Future[Result | None] | None = None
-        self._asking = threading.Lock()
+        self._asking = safe_lock()
         self._end = weakref.finalize(self, self._crew.abandon)  # of a stream that nobody closed
         self._end.atexit = False  # its threads are daemons
 

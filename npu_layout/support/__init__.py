@@ -45,6 +45,7 @@ from .number_arguments import (
 from .owning import not_copied
 from .process_locks import ProcessLock
 from .progress import Steps, steps, track
+from .safe_locks import safe_lock
 from .spelling import argument, spelt
 from .text_direction import isolated, many, quoted
 from .version import __version__
@@ -94,6 +95,7 @@ __all__ = [
     "quoted",
     "real_number",
     "real_numbers",
+    "safe_lock",
     "shown",
     "spelt",
     "steps",

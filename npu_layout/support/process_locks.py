@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-import threading
 from typing import Any
+
+from .safe_locks import safe_lock
 
 
 class ProcessLock:
@@ -12,16 +13,16 @@ class ProcessLock:
 
     ``with lock.own:`` takes it. No registry makes it anew at a fork: what Python calls when an object of a WeakSet is
     collected takes the exception of a signal's handler for itself, and a Ctrl-C was lost. Nor is this a context manager
-    itself, in whose code such an exception could come while the lock is taken.
+    itself, in whose code such an exception could come while the lock is taken: `own` is a `safe_lock`.
     """
 
     __slots__ = ("_locks",)
 
     def __init__(self) -> None:
-        self._locks: dict[int, Any] = {os.getpid(): threading.RLock()}
+        self._locks: dict[int, Any] = {os.getpid(): safe_lock(reentrant=True)}
 
     @property
     def own(self) -> Any:
         """The lock of this process."""
         number = os.getpid()
-        return self._locks.get(number) or self._locks.setdefault(number, threading.RLock())  # for all its threads
+        return self._locks.get(number) or self._locks.setdefault(number, safe_lock(reentrant=True))  # of all threads

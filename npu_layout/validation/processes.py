@@ -11,6 +11,7 @@ from multiprocessing import resource_tracker
 from typing import Any, Callable
 
 from ..errors import NpuLayoutError
+from ..support import safe_lock
 
 
 class ProcessDied(Exception):
@@ -30,7 +31,7 @@ class Processes:
         self._function = function
         self._context = multiprocessing.get_context("spawn")  # a fork copies locks of threads, but not the threads
         self._own = threading.local()
-        self._lock = threading.Lock()
+        self._lock = safe_lock()
         self._all: list[Any] = []
         self._closed = False
 

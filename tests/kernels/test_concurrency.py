@@ -222,7 +222,9 @@ else:
         import _interpreters as interpreters
     except ImportError:
         import _xxsubinterpreters as interpreters
-    failed = interpreters.run_string(interpreters.create(), code)
+    other = interpreters.create()
+    failed = interpreters.run_string(other, code)
+    interpreters.destroy(other)
     assert not failed, failed
 """
 

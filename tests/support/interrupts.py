@@ -11,9 +11,10 @@ from types import FrameType
 from typing import Any
 
 from npu_layout.streams import changes
+from npu_layout.support import safe_locks
 
 OWN = os.path.dirname(changes.__file__)
-OTHERS = (threading.__file__, concurrent.futures._base.__file__)
+OTHERS = (safe_locks.__file__, threading.__file__, concurrent.futures._base.__file__)
 LIMIT = 10.0  # seconds for what ends
 
 
@@ -25,7 +26,7 @@ def interrupted(act: Callable[[], Any], n: int, depth: int = 1) -> bool:
     """Call `act`, and raise Interrupt at the n-th place where Python handles a signal; whether there was one.
 
     Those are the begin of a function and the end of a call of C, in the code of streams and in what it calls of
-    threading's and of futures', to `depth` calls. A profiler's function is called there too.
+    safe_locks, threading's and of futures', to `depth` calls. A profiler's function is called there too.
     """
     left = n
 

@@ -13,13 +13,19 @@ from npu_layout.support import ProcessLock
 
 
 def test_threads_share_it() -> None:
-    lock = ProcessLock()
+    lock, found = ProcessLock(), []  # type: ProcessLock, list[bool]
+
+    def take() -> None:
+        with lock.own:
+            found.append(True)
+
     with lock.own, lock.own:  # its owner may take it again
-        other = threading.Thread(target=lambda: found.append(lock.own.acquire(blocking=False)))
-        found: list[bool] = []
+        other = threading.Thread(target=take)
         other.start()
-        other.join()
-    assert found == [False] and lock.own is lock.own
+        other.join(0.1)
+        assert other.is_alive() and not found
+    other.join(20)
+    assert found == [True] and lock.own is lock.own
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import threading
 
 import numpy as np
 
 from ... import kernels
+from ...support import safe_lock
 from ..results.detections import memory_for
 
 _ROWS = 1024  # candidates that there is room for at first
@@ -25,7 +25,7 @@ class Workspace:
 
     def __init__(self, made: kernels.Detection | None, collects: bool, edged: bool, backend: str | None = None) -> None:
         self._how, self._process = (made, collects, edged, backend), os.getpid()
-        self.lock = threading.Lock()
+        self.lock = safe_lock()
         self.detector = None if made is None else kernels.detector(made, backend)
         self.make_room(_ROWS if collects else 0)
 
