@@ -186,6 +186,17 @@ def test_what_comes_from_outside() -> None:
     assert LATE.keys() <= modules().keys()
 
 
+def test_locks_that_an_interrupt_may_leave_taken_are_of_one_room() -> None:
+    """safe_locks.py makes all; streams/borrowing.py returns a lock by itself that worker threads alone take."""
+    made = {
+        str(path)
+        for path, tree in modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in ("Lock", "RLock", "Condition", "Semaphore")
+    }
+    assert made == {"support.safe_locks", "streams.borrowing"}, made
+
+
 def is_function(node: ast.AST) -> bool:
     return isinstance(node, (ast.FunctionDef, ast.ClassDef))
 
