@@ -1,4 +1,4 @@
-"""The errors of npu_layout. Each is a ValueError, so that callers that do not know these classes catch them too."""
+"""The errors of npu_layout. Each is a ValueError, so that callers who do not know these classes can catch them too."""
 
 
 class NpuLayoutError(ValueError):

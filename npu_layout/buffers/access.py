@@ -1,4 +1,4 @@
-"""The memory of a described tensor: the flat buffer as it is, a view of it, the tensor unpacked from it, and packed."""
+"""The memory of a described tensor: take its flat buffer, view it, unpack the tensor from it, pack a tensor into it."""
 
 from __future__ import annotations
 
@@ -44,19 +44,31 @@ class BufferAccess:
     def flat(self, buffer: Any) -> np.ndarray:
         """Return `buffer` as a 1-D array of the stored dtype: its own memory, never a copy.
 
-        bytes, bytearray, memoryview, mmap, ctypes array or another C-contiguous buffer of `nbytes` bytes, or a
-        C-contiguous ndarray of the stored dtype, or another library's array (``__dlpack__`` on the CPU,
-        ``__array_interface__``): 1-D, or of the storage shape, in which dimensions of 1 may be left out or added, and
-        neighbours merged; of memory with a shape too, such as a ctypes array. Raises BufferSizeError on another size,
-        LayoutError on a shape that belongs to another order, NpuLayoutError on another dtype or a non-contiguous array.
+        Parameters
+        ----------
+        buffer
+            `nbytes` bytes in C order: bytes, bytearray, memoryview, mmap, a ctypes array or another object with
+            Python's buffer protocol; an ndarray of the stored dtype; or another library's array (``__dlpack__`` on the
+            CPU, ``__array_interface__``). What has a shape is 1-D or of the storage shape, in which dimensions of 1
+            may be left out or added, and neighbouring dimensions merged.
+
+        Raises
+        ------
+        BufferSizeError
+            On another number of bytes.
+        LayoutError
+            On a shape that belongs to another order of the axes.
+        NpuLayoutError
+            On another dtype, and on an array that is not C-contiguous.
         """
         return flat_memory(self._tensor, self._shapes, buffer)
 
     def view(self, flat: Any) -> np.ndarray:
-        """Return the buffer as a strided array with the logical axes, of the stored dtype: no copy.
+        """Return the buffer as a strided array of the logical shape and the stored dtype: a view, never a copy.
 
-        bfloat16 is seen as its bits in uint16. Read-only if the buffer is. Raises LayoutError if no single view
-        exists; for the rest see `flat`.
+        flat: as for the method `flat`, with its errors. bfloat16 is seen as its bits, in uint16. The view is read-only
+        if the buffer is. Raises LayoutError if an axis has no single stride in the buffer, as an axis in several blocks
+        has none, and on elements of half a byte.
         """
         if self.element.nibbles:
             raise LayoutError(f"{self._tensor.describe()}: half bytes cannot be viewed without a copy; use unpack")
@@ -80,28 +92,30 @@ class BufferAccess:
         out: np.ndarray | None = None,
         copy: bool | None = None,
     ) -> np.ndarray:
-        """Return the tensor in the buffer, C-contiguous in logical axes order, or as the storage array of `to`.
+        """Return the tensor in the buffer: a C-contiguous array of the logical shape, or the storage array of `to`.
 
         Parameters
         ----------
         flat
-            See :meth:`flat`.
+            The buffer, as for the method :meth:`flat`.
         to
-            Storage order of the result; pad elements are zero (if memory is shared: as the buffer has them).
+            A tag or Layout with the same axes: the storage order of the result. Its pad elements are zero; if the
+            result shares memory with the buffer, they are what the buffer has there. None: the logical order.
         dtype
-            None: float32 if quantised, else the stored dtype (native byte order; bfloat16: float32; int4: int8).
-            Of a quantised spec, a float dtype returns real values; an integer dtype that can represent the stored one
-            returns stored values. The result is a dtype of numpy, in this machine's byte order.
+            The result's dtype, one of numpy's in this machine's byte order. None: float32 if the spec is quantised,
+            else the stored dtype (float32 for bfloat16, int8 for int4, uint8 for uint4). If the spec is quantised, a
+            float dtype returns real values, and an integer dtype that can represent the stored one stored values.
         out
-            Array to write to, of the result's shape and dtype. Ctrl-C leaves it half written.
+            Array to write to, of the result's shape and dtype and any strides; it is returned. Ctrl-C leaves it half
+            written.
         copy
-            None: memory is shared if the buffer already is that array. False: NpuLayoutError (a ValueError) if
-            a copy is needed. True: always a copy.
+            None: the result is a view if the buffer already is that array, else a copy. False: NpuLayoutError (a
+            ValueError) if a copy is needed. True: always a copy.
 
         Raises
         ------
         BufferSizeError, NpuLayoutError, LayoutError
-            On a buffer that does not fit, an out that does not, a dtype that would lose values.
+            On a buffer or an `out` that does not fit, on other axes of `to`, and on a dtype that would lose values.
         """
         move, shape, wanted, shares = self._unpacking(to, dtype)
         if copy is not None and copy is not True:  # False by identity below: numpy's bools are no such object
@@ -115,7 +129,7 @@ class BufferAccess:
         if out is None and copy is not True and shares:
             return array[self.storage_offset : self.storage_offset + move.dst.size].reshape(shape)
         if copy is False:
-            why = "out= is given" if out is not None else f"result {move.dst.layout} of {wanted} differs from storage"
+            why = "out= is given" if out is not None else f"as {move.dst.layout} of {wanted} it is not what is stored"
             raise NpuLayoutError(f"{self._tensor.describe()} cannot be unpacked without a copy: {why}")
         if self.element.nibbles:
             array = unpack_nibbles(array, self.element, self.size)
@@ -156,24 +170,24 @@ class BufferAccess:
 
     @checked_call
     def pack(self, tensor: Any, *, out: np.ndarray | None = None) -> np.ndarray:
-        """Return a buffer that contains `tensor`: 1-D, of the stored dtype, pad elements and gaps zero. A copy.
+        """Return a 1-D buffer of the stored dtype with a copy of `tensor` in it; pad elements and gaps are zero.
 
         Parameters
         ----------
         tensor
-            Numbers of the logical shape, any strides. Floats are quantised if the spec is (as
-            Quantization.quantize), and refused if it stores integers that are not; in a narrower float dtype they
-            become infinity if they are beyond it, as in numpy. Integers are used as stored values, and refused if they
-            do not fit.
+            Numbers of the logical shape, with any strides. Floats are quantised, as by Quantization.quantize, if the
+            spec is quantised; they are refused if it stores integers without a quantization. A float beyond the range
+            of a narrower float dtype becomes infinity, as in numpy. Integers count as stored values, and are refused if
+            the stored dtype cannot represent them.
         out
-            1-D array of the buffer's dtype and length to write to. Ctrl-C leaves it half written.
+            1-D array of the buffer's dtype and length to write to; it is returned. Ctrl-C leaves it half written.
 
         Raises
         ------
         LayoutError
             On another shape.
         NpuLayoutError
-            On values that the stored dtype cannot represent, and on an out that does not fit.
+            On values that the stored dtype cannot represent, and on an `out` that does not fit.
         """
         array = plain_array("tensor", tensor)
         affine = plan_packing(self._tensor, array)

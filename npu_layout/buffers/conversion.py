@@ -17,12 +17,12 @@ from .stored import StoredTensor
 
 
 class Conversion:
-    """A conversion between two stored tensors; made by `plan`. May be shared by threads, and pickled.
+    """A conversion from one stored tensor to another, made by `plan`. It may be shared by threads, and pickled.
 
     Attributes
     ----------
     source, target
-        The TensorSpecs.
+        The TensorSpecs of the buffers that it reads and writes.
     move
         The loops that it runs.
     """
@@ -40,13 +40,13 @@ class Conversion:
         self._usual: Callable[[Any, Any], bool] | None = None
 
     def __call__(self, buffer: Any, out: np.ndarray | None = None) -> np.ndarray:
-        """Return the tensor in `buffer`, of `source`, as a buffer of `target`: a copy, pad elements and gaps zero.
+        """Convert the buffer of `source` to one of `target`: a copy, whose pad elements and gaps are zero.
 
         buffer: whatever ``source.flat`` accepts. out: C-contiguous array of the target's stored dtype, of a shape that
-        ``target.flat`` accepts, which does not overlap buffer. Returns `out`, or a new 1-D array.
+        ``target.flat`` accepts, which does not overlap `buffer`. Returns `out`, or a new 1-D array.
 
-        Raises BufferSizeError, LayoutError, NpuLayoutError on a buffer or an out that does not fit; then nothing was
-        written. Ctrl-C leaves `out` half written.
+        Raises BufferSizeError, LayoutError or NpuLayoutError on a buffer or an `out` that does not fit; nothing was
+        written then. Ctrl-C leaves `out` half written.
         """
         # The usual case of a hot loop; if it fails, the checks below find out why.
         if out is not None and self._usual is not None and self._usual(buffer, out):
@@ -81,19 +81,19 @@ def plan(source: TensorSpec, target: TensorSpec) -> Conversion:
     ----------
     source, target
         TensorSpecs with the same axes, matched by letter, and the same extents. A quantised source becomes real
-        values in a float target, is quantised again for a target quantised in another way, and keeps its stored values
-        in integers that are not quantised; integers that are not quantised become the stored values of a quantised
-        target.
+        values in a float target, and is quantised again for a target with another quantization. A target of integers
+        without a quantization receives the stored values. If the source has integers without a quantization, these
+        are the stored values of a quantised target.
 
     Returns
     -------
-    A Conversion, the same object for equal arguments.
+    A Conversion, which may be the same object for equal arguments.
 
     Raises
     ------
     LayoutError, NpuLayoutError
-        If shapes, axes or channels differ, if values could be lost (floats to integers without a quantization, integers
-        to a narrower dtype), on elements of half a byte, and on quantizations along two different axes.
+        If shapes, axes or channels differ; if values could be lost (floats to integers without a quantization, integers
+        to a narrower dtype); on elements of half a byte; and on quantizations along two different axes.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def plan(source: TensorSpec, target: TensorSpec) -> Conversion:
     """
     if not isinstance(source, TensorSpec) or not isinstance(target, TensorSpec):
         what, given = ("target", target) if isinstance(source, TensorSpec) else ("source", source)
-        raise NpuLayoutError(f"plan: {what}: expected two TensorSpecs, got {shown(given)}")
+        raise NpuLayoutError(f"plan: {what}: expected a TensorSpec, got {shown(given)}")
     return _planned(source, target)
 
 

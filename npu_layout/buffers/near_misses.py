@@ -40,22 +40,22 @@ def order_words(storage: Storage, shape: Shape) -> str:
 
 
 def size_words(storage: Storage, kind: Element, nbytes: int) -> str:
-    """Return what a buffer of `nbytes` bytes would contain of this tensor, in words; empty if nothing usual fits."""
+    """Return in which other form this tensor would need `nbytes` bytes, in words; empty if no usual form does."""
     words = dict.fromkeys(name for name, needed in _sizes(storage, kind) if needed == nbytes)
-    return f"; {nbytes} are {' or '.join(words)}" if words else ""
+    return f"; {nbytes} bytes would be the tensor {' or '.join(words)}" if words else ""
 
 
 def _sizes(storage: Storage, kind: Element) -> Iterator[tuple[str, int]]:
     item = kind.buffer.itemsize
-    yield "those without padding", kind.buffer_size(math.prod(storage.shape)) * item
+    yield "without padding", kind.buffer_size(math.prod(storage.shape)) * item
     if kind.nibbles:
         return
     for width in {1, 2, 4} - {item}:
-        yield f"those of elements of {many(width, 'byte')}", storage.size * width
+        yield f"in elements of {many(width, 'byte')}", storage.size * width
     for letter, extent in zip(storage.layout.axes, storage.shape):
         chain = storage.chain(letter)
         if extent > 1 and len(chain) == 1 and storage.is_dense:
             rest = storage.size // chain[0].extent  # which may be padded to something else already
             for block in _BLOCKS:
                 padded = -(-extent // block) * block
-                yield f"those with {letter} padded from {extent} to {padded}", rest * padded * item
+                yield f"with {letter} padded from {extent} to {padded}", rest * padded * item

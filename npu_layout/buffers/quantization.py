@@ -1,4 +1,4 @@
-"""Convert between stored integers and real values: ONNX's rule, and the vendors' conventions as ways to state it."""
+"""Convert between stored integers and real values by ONNX's rule, which can be stated in the vendors' terms too."""
 
 from __future__ import annotations
 
@@ -52,16 +52,17 @@ class Quantization:
     Parameters
     ----------
     scale
-        Positive number; with `axis` one for each index of that axis.
+        A positive number; with `axis`, one for each index of that axis.
     zero_point
-        Any integer, or a float (Hailo's are floats); with `axis` one for each index or one for all.
+        Any integer, or a float (Hailo's are floats); with `axis`, one for each index or one for all.
     axis
-        Logical axis index that the values belong to; None: one value for the whole tensor.
+        Index of the logical axis along which scales and zero points vary; None: one pair for the whole tensor.
 
     Raises
     ------
     LayoutError
-        If scale is zero, negative or not finite, the values do not fit `axis`, or no dtype has all of them exactly.
+        If a scale is not a positive number in the range of float32, if there are neither one zero point nor as many as
+        scales, or if no dtype of numpy can represent all zero points exactly.
 
     Examples
     --------
@@ -154,8 +155,8 @@ class Quantization:
     def from_dfp(cls, fl: Any, axis: int | None = None) -> Quantization:
         """Return the quantization of dynamic fixed point, ``real = q * 2**-fl`` for any sign of fl (VeriSilicon).
 
-        Source: vsi_nn_DFPToFp32. fl, and axis if there are several, are as scale and axis of `Quantization`. Raises
-        LayoutError if fl is not whole, or 2**-fl is beyond float32.
+        Source: vsi_nn_DFPToFp32. fl: a whole number; with `axis`, one for each index of that axis. Raises LayoutError
+        if fl is not whole, or 2**-fl is beyond float32.
         """
         bits = np.asarray(_values("fl", fl, axis))
         if (bits != np.rint(bits)).any():
@@ -172,7 +173,7 @@ class Quantization:
     def from_offset(cls, scale: Any, offset: Any, axis: int | None = None) -> Quantization:
         """Return the quantization of Qualcomm QNN's Qnn_ScaleOffset_t: ``real = (q + offset) * scale``.
 
-        The offset is the negated zero point. scale and axis, and LayoutError, are those of `Quantization`.
+        The offset is the negated zero point. scale, axis and errors are as for `Quantization`.
         """
         zero_points = [-v for v in _values("offset", offset, axis)]
         return cls(scale, zero_points if axis is not None else zero_points[0], axis)
@@ -182,7 +183,7 @@ class Quantization:
     def from_multiplier(cls, m: Any, axis: int | None = None) -> Quantization:
         """Return the quantization of Kneron (m = scale * 2**radix) and TI TIDL (m = tensorScale): ``real = q / m``.
 
-        m and axis are as scale and axis of `Quantization`. Raises LayoutError if m is not positive or not a number.
+        m: a positive number; with `axis`, one for each index of that axis. Raises LayoutError if m is anything else.
         """
         multiplier = np.asarray(_values("m", m, axis), np.float64)
         if not (multiplier > 0).all():
@@ -190,10 +191,10 @@ class Quantization:
         return cls(1.0 / (multiplier if axis is not None else multiplier[0]), 0, axis)
 
     def affine(self, axis: str, *, to_stored: bool) -> Affine:
-        """Return the kernel's arithmetic: to stored integers, or to real values with `to_stored` False.
+        """Return the kernels' arithmetic that makes stored integers, or, with `to_stored` False, real values.
 
-        `axis` is the letter of self.axis, any text if that is None. NpuLayoutError if it is no text, or `to_stored` no
-        bool.
+        axis: the letter of the axis `self.axis`; any text if that is None. Raises NpuLayoutError if `axis` is no text,
+        or `to_stored` no bool.
         """
         if not isinstance(axis, str):
             raise NpuLayoutError(f"axis: expected a letter, got {shown(axis)}")
@@ -222,11 +223,11 @@ class Quantization:
         return result
 
     def quantize(self, x: Any, dtype: Any) -> np.ndarray:
-        """Return ``saturate(rint(float32(x) / scale) + zero_point)``, half to even, as ONNX QuantizeLinear.
+        """Return ``saturate(rint(float32(x) / scale) + zero_point)``, a copy; rint rounds half to even, as in ONNX.
 
-        x: numbers of any shape; dtype: an integer dtype, or int4 / uint4 (values in int8 / uint8). A copy. Zero points
-        are added before rint if one of them is no whole number. NaN becomes the lowest value. Raises NpuLayoutError
-        if shapes do not fit.
+        x: real numbers of any shape. dtype: an integer dtype, or int4 or uint4, whose values are returned in int8 or
+        uint8. Zero points are added before rint if one of them is no whole number. NaN becomes the lowest value. Raises
+        NpuLayoutError if `axis` does not fit the shape of x.
         """
         kind = element(dtype)
         array = plain_array("quantize: x", x)
@@ -237,9 +238,9 @@ class Quantization:
         return self._apply(array, kind.unpacked, kernel_name(kind.unpacked) if not kind.nibbles else kind.kernel, True)
 
     def dequantize(self, q: Any) -> np.ndarray:
-        """Return float32 ``(q - zero_point) * scale`` of the same shape: a copy.
+        """Return ``(q - zero_point) * scale`` in float32, of the same shape: a copy.
 
-        Raises NpuLayoutError if shapes do not fit.
+        q: stored integers of any shape. Raises NpuLayoutError on another dtype, and if `axis` does not fit the shape.
         """
         array = plain_array("dequantize: q", q)
         if array.dtype.kind not in "iu":

@@ -1,4 +1,4 @@
-"""Describe a flat buffer as a tensor: its fields, what follows from them, and the description as a dict or as text."""
+"""Describe a flat buffer as a tensor: the fields, what follows from them, and the description as a dict or as text."""
 
 from __future__ import annotations
 
@@ -29,24 +29,29 @@ class TensorSpec(BufferAccess):
     layout
         Storage order: a tag or a Layout.
     dtype
-        A numpy integer or float dtype (a foreign byte order too), or "bfloat16" (buffer: uint16), or "int4" /
-        "uint4" (buffer: uint8, two elements a byte, the low half first; "int4_high" / "uint4_high": the high half).
+        A numpy integer or float dtype (a foreign byte order too); "bfloat16", whose buffer is uint16; or "int4" or
+        "uint4", whose buffer is uint8: two elements to a byte, the low half first ("int4_high" and "uint4_high": the
+        high half first).
     axes
-        Order of `shape`, if it is not the layout's default (N C D H W).
+        The letters of the axes in the order of `shape`, if that is not the layout's default order (N C D H W).
     quantization
         What stored integers mean; None: they are not quantised.
-    storage_shape, storage_strides, storage_offset
-        What the tag cannot express, in elements: more outer blocks or a padded extent; row and plane pitches (one
-        stride for each storage dimension); the place of index 0.
+    storage_shape
+        Extents of the storage dimensions, if the memory has more outer blocks or longer extents than `shape` needs.
+    storage_strides
+        Elements from one index to the next, for each storage dimension, if rows or planes have a pitch.
+    storage_offset
+        Elements in front of the one with index 0.
     size
-        Elements of the whole buffer; default: up to and with the last storage element, pad lanes too. Give it
-        if a gap follows.
+        Elements in the whole buffer. Default: up to the last storage element, pad lanes included; give it if a gap
+        follows that element.
     name
         The tensor's name in the model.
     channels
-        "RGB" or "BGR": the colours in the three channels of an input's buffer, if the runtime puts them into the
-        model's order by itself; None: the buffer has the model's order. Nothing here reorders by it, and an axis of a
-        quantization is the buffer's. Preprocessor and `validate` read it; the model's order is Preprocessor's `color`.
+        "RGB" or "BGR": the order of the colours in an input's buffer of three channels, if the runtime itself brings
+        them into the model's order; None: the buffer has the model's order. A TensorSpec reorders nothing by it, and
+        scales for each channel are in the buffer's order. Preprocessor and `validate` read it; the model's order is
+        Preprocessor's `color`.
 
     Raises
     ------
@@ -176,7 +181,7 @@ class TensorSpec(BufferAccess):
     def offset(self, *index: Any) -> Any:
         """Return the element offset of a logical index in the buffer: int for ints, int64 array for integer arrays.
 
-        Raises IndexError outside the shape.
+        Raises IndexError if an index is outside the shape (negative ones too).
         """
         return self.storage.offset(*index)
 
@@ -202,21 +207,22 @@ class TensorSpec(BufferAccess):
         Parameters
         ----------
         stored
-            Extents in the order of the letters of the tag, blocks too: (1, 80, 80, 255) of NHWC, (1, 16, 80, 80, 16) of
+            Extents in the order of the tag, blocks included: (1, 80, 80, 255) for NHWC, (1, 16, 80, 80, 16) for
             NCHW16c.
         layout
             Storage order: a tag or a Layout.
         shape
-            The logical shape, in the order of the axes, where extents are padded. Blocks need it.
+            The logical shape, in the order of the axes, if stored extents are padded. A tag with blocks needs it.
         axes
-            The logical order; default: the tag's own (NHWC for NHWC); of tags with blocks, the layout's.
+            The letters of the axes in the logical order. Default: the tag's own order (NHWC for NHWC), but for a tag
+            with blocks the layout's default order.
         dtype, quantization, storage_strides, storage_offset, size, name, channels
             As for TensorSpec.
 
         Raises
         ------
         LayoutError
-            If the numbers do not fit the tag, or shape= is missing where there are blocks.
+            If the numbers do not fit the tag, or the tag has blocks and `shape` is missing.
 
         Examples
         --------
@@ -244,11 +250,11 @@ class TensorSpec(BufferAccess):
         )
 
     def replace(self, **fields: Any) -> TensorSpec:
-        """Return a spec with other values of some fields, arguments of TensorSpec; the others stay.
+        """Return a spec with new values for some fields, named as arguments of TensorSpec; the others stay.
 
-        Storage shape, strides, offset and size that were given stay too, so that shape, layout or axes can only be
-        replaced together with them (None or 0: what follows from the layout). Errors as of TensorSpec; NpuLayoutError
-        on an unknown field.
+        A storage shape, strides, an offset or a size that does not follow from the layout stays too. To replace shape,
+        layout or axes of such a spec, replace these as well (None or 0: what follows from the layout). Raises the
+        errors of TensorSpec, and NpuLayoutError on an unknown field.
 
         >>> TensorSpec((1, 3, 4, 4), "NHWC", "uint8").replace(dtype="int8", name="x")
         TensorSpec((1, 3, 4, 4), 'NHWC', 'int8', name='x')
@@ -269,8 +275,8 @@ class TensorSpec(BufferAccess):
 
     @classmethod
     def from_dict(cls, d: Any) -> TensorSpec:
-        """Return the spec of `d`, a result of to_dict; what is missing is default.
+        """Return the spec that the dict `d`, a result of to_dict, describes; only "shape" may not be missing.
 
-        Raises NpuLayoutError on an unknown or missing key.
+        Raises NpuLayoutError on an unknown key or without a shape, else the errors of TensorSpec.
         """
         return cls(**spec_arguments(d))

@@ -49,9 +49,9 @@ def check_quantization(quantization: Quantization, kind: Element, storage: Stora
 
 
 def in_storage_order(layout: Layout, shape: Sequence[int]) -> bool:
-    """Whether `shape` looks like one in storage order: channels last, and C equal to the first side, unlike the second.
+    """Return whether a shape in the order of the axes looks like one in storage order.
 
-    So (1, 80, 80, 255) of NHWC does if its axes are N, C, H and W.
+    It does if the layout has channels last, and C equals H but not W: (1, 80, 80, 255), read as N, C, H, W.
     """
     outer = layout.letters
     if layout.is_blocked or not outer.endswith("C") or outer == layout.axes or not len(shape) == len(layout.axes) == 4:

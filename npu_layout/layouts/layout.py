@@ -44,13 +44,13 @@ def c_strides(shape: Sequence[int]) -> Shape:
 
 @dataclass(frozen=True, init=False, repr=False)
 class Layout:
-    """A storage order, from its tag. Frozen, hashable; ``str()`` returns the tag.
+    """A storage order, described by its tag. Frozen, hashable; ``str()`` returns the tag.
 
     Parameters
     ----------
     tag
-        Upper-case letter: an axis (what remains of it after its blocks). Number and lower-case letter: an inner
-        block of that axis. Outermost first. Any letters, any number of axes.
+        The order in memory, outermost first. An upper-case letter is an axis, or what remains of it after its blocks;
+        a number with a lower-case letter is an inner block of that axis. Any letters, any number of axes.
     axes
         The logical order of the axes, if it is not the default: N C D H W for tags made of those letters
         (whatever the tag's own order), else the order of the tag's upper-case letters.
@@ -58,7 +58,7 @@ class Layout:
     Raises
     ------
     LayoutError
-        On bad grammar; on WHCN and CWHN, which vendors list fastest first (see :meth:`named`).
+        On a tag that cannot be read, and on WHCN and CWHN, which vendors list fastest first (see :meth:`named`).
 
     Examples
     --------
@@ -94,7 +94,7 @@ class Layout:
     def plain(cls, axes: str) -> Layout:
         """Return the C-order layout of a tensor with the logical `axes`, outermost first, even if they spell WHCN.
 
-        LayoutError if `axes` is no text of upper-case letters, each of them once.
+        Raises LayoutError if `axes` is anything but upper-case letters, each of them once.
         """
         if not isinstance(axes, str) or not _AXES.fullmatch(axes) or len(set(axes)) < len(axes):
             raise LayoutError(
@@ -110,7 +110,7 @@ class Layout:
     def of_rank(rank: int) -> Layout:
         """Return the C-order layout of a tensor with unnamed axes: N, NC, NCW, NCHW, NCDHW, beyond that A B C ...
 
-        LayoutError if `rank` is not 0 to 26.
+        Raises LayoutError if `rank` is not 0 to 26.
 
         >>> Layout.of_rank(3).axes, Layout.of_rank(6).axes
         ('NCW', 'ABCDEF')
@@ -173,7 +173,7 @@ class Layout:
     def storage_shape(self, shape: Sequence[int]) -> Shape:
         """Return the shape of the C array that stores a tensor of logical `shape`, padding included.
 
-        LayoutError on a bad shape.
+        Raises LayoutError on a shape that does not fit the layout.
 
         >>> Layout("NHCW8w").storage_shape((1, 3, 5, 13))
         (1, 5, 3, 2, 8)
@@ -188,8 +188,8 @@ class Layout:
     def offset(self, shape: Sequence[int], *index: Any) -> Any:
         """Return the element offset of a logical index: an int for ints, an int64 array for integer arrays (broadcast).
 
-        Raises IndexError if an index is outside `shape` (negative ones too), LayoutError on a bad shape, and on arrays
-        if int64 cannot contain the offsets of that shape.
+        Raises IndexError if an index is outside `shape` (negative ones too), and LayoutError on a shape that does not
+        fit, or if arrays are given and the offsets of that shape do not fit int64.
 
         >>> Layout("CHWN").offset((8, 3, 4, 5), 1, 2, 3, 4)
         473
@@ -201,10 +201,10 @@ class Layout:
     @lists_vendor_names
     @checked_call
     def named(cls, name: str, block: int | None = None) -> Layout:
-        """Return the layout of a vendor's name; give `block` for names whose block depends on chip or dtype.
+        """Return the layout that a vendor calls `name`; give `block` if its size depends on the chip or the dtype.
 
-        Raises LayoutError for an unknown name (it lists the known ones), for a missing or a superfluous `block`, and
-        for forms that depend on shape or chip: describe those with ``TensorSpec(storage_shape=, storage_strides=)``.
+        Raises LayoutError on an unknown name (the known ones are listed), on a missing or superfluous `block`, and on
+        forms that depend on shape or chip: describe those with ``TensorSpec(storage_shape=, storage_strides=)``.
 
         >>> Layout.named("NC1HWC2", block=16), Layout.named("WHCN")
         (Layout('NCHW16c'), Layout('NCHW'))

@@ -26,19 +26,19 @@ def repack(
     shape: Sequence[int] | None = None,
     out: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Move a storage array from one layout to another: always a copy, same dtype.
+    """Copy a storage array from one layout to another: always a copy, of the same dtype.
 
     Parameters
     ----------
     x
-        Storage array of `src`, any dtype and any strides; its shape is ``Layout(src).storage_shape(shape)``.
+        Storage array of `src`, of any dtype and any strides; its shape is ``Layout(src).storage_shape(shape)``.
     src, dst
         Tags or Layouts with the same axes, matched by letter.
     shape
-        Logical shape in the order of `src`'s axes. Without it every stored element counts as real.
+        Logical shape in the order of `src`'s axes. None: no stored element is padding.
     out
-        Storage array of `dst` to write to; pad elements are set to zero. Ctrl-C while it is written to, or another
-        signal whose handler raises, leaves some of it written and some not.
+        Storage array of `dst` to write to, with any strides; its pad elements are set to zero. Ctrl-C, or another
+        signal whose handler raises, leaves it half written.
 
     Returns
     -------
@@ -47,9 +47,9 @@ def repack(
     Raises
     ------
     LayoutError
-        If layouts, shape and x do not fit.
+        If layouts, shape and x do not fit each other.
     NpuLayoutError
-        If out has another shape or dtype, is read-only, shares elements with x, or its own overlap.
+        If `out` has another shape or dtype, is read-only or shares elements with x, or if its own elements overlap.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def _repacking(
             f"expected the same letters"
         )
     if dtype.hasobject or not dtype.itemsize:
-        raise LayoutError(f"x: cannot repack dtype {dtype}: expected numbers")
+        raise LayoutError(f"x: cannot repack dtype {dtype}; expected numbers")
     if shape is not None and len(stored) == 1 < len(source.dims):
         wanted = source.storage_shape(source.check_shape(shape))
         raise LayoutError(f"x: layout {source} of {shape} is stored as {wanted}, got {stored}: give x.reshape{wanted}")
@@ -119,7 +119,7 @@ def _repacking(
         )
     by_letter = dict(zip(source.axes, logical))
     target_logical = tuple(by_letter[letter] for letter in target.axes)
-    hint = " (its padded channels count as real: give shape=)" if shape is None and source.is_blocked else ""
+    hint = " (without shape= no element of x counts as padding)" if shape is None and source.is_blocked else ""
     name = f"V{dtype.itemsize}"
     storage = Storage.bind(target, target_logical)
     storage.check_bytes(dtype.itemsize)

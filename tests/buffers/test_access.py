@@ -24,7 +24,7 @@ def test_the_designs_own_sentence() -> None:
     assert (
         str(caught.value)
         == "buffer has 340 bytes; layout NCHW16c of (1,17,5,4) uint8 needs 640 (C padded from 17 to 32); "
-        "340 are those without padding"
+        "340 bytes would be the tensor without padding"
     )
 
 
@@ -106,9 +106,12 @@ def test_a_shape_that_says_another_order_is_refused() -> None:
 @pytest.mark.parametrize(
     ("nbytes", "says"),
     [
-        (46 * 48 * 57, "120612; 125856 are those with H padded from 46 to 48 or those with W padded from 46 to 48"),
-        (46 * 46 * 64, "needs 120612; 135424 are those with C padded from 57 to 64"),
-        (4 * 46 * 46 * 57, "needs 120612; 482448 are those of elements of 4 bytes"),
+        (
+            46 * 48 * 57,
+            "120612; 125856 bytes would be the tensor with H padded from 46 to 48 or with W padded from 46 to 48",
+        ),
+        (46 * 46 * 64, "needs 120612; 135424 bytes would be the tensor with C padded from 57 to 64"),
+        (4 * 46 * 46 * 57, "needs 120612; 482448 bytes would be the tensor in elements of 4 bytes"),
         (120613, "needs 120612"),
     ],
 )
@@ -309,9 +312,9 @@ def test_why_a_copy_is_needed_is_said() -> None:
     buffer, out = np.zeros(640, np.uint8), np.zeros(SPEC.shape, np.uint8)
     with pytest.raises(ValueError, match=r"without a copy: out= is given$"):
         SPEC.unpack(buffer, out=out, copy=False)
-    with pytest.raises(ValueError, match=r"without a copy: result NCHW of uint8 differs from storage$"):
+    with pytest.raises(ValueError, match=r"without a copy: as NCHW of uint8 it is not what is stored$"):
         SPEC.unpack(buffer, copy=False)
-    with pytest.raises(ValueError, match=r"result NCHW16c of float32 differs from storage$"):
+    with pytest.raises(ValueError, match=r"as NCHW16c of float32 it is not what is stored$"):
         SPEC.unpack(buffer, to="NCHW16c", dtype="float32", copy=False)
 
 

@@ -60,9 +60,9 @@ def test_two_elements_to_an_item() -> None:
 @pytest.mark.parametrize(
     ("nbytes", "expected"),
     [
-        (17 * 20, "; 340 are those without padding"),
-        (32 * 20 * 2, "; 1280 are those of elements of 2 bytes or those with W padded from 4 to 8"),
-        (32 * 20 * 4, "; 2560 are those of elements of 4 bytes or those with W padded from 4 to 16"),
+        (17 * 20, "; 340 bytes would be the tensor without padding"),
+        (32 * 20 * 2, "; 1280 bytes would be the tensor in elements of 2 bytes or with W padded from 4 to 8"),
+        (32 * 20 * 4, "; 2560 bytes would be the tensor in elements of 4 bytes or with W padded from 4 to 16"),
         (641, ""),
     ],
 )
@@ -73,14 +73,14 @@ def test_sizes_of_a_blocked_tensor(nbytes: int, expected: str) -> None:
 
 def test_a_padded_axis_is_named_and_ties_are_all_named() -> None:
     storage = Storage.bind(Layout("NHWC"), (1, 3, 2, 2))
-    assert "those with C padded from 3 to 4" in size_words(storage, element("int8"), 16)
+    assert "with C padded from 3 to 4" in size_words(storage, element("int8"), 16)
     both = size_words(Storage.bind(Layout("NHWC"), (1, 16, 1, 4)), element("int8"), 128)
     assert " or " in both and "elements of 2 bytes" in both and "C padded from 16 to 32" in both
 
 
 def test_half_bytes_have_their_unpadded_size_only() -> None:
     storage = Storage.bind(Layout("NCHW4c"), (1, 3, 1, 1))
-    assert size_words(storage, element("int4"), 2) == "; 2 are those without padding"
+    assert size_words(storage, element("int4"), 2) == "; 2 bytes would be the tensor without padding"
     assert size_words(storage, element("int4"), 4) == ""
     assert np.prod(storage.storage_shape) == 4
 
@@ -93,7 +93,7 @@ def test_dimensions_of_one_have_no_say() -> None:
     assert same_order(mirrored, (2, 3, 2, 2)) and not same_order(mirrored, (4, 3, 2))
 
 
-UNPADDED = "those without padding"
+UNPADDED = "without padding"
 
 
 @pytest.mark.parametrize(
@@ -101,20 +101,20 @@ UNPADDED = "those without padding"
     [
         ("NCHW8c", (1, 5, 2, 3), "int16", 5 * 6 * 2, [UNPADDED]),
         ("NCHW", (1, 5, 2, 3), "int16", 5 * 6 * 2, [UNPADDED]),
-        ("NCHW8c", (1, 5, 2, 3), "int16", 8 * 6, ["those of elements of 1 byte"]),
-        ("NCHW8c", (1, 5, 2, 3), "int16", 8 * 6 * 4, ["those of elements of 4 bytes"]),
-        ("NCHW8c", (1, 5, 2, 3), "float32", 8 * 6 * 2, ["those of elements of 2 bytes"]),
-        ("NCHW8c", (1, 5, 2, 3), "float32", 8 * 6, ["those of elements of 1 byte"]),
-        ("NHWC", (1, 5, 1, 7), "float64", 5 * 7 * 4, ["those of elements of 4 bytes"]),
-        *[("NHWC", (1, 3, 1, 7), "uint8", 7 * n, [f"those with C padded from 3 to {n}"]) for n in (4, 32, 64)],
-        ("NHWC", (1, 3, 1, 7), "uint8", 7 * 16, ["those with C padded from 3 to 16"]),
-        ("NHWC", (1, 3, 1, 7), "uint8", 3 * 16, ["those with W padded from 7 to 16"]),
-        ("NHWC", (1, 3, 1, 7), "uint8", 3 * 8, ["those with W padded from 7 to 8"]),
+        ("NCHW8c", (1, 5, 2, 3), "int16", 8 * 6, ["in elements of 1 byte"]),
+        ("NCHW8c", (1, 5, 2, 3), "int16", 8 * 6 * 4, ["in elements of 4 bytes"]),
+        ("NCHW8c", (1, 5, 2, 3), "float32", 8 * 6 * 2, ["in elements of 2 bytes"]),
+        ("NCHW8c", (1, 5, 2, 3), "float32", 8 * 6, ["in elements of 1 byte"]),
+        ("NHWC", (1, 5, 1, 7), "float64", 5 * 7 * 4, ["in elements of 4 bytes"]),
+        *[("NHWC", (1, 3, 1, 7), "uint8", 7 * n, [f"with C padded from 3 to {n}"]) for n in (4, 32, 64)],
+        ("NHWC", (1, 3, 1, 7), "uint8", 7 * 16, ["with C padded from 3 to 16"]),
+        ("NHWC", (1, 3, 1, 7), "uint8", 3 * 16, ["with W padded from 7 to 16"]),
+        ("NHWC", (1, 3, 1, 7), "uint8", 3 * 8, ["with W padded from 7 to 8"]),
         ("NHWC", (1, 3, 1, 7), "uint8", 7 * 128, []),
-        ("NHWC", (1, 3, 1, 7), "int32", 7 * 8 * 4, ["those with C padded from 3 to 8"]),
-        ("NHWC", (1, 33, 1, 7), "uint8", 7 * 48, ["those with C padded from 33 to 48"]),
-        ("NCHW8c", (1, 5, 3, 3), "uint8", 8 * 3 * 16, [f"those with {a} padded from 3 to 16" for a in "HW"]),
-        ("NCHW8c", (1, 5, 3, 3), "uint8", 16 * 9, ["those of elements of 2 bytes"]),  # its blocks pad C already
+        ("NHWC", (1, 3, 1, 7), "int32", 7 * 8 * 4, ["with C padded from 3 to 8"]),
+        ("NHWC", (1, 33, 1, 7), "uint8", 7 * 48, ["with C padded from 33 to 48"]),
+        ("NCHW8c", (1, 5, 3, 3), "uint8", 8 * 3 * 16, [f"with {a} padded from 3 to 16" for a in "HW"]),
+        ("NCHW8c", (1, 5, 3, 3), "uint8", 16 * 9, ["in elements of 2 bytes"]),  # its blocks pad C already
     ],
 )  # fmt: skip
 def test_the_readings_of_a_wrong_size(
@@ -124,8 +124,8 @@ def test_the_readings_of_a_wrong_size(
     if not words:
         assert got == ""
         return
-    assert got.startswith(f"; {nbytes} are ")
-    found = got[len(f"; {nbytes} are ") :].split(" or ")
+    assert got.startswith(f"; {nbytes} bytes would be the tensor ")
+    found = got[len(f"; {nbytes} bytes would be the tensor ") :].split(" or ")
     assert set(words) <= set(found) and len(found) == len(set(found)), got
     assert not tag.endswith("8c") or "C padded" not in got
     assert all("padded" in word or "elements" in word for word in set(found) - set(words) - {UNPADDED})
@@ -133,14 +133,14 @@ def test_the_readings_of_a_wrong_size(
 
 def test_an_axis_that_is_padded_already_may_be_padded_to_something_else() -> None:
     rows = Storage.bind(Layout("NHWC"), (1, 3, 2, 3), (1, 2, 6, 3))  # W padded from 3 to 6
-    assert size_words(rows, element("uint8"), 2 * 4 * 3) == "; 24 are those with W padded from 3 to 4"
-    both = "those with C padded from 3 to 4 or those with W padded from 3 to 8"
+    assert size_words(rows, element("uint8"), 2 * 4 * 3) == "; 24 bytes would be the tensor with W padded from 3 to 4"
+    both = "with C padded from 3 to 4 or with W padded from 3 to 8"
     assert size_words(rows, element("uint8"), 2 * 6 * 4) == f"; 48 are {both}"
     assert size_words(rows, element("uint8"), 2 * 3 * 3 * 6) == ""
 
 
 def test_a_buffer_with_gaps_has_no_padded_reading() -> None:
     gaps = Storage.bind(Layout("NHWC"), (1, 3, 1, 4), None, None, 0, 20)
-    assert size_words(gaps, element("uint8"), 12) == "; 12 are those without padding"
-    assert size_words(gaps, element("uint8"), 40) == "; 40 are those of elements of 2 bytes"
+    assert size_words(gaps, element("uint8"), 12) == "; 12 bytes would be the tensor without padding"
+    assert size_words(gaps, element("uint8"), 40) == "; 40 bytes would be the tensor in elements of 2 bytes"
     assert size_words(gaps, element("uint8"), 16) == ""

@@ -45,7 +45,7 @@ def test_without_a_shape_every_stored_element_is_real() -> None:
     ("x", "layouts", "options", "message"),
     [
         (np.zeros((1, 2, 3, 4)), ("NCHW", "OIHW"), {}, "axes NCHW and OIHW differ"),
-        (np.zeros((1, 2, 3, 4), object), ("NCHW", "NHWC"), {}, "cannot repack dtype object: expected numbers"),
+        (np.zeros((1, 2, 3, 4), object), ("NCHW", "NHWC"), {}, "cannot repack dtype object; expected numbers"),
         (
             np.zeros((1, 0, 3, 4)),
             ("NCHW", "NHWC"),
@@ -54,7 +54,12 @@ def test_without_a_shape_every_stored_element_is_real() -> None:
         ),
         (np.zeros((1, 2, 3, 4)), ("NCHW", "NHWC"), {"shape": (1, 2, 3, 5)}, r"is stored as \(1, 2, 3, 5\)"),
         (np.zeros((1, 2, 3, 4)), ("NCHW", "NHWC"), {"out": np.zeros((1, 2, 3, 4))}, r"expected shape \(1, 3, 4, 2\)"),
-        (np.zeros((1, 1, 3, 4, 4)), ("NCHW4c", "NHWC"), {"out": np.zeros(3)}, "padded channels count as real"),
+        (
+            np.zeros((1, 1, 3, 4, 4)),
+            ("NCHW4c", "NHWC"),
+            {"out": np.zeros(3)},
+            "without shape= no element of x counts as padding",
+        ),
         (np.zeros((1, 2)), ("NC", f"NC{2**40}c{2**20}c"), {}, "size: .* more bytes than int64 can count"),
     ],
 )
@@ -92,7 +97,7 @@ def test_what_is_no_layout_is_named() -> None:
     for arguments, says in (((["NCHW"], "NHWC"), "^src"), (("NCHW", {}), "^dst"), (("NCHW", "nhwc"), "^dst")):
         with pytest.raises(nl.NpuLayoutError, match=says):
             nl.repack(x, *arguments)
-    with pytest.raises(nl.NpuLayoutError, match=r"cannot repack dtype .*: expected numbers"):
+    with pytest.raises(nl.NpuLayoutError, match=r"cannot repack dtype .*; expected numbers"):
         nl.repack(np.zeros((1, 2, 3, 4), "V0"), "NCHW", "NHWC")
     assert nl.repack([[[[1, 2]], [[3, 4]]]], "NCHW", "NHWC").tolist() == [[[[1, 3], [2, 4]]]]
 
