@@ -56,7 +56,7 @@ def hint(name: str, spec: FrameSpec | None, image: np.ndarray) -> str:
         return same
     packed, exchanged = packed_shape(name, size_wh), (size_wh[1], size_wh[0])
     if exchanged != size_wh and image.shape == packed_shape(name, exchanged):
-        return f"; size_wh is width and height: is it {exchanged}?"
+        return f"; size_wh is width, then height: is it {exchanged}?"
     if packed and image.ndim == len(packed) and image.shape[0] == packed[0] and image.shape[1] > packed[1]:
         columns, pitch = packed[1], image.shape[1] * image.itemsize * int(np.prod(image.shape[2:]))
         if spec is not None and pitch == spec.strides[0]:

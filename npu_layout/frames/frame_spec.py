@@ -1,4 +1,4 @@
-"""Describe a camera's frame: pixel format, size, bytes a row, and where each plane begins."""
+"""Describe a camera's frame: its pixel format, its size, the bytes of a row, and where each plane begins."""
 
 from __future__ import annotations
 
@@ -29,34 +29,36 @@ class FrameSpec:
     ----------
     format
         BGR, RGB, BGRA, RGBA, BGRX, RGBX, GRAY, GRAY16, RGB565; NV12, NV21, NV16, NV24, I420, YV12, I422, I444; YUYV,
-        UYVY, YVYU; P010; RGGB, BGGR, GRBG, GBRG (the colours of the first two pixels of the first row, then of the
-        second), and those with 10P or 12P behind them, 10 or 12 bits packed as CSI-2 delivers them; NV12 in tiles,
-        NV12_4L4, NV12_32L32, NV12_16L32S, NV12_8L128; MJPEG.
+        UYVY, YVYU; P010; the mosaics RGGB, BGGR, GRBG, GBRG (the colours of the first two pixels of the first row, then
+        of the second), also with 10P or 12P behind the name, for 10 or 12 bits packed as CSI-2 delivers them; NV12 in
+        tiles: NV12_4L4, NV12_32L32, NV12_16L32S, NV12_8L128; MJPEG.
     size_wh
-        Width and height in pixels. Chroma of odd sizes has (w + 1) // 2 columns and (h + 1) // 2 rows.
+        Width and height in pixels. Halved planes of odd sizes have (w + 1) // 2 columns and (h + 1) // 2 rows.
     strides
-        Bytes from one row to the next in each plane, or one number: that of the first plane, from which those of the
-        others follow as for V4L2's bytesperline. Default: rows without gaps. In tiles: of a row of pixels, so that
-        a row of tiles of 32 rows has 32 times as many bytes; whole tiles.
+        Bytes from one row to the next, for each plane; or one number for the first plane, from which the others follow
+        as for V4L2's bytesperline. Default: rows without gaps. For tiles, the bytes of a row of pixels, in whole tiles:
+        a row of tiles that are 32 rows high has 32 times as many bytes.
     offsets
-        Byte at which each plane begins, in the order of memory. Default: one after the other, whole tiles each.
+        Byte at which each plane begins, in the order of memory. Default: where the plane before it ends, the gap of its
+        last row and half filled tiles included.
     size
         Bytes of the whole buffer. Default: up to the end of the last plane's last row, its gap included.
     matrix, range
-        How Y, U and V become colours: "bt601", "bt709" or "bt2020"; "limited" (Y from 16 to 235) or "full".
+        How Y, U and V become colours: "bt601", "bt709" or "bt2020", and "limited" (Y from 16 to 235) or "full".
 
     Raises
     ------
     NpuLayoutError
-        On an unknown format (the known ones are listed), strides that are negative or shorter than a row, planes that
-        overlap or end behind `size`, and a `size` that another usual reading explains: without offsets that of a
-        rounded height, without strides that of rounded rows too, each also rounded up to pages. With strides, what
-        rows of them explain with pages is refused only if a rounded height explains it without, or with smaller ones.
-        What nothing explains is refused if it has room for the planes of decoders, which round the height. Offsets, and
-        strides if the pitch is meant, say which reading it is.
+        On an unknown format (the known ones are listed); on strides that are negative or shorter than a row; on planes
+        that overlap or end behind `size`; and on a `size` that leaves open where the planes are. Unless `offsets` are
+        given, it does if another usual reading explains it: a height that is rounded up, or, unless `strides` are
+        given, rows that are; either may be rounded up to whole pages too. If rows of given strides explain the size
+        with pages, it is refused only if a rounded height explains it without pages, or with smaller ones. A size that
+        nothing explains is refused if the planes of a decoder, which rounds the height up, have room in it. Give
+        `offsets`, and `strides` for the pitch, to say which reading is right.
 
-    16-bit samples are little endian; their high byte is what counts: of P010 and GRAY16, and of 10 or 12 bits of a
-    mosaic, the high 8 bits are used and the others dropped, not rounded.
+    16-bit samples are little endian. Of a sample of P010 or GRAY16, or of 10 or 12 bits in a mosaic, the high 8 bits
+    are used; the others are dropped, not rounded.
 
     Examples
     --------
@@ -153,31 +155,33 @@ class FrameSpec:
         return self._placed.describe()
 
     def planes(self, buffer: Any) -> tuple[np.ndarray, ...]:
-        """Return the planes as views of a frame's memory, without a copy; read-only if the memory is.
+        """Return the planes of a frame as views of its memory, without a copy; read-only if the memory is.
 
         Parameters
         ----------
         buffer
-            The frame in one piece: bytes, memoryview, mmap, a C-contiguous uint8 array, of `size` bytes; or a tuple or
-            list of such, one for each plane, which begin at 0 and have `strides`; or a frame of PyAV, DepthAI or ROS.
-            Each plane's buffer may be larger, rounded up to a page say, unless rows of another usual pitch, with a
-            height that is rounded up or not, explain the sizes of all planes as well (better, if the spec's rows have
-            gaps), or that of one where the spec's rows do not explain all.
+            The frame in one piece of `size` bytes: bytes, memoryview, mmap or a C-contiguous uint8 array; or a tuple or
+            list of such buffers, one for each plane, which begins at its byte 0 and has the spec's stride; or a frame
+            of PyAV, DepthAI or ROS. A plane's own buffer may be larger, such as rounded up to a page. It is refused if
+            another usual pitch, with a height that is rounded up or not, explains the sizes of all planes as well as
+            the spec's (better, if the spec's rows have gaps), or if the spec's rows do not explain the sizes of all
+            planes and another pitch explains that of one.
 
         Returns
         -------
-        In the order of memory. (H, W, channels) for BGR and its kind, (H, W, 2) for YUYV and its kind, (H, W) for Y,
-        GRAY and mosaics, (H / 2, W / 2, 2) for the pairs of NV12, (H / 2, W / 2) for each of I420; uint8, but little
-        endian uint16 for GRAY16, RGB565 and P010; (H, bytes of a row) for packed mosaics; (rows of tiles, tiles, rows
-        of a tile, bytes) for tiles; 1-D for MJPEG. Odd sizes are rounded up.
+        Arrays in the order of memory: uint8, but little-endian uint16 for GRAY16, RGB565 and P010. Their shapes are
+        (H, W, channels) for BGR and its kind, (H, W, 2) for YUYV and its kind, (H, W) for Y, GRAY and mosaics,
+        (H / 2, W / 2, 2) for the pairs of NV12, (H / 2, W / 2) for U and V of I420, (H, bytes of a row) for packed
+        mosaics, (rows of tiles, tiles, rows of a tile, bytes of its row) for tiles; 1-D for MJPEG. Halves are rounded
+        up.
 
         Raises
         ------
         BufferSizeError
-            On another size. If it is that of another pitch, both readings are named. On separate planes whose size is
-            that of another pitch.
+            On a buffer of another size; if another pitch explains it, the message names both readings. On separate
+            planes whose size another pitch explains.
         NpuLayoutError
-            On what is no such memory.
+            On anything that is no such memory.
         """
         given = buffers_of(buffer)
         if self.size is None:
@@ -224,7 +228,7 @@ class FrameSpec:
     @classmethod
     @checked_call
     def of(cls, x: Any, *, stream: str = "main") -> FrameSpec:
-        """Return the spec of a frame of another library, with its real pitches; nothing of it is copied.
+        """Return the spec of another library's frame, with the pitches that the frame has; no pixel is copied.
 
         Parameters
         ----------
@@ -233,21 +237,21 @@ class FrameSpec:
             the configuration of its camera, or that of one of its streams, which does not say the colour space; a
             DepthAI ImgFrame; a Pillow image; a ROS sensor_msgs/Image or CompressedImage; a RealSense or Orbbec video
             frame; a pylon GrabResult; a jetson_utils cudaImage; a Harvesters component; a v4l2_format, as
-            VIDIOC_G_FMT fills it, its v4l2_pix_format or v4l2_pix_format_mplane. Read by their attributes: none of
-            these libraries is imported.
+            VIDIOC_G_FMT fills it, its v4l2_pix_format or v4l2_pix_format_mplane. Only attributes of the object are
+            read: none of these libraries is imported.
         stream
-            Of a picamera2 request, or its camera's configuration: "main", "lores" or "raw".
+            Which stream of a picamera2 request or of its camera's configuration: "main", "lores" or "raw".
 
         Raises
         ------
         BufferSizeError
-            On a GStreamer sample without a VideoMeta that is read, whose size is not what its caps say.
+            On a GStreamer sample whose VideoMeta is missing or cannot be read, and whose size is not that of its caps.
         NpuLayoutError
-            On anything else, on a format that is not in the table (it names the library's own word), and on a stream
-            that is not there; on a V4L2 size of a buffer that leaves open where its planes begin.
+            On any other object; on a format that is not in the table (the message has the library's own name for it);
+            on a stream that is not there; and on a V4L2 buffer whose size leaves open where its planes begin.
 
-        Which attributes are read, and where each library documents them: ``npu_layout/frames/camera_stacks.py``,
-        ``camera_sdks.py``, ``gstreamer.py``, ``picamera2.py`` and ``v4l2.py``.
+        ``npu_layout/frames/camera_stacks.py``, ``camera_sdks.py``, ``gstreamer.py``, ``picamera2.py`` and ``v4l2.py``
+        list the attributes that are read, and where each library documents them.
         """
         return cls(**described(x, stream))
 
@@ -260,9 +264,9 @@ class FrameSpec:
 
     @classmethod
     def from_dict(cls, d: Any) -> FrameSpec:
-        """Return the spec of `d`, a result of to_dict; what is missing is default.
+        """Return the spec that the dict `d`, a result of to_dict, describes; "format" and "size_wh" are required.
 
-        Raises NpuLayoutError on an unknown or missing key.
+        Raises NpuLayoutError on an unknown key or without a required one, else the errors of FrameSpec.
         """
         if not isinstance(d, Mapping):
             raise NpuLayoutError(f"d: expected a dict, got {shown(d)}")

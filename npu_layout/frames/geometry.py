@@ -94,17 +94,17 @@ class Geometry:
     @classmethod
     @checked_call
     def letterbox(cls, frame_wh: Pair, input_wh: Pair, *, center: bool = True, scaleup: bool = True) -> Geometry:
-        """Fit the whole frame in its own aspect, as large as fits, centred in padding, or at its top left.
+        """Fit the whole frame into the input in its own aspect, as large as possible, with padding around it.
 
         The scale is min(input_w / frame_w, input_h / frame_h): one side fits exactly, the other is rounded to the
         nearest pixel (half to even, at least 1). Of an odd number of padding pixels the larger part is at the right
-        and bottom. Both as in Ultralytics' LetterBox, but in whole numbers, without the error of a floating scale.
+        and bottom. Both are as in Ultralytics' LetterBox, but in whole numbers, without the error of a floating scale.
 
         frame_wh, input_wh: width and height in pixels. NpuLayoutError if they are not whole numbers of at least 1.
         center: False puts all padding at the right and bottom, as YOLOX and MMDetection do. YOLOX rounds the other side
-        down: for many sizes its picture is one pixel smaller than here.
-        scaleup: False leaves a frame that fits into the input as large as it is, as Ultralytics' LetterBox does with
-        scaleup=False: only the border is added.
+        down, so that for many sizes its picture is one pixel smaller than here.
+        scaleup: False does not enlarge a frame that fits into the input, but adds padding only, as Ultralytics'
+        LetterBox does with scaleup=False.
 
         >>> Geometry.letterbox((640, 427), (320, 320)).resized_wh, Geometry.letterbox((640, 427), (320, 320)).pad_ltrb
         ((320, 214), (0, 53, 0, 53))
@@ -161,7 +161,8 @@ class Geometry:
         points_xy
             (..., 2) real numbers, array or lists; no point is clipped, NaN stays NaN. [] counts as (0, 2).
         edges
-            The points count as edges, in both pictures: keypoints and corners of Detections do, as their boxes.
+            Whether the points are edges, in both pictures, instead of pixel centres. Keypoints and corners of
+            Detections are edges, as their boxes are.
 
         Returns
         -------
@@ -179,7 +180,7 @@ class Geometry:
     def points_to_input(self, points_xy: Any, *, edges: bool = False) -> np.ndarray:
         """Map pixel centres of the frame to pixel centres of the input: the inverse of `points_to_frame`.
 
-        points_xy, edges, the result and errors are as there.
+        points_xy, edges, the result and errors are as for `points_to_frame`.
         """
         centers = not flag("edges", edges)
         return self._mapped("points_xy", points_xy, 2, to_frame=False, clip=False, centers=centers)
@@ -191,8 +192,8 @@ class Geometry:
         Parameters
         ----------
         boxes_xyxy
-            (..., 4) real numbers, array or lists; NaN stays NaN. [] counts as (0, 4). Or Detections, which have
-            them as `xyxy`: those are edges, also where a network's sides are negative and x1 < x0.
+            (..., 4) real numbers, array or lists; NaN stays NaN. [] counts as (0, 4). Or Detections, whose `xyxy` is
+            mapped, and may have x1 < x0, where a network returned negative sides.
         clip
             Clip to the frame, (0, 0, frame_w, frame_h).
 
@@ -203,8 +204,8 @@ class Geometry:
         Raises
         ------
         NpuLayoutError
-            On another shape, a dtype that is not an integer or float, and numbers with x1 < x0 or y1 < y0, as boxes
-            x, y, w, h have.
+            On another shape, on a dtype that is not an integer or float, and on numbers with x1 < x0 or y1 < y0, which
+            may be boxes x, y, w, h.
         """
         return self._mapped("boxes_xyxy", boxes_xyxy, 4, to_frame=True, clip=clip)
 
@@ -212,24 +213,24 @@ class Geometry:
     def boxes_to_input(self, boxes_xyxy: Any, *, clip: bool = False) -> np.ndarray:
         """Map edges x0, y0, x1, y1 in the frame to edges in the input: the inverse of `boxes_to_frame`.
 
-        boxes_xyxy, the result and errors are as there; clip: to the input, (0, 0, input_w, input_h).
+        boxes_xyxy, the result and errors are as for `boxes_to_frame`; clip: to the input, (0, 0, input_w, input_h).
         """
         return self._mapped("boxes_xyxy", boxes_xyxy, 4, to_frame=False, clip=clip)
 
     @checked_call
     def mask_to_frame(self, mask: Any, *, interpolation: str = "nearest") -> np.ndarray:
-        """Map a mask over the whole input, padding included, to the frame; 0 outside crop_xyxy.
+        """Map a mask that covers the whole input, padding included, to the frame; it is 0 outside crop_xyxy.
 
         Parameters
         ----------
         mask
-            (H, W) or (H, W, C), bool, integer or float. Any H and W: its cells share the whole input
-            evenly, so a network's 46x46 output over a 368x368 input needs no resizing first. (N, H, W) is refused if H
-            and W, 8 or more, have the input's proportions and N and H have not, or N is 1.
+            (H, W) or (H, W, C), bool, integer or float. Any H and W: the cells share the whole input evenly, so a
+            network's 46x46 output over a 368x368 input needs no resizing first. What looks like (N, H, W) is refused:
+            H and W, of 8 or more, have the input's proportions, and N and H have not, or N is 1.
         interpolation
-            "nearest": the cell that contains the frame pixel's centre, found in whole numbers.
-            "linear": between cell centres, the outermost ones repeated; cells whose centre is in the padding are
-            left out. Integers are rounded half to even, bools are True from 0.5; at most 32 bits.
+            "nearest": the cell that contains the frame pixel's centre, found in whole numbers. "linear": interpolated
+            between the centres of cells, the outermost of which are repeated; cells whose centre is in the padding
+            are left out. Integers, of at most 32 bits, are rounded half to even; bools are True from 0.5.
 
         Returns
         -------
@@ -238,7 +239,7 @@ class Geometry:
         Raises
         ------
         NpuLayoutError
-            On another shape, an empty mask, a dtype or interpolation that is not listed.
+            On another shape, an empty mask, and a dtype or an interpolation that is not listed.
 
         Examples
         --------
@@ -250,9 +251,9 @@ class Geometry:
 
     @checked_call
     def mask_to_input(self, mask: Any, *, interpolation: str = "nearest") -> np.ndarray:
-        """Map a mask over the whole frame to the input, 0 in the padding: (input_h, input_w [, C]).
+        """Map a mask that covers the whole frame to the input: (input_h, input_w [, C]), 0 in the padding.
 
-        mask, interpolation, the dtype and errors are as for `mask_to_frame`. "linear" leaves out the mask's cells whose
+        mask, interpolation, the dtype and errors are as for `mask_to_frame`. "linear" leaves out cells whose
         centre is outside crop_xyxy.
         """
         return self._resampled(mask, interpolation, to_frame=False)

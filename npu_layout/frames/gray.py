@@ -37,20 +37,21 @@ def to_gray(
     to: LayoutLike | None = None,
     out: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return the grayscale of an image stored in any layout: a copy, same dtype.
+    """Return the grayscale of an image stored in any layout: a copy, of the same dtype.
 
     Parameters
     ----------
     image
-        Storage array of `layout`, uint8, uint16 or float32, any strides; its first three channels are read.
+        Storage array of `layout`: uint8, uint16 or float32, with any strides. Its first three channels are read.
     layout
-        Its tag or Layout; it has an axis C of at least 3.
+        Tag or Layout of `image`, with an axis C of at least 3.
     order
-        "BGR" or "RGB": the order of those channels.
+        "BGR" or "RGB": the order of these channels.
     to
-        Storage order of the result; default: the same axis order, blocks dropped (their padding counts as real).
+        Tag or Layout of the result. Default: the axes in the order of `layout`, without its blocks, whose padding
+        becomes pixels.
     out
-        Array to write to, of the result's shape and dtype.
+        Array to write to, of the result's shape and dtype; it is returned.
 
     Returns
     -------
@@ -59,7 +60,7 @@ def to_gray(
     Raises
     ------
     LayoutError, NpuLayoutError
-        On an array that the layout cannot be, under 3 channels, another dtype, or an out that does not fit.
+        On an array that does not fit the layout, fewer than 3 channels, another dtype, and an `out` that does not fit.
 
     Examples
     --------

@@ -52,10 +52,10 @@ class Placed(NamedTuple):
 
 
 def check_size(placed: Placed, what: str, size: int | None, *, strides_given: bool) -> None:
-    """Raise NpuLayoutError if the size is that of a usual pitch or height with other rows, or planes elsewhere.
+    """Raise NpuLayoutError if a usual pitch or height explains the size, but places rows or planes elsewhere.
 
-    strides_given: only other heights are usual then, and of those none that is rounded up to pages where the height of
-    the frame is too: drivers round `sizeimage` up to pages when it is mapped.
+    strides_given: only other heights count then, and with pages only if the frame's own height needs larger ones:
+    drivers round `sizeimage` up to pages when it is mapped.
     """
     if placed.form.is_tiled or size is None or size <= placed.end:
         return
@@ -66,13 +66,13 @@ def check_size(placed: Placed, what: str, size: int | None, *, strides_given: bo
         coded = None if found else coded_offsets(planes, size_wh, size, placed.strides)
         if coded is not None and len(coded) > 1:
             raise NpuLayoutError(
-                f"{what}: size {size} is that of no usual rows and height, and has room for those of decoders "
-                f"that round the height: expected offsets={coded}, as these place planes, or {placed.arguments} if "
-                f"what is behind the last row is a gap"
+                f"{what}: size {size} fits no usual pitch and height, but has room for the planes of a decoder, which "
+                f"rounds the height up: expected offsets={coded}, where a decoder places planes, or {placed.arguments} "
+                f"if what is behind the last row is a gap"
             )
         return
     if other.strides == placed.strides:
-        expected = f"offsets={other.offsets}, as drivers that round the height place planes, or {placed.arguments}"
+        expected = f"offsets={other.offsets}, as drivers place planes that round the height up, or {placed.arguments}"
     else:
         at = "" if other.lines == size_wh[1] else f" and offsets={other.offsets}"
         expected = f"strides={other.strides}{at}, or {placed.arguments}"
@@ -129,7 +129,7 @@ def _other_rows(placed: Placed, nbytes: int) -> str:
     if other is None and not found:
         return ""
     read = other or found[0]
-    say = f"; {nbytes} are those of {read.lines} rows of {read.strides[0]} bytes{read.rounded}: give "
+    say = f"; {nbytes} bytes fit {read.lines} rows of {read.strides[0]} bytes{read.rounded}: give "
     if other is None:
         return f"{say}size={nbytes}"
     at = "" if read.lines == placed.size_wh[1] else f", offsets={read.offsets}"
@@ -144,4 +144,4 @@ def _exchanged_sides(placed: Placed, nbytes: int) -> str:
     found = readings(placed.form.planes, (width, height), nbytes, placed.strides, fixed=True)
     if width == height or not any(r.lines == height and not r.page for r in found):
         return ""
-    return f"; {width}x{height} has as many in rows of {placed.strides[0]}: size_wh is width and height"
+    return f"; a frame of {width}x{height} has as many, in rows of {placed.strides[0]}: size_wh is width, then height"

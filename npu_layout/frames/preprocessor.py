@@ -41,53 +41,53 @@ class Preprocessor:
     Parameters
     ----------
     target
-        TensorSpec of the accelerator's input: axes H, W and C, and N if there is a batch; 1, 3 or 4 channels. Its
-        `channels` is the order that is written, if the runtime makes the model's of it. Or a FrameSpec, if the
-        accelerator reads a picture and normalises it by itself: BGR, RGB, BGRA, RGBA, BGRX, RGBX, GRAY, NV12, NV21,
-        NV24, I420, YV12 or I444. Y, U and V are made of the resized and bordered pixels, border included, for the
-        spec's matrix and range, by 20-bit integers: as cv2.COLOR_BGR2YUV_I420 makes them (BT.601, limited range),
-        with U and V of the top left one of the pixels that share them.
+        TensorSpec of the accelerator's input, with the axes H, W and C, and N for a batch; 1, 3 or 4 channels. If it
+        has `channels`, pixels are written in that order, which the runtime turns into the model's. Or a FrameSpec, if
+        the accelerator reads a picture and normalises it by itself: BGR, RGB, BGRA, RGBA, BGRX, RGBX, GRAY, NV12, NV21,
+        NV24, I420, YV12 or I444. Y, U and V are computed from the resized pixels and their border by the spec's matrix
+        and range, in integers with 20 fractional bits; for BT.601 in limited range as by cv2.COLOR_BGR2YUV_I420. U and
+        V are those of the top left one of the pixels that share them.
     resize
         "letterbox" (the whole frame, bordered), "letterbox_top_left" (bordered at the right and bottom only, as for
         YOLOX, which rounds the other side down; here it is rounded to the nearest pixel, so that it is one larger for
         many frames), "stretch", or "crop" (the largest centred part of the frame with the input's aspect, in whole
         frame pixels).
     interpolation
-        "linear", "cubic", "area", "nearest" or "nearest_floor": cv2.resize's, on the uint8 pixels. "linear" is
-        OpenCV's reference arithmetic, equal to its wheels for x86, on every processor; "area" is the filter for
-        shrinking, fast by whole factors, most of all if colours need no conversion. "nearest" is INTER_NEAREST_EXACT of
-        OpenCV 5, the pixel in the middle, as in PIL; "nearest_floor" is INTER_NEAREST, the one at its top left.
+        "linear", "cubic", "area", "nearest" or "nearest_floor", as in cv2.resize, on the uint8 pixels. "linear" is
+        OpenCV's reference arithmetic on every processor, as its wheels for x86 have it. "area" is the filter for
+        shrinking; it is fast by whole factors, and fastest if colours need no conversion. "nearest" takes the pixel in
+        the middle (INTER_NEAREST_EXACT of OpenCV 5, and PIL); "nearest_floor" the one at its top left (INTER_NEAREST).
     source
-        What the frames are: the name of a pixel format (BGR, NV12, YUYV ...: see :class:`FrameSpec`), for frames of any
-        size, or a FrameSpec, for those of one size, with its pitches and colours. A name means BT.601, limited range.
+        The frames' pixel format: its name (BGR, NV12, YUYV ...: see :class:`FrameSpec`), for frames of any size, in
+        BT.601 and limited range if they are YUV; or a FrameSpec, for frames of its size, pitches and colours.
     yuv
-        How pictures of Y, U and V are resized, which differs where chroma is subsampled. "exact": pixels are converted,
-        each with the nearest sample of U and V, then resized, as cv2.cvtColor and cv2.resize do. "planes": Y, U and V
-        are resized, each as an image of one channel, then converted: for "linear" and the two nearest interpolations.
-        They are not converted if the target is a FrameSpec of Y, U and V with the same matrix and range.
+        How frames of Y, U and V are resized; results differ where pixels share U and V. "exact": pixels are converted,
+        each with the nearest sample of U and V, and then resized, as by cv2.cvtColor and cv2.resize. "planes": Y, U and
+        V are resized, each as an image of one channel, and then converted; only with "linear" and the two nearest
+        interpolations. A target that is a FrameSpec of Y, U and V with the same matrix and range needs no conversion.
     color
-        Channel order that the model reads: RGB, BGR, GRAY (cv2.cvtColor's; of Y, U and V it is Y, brought to 0..255;
-        made of the frame's pixels, then resized, but of planes that ``yuv="planes"`` resizes first),
-        or RGBA, BGRA (alpha is 255 if the source has none, and dropped if the model has none). It is also written,
-        unless ``target.channels``, or a FrameSpec's format, is another: mean, std and pad_value stay in the model's
-        order, and scales for each C of the target's quantization are in the buffer's.
+        Channel order that the model reads: RGB, BGR, GRAY, RGBA or BGRA. GRAY is cv2.cvtColor's, or of Y, U and V it is
+        Y, brought to 0..255; the frame's pixels become gray before they are resized (with ``yuv="planes"`` after that).
+        Alpha is 255 if the source has none, and dropped if the model has none. The buffer has the same order unless
+        ``target.channels``, or a FrameSpec's format, says another: then mean, std and pad_value stay in the model's
+        order, and the scales of the target's quantization for each C are in the buffer's.
     mean, std
-        In pixel units (0..255), one number, or one for each channel of the model in its order:
+        In pixel units (0..255): one number, or one for each channel in the model's order. A pixel x becomes
         ``(x - mean) * (1 / std)`` in float32.
     pad_value
-        The letterbox's border, in pixel units: one number, or one for each channel of the model; rounded.
+        The letterbox's border in pixel units, rounded: one number, or one for each channel in the model's order.
     scaleup
-        False: a letterbox does not enlarge a frame (or its part) that fits into the input: it keeps its size, and gets
-        a border. "stretch" and "crop" have no border, and enlarge it.
+        False: a letterbox does not enlarge a frame, or a part of one, that fits into the input, but adds a border to
+        it. "stretch" and "crop" have no border, and enlarge it all the same.
 
     Raises
     ------
     NpuLayoutError
-        If the arguments do not fit each other. A FrameSpec takes mean 0 and std 1 only. An integer target that is not
-        quantised, or whose integers stand for 0 to 255 (scale 1; zero point 0 of uint8, -128 of int8), stores pixels
-        as they are: mean 0, std 1; without a quantization, uint8. The range of another one contains more than half of
-        what mean and std make of the pixels 0..255 in each channel. A std below 1, and a mean that is not 0 and below 1
-        in every channel, belong to pixels from 0 to 1; they are refused.
+        If the arguments do not fit each other. mean 0 and std 1 are needed for a FrameSpec, and for an integer target
+        that stores pixels as they are: uint8 without a quantization, or integers that stand for 0 to 255 (scale 1, and
+        zero point 0 for uint8 or -128 for int8). Integers of any other quantization have to represent more than half of
+        what mean and std make of the pixels 0..255, in each channel. A std below 1, and a mean that is not 0 and below
+        1 in every channel, belong to pixels from 0 to 1; they are refused.
 
     A Preprocessor may be shared by threads: each has scratch memory of its own. It may be pickled.
 
@@ -170,18 +170,32 @@ class Preprocessor:
     ) -> tuple[np.ndarray, Geometry]:
         """Return the input buffer of one frame, and its Geometry.
 
-        frame: of a format's name, a uint8 array in OpenCV's shape, never changed: (H, W, channels) for BGR and its
-        kind, (H, W) for GRAY and mosaics, (H * 3/2, W) for NV12, NV21, I420 and YV12, (H, W, 2) for YUYV and its kind;
-        or a tuple or list of its planes, with any pitch, as FrameSpec.planes returns them; or a frame of PyAV, DepthAI
-        or ROS, which describes itself. With a FrameSpec, its memory too: bytes, memoryview, mmap. Strides may be any,
-        but one array of several planes, and YUYV and its kind, are refused if they are mirrored or turned.
-        roi_xywh: x, y, width and height of the part that is used; the Geometry is that of the whole frame.
-        buffer: the storage array of `target` (1-D of target.size if its storage has gaps, or if it is a FrameSpec,
-        whose `planes` are views of it), pad elements and gaps zero. It is `out` if that is given; then the compiled
-        kernels allocate nothing that grows with the image from the second call on, but for JPEGs, for mosaics and
-        RGB565 in gray, and for tiles where planes become planes.
+        Parameters
+        ----------
+        frame
+            A uint8 array in OpenCV's shape: (H, W, channels) for BGR and its kind, (H, W) for GRAY and mosaics,
+            (H * 3/2, W) for NV12, NV21, I420, YV12 and P010, (H, W, 2) for YUYV and its kind; uint16 for GRAY16, RGB565
+            and P010. Or a tuple or list of the frame's planes, with any pitch, as FrameSpec.planes returns them; or a
+            frame of PyAV, DepthAI or ROS, which describes itself. If `source` is a FrameSpec, also the frame's memory:
+            bytes, memoryview, mmap. Arrays may have any strides; but one array of several planes, or of YUYV and its
+            kind, is refused if it is mirrored or turned. The frame is never changed.
+        out
+            The buffer to write to, with the shape and dtype of the result, C-contiguous. From the second call on, the
+            compiled kernels then allocate nothing that grows with the image, but for JPEGs, for mosaics and RGB565 in
+            gray, and for tiles where planes become planes.
+        roi_xywh
+            x, y, width and height in pixels of the part of the frame that is used; None: all of it.
 
-        Raises NpuLayoutError on a frame or an out that does not fit; then nothing was written.
+        Returns
+        -------
+        The buffer, which is `out` if that is given, and the Geometry, which maps to and from the whole frame. The
+        buffer is the storage array of `target`, with zeros in pad elements and gaps. It is 1-D, of ``target.size``
+        elements, if that storage has gaps, and for a FrameSpec, whose `planes` returns views of it.
+
+        Raises
+        ------
+        NpuLayoutError
+            On a frame, a part or an `out` that does not fit; nothing was written then.
         """
         if roi_xywh is None:
             if self._resizer is not None:
@@ -216,12 +230,12 @@ class Preprocessor:
         *,
         rois_xywh: Sequence[Sequence[int] | None] | None = None,
     ) -> tuple[np.ndarray, list[Geometry]]:
-        """Return the input buffer of N frames, N as in `target`, and a Geometry for each.
+        """Return the input buffer of N frames, N as in `target`, and a list with the Geometry of each.
 
-        frames: as for a single frame, uint8 images (H, W, channels) for BGR; each may have its own size, and one frame
-        may be given several times. rois_xywh: the part that is used of each, or None for all of it, as for a single
-        frame. out and errors: as for a single frame; NpuLayoutError also if there are more or fewer frames or parts
-        than N.
+        frames: N frames, each as for a call with one; their sizes may differ, and one frame may be given several times.
+        rois_xywh: for each frame the part that is used, x, y, width and height in pixels, or None for all of it. out,
+        the buffer and errors are as for one frame; NpuLayoutError also if there are more or fewer frames or parts than
+        N.
         """
         given = sequence_of("frames", frames, "frames", 3)
         if rois_xywh is None and len(given) == self._batch:
@@ -320,7 +334,7 @@ class Preprocessor:
 
     @cached_property
     def plan(self) -> Plan:
-        """The conversion of fitted frames (N, H, W, channels of `source`; uint8, flat) to the buffer."""
+        """The conversion of resized frames (N, H, W, channels of `source`; uint8, flat) to the buffer."""
         return self._canvas.plan(self._stored, self._affine)
 
 

@@ -135,7 +135,7 @@ def test_an_axis_that_is_padded_already_may_be_padded_to_something_else() -> Non
     rows = Storage.bind(Layout("NHWC"), (1, 3, 2, 3), (1, 2, 6, 3))  # W padded from 3 to 6
     assert size_words(rows, element("uint8"), 2 * 4 * 3) == "; 24 bytes would be the tensor with W padded from 3 to 4"
     both = "with C padded from 3 to 4 or with W padded from 3 to 8"
-    assert size_words(rows, element("uint8"), 2 * 6 * 4) == f"; 48 are {both}"
+    assert size_words(rows, element("uint8"), 2 * 6 * 4) == f"; 48 bytes would be the tensor {both}"
     assert size_words(rows, element("uint8"), 2 * 3 * 3 * 6) == ""
 
 

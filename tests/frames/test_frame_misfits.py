@@ -46,7 +46,7 @@ def test_pixels_for_a_source_of_planes_are_named() -> None:
 
 def test_width_and_height_exchanged_are_named() -> None:
     preprocess = nl.Preprocessor(nl.TensorSpec((1, 3, 8, 8)), source=nl.FrameSpec("NV12", (16, 32)))
-    with pytest.raises(nl.NpuLayoutError, match=r"size_wh is width and height: is it \(32, 16\)\?"):
+    with pytest.raises(nl.NpuLayoutError, match=r"size_wh is width, then height: is it \(32, 16\)\?"):
         preprocess(np.zeros((24, 32), np.uint8))
     with pytest.raises(nl.NpuLayoutError, match=r"got uint8 of shape .24, 30.$"):
         preprocess(np.zeros((24, 30), np.uint8))

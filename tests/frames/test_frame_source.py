@@ -291,12 +291,12 @@ BAD: list[tuple[Any, Any, str]] = [
     (
         NV12,
         bytes(32 * 18),
-        r"buffer has 576 bytes; NV12 of 16x12 needs 288; 576 are those of 12 rows of 32 bytes: give strides=\(32, 32\)",
+        r"buffer has 576 bytes; NV12 of 16x12 needs 288; 576 bytes fit 12 rows of 32 bytes: give strides=\(32, 32\)",
     ),
     (
         PITCHED,
         bytes(16 * 18),
-        r"with strides \(32, 32\) needs 576; 288 are those of 12 rows of 16 bytes: give strides=\(16, 16\)",
+        r"with strides \(32, 32\) needs 576; 288 bytes fit 12 rows of 16 bytes: give strides=\(16, 16\)",
     ),
     (
         NV12,

@@ -38,7 +38,7 @@ from tests.support import frame_formats as formats
         (
             nl.FrameSpec("NV12", (640, 480)),
             462848,
-            r"462848 are those of 480 rows of 640 bytes, rounded up to pages of 4096: give size=462848$",
+            r"462848 bytes fit 480 rows of 640 bytes, rounded up to pages of 4096: give size=462848$",
         ),
         (
             nl.FrameSpec("NV12", (640, 360)),
@@ -54,7 +54,7 @@ from tests.support import frame_formats as formats
         (
             nl.FrameSpec("NV12", (1080, 1920), strides=2048),
             2048 * 1620,
-            r"; 1920x1080 has as many in rows of 2048: size_wh is width and height$",
+            r"; a frame of 1920x1080 has as many, in rows of 2048: size_wh is width, then height$",
         ),
         (nl.FrameSpec("BGR", (1920, 1080)), 5760 * 1088, r"1088 rows of 5760 bytes: give size=6266880$"),
     ],
@@ -158,7 +158,9 @@ def test_a_size_that_nothing_explains() -> None:
     """With room for a decoder's rows, the planes may be there; offsets say that they are not."""
     size, venus = (1280, 720), 1280 * 736 * 3 // 2 + 16384  # heights rounded to 32, and data of its own
     for pitch in (dict(strides=1280), {}):
-        with pytest.raises(nl.NpuLayoutError, match=r"no usual rows.*expected offsets=\(0, 942080\), .* 921600\) if"):
+        with pytest.raises(
+            nl.NpuLayoutError, match=r"no usual pitch and height.*expected offsets=\(0, 942080\), .* 921600\) if"
+        ):
             nl.FrameSpec("NV12", size, size=venus, **pitch)  # type: ignore[arg-type]
     for offsets in ((0, 942080), (0, 921600)):
         assert nl.FrameSpec("NV12", size, strides=1280, offsets=offsets, size=venus).offsets == offsets
