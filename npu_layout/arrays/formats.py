@@ -15,22 +15,22 @@ from .tensor import Tensor, carried_layout
 
 @checked_call
 def asformat(x: Any, layout: LayoutLike, copy: bool | None = None) -> np.ndarray:
-    """Return `x` with the same shape and values, contiguous in `layout`: only its memory changes.
+    """Return an array of the shape and the values of `x` that is contiguous in `layout`: only the memory differs.
 
     Parameters
     ----------
     x
         Array, or what numpy.asarray accepts, with the layout's logical axes; any dtype and strides.
     layout
-        A plain tag or Layout, of any rank.
+        A tag or Layout without blocks, of any rank.
     copy
-        As numpy.asarray: None: `x` itself, or a view of it, if it already has that format, else one repack. False:
-        NpuLayoutError (a ValueError) if a copy is needed. True: always a copy.
+        As for numpy.asarray. None: `x` itself or a view of it, if its memory already has that order, else one copy.
+        False: NpuLayoutError (a ValueError) if a copy is needed. True: always a copy.
 
     Returns
     -------
-    A Tensor for a Tensor, else a plain array, with the strides of ``strides(shape, layout)``. It is a view if extents
-    of 1 make the layouts the same memory.
+    A Tensor for a Tensor, else a plain array, with the strides of ``strides(shape, layout)``, in bytes. If extents of 1
+    make two layouts the same memory, it is a view with these strides.
 
     Raises
     ------
@@ -57,9 +57,10 @@ def asformat(x: Any, layout: LayoutLike, copy: bool | None = None) -> np.ndarray
 
 @checked_call
 def clone(x: Any, layout: LayoutLike | None = None) -> np.ndarray:
-    """Return a copy of `x`, without gaps, in `layout`, or in the order of `x` (a Tensor: in its layout).
+    """Return a copy of `x` without gaps: in `layout`, else in a Tensor's own layout or the order of the strides of `x`.
 
-    As `asformat` with copy=True, with its errors: the same shape and dtype, a Tensor for a Tensor, else a plain array.
+    Shape and dtype stay the same; a Tensor becomes a Tensor, anything else a plain array. Arguments and errors are as
+    for `asformat`.
 
     >>> clone(np.zeros((2, 8, 3, 3))[:, ::2], "NHWC").strides
     (288, 8, 96, 32)
@@ -71,10 +72,10 @@ def clone(x: Any, layout: LayoutLike | None = None) -> np.ndarray:
 
 @checked_call
 def empty_like(x: Any, dtype: Any = None, layout: LayoutLike | None = None) -> np.ndarray:
-    """Return an array of the shape of `x`, not initialised.
+    """Return an array of the shape of `x`, not initialised: a Tensor for a Tensor, else a plain array.
 
-    dtype: default that of `x`. layout: the memory format, default that of a Tensor, or the order of the strides of `x`.
-    A Tensor for a Tensor, else a plain array. Raises as `empty`.
+    dtype: default that of `x`. layout: the memory format; default a Tensor's own, or the order of the strides of `x`.
+    Raises the errors of `empty`.
 
     >>> from npu_layout import empty
     >>> empty_like(empty((2, 3, 4, 5), "uint8", "NHWC"), "float32").strides
@@ -95,11 +96,11 @@ def empty_like(x: Any, dtype: Any = None, layout: LayoutLike | None = None) -> n
 
 @checked_call
 def memory_format(x: np.ndarray, axes: str | None = None) -> Layout | None:
-    """Return the layout of `x`: a Tensor's own, else the one that its strides show, or None.
+    """Return the layout of `x`: a Tensor's own, else the one that its strides show; None if they leave it open.
 
-    Of the layouts that fit (:func:`fitting_formats` lists them, and explains gaps and negative strides), channels first
-    and channels last come before the rest, and those with the batch outermost before the others. None: two of equal
-    rank fit, as for (4,1,4,4), or none does, as for an expanded array.
+    If several layouts fit the strides (:func:`fitting_formats` lists them, and explains gaps and negative strides),
+    channels first and channels last are preferred to the rest, then layouts with the batch outermost. None: two equally
+    preferred layouts fit, as for (4,1,4,4), or no layout fits, as for an expanded array.
 
     Parameters
     ----------
@@ -111,7 +112,7 @@ def memory_format(x: np.ndarray, axes: str | None = None) -> Layout | None:
     Raises
     ------
     NpuLayoutError, LayoutError
-        If x is no array, and if axes do not fit it.
+        If x is no array, or `axes` does not fit it.
 
     Examples
     --------

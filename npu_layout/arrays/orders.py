@@ -93,7 +93,7 @@ def strides(shape: Sequence[int], layout: LayoutLike) -> Shape:
 
     Returns
     -------
-    One stride for each logical axis, in elements: bytes are these times the itemsize.
+    One stride for each logical axis, in elements; multiply by the itemsize for numpy's strides in bytes.
 
     Raises
     ------

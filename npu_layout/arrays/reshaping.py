@@ -16,25 +16,26 @@ from ..support import array_of, integers
 def why_copy(x: np.ndarray, shape: Any) -> str:
     """Explain in a sentence whether ``x.reshape(shape)`` is a view or a copy, and which axis makes it a copy.
 
-    numpy can merge neighbouring axes without a copy if one step of the outer one is as long as the whole inner one:
-    stride = extent * stride of the next. Splitting axes, and adding or dropping ones of extent 1, never copies.
+    numpy can merge two neighbouring axes without a copy if one step of the outer axis is as long as the whole inner
+    axis: outer stride = inner extent * inner stride. Splitting axes, and adding or dropping axes of extent 1, never
+    copies.
 
     Parameters
     ----------
     x
         Any array; the sentence names a Tensor's axes by their letters too.
     shape
-        As for reshape: an int or ints, one of them may be -1.
+        As for reshape: an int or ints, of which one may be -1.
 
     Returns
     -------
-    A sentence that begins with "view:" or "copy:"; strides are in elements, or in bytes if they are no
-    whole elements.
+    A sentence that begins with "view:" or "copy:". Its strides are in elements, or in bytes if they are not whole
+    elements.
 
     Raises
     ------
     NpuLayoutError, LayoutError
-        If x is no array, and if shape does not have its size.
+        If x is no array, or `shape` has another number of elements.
 
     Examples
     --------

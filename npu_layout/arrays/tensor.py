@@ -88,7 +88,7 @@ class Tensor(np.ndarray):
     Raises
     ------
     LayoutError, NpuLayoutError
-        As asformat; on setting shape or strides in place.
+        As for asformat, and if shape or strides are set in place.
 
     Examples
     --------

@@ -36,9 +36,9 @@ class Call(NamedTuple):
 
 
 class LayoutReport:
-    """The calls that were made while :func:`track_layout` was open; it fills while the block runs.
+    """The calls that were made while the block of :func:`track_layout` ran; it fills as they are made.
 
-    False if a call lost a format. ``str()`` returns a table in plain text.
+    It is false if a call lost a format. ``str()`` returns a table in plain text.
     """
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class LayoutReport:
 
     @property
     def calls(self) -> tuple[Call, ...]:
-        """Every call: those that lost the format, then needless copies, the most bytes first; then the others."""
+        """Every call: those that lost the format, then needless copies, both by falling bytes, then the others."""
         with self._lock.own:
             seen = [(place, what, times, nbytes) for (place, what), (times, nbytes) in self._seen.items()]
         calls = [
@@ -101,7 +101,7 @@ class LayoutReport:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as what JSON can express."""
+        """Return the report as a JSON-ready dict: kept, summary and calls."""
         return {"kept": bool(self), "summary": self.summary, "calls": [call._asdict() for call in self.calls]}
 
     def to_json(self, path: PathLike | None = None) -> str:

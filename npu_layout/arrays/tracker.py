@@ -28,18 +28,18 @@ from .watched_call import Function, has_tensor
 
 @contextmanager
 def track_layout() -> Iterator[LayoutReport]:
-    """While the block is open, record every call of numpy or OpenCV that is given a Tensor.
+    """Record, while the block runs, every call of numpy or OpenCV that is given a Tensor.
 
     Watched are numpy's functions and ufuncs, the Tensor's own methods, indexing and ``tobytes``; ``np.asarray``,
-    ``array``, ``ascontiguousarray``, ``asfortranarray`` and ``require``; and every function of cv2, which is imported.
-    A call *lost* the format if its result has the Tensor's axes, but neither carries its format nor shows it in its
-    strides, or if elements were copied in another order than they are stored (``reshape`` that copies, ``tobytes``). It
-    *copied without need* if another call returns the same without a copy. Views with other axes (``transpose``,
-    ``x[0]``) are no fault. Copied bytes are those of results that only move elements and share no memory with the
-    arguments, and of arguments that cv2 copies because no cv::Mat has their strides.
+    ``array``, ``ascontiguousarray``, ``asfortranarray`` and ``require``; and every function of cv2, which is imported
+    for that if it is installed. A call *lost* the format if its result has the Tensor's axes, but neither carries the
+    format nor shows it in its strides, or if it copied elements in another order than they are stored in (a ``reshape``
+    that copies, ``tobytes``). It *copied without need* if another call returns the same without a copy. Views with
+    other axes (``transpose``, ``x[0]``) are no fault. The copied bytes are those of results that only move elements and
+    share no memory with the arguments, and those of arguments that cv2 copies because no cv::Mat has their strides.
 
-    Calls of all threads count, in every tracker that is open. The last one to close restores everything, after an
-    exception too. If other code has replaced a wrapper meanwhile, its replacement stays and still works.
+    Calls in all threads count, for every tracker whose block runs. The last block to end restores numpy and cv2, after
+    an exception too. If other code has replaced a wrapper meanwhile, its replacement stays and still works.
 
     Not seen: np.asarray and the four others, and cv2's functions, if they were imported by name before the block
     (``from numpy import asarray``, in other libraries too); methods of cv2's classes; ``plain[...] = x``; C code that
@@ -48,7 +48,7 @@ def track_layout() -> Iterator[LayoutReport]:
 
     Yields
     ------
-    A LayoutReport; its `calls` begin with those to fix.
+    A LayoutReport, whose `calls` begin with the calls to fix.
 
     Examples
     --------

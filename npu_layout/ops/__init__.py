@@ -1,15 +1,15 @@
 """Operators on (N,C,H,W) arrays that keep their memory format.
 
-They accept plain arrays, with any strides, and Tensors. A result has the format of the input: a Tensor's, which the
-result carries too, or for a plain array the one that its strides show (:func:`npu_layout.memory_format`), and C order
-if they show none.
+They accept Tensors, and plain arrays with any strides. A result has the memory format of the input. For a Tensor, it is
+a Tensor of the same format; for a plain array it is a plain array in the format that the input's strides show
+(:func:`npu_layout.memory_format`), or in C order if they show none.
 
-With ``out=`` the result is written to that array, in its own format, whatever the input's is. A temporary array is
-used only if a kernel needs one, or if `out` overlaps the input. Ctrl-C leaves `out` half written. Inputs are never
-changed, unless one is `out` itself.
+With ``out=`` the result is written to that array in the format of `out`, whatever the input's format is. A temporary
+array is used only if a kernel needs one, or if `out` overlaps the input. Ctrl-C leaves `out` half written. Inputs are
+never changed, unless an input is `out` itself.
 
-argmax_channels, max_channels, top_k, above, softmax_channels, sigmoid and peaks read stored buffers of any layout too:
-give the TensorSpec and its buffer in the place of the array.
+argmax_channels, max_channels, top_k, above, softmax_channels, sigmoid and peaks also read stored buffers of any layout:
+give a TensorSpec in the place of the array, and its buffer as ``buffer=``.
 
 :func:`table` shows which kernel serves which format. A "generic" kernel returns the same values, but is slower.
 

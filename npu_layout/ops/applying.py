@@ -107,9 +107,10 @@ def _carries(x: Any) -> bool:
 def result_layout(*inputs: Any, windows: bool = False) -> Layout | None:
     """Return the format of an operator's result, from the formats of its inputs.
 
-    Equal formats are kept. Else Tensors decide: the first one, or, for operators with `windows` (resize, pad), channels
-    last if any of them has it, as PyTorch decides for convolutions and pooling. Plain arrays count only if there is no
-    Tensor: the format of all of them whose strides show one. None: C order. NpuLayoutError on what is no array.
+    Equal formats are kept. Otherwise Tensors decide: the first one; or, for operators with `windows` (resize, pad),
+    channels last if any Tensor has it, as PyTorch decides for convolutions and pooling. Plain arrays count only if
+    there is no Tensor: then the format is the one that their strides show, if those that show one agree. None: C order.
+    NpuLayoutError if an input is no array.
 
     >>> x, y = (Tensor(np.zeros((1, 3, 4, 5)), order) for order in ("CHWN", "NHWC"))
     >>> result_layout(x, y), result_layout(x, y, windows=True), result_layout(np.asarray(x), y)

@@ -21,12 +21,12 @@ from .registry import CORE, Kernel, OperatorKernels
 def argmax_channels(
     x: Any, buffer: Any = None, *, quantization: Stored = None, out: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the first channel with the largest value of each pixel: (N,C,H,W) -> (N,1,H,W) int64.
+    """Return for each pixel the first channel with the largest value: (N,C,H,W) -> (N,1,H,W) int64.
 
-    x: numbers or bools, C at least 1; as numpy.argmax, NaN is the largest. Or a TensorSpec, whose `buffer` is read in
-    any layout, without its padding. quantization: of stored integers, a Quantization or (scale, zero_point); stored
-    integers are compared, unless each channel has a scale of its own. out: an array of the result's shape and dtype, in
-    any format, to write to; it is returned. NpuLayoutError on what does not fit.
+    x: numbers or bools, C at least 1; NaN is the largest, as for numpy.argmax. Or a TensorSpec, whose `buffer` is read
+    in any layout, without its padding. quantization: a Quantization or (scale, zero_point) of stored integers; these
+    are compared as they are, unless each channel has a scale of its own. out: an array of the result's shape and dtype,
+    in any format, to write to; it is returned. NpuLayoutError on what does not fit.
 
     >>> argmax_channels(np.array([[3, 1], [2, 5]], np.int8).reshape(1, 2, 1, 2)).ravel().tolist()
     [0, 1]
@@ -73,15 +73,15 @@ ARGMAX = OperatorKernels("argmax_channels", Kernel(_argmax, "argmax", dtypes=COR
 def softmax_channels(
     x: Any, buffer: Any = None, *, quantization: Stored = None, out: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return e**(x - max) / their sum, over the channels of each pixel: (N,C,H,W) -> float32, the same shape.
+    """Return e**x / (sum of e**x over the channels), computed for each pixel: (N,C,H,W) -> float32, the same shape.
 
-    x: numbers, or a TensorSpec, whose `buffer` is read in any layout; the result is in C order then. quantization: of
-    stored integers, a Quantization or (scale, zero_point), applied in the same pass. out: an array of the result's
+    x: numbers; or a TensorSpec, whose `buffer` is read in any layout, for a result in C order. quantization: a
+    Quantization or (scale, zero_point) of stored integers, applied in the same pass. out: an array of the result's
     shape and dtype, in any format, to write to; it is returned.
 
-    The error is at most 16 units in the last place (numpy's kernels: 144) of exact arithmetic on the values as float32,
-    or 1.22e-38; a pixel with a NaN, or an infinity at the top, is NaN in every channel. NpuLayoutError on what does not
-    fit.
+    The largest x of a pixel is subtracted first, so that nothing overflows. The result differs from exact arithmetic on
+    the values as float32 by at most 16 units in the last place (numpy's kernels: 144), or 1.22e-38. A pixel with a NaN,
+    or whose largest value is infinite, is NaN in every channel. NpuLayoutError on what does not fit.
 
     >>> softmax_channels(np.zeros((1, 4, 1, 1))).ravel().tolist()
     [0.25, 0.25, 0.25, 0.25]

@@ -27,10 +27,13 @@ _WEIGHTS = (0.114, 0.587, 0.299)  # of blue, green and red
 def to_gray(x: Any, *, order: str = "BGR", out: np.ndarray | None = None) -> np.ndarray:
     """Return the grayscale of the first three channels: (N,C,H,W) -> (N,1,H,W), the dtype of x.
 
-    x: numbers, C at least 3; order: "BGR" or "RGB". uint8, uint16 and float32 as :func:`npu_layout.to_gray` (bit-equal
-    to cv2.cvtColor for uint8); other dtypes: 0.114 B + 0.587 G + 0.299 R in float64, integers rounded half to even.
+    x: numbers, C at least 3; order: "BGR" or "RGB". uint8, uint16 and float32 are computed as by
+    :func:`npu_layout.to_gray` (uint8 bit-equal to cv2.cvtColor), other dtypes as 0.114 B + 0.587 G + 0.299 R in
+    float64, where integers are rounded half to even. out: an array of the result's shape and dtype, in any format, to
+    write to; it is returned.
 
-    LayoutError on other axes or under 3 channels, NpuLayoutError on another order, dtype or out.
+    LayoutError on other axes or fewer than 3 channels, NpuLayoutError on another order or dtype, or an `out` that does
+    not fit.
 
     >>> to_gray(np.full((1, 3, 1, 2), 200, np.uint8)).tolist()
     [[[[200, 200]]]]
@@ -67,8 +70,9 @@ TO_GRAY = OperatorKernels(
 def normalize(x: Any, mean: Any, std: Any, *, out: np.ndarray | None = None) -> np.ndarray:
     """Return ``(x - mean) * (1 / std)`` in float32, as Preprocessor does: (N,C,H,W) numbers, the same shape.
 
-    mean, std: numbers in the units of x, one or one for each channel; they and 1 / std are in the range of float32. One
-    pass, whatever the formats of x and out. NpuLayoutError on values that do not fit, another dtype or another out.
+    mean, std: one number or one for each channel, in the units of x; they and 1 / std are in the range of float32. out:
+    an array of the result's shape and dtype, in any format, to write to; it is returned. There is one pass, whatever
+    the formats of x and out. NpuLayoutError on values or an `out` that do not fit.
 
     >>> normalize(np.array([100, 150], np.uint8).reshape(1, 2, 1, 1), mean=[50, 100], std=25).ravel().tolist()
     [2.0, 2.0]
@@ -105,10 +109,11 @@ def _normalization(mean: tuple[float, ...], std: tuple[float, ...], channels: in
 
 @checked_call
 def quantize(x: Any, quantization: Stored, dtype: Any = None, *, out: np.ndarray | None = None) -> np.ndarray:
-    """Return the stored integers of real values, as :meth:`Quantization.quantize`: the same shape, one pass.
+    """Return the stored integers of real values, as :meth:`Quantization.quantize` does: the same shape, in one pass.
 
-    x: (N,C,H,W) numbers; quantization: a Quantization or (scale, zero_point); dtype: an integer dtype, or int4 / uint4
-    (in int8 / uint8), default: that of `out`. NpuLayoutError if these do not fit.
+    x: (N,C,H,W) numbers; quantization: a Quantization or (scale, zero_point); dtype: an integer dtype, or int4 or
+    uint4, whose values are in int8 or uint8; default: that of `out`. out: an array of that shape and dtype, in any
+    format, to write to; it is returned. NpuLayoutError if these do not fit.
 
     >>> quantize(np.array([0.25, 100.0]).reshape(1, 2, 1, 1), (0.5, 3), "int8").ravel().tolist()
     [3, 127]
@@ -128,7 +133,7 @@ def quantize(x: Any, quantization: Stored, dtype: Any = None, *, out: np.ndarray
 
 @checked_call
 def dequantize(x: Any, quantization: Stored, *, out: np.ndarray | None = None) -> np.ndarray:
-    """Return ``(x - zero_point) * scale`` of (N,C,H,W) stored integers in float32: the same shape, one pass.
+    """Return ``(x - zero_point) * scale`` of (N,C,H,W) stored integers in float32: the same shape, in one pass.
 
     quantization: a Quantization or (scale, zero_point). out: an array of the result's shape and dtype, in any format,
     to write to; it is returned. NpuLayoutError if these do not fit.
@@ -156,10 +161,10 @@ DEQUANTIZE = OperatorKernels("dequantize", *_AFFINE)
 def sigmoid(x: Any, buffer: Any = None, *, quantization: Stored = None, out: np.ndarray | None = None) -> np.ndarray:
     """Return 1 / (1 + e**-x) in float32: (N,C,H,W) numbers -> float32 of the same shape.
 
-    x: numbers, or a TensorSpec, whose `buffer` is read in any layout; the result is in C order then. quantization: of
-    stored integers, a Quantization or (scale, zero_point). out: an array of the result's shape and dtype, in any
-    format, to write to; it is returned. Within 4 units in the last place, or 2**-126. NpuLayoutError if these do not
-    fit.
+    x: numbers; or a TensorSpec, whose `buffer` is read in any layout, for a result in C order. quantization: a
+    Quantization or (scale, zero_point) of stored integers. out: an array of the result's shape and dtype, in any
+    format, to write to; it is returned. The result is within 4 units in the last place, or 2**-126, of the exact one.
+    NpuLayoutError if these do not fit.
 
     >>> sigmoid(np.array([[[[0, 100]]]], np.int8), quantization=(0.5, 0)).tolist()
     [[[[0.5, 1.0]]]]

@@ -35,10 +35,10 @@ class Table(dict[str, dict[str, str]]):
 
 
 def table(formats: Sequence[str] = ("NCHW", "NHWC", "CHWN", "NHCW", "NWHC"), dtype: Any = "float32") -> Table:
-    """Return the kernel of each operator on arrays of each format and of a dtype: "generic" if none is made for it.
+    """Return which kernel serves each operator on arrays of a format and dtype; "generic": no kernel of its own.
 
-    formats: plain tags with the axes N, C, H and W. Returns a dict {operator: {format: kernel}} that prints as a table.
-    LayoutError on other axes, NpuLayoutError on what is no dtype of numpy.
+    formats: tags without blocks, with the axes N, C, H and W. Returns a dict {operator: {format: kernel}} that prints
+    as a table. LayoutError on other axes, NpuLayoutError on what is no dtype of numpy.
 
     >>> table(["NHWC", "NWHC"])["resize"]
     {'NHWC': 'cv2, image by image', 'NWHC': 'generic'}

@@ -29,32 +29,32 @@ def peaks(
     """Return the local maxima of each plane that are above a threshold, with coordinates between pixels.
 
     A pixel is a local maximum if it is greater than every pixel of its window that comes before it in raster order, and
-    no less than every one that comes after it; windows end at the borders. So the first pixel of a level rectangle is
-    found. NaN is no maximum, nor is any pixel whose window contains one.
+    no less than every one that comes after it; windows end at the borders. So of a rectangle of equal pixels the first
+    is found. NaN is no maximum, nor is a pixel whose window contains a NaN.
 
     Parameters
     ----------
     x, buffer
         Heatmaps, (N,C,H,W) numbers; or a TensorSpec and its buffer, which is read in any layout, without its padding.
     threshold
-        In real values; not NaN.
+        A real value, not NaN.
     radius
         The window has 2 radius + 1 pixels on a side.
     refine
         "parabola": in x and in y the top of the parabola through the peak and its two neighbours, at most half a pixel
-        away; "quarter": a quarter of a pixel towards the greater of the two; None: whole pixels. At a border, the
-        coordinate across it stays a whole number.
+        away; "quarter": a quarter of a pixel towards the greater of the two neighbours; None: whole pixels. At a
+        border, the coordinate across it stays a whole number.
     quantization
-        Of stored integers, a Quantization or (scale, zero_point). The stored integers are compared, with the
-        threshold in their units; the result is that of the real values.
+        Quantization or (scale, zero_point) of stored integers. These are compared, with the threshold in their units;
+        the peaks are those of the real values.
     out
-        float64 (rows, 5), with a row for each peak; the first ones are written.
+        float64 (rows, 5) to write to, with at least one row for each peak.
 
     Returns
     -------
-    float64 (count, 5), the rows of `out` that were written if that is given: n, c, x, y, score (the pixel's real
-    value), ascending in n, c, and the pixel's y and x. A pixel's centre has whole numbers as coordinates, as Geometry's
-    points have; as edges of a box they need half a pixel more.
+    float64 (count, 5), or the rows of `out` that were written: n, c, x, y and score (the pixel's real value), ascending
+    in n, c and the pixel's y and x. A pixel's centre has whole coordinates, as Geometry's points have; add half a pixel
+    for edges of boxes.
 
     Raises
     ------

@@ -25,10 +25,10 @@ def _view(inputs: Inputs, part: np.ndarray, out: np.ndarray | None) -> np.ndarra
 
 @checked_call
 def crop(x: Any, xywh: Sequence[int], *, out: np.ndarray | None = None) -> np.ndarray:
-    """Return the rectangle of w x h pixels from column x and row y on: a view, or a copy in `out`.
+    """Return the rectangle of w x h pixels that begins at column x and row y: a view, or a copy in `out`.
 
-    x: (N,C,H,W), bool, integers or floats; xywh: whole numbers of pixels, within the image. LayoutError if the
-    rectangle is not, NpuLayoutError on what else does not fit.
+    x: (N,C,H,W), bool, integers or floats; xywh: whole numbers of pixels. LayoutError if the rectangle is not within
+    the image, NpuLayoutError on what else does not fit.
 
     >>> crop(np.arange(12).reshape(1, 1, 3, 4), (1, 2, 2, 1)).tolist()
     [[[[9, 10]]]]
@@ -43,7 +43,7 @@ def crop(x: Any, xywh: Sequence[int], *, out: np.ndarray | None = None) -> np.nd
 
 @checked_call
 def flip(x: Any, *, out: np.ndarray | None = None) -> np.ndarray:
-    """Return the columns in reverse order (left-right): a view, or a copy in `out` (x itself too).
+    """Return the image mirrored, its columns in reverse order: a view, or a copy in `out`, which may be x itself.
 
     x: (N,C,H,W), bool, integers or floats. NpuLayoutError on what does not fit.
 
@@ -56,10 +56,10 @@ def flip(x: Any, *, out: np.ndarray | None = None) -> np.ndarray:
 
 @checked_call
 def split_channels(x: Any, sizes: Sequence[int], *, out: Sequence[np.ndarray] | None = None) -> tuple[np.ndarray, ...]:
-    """Return runs of `sizes` channels: views, or copies in the arrays of `out`, one for each.
+    """Split the channels into groups of `sizes` channels: a tuple of views, or of copies in the arrays of `out`.
 
-    x: (N,C,H,W), bool, integers or floats; sizes: whole numbers, C in all. LayoutError if they are not,
-    NpuLayoutError on what else does not fit; nothing has been written then.
+    x: (N,C,H,W), bool, integers or floats; sizes: whole numbers whose sum is C; out: an array for each group.
+    LayoutError if the sum is not C, NpuLayoutError on what else does not fit; nothing was written then.
 
     >>> heat, fields = split_channels(np.zeros((1, 57, 46, 46)), (19, 38))
     >>> heat.shape, fields.shape
@@ -101,8 +101,8 @@ SPLIT = OperatorKernels("split_channels", _VIEW)
 def concat_channels(xs: Sequence[Any], *, out: np.ndarray | None = None) -> np.ndarray:
     """Concatenate arrays (N,Ci,H,W) along the channels: (N, sum of Ci, H, W), always a copy.
 
-    xs: one or more, of one dtype and the same N, H and W. The result has their format; if they differ, that of the
-    first Tensor, else C order. out: an array of the result's shape and dtype, in any format, to write to; it is
+    xs: one or more, of one dtype and the same N, H and W. The result has their format; if their formats differ, that of
+    the first Tensor, else C order. out: an array of the result's shape and dtype, in any format, to write to; it is
     returned. NpuLayoutError on what does not fit.
 
     >>> concat_channels([np.zeros((1, 19, 46, 46)), np.zeros((1, 38, 46, 46))]).shape
@@ -133,11 +133,11 @@ CONCAT = OperatorKernels("concat_channels", Kernel(_concatenate, "affine_copy"),
 
 @checked_call
 def pad(x: Any, pad_ltrb: Sequence[int], value: Any = 0, *, out: np.ndarray | None = None) -> np.ndarray:
-    """Add so many pixels on the left, top, right and bottom, filled with `value`: always a copy.
+    """Add pixels of `value` at the left, top, right and bottom: always a copy.
 
-    x: (N,C,H,W); pad_ltrb: whole numbers, 0 or more; value: a number that the dtype of x can represent, or one for each
-    channel. out: an array of the result's shape and dtype, in any format, to write to; it is returned. NpuLayoutError
-    on what does not fit.
+    x: (N,C,H,W); pad_ltrb: how many pixels at each side, whole numbers of 0 or more; value: a number that the dtype of
+    x can represent, or one for each channel. out: an array of the result's shape and dtype, in any format, to write to;
+    it is returned. NpuLayoutError on what does not fit.
 
     >>> pad(np.ones((1, 1, 1, 1), int), (1, 0, 2, 0), 7).tolist()
     [[[[7, 1, 7, 7]]]]

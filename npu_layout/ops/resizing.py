@@ -39,12 +39,12 @@ def resize(
     size_wh
         Width and height of the result, in pixels.
     interpolation
-        "linear" or "cubic": as cv2.resize, with half-pixel centres and the outermost pixels repeated, not smoothed
-        when it shrinks; integers are rounded, bools are True from 0.5. The results of two formats may differ in the
-        last place, or by one step of an integer, because cv2 has several implementations.
-        "nearest": the pixel that contains the new pixel's centre, computed in whole numbers (of two, the later one).
+        "linear" or "cubic": as by cv2.resize, with half-pixel centres and the outermost pixels repeated; nothing is
+        smoothed when the image shrinks. Integers are rounded, bools are True from 0.5. Two formats may differ in the
+        last place, or by 1 for integers, because cv2 has several implementations.
+        "nearest": the pixel that contains the new pixel's centre, found in whole numbers (on an edge, the later one).
     out
-        Array to write to.
+        Array of the result's shape and dtype, in any format, to write to; it is returned.
 
     Raises
     ------

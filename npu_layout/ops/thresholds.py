@@ -28,16 +28,18 @@ def above(
     ----------
     x, buffer
         Numbers, (N,C,H,W); or a TensorSpec and its buffer, which is read in any layout, without its padding. Stored
-        codes are compared; values are computed of what is found alone.
+        integers are compared as they are; real values are computed only for the elements that are found.
     threshold
-        In real values; not NaN. Values are compared with it in float64, as by a Decoder: a float32 0.7 is less than the
-        number 0.7. NaN elements are not above it.
+        A real value, not NaN. Values are compared with it in float64, as by a Decoder: a float32 0.7 is less than the
+        number 0.7. NaN elements are never found.
     quantization
-        Of stored integers, a Quantization or (scale, zero_point).
+        Quantization or (scale, zero_point) of an array of stored integers; None: they are values. A TensorSpec has its
+        own.
 
     Returns
     -------
-    int64 (count, 4), n, c, y, x, ascending; float32 (count,), the real values.
+    Two arrays: int64 (count, 4), the indices n, c, y, x of each element in ascending order, and float32 (count,), the
+    real values.
 
     Raises
     ------

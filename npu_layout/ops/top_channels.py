@@ -38,17 +38,17 @@ def top_k(
     x, buffer
         Numbers; or a TensorSpec and its buffer, which is read in any layout, without its padding.
     k
-        1 .. C. The largest comes first, of equal ones the lower channel; NaN is the largest of all.
+        How many, from 1 to C. The largest comes first, of equal ones the lower channel; NaN is the largest of all.
     quantization
-        Of stored integers, a Quantization or (scale, zero_point): the values are then real ones, float32. The stored
-        integers are compared, unless each channel has a scale of its own.
+        Quantization or (scale, zero_point) of stored integers; the values are then real, in float32. The stored
+        integers are compared as they are, unless each channel has a scale of its own.
     out
-        Arrays for values and channels, which do not overlap.
+        Two arrays to write to, for values and channels, which do not overlap; they are returned.
 
     Returns
     -------
-    Values, of the dtype of x in native byte order, uint8 of bools, float32 if it is quantised; channels, int64. Both in
-    the format of x.
+    Values, and int64 channels, both in the format of x. Values have the dtype of x in native byte order; they are uint8
+    for bools, and float32 if x is quantised.
 
     Raises
     ------
@@ -143,8 +143,9 @@ def _count(k: Any, channels: int) -> int:
 def max_channels(x: Any, buffer: Any = None, *, quantization: Stored = None) -> tuple[np.ndarray, np.ndarray]:
     """Return the largest value of each pixel and the first channel that has it: (N,C,H,W) -> two of (N,1,H,W).
 
-    x: numbers, or a TensorSpec and its `buffer`; quantization: as for `top_k`, of which this is the first. Values are
-    of the dtype of x, float32 if it is quantised; channels int64. NpuLayoutError on what does not fit.
+    x: numbers, or a TensorSpec and its `buffer`; quantization: as for `top_k`. The results are those of `top_k` for
+    k = 1: values of the dtype of x, or float32 if x is quantised, and int64 channels. NpuLayoutError on what does not
+    fit.
 
     >>> values, channels = max_channels(np.array([[3, 1], [2, 5]], np.int8).reshape(1, 2, 1, 2))
     >>> values.ravel().tolist(), channels.ravel().tolist()
