@@ -60,26 +60,28 @@ def explain(
     Parameters
     ----------
     layout
-        A tag, a Layout, or a TensorSpec, whose shape, dtype, pitches and gaps are then explained; or a FrameSpec alone:
-        the result then has the first bytes of each plane as text (``str``) and as a picture (``save``, ``to_svg``).
+        A tag or a Layout; a TensorSpec, whose own shape, dtype, pitches and gaps are explained; or a FrameSpec without
+        other arguments: then the result has the first bytes of each plane, as text (``str``) and as a picture
+        (``save``, ``to_svg``).
     shape, axes
-        The logical shape and its axes, as for TensorSpec.
+        The logical shape and the letters of its axes, as for TensorSpec.
     dtype
-        Of the elements; default: float32.
+        The dtype of the elements; default: float32.
     at
-        A logical index: its offset is explained, and the window and the gray pixel start there. By
-        default they start at the first element.
+        A logical index, whose offset is explained, and at which the window and the gray pixel start. Default: they
+        start at the first element.
     window
-        Extents of one convolution window over the last axes that are neither N nor C, such as (3, 3); it reads
-        every channel, and at most 2**20 elements.
+        Extents of one convolution window over the last axes that are neither N nor C, such as (3, 3). It reads every
+        channel, and at most 2**20 elements.
     gray
-        Whether to mark what one gray pixel reads: three channels.
+        Whether to mark the elements that one gray pixel reads: three channels.
     compare
-        Layouts of the same tensor to show beside it.
+        One or several other layouts, in which the same tensor is shown beside the first one.
     part
-        Extents that the picture shows, at most 4096 elements; default: as much as a reader can take in.
+        Extents of the part that the picture shows, one for each logical axis, at most 4096 elements; default: as much
+        as a reader can take in.
     cache_line
-        Bytes of a cache line.
+        Bytes of a cache line, in which the reads of the window and of the gray pixel are counted.
 
     Raises
     ------
@@ -87,7 +89,7 @@ def explain(
         If shape and layout do not match, the tensor has no axes, the window reaches beyond the tensor, or the part or
         the window is too large.
     IndexError
-        If `at` is outside.
+        If `at` is outside the shape.
 
     Examples
     --------

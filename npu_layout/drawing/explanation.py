@@ -26,15 +26,15 @@ class Explanation:
     Attributes
     ----------
     spec
-        The tensor and the layout that are explained.
+        The TensorSpec of the tensor that is explained.
     at
-        A logical index, or None.
+        The logical index whose place is explained, or None.
     reads
-        What the window and the gray pixel read, if they are marked.
+        Which elements the window and the gray pixel read, if they are marked.
     part
         {axis: the indices that the picture shows}.
     compared
-        Explanations of the other layouts, of the same part.
+        The Explanations of the other layouts, with the same part.
     """
 
     spec: TensorSpec
@@ -55,7 +55,7 @@ class Explanation:
     def place(self, *index: int) -> str:
         """Return the formula with the numbers of one element, and their sum, in elements.
 
-        `index` is an int for each logical axis. IndexError if it is outside.
+        index: an int for each logical axis. IndexError if one is outside the shape.
         """
         index = tuple(whole_number("index", i) for i in index)
         offset = self.spec.offset(*index)
@@ -82,7 +82,7 @@ class Explanation:
 
     @property
     def padding_bytes(self) -> int:
-        """The buffer's bytes less those of the tensor's elements, stored contiguously."""
+        """The bytes of the buffer beyond those of the tensor's elements, stored contiguously."""
         used = self.spec.size - self.padding
         return self.spec.nbytes - self.spec.element.buffer_size(used) * self.spec.stored.itemsize
 
@@ -92,7 +92,7 @@ class Explanation:
         return 100 * self.padding / self.spec.size
 
     def facts(self) -> list[tuple[str, str]]:
-        """Return a (name, value) for each line of the text."""
+        """Return the lines of the text as pairs (name, value)."""
         spec = self.spec
         counted = ", ".join(digit(spec.axes[d.axis], d.step, d.block) for d in spec.layout.dims)
         found = [
@@ -126,7 +126,7 @@ class Explanation:
         return "\n\n".join(e._own_text() for e in (self, *self.compared))
 
     def views(self) -> list[View]:
-        """Return the views that the picture shows, this one first."""
+        """Return the views that the picture shows: this layout's first, then those of `compared`."""
         return [
             View(e.spec, e.reads, None if e.at is None else e.spec.offset(*e.at), tuple(_captions(e)))
             for e in (self, *self.compared)
@@ -149,21 +149,22 @@ class Explanation:
     def to_png(self, width: float = 1400, scale: float = 2) -> bytes:
         """Return the picture as a PNG file's bytes, `scale` times as large as `to_svg` of that `width`.
 
-        Needs OpenCV. NpuLayoutError if scale or width is not above 0, or the picture has no pixels or too many.
+        It needs OpenCV. NpuLayoutError if scale or width is not above 0, or the picture has no pixels or too many.
         """
         return self._drawn(width).to_png(_above_0("scale", scale))
 
     def save(self, path: str | os.PathLike[str], width: float = 1400) -> None:
         """Write the picture, as `to_svg` of that `width`, to the file `path`, which ends in .svg or .png.
 
-        NpuLayoutError on another ending and if width is not above 0, OSError if it cannot be written.
+        NpuLayoutError if the path ends otherwise or `width` is not above 0, OSError if the file cannot be written.
         """
         write_picture(path, lambda: self.to_svg(width).encode(), lambda: self.to_png(width))
 
     def terminal(self, depth: int = 24, columns: int = 120) -> str:
-        """Return the text, and planes and memory in `depth` bits of colour (24, 8, or 0 for none).
+        """Return the text with drawings of planes and memory, in `depth` bits of colour (24, 8, or 0 for none).
 
-        They are side by side if they fit into `columns` characters. NpuLayoutError on another depth or less than 1.
+        The drawings are side by side if they fit into `columns` characters. NpuLayoutError on another depth, and on
+        fewer than 1 column.
         """
         columns, depth = counted("columns", columns), whole_number("depth", depth)
         if depth not in (24, 8, 0):

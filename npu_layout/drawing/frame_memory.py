@@ -63,7 +63,7 @@ class FrameExplanation:
     Attributes
     ----------
     spec
-        The frame that is explained.
+        The FrameSpec of the frame that is explained.
     """
 
     spec: FrameSpec
@@ -86,7 +86,7 @@ class FrameExplanation:
         return "\n".join(lines)
 
     def to_svg(self) -> str:
-        """Return the picture as an SVG file's text."""
+        """Return the picture as SVG text."""
         return self._drawn().to_svg()
 
     def _repr_svg_(self) -> str:

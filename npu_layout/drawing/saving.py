@@ -13,7 +13,7 @@ ENDINGS = (".svg", ".png")
 
 
 def picture_path(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a picture; NpuLayoutError if it ends in none of `ENDINGS`."""
+    """Return the path of a picture's file; NpuLayoutError if it does not end in one of `ENDINGS`."""
     target = Path(path_of("path", path))
     if target.suffix.lower() not in ENDINGS:
         raise NpuLayoutError(f"picture {str(target)!r}: expected a name that ends in {' or '.join(ENDINGS)}")

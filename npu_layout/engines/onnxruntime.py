@@ -102,23 +102,23 @@ class OnnxRuntimeEngine:
     threads
         Threads that one operator may use, 1 to 1024; None: onnxruntime's own choice.
     dimensions
-        Lengths for the axes that the model names instead of fixing: ``{"batch": 1}``.
+        {name: length} of the axes that have a name instead of a length in the model: ``{"batch": 1}``.
     providers
         Execution providers, the first choice first, each a name or a pair (name, options):
-        ``[("TIDLExecutionProvider", {"artifacts_folder": "..."})]``. The CPU's is added, for operators that the others
-        do not have; which these are, onnxruntime's log says. None: the CPU. An engine with another one is no reference
-        for `validate`.
+        ``[("TIDLExecutionProvider", {"artifacts_folder": "..."})]``. The CPU's provider is added for operators that the
+        others do not have; onnxruntime's log says which. None: the CPU alone. `validate` accepts no engine with another
+        provider as its reference.
 
     Raises
     ------
     NpuLayoutError
-        If the model is missing, damaged or no ONNX model, or onnxruntime cannot run it; the message names it. If it
-        lacks a provider or cannot start it: onnxruntime itself goes on with the CPU then.
+        If the model is missing, damaged or no ONNX model, or onnxruntime cannot run it; the message names the model. If
+        onnxruntime lacks a provider or cannot start it, where it would itself go on with the CPU.
 
     Attributes
     ----------
     model
-        Its name in messages: "model" and its path.
+        What messages call the model: "model" and its path.
     """
 
     model: str
@@ -181,25 +181,25 @@ class OnnxRuntimeEngine:
 
     @property
     def accelerators(self) -> list[str]:
-        """The execution providers beside the CPU's, by their names."""
+        """The names of the execution providers other than the CPU's."""
         return [name for name, _ in self._providers if name != CPU]
 
     @property
     def input_shapes(self) -> dict[str, tuple[Any, ...]]:
-        """The inputs' shapes as the model declares them: an axis without a fixed length is its name, or None."""
+        """{name: shape} of the inputs, as the model declares them: for an axis without a length, its name or None."""
         return {port.name: port.shape for port in self._inputs}
 
     @property
     def output_shapes(self) -> dict[str, tuple[Any, ...]]:
-        """The outputs' shapes as the model declares them."""
+        """{name: shape} of the outputs, as the model declares them."""
         return {port.name: port.shape for port in self._outputs}
 
     @property
     def input_specs(self) -> list[TensorSpec]:
-        """The inputs of infer in the model's order: contiguous arrays, each with its name.
+        """The specs of the inputs of infer, with their names, in the model's order: contiguous arrays.
 
-        The letters depend on the rank only, whatever the axes mean in this model: N, NC, NCW, NCHW, NCDHW, and A B C
-        ... beyond; a scalar has the shape (1,). Raises NpuLayoutError if an axis has no fixed length.
+        The letters of the axes depend on the rank alone, whatever the axes mean in this model: N, NC, NCW, NCHW, NCDHW,
+        and A B C ... beyond; a scalar has the shape (1,). Raises NpuLayoutError if an axis has no fixed length.
         """
         return [port.spec() for port in self._inputs]
 
@@ -213,9 +213,10 @@ class OnnxRuntimeEngine:
         """Run the model once.
 
         inputs: {name: array}, or one array if the model has one input, of exactly the model's dtype and shape. out:
-        {name: array} of the outputs' shapes and dtypes, to write them to. Returns {name: array} in the model's order,
-        those of `out` or copies; of a sequence, an array of objects. Raises NpuLayoutError if a name is missing or
-        unknown, a shape or dtype differs, arrays of `out` overlap, onnxruntime fails, or the engine is closed.
+        {name: array} of the outputs' shapes and dtypes, to write them to. Returns {name: array} in the model's order:
+        the arrays of `out`, or copies; an output that is a sequence is an array of objects. Raises NpuLayoutError if a
+        name is missing or unknown, a shape or dtype differs, arrays of `out` overlap, onnxruntime fails, or the engine
+        is closed.
         """
         session = self._session  # another thread may close the engine meanwhile
         if session is None:

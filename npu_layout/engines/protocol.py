@@ -20,19 +20,18 @@ Specs = Union[Sequence[TensorSpec], Mapping[str, TensorSpec]]
 class Engine(Protocol):
     """What runs a network: a runtime, an accelerator, or a simulation of one.
 
-    Objects with `infer` and `output_specs` alone are engines too, wherever the library accepts one; the rest of this is
-    what the library's own have. `submit(inputs)`, which returns a concurrent.futures.Future of what infer returns, is
-    optional. `npu_layout.testing.check_engine` tests all of it. A Protocol: it is not called, whatever its args and
-    kwargs. Raises nothing.
+    Wherever the library accepts an engine, it accepts any object with `infer` and `output_specs`; the library's own
+    engines have all of these members. A further method `submit(inputs)`, which returns a concurrent.futures.Future of
+    what infer returns, is optional. `npu_layout.testing.check_engine` tests an engine. This class is a Protocol for
+    type checkers: it is never called, whatever its args and kwargs. Raises nothing.
 
     Attributes
     ----------
     input_specs, output_specs
         TensorSpecs with the tensors' names, in the model's order; a mapping {name: spec} is accepted too.
     owns_outputs
-        Whether the buffers that infer returns are the engine's own, valid until its next call or `close`; else they
-        are the caller's. The library copies what it keeps of an engine that owns them. Objects without this attribute
-        are treated as if they own them.
+        True: the buffers that infer returns are the engine's own, and valid until its next call or `close`; the library
+        copies what it keeps of them. False: they are the caller's. An engine without this attribute counts as True.
     """
 
     owns_outputs: bool
@@ -48,9 +47,9 @@ class Engine(Protocol):
     def infer(self, inputs: Any, out: Mapping[str, np.ndarray] | None = None) -> Mapping[str, Any]:
         """Run the network once: {name: buffer} in, {name: buffer} out, each of its spec's size and dtype.
 
-        One buffer without a name is accepted if the network has one input. Buffers are 1-D, or of the spec's storage
-        shape. out: {name: buffer} to write outputs to, which are returned then. Raises NpuLayoutError on inputs that do
-        not fit.
+        inputs: buffers that are 1-D or of their spec's storage shape; a network with one input accepts a single buffer
+        without its name. out: {name: buffer} to write the outputs to; these are then returned. Raises NpuLayoutError on
+        inputs or an `out` that do not fit.
         """
 
     def close(self) -> None:

@@ -73,19 +73,20 @@ _OTHERS = {
 
 
 def open_engine(name: str | os.PathLike[str], **options: Any) -> Any:
-    """Return the engine of a model, or the one that a project's factory makes.
+    """Return the engine that runs a model, or the one that a project's own factory makes.
 
     Parameters
     ----------
     name
-        ``"litert:model.tflite"``: a kind, which is acl, appbuilder, axelera, axera, deepx, depthai, executorch,
-        hailo, hobot, imx500, kneron, litert, mnn, ncnn, nncase, onnx, openvino, qnn, rknn, rknn-simulator, rknnrt,
-        sophgo, tvm or that of another package (an entry point of the group npu_layout.engines), and the path of a
-        model. A path alone, if its suffix is .axmodel, .blob, .bmodel, .dlc, .dxnn, .hbm, .hef, .kmodel, .mnn, .nef,
-        .om, .onnx, .param, .pte, .rknn, .rpk, .superblob, .tflite or .xml. Else ``"package.module:factory"``, a
-        callable without arguments.
+        ``"litert:model.tflite"``: a kind of engine and the path of a model. The kinds are acl, appbuilder, axelera,
+        axera, deepx, depthai, executorch, hailo, hobot, imx500, kneron, litert, mnn, ncnn, nncase, onnx, openvino, qnn,
+        rknn, rknn-simulator, rknnrt, sophgo, tvm and those of other packages (entry points of the group
+        npu_layout.engines). Or the path alone, if its suffix is .axmodel, .blob, .bmodel, .dlc, .dxnn, .hbm, .hef,
+        .kmodel, .mnn, .nef, .om, .onnx, .param, .pte, .rknn, .rpk, .superblob, .tflite or .xml. Or
+        ``"package.module:factory"``, a callable without arguments that returns an engine.
     options
-        Of the engine: ``open_engine("model.param", input_shapes={"in0": (3, 192, 256)})``. A factory accepts none.
+        The engine's own arguments: ``open_engine("model.param", input_shapes={"in0": (3, 192, 256)})``. A factory
+        accepts none.
 
     Returns
     -------

@@ -17,7 +17,7 @@ from .protocol import by_name, checked_targets
 
 
 class SimulatedNpu:
-    """Answer as an accelerator does, with flat, 1-D, padded and quantised buffers.
+    """A simulated accelerator, which answers as a device does: with flat, padded and quantised buffers.
 
     The model runs in onnxruntime, and each output comes back as the buffer that its spec describes.
 
@@ -30,8 +30,8 @@ class SimulatedNpu:
         belong to the remaining outputs in order. For a spec with other axes than the model's (NHWC for NCHW) the tensor
         is transposed, unless the model's own shape is the spec's (an NHWC model).
     inputs
-        The same for the inputs, which are such buffers then; None: arrays as the model declares them. With
-        channels="BGR" red and blue are exchanged for the model, which reads RGB then.
+        The same for the inputs, which are then buffers of these specs; None: arrays as the model declares them. A spec
+        with channels="BGR" stands for a model that reads RGB: red and blue are exchanged for it.
     threads
         As for OnnxRuntimeEngine.
 
@@ -45,7 +45,7 @@ class SimulatedNpu:
     engine
         The OnnxRuntimeEngine that runs it.
     last_float
-        {name: array}: the model's own outputs of the last infer, before quantisation and packing.
+        {name: array} of the model's own outputs in the last call of infer, before they were quantised and packed.
     """
 
     engine: OnnxRuntimeEngine
@@ -86,8 +86,9 @@ class SimulatedNpu:
         """Run the model once, and return {name: buffer} in the model's order.
 
         A buffer is a 1-D array of the spec's stored dtype; its padding is zero. inputs: {name: buffer}, or one buffer
-        if the model has one input; bytes or an array, as for TensorSpec.unpack. out: {name: buffer} to write to. Raises
-        NpuLayoutError (BufferSizeError ...) if one does not fit, or the engine is closed.
+        if the model has one input, each as for TensorSpec.unpack: bytes or an array. out: {name: buffer} to write to;
+        these are returned. Raises NpuLayoutError, such as BufferSizeError, if a buffer does not fit or the engine is
+        closed.
         """
         if self._inputs is not None:
             dtypes = {port.name: port.dtype for port in ports(self.engine)["input"]}

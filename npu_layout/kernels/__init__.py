@@ -1,7 +1,8 @@
 """Move, convert and reduce the elements of arrays, by compiled kernels or by numpy and OpenCV.
 
-``NPU_LAYOUT_KERNELS`` chooses: ``auto`` (the default: compiled kernels if they were built), ``native`` (ImportError if
-they were not) or ``numpy``; ``NPU_LAYOUT_DISABLE``: instruction sets not to use. A call's `backend`: one of `backends`.
+The environment chooses which: ``NPU_LAYOUT_KERNELS`` is ``auto`` (the default: compiled kernels if they were built),
+``native`` (ImportError if they were not) or ``numpy``; ``NPU_LAYOUT_DISABLE`` lists instruction sets not to use. The
+argument `backend` of a function is one of `backends`, or None for the active one.
 
 Imports numpy, and nothing of this library: kernels work on loops, not on layouts.
 """

@@ -86,11 +86,12 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(n: int) -> None:
-    """Let one call use up to `n` threads (64 at most); default: the cores this process may use, at most 4.
+    """Let a call of the compiled kernels use up to `n` threads, 64 at most.
 
-    One call at a time uses them. A call that runs meanwhile uses its own thread only, and so does one that moves less
-    than half a megabyte. Threads start when they are first needed and sleep in between. Raises ValueError below 1, and
-    on what is no whole number (then it is a TypeError too).
+    Without this function it is the number of cores that the process may use, 4 at most. One call at a time uses these
+    threads: a call that runs meanwhile uses the caller's thread alone, as does a call that moves less than half a
+    megabyte. Threads start when they are first needed, and sleep in between. Raises ValueError if `n` is below 1 or no
+    whole number (which is a TypeError too).
     """
     if (count := whole("n", n)) < 1:
         raise ValueError(f"threads: n: expected 1 or more, got {n}")

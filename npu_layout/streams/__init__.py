@@ -1,4 +1,4 @@
-"""Frames without end: source, preprocessing, inference and your function, in threads, over memory that is used again.
+"""Frames without end: a source, preprocessing, inference and your function, in threads whose memory is used again.
 
 Imports buffers, engines, frames and support.
 """

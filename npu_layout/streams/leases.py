@@ -40,26 +40,26 @@ class Slot:
 class Result:
     """What became of one frame.
 
-    `frame`, `inputs` and `outputs` are memory of the stream: they are valid until the next result is asked for, or
-    `close`; afterwards they raise NpuLayoutError. `copy` keeps them.
+    `frame`, `inputs` and `outputs` are the stream's memory, and valid until the next result is asked for or the stream
+    is closed; afterwards they raise NpuLayoutError. `copy` returns a result that stays valid.
 
     Attributes
     ----------
     number
-        Of the frame: 0 is the first one that was captured, dropped ones count.
+        The frame's number: 0 is the first frame that was captured; dropped frames count.
     value
-        What the stream's function returned; without a function None.
+        What the stream's function returned; None without a function.
     geometry
-        How the frame became the network's input; of a batch a list of them.
+        The Geometry of how the frame became the network's input; for a batch a list of them.
     dropped
-        Frames that were dropped between the last result and this one; in the function, since the last frame, which
-        may have failed.
+        How many frames were dropped between the result before and this one; inside the function, since the frame
+        before, which may have failed.
     captured
-        When, in seconds of time.monotonic.
+        When the frame was captured, in seconds of time.monotonic.
     seconds
         {stage: seconds}: "preprocess", "infer", "function", and "total" from capture to the end of the function.
 
-    The stream makes them, of the `slot` whose memory they lease; NpuLayoutError if it is none.
+    Streams make these objects, each with the `slot` whose memory it leases; NpuLayoutError on any other slot.
     """
 
     def __init__(
@@ -84,9 +84,9 @@ class Result:
 
     @property
     def frame(self) -> Any:
-        """The frame as the source returned it: arrays and memory, of any library, as arrays of numpy.
+        """The frame as the source returned it, but memory and arrays of any library are numpy arrays of equal strides.
 
-        Those have the strides of what was given. Frames of PyAV, ROS and Pillow, which describe themselves, stay so.
+        Frames of PyAV, ROS and Pillow, which describe themselves, stay what they are.
         """
         self._leased_slot()
         return self._frame
@@ -102,7 +102,7 @@ class Result:
         return self._leased_slot().outputs
 
     def copy(self) -> Result:
-        """Return the same with memory of its own, which stays valid; NpuLayoutError if it was returned already."""
+        """Return the result with memory of its own, which stays valid; NpuLayoutError if it is no longer valid."""
         leased, own = self._leased_slot(), Slot()
         frame = own.keep(self._frame)
         own.inputs = {name: _copied(buffer) for name, buffer in leased.inputs.items()}

@@ -29,10 +29,10 @@ _PATIENCE = 2.0  # seconds for a thread that may never end
 
 
 class EnginePool:
-    """Runs inputs on whichever of some engines is free, in the order in which they are submitted.
+    """Runs inputs on whichever of several engines is free, in the order in which the inputs were submitted.
 
-    Who submits waits in one queue, so that several streams share a pool fairly. It is an Engine itself, with `submit`.
-    In a process that was forked it raises NpuLayoutError, and `close` leaves the engines to the parent.
+    All inputs wait in one queue, so that several streams share a pool fairly. A pool is an Engine itself, which has
+    `submit`. In a forked process it raises NpuLayoutError, and its `close` leaves the engines to the parent.
 
     Parameters
     ----------
@@ -42,14 +42,14 @@ class EnginePool:
     Raises
     ------
     NpuLayoutError
-        If there are none, one is there twice, or their specs differ.
+        If there is no engine, if one is given twice, or if their specs differ.
 
     Attributes
     ----------
     input_specs, output_specs
-        Those of the first engine.
+        The specs of the first engine.
     owns_outputs
-        False: outputs of engines that own theirs are copied.
+        False: if an engine owns its outputs, the pool copies them.
     """
 
     owns_outputs = False
@@ -110,7 +110,7 @@ class EnginePool:
 
         inputs: {name: buffer}, or one buffer. out: {name: array} to write outputs to, of the size and dtype of their
         specs, 1-D or of the storage shape. Raises NpuLayoutError if the pool is closed, and on an `out` that does not
-        fit; the Future, what the engine raises.
+        fit; what the engine raises, the Future raises.
         """
         return submitted(self, inputs, self._checked(out))
 
@@ -132,9 +132,9 @@ class EnginePool:
     def infer(self, inputs: Any, out: Mapping[str, np.ndarray] | None = None) -> dict[str, np.ndarray]:
         """Run the network once on a free engine.
 
-        inputs, out: as for submit. Returns {name: buffer} of the dtype and the size (1-D, or the storage shape) of the
-        specs. Raises what the engine raises: NpuLayoutError on inputs that do not fit; on an `out` that does not, and
-        if the pool is closed. The exception of a signal's handler (KeyboardInterrupt) ends the wait; an engine that has
+        inputs, out: as for submit. Returns {name: buffer}, of the dtype and size of the specs, 1-D or of the storage
+        shape. Raises NpuLayoutError on inputs or an `out` that do not fit, and if the pool is closed; else what the
+        engine raises. The exception of a signal's handler (KeyboardInterrupt) ends the wait, but an engine that has
         begun still writes `out`.
         """
         answer = _Answer()
@@ -144,9 +144,9 @@ class EnginePool:
     def map(self, inputs: Iterable[Any]) -> Iterator[dict[str, np.ndarray]]:
         """Yield the outputs of each of the inputs, in order, with as many at work as there are engines.
 
-        The iterable may use the memory of an input again for the next one. Outputs are {name: buffer} of the dtype and
-        the size (1-D, or the storage shape) of the specs. Raises NpuLayoutError, or what else an engine raises, in the
-        place of its result; what the iterable raises, after the results of all inputs before.
+        The iterable may use the memory of an input again for the next one. Outputs are {name: buffer}, of the dtype and
+        size of the specs, 1-D or of the storage shape. What an engine raises (NpuLayoutError if an input does not fit)
+        is raised in the place of its result; what the iterable raises, after the results of all inputs before.
         """
         waiting: deque[tuple[Slot, _Answer]] = deque()
         free: deque[Slot] = deque()
@@ -177,10 +177,10 @@ class EnginePool:
     def close(self) -> None:
         """Finish what was submitted, and close the engines; a second call does nothing.
 
-        Raises what the `close` of an engine raises, after the others were closed; NpuLayoutError in a thread of the
-        pool, as in a callback of a Future, for which it would wait.
-        An engine that a stream's watchdog gave up is waited for 2 seconds, and left open if it still does not answer;
-        what no engine began then fails as after `close`.
+        Raises what the `close` of an engine raises, after the other engines were closed. In a thread of the pool, as in
+        a Future's callback, it raises NpuLayoutError: it would wait for itself. For an engine that a stream's watchdog
+        gave up, it waits 2 seconds, and leaves it open if it still does not answer; inputs that no engine began then
+        fail as after `close`.
         """
         if not self._process.is_this:
             return

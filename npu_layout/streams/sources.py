@@ -33,11 +33,12 @@ class Source:
     Parameters
     ----------
     frames
-        Yields frames; an exception in its place is a frame that failed.
+        An iterable of frames; an exception that it yields stands for a frame that failed.
     live
-        Whether frames come by themselves, as a camera's do: a stream drops old ones then.
+        Whether frames come by themselves, as a camera's do; a stream then drops old ones.
     close
-        Releases what `frames` uses; None: the `close` of `frames` and of its iterator, as a generator has one.
+        A function that releases what `frames` uses; None: the `close` methods of `frames` and of its iterator, if they
+        have any, as generators do.
 
     Raises NpuLayoutError if `frames` is no iterable.
     """
@@ -62,7 +63,7 @@ class Source:
     def close(self) -> None:
         """Release the camera or file; a second call does nothing. Raises what `close` raises.
 
-        A generator in which another thread waits for a frame cannot be closed: the next call does that.
+        A generator cannot be closed while another thread waits in it for a frame; another call closes it later.
         """
         closing, self._closing = self._closing, []
         with ExitStack() as every:
@@ -85,23 +86,23 @@ def open_source(source: Any, *, reopen: float = 10.0) -> Source:
     Parameters
     ----------
     source
-        A camera's number, or its device, such as /dev/video0; the path of a video or of a folder of images (by name);
-        an address such as rtsp://...; a GStreamer pipeline, a text with a "!" that is no path (OpenCV has to be built
-        with GStreamer); a cv2.VideoCapture whose size or format was set, which `close` releases; an iterable of frames,
-        such as PyAV's decoded frames; or a Source.
+        A camera's number, or its device, such as /dev/video0; the path of a video, or of a folder of images, which come
+        in the order of their names; an address such as rtsp://...; a GStreamer pipeline, which is a text with a "!"
+        that is no path (OpenCV has to be built with GStreamer); a cv2.VideoCapture, whose size and format you have set,
+        and which `close` releases; an iterable of frames, such as PyAV's decoded frames; or a Source.
     reopen
-        For how many seconds a camera or network stream that is gone is tried again; then the stream ends with an
-        error, also one that skips what fails. A VideoCapture is not opened again.
+        For how many seconds to try again to open a camera or network stream that is gone; after that the stream ends
+        with an error, even if it skips frames that fail. A VideoCapture is not opened again.
 
     Returns
     -------
-    A Source; cameras, network streams and pipelines are live, but for those of a known number of frames, as files.
+    A Source. Cameras, network streams and pipelines are live, unless the number of their frames is known, as for files.
 
     Raises
     ------
     NpuLayoutError
-        If there is no such camera or file, or no image in a folder, on a VideoCapture that is not open, and on what is
-        no source.
+        If there is no such camera or file, or no image in the folder; on a VideoCapture that is not open; and on any
+        other object.
     """
     patience = real_number("reopen", reopen)
     if isinstance(source, Source):

@@ -11,7 +11,7 @@ from .leases import Result, Slot
 
 
 class StreamError(NpuLayoutError):
-    """What failed in a stream.
+    """A frame's stage in a stream has failed; the exception itself is the `__cause__`.
 
     Attributes
     ----------
@@ -20,7 +20,7 @@ class StreamError(NpuLayoutError):
     number
         The number of the frame.
     words
-        What happened.
+        What happened, as the message has it.
 
     Raises nothing.
     """
@@ -34,7 +34,7 @@ class StreamError(NpuLayoutError):
 
 
 def failure(stage: str, number: int, error: BaseException | None, watchdog: float | None) -> StreamError:
-    """Return what an exception in a stage becomes, which is its cause; without one the watchdog has given up."""
+    """Return the StreamError that an exception in a stage causes; without an exception, the watchdog has given up."""
     if error is None:
         words = f"no answer for {watchdog:g} s (watchdog)"
     else:

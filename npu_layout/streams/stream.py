@@ -22,50 +22,50 @@ ERRORS = ("stop", "skip")
 
 
 class Stream:
-    """Frames through preprocessing, an engine and a function, in order, as fast as the engines are.
+    """Lead frames through preprocessing, an engine and a function, in order, as fast as the engines are.
 
-    A thread captures; each engine of a pool has a thread that preprocesses, infers and calls the function. Results come
-    in the order of the frames, to whoever iterates. After the first frames nothing is allocated for one: memory is
-    leased by a frame, and returned when the next result is asked for.
+    One thread captures; each engine of a pool has a thread that preprocesses, infers and calls the function. Results
+    come in the order of the frames, to whoever iterates over the stream. After the first frames, no frame allocates
+    memory: it leases memory of the stream, which is returned when the next result is asked for.
 
     Parameters
     ----------
     source
         As for `open_source`.
     preprocess
-        A Preprocessor, or the `batch` of one, for a source that yields lists of frames, or a callable frame -> (buffer,
-        geometry), of a network with one input.
+        A Preprocessor; the `batch` method of one, if the source yields lists of frames; or a function that returns
+        (buffer, geometry) for a frame. The network has one input.
     engine
         An Engine, or an EnginePool.
     function
-        Called in the worker's thread with each Result, whose `value` becomes what it returns: decode here.
+        Called in a worker's thread with each Result; what it returns becomes the result's `value`. Decode here.
     policy
-        "latest": of frames that wait, only the newest one stays, and is begun so that its result is there when it is
-        asked for, and not long before; "every": the source waits. None: "latest" if the source is live.
+        "latest": of the frames that wait only the newest stays, and work on it begins so late that its result is just
+        ready when it is asked for. "every": the source waits. None: "latest" if the source is live, else "every".
     on_error
-        "stop": the first exception in a stage ends the stream, and is raised as a StreamError; "skip": that frame is
-        counted as failed, and the stream goes on. What a source raises that yields nothing afterwards, as a generator
-        does not, is raised then, too.
+        "stop": the first exception in a stage ends the stream, and is raised as a StreamError. "skip": the frame counts
+        as failed, and the stream goes on; but if a source raises and then yields nothing more, as a generator does,
+        that is raised with "skip" too.
     watchdog
-        Seconds that a frame may be preprocessed, be in the engine, or in the function; then a StreamError is raised, or
-        with "skip" its engine is left alone. Time in a pool's queue does not count, unless none of its engines answers.
-        None: any time. A source may take as long as it likes.
+        Seconds that a frame may spend in preprocessing, in the engine or in the function. After them a StreamError is
+        raised, or with "skip" the engine is left alone. Time in a pool's queue does not count, unless none of its
+        engines answers. None: any time. A source may take as long as it likes.
     depth
-        Frames that may wait or be in a stage, beside one for each engine.
+        How many frames may wait or be in a stage, beyond one for each engine.
     debug
-        Whether memory that was returned is filled with bytes of 0xA5, so that who still uses it sees it.
+        Whether returned memory is filled with bytes of 0xA5, so that code which still uses it shows.
 
     Raises
     ------
     NpuLayoutError
-        On what is no source, engine or preprocess.
+        On an argument that is no source, engine or preprocess, or does not fit the others.
     StreamError
-        While iterating: what failed, with the stage and the frame's number; the cause is the exception itself.
+        While iterating, with the stage and the number of the frame that failed; its cause is the exception itself.
 
     Attributes
     ----------
     counts
-        Counts of frames so far.
+        The Counts of frames so far.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class Stream:
 
     @property
     def counts(self) -> Counts:
-        """How many frames were captured, shown, dropped, have failed and are pending."""
+        """How many frames were captured, shown and dropped, how many failed, and how many are pending."""
         return self._crew.line.counts
 
     def start(self) -> None:
@@ -156,14 +156,15 @@ class Stream:
             return self._asked
 
     def stop(self) -> None:
-        """Ask the stream to end; what is in a stage is finished, nothing else begins. Raises nothing."""
+        """Ask the stream to end: frames in a stage are finished, no other frame begins. Raises nothing."""
         self._crew.line.stop()
 
     def close(self) -> None:
         """Stop, wait for the threads, and release the source; the engine stays open. A second call does nothing.
 
-        In a thread of the stream, as in its function, it is `stop`: who iterates closes it at the end. A stream that
-        nobody refers to any more, its function neither, ends its threads too.
+        Called in one of the stream's own threads, as by its function, it only does what `stop` does; the thread that
+        iterates closes the stream at the end. A stream also ends its threads when nothing refers to it any more, not
+        even its function.
         """
         self._crew.left = True  # who iterates from now on is refused
         self._close()

@@ -26,7 +26,7 @@ def test_by_kind_and_by_suffix(tmp_path: Path) -> None:
 
 def test_the_docstring_names_every_kind_and_suffix() -> None:
     text = " ".join(str(nl.open_engine.__doc__).split())
-    kinds, suffixes = re.findall(r"a kind, which is (.*?) or that of|its suffix is (.*?)\. Else", text)
+    kinds, suffixes = re.findall(r"The kinds are (.*?) and those of|its suffix is (.*?)\. Or", text)
     assert kinds[0].split(", ") == list(registry.OWN)
     assert re.split(", | or ", suffixes[1]) == sorted(registry.SUFFIXES)
 
