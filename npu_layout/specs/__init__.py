@@ -1,7 +1,7 @@
 """Make a TensorSpec from a runtime's own metadata: a mapping, or an object with the runtime's field names.
 
-Readers are entry points of the group npu_layout.specs, the library's own and those of installed packages: one called
-NAME is ``npu_layout.specs.from_NAME``.
+The readers are entry points of the group npu_layout.specs, of this library and of other installed packages: the entry
+point NAME is ``npu_layout.specs.from_NAME``.
 
 Imports buffers, layouts and support.
 """

@@ -34,28 +34,28 @@ _BATCHED = {"FRACTAL_NZ"}  # whose matrices may have dims before them
 
 @checked_call
 def from_acl(desc: Any, *, shape: Sequence[int] | None = None) -> TensorSpec:
-    """Return the spec of an input or output of a model of Huawei's AscendCL.
+    """Return the spec of an input or output of a model in Huawei's AscendCL.
 
     Parameters
     ----------
     desc
-        What its queries return, in one mapping: name and dims (aclmdlGetOutputDims; pyACL's dictionary of
+        What AscendCL's queries return, in one mapping: name and dims (aclmdlGetOutputDims; pyACL's dictionary of
         acl.mdl.get_output_dims has these, and dimCount), format (aclmdlGetOutputFormat), data_type (or dataType;
         aclmdlGetOutputDataType), size in bytes (aclmdlGetOutputSizeByIndex). Enums are numbers of acl/acl_base.h, or
         names.
     shape
-        The logical shape, N, C, H, W, of NC1HWC0: its dims (N, C1, H, W, C0) do not contain C; N, C means that H and W
-        are 1. Of FRACTAL_NZ: M, K, and before them the axes of a batch of matrices, if there are any.
+        The logical shape of a tensor in NC1HWC0, (N, C, H, W), because its dims (N, C1, H, W, C0) do not contain C; a
+        shape (N, C) means that H and W are 1. For FRACTAL_NZ: (M, K), behind the axes of a batch of matrices, if any.
 
     Returns
     -------
-    TensorSpec with the axes in the order of dims, or of `shape`. ND has the axes N, NC, NCW, NCHW, NCDHW.
+    TensorSpec with the axes in the order of dims, or of `shape`. The axes of ND are N, NC, NCW, NCHW or NCDHW.
 
     Raises
     ------
     NpuLayoutError
-        On a missing field and an unknown enum; LayoutError on dynamic dims, formats of weights, and what contradicts
-        itself, such as a size that AIPP has changed.
+        On a missing field and an unknown enum; LayoutError on dynamic dims, formats of weights, and fields that
+        contradict each other, such as a size that AIPP has changed.
 
     Examples
     --------

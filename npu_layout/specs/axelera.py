@@ -18,30 +18,30 @@ _LAST = {1: "N", 2: "NC", 3: "NWC", 4: "NHWC", 5: "NDHWC"}  # input_tensor_layou
 
 @checked_call
 def from_axelera(info: Any, *, axes: str | None = None, name: str = "") -> TensorSpec:
-    """Return the spec of an input or output of Axelera's runtime: the buffer with its padding, in front and behind.
+    """Return the spec of an input or output in Axelera's runtime: the buffer with its padding in front and behind.
 
     Parameters
     ----------
     info
         A TensorInfo, an item of ``model.inputs()`` or ``model.outputs()`` (axelera.runtime; github.com/axelera-ai-hub/
-        voyager-sdk, docs/reference/apis/axruntime-py.md), or a mapping: name, shape with padding, dtype, padding (pairs
-        of what is in front and behind, for each axis, as numpy.pad takes them), scale and zero_point:
+        voyager-sdk, docs/reference/apis/axruntime-py.md), or a mapping: name, shape with padding, dtype, padding (for
+        each axis a pair, the elements in front and behind, as for numpy.pad), scale and zero_point:
         ``real = (q - zero_point) * scale``.
     axes
-        The letters of the shape; None: channels last, N, NC, NWC, NHWC, NDHWC by their number.
+        The letters of the shape's axes; None: channels last, which is N, NC, NWC, NHWC or NDHWC, by the rank.
     name
         The tensor's name, if the info has none.
 
     Returns
     -------
-    TensorSpec with the axes in the order of the shape, which is without padding. Scale 1 with zero point 0, which an
-    info has without the model's manifest.json, is no quantization. In inputs the padding has to be the zero point:
-    `pack` and Preprocessor write 0 there, AxeleraEngine the zero point.
+    TensorSpec with the axes in the order of the shape; its logical shape is without padding. Scale 1 with zero point 0,
+    which an info has if the model's manifest.json is missing, is no quantization. The padding of inputs has to be the
+    zero point: AxeleraEngine writes it there, but `pack` and Preprocessor write 0.
 
     Raises
     ------
     NpuLayoutError
-        On a missing field; LayoutError on what contradicts itself.
+        On a missing field; LayoutError on fields that contradict each other.
 
     Examples
     --------

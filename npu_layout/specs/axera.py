@@ -31,7 +31,7 @@ _TENSORS = {"FEATUREMAP", "RGB", "BGR", "RGBA", "GRAY", "YUV444", "RAW8", "RAW16
 
 @checked_call
 def from_axera(meta: Any, *, name: str = "") -> TensorSpec:
-    """Return the spec of an input or output of AXERA's runtime: dense, or with the pitches that pStride has.
+    """Return the spec of an input or output in AXERA's runtime: dense, or with the pitches in pStride.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def from_axera(meta: Any, *, name: str = "") -> TensorSpec:
     ------
     NpuLayoutError
         On a missing field and an unknown enum; LayoutError on pictures of several planes (for FrameSpec), packed
-        types, and what contradicts itself.
+        types, and fields that contradict each other.
 
     Examples
     --------

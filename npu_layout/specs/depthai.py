@@ -24,7 +24,7 @@ _DTYPES = {
 
 
 def from_depthai(info: Any) -> TensorSpec:
-    """Return the spec of a tensor of Luxonis DepthAI, in the memory that begins at its `offset` in the NNData.
+    """Return the spec of a tensor in Luxonis DepthAI, for memory that begins at the tensor's `offset` in the NNData.
 
     Parameters
     ----------

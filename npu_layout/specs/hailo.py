@@ -32,7 +32,7 @@ _TRANSPOSED = 2  # HAILO_FORMAT_FLAGS_TRANSPOSED
 
 @checked_call
 def from_hailo(info: Any, *, format_type: Any = None, order: Any = None, device: bool = False) -> TensorSpec:
-    """Return the spec of a stream's buffer on the host, or on the device.
+    """Return the spec of the buffer of a Hailo stream, on the host or on the device.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def from_hailo(info: Any, *, format_type: Any = None, order: Any = None, device:
     ------
     NpuLayoutError
         On missing fields and unknown enums; LayoutError on lists of boxes (NMS), YUV pictures, transposed frames, and
-        what contradicts itself.
+        fields that contradict each other.
 
     Examples
     --------

@@ -26,7 +26,7 @@ _QUANTIZATIONS = ("NONE", "SHIFT", "SCALE"), ("NONE", "SCALE")
 
 @checked_call
 def from_hobot(properties: Any, *, layout: str | None = None, name: str = "") -> TensorSpec:
-    """Return the spec of a tensor of Horizon's or D-Robotics' runtime: padded as stride or alignedShape say.
+    """Return the spec of a tensor in Horizon's or D-Robotics' runtime, padded as its stride or alignedShape says.
 
     Parameters
     ----------
@@ -34,10 +34,10 @@ def from_hobot(properties: Any, *, layout: str | None = None, name: str = "") ->
         A hbDNNTensorProperties (D-Robotics' and Horizon's SDK, include/dnn/hb_dnn.h), or a mapping: validShape and
         alignedShape (structs with dimensionSize and numDimensions, or sequences), tensorLayout, tensorType,
         quantiType, scale (scaleLen, scaleData, zeroPointLen, zeroPointData), shift (shiftLen, shiftData), quantizeAxis,
-        stride in bytes, alignedByteSize. Enums are numbers or names. The numbers of tensorType differ: with
-        alignedShape they are those of X3, J5 and X5, which count pictures first; without it those of S100. Or the
-        properties of a pyDNNTensor of hobot_dnn.pyeasy_dnn (model.outputs[0].properties: shape, layout, dtype,
-        tensor_type, scale_data, which may be missing of floats and pictures), whose `buffer` is dense.
+        stride in bytes, alignedByteSize. Enums are numbers or names. The numbers of tensorType differ between chips:
+        with alignedShape they count as those of X3, J5 and X5, where pictures come first; without it as those of S100.
+        Or the properties of a pyDNNTensor of hobot_dnn.pyeasy_dnn (model.outputs[0].properties: shape, layout, dtype,
+        tensor_type, and scale_data, which floats and pictures may lack), whose `buffer` is dense.
     layout
         The letters of validShape, if tensorLayout is NONE or missing, such as "NHWC".
     name
@@ -51,7 +51,7 @@ def from_hobot(properties: Any, *, layout: str | None = None, name: str = "") ->
     ------
     NpuLayoutError
         On a missing field and an unknown enum; LayoutError on pictures of several planes (for FrameSpec), 4-bit types,
-        strides that are not known yet (-1), and what contradicts itself.
+        strides that are not known yet (-1), and fields that contradict each other.
 
     Examples
     --------

@@ -22,8 +22,8 @@ def from_imx500(info: Any, *, index: int = 0, name: str = "") -> TensorSpec:
     ----------
     info
         What picamera2's parsing of CnnOutputTensorInfo returns (github.com/raspberrypi/picamera2, picamera2/devices/
-        imx500/imx500.py): a mapping or struct with info (of each tensor: tensor_data_num, num_dimensions, size), and
-        num_tensors. Also the list alone.
+        imx500/imx500.py): a mapping or struct with num_tensors and info, a list with tensor_data_num, num_dimensions
+        and size for each tensor. Or that list alone.
     index
         Which of the outputs: 0 is the first.
     name

@@ -60,25 +60,25 @@ def from_kneron(tensor: Any, *, chip: Any = None, name: str = "", retrieved: str
         quantized_fixed_point_descriptor_list of scale and radix: ``q = real * scale * 2**radix``). JSON has "data" for
         v1 and v2. Descriptors of PLUS 1.x have shape_npu and the list without v1.
     chip
-        "KL520", "KL630" or "KL720", the descriptor's target_chip, on which the order of v1's data_layout depends. v2,
-        that of KL730, needs none.
+        "KL520", "KL630" or "KL720": the descriptor's target_chip, on which the order of a v1 data_layout depends. v2,
+        the descriptor of KL730, needs none.
     name
         The tensor's name, if the descriptor has none.
     retrieved
-        None: the raw buffer, which generic data inference is sent, and retrieve_raw_fixed_node returns. "fixed" or
-        "float": what generic_inference_retrieve_fixed_node or ..._float_node of PLUS 2 and 3 returns with the channel
-        order CHW, of v2 with DEFAULT: dense, in the order of the axes (src/kp_inference.c); these need no chip.
+        None: the raw buffer that is sent to generic data inference, or that retrieve_raw_fixed_node returns. "fixed" or
+        "float": the result of generic_inference_retrieve_fixed_node or ..._float_node of PLUS 2 and 3 with the channel
+        order CHW, or DEFAULT for v2: dense, in the order of the axes (src/kp_inference.c); then no chip is needed.
 
     Returns
     -------
-    TensorSpec with the axes NCHW, of v2 those of its rank. Its last row may be longer than v2's strides say; then the
-    buffer is as long as the outermost stride times its extent.
+    TensorSpec with the axes NCHW, for v2 those of its rank. If the strides of v2 leave a gap behind the last row, the
+    buffer includes it: it has the outermost stride times its extent elements.
 
     Raises
     ------
     NpuLayoutError
         On a missing field and an unknown enum; LayoutError on raw buffers of high and low bytes (HL), of a chip whose
-        order is not known, on what cannot be retrieved, and on what contradicts itself.
+        order is not known, on what cannot be retrieved, and on fields that contradict each other.
 
     Examples
     --------

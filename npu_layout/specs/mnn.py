@@ -39,15 +39,15 @@ def from_mnn(tensor: Any, *, dtype: Any = None, block: int = 4, name: str = "") 
         The type; None: that of getNumpyData(), or the Var's. A Tensor reports it as a capsule that only MNN compares
         (``tensor.getDataType() == MNN.Halide_Type_Float``).
     block
-        Channels of a block of NC4HW4: 4 in host tensors; the tensors of a session can have more, which MNN does not
-        report, so copy them to a host tensor first.
+        Channels in a block of NC4HW4: 4 in host tensors. The tensors of a session can have more, which MNN does not
+        report: copy them to a host tensor first.
     name
         The tensor's name: the key of getSessionOutputAll.
 
     Returns
     -------
-    TensorSpec with the axes of the shape: NCHW for CAFFE and CAFFE_C4, NHWC for TENSORFLOW. NC4HW4 has its blocks
-    before the images (source/backend/cpu/CPUTensorConvert.cpp).
+    TensorSpec with the axes of the shape: NCHW for CAFFE and CAFFE_C4, NHWC for TENSORFLOW. In NC4HW4 the blocks of
+    channels are outside the images of a batch (source/backend/cpu/CPUTensorConvert.cpp).
 
     Raises
     ------

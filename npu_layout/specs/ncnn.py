@@ -22,20 +22,20 @@ def from_ncnn(mat: Any, *, dtype: Any = None, batch: bool = True, name: str = ""
     ----------
     mat
         An ncnn Mat (an extractor's output), or a mapping of its fields (github.com/Tencent/ncnn, src/mat.h): dims, w,
-        h, d, c, elemsize, elempack, cstep. w, h, d and c count elements of elempack scalars, cstep too; elemsize is
-        the bytes of such an element. Observed in ncnn 1.0.20261020.
+        h, d, c, elemsize, elempack, cstep. w, h, d, c and cstep count elements of elempack scalars; elemsize is the
+        bytes of such an element. Observed in ncnn 1.0.20261020.
     dtype
-        The type, which a Mat does not report. None: float32 for four bytes, int8 for one; two bytes are float16 or
-        bfloat16, and have to be given.
+        The type of a scalar, which a Mat does not report. None: float32 if a scalar has four bytes, int8 if it has one;
+        for two bytes give "float16" or "bfloat16".
     batch
-        Whether the shape begins with the N of 1 that the ONNX model has and a Mat does not.
+        Whether the shape begins with an N of 1, which the ONNX model has and a Mat does not.
     name
         The blob's name.
 
     Returns
     -------
-    TensorSpec with the axes NC, NCW, NCHW or NCDHW, by dims, without N if not `batch`. Its size is `cstep * c`
-    elements, the last plane's gap too, as Mat::total() counts them.
+    TensorSpec with the axes NC, NCW, NCHW or NCDHW, by dims, without N if `batch` is False. Its size is `cstep * c`
+    elements, the gap of the last plane included, as Mat::total() counts them.
 
     Raises
     ------

@@ -23,14 +23,15 @@ def from_nnarchive(tensor: Any) -> TensorSpec:
     Parameters
     ----------
     tensor
-        An item of model.inputs or model.outputs in config.json, or depthai's object of it: name, dtype, shape, layout
-        (a letter for each dimension), of images input_type and preprocessing with dai_type (github.com/luxonis/
+        An item of model.inputs or model.outputs in config.json, or depthai's object for it: name, dtype, shape, layout
+        (a letter for each dimension), and for images input_type and preprocessing with dai_type (github.com/luxonis/
         depthai-core, include/depthai/nn_archive/v1/Input.hpp, Output.hpp and PreprocessingBlock.hpp).
 
     Returns
     -------
-    TensorSpec with the axes of the layout. It has no `channels`: dai_type is what the ONNX model reads, and DepthAI
-    sets its pipeline up by it; give it to Preprocessor as `color`. Mean and scale are not in it either.
+    TensorSpec with the axes of the layout. It has no `channels`: dai_type is the order of colours that the ONNX model
+    reads, by which DepthAI sets up its pipeline; give that order to Preprocessor as `color`. The spec has no mean and
+    scale either.
 
     Raises
     ------

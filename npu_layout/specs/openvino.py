@@ -26,7 +26,7 @@ _MOST = 16  # steps of a PrePostProcessor; more are the model's own
 
 @checked_call
 def from_openvino(port: Any, *, layout: str | None = None, color: str | None = None, name: str = "") -> TensorSpec:
-    """Return the spec of a tensor of an OpenVINO model: the port's shape, in C order.
+    """Return the spec of an input or output of an OpenVINO model, in C order of the port's shape.
 
     Parameters
     ----------
@@ -35,16 +35,16 @@ def from_openvino(port: Any, *, layout: str | None = None, color: str | None = N
         partial_shape (or shape), element_type, layout (github.com/openvinotoolkit/openvino, src/bindings/python).
         The layout is that of the port's Parameter or Result, as set_layout wrote it. Observed in OpenVINO 2026.4.1.
     layout
-        The layout, such as "NHWC", of a port that has none; LayoutError if it has another one. Without any, the axes
-        are N, NC, NCW, NCHW, NCDHW.
+        The layout of a port that has none, such as "NHWC"; LayoutError if the port has another one. If there is none at
+        all, the axes are N, NC, NCW, NCHW or NCDHW.
     color
-        "RGB" or "BGR", the order that the model reads: the graph's first steps are then those of a PrePostProcessor,
-        and are read. Channels that it reverses give the spec's `channels`; a mean that it subtracts from integers,
-        and a scale that it divides by, give its `quantization`: what the integers are for the model. Give
-        ``Preprocessor(spec, color, mean=, std=)`` the values of the training as ever, and the buffer has plain pixels.
-        Needs a port of the model as it was before compile_model. None: the graph is not read.
+        "RGB" or "BGR", the order that the model reads: the graph's first steps are then read as those of a
+        PrePostProcessor. If they reverse channels, that is the spec's `channels`. If they subtract a mean from integers
+        and divide by a scale, that is its `quantization`: what the integers are for the model. Give
+        ``Preprocessor(spec, color=, mean=, std=)`` the values of the training as ever; the buffer then has plain
+        pixels. The port has to be that of the model before compile_model. None: the graph is not read.
     name
-        The tensor's name; "": the first of the port's names in the alphabet.
+        The tensor's name; "": the first of the port's names in alphabetical order.
 
     Returns
     -------

@@ -22,7 +22,7 @@ _UNION = {"DFP": "dynamic_fixed_point", "AFFINE": "affine_asymmetric", "PERCHANN
 
 @checked_call
 def from_ovxlib(attr: Any, *, layout: str | None = None, name: str = "") -> TensorSpec:
-    """Return the spec of a tensor of VeriSilicon's ovxlib, as the NPU's host memory has it: dense.
+    """Return the spec of a tensor in VeriSilicon's ovxlib, as it is in the NPU's host memory: dense.
 
     Parameters
     ----------
@@ -36,16 +36,16 @@ def from_ovxlib(attr: Any, *, layout: str | None = None, name: str = "") -> Tens
         The letters of the sizes, outermost first, if they are not N, NC, NCW, NCHW, NCDHW by their number: "NHWC" of
         sizes that begin with the channels. `fmt` is not read: ovxlib's header says that it does not use it.
     name
-        The tensor's name, which the struct has not.
+        The tensor's name, which the struct does not have.
 
     Returns
     -------
-    TensorSpec with the axes and the shape outermost first: sizes the other way round.
+    TensorSpec with the axes and the shape outermost first, which is `size` in reverse.
 
     Raises
     ------
     NpuLayoutError
-        On a missing field and an unknown enum; LayoutError on 4-bit types and what contradicts itself.
+        On a missing field and an unknown enum; LayoutError on 4-bit types and fields that contradict each other.
 
     Examples
     --------

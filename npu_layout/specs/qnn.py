@@ -31,7 +31,7 @@ _LAST = {3: "NWC", 4: "NHWC", 5: "NDHWC"}  # QNN's operations have their channel
 
 @checked_call
 def from_qnn(tensor: Any, *, axes: str | None = None) -> TensorSpec:
-    """Return the spec of a graph's input or output: dense, in the order of its dimensions.
+    """Return the spec of an input or output of a QNN graph: dense, in the order of its dimensions.
 
     Parameters
     ----------
@@ -52,8 +52,8 @@ def from_qnn(tensor: Any, *, axes: str | None = None) -> TensorSpec:
     Raises
     ------
     NpuLayoutError
-        On a missing field and an unknown enum; LayoutError on compressed formats, 4-bit types, and what contradicts
-        itself.
+        On a missing field and an unknown enum; LayoutError on compressed formats, 4-bit types, and fields that
+        contradict each other.
 
     Examples
     --------

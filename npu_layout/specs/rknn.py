@@ -65,19 +65,19 @@ def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) 
     ----------
     attr
         The logical attribute (RKNN_QUERY_OUTPUT_ATTR / INPUT_ATTR): name, dims, fmt, type, qnt_type, zp, scale, fl,
-        w_stride. Enums as numbers or names ("INT8", "RKNN_TENSOR_INT8"). Or the line that the vendor's demos print
-        of it, "index=0, name=..., n_dims=4, dims=[...], ...", whose scale has six decimals. Without native_attr and
-        target it describes what rknn_outputs_get returns: contiguous, but for rows of w_stride pixels;
-        size_with_stride may be more, since it is that of the native buffer.
+        w_stride. Enums are numbers or names ("INT8", "RKNN_TENSOR_INT8"). Or the line in which the vendor's demos print
+        it, "index=0, name=..., n_dims=4, dims=[...], ...", whose scale has six decimals. Without native_attr and target
+        the spec describes what rknn_outputs_get returns: contiguous, but for rows of w_stride pixels. A larger
+        size_with_stride is accepted, since it belongs to the native buffer.
     native_attr
-        The native one (RKNN_QUERY_NATIVE_OUTPUT_ATTR / NATIVE_INPUT_ATTR); its buffer is then described. C comes
-        from `attr`, C2 from its dims[4], C1 and the plane pitch from size_with_stride; NCHW, NHWC and UNDEFINED are
-        stored in the order of its dims.
+        The native attribute (RKNN_QUERY_NATIVE_OUTPUT_ATTR / NATIVE_INPUT_ATTR); the spec then describes the native
+        buffer. C comes from `attr`, C2 from the native dims[4], C1 and the pitch of planes from size_with_stride; NCHW,
+        NHWC and UNDEFINED are stored in the order of the native dims.
     target
-        The chip, such as "rk3588". Without native_attr its native buffer is described by the rule that the vendor's
-        compiler follows; an NHWC attribute of 1, 3 or 4 channels is the image input, NHWC with a padded width. For
-        rk1808, rk3399pro, rv1109 and rv1126 `attr` is of their own API (github.com/rockchip-linux/rknpu): dims fastest
-        first, (46, 46, 57, 1) for an NCHW of (1, 57, 46, 46), and contiguous.
+        The chip, such as "rk3588". Without native_attr the spec then describes the native buffer by the rule that the
+        vendor's compiler follows; an NHWC attribute of 1, 3 or 4 channels is the image input, NHWC with a padded width.
+        For rk1808, rk3399pro, rv1109 and rv1126 `attr` is that of their own API (github.com/rockchip-linux/rknpu),
+        whose tensors are contiguous and whose dims are fastest first: (46, 46, 57, 1) for an NCHW of (1, 57, 46, 46).
 
     Returns
     -------

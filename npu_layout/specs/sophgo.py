@@ -24,21 +24,21 @@ _SIDES = ("input", "output")
 def from_sophgo(
     info: Any, *, side: str = "output", index: int = 0, stage: int = 0, layout: str | None = None
 ) -> TensorSpec:
-    """Return the spec of an input or output of a network of Sophgo's runtime: dense, in the order of its shape (1N).
+    """Return the spec of an input or output of a network in Sophgo's runtime: dense, in the order of its shape (1N).
 
     Parameters
     ----------
     info
         A bm_net_info_t (bmruntime's bmdef.h, and its documentation of bmrt_get_network_info), or a mapping: input_num,
         input_names, input_dtypes, input_scales, input_zero_point (may be missing), max_input_bytes, stages with
-        input_shapes (bm_shape_t: num_dims and dims; or sequences), stage_num; the same with output. Types are numbers
-        or names.
+        input_shapes (bm_shape_t: num_dims and dims; or sequences), stage_num; and the same fields with "output" in
+        place of "input". Types are numbers or names.
     side
         "input" or "output".
     index
-        Which input or output.
+        Which input or output: 0 is the first.
     stage
-        Which of the shapes that the network was compiled for. One of a dynamic network is the largest.
+        Which of the shapes that the network was compiled for: 0 is the first. A dynamic network's shape is its largest.
     layout
         The letters of the shape, which the metadata leaves open; None: N, NC, NCW, NCHW ... by its rank.
 
@@ -52,7 +52,7 @@ def from_sophgo(
     ------
     NpuLayoutError
         On a missing field and an unknown enum; LayoutError on 4-bit types, a float type with a scale, a scale that is
-        not positive, and what contradicts itself.
+        not positive, and fields that contradict each other.
 
     Examples
     --------

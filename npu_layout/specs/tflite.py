@@ -13,21 +13,21 @@ from .metadata import Metadata, affine, numbers, pair, text
 
 
 def from_tflite(details: Any) -> TensorSpec:
-    """Return the spec of a tensor of TFLite, LiteRT or Coral: contiguous, channels last.
+    """Return the spec of a tensor in TFLite, LiteRT or Coral: contiguous, channels last.
 
     Parameters
     ----------
     details
         An item of ``interpreter.get_input_details()`` or ``get_output_details()``, a mapping with name, shape, dtype,
         and quantization_parameters {scales, zero_points, quantized_dimension} or the older quantization (scale,
-        zero_point). A missing quantized_dimension is 0, as in the schema, or the last one if the first has not as many
-        elements as there are scales. No scale, or scale 0, means not quantised (LiteRT's schema,
-        QuantizationParameters).
+        zero_point). A missing quantized_dimension is 0, as in the schema, or the last dimension if the first one does
+        not have as many elements as there are scales. No scale, or a scale of 0, means that the tensor is not quantised
+        (LiteRT's schema, QuantizationParameters).
 
     Returns
     -------
-    TensorSpec with the axes in the order of shape: NC, NWC, NHWC or NDHWC, letters from A on for other ranks. A scalar
-    has the shape (1,), as for OnnxRuntimeEngine.
+    TensorSpec with the axes in the order of shape: NC, NWC, NHWC or NDHWC, and letters from A on for other ranks. A
+    scalar has the shape (1,), as for OnnxRuntimeEngine.
 
     Raises
     ------

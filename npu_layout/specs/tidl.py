@@ -26,7 +26,7 @@ _MOST = 1 << 16  # buffers of a descriptor
 
 @checked_call
 def from_tidl(desc: Any, *, side: str = "output", index: int = 0) -> TensorSpec:
-    """Return the spec of a buffer of TI's TIDL-RT: planes with a border around each, at their pitches.
+    """Return the spec of a buffer in TI's TIDL-RT: planes at their pitches, with a border around each plane.
 
     Parameters
     ----------
@@ -34,11 +34,12 @@ def from_tidl(desc: Any, *, side: str = "output", index: int = 0) -> TensorSpec:
         A sTIDL_IOBufDesc_t (itidl_io.h; the file of the model's artifacts whose name ends in io_1.bin), or a mapping:
         outWidth, outHeight, outNumChannels, outPadL, outPadT, outPadR, outPadB, outElementType, and, if there are any,
         outDIM1, outDIM2, outNumBatches, outPadCh, outChannelPitch, outTensorScale, outZeroPoint, outLayout, outBufSize
-        in elements, outDataName; the same with in. Each is an array over the buffers, or the number of one.
+        in elements, outDataName; and the same fields with "in" in place of "out". Each field is an array with an item
+        for each buffer, or the number of a single buffer.
     side
         "input" or "output".
     index
-        Which input or output.
+        Which input or output: 0 is the first.
 
     Returns
     -------
@@ -51,7 +52,7 @@ def from_tidl(desc: Any, *, side: str = "output", index: int = 0) -> TensorSpec:
     ------
     NpuLayoutError
         On a missing field and an unknown enum; LayoutError on channels last, whose pitches were not found, a scale that
-        is not positive, and what contradicts itself.
+        is not positive, and fields that contradict each other.
 
     Examples
     --------

@@ -23,7 +23,7 @@ _QUANTIZATIONS = ("NONE", "DYNAMIC_FIXED_POINT", "TF_ASYMM")
 
 @checked_call
 def from_viplite(params: Any, *, layout: str | None = None, name: str = "") -> TensorSpec:
-    """Return the spec of a buffer of VeriSilicon's VIPLite, which Allwinner, Amlogic and others have: dense.
+    """Return the spec of a buffer in VeriSilicon's VIPLite, which Allwinner, Amlogic and others use: dense.
 
     Parameters
     ----------
@@ -40,13 +40,13 @@ def from_viplite(params: Any, *, layout: str | None = None, name: str = "") -> T
 
     Returns
     -------
-    TensorSpec with the axes and the shape outermost first: sizes the other way round. There is no padding between rows,
-    planes and images.
+    TensorSpec with the axes and the shape outermost first, which is `sizes` in reverse. There is no padding between
+    rows, planes or images.
 
     Raises
     ------
     NpuLayoutError
-        On a missing field and an unknown enum; LayoutError on 4-bit types and what contradicts itself.
+        On a missing field and an unknown enum; LayoutError on 4-bit types and fields that contradict each other.
 
     Examples
     --------
