@@ -27,14 +27,15 @@ _starting = safe_lock()
 
 
 class AclEngine(RuntimeEngine):
-    """Runs an offline model by pyACL, the package acl of Huawei's CANN, with memory and a context of its own.
+    """Runs an offline model with pyACL, the package acl of Huawei's CANN, in memory and a context of its own.
 
-    Functions are those of the CANN documentation, "pyACL API Reference" (hiascend.com, canncommercial/800,
-    apiref/appdevgapi: acl.mdl.get_input_dims_v2 is aclpythondevg_01_0211, get_output_dims 0212, unload 0157,
-    acl.rt.create_context 0075, set_context 0077, malloc 0114, acl.get_recent_err_msg 0009). A model is loaded, run and
-    unloaded in one context, whatever thread calls; the thread gets its own context back. The device is neither set nor
-    reset, which would release what others have there. acl.init is called once in a process, acl.finalize at its end.
-    Inputs have the shapes that AIPP reads. Never run on a device: it was tried against a stand-in for acl.
+    The functions that it calls are those of the CANN documentation, "pyACL API Reference" (hiascend.com,
+    canncommercial/800, apiref/appdevgapi: acl.mdl.get_input_dims_v2 is aclpythondevg_01_0211, get_output_dims 0212,
+    unload 0157, acl.rt.create_context 0075, set_context 0077, malloc 0114, acl.get_recent_err_msg 0009). A model is
+    loaded, run and unloaded in one context, whatever thread calls; the thread then gets its own context back. The
+    device is neither set nor reset, which would release what others have there. acl.init is called once in a process,
+    acl.finalize at its end. Inputs have the shapes that AIPP reads. Never run on a device: it was tried against a
+    stand-in for acl.
 
     Parameters
     ----------
@@ -43,15 +44,15 @@ class AclEngine(RuntimeEngine):
     device
         Number of the device.
     shapes
-        {name: logical shape} of tensors in NC1HWC0 (N, C, H, W) and FRACTAL_NZ (M, K), whose dims are padded.
+        {name: logical shape} of the tensors in NC1HWC0, (N, C, H, W), and in FRACTAL_NZ, (M, K), whose dims are padded.
     output_names
-        Names of the outputs; None: as the model has them, such as "Conv_12:0:heat".
+        Names of the outputs in the model's order; None: the model's own, such as "Conv_12:0:heat".
 
     Raises
     ------
     NpuLayoutError
-        If acl is missing, there is no device, CANN refuses the model, it has dynamic dims, or names are not as many as
-        outputs; of pyACL's errors the function, the code, and acl.get_recent_err_msg.
+        If acl is missing, there is no device, CANN refuses the model, it has dynamic dims, or there are not as many
+        names as outputs. For pyACL's errors the message has the function, the code, and acl.get_recent_err_msg.
     """
 
     @checked_call

@@ -26,29 +26,29 @@ _NUMBER = itertools.count()
 
 
 class AppBuilderEngine(RuntimeEngine):
-    """Runs a context binary or a DLC by qai_appbuilder (quic/ai-engine-direct-helper, docs/guide_en.md, QNNContext).
+    """Runs a context binary or a DLC with qai_appbuilder (quic/ai-engine-direct-helper, docs/guide_en.md, QNNContext).
 
-    It reports of each tensor its name, shape and type, not the order of its axes, and no scale. Of a file with several
-    graphs it is the first. AppBuilder does not report that QNN refuses a model: it goes on with a null pointer
-    (src/LibAppBuilder.cpp, getInputShapes), which ends the process; its log says why. Never run on a device: it was
-    tried against a stand-in for qai_appbuilder.
+    AppBuilder reports the name, shape and type of each tensor, but not the order of its axes and no scale. If a file
+    has several graphs, the first one runs. AppBuilder does not report that QNN refuses a model: it goes on with a null
+    pointer (src/LibAppBuilder.cpp, getInputShapes), which ends the process; its log says why. Never run on a device: it
+    was tried against a stand-in for qai_appbuilder.
 
     Parameters
     ----------
     model
         Path of the .bin or .dlc file.
     data_type
-        "float": AppBuilder quantises and dequantises itself, buffers are float32; "native": those of the graph.
+        "float": buffers are float32, and AppBuilder quantises and dequantises them; "native": buffers are the graph's.
     target
         "Htp" or "Cpu", which backend of QNN runs the model.
     libraries
         The folder of QNN's libraries; None: that of the package.
     layouts
-        {name: letters of its shape}, such as ``{"image": "NCHW"}``, for inputs and outputs; others have their channels
+        {name: letters of its axes}, such as ``{"image": "NCHW"}``, of inputs and outputs; others have their channels
         last, as QNN's operations have them.
     specs
-        {name: TensorSpec} of inputs and outputs, which are needed if they are native and fixed-point: from_qnn
-        reads them from the JSON of qnn-context-binary-utility.
+        {name: TensorSpec} of inputs and outputs; needed for native fixed-point tensors. from_qnn reads them from the
+        JSON of qnn-context-binary-utility.
 
     Raises
     ------

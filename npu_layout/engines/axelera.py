@@ -15,31 +15,31 @@ from .runtime import RuntimeEngine, distinct, model_file, opening, runtime
 
 
 class AxeleraEngine(RuntimeEngine):
-    """Runs a compiled model by axelera.runtime, of the Voyager SDK, on as many cores as the model has images.
+    """Runs a compiled model with axelera.runtime, of the Voyager SDK, on as many cores as the model has images.
 
-    Buffers are those of the AIPU: int8, in NHWC, with padding, which is the zero point in inputs (axelera-ai-hub/
-    voyager-sdk, docs/reference/apis/axruntime-py.md: TensorInfo, ModelInstance.run). The outputs are the AIPU's, too:
-    what the compiler cut off the end of the ONNX model, `postamble`, is not computed. Never run on a device: it was
-    tried against a stand-in for axelera.runtime.
+    Buffers are those of the AIPU: int8, in NHWC, with padding; the padding of inputs has the zero point
+    (axelera-ai-hub/voyager-sdk, docs/reference/apis/axruntime-py.md: TensorInfo, ModelInstance.run). Outputs are the
+    AIPU's too: the `postamble`, the end of the ONNX model that the compiler cut off, is not computed. Never run on a
+    device: it was tried against a stand-in for axelera.runtime.
 
     Parameters
     ----------
     model
         Path of the compiled model's model.json.
     device
-        Name or number of the device, as Context.list_devices has it; None: one that is free.
+        Name or number of the device, as Context.list_devices has it; None: a device that is free.
 
     Raises
     ------
     NpuLayoutError
-        If axelera.runtime is missing, there is no device, it refuses the model, or the compiler cut off the beginning
-        of the model (a preamble), so that its input is not the AIPU's.
+        If axelera.runtime is missing or refuses the model, there is no device, or the compiler cut off the beginning of
+        the model (a preamble), so that the model's input is not the AIPU's.
 
     Attributes
     ----------
     postamble
-        Path of the ONNX model that computes the network's answers of the AIPU's outputs; "" if there is none. It reads
-        them dequantised and in NCHW: ``spec.unpack(buffer, to="NCHW")``.
+        Path of the ONNX model that computes the network's answers from the AIPU's outputs; "" if there is none. It
+        reads these dequantised and in NCHW: ``spec.unpack(buffer, to="NCHW")``.
     """
 
     postamble: str

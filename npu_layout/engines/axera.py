@@ -18,11 +18,11 @@ _CARD = "AXCLRTExecutionProvider"
 
 
 class AxeraEngine(RuntimeEngine):
-    """Runs an axmodel by pyaxengine's InferenceSession (AXERA-TECH/pyaxengine, axengine/_session.py).
+    """Runs an axmodel with pyaxengine's InferenceSession (AXERA-TECH/pyaxengine, axengine/_session.py).
 
-    The session is onnxruntime's in small: it reports of each tensor its name, shape and dtype (axengine/_node.py), not
-    the order of its axes, and returns copies, dense. It runs on the board's own NPU (AxEngineExecutionProvider) and on
-    an M.2 card (AXCLRTExecutionProvider). Never run on a device: it was tried against a stand-in for axengine.
+    The session resembles onnxruntime's: it reports the name, shape and dtype of each tensor (axengine/_node.py), but
+    not the order of its axes, and returns dense copies. It runs on the board's own NPU (AxEngineExecutionProvider) or
+    on an M.2 card (AXCLRTExecutionProvider). Never run on a device: it was tried against a stand-in for axengine.
 
     Parameters
     ----------
@@ -31,10 +31,10 @@ class AxeraEngine(RuntimeEngine):
     provider
         Name of the provider; None: the first that axengine finds.
     device
-        Which card, for AXCLRTExecutionProvider; None: the first.
+        Number of the card, for AXCLRTExecutionProvider; None: the first.
     layouts
-        {name: letters of its shape}, such as ``{"images": "NHWC"}``, for inputs and outputs; others have those of
-        their rank: N, NC, NCW, NCHW.
+        {name: letters of its axes}, such as ``{"images": "NHWC"}``, of inputs and outputs; the letters of others follow
+        from their rank: N, NC, NCW, NCHW.
 
     Raises
     ------

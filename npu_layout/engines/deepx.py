@@ -16,25 +16,25 @@ from .runtime import RuntimeEngine, distinct, model_file, opening, per_tensor, r
 
 
 class DeepxEngine(RuntimeEngine):
-    """Runs a .dxnn model by dx_engine's InferenceEngine (DEEPX's DX-RT, github.com/DEEPX-AI/dx_rt).
+    """Runs a .dxnn model with dx_engine's InferenceEngine (DEEPX's DX-RT, github.com/DEEPX-AI/dx_rt).
 
-    It reports of each tensor its name, shape, dtype and size in bytes, not the order of its axes; it returns lists of
-    arrays, in the order of its outputs (get_input_tensors_info, get_input_tensor_sizes, run, run_multi_input of its
-    Python API). Never run on a device: it was tried against a stand-in for dx_engine.
+    dx_engine reports the name, shape, dtype and size in bytes of each tensor, but not the order of its axes; it returns
+    lists of arrays, in the order of its outputs (get_input_tensors_info, get_input_tensor_sizes, run, run_multi_input
+    of its Python API). Never run on a device: it was tried against a stand-in for dx_engine.
 
     Parameters
     ----------
     model
         Path of the .dxnn file.
     layouts
-        {name: letters of its shape}, such as ``{"images": "NHWC"}``, for inputs and outputs; others have those of
-        their rank: N, NC, NCW, NCHW.
+        {name: letters of its axes}, such as ``{"images": "NHWC"}``, of inputs and outputs; the letters of others follow
+        from their rank: N, NC, NCW, NCHW.
 
     Raises
     ------
     NpuLayoutError
-        If dx_engine is missing, there is no NPU, it refuses the model, a buffer has other bytes than its shape (as of
-        rows padded to 64 bytes), or the model ends in DEEPX's PPU, which returns lists of boxes.
+        If dx_engine is missing or refuses the model, there is no NPU, a buffer has more or fewer bytes than its shape
+        needs (as where rows are padded to 64 bytes), or the model ends in DEEPX's PPU, which returns lists of boxes.
     """
 
     @checked_call

@@ -27,26 +27,26 @@ _TYPES = {
 
 
 class DepthAiEngine(RuntimeEngine):
-    """Runs an NN Archive or a blob on an OAK device by depthai 3: a pipeline of one NeuralNetwork, fed by the host.
+    """Runs an NN Archive or a blob on an OAK device with depthai 3, in a pipeline of one NeuralNetwork fed by the host.
 
-    The outputs' specs are those of the answer to zeros, read from the TensorInfo of each tensor: its order of axes, its
-    strides and its scale. Never run on a device: it was tried with depthai's own NNData and a stand-in for the device.
+    The outputs' specs come from a first run on zeros: the TensorInfo of each tensor has its order of axes, its strides
+    and its scale. Never run on a device: it was tried with depthai's own NNData and a stand-in for the device.
 
     Parameters
     ----------
     model
         Path of the archive (.tar.xz), or of a blob, superblob or DLC.
     input_specs
-        TensorSpecs of the inputs with their names, or their dicts (`TensorSpec.to_dict`): what the device reads. None:
-        as the archive's config says.
+        TensorSpecs of the inputs with their names, or their dicts (`TensorSpec.to_dict`), as the device reads them.
+        None: as the archive's config says.
     timeout
-        Seconds to wait for an answer. One that comes later is dropped, and is never taken for the next run's.
+        Seconds to wait for an answer. An answer that comes later is dropped, and never taken for that of the next run.
 
     Raises
     ------
     NpuLayoutError
-        If depthai is missing, there is no device, it refuses the model, or does not answer; if a model that is no
-        archive comes without `input_specs`.
+        If depthai is missing, there is no device, it refuses the model or does not answer, or `input_specs` is missing
+        for a model that is no archive.
     """
 
     @checked_call

@@ -26,15 +26,15 @@ class ExecuTorchEngine(RuntimeEngine):
     model
         Path of the .pte file.
     method
-        Of the program.
+        Name of the program's method.
     input_names, output_names
-        Names in the method's order.
+        Names of the method's inputs and outputs, in its order.
 
     Raises
     ------
     NpuLayoutError
-        If executorch is missing, the model is missing or damaged, there is no such method, or names are not as many as
-        tensors.
+        If executorch is missing, the model is missing or damaged, there is no such method, or there are not as many
+        names as tensors.
     """
 
     @checked_call

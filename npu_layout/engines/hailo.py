@@ -24,23 +24,23 @@ _WAIT_MS = 10_000
 
 
 class HailoEngine(RuntimeEngine):
-    """Runs a HEF by hailo_platform (hailo-ai/hailort, hailort/libhailort/bindings/python): a virtual device, vstreams.
+    """Runs a HEF with hailo_platform (hailo-ai/hailort, hailort/libhailort/bindings/python) on a virtual device.
 
-    Where HailoRT has no vstreams, as for Hailo-10H (they end in HAILO_NOT_IMPLEMENTED: community.hailo.ai/t/18979), it
-    is the InferModel API, with HailoRT's scheduler. The network stays active until `close`. Never run on a device: it
-    was tried against stand-ins for hailo_platform.
+    It uses vstreams. Where HailoRT has no vstreams, as for Hailo-10H (they end in HAILO_NOT_IMPLEMENTED:
+    community.hailo.ai/t/18979), the InferModel API runs it, with HailoRT's scheduler. The network stays active until
+    `close`. Never run on a device: it was tried against stand-ins for hailo_platform.
 
-    An output of boxes that HailoRT has suppressed (NMS in the HEF, order HAILO_NMS_BY_CLASS) is HailoRT's memory of
-    them, (1, classes * (1 + 5 * most)) float32, which ``decode.hailo_nms`` reads; a HEF with such an output has outputs
-    of FLOAT32. Other lists of boxes (by score, with masks) are refused.
+    If HailoRT suppresses boxes (NMS in the HEF, order HAILO_NMS_BY_CLASS), the output is HailoRT's list of them,
+    (1, classes * (1 + 5 * most)) float32, which ``decode.hailo_nms`` reads; all outputs of such a HEF are FLOAT32.
+    Other lists of boxes (by score, with masks) are refused.
 
     Parameters
     ----------
     model
         Path of the .hef file.
     input_format, output_format
-        FormatType of the vstreams: "AUTO" (as the HEF has them: quantised), "UINT8", "UINT16" or "FLOAT32", which
-        HailoRT quantises and dequantises itself. Boxes are floats alone.
+        FormatType of the vstreams: "AUTO" (as the HEF has them, which is quantised), "UINT8", "UINT16" or "FLOAT32",
+        for which HailoRT quantises and dequantises. Boxes are always floats.
 
     Raises
     ------

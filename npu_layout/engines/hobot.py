@@ -16,33 +16,32 @@ from .runtime import RuntimeEngine, declared_inputs, distinct, model_file, one_n
 
 
 class HobotEngine(RuntimeEngine):
-    """Runs a model by hbm_runtime's HB_HBMRuntime, as it comes with RDK OS: .hbm (RDK S100), .bin (RDK X5).
+    """Runs a model with hbm_runtime's HB_HBMRuntime, which comes with RDK OS: .hbm (RDK S100), .bin (RDK X5).
 
-    It is fed with arrays of the tensors' shapes and pads them itself, and returns arrays that are views of padded
-    memory: the specs here are dense, whatever its strides are. Its metadata has a shape, a type and a quantization for
-    each tensor, no layout (d-robotics.github.io/rdk_doc/en/rdk_s/Algorithm_Application/python-api, input_shapes,
-    input_dtypes, input_quants, run). hobot_dnn.pyeasy_dnn, the older package, copies one image to all inputs and
-    ignores strides; it is not used. Never run on a device: it was tried against a stand-in for hbm_runtime.
+    HB_HBMRuntime takes arrays of the tensors' shapes, which it pads itself, and returns views of padded memory: the
+    specs here are dense, whatever its strides are. Its metadata has a shape, a type and a quantization for each tensor,
+    but no layout (d-robotics.github.io/rdk_doc/en/rdk_s/Algorithm_Application/python-api, input_shapes, input_dtypes,
+    input_quants, run). hobot_dnn.pyeasy_dnn, the older package, copies one image to all inputs and ignores strides; it
+    is not used. Never run on a device: it was tried against a stand-in for hbm_runtime.
 
     Parameters
     ----------
     model
         Path of the .hbm or .bin file.
     model_name
-        Which of its networks; None: the only one.
+        Name of one of the file's networks; None: the only one.
     layouts
-        {name: letters of its shape}, such as ``{"output": "NHWC"}``, for inputs and outputs; others have those of
-        their rank: N, NC, NCW, NCHW.
+        {name: letters of its axes}, such as ``{"output": "NHWC"}``, of inputs and outputs; the letters of others follow
+        from their rank: N, NC, NCW, NCHW.
     input_specs
-        TensorSpecs, or their dicts, of inputs that are described otherwise, by their names: that of an NV12 picture of
-        X5, which is no tensor, is uint8 of shape (1, 3 * H / 2, W, 1), as public programs feed it; the manual does
-        not say.
+        TensorSpecs with names, or their dicts, of inputs that the metadata does not describe. An NV12 picture of X5 is
+        no tensor: its spec is uint8 of shape (1, 3 * H / 2, W, 1), as public programs feed it; the manual does not say.
 
     Raises
     ------
     NpuLayoutError
-        If hbm_runtime is missing, it refuses the model, there is no such network or tensor, or a tensor is a picture
-        of several planes or has no fixed shape.
+        If hbm_runtime is missing or refuses the model, there is no such network or tensor, or a tensor is a picture of
+        several planes or has no fixed shape.
     """
 
     @checked_call

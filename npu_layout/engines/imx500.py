@@ -15,11 +15,12 @@ from .runtime import RuntimeEngine, model_file, names_of, opening, runtime
 
 
 class Imx500Engine(RuntimeEngine):
-    """Reads what an IMX500 (Raspberry Pi AI Camera) finds in its next frame, by picamera2.
+    """Reads with picamera2 what an IMX500 (Raspberry Pi AI Camera) finds in its next frame.
 
     The sensor feeds the network itself, so there are no inputs: ``infer({})`` waits for the next frame that has
-    outputs. All outputs are one run of float32, in which each begins at its spec's `storage_offset`; the first axis is
-    the fastest (raspberrypi/picamera2, picamera2/devices/imx500/imx500.py, get_outputs). Every name gets the whole run.
+    outputs. All outputs are in one run of float32, in which each output begins at its spec's `storage_offset`, and its
+    first axis is the fastest (raspberrypi/picamera2, picamera2/devices/imx500/imx500.py, get_outputs). The buffer of
+    every name is the whole run.
     Never run on a device: it was tried against a stand-in for picamera2.
 
     Parameters
@@ -29,18 +30,18 @@ class Imx500Engine(RuntimeEngine):
     output_names
         Names of the outputs, which the camera does not report; None: output0, output1 ...
     frames
-        Frames without outputs that are waited for, at most: the first ones have none while the network is loaded.
+        At most so many frames without outputs are passed over: the first ones have none while the network is loaded.
 
     Raises
     ------
     NpuLayoutError
-        If picamera2 is missing, there is no camera, it refuses the network, no frame has outputs, or names are not as
-        many as outputs.
+        If picamera2 is missing, there is no camera, it refuses the network, no frame has outputs, or there are not as
+        many names as outputs.
 
     Attributes
     ----------
     metadata
-        Of the last frame, as picamera2 returns it: time stamps, ScalerCrop, CnnInputTensor.
+        Metadata of the last frame, as picamera2 returns it: time stamps, ScalerCrop, CnnInputTensor.
     """
 
     metadata: dict[str, Any]

@@ -20,35 +20,35 @@ _CHANNEL_FIRST = ("KL520", "KL630", "KL720")
 
 
 class KneronEngine(RuntimeEngine):
-    """Runs a nef by kp, Kneron PLUS 2 and 3 (doc.kneron.com, docs/plus_python): generic data inference on one device.
+    """Runs a nef with kp, Kneron PLUS 2 and 3 (doc.kneron.com, docs/plus_python): generic data inference on one device.
 
     Inputs are the NPU's own buffers (tutorial "Model Inference - Data Inference"), so that nothing is preprocessed on
-    the device: `specs.from_kneron` reads their order, and scale and radix. Outputs are what kp.inference retrieves:
-    dense, in the order C, H, W on KL520, KL630 and KL720, else in that of the ONNX model. The lowest bit of inputs of
-    16 bits is cleared, as Kneron's examples do. Never run on a device: it was tried against a stand-in for kp.
+    the device: `specs.from_kneron` reads their order, scale and radix. Outputs are what kp.inference retrieves: dense,
+    in the order C, H, W on KL520, KL630 and KL720, else in the order of the ONNX model. In inputs of 16 bits the lowest
+    bit is cleared, as in Kneron's examples. Never run on a device: it was tried against a stand-in for kp.
 
     Parameters
     ----------
     model
         Path of the .nef file.
     usb_port_id
-        Which device, as kp.core.scan_devices numbers them; 0: the first that can be connected.
+        The device's number, as kp.core.scan_devices has it; 0: the first that can be connected.
     firmware
-        Paths of fw_scpu.bin and fw_ncpu.bin, which are loaded first (KL520 that boots from USB); None: the device's
-        own.
+        Paths of fw_scpu.bin and fw_ncpu.bin, which are loaded first (for a KL520 that boots from USB); None: the
+        device's own firmware.
     model_id
-        Which of the file's networks; None: the only one.
+        Number of one of the file's networks; None: the only one.
     retrieved
-        "fixed": the outputs' integers, with their quantization; "float": the floats that kp makes of them.
+        "fixed": outputs are integers, with their quantization; "float": the floats that kp makes of them.
     input_names, output_names
-        Names of the ONNX model's inputs and outputs, in the order of the nef; None: those in the nef, or input0,
-        output0 ... where it has none, as nefs for KL520.
+        Names of the ONNX model's inputs and outputs, in the order of the nef; None: the names in the nef, or input0,
+        output0 ... if it has none, as nefs for KL520.
 
     Raises
     ------
     NpuLayoutError
-        If kp is missing, there is no device, it refuses the model, there is no such network, or no layout describes a
-        tensor.
+        If kp is missing, there is no device, the device refuses the model, there is no such network, or no layout
+        describes a tensor.
     """
 
     @checked_call

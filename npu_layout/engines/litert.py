@@ -23,24 +23,24 @@ ACCELERATORS = ("cpu", "gpu", "npu")
 
 
 class LiteRtEngine(RuntimeEngine):
-    """Runs a TFLite model in LiteRT (ai-edge-litert): int8 and float, NHWC as TFLite stores it.
+    """Runs a TFLite model, int8 or float, in LiteRT (ai-edge-litert); buffers are NHWC, as TFLite stores them.
 
-    Where that is not installed, the same interpreter of tflite_runtime or of tensorflow is used.
+    If that package is not installed, the same interpreter in tflite_runtime or tensorflow is used.
 
     Parameters
     ----------
     model
         Path of the .tflite file, or its bytes.
     threads
-        Of the CPU, 1 to 1024.
+        Threads on the CPU, 1 to 1024.
     delegates
         Libraries of delegates, by path or name, or pairs (library, options), which the interpreter's own package loads:
-        ``["libedgetpu.so.1"]`` of a Coral, ``["/usr/lib/libvx_delegate.so"]`` and
-        ``["/usr/lib/libethosu_delegate.so"]`` of an i.MX; or delegates that were loaded before.
+        ``["libedgetpu.so.1"]`` for a Coral, ``["/usr/lib/libvx_delegate.so"]`` or
+        ``["/usr/lib/libethosu_delegate.so"]`` for an i.MX; or delegates that you have loaded before.
     accelerator
-        None: the interpreter. "cpu", "gpu", "npu", or several, best first, as "npu+cpu": LiteRT's CompiledModel, which
-        compiles the model for them (ai_edge_litert.compiled_model); inputs and outputs have the names and the order of
-        its first signature. The CPU alone was tried.
+        None: the interpreter runs the model. "cpu", "gpu", "npu", or several of them, best first, such as "npu+cpu":
+        LiteRT's CompiledModel compiles the model for them (ai_edge_litert.compiled_model); inputs and outputs have the
+        names and the order of the model's first signature. Only the CPU was tried.
 
     Raises
     ------

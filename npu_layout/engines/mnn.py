@@ -24,7 +24,7 @@ class MnnEngine(RuntimeEngine):
     model
         Path of the .mnn file.
     threads
-        Of the session, 1 to 1024.
+        Threads of the session, 1 to 1024.
     backend
         "CPU", "OPENCL", "VULKAN" ..., as MNN names it.
 

@@ -18,18 +18,18 @@ from .runtime import RuntimeEngine, model_file, runtime
 
 
 class NcnnEngine(RuntimeEngine):
-    """Runs a model in ncnn. Its outputs have gaps behind their planes, as a Mat has (cstep).
+    """Runs a model in ncnn. Its outputs have gaps behind their planes, as the cstep of a Mat says.
 
     Parameters
     ----------
     model
         Path of the .param file.
     input_shapes
-        {name: (C, H, W)} of the inputs, which an ncnn model does not say.
+        {name: (C, H, W)}: the shapes of the inputs, which an ncnn model does not contain.
     weights
-        Path of the .bin file; None: beside the model.
+        Path of the .bin file; None: the file beside the model.
     threads
-        Of the network, 1 to 1024.
+        Threads of the network, 1 to 1024.
     options
         Fields of ncnn's Option, such as {"use_vulkan_compute": True}; by default 16-bit storage is off, so that results
         are float32.

@@ -16,12 +16,12 @@ from .runtime import RuntimeEngine, distinct, model_file, names_of, opening, per
 
 
 class NncaseSimulator(RuntimeEngine):
-    """Runs a .kmodel by nncase's Simulator, which computes what the K230's KPU does, on x86-64.
+    """Runs a .kmodel in nncase's Simulator, which computes on x86-64 what the K230's KPU does.
 
     Arrays are dense, in the shapes and types of the kmodel: the ONNX model's, unless it was compiled with
     `preprocess=True` (kendryte/nncase, docs/USAGE_v2_EN.md, "nncase inference APIs"; get_input_shape and
-    get_output_shape of nncase 2.11). A kmodel has no names. nncase needs .NET, and nncase-kpu beside it: it was never
-    run here, but tried against a stand-in.
+    get_output_shape of nncase 2.11). A kmodel has no names. nncase needs .NET and the package nncase-kpu. Never run
+    with nncase itself: it was tried against a stand-in.
 
     Parameters
     ----------
@@ -30,12 +30,13 @@ class NncaseSimulator(RuntimeEngine):
     input_names, output_names
         Names of the ONNX model's inputs and outputs, in their order; None: input0, output0 ...
     layouts
-        {name: letters of its shape}, such as ``{"input0": "NHWC"}``; others have those of their rank: N, NC, NCW, NCHW.
+        {name: letters of its axes}, such as ``{"input0": "NHWC"}``; the letters of others follow from their rank: N,
+        NC, NCW, NCHW.
 
     Raises
     ------
     NpuLayoutError
-        If nncase is missing or has no .NET, it refuses the model, there is no such tensor, or a shape is not fixed.
+        If nncase is missing, has no .NET or refuses the model, there is no such tensor, or a shape is not fixed.
     """
 
     @checked_call

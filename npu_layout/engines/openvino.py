@@ -18,8 +18,8 @@ _CPU = {"INFERENCE_NUM_THREADS": 1, "INFERENCE_PRECISION_HINT": "f32"}
 class OpenVinoEngine(RuntimeEngine):
     """Runs a model in OpenVINO.
 
-    What a PrePostProcessor in the graph does is in the input's spec: its layout, and with `color` the channels that it
-    reverses and the mean and scale that it applies, so that ``Preprocessor(spec, ...)`` and `validate` know it.
+    The input's spec says what a PrePostProcessor in the graph does: its layout, and with `color` whether it reverses
+    channels, and the mean and scale that it applies. So ``Preprocessor(spec, ...)`` and `validate` know them.
 
     Parameters
     ----------
@@ -28,12 +28,12 @@ class OpenVinoEngine(RuntimeEngine):
     device
         "CPU", "GPU", "NPU", "AUTO" ...
     color
-        "RGB" or "BGR": what the model was trained on. None: the graph's preprocessing is not read.
+        "RGB" or "BGR": the order of colours that the model was trained on. None: the graph's preprocessing is not read.
     layouts
         {name: layout} of inputs and outputs whose ports have none: {"images": "NHWC"}.
     config
-        Properties of compile_model; on the CPU one thread and float32 (OpenVINO's own choice may be bfloat16) unless it
-        says otherwise.
+        Properties for compile_model. Unless they say otherwise, the CPU uses one thread and float32 (OpenVINO's own
+        choice may be bfloat16).
 
     Raises
     ------

@@ -13,23 +13,23 @@ from .runtime import runtime
 
 
 class QnnEngine(OnnxRuntimeEngine):
-    """Runs a quantised (QDQ) ONNX model on Qualcomm's NPU by onnxruntime-qnn, whose x86-64 wheel has an emulator.
+    """Runs a quantised (QDQ) ONNX model on Qualcomm's NPU with onnxruntime-qnn, whose x86-64 wheel has an emulator.
 
-    What the NPU cannot do runs on the CPU provider, as on a phone. Inputs and outputs are those that the model
-    declares: floats, unless its outermost QuantizeLinear and DequantizeLinear were taken away.
+    Operators that the NPU does not have run on the CPU provider, as on a phone. Inputs and outputs are those that the
+    model declares: floats, unless its outermost QuantizeLinear and DequantizeLinear were removed.
 
     Parameters
     ----------
     model, threads, dimensions
         As for OnnxRuntimeEngine.
     options
-        Of the provider, beside backend_path: ``{"htp_performance_mode": "burst"}``. The emulator's processor is
-        ``{"htp_arch": "73"}``, which is the default.
+        Options of the provider, beside backend_path: ``{"htp_performance_mode": "burst"}``. "htp_arch" is the processor
+        of the emulator; the default is ``{"htp_arch": "73"}``.
 
     Raises
     ------
     NpuLayoutError
-        If onnxruntime-qnn is missing or finds no device, and for the reasons of OnnxRuntimeEngine.
+        If onnxruntime-qnn is missing or finds no device, and as for OnnxRuntimeEngine.
     """
 
     @checked_call
@@ -60,5 +60,5 @@ class QnnEngine(OnnxRuntimeEngine):
 
     @property
     def accelerators(self) -> list[str]:
-        """The execution provider, QNNExecutionProvider."""
+        """The name of the execution provider, QNNExecutionProvider."""
         return ["QNNExecutionProvider"]

@@ -18,24 +18,24 @@ _FORMATS = {"NHWC": _USUAL, "NCHW": "nchw"}  # the words of inference, by the in
 
 
 class RknnEngine(RuntimeEngine):
-    """Runs an RKNN model by RKNNLite (airockchip/rknn-toolkit2, rknn-toolkit-lite2): float32 outputs.
+    """Runs an RKNN model with RKNNLite (airockchip/rknn-toolkit2, rknn-toolkit-lite2); its outputs are float32.
 
     RKNNLite dequantises, and returns the model's own shapes; it reports neither names nor inputs. RknnRuntimeEngine
-    returns the buffers as the NPU stores them. This one was never run on a device: it was tried against a stand-in for
-    RKNNLite.
+    returns the buffers as the NPU stores them. RknnEngine was never run on a device: it was tried against a stand-in
+    for RKNNLite.
 
     Parameters
     ----------
     model
         Path of the .rknn file.
     input_specs
-        TensorSpecs of the inputs with their names, or their dicts (`TensorSpec.to_dict`): mostly uint8 of axes N, H, W,
-        C (``TensorSpec.of_storage``). RKNNLite takes inputs of four axes for NHWC; those whose spec is NCHW are given
-        with ``data_format="nchw"``.
+        TensorSpecs of the inputs with their names, or their dicts (`TensorSpec.to_dict`): mostly uint8 with the axes N,
+        H, W, C (``TensorSpec.of_storage``). RKNNLite takes inputs of four axes for NHWC; an input whose spec is NCHW is
+        passed with ``data_format="nchw"``.
     output_names
         Names of the outputs; None: output0, output1 ... in the model's order.
     core_mask
-        As for init_runtime: ``RKNNLite.NPU_CORE_0`` ... ; None: the driver's choice.
+        The core_mask of RKNNLite.init_runtime: ``RKNNLite.NPU_CORE_0`` ...; None: the driver's choice.
 
     Raises
     ------

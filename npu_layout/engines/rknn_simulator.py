@@ -18,11 +18,11 @@ from .runtime import RuntimeEngine, model_file, opening, runtime, seen
 
 
 class RknnSimulator(RuntimeEngine):
-    """Converts an ONNX model by rknn-toolkit2 (airockchip/rknn-toolkit2) and runs it on that package's simulator.
+    """Converts an ONNX model with rknn-toolkit2 (airockchip/rknn-toolkit2) and runs it on that package's simulator.
 
-    Inputs are those of the ONNX model, in its own layout; outputs are float32, dequantised, with its names. A file that
-    is an RKNN model already cannot be simulated. The process's folder is another one while a model is converted, since
-    the toolkit writes files where it is. rknn-toolkit2 is for Linux, and wants older packages of its own.
+    Inputs are those of the ONNX model, in its own layout; outputs are dequantised float32, with the model's names. A
+    file that is an RKNN model already cannot be simulated. While a model is converted, the process has another working
+    folder, because the toolkit writes files to it. rknn-toolkit2 is for Linux, and wants older packages of its own.
 
     Parameters
     ----------

@@ -149,22 +149,24 @@ def _check(name: str, status: int) -> None:
 
 
 class RknnRuntimeEngine(RuntimeEngine):
-    """Runs an RKNN model by librknnrt.so (airockchip/rknn-toolkit2, rknn_api.h), with memory that the NPU uses itself.
+    """Runs an RKNN model with librknnrt.so (airockchip/rknn-toolkit2, rknn_api.h), in memory that the NPU itself uses.
 
-    Nothing is dequantised or reordered by the processor: outputs are int8 blocks of channels (NC1HWC2), which
-    `TensorSpec.unpack` and `npu_layout.decode` read. An image, an NHWC input of 1, 3 or 4 channels, is uint8 pixels:
-    the NPU subtracts the mean, divides by the std, and quantises, as the model was converted. Other inputs are as the
-    NPU stores them. The runtime keeps its caches and the processor's consistent. Models whose shapes vary are not
-    supported. Never run on a device: it was tried against a library with the same interface.
+    The processor dequantises and reorders nothing: outputs are int8 blocks of channels (NC1HWC2), which
+    `TensorSpec.unpack` and `npu_layout.decode` read. An image, which is an NHWC input of 1, 3 or 4 channels, is uint8
+    pixels: the NPU subtracts the mean, divides by the std and quantises, as the conversion of the model said. Other
+    inputs are as the NPU stores them. The runtime keeps the caches of NPU and processor consistent. Models whose shapes
+    vary are not supported. Never run on a device: it was tried against a library with the same interface.
 
     Parameters
     ----------
     model
         Path of the .rknn file.
     core_mask
-        For rknn_set_core_mask, on chips of several cores: 1, 2 and 4 for one of three; None: the driver's choice.
+        The mask for rknn_set_core_mask, on chips of several cores: 1, 2 or 4 for one of three cores; None: the driver's
+        choice.
     images
-        "pixels", or "stored", as other inputs are: where an input of 1, 3 or 4 channels is no image of uint8.
+        "pixels", or "stored" for inputs of 1, 3 or 4 channels that are no image of uint8: they are then as the NPU
+        stores them, like other inputs.
     outputs
         "native" (as the NPU writes them), or "nhwc" (the runtime's NHWC, as in Rockchip's samples for RV1103 and
         RV1106).
@@ -174,15 +176,14 @@ class RknnRuntimeEngine(RuntimeEngine):
     Attributes
     ----------
     input_buffers, output_buffers
-        {name: array} of the memory that the NPU reads and writes: of the storage shape, or 1-D where that has gaps.
-        What is written to an input's is not copied by `infer`, if it is given that array;
-        ``infer(inputs, out=engine.output_buffers)`` does not copy outputs. They stay valid after `close`, as long as
-        they are referred to.
+        {name: array} of the memory that the NPU reads and writes: of the storage shape, or 1-D if that has gaps.
+        `infer` does not copy an input that is the array of `input_buffers`, nor outputs with
+        ``out=engine.output_buffers``. The arrays stay valid after `close`, as long as something refers to them.
 
     Raises
     ------
     NpuLayoutError
-        If the library is missing, or returns an error: its function, number and name are in the message.
+        If the library is missing or returns an error; the message has the function, and the error's number and name.
     """
 
     @checked_call

@@ -16,11 +16,11 @@ from .runtime import RuntimeEngine, distinct, model_file, one_network, opening, 
 
 
 class SophgoEngine(RuntimeEngine):
-    """Runs a bmodel by sophon.sail's Engine (sophgo/sophon-sail, docs/source_en/module_python/sail.Engine.rst).
+    """Runs a bmodel with sophon.sail's Engine (sophgo/sophon-sail, docs/source_en/module_python/sail.Engine.rst).
 
     Tensors are sail.Tensors in system and device memory, copied with sync_s2d and sync_d2s, so that outputs are the
-    integers that the TPU stores; what Engine.process makes of numpy arrays is float32, scaled. A failed launch is only
-    logged by sail (src/graph.cpp, inference): nothing says so to this engine. Never run on a device: it was tried
+    integers that the TPU stores; Engine.process with numpy arrays would return scaled float32. sail only logs that a
+    launch has failed (src/graph.cpp, inference): this engine cannot notice it. Never run on a device: it was tried
     against a stand-in for sail.
 
     Parameters
@@ -28,12 +28,12 @@ class SophgoEngine(RuntimeEngine):
     model
         Path of the .bmodel file.
     tpu_id
-        Which TPU, as bm-smi counts them.
+        The TPU's number, as bm-smi counts them.
     graph_name
-        Which of the file's networks; None: the only one.
+        Name of one of the file's networks; None: the only one.
     layouts
-        {name: letters of its shape}, such as ``{"images": "NHWC"}``, for inputs and outputs; others have those of
-        their rank: N, NC, NCW, NCHW.
+        {name: letters of its axes}, such as ``{"images": "NHWC"}``, of inputs and outputs; the letters of others follow
+        from their rank: N, NC, NCW, NCHW.
 
     Raises
     ------

@@ -29,13 +29,13 @@ class TvmEngine(RuntimeEngine):
     device
         Where it runs, as tvm.device reads it: "cpu", "cuda", "opencl" ...
     function
-        Of the library.
+        Name of the library's function.
 
     Raises
     ------
     NpuLayoutError
-        If apache-tvm is missing, the library is missing or damaged, has no such function, refuses the inputs, or names
-        are not as many as outputs.
+        If apache-tvm is missing, if the library is missing or damaged, has no such function or refuses the inputs, or
+        if there are not as many names as outputs.
     """
 
     @checked_call
