@@ -232,10 +232,10 @@ class Preprocessor:
     ) -> tuple[np.ndarray, list[Geometry]]:
         """Return the input buffer of N frames, N as in `target`, and a list with the Geometry of each.
 
-        frames: N frames, each as for a call with one; their sizes may differ, and one frame may be given several times.
-        rois_xywh: for each frame the part that is used, x, y, width and height in pixels, or None for all of it. out,
-        the buffer and errors are as for one frame; NpuLayoutError also if there are more or fewer frames or parts than
-        N.
+        frames: N frames, each as for a call with one, such as uint8 images (H, W, channels) for BGR; their sizes may
+        differ, and one frame may be given several times. rois_xywh: for each frame the part that is used, x, y, width
+        and height in pixels, or None for all of it. out, the buffer and errors are as for one frame; NpuLayoutError
+        also if there are more or fewer frames or parts than N.
         """
         given = sequence_of("frames", frames, "frames", 3)
         if rois_xywh is None and len(given) == self._batch:
