@@ -27,7 +27,7 @@ def add_options(options: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Add the benchmark's options to a parser, and return it."""
     options.add_argument("cases", nargs="*", help="letters of cases, such as b or e'; default: all")
     options.add_argument("--quick", action="store_true", help="a few minutes for all cases")
-    options.add_argument("--threads", type=int, default=1, help="of this library and of the others (default: 1)")
+    options.add_argument("--threads", type=int, default=1, help="threads of this library and others (default: 1)")
     options.add_argument("--no-peers", action="store_true", help="compare with numpy only")
     options.add_argument("--json", metavar="FILE", help="write every figure to FILE")
     options.add_argument("--plot", metavar="FILE", help="draw bars to FILE (PNG, SVG); needs matplotlib")

@@ -20,11 +20,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "frames",
         metavar="FRAMES",
         nargs="+",
-        help="images, videos, folders of images, and a camera, /dev/video0, with --limit",
+        help="images, videos, folders of images, or a camera such as /dev/video0, which needs --limit",
     )
-    parser.add_argument("--model", required=True, metavar="MODEL", help="the float ONNX model, which says the input")
+    parser.add_argument("--model", required=True, metavar="MODEL", help="the float ONNX model, which reads the frames")
     parser.add_argument("--for", dest="toolchain", required=True, choices=tuple(TOOLCHAINS), metavar="TOOLCHAIN",
-                        help=f"who reads the set: {', '.join(TOOLCHAINS)}")  # fmt: skip
+                        help=f"the toolchain that reads the set: {', '.join(TOOLCHAINS)}")  # fmt: skip
     parser.add_argument("--out", type=words.target, required=True, metavar="FOLDER", help="a new folder")
     words.add_preprocessing(parser)
     parser.add_argument("--every", type=words.count, default=1, metavar="N", help="every Nth frame (default: 1)")

@@ -159,7 +159,7 @@ def parser(whole: bool = True) -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="npu-layout",
         description="Buffers of neural network accelerators.",
-        epilog="exit status: 0 it matches or is done, 1 it does not match, 2 usage or bad input",
+        epilog="exit status: 0 for a match or finished work, 1 for a mismatch, 2 for bad usage or input",
     )
     made.add_argument("--version", action="version", version=f"npu_layout {__version__}, kernels {kernels.active()}")
     verbs = made.add_subparsers(dest="verb", required=True, metavar="verb", action=_Verbs)

@@ -14,11 +14,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
     what = "a folder of .npy or .raw files, .npz, or a dump of RKNN-Toolkit2, Qualcomm's net-run, AIMET or Polygraphy"
     parser.add_argument("a", metavar="DUMPS_A", help=f"the reference: {what}")
-    parser.add_argument("b", metavar="DUMPS_B", help="what is compared with it")
-    parser.add_argument("--model", metavar="MODEL", required=True, help="the ONNX model, which has the order of layers")
+    parser.add_argument("b", metavar="DUMPS_B", help="the dumps that are compared with it")
+    parser.add_argument("--model", metavar="MODEL", required=True, help="the ONNX model, for the order of the layers")
     parser.add_argument("--min-snr-db", type=float, metavar="NUMBER",
                         help="least signal-to-noise ratio of a layer in dB (default: 10)")  # fmt: skip
-    parser.add_argument("--frame", type=int, default=0, metavar="N", help="the input's number, if there are several")
+    parser.add_argument(
+        "--frame", type=int, default=0, metavar="N", help="number of the input, if the dumps have several (default: 0)"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

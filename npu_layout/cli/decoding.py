@@ -24,15 +24,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recording", metavar="RECORDING", help="a recording of the network's outputs")
     parser.add_argument("--head", required=True, metavar="HEAD", help=heads.HELP)
     parser.add_argument("--input", type=words.shape, metavar="HxW",
-                        help="height and width of the input; by default those of the recorded one")  # fmt: skip
+                        help="height and width of the input (default: those of the recorded input)")  # fmt: skip
     parser.add_argument("--confidence", type=float, default=0.25, metavar="NUMBER", help="least score (default: 0.25)")
     parser.add_argument("--iou", type=float, default=0.45, metavar="NUMBER",
-                        help="boxes that overlap a better one of their class more go (default: 0.45)")  # fmt: skip
+                        help="drop boxes that overlap a better one of their class by more (default: 0.45)")  # fmt: skip
     parser.add_argument(
         "--limit", type=words.count, default=300, metavar="N", help="at most N detections (default: 300)"
     )
     parser.add_argument(
-        "--frames", type=words.target, metavar="FOLDER", help="draw on the recorded frames, and write them there as PNG"
+        "--frames",
+        type=words.target,
+        metavar="FOLDER",
+        help="write the recorded frames there as PNG, with the detections",
     )
     parser.add_argument("--json", action="store_true", help="print JSON; NaN and infinity are null")
 

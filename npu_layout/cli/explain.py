@@ -29,26 +29,31 @@ def _is_pixel_format(text: str) -> bool:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
     parser.add_argument("layout", type=_described, metavar="LAYOUT",
-                        help="a tag (NCHW16c), a vendor's name (NC1HWC2:16), a spec's .json, or a camera's pixel "
+                        help="a tag (NCHW16c), a vendor's name (NC1HWC2:16), a TensorSpec's .json, or a camera's pixel "
                              "format (NV12)")  # fmt: skip
     parser.add_argument("shape", nargs="?", type=words.shape, metavar="SHAPE",
-                        help="logical shape, such as 1x57x46x46; of a pixel format its size, 640x480")  # fmt: skip
-    parser.add_argument("--dtype", type=words.dtype, help="of the elements (default: float32)")
-    parser.add_argument("--axes", help="letters of the shape, if they are not in the order N C D H W")
+                        help="logical shape, such as 1x57x46x46; for a pixel format its size, 640x480")  # fmt: skip
+    parser.add_argument("--dtype", type=words.dtype, help="dtype of the elements (default: float32)")
+    parser.add_argument("--axes", help="letters of the shape's axes, if they are not in the order N C D H W")
     parser.add_argument("--at", type=words.shape, metavar="N,C,H,W", help="an index: show where it is stored")
     parser.add_argument("--window", type=words.shape, metavar="3x3", help="mark what a convolution window reads")
     parser.add_argument("--gray", action="store_true", help="mark what one gray pixel reads")
     parser.add_argument("--compare", nargs="+", default=[], type=words.layout, metavar="LAYOUT",
-                        help="other layouts to show beside it")  # fmt: skip
-    parser.add_argument("--part", type=words.shape, metavar="1x20x2x3", help="extents to show, at most 4096 elements")
-    parser.add_argument("--cache-line", type=words.count, default=CACHE_LINE, help=f"in bytes (default: {CACHE_LINE})")
+                        help="other layouts to show beside the first one")  # fmt: skip
+    parser.add_argument(
+        "--part", type=words.shape, metavar="1x20x2x3", help="extents of the part to show, at most 4096 elements"
+    )
+    parser.add_argument(
+        "--cache-line", type=words.count, default=CACHE_LINE, help=f"bytes of a cache line (default: {CACHE_LINE})"
+    )
     parser.add_argument(
         "--picture", type=words.target, nargs="+", default=[], metavar="FILE", help="write the picture (.svg, .png)"
     )
     parser.add_argument("--width", type=words.count, help=f"largest width of the picture in pixels (default: {_WIDTH})")
     parser.add_argument("--pitch", type=words.count, metavar="BYTES",
-                        help="of a pixel format: bytes from one row of the first plane to the next")  # fmt: skip
-    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="colours (default: auto)")
+                        help="for a pixel format: bytes from one row of the first plane to the next")  # fmt: skip
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto",
+                        help="print in colours (default: auto, on a terminal)")  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> int:

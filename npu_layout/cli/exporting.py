@@ -14,9 +14,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
     parser.add_argument("recording", metavar="RECORDING", help="the recording's folder")
     parser.add_argument("out", type=words.target, metavar="OUT", help="a new folder")
-    parser.add_argument("--form", required=True, help="raw, polygraphy or onnx")
+    parser.add_argument("--form", required=True, help="what to write: raw, polygraphy or onnx")
     parser.add_argument(
-        "--model", metavar="FILE", help="polygraphy, onnx: write only this model's tensors, by its names"
+        "--model", metavar="FILE", help="for polygraphy and onnx: write only this model's tensors, by its names"
     )
 
 

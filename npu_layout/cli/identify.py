@@ -16,7 +16,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("buffer", metavar="BUFFER", help="the accelerator's bytes: a raw file, or .npy")
     parser.add_argument("reference", metavar="REFERENCE.npy", help="the tensor that they encode, as the model has it")
     parser.add_argument("--axes", help="letters of the reference's axes (default: NCHW and the like, by rank)")
-    parser.add_argument("--dtype", type=words.dtype, help="of the buffer's elements, if it is known (default: try all)")
+    parser.add_argument(
+        "--dtype", type=words.dtype, help="dtype of the buffer's elements, if it is known (default: try all)"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

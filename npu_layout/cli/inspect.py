@@ -29,7 +29,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                            "it: model.tflite, rknnrt:model.rknn")  # fmt: skip
     what.add_argument("--spec", metavar="JSON", help="TensorSpecs as JSON text")
     parser.add_argument("--engine-option", type=words.option, action="append", metavar="NAME=VALUE",
-                        help="of a compiled model: an option of its engine, in JSON or as text")  # fmt: skip
+                        help="for a compiled model: an option for its engine, as JSON or text")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

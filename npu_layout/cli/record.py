@@ -14,12 +14,12 @@ from . import console, words
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
-    parser.add_argument("model", metavar="MODEL", help="the ONNX model that the accelerator's was made from")
+    parser.add_argument("model", metavar="MODEL", help="the ONNX model from which the accelerator's was made")
     parser.add_argument(
         "frames",
         metavar="FRAMES",
         nargs="+",
-        help="images, videos, folders of images, and a camera, /dev/video0, with --limit",
+        help="images, videos, folders of images, or a camera such as /dev/video0, which needs --limit",
     )
     parser.add_argument(
         "--out", type=words.target, required=True, metavar="FOLDER", help="the recording: a new or empty folder"
@@ -29,13 +29,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                       help="module:factory, a callable that returns an object with infer and output_specs; or "
                            "kind:model, as npu_layout.open_engine opens it")  # fmt: skip
     runs.add_argument("--simulate", type=words.layout_and_dtype, metavar="LAYOUT[:DTYPE]",
-                      help="no accelerator: simulate one of this layout (default dtype: int8)")  # fmt: skip
+                      help="simulate an accelerator with outputs of this layout (default dtype: int8)")  # fmt: skip
     parser.add_argument("--engine-option", type=words.option, action="append", metavar="NAME=VALUE",
-                        help="an option of the engine of kind:model, in JSON or as text: "
+                        help="an option for the engine of kind:model, as JSON or text: "
                              "'input_shapes={\"in0\": [3, 192, 256]}', accelerator=npu")  # fmt: skip
     words.add_preprocessing(parser)
     parser.add_argument("--limit", type=int, metavar="N", help="at most N frames")
-    parser.add_argument("--without-frames", action="store_true", help="record only the model's inputs")
+    parser.add_argument("--without-frames", action="store_true", help="record the model's inputs, but no camera frames")
     parser.add_argument("--note", default="", help="free text for the recording")
 
 

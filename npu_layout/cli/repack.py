@@ -13,15 +13,17 @@ from . import console, files, words
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
     parser.add_argument("source", metavar="IN", help="a raw file, or .npy")
-    parser.add_argument("target", type=words.target, metavar="OUT", help="a raw file, or .npy if its name ends so")
+    parser.add_argument(
+        "target", type=words.target, metavar="OUT", help="a raw file, or a .npy file if its name ends so"
+    )
     parser.add_argument("--shape", type=words.shape, required=True, help="logical shape, such as 1x57x46x46")
     parser.add_argument("--from", dest="source_layout", type=words.layout, required=True, metavar="LAYOUT",
                         help="a tag (NCHW16c) or a vendor's name with its block (NC1HWC2:16)")  # fmt: skip
     parser.add_argument(
-        "--to", dest="target_layout", type=words.layout, required=True, metavar="LAYOUT", help="the same, of OUT"
+        "--to", dest="target_layout", type=words.layout, required=True, metavar="LAYOUT", help="the same for OUT"
     )
-    parser.add_argument("--dtype", type=words.dtype, help="of the elements; required for raw files")
-    parser.add_argument("--axes", help="letters of --shape, if they are not in the order N C D H W")
+    parser.add_argument("--dtype", type=words.dtype, help="dtype of the elements; required for raw files")
+    parser.add_argument("--axes", help="letters of the axes of --shape, if they are not in the order N C D H W")
     parser.add_argument("--force", action="store_true", help="overwrite OUT")
 
 

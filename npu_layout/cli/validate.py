@@ -12,7 +12,7 @@ from . import console, heads, words
 
 _TOLERANCES = {
     "min_snr_db": "least signal-to-noise ratio in dB (default: 10)",
-    "min_cosine": "least cosine",
+    "min_cosine": "least cosine similarity",
     "max_abs": "largest absolute error",
     "max_steps": "largest error in quantisation steps",
 }
@@ -25,14 +25,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     for name, text in _TOLERANCES.items():
         parser.add_argument("--" + name.replace("_", "-"), action="append", type=words.tolerance,
                             metavar="[OUTPUT:]NUMBER", help=text)  # fmt: skip
-    parser.add_argument("--head", metavar="HEAD", help=f"{heads.HELP}; the detections decide")
+    parser.add_argument("--head", metavar="HEAD", help=f"{heads.HELP}; then detections are compared too")
     parser.add_argument("--confidence", type=float, default=0.25, metavar="NUMBER",
                         help="least score of detections (default: 0.25)")  # fmt: skip
-    parser.add_argument("--workers", type=int, metavar="N", help="processes; if one dies, only its recording is lost")
+    parser.add_argument(
+        "--workers", type=int, metavar="N", help="work in N processes; if one dies, only its recording is lost"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--junit", type=words.target, metavar="FILE", help="write JUnit XML, for a build server")
     parser.add_argument(
-        "--html", type=words.target, metavar="FILE", help="write a page with pictures; for one recording"
+        "--html", type=words.target, metavar="FILE", help="write an HTML page with pictures, of one recording"
     )
 
 

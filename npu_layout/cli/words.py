@@ -120,7 +120,7 @@ def option(text: str) -> tuple[str, Any]:
     """Read a name and a value, which is JSON or text: ``input_shapes={"in0": [3, 192, 256]}``, ``accelerator=npu``."""
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
-        raise NpuLayoutError(f"{text!r}: expected NAME=VALUE, with a value in JSON or a text")
+        raise NpuLayoutError(f"{text!r}: expected NAME=VALUE, with a value that is JSON or text")
     try:
         return name, json.loads(value)
     except (ValueError, RecursionError):
@@ -131,7 +131,7 @@ def option(text: str) -> tuple[str, Any]:
 def target(text: str) -> str:
     """Read the path of what is written; ``-``, the standard output of other programs, is refused: it has the report."""
     if text == "-":
-        raise NpuLayoutError("'-': expected a path, since the standard output has the report; ./- is a file")
+        raise NpuLayoutError("'-': expected a path, since the report goes to the standard output; ./- is a file")
     return text
 
 
@@ -141,11 +141,11 @@ def add_preprocessing(parser: argparse.ArgumentParser) -> None:
     add("--resize", default="letterbox", help=f"{', '.join(MODES)} (default: letterbox)")
     add("--interpolation", default="linear", help=f"{', '.join(INTERPOLATIONS)} (default: linear)")
     add("--color", default="RGB", help="the model's channels: RGB, BGR or GRAY (default: RGB)")
-    add("--mean", type=numbers, default=[0.0], help="in pixel units: 128, or 124,116,104 (default: 0)")
-    add("--std", type=numbers, default=[1.0], help="in pixel units; 255 makes 0 to 1 (default: 1)")
+    add("--mean", type=numbers, default=[0.0], help="mean in pixel units: 128, or 124,116,104 (default: 0)")
+    add("--std", type=numbers, default=[1.0], help="std in pixel units; 255 brings pixels to 0..1 (default: 1)")
     add("--pad-value", type=numbers, default=[114.0], help="the letterbox's border, in pixel units (default: 114)")
     add("--no-scaleup", dest="scaleup", action="store_false", help="a letterbox does not enlarge smaller frames")
-    add("--axes", help="letters of the model's input, if they are not NCHW")
+    add("--axes", help="letters of the axes of the model's input, if they are not NCHW")
 
 
 def preprocessing(options: argparse.Namespace) -> dict[str, Any]:
@@ -187,6 +187,6 @@ def check_order(layout: Layout, shape: tuple[int, ...], axes: str | None) -> Non
         text = "x".join(map(str, shape))
         read = ", ".join(f"{letter}={extent}" for letter, extent in zip(layout.axes, shape))
         raise NpuLayoutError(
-            f"shape {text} would mean {read}. If it is in storage order, add --axes {layout.tag}; if "
-            f"that is meant, --axes {layout.axes}"
+            f"shape {text} would mean {read}. If it is in storage order, add --axes {layout.tag}; if these extents are "
+            f"meant, add --axes {layout.axes}"
         )

@@ -50,7 +50,7 @@ def test_words(read: Callable[[str], Any], text: str, value: Any) -> None:
         (words.shape, "1x-2", "expected a shape such as 1x57x46x46"),
         (words.shape, "1x", "expected a shape"),
         (words.shape, "1x\u0662", "expected a shape"),  # a digit, but not an ASCII one
-        (words.target, "-", "the standard output has the report"),
+        (words.target, "-", "the report goes to the standard output"),
         (words.numbers, "1;2", "a number, or one for each channel"),
         (words.tolerance, "heat:", "OUTPUT:NUMBER"),
         (words.layout, "NC1HWC2:x", "a block's size behind the colon"),
