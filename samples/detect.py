@@ -9,7 +9,7 @@ frame passes these stages:
 
 The accelerator is simulated: the network runs in onnxruntime on the CPU, and its 13 outputs come back as an accelerator
 stores them, int8 in NC1HWC2 by default. The decoder reads them as they are stored. The float outputs are known too, so
-every frame's detections are compared with those. Exit status: 0 every frame's agree, 1 one's do not, 2 bad input.
+every frame's detections are compared with theirs. Exit status: 0 if all agree, 1 if one frame's differ, 2 on bad input.
 """
 
 from __future__ import annotations
@@ -143,9 +143,9 @@ def arguments(argv: Iterable[str] | None) -> argparse.Namespace:
     add("--output", type=Path, default=Path("detect-output"), help="folder for the results (default: detect-output)")
     add("--model", type=Path, default=MODEL, help="an ONNX model with the sample detector's outputs")
     add("--layout", default="NC1HWC2", choices=LAYOUTS, help="how the accelerator stores outputs (default: NC1HWC2)")
-    add("--dtype", default="int8", choices=DTYPES, help="and in which dtype (default: int8)")
+    add("--dtype", default="int8", choices=DTYPES, help="in which dtype the accelerator stores them (default: int8)")
     add("--confidence", type=float, default=0.4, help="least score of a detection (default: 0.4)")
-    add("--max-frames", type=int, default=0, help="stop after so many frames")
+    add("--max-frames", type=int, default=0, help="stop after so many frames; 0: never (default)")
     return parser.parse_args(None if argv is None else list(argv))
 
 

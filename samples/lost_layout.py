@@ -43,7 +43,7 @@ def kept(x: nl.Tensor) -> tuple[np.ndarray, np.ndarray]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kept", action="store_true", help="the way that loses nothing")
+    parser.add_argument("--kept", action="store_true", help="run the calls that keep the format")
     way = kept if parser.parse_args().kept else lossy
     x = batch()
     for name, y in zip(("masked", "bright"), way(x)):

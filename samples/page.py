@@ -4,7 +4,7 @@
     page.show(picture, {"stages": ...})  # again and again; nothing is encoded while nobody looks
     page.close()
 
-On another address than the loopback interface's it makes a token, which the URL contains.
+If it listens on another address than the loopback interface's, it makes a token, which the URL contains.
 """
 
 from __future__ import annotations

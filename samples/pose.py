@@ -1,4 +1,4 @@
-"""OpenPose's output, decoded: 19 heatmaps and 38 part-affinity fields -> people. by `npu_layout.decode.people`.
+"""OpenPose's output, 19 heatmaps and 38 part-affinity fields, becomes people by `npu_layout.decode.people`.
 
 The network sees 368x368 pixels and answers on a grid of 46x46 cells of 8x8 pixels: 18 joints and the background, then
 an (x, y) field for each of 19 limbs (Cao et al., "Realtime Multi-Person 2D Pose Estimation using Part Affinity

@@ -111,7 +111,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("image", nargs="?", type=Path, default=CLIP, help="image or video; default: the embedded clip")
     parser.add_argument("--model", help="the compiled network (.rknn); for the stand-in an ONNX model")
-    parser.add_argument("--output", type=Path, default=Path("rk1808_pose.png"))
+    parser.add_argument("--output", type=Path, default=Path("rk1808_pose.png"), help="the picture to write")
     try:
         run(parser.parse_args(argv))
     except (nl.NpuLayoutError, OSError, cv2.error) as error:

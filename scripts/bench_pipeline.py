@@ -122,8 +122,8 @@ def latency(frames: list[np.ndarray], pool: EnginePool, seconds: float) -> tuple
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--frames", type=int, default=120)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--frames", type=int, default=120, help="frames of each run (default: 120)")
+    parser.add_argument("--rounds", type=int, default=3, help="runs of each way, of which the best counts (default: 3)")
     options = parser.parse_args()
     cv2.setNumThreads(1)
     nl.set_num_threads(1)

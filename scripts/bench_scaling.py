@@ -99,8 +99,10 @@ def plot(rows: list[dict[str, object]], about: dict[str, object], path: str) -> 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--json", metavar="FILE", help="write every figure to FILE")
-    options.add_argument("--plot", metavar="FILE", help="draw them to FILE; needs matplotlib")
-    options.add_argument("--most", type=int, default=256, metavar="MB", help="largest result (default: 256)")
+    options.add_argument("--plot", metavar="FILE", help="draw the figures to FILE; needs matplotlib")
+    options.add_argument(
+        "--most", type=int, default=256, metavar="MB", help="megabytes of the largest result (default: 256)"
+    )
     given = options.parse_args()
     about = {**machine(max(THREADS)), "unit": "seconds"}
     rows = []

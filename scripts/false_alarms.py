@@ -186,10 +186,10 @@ def draw(seed: int) -> tuple[str, str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--draws", type=int, default=100_000)
-    parser.add_argument("--seed", type=int, default=0, help="of the first draw")
-    parser.add_argument("--workers", type=int, default=os.cpu_count())
-    parser.add_argument("--most", type=int, default=20, help="accusations that are printed")
+    parser.add_argument("--draws", type=int, default=100_000, help="recordings that are drawn (default: 100000)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first draw (default: 0)")
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes (default: one for each core)")
+    parser.add_argument("--most", type=int, default=20, help="how many accusations are printed (default: 20)")
     given = parser.parse_args(arguments)
     for name in MODELS:
         models.load(name)  # once, before the workers would all build it

@@ -246,7 +246,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("only", nargs="*", help="wings (layouts) or rooms (layouts/storage.py); all by default")
     parser.add_argument("--sample", type=int, default=25, help="mutants of each room; 0: one for each place")
-    parser.add_argument("--seed", type=int, default=0, help="of the draw")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the draw")
     parser.add_argument("--jobs", type=int, default=2, help="tests that run side by side")
     given = parser.parse_args()
     os.chdir(ROOT)

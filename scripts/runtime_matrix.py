@@ -172,20 +172,22 @@ def write(path: str | None, outcomes: Sequence[Outcome], not_run: Sequence[str])
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runtime", action="append", choices=sorted(runtimes.known()), help="one of them; repeat")
-    parser.add_argument("--group", choices=("all", "rknn"), help="rknn: that one; all: all others (noxfile.py)")
-    parser.add_argument("--network", action="append", choices=NETWORKS, help="one of them; repeat")
-    parser.add_argument("--each", type=int, default=1, help="cases of each fault and runtime (1)")
+    parser.add_argument(
+        "--runtime", action="append", choices=sorted(runtimes.known()), help="only this runtime; may be repeated"
+    )
+    parser.add_argument("--group", choices=("all", "rknn"), help="rknn: RKNN alone; all: all others (noxfile.py)")
+    parser.add_argument("--network", action="append", choices=NETWORKS, help="only this network; may be repeated")
+    parser.add_argument("--each", type=int, default=1, help="cases of each fault and runtime (default: 1)")
     parser.add_argument("--faultless", type=int, default=60, metavar="N", help="faultless recordings a runtime (60)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
-    parser.add_argument("--seconds", type=float, default=math.inf, help="for each runtime; then the next one's turn")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="at most so many seconds for each runtime")
     parser.add_argument("--json", metavar="FILE", help="write every outcome and the summary")
     parser.add_argument(
         "--save", metavar="FOLDER", help="keep the recordings of failures, and say how to validate them"
     )
     parser.add_argument("--only", action="append", default=[], metavar="FAULT/MODEL@RUNTIME", help="pattern; repeat")
-    parser.add_argument("--most", type=int, default=20, help="failures of a kind that are printed")
+    parser.add_argument("--most", type=int, default=20, help="how many failures of a kind are printed (20)")
     return parser.parse_args(arguments)
 
 

@@ -85,7 +85,7 @@ def show(threads: Iterable[Thread]) -> tuple[list[tuple[Thread, Answer]], int]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("words", nargs="*", help="parts of addresses")
+    parser.add_argument("words", nargs="*", help="only threads whose addresses contain one of these words")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}")
     given = parser.parse_args(arguments)
     if given.write and given.words:

@@ -344,8 +344,8 @@ def train(name: str, steps: int | None) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", choices=[*TASKS, []], help="which (default: all)")
-    parser.add_argument("--steps", type=int, help="how long each is trained")
+    parser.add_argument("names", nargs="*", choices=[*TASKS, []], help="networks to train (default: all)")
+    parser.add_argument("--steps", type=int, help="steps for which each network is trained")
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
     torch.set_num_threads(given.threads)

@@ -159,16 +159,16 @@ def show(outcomes: Sequence[Outcome], most: int) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer models, one case of each, 75 faultless")
-    parser.add_argument("--trained", action="store_true", help="the networks that scripts/train_zoo.py trained")
-    parser.add_argument("--each", type=int, help="cases of each fault and model (2)")
+    parser.add_argument("--trained", action="store_true", help="use the networks that scripts/train_zoo.py trained")
+    parser.add_argument("--each", type=int, help="cases of each fault and model (default: 2)")
     parser.add_argument(
-        "--faultless", type=int, metavar="N", help="easy faultless recordings (1000); half as many hard"
+        "--faultless", type=int, metavar="N", help="easy faultless recordings (1000), and half as many hard ones"
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--json", metavar="FILE", help="write every outcome and the summary")
     parser.add_argument("--only", action="append", default=[], metavar="FAULT/MODEL", help="pattern of cases; repeat")
-    parser.add_argument("--most", type=int, default=20, help="failures of a kind that are printed")
+    parser.add_argument("--most", type=int, default=20, help="how many failures of a kind are printed (20)")
     given = parser.parse_args(arguments)
     each = given.each if given.each is not None else 1 if given.quick else 2
     count = given.faultless if given.faultless is not None else 50 if given.quick else 1000

@@ -51,9 +51,9 @@ def turned_nms(
 def scan(made: FeatureMap, data: np.ndarray, least: int, backend: str | None = None) -> np.ndarray | None:
     """Return the elements whose codes are `least` or more: int32 (count, 3), the cell, the channel, the code.
 
-    made: where they are in `data`, C-contiguous; int8, uint8, int16, uint16, float16, bfloat16 or float32. Codes are
-    integers that sort as values do, see `codes` and `least_float`; every NaN is the largest. In the order of cells.
-    None: not compiled for the backend. ValueError if an element is outside the buffer.
+    made: where the elements are in `data`, a C-contiguous buffer of int8, uint8, int16, uint16, float16, bfloat16 or
+    float32. Codes are integers that sort as values do, see `codes` and `least_float`; every NaN is the largest. Rows
+    are in the order of cells. None: not compiled for the backend. ValueError if an element is outside the buffer.
     """
     level = LEVELS[backend]
     return None if level is None else _core.scan(made, data, least, level)

@@ -23,8 +23,8 @@ def limits(dtype: str) -> tuple[int, int]:
 class Box(NamedTuple):
     """Nested loops over a source, a destination and the parameters, and the element at which each of them starts.
 
-    A loop is (extent, source stride, destination stride, parameter stride), in elements. The outermost comes first, by
-    destination stride. Adjacent loops are merged if one loop steps through the same elements.
+    A loop is (extent, source stride, destination stride, parameter stride), in elements. Loops are sorted by their
+    destination stride, the outermost first. Adjacent loops are merged if one loop steps through the same elements.
     """
 
     loops: tuple[tuple[int, int, int, int], ...]
@@ -36,11 +36,11 @@ class Box(NamedTuple):
 class Affine(NamedTuple):
     """``y = ((x - shift) * scale) / divisor`` in float32, subtract then multiply, never fused.
 
-    Each of shift, scale and divisor: None, or 1 value, or a value for each index of `axis`. An integer destination
-    stores ``saturate(rint(y) + zero_point)``, or ``saturate(rint(y + zero_point))`` if the zero point is a float;
-    None for a destination that is not an integer. NaN becomes its lowest value, as in onnxruntime's QuantizeLinear.
+    Each of shift, scale and divisor is None, or 1 value, or a value for each index of `axis`. An integer destination
+    stores ``saturate(rint(y) + zero_point)``, or ``saturate(rint(y + zero_point))`` if `float_zero_point`; NaN becomes
+    its lowest value, as in onnxruntime's QuantizeLinear. For other destinations the zero point is None.
 
-    A plan is cached by tuples of values, which can be hashed; kernels read arrays, which `arrays` returns, and ignore
+    The values are tuples, by which plans are cached; the kernels read arrays, which `arrays` returns, and ignore
     `axis`, a letter of a layout.
     """
 

@@ -147,10 +147,10 @@ def itemsize(dtype: str) -> int:
 
 
 def codes(dtype: str) -> np.ndarray | None:
-    """Return the stored codes of a dtype of 8 or 16 bits as they sort, the lowest first, in the buffer's dtype.
+    """Return all stored codes of a dtype of 8 or 16 bits in the order of their values, in the buffer's dtype.
 
-    Those of floats: from -infinity to infinity by sign and magnitude; what is behind infinity is NaN. None: of 32
-    bits.
+    Codes of floats go from -infinity to infinity, by sign and magnitude; those behind infinity are NaN. None for a
+    dtype of 32 bits.
     """
     if dtype in ("int8", "uint8", "int16", "uint16"):
         info = np.iinfo(dtype)

@@ -27,10 +27,10 @@ def program(
 ) -> FallbackProgram:
     """Return a program whose ``run(source, destination)`` works on two flat arrays of the sizes given, in elements.
 
-    It zeroes the boxes `fills` of the destination, then moves or converts `boxes`; ValueError if the arrays overlap. It
-    is compiled if the core supports the dtypes, else the fallback. `backend`: one to use in place of the active one.
-    `alongside`: bytes of results of other programs that are read together with this one's, which decide whether the
-    caches can contain it.
+    It writes zeros to the boxes `fills` of the destination, then moves or converts `boxes`; ValueError if the arrays
+    overlap. The program is compiled if the core supports the dtypes, else the fallback's. `backend`: used in place of
+    the active one. `alongside`: bytes of other programs' results that are read together with this one's result, which
+    decide whether the caches can contain it.
     """
     level = LEVELS[backend]
     made = level and _core.program(src_size, dst_size, fills, boxes, arithmetic, level, alongside)
@@ -56,8 +56,8 @@ def picture_rows(resize: PictureResize, backend: str | None = None) -> fallback.
 def fit(made: Fit, band: Any, tail: Any, dtype: str, backend: str | None = None) -> Any:
     """Return what writes pictures to buffers in one pass: ``run(out, offset, *planes)``; None if it is not compiled.
 
-    band, tail: programs, made by `program` for the same backend, that convert a canvas of `made.rows` rows, and of the
-    rows behind the last such band; None: rows of the canvas are results. dtype: of the buffer.
+    band, tail: programs, made by `program` for the same backend, that convert bands of `made.rows` rows of the canvas,
+    and the rows behind the last whole band; None: rows of the canvas are the result. dtype: of the buffer.
     """
     level = LEVELS[backend]
     if level is None or any(isinstance(p, FallbackProgram) for p in (band, tail)):
@@ -66,7 +66,7 @@ def fit(made: Fit, band: Any, tail: Any, dtype: str, backend: str | None = None)
 
 
 def run_fits(steps: tuple[Any, ...], out: np.ndarray, frame: Any) -> bool:
-    """Write what up to three of `fit` make of one frame, by turns: bands of all of them, of the same part of it.
+    """Write what up to three results of `fit` make of one frame, by turns: a band of each, of the same part of it.
 
     steps: (fit, byte of `out` at which it begins, ((array, offset, pitch) of each plane, ...)); offsets and pitches are
     bytes of the frame, or of one of its arrays if it is a tuple of some. False if something does not fit: then nothing

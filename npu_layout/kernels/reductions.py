@@ -1,6 +1,6 @@
 """Reduce channels and find peaks, by the kernels of a backend.
 
-What numpy or the core refuses by an exception of its own is refused again by name.
+If numpy or the core refuses an argument by an exception of its own, it is refused again, by its name.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ WRONG_TYPES = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
 def argmax(
     x: np.ndarray, out: np.ndarray, channels: int | None = None, dtype: str | None = None, backend: str | None = None
 ) -> None:
-    """Write the first channel with the largest value, as numpy.argmax (NaN is the largest), to `out`, int64.
+    """Write the first channel with the largest value of each position to `out`; NaN is the largest, as in numpy.argmax.
 
-    `x`: axes of positions, then of the channel, a view with any strides; `out`: the positions, any strides; it must not
-    overlap `x`. Several axes behind the positions are the channel's digits, outermost first, as (C1, 16) of NCHW16c;
-    `channels`: how many of them are not padding. int8, uint8, int16, uint16, int32, float16, float32, or
-    ``dtype="bfloat16"`` in uint16. ValueError on what does not fit.
+    `x`: a view with any strides, whose first axes are the positions and whose last axis is the channel. Several axes
+    behind the positions are the channel's digits, outermost first, such as (C1, 16) for NCHW16c; then `channels` is how
+    many channels are not padding. dtypes: int8, uint8, int16, uint16, int32, float16, float32, or uint16 with
+    ``dtype="bfloat16"``. `out`: int64 with the shape of the positions and any strides, which must not overlap `x`.
+    ValueError on what does not fit.
     """
     try:
         level = LEVELS[backend]
@@ -53,10 +54,11 @@ def top_k(
 ) -> None:
     """Write the k largest channels of each position, the largest first; of equal ones the lower channel comes first.
 
-    Their values go to `values`, their channels to `numbers`, int64. NaN is the largest of all, -0 equals 0.
+    Values are written to `values`, and channels to `numbers`. NaN is the largest of all, -0 equals 0.
 
-    `x`, `channels` and dtypes as for `argmax`; `values`: of the dtype of `x`, and `numbers`: both (*positions, k) for k
-    from 1 to the number of channels, any strides; the three must not overlap. ValueError on what does not fit.
+    `x`, `channels`, `dtype`: as for `argmax`. `values`, of the dtype of `x`, and `numbers`, int64: both have the shape
+    (*positions, k), with k from 1 to the number of channels, and any strides. The three arrays must not overlap.
+    ValueError on what does not fit.
     """
     try:
         level = LEVELS[backend]
@@ -80,10 +82,11 @@ def softmax(
 ) -> None:
     """Write softmax over the channel of ``(x - zero_point) * scale`` to `out`, float32; see `fallback.reduce.softmax`.
 
-    `x` and dtypes as for `argmax`; `out`: the same positions and channels, their axes in the same order; it must
-    not overlap `x`. `positions`: the number of axes of positions; default: all but the last. Both may have their own
-    digits of the channel: if `channels` is given, each only needs to have as many elements. Lanes beyond are neither
-    read nor written. float32 accepts no scale. ValueError on what does not fit.
+    `x`, `dtype`: as for `argmax`. `out`: the same positions and channels, with their axes in the same order; it must
+    not overlap `x`. `positions`: how many axes are positions; default: all but the last. Both arrays may have digits of
+    the channel of their own: if `channels` is given, the digits of each need at least as many elements, and the lanes
+    beyond are neither read nor written. `scale`, `zero_point`: of stored integers; float32 accepts none. ValueError on
+    what does not fit.
     """
     try:
         level = LEVELS[backend]
@@ -108,10 +111,11 @@ def sigmoid(
 ) -> None:
     """Write 1 / (1 + e**-v) of ``v = (x - zero_point) * scale`` to `out`, float32; see `fallback.reduce.sigmoid`.
 
-    `x` and dtypes as for `argmax`. Without `positions`, `out` has the same shape, any strides, and is `x` itself or an
-    array that does not overlap it. With `positions`, the number of axes of positions, both have these; behind them `x`
-    has the digits of the channel and `out` has the channel; `channels` as for `argmax`; they must not overlap. float32
-    accepts no scale. ValueError on what does not fit.
+    `x`, `dtype`: as for `argmax`. Without `positions`, `out` has the shape of `x` and any strides; it is `x` itself or
+    an array that does not overlap it. With `positions`, which says how many axes are positions, these come first in
+    both arrays; behind them `x` has the digits of the channel, `out` has the channel as one axis, and the two must not
+    overlap. `channels`: as for `argmax`. `scale`, `zero_point`: of stored integers; float32 accepts none. ValueError on
+    what does not fit.
     """
     try:
         level, known = LEVELS[backend], (dtype, scale, zero_point)
@@ -137,9 +141,9 @@ def peaks(
 
     The result is a new int64 array (count, 4) of rows (n, c, y, x) in ascending order.
 
-    `x`: (N, C, H, W), a view with any strides, dtypes as for `argmax`; several axes between N and H are the channel's
-    digits. `threshold` is in stored units. The window has 2 radius + 1 points on a side. ValueError on what does not
-    fit.
+    `x`: (N, C, H, W), a view with any strides; several axes between N and H are the channel's digits. `channels` and
+    `dtype`: as for `argmax`. `threshold`: in the units of the stored values. `radius`: the window has 2 radius + 1
+    points on a side. ValueError on what does not fit.
     """
     try:
         count, name, least, above, reach = checked_peaks(x, threshold, radius, channels, dtype)
@@ -156,10 +160,10 @@ def peaks(
 def tops(
     x: np.ndarray, rows: np.ndarray, out: np.ndarray, refine: str | None = "parabola", backend: str | None = None
 ) -> None:
-    """Write the positions of peaks, refined between pixels, to `out`, float64 (count, 5): n, c, x, y, value.
+    """Write the positions of peaks, refined between pixels, to `out`: float64 (count, 5), n, c, x, y and the value.
 
-    `x`: (N, C, H, W), any strides; `rows` of n, c, y, x, as `peaks` returns them; refine: "parabola", "quarter" or
-    None, see `fallback.reduce.tops`. ValueError on what does not fit.
+    `x`: (N, C, H, W), any strides. `rows`: int64 (count, 4), n, c, y, x, as `peaks` returns them. `refine`: "parabola",
+    "quarter" or None, see `fallback.reduce.tops`. ValueError on what does not fit.
     """
     try:
         if LEVELS[backend] is None or not _core.tops(x, rows, out, refine):

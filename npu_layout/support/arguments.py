@@ -99,7 +99,7 @@ def instance(what: str, given: Any, kind: type[_T], expected: str = "") -> _T:
 
 
 def check_fields(record: Any, **kinds: Any) -> None:
-    """Raise NpuLayoutError that names the first field of a record that is not of its kind, a class or some of them."""
+    """Raise NpuLayoutError, naming the first field of a record that is not of its kind: a class or a tuple of them."""
     for name, kind in kinds.items():
         given = getattr(record, name)
         if not isinstance(given, kind):
@@ -143,7 +143,7 @@ def iterates(given: Any) -> bool:
 
 
 def wanted_copy(given: Any) -> bool | None:
-    """Return the argument `copy` as None, True or False, given as numpy's bool too; NpuLayoutError if it is no such."""
+    """Return the argument `copy` as None, True or False; numpy's bools count, NpuLayoutError on anything else."""
     if given is None or isinstance(given, (bool, np.bool_)):
         return None if given is None else bool(given)
     raise NpuLayoutError(f"copy: expected None, True or False, got {shown(given)}")

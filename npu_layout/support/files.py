@@ -30,7 +30,7 @@ def _hidden_name(target: Path, kind: str) -> Path:
 
 @contextmanager
 def whole(path: PathLike) -> Iterator[BinaryIO]:
-    """Open a file to fill, which replaces `path` when the block ends, and nothing if it raises.
+    """Open a new file for writing, which replaces `path` when the block ends, but not if the block raises.
 
     Links are followed and the mode is kept. A device or a pipe, which nothing may replace, is written to directly. An
     OSError that has a number names `path`. NpuLayoutError if `path` is no path.
@@ -61,14 +61,14 @@ def whole(path: PathLike) -> Iterator[BinaryIO]:
 
 
 def no_file(path: PathLike, missing: str = "no such file") -> str:
-    """Return, behind the name of a path that is no file, what is there instead; `missing`: nothing."""
+    """Return the end of a message on a path that is no file: what is there instead, or `missing` if nothing is."""
     if os.path.isdir(path):
         return "is a directory"
     return "is a device, a pipe or a socket; expected a file" if os.path.exists(path) else missing
 
 
 def lfs_pointer(path: PathLike) -> str:
-    """Return, behind a message on a file, that Git LFS has left a pointer in its place; "" if it has not."""
+    """Return the end of a message on a file: that Git LFS has left a pointer in its place; "" if it has not."""
     try:
         with open(path, "rb") as file:
             is_one = file.read(len(_POINTER)) == _POINTER
@@ -96,7 +96,7 @@ def json_text(value: Any, path: PathLike | None = None) -> str:
 
 @contextmanager
 def whole_folder(path: PathLike, replace: bool = False) -> Iterator[Path]:
-    """Make a folder to fill, which appears as `path` when the block ends, and not at all if it raises.
+    """Make a new folder to fill, which appears as `path` when the block ends, but not if the block raises.
 
     With `replace`, a folder that is already there stays until then. An OSError about the partial folder names `path`.
     """

@@ -11,7 +11,9 @@ from typing import Any, Callable
 def late(
     package: str, rooms: Mapping[str, str], elsewhere: Mapping[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return the ``__getattr__`` and ``__dir__`` of a package (PEP 562): dunders, and the names of its ``__all__``.
+    """Return ``__getattr__`` and ``__dir__`` for a package (PEP 562) that imports its modules at their first use.
+
+    ``__dir__`` lists dunders and the names of the package's ``__all__``.
 
     Parameters
     ----------

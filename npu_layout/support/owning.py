@@ -11,7 +11,7 @@ from ..errors import NpuLayoutError
 def not_copied(what: str) -> Callable[[Any], Any]:
     """Return the `__reduce__` of a class that owns `what`: threads, a device, a folder.
 
-    Two objects of it would each use and end the same. copy.copy, copy.deepcopy and pickle raise NpuLayoutError.
+    A copy would use and close the same things as the object. copy.copy, copy.deepcopy and pickle raise NpuLayoutError.
     """
 
     def __reduce__(self: Any) -> Any:

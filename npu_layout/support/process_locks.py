@@ -9,11 +9,12 @@ from .safe_locks import safe_lock
 
 
 class ProcessLock:
-    """A lock of threads, another one in a child process; its owner may take it again.
+    """A lock of threads that its owner may take again; a forked child process has a lock of its own.
 
-    ``with lock.own:`` takes it. No registry makes it anew at a fork: what Python calls when an object of a WeakSet is
-    collected takes the exception of a signal's handler for itself, and a Ctrl-C was lost. Nor is this a context manager
-    itself, in whose code such an exception could come while the lock is taken: `own` is a `safe_lock`.
+    ``with lock.own:`` takes it. No WeakSet of locks is renewed at a fork: the code that Python calls when an object of
+    a WeakSet is collected swallows the exception of a signal's handler, and a Ctrl-C was lost. Nor is this class a
+    context manager itself: such an exception could come in its code while the lock is taken.
+    `own` is a `safe_lock`.
     """
 
     __slots__ = ("_locks",)

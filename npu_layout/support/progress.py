@@ -20,7 +20,7 @@ class Steps:
         """Count one step."""
 
     def more(self, count: int) -> None:
-        """Add so many steps to those that there are to do."""
+        """Add `count` steps to those that are left."""
 
 
 class _StatusLine(Steps):
