@@ -1,5 +1,5 @@
-/* What is in no cache, as buffers are that come and go by DMA: sources, of which lines are fetched ahead, and results, which are
- * stored past the caches, without reading each line before it is written. So are results that would not stay in the caches. */
+/* Buffers that are in no cache, such as those that come and go by DMA. Lines of such a source are fetched ahead. Such a result is
+ * stored past the caches, so that no line is read before it is written; so is a result that would not stay in the caches. */
 #ifndef NPU_LAYOUT_COLD_H
 #define NPU_LAYOUT_COLD_H
 
@@ -11,9 +11,9 @@
 int past_caches(int64_t touched, int shared);
 /* The bytes of the last cache of this machine. */
 void set_last_cache(int64_t bytes);
-/* How this machine stores past the caches. `whole`: parts of lines take up to 60 times as long, so that loops do it only if they gain by
- * it. `early`: as fast as to the last cache, so that loops which gain by it do it from so many bytes on that a thread reads and writes;
- * 0: at no size. */
+/* How this machine stores past the caches. `whole`: a part of a line takes up to 60 times as long as a whole one, so that only loops that
+ * gain by such stores have them. `early`: such stores are as fast as those to the last cache, so that loops that gain by them have them
+ * as soon as a thread reads and writes so many bytes; 0: at no size. */
 void set_stores(int whole, int64_t early);
 int stores_whole_lines(void);
 int past_early(int64_t touched, int threads);
@@ -37,8 +37,8 @@ int past_cold(Results *results, const uint8_t *result, int64_t bytes, int early)
 int read_cold(const uint8_t *source, int64_t bytes);
 /* Whether a result that is stored through the caches is in none, by one load. */
 int write_cold(const uint8_t *result, int64_t bytes);
-/* What a look into the caches finds: 1: the buffer is in one, 0: it is in none, -1: what this machine says. Return how many looks
- * there were since the last call. */
+/* Set, for tests, what a look into the caches finds: 1: the buffer is in one, 0: it is in none, -1: what this machine says. Return
+ * how many looks there were since the last call. */
 int set_cached(int answer);
 
 #endif

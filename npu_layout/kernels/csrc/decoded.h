@@ -15,8 +15,8 @@ int64_t boxes_ahead(const Detector *d);
 Upcoming fetch_box(const Detector *d, const uint8_t *const *buffers, const Candidate *c);
 /* The edges of a box; meanwhile the lines of the next one are fetched. */
 void decode_box(const Detector *d, const uint8_t *const *buffers, const Candidate *c, const Upcoming *next, double edges[4]);
-/* The edges of the boxes of those of n candidates whose number in `rows` is not negative, in the order of candidates, which is that of memory: of
- * their lines more are neighbours, and some are the same. */
+/* The edges of the boxes of those of n candidates whose number in `rows` is not negative. They are read in the order of candidates, which is
+ * that of memory: then more of their lines are neighbours, and some are the same. */
 void decode_boxes(const Detector *d, const uint8_t *const *buffers, const Candidate *candidates, const int32_t *rows, int64_t n, double *edges);
 /* Turn a box of which the edges are known; then they are those around it. */
 void decode_turn(const Detector *d, const uint8_t *const *buffers, const Candidate *c, double edges[4], float xywha[5]);
@@ -24,7 +24,8 @@ void decode_turn(const Detector *d, const uint8_t *const *buffers, const Candida
 int is_peak(const Detector *d, const uint8_t *const *buffers, const Candidate *c);
 /* Keep those of so many candidates that are peaks, in their order; return how many. */
 int64_t keep_peaks(const Detector *d, const uint8_t *const *buffers, Candidate *candidates, int64_t n);
-/* The points and coefficients of those that are detections, in the same order; rows: which one a candidate is, or -1. */
+/* The points and coefficients of the candidates that are detections, in the order of candidates; rows: the number of a candidate's detection,
+ * or -1. */
 void decode_beside(const Detector *d, const uint8_t *const *buffers, const Candidate *candidates, const int32_t *rows, int64_t n,
                    const DetectionArrays *out);
 

@@ -14,7 +14,7 @@ typedef struct {
     int64_t width, height;               /* of the result with its border */
     int64_t left, top, inner_w, inner_h; /* where the resized picture is */
     uint8_t border[FIT_CHANNELS];
-    int flipped; /* the top bit of each byte of the rows, as a program that only moves them would have to have it */
+    int flipped; /* whether the top bit of each byte of the rows is inverted, for a program that only moves them */
     const Program *band, *tail; /* of `rows` rows, and of those behind the last such band; NULL: rows are results */
     int64_t rows, pitch;        /* `pitch`: bytes from one row of the result to the next */
 } Fit;
@@ -23,7 +23,7 @@ typedef struct {
  * no cache, and bands that gain by it are stored past the caches. */
 int64_t fit_bench(const Fit *fit);
 void fit_run(const Fit *fit, const PicturePlane planes[FIT_PLANES], uint8_t *out, int past, int64_t part, int64_t parts, uint8_t *bench);
-/* Whether it depends on where the result is how bands are stored. */
+/* Whether the way in which bands are stored depends on where the result is. */
 int fit_looks(const Fit *fit);
 
 #endif

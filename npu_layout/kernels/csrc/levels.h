@@ -130,9 +130,9 @@ typedef void SoftmaxAcross(const uint8_t *src, int64_t s, uint8_t *dst, int64_t 
 /* Whole cache lines past the caches. */
 typedef void Copy(const uint8_t *src, uint8_t *dst, int64_t bytes);
 
-/* Find those of n neighbouring elements that are above the threshold (but for float32: `least` or more; of 16 bits of floats this is the number
- * that sorts as they do, feature_map.h), above the elements at the byte
- * offsets `earlier`, and not below those at `later`. Write their indices, ascending, and return how many there are. */
+/* Find those of n neighbouring elements that are above the threshold, above the elements at the byte offsets `earlier`, and not below those at
+ * `later`. Only float32 has the threshold as a float: all others are `least` or more, which for floats of 16 bits is the integer that sorts as
+ * they do (feature_map.h). Write the indices, ascending, and return how many there are. */
 typedef struct {
     int earliers, laters;
     int64_t earlier[4], later[4];
@@ -164,28 +164,28 @@ typedef int Overlaps(const KeptBoxes *rows, int32_t row, const float box[4], flo
 enum { POWERS_STEP = 16 };
 typedef void Powers(double *x, int64_t n);
 
-/* At most the sum of e**(x - the largest x) of n floats, but for rounding: e**d is (1 + d / 64)**64 or more from -64 on. n is rounded up to a
- * multiple of SUM_STEP: the floats behind the last one are -INFINITY. */
+/* A lower bound, but for rounding, of the sum of e**(x - the largest x) of n floats: from d = -64 on, e**d is at least (1 + d / 64)**64. n is
+ * rounded up to a multiple of SUM_STEP: the floats behind the last one are -INFINITY. */
 enum { SUM_STEP = 16 };
 typedef float LeastSum(const float *x, int64_t n);
 
-/* Of numbers of the device and of the model, and of the model's numbers before: which sums and ends there are of a row, and, but for the
- * last two, of a column. First what is added: the model's, the device's, the model's squares, the products of both, the squares of the
- * errors, the device's squares. Then the lowest of the model's and of the device's, the highest of both, and the largest square of an
- * error. Then what is added of the differences from the numbers before: the model's squares, and the products. */
+/* What is computed for each row, and, but for the last two, for each column, from the device's numbers, the model's, and the model's of the
+ * frame before. Sums: of the model's, of the device's, of the model's squares, of the products of both, of the squared errors, of the
+ * device's squares. Then the lowest of the model's and of the device's, the highest of both, and the largest squared error. Then two sums of
+ * differences from the numbers before: of the model's squared, and of the products with the device's. */
 enum { SUMS_LOW = 6, SUMS_HIGH = 8, SUMS_BY_COLUMN = 11, SUMS_BY_ROW = 13 };
 enum { OF_DEVICE, OF_MODEL, OF_BEFORE, SUMMED_ARRAYS };
-/* SUM_TILE: columns of a tile; SUM_LANES: partial sums of a row, of every so manieth column. */
+/* SUM_TILE: columns of a tile; SUM_LANES: partial sums of a row, each of every SUM_LANES-th column. */
 enum { SUM_TILE = 256, SUM_LANES = 4 };
-/* Write the sums and ends of n neighbours, 1 to SUM_TILE, of float32 or float64, to `row`, and put these in those of the columns, in rows of
- * SUM_TILE. The numbers before are NULL if there are none. All is computed in float64. */
+/* Write the sums, lowest and highest of n neighbours, 1 to SUM_TILE, of float32 or float64, to `row`, and join them into those of the columns,
+ * in rows of SUM_TILE. The numbers before are NULL if there are none. All is computed in float64. */
 typedef void RowSums(const uint8_t *const numbers[SUMMED_ARRAYS], int64_t n, double *columns, double *row);
 enum { SUMS_F32, SUMS_F64, SUMS_TYPES };
 
 /* The loops of detectors. */
 typedef struct {
-    Scan *scan[3][DTYPES]; /* of the kinds of maps but the last, which has none */
-    Scan *listed[DTYPES];  /* of neighbouring channels: every channel that passes, in any order of cells. 0: those are many, or the line is short */
+    Scan *scan[3][DTYPES]; /* by the kind of map; the last kind has none */
+    Scan *listed[DTYPES];  /* of neighbouring channels: lists every channel that passes, in any order of cells; returns 0 if these are many, or the line is short */
     Overlaps *overlaps;
     Powers *powers;
     LeastSum *least_sum;

@@ -92,7 +92,7 @@ typedef struct {
     void (*box_rows)(const uint8_t *row, int64_t n, int first, uint16_t *sums);
     void (*box_words)(const uint16_t *words, int64_t n, uint16_t *sums);
     void (*box_mean)(const uint16_t *sums, float scale, int64_t n, uint8_t *out);
-    /* The top bit of each of n bytes, the other way: 0..255 as -128..127. */
+    /* Invert the top bit of each of n bytes: 0..255 become -128..127. */
     void (*flip)(uint8_t *bytes, int64_t n);
     /* Rows that are made of others: gray of pixels with a step of s bytes, B, G and R of 16-bit words, and those of a mosaic's row,
      * with the rows above and below: its own color, which is at odd pixels if `own` is 1, green, and the third one. */

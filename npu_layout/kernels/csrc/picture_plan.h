@@ -41,8 +41,8 @@ struct PicturePlan {
     Resize resize[3];      /* of planes, or of pixels */
     Gather component[3]; /* out of the rows of the source, from `start` on */
     int64_t start[3];
-    int64_t ahead;       /* so many rows of the result before they are needed rows are prefetched */
-    int64_t fetched[3];  /* bytes of a row of the plane of each component that are prefetched; 0: few, or as those of another */
+    int64_t ahead;       /* rows are prefetched so many rows of the result before they are needed */
+    int64_t fetched[3];  /* bytes to prefetch of a row of the plane of each component; 0: they are few, or another component has the same */
     Gather pairs;        /* out of converted rows, or of packed pixels */
     int64_t pixel;       /* bytes of a packed pixel */
     int64_t box_w, box_h; /* pixels of each box whose mean is a result */

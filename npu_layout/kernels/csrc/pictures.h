@@ -64,7 +64,7 @@ typedef struct {
     int64_t pitch;
 } PicturePlane;
 
-/* The top bit of each of n bytes, the other way: 0..255 as -128..127. */
+/* Invert the top bit of each of n bytes: 0..255 become -128..127. */
 void picture_flip(const PicturePlan *plan, uint8_t *bytes, int64_t n);
 
 /* Make a plan with the loops of a level, or return NULL without memory. `wide`: the machine has the instructions of WIDE_*. */

@@ -18,10 +18,10 @@ typedef struct {
     Arithmetic arithmetic;
     int64_t src_bytes, dst_bytes, fill_bytes, touched; /* touched: read and written, at most */
     int gains_past; /* whether all moves and conversions gain by stores past the caches if the result is in none */
-    int looks_first; /* whether any is slower so if the result is in a cache, of whatever size */
+    int looks_first; /* whether any is slower with such stores if the result is in a cache, whatever its size */
     int fetches;    /* whether any move fetches more if the source is in no cache */
     int fetches_result; /* whether any move fetches the result too, if that is in none either */
-    int fetches_always; /* as if source and result were in none, which is as slow as L3 */
+    int fetches_always; /* whether lines are fetched as if source and result were in no cache, because L3 is as slow */
     int is_joined;  /* whether `joined` does what both of two conversions do */
     Joined joined;
     int jobs;

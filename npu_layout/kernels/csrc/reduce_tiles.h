@@ -70,8 +70,9 @@ static inline int64_t next(int64_t left, int64_t most, int64_t least) {
         }                                                                                                           \
     }
 
-/* Bytes of what is gathered at once, of which the loops then take as many positions as fit in L1: tiles of a transpose are fuller so.
- * GATHERED_ROOM: with a line more for each of so many channels, and the pad lanes of blocks; PADS: these are moved if they are at most an eighth. JOINED: bytes of blocks of joined rows that are brought one behind the other at once. */
+/* GATHERED: bytes that are gathered at once, which fills the tiles of a transpose better; of these the loops take as many positions as fit in L1.
+ * GATHERED_ROOM: the same with a line more for each channel of so many, and with the pad lanes of blocks. PADS: pad lanes are moved if they are
+ * at most an eighth. JOINED: bytes of blocks of joined rows that are brought one behind the other at once. */
 enum { GATHERED = 98304, GATHERED_ROOM = GATHERED + 3 * GATHERED / 8, PADS = 8, JOINED = 16384 };
 
 /* Moves between a tile and memory; the last ones planned are kept, by their extents. */

@@ -1,4 +1,4 @@
-/* Sums and ends of two arrays and of their differences, by row and by column. */
+/* Sums, minima and maxima of two arrays and of their differences, by row and by column. */
 #ifndef NPU_LAYOUT_SUMS_H
 #define NPU_LAYOUT_SUMS_H
 
