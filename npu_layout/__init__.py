@@ -1,4 +1,4 @@
-"""Camera frames into the buffers of neural network accelerators, and their outputs back into tensors and answers."""
+"""Convert camera frames to buffers of neural network accelerators, and their outputs to tensors and answers."""
 
 from typing import TYPE_CHECKING
 

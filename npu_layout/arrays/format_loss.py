@@ -212,7 +212,7 @@ def _shows_format(x: np.ndarray, like: Tensor) -> bool:
 
 
 def _words(x: np.ndarray, letters: str) -> str:
-    """Return the format of an array: a Tensor's own; of a plain one with axes of these letters all that fit."""
+    """Return the format of an array in words: a Tensor's own; for a plain array all that fit axes of these letters."""
     carried = carried_layout(x)
     if carried is not None:
         return str(carried)

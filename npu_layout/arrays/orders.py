@@ -115,9 +115,9 @@ def strides(shape: Sequence[int], layout: LayoutLike) -> Shape:
 
 
 def is_contiguous(x: np.ndarray, layout: LayoutLike) -> bool:
-    """Return whether the elements of `x`, in the order of `layout`, are contiguous in memory.
+    """Return whether the elements of `x`, taken in the order of `layout`, are contiguous in memory.
 
-    x: array with the layout's logical axes, of any dtype. The strides of axes of extent 1 are ignored, and an array
+    x: array of any dtype with the layout's logical axes. The strides of axes of extent 1 are ignored, and an array
     without elements is contiguous in every layout, as in numpy's own flags. Raises LayoutError on a blocked layout and
     on another rank, NpuLayoutError if x is no array.
 
@@ -133,8 +133,8 @@ def is_contiguous(x: np.ndarray, layout: LayoutLike) -> bool:
 def empty(shape: Sequence[int], dtype: Any, layout: LayoutLike) -> np.ndarray:
     """Return an array of logical `shape`, not initialised, that is contiguous in `layout`.
 
-    dtype: any of numpy. The result is a plain array; ``Tensor(empty(...), layout)`` carries the layout. Raises
-    LayoutError on a blocked layout, on a shape of another rank or too large, and on what is no dtype.
+    dtype: any dtype of numpy. The result is a plain array; ``Tensor(empty(...), layout)`` carries the layout. Raises
+    LayoutError on a blocked layout, on a shape that is too large or of another rank, and on what is no dtype.
 
     >>> empty((10, 3, 32, 32), "float32", "NHWC").strides
     (12288, 4, 384, 12)

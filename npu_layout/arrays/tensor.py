@@ -109,8 +109,8 @@ class Tensor(np.ndarray):
     def of(cls: type[T], array: np.ndarray, layout: Layout) -> T:
         """Return a view of a plain `array` of any dtype as a Tensor of this layout.
 
-        The caller knows that the array has the axes of the layout, in its order. NpuLayoutError only if they are no
-        array and no Layout.
+        The array's memory is not checked: the caller knows that it has the layout's axes in the layout's order.
+        NpuLayoutError only if `array` is no array or `layout` no Layout.
         """
         try:
             result = np.ndarray.view(array, cls)

@@ -34,7 +34,7 @@ HOPELESS = 10  # a peer that takes so many times as long as the fastest one is n
 
 
 def check_targets(files: Mapping[str, str | None]) -> None:
-    """NpuLayoutError if one of the files {option: path} cannot be written, before minutes of measuring."""
+    """Raise NpuLayoutError, before minutes of measuring, if one of the files {option: path} cannot be written."""
     for option, path in files.items():
         if path is not None and (Path(path).is_dir() or not Path(path).absolute().parent.is_dir()):
             got = "a folder" if Path(path).is_dir() else "one in a folder that is not there"

@@ -33,8 +33,8 @@ def array_in(path: str) -> np.ndarray:
 def buffer_in(path: str, dtype: str | None = None) -> np.ndarray:
     """Read the elements of a .npy file, in its shape, or of a file of raw bytes, 1-D: of `dtype`, by default uint8.
 
-    The shape says an order, which the library checks: a flat copy would be read in any. Bytes that a .npy file has for
-    elements of another dtype are 1-D too.
+    The shape of a .npy file tells the order of axes, which the library then checks; a flat copy would fit any order. A
+    .npy file of bytes that stand for elements of another dtype is read as 1-D too.
     """
     if path.endswith(".npz"):
         raise NpuLayoutError(

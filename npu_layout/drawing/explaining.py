@@ -151,7 +151,7 @@ def _spec(layout: Described, shape: Sequence[int] | None, dtype: Any, axes: str 
             raise NpuLayoutError(f"{layout.describe()} has its own shape, dtype and axes; give only the spec")
         return layout
     if shape is None:
-        raise NpuLayoutError(f"layout {layout} needs a shape")
+        raise NpuLayoutError(f"layout {layout} needs a shape: give the logical shape, or a TensorSpec in place of both")
     try:
         order = as_layout(layout, axes)
     except LayoutError as error:

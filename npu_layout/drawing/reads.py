@@ -102,7 +102,7 @@ def window(spec: TensorSpec, size: Sequence[Any], at: dict[str, int], cache_line
     """Return the read of a convolution window from `at` on: `size` over the last axes but N and C, every channel."""
     extents = check_extents("window", size)
     if not extents:
-        raise LayoutError("window: expected an extent for each of its axes, got none")
+        raise LayoutError("window: expected the extents of a window, such as (3, 3), got none")
     spatial = [letter for letter in spec.axes if letter not in "NC"][-len(extents) :]
     text = "x".join(map(str, extents))
     if len(spatial) < len(extents):

@@ -110,7 +110,7 @@ class AppBuilderEngine(RuntimeEngine):
 def _same(model: str, *lists: Sequence[Any]) -> tuple[Sequence[Any], ...]:
     """Return names, shapes and types; NpuLayoutError if a shape is missing, as of tensors without axes."""
     if len({len(one) for one in lists}) != 1:
-        raise NpuLayoutError(f"{model}: {lists[0]} have the shapes {lists[1]}: expected one for each")
+        raise NpuLayoutError(f"{model}: the tensors {lists[0]} have the shapes {lists[1]}: expected a shape for each")
     return lists
 
 

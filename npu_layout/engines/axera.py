@@ -92,7 +92,7 @@ class AxeraEngine(RuntimeEngine):
 
 def _spec(model: str, node: Any, letters: Mapping[str, str]) -> TensorSpec:
     if not isinstance(node.name, str):  # 0.1.2 reports a pointer of the outputs of a card
-        raise NpuLayoutError(f"{model}: axengine reports the name {node.name!r}: expected text; take a later axengine")
+        raise NpuLayoutError(f"{model}: axengine reports the name {node.name!r}: expected text; use a later axengine")
     shape = tuple(node.shape)
     layout = Layout.plain(letters[node.name]) if node.name in letters else Layout.of_rank(len(shape))
     return TensorSpec(shape, layout, node.dtype, name=node.name)

@@ -78,7 +78,9 @@ class Imx500Engine(RuntimeEngine):
             found = self.metadata.get("CnnOutputTensor")
             if found is not None and len(found):
                 return np.asarray(found, np.float32).reshape(-1)
-        raise NpuLayoutError(f"{self._name}: {self._frames} frames had no outputs (CnnOutputTensor); is it loaded?")
+        raise NpuLayoutError(
+            f"{self._name}: {self._frames} frames had no outputs (CnnOutputTensor); is the network loaded?"
+        )
 
     def _run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
         run = self._next()

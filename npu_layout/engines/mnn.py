@@ -80,7 +80,7 @@ def _numpy(mnn: Any, kind: Any) -> type:
     for name, dtype in (("Float", np.float32), ("Int", np.int32), ("Int64", np.int64), ("Uint8", np.uint8)):
         if kind == getattr(mnn, f"Halide_Type_{name}", None):
             return dtype
-    raise NpuLayoutError(f"MNN: a tensor's type {kind!r} is none that its Python tensors have")
+    raise NpuLayoutError(f"MNN: a tensor has the type {kind!r}, which MNN's tensors in Python cannot have")
 
 
 def _spec(tensor: Any, host: Any, name: str) -> TensorSpec:

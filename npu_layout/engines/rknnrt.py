@@ -109,7 +109,7 @@ class _Model:
         try:
             found = getattr(self._library, name)
         except AttributeError as error:
-            raise NpuLayoutError(f"{self._name} has no function {name}; another version of it may have") from error
+            raise NpuLayoutError(f"{self._name} has no function {name}; another version may have it") from error
         found.argtypes = _SIGNATURES[name]
         found.restype = ctypes.POINTER(_TensorMemory) if name == "rknn_create_mem" else ctypes.c_int
         return found

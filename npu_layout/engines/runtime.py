@@ -21,7 +21,7 @@ Answers = Union[Sequence[np.ndarray], Mapping[str, np.ndarray]]
 
 
 def runtime(module: str, package: str, how: str = "") -> Any:
-    """Import a runtime; NpuLayoutError that says what to install, or `how` if no index has it, if it is missing."""
+    """Import a runtime; if it is missing, NpuLayoutError says what to install, or `how` if no package index has it."""
     try:
         return importlib.import_module(module)
     except Exception as error:  # an OSError where a package loads its library by ctypes
@@ -47,9 +47,9 @@ def refused(name: str, error: Exception) -> NpuLayoutError:
 
 @contextmanager
 def opening(name: str, release: Callable[[], None] | None = None) -> Iterator[None]:
-    """Call `release` if opening a model fails, or is interrupted by Ctrl-C, after which the device would stay taken.
+    """Call `release` if opening a model fails or is interrupted by Ctrl-C, so that the device does not stay taken.
 
-    What runtimes raise, whose exceptions share no base of their own, becomes the error that it cannot be loaded.
+    Any exception that a runtime raises becomes the error that the model cannot be loaded.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Camera frames into accelerator buffers, and points, boxes and masks back into the frame.
+"""Convert camera frames to accelerator buffers, and map points, boxes and masks back into the frame.
 
 Imports buffers, layouts, kernels and support.
 """

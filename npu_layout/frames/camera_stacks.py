@@ -103,7 +103,7 @@ def memory_advice(x: Any) -> str:
 
 
 def own_copy(x: Any) -> Any:
-    """Return a copy of a frame that describes itself; one of PyAV or DepthAI, whose memory is its own; None of others.
+    """Return a copy of a frame that describes itself, or the frame if its memory is its own (PyAV, DepthAI); else None.
 
     NpuLayoutError if it cannot be copied.
     """

@@ -14,7 +14,7 @@ from .pixel_formats import PIXEL_FORMATS, PixelFormat, pixel_format
 
 
 def expected(name: str, size_wh: tuple[int, int] | None) -> str:
-    """Return in words the arrays that are accepted, of a size if it is known."""
+    """Return in words which arrays are accepted; size_wh: of a frame's size, or None for any size."""
     form = pixel_format(name)
     dtype = np.dtype(form.planes[0].dtype).name
     if form.is_tiled:
@@ -71,7 +71,7 @@ def hint(name: str, spec: FrameSpec | None, image: np.ndarray) -> str:
 
 
 def _other_height(spec: FrameSpec | None, image: np.ndarray) -> str:
-    """Return which height's memory an array of rows is, as decoders round it; "" if it is none."""
+    """Return in words which rounded height explains an array of rows, as decoders round heights; "" if none does."""
     if spec is None or image.ndim != 2 or not image.flags.c_contiguous or image[0].nbytes != spec.strides[0]:
         return ""
     placed = Placed(spec.format, pixel_format(spec.format), spec.size_wh, spec.strides, spec.offsets)
@@ -80,7 +80,7 @@ def _other_height(spec: FrameSpec | None, image: np.ndarray) -> str:
 
 
 def _other_format(image: np.ndarray) -> str:
-    """Return of which formats an array of channels is a frame; "" if of none."""
+    """Return in words the formats of which an array of channels may be a frame; "" if there are none."""
     others = ", ".join(formats_of(image)) if image.ndim == 3 else ""
     return f"; it has the shape of {others}: say which by source=" if others else ""
 

@@ -153,7 +153,7 @@ class FrameSource(NamedTuple):
         return array[..., 0] if array.shape[2] == 1 else array
 
     def _is_memory_with_pitch(self, array: np.ndarray) -> bool:
-        """Return whether an array is the spec's memory as rows of its first plane's pitch; False if that is no news.
+        """Return whether an array is the spec's memory in rows of its first plane's pitch, and not just its pixels.
 
         Such as picamera2's arrays of I420, in whose last rows two of U or V are one, and of YUYV (H, pitch / 2, 2).
         """

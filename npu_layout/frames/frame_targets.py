@@ -33,8 +33,8 @@ def stored_pixels(spec: FrameSpec, color: str) -> TensorSpec:
     colors = COLOR_ORDERS if order in COLOR_ORDERS else (order,)
     if color not in colors:
         raise NpuLayoutError(
-            f"target {spec.describe()} is made of {' or '.join(colors)}; give color={' or '.join(map(repr, colors))}, "
-            f"the order of pad_value, got {color!r}"
+            f"target {spec.describe()} is made of {' or '.join(colors)} pixels: expected "
+            f"color={' or '.join(map(repr, colors))}, the order of pad_value, got {color!r}"
         )
     shape = (CHANNEL_ORDERS[order].channels, height, width)
     channels = order if order in SWAPPED_ORDERS and order in COLOR_ORDERS else None

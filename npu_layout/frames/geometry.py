@@ -357,6 +357,6 @@ def _check_corners(name: str, boxes: np.ndarray) -> None:
         index = tuple(int(i) for i in np.argwhere(wrong)[0])
         where = f" {index[0] if len(index) == 1 else index}" if index else ""
         raise NpuLayoutError(
-            f"{name}: box{where}: expected x0 <= x1 and y0 <= y1, got {boxes[index].tolist()}; of x, y, width, height "
-            f"make corners first (x, y, x + width, y + height)"
+            f"{name}: box{where}: expected x0 <= x1 and y0 <= y1, got {boxes[index].tolist()}; if that is x, y, "
+            f"width, height, give the corners x, y, x + width, y + height"
         )

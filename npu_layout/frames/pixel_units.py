@@ -43,11 +43,11 @@ def usual(color: str, channels: int) -> dict[str, tuple[Values, Values]]:
 
 
 def as_pixels(spec: TensorSpec) -> TensorSpec:
-    """Return the spec of the pixels that a quantization says that integers of a byte are: uint8, not quantised.
+    """Return the spec of plain pixels, uint8 without a quantization, if the spec's quantization says that it has them.
 
-    It says so if the least integer stands for 0, and each further one for 1 more. Hailo reports it of inputs that the
-    compiled model normalises: uint8 with zero point 0. Where pixels are int8, the zero point is -128, and their highest
-    bit is the other one. Any other spec is returned itself.
+    It does if the least integer of one byte stands for 0, and each further one for 1 more. Hailo reports this for
+    inputs that the compiled model normalises: uint8 with zero point 0. For int8 the zero point is -128, and a pixel is
+    stored with its highest bit inverted. Any other spec is returned as it is.
 
     >>> as_pixels(TensorSpec((1, 3, 2, 2), "NHWC", "int8", quantization=Quantization(1.0, -128))).dtype
     'uint8'
@@ -80,7 +80,7 @@ def check_units(mean: Values, std: Values) -> None:
 
 
 def check_range(what: str, quantization: Quantization, dtype: Any, mean: Values, std: Values, color: str) -> None:
-    """Raise NpuLayoutError if `dtype`, so quantised, clamps most of what `mean` and `std` make of the pixels 0 to 255.
+    """Raise NpuLayoutError if this quantization clamps most of what `mean` and `std` make of the pixels 0 to 255.
 
     One mean and std for each channel of `color`; the quantization is per tensor or per channel.
     """

@@ -109,11 +109,11 @@ def readings(
     apart: bool = False,
     both: bool = True,
 ) -> list[PitchReading]:
-    """Return the usual readings of so many bytes, exact ones first, then those that are rounded up to pages, by these.
+    """Return the usual readings of so many bytes: exact ones first, then those rounded up to pages, small pages first.
 
-    strides: those that were meant, which count as usual; alone if they are `fixed`. apart: the planes are one that is a
-    buffer of its own, of which equal rows of any length are a reading. both: with rows and height both rounded. If
-    there is none: the meant rows with what decoders keep behind them, or else rows of any pitch.
+    strides: those that were meant, which count as usual; `fixed`: no others count. apart: `planes` is a single plane
+    that is a buffer of its own; then equal rows of any length are a reading. both: rows and height may both be rounded.
+    If there is no usual reading: those of the meant rows with a decoder's data behind them, else of rows of any pitch.
     """
     found: list[PitchReading | None] = []
     tried = [strides] if fixed else list(_usual_strides(planes, size_wh, nbytes, strides, apart))
@@ -165,9 +165,9 @@ def _any_pitch(planes: Sequence[Plane], width: int, lines: int, nbytes: int, uni
 def readings_apart(
     planes: Sequence[Plane], size_wh: tuple[int, int], sizes: Numbers, strides: Numbers, *, both: bool = True
 ) -> list[PitchReading]:
-    """Return the usual readings that planes which are buffers of their own have in common, exact ones first.
+    """Return the usual readings that explain the sizes of all planes, which are buffers of their own, exact ones first.
 
-    An exact size may be that of the rows without the gap of the last one. If there are none: those of any pitch.
+    An exact size may lack the gap of the last row. If there is no usual reading: those of rows of any pitch.
     """
     width, height = size_wh
     tried = list(_usual_strides(planes, size_wh, sum(sizes), strides, True))
@@ -211,7 +211,10 @@ def coded_offsets(planes: Sequence[Plane], size_wh: tuple[int, int], nbytes: int
 def _at_height(
     planes: Sequence[Plane], size_wh: tuple[int, int], lines: int, tried: Sequence[Numbers]
 ) -> Sequence[Numbers]:
-    """Return the strides that are no second rounding: all at the frame's height, the meant and the least elsewhere."""
+    """Return the strides to try at a height, so that not both are rounded: all at the frame's own, else two.
+
+    At other heights these are the strides that were meant, and those without gaps.
+    """
     if lines == size_wh[1]:
         return tried
     least = strides_of("", planes, size_wh[0], None)
@@ -238,10 +241,10 @@ def _usual_strides(
 def other_reading(
     found: Sequence[PitchReading], strides: Numbers, offsets: Numbers, *, stated: bool = False
 ) -> PitchReading | None:
-    """Return a reading with planes or rows elsewhere than those that were meant; None if there is none.
+    """Return a reading that has planes or rows elsewhere than they were meant to be; None if there is none.
 
-    stated: somebody said the strides, so that another reading counts only if it explains more: an exact size, where
-    theirs is rounded up to pages, or smaller pages.
+    stated: the strides were given. If they explain the size too, another reading counts only if it explains it better:
+    exactly where they need pages, or with smaller pages.
     """
     same = next((r for r in found if (r.strides, r.offsets) == (strides, offsets)), None)
     other = next((r for r in found if (r.strides, r.offsets) != (strides, offsets)), None)

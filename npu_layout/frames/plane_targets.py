@@ -1,4 +1,4 @@
-"""Planes of Y, U and V resized as they are, for accelerators that read such pictures: nothing becomes colours."""
+"""Resize planes of Y, U and V, without conversion to colours, for accelerators that read such pictures."""
 
 from __future__ import annotations
 

@@ -96,9 +96,9 @@ def checked_roi(what: str, given: Any, frame_wh: tuple[int, int]) -> tuple[int, 
 
 
 def sequence_of(what: str, given: Any, items: str, axes: int) -> list[Any]:
-    """Return the items of a sequence; NpuLayoutError if `given` is none.
+    """Return the items of a sequence; NpuLayoutError if `given` is no sequence.
 
-    An array is one if it has at least so many axes, or one axis of objects.
+    An array counts as a sequence if it has at least `axes` axes, or one axis of objects.
     """
     if isinstance(given, np.ndarray) and given.ndim < (1 if given.dtype == object else axes):
         raise NpuLayoutError(f"{what}: expected a sequence of {items}, got an array of shape {given.shape}")

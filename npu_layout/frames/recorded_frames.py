@@ -22,11 +22,11 @@ How = dict[str, Any]
 
 
 def frame_array(frame: Any, how: Mapping[str, Any]) -> np.ndarray:
-    """Return a camera's frame as an array of which a Preprocessor with the arguments `how` makes the same input.
+    """Return a camera's frame as one array, from which a Preprocessor with the arguments `how` makes the same input.
 
-    Of a format's name: the array itself, or its planes in one array in OpenCV's shape (a copy). Of a FrameSpec: a copy
-    of its memory, (size,) uint8, with zeros in its gaps. NpuLayoutError if the frame does not fit, if planes of odd
-    sizes have no such array, and if a frame that describes itself has other colours than the format's name says.
+    If the source is a format's name: the array itself, or a copy of the planes in one array of OpenCV's shape. If it is
+    a FrameSpec: a copy of the frame's memory, (size,) uint8, with zeros in its gaps. NpuLayoutError if the frame does
+    not fit, if planes of odd sizes fit no such array, and if a frame describes other colours than the format's name.
     """
     source = FrameSource.of(how.get("source", "BGR"))
     if source.spec is None and isinstance(frame, np.ndarray):
@@ -64,7 +64,7 @@ def _check_colors(spec: FrameSpec, own: FrameSpec) -> None:
 
 
 def frame_spec_of(source: Any, frame: np.ndarray) -> FrameSpec | None:
-    """Return the FrameSpec of a recorded frame of `source`; None where it is of channels, or a JPEG."""
+    """Return the FrameSpec of a recorded frame of Y, U and V; None if frames of `source` are anything else."""
     found = FrameSource.of(source)
     if found.format.kind != "yuv":
         return None
@@ -90,10 +90,10 @@ def _part(read: FramePlanes, roi_xywh: Sequence[int] | None) -> Quad:
 def as_channels(
     frame: np.ndarray, how: Mapping[str, Any], roi_xywh: Sequence[int] | None = None
 ) -> tuple[np.ndarray, How]:
-    """Return a recorded frame as (H, W) or (H, W, channels), uint8, and the arguments that make the same input of it.
+    """Return a recorded frame as uint8 (H, W) or (H, W, channels), and the arguments that make its input from that.
 
-    Frames of channels are returned as they are; others are converted, to gray if the model reads gray. `yuv` is left
-    out: colours are resized. roi_xywh: the part of it that is returned; of channels a view.
+    Frames of channels are returned as they are; others are converted, to gray if the model reads gray. The arguments
+    lack `yuv`, because pixels are resized. roi_xywh: return only this part, which is a view of a frame of channels.
     """
     source = FrameSource.of(how.get("source", "BGR"))
     form = source.format

@@ -168,8 +168,9 @@ def nearest_floor_axis(size: int, results: int, down: bool = False) -> Axis:
 def shared_linear_axis(size: int, results: int, every: int, skip: int, down: bool = False) -> Axis:
     """Return the axis of samples of which each belongs to `every` elements, in a resize of `size` elements.
 
-    skip: how many of the first sample's elements come before these. Without any, it is linear_axis of the samples; with
-    some, each result is where it is among the elements, whose samples are in the middle of those that share them.
+    skip: how many elements of the first sample come before the first of these. If 0, this is linear_axis of the
+    samples. Otherwise each result has its place among the elements, and a sample is in the middle of the elements that
+    share it.
     """
     samples = -(-(size + skip) // every)
     if not skip:

@@ -14,14 +14,14 @@ from .fallback.sums import BY_ROW as BY_ROW
 def sums(
     device: np.ndarray, model: np.ndarray, before: np.ndarray | None = None, backend: str | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return sums and ends of each row, (BY_ROW, rows), and of each column, (BY_COLUMN, matrices, columns), in float64.
+    """Return sums, minima and maxima by row, (BY_ROW, rows), and by column, (BY_COLUMN, matrices, columns), in float64.
 
-    device, model: (matrices, rows, columns), any strides, both float32 or both float64, or others, which are converted
-    to float64; `before`: the model's numbers before, or None: then nothing changed. Rows are added up over the matrices
-    too. `BY_COLUMN` names, in order, what is added: the model's and the device's numbers, the model's squares, the
-    products of both, the squares of the errors and of the device; then the lowest of model and device, the highest of
-    both, and the largest square of an error. `BY_ROW` are these, and sums over the differences from `before`: the
-    model's squares, and the products of both.
+    device, model: (matrices, rows, columns), any strides, both float32 or both float64; others are converted to
+    float64. `before`: the model's numbers of the frame before; None: nothing changed. Rows are added up over the
+    matrices too. `BY_COLUMN` names the figures in order. Sums: of the model's and of the device's numbers, of the
+    model's squares, of the products of both, of the squared errors, and of the device's squares. Then the lowest number
+    of model and device, the highest of both, and the largest squared error. `BY_ROW` has these, and two sums of the
+    differences from `before`: of the model's squared, and of the products of both.
 
     All is computed in float64, without fused operations, in an order that depends on the shape alone: 256 columns of a
     row are added up as four partial sums, of every fourth one, then ``(0 + 1) + (2 + 3)``, matrix after matrix; then

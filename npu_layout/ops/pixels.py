@@ -69,7 +69,7 @@ def split_channels(x: Any, sizes: Sequence[int], *, out: Sequence[np.ndarray] | 
     counts = whole_numbers("split_channels: sizes", sizes, None, 0)
     channels = inputs.x.shape[1]
     if sum(counts) != channels:
-        raise LayoutError(f"split_channels: expected sizes of {channels} channels in all, got {counts}")
+        raise LayoutError(f"split_channels: sizes: expected a sum of {channels}, the channels of x, got {counts}")
     ends = np.cumsum((0, *counts)).tolist()
     parts = [inputs.x[:, a:b] for a, b in zip(ends, ends[1:])]
     if out is None:

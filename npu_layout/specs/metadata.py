@@ -32,7 +32,7 @@ class Metadata(NamedTuple):
             value = given.get(name, _MISSING) if hasattr(given, "get") else getattr(given, name, _MISSING)
         except Exception as error:  # of a property of the runtime's object
             says = f"{type(error).__name__}: {error}"
-            raise NpuLayoutError(f"{self.what} field {name!r}: the runtime's object cannot say it ({says})") from error
+            raise NpuLayoutError(f"{self.what} field {name!r}: the runtime does not report it ({says})") from error
         if isinstance(given, (str, bytes)):  # whose methods are no fields
             value = _MISSING
         if value is not _MISSING and value is not None:

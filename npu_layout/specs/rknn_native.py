@@ -158,7 +158,7 @@ def _native_blocks(tensor: RknnTensor, native: Native, atom: Atom | None) -> Ten
 
 
 def _blocks_without_size(tensor: RknnTensor, atom: Atom | None, dims: tuple[int, ...]) -> tuple[int, int]:
-    """Return C1 and the size of blocks of these dims whose size is not said: by the rule of a chip, or as dims say."""
+    """Return C1 and the size of blocks if the runtime reports no size: by the rule of a chip, else as the dims say."""
     n, c1, rows, row, c2 = dims
     pixels, padded = rows * row, _plane(rows * row)
     if atom is None and padded != pixels:

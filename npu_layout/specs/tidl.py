@@ -85,7 +85,7 @@ class _DescribedBuffer:
         self.given, self.prefix, self.index = given, prefix, index
 
     def value(self, field: str, default: Any = None) -> Any:
-        """Return a field's value for this buffer; None for `default` is none: the field has to be there."""
+        """Return a field's value for this buffer; without a `default` the field has to be there."""
         name = self.prefix + field
         found = self.given.field(name) if default is None else self.given.field(name, default)
         if isinstance(found, LISTED):

@@ -58,7 +58,7 @@ class EnginePool:
     def __init__(self, engines: Iterable[Any]) -> None:
         self.engines = tuple(items_of("engines", engines, object, "engines"))
         if not self.engines:
-            raise NpuLayoutError("engines: expected one or more, got none")
+            raise NpuLayoutError("engines: expected one engine or more, got none")
         for i, engine in enumerate(self.engines):
             if any(engine is other for other in self.engines[:i]):
                 raise NpuLayoutError(
@@ -70,7 +70,9 @@ class EnginePool:
             for i, engine in enumerate(self.engines):
                 for which, wanted in (("input_specs", self._inputs), ("output_specs", self._outputs)):
                     if specs_of(engine, which) != wanted:
-                        raise NpuLayoutError(f"engine {i} has other {which} than engine 0; expected one network")
+                        raise NpuLayoutError(
+                            f"engine {i} has other {which} than engine 0; expected engines of one network"
+                        )
         self._tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._since: list[float | None] = [None] * len(self.engines)  # when each began its task
         self._change = safe_lock()  # of what is submitted beside `close`

@@ -22,21 +22,21 @@ _MOST = 32  # buffers of others that are kept at first, to see whether their mem
 
 
 class Work:
-    """The stages of a frame after its capture, for any number of threads; depth: frames beside one for each of them.
+    """The stages of a frame after its capture, for any number of threads; depth: how many frames beyond one a thread.
 
-    Raises NpuLayoutError if `preprocess` or `function` is none, the engine is none, or has several inputs, or if the
-    Preprocessor's target is not what the engine reads.
+    Raises NpuLayoutError if `preprocess`, `function` or `engine` is something else, if the engine has several inputs,
+    or if the Preprocessor's target is not what the engine reads.
     """
 
     def __init__(self, preprocess: Any, engine: Any, function: Callable[[Result], Any] | None, depth: int = 2) -> None:
         if not callable(preprocess):
             raise NpuLayoutError(f"preprocess: expected a Preprocessor or a function, got {type(preprocess).__name__}")
         if function is not None and not callable(function):
-            raise NpuLayoutError(f"function: expected one, or None, got {type(function).__name__}")
+            raise NpuLayoutError(f"function: expected a function or None, got {type(function).__name__}")
         self._preprocess, self._engine, self._function = preprocess, engine, function
         self._outputs, inputs = specs_of(engine, "output_specs"), specs_of(engine, "input_specs")
         if len(inputs) > 1:
-            raise NpuLayoutError(f"engine: expected one input, got {', '.join(inputs)}")
+            raise NpuLayoutError(f"engine: expected a network with one input, got the inputs {', '.join(inputs)}")
         self._name = next(iter(inputs), "")
         self._input: TensorSpec | None = inputs.get(self._name)
         writer = _writer(preprocess)

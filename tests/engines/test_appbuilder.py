@@ -192,7 +192,7 @@ def test_what_is_refused(model: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     for tensor, says in (
         (((1, 3), "string_", None, None), "y: type 'string_': expected one of int8, int16"),
         (((1, 3), "ufp4", None, None), "dataType 'UFIXED_POINT_4': expected one of"),
-        (((), "float32", None, None), r"\['y'\] have the shapes \[\]: expected one for each"),
+        (((), "float32", None, None), r"\['y'\] have the shapes \[\]: expected a shape for each"),
     ):
         monkeypatch.setattr(QNNContext, "outputs", {"y": tensor})
         with pytest.raises(nl.NpuLayoutError, match=says):

@@ -85,7 +85,9 @@ def test_each_output_is_a_part_of_the_run(model: Path) -> None:
 def test_what_goes_wrong(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(nl.NpuLayoutError, match=r"frames: expected|frames"):
         Imx500Engine(model, frames="many")  # type: ignore[arg-type]
-    with pytest.raises(nl.NpuLayoutError, match=r"2 frames had no outputs \(CnnOutputTensor\); is it loaded\?"):
+    with pytest.raises(
+        nl.NpuLayoutError, match=r"2 frames had no outputs \(CnnOutputTensor\); is the network loaded\?"
+    ):
         Imx500Engine(model, frames=2)
     with pytest.raises(nl.NpuLayoutError, match=r"output_names: model .* has 2 outputs, got 1 name"):
         Imx500Engine(model, output_names=["one"])

@@ -134,9 +134,13 @@ def test_parts_batches_copies_and_arguments() -> None:
     [
         (nl.FrameSpec("NV12", (8, 8)), {"mean": 128}, "mean and std must be 0 and 1"),
         (nl.FrameSpec("BGR", (8, 8)), {"std": 255}, "mean and std must be 0 and 1"),
-        (nl.FrameSpec("NV12", (8, 8)), {"color": "GRAY"}, "is made of BGR or RGB; give color='BGR' or 'RGB'"),
-        (nl.FrameSpec("GRAY", (8, 8)), {}, "is made of GRAY; give color='GRAY'"),
-        (nl.FrameSpec("BGRX", (8, 8)), {"color": "RGBA"}, "is made of BGRA; give color='BGRA'"),
+        (
+            nl.FrameSpec("NV12", (8, 8)),
+            {"color": "GRAY"},
+            "is made of BGR or RGB pixels: expected color='BGR' or 'RGB'",
+        ),
+        (nl.FrameSpec("GRAY", (8, 8)), {}, "is made of GRAY pixels: expected color='GRAY'"),
+        (nl.FrameSpec("BGRX", (8, 8)), {"color": "RGBA"}, "is made of BGRA pixels: expected color='BGRA'"),
         (nl.FrameSpec("YUYV", (8, 8)), {}, "the formats that a Preprocessor writes are BGR, RGB,"),
         (nl.FrameSpec("P010", (8, 8)), {}, "the formats that a Preprocessor writes are BGR, RGB,"),
         (nl.FrameSpec("MJPEG", (8, 8)), {}, "the formats that a Preprocessor writes are BGR, RGB,"),

@@ -192,7 +192,7 @@ def test_boxes_of_another_kind_are_refused(name: str) -> None:
         ([[[2, 0, 1, 0]]], r"box \(0, 0\)"),
     ):
         with pytest.raises(
-            NpuLayoutError, match=f"boxes_xyxy: {at}: expected x0 <= x1 and y0 <= y1, got .*make corners"
+            NpuLayoutError, match=f"boxes_xyxy: {at}: expected x0 <= x1 and y0 <= y1, got .*give the corners"
         ):
             convert(wrong)
 

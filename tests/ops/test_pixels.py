@@ -68,7 +68,7 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: ops.pad(np.zeros(SHAPE), (1, 2, 3, 4), "1"), "5 numbers that float64 can represent, got '1'"),
     (lambda: ops.pad(np.zeros(SHAPE, np.int8), (1, 2, 3, 4), math.nan), "that int8 can represent"),
     (lambda: ops.pad(np.zeros(SHAPE, np.float16), (1, 2, 3, 4), 1e9), "that float16 can represent"),
-    (lambda: ops.split_channels(np.zeros(SHAPE), (2, 2)), "5 channels in all"),
+    (lambda: ops.split_channels(np.zeros(SHAPE), (2, 2)), "expected a sum of 5, the channels of x"),
     (lambda: ops.split_channels(np.zeros(SHAPE), (2, 3), out=(np.zeros((2, 2, 4, 6)),)), "2 arrays.*got 1$"),
     (lambda: ops.split_channels(np.zeros(SHAPE), 3), "sizes: expected whole numbers"),  # type: ignore[arg-type]
     (lambda: ops.concat_channels([]), "one or more arrays"),

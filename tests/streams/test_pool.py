@@ -353,7 +353,7 @@ def test_three_engines_are_as_fast_as_three() -> None:
 
 
 def test_bad_pools() -> None:
-    with pytest.raises(nl.NpuLayoutError, match="engines: expected one or more, got none"):
+    with pytest.raises(nl.NpuLayoutError, match="engines: expected one engine or more, got none"):
         EnginePool([])
     with pytest.raises(nl.NpuLayoutError, match="engines: engine object"):
         EnginePool([object()])

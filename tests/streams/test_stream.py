@@ -615,7 +615,7 @@ def test_bad_arguments() -> None:
         (dict(source="nowhere.mp4"), "nowhere.mp4: no such file or folder"),
         (dict(preprocess=3), "preprocess: expected a Preprocessor or a function"),
         (dict(engine=object()), "engine object: expected an object with infer and output_specs"),
-        (dict(function=3), "function: expected one"),
+        (dict(function=3), "function: expected a function or None"),
         (dict(policy="newest"), "policy: expected one of None, latest, every"),
         (dict(on_error="ignore"), "on_error: expected one of stop, skip|on_error: expected stop or skip"),
         (dict(watchdog=0), "watchdog: expected a number above 0"),

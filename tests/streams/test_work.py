@@ -155,8 +155,8 @@ def test_what_is_no_work() -> None:
         ((3, Reader(), None), "preprocess: expected a Preprocessor or a function, got int"),
         ((PREPROCESS, Reader, None), "engine: expected an engine, got the class Reader; call it"),
         ((PREPROCESS, object(), None), "engine object: expected an object with infer and output_specs"),
-        ((PREPROCESS, two, None), "engine: expected one input, got image, other"),
-        ((PREPROCESS, Reader(), 3), "function: expected one, or None, got int"),
+        ((PREPROCESS, two, None), "engine: expected a network with one input, got the inputs image, other"),
+        ((PREPROCESS, Reader(), 3), "function: expected a function or None, got int"),
     ):
         with pytest.raises(nl.NpuLayoutError, match=words):
             Work(*given)  # type: ignore[arg-type]
