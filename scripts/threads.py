@@ -27,11 +27,11 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "threads.md"
 TEXT = """# Faults of public threads
 
 People have asked in public why their accelerator disagrees with their model. {count} such threads, most of them issues
-on GitHub, are rebuilt here: a small network of the same kind, its outputs with noise or with a quantised network's own
-error, and in them the fault that the thread is about. None of the people's models or boards was used. The cause is
-described in our own words, and is that of the thread's answer if it has one.
+on GitHub, are rebuilt here. Each has a small network of the same kind, whose outputs have noise or a quantised
+network's own error, and the fault that the thread is about. None of the people's own models or boards was used. The cause
+is described in our own words; if the thread has an answer, it is the cause that the answer names.
 
-`validate` names the right cause of {right}, with the fix that reads the buffer or makes the input
+`validate` names the right cause of {right}, and the fix that reads the buffer or makes the input,
 if there is one{refused}. The same {count} set-ups without the fault are all a match. `scripts/threads.py` runs them,
 and writes this page; [Proving a board](proving.md) explains the verdicts.
 
