@@ -26,10 +26,10 @@ from verdicts.threads import THREADS
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "threads.md"
 TEXT = """# Faults of public threads
 
-People have asked in public why their accelerator disagrees with their model. {count} such threads, most of them issues
-on GitHub, are rebuilt here. Each has a small network of the same kind, whose outputs have noise or a quantised
-network's own error, and the fault that the thread is about. None of the people's own models or boards was used. The cause
-is described in our own words; if the thread has an answer, it is the cause that the answer names.
+People have asked in public why their accelerator disagrees with their model. {count} such threads, most of them
+issues on GitHub, are rebuilt here. Each has a small network of the same kind, whose outputs have noise or a quantised
+network's own error, and the fault that the thread is about. None of the people's own models or boards was used. The
+cause is described in our own words; if the thread has an answer, it is the cause that the answer names.
 
 `validate` names the right cause of {right}, and the fix that reads the buffer or makes the input,
 if there is one{refused}. The same {count} set-ups without the fault are all a match. `scripts/threads.py` runs them,
