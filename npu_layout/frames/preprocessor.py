@@ -48,10 +48,10 @@ class Preprocessor:
         and range, in integers with 20 fractional bits; for BT.601 in limited range as by cv2.COLOR_BGR2YUV_I420. U and
         V are those of the top left one of the pixels that share them.
     resize
-        "letterbox" (the whole frame, bordered), "letterbox_top_left" (bordered at the right and bottom only, as for
-        YOLOX, which rounds the other side down; here it is rounded to the nearest pixel, so that it is one larger for
-        many frames), "stretch", or "crop" (the largest centred part of the frame with the input's aspect, in whole
-        frame pixels).
+        "letterbox" (the whole frame with a border), "letterbox_top_left" (with a border at the right and bottom only,
+        as for YOLOX; but YOLOX rounds the side that is not exact down, and here it is rounded to the nearest pixel, so
+        that it is one larger for many frames), "stretch" (the whole frame, whatever its aspect), or "crop" (the largest
+        centred part of the frame with the input's aspect, in whole frame pixels).
     interpolation
         "linear", "cubic", "area", "nearest" or "nearest_floor", as in cv2.resize, on the uint8 pixels. "linear" is
         OpenCV's reference arithmetic on every processor, as its wheels for x86 have it. "area" is the filter for

@@ -66,22 +66,22 @@ def active() -> str:
 
 
 def activate(name: str) -> None:
-    """Use the kernels `name`, one of `backends`, where a call names none: for tests and measurements.
+    """Use the kernels `name`, one of `backends`, for calls that name none; made for tests and measurements.
 
-    What was made before keeps the kernels of its first call, which have the same bits: plans, Preprocessors, and what
-    `repack`, `to_gray` and other functions remember of a form that they have met.
+    Plans and Preprocessors that exist already keep the kernels of their first call, and so do `repack`, `to_gray` and
+    other functions for forms of arrays that they have met; the results of these have the same bits.
     """
     global _active
     LEVELS[None], _active = LEVELS[name], name
 
 
 def backends() -> list[str]:
-    """Return all kernels that this machine can run, named as by `active`: the native ones, best first, and numpy."""
+    """Return the names of all kernels that this machine can run, as of `active`: native ones, best first, then numpy."""
     return [*_NAMES]
 
 
 def get_num_threads() -> int:
-    """Return how many threads one call of the compiled kernels may use; the fallback uses cv2.setNumThreads."""
+    """Return how many threads a call of the compiled kernels may use; the fallback uses those of cv2.getNumThreads."""
     return 1 if core is None else int(core.get_threads())
 
 

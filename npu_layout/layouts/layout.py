@@ -140,7 +140,7 @@ class Layout:
 
     @property
     def dims(self) -> tuple[Dim, ...]:
-        """The storage dimensions, outermost first; every conversion reads them."""
+        """The storage dimensions, outermost first, as records of axis, step and block; every conversion reads them."""
         return self._dims  # type: ignore[attr-defined, no-any-return]
 
     @property
@@ -182,7 +182,10 @@ class Layout:
         return tuple(dim.block or -(-checked[dim.axis] // dim.step) for dim in self.dims)
 
     def size(self, shape: Sequence[int]) -> int:
-        """Return how many elements the C array of `storage_shape` has, padding included. LayoutError on a bad shape."""
+        """Return how many elements the C array of `storage_shape` has, padding included.
+
+        Raises LayoutError on a shape that does not fit the layout.
+        """
         return math.prod(self.storage_shape(shape))
 
     def offset(self, shape: Sequence[int], *index: Any) -> Any:

@@ -47,8 +47,9 @@ def failure(stage: str, number: int, error: BaseException | None, watchdog: floa
 class Counts(NamedTuple):
     """How many frames were captured, and what became of them: shown + dropped + failed + pending == captured.
 
-    shown: returned as results. dropped: replaced by a newer one, or left when the stream stopped. failed: an exception
-    in one of their stages. pending: still in a stage. Raises nothing.
+    shown: frames whose results were returned. dropped: frames that a newer one replaced, or that were left when the
+    stream stopped. failed: frames with an exception in a stage. pending: all others, which wait, are in a stage, or
+    have a result that was not asked for yet. Raises nothing.
     """
 
     captured: int
