@@ -76,7 +76,7 @@ def activate(name: str) -> None:
 
 
 def backends() -> list[str]:
-    """Return the names of all kernels that this machine can run, as of `active`: native ones, best first, then numpy."""
+    """Return the names of all kernels that this machine can run, as of `active`: native, best first, then numpy."""
     return [*_NAMES]
 
 
