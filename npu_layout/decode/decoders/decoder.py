@@ -38,29 +38,29 @@ class Decoder:
     Parameters
     ----------
     head
-        What the outputs mean: a row of `npu_layout.decode`, such as ``yolov8(classes=80)``.
+        What the outputs mean: a Head, as the functions of `npu_layout.decode` return, such as ``yolov8(classes=80)``.
     specs
         TensorSpecs of the outputs, in any order: channels and extents say which output is which part.
     input_shape
         Height and width of the network's input, in pixels.
     outputs
-        {role: names of outputs, one for each level} for parts that extents do not distinguish, such as a score_sum
-        beside a single class.
+        {role: names of outputs, one for each level} for parts that extents do not distinguish, such as "score" and
+        "bound" (the sum of scores) of a single class. The roles are those of `Part`.
 
     Raises
     ------
     LayoutError
-        If the outputs do not fit the head: which part of which level, expected and got.
+        If the outputs do not fit the head; the message names part and level, and what was expected and given.
     NpuLayoutError
-        On what is no head or no spec.
+        If `head` is no Head, or `specs` has something else than TensorSpecs.
 
     Attributes
     ----------
     head, specs, input_shape
         As given.
     largest_score
-        What the score of a detection can be at most, by the dtypes and quantizations of the outputs; infinity if they
-        do not bound it. A greater `confidence` is refused, and beside infinity one above 1.
+        The largest score that a detection can have, by the dtypes and quantizations of the outputs; infinity if they
+        set no bound. A greater `confidence` is refused; if there is no bound, a `confidence` above 1 is.
 
     Examples
     --------
@@ -127,27 +127,32 @@ class Decoder:
         buffers
             {name: buffer}, or buffers in the order of `specs`; each as TensorSpec.unpack accepts it.
         confidence
-            The least score: compared in float64 with the stored value, dequantised and activated. At most 1, as
-            scores are probabilities, but of integers that mean more behind no activation.
+            The least score, compared in float64 with the score that a stored value means. At most 1, because scores
+            are probabilities; above 1 only if stored integers can mean such a score (see `largest_score`).
         iou
-            Boxes whose IoU with a better one of the same class is greater go. The head's Suppression says what counts
-            as overlap, and whether an equal one goes too; "peaks" and "none" do not use it.
+            A box is dropped if its IoU with a better box of the same class is greater than this, 0 to 1. The head's
+            Suppression says what counts as overlap, and whether an equal IoU drops a box too; its kinds "peaks" and
+            "none" do not use `iou`.
         limit
-            The number of detections, at most, after suppression, 1 to 30,000: candidates are never cut.
+            The largest number of detections after suppression, 1 to 30,000; before it, no candidate is left out.
         out
-            Detections of an earlier call of any Decoder, with a limit as high: its memory is used again, masks
-            included, so that nothing of it may be read from then on, and no rows or crops that are views of it; copies,
-            such as `found.masks.full(i)`, are yours. The memory of masks grows to the most pixels that a call needed.
+            Detections that an earlier call of any Decoder returned, with `limit` as high. Their memory, and that of
+            their masks, is written again: do not read them, nor rows or crops that are views of them, afterwards.
+            Copies, such as `found.masks.full(i)`, are yours. The masks' memory grows to the most pixels that a call
+            needed.
 
         Returns
         -------
-        New Detections, the best first; of equal scores the lower level, then the first cell, row by row.
+        Detections, the best first, new or in the memory of `out`. Of equal scores the lower level comes first, then the
+        first cell, row by row.
 
         Raises
         ------
-        BufferSizeError, LayoutError, NpuLayoutError
-            On buffers that do not fit their specs; if no stored value reaches `confidence`, or it is no probability; on
-            an `iou` outside 0 .. 1, and an `out` without room, or whose arrays were made read-only.
+        BufferSizeError, LayoutError
+            If buffers do not fit their specs.
+        NpuLayoutError
+            If no stored value reaches `confidence`, or it is no probability; if `iou` is outside 0 .. 1; if `out` has
+            no room for `limit` rows, or its arrays are read-only.
         """
         usual = type(confidence) is type(iou) is float and type(limit) is int
         if usual and 0 <= confidence <= self._most and 0 <= iou <= 1 and 1 <= limit <= MOST:
@@ -175,7 +180,7 @@ class Decoder:
         if least > self.largest_score:
             asked, largest = _distinct_texts(least, self.largest_score)
             raise NpuLayoutError(
-                f"confidence: no stored value reaches {asked}; the largest that one means is {largest} "
+                f"confidence: no stored value reaches {asked}: stored values mean at most {largest} "
                 f"(scores of another scale? activation= is {activation!r}){percent_words(least)}"
             )
         if least > self._most:  # of floats, which bound nothing

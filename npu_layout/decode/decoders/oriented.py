@@ -25,7 +25,7 @@ from .decoder import Decoder
 
 @dataclass(frozen=True, eq=False)
 class OrientedDetections:
-    """Turned boxes of one input, the best first; arrays with a row for each, n of them.
+    """Turned boxes of one input, the best first; each array has a row for each of the n boxes.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class OrientedDetections:
     class_id
         int64 (n,).
     level, cell
-        int64 (n,): where each was found, as in Detections.
+        int64 (n,): the level of the head and the cell in it where each box was found, as in Detections.
 
     Raises nothing: an OrientedDecoder makes them.
     """
@@ -56,38 +56,41 @@ class OrientedDetections:
 
     @property
     def corners(self) -> np.ndarray:
-        """float32 (n, 4, 2): x, y of the corners, in order around the box; see `Detections.xyxyxyxy`."""
+        """float32 (n, 4, 2): x, y of the corners in pixels of the input, in order around the box; a new array."""
         return corners_of(self.xywha.astype(np.float64)).astype(np.float32)
 
 
 class OrientedDecoder:
     """Decodes the outputs of YOLOv8-OBB and YOLO11-OBB: a head of maps, and an angle for each cell.
 
-    It is a Decoder of the head with angles beside its maps, which their names distinguish; `yolov8_obb` needs no names.
+    It adds the angles to a head of upright boxes, and finds them by the outputs' names. A Decoder of `yolov8_obb` does
+    the same without names.
 
     A box is turned around its cell: the middle of its sides, seen from the cell, is turned by the angle. The angle is
-    ``(v - 0.25) * pi`` of the activated value (ultralytics/nn/modules/head.py, class OBB, for the formula).
+    ``(v - 0.25) * pi``, v being the stored value after the activation (ultralytics/nn/modules/head.py, class OBB).
 
     Parameters
     ----------
     head
-        Of the boxes and scores, such as ``yolov8(classes=15)``. Its suppression is replaced by that of turned boxes.
+        The Head of boxes and scores, such as ``yolov8(classes=15)``. Its suppression is replaced by that of turned
+        boxes.
     specs
-        TensorSpecs of all outputs: the maps, and the angles: a map of one channel for each stride, or one list
-        (1, 1, cells).
+        TensorSpecs of all outputs: the maps, and the angles, which are a map of one channel for each stride, or one
+        list (1, 1, cells).
     input_shape
         Height and width of the network's input, in pixels.
     angles
         Names of the outputs with the angles.
     activation
-        What the decoder has to apply to angles: "sigmoid", or "none" where it is in the graph.
+        What the decoder has to apply to angles: "sigmoid", or "none" if the sigmoid is in the graph.
 
     Raises
     ------
     LayoutError
-        If the outputs do not fit the head, or the angles are not as many as cells.
+        If the outputs do not fit the head, or there are more or fewer angles than cells.
     NpuLayoutError
-        On what is no head of sides ("dfl" or "distances"), no spec, or an unknown name.
+        If `head` has no maps of sides ("dfl" or "distances"), `specs` has something else than TensorSpecs, or a name
+        is unknown.
 
     Attributes
     ----------
@@ -147,9 +150,9 @@ class OrientedDecoder:
         confidence
             The least score.
         iou
-            Boxes whose ProbIoU with a better one of the same class is this or greater go, as `oriented_nms` says.
+            A box is dropped if its ProbIoU with a better box of the same class is this or greater; see `oriented_nms`.
         limit
-            The number of detections, at most, after suppression, 1 to 30,000.
+            The largest number of detections after suppression, 1 to 30,000.
 
         Returns
         -------
@@ -186,15 +189,15 @@ def _turned(head: Head, activation: str) -> Head:
 def oriented_nms(boxes: Any, scores: Any, *, iou: float, class_id: Any = None, limit: int | None = None) -> np.ndarray:
     """Return the indices of the turned boxes that stay, best first: greedy suppression by ProbIoU.
 
-    A box goes if its ProbIoU with a box that stays, of its class, is `iou` or greater. ProbIoU compares the Gaussians
-    of two boxes: 1 less their Hellinger distance (Llerena et al., "Gaussian Bounding Boxes and Probabilistic
-    Intersection-over-Union for Object Detection", 2021). Boxes of equal scores keep their order. (With ultralytics a
-    box goes if it overlaps any better one, also one that goes itself.)
+    A box is dropped if its ProbIoU with a box of its class that stays is `iou` or greater. ProbIoU compares the
+    Gaussians of two boxes: it is 1 minus their Hellinger distance (Llerena et al., "Gaussian Bounding Boxes and
+    Probabilistic Intersection-over-Union for Object Detection", 2021). Boxes of equal scores keep their order.
+    (ultralytics also drops a box for a better one that is dropped itself.)
 
     Parameters
     ----------
     boxes
-        (n, 5) numbers: centre x, y, width, height, angle in radians; [] counts as (0, 5).
+        (n, 5) numbers: centre x, y, width, height in one unit, angle in radians; [] counts as (0, 5).
     scores
         (n,) numbers; no NaN.
     iou
@@ -202,7 +205,7 @@ def oriented_nms(boxes: Any, scores: Any, *, iou: float, class_id: Any = None, l
     class_id
         (n,) whole numbers; None: all boxes are of one class.
     limit
-        The number of boxes that stay, at most.
+        The largest number of boxes that stay: the best ones. None: all.
 
     Returns
     -------
@@ -211,7 +214,7 @@ def oriented_nms(boxes: Any, scores: Any, *, iou: float, class_id: Any = None, l
     Raises
     ------
     NpuLayoutError
-        On shapes that differ, NaN, what is no number, and an `iou` outside 0 .. 1.
+        If the arrays' lengths differ, if there is NaN or something that is no number, or if `iou` is outside 0 .. 1.
 
     Examples
     --------

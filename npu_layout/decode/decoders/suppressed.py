@@ -35,41 +35,45 @@ def hailo_nms(
     *,
     order: str = "by_class",
 ) -> Detections:
-    """Return the detections that HailoRT has suppressed: outputs of the orders HAILO_NMS_BY_CLASS and BY_SCORE.
+    """Return the detections in an output to which HailoRT has applied NMS: HAILO_NMS_BY_CLASS or HAILO_NMS_BY_SCORE.
 
-    Such an output has no TensorSpec: behind a number of boxes come as many boxes, and memory for more
-    (hailo-ai/hailort, hailort/libhailort/include/hailo/hailort.h, hailo_format_order_t). Edges are y_min, x_min, y_max,
-    x_max, the whole input being 1.
+    No TensorSpec describes such an output, because its length varies: a count is followed by as many boxes, then by
+    unused memory (hailo-ai/hailort, hailort/libhailort/include/hailo/hailort.h, hailo_format_order_t). The edges of a
+    box are y_min, x_min, y_max, x_max, as shares of the input's height and width (0 to 1).
 
     Parameters
     ----------
     output
-        One of these. The memory of the output, an array, bytes or another buffer: for "by_class" float32, of each class
-        its number of boxes, then edges and score of each; for "by_score" a number of 16 bits, then edges, score and
-        class of each, 22 bytes. What is behind the last box is not read. Or what pyhailort makes of "by_class": a list
-        of arrays (n, 5), one for each class, or one array (classes, 5, most), in which rows of zeros are no boxes; and
-        of "by_score": a list of its Detection objects.
+        The output's memory, as an array, bytes or another buffer, or what pyhailort makes of it. Memory by class is
+        float32: for each class the number of its boxes, then edges and score of each box. Memory by score is a uint16
+        count, then 22 bytes for each box: edges and score (float32), class (uint16). What follows the last box is not
+        read. From pyhailort, by class: a list of arrays (n, 5), one for each class, or an array (classes, 5, most),
+        whose columns of zeros are no boxes; by score: a list of pyhailort's Detection objects.
     classes
-        Their number (hailo_nms_shape_t.number_of_classes).
+        The number of classes (hailo_nms_shape_t.number_of_classes).
     input_shape
         Height and width of the network's input, in pixels.
     confidence
         The least score, 0 to 1: scores are probabilities.
     limit
-        The number of detections, at most: the best ones.
+        The largest number of detections to return, 1 to 30,000: the best ones.
     order
-        Of memory and of a list: "by_class" or "by_score".
+        How `output` is arranged: "by_class" or "by_score". An array of three axes is always by class.
 
     Returns
     -------
-    New Detections in pixels of the input, the best first; of equal scores in the order of the output. `cell` is the
-    number of a box among all of the output; level and anchor are 0.
+    New Detections in pixels of the input, the best first; equal scores keep the order of the output. `cell` is the
+    index of the box among all boxes of the output; level and anchor are 0.
 
     Raises
     ------
     NpuLayoutError
-        On other words and numbers, a `confidence` outside 0 .. 1, counts that are no whole numbers, classes that are
-        none; BufferSizeError if the memory ends before the last box; LayoutError on arrays of other shapes.
+        If `confidence` is outside 0 .. 1, a count in the output is no whole number, a class is not below `classes`, or
+        another argument is wrong.
+    BufferSizeError
+        If the memory ends before the last box.
+    LayoutError
+        If an array, or the list, has another shape than the above.
 
     Examples
     --------
@@ -90,29 +94,32 @@ def detection_output(
 
     The output is (1, 1, n, 7): number of the input, class, score and edges left, top, right, bottom, the whole input
     being 1 (weiliu89/caffe, src/caffe/layers/detection_output_layer.cpp; openvinotoolkit/openvino, DetectionOutput-8).
-    Rows from the first one on whose number is negative are none, whatever they have.
+    The first row whose number of the input is negative ends the detections: that row and all after it are ignored.
 
     Parameters
     ----------
     spec, buffer
-        The output, in any layout and dtype; other axes than those of rows and columns have one element.
+        The output in any layout and dtype, and its spec; axes other than those of rows and columns have extent 1.
     input_shape
         Height and width of the network's input, in pixels.
     confidence
         The least score, 0 to 1: scores are probabilities.
     limit
-        The number of detections, at most: the best ones.
+        The largest number of detections to return, 1 to 30,000: the best ones.
 
     Returns
     -------
-    New Detections in pixels of the input, the best first; of equal scores in the order of the output. Classes are
-    numbered as stored: 0 is mostly the background's. `cell` is the number of a row; level and anchor are 0.
+    New Detections in pixels of the input, the best first; equal scores keep the order of the output. Classes are
+    numbered as stored: 0 is usually the background. `cell` is the index of the row; level and anchor are 0.
 
     Raises
     ------
     NpuLayoutError
-        On rows of several inputs, a `confidence` outside 0 .. 1, and classes that are no whole numbers of 0 or more;
-        LayoutError on other shapes; BufferSizeError.
+        If rows belong to several inputs, `confidence` is outside 0 .. 1, or a class is no whole number of 0 or more.
+    LayoutError
+        If the output has another shape.
+    BufferSizeError
+        If the buffer has another size than its spec.
 
     Examples
     --------
@@ -131,7 +138,7 @@ def detection_output(
     ends = np.flatnonzero(~(rows[:, 0] >= 0))
     rows = rows[: ends[0]] if len(ends) else rows
     if (rows[:, 0] != 0).any():
-        raise NpuLayoutError("buffer: rows of several inputs; a Detections has those of one")
+        raise NpuLayoutError("buffer: rows of several inputs; detection_output reads the rows of one")
     labels = rows[:, 1]
     wrong = ~((labels >= 0) & (labels == np.floor(labels)) & (labels < 2**31)) & (rows[:, 2] >= least)
     if wrong.any():
@@ -180,8 +187,8 @@ def _by_class(output: Any, classes: int) -> Rows:
         end = at + 1 + _BBOX * int(count)
         if end > size:
             raise BufferSizeError(
-                f"output has {memory.nbytes} bytes, which end in class {number} of {classes} (classes): expected a "
-                f"number of boxes and {4 * _BBOX} bytes of each, for each of them"
+                f"output has {memory.nbytes} bytes, which end in class {number} of {classes} (classes): expected for "
+                f"each class a number of boxes, 4 bytes, and {4 * _BBOX} bytes for each box"
             )
         if count:
             found[number] = memory[at + 1 : end].reshape(-1, _BBOX)
@@ -194,7 +201,7 @@ def _by_score(output: Any, classes: int) -> Rows:
     count = int(memory[: _COUNT.itemsize].view(_COUNT)[0]) if len(memory) >= _COUNT.itemsize else 0
     end = _COUNT.itemsize + count * _DETECTION.itemsize
     if len(memory) < end:
-        raise BufferSizeError(f"output has {len(memory)} bytes; a number of 16 bits and {count} boxes need {end}")
+        raise BufferSizeError(f"output has {len(memory)} bytes; a uint16 count and {count} boxes need {end}")
     rows = np.frombuffer(memory[_COUNT.itemsize : end].tobytes(), _DETECTION)
     labels = rows["class_id"].astype(np.int64)
     if len(labels) and labels.max() >= classes:
@@ -224,7 +231,7 @@ def _arrays(output: Any, classes: int) -> Rows:
         first = output[0] if len(output) else None
         hint = ""
         if hasattr(first, "class_id"):
-            hint = '; it is one of Detection objects: give order="by_score"'
+            hint = '; these are Detection objects: give order="by_score"'
         elif isinstance(first, (list, tuple)):
             hint = "; it has a list of arrays for each input: give output[0] for the first"
         raise LayoutError(f"output: expected {classes} arrays, one for each class, got {len(output)}{hint}")

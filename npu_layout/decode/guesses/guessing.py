@@ -42,10 +42,10 @@ _COCO = 80  # classes: nobody's keypoints are taken for them
 class Guess(NamedTuple):
     """What `guess` found.
 
-    head: the one head that fits, or None. why: what says so, or what cannot be distinguished, and what to ask. others:
-    the heads that fit, if there are several; with every activation if that is open. First come those at whose parts the
-    outputs' names hint, then those of 80 classes, or of people with 17 keypoints; last those that need an angle among
-    the channels of scores alone, which no known export has. Printed, it is `why`.
+    head: the one head that fits, or None. why: the evidence, or what cannot be distinguished and what to find out;
+    print(guess) shows it. others: the heads that fit, if there are several, one for each activation if the activation
+    is not known. They are ordered: first those whose parts the outputs' names suggest, then those of 80 classes, or of
+    people with 17 keypoints; last those with an angle among the channels of scores, which no known export has.
     """
 
     head: Head | None
@@ -58,7 +58,7 @@ class Guess(NamedTuple):
 
 @checked_call
 def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int | None = None) -> Guess:
-    """Return the head that outputs can be.
+    """Return the head that fits outputs, by their extents, dtypes, quantizations and names.
 
     Parameters
     ----------
@@ -67,22 +67,23 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
     input_shape
         Height and width of the network's input, in pixels.
     classes
-        Their number, if it is known: it distinguishes some heads. Rows of detections do not show it: None means 80
-        there, and 90 for TFLite's post-process. Where n classes would need an angle among the channels of scores alone,
-        heads of n + 1 classes are offered too.
+        The number of classes, if you know it: it distinguishes some heads. Rows of detections do not show it: for them
+        None means 80, or 90 for TFLite's post-process. If a head of n classes fits only with an angle among the
+        channels of scores, heads of n + 1 classes are offered too.
 
     Returns
     -------
-    A Guess. Its head is None if outputs fit no head, or several; if none, others are those that maps fit with other
-    strides than the usual ones, or that fit without some outputs, which `why` names. Extents never show whether a head
-    needs suppression, or whether the sigmoid is in the graph; the range of stored values does sometimes. Of one map,
-    which fits YOLOv2 and much else, it is None unless `classes` is given. If channels may be keypoints, `why` says how
-    many. If outputs may be no detector's, it names the call that decodes classes, pixels, text or joints.
+    A Guess. Its `head` is None if the outputs fit no head, or several. If they fit none, `others` are heads that fit
+    with other strides than the usual ones, or without some outputs, which `why` names. Extents never show whether a
+    head needs suppression, or whether the sigmoid is in the graph; the range of stored values sometimes does. For a
+    single map, which fits YOLOv2 and much else, `head` is None unless `classes` is given. If some channels may be
+    keypoints, `why` says how many. If the outputs may be those of another network than a detector, `why` names the call
+    that decodes classes, pixels, text or joints.
 
     Raises
     ------
     NpuLayoutError
-        On what is no spec.
+        If `specs` has something else than TensorSpecs, or another argument is wrong.
 
     Examples
     --------

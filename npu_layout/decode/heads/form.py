@@ -27,24 +27,25 @@ class Part(Record):
     Parameters
     ----------
     role
-        "box", "score", "objectness", "bound" (a sum of scores, which is not read), "keypoints", "coefficients" (of
-        masks); of rows that are detections already "label" (the class) and "count" (how many rows are detections);
-        "angle" (of turned boxes); "offset" (of a centre in its cell, x and y, beside boxes that are sizes).
+        "box", "score", "objectness", "bound" (the sum of the scores, which is not read), "keypoints", "coefficients"
+        (of masks); if rows are detections already, "label" (the class) and "count" (how many rows are detections);
+        "angle" (of turned boxes); "offset" (x and y of a centre in its cell, where the part "box" has sizes alone).
     count
-        Channels.
+        The number of channels.
     activation
         What the decoder still has to apply: "none" (it is in the graph), "sigmoid", "softmax" over the classes, or, to
         coefficients, "tanh" (YOLACT).
     optional
-        Outputs may lack it.
+        Whether outputs may lack the part.
     hint
-        Some letters in the output's name, for parts that extents do not distinguish: "cls" beside "obj"; "a|b": one or
-        the other. If they end in a digit, the name ends with them.
+        Letters that the output's name contains, for parts that extents do not distinguish: "cls" for one, "obj" for the
+        other; "a|b" means either. If the letters end in a digit, the name has to end with them.
     across
-        One output has keypoints, the angle or coefficients for the cells of all levels, on one axis, while other parts
-        are maps. Its channels may be two axes: (1, 17, 3, 8400). `Keypoints` says what keypoints of it are.
+        Whether one output has the part for the cells of all levels, on one axis, while other parts are maps; only for
+        keypoints, the angle and coefficients. Its channels may be two axes: (1, 17, 3, 8400). `Keypoints` says how
+        such keypoints are encoded.
     shared
-        All anchors of a cell have the same channels (the classes of Yolo-FastestV2).
+        Whether all anchors of a cell have these channels in common (the classes of Yolo-FastestV2).
 
     Raises NpuLayoutError on other words and counts.
     """
@@ -78,24 +79,31 @@ class Boxes(Record):
     Parameters
     ----------
     encoding
-        "dfl": four sides left, top, right, bottom, each the mean of a softmax over `bins`, from the cell's centre (Li
-        et al., Generalized Focal Loss, 2020). "distances": the four sides themselves. "center_power" (YOLOv5, v7):
-        sigmoids s, centre 2 s - 0.5 + cell, size (2 s)**2 anchor. "center_exp" (YOLOX): centre v + cell, size exp(v)
-        strides; unit "pixel": times the anchor. "sigmoid_exp" (YOLOv2 to v4): centre sigmoid(v) + cell, size exp(v)
-        anchor. "variances" (SSD): offsets from a prior, and exp of sizes, times
-        `variances`; "linear" (MediaPipe): the same without exp. "xywh"
-        (centre and size), "xyxy" (edges): decoded already. "tanh_sigmoid" (FastestDet): centre tanh(v) + cell, size
-        sigmoid(v) times `unit`. "center_size" (CenterNet): width and height, of two
-        channels; the centre is the part "offset" + cell, and without that part `center` + cell. Others that have a
-        centre and a size may have them in a part each, "offset" and "box" (Hailo's YOLOv3 to v5).
+        How values v, after the part's activation, are a box. Centres are in cells: "cell" is a cell's column and row.
+
+        - "dfl": distances from the cell's centre to the four sides left, top, right, bottom, each the mean of a softmax
+          over `bins` (Li et al., Generalized Focal Loss, 2020). "distances": the four distances themselves.
+        - "center_power" (YOLOv5, v7): v are sigmoids; centre 2 v - 0.5 + cell, size (2 v)**2 times the anchor.
+        - "center_exp" (YOLOX): centre v + cell + `center`, size exp(v) in strides, or with unit "pixel" times the
+          anchor.
+        - "sigmoid_exp" (YOLOv2 to v4): centre sigmoid(v) + cell + `center`, size exp(v) times the anchor.
+        - "variances" (SSD): of a prior with centre c and size s, and `variances` (a, b): centre c + v a s, size
+          exp(v b) s. "linear" (MediaPipe): the same centre, size v b s. Without priors, c is the cell's centre and s
+          the anchor.
+        - "xywh" (centre and size), "xyxy" (edges): decoded already.
+        - "tanh_sigmoid" (FastestDet): centre tanh(v) + cell + `center`, size sigmoid(v) times `unit`.
+        - "center_size" (CenterNet): two channels, width and height; the centre is the part "offset" + cell, and without
+          that part `center` + cell.
+
+        The others that have a centre and a size may have them in two parts, "offset" and "box" (Hailo's YOLOv3 to v5).
     bins
-        Of each side of "dfl".
+        The number of bins of each side, for "dfl".
     center
         Where in a cell its centre is, in cells: 0.5, or 0 for its corner.
     unit
-        Of the channels: "stride" (cells), "pixel" or "input" (1 is the whole input).
+        The unit of the channels: "stride" (cells), "pixel" or "input" (1 is the whole input).
     variances
-        Of centre and size.
+        The factors of centre and of size, for "variances" and "linear".
     order
         Which of the four stored numbers (for "dfl": of the four sides) is x or left, y or top, width or right, height
         or bottom: (1, 0, 3, 2) where y comes first.
@@ -104,8 +112,8 @@ class Boxes(Record):
         ((v - 0.25) pi radians, v from 0 to 1; YOLOv8-OBB's maps), "radians". Boxes of "dfl" and "distances" are turned
         around the cell's centre, others around their own.
     spreads
-        Of "center_exp" and "sigmoid_exp", factors of each level by which a centre moves from the middle of its cell
-        (Darknet's scale_x_y): c = v or sigmoid(v) becomes c spread - (spread - 1) / 2. (): 1.
+        For "center_exp" and "sigmoid_exp": a factor for each level, by which a centre moves away from the middle of its
+        cell (Darknet's scale_x_y): c = v or sigmoid(v) becomes c spread - (spread - 1) / 2. (): all are 1.
 
     Raises NpuLayoutError on other words and numbers.
     """
@@ -143,22 +151,23 @@ class Boxes(Record):
 
     @property
     def channels(self) -> int:
-        """Channels of one box."""
+        """The number of channels of one box."""
         known = ENCODINGS[self.encoding]
         return known.numbers * (self.bins if known.binned else 1)
 
 
 @dataclass(frozen=True)
 class Form(Record):
-    """One way in which exports deliver a head: its parts, in the order in which one output has several of them.
+    """One way in which exports deliver a head.
 
-    cells: "grid": each level has outputs of its own, of height and width input / stride; "list": one axis has the cells
-    of all levels, one after the other, of each level anchor by anchor, row by row; "rows": each row is a detection
-    already, with its class as a number. interleaved: on an axis of cells, the anchors of one cell follow each other.
-    grouped: an output of several parts has each part of all anchors, then the next, and not all parts of an anchor,
-    then those of the next. whole: one output of each level has all parts, because anchors are counted over the channels
-    of all of them. Raises NpuLayoutError if `boxes` and `parts` do not fit each other, and on other words.
-    `name` is what messages call it.
+    name: what messages call the form. parts: in the order that they have in an output of several parts. boxes: how the
+    part "box" is encoded. cells: "grid": each level has outputs of its own, of height and width input / stride; "list":
+    one axis has the cells of all levels, level by level, in a level anchor by anchor, of an anchor row by row; "rows":
+    each row is a detection already, with its class as a number. interleaved: on an axis of cells, the anchors of a cell
+    follow each other. grouped: an output of several parts has the first part of all anchors, then the second, and so
+    on; otherwise all parts of the first anchor, then those of the second. whole: one output of each level has all
+    parts, because anchors are counted over the channels of all of them. Raises NpuLayoutError if `boxes` and `parts` do
+    not fit each other, and on other words.
     """
 
     name: str

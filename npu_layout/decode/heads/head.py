@@ -22,32 +22,36 @@ _CLASSES = 1 << 20  # at most
 @checked_call
 @dataclass(frozen=True)
 class Head(Record):
-    """What a network's outputs mean, as data; a network is a row of `npu_layout.decode.zoo.networks`.
+    """What a network's outputs mean, as data. The functions of `npu_layout.decode`, such as `yolov8`, return one.
 
     Parameters
     ----------
     name
-        Of the network.
+        The network's name, which messages show.
     classes
-        Their number, at most 1,048,576.
+        The number of classes without the background, at most 1,048,576.
     strides
-        Pixels of the input from one cell to the next, a level each: (8, 16, 32).
+        For each level the pixels of the input from one cell to the next: (8, 16, 32).
     anchors
-        Width and height in pixels, some for each level, not as many at all levels; () : no anchors. Beside priors their
-        number alone counts.
+        For each level pairs of width and height in pixels, not necessarily as many at all levels; (): no anchors. If
+        there are priors, only the number of anchors counts.
     score
-        "class": the class's own; "objectness": times objectness; "root": the square root of that product; "weighted":
-        the class's to the power of 0.4 times objectness to the power of 0.6 (FastestDet).
+        What a detection's score is: "class": that of its class; "objectness": that times the objectness; "root": the
+        square root of this product; "weighted": the class's to the power of 0.4 times the objectness to the power of
+        0.6 (FastestDet).
     labels
-        "best": one detection for each cell, the first class with the largest float32; "all": one for each class.
+        "best": one detection for each anchor of a cell, of the first class with the largest float32 score; "all": one
+        for each class that passes.
     background
-        The number of the class that is none; it is left out, and classes behind it count from there. None: there is no
-        such class.
-    keypoints, prototypes, suppression, forms
-        See Keypoints, Prototypes, Suppression and Form. Of the forms, the first one that outputs fit is used.
+        The stored number of the background, which is no class: it is left out, and the classes after it are numbered
+        from there. None: there is no background.
+    keypoints, prototypes, suppression
+        See Keypoints, Prototypes and Suppression.
+    forms
+        The ways in which exports deliver the head; the first one that fits the outputs is used. See Form.
     priors
         Centre x, y, width and height of a prior for each row of a list, or for each anchor of each cell of the maps of
-        each level, the whole input being 1; () : cells and anchors say where boxes are.
+        each level, the whole input being 1; (): cells and anchors say where boxes are.
 
     Raises NpuLayoutError if the parts of a form do not fit the classes and points, and on other words and numbers.
     """
@@ -133,7 +137,7 @@ class Head(Record):
 
     @property
     def anchors_each(self) -> int:
-        """Anchors of each cell of the first level, 1 where there are none."""
+        """The number of anchors of a cell of the first level; 1 if the head has no anchors."""
         return len(self.anchors[0]) if self.anchors else 1
 
 

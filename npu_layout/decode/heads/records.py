@@ -52,7 +52,7 @@ class Record:
 
     @classmethod
     def from_dict(cls: type[R], d: Any) -> R:
-        """Return the record of `d`, a result of to_dict; NpuLayoutError that names what is unknown or missing."""
+        """Return the record that `d`, a result of to_dict, describes; NpuLayoutError if it lacks or adds a field."""
         known = {f.name: f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
         if not isinstance(d, Mapping) or not set(d) <= set(known):
             got = ", ".join(sorted(map(str, d))) if isinstance(d, Mapping) else shown(d)

@@ -23,16 +23,17 @@ POINTS_ACROSS = ("axes", "pixels", "encoded")
 @checked_call
 @dataclass(frozen=True)
 class Keypoints(Record):
-    """Points beside each box.
+    """The points that a head has beside each box.
 
-    `count` points of `values` channels: x, y and, if there are three, the confidence, with `activation`. encoding:
+    count: the number of points. values: the channels of a point, 2 (x, y) or 3 (x, y, confidence). activation: what the
+    decoder applies to the confidence, "none" or "sigmoid". encoding: how stored values v are a coordinate in pixels:
     "cells": (2 v + cell) stride (YOLOv8-pose); "shifted": (2 v - 0.5 + cell) stride (YOLOv5- and v7-pose); "pixels":
-    decoded already; "priors": centre + v variance size (RetinaFace); "distances": centre + v stride (SCRFD). order: of
-    the channels, "xy" (x, y and confidence of a point, then those of the next), "yx" (MoveNet), or "apart" (x of all
-    points, then y of all, then confidence). across: what one output beside maps has for the cells of all levels:
-    "axes", pixels, with an axis of points and one of their values, (1, 17, 3, 8400); "pixels"; or "encoded", with one
-    axis, (1, 51, 8400), which has what `encoding` and `activation` say. Raises NpuLayoutError on other words and
-    counts.
+    decoded already; "priors": centre + v variance size of the prior (RetinaFace); "distances": cell's centre + v stride
+    (SCRFD). order: of the channels: "xy" (x, y and confidence of a point, then those of the next), "yx" (y, x and
+    confidence; MoveNet), or "apart" (x of all points, then y of all, then all confidences). across: what an output
+    beside the maps has, if it has the points of all levels: "axes": pixels, with an axis of points and one of their
+    values, (1, 17, 3, 8400); "pixels": pixels, on one axis, (1, 51, 8400), or on two; "encoded": one axis of values
+    that `encoding` and `activation` describe. Raises NpuLayoutError on other words and counts.
     """
 
     count: int
@@ -50,7 +51,7 @@ class Keypoints(Record):
 
     @property
     def channels(self) -> tuple[int, ...]:
-        """The channels of x, y and confidence of each point, one point after the other."""
+        """Which channels are x, y and confidence of each point, one point after the other."""
         return _ORDERS[self.order](self.count, self.values)
 
     def _check(self) -> None:
@@ -63,9 +64,11 @@ class Keypoints(Record):
 @checked_call
 @dataclass(frozen=True)
 class Prototypes(Record):
-    """The output that masks are made of: `channels` maps, `stride` pixels of the input a cell, rounded up.
+    """The output of which masks are made: maps that each instance's coefficients add up.
 
-    rule: "logits", "probabilities" or "cells", see `npu_layout.decode.masks`. Raises NpuLayoutError on anything else.
+    channels: the number of maps. stride: pixels of the input from one cell to the next; height and width in cells are
+    rounded up. rule: how a mask is made of them, "logits", "probabilities" or "cells", see `npu_layout.decode.masks`.
+    Raises NpuLayoutError on anything else.
     """
 
     channels: int = 32
@@ -80,14 +83,14 @@ class Prototypes(Record):
 @checked_call
 @dataclass(frozen=True)
 class Suppression(Record):
-    """Which boxes are dropped beside a better one; see `npu_layout.decode.nms`.
+    """Which boxes are dropped because a better one overlaps them; see `npu_layout.decode.nms`.
 
     kind: "greedy", "none", "probiou" (greedy, by the ProbIoU of turned boxes, see `npu_layout.decode.oriented_nms`),
-    "polygons" (greedy, by the areas that turned boxes share, as in airockchip/rknn_model_zoo), or "peaks" (a cell goes
-    if a neighbour, of the eight around it, has a larger score of the same class; CenterNet). per_class: boxes of other
-    classes do not count. inclusive: a box goes if its IoU is equal to the threshold too. extra: pixels added to each
-    side's length (1 in older code). epsilon: added to the union. The last two are of "greedy" alone. Raises
-    NpuLayoutError on anything else.
+    "polygons" (greedy, by the areas that turned boxes share, as in airockchip/rknn_model_zoo), or "peaks" (a cell is
+    dropped if one of its eight neighbours has a larger score of the same class; CenterNet). per_class: whether a box is
+    dropped only for boxes of its own class. inclusive: whether a box whose IoU is equal to the threshold is dropped
+    too. extra: pixels that are added to widths and heights (1 in older code). epsilon: added to the union. Only
+    "greedy" has `extra` and `epsilon`. Raises NpuLayoutError on anything else.
     """
 
     kind: str = "greedy"

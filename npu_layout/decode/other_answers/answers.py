@@ -24,7 +24,7 @@ class Classes:
     class_id
         int64 (N, k).
     confidence
-        float32 (N, k): what the network scored them, after the activation.
+        float32 (N, k): their scores, after the activation.
 
     Raises nothing: `classify` makes them.
     """
@@ -40,20 +40,24 @@ def classify(spec: TensorSpec, buffer: Any, k: int = 5, *, activation: str = "no
     Parameters
     ----------
     spec, buffer
-        The output: the axes N and C, and others of 1; in any layout and dtype.
+        The output as stored, in any layout and dtype, and its spec: the axes N and C, others of extent 1.
     k
-        The number of classes, 1 .. C. The first comes first of equal ones.
+        How many classes to return for each image, 1 .. C. Of equal scores the lower class comes first.
     activation
-        What is applied to scores: "none" (softmax is in the graph), "softmax" or "sigmoid".
+        What to apply to the scores: "none" (softmax is in the graph), "softmax" or "sigmoid".
 
     Returns
     -------
-    Classes, new arrays.
+    Classes, with new arrays.
 
     Raises
     ------
     NpuLayoutError
-        On another k or activation; LayoutError if the output has other axes; BufferSizeError on another size.
+        If `k` or `activation` is another.
+    LayoutError
+        If the output has other axes.
+    BufferSizeError
+        If the buffer has another size than its spec.
 
     Examples
     --------
@@ -80,18 +84,18 @@ def classify(spec: TensorSpec, buffer: Any, k: int = 5, *, activation: str = "no
 
 @dataclass(frozen=True)
 class Text:
-    """What stands in a line of text.
+    """The text that `ctc` reads in the image of a line.
 
     Attributes
     ----------
     text
         The characters.
     confidence
-        The mean of the characters' scores, 0 to 1; 0 for no text.
+        The mean of `scores`; 0 for no text.
     scores
-        One for each character.
+        The score of each character: the network's own or, with activation "softmax", a probability.
     steps
-        The time step of each character: the first one of its run. Times the width of a step it is where it stands.
+        The time step at which each character begins. Times the width of a step in pixels, it is the character's place.
 
     Raises nothing: `ctc` makes it.
     """
@@ -114,23 +118,23 @@ def ctc(
 ) -> list[Text]:
     """Return the text in the output of a recogniser trained with CTC: the best class of each step, greedily.
 
-    Runs of one class are one character, and blanks none (Graves et al., "Connectionist Temporal Classification", 2006).
-    NaN is no score: a step that has no other value is a blank.
+    Steps of the same class that follow each other are one character, and blanks are none (Graves et al., "Connectionist
+    Temporal Classification", 2006). NaN is no score: a step that has no other value is a blank.
 
     Parameters
     ----------
     spec, buffer
-        The output, of three axes: images, and time and classes in the order that `time` says. Of more axes, those of 1
-        behind the first are left out; where then only classes are left, the output is one step.
+        The output as stored, in any layout and dtype, and its spec: three axes, images, and time and classes in the
+        order that `time` says. If there are more axes, those of extent 1 behind the first are left out. If only classes
+        are left behind the images, the output is one step.
     alphabet
-        The characters of all classes but the blank, in their order.
+        The characters of all classes but the blank, in the order of the classes.
     blank
-        The blank's class: 0 (PaddleOCR), or -1, the last one (LPRNet).
+        The number of the blank's class: 0 (PaddleOCR), or -1 for the last class (LPRNet).
     activation
-        What is applied to scores, "none" or "softmax".
+        What to apply to the scores: "none" or "softmax".
     time
-        Which of the three axes is time: 1, and classes are behind it, (1, T, n); or 2, and classes are before it,
-        (1, n, T).
+        Which of the three axes is time: 1 for (N, time, classes), 2 for (N, classes, time).
 
     Returns
     -------
@@ -139,8 +143,12 @@ def ctc(
     Raises
     ------
     NpuLayoutError
-        If the alphabet has not as many characters as there are classes without the blank, or on another blank or time;
-        LayoutError if the output has other axes; BufferSizeError on another size.
+        If the alphabet has another number of characters than there are classes without the blank, or if another
+        argument is wrong.
+    LayoutError
+        If the output has other axes.
+    BufferSizeError
+        If the buffer has another size than its spec.
 
     Examples
     --------
@@ -186,7 +194,7 @@ def _letters(alphabet: Any, count: int, other: int) -> list[str]:
     if len(letters) != count:
         raise NpuLayoutError(
             f"alphabet: expected {count} characters, one for each class but the blank; got {len(letters)}"
-            f"{', as the other axis needs: give time= 1 or 2' * (len(letters) == other)}"
+            f"{', which fits the other axis: give time=1 or time=2' * (len(letters) == other)}"
         )
     return letters
 

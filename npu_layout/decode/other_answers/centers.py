@@ -28,36 +28,40 @@ def centernet(
     stride: int = 4,
     activation: str = "none",
 ) -> Detections:
-    """Return the detections of CenterNet: cells that no neighbour exceeds, with a size and an offset.
+    """Return the detections of CenterNet: cells whose score no neighbour exceeds, with a size and an offset.
 
-    There is no suppression beside that of the eight neighbours (xingyizhou/CenterNet, src/lib/models/decode.py). A
-    Decoder of `centernet_head` is made at each call: for many inputs keep one.
+    A cell is dropped only if one of its eight neighbours has a larger score (xingyizhou/CenterNet,
+    src/lib/models/decode.py). Each call makes a Decoder of `centernet_head`: for many inputs make one yourself.
 
     Parameters
     ----------
     specs
-        {"heat": scores (1, classes, H, W), "size": (1, 2, H, W), width and height in cells, "offset": (1, 2, H, W), of
-        the centre in its cell}, in any layout and dtype; without "offset" centres are in the middle of cells.
+        TensorSpecs in any layout and dtype, by these names: "heat", the scores (1, classes, H, W); "size" (1, 2, H, W),
+        width and height in cells; "offset" (1, 2, H, W), x and y of the centre in its cell, in cells. Without "offset"
+        centres are in the middle of cells.
     buffers
-        The outputs, by the same names.
+        The stored outputs, by the same names.
     confidence
         The least score.
     limit
-        The number of detections, at most: the best ones, of 30,000.
+        The largest number of detections to return, 1 to 30,000: the best ones.
     stride
         Pixels of the input from one cell to the next.
     activation
-        What is applied to scores: "none" (the sigmoid is in the graph) or "sigmoid".
+        What to apply to the scores: "none" (the sigmoid is in the graph) or "sigmoid".
 
     Returns
     -------
-    Detections, the best first; of equal scores the lower class, then the first cell.
+    New Detections in pixels of the input, the best first; of equal scores the lower class, then the first cell.
 
     Raises
     ------
     NpuLayoutError
-        On missing outputs and other words, and a `confidence` that no stored value reaches; LayoutError on other axes
-        and extents; BufferSizeError.
+        If an output is missing, no stored value reaches `confidence`, or another argument is wrong.
+    LayoutError
+        If outputs have other axes or extents.
+    BufferSizeError
+        If a buffer has another size than its spec.
 
     Examples
     --------

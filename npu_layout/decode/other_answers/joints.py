@@ -31,37 +31,41 @@ def landmarks(
     yx: bool = False,
     activation: str = "none",
 ) -> np.ndarray:
-    """Return points that an output has as numbers: MoveNet, MediaPipe's hands, faces and poses, PFLD.
+    """Return points whose coordinates are the output itself: MoveNet, MediaPipe's hands, faces and poses, PFLD.
 
     Parameters
     ----------
     spec, buffer
-        The output: `values` numbers for each point, one point after the other, in any layout and dtype. The first of
-        several axes is that of images.
+        The output as stored, in any layout and dtype, and its spec: `values` numbers for each point, one point after
+        the other. If there are several axes, the first is that of images.
     input_shape
-        Height and width of the network's input in pixels, if `unit` is "input".
+        Height and width of the network's input in pixels; needed if `unit` is "input".
     values
-        Numbers of each point: x, y, and others. MoveNet has 3 (with a score), MediaPipe's hands and faces 3 (z), its
-        poses 5 (z, visibility, presence), PFLD 2.
+        How many numbers a point has: x, y, and others. MoveNet has 3 (with a score), MediaPipe's hands and faces 3
+        (z), its poses 5 (z, visibility, presence), PFLD 2.
     scores
-        How many of them, the last ones, get the `activation`: 2 of MediaPipe's poses. 0 of them have no
-        activation, which is refused then.
+        To how many of a point's numbers, the last ones, `activation` is applied: 2 for MediaPipe's poses. With 0 an
+        `activation` is refused.
     unit
-        Of x and y: "pixel", or "input" if the whole input is 1 (MoveNet, PFLD).
+        The unit of x and y: "pixel", or "input" if the whole input is 1 (MoveNet, PFLD).
     yx
-        y comes before x (MoveNet).
+        Whether y comes before x (MoveNet).
     activation
-        What is applied to scores, "none" or "sigmoid".
+        What to apply to the last `scores` numbers of each point: "none" or "sigmoid".
 
     Returns
     -------
-    float32 (N, points, values): x, y in pixels of the network's input, then the others as they are. Map x, y by
-    `Geometry.points_to_frame`.
+    float32 (N, points, values), a new array: x, y in pixels of the network's input, then the other numbers.
+    `Geometry.points_to_frame` maps x, y into the frame.
 
     Raises
     ------
     NpuLayoutError
-        On other words and numbers; LayoutError if the output is no whole number of points; BufferSizeError.
+        If an argument is wrong.
+    LayoutError
+        If the output is no whole number of points.
+    BufferSizeError
+        If the buffer has another size than its spec.
 
     Examples
     --------
@@ -110,37 +114,42 @@ def heatmap_points(
 ) -> np.ndarray:
     """Return the joints in the heatmaps of one person's crop: HRNet, SimpleBaseline, ViTPose.
 
-    Each joint is at the first greatest value of its map, moved by a quarter of a cell in x and in y towards the greater
-    neighbour (microsoft/human-pose-estimation.pytorch, lib/core/inference.py), or to the peak of a parabola. Its pixel
-    is the cell times `stride`, as training made the maps. Of networks that were trained with UDP (ViTPose, and HRNet's
-    configurations with udp in their names) the first and the last cell are the first and the last pixel: of 192x256
-    pixels and 48x64 cells `stride` is (191 / 47, 255 / 63), and 4 is up to 3 pixels off.
+    Each joint is in the cell of its map with the greatest value, the first of equal ones. `shift` says how it is then
+    moved by parts of a cell. The pixel is this place times `stride`, as in the making of the maps for training. For
+    networks that were trained with UDP (ViTPose, and HRNet's configurations with udp in their names) the first and the
+    last cell are the first and the last pixel: for 192x256 pixels and 48x64 cells `stride` is (191 / 47, 255 / 63), and
+    4 is up to 3 pixels off.
 
     Parameters
     ----------
     spec, buffer
-        Heatmaps with the axes N, C, H and W; in any layout and dtype.
+        The heatmaps as stored, in any layout and dtype, and their spec: the axes N, C, H and W in any order.
     stride
         Pixels of the input from one cell to the next; or two numbers, in x and in y.
     shift
-        "quarter", "dark", or None: whole cells. As in the source, "quarter" leaves joints in the first two and in the
-        last row or column where they are. "dark" is a step of Newton's method on the logarithm of the blurred map
-        (Zhang et al., "Distribution-Aware Coordinate Representation for Human Pose Estimation", 2020;
-        open-mmlab/mmpose, mmpose/codecs/utils/refinement.py, refine_keypoints_dark_udp); a step to a place more
-        than a cell outside the map, as of infinite values, is not made.
+        "quarter": by a quarter of a cell in x and in y towards the greater neighbour; joints in the first two rows or
+        columns and in the last one stay, as in microsoft/human-pose-estimation.pytorch, lib/core/inference.py. "dark":
+        to the peak of a parabola, by a step of Newton's method on the logarithm of the blurred map (Zhang et al.,
+        "Distribution-Aware Coordinate Representation for Human Pose Estimation", 2020; open-mmlab/mmpose,
+        mmpose/codecs/utils/refinement.py, refine_keypoints_dark_udp); a step that ends more than a cell outside the
+        map, as infinite values cause, is not made. None: not at all.
     blur
-        Cells of the Gaussian of "dark", an odd number: 11 for maps that were made with a sigma of 2, 17 with 3. Others
-        have none, and refuse it.
+        The width in cells of the Gaussian of "dark", an odd number: 11 for maps that were made with a sigma of 2, 17
+        with 3. With another `shift` it is refused.
 
     Returns
     -------
-    float32 (N, joints, 3): x, y in pixels of the network's input, and the greatest value; NaN, NaN and that value where
-    it is 0 or less. Map x, y by `Geometry.points_to_frame`.
+    float32 (N, joints, 3), a new array: x, y in pixels of the network's input, and the greatest value; x, y are NaN
+    where that value is 0 or less. `Geometry.points_to_frame` maps x, y into the frame.
 
     Raises
     ------
     NpuLayoutError
-        On another shift, stride or blur; LayoutError if the output has other axes; BufferSizeError on another size.
+        If `shift`, `stride` or `blur` is another.
+    LayoutError
+        If the output has other axes.
+    BufferSizeError
+        If the buffer has another size than its spec.
 
     Examples
     --------
@@ -245,29 +254,34 @@ def _without_nan(values: np.ndarray) -> np.ndarray:
 
 @checked_call
 def simcc_points(x: TensorSpec, x_buffer: Any, y: TensorSpec, y_buffer: Any, *, split: float = 2.0) -> np.ndarray:
-    """Return the joints in SimCC's two vectors for each: RTMPose.
+    """Return the joints in the outputs of SimCC, which has two vectors for each joint: RTMPose.
 
-    A joint is at the first greatest value of each vector, divided by `split`; its score is the lesser of the two values
-    (open-mmlab/mmpose, mmpose/codecs/utils/post_processing.py, get_simcc_maximum).
+    A joint's x is the index of the greatest value in its first vector, divided by `split`; y is that in the second. Its
+    score is the lesser of the two values (open-mmlab/mmpose, mmpose/codecs/utils/post_processing.py,
+    get_simcc_maximum).
 
     Parameters
     ----------
     x, x_buffer
-        (N, joints, width times split); in any layout and dtype.
+        The spec and the stored output of the first vectors, (N, joints, width * split), in any layout and dtype.
     y, y_buffer
-        (N, joints, height times split).
+        The same of the second vectors, (N, joints, height * split).
     split
-        Elements for each pixel of the input.
+        The number of a vector's elements for each pixel of the input.
 
     Returns
     -------
-    float32 (N, joints, 3): x, y in pixels of the network's input, and the score; NaN, NaN and the score where it is 0
-    or less.
+    float32 (N, joints, 3), a new array: x, y in pixels of the network's input, and the score; x, y are NaN where the
+    score is 0 or less.
 
     Raises
     ------
     NpuLayoutError
-        On another split; LayoutError if the outputs have other axes, or not one number of joints; BufferSizeError.
+        If `split` is no number above 0.
+    LayoutError
+        If the outputs have other axes, or differ in images or joints.
+    BufferSizeError
+        If a buffer has another size than its spec.
 
     Examples
     --------

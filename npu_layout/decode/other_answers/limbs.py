@@ -23,25 +23,32 @@ from ..heads.records import count_of, items, share_of
 @checked_call
 @dataclass(frozen=True)
 class Skeleton:
-    """What the channels of such a network are, and what makes a person.
+    """What the channels of a network of heatmaps and part affinity fields are, and what makes a person.
+
+    A field has two channels, x and y of a vector in each cell, which points along the limb.
 
     Attributes
     ----------
     joints
-        How many heatmaps there are, the first channels.
+        The number of joints: the heatmaps of the joints are the first channels.
     limbs
-        Pairs of joints, in the order of their fields.
+        Pairs of joints, by number, in the order of their fields.
     fields
-        The channel of the first field; x and y of each limb follow each other.
+        The channel of the first field; x and y of a limb follow each other.
     cell
-        Pixels of the input in a cell, each way.
-    peak, field, aligned, total
-        The least heat of a joint, which is a maximum of 3x3 cells; the least part of the field along a limb, and the
-        share of points that must have more; the least sum of a person's limbs.
+        Pixels of the input from one cell to the next, in x and y.
+    peak
+        The least heat of a joint. A joint is a maximum among 3x3 cells.
+    field, aligned
+        Along a limb, the field's component in the limb's direction has to be above `field` in at least this share of
+        the points, `aligned`, 0 to 1.
+    total
+        The least sum of the scores of a person's limbs. A limb's score is the mean of that component, times the square
+        root of the heats of its two joints.
     samples
-        Points of a limb at which the field is read, its ends included.
+        The number of points of a limb at which the field is read, its ends included.
 
-    Raises NpuLayoutError on counts and numbers that are none, and on limbs between joints that are not there.
+    Raises NpuLayoutError if a number is out of range, or a limb names a joint that is not there.
     """
 
     joints: int
@@ -78,31 +85,33 @@ OPENPOSE = Skeleton(
 
 @checked_call
 def people(maps: Any, buffer: Any = None, skeleton: Skeleton = OPENPOSE) -> np.ndarray:
-    """Return the people in the output of a network of heatmaps and fields.
+    """Return the people in the output of a network of heatmaps and part affinity fields, such as OpenPose.
 
     Parameters
     ----------
     maps
-        The output's spec: one image with the axes N, C, H and W in any order, in any layout and dtype; or a list or
-        {name: spec} of outputs whose channels follow each other: the heatmaps, then the fields. Or real values,
-        (channels, H, W) or (1, channels, H, W), as TensorSpec.unpack returns them.
+        The output's spec: one image with the axes N, C, H and W in any order, in any layout and dtype. For several
+        outputs, a list or {name: spec}, in the order of their channels: the heatmaps, then the fields. Or real values
+        instead of specs: an array (channels, H, W) or (1, channels, H, W), as TensorSpec.unpack returns it.
     buffer
-        The output as it is stored, or {name: buffer}; of several specs a list or {name: buffer}. Of real values None,
-        or the skeleton.
+        The output as stored, or {name: buffer}; for several specs a list or {name: buffer}. Beside real values there
+        is no buffer: leave it out, or give the skeleton in its place.
     skeleton
         What the channels are.
 
     Returns
     -------
-    float32 (n, joints, 3): x, y in pixels of the input (centres of pixels are whole numbers) and the heat; NaN, NaN
-    and 0 for a joint that was not found.
+    float32 (n, joints, 3), a new array: for each person and joint x, y in pixels of the input (centres of pixels are
+    whole numbers) and the heat; NaN, NaN and 0 for a joint that was not found.
 
     Raises
     ------
     LayoutError
         If the channels are not those of the skeleton, or outputs have other axes.
+    BufferSizeError
+        If a buffer has another size than its spec.
     NpuLayoutError
-        On what is no skeleton; BufferSizeError on a buffer of another size.
+        If another argument is wrong.
 
     Examples
     --------

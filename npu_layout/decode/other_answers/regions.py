@@ -25,10 +25,10 @@ class Regions:
     Attributes
     ----------
     corners
-        float32 (n, 4, 2): x, y in pixels of the network's input, in order around each; `Geometry.points_to_frame` maps
-        them.
+        float32 (n, 4, 2): x, y of each region's corners in pixels of the network's input, clockwise on the screen from
+        the upper left one on; `Geometry.points_to_frame` maps them into the frame.
     confidence
-        float32 (n,): the mean score inside.
+        float32 (n,): the mean score in the rectangle before it was enlarged.
 
     Raises nothing: `dbnet` makes them.
     """
@@ -53,36 +53,40 @@ def dbnet(
 ) -> Regions:
     """Return the regions of text in DBNet's probability map.
 
-    Cells above `threshold` that touch each other are a region. Its smallest turned rectangle is enlarged on each side
-    by area times `unclip` over perimeter, because DBNet learns shrunken regions (Liao et al., "Real-time Scene Text
-    Detection with Differentiable Binarization", 2020; PaddleOCR, ppocr/postprocess/db_postprocess.py, box_type quad,
-    whose polygon, offset round, has this very rectangle).
+    Cells above `threshold` that touch each other are a region. The smallest turned rectangle around it is enlarged,
+    because DBNet learns shrunken regions: each side moves outwards by area * `unclip` / perimeter (Liao et al.,
+    "Real-time Scene Text Detection with Differentiable Binarization", 2020). PaddleOCR's rectangle is the same
+    (ppocr/postprocess/db_postprocess.py, box_type quad).
 
     Parameters
     ----------
     spec, buffer
-        The map: (1, 1, H, W), in any layout and dtype.
+        The map as stored, in any layout and dtype, and its spec: (1, 1, H, W).
     confidence
         The least mean score in the rectangle before it is enlarged.
     threshold
-        The least score of a cell.
+        A cell belongs to a region if its score is above this.
     unclip
-        How much regions are enlarged.
+        How much regions are enlarged: 0 is not at all.
     stride
         Pixels of the input from one cell to the next.
     limit
-        The number of regions, at most: those of the best scores.
+        The largest number of regions to return: those with the best scores.
 
     Returns
     -------
-    Regions in the order in which OpenCV finds their contours. As in the source, a hole of a region is one too, if its
-    rectangle scores enough.
+    Regions in the order in which OpenCV finds their contours. As in PaddleOCR, a hole in a region is returned too, if
+    its rectangle scores enough.
 
     Raises
     ------
     NpuLayoutError
-        On numbers that do not fit, and a `threshold` or `confidence` beyond all stored values, or of floats outside
-        0 .. 1; LayoutError if the output has other axes or channels; BufferSizeError.
+        If no stored value reaches `threshold` or `confidence`; if one of them is outside 0 .. 1 and the map has floats;
+        if another argument is wrong.
+    LayoutError
+        If the output has other axes, or several channels.
+    BufferSizeError
+        If the buffer has another size than its spec.
 
     Examples
     --------
@@ -107,8 +111,9 @@ def dbnet(
         share_of("threshold", cut, ": the map has probabilities")
         share_of("confidence", least, ": the map has probabilities")
     if cut >= most or least > most:  # cells are above the threshold, means may be equal
-        why = f"threshold: no stored value is above {cut:g}" if cut >= most else f"confidence: none reaches {least:g}"
-        raise NpuLayoutError(f"{why}; the largest that one means is {most:g}")
+        asked = f"threshold: no stored value is above {cut:g}"
+        asked = asked if cut >= most else f"confidence: no stored value reaches {least:g}"
+        raise NpuLayoutError(f"{asked}: stored values mean at most {most:g}")
     with naming("buffer"):
         values = spec.unpack(buffer).transpose([spec.axes.index(letter) for letter in "NCHW"])
     heat = np.ascontiguousarray(values[0], np.float32)

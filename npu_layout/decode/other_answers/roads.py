@@ -28,30 +28,36 @@ _FEWEST = 3  # points of a lane, as in demo.py
 def lanes(spec: TensorSpec, buffer: Any, input_shape: Sequence[int] = (288, 800), rows: Any = None) -> list[np.ndarray]:
     """Return the lanes in the output of Ultra-Fast-Lane-Detection.
 
-    The output is (1, columns + 1, rows, lanes): for each lane and row, scores of columns and of no lane, the last one.
-    A lane crosses a row where no lane is not the best score: at the mean of the columns, weighted by their softmax
-    (cfzd/Ultra-Fast-Lane-Detection, demo.py). Lanes of less than 3 points are none, as there. Where a score
-    is NaN, or a column's infinite, a lane does not cross the row.
+    The output is (1, columns + 1, rows, lanes): for each lane and row a score for each column, and last a score for
+    "no lane". If "no lane" has not the best score, the lane crosses the row, at the mean of the columns weighted by
+    their softmax (cfzd/Ultra-Fast-Lane-Detection, demo.py). As there, a lane of less than 3 points is left out. A lane
+    does not cross a row that has a NaN, or an infinite score of a column.
 
     Parameters
     ----------
     spec, buffer
-        The output, (1, 101, 56, 4) of TuSimple's networks and (1, 201, 18, 4) of CULane's; in any layout and dtype.
+        The output as stored, in any layout and dtype, and its spec: (1, 101, 56, 4) of networks trained on TuSimple,
+        (1, 201, 18, 4) of those trained on CULane.
     input_shape
         Height and width of the network's input, in pixels.
     rows
-        Pixels of the input from its top to each row. None: those of TuSimple, if there are 56, or of CULane, 18, of 288
-        pixels, in the same share of another height.
+        (rows,) numbers: the row of pixels, counted from 1, in which each row of the output lies; y is one less. None:
+        the published rows, TuSimple's if there are 56, CULane's if there are 18, scaled from a height of 288 pixels to
+        that of `input_shape`.
 
     Returns
     -------
-    For each lane float32 (n, 2): x, y in pixels of the network's input, from the top down; (0, 2) where there is none.
-    `Geometry.points_to_frame` maps them.
+    A list with an array for each lane, float32 (n, 2): x, y in pixels of the network's input, from the top down;
+    (0, 2) if the lane is not there. `Geometry.points_to_frame` maps them into the frame.
 
     Raises
     ------
     NpuLayoutError
-        On rows that are not as many as the output's; LayoutError if the output has other axes; BufferSizeError.
+        If `rows` has another length than the output has rows, or is None for other than 18 or 56 rows.
+    LayoutError
+        If the output has other axes.
+    BufferSizeError
+        If the buffer has another size than its spec.
 
     Examples
     --------
@@ -69,12 +75,12 @@ def lanes(spec: TensorSpec, buffer: Any, input_shape: Sequence[int] = (288, 800)
     columns, crossed = shape[1] - 1, shape[2]
     if rows is None:
         if crossed not in ROWS:
-            raise NpuLayoutError(f"rows: expected the places of the output's {crossed} rows; 18 and 56 are published")
+            raise NpuLayoutError(f"rows: expected {crossed} numbers: only for 18 and 56 rows are there published ones")
         places = np.array(ROWS[crossed], np.float64) * height / _HEIGHT
     else:
         places = numbers_of("rows", rows).astype(np.float64)
         if places.shape != (crossed,):
-            raise NpuLayoutError(f"rows: expected {crossed} numbers, as the output has rows, got shape {places.shape}")
+            raise NpuLayoutError(f"rows: expected {crossed} numbers, one for each row, got shape {places.shape}")
     scores = given.unpack(buffer)[0]
     shares = activated("softmax", scores[:columns], 0)
     x = (shares * np.arange(1.0, columns + 1)[:, None, None]).sum(0) * (width - 1) / (columns - 1) - 1

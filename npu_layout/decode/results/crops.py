@@ -44,15 +44,16 @@ def picked_rows(column: np.ndarray, rows: Any, what: str) -> np.ndarray:
 
 
 class Masks(Sequence[np.ndarray]):
-    """Masks of n instances, each a crop: bool (h, w) with the place of its first pixel.
+    """Masks of n instances. Each is stored as a crop: the part of the mask inside its box.
 
     Attributes
     ----------
     crops
-        The n crops: bool (h, w), of another size each; empty where a box has no pixel inside the input. Crops of one
-        call are in one array, and `masks[rows]` has views of them: see Decoder's `out` for who writes to it again.
+        A list of n arrays bool (h, w), each of its own size; empty if the box has no pixel inside the input. The crops
+        of a call share one memory, and `masks[rows]` has views of it. A later call that is given them as `out` writes
+        to it again.
     offsets
-        int64 (n, 2): x, y of each crop's first pixel in the network's input.
+        int64 (n, 2): x, y of each crop's upper left pixel in the network's input.
     input_shape
         Height and width of the network's input.
 
@@ -84,9 +85,9 @@ class Masks(Sequence[np.ndarray]):
         return Masks([self.crops[i] for i in picked], self.offsets[picked], self.input_shape)
 
     def full(self, i: int, out: np.ndarray | None = None) -> np.ndarray:
-        """Return mask `i` over the whole input, bool (H, W); `out`: an array to write it to.
+        """Return mask `i` over the whole input, bool (H, W), a copy. `out`: the array to which it is written instead.
 
-        IndexError if there is no such mask; NpuLayoutError on an `out` of another shape or dtype, or that is read-only.
+        IndexError if there is no such mask; NpuLayoutError if `out` has another shape or dtype, or is read-only.
         """
         whole = np.empty(self.input_shape, bool) if out is None else array_of(out, "out")
         i = self._row(i)
@@ -113,12 +114,12 @@ class Masks(Sequence[np.ndarray]):
         return result
 
     def polygons(self, i: int) -> list[np.ndarray]:
-        """Return the outlines of mask `i`, the largest area first, without those of its holes.
+        """Return the outlines of mask `i`, the one with the largest area first, without the outlines of its holes.
 
-        Each is float32 (points, 2), a copy: x, y of the centres of pixels on the edge, in the network's input, as
-        cv2.findContours returns them (RETR_EXTERNAL, CHAIN_APPROX_SIMPLE). ``geometry.points_to_frame(polygon)`` maps
-        one to the frame. There are several where a mask is in pieces, and none of an empty one. IndexError if there is
-        no such mask.
+        Each is float32 (points, 2), a copy: x, y of the centres of pixels on the edge, in pixels of the network's
+        input, as cv2.findContours returns them (RETR_EXTERNAL, CHAIN_APPROX_SIMPLE). A mask in pieces has several, an
+        empty mask none. ``geometry.points_to_frame(polygon)`` maps one into the frame. IndexError if there is no such
+        mask.
         """
         import cv2
 

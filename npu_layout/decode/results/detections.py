@@ -49,29 +49,29 @@ _MEANT = {
 
 @dataclass(frozen=True, eq=False)
 class Detections:
-    """Detections of one input, the best first; arrays with a row for each, n of them.
+    """Detections of one input, the best first; each array has a row for each of the n detections.
 
     Attributes
     ----------
     xyxy
-        float32 (n, 4): edges in pixels of the network's input; `Geometry.boxes_to_frame` maps them to the frame. They
-        are not clipped. Of turned boxes: the edges around their corners.
+        float32 (n, 4): the boxes' edges, left, top, right and bottom, in pixels of the network's input, not clipped to
+        it; `Geometry.boxes_to_frame` maps them into the frame. For turned boxes: the upright box around the corners.
     confidence
-        float32 (n,).
+        float32 (n,): the scores.
     class_id
-        int64 (n,).
+        int64 (n,): the numbers of the classes.
     level, cell, anchor
-        int64 (n,): the level of the head, the cell in it (row * columns + column), and the anchor (0 if there is one),
-        in which each was found: for channels of your own.
+        int64 (n,): the level of the head, the cell in it (row * columns + column) and the anchor (0 if there is one)
+        that each was found in. With them you find a detection's values in outputs of your own.
     keypoints
-        float32 (n, points, 2 or 3): x, y in pixels of the input, and the confidence; None if the head has none. They
-        count as edges, as boxes do: in the frame they are
-        ``geometry.points_to_frame(found.keypoints[..., :2], edges=True)``.
+        float32 (n, points, 2 or 3): x, y in pixels of the input, and the confidence; None if the head has none. x and y
+        are measured as edges of boxes are (0 is the left edge of the first pixel, not its centre): in the frame they
+        are ``geometry.points_to_frame(found.keypoints[..., :2], edges=True)``.
     masks
         The instances' masks, or None.
     xywha
-        Of turned boxes, float32 (n, 5): centre x and y, width and height in pixels of the input, and the angle in
-        radians by which a box is turned from x towards y (clockwise on the screen); None if boxes are upright.
+        float32 (n, 5) for turned boxes: centre x and y, width and height in pixels of the input, and the angle in
+        radians by which a box is turned from x towards y (clockwise on the screen). None if boxes are upright.
     """
 
     xyxy: np.ndarray
@@ -126,7 +126,7 @@ class Detections:
     def xyxyxyxy(self) -> np.ndarray | None:
         """float32 (n, 4, 2): corners of turned boxes, in order around each, a copy; None if they are upright.
 
-        They are edges, as those of `xyxy`: in the frame they are
+        They are measured as the edges in `xyxy`: in the frame they are
         ``geometry.points_to_frame(found.xyxyxyxy, edges=True)``.
         """
         return None if self.xywha is None else corners_of(self.xywha.astype(np.float64)).astype(np.float32)
@@ -138,17 +138,17 @@ class Detections:
         Parameters
         ----------
         geometry
-            How the frame became the input: the arrays are in pixels of the frame. None: in pixels of the input.
+            How the frame became the input; then the arrays are in pixels of the frame. None: in pixels of the input.
 
         Returns
         -------
-        xyxy, confidence, class_id; `mask`, bool (n, H, W) over the whole picture, if there are masks; of turned boxes
-        `data`, {"xyxyxyxy": their corners}. Nothing is clipped.
+        A dict: "xyxy", "confidence", "class_id"; "mask", bool (n, H, W) over the whole frame or input, if there are
+        masks; for turned boxes "data", {"xyxyxyxy": their corners}. Boxes are not clipped to the frame.
 
         Raises
         ------
         NpuLayoutError
-            On what is no Geometry, and on one of another input than that of the masks.
+            If `geometry` is no Geometry, or its input has another size than that of the masks.
         """
         if geometry is not None:
             check_geometry(geometry, self.masks)

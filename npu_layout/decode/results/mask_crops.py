@@ -30,42 +30,45 @@ def masks(
 ) -> Masks:
     """Return the masks of instances inside their boxes.
 
+    An instance's coefficients times the prototypes, added up, are a logit for each cell.
+
     Parameters
     ----------
     spec, buffer
-        The prototypes, (1, channels, h, w) by their spec, or with their axes in another order (N, H, W, C, as
-        `from_tflite` gives them), as stored in any layout. The buffer may be reused afterwards.
+        The prototypes as stored, in any layout and dtype, and their spec: (1, channels, h, w), or the same axes in
+        another order, such as N, H, W, C from `from_tflite`. The buffer may be reused afterwards.
     coefficients
         (n, channels): stored integers, or real numbers.
     xyxy
-        (n, 4): boxes in pixels of the input. A pixel x is inside if left <= x < right; of "cells" a cell x is, the box
-        being in cells, and the mask has the pixels that cells inside take part in. A box with an edge that is not
-        finite has none.
+        (n, 4): boxes in pixels of the input. A pixel is inside if left <= x < right and top <= y < bottom. With rule
+        "cells" cells are inside in the same way, and the mask may have every pixel that such a cell takes part in. A
+        box with an edge that is not finite has an empty mask.
     input_shape
-        Height and width of the network's input: whole multiples of the prototypes', or so many that they are divided by
-        a power of 2 and rounded up (138x138 of 550x550, YOLACT).
+        Height and width of the network's input in pixels: whole multiples of h and w, or such that h and w are they
+        divided by 2, 4 or 8 and rounded up (138x138 of 550x550, YOLACT).
     zero_point
-        Of the coefficients, if they are stored integers; their scale must be positive, and is not needed.
+        The zero point of the coefficients, if they are stored integers; their scale must be positive, and is not
+        needed.
     rule
         "logits": logits are enlarged, linearly between the middles of cells, and a pixel inside the box is part of the
         mask if its logit is above 0 (ultralytics). "probabilities": their sigmoid is enlarged, and has to be above 0.5
-        (airockchip/rknn_model_zoo). "cells": logits outside the box become 0, then all are enlarged (ultralytics'
-        older process_mask), so that the mask's edge is beyond the box, by half a cell and more.
+        (airockchip/rknn_model_zoo). "cells": logits outside the box become 0, then all are enlarged, so that the mask
+        extends beyond the box by half a cell or more (ultralytics' older process_mask).
     out
-        Masks of an earlier call: their memory is used again, and grows to the most pixels that a call needed. Nothing
-        of them may be read from then on, and no crops that are views of it.
+        Masks that an earlier call returned. Their memory is written again, and grows to the most pixels that a call
+        needed: do not read them, nor crops that are views of them, afterwards.
 
     Returns
     -------
-    Masks, in new memory or that of `out`. Of 8-bit prototypes and coefficients of one positive scale each, by "logits"
-    and "cells", they are those of exact arithmetic: the sign of an integer. Others are computed in float64. A pixel
-    whose sum is no number is outside.
+    Masks, in new memory or that of `out`. With "logits" and "cells", of prototypes and coefficients of 8 bits with one
+    positive scale each, they are exact: the sign of an integer. Otherwise logits are computed in float64. A pixel whose
+    logit is NaN is outside.
 
     Raises
     ------
     LayoutError, NpuLayoutError
-        If the prototypes, coefficients, boxes and the input do not fit each other; on an unknown rule, and an `out`
-        that is no Masks.
+        If the prototypes, coefficients, boxes and the input do not fit each other, if `rule` is unknown, or if `out` is
+        no Masks.
     """
     instance("spec", spec, TensorSpec, "a TensorSpec")
     size = height_and_width(input_shape)
@@ -79,8 +82,8 @@ def masks(
     _, h, w = shape
     if (size[0] % h or size[1] % w) and not _rounded_up(size, (h, w)):
         raise LayoutError(
-            f"prototypes: expected an input of whole multiples of {h}x{w}, or one that has as many cells of 2, 4 or 8 "
-            f"pixels, rounded up; got {size[0]}x{size[1]}"
+            f"prototypes: expected an input of a whole multiple of {h}x{w}, or one that is {h}x{w} if it is divided by "
+            f"2, 4 or 8 and rounded up; got {size[0]}x{size[1]}"
         )
     given, boxes = numbers_of("coefficients", coefficients), widened(numbers_of("xyxy", xyxy))
     if given.ndim != 2 or given.shape[1] != shape[0] or boxes.shape != (len(given), 4):

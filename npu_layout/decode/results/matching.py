@@ -30,7 +30,7 @@ _BESIDE = {"tied": "of these tied", "marginal": "marginal", "undefined": "undefi
 
 @dataclass(frozen=True)
 class Comparison:
-    """How detections differ from a reference's; true if they do not, but for what is marginal or undefined.
+    """How detections, `found`, differ from a reference's; true if nothing differs that counts.
 
     Attributes
     ----------
@@ -39,21 +39,22 @@ class Comparison:
     missing, extra
         Rows of the reference that nothing matches; rows of found that match nothing.
     moved, relabelled, rescored
-        Pairs of `matched` with an edge, or a corner of a turned box, that differs by more than `same` allows, of
-        another class, and with scores that differ by more than it allows.
+        Pairs of `matched` that differ by more than `same` allows: in an edge, or a corner of a turned box; in the
+        class; in the score.
     keypoints, masks
-        Pairs with more than a quarter of the keypoints elsewhere, and with masks whose IoU is less than `overlap`.
+        Pairs with more than a quarter of the keypoints elsewhere; pairs with masks whose IoU is less than `overlap`.
     tied
-        Pairs of `moved` that come from another cell with the same score: suppression may have had a tie. They count as
-        differences all the same.
+        Those pairs of `moved` that come from different cells with the same score: suppression may have kept either.
+        They count as differences all the same.
     marginal
-        ("found" or "reference", row): what one side alone has, with a score so near the threshold that the other side
-        may have lost it there. Not counted as a difference.
+        ("found" or "reference", row) of what one side alone has, with a score so near the threshold that the other side
+        may have lost it there. It does not count as a difference.
     pixels, score
-        The largest differences of an edge and of a score, of all pairs.
+        The largest difference of an edge, in pixels, and of a score, among all pairs.
     undefined
-        Rows of the reference whose box or score is NaN or infinite, where found has a number or nothing: there is
-        nothing to compare with. Not counted as a difference, nor is what found has of that class in that cell.
+        Rows of the reference whose box or score is NaN or infinite, if found has a number or nothing in their place:
+        there is nothing to compare with. They do not count as differences, nor does what found has of that class in
+        that cell.
 
     Raises nothing: `same` makes it.
     """
@@ -100,38 +101,37 @@ def same(
 ) -> Comparison:
     """Return how detections differ from those of a reference.
 
-    Rows are matched one to one, best IoU first: those of one class, and then what is left, of any class. A row whose
-    box or score is NaN or infinite is the same as one of this kind, of its class and cell, and as no other. If found
-    alone has it, it is extra, and the reference's row missing. If the reference alone has it, it is undefined, which is
-    no difference: outputs of integers, which are never NaN, cannot agree with it.
+    Rows are matched one to one, best IoU first: first those of the same class, then the others. A row whose box or
+    score is NaN or infinite matches only a row of that kind, of its class and from its cell. If only found has such a
+    row, it is extra, and the reference's row is missing. If only the reference has it, it is undefined, which is no
+    difference: outputs of integers, which are never NaN, cannot agree with it.
 
     Parameters
     ----------
     found, reference
         Detections in pixels of the same input.
     confidence
-        The threshold of both: what one side alone has, with a score at most `score` above it, is marginal. None:
-        nothing is.
+        The threshold with which both were decoded: what one side alone has, with a score at most `score` above it, is
+        marginal. None: nothing is marginal.
     pixels, shift
-        How far an edge or a keypoint may be from the reference's: `pixels`, and this share of the box's longer side.
-        Keypoints that the reference sees (confidence 0.5, where they have one) are compared; confidences may differ by
-        0.25.
+        How far an edge or a keypoint may be from the reference's, in pixels: `pixels` plus `shift` times the longer
+        side of the reference's box. Only keypoints that the reference sees (confidence 0.5 or more, if they have one)
+        are compared; their confidences may differ by 0.25.
     score
-        How much a score may differ.
+        How much two scores may differ.
     overlap
         The least IoU of a match, and of two masks of 16 pixels or more; boxes without area match if no edge is farther
-        than `pixels`.
+        away than `pixels`.
 
     Returns
     -------
-    A Comparison; it is true if nothing is missing, extra, moved, relabelled or rescored, nor are keypoints or masks
-    others.
+    A Comparison. It is true if nothing is missing, extra, moved, relabelled or rescored, and keypoints and masks agree.
 
     Raises
     ------
     NpuLayoutError
-        On what are no Detections, on a negative limit, on one above 1 of shares, IoUs or scores that are probabilities,
-        and if one side alone has keypoints, masks or turned boxes, or of another number or size.
+        If `found` or `reference` is no Detections; if a limit is negative, or above 1 where it limits shares, IoUs or
+        probabilities; if only one side has keypoints, masks or turned boxes, or theirs have other numbers or sizes.
 
     Examples
     --------

@@ -34,15 +34,16 @@ def draw(
     Parameters
     ----------
     frame
-        (H, W, 3) uint8, BGR, or what a Preprocessor with this `source` reads: never changed.
+        (H, W, 3) uint8, BGR; with another `source`, what a Preprocessor with this `source` reads. It is never written
+        to.
     found
         Detections in pixels of the network's input.
     geometry
         How the frame became the input, as the Preprocessor returns it with the buffer; None: the frame is the input.
     names
-        Of the classes, by number; None: the numbers.
+        The names of the classes, a list or {number: name}; None: the numbers are drawn.
     source
-        What the frame is: a pixel format's name such as "NV12" or "MJPEG", or a FrameSpec, as of the Preprocessor.
+        What the frame is, as for the Preprocessor: a pixel format's name such as "NV12" or "MJPEG", or a FrameSpec.
 
     Returns
     -------
@@ -51,8 +52,8 @@ def draw(
     Raises
     ------
     NpuLayoutError
-        On another frame, one of another size than the geometry's, on a geometry of another input than that of the
-        masks, on masks of another size than the frame's if there is no geometry, and on what are no Detections.
+        If the frame is not what `source` says, or has another size than the geometry's frame; if the masks have another
+        size than the geometry's input or, without a geometry, than the frame; if `found` is no Detections.
     """
     import cv2
 

@@ -27,11 +27,11 @@ def nms(
 ) -> np.ndarray:
     """Return the indices of the boxes that stay, best first: greedy non-maximum suppression.
 
-    A box goes if its IoU with a box that stays, of its class, is greater than `iou`. Boxes of equal scores keep the
+    A box is dropped if its IoU with a box of its class that stays is greater than `iou`. Boxes of equal scores keep the
     order in which they came. The IoU is torchvision's: areas and intersection in float32, compared as float64. Without
-    options the result is that of ``torchvision.ops.nms`` of each class, in the order of scores (``batched_nms`` without
-    the rounding of its offsets). Also as there, a box with NaN or an infinite edge, with exchanged edges (x1 < x0), or
-    without area, goes for no other one, and no other one goes for it: its IoU with any box is 0, or no number.
+    options the result is that of ``torchvision.ops.nms`` for each class, in the order of scores (``batched_nms``
+    without the rounding of its offsets). As in torchvision, a box with NaN, an infinite edge, exchanged edges (x1 < x0)
+    or no area is never dropped and drops no other: its IoU with any box is 0 or NaN.
 
     Parameters
     ----------
@@ -44,10 +44,13 @@ def nms(
     class_id
         (n,) whole numbers; None: all boxes are of one class.
     limit
-        The number of boxes that stay, at most: the best ones.
-    inclusive, extra, epsilon
-        Other code's rules: a box of IoU equal to `iou` goes too (HailoRT); pixels that are added to widths and heights
-        (1 in RetinaFace and rknn_model_zoo's C++); what is added to the union.
+        The largest number of boxes that stay: the best ones. None: all.
+    inclusive
+        Whether a box whose IoU is equal to `iou` is dropped too, as in HailoRT.
+    extra
+        Pixels that are added to widths and heights: 1 in RetinaFace and in rknn_model_zoo's C++.
+    epsilon
+        A number that is added to the union, as some code does to avoid a division by 0.
 
     Returns
     -------
@@ -56,7 +59,7 @@ def nms(
     Raises
     ------
     NpuLayoutError
-        On shapes that differ, NaN, what is no number, and an `iou` outside 0 .. 1.
+        If shapes differ, if there is NaN in the scores or something that is no number, or if `iou` is outside 0 .. 1.
 
     Examples
     --------

@@ -151,7 +151,7 @@ def test_bad_input() -> None:
         (lambda: decode.ctc(maps, np.zeros(48, np.float32), "abc"), "ctc: .*; of more, the others of extent 1"),
         (
             lambda: decode.ctc(line, np.zeros(15, np.float32), "abcd"),
-            "got 4, as the other axis needs",
+            "got 4, which fits the other axis: give time=1 or time=2",
         ),
         (lambda: decode.ctc(step, np.zeros(5, np.float32), "ab"), "alphabet: expected 4 characters, .* got 2"),
     ):

@@ -61,9 +61,9 @@ def test_a_threshold_that_no_cell_can_have() -> None:
     spec = nl.TensorSpec((1, 1, 4, 4), dtype="uint8", quantization=nl.Quantization(1 / 255), name="map")
     buffer = np.full(16, 255, np.uint8)
     for given, words in (
-        ({"threshold": 30}, "^threshold: no stored value is above 30; the largest that one means is 1$"),
+        ({"threshold": 30}, "^threshold: no stored value is above 30: stored values mean at most 1$"),
         ({"threshold": 1}, "^threshold: no stored value is above 1; "),
-        ({"confidence": 60}, "^confidence: none reaches 60; the largest that one means is 1$"),
+        ({"confidence": 60}, "^confidence: no stored value reaches 60: stored values mean at most 1$"),
     ):
         with pytest.raises(nl.NpuLayoutError, match=words):
             decode.dbnet(spec, buffer, **given)

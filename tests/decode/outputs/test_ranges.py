@@ -138,7 +138,7 @@ def test_integers_of_other_widths_bound_the_score(dtype: str, most: float) -> No
         nl.TensorSpec((1, n, 4, 4), dtype=dtype, quantization=nl.Quantization(scale), name=str(n)) for n in (64, 2)
     ]
     assert largest_score(head, fit(head, specs, (32, 32), {}), specs) == pytest.approx(0.5, rel=1e-6)
-    with pytest.raises(nl.NpuLayoutError, match=r"no stored value reaches 0\.6; the largest that one means is 0\.5"):
+    with pytest.raises(nl.NpuLayoutError, match=r"no stored value reaches 0\.6: stored values mean at most 0\.5"):
         decode.Decoder(head, specs, (32, 32))([spec.pack(np.zeros(spec.shape, np.float32)) for spec in specs], 0.6)
 
 
