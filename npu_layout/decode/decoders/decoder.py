@@ -300,7 +300,7 @@ def _names(given: Any, specs: Sequence[TensorSpec]) -> dict[str, tuple[str, ...]
     checked = {}
     for role, names in given.items():
         if role not in ROLES:
-            raise NpuLayoutError(f"outputs: expected roles of {', '.join(ROLES)}, got {shown(role)}")
+            raise NpuLayoutError(f"outputs: expected roles, any of {', '.join(ROLES)}, got {shown(role)}")
         names = tuple(items_of(f"outputs[{role!r}]", [names] if isinstance(names, str) else names, str, "names"))
         unknown = [name for name in names if name not in known]
         if unknown:

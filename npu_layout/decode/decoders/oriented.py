@@ -125,7 +125,7 @@ class OrientedDecoder:
         unknown = [name for name in names if name not in known]
         if unknown or not names:
             got = repr(unknown[0]) if unknown else "none"
-            raise NpuLayoutError(f"angles: expected names of outputs, of {', '.join(known)}; got {got}")
+            raise NpuLayoutError(f"angles: expected names of outputs, any of {', '.join(known)}; got {got}")
         whole = _turned(head, one_of("activation", activation, ACTIVATIONS[:2]))
         rows, columns = height_and_width(input_shape)
         cells = sum(-(-rows // stride) * -(-columns // stride) for stride in whole.strides)

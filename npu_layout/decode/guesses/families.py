@@ -181,7 +181,7 @@ FAMILIES = (
     ),
     Family(
         lambda n, act: rtdetr(n),
-        "rows behind the post-processing of queries (RT-DETR, D-FINE, DEIM)",
+        "rows after the post-processing of queries (RT-DETR, D-FINE, DEIM)",
         activations=("none",),
         apart=True,
         form="rows",

@@ -125,8 +125,8 @@ def ctc(
     ----------
     spec, buffer
         The output as stored, in any layout and dtype, and its spec: three axes, images, and time and classes in the
-        order that `time` says. If there are more axes, those of extent 1 behind the first are left out. If only classes
-        are left behind the images, the output is one step.
+        order that `time` says. If there are more axes, those of extent 1 after the first are left out. If only classes
+        are left beside the images, the output is one step.
     alphabet
         The characters of all classes but the blank, in the order of the classes.
     blank

@@ -100,4 +100,4 @@ def _checkone_image(name: str, spec: Any, expected: tuple[int, int, int]) -> Non
     if got != expected:
         raise LayoutError(f"specs[{name!r}]: expected {expected} as the heat, got {got}")
     if spec.axes.replace("C", "") != "NHW" or spec.axes.index("C") == 2:
-        raise LayoutError(f"specs[{name!r}]: {spec.describe()}: expected channels before or behind rows and columns")
+        raise LayoutError(f"specs[{name!r}]: {spec.describe()}: expected channels before or after rows and columns")

@@ -78,7 +78,8 @@ def landmarks(
     each, last = whole_number("values", values), whole_number("scores", scores)
     if each < 2 or not 0 <= last <= each - 2:
         raise NpuLayoutError(
-            f"values, scores: expected 2 or more numbers, x and y no scores, got {shown(values)} and {shown(scores)}"
+            f"values, scores: expected 2 or more numbers, of which x and y are no scores, got {shown(values)} and "
+            f"{shown(scores)}"
         )
     one_of("unit", unit, UNITS[1:])
     one_of("activation", activation, ACTIVATIONS[:2])
@@ -90,7 +91,7 @@ def landmarks(
     count = int(np.prod(given.shape[1:] if len(given.shape) > 1 else given.shape))
     if count % each or not count:
         raise LayoutError(
-            f"landmarks: {given.describe()}: expected {shown(each)} numbers (values) for each point, got {count}"
+            f"landmarks: {given.describe()}: expected a multiple of {shown(each)} (values) numbers, got {count}"
         )
     real = widened(given.unpack(buffer).reshape(images, -1, each))
     if flag("yx", yx):

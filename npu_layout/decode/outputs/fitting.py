@@ -98,7 +98,7 @@ def _fit(
         for level, place in zip(levels, places):
             level.places[place.part.role] = place
     if left:
-        raise LayoutError(f"no part is in {names_of(left)}")
+        raise LayoutError(f"no part of the head is in {names_of(left)}")
     fitted = Fitted(form, levels, input_hw, prototypes, count)
     _check_optional(fitted, specs)
     _check_hints(head, fitted, specs, names)

@@ -83,8 +83,8 @@ def turned_alike(
     if any(unsure) and not cells_first and in_doubt:
         spec = specs[found[unsure.index(True)][0]]
         raise LayoutError(
-            f"{spec.describe()}: as many cells as channels, and no other output says which come first; give "
-            f"TensorSpec({spec.shape}, 'NWC') if cells do in memory, else transpose it, and give that"
+            f"{spec.describe()}: has as many cells as channels, and no other output says which come first; give "
+            f"TensorSpec({spec.shape}, 'NWC') if cells come first in memory, else give its transpose"
         )
     if cells_first != {True}:
         return list(found)

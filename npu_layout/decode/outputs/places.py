@@ -133,9 +133,9 @@ def _check_shares(given: Given) -> None:
         whole = rows * stride, columns * stride
         if whole != (height, width):
             raise LayoutError(
-                f"{rows}x{columns} cells are equal shares of the input, and of {height}x{width} have not {stride} "
-                f"pixels each: if frames are padded to {whole}, give input_shape={whole}; if not, give it too, and "
-                f"multiply x of what is found by {width}/{whole[1]} and y by {height}/{whole[0]}"
+                f"{rows}x{columns} cells of stride {stride} need an input of {whole}, got {(height, width)}: cells are "
+                f"equal shares of the input. Give input_shape={whole}; if frames are not padded to that, multiply x of "
+                f"what is found by {width}/{whole[1]} and y by {height}/{whole[0]}"
             )
 
 

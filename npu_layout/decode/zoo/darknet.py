@@ -45,27 +45,28 @@ def yolov2(
 ) -> Head:
     """Return the head of YOLOv2 and YOLOv2-tiny, as boards with a Kendryte K210 run it.
 
-    The output is one map of 5 + classes channels for each anchor, anchor by anchor: centre, logarithm of the size,
-    objectness, scores. The score is objectness times the softmax of the classes (pjreddie/darknet,
+    The output is one map with 5 + classes channels for each anchor, anchor by anchor: centre, logarithm of the size,
+    objectness, scores. A detection's score is objectness times the softmax of the classes (pjreddie/darknet,
     src/region_layer.c; kendryte/nncase, examples/20classes_yolo, k210, region_layer.c). Cells are equal shares of the
-    input: a Decoder refuses inputs that are no multiple of `stride`.
+    input: a Decoder refuses an `input_shape` that is no multiple of `stride`.
 
     Parameters
     ----------
     classes
-        Their number.
+        The number of classes.
     stride
         Pixels of the input from one cell to the next.
     anchors
-        Width and height of each in cells, pairs or one list, as cfg files have them; None: those of yolov2-tiny-voc.cfg
-        for 20 classes, else of yolov2.cfg.
+        Width and height of each anchor in cells, as pairs or as one list of numbers like cfg files have. None: those of
+        yolov2-tiny-voc.cfg for 20 classes, else those of yolov2.cfg.
     activation
         "sigmoid": the map is that of the last convolution, and the decoder applies the sigmoid to centres and
-        objectness, and softmax to the classes; "none": all of that is in the graph, but not the exponentials.
+        objectness, and softmax to the classes; "none": these are in the graph. The decoder always applies the
+        exponentials of the sizes.
     labels
-        "best" class of each anchor, or "all" that pass.
+        "best": one detection for each anchor, of its best class; "all": one for each class that passes.
     name
-        Of the head.
+        The name of the head, which messages show.
 
     Raises NpuLayoutError on anything else.
 
@@ -94,27 +95,27 @@ def yolov3(
 ) -> Head:
     """Return the head of YOLOv3, and of YOLOv3-tiny with `strides` (16, 32), as Darknet defines them.
 
-    Outputs are maps of 3 (5 + classes) channels for each stride, anchor by anchor (or an axis of anchors): centre,
-    logarithm of the size, objectness, scores. The score is objectness times class (pjreddie/darknet,
-    src/yolo_layer.c). ultralytics' YOLOv3 is decoded as its YOLOv5, and so are lists of boxes in pixels: `yolov5`.
+    Outputs are maps of 3 (5 + classes) channels for each stride, anchor by anchor (or with an axis of anchors): centre,
+    logarithm of the size, objectness, scores. A detection's score is objectness times the class's score
+    (pjreddie/darknet, src/yolo_layer.c). For ultralytics' YOLOv3, and for lists of boxes in pixels, use `yolov5`.
 
     Parameters
     ----------
     classes, strides
-        Their number; pixels from one cell to the next, a level each.
+        The number of classes; for each level, the pixels of the input from one cell to the next.
     anchors
-        Width and height in pixels of some anchors for each stride, in the order of `strides`, as the mask of each level
+        Width and height in pixels of the anchors of each stride, in the order of `strides`, as the mask of each level
         in the cfg file picks them. None: those of yolov3.cfg, if the strides are 8, 16 and 32 in any order; if they are
         16 and 32, those of the published yolov3-tiny weights, keras-yolo3 and Kneron (masks 1,2,3 and 3,4,5). The
-        present yolov3-tiny.cfg has the masks 0,1,2 and 3,4,5; of a network trained with it, stride 16 has (10, 14),
-        (23, 27) and (37, 58).
+        present yolov3-tiny.cfg has the masks 0,1,2 and 3,4,5: for a network trained with it, give stride 16 the anchors
+        (10, 14), (23, 27) and (37, 58).
     activation
-        "sigmoid": maps are those of the last convolutions, and the decoder applies it to centres, objectness and
-        scores; "none": that is in the graph, but not the exponentials.
+        "sigmoid": maps are those of the last convolutions, and the decoder applies the sigmoid to centres, objectness
+        and scores; "none": it is in the graph. The decoder always applies the exponentials of the sizes.
     labels
-        "best" class of each anchor, or "all" that pass.
+        "best": one detection for each anchor, of its best class; "all": one for each class that passes.
     name
-        Of the head.
+        The name of the head, which messages show.
 
     Raises NpuLayoutError on anything else.
 
@@ -139,23 +140,23 @@ def yolov4(
 ) -> Head:
     """Return the head of YOLOv4, and of YOLOv4-tiny with `strides` (16, 32), as Darknet defines them.
 
-    Outputs and scores are those of `yolov3`; a centre is its sigmoid times `spread`, less (spread - 1) / 2, in its cell
-    (AlexeyAB/darknet, src/yolo_layer.c, forward_yolo_layer). Networks whose cfg files have new_coords=1 and
-    scale_x_y=2.0 (Scaled-YOLOv4: yolov4-csp, yolov4x-mish, p5, p6; YOLOv7-tiny of Darknet) are decoded as YOLOv5, with
-    these anchors: ``yolov5(80, anchors=yolov4().anchors)``.
+    Outputs and scores are those of `yolov3`. The place of a centre in its cell is sigmoid(v) * s - (s - 1) / 2, s being
+    the `spreads` of the level (AlexeyAB/darknet, src/yolo_layer.c, forward_yolo_layer). Networks whose cfg files have
+    new_coords=1 and scale_x_y=2.0 (Scaled-YOLOv4: yolov4-csp, yolov4x-mish, p5, p6; YOLOv7-tiny of Darknet) are decoded
+    as YOLOv5, with these anchors: ``yolov5(80, anchors=yolov4().anchors)``.
 
     Parameters
     ----------
     classes, strides
-        Their number; pixels from one cell to the next, a level each.
+        The number of classes; for each level, the pixels of the input from one cell to the next.
     anchors
         As for `yolov3`. None: those of yolov4.cfg, if the strides are 8, 16 and 32 in any order, and of yolov4-tiny.cfg
         (masks 1,2,3 and 3,4,5), if they are 16 and 32.
     spreads
-        scale_x_y of each stride, in the order of `strides`. None: those of the same files, 1.2, 1.1 and 1.05 for
-        strides 8, 16 and 32, and 1.05 for both of tiny.
+        The cfg file's scale_x_y for each stride, in the order of `strides`. None: those of the same files, 1.2, 1.1 and
+        1.05 for strides 8, 16 and 32, and 1.05 for both strides of tiny.
     activation
-        As for `yolov3`; "none": centres are behind the sigmoid, and not yet spread.
+        As for `yolov3`. With "none" the graph has the sigmoid of the centres, but has not applied the spreads.
     labels, name
         As for `yolov3`.
 

@@ -50,16 +50,17 @@ def retinanet(
     Parameters
     ----------
     classes, strides
-        Their number; pixels from one cell to the next, a level each.
+        The number of classes; for each level, the pixels of the input from one cell to the next.
     size
         Side of an anchor of scale 1 and ratio 1, in strides.
     scales, ratios
-        Of sides; height by width. Each ratio has all scales.
+        Factors of the sides; height divided by width. A cell has one anchor of each scale and ratio: all scales of the
+        first ratio, then all of the second, and so on.
     scales_first
-        Each scale has all ratios instead (Detectron2).
+        Whether the order is all ratios of the first scale, then all of the second (Detectron2).
     anchors
-        Width and height in pixels of the anchors for each stride, in place of those of `size`, `scales` and `ratios`:
-        torchvision rounds half of a side to whole pixels.
+        Width and height in pixels of the anchors of each stride, instead of `size`, `scales` and `ratios`. torchvision
+        needs them: it rounds half of a side to whole pixels.
     center
         Where in a cell its centre is, in cells: 0 (MMDetection, Detectron2, torchvision), or 0.5.
     variances, yx
@@ -107,23 +108,24 @@ def efficientdet(
     """Return the head of EfficientDet without its post-processing: nine anchors a cell, scores of each.
 
     Outputs are maps of 36 and of 9 `classes` channels for each stride (three scales of three shapes), or lists (1, n,
-    4) and (1, n, classes); stored are y, x, height, width (google/automl, efficientdet/tf2/anchors.py). Cells divide
-    the input: of 320 pixels, the 3 of the last level have 106.7 each. Behind TFLite's post-process operator it is
-    `ssd_postprocessed`.
+    4) and (1, n, classes). A box is stored as y, x, height, width (google/automl, efficientdet/tf2/anchors.py). Cells
+    are equal shares of the input: of 320 pixels, each of the 3 cells of the last level has 106.7. If TFLite's
+    post-process operator is in the graph, use `ssd_postprocessed`.
 
     Parameters
     ----------
     classes
-        Their number.
+        The number of classes.
     input_shape
         Height and width of the network's input, in pixels: 512 (D0), 640, 768, ...; 320 (Lite0), 384, 448, 512, 640.
     strides
         Powers of 2, one for each level.
     size
-        anchor_scale: the side of an anchor of scale 1, in cells: 4 (D0 to D6, Lite4), 5 (D7), or 3 (Lite0 to Lite3).
+        The side of an anchor of scale 1, in cells, anchor_scale in the source: 4 (D0 to D6, Lite4), 5 (D7), or 3 (Lite0
+        to Lite3).
     aspects
-        Width and height of the anchors of scale 1: aspect_ratios. Later configurations have numbers, 1.0, 2.0 and 0.5,
-        which are (1, 1), (2**0.5, 0.5**0.5) and (0.5**0.5, 2**0.5).
+        Pairs of width and height of the anchors of scale 1, aspect_ratios in the source. Later configurations have
+        numbers instead, 1.0, 2.0 and 0.5: give (1, 1), (2**0.5, 0.5**0.5) and (0.5**0.5, 2**0.5).
     activation, labels, name
         As for `yolov8`.
 
@@ -168,21 +170,21 @@ def fcos(
 ) -> Head:
     """Return the head of FCOS: scores, four sides, and how central a cell is in its box.
 
-    Outputs are maps of `classes`, 4 and 1 channels for each stride, in outputs of their own (tianzhi0549/FCOS,
-    fcos_core/modeling/rpn/fcos/inference.py). Of one class, names with "cls" and "center" distinguish scores and
-    centrality, or ``outputs=`` does.
+    Outputs are three maps for each stride, of `classes`, 4 and 1 channels (tianzhi0549/FCOS,
+    fcos_core/modeling/rpn/fcos/inference.py). If there is one class, scores and centrality are distinguished by names
+    with "cls" and "center", or by Decoder's ``outputs=``.
 
     Parameters
     ----------
     classes, strides
-        Their number; pixels from one cell to the next, a level each.
+        The number of classes; for each level, the pixels of the input from one cell to the next.
     score
-        "root": of score times centrality (FCOS, torchvision, Horizon's and D-Robotics' samples), or "objectness": the
-        product (MMDetection).
+        A detection's score: "root", the square root of the class's score times centrality (FCOS, torchvision, Horizon's
+        and D-Robotics' samples), or "objectness", the product itself (MMDetection).
     center
         Where in a cell its centre is, in cells: 0.5, or 0 (torchvision).
     unit
-        Of sides: "stride" (Horizon, torchvision), or "pixel" (MMDetection multiplies them in the graph).
+        The unit of the sides: "stride" (Horizon, torchvision), or "pixel" (MMDetection multiplies them in the graph).
     activation
         What the decoder applies to scores and centrality: "sigmoid", or "none".
     labels, name

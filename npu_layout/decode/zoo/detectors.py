@@ -32,29 +32,29 @@ def ssd(
 ) -> Head:
     """Return the head of SSD with boxes that are offsets from priors, and the background's score first.
 
-    Outputs are boxes (1, n, 4) and scores (1, n, 1 + classes), n priors (tensorflow/models,
-    research/object_detection/box_coders/faster_rcnn_box_coder.py: its scales 10 and 5 are variances 0.1 and 0.2), or,
-    with `strides`, maps of both for each stride, anchor by anchor (Hailo).
+    Outputs are boxes (1, n, 4) and scores (1, n, 1 + classes) of n priors (tensorflow/models,
+    research/object_detection/box_coders/faster_rcnn_box_coder.py, whose scales 10 and 5 are variances 0.1 and 0.2); or,
+    with `strides`, a map of boxes and a map of scores for each stride, anchor by anchor (Hailo).
 
     Parameters
     ----------
     priors
-        Centre x, y, width and height of each, (n, 4), the whole input being 1.
+        Centre x, y, width and height of each prior, (n, 4), the whole input being 1.
     classes
-        Without the background.
+        The number of classes without the background.
     activation
         What the decoder applies to scores: "sigmoid" (TensorFlow), "softmax" (Caffe, PyTorch) or "none".
     labels
-        "best" class of each prior, or "all" that pass.
+        "best": one detection for each prior, of its best class; "all": one for each class that passes.
     variances
-        Of centre and size.
+        The factors of centre and of size.
     yx
-        Stored are y, x, height, width (TensorFlow); False: x, y, width, height.
+        Whether a box is stored as y, x, height, width (TensorFlow); False: x, y, width, height.
     strides, anchors
-        Of outputs that are maps: pixels of the input from one cell to the next, rounded up to a power of 2, and how
-        many priors a cell has, for each level: (16, 32, 64, 128, 256, 512) and (3, 6, 6, 6, 6, 6) of SSD MobileNet at
-        300x300, whose maps have 19, 10, 5, 3, 2 and 1 cells a side. Priors are in the order of levels, then cells row
-        by row, then anchors. (): outputs are lists alone.
+        For outputs that are maps: for each level the pixels of the input from one cell to the next, rounded up to a
+        power of 2, and the number of priors of a cell. SSD MobileNet at 300x300 has (16, 32, 64, 128, 256, 512), which
+        are 19, 10, 5, 3, 2 and 1 cells a side, and (3, 6, 6, 6, 6, 6). `priors` are then in the order of levels, in a
+        level cell by cell, row by row, in a cell anchor by anchor. (): outputs are lists.
 
     Raises NpuLayoutError on anything else.
     """
@@ -68,7 +68,7 @@ def ssd(
         raise NpuLayoutError(f"anchors: expected a number of priors for each of {len(steps)} strides, got {counts}")
     if sum(counts) > len(given):
         raise NpuLayoutError(
-            f"anchors: expected no more for the cells of all strides than {len(given)} priors, got {counts}"
+            f"anchors: expected numbers of priors that add up to at most {len(given)}, as priors= has, got {counts}"
         )
     boxes = Boxes("variances", center=0.0, variances=variances, order=(1, 0, 3, 2) if flag("yx", yx) else (0, 1, 2, 3))
     parts = (Part("box", 4), Part("score", classes + 1, activation))
@@ -82,14 +82,15 @@ def ssd(
 def ssd_postprocessed(classes: int = 90, *, yx: bool = True, unit: str = "input") -> Head:
     """Return the head of SSD with TFLite's post-process operator in the graph: rows that are detections.
 
-    Outputs are boxes (1, n, 4) top, left, bottom, right, the whole input being 1, classes and scores (1, n) and their
-    number (1,). Classes and scores have one shape: TFLite's names distinguish them, names with "class" and "score", or
-    ``outputs=`` does. TFLite's are TFLite_Detection_PostProcess:1 and :2 from TensorFlow 1, and
-    StatefulPartitionedCall:2 and :1 from TensorFlow 2 (tensorflow/tensorflow, issue 44481), :32 and :33 of
-    EfficientDet-Lite.
+    Outputs are boxes (1, n, 4), which are top, left, bottom and right, the whole input being 1; classes (1, n), scores
+    (1, n), and the number of detections (1,). Classes and scores have the same shape. They are distinguished by names
+    with "class" and "score", by Decoder's ``outputs=``, or by TFLite's own names: TFLite_Detection_PostProcess:1 and :2
+    from TensorFlow 1, StatefulPartitionedCall:2 and :1 from TensorFlow 2 (tensorflow/tensorflow, issue 44481), :32 and
+    :33 in EfficientDet-Lite.
 
-    classes: those above it are an error. yx: False: edges are left, top, right, bottom. unit: of edges, "input", or
-    "pixel" (ultralytics' export for the IMX500, with yx=False). Raises NpuLayoutError on anything else.
+    classes: the number of classes; a stored class that is not below it is an error. yx: False if edges are left, top,
+    right, bottom. unit: of the edges, "input", or "pixel" (ultralytics' export for the IMX500, with yx=False). Raises
+    NpuLayoutError on anything else.
     """
     classes, _ = sizes(classes, (1,))
     order = (1, 0, 3, 2) if flag("yx", yx) else (0, 1, 2, 3)
@@ -108,16 +109,17 @@ def ssd_postprocessed(classes: int = 90, *, yx: bool = True, unit: str = "input"
 def labelled_rows(
     classes: int = 80, *, coefficients: int = 0, unit: str = "pixel", name: str = "labelled_rows"
 ) -> Head:
-    """Return the head of boxes whose best class is picked in the graph, but which are not suppressed.
+    """Return the head of a graph that picks the best class of each box, but does not apply NMS.
 
-    Outputs are boxes (1, n, 4), edges, scores (1, n) and classes as numbers (1, n): what models of Qualcomm AI Hub
-    return for YOLOv5 to v11 and YOLOX (quic/ai-hub-models, qai_hub_models/models/_shared/yolo/model.py). Names with
-    "score" and "class" or "label" distinguish scores from classes, or Decoder's ``outputs={"score": [...], "label":
-    [...]}``.
+    Outputs are boxes (1, n, 4), which are edges, scores (1, n) and the numbers of the classes (1, n). Models of
+    Qualcomm AI Hub return these for YOLOv5 to v11 and YOLOX (quic/ai-hub-models,
+    qai_hub_models/models/_shared/yolo/model.py). Scores and classes are distinguished by names with "score" and "class"
+    or "label", or by Decoder's ``outputs={"score": [...], "label": [...]}``.
 
-    classes: those above it are an error. coefficients: of masks beside each box (1, n, 32), whose prototypes are one
-    more output, a cell every 4 pixels. unit: of edges, "pixel", or "input" if the whole input is 1. name: of the head.
-    Raises NpuLayoutError on anything else.
+    classes: the number of classes; a stored class that is not below it is an error. coefficients: how many mask
+    coefficients each box has, (1, n, 32), 0 for none; their prototypes are one more output, a cell every 4 pixels.
+    unit: of the edges, "pixel", or "input" if the whole input is 1. name: of the head. Raises NpuLayoutError on
+    anything else.
 
     >>> labelled_rows().suppression.kind
     'greedy'
@@ -141,17 +143,18 @@ def centernet_head(
     keypoints: int = 0,
     name: str = "centernet",
 ) -> Head:
-    """Return the head of CenterNet: heat, sizes, and offsets of centres, without suppression beside that of neighbours.
+    """Return the head of CenterNet: heat, sizes, and offsets of centres. A cell is dropped only beside a neighbour.
 
-    Outputs are heat (1, classes, H, W), sizes (1, 2, H, W) and offsets (1, 2, H, W), or heat and sizes; then centres
-    are in the middle of cells (xingyizhou/CenterNet, src/lib/models/decode.py). Sizes and offsets are distinguished by
-    their names ("wh" or "size", "reg" or "off"), else by Decoder's ``outputs={"box": [...], "offset": [...]}``. Every
-    class of a cell counts that no neighbour exceeds; `iou` has no effect.
+    Outputs are heat (1, classes, H, W), sizes (1, 2, H, W) and offsets (1, 2, H, W). The offsets may be missing; then
+    centres are in the middle of cells (xingyizhou/CenterNet, src/lib/models/decode.py). Sizes and offsets are
+    distinguished by their names ("wh" or "size", "reg" or "off"), or by Decoder's ``outputs={"box": [...], "offset":
+    [...]}``. A cell gives a detection of each class whose score no neighbour exceeds; Decoder's `iou` has no effect.
 
-    classes: their number. stride: pixels from one cell to the next. activation: what the decoder applies to heat,
-    "none" or "sigmoid". size_unit: of sizes, "stride" (cells) or "pixel". keypoints: joints of CenterPose (17), x and y
-    from the cell's corner, in cells, in one more output (1, 34, H, W); leave out its heatmaps of joints and their
-    offsets. name: of the head. Raises NpuLayoutError on anything else.
+    classes: the number of classes. stride: pixels of the input from one cell to the next. activation: what the decoder
+    applies to heat, "none" or "sigmoid". size_unit: of sizes, "stride" (cells) or "pixel". keypoints: the number of
+    CenterPose's joints (17), 0 for none; their x and y, in cells from the cell's corner, are one more output (1, 34, H,
+    W). Leave out the specs of CenterPose's heatmaps of joints and of their offsets. name: of the head. Raises
+    NpuLayoutError on anything else.
 
     >>> centernet_head(3).labels
     'all'
@@ -176,14 +179,13 @@ def fastestdet(
 ) -> Head:
     """Return the head of FastestDet: the hyperbolic tangent of the centre, the sigmoid of the size, and two scores.
 
-    The output is one map of 5 + classes channels: objectness, centre and size, scores, or a map for each. Sizes are
-    those of the whole input. The score is objectness to the power of 0.6 times class to the power of 0.4
-    (dog-qiuqiu/FastestDet, utils/tool.py, handle_preds).
+    The output is one map of 5 + classes channels, objectness, centre and size, scores, or a map for each of the three.
+    Sizes are shares of the whole input. A detection's score is objectness to the power of 0.6 times the class's score
+    to the power of 0.4 (dog-qiuqiu/FastestDet, utils/tool.py, handle_preds).
 
-    classes: their number. stride: pixels of the input from one cell to the next. activation: "none": the sigmoid of
-    objectness and the softmax of the classes are in the graph, as the network exports them; "sigmoid": the decoder
-    applies both. labels: "best" class of each cell, or "all". name: of the head. Raises NpuLayoutError on anything
-    else.
+    classes: the number of classes. stride: pixels of the input from one cell to the next. activation: "none": the
+    sigmoid of objectness and the softmax of the classes are in the graph, as the network exports them; "sigmoid": the
+    decoder applies both. labels: as for `yolov8`. name: of the head. Raises NpuLayoutError on anything else.
 
     >>> fastestdet(3).score
     'weighted'
@@ -209,23 +211,23 @@ def yolofastestv2(
     """Return the head of Yolo-FastestV2: boxes of YOLOv5, and classes that the anchors of a cell share.
 
     Outputs are a map of 3 (4 + 1) + classes channels for each stride: boxes of all anchors, then their objectness, then
-    the classes; or a map for each of the three. The score is objectness times class (dog-qiuqiu/Yolo-FastestV2,
-    model/detector.py; utils/utils.py, handel_preds).
+    the classes; or a map for each of the three. A detection's score is objectness times the class's score
+    (dog-qiuqiu/Yolo-FastestV2, model/detector.py; utils/utils.py, handel_preds).
 
     Parameters
     ----------
     classes, strides
-        Their number; pixels from one cell to the next, a level each.
+        The number of classes; for each level, the pixels of the input from one cell to the next.
     anchors
-        Width and height in pixels of some for each stride, in their order. None: those of data/coco.data, if the
-        strides are 16 and 32 in any order.
+        Width and height in pixels of the anchors of each stride, in the order of `strides`. None: those of
+        data/coco.data, if the strides are 16 and 32 in any order.
     activation
         "none": the sigmoid of boxes and objectness and the softmax of the classes are in the graph, as the network
         exports them; "sigmoid": the decoder applies both.
     labels
-        "best" class of each anchor, or "all" that pass.
+        "best": one detection for each anchor, of its best class; "all": one for each class that passes.
     name
-        Of the head.
+        The name of the head, which messages show.
 
     Raises NpuLayoutError on anything else.
 

@@ -45,7 +45,7 @@ def retinaface(
 
     strides: pixels from one cell to the next. anchors: width and height in pixels of the priors of each stride.
     keypoints: 5, or 0 for networks without. activation: what the decoder applies to scores, "none" or "softmax". Raises
-    NpuLayoutError on anything else. For the IoU sides are a pixel longer, as in the source.
+    NpuLayoutError on anything else. As in the source, the IoU counts sides as one pixel longer.
     """
     _, strides = sizes(1, strides)
     given, count = anchors_for(strides, anchors, {}), count_of("keypoints", keypoints, 0)
@@ -73,9 +73,9 @@ def ultraface(
     (Linzaer/Ultra-Light-Fast-Generic-Face-Detector-1MB, vision/ssd/config/fd_config.py; vision/utils/box_utils.py).
 
     input_shape: height and width of the network's input, in pixels. strides: 8, 16, 32 and 64 in any order. activation:
-    what the decoder applies to scores, "none" or "softmax". listed: what a list has, "edges", the whole input being 1
-    (the published ONNX files), or "offsets" from priors, as maps have. name: of the head. Raises NpuLayoutError on
-    anything else.
+    what the decoder applies to scores, "none" or "softmax". listed: what boxes in a list are, "edges", the whole input
+    being 1 (the published ONNX files), or "offsets" from priors, as in maps. name: of the head. Raises NpuLayoutError
+    on anything else.
 
     >>> ultraface().anchors[3][2]
     (256.0, 240.0)
@@ -101,8 +101,8 @@ def scrfd(strides: Sequence[int] = STRIDES, *, keypoints: int = 5, activation: s
     detection/scrfd/tools/scrfd.py).
 
     strides: pixels from one cell to the next. keypoints: 5, or 0 for networks without. activation: what the decoder
-    applies to scores, "none" or "sigmoid". Raises NpuLayoutError on anything else. For the IoU sides are a pixel
-    longer, as in the source.
+    applies to scores, "none" or "sigmoid". Raises NpuLayoutError on anything else. As in the source, the IoU counts
+    sides as one pixel longer.
     """
     _, strides = sizes(1, strides)
     keypoints = count_of("keypoints", keypoints, 0)
@@ -120,9 +120,9 @@ def face_det_lite(
 ) -> Head:
     """Return the head of Qualcomm AI Hub's face_det_lite: heat of centres, four sides, and landmarks.
 
-    Outputs are maps of 1, 4 and 10 channels: heat, sides in strides from the cell's corner, then x of all landmarks and
-    y of all, from there too. A cell goes if a neighbour has a larger score; `iou` has no effect
-    (quic/ai-hub-models, qai_hub_models/models/face_det_lite/utils.py, detect).
+    Outputs are maps of 1, 4 and 10 channels: heat; four sides; x of all landmarks, then y of all. Sides and landmarks
+    are in strides from the cell's corner. A cell is dropped if a neighbour has a larger score; Decoder's `iou` has no
+    effect (quic/ai-hub-models, qai_hub_models/models/face_det_lite/utils.py, detect).
 
     stride: pixels from one cell to the next. keypoints: 5, or 0 for networks without. activation: what the decoder
     applies to heat, "sigmoid" or "none". name: of the head. Raises NpuLayoutError on anything else.
@@ -176,8 +176,8 @@ def yolov5_face(
     numbers of landmarks, score; or one list (1, cells, 16) in pixels (deepcam-cn/yolov5-face, models/yolo.py, Detect).
     The score is objectness times class.
 
-    strides: pixels from one cell to the next, a level each. anchors: width and height in pixels of some anchors for
-    each stride, in their order; None: those of yolov5s.yaml, if the strides are 8, 16 and 32 in any order. activation:
+    strides: pixels from one cell to the next, for each level. anchors: width and height in pixels of each stride's
+    anchors, in the order of `strides`; None: yolov5s.yaml's, if the strides are 8, 16 and 32 in any order. activation:
     what the decoder applies to boxes and scores, "none" or "sigmoid"; landmarks have none. labels, name: as for
     `yolov8`. unit: of a list, "pixel", or "input" if the whole input is 1. Raises NpuLayoutError on anything else.
 
@@ -205,28 +205,29 @@ def blazeface(
     activation: str = "sigmoid",
     name: str = "blazeface",
 ) -> Head:
-    """Return the head of MediaPipe's detectors: BlazeFace, and of palms and persons.
+    """Return the head of MediaPipe's detectors of faces (BlazeFace), palms and persons.
 
-    Outputs are boxes with keypoints (1, n, 4 + 2 keypoints), centre, size and points in pixels of the input from a
-    prior, and scores (1, n, 1), or both for each stride, as lists or maps (google/mediapipe,
+    Outputs are boxes with keypoints (1, n, 4 + 2 keypoints) and scores (1, n, 1), or both for each stride, as lists or
+    maps. Centre, size and points are in pixels of the input, relative to a prior (google/mediapipe,
     mediapipe/calculators/tflite/ssd_anchors_calculator.cc and tflite_tensors_to_detections_calculator.cc). MediaPipe
     averages boxes that overlap; here the best one stays.
 
     Parameters
     ----------
     side
-        Pixels of the square input: 128 (faces, short range), 256 (with strides 16, 32, 32, 32), 192 (palms), 224
-        (persons, with strides 8, 16, 32, 32, 32).
+        Height and width of the square input in pixels: 128 (faces, short range), 256 (with strides 16, 32, 32, 32), 192
+        (palms), 224 (persons, with strides 8, 16, 32, 32, 32).
     strides
-        Of the layers; equal ones that follow each other have their priors in one cell.
+        For each layer, the pixels of the input from one cell to the next. Layers of equal strides that follow each
+        other share their cells, which have the priors of all of them.
     keypoints
-        6 of a face, 7 of a palm, 4 of a person.
+        The number of points: 6 of a face, 7 of a palm, 4 of a person.
     anchors
-        Priors of each cell in each layer; 1 for faces at full range (side 192, strides (4,)).
+        The number of priors of a cell in each layer: 2, or 1 for faces at full range (side 192, strides (4,)).
     activation
         What the decoder applies to scores, "sigmoid" or "none".
     name
-        Of the head.
+        The name of the head, which messages show.
 
     Raises NpuLayoutError on anything else.
 

@@ -46,39 +46,45 @@ def yolov8(
 ) -> Head:
     """Return the head of YOLOv8, v9, v11 and v12.
 
-    Outputs are 6 or 9 maps, boxes, scores and (airockchip's export) sums of scores for each stride, or one list
-    (1, 4 + classes, cells) of boxes in pixels. Sides left, top, right and bottom are means of 16 bins, in strides, from
-    the cell's centre (0.5). Suppression is class-aware; boxes are not clipped. Keypoints and coefficients are maps too,
-    or one output for all levels: (1, 17, 3, cells) of pixels (airockchip's export), (1, 51, cells), (1, 32, cells).
+    Outputs are maps of boxes and of scores for each stride, and of sums of scores in airockchip's export, or one list
+    (1, 4 + classes, cells) of boxes in pixels and scores. In a map, a box is its distances to the left, top, right and
+    bottom from the cell's centre, in strides, each the mean of 16 bins. Suppression is greedy, within each class; boxes
+    are not clipped. Keypoints and coefficients are maps too, or one output for all levels: (1, 17, 3, cells) of pixels
+    (airockchip's export), (1, 51, cells), (1, 32, cells).
 
     Parameters
     ----------
     classes, strides
-        Their number; pixels from one cell to the next, a level each.
+        The number of classes; for each level, the pixels of the input from one cell to the next.
     activation
         What the decoder has to apply to scores: "none" (stored scores are probabilities: the sigmoid is in the graph)
         or "sigmoid".
     labels
-        "best" class of each cell, or "all" that pass, as for mAP.
-    bins, keypoints, coefficients
-        Bins of a side; points of the pose variant (17; x, y and visibility each); mask coefficients of the segmentation
-        variant (32), whose prototypes are one more output, a cell every 4 pixels.
+        "best": one detection for each cell, of its best class; "all": one for each class that passes, as mAP needs.
+    bins
+        The number of bins of a side, reg_max in the source.
+    keypoints
+        The number of points of the pose variant (17, with x, y and visibility each), 0 for none.
+    coefficients
+        The number of mask coefficients of the segmentation variant (32), 0 for none. The prototypes are one more
+        output, a cell every 4 pixels.
     scores_first
-        Of a map that has boxes and scores: scores are before bins (khadas/ksnn, examples/yolov8n/yolov8n-picture.py).
+        Whether scores come before bins in a map that has both (khadas/ksnn, examples/yolov8n/yolov8n-picture.py).
         Extents do not show it.
     unit
-        Of the boxes in a list, and of its keypoints: "pixel", or "input" if the whole input is 1 (TFLite exports).
+        The unit of boxes and keypoints in a list: "pixel", or "input" if the whole input is 1 (TFLite exports).
     listed
-        What a list has: "centers" and sizes in `unit`, or "sides" in strides from the cells' centres, the network's
-        output behind the means of the bins; keypoints of such a list are encoded (MaixCAM: sipeed/MaixCDK,
-        components/nn/include/maix_nn_yolo11.hpp).
+        What boxes in a list are: "centers" and sizes in `unit`, or "sides", distances in strides from the cells'
+        centres, after the means of the bins. Keypoints in a list of sides are encoded as in maps (MaixCAM:
+        sipeed/MaixCDK, components/nn/include/maix_nn_yolo11.hpp).
     across
-        What keypoints beside maps, in one output for all levels, are: see `Keypoints`; "encoded" for MaixCAM2.
+        How keypoints are stored if maps have one output with those of all levels: see `Keypoints`; "encoded" for
+        MaixCAM2.
     point_values
-        Numbers of a keypoint: 3, or 2 if the network was trained without visibility (kpt_shape: [12, 2]). Without
-        keypoints, another number than 3 and another `across` are refused.
+        How many numbers a keypoint has: 3, or 2 if the network was trained without visibility (kpt_shape: [12, 2]).
+        Without keypoints, another number than 3 and another `across` are refused.
     name
-        Of the head.
+        The name of the head, which messages show.
 
     Raises NpuLayoutError on other words and counts.
 
@@ -147,13 +153,14 @@ def yolov5(
 ) -> Head:
     """Return the head of YOLOv5, and of YOLOv7-tiny.
 
-    Outputs are three maps of 3 (5 + classes) channels, anchor by anchor (or an axis of anchors), or one list
-    (1, cells, 5 + classes) of boxes in pixels. The score is objectness times class.
+    Outputs are three maps of 3 (5 + classes) channels, anchor by anchor (or with an axis of anchors), or one list
+    (1, cells, 5 + classes) of boxes in pixels, objectness and scores. A detection's score is objectness times the
+    class's score.
 
     classes, strides, activation, labels, coefficients, unit, name: as for `yolov8`; activation "sigmoid" is applied to
-    boxes too. anchors: width and height in pixels of some anchors for each stride, in the order of `strides`, in
-    pairs or in a row as yaml files have them; None: those of yolov5s.yaml, if the strides are 8, 16 and 32 in any
-    order. Raises NpuLayoutError on anything else, and on anchors that are shares or cells, or in the reverse order.
+    boxes too. anchors: width and height in pixels of each stride's anchors, in the order of `strides`, as pairs or as
+    one row of numbers like in yaml files; None: those of yolov5s.yaml, if the strides are 8, 16 and 32 in any order.
+    Raises NpuLayoutError on anything else, and on anchors that are shares or cells, or in the reverse order.
     """
     (classes, strides), coefficients = sizes(classes, strides), count_of("coefficients", coefficients, 0)
     anchors = anchors_for(strides, anchors, {STRIDES: YOLOV5_ANCHORS})
@@ -231,7 +238,7 @@ def yolov10(
     unit: str = "pixel",
     name: str = "yolov10",
 ) -> Head:
-    """Return the head of YOLOv10: that of YOLOv8 without suppression; each class of a cell counts.
+    """Return the head of YOLOv10: that of YOLOv8 without suppression, with a detection for each class that passes.
 
     Outputs are maps as for `yolov8`, or rows (1, 300, 6): edges in pixels, score, class.
 
@@ -257,14 +264,13 @@ def yolo26(
 ) -> Head:
     """Return the head of YOLO26: four sides in strides without bins, without suppression.
 
-    Outputs are maps of sides and of scores for each stride, and of keypoints or of coefficients of masks, or rows (1,
-    300, 6): edges in pixels, score, class, then keypoints in the unit of the edges, or coefficients of masks. In maps
-    keypoints are strides from the cell's centre, without the factor 2 of YOLOv8 (AXERA-TECH/ax-samples,
+    Outputs are maps of sides and of scores for each stride, and of keypoints or of mask coefficients, or rows (1, 300,
+    6): edges in pixels, score, class, then keypoints in the unit of the edges, or mask coefficients. In maps keypoints
+    are in strides from the cell's centre, without the factor 2 of YOLOv8 (AXERA-TECH/ax-samples,
     examples/base/detection.hpp; D-Robotics/rdk_model_zoo, ultralytics_yolo26/runtime/python/yolo26_pose.py).
 
-    classes, strides, activation, name: as for `yolov8`. keypoints: of the pose variant (17; x, y and visibility each).
-    coefficients: of masks of the segmentation variant (32), whose prototypes are one more output. unit: as for
-    `yolov10`. point_values: as for `yolov8`. Raises NpuLayoutError on anything else.
+    classes, strides, activation, keypoints, coefficients, point_values, name: as for `yolov8`. unit: as for `yolov10`.
+    Raises NpuLayoutError on anything else.
     """
     classes, strides = sizes(classes, strides)
     points, weights = count_of("keypoints", keypoints, 0), count_of("coefficients", coefficients, 0)
@@ -320,11 +326,11 @@ def yolox(
 ) -> Head:
     """Return the head of YOLOX: centre and logarithm of the size in strides, objectness, scores.
 
-    Outputs are maps of 5 + classes channels for each stride, or a map for each part, or one list (1, cells, 5 +
-    classes) that is not decoded (Megvii-BaseDetection/YOLOX, yolox/models/yolo_head.py, decode_outputs).
+    Outputs are a map of 5 + classes channels for each stride, or a map for each part, or one list (1, cells, 5 +
+    classes) whose boxes are encoded as in maps (Megvii-BaseDetection/YOLOX, yolox/models/yolo_head.py, decode_outputs).
 
-    classes, strides, activation, labels, name: as for `yolov8`; `activation` is that of objectness and scores. Raises
-    NpuLayoutError on anything else.
+    classes, strides, activation, labels, name: as for `yolov8`; `activation` is applied to objectness and scores.
+    Raises NpuLayoutError on anything else.
     """
     classes, strides = sizes(classes, strides)
     parts = (
@@ -341,6 +347,6 @@ def sizes(classes: Any, strides: Any) -> tuple[int, tuple[int, ...]]:
     """Return the number of classes, and the strides, checked."""
     if isinstance(classes, (list, tuple)) and all(isinstance(name, str) for name in classes):
         raise NpuLayoutError(
-            f"classes: expected their number, got {len(classes)} names; give {len(classes)}, and draw gets the names"
+            f"classes: expected a number, got {len(classes)} names; give {len(classes)} here, and the names to draw()"
         )
     return count_of("classes", classes), counts_of("strides", strides)

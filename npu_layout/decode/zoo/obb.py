@@ -34,11 +34,12 @@ def yolov8_obb(
     or one list of the channels that maps have (AXERA's YOLOv8-OBB: activation="sigmoid", angle="radians"). With
     listed="sides" a list has sides in strides, and angles as maps have them (MaixCAM; see `yolov8`). A box is
     turned around its cell: the middle of its sides, seen from the cell, is turned by the angle
-    (ultralytics/nn/modules/head.py, class OBB, for the formula). Suppression is greedy, by ProbIoU, of each class: a
-    box goes if it is `iou` or greater.
+    (ultralytics/nn/modules/head.py, class OBB). Suppression is greedy, within each class: a box is dropped if its
+    ProbIoU with a better one is `iou` or greater.
 
-    classes, strides, activation, labels, bins, unit, listed, name: as for `yolov8`. angle: what angles of maps mean,
-    "shifted", (v - 0.25) pi, or "radians". angle_activation: what the decoder applies to v first, "none" or "sigmoid".
+    classes, strides, activation, labels, bins, unit, listed, name: as for `yolov8`. angle: what an angle v in a map
+    means: "shifted", (v - 0.25) pi radians, or "radians". angle_activation: what the decoder applies to v before,
+    "none" or "sigmoid".
     Raises NpuLayoutError on anything else.
 
     >>> yolov8_obb().suppression.kind
@@ -73,7 +74,7 @@ def yolo26_obb(
 
     Outputs are maps of sides, scores and an angle for each stride, or rows (1, 300, 7): centre, size, score, class and
     angle (ultralytics/nn/modules/head.py, class OBB26, whose angle has no sigmoid; AXERA-TECH/ax-samples,
-    examples/base/detection.hpp). Boxes are turned as those of `yolov8_obb`.
+    examples/base/detection.hpp). Boxes in maps are turned as those of `yolov8_obb`, boxes in rows around their centres.
 
     classes, strides, activation, name: as for `yolov8`. unit: of rows, as for `yolov10`. Raises NpuLayoutError on
     anything else.

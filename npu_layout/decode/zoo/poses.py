@@ -54,14 +54,15 @@ def yolov7_pose(
     Parameters
     ----------
     keypoints
-        17 of a person, 5 of a face.
+        The number of points: 17 of a person, 5 of a face.
     strides
-        Pixels from one cell to the next, a level each.
+        For each level, the pixels of the input from one cell to the next.
     anchors
-        Width and height in pixels of some for each stride, in their order. None: those of yolov7-w6-pose and yolov5s6,
-        if the strides are 8, 16, 32 and 64 in any order; of yolov7-tiny-face, if they are 8, 16 and 32.
+        Width and height in pixels of the anchors of each stride, in the order of `strides`. None: those of
+        yolov7-w6-pose and yolov5s6, if the strides are 8, 16, 32 and 64 in any order; of yolov7-tiny-face, if they are
+        8, 16 and 32.
     classes
-        Their number.
+        The number of classes.
     activation
         What the decoder applies to boxes, scores and the points' confidence in maps, "sigmoid" or "none"; x and y of
         points have none.
@@ -100,7 +101,7 @@ def movenet(keypoints: int = 17, *, name: str = "movenet") -> Head:
     person, the whole input being 1 (TensorFlow Hub, google/movenet/multipose/lightning). MoveNet SinglePose, (1, 1, 17,
     3), has no boxes: `landmarks` reads it.
 
-    keypoints: of each person. name: of the head. Raises NpuLayoutError on anything else.
+    keypoints: the points of each person. name: of the head. Raises NpuLayoutError on anything else.
 
     >>> movenet().keypoints.order
     'yx'

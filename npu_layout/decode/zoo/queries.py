@@ -19,24 +19,26 @@ def rtdetr(
 ) -> Head:
     """Return the head of RT-DETR, and of its successors with the same outputs: RT-DETRv2, D-FINE, DEIM, RF-DETR.
 
-    Outputs are scores (1, queries, classes) and boxes (1, queries, 4), centre and size, the whole input being 1, or one
-    output (1, queries, 4 + classes) of both; or, behind the network's own post-processing, boxes (1, queries, 4),
-    edges, with scores and labels (1, queries), which their names distinguish. `limit` is the post-processing's
-    num_top_queries (lyuwenyu/RT-DETR, rtdetr_pytorch/src/zoo/rtdetr/rtdetr_postprocessor.py).
+    Outputs are scores (1, queries, classes) and boxes (1, queries, 4), centre and size, the whole input being 1; or
+    both in one output (1, queries, 4 + classes). With the network's own post-processing in the graph they are boxes
+    (1, queries, 4), which are edges, and scores and labels (1, queries), which their names distinguish. Decoder's
+    `limit` is the post-processing's num_top_queries (lyuwenyu/RT-DETR,
+    rtdetr_pytorch/src/zoo/rtdetr/rtdetr_postprocessor.py).
 
     Parameters
     ----------
     classes
-        Their number; 91 of RF-DETR, which numbers COCO's categories themselves.
+        The number of classes: 91 for RF-DETR, whose classes are COCO's category numbers.
     activation
         What the decoder applies to scores: "sigmoid", or "none" (ultralytics' export).
     labels
-        "all" classes of each query that pass, as the networks' own post-processing; "best": one (ultralytics).
+        "all": a detection for each class of a query that passes, as in the networks' own post-processing; "best": one
+        for each query, of its best class (ultralytics).
     unit
-        Of boxes behind a query: "input", or "pixel" if the graph multiplies them. Edges behind post-processing are
-        pixels of the size that the graph got.
+        The unit of centres and sizes: "input" if the whole input is 1, or "pixel". Edges from the post-processing are
+        in pixels of the image size that the graph was given.
     name
-        Of the head.
+        The name of the head, which messages show.
 
     Raises NpuLayoutError on anything else.
 
@@ -57,14 +59,14 @@ def rtdetr(
 
 @checked_call
 def detr(classes: int = 91, *, activation: str = "softmax", name: str = "detr") -> Head:
-    """Return the head of DETR, and of YOLOS: each query has one class, or none, which is the last score.
+    """Return the head of DETR and of YOLOS: each query has one class, or the background, whose score is the last.
 
     Outputs are scores (1, queries, classes + 1) and boxes (1, queries, 4), centre and size, the whole input being 1
     (facebookresearch/detr, models/detr.py, PostProcess). Deformable and Conditional DETR have no score of the
-    background, and are `rtdetr`'s.
+    background: use `rtdetr`.
 
-    classes: without the background; 91 are COCO's categories by their own numbers. activation: what the decoder applies
-    to scores, "softmax" or "none". name: of the head. Raises NpuLayoutError on anything else.
+    classes: their number without the background; 91 if they are COCO's category numbers. activation: what the decoder
+    applies to scores, "softmax" or "none". name: of the head. Raises NpuLayoutError on anything else.
 
     >>> detr(3).background
     3

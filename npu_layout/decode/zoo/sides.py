@@ -21,26 +21,27 @@ def ppyoloe(
     labels: str = "best",
     listed: str = "edges",
 ) -> Head:
-    """Return the head of PP-YOLOE, and of lists of YOLO-NAS.
+    """Return the head of PP-YOLOE, of YOLO-NAS's lists, and of YOLOv6 m and l, whose maps have 17 bins too.
 
-    Outputs are maps of 4 sides of 17 bins, scores and (airockchip's export) sums of scores for each stride, or boxes
-    (1, cells, 4) and scores (1, classes, cells), or (1, cells, classes) (PaddlePaddle/PaddleDetection,
-    ppdet/modeling/heads/ppyoloe_head.py, without its own suppression). Maps of YOLOv6 m and l have 17 bins too.
+    Outputs are maps of 4 sides of 17 bins, of scores and (airockchip's export) of sums of scores for each stride; or
+    boxes (1, cells, 4) and scores (1, classes, cells) or (1, cells, classes) (PaddlePaddle/PaddleDetection,
+    ppdet/modeling/heads/ppyoloe_head.py, without the NMS of the export).
 
     Parameters
     ----------
     classes
-        Their number.
+        The number of classes.
     strides
-        Pixels from one cell to the next, a level each, in the order of a list: PP-YOLOE's own begins with those of 32.
+        For each level, the pixels of the input from one cell to the next, in the order of the levels in a list:
+        PP-YOLOE's own lists begin with stride 32.
     activation
         What the decoder applies to scores, "none" or "sigmoid".
     labels
-        "best" class of each cell, or "all".
+        "best": one detection for each cell, of its best class; "all": one for each class that passes.
     listed
-        What a list has: "edges" in pixels, behind the whole head, or "sides" in strides from the cells' centres, before
-        its last step (AXERA's PP-YOLOE, strides (32, 16, 8), and YOLO-NAS; AXERA-TECH/ax-samples,
-        examples/ax650/ax_ppyoloe_steps.cc, ax_yolo_nas_steps.cc).
+        What boxes in a list are: "edges" in pixels, or "sides", distances in strides from the cells' centres, if the
+        graph ends before the last step of the head (AXERA's PP-YOLOE, strides (32, 16, 8), and YOLO-NAS;
+        AXERA-TECH/ax-samples, examples/ax650/ax_ppyoloe_steps.cc, ax_yolo_nas_steps.cc).
 
     Raises NpuLayoutError on anything else.
 
@@ -74,8 +75,8 @@ def damoyolo(
     damo/base_models/heads/zero_head.py; hailo-ai/hailo_model_zoo, cfg/base/damoyolo.yaml, whose scale_factors are
     those of centres). Lists of decoded boxes are those of `ppyoloe`.
 
-    classes: without the last one. strides, activation, labels, name: as for `yolov8`. Raises NpuLayoutError on anything
-    else.
+    classes: their number without the last score. strides, activation, labels, name: as for `yolov8`. Raises
+    NpuLayoutError on anything else.
 
     >>> damoyolo(3).background
     3
@@ -102,9 +103,8 @@ def nanodet(
     nanodet/model/head/nanodet_plus_head.py: centres are the cells' corners; the older GFL head has center 0.5, as has
     PicoDet).
 
-    classes: their number. strides: pixels from one cell to the next. bins: of a side. center: in cells. activation:
-    what the decoder applies to scores, "none" or "sigmoid". labels: "best" class of each cell, or "all". Raises
-    NpuLayoutError on anything else.
+    classes, strides, activation, labels: as for `yolov8`. bins: the number of bins of a side. center: where in a cell
+    its centre is, in cells, 0 for the corner. Raises NpuLayoutError on anything else.
     """
     classes, strides = sizes(classes, strides)
     boxes = Boxes("dfl", bins, center)
@@ -123,10 +123,10 @@ def rtmdet(
     unit: str = "pixel",
     name: str = "rtmdet",
 ) -> Head:
-    """Return the head of RTMDet: scores, and sides of a number each from the cell's corner.
+    """Return the head of RTMDet: scores, and four sides without bins, from the cell's corner.
 
     Outputs are maps of scores and of four sides for each stride (open-mmlab/mmdetection,
-    mmdet/models/dense_heads/rtmdet_head.py, whose priors have offset 0; without its own suppression).
+    mmdet/models/dense_heads/rtmdet_head.py, whose priors have offset 0), without NMS in the graph.
 
     classes, strides, activation, labels, name: as for `yolov8`. unit: of sides, "pixel" (MMDetection multiplies them by
     the stride in the graph) or "stride" (MMYOLO does not). Raises NpuLayoutError on anything else.
@@ -151,12 +151,13 @@ def depthai_yolo(
 ) -> Head:
     """Return the head of YOLOv6 and of YOLOv8 to v12 as Luxonis' tools export them for DepthAI.
 
-    Outputs are a map of 4 + 1 + classes channels for each stride: sides in strides, the largest score or 1, which is
-    not read, and scores behind the sigmoid (luxonis/tools, tools/modules/heads.py, DetectV8). Their YOLOv5 and v7 are
-    `yolov5`'s and `yolov7`'s.
+    Outputs are a map of 4 + 1 + classes channels for each stride: sides in strides; one channel that is not read (the
+    largest score, or 1); scores after the sigmoid (luxonis/tools, tools/modules/heads.py, DetectV8). For their YOLOv5
+    and v7 use `yolov5` and `yolov7`.
 
-    classes, strides, labels, name: as for `yolov8`. coefficients: of the segmentation variant (32), in a map more for
-    each stride; its prototypes are one more output. Raises NpuLayoutError on anything else.
+    classes, strides, labels, name: as for `yolov8`. coefficients: the number of mask coefficients of the segmentation
+    variant (32), in one more map for each stride; its prototypes are one more output. Raises NpuLayoutError on anything
+    else.
 
     >>> depthai_yolo(3).forms[0].boxes.encoding
     'distances'

@@ -42,16 +42,17 @@ def yolact(
     (dbolya/yolact, yolact.py, PredictionModule; data/config.py, yolact_base_config; layers/box_utils.py, decode).
 
     Suppression is greedy, within each class; YOLACT's own "Fast NMS" also drops a box for one that is dropped itself. A
-    mask is where the probability, enlarged, is above 0.5 inside the box; YOLACT's own ends a cell beyond it.
+    mask has the pixels inside the box whose probability, enlarged, is above 0.5; YOLACT's own mask ends a cell beyond
+    the box.
 
     Parameters
     ----------
     classes
-        Without the background.
+        The number of classes without the background.
     input_shape
         Height and width of the network's input, in pixels.
     strides
-        Pixels from one cell to the next, rounded up to a power of 2, a level each: 69, 35, 18, 9 and 5 cells a side of
+        For each level, the pixels from one cell to the next, rounded up to a power of 2: 69, 35, 18, 9 and 5 cells in
         550 pixels.
     scales
         The side of a prior in pixels, for each stride: a number, or several. Those of yolact_plus, and of Hailo's
@@ -62,16 +63,17 @@ def yolact(
         Priors are as high as wide, sqrt(ratio) times the scale: what the published weights were trained with
         (use_square_anchors). False: yolact_plus, and Hailo's zoo.
     coefficients
-        Of a mask.
+        The number of coefficients of a mask.
     activation
         What the decoder applies to scores: "none" (the softmax is in the graph) or "softmax" (Hailo's zoo).
     coefficients_activation
-        What it applies to coefficients: "none" (the hyperbolic tangent is in the graph) or "tanh" (hailo-ai/tappas,
-        core/hailo/libs/postprocesses/instance_segmentation/yolact.cpp). Coefficients beyond -1 .. 1 are before it.
+        What the decoder applies to coefficients: "none" (the hyperbolic tangent is in the graph) or "tanh"
+        (hailo-ai/tappas, core/hailo/libs/postprocesses/instance_segmentation/yolact.cpp). If stored coefficients are
+        beyond -1 .. 1, the tangent is not in the graph.
     labels
-        "best" class of each prior, or "all" that pass.
+        "best": one detection for each prior, of its best class; "all": one for each class that passes.
     name
-        Of the head.
+        The name of the head, which messages show.
 
     Raises NpuLayoutError on anything else.
 

@@ -352,7 +352,7 @@ def test_rows_behind_the_post_processing_of_queries() -> None:
         assert found.head is None and decode.rtdetr(80) in found.others and decode.labelled_rows(80) in found.others
         for head in (decode.rtdetr(80), decode.labelled_rows(80)):
             decode.Decoder(head, specs, (640, 640))
-        assert "rows behind the post-processing of queries (RT-DETR, D-FINE, DEIM), 80 classes" in found.why
+        assert "rows after the post-processing of queries (RT-DETR, D-FINE, DEIM), 80 classes" in found.why
 
 
 def test_scores_may_be_before_bins() -> None:

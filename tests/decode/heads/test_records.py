@@ -134,7 +134,7 @@ def test_numbers_beyond_all_bounds_are_refused(name: str) -> None:
         (lambda: decode.retinanet(3, (10**400,)), "strides: expected no more than 2147483647, got"),
         (lambda: decode.yolov8(10**400), "classes: expected no more than 2147483647, got builtins.int"),
         (lambda: decode.Suppression(extra=np.timedelta64(3, "s")), "Suppression: extra: expected a number of at least"),
-        (lambda: decode.ssd(np.full((4, 4), 0.5), strides=(8,), anchors=(5,)), "for the cells of all strides than 4"),
+        (lambda: decode.ssd(np.full((4, 4), 0.5), strides=(8,), anchors=(5,)), "add up to at most 4"),
     ],
 )
 def test_numbers_that_are_named(make: Any, says: str) -> None:

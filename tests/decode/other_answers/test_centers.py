@@ -59,7 +59,7 @@ def test_bad_input() -> None:
         (lambda: decode.centernet({"heat": one, "size": two}, flat, limit=0), "limit: expected"),
         (
             lambda: decode.centernet({"heat": one.replace(layout=nl.Layout("NCHW", "NCWH")), "size": two}, flat),
-            r"specs\['heat'\]: .*expected channels before or behind rows and columns",
+            r"specs\['heat'\]: .*expected channels before or after rows and columns",
         ),
     ):
         with pytest.raises(nl.NpuLayoutError, match=words):

@@ -195,7 +195,7 @@ def test_bad_input() -> None:
         (lambda: decode.heatmap_points(maps, heat, stride=0), "stride: expected a number above 0"),
         (lambda: decode.heatmap_points(maps, heat, blur=4), "blur: expected an odd number"),
         (lambda: decode.heatmap_points(maps, heat, shift="dark", blur=10**9 + 1), "blur: expected an odd number"),
-        (lambda: decode.landmarks(vector, four), "expected 3 numbers .values. for each point, got 4"),
+        (lambda: decode.landmarks(vector, four), "expected a multiple of 3 .values. numbers, got 4"),
         (lambda: decode.landmarks(vector, four, values=2, unit="input"), "input_shape: expected height and width"),
         (lambda: decode.landmarks(vector, four, values=2, scores=1), "values, scores: expected 2 or more"),
         (lambda: decode.landmarks(vector, four, values=2, unit="stride"), "unit: expected pixel or input"),

@@ -151,7 +151,7 @@ def test_a_map_of_the_only_level_is_a_map() -> None:
             ("c0", "c1", "c2"),
             "coefficients: expected 32 .* in one output, got b0, s0, b1, s1, b2, s2;",
         ),
-        (decode.yolov8(80), ("proto",), "as 'maps': no part is in c0, c1, c2; as 'list': "),
+        (decode.yolov8(80), ("proto",), "as 'maps': no part of the head is in c0, c1, c2; as 'list': "),
         (decode.ssd_postprocessed(90), (), "count: expected one output of one element, got none;"),
     ],
 )

@@ -249,7 +249,9 @@ def test_sophgos_centernet_is_one_map() -> None:
 
 
 def test_names_in_the_place_of_a_number() -> None:
-    with pytest.raises(nl.NpuLayoutError, match="classes: expected their number, got 2 names; give 2, and draw gets"):
+    with pytest.raises(
+        nl.NpuLayoutError, match="classes: expected a number, got 2 names; give 2 here, and the names to draw"
+    ):
         decode.yolov8(["person", "car"])  # type: ignore[arg-type]
 
 
