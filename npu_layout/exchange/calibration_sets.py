@@ -28,20 +28,21 @@ from .toolchains import TOOLCHAINS, Sample
 
 
 class CalibrationSet(Iterable[dict[str, np.ndarray]]):
-    """The float inputs of a network for some frames; iterable again and again if the frames are.
+    """The float inputs of a network for some frames, {input: float32 array} each, made while you iterate.
 
-    Quantisation on a computer needs the very inputs that the board will see. This makes them with the Preprocessor of
-    the board: the same resize, border, colour, mean and std, in float32, also where the board's input is quantised.
+    Quantisation on a computer needs the very inputs that the board will see. They are made with the board's
+    Preprocessor: the same resize, border, colour, mean and std, but in float32, also if the board's input is quantised.
+    The set can be iterated as often as `frames` can.
 
     Parameters
     ----------
     frames
         An iterable of frames, as `preprocess` reads them: `Frames` of files, a list of arrays.
     preprocess
-        The board's Preprocessor. Its target's shape and order are those of the float model's input; a blocked target
-        is replaced by its axes' own order.
+        The board's Preprocessor. The float model's input has the shape and order of its target. If the target's layout
+        has blocks, the order is that of its axes.
     name
-        The model's input.
+        The name of the model's input.
 
     Raises
     ------
@@ -91,7 +92,10 @@ class CalibrationSet(Iterable[dict[str, np.ndarray]]):
             yield {self.name: sample.array}
 
     def samples(self) -> Iterator[Sample]:
-        """Yield each frame's network input, float32, and pixels, uint8, made when asked for; NpuLayoutError then."""
+        """Yield a Sample for each frame: it makes its input, float32, and its pixels, uint8, when they are asked for.
+
+        NpuLayoutError, when they are asked for, if the frame does not fit.
+        """
         for frame in self.frames:
             yield Sample(*(partial(_made, maker, frame) for maker in (self._float, self._image, self._pixels)))
 
@@ -100,20 +104,20 @@ class CalibrationSet(Iterable[dict[str, np.ndarray]]):
         return CalibrationReader(self)
 
     def save(self, folder: PathLike, toolchain: str) -> int:
-        """Write the files that a toolchain reads, and how.txt, which says how; return the number of frames.
+        """Write the files that a toolchain reads, and how.txt, which says how to use them; return the number of frames.
 
         Parameters
         ----------
         folder
-            A new folder; it appears when it is complete.
+            A new or empty folder; it appears when it is complete.
         toolchain
-            A row of `TOOLCHAINS`: onnxruntime, openvino, tflite, tpu-mlir, rknn, hailo or mnn.
+            A name of `TOOLCHAINS`: onnxruntime, openvino, tflite, tpu-mlir, rknn, hailo or mnn.
 
         Raises
         ------
         NpuLayoutError
-            On another toolchain, on a frame that does not fit, if there is no frame, if the toolchain cannot read what
-            the Preprocessor makes, or if the folder has files.
+            If `toolchain` is unknown, a frame does not fit, there is no frame, the toolchain cannot read what the
+            Preprocessor makes, or the folder has files.
         OSError
             If the folder cannot be written.
         """
@@ -146,9 +150,9 @@ def _made(preprocess: Preprocessor, frame: Any) -> np.ndarray:
 
 
 class CalibrationReader:
-    """A CalibrationDataReader of onnxruntime: `get_next` returns {input: array}, and None at the end.
+    """A CalibrationSet as onnxruntime's CalibrationDataReader: `get_next` returns {input: array}, and None at the end.
 
-    samples: a CalibrationSet. Raises NpuLayoutError on anything else.
+    samples: the CalibrationSet. Raises NpuLayoutError on anything else.
     """
 
     __reduce__ = not_copied("its place in the samples")

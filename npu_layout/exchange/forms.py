@@ -29,17 +29,17 @@ __all__ = ["FORMS", "Form", "load", "save"]
 
 
 class Form(NamedTuple):
-    """How recordings of one form are read, written, recognised and described: a row of FORMS.
+    """How recordings are read from, and written to, the files of one tool: a value of FORMS.
 
     Attributes
     ----------
     importer
-        Called by `load` with the path and those of its options that this form has.
+        ``importer(path, **options)`` returns the Recording; `load` calls it with the options that this form has.
     exporter
-        Called by `save` with the recording, the path, and those of its options that this form has; None: this form
-        cannot be written.
+        ``exporter(recording, path, **options)`` writes it; `save` calls it with the options that this form has. None:
+        this form cannot be written.
     recognises
-        Whether a path looks like this form.
+        ``recognises(path)`` returns whether a path looks like this form.
     help
         What the form is, in a line.
     """
@@ -116,25 +116,29 @@ def load(
 ) -> Recording:
     """Load a recording from files that another tool wrote; they are never written to.
 
-    Most have no checksum: two dumps of one size that were exchanged are not detected.
+    Most of these files have no checksum: if two dumps of the same size were exchanged, that is not detected.
 
     Parameters
     ----------
     path
-        Folder or file. Each run is read from it at each access, so it must stay.
+        Folder or file. Each run is read from it whenever it is accessed, so do not delete or move it meanwhile.
     form
         A name of FORMS; None: recognised from what is at `path`.
     specs
-        ``{name: TensorSpec}`` of outputs that are an accelerator's flat buffers, and of inputs whose form differs from
-        that of the ONNX model's. Outputs without one are tensors in C order (raw: as spec.json describes them).
+        ``{name: TensorSpec}`` of outputs that are an accelerator's flat buffers, and of inputs that are not stored as
+        the ONNX model reads them. Outputs without a spec are tensors in C order (raw: as spec.json describes them).
     description
-        raw: the spec file if it is not the folder's spec.json, or its content.
-    inputs, runner
-        polygraphy: the saved inputs if they are elsewhere; the name of the runner, if there are several.
+        For the form raw: the path of the spec file, if it is not spec.json in the folder, or its content as a dict.
+    inputs
+        For polygraphy: the file of the saved inputs, if it is elsewhere.
+    runner
+        For polygraphy: the name of the runner, if the file has several.
     model
-        onnx: the model, for names that the tensors lack. rknn: the model, for the names of its outputs.
-    outputs, side
-        rknn: names of the outputs; which values: "runtime", "simulator" or "golden" (None: the first that is there).
+        For onnx and rknn: the path of the ONNX model, for names that the files lack.
+    outputs
+        For rknn: the names of the layers that are outputs.
+    side
+        For rknn: which values are read, "runtime", "simulator" or "golden"; None: the first of these that is there.
 
     Returns
     -------
@@ -143,7 +147,8 @@ def load(
     Raises
     ------
     RecordingError
-        If the form is not recognised, or anything is missing, damaged or hostile; it names file and field.
+        If the form is not recognised, or anything is missing, damaged or unsafe, such as a link out of the folder; the
+        message names file and field.
     NpuLayoutError
         If the form is unknown or does not accept an argument, or the onnx package is needed and missing.
 
@@ -180,14 +185,14 @@ def load(
 def save(recording: Recording, path: PathLike, *, form: str, model: Model | None = None) -> None:
     """Write a recording in another tool's form: a new folder, which appears complete or not at all.
 
-    raw keeps everything. polygraphy and onnx contain the outputs unpacked by their specs (float32 if quantised) and the
-    inputs for an ONNX model; specs, meta and the camera's frames are lost. `model` (path, bytes or engine) is the one
-    that the files are meant for: its inputs and outputs are written as `validate` compares them, with its names, dtypes
-    and order of axes. Without it a quantised input becomes real values, though the model may need the stored integers,
-    and axes stay as the specs have them.
+    form: "raw" keeps everything. "polygraphy" and "onnx" get the outputs unpacked by their specs (float32 if quantised)
+    and the inputs as the ONNX model reads them, and lose specs, meta and the camera's frames. model: for these two, the
+    ONNX model (path, bytes or engine) that the files are meant for: inputs and outputs are written as `validate`
+    compares them, with the model's names, dtypes and order of axes. Without a model a quantised input becomes real
+    values, though the model may need the stored integers, and axes stay as the specs have them.
 
     Raises RecordingError if `path` exists, or there are no runs, or they do not fit the model or the recording's edited
-    specs; NpuLayoutError if the form cannot be written, the model cannot be loaded or is not needed, or the onnx
+    specs; NpuLayoutError if the form cannot be written, or has no `model`, if the model cannot be loaded, or the onnx
     package is needed and missing.
 
     >>> import tempfile, numpy as np

@@ -29,8 +29,8 @@ def compare_layers(
     A tensor is compared in the layout in which both dumps agree best: any order of the axes, or channels in blocks. So
     a layer is never reported because one tool flattens NCHW and the other NHWC, and two layouts that fit equally are no
     difference. Integers whose scale is not known are compared with real values by the scale and the zero point that fit
-    best. A layer differs if its error is large, or is all of what varies, or one side is not finite; the first one is
-    the first in topological order whose inputs do not differ.
+    best. A layer differs if its error is large, if only its mean agrees, or if one side alone has NaN or infinity. The
+    first one is the first in topological order whose inputs do not differ.
 
     Parameters
     ----------
@@ -46,7 +46,11 @@ def compare_layers(
         of 8 bits stays above it (30 to 45 dB in one layer, some less after many), a wrong layer stays below it (3 dB
         if it is unrelated). For two dumps in float16 or float32, 40 finds smaller mistakes.
     frame
-        The number of the input, in dumps of several.
+        Which run is compared, counted from 0, in dumps of several.
+
+    Returns
+    -------
+    A LayerComparison, true if no layer differs.
 
     Raises
     ------

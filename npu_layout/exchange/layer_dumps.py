@@ -107,7 +107,7 @@ def _opened(path: Path, frame: int) -> LayerDump:
     for stored, file in _files(folder):
         name = names.get(stored, stored)
         if name in files:
-            raise RecordingError(f"{folder}: two files are of tensor {name!r}, one of them {file.name}, by {_MAPPER}")
+            raise RecordingError(f"{folder}: by {_MAPPER}, two files have tensor {name!r}, one of them {file.name}")
         files[name] = functools.partial(_read, file, folder, stored)
     return LayerDump(str(folder), form, files)
 
@@ -162,7 +162,8 @@ def _tool_folder(path: Path, frame: int) -> tuple[Path, str, dict[str, str]]:
                 [p.name for p in home.iterdir() if re.fullmatch(rf"{stem}[0-9]+", p.name)] if home.is_dir() else []
             )
             if numbered and f"{stem}{frame}" not in numbered:
-                raise RecordingError(f"{home}: frame {frame}: there are {', '.join(sorted(numbered, key=natural))}")
+                known = ", ".join(sorted(numbered, key=natural))
+                raise RecordingError(f"{home}: frame {frame}: there are only {known}")
             if numbered:
                 return home / f"{stem}{frame}", form, _renamed(path)
     return path, "aimet" if aimet else "files", _renamed(path)

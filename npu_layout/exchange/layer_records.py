@@ -9,28 +9,28 @@ from ..support import check_fields
 
 
 class ComparedLayer(NamedTuple):
-    """A tensor of the model in two dumps. `compare_layers` makes it; making one raises nothing.
+    """A tensor of the model, compared in the dumps a and b by `compare_layers`. Making one raises nothing.
 
     Attributes
     ----------
     name, op, node
-        The tensor, the operator that computes it ("Input": it is fed), and that node's name.
+        The tensor's name, the operator that computes it ("Input": it is an input of the model), and its node's name.
     verdict
         "same", "differs", "undecided" (it cannot be compared), or "missing" in one of the dumps or both.
     snr_db
         Power of a's values over that of the difference, in dB, in the layout in which both agree best; None if they
         were not compared.
     inputs_db
-        The least snr_db of the tensors from which it is computed, through layers that were not compared; None if none
-        was.
+        The least snr_db of the tensors from which it is computed; None if none of them was compared. In place of a
+        tensor that was not compared, those from which that one is computed count.
     why
         What differs, or why it cannot be compared; else which of the dumps is stored in another layout.
     shape, layout_a, layout_b
         The tensor's shape, and each dump's layout and dtype (only the dtype if the two agree in no layout); None and ""
         if they were not compared.
     inputs, skipped
-        The compared tensors from which it is computed, and the tensors between that were not compared (none if it is
-        missing itself).
+        The names of the nearest compared tensors from which it is computed, and of the tensors between these and it,
+        which were not compared (none if it is missing itself).
     """
 
     name: str
@@ -62,7 +62,7 @@ class LayerComparison:
     first
         The first layer that differs while none of its inputs does, or None.
     others
-        Further ones that depend on no layer that differs.
+        Further layers that differ and depend on no layer that differs.
     why
         The result in words.
     unknown_a, unknown_b

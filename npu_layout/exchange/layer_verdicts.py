@@ -57,7 +57,7 @@ def _with_verdict(
     if measured.non_finite:
         return described._replace(verdict="differs", snr_db=None, why=_not_finite(ours, theirs))
     if reading.fitted is not None and ours.size < _ENOUGH:
-        few = f"{ours.size} values fit too easily to decide, as no scale is known"
+        few = f"{ours.size} values are too few to decide, because no scale is known"
         return described._replace(verdict="undecided", why=few, snr_db=None)
     if measured.snr_db < limit and reading.lacks_scale(tensor.dtype):
         return _without_scale(described, ours, theirs)

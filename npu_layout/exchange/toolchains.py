@@ -38,23 +38,25 @@ class Sample:
 
     @property
     def pixels(self) -> np.ndarray:
-        """Before mean and std."""
+        """The pixels before mean and std, uint8 (H, W, C)."""
         return self._pixels()
 
 
 class Toolchain(NamedTuple):
-    """How a toolchain's calibration set is written, and how it is used.
+    """How a toolchain's calibration set is written, and how it is used: a value of TOOLCHAINS.
+
+    `how` is a dict: the Preprocessor's arguments, and of the input its name, shape and order, and its pixels' shape.
 
     Attributes
     ----------
     help
         What is written, in a line.
     write
-        ``write(folder, samples, how)`` returns the number of frames.
+        ``write(folder, samples, how)`` writes the files and returns the number of frames.
     use
         ``use(how, count)`` returns the text of how.txt: the lines that read the files.
     check
-        ``check(name, how)`` raises NpuLayoutError where the toolchain cannot read what the Preprocessor makes.
+        ``check(name, how)`` raises NpuLayoutError if the toolchain cannot read what the Preprocessor makes.
     """
 
     help: str
@@ -189,8 +191,8 @@ def _openvino(how: How, count: int) -> str:
 def _tflite(how: How, count: int) -> str:
     return f"""\
 {many(count, "file")} NNNNN.npz, each with the input {how["name"]!r}, float32 {(1, *how["pixels"])}, channels last, as
-TensorFlow's models and onnx2tf's are: mean and std are applied. A converter that keeps the ONNX model's order reads a
-set for onnxruntime.
+TensorFlow's models and onnx2tf's are: mean and std are applied. For a converter that keeps the ONNX model's order, save
+a set for onnxruntime instead.
 
     import glob, numpy as np
 
@@ -215,8 +217,8 @@ def _rknn(how: How, count: int) -> str:
     mean, std = _numbers(how)
     return f"""\
 {many(count, "file")} NNNNN.npy of pixels, uint8 {tuple(how["shape"])}, channels in the order {how["color"]}, and
-dataset.txt. Mean and std are not applied: the toolkit applies those of config() to .npy files too, and normalised files
-twice.
+dataset.txt. Mean and std are not applied: the toolkit applies those of config() to .npy files too, and would apply them
+a second time.
 
     rknn.config(mean_values=[{mean}], std_values=[{std}], target_platform=...)
     rknn.load_onnx("model.onnx")
@@ -228,7 +230,7 @@ def _hailo(how: How, count: int) -> str:
     mean, std = _numbers(how)
     return f"""\
 calib.npy: pixels of {many(count, "frame")}, uint8 (N, H, W, C) = {(count, *how["pixels"])}, channels in the order
-{how["color"]}. Mean and std are not applied: the model script has to.
+{how["color"]}. Mean and std are not applied: the model script has to apply them.
 
     echo 'normalization1 = normalization({mean}, {std})' > model.alls
     hailo optimize model.har --calib-set-path calib.npy --model-script model.alls

@@ -29,6 +29,7 @@ from ..support import PathLike, lfs_pointer, npy_bytes, parsed, path_of, whole, 
 from .runs import Arrays, Frame
 
 FORMAT = 1
+_FIELDS = ("format", "frames", "id", "meta", "specs")  # beside the sha256
 _ABOUT, _FRAME = "recording.json", re.compile(r"frame-(\d{6,})\.npz\Z")
 _MOST_WORDS = 1 << 24  # bytes of recording.json and of a run's manifest
 _HEADER = 1 << 14  # bytes that an array's own header may have
@@ -191,8 +192,9 @@ def read_about(folder: Path) -> dict[str, Any]:
         if digest != hashlib.sha256(_canonical(about)).hexdigest():
             raise RecordingError(f"{file}: sha256 does not fit the rest; the file was changed")
         frames = about["frames"]
-        if set(about) != {"format", "id", "specs", "meta", "frames"} or not isinstance(about["id"], str):
-            raise RecordingError(f"{file}: fields {', '.join(sorted(about))}; expected another set")
+        if set(about) != set(_FIELDS) or not isinstance(about["id"], str):
+            words = f"the fields {', '.join(_FIELDS)}, and a text as id"
+            raise RecordingError(f"{file}: expected {words}; got {', '.join(sorted(about))}")
         if frames is not None and (type(frames) is not int or frames < 0):
             raise RecordingError(f"{file}: frames: expected a number or null, got {frames!r}")
         about["specs"] = {k: TensorSpec.from_dict(d) for k, d in about["specs"].items()}

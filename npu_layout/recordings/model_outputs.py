@@ -40,7 +40,7 @@ def paired(recording: Recording, shapes: Mapping[str, Shape]) -> dict[str, str]:
         free = [k for k in shapes if k not in pairs.values()]
         if not free:
             raise RecordingError(
-                f"output {name!r} is none of the model's ({', '.join(shapes)}), and all of those are paired"
+                f"output {name!r} is none of the model's outputs ({', '.join(shapes)}), which are all recorded already"
             )
         spec = recording.specs[name]
         pairs[name] = next((k for k in free if shapes[k] == shape_in_model(as_model(spec, shapes[k]))), free[0])

@@ -49,28 +49,30 @@ class Recorder:
     Parameters
     ----------
     engine
-        Anything with ``infer({name: array})`` and ``output_specs``, {name: TensorSpec} or TensorSpecs with names. It
-        returns {name: array}, or a list of arrays in the order of output_specs; bytes and other buffers are accepted
-        as arrays.
+        Anything with ``infer({name: array})`` and ``output_specs``, {name: TensorSpec} or TensorSpecs with names.
+        ``infer`` returns {name: array}, or a list of arrays in the order of output_specs; bytes and other buffers are
+        accepted as arrays.
     folder
         A new or empty folder. RecordingError if it is not empty, or no folder.
     input_specs
-        TensorSpecs, each with its name, of those inputs whose form differs from that of the ONNX model's; by default
-        those of the engine.
+        TensorSpecs, each with its name, of those inputs that are not stored as the ONNX model reads them. None: those
+        of the engine.
     preprocess
-        How the inputs were made: the Preprocessor, or a mapping of its arguments. If its target has `channels`,
-        input_specs must too, because a recording keeps them there.
+        How the inputs were made: the Preprocessor, or a mapping of its arguments. If its target has `channels`, the
+        input's spec in `input_specs` must have them too, because the recording takes them from there.
     model
-        Path of the model; its SHA-256 is noted.
-    note, versions
-        Free text; ``{"runtime": ..., "driver": ...}``.
+        Path of the ONNX model; the recording notes its name and SHA-256.
+    note
+        Any text, which the recording keeps.
+    versions
+        What the recording keeps of versions, such as ``{"runtime": "2.3", "driver": "0.9"}``.
 
     Every run is on disk when `infer` returns, and stays complete if the process is killed while it writes the next one.
-    No arrays are kept in memory. Use it in a with statement, or call close(), which notes the number of runs, so that
-    `Recording.load` finds out if the last one is lost; a run after close() takes the note back.
+    No arrays are kept in memory. Use the Recorder in a with statement, or call close(): it notes the number of runs, so
+    that `Recording.load` finds out if the last one is lost. A run after close() removes that note.
 
-    Threads may share it: one run at a time is in the engine, and is recorded before the next one starts. A process that
-    was forked cannot: it would write the same files.
+    Threads may share a Recorder: one run at a time is in the engine, and is recorded before the next one starts. A
+    forked process must make its own, with its own folder, because both would write the same files.
 
     Attributes
     ----------
@@ -124,25 +126,26 @@ class Recorder:
 
     @property
     def input_specs(self) -> Any:
-        """The engine's input_specs."""
+        """The engine's input_specs, as the engine has them."""
         return self.engine.input_specs
 
     @property
     def output_specs(self) -> Any:
-        """The engine's output_specs."""
+        """The engine's output_specs, as the engine has them."""
         return self.engine.output_specs
 
     @checked_call
     def infer(self, inputs: Any, *, frame: Any = None, roi_xywh: Sequence[int] | None = None) -> Any:
         """Run the engine on `inputs` (an array, or {name: array}), record both, and return the engine's answer.
 
-        With the camera's `frame` (recorded as the camera input, "frame"), `validate` can find whether it was
-        letterboxed, stretched or cropped. It is an array of numbers of any shape and dtype, or what a Preprocessor as
-        in `preprocess` accepts: planes, bytes, a memory map. What is recorded is one array, which it accepts too.
-        roi_xywh: the part of it that the input was made of, as the Preprocessor was given it; then of every run.
-        Raises RecordingError, and records nothing, if an output has no spec, if an array does not fit its spec in size,
-        dtype or the order that its shape implies, if the names of inputs or outputs are not those of the first run, or
-        if roi_xywh is not inside the frame (whose size `preprocess` says).
+        frame: the camera's frame, which is recorded as the camera input "frame". With it, `validate` can find whether
+        the frame was letterboxed, stretched or cropped. It is an array of numbers of any shape and dtype, or planes,
+        bytes or a memory map that a Preprocessor with the arguments `preprocess` accepts; it is recorded as one array
+        that such a Preprocessor accepts too. roi_xywh: the part of the frame of which the input was made, x, y, width
+        and height in pixels, as the Preprocessor was given it; if one run has a part, every run must. Raises
+        RecordingError, and records nothing, if an output has no spec, if an array does not fit its spec in size, dtype
+        or the order that its shape implies, if the names of inputs or outputs are not those of the first run, or if
+        roi_xywh is not inside the frame (whose size `preprocess` says).
         """
         with self._exclusive():
             return self._recorded(inputs, frame, roi_xywh)

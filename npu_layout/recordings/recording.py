@@ -36,12 +36,13 @@ class Recording:
     Parameters
     ----------
     specs
-        ``{name: TensorSpec}`` of every output, and of those inputs whose form differs from that of the ONNX model's.
+        ``{name: TensorSpec}`` of every output, and of those inputs that are not stored as the ONNX model reads them.
     frames
-        Sequence of runs ``(inputs, outputs)``, each ``{name: array}``. Outputs are buffers that fit their spec; inputs
-        without a spec are ready for the ONNX model. Arrays are not copied.
+        Sequence of runs ``(inputs, outputs)``, each ``{name: array}``. Outputs are buffers that fit their spec. Inputs
+        without a spec go to the ONNX model as they are. Arrays are not copied.
     meta
-        JSON-ready, free but for ``"preprocess"``: how the inputs were made, in the Preprocessor's terms.
+        A dict that JSON can store. ``"preprocess"`` has the arguments of the Preprocessor that made the inputs; other
+        keys are yours.
 
     Raises
     ------
@@ -88,7 +89,7 @@ class Recording:
     def save(self, path: PathLike) -> None:
         """Write a new folder, which appears complete or not at all.
 
-        RecordingError if `path` exists, or if specs, frames or meta were edited to what `Recording` refuses.
+        RecordingError if `path` exists, or if specs, frames or meta were edited so that `Recording` refuses them.
         """
         checked = rechecked(self)
         with new_folder(path) as folder:
@@ -101,11 +102,11 @@ class Recording:
     def load(cls, path: PathLike) -> Recording:
         """Load the recording in the folder `path`.
 
-        Every run is read and checked once, and read again from disk at each access, so that only one is in memory. The
-        folder is never written to.
+        Every run is read and checked once, and read again from disk whenever it is accessed, so that only one run is in
+        memory. The folder is never written to.
 
-        Raises RecordingError, with file and field, if anything is missing, damaged, renamed, swapped, of another format
-        or size, or a link that leaves the folder.
+        Raises RecordingError, which names file and field, if anything is missing, damaged, renamed, exchanged, of
+        another format or size, or a link out of the folder.
         """
         folder = Path(path_of("path", path))
         about = read_about(folder)

@@ -71,7 +71,7 @@ class RunsOnDisk(Sequence[Frame]):
         index = operator.index(index)
         i = index + self._count if index < 0 else index
         if not 0 <= i < self._count:
-            raise IndexError(f"frame {index} of {self._count}")
+            raise IndexError(f"frame {index}: the recording has {self._count}")
         run = check_run(self._read(i), self.specs, self.where(i))
         if i == 0:
             self._outputs = tuple(run.outputs)
@@ -210,7 +210,7 @@ def check_run(run: Frame, specs: Mapping[str, TensorSpec], where: str, shaped: b
 
 def _check_roi(inputs: Mapping[str, np.ndarray], where: str) -> None:
     if FRAME not in inputs:
-        raise RecordingError(f"{where}: input {ROI!r} is of no frame; expected an input {FRAME!r} beside it")
+        raise RecordingError(f"{where}: input {ROI!r} is a part of no frame; expected an input {FRAME!r} beside it")
     roi = inputs[ROI]
     if roi.dtype.kind not in "iu" or roi.shape != (4,) or min(roi[:2]) < 0 or min(roi[2:]) < 1:
         raise RecordingError(

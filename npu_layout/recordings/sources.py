@@ -19,26 +19,26 @@ IMAGES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
 
 
 class Frames(Iterable[np.ndarray]):
-    """Frames, (H,W,3) uint8 BGR, of images, videos, folders of images and cameras, one after the other.
+    """Frames from images, videos, folders of images and cameras: an iterable of new arrays, (H,W,3) uint8 BGR.
 
     Parameters
     ----------
     paths
-        Files and folders, or one of them; a folder's images come by name. /dev/video0 is a camera, which goes on until
-        `limit`.
+        One path, or several, which are read one after the other. A folder's images are read in the order of their
+        names. /dev/video0 is a camera, which is read until `limit`.
     limit
-        The largest number of frames.
+        The largest number of frames; None: all. A camera needs it.
 
     Attributes
     ----------
     total
-        The number of frames, according to the files' headers; of a camera the limit.
+        The number of frames, according to the files' headers; for a camera, the limit.
 
     Raises
     ------
     NpuLayoutError
-        If a path is missing, contains no image, or, while frames are read, cannot be read; it names the path. Also if a
-        camera is given without a limit.
+        If a path is missing or contains no image, or a camera is given without a limit. While frames are read: if a
+        file or camera cannot be read. The message names the path.
 
     Each iteration reads the files again, and opens the camera again.
     """

@@ -83,7 +83,7 @@ def validate_many(
     pictures, progress = flag("pictures", pictures), None if progress is None else flag("progress", progress)
     if not isinstance(model, (str, bytes, os.PathLike)):
         raise NpuLayoutError(
-            f"model: expected a path or bytes, which can be sent to others; got {type(model).__name__}"
+            f"model: expected a path or bytes, which other processes can read; got {type(model).__name__}"
         )
     asked = {"min_snr_db": min_snr_db, "min_cosine": min_cosine, "max_abs": max_abs, "max_steps": max_steps}
     check_numbers(asked)

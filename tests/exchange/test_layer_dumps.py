@@ -72,7 +72,7 @@ def test_qualcomms_results(tmp_path: Path) -> None:
     assert open_layers(tmp_path / "out" / "Result_0").form == "files"
     as_qairt(LAYERS, tmp_path / "latest" / "output")  # the accuracy debugger's own folder
     assert sorted(open_layers(tmp_path / "latest").readers) == ["_conv_out", "scores"]
-    with pytest.raises(nl.RecordingError, match="frame 2: there are Result_0, Result_1"):
+    with pytest.raises(nl.RecordingError, match="frame 2: there are only Result_0, Result_1"):
         open_layers(tmp_path / "out", 2)
 
 
@@ -92,7 +92,7 @@ def test_aimets_layer_outputs(tmp_path: Path) -> None:
     shutil.copy(
         *(next((tmp_path / "aimet").rglob("conv_out.raw")).with_name(f"{n}.raw") for n in ("conv_out", "other"))
     )
-    with pytest.raises(nl.RecordingError, match=r"two files are of tensor 'other', one of them other\.raw"):
+    with pytest.raises(nl.RecordingError, match=r"two files have tensor 'other', one of them other\.raw"):
         open_layers(tmp_path / "aimet")
     (tmp_path / "aimet" / "LayerOutputNameMapper.json").write_text("[1]")
     with pytest.raises(nl.RecordingError, match=r"LayerOutputNameMapper\.json: expected \{name: file's name\}, got"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 import random
 import shutil
@@ -73,6 +74,12 @@ def test_the_error_names_the_damaged_file_and_field(tmp_path: Path) -> None:
     def rewrite(**fields: object) -> str:
         return json.dumps({**json.loads(about), **fields})
 
+    def signed(**fields: object) -> str:
+        """The description with other fields, and the sha256 that fits them."""
+        words = {key: value for key, value in {**json.loads(about), **fields}.items() if key != "sha256"}
+        text = json.dumps(words, sort_keys=True, separators=(",", ":"))
+        return json.dumps({**words, "sha256": hashlib.sha256(text.encode()).hexdigest()})
+
     def cut(folder: Path) -> None:
         file = folder / "frame-000001.npz"
         file.write_bytes(file.read_bytes()[:-40])
@@ -113,6 +120,10 @@ def test_the_error_names_the_damaged_file_and_field(tmp_path: Path) -> None:
         "empty": (lambda f: (f / "frame-000000.npz").write_bytes(b""), "frame-000000.npz"),
         "format": (lambda f: (f / "recording.json").write_text(rewrite(format=9)), "format 9; this version reads 1"),
         "meta": (lambda f: (f / "recording.json").write_text(rewrite(meta={})), "sha256 does not fit"),
+        "fields": (
+            lambda f: (f / "recording.json").write_text(signed(more=1)),
+            "expected the fields format, frames, id, meta, specs, and a text as id; got format, .*, more, specs",
+        ),
         "json": (lambda f: (f / "recording.json").write_text(about[:-9]), "not JSON"),
         "deep": (lambda f: (f / "recording.json").write_text("[" * 10**6), "recording.json"),
         "none": (

@@ -32,7 +32,7 @@ def test_outputs_are_paired_by_name_then_shape_then_order() -> None:
     frame = ({}, {name: np.zeros(spec.size, np.float32) for name, spec in specs.items()})
     recording = nl.Recording(specs, [frame])
     assert paired(recording, shapes) == {"a": "a", "q": "b", "r": "c"}
-    with pytest.raises(nl.RecordingError, match=r"output 'r' is none of the model's \(a, b\)"):
+    with pytest.raises(nl.RecordingError, match=r"output 'r' is none of the model's outputs \(a, b\)"):
         paired(recording, {name: shapes[name] for name in "ab"})
 
 

@@ -49,7 +49,7 @@ def test_what_cannot_be_recorded(tmp_path: Path) -> None:
         ([({"x": np.array([None])}, good)], None, "expected numbers"),
         ([({"x": np.ma.masked_array([1, 2], [0, 1])}, good)], None, "frame 0: input 'x'.*its mask would be lost"),
         ([({}, {"y": np.ma.masked_array(good["y"])})], None, "frame 0: output 'y'.*its mask would be lost"),
-        ([({"frame.roi_xywh": np.zeros(4, int)}, good)], None, "frame 0: input 'frame.roi_xywh' is of no frame"),
+        ([({"frame.roi_xywh": np.zeros(4, int)}, good)], None, "frame 0: input 'frame.roi_xywh' is a part of no frame"),
         (
             [({"frame": np.zeros(1), "frame.roi_xywh": np.zeros(4, int)}, good)],
             None,
@@ -99,7 +99,7 @@ def test_runs_on_disk_are_read_one_at_a_time() -> None:
     assert runs[-2].outputs["y"].tolist() == [2] * 4 and reads == [2]
     assert [int(run.outputs["y"][0]) for run in runs[2:0:-1]] == [2, 1] and reads == [2, 2, 1]
     for wrong in (4, -5):
-        with pytest.raises(IndexError, match=f"frame {wrong} of 4"):
+        with pytest.raises(IndexError, match=f"frame {wrong}: the recording has 4"):
             runs[wrong]
     for no_index in (1.0, "1", None):
         with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
