@@ -97,14 +97,16 @@ def _path_from(folder: Path, path: PathLike) -> PathLike:
 class Recordings:
     """The fixture ``npu_recording``.
 
-    pytest makes it from its `config`, the file of the `test`, and what was `recorded` with which `engines` before.
     Recordings are in the folder that the ini file names in ``npu_recordings``, or in ``recordings`` beside the test's
     file. A plain run of pytest reads them and writes nothing. ``--npu-record`` records those that are missing,
-    ``--npu-update`` all that the tests request, with the engine of ``npu_engine``, as
-    npu_layout.open_engine names it. If the factory raises NoDeviceError, the test is skipped. Any other NpuLayoutError
-    fails the test with its message; if the factory's own code raised another error, its lines are shown. Several
-    workers of pytest-xdist record what they share once: the first one's is read, `started` (nanoseconds) being when
-    this worker began.
+    ``--npu-update`` all that the tests request, with the engine that the ini file names in ``npu_engine``, as for
+    npu_layout.open_engine. If the engine's factory raises NoDeviceError, the test is skipped. Any other NpuLayoutError
+    fails the test with its message; if the factory's own code raised another error, its lines are shown. If several
+    workers of pytest-xdist need a recording, the first one records it, and the others read that.
+
+    pytest makes the fixture: `config` is its configuration, `test` the path of the test's file, `recorded` and
+    `engines` say what was recorded and opened before in this run, and `started` is when this worker began, in
+    nanoseconds.
 
     Attributes
     ----------
@@ -138,11 +140,11 @@ class Recordings:
     ) -> Recording:
         """Return the recording `name`.
 
-        inputs: an item for each run, an array or {name: array} ("frame": the camera's, "frame.roi_xywh": the part of it
-        that was used); a function without arguments that returns them is called only if they are needed. None: an
-        update runs the recorded inputs again. engine: replaces npu_engine. about: the arguments of `Recorder` after
-        engine and folder (preprocess, model, note, ...). Errors are those of `Recorder` and `Recording.load`, and of
-        folders that cannot be written, as failures of the test.
+        inputs: an item for each run, an array or {name: array} ("frame" is the camera's frame, "frame.roi_xywh" the
+        part of it that was used); or a function without arguments that returns these items, which is called only if
+        they are needed. None: an update runs the recorded inputs again. engine: the engine to use instead of
+        npu_engine. about: the arguments of `Recorder` after engine and folder (preprocess, model, note, ...). The test
+        fails with the errors of `Recorder` and `Recording.load`, and if a folder cannot be written.
         """
         __tracebackhide__ = True
         import pytest

@@ -17,11 +17,11 @@ _MORE = 2.0  # times the variance that axis 1 accounts for
 def channel_axis(reference: np.ndarray) -> int | None:
     """Return the axis of the channels of a model's output; None if it has fewer than two axes.
 
-    C in the model's own letters (axis 1), or the last axis if it has boxes and scores beside each other: its indices
-    have different means, as in (1, 8400, 85), or the axes before it are those of a square map and axis 1 does not
-    differ more, as in (1, 80, 80, 255) and (1, 3, 80, 80, 85).
+    It is axis 1 (C in the model's order), or the last axis if that has boxes and scores beside each other. That is so
+    if the means of its indices differ, as in (1, 8400, 85), or if the axes before it are those of a square map and the
+    means along axis 1 do not differ more, as in (1, 80, 80, 255) and (1, 3, 80, 80, 85).
 
-    reference: an output of the model, any dtype.
+    reference: an output of the model, an array of any dtype.
     """
     letters, shape, last = Layout.of_rank(reference.ndim).axes, reference.shape, reference.ndim - 1
     if "C" not in letters:

@@ -257,7 +257,7 @@ class OutputComparison:
 
     @property
     def dead(self) -> tuple[int, ...]:
-        """Channels that vary in the reference by less than half a step, which the device cannot show; not by chance."""
+        """Channels that the device cannot show: they vary in the reference by less than half a step, not by chance."""
         return tuple(p.at for p in self.parts.lost() if p.axis == self.channel_axis)
 
 

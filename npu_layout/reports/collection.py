@@ -12,15 +12,15 @@ from .report import Report
 
 
 class Reports(Mapping[str, Union[Report, str]]):
-    """The result of `validate_many`: ``{path: Report}``, in order.
+    """The result of `validate_many`: a mapping ``{path: Report}``, in the order of the recordings.
 
-    If a recording could not be judged, its value is the reason as text. True if there is at least one report and
-    every one matches.
+    If a recording could not be judged, its value is the reason as text. The mapping is true if there is at least one
+    report and every one matches.
 
     Parameters
     ----------
     results
-        The mapping itself.
+        {path: Report or text}.
     """
 
     def __init__(self, results: Mapping[str, Report | str]) -> None:
@@ -43,7 +43,7 @@ class Reports(Mapping[str, Union[Report, str]]):
 
     @property
     def counts(self) -> dict[str, int]:
-        """{verdict: how many recordings}, most first; "error" for those that could not be judged."""
+        """{verdict: how many recordings have it}, the most frequent first; "error": those that could not be judged."""
         return dict(Counter("error" if isinstance(r, str) else r.verdict for r in self._results.values()).most_common())
 
     def __str__(self) -> str:

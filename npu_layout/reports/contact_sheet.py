@@ -39,7 +39,7 @@ def contact_sheet(o: OutputReport, exhibit: Exhibit) -> Html:
     title = "the same buffer, read in different ways"
     hint = "A wrong reading shows as stripes and noise, the right one as the picture of the model. "
     if o.verdict in _OF_ENDING and exhibit.answers:
-        title, hint = ("the output as the other side ends it", "Two of the pictures are alike: what .why describes. ")
+        title, hint = ("the output, ended in the other way", "Two of the pictures are alike, as .why describes. ")
     elif o.verdict in UNSURE and exhibit.answers:
         title, hint = ("what explains the output best", "None of these explanations is proven. ")
     elif o.verdict not in _OF_READING and exhibit.answers:

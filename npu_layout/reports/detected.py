@@ -22,6 +22,6 @@ def detected(found: Mapping[int, Comparison]) -> str:
     head = f"detections: {words} {many(len(found), 'frame')}, {matched} matched, {marginal} marginal"
     head += f", {undefined} undefined: NaN or infinite in the model" * bool(undefined)
     if not matched and not wrong:
-        head += f"; nothing {'else ' * bool(undefined)}was detected, so that they say nothing"
+        head += f"; nothing {'else ' * bool(undefined)}was detected, so that this proves nothing"
     more = [f"  and in {len(wrong) - _SHOWN} more frames"] if len(wrong) > _SHOWN else []
     return "\n".join([head, *wrong[:_SHOWN], *more])

@@ -47,7 +47,7 @@ class OutputReport:
     Attributes
     ----------
     name, against
-        The recording's name of the output, and the model's of what it was compared with.
+        The output's name in the recording, and the name of the model's output with which it was compared.
     verdict
         "match", "layout", "quantization", "channel_order", "preprocessing", "output_order", "input_order",
         "wrong_input", "geometry", "activation", "input_layout", "ambiguous" or "mismatch".
@@ -58,34 +58,35 @@ class OutputReport:
         name: model's name} of all outputs that were exchanged; input_order: {recorded input: the model's input in whose
         place it was fed}; wrong_input: the outputs' frame minus the inputs' frame, or None. Else None.
     why
-        The evidence, in two sentences.
+        The evidence, and what to do, in sentences.
     spec
         The TensorSpec as declared.
     channel_axis
-        The axis of the channels, in the model's order: 1 (C), or the last if a head has boxes and scores beside each
-        other there, as (1, 8400, 85) and (1, 80, 80, 255); None: all is one channel.
+        The axis of the channels, in the model's order of axes: 1 (C), or the last if boxes and scores are beside each
+        other there, as in (1, 8400, 85) and (1, 80, 80, 255); None: all values are one channel.
     figures, channels
-        Figures over all channels (None if nothing could be compared), and of each channel.
+        Figures over all channels (None if nothing could be compared), and a list of the figures of each channel.
     worst_channel
-        The channel of the lowest SNR among those that vary; None if there is one channel.
+        The channel with the lowest SNR among those that vary; None if there is only one channel.
     dead
-        Channels that vary in the model's output by less than half a quantisation step, which the device cannot show; by
-        less than a step, if they are at least half of all and share one scale with far larger ones. None if that may be
-        chance, as of a thousand classes in three frames.
+        Channels that the device cannot show, because they vary in the model's output by less than half a quantisation
+        step; or by less than a step, if they are at least half of all channels and share one scale with far larger
+        ones. Empty if that may be chance, as with a thousand classes in three frames.
     tolerances
-        {name: (asked, found, whether it is met)} of the tolerances that were given.
+        {name: (asked, found, whether it is met)} for the tolerances that were given.
     passing
         {name: the value that would just pass}, for each tolerance.
     ranking
-        Candidate explanations, best first, with their scores in dB.
+        The explanations that were tried, best first, with their scores in dB (SNR within the channels).
     exhibit
         The data of the page's pictures, or None.
     also
-        Verdicts of further causes, if two were found at once: `verdict` and `fix` are of the one that reads the buffer,
-        or of the function at the end beside another input, and `why` describes both.
+        Verdicts of further causes, if two were found at once. Then `verdict` and `fix` are those of the cause that
+        reads the buffer, or of the function at the model's end beside another input, and `why` describes both causes.
     clamped
-        How many values are stored as an end of the dtype's range because the model's are beyond it, at which end, and
-        by how much; None if none are, or so few or by so little that it does not matter, or if a cause was found.
+        How many values are stored as an end of the dtype's range because the model's values are beyond it, at which
+        end, and by how much. None if there are none, if they are too few or too near to matter, or if a cause was
+        found.
     """
 
     name: str
@@ -117,7 +118,7 @@ class OutputReport:
 
     @property
     def title(self) -> str:
-        """Its name in tables of outputs and inputs."""
+        """What tables of outputs and inputs call it: its name."""
         return self.name
 
     def __str__(self) -> str:

@@ -107,7 +107,7 @@ def page(report: _Reported, made_by: str) -> str:
     body = el("main", about, _contents(outputs) if len(outputs) > 1 else None, *sections)
     footer = (
         "SNR: the power of the model's output over the power of the error. SNR within the channels: the same without "
-        "the channels' means. 10 dB more are a tenth of the error's power."
+        "the channels' means. With 10 dB more, the error has a tenth of the power."
     )
     return document(f"{spoken(report.verdict)}: {model}", banner, body, el("footer", footer))
 

@@ -32,16 +32,18 @@ class Report:
         {name: OutputReport}, in the recording's order.
     frames
         How many frames were compared.
-    model, note
-        The model as messages call it, and what else to know: outputs that were not recorded, nothing compared.
+    model
+        What messages call the model.
+    note
+        What else the reader has to know, such as outputs that were not recorded, or that nothing was compared; or "".
     meta
-        The recording's.
+        The recording's meta.
     inputs
-        {name: InputReport} of the input that was recorded with the camera's frame, and made again from it as the
-        recording's preprocess describes.
+        {name: InputReport} of the inputs that were checked: made again from the recorded camera's frame, as the
+        recording's preprocess describes, or found to be exchanged or to be normalised by the runtime.
     unchecked
-        Why no input was made again, as a line for people: the camera's frame was not recorded, the recording does not
-        say how its inputs were made, or a Preprocessor refuses that; "" if one was.
+        Why no input was made again, as a line of text: the camera's frame was not recorded, the recording does not say
+        how its inputs were made, or a Preprocessor refuses that. "" if one was made again.
     detections
         {frame: decode.Comparison} of the device's detections with the model's, if `validate` was given a head. If there
         are any, and all are the same, outputs that miss the tolerances are right too, unless another reading explains
@@ -81,9 +83,9 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """One word for all: match, or the first verdict that names a cause, of the outputs, then of the inputs.
+        """One verdict for the whole report: "match", or the first other one, outputs before inputs.
 
-        If none names a cause, it is the first that is not match.
+        A verdict that names a cause comes before "ambiguous" and "mismatch". "mismatch" if nothing was compared.
         """
         if not self.frames or not self.outputs:
             return "mismatch"
@@ -108,7 +110,7 @@ class Report:
         return texts
 
     def failures(self) -> str:
-        """Return the text with what does not match in full, and what does in one line."""
+        """Return the report as text: in full for what does not match, in one line for what matches."""
         bad = [words for found, words in zip(self.findings, self._texts()) if found.verdict != "match"]
         good = ", ".join(isolated(found.title) for found in self.findings if found.verdict == "match")
         return self._text([*bad, f"match: {good}"] if bad and good else self._texts())
@@ -144,8 +146,9 @@ class Report:
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Write the report to `path` as one HTML file that needs nothing else.
 
-        To be read by people and attached to an issue: the verdict and its fix, figures, the error over channels and
-        positions, histograms, and a contact sheet, on which the same buffer is read in the ways that explain it best,
-        beside the model's output. The file appears whole or not at all. NpuLayoutError if it cannot be written.
+        The page can be read in a browser and attached to an issue. It shows the verdict and its fix, figures, the error
+        over channels and positions, histograms, and a contact sheet, on which the same buffer is read in the ways that
+        explain it best, beside the model's output. The file appears whole or not at all. NpuLayoutError if it cannot be
+        written.
         """
         page.write(path, page.page(self, f"npu_layout {__version__}, kernels {kernels.active()}"))

@@ -62,13 +62,14 @@ def validate(
         Path or bytes of the ONNX model, or an OnnxRuntimeEngine on the CPU.
     min_snr_db, min_cosine, max_abs, max_steps
         Tolerances over all values of an output: a number, {output: number}, or None. Outputs that a mapping leaves out
-        keep the default. max_steps counts quantisation steps, which float outputs do not have.
+        keep the default. min_snr_db is in dB, min_cosine from -1 to 1; max_abs is the largest difference of two real
+        values, max_steps the same in quantisation steps, which float outputs do not have.
     head, confidence
-        What the outputs mean, such as ``npu_layout.decode.yolov8()``, and the least score of a detection. Then the
-        Report has a comparison of the detections in up to 32 frames, and it is true only if these are the same. If so,
-        outputs that miss the tolerances by rounding alone are right too.
+        What the outputs mean, such as ``npu_layout.decode.yolov8()``, and the least score of a detection. With a head
+        the Report compares the detections in up to 32 frames, and it is true only if these are the same. If they are,
+        an output that misses the tolerances by rounding alone is right too.
     progress
-        Whether to show on stderr how far it is, and which causes are tried; None: on a terminal.
+        Whether to show on stderr how far the work is, and which causes are tried; None: if stderr is a terminal.
 
     Returns
     -------
@@ -84,8 +85,8 @@ def validate(
     Raises
     ------
     NpuLayoutError
-        If the model cannot be run on the recorded inputs; the message names input or output. On a confidence without a
-        head.
+        If the model cannot be run on the recorded inputs, in which case the message names input or output; if a
+        confidence is given without a head; if another argument is wrong.
     RecordingError
         If the recording is damaged.
 

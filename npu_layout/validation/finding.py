@@ -12,8 +12,8 @@ from ..support import PathLike, items_of, path_of
 def find_recordings(paths: PathLike | Iterable[PathLike]) -> list[str]:
     """Return the recordings at and below `paths`, each once.
 
-    Those of a tree by name; links to folders and hidden folders are not followed. RecordingError if a path has none, or
-    a folder cannot be listed.
+    The recordings below a folder are in the order of their names; links to folders and hidden folders are left out.
+    RecordingError if there is no recording at or below a path, or a folder cannot be listed.
     """
     several = [paths] if isinstance(paths, (str, os.PathLike)) else items_of("paths", paths, object, "paths")
     given = [path_of("paths", path) for path in several]

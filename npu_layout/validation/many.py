@@ -44,31 +44,31 @@ def validate_many(
     paths
         Folders of recordings, and folders in which there are some at any depth (see find_recordings).
     model
-        Path or bytes of the ONNX model. If the work is done elsewhere, the paths of recordings and model have to
-        exist there too; bytes are sent with every job.
+        Path or bytes of the ONNX model. If an executor works on other machines, the paths of recordings and model have
+        to exist there too; bytes are sent with every job.
     executor
-        Any concurrent.futures.Executor; also Dask's ``Client.get_executor()``. It is left running. What it loses with
-        a worker runs once more at the end, by itself.
+        Any concurrent.futures.Executor; also Dask's ``Client.get_executor()``. It is not shut down. A recording that is
+        lost with a worker is judged once more at the end, alone.
     workers
-        Processes of our own; None: the work is done here, one recording after the other. A script that uses them needs
-        ``if __name__ == "__main__":``, as for multiprocessing.
+        The number of processes that this call starts; None: the work is done here, one recording after the other. A
+        script that uses them needs ``if __name__ == "__main__":``, as for multiprocessing.
     pictures
-        Whether the reports keep what to_html draws: some megabytes each.
-    progress, others
+        Whether the reports keep what to_html draws, some megabytes each.
+    min_snr_db, min_cosine, max_abs, max_steps, head, confidence, progress
         As for `validate`.
 
     Returns
     -------
-    Reports. A recording that cannot be judged, because it is damaged or does not fit the model, has the error's text.
-    So has one whose worker died: each of `workers` is a pool of its own, and only its current recording is lost. An
-    executor that breaks as a whole (ProcessPoolExecutor) loses everything that was running; the texts report it.
+    Reports, {path: Report}. If a recording cannot be judged, because it is damaged or does not fit the model, its value
+    is the error's text. So it is if the worker died. Each of `workers` loses only its current recording; an executor
+    that breaks as a whole (ProcessPoolExecutor) loses everything that was running.
 
     Raises
     ------
     RecordingError
         If a path has no recording.
     NpuLayoutError
-        If the model cannot be loaded here; on a confidence without a head.
+        If the model cannot be loaded here, or a confidence is given without a head.
 
     Examples
     --------

@@ -24,7 +24,7 @@ def test_what_agrees_is_one_line() -> None:
 
 
 def test_nothing_detected_says_so() -> None:
-    line = "detections: the same in 2 frames, 0 matched, 0 marginal; nothing was detected, so that they say nothing"
+    line = "detections: the same in 2 frames, 0 matched, 0 marginal; nothing was detected, so that this proves nothing"
     assert detected({0: compared(), 1: compared()}) == line
 
 
@@ -34,7 +34,7 @@ def test_what_the_model_does_not_define_is_counted() -> None:
     assert detected({0: odd, 1: compared(3)}) == line
     alone = detected({0: replace(compared(), undefined=(0,))})
     assert alone.endswith(
-        " 1 undefined: NaN or infinite in the model; nothing else was detected, so that they say nothing"
+        " 1 undefined: NaN or infinite in the model; nothing else was detected, so that this proves nothing"
     )
 
 

@@ -108,7 +108,7 @@ def test_nothing_detected_says_nothing(model: nl.OnnxRuntimeEngine) -> None:
     report = nl.validate(dark, model, head=detector.HEAD, confidence=0.999999)
     assert not report
     empty = nl.validate(detector.recording(3), model, head=detector.HEAD, confidence=0.9999999)
-    assert "nothing was detected, so that they say nothing" in str(empty) and empty.verdict == "match"
+    assert "nothing was detected, so that this proves nothing" in str(empty) and empty.verdict == "match"
 
 
 def test_bad_heads(model: nl.OnnxRuntimeEngine, tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_an_exchanged_output_beside_one_that_nothing_explains() -> None:
     report = nl.validate(two.recording(None, outputs), two.engine)
     a, b = report.outputs["a"], report.outputs["b"]
     assert b.verdict == "mismatch" and a.verdict == "output_order" and a.fix is None, str(report)
-    assert "What 'b' contains in its place is not known. Fix: record under each name its own output." in a.why
+    assert "What 'b' contains instead is not known. Fix: record each output under its own name." in a.why
     assert "the same tensor" not in a.why
 
 
@@ -66,7 +66,7 @@ def test_an_exchanged_output_beside_one_of_which_too_little_is_known() -> None:
     report = nl.validate(two.recording(None, outputs), two.engine, min_snr_db={"b": -10.0}, min_cosine={"b": 0.0})
     a, b = report.outputs["a"], report.outputs["b"]
     assert b.verdict == "ambiguous" and a.verdict == "output_order" and a.fix is None, str(report)
-    assert "What 'b' contains in its place is not known." in a.why and "the same tensor" not in a.why, a.why
+    assert "What 'b' contains instead is not known." in a.why and "the same tensor" not in a.why, a.why
 
 
 def test_specs_stay_with_the_names_of_exchanged_outputs() -> None:

@@ -64,7 +64,8 @@ def _applicable(evidence: Evidence) -> Iterator[_Activation]:
         ("an extra ReLU", partial(np.maximum, 0), every & (low < 0).any() & (high > 0).any()),
         ("the reciprocals of the model's values", _reciprocal, varied & ((low > 0) | (high < 0))),
         ("the model's values with the other sign", np.negative, varied),
-        ("1 less the model's values", partial(np.subtract, 1), unit & (len(values) != 2)),  # of two: exchanged channels
+        # two channels that are exchanged look like it
+        ("1 minus the model's values", partial(np.subtract, 1), unit & (len(values) != 2)),
     ):
         if possible.any():
             yield _Activation(text, apply, possible)

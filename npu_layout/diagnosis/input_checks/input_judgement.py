@@ -93,7 +93,7 @@ def judged(
         found = best(formulas, [*others, *sources], spread, _EXPLAINED * contrast)
     found = interpolated_exactly(found, pairs, made)
     if is_compressed(pairs, made, base, declared, spread, found[0].off if found else np.inf):
-        return Judgement("match", None, f"{_RIGHT}, except for a loss as JPEG's: it differs by {off_by} ({frames}).")
+        return Judgement("match", None, f"{_RIGHT}, except for a loss like JPEG's: it differs by {off_by} ({frames}).")
     flat = _Flat(pairs, made, [t.change for t in formulas])
     if found and (found[0].off <= SAME or not flat.colours_left(found[0], base)):
         return explained(pairs, found, declared)
@@ -102,7 +102,7 @@ def judged(
     is_colour = in_colour > max(SAME, BETTER * declared) and in_colour > NEAR * flat.lost()
     if nearest <= SAME or (declared <= spread and not is_colour):
         is_resize = declared <= resized or nearest <= SAME
-        loss = "the resize formula" if is_resize else "a loss as JPEG's"
+        loss = "the resize formula" if is_resize else "a loss like JPEG's"
         if _is_noise(pairs, made, offs, [t.change for t in formulas]):
             loss = "noise, which no other resize makes"
         most = f"cv2's interpolations by up to {_pixels(pairs, resized / NEAR)}"
@@ -151,7 +151,7 @@ class _Flat:
         ]
 
     def lost(self) -> float:
-        """Return what a loss as JPEG's changes of them."""
+        """Return by how much a loss like JPEG's changes them."""
         losses = [change for change in self._formulas if change.how is None]
         return max(self.difference([change.make(pair).values for pair in self._pairs]) for change in losses)
 

@@ -17,19 +17,20 @@ class InputReport:
     Attributes
     ----------
     name
-        The recording's name of the input.
+        The input's name in the recording.
     verdict
-        "match", or why it is not what the recording's preprocess makes of the frame: "preprocessing"; "geometry" (the
-        same picture mirrored, rotated, cropped or shifted, or of another part of the frame than the recording notes);
-        "input_layout" (its bytes in another order, with another sign, or of a frame whose rows are padded);
-        "wrong_input" (another frame's input). Of any input, whether made again or not: "input_order" (inputs were fed
-        in each other's place, as the outputs show).
+        "match", or why the input is not what the recording's preprocess makes of the frame: "preprocessing" (other
+        arguments or colours); "geometry" (the same picture mirrored, rotated, cropped or shifted, or of another part of
+        the frame than the recording notes); "input_layout" (its bytes in another order, with another sign, or of a
+        frame whose rows are padded); "wrong_input" (another frame's input). An input that was not made again can have
+        "input_order" too: inputs were fed in each other's place, as the outputs show.
     fix
-        The Preprocessor's arguments that make it of the frame; None if none do, or none are needed.
+        The Preprocessor's arguments that make the input of the frame; for "input_order", and if no arguments make it or
+        none are needed, None.
     why
-        The evidence and how to fix it, in sentences.
+        The evidence, and what to do, in sentences.
     spec
-        Its TensorSpec, as declared or as the model reads it.
+        The input's TensorSpec, as declared, or as the model reads it if none was declared.
     frames
         The numbers of the frames that were checked.
     """

@@ -1,4 +1,4 @@
-"""Distinguish a loss as JPEG's from other differences: whether what was fed had it, or the frame that was recorded.
+"""Distinguish a loss like JPEG's from other differences: whether what was fed had it, or the frame that was recorded.
 
 A JPEG file that is compressed again with its own quality hardly changes, because its coefficients are multiples of that
 quality's steps already (ITU-T T.81, A.3.4). With its blocks moved by half a block it loses again, less than at first:

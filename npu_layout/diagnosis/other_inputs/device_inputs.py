@@ -49,7 +49,7 @@ def seen(shape: tuple[int, ...], color: str) -> Iterator[SeenInput]:
         yield SeenInput(
             f"gamma {power:.2f}", f"with a gamma of {power:.3g}", "preprocessing", partial(_gamma, power=power)
         )
-    yield SeenInput("negative picture", "as a negative (255 less each pixel value)", "preprocessing", _negative)
+    yield SeenInput("negative picture", "as a negative (255 minus each pixel value)", "preprocessing", _negative)
     for factor in _BRIGHTNESSES:
         words = f"with {factor:g} times the pixel values"
         yield SeenInput(f"brightness {factor:g}", words, "preprocessing", partial(_brightness, factor=factor))
@@ -223,7 +223,7 @@ _BYTES: tuple[tuple[str, str, Change], ...] = (
 )
 _SIGNED_BYTES: tuple[tuple[str, str, Change], ...] = (
     ("sign", "the highest bit of every byte is inverted (int8 as uint8)", _inverted_sign),
-    ("signed", "what is negative is 256 more (int8 read as uint8)", _unsigned),
+    ("signed", "negative values are 256 larger (int8 read as uint8)", _unsigned),
 )
 MATRICES: tuple[tuple[str, str, Change], ...] = (
     ("bt709", "BT.709 read as those of BT.601", partial(_read_as, written=_LUMA_709, read=_LUMA)),

@@ -63,7 +63,7 @@ def _every(mean: np.ndarray, std: np.ndarray, color: str) -> Iterator[Mistake]:
         255 / std,
     )
     yield Mistake("multiplied_by_units_of_one", "multiplied by std for 0 to 1, not divided", mean, 255 / std)
-    yield Mistake("half_of_127", "divided by 127.5, less 0.5", zero + 127.5 / 2, one * 127.5)
+    yield Mistake("half_of_127", "divided by 127.5, minus 0.5", zero + 127.5 / 2, one * 127.5)
     if (mean > 0).all():
         yield Mistake("mean_as_std", "the mean used as std, too", mean, mean)
     yield Mistake("reversed", "mean and std of the channels in the opposite order", mean[::-1], std[::-1])

@@ -33,7 +33,8 @@ class Hypothesis(NamedTuple):
     spec
         The TensorSpec that reads them.
     score
-        In dB: the variance of the values to that of what a straight line through the reference leaves.
+        How well the reading agrees, in dB: the variance of its values over the variance of what is left of them after
+        the best straight line of the reference, scale * reference + offset, is subtracted.
     """
 
     spec: TensorSpec

@@ -32,11 +32,11 @@ class Identification:
     Attributes
     ----------
     ranking
-        Hypotheses that read different elements, best first.
+        Hypotheses, best first; of those that read the same elements in the same order there is one.
     spec
-        The TensorSpec that reads the buffer, or None if none explains it or two do as well.
+        The TensorSpec that reads the buffer. None if no reading explains it, or two do so equally well.
     why
-        The evidence, in words.
+        The evidence, and what to do, in sentences.
     """
 
     ranking: tuple[Hypothesis, ...]
@@ -62,24 +62,26 @@ def identify(flat: Any, reference: Any, *, axes: str | None = None) -> Identific
     Parameters
     ----------
     flat
-        The accelerator's bytes: bytes or a contiguous buffer (integers of 8 and 16 bits and floats of 16 and 32 are
-        tried, in both byte orders), or an ndarray of any dtype, which is right except for its sign (uint8 counts as
-        bytes, bool as uint8).
+        The accelerator's memory, as bytes, another contiguous buffer or a uint8 array: then integers of 8 and 16 bits
+        and floats of 16 and 32 bits are tried, in both byte orders. Or an array of another dtype, which is then taken
+        as right except for the sign of integers (bool counts as uint8).
     reference
-        The tensor that they contain, such as onnxruntime's output for the same input: numbers of the logical shape.
+        The tensor that the buffer contains, such as onnxruntime's output for the same input: an array of numbers with
+        the logical shape.
     axes
-        Letters of the reference's axes; default N, NC, NCW, NCHW, NCDHW by rank.
+        Letters of the reference's axes. None: N, NC, NCW, NCHW or NCDHW, by the number of axes.
 
     Returns
     -------
-    An Identification, with one scale, or one for each channel if that explains 3 dB more. Its `spec` is None if no
+    An Identification. Its `spec` has one scale, or one for each channel if that explains 3 dB more. It is None if no
     reading explains 4 dB (more if the reference has less than 32 elements), if another one is within 3 dB of the best,
-    and if the best explains more from a later element on.
+    or if the best explains more from a later element on.
 
     Raises
     ------
     NpuLayoutError
-        On a reference without numbers, of an unknown rank without `axes`, or of more than 6 axes longer than 1.
+        If the reference has something else than numbers, has a number of axes without usual letters and `axes` is None,
+        or has more than 6 axes longer than 1.
     LayoutError
         If the buffer is too small for the reference in every dtype.
 

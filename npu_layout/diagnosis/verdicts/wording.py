@@ -222,8 +222,8 @@ def rivals(best: Candidate, rival: Candidate, declared: Candidate | None, frames
 def noisy(c: Candidate) -> str:
     """Return that the device is noisy, and that another scale explains little of it."""
     return (
-        f"The device is noisy. With another scale ({c.text}) they would agree to {db(c.score)}; noise alone "
-        "does that, so it is no proof of another scale."
+        f"The device is noisy. With another scale ({c.text}) device and model would agree to {db(c.score)}; noise "
+        "alone does that, so it is no proof of another scale."
     )
 
 
@@ -295,8 +295,8 @@ def doubt(score: float, other: Candidate) -> str:
 
 def doubled(names: Sequence[str], unknown: Sequence[str] = ()) -> str:
     """Return that outputs contain one tensor, and what to do. unknown: those of them which nothing explains."""
-    own = "Fix: record under each name its own output."
+    own = "Fix: record each output under its own name."
     if unknown:
         contain = "contains" if len(unknown) == 1 else "contain"
-        return f"What {' and '.join(map(quoted, unknown))} {contain} in its place is not known. {own}"
+        return f"What {' and '.join(map(quoted, unknown))} {contain} instead is not known. {own}"
     return f"{' and '.join(map(quoted, names))} contain the same tensor. {own}"

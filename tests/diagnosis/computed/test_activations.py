@@ -97,7 +97,7 @@ def test_probabilities_taken_from_one() -> None:
         if channels == 2:
             assert (output.verdict, output.fix) == ("channel_order", (1, 0)), output.why
         else:
-            assert output.verdict == "activation" and "another way: 1 less the model's values. " in output.why
+            assert output.verdict == "activation" and "another way: 1 minus the model's values. " in output.why
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8"])

@@ -19,7 +19,7 @@ def board() -> Board:
     "mean, std, says",
     [
         ([127.5] * 3, [127.5] * 3, "mean and std 127.5"),
-        ([63.75] * 3, [127.5] * 3, "divided by 127.5, less 0.5"),
+        ([63.75] * 3, [127.5] * 3, "divided by 127.5, minus 0.5"),
         (PRE["mean"], PRE["mean"], "the mean used as std, too"),
         (PRE["mean"][::-1], PRE["std"][::-1], "mean and std of the channels in the opposite order"),
         ([255 / 219 * (m - 16) for m in PRE["mean"]], [255 / 219 * s for s in PRE["std"]], "pixels of 16 to 235"),
