@@ -121,7 +121,10 @@ def _turned(evidence: Evidence, axes: tuple[int, int]) -> Iterator[Trial]:
 
 
 def _with_exchanged_sides(evidence: Evidence, down: int, across: int) -> TensorSpec | None:
-    """Return the declared spec for maps as wide as the model's are tall; None if it cannot read them."""
+    """Return the declared spec for maps as wide as the model's are tall; None if it cannot read them.
+
+    Scales along a side are those of so many rows or columns, and not of as many as the other side has.
+    """
     spec, shape = evidence.spec, list(evidence.references[0].shape)
     shape[down], shape[across] = shape[across], shape[down]
     if shape[down] == shape[across] or evidence.named_axis in (down, across):
@@ -129,5 +132,8 @@ def _with_exchanged_sides(evidence: Evidence, down: int, across: int) -> TensorS
     if not evidence.fits:
         return spec if shape_in_model(spec) == tuple(shape) else None
     own = [shape[axes_in_model(spec.axes).index(k)] for k in range(len(shape))]
+    q = spec.quantization
+    if q is not None and q.axis is not None and own[q.axis] != spec.shape[q.axis]:
+        return None
     turned = TensorSpec(own, spec.layout, spec.dtype, axes=spec.axes, quantization=spec.quantization, name=spec.name)
     return turned if turned.size == spec.size else None

@@ -30,6 +30,27 @@ def test_scales_along_another_axis(shape: tuple[int, ...], true: int, declared: 
     assert right.verdict == "match", str(right)
 
 
+@pytest.mark.parametrize(
+    "shape, letters, true, declared", [((1, 12, 20, 12), "NHWC", 3, 1), ((1, 12, 12, 20), "NCHW", 1, 2)]
+)
+def test_scales_along_a_side_of_maps_that_are_not_square(
+    shape: tuple[int, ...], letters: str, true: int, declared: int
+) -> None:
+    rng = np.random.default_rng(0)
+    scales = rng.uniform(0.01, 0.2, shape[true])
+    by = scales.reshape([-1 if k == true else 1 for k in range(4)])
+    inputs = [(rng.normal(0, 30, shape) * by).astype(np.float32) for _ in range(5)]
+    stored, read = (
+        nl.TensorSpec(shape, letters, "int8", axes=letters, quantization=nl.Quantization(scales, 0, axis), name="y")
+        for axis in (true, declared)
+    )
+    frames = [({"x": x}, {"y": stored.pack(x)}) for x in inputs]
+    output = nl.validate(nl.Recording({"y": read}, frames), ending(shape)).outputs["y"]
+    assert output.verdict == "quantization" and output.fix.quantization.axis == true, str(output)
+    right = nl.validate(nl.Recording({"y": stored}, frames), ending(shape)).outputs["y"]
+    assert right.verdict == "match", str(right)
+
+
 def test_only_axes_of_that_length() -> None:
     shape = (1, 6, 8)
     spec = nl.TensorSpec(shape, "NCW", "int8", quantization=nl.Quantization([0.1] * 6, 0, 1))
