@@ -41,6 +41,7 @@ _TRIED = {  # by the id of a variant
     "layout": "layouts",
     "fit": "resizing",
     "device": "what the device sees",
+    "source": "frame colours",
 }
 
 Answers = dict[str, list[Remade]]

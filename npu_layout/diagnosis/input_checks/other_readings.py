@@ -12,11 +12,11 @@ import numpy as np
 
 from ...errors import NpuLayoutError
 from ...frames import INTERPOLATIONS, Preprocessor, frame_spec_of
+from ..other_inputs.frame_readings import other_sources
 from ..other_inputs.input_images import How
 from .combined_arguments import one_argument
 from .input_changes import MIRRORED, Change, border
 from .input_pairs import FrameInput, InputPair
-from .input_sources import other_sources
 
 _YUV = {"exact": "planes", "planes": "exact"}
 

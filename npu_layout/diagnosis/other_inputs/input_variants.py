@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from ...layouts import Layout
 from ...recordings import FRAME
 from .device_inputs import SeenInput, of_integers, seen
 from .frame_fits import bordered, changed_pictures, fitted, sheared, turned
+from .frame_readings import FrameReadings
 from .input_images import FLIPPED, How, Id, Image, Integers, MadeInput, MadeInputs, Way, plain
 from .preprocessor_fixes import of_colours
 from .usual_mistakes import mistakes
@@ -85,17 +87,19 @@ def variants(
     if axis is None:
         return
     own = meta.get("preprocess") or {}
+    taken = frame
     if frame is not None:
         try:
             frame, how = as_channels(frame, own, roi_xywh)
         except NpuLayoutError as error:
             raise RecordingError(f"input {FRAME!r} and meta's preprocess do not fit: {error}") from None
         meta = {**meta, "preprocess": how} if own else meta
-    read = {name: own[name] for name in ("source", "yuv") if name in own}
+    readings = FrameReadings(taken, own, roi_xywh)
     image = Image(x, axis, meta, spec)
     known = MadeInputs(_AS_ANOTHER)
     arrays: dict[MadeInput, np.ndarray] = {}
-    for way in _every(image, frame, limits, wanted):
+    ways = chain(_of_the_frame(_every(image, frame, limits, wanted), readings, own), readings.ways(image))
+    for way in ways:
         if not wanted(way.id):
             continue
         array = arrays.get(way.made)
@@ -106,8 +110,15 @@ def variants(
             if first is way.made:
                 arrays[first] = first.x.astype(x.dtype, copy=False)
             array = arrays[first]
-        fix = None if way.fix is None else of_colours({**way.fix, **read}, own)
-        yield Variant(way.id, way.text, fix, array, way.cause, way.combines)
+        yield Variant(way.id, way.text, way.fix, array, way.cause, way.combines)
+
+
+def _of_the_frame(ways: Iterator[Way], readings: FrameReadings, own: Mapping[str, Any]) -> Iterator[Way]:
+    """Yield the ways that no other reading of the frame replaces. Their fixes read it as declared."""
+    read = {name: own[name] for name in ("source", "yuv") if name in own}
+    for way in ways:
+        if not readings.replace(way):
+            yield way if way.fix is None else way._replace(fix=of_colours({**way.fix, **read}, own))
 
 
 def _every(image: Image, frame: np.ndarray | None, limits: tuple[float, float], wanted: Wanted) -> Iterator[Way]:

@@ -10,7 +10,6 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.diagnosis.input_checks.input_check import recorded_inputs
-from npu_layout.diagnosis.input_checks.input_sources import other_sources
 from tests.support.small_models import FLOAT, build, helper
 
 SIZE = (48, 36)
@@ -290,22 +289,3 @@ def test_what_a_gray_picture_cannot_tell() -> None:
     really = {"source": nl.FrameSpec("NV12", SIZE, range="full")}
     found = judged("NV12", TARGET, {"source": "NV12"}, really, frames)
     assert found.fix is not None and "it is what range='full' (0 to 255) makes" in found.why, found
-
-
-def test_others_are_of_one_change_or_of_several() -> None:
-    frame = stored("NV12", scene(0))
-    named = other_sources("NV12", frame)
-    assert [one.changes for one in named] == [1] * 4 + [2] * 5 + [3] * 2
-    assert [one.source for one in named if isinstance(one.source, str)] == ["NV21"]
-    spec = nl.FrameSpec("NV12", SIZE, strides=64, matrix="bt2020", range="full")
-    memory = np.zeros(spec.size or 0, np.uint8)
-    found = other_sources(spec.to_dict(), memory)
-    others = [nl.FrameSpec.from_dict(one.source) for one in found]
-    assert all(other.strides == spec.strides and other.size == spec.size for other in others)
-    fields = ("format", "matrix", "range")
-    changed = [sum(getattr(other, field) != getattr(spec, field) for field in fields) for other in others]
-    assert changed == [one.changes for one in found] and len({str(one.source) for one in found}) == len(found) == 11
-    for channels in ("BGR", "GRAY", "MJPEG", "RGGB", "RGB565"):
-        assert not other_sources(channels, frame)
-    only = other_sources("NV16", np.zeros((36 * 2, 48), np.uint8))
-    assert [one.changes for one in only] == [1] * 3 + [2] * 2 and only[-1].words.count(" and ") == 1
