@@ -37,6 +37,7 @@ def worded(layers: Sequence[ComparedLayer], roots: Sequence[ComparedLayer], limi
     if first.skipped:
         were = "was" if len(first.skipped) == 1 else "were"
         said.append(f"The fault may also be in {some(first.skipped)} before it, which {were} not compared.")
+    said += _lost_before(first, layers, stored, limit)
     if len(roots) > 1:
         differ = "differs" if len(roots) == 2 else "differ"
         said.append(f"Independently of it, {some([layer.name for layer in roots[1:]])} {differ}.")
@@ -84,6 +85,14 @@ def _figures(layer: ComparedLayer, limit: float) -> str:
     if layer.snr_db < limit and layer.inputs_db - layer.snr_db < _SUDDEN:
         return f"{said}, with {layer.inputs_db:.1f} dB at its inputs: the error has grown over the layers before it"
     return f"{said}, with {layer.inputs_db:.1f} dB at its inputs"
+
+
+def _lost_before(first: ComparedLayer, layers: Sequence[ComparedLayer], stored: AllStored, limit: float) -> list[str]:
+    """Return where the error of the first layer that differs comes from: a layer that just passes, or none."""
+    if first.snr_db is None or first.inputs_db is None or first.inputs_db - first.snr_db >= _SUDDEN:
+        return []
+    just = [one for one in layers[: layers.index(first)] if one.snr_db is not None and one.snr_db < limit + _SUDDEN]
+    return _largest_loss(just, stored)
 
 
 def _largest_loss(layers: Sequence[ComparedLayer], stored: AllStored) -> list[str]:

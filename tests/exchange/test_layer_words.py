@@ -60,6 +60,20 @@ def test_the_first_that_differs() -> None:
     assert "'b' (Conv): b has 3 of 24 values NaN where" in worded([infinite], [infinite], 10.0)
 
 
+def test_a_layer_that_just_passes_before_the_first_that_differs() -> None:
+    """A convolution of other weights passes at 10.5 dB; what follows it, with one unrelated channel, does not."""
+    lost, relu = layer("a", 10.5, 44.0), layer("b", 10.1, 10.5, verdict="differs", why="channel 12 of 16 is unrelated")
+    said = worded([lost, relu, layer("c", -3.0, 10.1)], [relu], 10.0)
+    assert (
+        "'b' (Conv): 10.1 dB (channel 12 of 16 is unrelated), with 10.5 dB at its inputs. Most is lost at 'a' (" in said
+    )
+    assert "Most is lost at 'a' (Conv): 44.0 to 10.5 dB." in said and "'c'" not in said
+    rounded, own = layer("a", 33.0, 49.0), layer("b", 31.0, 33.0, verdict="differs", why="channel 1 of 3 is unrelated")
+    assert "Most is lost" not in worded([rounded, own], [own], 10.0)
+    sudden = layer("b", 2.0)
+    assert "Most is lost" not in worded([layer("a", 12.0, 44.0), sudden], [sudden], 10.0)
+
+
 def test_layouts_unlike_the_others() -> None:
     usual = [layer(name, 40.0, b=LAST) for name in "abc"]
     assert worded(usual, [], 10.0).endswith("in both dumps, 3 of them in another layout.")
