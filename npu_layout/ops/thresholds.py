@@ -122,7 +122,7 @@ def _values(dtype: str, stored: np.ndarray, known: Quantization | None) -> np.nd
 
 
 def _least(threshold: float) -> float:
-    """Return the least float32 that is at least `threshold`: real values are float32."""
+    """Return the least float32 that is at least `threshold`, for values that float32 has."""
     with np.errstate(over="ignore"):
         single = np.float32(threshold)
     return float(single if float(single) >= threshold else np.nextafter(single, np.float32(np.inf)))
@@ -173,7 +173,9 @@ def _in_bands(spec: TensorSpec, flat: np.ndarray, threshold: float) -> list[Foun
 
 def _compared(x: np.ndarray, known: Quantization | None, threshold: float) -> Found:
     values = x if known is None else known.dequantize(x)
-    found = np.nonzero(values >= np.array([_least(threshold)], np.float32))  # of one dtype for every numpy
+    narrow = np.can_cast(values.dtype, np.float32)
+    bound = np.array([_least(threshold)], np.float32) if narrow else np.array([threshold])
+    found = np.nonzero(values >= bound)  # of one dtype for every numpy
     return np.stack(found, 1).astype(np.int64), values[found].astype(np.float32)
 
 

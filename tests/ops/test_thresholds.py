@@ -43,6 +43,18 @@ def test_nan_is_not_above_and_infinity_is() -> None:
         assert where[:, 3].tolist() == [1, 3] and found.tolist() == [np.inf, 0.0] and np.signbit(found[1])
 
 
+@pytest.mark.parametrize(
+    ("dtype", "values", "threshold"),
+    [("float64", [0.7, np.nextafter(0.7, 0), 0.1], 0.7), ("int32", [2**24 + 1, 2**24, 0], 2**24 + 1)],
+)
+def test_a_value_that_float32_lacks_reaches_a_threshold_that_equals_it(
+    dtype: str, values: list[float], threshold: float
+) -> None:
+    x = np.array(values, dtype).reshape(1, 3, 1, 1)
+    for given in ((x, threshold), (nl.TensorSpec(x.shape, "NCHW4c", dtype), threshold, np.append(x, x[:, :1]))):
+        assert ops.above(*given)[0].tolist() == [[0, 0, 0, 0]]
+
+
 def test_scales_of_channels_and_rows() -> None:
     rng = np.random.default_rng(1)
     for axis, count in ((1, 3), (2, 40), (0, 2)):
