@@ -31,7 +31,7 @@ def argmax_channels(
     >>> argmax_channels(np.array([[3, 1], [2, 5]], np.int8).reshape(1, 2, 1, 2)).ravel().tolist()
     [0, 1]
     """
-    if stored_buffers.is_stored(x, buffer, "argmax_channels"):
+    if stored_buffers.is_stored(x, buffer, "argmax_channels", quantization):
         n, c, h, w = stored_buffers.extents(x, "argmax_channels")
         flat = x.flat(buffer)
         target = stored_buffers.target("argmax_channels", out, (n, 1, h, w), np.int64, flat)
@@ -86,7 +86,7 @@ def softmax_channels(
     >>> softmax_channels(np.zeros((1, 4, 1, 1))).ravel().tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
-    if stored_buffers.is_stored(x, buffer, "softmax_channels"):
+    if stored_buffers.is_stored(x, buffer, "softmax_channels", quantization):
         shape = stored_buffers.extents(x, "softmax_channels")
         flat = x.flat(buffer)
         target = stored_buffers.target("softmax_channels", out, shape, np.float32, flat)

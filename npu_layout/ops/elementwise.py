@@ -169,7 +169,7 @@ def sigmoid(x: Any, buffer: Any = None, *, quantization: Stored = None, out: np.
     >>> sigmoid(np.array([[[[0, 100]]]], np.int8), quantization=(0.5, 0)).tolist()
     [[[[0.5, 1.0]]]]
     """
-    if stored_buffers.is_stored(x, buffer, "sigmoid"):
+    if stored_buffers.is_stored(x, buffer, "sigmoid", quantization):
         shape, flat = stored_buffers.extents(x, "sigmoid"), x.flat(buffer)
         target = stored_buffers.target("sigmoid", out, shape, np.float32, flat)
         _sigmoid_of_stored(x, flat, target.written)

@@ -68,7 +68,7 @@ def peaks(
     >>> peaks(x, 1).round(3).tolist()
     [[0.0, 0.0, 2.167, 1.0, 8.0]]
     """
-    if stored_buffers.is_stored(x, buffer, "peaks"):
+    if stored_buffers.is_stored(x, buffer, "peaks", quantization):
         return of_stored(x, buffer, threshold, radius, refine, out)
     inputs = checked_inputs(PEAKS, x)
     limit, reach = checked(threshold, radius, refine)

@@ -14,7 +14,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import check_distinct
-from ..support import plain_array
+from ..support import plain_array, shown
 from .registry import CORE
 
 _AXES = "NCHW"
@@ -86,11 +86,16 @@ class Walk(NamedTuple):
         )
 
 
-def is_stored(x: Any, buffer: Any, what: str) -> bool:
-    """Whether an operator was given a spec and its buffer; NpuLayoutError if only one of them is."""
+def is_stored(x: Any, buffer: Any, what: str, quantization: Any = None) -> bool:
+    """Whether an operator was given a spec and its buffer; NpuLayoutError if only one, or a quantization beside it."""
     if isinstance(x, TensorSpec):
         if buffer is None:
             raise NpuLayoutError(f"{what}: buffer: expected {_WORDS}, got no buffer; give buffer=")
+        if quantization is not None:
+            raise NpuLayoutError(
+                f"{what}: quantization: expected none beside {x.describe()}, whose own is {x.quantization}, got "
+                f"{shown(quantization)}; give spec.replace(quantization=...)"
+            )
         return True
     if buffer is not None:
         raise NpuLayoutError(f"{what}: buffer: expected {_WORDS}; an array has no buffer")

@@ -53,7 +53,7 @@ def above(
     ([[0, 0, 0, 0], [0, 1, 0, 1]], [3.0, 5.0])
     """
     bound = real_number("above: threshold", threshold)
-    if not stored_buffers.is_stored(x, buffer, "above"):
+    if not stored_buffers.is_stored(x, buffer, "above", quantization):
         inputs = checked_inputs(ABOVE, x)
         return _joined([_compared(inputs.x, stored_as(quantization, inputs), bound)])
     stored_buffers.extents(x, "above")

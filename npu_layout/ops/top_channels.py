@@ -61,7 +61,7 @@ def top_k(
     >>> values.ravel().tolist(), channels.ravel().tolist()
     ([9, 9, 5], [1, 2, 0])
     """
-    if stored_buffers.is_stored(x, buffer, "top_k"):
+    if stored_buffers.is_stored(x, buffer, "top_k", quantization):
         return _top_of_stored(x, k, buffer, out)
     if quantization is None and _at_once(x, k, out):
         return out[0], out[1]  # type: ignore[index]

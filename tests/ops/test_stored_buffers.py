@@ -68,6 +68,17 @@ OPERATORS: dict[str, Callable[[Any, Any, Any, int], Any]] = {
 }
 
 
+@pytest.mark.parametrize("name", OPERATORS)
+def test_a_quantization_beside_a_spec_is_refused(name: str) -> None:
+    """The spec says what its integers mean; another scale would be left out in silence."""
+    spec = nl.TensorSpec((1, 3, 1, 2), "NCHW4c", "int8")
+    for given in ((0.01, 2), nl.Quantization(0.01, 2)):
+        with pytest.raises(
+            nl.NpuLayoutError, match=r"quantization: expected none beside layout NCHW4c .*spec\.replace"
+        ):
+            OPERATORS[name](spec, np.zeros(8, np.int8), given, 3)
+
+
 def compared(count: int, seed: int) -> None:
     choose, rng = random.Random(seed), np.random.default_rng(seed)
     for _ in range(count):
