@@ -48,7 +48,7 @@ UNREADY = Unready()
         (lambda: nl.to_gray(IMAGE, "HWC", to=NONE), "expected a tag"),
         (lambda: nl.to_gray(IMAGE, "HWC", order=NONE), "BGR or RGB"),
         (lambda: nl.to_gray(RAGGED, "HWC"), "expected an array"),
-        (lambda: nl.plan(NONE, SPEC), "two TensorSpecs"),
+        (lambda: nl.plan(NONE, SPEC), "plan: source: expected a TensorSpec, got"),
         (lambda: nl.validate_many([], "model.onnx", workers=NONE), "whole number of 1 or more"),
         (lambda: nl.validate_many([], "model.onnx", workers=2.5), "whole number of 1 or more, got 2.5"),
         (lambda: nl.validate_many(["no-such"], "model.onnx", workers=np.int64(2)), "no-such"),
