@@ -271,7 +271,7 @@ def _tolerances(met: bool) -> str:
 def next_best(others: Sequence[Candidate], declared: float) -> str:
     """Return which other candidate explains most; of some frames alone, by what it gains in these."""
     reached, text = max(((min(c.score, declared + c.gain), c.text) for c in others), default=(0.0, ""))
-    if reached <= 0:  # no better than the channels' means
+    if reached <= 0 or db(reached) == db(0):  # no better than the channels' means
         return "Nothing else fits."
     if reached > declared and db(reached) != db(declared):
         return f"Another explanation ({text}) reaches {db(reached)}, which does not prove it."

@@ -94,3 +94,6 @@ def test_what_explains_more_is_not_called_the_next_best() -> None:
     for declared in (18.92, 30.0):
         assert wording.next_best([other], declared) == "The next best explanation (mean forgotten) reaches 18.9 dB."
     assert wording.next_best([], 1.0) == wording.next_best([other._replace(score=-155.0)], 1.0) == "Nothing else fits."
+    hardly = other._replace(score=0.04, gain=3.04)
+    assert wording.next_best([hardly], -3.0) == "Nothing else fits."
+    assert "reaches 0.1 dB" in wording.next_best([hardly._replace(score=0.06, gain=3.06)], -3.0)
