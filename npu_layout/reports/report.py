@@ -39,8 +39,8 @@ class Report:
     meta
         The recording's meta.
     inputs
-        {name: InputReport} of the inputs that were checked: made again from the recorded camera's frame, as the
-        recording's preprocess describes, or found to be exchanged or to be normalised by the runtime.
+        {name: InputReport} of the input that was made again from the recorded camera's frame, as the recording's
+        preprocess describes, and of inputs that were fed in each other's place.
     unchecked
         Why no input was made again, as a line of text: the camera's frame was not recorded, the recording does not say
         how its inputs were made, or a Preprocessor refuses that. "" if one was made again.

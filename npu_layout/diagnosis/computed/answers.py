@@ -32,9 +32,9 @@ _Key = TypeVar("_Key", bound=Hashable)
 class Remade(NamedTuple):
     """One output of the model for inputs made in another way.
 
-    The way in words and as a fix (the Preprocessor's arguments, or the places of exchanged inputs, or None), {row of
-    the kept frames: tensor}, the verdict that it leads to, and what identifies the way for all outputs of the model.
-    Without a tensor it was tried on few frames, and left.
+    text: the way in words. fix: the Preprocessor's arguments, the places of exchanged inputs, or None. answers: {row of
+    the kept frames: tensor}; empty if the way was tried on few frames and given up. cause: the verdict to which it
+    leads. way: identifies the way for all outputs of the model.
     """
 
     text: str
@@ -45,9 +45,9 @@ class Remade(NamedTuple):
 
 
 def distinct(ways: Mapping[_Key, Remade]) -> dict[_Key, Remade]:
-    """Return the ways, of those that have the same tensors in all frames the first: their inputs were the same.
+    """Return the ways; of ways that have the same tensors in all frames, because their inputs were the same, the first.
 
-    Where these have other fixes, as what is clamped alike in every frame, the words are those of all.
+    If such ways have different fixes, as those whose values are clamped alike in every frame, its words name them all.
     """
     alike: dict[Hashable, list[_Key]] = {}
     for key, one in ways.items():
@@ -192,8 +192,8 @@ def whole_cause(evidence: Evidence, trials: Iterable[Trial]) -> Trial | None:
 def far_less(evidence: Evidence, row: int, answers: Mapping[_Key, np.ndarray], best: Trial | None = None) -> set[_Key]:
     """Return the keys of the model's outputs for other inputs that explain far less of a kept frame than another cause.
 
-    That is: the recorded input; `best`, what explains most of all frames; or another one of these outputs, if that is
-    enough to be the whole cause. Of an output that the spec does not fit, no input explains anything.
+    The other cause is the recorded input; `best`, the trial that explains most of all frames; or another one of these
+    outputs, if it explains enough to be the whole cause. If the spec does not fit the output, all keys are returned.
     """
     if not evidence.fits:
         return set(answers)
@@ -215,9 +215,9 @@ def far_less(evidence: Evidence, row: int, answers: Mapping[_Key, np.ndarray], b
 def explained_of_row(
     evidence: Evidence, row: int, answers: Mapping[_Key, np.ndarray], best: Trial | None = None
 ) -> tuple[float, dict[_Key, float]]:
-    """Return the dB that the recorded input, or another cause, explains of a kept frame, and those that others do.
+    """Return the dB that the recorded input, or `best` if that is more, explains of a kept frame, and {key: dB}.
 
-    answers: the model's outputs for other inputs; best: as in `far_less`.
+    answers: {key: the model's output for another input}; best: as in `far_less`.
     """
     row_of = _Row(evidence, row)
     recorded = max(row_of.score(one) for one in (row_of.declared, row_of.of(best)) if one is not None)
@@ -262,18 +262,18 @@ class _Row:
 
 
 def gained(evidence: Evidence, answers: Mapping[int, np.ndarray]) -> float:
-    """Return the dB that the model's outputs for other inputs explain more of these frames; 0 if they explain little.
+    """Return how many dB more the model's outputs for other inputs explain than the declared reading, in their frames.
 
-    answers: {row of the kept frames: tensor of the output's shape}.
+    0 if they explain little. answers: {row of the kept frames: tensor of the output's shape}.
     """
     after = _explained(evidence, answers)
     return after - evidence.score(evidence.as_declared(list(answers))) if after >= LEAST else 0.0
 
 
 def explains_more(evidence: Evidence, answers: Mapping[int, np.ndarray], other: Mapping[int, np.ndarray]) -> float:
-    """Return the dB that the model's outputs for some inputs explain more than those for others.
+    """Return how many dB more the model's outputs for some inputs explain than those for other inputs.
 
-    Of the frames of both; inf if there are none.
+    The frames that both have are compared; inf if there are none.
     """
     rows = answers.keys() & other.keys()
     if not rows:

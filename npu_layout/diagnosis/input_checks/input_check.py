@@ -46,9 +46,9 @@ class InputChecks(NamedTuple):
 def recorded_inputs(recording: Recording, known: Mapping[int, Mapping[str, np.ndarray]] | None = None) -> InputChecks:
     """Return the check of the one input that is an image.
 
-    The first, the middle and the last of its frames are made again. Nothing is checked if the recording has no camera
-    frames or does not state how its inputs were made, or if a Preprocessor cannot make them. known: inputs by the
-    number of their frame, which are not read again.
+    It is made again from the first, the middle and the last camera frame. Nothing is checked if the recording has no
+    camera frames or does not state how its inputs were made, or if a Preprocessor cannot make them. known: {number of a
+    frame: its inputs}, of frames that need not be read again.
     """
     declared, count = recording.meta.get("preprocess"), len(recording.frames)
     numbers = sorted({0, count // 2, count - 1}) if count else []

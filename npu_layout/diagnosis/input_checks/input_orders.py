@@ -24,7 +24,8 @@ Places = Mapping[str, str]  # {recorded input: the model's input in whose place 
 class Exchange(NamedTuple):
     """Recorded inputs in each other's place.
 
-    Where each is fed that is not in its own place, in words, and what every input is given.
+    places: {input: the place in which it is fed}, of those that are not in their own. text: that in words. inputs: what
+    every input of the model is given.
     """
 
     places: Places
@@ -33,9 +34,9 @@ class Exchange(NamedTuple):
 
 
 def exchanges(inputs: Mapping[str, np.ndarray], names: Sequence[str]) -> Iterator[Exchange]:
-    """Yield every exchange of recorded inputs whose bytes fit: of two, then of all alike, in turn and reversed.
+    """Yield exchanges of recorded inputs of the same number of bytes: of two, then of all, in turn and reversed.
 
-    names: of the model's inputs, in its order. What an input's place is given, its own spec reads.
+    names: of the model's inputs, in the model's order. The bytes that a place is given are read by the place's spec.
     """
     alike: dict[tuple[int, int], list[str]] = {}
     for name in names:
@@ -85,9 +86,10 @@ def in_other_places(
     recording: Recording,
     frames: Sequence[int],
 ) -> dict[str, InputReport]:
-    """Return the reports of the inputs, with those that were fed in each other's place.
+    """Return the reports of the inputs, those that were fed in each other's place among them.
 
-    shown: by the recording's outputs; of different exchanges, the one that moves most inputs. frames: which were tried.
+    shown: {output: its judgement, and the places that it shows}; if outputs show different exchanges, the one that
+    moves most inputs counts. frames: the numbers of the frames that were tried.
     """
     reports = dict(inputs)
     if not shown:

@@ -23,7 +23,7 @@ Inputs = dict[str, InputReport]
 def runtime_exchanges(
     judgements: Mapping[str, Judgement], inputs: Mapping[str, InputReport], meta: Mapping[str, Any]
 ) -> tuple[Judgements, Inputs]:
-    """Return the judgements and inputs, those that are about exchanged colours with what `channels=` has to do with it.
+    """Return the judgements and inputs; those on exchanged colours also say what to declare as `channels=`.
 
     If the outputs are those for red and blue exchanged, and the input, made again from the camera's frame, has them
     exchanged too, then the model gets what is declared, and the runtime converts: both have one cause and one fix. If

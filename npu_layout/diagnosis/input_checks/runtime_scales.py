@@ -16,10 +16,10 @@ _AFFINE = ("mean", "std")
 def runtime_normalises(
     judgements: Mapping[str, Judgement], inputs: Mapping[str, TensorSpec], meta: Mapping[str, Any]
 ) -> dict[str, Judgement]:
-    """Return the judgements, those on outputs for pixels with a mean and a std with what to declare.
+    """Return the judgements; one that names a mean and a std for an input of pixels says instead what to declare.
 
-    An integer that is a pixel cannot be what mean and std make of one. If a recorded input has pixels, neither mean nor
-    std is declared, and the outputs are those for pixels with both, then the compiled model applies them.
+    A recorded integer that is a pixel has not been normalised. If a recorded input has pixels, neither mean nor std is
+    declared, and the outputs are those for pixels with both, then the compiled model applies them.
 
     inputs: the specs of the recorded inputs; meta: the recording's.
     """

@@ -34,9 +34,9 @@ Wanted = Callable[[Id], bool]
 class Variant(NamedTuple):
     """Another way to make an input.
 
-    An id that is the same for every frame, words, the Preprocessor's arguments (None if none make it), the input of
-    the model, and the verdict that it leads to. `combines`: whether two things were done, of which there are many, and
-    which come after all others.
+    id: the same for every frame. text: the way in words. fix: the Preprocessor's arguments; None if none make it. x:
+    the input of the model. cause: the verdict to which it leads. combines: whether it is two changes at once; there are
+    many of these, and they come after all others.
     """
 
     id: Id

@@ -36,9 +36,9 @@ class Trial(NamedTuple):
     answers
         {row of the kept frames: what the model would have returned}, if the trial says that it was something else.
     of_input
-        Whether the trial is about the model's inputs: somebody who reads the output does not mind.
+        Whether the trial is about the model's inputs, and not about how the output is read.
     scattered
-        Whether neighbours are no neighbours of a map, and err by themselves: rows that were sorted.
+        Whether neighbouring values err independently, because they are no neighbours in a map: rows that were sorted.
     line
         Slope and offset of the stored floats over the model's values, if the trial says that they are scaled.
     way
@@ -75,11 +75,11 @@ class Candidate(NamedTuple):
     score
         dB that it explains.
     gain
-        dB above the declared reading, at the values in which the two differ.
+        How many dB more it explains than the declared reading, in the values in which the two differ.
     leans, decided
-        Position of the data between the declared reading (0) and this one (1), and whether they decide at all.
+        Where the data are between the declared reading (0) and this one (1), and whether they decide between the two.
     trial
-        The number of its trial.
+        The index of its trial.
     """
 
     cause: str

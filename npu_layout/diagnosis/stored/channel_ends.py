@@ -10,8 +10,8 @@ _MOST = 1024  # channels
 def other_end(evidence: Evidence) -> int | None:
     """Return the other axis that may be the channels', in the model's order; None if there is none.
 
-    Of (N, values) and (1, rows, values) it is the other end; of maps, the last axis, if the axes before it are those of
-    a square map.
+    In (N, values) and (1, rows, values) it is the axis at the other end; in maps, the other one of axis 1 and the last
+    axis, if the two axes before the last are those of a square map.
     """
     shape, axis = evidence.references[0].shape, evidence.named_axis
     last, first = len(shape) - 1, 0 if len(shape) == 2 else 1

@@ -16,9 +16,9 @@ from ..scoring.trials import Candidate
 
 
 class Contradiction(NamedTuple):
-    """Of an output: what an input that another output names explains here, and the input that explains clearly more.
+    """What an input that another output names explains of this output, and the input that explains clearly more.
 
-    `better` is None if no other input does, but that one explains far less than it has to.
+    `better` is None if no other input explains more, but the named one explains far less than it has to.
     """
 
     here: Candidate
@@ -31,16 +31,17 @@ def contradiction(named: Candidate, evidence: Evidence, ranking: Sequence[Candid
     Parameters
     ----------
     named
-        The cause of the other output: an input that was made in another way. That of another frame is no such way: of
-        buffers that were read too early, one may be late alone.
+        The cause of the other output: an input that was made in another way. The input of another frame does not
+        count: if buffers are read too early, one alone may be late.
     evidence, ranking
-        Of this output.
+        The evidence and the candidates of this output.
 
     Returns
     -------
-    The input, as recorded or made in a third way, that explains this output better by MARGIN, and by more than noise
-    does once in 1 / RATE searches, if it explains LEAST. Or none, if `named` changes this output so much that it would
-    gain MARGIN over the input as recorded, but gains less than half of that. Nothing, if `named` was not tried here.
+    A Contradiction with the input, as recorded or made in a third way, that explains this output better by MARGIN, and
+    by more than noise does once in 1 / RATE searches, if it explains LEAST. A Contradiction without it, if `named`
+    changes this output so much that it should gain MARGIN over the input as recorded, but gains less than half of that.
+    None, if neither is so, or `named` was not tried here.
     """
     if named.way is None or not evidence.fits:
         return None

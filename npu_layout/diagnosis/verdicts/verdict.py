@@ -116,9 +116,9 @@ def diagnose(
 def beside_input(
     evidence: Evidence, ranking: Sequence[Candidate], ways: Collection[Hashable]
 ) -> tuple[list[Candidate], Judgement] | None:
-    """Return the candidates and the judgement of two causes, one of them an input that another output shows, or None.
+    """Return the candidates and the judgement of two causes, one of them an input that another output shows.
 
-    ways: identify these inputs.
+    None if there are no two causes. ways: the ways of these inputs (`Candidate.way`).
     """
     pair = second_causes(evidence, ranking, ways)
     return None if pair is None else _with_both(evidence, ranking, pair)

@@ -178,7 +178,7 @@ def with_that(best: Candidate, declared: Candidate | None, frames: int | None = 
 
 
 def along_axis(axis: int, score: float | None = None) -> str:
-    """Return which axis the channels are along, that is not the usual one; and how well these agree, as declared."""
+    """Return a sentence on channels along another axis than the usual one; score: the dB to which they agree."""
     if score is None:
         return f"The channels of this SNR are those along axis {axis}."
     return f"With channels along axis {axis}, they agree to {db(score)}."
@@ -294,7 +294,7 @@ def doubt(score: float, other: Candidate) -> str:
 
 
 def doubled(names: Sequence[str], unknown: Sequence[str] = ()) -> str:
-    """Return that outputs contain one tensor, and what to do. unknown: those of them which nothing explains."""
+    """Return that outputs contain the same tensor, and what to do. unknown: those of them that nothing explains."""
     own = "Fix: record each output under its own name."
     if unknown:
         contain = "contains" if len(unknown) == 1 else "contain"
