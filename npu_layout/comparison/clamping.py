@@ -17,9 +17,9 @@ class Clamped(NamedTuple):
     Attributes
     ----------
     below, above
-        How many at the lowest and the highest number.
+        How many are stored as the lowest number, and how many as the highest.
     beyond, steps
-        By how much the farthest one of the model's values is beyond the end, as a real number and in steps.
+        By how much the farthest of the model's values is beyond the end, as a real number and in quantisation steps.
     """
 
     below: int

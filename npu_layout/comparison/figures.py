@@ -21,11 +21,11 @@ _ROUNDED = 1e-12  # of a square: more than its rounding
 class Figures(NamedTuple):
     """How far a device's values are from the reference's.
 
-    `at` is the index of the largest absolute error, in the model's axes order, and `frame` its frame. `max_steps` is
-    the largest error in quantisation steps (None for floats). `argmax_agreement` is the share of positions at which
-    the reference's largest channel is one of the device's largest, and not because all are equal; of labels, the share
-    at which they are the same; None if there is one channel. `low` and `high` are the reference's range, `device_low`
-    and `device_high` the device's.
+    `values` is how many were compared. `max_abs` is the largest absolute error, in real values, `at` its index in the
+    model's order of axes, and `frame` its frame. `max_steps` is the largest error in quantisation steps (None for
+    floats). `argmax_agreement` is the share of positions at which the reference's largest channel is one of the
+    device's largest, and not because all are equal; for labels, the share at which they are the same; None if there is
+    one channel. `low` and `high` are the reference's range, `device_low` and `device_high` the device's.
     """
 
     values: int
@@ -50,7 +50,7 @@ def decibels(power: float, error: float) -> float:
 
 
 class OutputComparison:
-    """Sums over the frames that are added.
+    """Compare a device's output with the reference, frame by frame, in sums that do not grow with their number.
 
     Parameters
     ----------

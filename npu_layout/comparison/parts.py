@@ -31,10 +31,11 @@ TELLING = 0.1  # a range worth reporting beside larger ones: what networks retur
 
 
 class OutputPart(NamedTuple):
-    """Index `at` of `among` along `axis` of the model's output, or of the frames (None).
+    """A channel, row, column or other index of the model's output, or a frame.
 
-    `span`: the difference of the model's largest and smallest value there; `why`: what the device's values are, if they
-    are constant or repeated; `steps`: the span in quantisation steps, of a part that is lost.
+    It is index `at` of the `among` along `axis`, or of the frames, if axis is None. `span`: the difference of the
+    model's largest and smallest value there. `why`: what the device's values are, if they are constant or repeated.
+    `steps`: the span in quantisation steps, for a part that is lost.
     """
 
     axis: int | None

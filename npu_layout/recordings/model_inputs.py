@@ -55,7 +55,7 @@ def model_input(spec: TensorSpec, buffer: Any, meta: Mapping[str, Any]) -> np.nd
 
 
 def of_pixels(recording: Recording) -> Recording:
-    """Return the recording with inputs that are pixels by their quantization as uint8 that is not quantised."""
+    """Return the recording with a spec of plain uint8 for inputs whose quantization only says that they are pixels."""
     given, own = recording.specs, recording.outputs
     plain = {name: spec if name in own else as_pixels(spec) for name, spec in given.items()}
     changed = copy.copy(recording)

@@ -30,8 +30,8 @@ def model_outputs(recording: Recording, run: Frame) -> Arrays:
 def paired(recording: Recording, shapes: Mapping[str, Shape]) -> dict[str, str]:
     """Return {recorded output: model's output}.
 
-    Outputs are paired by name. A name that the model does not have is paired by shape, then in order. shapes: of the
-    model's outputs.
+    Outputs are paired by name. Where the model does not have the name, they are paired by shape, then in their order.
+    shapes: {model's output: shape}. RecordingError if more outputs were recorded than the model has.
     """
     pairs = {name: name for name in recording.outputs if name in shapes}
     for name in recording.outputs:
@@ -48,9 +48,9 @@ def paired(recording: Recording, shapes: Mapping[str, Shape]) -> dict[str, str]:
 
 
 def as_model(spec: TensorSpec, wanted: Shape) -> TensorSpec:
-    """Return `spec` with all of the model's axes.
+    """Return `spec` with all axes of the model's shape, `wanted`.
 
-    If it names axes of the wanted shape differently, they get the letters that the model's axes have here by number.
+    If the spec calls axes of that shape by other letters, they get the usual letters of a tensor of so many axes.
     """
     letters, spec = Layout.of_rank(len(wanted)).axes, completed(spec, wanted)
     if spec.shape != wanted or shape_in_model(spec) == wanted:
@@ -110,7 +110,7 @@ def _of_axes(spec: TensorSpec, kept: Sequence[str], letters: str) -> TensorSpec:
 
 
 def completed(spec: TensorSpec, wanted: Shape) -> TensorSpec:
-    """Return `spec` with the axes of extent 1 that the model's shape `wanted` has, such as N, and without others."""
+    """Return `spec` with the axes of extent 1 that the model's shape `wanted` has, such as N, and no further ones."""
     spec = without_ones(spec, wanted)
     letters = Layout.of_rank(len(wanted)).axes
     lacking = [a for a, n in zip(letters, wanted) if a not in spec.axes and n == 1]

@@ -117,9 +117,9 @@ class Recording:
 
 
 def rechecked(recording: Recording) -> Recording:
-    """Return what is about to be written, which has no edit that `Recording` refuses; RecordingError on one.
+    """Return a recording that is about to be written, checked again; RecordingError if it has an edit that is refused.
 
-    Runs on disk are read for that only if specs were edited.
+    Runs on disk are read for this only if specs were edited.
     """
     if isinstance(recording.frames, RunsOnDisk) and recording.frames.specs == recording.specs:
         checked_meta(recording.meta)

@@ -14,10 +14,10 @@ _UNWRITABLE = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def write_junit(reports: Reports, path: str | os.PathLike[str], command: str) -> None:
-    """Write reports to a file.
+    """Write reports to a file in JUnit's format.
 
-    An output or input that does not match is a failure; a recording that could not be judged, or in which nothing was
-    compared, an error. `command`: how it can be run again.
+    An output or input that does not match is a failure. A recording that could not be judged, or in which nothing was
+    compared, is an error. `command`: the command line that validates again, which the file shows.
     """
     suite = ElementTree.Element("testsuite", name="npu-layout validate")
     properties = ElementTree.SubElement(suite, "properties")

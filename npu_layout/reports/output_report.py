@@ -26,9 +26,9 @@ _WHOLE = (int, np.integer, _NONE)
 class Exhibit:
     """The data of a page's pictures.
 
-    One frame's buffer and the model's output (in the model's order), samples of both sides from all kept frames (real
-    values), and the mean squared error at each place of the last two axes. `answers`: what the model returns for that
-    frame if a candidate is about inputs, by the number of its trial.
+    They are one frame's buffer and the model's output (in the model's order of axes), samples of both sides from all
+    kept frames (real values), and the mean squared error at each place of the last two axes. `answers`: for each
+    candidate that is about inputs, by the index of its trial, what the model returns for that frame.
     """
 
     frame: int
