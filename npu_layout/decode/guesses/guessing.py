@@ -106,15 +106,15 @@ def _nothing_fits(given: Outputs, tried: Sequence[FamilyFit]) -> Guess:
     specs, size, _ = given
     shapes = ", ".join(f"{spec.name or f'output {i}'} {spec.shape}" for i, spec in enumerate(specs))
     others = other_answers(specs, size)
-    hint = f"; what decodes such outputs is {others}" if others else ""
+    hint = f"; such outputs are decoded by {others}" if others else ""
     batch = next((spec for spec in specs if len(spec.shape) > 2 and spec.axes[0] == "N" and spec.shape[0] != 1), None)
     hint += "" if batch is None else f"; a batch of {batch.shape[0]} is decoded image by image"
     hint += "".join(f"; {why}" for why in map(why_unread, specs) if why) + _if_channels_are_last(given)
-    why = f"no head that is known fits the outputs {shapes} of an input of {size[0]}x{size[1]}{hint}"
+    why = f"no known head fits the outputs {shapes} of an input of {size[0]}x{size[1]}{hint}"
     strides, heads = _of_other_strides(given)
     if heads:
         words = ", ".join(dict.fromkeys(f"{head.name} of {class_words(head.classes)}" for head in heads))
-        why += f" and of the usual strides; with strides={strides} these fit, ask which the network is: {words}"
+        why += f" and of the usual strides; with strides={strides} these fit, find out which the network is: {words}"
     else:
         words, heads = _without_some(given)
         why += words
@@ -234,7 +234,7 @@ def _guessed(found: Sequence[FamilyFit], given: Outputs, others: str, pointed: S
         if unclear:
             questions.append(f"which output is which part (outputs=): {unclear}")
         if family.asked and (family.unsure or others or (given.classes is None and not family.doubted)):
-            questions.append(family.asked + f"; what else decodes such outputs is {others}" * bool(others))
+            questions.append(family.asked + f"; such outputs are also decoded by {others}" * bool(others))
         if len(acts) > 1:
             questions.append(f"whether the {acts[-1]} of scores is in the graph (activation=)")
         if len(units) > 1:
@@ -247,7 +247,7 @@ def _guessed(found: Sequence[FamilyFit], given: Outputs, others: str, pointed: S
     if len(heads) == 1 and not questions:
         return Guess(heads[0], reasons[0])
     asked = ", and ".join(dict.fromkeys(questions))
-    return Guess(None, f"extents and ranges do not decide, ask {asked}", tuple(heads))
+    return Guess(None, f"extents and ranges do not decide: find out {asked}", tuple(heads))
 
 
 def _in_unit(head: Head, unit: str | None) -> Head:

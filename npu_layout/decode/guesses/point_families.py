@@ -60,7 +60,7 @@ def _families_of(count: int, values: int, one: bool, rows: bool) -> tuple[Family
     made.append(
         Family(
             lambda n, act: yolo26(n, activation=act, keypoints=count, point_values=values),
-            f"{points} and sides of a number each (YOLO26-pose)",
+            f"{points} and sides without bins (YOLO26-pose)",
             one=one,
             form="maps",
         )

@@ -208,7 +208,7 @@ def test_a_batch_is_named() -> None:
 
 def test_nothing_fits() -> None:
     found = decode.guess([nl.TensorSpec((1, 7, 13, 13), name="x")], (640, 640))
-    assert found == (None, "no head that is known fits the outputs x (1, 7, 13, 13) of an input of 640x640", ())
+    assert found == (None, "no known head fits the outputs x (1, 7, 13, 13) of an input of 640x640", ())
     with pytest.raises(nl.NpuLayoutError, match="specs: expected one for each output, got none"):
         decode.guess([], (640, 640))
 

@@ -49,7 +49,7 @@ def test_the_call_is_named(name: str) -> None:
     shapes, size, calls = NETWORKS[name]
     specs = [nl.TensorSpec(s, nl.Layout.of_rank(len(s)), name=f"out{i}") for i, s in enumerate(shapes)]
     guess = decode.guess(specs, size)
-    assert guess.head is None and guess.others == () and guess.why.startswith("no head that is known fits the outputs")
+    assert guess.head is None and guess.others == () and guess.why.startswith("no known head fits the outputs")
     named = {
         word.split("(")[0].split(".")[-1] for word in guess.why.replace(";", " ").split() if "(" in word and "." in word
     }
