@@ -172,7 +172,7 @@ def _repeats(
         return rule
     rule += ", whatever was run between"
     for late in range(1, _LATE + 1):
-        got = f"outputs of run {late} after another input's differ: are they of an earlier input, as of an async mode?"
+        got = f"run {late} after one of another input returned other outputs: do they belong to an earlier input?"
         _checked(_same(first, _run(engine, given, wanted), wanted), rule, got)
     return rule
 
@@ -228,4 +228,4 @@ def _closes(make: Callable[[], Any], given: dict[str, Any]) -> str:
         engine.infer(dict(given))
     except NpuLayoutError:
         return rule
-    raise AssertionError(f"{rule}: not so, infer returned")
+    raise AssertionError(f"{rule}: not so; infer returned")
