@@ -58,11 +58,17 @@ def fit(head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[
 
 
 def _is_flat(fitted: Fitted) -> bool:
-    """Return whether the form is one of maps, and its only level has rows and columns in none of the outputs."""
+    """Return whether the form is one of maps, and its only level has rows and columns in none of the outputs.
+
+    A map of one row may lack the other axis, but has no axis of the cells of every anchor.
+    """
     if fitted.form.cells != "grid" or len(fitted.levels) > 1:
         return False
     level = fitted.levels[0]
-    return min(level.grid) > 1 and all(place.rows is None for place in level.places.values())
+    places = level.places.values()
+    if min(level.grid) == 1 and not any(place.turn for place in places):
+        return False
+    return all(place.rows is None for place in places)
 
 
 def _input_words(head: Head, specs: Sequence[TensorSpec], input_hw: Size) -> str:

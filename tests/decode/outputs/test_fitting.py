@@ -128,6 +128,28 @@ def test_a_list_of_the_only_level_is_a_list(make: Callable[..., decode.Head]) ->
     assert (found.cell.tolist(), found.anchor.tolist(), found.class_id.tolist()) == ([9], [2], [1])
 
 
+@pytest.mark.parametrize("size", [(16, 48), (48, 16), (16, 16)])
+def test_a_list_of_one_row_of_cells_is_a_list_too(size: tuple[int, int]) -> None:
+    cells = size[0] * size[1] // 256
+    rows = np.zeros((1, 3 * cells, 8), np.float32)
+    rows[0, 2 * cells] = (30, 10, 10, 4, 0.9, 0.1, 0.5, 0.2)  # the third anchor of the first cell
+    spec = nl.TensorSpec(rows.shape, "NWC", axes="NWC", name="output0")
+    head = decode.yolov5(3, (16,), [[(10, 13), (16, 30), (33, 23)]])
+    found = decode.Decoder(head, [spec], size)([rows.ravel()])
+    assert found.xyxy.tolist() == [[25, 8, 35, 12]] and found.anchor.tolist() == [2]
+
+
+@pytest.mark.parametrize("shape", [(1, 24, 1, 3), (1, 24, 3)])
+def test_a_map_of_one_row_is_a_map_without_its_axis_too(shape: tuple[int, ...]) -> None:
+    values = np.full(shape, 0.5, np.float32)
+    values[0, 4::8] = 0
+    values[0, 20, ..., 1] = 1  # the objectness of the third anchor of the middle cell, whose centre is the cell's
+    head = decode.yolov5(3, (16,), [[(10, 13), (16, 30), (34, 24)]])
+    spec = nl.TensorSpec(shape, nl.Layout.of_rank(len(shape)), name="map")
+    found = decode.Decoder(head, [spec], (16, 48))([values.ravel()])
+    assert found.xyxy.tolist() == [[7, -4, 41, 20]] and found.cell.tolist() == [1]
+
+
 def test_a_map_of_the_only_level_is_a_map() -> None:
     values = np.full((1, 24, 8, 8), 0.5, np.float32)
     values[0, 4::8] = 0
