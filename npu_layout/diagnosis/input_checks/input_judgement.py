@@ -26,6 +26,7 @@ _NAMED = 3  # changes that explain as much as each other
 _FIX = "Fix: correct preprocess= by the arguments of the fix, or make the input as declared."
 _COMPARE = "Fix: compare the code that makes the input with preprocess=."
 _COMPARE_OR_NOTE = f"{_COMPARE[:-1]}; if it was made of a part of the frame, record that with roi_xywh=."
+_FILL = "Fix: check that the picture is in the buffer before the accelerator and the recorder get it."
 _RIGHT = "The recorded input is what preprocess= makes of the frame"
 _WRONG = "The recorded input is not what preprocess= makes of the frame"
 
@@ -116,6 +117,8 @@ def _unexplained(pairs: Sequence[InputPair], offs: Sequence[float], in_colour: f
     worst = int(np.argmax(offs))
     off_by = f"{_pixels(pairs, offs[worst])} pixel values in frame {pairs[worst].number}"
     why = f"{_WRONG}: it differs by {off_by}, and no known change explains that ({_numbered(pairs)} made again)."
+    if all(pair.contrast <= SAME for pair in pairs):
+        return Judgement("preprocessing", None, f"{_WRONG}: it is one colour, and differs by {off_by}.", _FILL)
     judgement = Judgement("preprocessing", None, why, _COMPARE if pairs[0].others else _COMPARE_OR_NOTE)
     if in_colour is not None:
         by = f"{_pixels(pairs, in_colour)} pixel values"

@@ -31,6 +31,24 @@ def test_what_no_known_change_explains() -> None:
     assert not one and one.fix is None and "in frame 2" in one.why, str(one)
 
 
+@pytest.mark.parametrize("stored", [nl.Quantization(1 / 32, -3), None])
+@pytest.mark.parametrize("value", [0, 255])
+def test_an_input_of_one_colour_has_no_picture(stored: nl.Quantization | None, value: int) -> None:
+    """As of a buffer that was recorded before it was filled. Not if one frame alone is so, or the camera sees it."""
+    shape, dtype = (1, 3, SIDE, SIDE), "float32" if stored is None else "int8"
+    spec = nl.TensorSpec(shape, "NHWC", dtype, quantization=stored, name="image")
+    blank = np.full(spec.storage_shape, spec.pack(np.full(shape, (value - 128) / 64, np.float32)).flat[0])
+    found = judged(lambda frame: blank, spec=spec)
+    assert found.verdict == "preprocessing" and found.fix is None, str(found)
+    assert "it is one colour, and differs by" in found.why and "the picture is in the buffer" in found.why, str(found)
+    assert "roi_xywh" not in found.why
+    plain = [np.full_like(frame, value) for frame in FRAMES]
+    assert judged(by(spec, pad_value=value), {**HOW, "pad_value": value}, plain, spec=spec).verdict == "match"
+    calls = iter(range(5))
+    one = judged(lambda frame: blank if next(calls) == 2 else by(spec)(frame), spec=spec)
+    assert not one and "one colour" not in one.why, str(one)
+
+
 def test_an_antialiased_resize_of_smooth_frames_is_one_of_ones_own() -> None:
     """It is near cv2's area, but not to the pixel."""
     smooth = [cv2.GaussianBlur(frame, (0, 0), 9) for frame in FRAMES]
