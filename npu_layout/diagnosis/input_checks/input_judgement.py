@@ -116,10 +116,11 @@ def _unexplained(pairs: Sequence[InputPair], offs: Sequence[float], in_colour: f
     """Return the judgement of inputs that no change makes. in_colour: steps by which flat areas differ, if these do."""
     worst = int(np.argmax(offs))
     off_by = f"{_pixels(pairs, offs[worst])} pixel values in frame {pairs[worst].number}"
-    why = f"{_WRONG}: it differs by {off_by}, and no known change explains that ({_numbered(pairs)} made again)."
-    if all(pair.contrast <= SAME for pair in pairs):
-        return Judgement("preprocessing", None, f"{_WRONG}: it is one colour, and differs by {off_by}.", _FILL)
-    judgement = Judgement("preprocessing", None, why, _COMPARE if pairs[0].others else _COMPARE_OR_NOTE)
+    blank = all(pair.contrast <= SAME for pair in pairs)
+    what = "it is one colour, differs by" if blank else "it differs by"
+    why = f"{_WRONG}: {what} {off_by}, and no known change explains that ({_numbered(pairs)} made again)."
+    advice = _FILL if blank else _COMPARE if pairs[0].others else _COMPARE_OR_NOTE
+    judgement = Judgement("preprocessing", None, why, advice)
     if in_colour is not None:
         by = f"{_pixels(pairs, in_colour)} pixel values"
         judgement = judgement.noted(f"It differs by {by} where the picture is flat: its colours are others.")
