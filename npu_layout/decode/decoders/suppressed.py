@@ -58,7 +58,7 @@ def hailo_nms(
     limit
         The largest number of detections to return, 1 to 30,000: the best ones.
     order
-        How `output` is arranged: "by_class" or "by_score". An array of three axes is always by class.
+        How `output` is arranged: "by_class" or "by_score".
 
     Returns
     -------
@@ -173,7 +173,7 @@ def _kind(output: Any, order: str) -> str:
     if isinstance(output, (list, tuple)):
         return "arrays" if known == "by_class" else "objects"
     axes = 1 if isinstance(output, _MEMORY) else getattr(output, "ndim", 1)  # a released memoryview has no ndim
-    return "padded" if isinstance(axes, int) and axes >= 3 else known
+    return "padded" if known == "by_class" and isinstance(axes, int) and axes >= 3 else known
 
 
 def _by_class(output: Any, classes: int) -> Rows:

@@ -111,6 +111,14 @@ def test_boxes_are_found(form: str, seed: int) -> None:
     assert found.xyxy.dtype == found.confidence.dtype == np.float32 and found.class_id.dtype == np.int64
 
 
+def test_memory_by_score_may_have_any_shape() -> None:
+    given = [[(0.0, 0.0, 1.0, 1.0, 0.5)], [(0.0, 0.5, 1.0, 1.0, 0.75)]]
+    memory = np.frombuffer(by_score(given) + bytes(2), np.uint8)
+    plain, shaped = (decode.hailo_nms(array, 2, SIZE, order="by_score") for array in (memory, memory.reshape(1, 1, -1)))
+    assert len(plain) == 2 and shaped.xyxy.tolist() == plain.xyxy.tolist()
+    assert shaped.class_id.tolist() == plain.class_id.tolist() == [1, 0]
+
+
 def test_equal_scores_and_nan() -> None:
     rows = [(0.0, 0.0, 1.0, 1.0, 0.5), (0.0, 0.0, 0.5, 1.0, float("nan")), (0.5, 0.0, 1.0, 1.0, 0.5)]
     found = decode.hailo_nms(by_class([rows, rows[:1]]), 2, SIZE)
@@ -152,6 +160,7 @@ def test_equal_scores_and_nan() -> None:
         ([[Detection(0, 0, 1, 1, 0.5, 1)]], dict(order="by_score"), nl.NpuLayoutError, r"got list.* give output\[0\]"),
         ([Detection(0, 0, 1, "x", 0.5, 1)], dict(order="by_score"), nl.NpuLayoutError, "expected a Detection"),
         (np.zeros((2, 6, 3), np.float32), {}, nl.LayoutError, r"expected \(2, 5, most\)"),
+        (np.zeros((2, 5, 3), np.float32), dict(order="by_score"), nl.NpuLayoutError, "memory of uint8, .* got float32"),
         (b"", dict(limit=0), nl.NpuLayoutError, "limit"),
         (b"", dict(order="by_name"), nl.NpuLayoutError, "order"),
     ],
