@@ -275,7 +275,7 @@ def _without_cause(score: float, met: bool, others: Sequence[Candidate], noisy: 
         record = wording.CAUSES["quantization"].record
         return Judgement("mismatch", None, f"{as_declared} {wording.noisy(noisy)}", record)
     if not met:
-        return Judgement("mismatch", None, f"{as_declared} {wording.NO_CAUSE} {next_best}")
+        return Judgement("mismatch", None, f"{as_declared} {wording.NO_CAUSE} {next_best}", wording.FIND_LAYER)
     if score >= LEAST:
         return Judgement("match", None, f"{as_declared} {next_best}")
     return Judgement("ambiguous", None, f"{as_declared} {wording.MEANS_ONLY} {next_best}", wording.VARY_MORE)

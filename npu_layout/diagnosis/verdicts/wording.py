@@ -34,6 +34,7 @@ SOME_CHANNELS = (
 COMPARE_SCALES = "Compare the declared scale and zero point with those that the runtime lists for this output."
 THEN = "Then validate again: the second cause is named with its own fix."
 NO_CAUSE = "No known cause explains the difference."
+FIND_LAYER = "If the accelerator's tools can dump its layers, `npu-layout compare` finds the first one that differs."
 
 RETYPED = "the values have another dtype than declared"  # of floats, which have no scale
 SCALED = "the values have another scale"  # of floats, which are declared without one

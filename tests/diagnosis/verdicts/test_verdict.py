@@ -11,7 +11,7 @@ from npu_layout.diagnosis.scoring.evidence import Evidence
 from npu_layout.diagnosis.scoring.trials import Trial
 from npu_layout.diagnosis.verdicts import figure_wording, wording
 from npu_layout.diagnosis.verdicts.verdict import Judgement, judge
-from tests.support.boards import Board, same, spec_as
+from tests.support.boards import SHAPE, Board, same, spec_as
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +37,15 @@ def test_outputs_that_do_not_decide_have_no_cause(board: Board) -> None:
     assert one.verdict(one.recording()).verdict == "match"
     nhwc = one.verdict(one.recording(spec_as(one, "NCHW"), one.packed(spec_as(one, "NHWC"))))
     assert nhwc.verdict == "layout" and nhwc.fix.layout == nl.Layout("NHWC"), str(nhwc)  # 2,736 values prove it
+
+
+def test_who_gets_no_cause_reads_how_to_find_the_layer(board: Board) -> None:
+    noise = np.random.default_rng(0).normal(size=(len(board.inputs), *SHAPE)).astype(np.float32)
+    found = board.verdict(board.recording(None, [{"maps": board.spec.pack(x)} for x in noise]))
+    assert found.verdict == "mismatch" and found.fix is None
+    assert (
+        "No known cause explains the difference." in found.why and "`npu-layout compare` finds the first" in found.why
+    )
 
 
 def test_the_advice_of_a_judgement_is_a_field_of_its_own() -> None:
