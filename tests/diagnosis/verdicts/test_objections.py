@@ -200,6 +200,18 @@ def test_floats_in_another_order_are_floats(stored: str, values: bool) -> None:
     assert objections.are_values(found, found.score(found.as_declared())) == values
 
 
+@pytest.mark.parametrize("special", [-np.inf, np.inf, np.nan])
+def test_bytes_that_are_no_finite_floats_are_no_floats(special: float) -> None:
+    """Integers may have the bits of an infinity where no other is one, nor NaN."""
+    rng, spec = np.random.default_rng(7), nl.TensorSpec(SHAPE, "NCHW", "float16")
+    model = [rng.standard_normal(SHAPE).astype(np.float32) for _ in range(2)]
+    device = [spec.pack(np.ascontiguousarray(x[..., ::-1])) for x in model]
+    found = Evidence(spec, [x.copy() for x in device], model, (), 1)
+    assert objections.are_values(found, 0.0)
+    device[1][7] = special
+    assert not objections.are_values(Evidence(spec, device, model, (), 1), 0.0)
+
+
 @pytest.mark.parametrize(("curve", "none"), [(0.0, False), (0.35, True)])
 def test_numbers_that_were_fitted_and_leave_much_leave_no_curve(curve: float, none: bool) -> None:
     """A sigmoid of straight pieces is nearly a line of the model's, where the model's values are small."""
