@@ -33,6 +33,7 @@ from ..reports import UNSURE
 from ..support import Steps, quoted, steps
 from . import tolerances
 from .comparing import KeptRun
+from .input_probes import show_input
 from .pairing import Output
 from .reruns import LOOKING, Answers, rerun
 from .tolerances import Tolerance
@@ -76,7 +77,7 @@ def examine(
     remade: Answers = {}
     causes = {o.model.name: whole_cause(evidence[o.name], tried[o.name]) for o in compared}
     of_models = {o.model.name: evidence[o.name] for o in compared}
-    if not _are_settled(compared, of_models, causes, kept[0]) and any(e.fits for e in evidence.values()):
+    if not _are_settled(engine, compared, of_models, causes, kept[0]) and any(e.fits for e in evidence.values()):
         remade = rerun(engine, recording, kept, of_models, progress, causes)
     examined = []
     with steps(len(outputs), LOOKING, progress) as shown:
@@ -120,17 +121,22 @@ def _unexplained(output: Output) -> bool:
 
 
 def _are_settled(
-    outputs: Sequence[Output], evidence: Mapping[str, Evidence], causes: Mapping[str, Trial | None], first: KeptRun
+    engine: OnnxRuntimeEngine,
+    outputs: Sequence[Output],
+    evidence: Mapping[str, Evidence],
+    causes: Mapping[str, Trial | None],
+    first: KeptRun,
 ) -> bool:
     """Return whether all outputs differ by rounding alone, so that no other input can explain more.
 
-    Some may differ so from what another cause makes, if another output, which follows the frames, shows that the one
-    input of the model was as declared.
+    Some may differ so from what another cause makes, if others, which follow the frames and change with the input, show
+    that the one input of the model was as declared.
     """
     as_declared = {o.model.name for o in outputs if evidence[o.model.name].settled and not _unexplained(o)}
     others = [name for name in evidence if name not in as_declared]
-    shown = len(first.inputs) == 1 and any(evidence[name].follows_frames for name in as_declared)
-    return not others or (shown and all(_leaves_rounding(evidence[name], causes[name]) for name in others))
+    if not others or not all(_leaves_rounding(evidence[name], causes[name]) for name in others):
+        return not others
+    return show_input(engine, first, [name for name in as_declared if evidence[name].follows_frames])
 
 
 def _leaves_rounding(evidence: Evidence, cause: Trial | None) -> bool:
