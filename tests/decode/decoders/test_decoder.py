@@ -245,7 +245,7 @@ def test_thresholds_that_are_none() -> None:
         decode.Decoder(decode.yolov8(2, (8,)), stored, (64, 64)),
         [s.pack(np.zeros(s.shape)) for s in stored],
     )
-    for asked, says in ((0.75, "0.75; .* is 0.7 "), (0.7, "0.7; .* is 0.699999988 ")):
+    for asked, says in ((0.75, "0.75: .* at most 0.7 "), (0.7, "0.7: .* at most 0.699999988 ")):
         with pytest.raises(nl.NpuLayoutError, match=f"no stored value reaches {says}"):
             decoder(buffers, confidence=asked)
 
@@ -342,10 +342,10 @@ def test_a_confidence_that_no_stored_value_reaches() -> None:
     specs = [nl.TensorSpec((1, n, k, k), dtype="int8", name=f"{n}/{k}") for k in (8, 4, 2) for n in (64, 2)]
     decoder = decode.Decoder(decode.yolov8(2), specs, (64, 64))
     buffers = [np.zeros(spec.size, np.int8) for spec in specs]
-    with pytest.raises(nl.NpuLayoutError, match=r"no stored value reaches 200; the largest .* 127 \(.*\)$"):
+    with pytest.raises(nl.NpuLayoutError, match=r"no stored value reaches 200: stored values mean at most 127 \(.*\)$"):
         decoder(buffers, confidence=200)
     unit = [spec.replace(quantization=nl.Quantization(1 / 255, -128)) for spec in specs]
-    with pytest.raises(nl.NpuLayoutError, match=r"no stored value reaches 25; .*; 25 percent are 0\.25$"):
+    with pytest.raises(nl.NpuLayoutError, match=r"no stored value reaches 25: .*; 25 percent are 0\.25$"):
         decode.Decoder(decode.yolov8(2), unit, (64, 64))(buffers, confidence=25)
 
 
@@ -373,7 +373,7 @@ def test_a_confidence_in_percent_is_refused_where_scores_are_floats(dtype: str) 
     for activation in ("sigmoid", "softmax"):
         decoder, buffers = decoder_of(activation, dtype)
         with pytest.raises(
-            nl.NpuLayoutError, match=r"^confidence: no stored value reaches 25; .*; 25 percent are 0\.25$"
+            nl.NpuLayoutError, match=r"^confidence: no stored value reaches 25: .*; 25 percent are 0\.25$"
         ):
             decoder(buffers, confidence=25)
         assert len(decoder(buffers, confidence=-0.5, iou=1)) == 64

@@ -62,7 +62,7 @@ def test_a_threshold_that_no_cell_can_have() -> None:
     buffer = np.full(16, 255, np.uint8)
     for given, words in (
         ({"threshold": 30}, "^threshold: no stored value is above 30: stored values mean at most 1$"),
-        ({"threshold": 1}, "^threshold: no stored value is above 1; "),
+        ({"threshold": 1}, "^threshold: no stored value is above 1: "),
         ({"confidence": 60}, "^confidence: no stored value reaches 60: stored values mean at most 1$"),
     ):
         with pytest.raises(nl.NpuLayoutError, match=words):

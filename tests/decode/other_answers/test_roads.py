@@ -55,7 +55,7 @@ def test_rows_go_with_the_height() -> None:
 def test_bad_input() -> None:
     spec, scores = nl.TensorSpec((1, 3, 5, 1)), np.zeros(15, np.float32)
     for call, words in (
-        (lambda: decode.lanes(spec, scores), "rows: expected the places of the output's 5 rows"),
+        (lambda: decode.lanes(spec, scores), "rows: expected 5 numbers: only for 18 and 56 rows"),
         (lambda: decode.lanes(spec, scores, (288, 800), [1, 2]), r"rows: expected 5 numbers, .* got shape \(2,\)"),
         (lambda: decode.lanes(nl.TensorSpec((3, 5), "NC"), scores), "lanes: .*expected .1, columns . 1, rows, lanes"),
         (lambda: decode.lanes(spec, scores[:9], (288, 800), [1, 2, 3, 4, 5]), "buffer has 36 bytes"),

@@ -134,7 +134,7 @@ def test_float_prototypes_and_what_is_refused():
     )
     assert found.full(0).sum() == 16 and found.crops[1].shape == (0, 0) and not found.full(1).any()
     assert len(found[:1]) == 1 and found[np.array([False, True])].crops[0].size == 0
-    with pytest.raises(NpuLayoutError, match=r"whole multiples of 4x4.*; got 17x16"):
+    with pytest.raises(NpuLayoutError, match=r"a whole multiple of 4x4.*; got 17x16"):
         decode.masks(spec, flat, np.ones((1, 2)), np.zeros((1, 4)), (17, 16))
     with pytest.raises(NpuLayoutError, match=r"\(n, 2\)"):
         decode.masks(spec, flat, np.ones((1, 3)), np.zeros((1, 4)), (16, 16))
