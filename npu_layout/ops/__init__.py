@@ -9,8 +9,7 @@ array is used only if a kernel needs one, or if `out` overlaps the input. Ctrl-C
 never changed, unless an input is `out` itself.
 
 argmax_channels, max_channels, top_k, above, softmax_channels, sigmoid and peaks also read stored buffers of any layout:
-give a TensorSpec in the place of the array, its buffer as ``buffer=``, and
-no `quantization`, which the spec has.
+give a TensorSpec in the place of the array, its buffer as ``buffer=``, and no `quantization`, which the spec has.
 
 :func:`table` shows which kernel serves which format. A "generic" kernel returns the same values, but is slower.
 

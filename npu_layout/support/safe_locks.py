@@ -15,8 +15,8 @@ class SafeLock:
     """A lock for ``with``, also where an interrupt may come between its `__enter__` and the block.
 
     There CPython 3.14 runs the handlers of signals, as after every other call: a KeyboardInterrupt leaves a lock of
-    threading taken, and who asks for it next waits forever. Here `__enter__` returns a lock that was taken before it
-    lets an exception pass. Both are one call of C: to take the lock and to note that, and to return what is noted. The
+    threading taken, and who asks for it next waits forever. Here `__enter__` releases a lock that was taken before it
+    lets an exception pass. Each is one call of C: to take the lock and note that, and to release what is noted. The
     lock's own `__exit__`, in C too, ends the block.
 
     Parameters
