@@ -356,6 +356,31 @@ def other_in_threads(work: Sequence[tuple[np.ndarray, ...]], backend: str) -> li
     return wrong
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("channels", [1, 3, 7, 8, 9, 15, 16, 63, 64, 65, 79, 150, 1000, 1024, 1025, 2500])
+def test_softmax_has_the_bits_of_any_other_view(channels: int, backend: str) -> None:
+    """Planes, neighbours, blocks, every second number, an odd address: sums are those of the same order."""
+    rng = np.random.default_rng(channels)
+    for positions in (1, 6, 70):
+        x = (rng.standard_normal((positions, channels)) * 4).astype(np.float32)
+        kernels.softmax(x, wanted := np.empty_like(x), backend=backend)
+        blocks = np.full((-(-channels // 16), positions, 16), np.nan, np.float32)
+        blocks.transpose(1, 0, 2)[:, np.arange(channels) // 16, np.arange(channels) % 16] = x
+        apart, odd = np.zeros((positions, channels, 2), np.float32), np.zeros(x.nbytes + 1, np.uint8)
+        shifted = np.ndarray(x.shape, np.float32, odd, 1)
+        for view, out in (
+            (np.asfortranarray(x), np.empty_like(x)),
+            (x, np.empty_like(x, order="F")),
+            (np.asfortranarray(x), np.empty_like(x, order="F")),
+            (blocks.transpose(1, 0, 2), np.empty_like(x)),
+            (x, apart[..., 1]),
+            (x, shifted),
+            (x[::-1].copy()[::-1], np.empty_like(x)),
+        ):
+            kernels.softmax(view, out, 1, channels, backend=backend)
+            assert_same(bits(out), bits(wanted))
+
+
 @given(data=st.data())
 def test_any_view_in_any_digits(data: st.DataObject) -> None:
     shape = data.draw(st.lists(st.integers(1, 7), min_size=2, max_size=6), "shape")
@@ -385,6 +410,8 @@ def test_any_view_in_any_digits(data: st.DataObject) -> None:
         kernels.softmax(x, got, positions, channels, dtype, backend=backend)
         rows = real(plain, dtype).reshape(-1, channels, 1, 1)
         assert_softmax(got.reshape(-1, channels, 1, 1), rows, backend)
+        kernels.softmax(plain.copy(), dense := np.empty_like(got), positions, None, dtype, backend=backend)
+        assert_same(bits(got), bits(dense))
         if backend != "numpy":
             soft = got if soft is None else soft
             assert_same(bits(got), bits(soft))

@@ -84,12 +84,9 @@ def compared(count: int, seed: int) -> None:
     for _ in range(count):
         o = stored(choose, rng)
         dense, q = unpacked(o)
-        for name, run in OPERATORS.items():
+        for run in OPERATORS.values():
             found, wanted = run(o.spec, o.buffer, None, o.spec.shape[1]), run(dense, None, q, o.spec.shape[1])
-            if name in ("softmax", "sigmoid") and kernels.active() == "numpy":  # whose exponentials are numpy's
-                np.testing.assert_allclose(found, wanted, rtol=2e-5)
-            else:
-                same_bits(found, wanted)
+            same_bits(found, wanted)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -112,10 +109,7 @@ def test_tiles_of_parts_of_rows(
         dense, q = unpacked(o)
         for name in ("argmax", "max", "softmax", "top_k", "sigmoid"):
             found, wanted = OPERATORS[name](o.spec, o.buffer, None, shape[1]), OPERATORS[name](dense, None, q, shape[1])
-            if name in ("softmax", "sigmoid") and backend == "numpy":
-                np.testing.assert_allclose(found, wanted, rtol=2e-5)
-            else:
-                same_bits(found, wanted)
+            same_bits(found, wanted)
 
 
 @pytest.mark.parametrize("backend", kernels.backends())
@@ -136,12 +130,9 @@ def test_short_rows_with_gaps(
         buffer[inside] = spec.pack(real if dtype != "int8" else real.astype(np.int8)).reshape(-1)[inside]
         o = scenes.Output(spec, buffer, buffer)
         dense, q = unpacked(o)
-        for name, run in OPERATORS.items():
+        for run in OPERATORS.values():
             found, wanted = run(spec, buffer, None, shape[1]), run(dense, None, q, shape[1])
-            if name in ("softmax", "sigmoid") and backend == "numpy":
-                np.testing.assert_allclose(found, wanted, rtol=2e-5)
-            else:
-                same_bits(found, wanted)
+            same_bits(found, wanted)
 
 
 @pytest.mark.parametrize("band", [1, 40, 300])
@@ -172,9 +163,8 @@ def test_scales_along_an_axis(axis: int) -> None:
         x = rng.normal(0, 10, spec.shape).astype(np.float32)
         buffer = spec.pack(x)
         stored_values = nl.TensorSpec(spec.shape, "NCHW", "int8", quantization=q).pack(x).reshape(spec.shape)
-        for name, run in OPERATORS.items():
-            if name not in ("softmax", "sigmoid") or kernels.active() != "numpy":
-                same_bits(run(spec, buffer, None, 7), run(stored_values, None, q, 7))
+        for run in OPERATORS.values():
+            same_bits(run(spec, buffer, None, 7), run(stored_values, None, q, 7))
 
 
 @pytest.mark.parametrize("tag", ["1hNCHW", "1h2hNCHW", "N1cCHW4c", "NC1wHW", "1nNCHW4c"])
@@ -209,12 +199,9 @@ def same_as_of_the_tensor(spec: nl.TensorSpec) -> None:
     if spec.dtype == "bfloat16":
         buffer = (rng.normal(0, 9, spec.size).astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
     dense, q = unpacked(scenes.Output(spec, buffer, buffer))
-    for name, run in OPERATORS.items():
+    for run in OPERATORS.values():
         found, wanted = run(spec, buffer, None, 5), run(dense, None, q, 5)
-        if name in ("softmax", "sigmoid") and kernels.active() == "numpy":  # whose exponentials are numpy's
-            np.testing.assert_allclose(found, wanted, rtol=2e-5)
-        else:
-            same_bits(found, wanted)
+        same_bits(found, wanted)
 
 
 def test_out_is_written() -> None:

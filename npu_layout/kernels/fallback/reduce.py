@@ -13,6 +13,7 @@ from ..bfloat16 import widen_bfloat16
 
 _NEIGHBOURS = 64  # channels up to which numpy's reductions are faster over planes
 _MANY = 256  # positions from which on the largest values, if they are not many, are found one by one
+_SUMMED = 1024  # channels that are added up in float32
 _CHUNK = 1 << 19  # elements computed at a time: fewer cost more in numpy's calls, more leave the caches
 
 
@@ -77,9 +78,9 @@ def softmax(
     """Write e**(v - max v) / their sum over the channels to float32 `out`, of v = (x - zero_point) * scale.
 
     A result of the compiled kernels is within 16 units in the last place of exact arithmetic on v in float32 (or
-    1.22e-38), one of numpy's within 144, because v - max v is rounded and planes are summed one by one. All
-    results of a position are NaN if it has a NaN, or if its largest value is infinite. The compiled levels agree to
-    the last bit; the exponentials here are numpy's.
+    1.22e-38), one of numpy's within 144, because v - max v is rounded, as is each of the sums. All results of a
+    position are NaN if it has a NaN, or if its largest value is infinite. The compiled levels agree to the last bit;
+    the exponentials here are numpy's. On either backend the strides of `x` and `out` make no difference.
     """
     for part, result in _parts(x, positions, channels, out):
         with np.errstate(all="ignore"):
@@ -98,14 +99,22 @@ def softmax(
 
 
 def _summed(e: np.ndarray) -> np.ndarray:
-    """Return the sums over the channels.
+    """Return the sums over the channels, in an order that depends on their number alone.
 
-    numpy adds planes one by one in float32, with an error that grows with their number.
+    Eight partial sums, each of every eighth channel, are added in pairs, then what is left of eight channels: numpy's
+    own sum has one order for planes and another for neighbours. Blocks of _SUMMED channels are added in float64.
     """
-    step = len(e) if e.strides[0] == 4 else 128
-    total = np.zeros(e.shape[1:], np.float32 if len(e) <= step else np.float64)
-    for c in range(0, len(e), step):
-        total += e[c : c + step].sum(0)
+    total = np.zeros(e.shape[1:], np.float32 if len(e) <= _SUMMED else np.float64)
+    for first in range(0, len(e), _SUMMED):
+        block = e[first : first + _SUMMED]
+        whole = len(block) // 8 * 8
+        found: Any = np.float32(0)
+        if whole:
+            s = np.einsum("kj...->j...", block[:whole].reshape(-1, 8, *e.shape[1:]))  # add.reduce: up to 8 times slower
+            found = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]))
+        for plane in block[whole:]:
+            found = found + plane
+        total += found
     return total.astype(np.float32, copy=False)
 
 
