@@ -13,7 +13,7 @@ from ... import kernels
 from ...buffers import TensorSpec, kernel_name
 
 _MOST_ZERO = 255  # of the prototypes, either way: the kernels accept no other (csrc/binding/mask_calls.c)
-_MOST_COEFFICIENT_ZERO = 1 << 17  # from there on no stored 16 bits less it fit in the kernels' 16 bits
+_MOST_WHOLE_ZERO = 1 << 17  # from there on no stored 16 bits less it fit in the kernels' 16 bits
 
 
 class MaskRule(NamedTuple):
@@ -62,13 +62,12 @@ class MaskLogits(NamedTuple):
         spec, given, known = self.spec, self.coefficients, self.spec.quantization
         return bool(
             spec.stored.kind in "iu"
-            and spec.stored.itemsize == 1
+            and spec.stored.itemsize <= 2
             and not spec.element.nibbles
-            and (known is None or (known.axis is None and float(known.zero_point).is_integer()))  # type: ignore[arg-type]
+            and (known is None or (known.axis is None and _whole(known.zero_point)))
             and given.dtype.kind in "iu"
             and given.dtype.itemsize <= 2
-            and abs(self.zero_point) < _MOST_COEFFICIENT_ZERO
-            and float(self.zero_point).is_integer()
+            and _whole(self.zero_point)
         )
 
     def write_compiled(self, windows: np.ndarray, size: tuple[int, ...], out: np.ndarray) -> bool:
@@ -78,7 +77,7 @@ class MaskLogits(NamedTuple):
         """
         _, h, w = self.planes
         factor = size[0] // h
-        if not self.are_integers or size != (factor * h, factor * w):
+        if not self.are_integers or self.spec.stored.itemsize != 1 or size != (factor * h, factor * w):
             return False
         if not -_MOST_ZERO <= self.prototypes_zero <= _MOST_ZERO:
             return False
@@ -136,7 +135,13 @@ class MaskLogits(NamedTuple):
         values = self.spec.unpack(self.flat)
         prototypes = values.transpose(*(set(range(values.ndim)) - {*order}), *order).reshape(self.planes)
         with np.errstate(invalid="ignore"):  # signalling NaN
-            return np.asarray(prototypes.astype(np.float64))
+            return np.asarray(prototypes.astype(np.float64, order="C"))  # one order of sums, whatever the layout
+
+
+def _whole(zero_point: Any) -> bool:
+    """Whether stored integers less such a zero point are integers whose sums fit in 64 bits."""
+    zero = float(zero_point)
+    return zero.is_integer() and abs(zero) < _MOST_WHOLE_ZERO
 
 
 def planes_of(spec: TensorSpec) -> tuple[int, int, int] | None:

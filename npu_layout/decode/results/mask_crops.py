@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...buffers import TensorSpec
-from ...errors import LayoutError
+from ...errors import LayoutError, NpuLayoutError
 from ...support import checked_call, instance, numbers_of, one_of, real_number, widened
 from ..arithmetic.mask_logits import MASK_RULES, MaskLogits, planes_of
 from ..heads.batches import refuse_batch
@@ -38,7 +38,7 @@ def masks(
         The prototypes as stored, in any layout and dtype, and their spec: (1, channels, h, w), or the same axes in
         another order, such as N, H, W, C from `from_tflite`. The buffer may be reused afterwards.
     coefficients
-        (n, channels): stored integers, or real numbers.
+        (n, channels): real numbers, or stored integers; "probabilities" needs real ones.
     xyxy
         (n, 4): boxes in pixels of the input. A pixel is inside if left <= x < right and top <= y < bottom. With rule
         "cells" cells are inside in the same way, and the mask may have every pixel that such a cell takes part in. A
@@ -60,15 +60,17 @@ def masks(
 
     Returns
     -------
-    Masks, in new memory or that of `out`. With "logits" and "cells", of prototypes and coefficients of 8 bits with one
-    positive scale each, they are exact: the sign of an integer. Otherwise logits are computed in float64. A pixel whose
-    logit is NaN is outside.
+    Masks, in new memory or that of `out`. With "logits" and "cells", of prototypes and coefficients of 8 or 16 bits
+    with one positive scale each, they are exact: the sign of a sum of integers, which no scale changes, and a sum of 0
+    is outside. (Of the same numbers in float32, whose products are rounded, such a sum may be 6e-9: one pixel in four
+    million of random masks.) Otherwise logits are computed in float64 from what `unpack` returns. A pixel whose logit
+    is NaN is outside.
 
     Raises
     ------
     LayoutError, NpuLayoutError
-        If the prototypes, coefficients, boxes and the input do not fit each other, if `rule` is unknown, or if `out` is
-        no Masks.
+        If the prototypes, coefficients, boxes and the input do not fit each other, if `rule` is unknown or needs real
+        coefficients, or if `out` is no Masks.
     """
     instance("spec", spec, TensorSpec, "a TensorSpec")
     size = height_and_width(input_shape)
@@ -86,6 +88,11 @@ def masks(
             f"2, 4 or 8 and rounded up; got {size[0]}x{size[1]}"
         )
     given, boxes = numbers_of("coefficients", coefficients), widened(numbers_of("xyxy", xyxy))
+    if MASK_RULES[rule].sigmoid and given.dtype.kind in "iu":
+        raise NpuLayoutError(
+            f"coefficients: expected real numbers for rule={rule!r}, whose sigmoid depends on their scale, got "
+            f"{given.dtype}; give (q - zero_point) * scale in float32"
+        )
     if given.ndim != 2 or given.shape[1] != shape[0] or boxes.shape != (len(given), 4):
         raise LayoutError(
             f"coefficients and xyxy: expected (n, {shape[0]}) and (n, 4), got {given.shape} and {boxes.shape}"

@@ -19,9 +19,11 @@ def logits_of(spec: TensorSpec, dtype: str = "int8", zero_point: float = 0) -> M
 
 def test_whose_sign_is_that_of_integers() -> None:
     assert logits_of(SPEC).are_integers and logits_of(SPEC, "uint16", -3).are_integers
+    assert logits_of(SPEC.replace(dtype="int16")).are_integers
     for spec, dtype, zero in (
         (TensorSpec((1, 4, 3, 5), "NHWC", "float32"), "int8", 0),
-        (SPEC.replace(dtype="int16"), "int8", 0),
+        (SPEC.replace(dtype="int32"), "int8", 0),
+        (SPEC.replace(quantization=Quantization(0.1, 1 << 60)), "int8", 0),
         (SPEC.replace(quantization=Quantization([0.1] * 4, [0] * 4, axis=1)), "int8", 0),
         (SPEC, "float32", 0),
         (SPEC, "int32", 0),

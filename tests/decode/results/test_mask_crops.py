@@ -51,7 +51,7 @@ def _expected(prototypes, c, box, size, change=lambda v: v):
 
 
 def _made(rng, layout, dtype, channels, h, w):
-    low, high = (-128, 128) if dtype == "int8" else (0, 256)
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max + 1
     zero = int(rng.integers(low, high))
     spec = TensorSpec((1, channels, h, w), layout, dtype, quantization=Quantization(0.03, zero))
     stored = rng.integers(low, high, (channels, h, w))
@@ -62,7 +62,7 @@ def _made(rng, layout, dtype, channels, h, w):
 
 @pytest.mark.parametrize("backend", kernels.backends())
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16"])
 @pytest.mark.parametrize("factor", [1, 2, 4, 5])
 def test_masks_are_exact(layout, dtype, factor, backend, activate):
     activate(backend)
@@ -81,6 +81,45 @@ def test_masks_are_exact(layout, dtype, factor, backend, activate):
             expected = _expected(prototypes, c[i].astype(int) - zero, boxes[i], size)
             assert np.array_equal(found.full(i), expected)
         assert np.array_equal(found.dense().sum(axis=(1, 2)), [crop.sum() for crop in found])
+
+
+@pytest.mark.parametrize("backend", kernels.backends())
+@pytest.mark.parametrize("dtype", ["int8", "int16"])
+def test_a_sum_of_nothing_is_outside(dtype, backend, activate):
+    """The same numbers in float32, whose products are rounded, add up to 6e-9: a scale must not set a pixel."""
+    activate(backend)
+    weights, stored = np.array([[9, -7, -2, 8]], np.int8), np.array([6, 4, 9, -1])
+    assert int(weights[0].astype(int) @ stored) == 0
+    spec = TensorSpec((1, 4, 1, 1), "NCHW", dtype, quantization=Quantization(0.0235, 0))
+    real = weights.astype(np.float32) * np.float32(0.0147), stored.astype(np.float32) * np.float32(0.0235)
+    rounded = real[0][0].astype(np.float64) @ real[1].astype(np.float64)
+    assert 1e-9 < rounded < 1e-8
+    for factor in (1, 4):
+        box, size = np.array([[0, 0, factor, factor]]), (factor, factor)
+        assert not decode.masks(spec, stored.astype(dtype), weights, box, size).full(0).any()
+        assert decode.masks(spec, stored.astype(dtype), real[0], box, size).full(0).all()  # what these numbers say
+
+
+def test_sums_of_floats_do_not_depend_on_the_order_of_axes():
+    rng = np.random.default_rng(2)
+    half = rng.normal(0, 1, (16, 24, 24)).astype(np.float32)
+    values = np.concatenate([half, half[::-1]])  # sums are 0 but for rounding, which depends on the order of additions
+    weights = rng.normal(0, 1, (5, 16)).astype(np.float32)
+    coefficients = np.concatenate([weights, -weights[:, ::-1]], 1)
+    boxes, found = np.tile([0, 0, 48, 48], (5, 1)), set()
+    for axes in ("NCHW", "NHWC", "HWC", "NWHC", "NHCW"):
+        moved = values.transpose(["CHW".index(a) for a in axes if a != "N"])
+        spec = TensorSpec.of_storage([{"N": 1, "C": 32}.get(a, 24) for a in axes], axes, "float32")
+        found.add(decode.masks(spec, moved.copy().ravel(), coefficients, boxes, (48, 48)).dense().tobytes())
+    assert len(found) == 1 and any(found.pop())
+
+
+def test_probabilities_need_the_scale_of_coefficients():
+    spec = TensorSpec((1, 2, 4, 4), "NCHW", "int8")
+    with pytest.raises(NpuLayoutError, match=r"^coefficients: expected real numbers .*got int8; give"):
+        decode.masks(
+            spec, np.zeros(32, np.int8), np.ones((1, 2), np.int8), [[0, 0, 4, 4]], (16, 16), rule="probabilities"
+        )
 
 
 @pytest.mark.parametrize("rule", ["probabilities", "cells"])
@@ -240,10 +279,11 @@ def test_masks_alone_use_the_memory_of_earlier_ones(rule, backend, activate):
     activate(backend)
     rng, spec = np.random.default_rng(8), TensorSpec((1, 5, 16, 16), "NCHW", "int8")
     flat = rng.integers(-128, 128, spec.size).astype(np.int8)
+    kind = np.float32 if rule == "probabilities" else np.int8
     out = None
     for n, most in ((9, 40), (3, 60), (0, 1), (9, 30)):
         corner = rng.integers(0, 4, (n, 2))
-        given = rng.integers(-9, 9, (n, 5)).astype(np.int8), np.concatenate([corner, corner + most], 1), (64, 64)
+        given = rng.integers(-9, 9, (n, 5)).astype(kind), np.concatenate([corner, corner + most], 1), (64, 64)
         alone = decode.masks(spec, flat, *given, rule=rule)
         before = out
         out = decode.masks(spec, flat, *given, rule=rule, out=out)
