@@ -98,6 +98,7 @@ class Decoder:
         how = head.keypoints if self._fitted.form.part("keypoints") is not None else None
         points = None if how is None else (how.count, how.values)
         self._beside = points, self._fitted.form.boxes.angle != "none"
+        self._listed = self._fitted.form.cells == "rows" and head.suppression.kind == "none"
         self._weights = gathers(self._fitted.levels, "coefficients", self._inner) if head.prototypes else []
         self._steps = in_steps(head, self._fitted, self._inner)
         self._whole = decoded_whole(head, self._fitted, self._inner)
@@ -164,13 +165,13 @@ class Decoder:
             flat = [unpacked_buffer(spec, memory) for spec, memory in zip(self.specs, flat)]
         room = memory_for(most, *self._beside) if out is None else memory_of(out, most, *self._beside)
         if not self._weights:
-            return detections(room, self._run(flat, least, overlap, room.first(most)), None)
+            return detections(room, self._run(flat, least, overlap, room.first(most)), None, self._listed)
         pool = pool_of(None if out is None else out.masks)
         read = self._room_for_weights(pool, most)
         n = self._run(flat, least, overlap, room.first(most), read)
         first = room.first(n)
         weights = self._gathered_weights(first, flat, pool) if read is None else read[:n]
-        return detections(room, n, self._masks(first, weights, flat, pool))
+        return detections(room, n, self._masks(first, weights, flat, pool), self._listed)
 
     def _checked(self, confidence: Any, iou: Any, limit: Any) -> tuple[float, float, int]:
         """Return the thresholds and the limit of a call, checked."""

@@ -63,7 +63,7 @@ def hailo_nms(
     Returns
     -------
     New Detections in pixels of the input, the best first; equal scores keep the order of the output. `cell` is the
-    index of the box among all boxes of the output; level and anchor are 0.
+    index of the box among all boxes of the output; level and anchor are 0, and `listed` is true.
 
     Raises
     ------
@@ -110,7 +110,9 @@ def detection_output(
     Returns
     -------
     New Detections in pixels of the input, the best first; equal scores keep the order of the output. Classes are
-    numbered as stored: 0 is usually the background. `cell` is the index of the row; level and anchor are 0.
+    numbered as stored: 0 is usually the background, which a Decoder of `ssd` does not count; to compare the two, give
+    `same` ``dataclasses.replace(found, class_id=found.class_id - 1)``. `cell` is the index of the row; level and anchor
+    are 0, and `listed` is true.
 
     Raises
     ------
@@ -164,7 +166,7 @@ def _best(
         room.confidence[:] = scores[ranked]
     room.class_id[:], room.cell[:] = labels[ranked], ranked
     room.level[:] = room.anchor[:] = 0
-    return detections(room, len(ranked), None)
+    return detections(room, len(ranked), None, listed=True)
 
 
 def _kind(output: Any, order: str) -> str:

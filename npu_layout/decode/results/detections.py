@@ -72,6 +72,9 @@ class Detections:
     xywha
         float32 (n, 5) for turned boxes: centre x and y, width and height in pixels of the input, and the angle in
         radians by which a box is turned from x towards y (clockwise on the screen). None if boxes are upright.
+    listed
+        Whether the network or its runtime ranked or suppressed these boxes itself: `cell` is then a row of its list,
+        another one where scores differ a little, and `same` compares no cells.
     """
 
     xyxy: np.ndarray
@@ -83,6 +86,7 @@ class Detections:
     keypoints: np.ndarray | None = None
     masks: Any = None
     xywha: np.ndarray | None = None
+    listed: bool = False
 
     if not TYPE_CHECKING:  # or any name would have a type
 
@@ -115,7 +119,8 @@ class Detections:
         keypoints = None if self.keypoints is None else self.keypoints[rows]
         masks = None if self.masks is None else self.masks[rows]
         xywha = None if self.xywha is None else self.xywha[rows]
-        return Detections(class_id=class_id, **columns, keypoints=keypoints, masks=masks, xywha=xywha)
+        beside: dict[str, Any] = {"keypoints": keypoints, "masks": masks, "xywha": xywha, "listed": self.listed}
+        return Detections(class_id=class_id, **columns, **beside)
 
     @property
     def angle(self) -> np.ndarray | None:
@@ -216,7 +221,7 @@ def memory_of(out: Any, room: int, points: tuple[int, int] | None = None, turned
     return memory._replace(keypoints=keypoints, xywha=xywha)
 
 
-def detections(memory: Memory, n: int, masks: Any) -> Detections:
+def detections(memory: Memory, n: int, masks: Any, listed: bool = False) -> Detections:
     """Return Detections of the first `n` rows of `memory`, which stays theirs."""
     found = object.__new__(Detections)  # what a frozen dataclass does for each field takes longer than to decode
     fields, rows = found.__dict__, slice(n)
@@ -228,5 +233,7 @@ def detections(memory: Memory, n: int, masks: Any) -> Detections:
         fields["xywha"] = xywha[rows]
     if masks is not None:
         fields["masks"] = masks
+    if listed:
+        fields["listed"] = True
     fields["_memory"] = memory
     return found

@@ -45,7 +45,7 @@ class Comparison:
         Pairs with more than a quarter of the keypoints elsewhere; pairs with masks whose IoU is less than `overlap`.
     tied
         Those pairs of `moved` that come from different cells with the same score: suppression may have kept either.
-        They count as differences all the same.
+        They count as differences all the same. Rows that are `listed` have no cells: none of them is tied.
     marginal
         ("found" or "reference", row) of what one side alone has, with a score so near the threshold that the other side
         may have lost it there. It does not count as a difference.
@@ -54,7 +54,7 @@ class Comparison:
     undefined
         Rows of the reference whose box or score is NaN or infinite, if found has a number or nothing in their place:
         there is nothing to compare with. They do not count as differences, nor does what found has of that class in
-        that cell.
+        that cell; if a side is `listed`, one row of that class that nothing matches, the best one, for each.
 
     Raises nothing: `same` makes it.
     """
@@ -102,7 +102,8 @@ def same(
     """Return how detections differ from those of a reference.
 
     Rows are matched one to one, best IoU first: first those of the same class, then the others. A row whose box or
-    score is NaN or infinite matches only a row of that kind, of its class and from its cell. If only found has such a
+    score is NaN or infinite matches only a row of that kind, of its class and, unless a side is `listed` (the device
+    suppressed or ranked its boxes, as in `hailo_nms`), from its cell. If only found has such a
     row, it is extra, and the reference's row is missing. If only the reference has it, it is undefined, which is no
     difference: outputs of integers, which are never NaN, cannot agree with it.
 
@@ -184,14 +185,16 @@ def _pairs(found: Detections, reference: Detections, pixels: float, overlap: flo
     known, other = _are_finite(found), _are_finite(reference)
     similar = np.where(known[:, None] & other[None], _ious(a, b, pixels), -1)
     if not (known.all() and other.all()):
-        similar[~known[:, None] & ~other[None] & _are_of_cells(found, reference) & of_class] = 1
+        similar[~known[:, None] & ~other[None] & _may_be_of_cells(found, reference) & of_class] = 1
     pairs = _matches(np.where(of_class, similar, -1), overlap, [], [])
     pairs += _matches(similar, overlap, [i for i, _ in pairs], [j for _, j in pairs])
     return sorted(pairs)
 
 
-def _are_of_cells(found: Detections, reference: Detections) -> np.ndarray:
-    """Return which rows come from the same cell, bool (n, m)."""
+def _may_be_of_cells(found: Detections, reference: Detections) -> np.ndarray:
+    """Return which rows come from the same cell, bool (n, m); any may, if a side is a list, which has no cells."""
+    if found.listed or reference.listed:
+        return np.ones((len(found), len(reference)), bool)
     cells = [np.stack([side.level, side.cell, side.anchor], 1) for side in (found, reference)]
     result: np.ndarray = (cells[0][:, None] == cells[1][None]).all(2)
     return result
@@ -206,8 +209,12 @@ def _undefined(found: Detections, reference: Detections, pairs: list[tuple[int, 
     if not odd.any():
         return [], []
     same_class = found.class_id[:, None] == reference.class_id[None]
-    there = (_are_of_cells(found, reference) & same_class & odd[None]).any(1)
-    return np.flatnonzero(left & there).tolist(), np.flatnonzero(odd).tolist()
+    there = _may_be_of_cells(found, reference) & same_class & odd[None] & left[:, None]
+    if found.listed or reference.listed:
+        rows = [i for i, _ in _matches(there.astype(float), 1, [], [])]
+    else:
+        rows = np.flatnonzero(there.any(1)).tolist()
+    return rows, np.flatnonzero(odd).tolist()
 
 
 def _check_sides(found: Detections, reference: Detections) -> None:
@@ -223,7 +230,8 @@ def _check_sides(found: Detections, reference: Detections) -> None:
         sizes = [None if side is None else side.input_shape if name == "masks" else side.shape[1:] for side in sides]
         if sizes[0] != sizes[1]:
             got = " and ".join("none" if size is None else f"those of {size}" for size in sizes)
-            raise NpuLayoutError(f"found and reference: {name}: expected the same kind on both sides, got {got}")
+            hint = f"; to leave them out, give dataclasses.replace(..., {name}=None)" if None in sizes else ""
+            raise NpuLayoutError(f"found and reference: {name}: expected the same kind on both sides, got {got}{hint}")
 
 
 def _check_share(what: str, number: float, found: Detections, reference: Detections) -> float:
@@ -276,7 +284,9 @@ def _other_masks(one: Detections, other: Detections, least: float) -> np.ndarray
 
 
 def _from_other_cells(one: Detections, other: Detections) -> np.ndarray:
-    """Return which pairs come from another cell."""
+    """Return which pairs come from another cell; none of a list's."""
+    if one.listed or other.listed:
+        return np.zeros(len(one), bool)
     result: np.ndarray = (one.level != other.level) | (one.cell != other.cell) | (one.anchor != other.anchor)
     return result
 

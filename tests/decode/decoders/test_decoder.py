@@ -447,3 +447,23 @@ def test_numbers_of_half_a_byte(dtype: str, layout: str) -> None:
         most.append(decoder.largest_score)
     assert all(result == results[0] for result in results) and len(results[0][3]) > 5
     assert most[0] == pytest.approx((low + 15) / 7) and most[0] < most[1]
+
+
+def test_lists_without_cells_are_known_as_such() -> None:
+    """Rows that the network ranked are listed; maps, lists of cells and rows before suppression are not."""
+    rows = nl.TensorSpec((1, 300, 6), "NHW", name="rows")
+    ranked = decode.Decoder(decode.yolov10(80), [rows], (640, 640))
+    cells = decode.Decoder(decode.yolov8(80), [nl.TensorSpec((1, 84, 8400), "NCW", name="cells")], (640, 640))
+    buffer = np.zeros(rows.shape, np.float32)
+    buffer[0, 3] = 1, 2, 30, 40, 0.9, 5
+    found = ranked([buffer.ravel()])
+    assert len(found) == 1 and found.listed and found.cell.tolist() == [3]
+    assert not cells([np.zeros(84 * 8400, np.float32)]).listed
+    parts = [
+        nl.TensorSpec((1, 100, *rest), "NCW"[: 2 + len(rest)], name=name)
+        for name, rest in (("box", (4,)), ("score", ()), ("label", ()))
+    ]
+    before = decode.Decoder(
+        decode.labelled_rows(3), parts, (64, 64), outputs={name: name for name in ("box", "score", "label")}
+    )
+    assert not before([np.zeros(spec.size, np.float32) for spec in parts]).listed

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -239,6 +241,64 @@ def test_boxes_that_the_reference_does_not_define(seed: int, value: float) -> No
     other = int(np.setdiff1d(np.arange(20), rows)[0])
     less = decode.same(d[np.arange(20) != other], odd)
     assert not less and less.missing == (other,) and less.extra == ()
+
+
+def as_list(d: decode.Detections, rows: Iterable[int]) -> decode.Detections:
+    """What hailo_nms makes of such detections, in the order of `rows`, class by class."""
+    memory = []
+    rows = list(rows)
+    for label in range(5):
+        some = [int(i) for i in rows if d.class_id[i] == label]
+        memory.append(np.float32([len(some)]))
+        memory.extend(np.append(d.xyxy[i, [1, 0, 3, 2]] / 800, d.confidence[i]).astype(np.float32) for i in some)
+    return decode.hailo_nms(np.concatenate(memory), 5, (800, 800))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("seed", range(12))
+def test_a_list_that_the_device_suppressed_has_no_cells(seed: int) -> None:
+    """Rows of its list are not the model's cells, whether they are the same numbers or not."""
+    rng = np.random.default_rng(seed)
+    plain = scene(rng, 20)
+    model = changed(plain, cell=rng.permutation(400)[:20], level=rng.integers(0, 3, 20))
+    noisy = changed(plain, xyxy=plain.xyxy + rng.uniform(-1, 1, (20, 4)).astype(np.float32))
+    device = as_list(noisy, rng.permutation(20))
+    assert device.listed and device[3:9].listed and not model.listed and not model[[1]].listed
+    assert decode.same(device, model) and decode.same(model, device) and decode.same(device, as_list(plain, range(20)))
+    xyxy, rows = plain.xyxy.copy(), np.sort(rng.permutation(20)[:4])
+    xyxy[rows, rng.integers(0, 4, 4)] = np.nan
+    odd = changed(model, xyxy=xyxy)
+    both = decode.same(as_list(odd, rng.permutation(20)), odd)
+    assert both and len(both.matched) == 20 and both.undefined == ()
+    number = decode.same(device, odd)
+    assert number and len(number.matched) == 16 and number.undefined == tuple(rows)
+    alone = decode.same(as_list(odd, range(20)), model)
+    assert not alone and len(alone.extra) == len(alone.missing) == 4
+
+
+def test_cells_of_a_list_hide_nothing_and_tie_nothing() -> None:
+    """The reference's undefined box is in cell 1; row 1 of the device's list has another class's neighbour."""
+    d = changed(scene(np.random.default_rng(2), 3), class_id=np.array([1, 1, 1]), cell=np.array([7, 1, 9]))
+    xyxy = d.xyxy.copy()
+    xyxy[1] = np.nan
+    device = as_list(changed(d, class_id=np.array([1, 0, 1])), range(3))
+    found = decode.same(device, changed(d, xyxy=xyxy))
+    assert not found and [int(device.class_id[i]) for i in found.extra] == [0] and found.undefined == (1,)
+    two = decode.same(as_list(d, range(3)), changed(d, xyxy=xyxy)[[1]])
+    assert len(two.extra) == 2 and two.undefined == (0,)  # one row stands for it, not every one of the class
+    xyxy = d.xyxy + np.float32([0, 0, 6, 0])
+    moved = decode.same(as_list(changed(d, xyxy=xyxy), range(3)), d)
+    assert len(moved.moved) == 3 and moved.tied == ()
+
+
+def test_parts_that_one_side_lacks_can_be_left_out() -> None:
+    d = scene(np.random.default_rng(1), 3)
+    posed_model = posed(d, np.zeros((3, 5, 3)))
+    with pytest.raises(
+        nl.NpuLayoutError, match=r"to leave them out, give dataclasses.replace\(\.\.\., keypoints=None\)$"
+    ):
+        decode.same(as_list(d, range(3)), posed_model)
+    assert decode.same(as_list(d, range(3)), dataclasses.replace(posed_model, keypoints=None))
 
 
 def test_limits_in_percent_are_refused() -> None:
