@@ -61,12 +61,21 @@ def top_k(
     >>> values.ravel().tolist(), channels.ravel().tolist()
     ([9, 9, 5], [1, 2, 0])
     """
-    if stored_buffers.is_stored(x, buffer, "top_k", quantization):
-        return _top_of_stored(x, k, buffer, out)
+    return _largest(TOP_K, x, k, buffer, quantization, out)
+
+
+def _largest(
+    operator: OperatorKernels, x: Any, k: Any, buffer: Any, quantization: Stored, out: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what `top_k` does; messages name the operator."""
+    if stored_buffers.is_stored(x, buffer, operator.name, quantization):
+        return _top_of_stored(operator, x, k, buffer, out)
     if quantization is None and _at_once(x, k, out):
-        return out[0], out[1]  # type: ignore[index]
-    inputs = checked_inputs(TOP_K, x)
+        return out[0], out[1]
+    inputs = checked_inputs(operator, x)
     n, c, h, w = inputs.x.shape
+    if operator is MAX and not c:
+        raise NpuLayoutError(f"max_channels: expected at least 1 channel, got shape {inputs.x.shape}")
     count = _count(k, c)
     known = stored_as(quantization, inputs)
     if known is not None:
@@ -83,13 +92,13 @@ def top_k(
     if found is not targets:
         for result, target in zip(found, targets):
             move(result, target)
-    return out[0], out[1]  # type: ignore[index]
+    return out[0], out[1]
 
 
 def _top_of_stored(
-    spec: TensorSpec, k: Any, buffer: Any, out: tuple[np.ndarray, np.ndarray] | None
+    operator: OperatorKernels, spec: TensorSpec, k: Any, buffer: Any, out: tuple[np.ndarray, np.ndarray] | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    n, c, h, w = stored_buffers.extents(spec, "top_k")
+    n, c, h, w = stored_buffers.extents(spec, operator.name)
     count = _count(k, c)
     flat, known = spec.flat(buffer), stored_buffers.walk(spec)
     targets = _targets(spec, out, (n, count, h, w), flat)
@@ -151,7 +160,7 @@ def max_channels(x: Any, buffer: Any = None, *, quantization: Stored = None) -> 
     >>> values.ravel().tolist(), channels.ravel().tolist()
     ([3, 5], [0, 1])
     """
-    return top_k(x, 1, buffer, quantization=quantization)
+    return _largest(MAX, x, 1, buffer, quantization, None)
 
 
 def _at_once(x: Any, k: Any, out: Any) -> bool:
@@ -220,5 +229,6 @@ def _sorted(x: np.ndarray, values: np.ndarray, channels: np.ndarray) -> None:
     values[...] = np.take_along_axis(x, channels, 1)
 
 
-TOP_K = OperatorKernels("top_k", Kernel(_top_k, "top k", dtypes=CORE), Kernel(_sorted))
+_KERNELS = (Kernel(_top_k, "top k", dtypes=CORE), Kernel(_sorted))
+TOP_K, MAX = OperatorKernels("top_k", *_KERNELS), OperatorKernels("max_channels", *_KERNELS)
 OPERATORS = (TOP_K,)

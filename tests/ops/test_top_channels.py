@@ -96,6 +96,12 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: ops.top_k(np.zeros(SHAPE), 6), "expected 1 .. 5"),
     (lambda: ops.top_k(np.zeros(SHAPE), 2.5), "expected 1 .. 5"),  # type: ignore[arg-type]
     (lambda: ops.top_k(np.zeros(SHAPE), True), "expected 1 .. 5"),
+    (lambda: ops.max_channels(np.zeros((2, 2))), "^max_channels: x: expected an array with the axes"),
+    (lambda: ops.max_channels(np.zeros((1, 0, 2, 2))), "^max_channels: expected at least 1 channel"),
+    (lambda: ops.max_channels(np.zeros(SHAPE), quantization=SCALE), "^max_channels: quantization is for stored"),
+    (lambda: ops.max_channels(np.zeros(SHAPE), np.zeros(3)), "^max_channels: buffer: expected a TensorSpec"),
+    (lambda: ops.max_channels(nl.TensorSpec(SHAPE)), "^max_channels: buffer: .*got no buffer"),
+    (lambda: ops.max_channels(nl.TensorSpec((3, 4), "NC"), np.zeros(12, np.float32)), "^max_channels: layout NC of"),
     (lambda: ops.top_k(np.zeros(SHAPE), 2, out=np.zeros(SHAPE)), "two arrays"),  # type: ignore[arg-type]
 ]
 

@@ -50,6 +50,20 @@ FAMILIES = (
         apart=True,
     ),
     Family(
+        lambda n, act: yolov8(n, POSE_STRIDES, activation=act, bins=8),
+        "8 bins a side and suppression, strides to 64 (YOLOv8 with P6 and bins=8)",
+        apart=True,
+        form="maps",
+        plain=True,
+    ),
+    Family(
+        lambda n, act: yolov10(n, POSE_STRIDES, activation=act, bins=8),
+        "8 bins a side and no suppression, strides to 64 (YOLOv10 with P6 and bins=8)",
+        apart=True,
+        form="maps",
+        plain=True,
+    ),
+    Family(
         lambda n, act: nanodet(n, STRIDES, center=0.5, activation=act),
         "8 bins a side, strides to 32 (NanoDet; the boxes of YOLOv8 with bins=8 are the same)",
         apart=True,

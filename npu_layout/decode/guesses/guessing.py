@@ -30,6 +30,7 @@ from .family_fits import (
     rare_fits,
     tried_families,
 )
+from .input_sizes import input_sizes
 from .other_outputs import other_answers
 from .point_families import point_families
 from .rare_families import families_of_bins, families_of_parts
@@ -73,8 +74,9 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
 
     Returns
     -------
-    A Guess. Its `head` is None if the outputs fit no head, or several. If they fit none, `others` are heads that fit
-    with other strides than the usual ones, or without some outputs, which `why` names. Extents never show whether a
+    A Guess. Its `head` is None if the outputs fit no head, or several. If they fit none, `why` names the size of the
+    input that they fit, and `others` are heads that fit with other strides than the usual ones, or without some
+    outputs, which `why` names. Extents never show whether a
     head needs suppression, or whether the sigmoid is in the graph; the range of stored values sometimes does. For a
     single map, which fits YOLOv2 and much else, `head` is None unless `classes` is given. If some channels may be
     keypoints, `why` says how many. If the outputs may be those of another network than a detector, `why` names the call
@@ -110,14 +112,16 @@ def _nothing_fits(given: Outputs, tried: Sequence[FamilyFit]) -> Guess:
     batch = next((spec for spec in specs if len(spec.shape) > 2 and spec.axes[0] == "N" and spec.shape[0] != 1), None)
     hint += "" if batch is None else f"; a batch of {batch.shape[0]} is decoded image by image"
     hint += "".join(f"; {why}" for why in map(why_unread, specs) if why) + _if_channels_are_last(given)
-    why = f"no known head fits the outputs {shapes} of an input of {size[0]}x{size[1]}{hint}"
+    why = f"no known head fits the outputs {shapes} of an input of {size[0]}x{size[1]}"
     strides, heads = _of_other_strides(given)
     if heads:
         words = ", ".join(dict.fromkeys(f"{head.name} of {class_words(head.classes)}" for head in heads))
-        why += f" and of the usual strides; with strides={strides} these fit, find out which the network is: {words}"
+        why += " and of the usual strides"
+        hint += f"; with strides={strides} these fit, find out which the network is: {words}"
     else:
         words, heads = _without_some(given)
-        why += words
+        hint += words
+    why += _of_other_inputs(given) + hint
     return Guess(None, why + _refused(tried), heads)
 
 
@@ -159,6 +163,20 @@ def _without_some(given: Outputs) -> tuple[str, tuple[Head, ...]]:
         if ways:
             return f"; {'; or '.join(ways.values())}; give the specs of the other outputs alone", tuple(heads)
     return "", ()
+
+
+def _of_other_inputs(given: Outputs) -> str:
+    """Return, in words, the sizes of an input that the outputs fit; "" if they fit none."""
+    fit_some = []
+    for size in input_sizes(given.specs, given.size):
+        other = given._replace(size=size)
+        found, _ = _found(all_tried(other), other, rare=False)
+        if found and not (given.classes is None and any(one.is_vague for one in found)):
+            fit_some.append(size)
+    if not fit_some:
+        return ""
+    sizes = " or ".join(f"{rows}x{columns}" for rows, columns in fit_some[:_WAYS])
+    return f"; these outputs fit an input of {sizes}: decode.guess(specs, {fit_some[0]}) says which heads"
 
 
 def _of_other_strides(given: Outputs) -> tuple[tuple[int, ...], tuple[Head, ...]]:

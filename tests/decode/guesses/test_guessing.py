@@ -69,7 +69,12 @@ EXPORTS = {
     "v5-p6 maps": (maps((255,), 1280, (8, 16, 32, 64)), 1280, {"yolov5"}, 80),
     "v6lite onnx": ([(1, 2125, 85)], 320, {"yolov6", "yolov8"}, 80),
     "picodet of Paddle": ([(1, 3598, 4), (1, 80, 3598)], 416, {"ppyoloe", "yolov8"}, 80),
-    "picodet": ([(1, (-(-416 // s)) ** 2, n) for n in (80, 32) for s in (8, 16, 32, 64)], 416, {"nanodet"}, 80),
+    "picodet": (
+        [(1, (-(-416 // s)) ** 2, n) for n in (80, 32) for s in (8, 16, 32, 64)],
+        416,
+        {"nanodet", "yolov8", "yolov10"},
+        80,
+    ),
     "nanodet of three levels": (
         [(1, (320 // s) ** 2, n) for n in (80, 32) for s in (8, 16, 32)],
         320,
