@@ -8,7 +8,18 @@ from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout
 from ..support import checked_call, text_of
-from .metadata import Metadata, affine, check_axes, element_strides, enum_name, itemsize_of, known, shape_of, text
+from .metadata import (
+    Metadata,
+    affine,
+    axes_of_rank,
+    check_axes,
+    element_strides,
+    enum_name,
+    itemsize_of,
+    known,
+    shape_of,
+    text,
+)
 
 # dnn/hb_dnn.h: hbDNNDataType. Headers with alignedShape (X3, J5, X5) count pictures first, those without (S100) not.
 _PICTURES = ("Y", "NV12", "NV12_SEPARATE", "YUV444", "RGB", "BGR")
@@ -39,7 +50,8 @@ def from_hobot(properties: Any, *, layout: str | None = None, name: str = "") ->
         Or the properties of a pyDNNTensor of hobot_dnn.pyeasy_dnn (model.outputs[0].properties: shape, layout, dtype,
         tensor_type, and scale_data, which floats and pictures may lack), whose `buffer` is dense.
     layout
-        The letters of validShape, if tensorLayout is NONE or missing, such as "NHWC".
+        The letters of validShape, if tensorLayout is NONE or missing, such as "NHWC". None: N, NC, NCW, NCHW or NCDHW
+        by its rank, with a warning if channels are last by the look of it.
     name
         The tensor's name: hbDNNGetInputName, hbDNNGetOutputName.
 
@@ -65,7 +77,7 @@ def from_hobot(properties: Any, *, layout: str | None = None, name: str = "") ->
     shape = _shape(given, "validShape")
     old = given.field("alignedShape", None) is not None
     kind, dtype = _type(given, what, old)
-    axes = _axes(given, what, len(shape), layout)
+    axes = _axes(given, what, shape, layout)
     size = itemsize_of(dtype)
     places = _places(given, what, shape, size)
     whole = given.whole("alignedByteSize", 0)
@@ -132,17 +144,17 @@ def _type(given: Metadata, what: str, old: bool) -> tuple[str, str]:
     return kind, known("Hobot tensorType", kind, _DTYPES)
 
 
-def _axes(given: Metadata, what: str, rank: int, layout: str | None) -> str:
+def _axes(given: Metadata, what: str, shape: list[int], layout: str | None) -> str:
     """Return the letters of validShape: tensorLayout's, or `layout`, or those of the rank."""
     said = given.field("tensorLayout", None)
     found = "NONE" if said is None else enum_name("Hobot tensorLayout", said, _LAYOUTS, "HB_DNN_LAYOUT_")
     if found == "NONE":
-        axes = layout or Layout.of_rank(rank).axes
+        axes = layout or axes_of_rank(what, shape)
     elif layout not in (None, found):
         raise LayoutError(f"{what}: layout= is {layout!r}, but tensorLayout is {found}")
     else:
         axes = found
-    check_axes(what, f"layout {axes}", axes, rank, "validShape")
+    check_axes(what, f"layout {axes}", axes, len(shape), "validShape")
     return axes
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
-from .metadata import Metadata, check_axes, enum_name, known, text
+from .metadata import Metadata, axes_of_rank, check_axes, enum_name, known, text
 
 _DTYPES = {
     "BOOLEAN": "bool",
@@ -24,7 +24,8 @@ def from_nnarchive(tensor: Any) -> TensorSpec:
     ----------
     tensor
         An item of model.inputs or model.outputs in config.json, or depthai's object for it: name, dtype, shape, layout
-        (a letter for each dimension), and for images input_type and preprocessing with dai_type (github.com/luxonis/
+        (a letter for each dimension; without it the axes are N, NC, NCW, NCHW or NCDHW, with a warning if channels are
+        last by the look of the shape), and for images input_type and preprocessing with dai_type (github.com/luxonis/
         depthai-core, include/depthai/nn_archive/v1/Input.hpp, Output.hpp and PreprocessingBlock.hpp).
 
     Returns
@@ -52,7 +53,7 @@ def from_nnarchive(tensor: Any) -> TensorSpec:
     shape = given.extents("shape")
     dtype = known("NN Archive tensor dtype", enum_name("NN Archive tensor dtype", given.field("dtype"), ()), _DTYPES)
     layout = given.field("layout", None)
-    axes = Layout.of_rank(len(shape)).axes if layout is None else str(layout).upper()
+    axes = axes_of_rank(what, shape, "the tensor a layout ") if layout is None else str(layout).upper()
     check_axes(what, f"layout {layout}", axes, len(shape), f"shape {shape}")
     spec = TensorSpec(shape, Layout.plain(axes), dtype, name=name)
     block = given.part("preprocessing")

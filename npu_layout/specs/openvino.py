@@ -11,7 +11,7 @@ from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError
 from ..layouts import COLOR_ORDERS, SWAPPED_ORDERS, Layout
 from ..support import checked_call, one_of, text_of
-from .metadata import Metadata, check_axes, known
+from .metadata import Metadata, axes_of_rank, check_axes, known
 
 # Type.get_type_name() (src/core/src/type/element_type.cpp)
 _DTYPES = {
@@ -36,7 +36,8 @@ def from_openvino(port: Any, *, layout: str | None = None, color: str | None = N
         The layout is that of the port's Parameter or Result, as set_layout wrote it. Observed in OpenVINO 2026.4.1.
     layout
         The layout of a port that has none, such as "NHWC"; LayoutError if the port has another one. If there is none at
-        all, the axes are N, NC, NCW, NCHW or NCDHW.
+        all, the axes are N, NC, NCW, NCHW or NCDHW, with a warning if channels are last by the look of the shape:
+        without a layout OpenVINO says nothing of what its numbers mean (its documentation, "Layout API Overview").
     color
         "RGB" or "BGR", the order that the model reads: the graph's first steps are then read as those of a
         PrePostProcessor. If they reverse channels, that is the spec's `channels`. If they subtract a mean from integers
@@ -66,7 +67,7 @@ def from_openvino(port: Any, *, layout: str | None = None, color: str | None = N
     name = text_of("name", name) or _name(given)
     what = f"OpenVINO tensor {name!r}"
     shape = _shape(given, what)
-    axes = _axes(given, what, len(shape), layout)
+    axes = _axes(given, what, shape, layout)
     kind = given.field("element_type")
     kind = kind.get_type_name() if hasattr(kind, "get_type_name") else str(kind)
     dtype = known("OpenVINO element_type", kind, _DTYPES)
@@ -99,7 +100,7 @@ def _shape(given: Metadata, what: str) -> tuple[int, ...]:
     return tuple(shape) or (1,)
 
 
-def _axes(given: Metadata, what: str, rank: int, layout: str | None) -> str:
+def _axes(given: Metadata, what: str, shape: tuple[int, ...], layout: str | None) -> str:
     """Return a letter for each dimension: the port's layout, or `layout`, or those of the rank."""
     node = given.called("get_node", None)
     said = given.field("layout", None) if node is None else getattr(node, "layout", None)
@@ -110,8 +111,8 @@ def _axes(given: Metadata, what: str, rank: int, layout: str | None) -> str:
             raise LayoutError(f"{what}: layout= is {layout!r}, but the port's is {said}")
         found = asked
     if found is None:
-        return Layout.of_rank(rank).axes
-    check_axes(what, f"layout {layout or said}", found, rank, "the shape")
+        return axes_of_rank(what, shape)
+    check_axes(what, f"layout {layout or said}", found, len(shape), "the shape")
     spare = iter(letter for letter in _LETTERS if letter not in found)
     axes = "".join(next(spare) if letter == "?" else letter for letter in found)
     if len(set(axes)) != len(axes):

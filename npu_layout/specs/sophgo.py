@@ -9,7 +9,7 @@ from ..buffers import Quantization, TensorSpec, element
 from ..errors import LayoutError
 from ..layouts import Layout
 from ..support import checked_call, one_of, text_of, whole_number
-from .metadata import Metadata, affine, check_axes, enum_name, known, shape_of, text
+from .metadata import Metadata, affine, axes_of_rank, check_axes, enum_name, known, shape_of, text
 
 # bmruntime's bmdef.h: bm_data_type_t, by number
 _TYPES = (
@@ -40,7 +40,8 @@ def from_sophgo(
     stage
         Which of the shapes that the network was compiled for: 0 is the first. A dynamic network's shape is its largest.
     layout
-        The letters of the shape, which the metadata leaves open; None: N, NC, NCW, NCHW ... by its rank.
+        The letters of the shape, which the metadata leaves open; None: N, NC, NCW, NCHW ... by its rank, with a warning
+        if channels are last by the look of it.
 
     Returns
     -------
@@ -71,7 +72,7 @@ def from_sophgo(
     kind = enum_name("Sophgo dtype", given.read(f"{side}_dtypes", lambda kinds: kinds[place]), _TYPES, "BM_")
     dtype = known("Sophgo dtype", kind, _DTYPES)
     shape = _shape(given, side, place, step)
-    axes = letters or Layout.of_rank(len(shape)).axes
+    axes = letters or axes_of_rank(what, shape)
     check_axes(what, f"layout {axes}", axes, len(shape), f"the shape {shape}")
     quantization = _quantization(given, what, side, place, dtype)
     spec = TensorSpec(shape, Layout.plain(axes), dtype, quantization=quantization, name=name)

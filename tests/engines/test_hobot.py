@@ -146,24 +146,32 @@ def test_it_keeps_the_protocol(model: Path) -> None:
 
 def test_a_file_of_several_networks(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HBMRuntime, "names", ("squares", "circles"))
-    with nl.open_engine(f"hobot:{model}", model_name="circles") as engine:
+    with nl.open_engine(f"hobot:{model}", model_name="circles", layouts=LAYOUTS) as engine:
         assert engine.infer(np.zeros(64 * 64 * 3, np.uint8))["score"].size == 192
     for wanted, got in ((None, "it has several"), ("lines", "got 'lines'")):
         with pytest.raises(nl.NpuLayoutError, match=rf"model_name: .*expected one of 'squares', 'circles'; {got}"):
             HobotEngine(model, model_name=wanted)
 
 
+def test_channels_that_seem_to_be_last_are_warned_of(model: Path) -> None:
+    """The metadata has no layout: an input (1, 64, 64, 3) was one of 64 channels, in silence."""
+    with pytest.warns(UserWarning, match=r"layouts=\{name: 'NHWC'\}") as found, HobotEngine(model) as engine:
+        assert engine.input_specs[0].axes == "NCHW"
+    assert {str(one.message).split("'")[1] for one in found} == {"image", "box", "score"}
+    assert {one.filename for one in found} == {__file__}
+
+
 def test_an_nv12_picture_has_to_be_described(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     changes = {"input_shapes": {"image": [1, 3, 64, 64]}, "input_dtypes": {"image": Type.NV12}}
     monkeypatch.setattr(HBMRuntime, "changes", changes)
     with pytest.raises(nl.NpuLayoutError, match=r"m\.hbm: Hobot tensor 'image': NV12 is a picture of several planes"):
-        HobotEngine(model)
+        HobotEngine(model, layouts=LAYOUTS)
     planes = nl.TensorSpec.of_storage((1, 96, 64, 1), "NHWC", "uint8", name="image")
-    with HobotEngine(model, input_specs=[planes]) as engine:
+    with HobotEngine(model, input_specs=[planes], layouts=LAYOUTS) as engine:
         assert engine.input_specs == [planes]
         assert engine.infer(np.zeros(96 * 64, np.uint8))["box"].dtype == np.int16
     with pytest.raises(nl.NpuLayoutError, match="input_specs: no tensor 'picture'; the model has image"):
-        HobotEngine(model, input_specs=[planes.replace(name="picture")])
+        HobotEngine(model, input_specs=[planes.replace(name="picture")], layouts=LAYOUTS)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +205,7 @@ def test_what_goes_wrong(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         monkeypatch.setattr(HBMRuntime, "changes", changes)
         with pytest.raises(nl.NpuLayoutError, match=says):
-            HobotEngine(model)
+            HobotEngine(model, layouts=LAYOUTS)
     model.write_bytes(b"broken")
     with pytest.raises(nl.NpuLayoutError, match=r"m\.hbm: cannot be loaded: hbDNN initialize from file failed"):
         HobotEngine(model)

@@ -207,3 +207,38 @@ def test_a_field_that_raises() -> None:
     released.release()
     with pytest.raises(nl.NpuLayoutError, match=r"field 'format': .* \(ValueError: operation forbidden on released"):
         nl.specs.from_hailo(released)
+
+
+OPEN = {  # shapes whose order the metadata leaves open
+    "hobot": lambda shape, **how: nl.specs.from_hobot(dict(validShape=shape, tensorType="F32"), **how),
+    "openvino": lambda shape, **how: nl.specs.from_openvino(dict(names=["x"], shape=shape, element_type="f32"), **how),
+    "sophgo": lambda shape, **how: nl.specs.from_sophgo(
+        dict(output_names=["x"], output_dtypes=[0], output_scales=[1.0], stages=[dict(output_shapes=[shape])]), **how
+    ),
+    "nnarchive": lambda shape, **how: nl.specs.from_nnarchive(dict(name="x", dtype="float32", shape=shape, **how)),
+}
+
+
+@pytest.mark.parametrize("reader", OPEN)
+@pytest.mark.parametrize("shape", [(1, 80, 80, 255), (1, 224, 224, 3), (1, 480, 640, 3), (4, 20, 20, 1), (1, 8, 8, 64)])
+def test_channels_that_seem_to_be_last_are_warned_of(reader: str, shape: tuple[int, ...]) -> None:
+    with pytest.warns(UserWarning) as found:
+        spec = OPEN[reader](list(shape))
+    assert spec.axes == "NCHW" and spec.shape == shape and [one.filename for one in found] == [__file__]
+    words = str(found[0].message)
+    assert f"shape {shape}" in words and f"C={shape[1]}, H={shape[2]}, W={shape[3]}" in words and "'NHWC'" in words
+    for layout in ("NHWC", "NCHW"):  # no warning, which would be an error here
+        assert OPEN[reader](list(shape), layout=layout).axes == layout
+
+
+@pytest.mark.parametrize("reader", OPEN)
+@pytest.mark.parametrize(
+    "shape",
+    [
+        *((1, 3, 224, 224), (1, 255, 80, 80), (1, 84, 8400, 1), (1, 1000, 1, 1), (1, 1, 1, 1000), (1, 64, 64, 64)),
+        *((1, 17, 64, 48), (1, 3, 24, 94), (1, 1, 100, 7), (1, 8, 32, 3), (1, 84, 8400), (1, 3, 80, 80, 85), (80, 80)),
+    ],
+)
+def test_nothing_is_said_of_other_shapes(reader: str, shape: tuple[int, ...]) -> None:
+    axes = {2: "NC", 3: "NCW", 4: "NCHW", 5: "NCDHW"}[len(shape)]
+    assert OPEN[reader](list(shape)).axes == axes

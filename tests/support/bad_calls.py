@@ -74,7 +74,7 @@ UNCHECKED = {
     "Hypothesis": {"spec", "score"},
     "OutputReport": {"fix"},
     "decode.Detections": {
-        *("xyxy", "confidence", "class_id", "level", "cell", "anchor", "keypoints", "masks", "xywha"),
+        *("xyxy", "confidence", "class_id", "level", "cell", "anchor", "keypoints", "masks", "xywha", "listed"),
     },
     "decode.Masks": {"offsets", "input_shape"},
     "decode.Comparison": {

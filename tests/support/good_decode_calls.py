@@ -45,6 +45,7 @@ def decode_calls() -> Calls:
                 keypoints=None,
                 masks=None,
                 xywha=None,
+                listed=False,
             ),
         ),
         "decode.Detections.fields": lambda: Call(decoder(buffers, confidence=0.0).fields, dict(geometry=GEOMETRY)),

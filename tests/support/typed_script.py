@@ -413,6 +413,7 @@ def decoding() -> None:
     assert_type(
         (found.xywha, found.xyxyxyxy, found.angle), "tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]"
     )
+    assert_type(found.listed, bool)
     assert form.boxes.angle == "none" and not form.boxes.spreads
     more.append(decode.ssd(np.full((1, 4), 0.5)))
     assert_type(more, list[decode.Head])
