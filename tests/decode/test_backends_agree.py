@@ -11,6 +11,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import decode, kernels
+from npu_layout.decode.arithmetic.exponential import fifth_root
 from npu_layout.decode.decoders.compiling import compiled
 from npu_layout.decode.decoders.decoder import use_backend
 from npu_layout.decode.outputs.fitting import fit
@@ -300,6 +301,28 @@ def test_of_all_labels_each_class_has_a_threshold_of_its_own(rule: str, dtype: s
                 found = decoder(buffers, float(least), limit=1000)
                 wanted = [key for key, score in scores.items() if score >= least]
                 assert sorted(zip(found.cell.tolist(), found.class_id.tolist())) == wanted
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_of_all_labels_a_weighted_score_at_the_threshold_is_found(dtype: str) -> None:
+    """Newton's steps round otherwise than pow, and not always upwards with their argument: no backend may lose one."""
+    parts = [decode.Part("box", 4), decode.Part("score", 128), decode.Part("objectness", 1)]
+    form = decode.Form("maps", tuple(parts), decode.Boxes("xyxy", unit="pixel"))
+    none = decode.Suppression("none")
+    head = decode.Head("any", 128, (8,), (form,), score="weighted", labels="all", suppression=none)
+    q = nl.Quantization(1 / 255, -128) if dtype == "int8" else nl.Quantization(1 / 255, 0)
+    specs = [nl.TensorSpec((1, part.count, 1, 1), "NCHW", dtype, quantization=q, name=part.role) for part in parts]
+    low = np.iinfo(dtype).min if dtype == "int8" else 0
+    score = (low + np.arange(128) + 90).astype(dtype)
+    made = [*decoders(head, specs, (8, 8), outputs=named(specs))]
+    for beside in range(low + 120, low + 255, 19):
+        buffers = [np.zeros(4, dtype), score, np.array([beside], dtype)]
+        o, s = (q.dequantize(x).astype(np.float64) for x in (buffers[2], score))
+        exact = fifth_root(o * o * o * (s * s))
+        for c in range(0, 128, 9):
+            for decoder in made:
+                found = decoder(buffers, float(exact[c]), limit=1000)
+                assert sorted(found.class_id.tolist()) == np.flatnonzero(exact >= exact[c]).tolist()
 
 
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW16c", "NCHW8c"])

@@ -119,14 +119,15 @@ static int class_candidates(const Detector *d, int level, int a, const uint8_t *
     return 1;
 }
 
-/* The lowest code of a score with a table of values that reaches the threshold beside this objectness; above all codes: none does. Values grow
- * with their codes, and so do their products. */
+/* A code below which none reaches the threshold beside this objectness, of a score with a table of values; above all codes: none does. Values
+ * grow with their codes, and so do their products and roots, but for the rounding of these. */
 static int32_t least_of_scores(ScoreRule rule, const Source *score, double object, double confidence) {
     const int32_t low = lowest_code(score->map.type);
+    const double nearly = confidence - fabs(confidence) * 1e-12;
     int32_t from = low, to = -low;
     while (from < to) {
         const int32_t middle = from + (to - from) / 2;
-        if (combined(rule, object, score->values[middle - low]) >= confidence) to = middle;
+        if (combined(rule, object, score->values[middle - low]) >= nearly) to = middle;
         else from = middle + 1;
     }
     return from;
@@ -166,7 +167,7 @@ static int product_of_cell(const Detector *d, const Anchor *anchor, Candidate at
     const Shared found = shared ? shares_of_cell(d->level, anchor, buffers, at.cell, least, work) : SHARES;
     if (found == NO_ROOM) return 0;
     if (found == NONE_REACHES) return 1;
-    if (d->all_labels && score->values && !shared && d->score != WEIGHTED) return classes_of_cell(d, score, at, object, data, confidence, next, work);
+    if (d->all_labels && score->values && !shared) return classes_of_cell(d, score, at, object, data, confidence, next, work);
     const double *shares = work->shares;
     const Hit best = shared ? (Hit){0, (int32_t)largest_share(anchor, shares), 0} : best_of_channels(d->level, score, data, at.cell, next);
     const int64_t from = d->all_labels ? 0 : best.channel, to = d->all_labels ? score->map.count : best.channel + 1;
