@@ -35,6 +35,9 @@ _RAN: Counter[str] = Counter()
 #: Folders of tests for which one kind of kernels suffices, and their files of which both are run: wings that ask no
 #: kernels (setup.cfg's contract `ask`) have from both the same bits, which tests/kernels and tests/buffers show.
 ONCE: dict[str, tuple[str, ...]] = {
+    "arrays": (  # what moves elements
+        *("test_formats.py", "test_orders.py", "test_reshaping.py", "test_tensor.py"),
+    ),
     "diagnosis": ("test_threads.py", "test_verdicts.py"),  # boards with each cause, and faultless ones
     "drawing": (),
     "engines": (),
@@ -46,6 +49,8 @@ ONCE: dict[str, tuple[str, ...]] = {
     "recordings": (),
     "specs": (),
     "streams": (),
+    "testing": (),
+    "validation": ("test_conductor.py",),  # validate itself
 }
 
 

@@ -21,6 +21,8 @@ from tests.support.paths import SAMPLES
 
 SAMPLE = SAMPLES / "pytest_project"
 
+pytestmark = pytest.mark.once  # the plugin asks no kernels
+
 INI = """
 [pytest]
 npu_engine = board:engine

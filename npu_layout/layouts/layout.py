@@ -90,8 +90,8 @@ class Layout:
         object.__setattr__(self, "axes", order)
         object.__setattr__(self, "_dims", dims)
 
-    @classmethod
-    def plain(cls, axes: str) -> Layout:
+    @staticmethod
+    def plain(axes: str) -> Layout:
         """Return the C-order layout of a tensor with the logical `axes`, outermost first, even if they spell WHCN.
 
         Raises LayoutError if `axes` is anything but upper-case letters, each of them once.
@@ -100,11 +100,7 @@ class Layout:
             raise LayoutError(
                 f"axes: expected upper-case letters, each of them once, such as 'NCHW', got {shown(axes)}"
             )
-        layout = cls.__new__(cls)
-        object.__setattr__(layout, "tag", axes)
-        object.__setattr__(layout, "axes", axes)
-        object.__setattr__(layout, "_dims", tuple(Dim(i, 1, 0) for i in range(len(axes))))
-        return layout
+        return _plain(axes)
 
     @staticmethod
     def of_rank(rank: int) -> Layout:
@@ -220,6 +216,15 @@ class Layout:
 def _contiguous(layout: Layout, shape: Shape) -> Shape:
     """Return the strides of the C array that stores a tensor of `shape`."""
     return c_strides(layout.storage_shape(shape))
+
+
+@lru_cache(maxsize=64)  # every call of pack asks for one
+def _plain(axes: str) -> Layout:
+    layout = Layout.__new__(Layout)
+    object.__setattr__(layout, "tag", str(axes))
+    object.__setattr__(layout, "axes", str(axes))
+    object.__setattr__(layout, "_dims", tuple(Dim(i, 1, 0) for i in range(len(axes))))
+    return layout
 
 
 @lru_cache(maxsize=64)

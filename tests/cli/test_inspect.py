@@ -62,6 +62,7 @@ def test_inspect(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
 NAMES = ("a\ud800b", "\udcff", "caf\u00e9 \u65e5", "\u202eabc", "x\x1b[31mred\x07")
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("locale", ["C", "POSIX", "C.UTF-8"])
 @pytest.mark.parametrize("utf8", ["0", "1"])
 def test_any_name_in_any_locale(here: Path, locale: str, utf8: str) -> None:

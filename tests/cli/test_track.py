@@ -22,6 +22,8 @@ __all__ = ["all_is_put_back", "untouched"]  # fixtures of every test here
 
 SAMPLE = SAMPLES / "lost_layout.py"
 
+pytestmark = pytest.mark.once
+
 
 def test_the_sample_loses_three_times_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     source = SAMPLE.read_text().splitlines()

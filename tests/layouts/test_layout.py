@@ -52,6 +52,7 @@ def test_ranks_that_letters_can_name() -> None:
 def test_plain_axes_are_letters_each_of_them_once() -> None:
     for axes in ("", "N", "WHCN", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"):
         layout = nl.Layout.plain(axes)
+        assert nl.Layout.plain(axes) is layout
         assert (layout.tag, layout.axes, layout.letters) == (axes, axes, axes)
         for again in (eval(repr(layout), {"Layout": nl.Layout}), pickle.loads(pickle.dumps(layout)), copy.copy(layout)):
             assert again == layout and hash(again) == hash(layout)

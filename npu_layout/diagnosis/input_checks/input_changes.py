@@ -246,10 +246,6 @@ def has_colours(pair: InputPair) -> bool:
     return pair.frame.ndim == 3 and pair.frame.shape[2] >= 3
 
 
-def _gray(frame: np.ndarray, luma: tuple[float, float, float]) -> np.ndarray:
-    return np.repeat(np.rint(frame @ np.array(luma))[..., None], 3, 2).astype(np.uint8)
-
-
 def _u_and_v(frame: np.ndarray) -> np.ndarray:
     import cv2
 
@@ -268,16 +264,22 @@ def _looked_up(frame: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.asarray(cv2.LUT(frame, np.clip(np.rint(values), 0, 255).astype(np.uint8))).reshape(frame.shape)
 
 
-def _of_matrix(frame: np.ndarray, change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    made = change(frame[..., ::-1].astype(np.float64))
-    return np.asarray(np.rint(made[..., ::-1]).astype(np.uint8))
+def _of_matrix(frame: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Return the frame with other colours: each is a sum of the frame's, by a row of the matrix."""
+    import cv2
+
+    made = np.asarray(cv2.transform(frame.astype(np.float32), matrix))  # of bytes it would be rounded more
+    return np.rint(made, out=np.clip(made, 0, 255, out=made)).astype(np.uint8)
 
 
 _COLOURS: Sequence[tuple[str, Callable[[np.ndarray], np.ndarray]]] = (
-    ("the frame in gray", partial(_gray, luma=LUMA)),
-    ("the frame in gray, red weighed as blue", partial(_gray, luma=LUMA[::-1])),
+    ("the frame in gray", partial(_of_matrix, matrix=np.array([LUMA] * 3))),
+    ("the frame in gray, red weighed as blue", partial(_of_matrix, matrix=np.array([LUMA[::-1]] * 3))),
     ("the frame with U and V exchanged", _u_and_v),
-    *((f"the frame with the colours of {words}", partial(_of_matrix, change=made)) for _, words, made in MATRICES),
+    *(
+        (f"the frame with the colours of {words}", partial(_of_matrix, matrix=made[::-1, ::-1]))  # of blue, green, red
+        for _, words, made in MATRICES
+    ),
 )
 _OTHER_GAMMAS = [(f"the frame with a gamma of {power:.3g}", partial(_gamma, power=power)) for power in _GAMMAS]
 

@@ -17,6 +17,7 @@ from ..scoring.samples import ends
 from .camera_frames import Cut, OtherParts, Part
 
 _NOT_OF_PLACES = ("color", "mean", "std", "pad_value")  # arguments that leave the picture where it is
+_PLAIN = frozenset((str, int, float))
 _WAYS = 64  # Preprocessors that a fitter has at once: each has tables as large as the input's sides
 
 
@@ -107,7 +108,11 @@ def _hashable(value: Any) -> Any:
     if isinstance(value, Mapping):
         return tuple((name, _hashable(item)) for name, item in sorted(value.items()))
     listed = value.tolist() if isinstance(value, np.ndarray) else value
-    return tuple(map(_hashable, listed)) if isinstance(listed, (list, tuple)) else listed
+    if not isinstance(listed, (list, tuple)):
+        return listed
+    if {*map(type, listed)} <= _PLAIN:
+        return tuple(listed)
+    return tuple(map(_hashable, listed))
 
 
 def _as_float32(operation: np.ufunc, x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -202,8 +207,10 @@ class InputPair:
 
     def times(self, how: How) -> float:
         """Return how many steps as declared one step is where the mean and std of `how` made the input, 1 at least."""
-        own = self._steps_by(self.arithmetic(how)[1])[1]
-        return max(1.0, float(np.min(abs(self._unit / own))))
+        std = self.arithmetic(how)[1]
+        if std is self._std:  # of most changes
+            return 1.0
+        return max(1.0, float(np.min(abs(self._unit / self._steps_by(std)[1]))))
 
     @cached_property
     def measured(self) -> np.ndarray:
@@ -231,9 +238,9 @@ class InputPair:
 
     def arithmetic(self, how: How) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and std in a shape that is broadcast over the input."""
-        stated = {} if self.is_pixels else {key: how[key] for key in ("mean", "std") if key in how}
-        key = _hashable(stated)
+        key = None if self.is_pixels else (_hashable(how.get("mean", ...)), _hashable(how.get("std", ...)))
         if key not in self._arithmetic:
+            stated = {} if self.is_pixels else {name: how[name] for name in ("mean", "std") if name in how}
             mean, std = normalisation({"preprocess": stated}, self.channels)
             self._arithmetic[key] = self.along(mean), self.along(std)
         return self._arithmetic[key]

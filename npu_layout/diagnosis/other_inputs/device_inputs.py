@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 Pixels = np.ndarray  # (N, H, W, C), floats, in pixel units
+Luma = tuple[float, float, float]  # weights of red, green and blue
 
 _LUMA = 0.299, 0.587, 0.114  # BT.601, of red, green and blue
 _LUMA_709 = 0.2126, 0.7152, 0.0722  # BT.709
@@ -207,12 +208,19 @@ def _u_and_v(rgb: Pixels) -> Pixels:
     return np.asarray(np.clip(np.stack([red, green, blue], -1), 0, 255))
 
 
-def _read_as(rgb: Pixels, written: tuple[float, float, float], read: tuple[float, float, float]) -> Pixels:
-    """Return what becomes of colours whose luma was weighed in one way, if their Y, Cb and Cr are read in another."""
-    luma = rgb @ np.array(written)
-    red, blue = (luma + (rgb[..., i] - luma) * (1 - read[i]) / (1 - written[i]) for i in (0, 2))
+def _read_as(written: Luma, read: Luma) -> Pixels:
+    """Return what red, green and blue become, a row each, of colours whose luma was weighed in one way.
+
+    Their Y, Cb and Cr are read in another way.
+    """
+    own, luma = np.eye(3), np.array(written)
+    red, blue = (luma + (own[i] - luma) * (1 - read[i]) / (1 - written[i]) for i in (0, 2))
     green = (luma - read[0] * red - read[2] * blue) / read[1]
-    return np.asarray(np.clip(np.stack([red, green, blue], -1), 0, 255))
+    return np.stack([red, green, blue])
+
+
+def _of_matrix(rgb: Pixels, matrix: np.ndarray) -> Pixels:
+    return np.asarray(np.clip(rgb @ matrix.T, 0, 255))
 
 
 _BYTES: tuple[tuple[str, str, Change], ...] = (
@@ -225,14 +233,14 @@ _SIGNED_BYTES: tuple[tuple[str, str, Change], ...] = (
     ("sign", "the highest bit of every byte is inverted (int8 as uint8)", _inverted_sign),
     ("signed", "negative values are 256 larger (int8 read as uint8)", _unsigned),
 )
-MATRICES: tuple[tuple[str, str, Change], ...] = (
-    ("bt709", "BT.709 read as those of BT.601", partial(_read_as, written=_LUMA_709, read=_LUMA)),
-    ("bt601", "BT.601 read as those of BT.709", partial(_read_as, written=_LUMA, read=_LUMA_709)),
+MATRICES: tuple[tuple[str, str, np.ndarray], ...] = (  # a name, words, and what red, green and blue become
+    ("bt709", "BT.709 read as those of BT.601", _read_as(_LUMA_709, _LUMA)),
+    ("bt601", "BT.601 read as those of BT.709", _read_as(_LUMA, _LUMA_709)),
 )
 _COLORS: tuple[tuple[str, str, Change], ...] = (
     ("gray", "in gray", _gray),
     ("u and v", "with U and V exchanged", _u_and_v),
-    *((name, f"with the colours of {words}", change) for name, words, change in MATRICES),
+    *((name, f"with the colours of {words}", partial(_of_matrix, matrix=made)) for name, words, made in MATRICES),
 )
 RANGES: tuple[tuple[str, str, Change], ...] = (  # named as the same mistakes in mean and std
     ("video_as_full", "pixels of 16 to 235 read as 0 to 255", partial(_scaled, offset=16, factor=219 / 255)),
