@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 import npu_layout as nl
+from npu_layout.engines import onnxruntime
 from tests.support.memory import LAST_CACHE
 from tests.support.paths import TESTS
 
@@ -52,6 +53,17 @@ ONCE: dict[str, tuple[str, ...]] = {
     "testing": (),
     "validation": ("test_conductor.py",),  # validate itself
 }
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread_of_onnxruntime() -> Iterator[None]:
+    """Where a test does not say how many: more of them wait for each other, and spin, beside tests on every core."""
+    asked = onnxruntime._session_options
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(
+            onnxruntime, "_session_options", lambda module, threads, *more: asked(module, threads or 1, *more)
+        )
+        yield
 
 
 @pytest.fixture(autouse=True, scope="module")
