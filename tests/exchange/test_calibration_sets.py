@@ -14,6 +14,7 @@ import pytest
 import npu_layout as nl
 from npu_layout.exchange import TOOLCHAINS, CalibrationSet
 from npu_layout.recordings import Frames
+from tests.support.resized_pixels import as_on_x86
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 HOW = {"color": "RGB", "mean": [120.0, 110, 100], "std": [50.0, 60, 70]}
@@ -28,7 +29,7 @@ def by_hand(frame: np.ndarray, side: int, color: str) -> np.ndarray:
     """A letterbox of OpenCV's calls, in the model's channels: (side, side, 3) uint8."""
     scale = min(side / frame.shape[1], side / frame.shape[0])
     w, h = round(frame.shape[1] * scale), round(frame.shape[0] * scale)
-    small = cv2.resize(frame, (w, h), interpolation=cv2.INTER_LINEAR)
+    small = as_on_x86(frame, (w, h))
     left, top = (side - w) // 2, (side - h) // 2
     edges = (top, side - h - top, left, side - w - left)
     boxed = cv2.copyMakeBorder(small, *edges, cv2.BORDER_CONSTANT, value=(114, 114, 114))

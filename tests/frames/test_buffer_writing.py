@@ -11,7 +11,7 @@ import pytest
 import npu_layout as nl
 from npu_layout import kernels
 from npu_layout.layouts import plan_move
-from tests.support.resized_pixels import METHODS
+from tests.support.resized_pixels import METHODS, as_on_x86
 
 NATIVE = kernels.active() != "numpy"
 
@@ -45,7 +45,7 @@ def test_parts_of_any_size_share_the_conversion_to_the_buffer(layout: str, monke
         part = (size // 2, 5, size, size + 7)
         buffer, _ = preprocess(frame, roi_xywh=part)
         cut = np.ascontiguousarray(frame[part[1] : part[1] + part[3], part[0] : part[0] + part[2]])
-        resized = cv2.cvtColor(cv2.resize(cut, (37, 19)), cv2.COLOR_BGR2RGB).astype(np.float32)
+        resized = cv2.cvtColor(as_on_x86(cut, (37, 19)), cv2.COLOR_BGR2RGB).astype(np.float32)
         np.testing.assert_array_equal(target.unpack(buffer)[0].transpose(1, 2, 0), (resized - [3, 5, 7]) / 4)
     assert 1 <= len(planned) <= 2  # a band, and the rows behind the last one
 

@@ -12,6 +12,7 @@ import npu_layout as nl
 from npu_layout import kernels
 from npu_layout.frames.frame_source import FrameSource
 from tests.support.pyav_frames import of_pyav
+from tests.support.resized_pixels import as_on_x86
 
 
 def _forms(memory: np.ndarray, width: int, height: int, pitch: int) -> dict[str, tuple[Any, Any]]:
@@ -53,7 +54,7 @@ def test_frames_of_a_form_that_was_read_are_not_read_again(
         if color == "GRAY":
             y = np.maximum(rows[:height].astype(np.int64) - 16, 0) * 1220542 + (1 << 19)
             made = np.clip(y >> 20, 0, 255).astype(np.uint8)[..., None]
-        expected = cv2.resize(made, (10, 8)).reshape(1, 8, 10, -1)
+        expected = as_on_x86(made, (10, 8)).reshape(1, 8, 10, -1)
         _, frame = _forms(memory, width, height, pitch)[how]
         np.testing.assert_array_equal(preprocess(frame)[0], expected)
     assert len(reads) == (4 if kernels.active() == "numpy" else 1)
@@ -142,12 +143,12 @@ def test_parts_of_frames_of_a_form_that_was_read(how: str, pitch: int, monkeypat
         x, y = int(rng.integers(0, 19)), int(rng.integers(0, 15))
         width, height = int(rng.integers(1, 21 - x)), int(rng.integers(1, 17 - y))
         found, geometry = preprocess(frame, out if n % 2 else None, roi_xywh=(x, y, width, height))
-        expected = cv2.resize(np.ascontiguousarray(rgb[y : y + height, x : x + width]), (10, 8))
+        expected = as_on_x86(np.ascontiguousarray(rgb[y : y + height, x : x + width]), (10, 8))
         np.testing.assert_array_equal(found[0], expected)
         assert geometry.crop_xyxy == (x, y, x + width, y + height) and geometry.frame_wh == (20, 16)
         assert geometry == nl.Geometry(*(getattr(geometry, name) for name in vars(geometry)))
         if n % 9 == 4:
-            np.testing.assert_array_equal(preprocess(frame)[0][0], cv2.resize(rgb, (10, 8)))
+            np.testing.assert_array_equal(preprocess(frame)[0][0], as_on_x86(rgb, (10, 8)))
     if kernels.active() != "numpy":
         assert len(reads) == 2  # of the first part, and of the first whole frame
     for wrong in ((15, 0, 6, 4), (0, 0, 0, 4), (-1, 0, 4, 4), (0, 0, 4)):

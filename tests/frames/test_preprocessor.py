@@ -16,6 +16,7 @@ import npu_layout as nl
 from npu_layout import kernels
 from npu_layout.frames.pictures import in_one_piece
 from tests.support import frame_formats as formats
+from tests.support.resized_pixels import as_on_x86
 
 RNG = np.random.default_rng(7)
 CHANNELS = {"BGR": 3, "RGB": 3, "BGRA": 4, "RGBA": 4, "GRAY": 1}
@@ -43,7 +44,7 @@ def canvas_of(frame: np.ndarray, source: str, color: str, geometry: nl.Geometry,
     elif source == "GRAY":
         part = cv2.cvtColor(part, cv2.COLOR_GRAY2BGR)
     if part.shape[1::-1] != geometry.resized_wh:
-        part = cv2.resize(part, geometry.resized_wh, interpolation=flag)
+        part = as_on_x86(part, geometry.resized_wh, flag)
     if color != "GRAY":
         seen = "BGR" if source == "GRAY" else source
         part = part if TO_RGB[seen] is None else cv2.cvtColor(part, TO_RGB[seen])
@@ -113,10 +114,10 @@ def test_gray_is_made_then_resized(interpolation: str, source: str, size: tuple[
         return nl.Preprocessor(spec, source=source, **how)(frame)[0][0, 0]
 
     pixels = frame[: size[1]]
-    first = cv2.resize(gray(pixels), (24, 18), interpolation=flag)
+    first = as_on_x86(gray(pixels), (24, 18), flag)
     np.testing.assert_array_equal(made(), first)
     if source == "NV12" and interpolation == "linear":
-        last = gray(cv2.resize(pixels, (24, 18), interpolation=flag))
+        last = gray(as_on_x86(pixels, (24, 18), flag))
         np.testing.assert_array_equal(made(yuv="planes"), last)
         assert (first != last).any()
 

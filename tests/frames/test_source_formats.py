@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import npu_layout as nl
 from tests.support import frame_formats as formats
+from tests.support.resized_pixels import as_on_x86
 
 CHANNELS = {"BGR": 3, "RGB": 3, "BGRA": 4, "RGBA": 4, "GRAY": 1}
 SIZE = (26, 18)
@@ -68,7 +69,7 @@ def fitted(picture: np.ndarray, geometry: nl.Geometry, pad: int) -> np.ndarray:
     x0, y0, x1, y1 = geometry.crop_xyxy
     part = np.ascontiguousarray(picture[y0:y1, x0:x1])
     if part.shape[1::-1] != geometry.resized_wh:
-        part = np.atleast_3d(cv2.resize(part, geometry.resized_wh, interpolation=cv2.INTER_LINEAR))
+        part = np.atleast_3d(as_on_x86(part, geometry.resized_wh))
     left, top, right, bottom = geometry.pad_ltrb
     return np.pad(part, ((top, bottom), (left, right), (0, 0)), constant_values=pad)
 

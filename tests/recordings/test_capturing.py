@@ -12,6 +12,7 @@ import pytest
 import npu_layout as nl
 from npu_layout.recordings import Feed, Frames, capture, simulated
 from tests.support.boards import PRE, SIDE, network, picture
+from tests.support.resized_pixels import as_on_x86
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +51,7 @@ def test_a_feed_is_what_the_model_takes(model: nl.OnnxRuntimeEngine) -> None:
     (name, buffer), *more = feed(frame).items()
     assert (name, more, feed.specs) == ("image", [], ())
     # the centre of the letterboxed frame, computed by OpenCV and numpy
-    scaled = cv2.resize(frame, (SIDE, SIDE * 60 // 90), interpolation=cv2.INTER_LINEAR)[:, :, ::-1].astype(np.float32)
+    scaled = as_on_x86(frame, (SIDE, SIDE * 60 // 90))[:, :, ::-1].astype(np.float32)
     wanted = ((scaled - np.float32(PRE["mean"])) / np.float32(PRE["std"])).transpose(2, 0, 1)
     top = (SIDE - scaled.shape[0]) // 2
     got = buffer.reshape(3, SIDE, SIDE)[:, top : top + scaled.shape[0]]
@@ -65,7 +66,7 @@ def test_an_integer_input_takes_pixels_and_only_notes_mean_and_std(
     fed = PIXELS.replace(quantization=quantization)
     feed, frame = Feed(model, Chip(fed), **{**PRE, "resize": "stretch"}), picture(1)
     pixels = feed(frame)["image"].reshape(SIDE, SIDE, 3)
-    wanted = cv2.resize(frame, (SIDE, SIDE), interpolation=cv2.INTER_LINEAR)[:, :, ::-1]
+    wanted = as_on_x86(frame, (SIDE, SIDE))[:, :, ::-1]
     assert pixels.dtype == np.uint8 and np.abs(pixels.astype(int) - wanted).max() <= 1
     assert feed.preprocess["mean"] == PRE["mean"]
     (spec,) = feed.specs

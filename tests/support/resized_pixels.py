@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import platform
 from typing import Any
 
+import cv2
 import numpy as np
+
+_ON_X86 = platform.machine() in ("x86_64", "AMD64")
+
+
+def as_on_x86(pixels: np.ndarray, result_wh: tuple[int, int], flag: int = cv2.INTER_LINEAR) -> np.ndarray:
+    """Return what cv2.resize of OpenCV's wheels for x86 returns for uint8; those for Arm round linear otherwise."""
+    if _ON_X86 or flag != cv2.INTER_LINEAR:
+        return np.asarray(cv2.resize(pixels, result_wh, interpolation=flag))
+    made = linear(pixels.reshape(*pixels.shape[:2], -1), result_wh)
+    return made[..., 0] if made.shape[2] == 1 else made
 
 
 def linear(pixels: np.ndarray, result_wh: tuple[int, int]) -> np.ndarray:
