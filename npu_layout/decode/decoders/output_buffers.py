@@ -66,10 +66,23 @@ def in_order(specs: Sequence[TensorSpec], buffers: Any, what: str = "buffers") -
     else:
         given = [buffers]
     if len(given) != len(specs):
-        got = "None (did the runtime report an error?)" if buffers is None else len(given)
-        raise NpuLayoutError(f"{what}: expected {len(specs)}, one for each output, got {got}")
+        raise NpuLayoutError(
+            f"{what}: expected {len(specs)}, one for each output, got {_counted(given, buffers, what)}"
+        )
     with naming(what):
         return [_flat(spec, buffer, specs) for spec, buffer in zip(specs, given)]
+
+
+def _counted(given: list[Any], buffers: Any, what: str) -> str:
+    """Return, for a message, how many buffers there are, and what they may be if that is another number."""
+    if buffers is None:
+        return "None (did the runtime report an error?)"
+    if not isinstance(buffers, (list, tuple, Mapping)) and not hasattr(buffers, "dtype"):
+        return f"one {type(buffers).__name__}; give a list of buffers, or {{name: buffer}}"
+    inner = given[0] if len(given) == 1 else None
+    return (
+        f"{len(given)}; give {what}[0], which has {len(inner)}" if isinstance(inner, (list, tuple)) else str(len(given))
+    )
 
 
 def _flat(spec: TensorSpec, buffer: Any, specs: Sequence[TensorSpec]) -> np.ndarray:

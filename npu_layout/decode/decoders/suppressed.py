@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -172,6 +172,10 @@ def _best(
 def _kind(output: Any, order: str) -> str:
     """Return which reader an output has."""
     known = one_of("order", order, ("by_class", "by_score"))
+    if isinstance(output, Mapping):
+        names = [*map(str, output)]
+        which = f"output[{names[0]!r}]" if len(names) == 1 else "one of them"
+        raise NpuLayoutError(f"output: expected one output, got those of {', '.join(names) or 'none'}; give {which}")
     if isinstance(output, (list, tuple)):
         return "arrays" if known == "by_class" else "objects"
     axes = 1 if isinstance(output, _MEMORY) else getattr(output, "ndim", 1)  # a released memoryview has no ndim

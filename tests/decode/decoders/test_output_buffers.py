@@ -43,6 +43,14 @@ def test_buffers_in_another_order_are_named() -> None:
         decoder([buffers[0][:-1], *buffers[1:]])
     with pytest.raises(nl.NpuLayoutError, match=r"expected 6, one for each output, got None \(did the runtime"):
         decoder(None)
+    with pytest.raises(nl.NpuLayoutError, match=r"got one dict_values; give a list of buffers, or \{name: buffer\}$"):
+        decoder(dict(enumerate(buffers)).values())
+    with pytest.raises(
+        nl.NpuLayoutError, match=r"expected 6, one for each output, got 1; give buffers\[0\], which has 6$"
+    ):
+        decoder([buffers])
+    with pytest.raises(nl.NpuLayoutError, match=r"expected 6, one for each output, got 1$"):
+        decoder(buffers[0])
 
 
 def test_buffers_by_name_need_a_name_for_each() -> None:
