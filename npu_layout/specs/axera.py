@@ -8,7 +8,7 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
 from ..support import checked_call, text_of
-from .metadata import Metadata, check_bytes, element_strides, enum_name, itemsize_of, known
+from .metadata import Metadata, axes_of_rank, check_bytes, element_strides, enum_name, itemsize_of, known
 
 # ax_engine_type.h: AX_ENGINE_TENSOR_LAYOUT_T, AX_ENGINE_DATA_TYPE_T, AX_ENGINE_COLOR_SPACE_T, by number
 _LAYOUTS = ("UNKNOWN", "NHWC", "NCHW")
@@ -39,7 +39,8 @@ def from_axera(meta: Any, *, name: str = "") -> TensorSpec:
         An AX_ENGINE_IO_META_T (ax_engine_type.h; declared in github.com/AXERA-TECH/pyaxengine, axengine/
         _axe_capi.py), or a mapping: pName, pShape, nShapeSize, eLayout, eDataType, nSize in bytes, pStride in bytes,
         pExtraMeta with eColorSpace. Enums are numbers or names; a null pStride or pExtraMeta is None. Of pStride
-        nothing but the declaration was found: that its unit is bytes is an assumption, which nSize checks.
+        nothing but the declaration was found: that its unit is bytes is an assumption, which nSize checks. If eLayout
+        is UNKNOWN, axes are N, NC, NCW, NCHW or NCDHW, with a warning if channels are last by the look of the shape.
     name
         The tensor's name, if pName is a pointer that only its own library reads.
 
@@ -69,7 +70,8 @@ def from_axera(meta: Any, *, name: str = "") -> TensorSpec:
     order = enum_name("AXERA eLayout", given.field("eLayout", 0), _LAYOUTS, "AX_ENGINE_TENSOR_LAYOUT_")
     if order not in _LAYOUTS:
         raise LayoutError(f"{what}: eLayout {order}: expected one of {', '.join(_LAYOUTS)}")
-    axes = order if len(shape) == 4 and order in _LAYOUTS[1:] else Layout.of_rank(len(shape)).axes
+    said = len(shape) == 4 and order in _LAYOUTS[1:]
+    axes = order if said else axes_of_rank(what, shape, "the metadata an eLayout ")
     steps = None
     if given.read("pStride", bool, False):  # a null pointer is false
         found = _numbers(given, "pStride", len(shape), what)

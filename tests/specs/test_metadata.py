@@ -215,6 +215,9 @@ OPEN = {  # shapes whose order the metadata leaves open
     "sophgo": lambda shape, **how: nl.specs.from_sophgo(
         dict(output_names=["x"], output_dtypes=[0], output_scales=[1.0], stages=[dict(output_shapes=[shape])]), **how
     ),
+    "axera": lambda shape, layout="UNKNOWN": nl.specs.from_axera(
+        dict(pName="x", pShape=shape, nShapeSize=len(shape), eLayout=layout, eDataType="FLOAT32", nSize=0)
+    ),
     "nnarchive": lambda shape, **how: nl.specs.from_nnarchive(dict(name="x", dtype="float32", shape=shape, **how)),
 }
 
