@@ -20,6 +20,8 @@ from tests.support.backends import decoders
 
 SIZE = (32, 32)
 
+pytestmark = pytest.mark.once  # numpy is one of the backends beside the compiled ones
+
 
 def of_rows(parts: tuple[decode.Part, ...], rows: int, **how: Any) -> tuple[decode.Head, list[nl.TensorSpec]]:
     """A head of rows with these parts, an output each, and the specs of float32."""
