@@ -12,14 +12,17 @@ from .stored.identification import Identification, identify
 
 if TYPE_CHECKING:
     from .computed.answers import Remade, distinct, explained_of_row, explains_more, far_less, gained, whole_cause
+    from .computed.borders import BorderErrors
     from .input_checks.camera_frames import noted_part
     from .input_checks.input_check import recorded_inputs
     from .input_checks.input_orders import exchanges, in_other_places
     from .input_checks.input_report import InputReport
     from .input_checks.runtime_colors import runtime_exchanges
     from .input_checks.runtime_scales import runtime_normalises
-    from .other_inputs.frame_fits import PICTURE
+    from .other_inputs.frame_fits import PICTURE, border_of
+    from .other_inputs.frame_readings import SOURCE
     from .other_inputs.input_variants import Variant, image_channels, image_size, variants
+    from .other_inputs.two_at_once import BOTH
     from .scoring.evidence import Evidence
     from .scoring.samples import by_channel, ends
     from .scoring.trials import Candidate, Trial
@@ -31,10 +34,13 @@ if TYPE_CHECKING:
     from .verdicts.wording import along_axis, contradicts, doubled
 
 __all__ = [
+    "BOTH",
     "LEAST",
     "MARGIN",
     "NEARLY_ALL",
     "PICTURE",
+    "SOURCE",
+    "BorderErrors",
     "Candidate",
     "Evidence",
     "Hypothesis",
@@ -47,6 +53,7 @@ __all__ = [
     "Variant",
     "along_axis",
     "beside_input",
+    "border_of",
     "by_channel",
     "called",
     "contradiction",
@@ -77,7 +84,10 @@ __all__ = [
 __getattr__, __dir__ = late(
     __name__,
     {
+        "BOTH": "other_inputs.two_at_once",
         "PICTURE": "other_inputs.frame_fits",
+        "SOURCE": "other_inputs.frame_readings",
+        "BorderErrors": "computed.borders",
         "Candidate": "scoring.trials",
         "Evidence": "scoring.evidence",
         "InputReport": "input_checks.input_report",
@@ -88,6 +98,7 @@ __getattr__, __dir__ = late(
         "Variant": "other_inputs.input_variants",
         "along_axis": "verdicts.wording",
         "beside_input": "verdicts.verdict",
+        "border_of": "other_inputs.frame_fits",
         "by_channel": "scoring.samples",
         "called": "stored.scales",
         "contradiction": "verdicts.one_input",

@@ -11,7 +11,7 @@ from .pixel_formats import Plane, pixel_format
 from .pixel_units import IMAGENET, as_pixels, said, usual
 from .preprocess_arguments import ARGUMENTS, INTERPOLATIONS
 from .preprocessor import Preprocessor, compiled_pass
-from .recorded_frames import as_channels, frame_array, frame_part, frame_spec_of
+from .recorded_frames import as_channels, frame_array, frame_part, frame_spec_of, with_bytes_exchanged
 
 __all__ = [
     "ARGUMENTS",
@@ -34,4 +34,5 @@ __all__ = [
     "said",
     "to_gray",
     "usual",
+    "with_bytes_exchanged",
 ]

@@ -71,6 +71,19 @@ def frame_spec_of(source: Any, frame: np.ndarray) -> FrameSpec | None:
     return found.spec or FrameSpec(found.name, found.read("frame", frame).size_wh)
 
 
+def with_bytes_exchanged(source: Any, frame: np.ndarray) -> np.ndarray | None:
+    """Return a recorded frame with the two bytes of each sample of 16 bits in each other's place.
+
+    None if frames of `source` have no such samples.
+    """
+    if {plane.dtype for plane in FrameSource.of(source).format.planes} != {"<u2"}:
+        return None
+    memory = np.ascontiguousarray(frame)
+    flat = memory.reshape(-1).view(np.uint8)
+    pairs = flat[: flat.size // 2 * 2].reshape(-1, 2)[:, ::-1].reshape(-1)
+    return np.concatenate([pairs, flat[pairs.size :]]).view(memory.dtype).reshape(memory.shape)
+
+
 def frame_part(frame: Any, how: Mapping[str, Any], roi_xywh: Sequence[int] | None = None) -> Quad:
     """Return the part of a recorded frame that is used, x0, y0, x1, y1: all of it without roi_xywh.
 

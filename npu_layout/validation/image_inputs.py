@@ -46,14 +46,15 @@ class Images(NamedTuple):
         *others, last = map(quoted, self.names)
         return f"inputs {', '.join(others)} and {last}" if others else f"input {last}"
 
-    def made(self, recording: Recording, k: KeptRun, wanted: Wanted) -> Iterator[MadeImages]:
+    def made(self, recording: Recording, k: KeptRun, wanted: Wanted, pads: Sequence[int] = ()) -> Iterator[MadeImages]:
         """Yield each other way to make them of a frame, which none of the images is already like.
 
-        What makes each of several images one of the others is none: these are inputs in each other's place.
+        What makes each of several images one of the others is none: these are inputs in each other's place. `pads`:
+        yield borders of these pixel values alone.
         """
         frame = k.frame if len(self.each) == 1 else None  # it is of one picture alone
         first, *others = (
-            variants(k.inputs[image.name], recording.meta, frame, image.limits, image.spec, k.roi_xywh, wanted)
+            variants(k.inputs[image.name], recording.meta, frame, image.limits, image.spec, k.roi_xywh, wanted, pads)
             for image in self.each
         )
         same = [{variant.id: variant for variant in of} for of in others]

@@ -9,12 +9,15 @@ from types import MappingProxyType
 import numpy as np
 
 from ..diagnosis import (
+    BOTH,
     MARGIN,
     NEARLY_ALL,
     PICTURE,
+    SOURCE,
     Evidence,
     Remade,
     Trial,
+    border_of,
     distinct,
     exchanges,
     explained_of_row,
@@ -26,6 +29,7 @@ from ..engines import OnnxRuntimeEngine
 from ..errors import NpuLayoutError
 from ..recordings import Feeds, Frame, Recording
 from ..support import Steps, steps
+from .border_search import CHOICES, declared_pad, searched
 from .comparing import KeptRun
 from .image_inputs import Id, Images, images
 
@@ -34,6 +38,7 @@ _RERUN = 6  # frames whose inputs are made in other ways
 _VARY = 2  # of these, in which a vector varies: two changes at once are tried on more if they explain something there
 _FEW = 2048  # values of an output, which in so many frames may prove nothing
 _HARDLY = 0.5  # dB: changes of one image and of all that explain an output so nearly alike are the same to it
+_MORE = 1.0  # dB that a change explains more than the input as recorded, before another one beside it is tried
 _LEADING = 2  # ways that explain most of such an output: they are tried on all kept frames
 _TRIED = {  # by the id of a variant
     "color": "colours",
@@ -42,6 +47,7 @@ _TRIED = {  # by the id of a variant
     "fit": "resizing",
     "device": "what the device sees",
     "source": "frame colours",
+    BOTH: "two changes",
 }
 
 Answers = dict[str, list[Remade]]
@@ -71,6 +77,7 @@ def rerun(
     chosen = [(row, kept[row]) for row in rows]
     groups = images(recording, kept)
     made: dict[str, dict[Key, Remade]] = {output: {} for output in kept[0].references}
+    pads: list[int] = []
     exchanges_inputs = len(kept[0].inputs) > 1
     with steps((len(groups) + exchanges_inputs) * len(rows), LOOKING, progress) as shown:
         for group in groups:
@@ -78,6 +85,10 @@ def rerun(
             for row, k in chosen:
                 both = _Both(evidence, causes, row, made) if row == rows[0] else None
                 combined = _remake(engine, recording, group, row, k, made, shown, left_out, both)
+                if pads:
+                    _remake(engine, recording, group, row, k, made, shown, left_out, pads=pads)
+                elif row == rows[0] and group is groups[-1]:
+                    pads = _border(engine, recording, group, row, k, made, shown, evidence)
                 left_out |= set() if both is None else both.left
                 if row == rows[0] < rows[-1]:
                     far = _far(evidence, causes, row, made)
@@ -96,6 +107,8 @@ def rerun(
         for group in groups:
             for row in rest:
                 _remake(engine, recording, group, row, kept[row], made, shown, set(), None, leading)
+                if pads:
+                    _remake(engine, recording, group, row, kept[row], made, shown, set(), None, leading, pads)
                 shown.done()
         if exchanges_inputs:
             shown.say(f"{LOOKING}: order of the inputs")
@@ -112,7 +125,8 @@ def rerun(
 class _Both:
     """Whether to try two changes at once: not if one input, or another cause, explains nearly all of every output.
 
-    That is asked once, when all single changes are known. `left`: the keys of the ways that were not tried.
+    Of many, only those of which one change is the one that explains an output best. That is asked once, when all single
+    changes are known. `left`: the keys of the ways that were not tried.
     """
 
     def __init__(
@@ -123,7 +137,8 @@ class _Both:
 
     def wanted(self, key: Key) -> bool:
         """Whether to try the way of a key."""
-        if not _parts(key) or self._is_needed:
+        parts = _parts(key)
+        if not parts or (self._is_needed and (key[1][0] != BOTH or self._leading.intersection(parts))):
             return True
         self.left.add(key)
         return False
@@ -137,6 +152,16 @@ class _Both:
                 well = {key for key, db in by.items() if db >= NEARLY_ALL}
                 inputs = well if inputs is None else inputs & well
         return not inputs
+
+    @cached_property
+    def _leading(self) -> set[Key]:
+        """The changes that explain most of an output each, and more than the input as recorded."""
+        leading = set()
+        for output, e in self._evidence.items():
+            by = self._explained(output, e) if e.fits else {_RECORDED: 0.0}
+            best = max(by, key=lambda key: by[key])
+            leading |= {best} if by[best] > by[_RECORDED] + _MORE else set()
+        return leading
 
     def _explained(self, output: str, evidence: Evidence) -> dict[Key, float]:
         """Return the dB that each input explains; the recorded one's may be another cause's."""
@@ -226,6 +251,10 @@ def _parts(key: Key) -> list[Key]:
     names, id = key
     if id[-1] == PICTURE:
         return [(names, id[:-1]), *((names, (*id[:-1], clamped)) for clamped in ("", "all pixels"))]
+    if id[0] == BOTH:
+        return [(names, part) for part in id[1:]]
+    if id[0] == SOURCE and len(id) > 2:
+        return [(names, (SOURCE, part)) for part in id[1:]]
     return [(names, id[:-1]), (names, ("color", "before"))] if id[0] == "scale" and len(id) > 3 else []
 
 
@@ -246,11 +275,12 @@ def _remake(
     left_out: set[Key],
     both: _Both | None = None,
     only: set[Key] | None = None,
+    pads: Sequence[int] = (),
 ) -> set[Key]:
     """Add the model's answers to one frame, images of it made in each other way but for those of the keys `left_out`.
 
     both: whether to try two changes at once, which always if it is None; only: the keys of the ways to try, if these
-    are not all. Return the keys of those that combine two.
+    are not all; pads: try borders of these pixel values alone. Return the keys of those that combine two.
     """
     answers: dict[
         tuple[int, ...], tuple[dict[str, np.ndarray], dict[str, np.ndarray]]
@@ -261,7 +291,7 @@ def _remake(
         key = group.names, id
         return key not in left_out and (only is None or key in only) and (both is None or both.wanted(key))
 
-    for way in group.made(recording, k, wanted):
+    for way in group.made(recording, k, wanted, pads):
         key = group.names, way.id
         combined |= {key} if way.combines else set()
         shown.say(f"{LOOKING}: {_TRIED[way.id[0]]} of {group.words}")
@@ -274,6 +304,43 @@ def _remake(
                 one = made[output].setdefault(key, Remade(way.text, way.fix, {}, way.cause, key))
                 one.answers[row] = answer[output]
     return combined
+
+
+def _border(
+    engine: OnnxRuntimeEngine,
+    recording: Recording,
+    group: Images,
+    row: int,
+    k: KeptRun,
+    made: dict[str, dict[Key, Remade]],
+    shown: Steps,
+    evidence: Mapping[str, Evidence],
+) -> list[int]:
+    """Add the model's answers to one frame for the border that its outputs show, if they show an unusual one.
+
+    Return its pixel value, or none.
+    """
+    declared, of_pads = declared_pad(recording.meta), {border_of(key[1]): key for key in _keys(made, row)}
+
+    def answers(key: Key) -> dict[str, np.ndarray]:
+        return {output: of[key].answers[row] for output, of in made.items()}
+
+    def run(pad: int) -> dict[str, np.ndarray] | None:
+        _remake(engine, recording, group, row, k, made, shown, set(), pads=[pad])
+        found = next((key for key in _keys(made, row) if key[0] == group.names and border_of(key[1]) == pad), None)
+        return None if found is None else answers(found)
+
+    known = {pad: answers(key) for pad, key in of_pads.items() if pad is not None and key[0] == group.names}
+    if not known:
+        return []
+    found = searched(evidence, row, known if declared is None else {**known, declared: k.references}, run)
+    for of in made.values():
+        for key in [key for key in of if key[0] == group.names and border_of(key[1]) not in {None, *known}]:
+            if found is None or border_of(key[1]) != found[0]:
+                del of[key]
+            else:
+                of[key] = of[key]._replace(text=f"{of[key].text}{found[1]}", choices=CHOICES)
+    return [] if found is None else [found[0]]
 
 
 def _exchange(

@@ -293,4 +293,22 @@ FAULTS += tuple(
     for f in FAULTS
     if f.name in _ONE_FRAME
 )
+FAULTS += (
+    *(
+        Fault(f"border_{pad}", "preprocessing", done=partial(planting.bordered, pad), odd_frames=True)
+        for pad in (60, 180)
+    ),
+    *(
+        Fault(
+            f"border_{pad}_and_{name}",
+            changes.SEEN[f"input_{name}"][0],
+            done=partial(planting.seen_with_border, f"input_{name}", pad),
+            odd_frames=True,
+            dtypes=_FLOATS,
+            overflows=name == "sign",
+            accept=REFUSALS,
+        )
+        for name, pad in (("gray", 0), ("gamma", 255), ("sign", 0))
+    ),
+)
 BY_NAME = {f.name: f for f in (FAULTLESS, *HARD, *FAULTS)}

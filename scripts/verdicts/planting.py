@@ -214,6 +214,10 @@ def bordered(pad_value: float, p: dict[str, Any]) -> dict[str, Any]:
     return {**p, "pad_value": pad_value}
 
 
+def seen_with_border(name: str, pad_value: float, p: dict[str, Any]) -> dict[str, Any]:
+    return seen(name, bordered(pad_value, p))
+
+
 # Names: {recorded name: the output that it really holds}.
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.frames import as_channels, frame_array, frame_part
+from npu_layout.frames import as_channels, frame_array, frame_part, with_bytes_exchanged
 from tests.support import frame_formats as formats
 from tests.support.small_models import FLOAT, build, helper
 
@@ -45,6 +45,23 @@ def test_arrays_and_channels_make_the_same_input(name: str, color: str) -> None:
                 and other["source"] in ("GRAY", "BGR", *formats.CHANNELS)
             )
             np.testing.assert_array_equal(make(other, channels), expected)
+
+
+def test_words_with_their_bytes_exchanged() -> None:
+    """Arrays of words, and their memory, rows with gaps and an odd byte behind all included."""
+    words = np.array([[0x1234, 0x00FF], [0xABCD, 7]], np.uint16)
+    other = [[0x3412, 0xFF00], [0xCDAB, 0x0700]]
+    for name in ("RGB565", "GRAY16"):
+        exchanged = with_bytes_exchanged(name, words)
+        assert exchanged is not None and exchanged.tolist() == other and exchanged.dtype == np.uint16
+    memory = np.arange(11, dtype=np.uint8)
+    spec = nl.FrameSpec("RGB565", (2, 2), strides=6, size=11).to_dict()
+    exchanged = with_bytes_exchanged(spec, memory)
+    assert exchanged is not None and exchanged.tolist() == [1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 10]
+    planes = with_bytes_exchanged("P010", np.zeros((6, 4), np.uint16) + 1)
+    assert planes is not None and (planes == 256).all()
+    for name in ("BGR", "NV12", "GRAY", "MJPEG", "RGGB", "RGGB10P"):
+        assert with_bytes_exchanged(name, memory) is None
 
 
 @pytest.mark.parametrize("name", formats.FLAT)

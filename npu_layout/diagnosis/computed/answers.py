@@ -34,7 +34,7 @@ class Remade(NamedTuple):
 
     text: the way in words. fix: the Preprocessor's arguments, the places of exchanged inputs, or None. answers: {row of
     the kept frames: tensor}; empty if the way was tried on few frames and given up. cause: the verdict to which it
-    leads. way: identifies the way for all outputs of the model.
+    leads. way: identifies the way for all outputs of the model. choices: as in Trial.
     """
 
     text: str
@@ -42,6 +42,7 @@ class Remade(NamedTuple):
     answers: dict[int, np.ndarray]
     cause: str = "preprocessing"
     way: Hashable = None
+    choices: float = 0.0
 
 
 def distinct(ways: Mapping[_Key, Remade]) -> dict[_Key, Remade]:
@@ -170,13 +171,14 @@ def _repeats(evidence: Evidence, chosen: Sequence[int]) -> bool:
 
 def other_inputs(evidence: Evidence, remade: Remade, choices: int) -> Iterator[Trial]:
     """Yield the model's output for inputs made in another way, one of so many `choices`."""
-    text, fix, answers, cause, way = remade
+    text, fix, answers, cause, way, chosen = remade
     if not (evidence.fits and answers):
         return
     rows = list(answers)
     left = evidence.codes[rows] - evidence.predicted(np.stack([evidence.samples.of(t) for t in answers.values()]))
     if left.size >= _MANY or _worth(evidence, rows, left, np.log(choices)):
-        yield evidence.tried(cause, text, left, fix, rows)._replace(answers=answers, of_input=True, way=way)
+        trial = evidence.tried(cause, text, left, fix, rows)
+        yield trial._replace(answers=answers, choices=chosen, of_input=True, way=way)
 
 
 def whole_cause(evidence: Evidence, trials: Iterable[Trial]) -> Trial | None:

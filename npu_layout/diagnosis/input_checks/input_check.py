@@ -23,7 +23,7 @@ from .input_changes import Change
 from .input_judgement import as_declared, explained, judged, makeable
 from .input_pairs import Fitter, InputPair
 from .input_report import InputReport
-from .input_sources import source_changes, without_pitch
+from .input_sources import misread, source_changes
 from .input_trials import BETTER, EXACT, SAME, Tried, alike, tried
 from .other_readings import beside_readings, other_order
 
@@ -108,15 +108,15 @@ def _of_raw_frames(
         InputPair(spec, raw, number, array, how, roi_xywh=rois[number], fitter=fitter)
         for number, array in recorded.items()
     ]
-    others, unpitched = source_changes(how, pairs), without_pitch(how, pairs)
-    if not (others or unpitched) or not (pairs[0].is_pixels or {"mean", "std"} & how.keys()):
+    others, of_bytes = source_changes(how, pairs), misread(how, pairs)
+    if not (others or of_bytes) or not (pairs[0].is_pixels or {"mean", "std"} & how.keys()):
         return None, _Readings()
     made = [pair.made(pair.pixels(how), how).values for pair in pairs]
     declared = max(pair.off(values) for pair, values in zip(pairs, made))
     if declared <= SAME:
         return makeable(spec, how, as_declared(pairs)), _Readings()
     sources = [tried(change, pairs, made) for change in others]
-    padded = [*without_padding(how, pairs[0]), *unpitched]
+    padded = [*without_padding(how, pairs[0]), *of_bytes]
     ways = [*sources, *(tried(change, pairs, made) for change in padded)]
     ways += [way for change in other_order(how, pairs) if (way := tried(change, pairs, made)).off <= EXACT]
     if min(way.off for way in ways) > SAME:
@@ -134,7 +134,7 @@ def _in_other_colours(how: How, pairs: Sequence[InputPair]) -> list[Change]:
         return []
     flipped = {**how, "color": color}
     sources = [change._replace(words=f"color={color!r}, {change.words}") for change in source_changes(flipped, pairs)]
-    padded = [*without_padding(flipped, pairs[0]), *without_pitch(flipped, pairs)]
+    padded = [*without_padding(flipped, pairs[0]), *misread(flipped, pairs)]
     return [*sources, *(change._replace(words=f"color={color!r} with {change.words}") for change in padded)]
 
 

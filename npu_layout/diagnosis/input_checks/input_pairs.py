@@ -273,10 +273,10 @@ class InputPair:
         return self.once("pixels", (key, self.fitting(how)), lambda: self.pixels(how, self.once("frame", key, frame)))
 
     def pixels(self, how: How, frame: np.ndarray | None = None) -> np.ndarray:
-        """Return the frame, or another, fitted into the input as `how` says, before mean and std."""
+        """Return the frame, or another, or its part, fitted into the input as `how` says, before mean and std."""
         fitting = {k: v for k, v in how.items() if k not in ("mean", "std")}
         if frame is not None:
-            return self._fit(frame, fitting)
+            return self._fit(frame, fitting, self._roi)
         if self._fitted[0] != fitting or not self._fitted[1].size:
             self._fitted = fitting, self._fit(self.frame, fitting, self._roi)
         return self._fitted[1]

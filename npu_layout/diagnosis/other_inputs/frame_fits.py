@@ -5,7 +5,7 @@ What was done to the frame before it was bordered leaves the border as it is.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import product
 from typing import Any
@@ -18,13 +18,14 @@ from ...frames import INTERPOLATIONS, MODES, Preprocessor
 from ...layouts import Layout
 from ...recordings import FRAME
 from .device_inputs import MOVES, RANGES, Change, row_pitches, seen, without_gaps
-from .input_images import FLIPPED, How, Image, MadeInput, Way
+from .input_images import FLIPPED, How, Id, Image, MadeInput, Way
 
 PICTURE = "picture"  # the last word of the id of a change that leaves the border as it is
 PADS = (0, 114, 127, 255)  # pixel values of usual borders
 
 # Mean and std are applied afterwards.
 _ARGUMENTS = ("resize", "interpolation", "source", "color", "pad_value", "scaleup")
+_PAD = "pad_value"
 _LETTERBOX, _CENTERED = "letterbox", ("letterbox", "stretch", "crop")
 _IS_BORDER = 1.5  # pixel values: a border that was quantised differs by less
 _SAME = 0.5  # pixel values
@@ -56,7 +57,25 @@ def fitted(image: Image, frame: np.ndarray) -> Iterator[Way]:
         made = MadeInput(partial(_made_of, image, frame, {**asked, **how}))
         if how.keys() == {"resize"} and not made.is_like(declared, _AS_RESIZED):
             modes.add(how["resize"])
-        yield Way(("fit", *((k, _hashable(v)) for k, v in how.items())), what, {**image.how, **how}, made)
+        yield Way(_id_of(how), what, {**image.how, **how}, made)
+
+
+def padded(image: Image, frame: np.ndarray | None, pads: Sequence[int]) -> Iterator[Way]:
+    """Yield the camera's frame, or the recorded input, with borders of these pixel values."""
+    if frame is None:
+        yield from bordered(image, pads)
+        return
+    asked = _asked(image)
+    for what, how in _borders(asked, pads):
+        made = MadeInput(partial(_made_of, image, frame, {**asked, **how}))
+        yield Way(_id_of(how), what, {**image.how, **how}, made)
+
+
+def border_of(id: Id) -> int | None:
+    """Return the pixel value of the border that is the only change of a way; None if it is none, or three values."""
+    changes = dict(id[1:]) if id[0] == "fit" and all(isinstance(change, tuple) for change in id[1:]) else {}
+    pad = changes.get(_PAD)
+    return pad if len(changes) == 1 and isinstance(pad, int) else None
 
 
 def turned(image: Image, frame: np.ndarray) -> Iterator[Way]:
@@ -99,7 +118,7 @@ def _made_of(image: Image, frame: np.ndarray, how: How, move: Change | None = No
 
 def _arguments(asked: How, mean: np.ndarray) -> Iterator[tuple[str, How]]:
     """Yield other modes, in both orders of colours, interpolations and borders: in words and as arguments."""
-    resize, pad_value = asked.get("resize", _LETTERBOX), asked.get("pad_value", 114)
+    resize = asked.get("resize", _LETTERBOX)
     color = asked.get("color", "RGB")
     colors: dict[str, How] = {"": {}}
     if color in FLIPPED:
@@ -108,12 +127,21 @@ def _arguments(asked: How, mean: np.ndarray) -> Iterator[tuple[str, How]]:
         if mode != resize:
             yield f"{mode} instead of {resize}{also}", {**change, "resize": mode}
     if resize.startswith(_LETTERBOX):
-        for pad in _other_pads(pad_value, mean):
-            yield f"a border of {_said(pad)} instead of {_said(pad_value)}", {"pad_value": pad}
+        yield from _borders(asked, _other_pads(asked.get(_PAD, 114), mean))
     interpolation = asked.get("interpolation", "linear")
     for other in INTERPOLATIONS:
         if other != interpolation:
             yield f"interpolation {other!r} instead of {interpolation!r}", {"interpolation": other}
+
+
+def _borders(how: How, pads: Iterable[int | list[float]]) -> Iterator[tuple[str, How]]:
+    """Yield borders of other pixel values than those of the arguments `how`: in words and as arguments."""
+    for pad in pads:
+        yield f"a border of {_said(pad)} instead of {_said(how.get(_PAD, 114))}", {_PAD: pad}
+
+
+def _id_of(how: How) -> Id:
+    return ("fit", *((k, _hashable(v)) for k, v in how.items()))
 
 
 def _other_pads(pad_value: object, mean: np.ndarray) -> list[int | list[float]]:
@@ -125,16 +153,14 @@ def _said(pad: object) -> str:
     return f"{pad}" if np.ndim(np.asarray(pad)) == 0 else ", ".join(f"{v:g}" for v in np.asarray(pad, float))
 
 
-def bordered(image: Image) -> Iterator[Way]:
-    """Yield the recorded input with another border."""
+def bordered(image: Image, pads: Sequence[int] = ()) -> Iterator[Way]:
+    """Yield the recorded input with another border: of these pixel values, or of the usual ones."""
     border = _border(image)
     if border is None:
         return
-    declared = image.base.get("pad_value", 114)
-    for pad in _other_pads(declared, image.mean):
-        made = MadeInput(partial(_with_border, image, border, np.broadcast_to(np.rint(pad), image.mean.shape)))
-        text = f"a border of {_said(pad)} instead of {_said(declared)}"
-        yield Way(("fit", ("pad_value", _hashable(pad))), text, {**image.how, "pad_value": pad}, made)
+    for what, how in _borders(image.base, pads or _other_pads(image.base.get(_PAD, 114), image.mean)):
+        made = MadeInput(partial(_with_border, image, border, np.broadcast_to(np.rint(how[_PAD]), image.mean.shape)))
+        yield Way(_id_of(how), what, {**image.how, **how}, made)
 
 
 def _hashable(argument: Any) -> Hashable:
@@ -146,7 +172,7 @@ def changed_pictures(image: Image) -> Iterator[Way]:
     border = _border(image)
     if border is None:
         return
-    pad = np.broadcast_to(np.asarray(image.base.get("pad_value", 114), float), image.mean.shape)[None, None, None]
+    pad = np.broadcast_to(np.asarray(image.base.get(_PAD, 114), float), image.mean.shape)[None, None, None]
     shape = np.moveaxis(image.x, image.axis, 3).shape
     ways = [
         ("device", way.id, way.text, way.change) for way in seen(shape, image.color) if way.cause == "preprocessing"
@@ -162,7 +188,7 @@ def _border(image: Image) -> np.ndarray | None:
     if not (image.known and str(image.base.get("resize", _LETTERBOX)).startswith(_LETTERBOX)):
         return None
     pixels = np.moveaxis(image.pixels, image.axis, 3)
-    pad = np.broadcast_to(np.asarray(image.base.get("pad_value", 114), float), image.mean.shape)
+    pad = np.broadcast_to(np.asarray(image.base.get(_PAD, 114), float), image.mean.shape)
     plain_ones = (np.abs(pixels - pad) < _IS_BORDER).all((0, 3))
     if plain_ones.all():
         return None

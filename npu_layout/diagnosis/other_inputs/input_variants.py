@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,11 +14,12 @@ from ...frames import as_channels
 from ...layouts import Layout
 from ...recordings import FRAME
 from .device_inputs import SeenInput, of_integers, seen
-from .frame_fits import bordered, changed_pictures, fitted, sheared, turned
-from .frame_readings import FrameReadings
+from .frame_fits import bordered, changed_pictures, fitted, padded, sheared, turned
+from .frame_readings import SOURCE, FrameReadings
 from .input_images import FLIPPED, How, Id, Image, Integers, MadeInput, MadeInputs, Way, plain
 from .preprocessor_fixes import of_colours
-from .usual_mistakes import mistakes
+from .two_at_once import BOTH, beside_borders, beside_readings
+from .usual_mistakes import Mistake, mistakes
 
 _NEARLY_BLANK = " (nearly a blank picture, as floats of 0 to 1 that are cast to integers are)"
 _AS_GIVEN, _AS_ANOTHER = 0.02, 0.002  # of the deviation: inputs that differ by less are the same
@@ -72,6 +72,7 @@ def variants(
     spec: TensorSpec | None = None,
     roi_xywh: Sequence[int] | None = None,
     wanted: Wanted = _every_one,
+    pads: Sequence[int] = (),
 ) -> Iterator[Variant]:
     """Yield every other way to make `x`, an image as the model reads it: none like `x`.
 
@@ -81,7 +82,8 @@ def variants(
     x: 4-D with 1 or 3 channels in axis 1 or 3; meta: the recording's, with "preprocess"; frame: the camera's frame,
     as recorded of its "source", or None; limits: lowest and highest value of all recorded inputs;
     spec: of the recorded buffer, if it has one; roi_xywh: the part of the frame that `x` was made of;
-    wanted: whether to make the way of an id. Yields nothing for inputs that are not images.
+    wanted: whether to make the way of an id; pads: yield borders of these pixel values alone. Yields nothing for inputs
+    that are not images.
     """
     axis = image_channels(x.shape)
     if axis is None:
@@ -98,8 +100,8 @@ def variants(
     image = Image(x, axis, meta, spec)
     known = MadeInputs(_AS_ANOTHER)
     arrays: dict[MadeInput, np.ndarray] = {}
-    ways = chain(_of_the_frame(_every(image, frame, limits, wanted), readings, own), readings.ways(image))
-    for way in ways:
+    every = _every(image, frame, limits, wanted, readings)
+    for way in _of_the_frame(padded(image, frame, pads) if pads else every, readings, own):
         if not wanted(way.id):
             continue
         array = arrays.get(way.made)
@@ -114,14 +116,21 @@ def variants(
 
 
 def _of_the_frame(ways: Iterator[Way], readings: FrameReadings, own: Mapping[str, Any]) -> Iterator[Way]:
-    """Yield the ways that no other reading of the frame replaces. Their fixes read it as declared."""
+    """Yield the ways that no other reading of the frame replaces. The fixes of all but these read it as declared."""
     read = {name: own[name] for name in ("source", "yuv") if name in own}
     for way in ways:
-        if not readings.replace(way):
+        if way.id[0] == SOURCE or (way.id[0] == BOTH and way.id[-1][0] == SOURCE):
+            yield way
+        elif not readings.replace(way):
             yield way if way.fix is None else way._replace(fix=of_colours({**way.fix, **read}, own))
 
 
-def _every(image: Image, frame: np.ndarray | None, limits: tuple[float, float], wanted: Wanted) -> Iterator[Way]:
+def _every(
+    image: Image, frame: np.ndarray | None, limits: tuple[float, float], wanted: Wanted, readings: FrameReadings
+) -> Iterator[Way]:
+    """Yield all ways, those of one change first."""
+    read = list(readings.ways(image))
+    read_alone = [way for way in read if not way.combines]
     yield from _recolored(image)
     yield from _rescaled(image, limits, wanted)
     yield from _misread(image)
@@ -131,9 +140,20 @@ def _every(image: Image, frame: np.ndarray | None, limits: tuple[float, float], 
         yield from turned(image, frame)
         yield from sheared(image, frame)
     yield from _cast(image)
+    yield from read_alone
     yield from changed_pictures(image)
     if image.known and image.channels == 3 and image.color in FLIPPED:
         yield from _rescaled(image, limits, wanted, FLIPPED[image.color])
+    yield from (way for way in read if way.combines)
+    yield from beside_borders(image, bordered(image), _of_pixels(image))
+    yield from beside_readings(image, read_alone)
+
+
+def _of_pixels(image: Image) -> Iterator[SeenInput]:
+    """Yield what a device may do to pixel values, if they are known."""
+    for way in seen(np.moveaxis(image.x, image.axis, 3).shape, image.color):
+        if image.known and way.of_pixels and not (way.of_bytes and image.integers):
+            yield way
 
 
 def _recolored(image: Image) -> Iterator[Way]:
@@ -155,8 +175,9 @@ def _rescaled(image: Image, limits: tuple[float, float], wanted: Wanted, color: 
 
     color: the other order of the colours, if these are exchanged, too. Integers are clamped at the ends of their dtype.
 
-    Those that make nearly the same of this frame share one array. What is clamped may differ where the pixels hardly
-    do: half a pixel value is half of a range that is as wide as one.
+    Those that make nearly the same of this frame, or of all pixel values, share one array: a dim picture has few of
+    these, far from the mean. What is clamped may differ where the pixels hardly do: half a pixel value is half of a
+    range that is as wide as one.
     """
     ranges: dict[str, tuple[float, float]] = {"": (-np.inf, np.inf)}
     if not color:  # of two changes, the range of all pixels has to do
@@ -168,6 +189,7 @@ def _rescaled(image: Image, limits: tuple[float, float], wanted: Wanted, color: 
     if image.known and image.integers is not None:
         ranges["all pixels"], words["all pixels"] = image.integers.ends, str(image.integers.dtype)
     known = {what: MadeInputs(_AS_GIVEN) for what in ranges}
+    unclamped: list[tuple[Mistake, MadeInput]] = []
     also, base = "", image.base
     if color:
         also, base = f", and {color} instead of {image.color}", {**base, "color": color}
@@ -177,11 +199,13 @@ def _rescaled(image: Image, limits: tuple[float, float], wanted: Wanted, color: 
         if not ids:
             continue
         made, least, largest = image.scaled(mistake.mean, mistake.std, flipped=bool(color))
+        same = next((of for other, of in unclamped if mistake.is_like(other)), None)
         fix = {**base, "mean": plain(mistake.mean), "std": plain(mistake.std)}
         for what, id in ids.items():
             low, high = ranges[what]
             one = made if low <= least and largest <= high else MadeInput(partial(_clamped, made, low, high))
-            first = known[what].first_like(one)
+            first = same if same is not None and one is made else known[what].first_like(one)
+            unclamped += [(mistake, first)] if one is made else []
             text = f"{mistake.text}, clamped to the range of {words[what]}" if what else mistake.text
             text += _NEARLY_BLANK if image.is_blank(first) else ""
             yield Way(id, f"{text}{also}", fix, first, combines=bool(color))

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...frames import usual
 
+_SAME = 0.01
 _VIDEO = 16, 219 / 255  # black and the range of luma in video, BT.601 and BT.709
 
 
@@ -19,6 +20,11 @@ class Mistake(NamedTuple):
     text: str
     mean: np.ndarray
     std: np.ndarray
+
+    def is_like(self, other: Mistake) -> bool:
+        """Whether it makes nearly the same of all pixel values: by a hundredth of what these make."""
+        black, white = ((level - self.mean) / self.std - (level - other.mean) / other.std for level in (0, 255))
+        return bool((np.maximum(abs(black), abs(white)) <= _SAME * 255 / abs(other.std)).all())
 
 
 def mistakes(mean: np.ndarray, std: np.ndarray, color: str, known: bool = True) -> list[Mistake]:

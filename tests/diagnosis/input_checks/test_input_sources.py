@@ -10,6 +10,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.diagnosis.input_checks.input_check import recorded_inputs
+from npu_layout.recordings import ROI
 from tests.support.small_models import FLOAT, build, helper
 
 SIZE = (48, 36)
@@ -81,6 +82,37 @@ def test_samples_of_sixteen_bits() -> None:
         runs = [({"x": np.ascontiguousarray(change(x)), "frame": frame}, {}) for x, frame in zip(made, frames)]
         found = recorded_inputs(nl.Recording({"x": target}, runs, {"preprocess": how})).reports["x"]
         assert found.verdict == verdict and words in found.why, str(found)
+
+
+@pytest.mark.parametrize("spec", [TARGET, QUANTISED], ids=["float32", "int8"])
+@pytest.mark.parametrize("roi", [None, (5, 3, 30, 20)])
+@pytest.mark.parametrize(
+    "fault, verdict, words",
+    [
+        ("", "match", "is what preprocess= makes"),
+        ("bytes", "input_layout", "it is what the frame with the two bytes of each word exchanged (big endian for"),
+        ("bytes and colours", "input_layout", "it is what color='BGR' with the frame with the two bytes of each word"),
+        ("colours", "preprocessing", "color='BGR'"),
+        ("dark", "preprocessing", "no known change explains that"),
+    ],
+)
+def test_words_of_sixteen_bits(fault: str, verdict: str, words: str, roi: Any, spec: nl.TensorSpec) -> None:
+    """Frames of RGB565, made by hand, whose two bytes the host exchanged or not."""
+    runs = []
+    own = nl.Preprocessor(spec, source="RGB565", std=255)
+    other = nl.Preprocessor(spec, source="RGB565", std=255, color="BGR" if "colours" in fault else "RGB")
+    for seed in range(3):
+        blue, green, red = (scene(seed)[..., i].astype(np.uint16) for i in range(3))
+        frame = np.ascontiguousarray((red >> 3 << 11) | (green >> 2 << 5) | (blue >> 3))
+        given = frame.byteswap() if "bytes" in fault else frame >> 1 if fault == "dark" else frame
+        x = other(given, roi_xywh=roi)[0]
+        runs.append(
+            ({"x": x.reshape(spec.storage_shape), "frame": frame, **({} if roi is None else {ROI: np.array(roi)})}, {})
+        )
+    recording = nl.Recording({} if spec is TARGET else {"x": spec}, runs, {"preprocess": own.arguments})
+    (found,) = recorded_inputs(recording).reports.values()
+    assert found.verdict == verdict and words in found.why, str(found)
+    assert found.fix is None or found.fix["color"] == "BGR"
 
 
 @pytest.mark.parametrize("yuv", ["exact", "planes"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from tests.diagnosis.input_checks.test_input_sources import SIZE, TWINS, scene, 
 from tests.support.boards import SIDE, network
 
 INPUT = nl.TensorSpec((1, 3, SIDE, SIDE), name="image")
+Change = Callable[[np.ndarray], np.ndarray]
 HOW: dict[str, Any] = {"mean": [120.0, 115.0, 100.0], "std": [60.0, 58.0, 57.0]}
 
 
@@ -21,14 +23,31 @@ def engine() -> nl.OnnxRuntimeEngine:
     return nl.OnnxRuntimeEngine(network(), threads=1)
 
 
+def words_of(bgr: np.ndarray) -> np.ndarray:
+    """A frame of RGB565, (H, W) uint16, by hand."""
+    blue, green, red = (bgr[..., i].astype(np.uint16) for i in range(3))
+    return np.ascontiguousarray((red >> 3 << 11) | (green >> 2 << 5) | (blue >> 3))
+
+
 def judged(
-    engine: nl.OnnxRuntimeEngine, form: str, declared: Any, really: Any, db: float, **really_also: Any
+    engine: nl.OnnxRuntimeEngine,
+    form: str,
+    declared: Any,
+    really: Any,
+    db: float,
+    change: Change | None = None,
+    before: Change | None = None,
+    **really_also: Any,
 ) -> nl.OutputReport:
-    """The report of a device that makes its input of the camera's frame by itself, with noise so many dB below."""
+    """The report of a device that makes its input of the camera's frame by itself, with noise so many dB below.
+
+    before, change: what it does to the frame, and to the input.
+    """
     own = nl.Preprocessor(INPUT, source=declared, **HOW)
     device = nl.Preprocessor(INPUT, source=really, **{**HOW, **really_also})
-    frames = [stored(form, scene(seed)) for seed in range(8)]
-    answers = [engine.infer(device(frame)[0])["maps"] for frame in frames]
+    frames = [words_of(scene(seed)) if form == "RGB565" else stored(form, scene(seed)) for seed in range(8)]
+    seen = [device(frame if before is None else before(frame))[0] for frame in frames]
+    answers = [engine.infer(x if change is None else change(x))["maps"] for x in seen]
     rng = np.random.default_rng(1)
     noisy = [y + rng.normal(size=y.shape) * y.std() * 10 ** (-db / 20) for y in answers]
     spec = nl.TensorSpec(answers[0].shape, "NHWC", "int8", quantization=nl.engines.calibrate(noisy, "int8"))
@@ -70,7 +89,41 @@ def test_the_range_beside_other_colours_is_two_changes(engine: nl.OnnxRuntimeEng
     assert found.fix is not None and found.fix["color"] == "BGR", found.fix
 
 
-@pytest.mark.parametrize("form", ["NV12", "I420", "YUYV"])
+@pytest.mark.parametrize(
+    "really",
+    [
+        nl.FrameSpec("NV21", SIZE, matrix="bt709"),
+        nl.FrameSpec("NV21", SIZE, range="full"),
+        nl.FrameSpec("NV12", SIZE, matrix="bt709", range="full"),
+    ],
+)
+@pytest.mark.parametrize("db", [20, 35])
+def test_two_other_readings_at_once(engine: nl.OnnxRuntimeEngine, really: nl.FrameSpec, db: float) -> None:
+    found = judged(engine, "NV12", nl.FrameSpec("NV12", SIZE), really, db)
+    assert found.verdict == "preprocessing" and found.fix is not None, str(found)
+    assert nl.FrameSpec.from_dict(found.fix["source"]) == really and found.fix["std"] == HOW["std"], found.fix
+    assert " and " in found.why.split("the frame is read with ")[1].split(". With that")[0]
+
+
+def test_mean_and_std_applied_twice_beside_another_reading(engine: nl.OnnxRuntimeEngine) -> None:
+    mean, std = (np.array(HOW[name], np.float32)[:, None, None] for name in ("mean", "std"))
+    really = nl.FrameSpec("NV12", SIZE, range="full")
+    found = judged(engine, "NV12", "NV12", really, 35, lambda x: (x - mean / 255) / (std / 255))
+    assert found.verdict == "preprocessing" and found.fix is not None, str(found)
+    assert "applied twice, in units of 0 to 1, and the frame is read with range='full'" in found.why
+    assert nl.FrameSpec.from_dict(found.fix["source"]) == really and found.fix["std"][0] == 60 * 60 / 255
+
+
+@pytest.mark.parametrize("db", [20, 35])
+def test_words_in_the_other_byte_order(engine: nl.OnnxRuntimeEngine, db: float) -> None:
+    found = judged(engine, "RGB565", "RGB565", "RGB565", db, before=np.ndarray.byteswap)
+    assert found.verdict == "input_layout" and found.fix is None, str(found)
+    assert "the frame is read with the two bytes of each word exchanged" in found.why
+    found = judged(engine, "RGB565", "RGB565", "RGB565", db, color="BGR")
+    assert found.verdict == "preprocessing" and found.fix is not None and found.fix["color"] == "BGR", str(found)
+
+
+@pytest.mark.parametrize("form", ["NV12", "I420", "YUYV", "RGB565"])
 @pytest.mark.parametrize("db", [8, 14, 20, 30])
 def test_faultless_frames_under_noise(engine: nl.OnnxRuntimeEngine, form: str, db: float) -> None:
     found = judged(engine, form, form, form, db)

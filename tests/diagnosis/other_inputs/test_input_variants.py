@@ -192,3 +192,14 @@ def test_integers_are_clamped_at_the_ends_of_their_dtype(dtype: str) -> None:
         assert f"mean and std forgotten, clamped to the range of {dtype}" in found.text
         np.testing.assert_allclose(found.x, np.clip(raw, *ends), atol=0.6, rtol=0)
         assert found.x.max() == pytest.approx(ends[1], abs=1e-5)
+
+
+def test_mistakes_that_are_nearly_one_share_an_array_of_a_dim_picture_too() -> None:
+    """With a std of 256, one of 1 is nearly one of 256 / 255: of pixels to 30 that is far in their deviation."""
+    pixels = np.random.default_rng(0).integers(0, 30, (1, 3, 16, 16))
+    x = ((pixels - 128) / 256).astype(np.float32)
+    meta = {"preprocess": {"mean": [128.0] * 3, "std": [256.0] * 3}}
+    made = {v.id: v.x for v in variants(x, meta, None, (-0.5, 0.5))}
+    assert made["scale", "no_std", ""] is made["scale", "undivided", ""]
+    assert made["scale", "no_std", ""] is not made["scale", "forgotten", ""]
+    np.testing.assert_allclose(made["scale", "no_std", ""], pixels - 128)

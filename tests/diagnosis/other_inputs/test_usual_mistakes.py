@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.diagnosis.other_inputs.usual_mistakes import mistakes
+from npu_layout.diagnosis.other_inputs.usual_mistakes import Mistake, mistakes
 from tests.support.boards import PRE, SIDE, Board
 
 
@@ -73,3 +73,11 @@ def test_without_a_declared_mean_there_are_only_factors() -> None:
     tried = mistakes(np.zeros(3), np.ones(3), "RGB", known=False)
     assert {one.id for one in tried} == {"divided_twice", "undivided"}  # the others are the same for a mean of 0
     assert all((one.mean == 0).all() for one in tried)
+
+
+def test_mistakes_that_make_nearly_the_same() -> None:
+    """By what pixels of 0 and 255 become: a hundredth of what all pixels make."""
+    one = Mistake("one", "", np.full(3, 128.0), np.ones(3))
+    assert one.is_like(one) and one.is_like(one._replace(std=np.full(3, 256 / 255)))
+    assert one.is_like(one._replace(mean=np.full(3, 126.0))) and not one.is_like(one._replace(mean=np.full(3, 125.0)))
+    assert not one.is_like(one._replace(std=np.array([1, 1, 1.03])))

@@ -1,0 +1,96 @@
+"""Estimate the border that a device saw around a picture, from the model's outputs for a few other borders.
+
+An output changes nearly in proportion to the border, between two borders that are near each other. So where the data
+are between the two outputs, the device's border is between the two borders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...comparison import decibels
+from ..scoring.evidence import Evidence
+from ..scoring.thresholds import NEIGHBOURS, SOUND
+from .answers import explained_of_row
+
+_SURE = 3.0  # deviations
+_TURNS = 3  # the position depends on the noise of each output, and this on the position
+
+
+class Border(NamedTuple):
+    """An estimated border.
+
+    pad: the pixel value; sure: by how many pixel values the device's may differ, three deviations of the noise; gain:
+    how many dB more than the input as recorded it would explain of some output, if the outputs were in proportion.
+    """
+
+    pad: float
+    sure: float
+    gain: float
+
+
+class BorderErrors:
+    """What the model's outputs for some borders leave of a kept frame: the row of one in `evidence`."""
+
+    def __init__(self, evidence: Mapping[str, Evidence], row: int) -> None:
+        self._evidence = {output: e for output, e in evidence.items() if e.fits}
+        self._row = row
+        self._left: dict[float, list[np.ndarray]] = {}  # of each output
+        self._scores: dict[float, list[float]] = {}
+        self._recorded = self._powers([e.left[row] for e in self._evidence.values()])
+
+    @property
+    def pads(self) -> list[float]:
+        """The known borders, the lowest first."""
+        return sorted(self._left)
+
+    def add(self, pad: float, answers: Mapping[str, np.ndarray]) -> None:
+        """Add the model's outputs for a border of a pixel value, {output: tensor}."""
+        self._left[pad] = [
+            e.codes[self._row] - e.predicted(e.samples.of(answers[output])[None])[0]
+            for output, e in self._evidence.items()
+        ]
+        self._scores[pad] = [
+            explained_of_row(e, self._row, {pad: answers[output]})[1][pad] for output, e in self._evidence.items()
+        ]
+
+    def nearest(self) -> Border | None:
+        """Return the border nearest to the data, between known ones; None if fewer than two are known."""
+        pads = self.pads
+        found = [self._between(low, high) for low, high in zip(pads, pads[1:])]
+        return max(found, key=lambda one: one[0], default=(0.0, None))[1]
+
+    def gain(self, pad: float, others: Sequence[float]) -> float:
+        """Return how many dB more a known border explains of some output than each of others, and than the recorded.
+
+        What explains less of an output than a sound device leaves may be another change of the picture, of which the
+        border has a part: such outputs do not count. -inf if there are no others.
+        """
+        powers = self._powers(self._left[pad])
+        known = [self._recorded, *(self._powers(self._left[other]) for other in others)]
+        gains = (min(decibels(of[k], power) for of in known) for k, power in enumerate(powers))
+        sound = (score >= SOUND for score in self._scores[pad])
+        return max((gain for gain, counts in zip(gains, sound) if counts), default=-np.inf)
+
+    def _between(self, low: float, high: float) -> tuple[float, Border]:
+        """Return how likely it is that the border is between two known ones, a logarithm, and which one it is then."""
+        lows, differences = self._left[low], [a - b for a, b in zip(self._left[low], self._left[high])]
+        at = 0.5
+        for _ in range(_TURNS):
+            noise = self._powers([x - at * d for x, d in zip(lows, differences)])
+            along = sum(float(np.vdot(x, d)) / n for x, d, n in zip(lows, differences, noise))
+            power = sum(float(np.vdot(d, d)) / n for d, n in zip(differences, noise))
+            at = min(max(along / max(power, 1e-300), 0.0), 1.0)
+        noise = self._powers([x - at * d for x, d in zip(lows, differences)])
+        likely = -sum(x.size * float(np.log(n)) for x, n in zip(lows, noise))
+        sure = _SURE * (high - low) * float(np.sqrt(NEIGHBOURS / max(power, 1e-300)))
+        gain = max(decibels(before, after) for before, after in zip(self._recorded, noise))
+        return likely, Border(low + at * (high - low), sure, gain)
+
+    def _powers(self, left: Sequence[np.ndarray]) -> list[float]:
+        """Return the mean square of what is left of each output, at least that of rounding."""
+        floors = (e.rounding(e.steps) for e in self._evidence.values())
+        return [max(float(np.square(x).mean()), floor, 1e-300) for x, floor in zip(left, floors)]

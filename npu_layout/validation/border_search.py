@@ -1,0 +1,70 @@
+"""Search for the border that a device saw around a picture, if its outputs show that it is none of the usual ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..diagnosis import MARGIN, BorderErrors, Evidence
+
+Answers = Mapping[str, np.ndarray]
+
+_WORTH = 1.0  # dB that a border has to gain where outputs are in proportion to it, before the model runs again
+_RUNS = 4  # of the model, at most
+_PIXEL_VALUES = 256
+CHOICES = math.log(_PIXEL_VALUES)  # logarithm of the number of borders from which one is chosen
+
+
+def searched(
+    evidence: Mapping[str, Evidence], row: int, known: Mapping[int, Answers], run: Callable[[int], Answers | None]
+) -> tuple[int, str] | None:
+    """Return the border that explains clearly more of a frame than all known ones, and which ones explain as much.
+
+    The second is in words, or "". None if no border does, without a run of the model if none promises to.
+
+    Parameters
+    ----------
+    evidence
+        Of each output.
+    row
+        Of the kept frame.
+    known
+        {pixel value: outputs of the model} of the borders that were tried; that of the recorded input may be there.
+    run
+        Returns the model's outputs for another border; None if that makes no other input.
+    """
+    errors = BorderErrors(evidence, row)
+    for pad, of_pad in known.items():
+        errors.add(pad, of_pad)
+    border = errors.nearest()
+    if border is None or border.gain < _WORTH:
+        return None
+    for _ in range(_RUNS):
+        pad = round(border.pad)
+        answers = None if pad in errors.pads else run(pad)
+        if answers is None:
+            break
+        errors.add(pad, answers)
+        border = errors.nearest()
+        assert border is not None
+    new = {int(pad) for pad in errors.pads} - set(known)
+    best = max(new, key=lambda pad: errors.gain(pad, list(known)), default=None)
+    if best is None or errors.gain(best, list(known)) < MARGIN:
+        return None
+    return best, _as_much(best, border.sure)
+
+
+def _as_much(pad: int, sure: float) -> str:
+    """Return in words which pixel values explain as much; "" if there are none."""
+    by = int(sure)
+    low, high = max(pad - by, 0), min(pad + by, _PIXEL_VALUES - 1)
+    return f" ({low} to {high} explain as much)" if by else ""
+
+
+def declared_pad(meta: Mapping[str, Any]) -> int | None:
+    """Return the border of the recorded inputs, as declared; None if its channels have several values."""
+    pad = np.unique(np.asarray((meta.get("preprocess") or {}).get("pad_value", 114), float))
+    return int(pad[0]) if len(pad) == 1 and pad[0] == int(pad[0]) else None

@@ -1,0 +1,86 @@
+"""The search for an unusual border: which one, how near, with how many runs of the model, and where none is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import npu_layout as nl
+from npu_layout.diagnosis import Evidence
+from npu_layout.validation.border_search import declared_pad, searched
+
+SHAPE = (1, 4, 16, 16)
+USUAL = (0, 114, 127, 255)
+Answers = dict[str, np.ndarray]
+
+
+def bent(pad: float) -> Answers:
+    """A model whose output is no line of the border."""
+    rng = np.random.default_rng(0)
+    fixed, slope, curve = (rng.standard_normal(SHAPE) for _ in range(3))
+    x = pad / 255
+    return {"maps": (fixed + 2 * x * slope + 3 * np.maximum(x - 0.3, 0) ** 2 * curve).astype(np.float32)}
+
+
+def found(
+    device: Callable[[], Answers], noise: float, recorded: int = 114, known: tuple[int, ...] = USUAL
+) -> tuple[tuple[int, str] | None, list[int]]:
+    """What is found, and for which borders the model ran."""
+    rng, runs = np.random.default_rng(1), []
+    stored = (device()["maps"] + noise * rng.standard_normal(SHAPE)).astype(np.float32)
+    evidence = {"maps": Evidence(nl.TensorSpec(SHAPE), [stored.ravel()], [bent(recorded)["maps"]], (), 1)}
+
+    def run(pad: int) -> Answers:
+        runs.append(pad)
+        return bent(pad)
+
+    return searched(evidence, 0, {pad: bent(pad) for pad in known}, run), runs
+
+
+@pytest.mark.parametrize("pad", [20, 77, 140, 180, 220])
+def test_an_unusual_border_in_a_few_runs(pad: int) -> None:
+    best, runs = found(lambda: bent(pad), 0.002)
+    assert best == (pad, "") and runs[-1] == pad and len(runs) <= 4
+
+
+def test_what_explains_as_much_is_said() -> None:
+    best, _ = found(lambda: bent(60), 0.15)
+    assert best is not None
+    pad, words = best
+    low, high = map(int, words.removeprefix(" (").removesuffix(" explain as much)").split(" to "))
+    assert low <= 60 <= high and low < pad < high and 6 < high - low < 30
+    best, _ = found(lambda: bent(253), 0.1, known=(0, 114, 127, 240))
+    assert best is None  # it is beyond all known ones: the highest of these is the nearest
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.1, 0.3, 1.0])
+@pytest.mark.parametrize("pad", USUAL)
+def test_a_usual_border_is_none_of_these(pad: int, noise: float) -> None:
+    best, runs = found(lambda: bent(pad), noise)
+    assert best is None and len(runs) <= (0 if pad == 114 else 2)
+
+
+def test_noise_hides_a_border_that_hardly_differs() -> None:
+    assert found(lambda: bent(110), 0.3) == (None, [])
+
+
+def test_another_change_of_which_a_border_has_a_part_is_none() -> None:
+    """What is left is more than a sound device leaves."""
+    other = np.random.default_rng(5).standard_normal(SHAPE)
+    best, runs = found(lambda: {"maps": bent(60)["maps"] + (0.25 * other).astype(np.float32)}, 0.0)
+    assert best is None and runs
+
+
+def test_a_border_that_makes_no_other_input() -> None:
+    evidence = {"maps": Evidence(nl.TensorSpec(SHAPE), [bent(77)["maps"].ravel()], [bent(114)["maps"]], (), 1)}
+    assert searched(evidence, 0, {pad: bent(pad) for pad in USUAL}, lambda pad: None) is None
+    assert searched(evidence, 0, {114: bent(114)}, bent) is None
+
+
+def test_the_declared_border() -> None:
+    assert declared_pad({}) == declared_pad({"preprocess": {}}) == 114
+    assert declared_pad({"preprocess": {"pad_value": [5.0, 5, 5]}}) == 5
+    assert declared_pad({"preprocess": {"pad_value": [1, 2, 3]}}) is declared_pad({"preprocess": {"pad_value": 0.5}})
+    assert declared_pad({"preprocess": {"pad_value": [1, 2, 3]}}) is None
