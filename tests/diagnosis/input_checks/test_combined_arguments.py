@@ -14,9 +14,9 @@ import npu_layout as nl
 from npu_layout.diagnosis.input_checks.combined_arguments import combined_arguments
 from npu_layout.diagnosis.input_checks.input_check import recorded_inputs
 from npu_layout.diagnosis.input_checks.input_pairs import InputPair
-from tests.diagnosis.input_checks.test_input_changes import FRAMES, Bench
 from tests.diagnosis.input_checks.test_input_check import HOW, IMAGE, MEAN, STD, judged, own, walk
 from tests.support.boards import SIDE
+from tests.support.input_bench import FRAMES, Bench
 
 M, S = np.array(MEAN), np.array(STD)
 DONE = {  # mean and std that are the mistake's, and what the report calls it

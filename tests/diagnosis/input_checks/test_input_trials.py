@@ -22,8 +22,8 @@ from npu_layout.diagnosis.input_checks.input_trials import (
     possible,
     tried,
 )
-from tests.diagnosis.input_checks.test_input_changes import Bench
 from tests.diagnosis.input_checks.test_input_check import HOW, own, smooth, walk
+from tests.support.input_bench import Bench
 
 SPEC = nl.TensorSpec((1, 3, 4, 4))
 
