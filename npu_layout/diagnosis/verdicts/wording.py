@@ -72,8 +72,8 @@ def _make_the_input(c: Candidate) -> str:
 
 def _read_the_bytes(c: Candidate) -> str:
     return (
-        "Fix: give the accelerator its input in the dtype and order of bytes, and with the gaps between planes, that it "
-        "expects, or declare how it is stored where the accelerator is opened."
+        "Fix: give the accelerator its input in the dtype and order of bytes, and with the gaps between planes, that "
+        "it expects, or declare how it is stored where the accelerator is opened."
     )
 
 
