@@ -175,6 +175,8 @@ SOME = (
     "stretched",
     "top_left",
     "border_black",
+    "border_60",
+    "border_0_and_gray",
     "exchanged_equal",
     "inputs_exchanged",
     "late_one",
@@ -262,6 +264,14 @@ def test_the_recorded_input_is_judged(matrix: Any) -> None:
 def test_verdicts(matrix: Any, fault: str) -> None:
     found = matrix.answered(first(matrix, fault, "maps", "twins", "constant", "pair"))
     assert found and not failures(matrix, found), failures(matrix, found)
+
+
+def test_std_forgotten_over_dim_pictures(matrix: Any) -> None:
+    """Of a std of 256; pixels that were not divided by 255 make nearly the same input, and are no second cause."""
+    case = matrix.Case.parse("std_forgotten/maps/float32/15/0")
+    dim = matrix.cases.faults.BY_NAME[case.fault]._replace(brightness=0.12)
+    found = matrix.answered(matrix.cases.build(case, dim))
+    assert [o.outcome for o in found if o.verdict == "preprocessing"] == ["right"], failures(matrix, found)
 
 
 @pytest.mark.parametrize(
