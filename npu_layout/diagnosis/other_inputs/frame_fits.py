@@ -145,8 +145,14 @@ def _id_of(how: How) -> Id:
 
 
 def _other_pads(pad_value: object, mean: np.ndarray) -> list[int | list[float]]:
+    """Return the usual borders that are not the declared one; and that one in a channel at either end alone.
+
+    OpenCV's Scalar(114) is 114 in the first channel, and 0 in the others.
+    """
     declared = np.broadcast_to(np.asarray(pad_value, float), mean.shape)
-    return [pad for pad in pads(mean) if not np.allclose(np.broadcast_to(pad, mean.shape), declared, atol=_SAME)]
+    of_one = [np.where(np.arange(len(declared)) == k, declared, 0).tolist() for k in (0, len(declared) - 1)]
+    usual = [*pads(mean), *(of_one if len(declared) > 1 else [])]
+    return [pad for pad in usual if not np.allclose(np.broadcast_to(pad, mean.shape), declared, atol=_SAME)]
 
 
 def _said(pad: object) -> str:

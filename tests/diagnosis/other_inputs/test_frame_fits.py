@@ -82,7 +82,7 @@ def test_another_interpolation(other: str, frames: int) -> None:
 
 
 @pytest.mark.parametrize("recorded", [True, False])
-@pytest.mark.parametrize("pad", [0, 127, 255, [120.0, 115.0, 100.0]])
+@pytest.mark.parametrize("pad", [0, 127, 255, [120.0, 115.0, 100.0], [114.0, 0.0, 0.0], [0.0, 0.0, 114.0]])
 def test_another_border(pad: Any, recorded: bool) -> None:
     """Without the frame, too: the border is seen in the recorded input."""
     output = judged([made(f, pad_value=pad) for f in FRAMES], 0.01, recorded)
