@@ -320,17 +320,20 @@ def _border(
 
     Return its pixel value, or none.
     """
-    declared, of_pads = declared_pad(recording.meta), {border_of(key[1]): key for key in _keys(made, row)}
+    declared = declared_pad(recording.meta)
 
     def answers(key: Key) -> dict[str, np.ndarray]:
         return {output: of[key].answers[row] for output, of in made.items()}
 
+    def of_pads() -> dict[int, dict[str, np.ndarray]]:
+        keys = [(border_of(key[1]), key) for key in _keys(made, row) if key[0] == group.names]
+        return {pad: answers(key) for pad, key in keys if pad is not None}
+
     def run(pad: int) -> dict[str, np.ndarray] | None:
         _remake(engine, recording, group, row, k, made, shown, set(), pads=[pad])
-        found = next((key for key in _keys(made, row) if key[0] == group.names and border_of(key[1]) == pad), None)
-        return None if found is None else answers(found)
+        return of_pads().get(pad)
 
-    known = {pad: answers(key) for pad, key in of_pads.items() if pad is not None and key[0] == group.names}
+    known = of_pads()
     if not known:
         return []
     found = searched(evidence, row, known if declared is None else {**known, declared: k.references}, run)

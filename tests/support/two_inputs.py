@@ -57,9 +57,9 @@ def _model(nodes: Any, weights: Any, inputs: Mapping[str, Any], outputs: Mapping
     return bytes(helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString())
 
 
-def pictures(count: int, first: int = 0) -> list[np.ndarray]:
+def pictures(count: int, first: int = 0, pad_value: int = 114) -> list[np.ndarray]:
     """Inputs of `count` unlike pictures."""
-    prepare = nl.Preprocessor(nl.TensorSpec(SHAPE), **PRE)
+    prepare = nl.Preprocessor(nl.TensorSpec(SHAPE), **PRE, pad_value=pad_value)
     return [prepare(picture(first + i))[0].reshape(SHAPE).copy() for i in range(count)]
 
 

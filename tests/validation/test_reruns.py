@@ -15,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 import npu_layout as nl
 from npu_layout.diagnosis import Evidence, Remade, whole_cause
 from npu_layout.diagnosis.stored.readings import readings
+from npu_layout.validation.border_search import searched
 from npu_layout.validation.comparing import KeptRun, compare
 from npu_layout.validation.reruns import rerun
 from tests.support import two_inputs
@@ -241,6 +242,26 @@ def test_images_of_three(changed: Sequence[str], noise: float) -> None:
 def test_three_images_as_declared(noise: float) -> None:
     report = _report(nl.OnnxRuntimeEngine(two_inputs.matcher(EYES)), (), noise, EYES)
     assert {found.verdict for found in report.outputs.values()} <= {"match", "mismatch", "ambiguous"}, str(report)
+
+
+@pytest.mark.parametrize("pad", [5, 180])
+def test_an_unusual_border_of_all_images(pad: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is estimated from the usual borders of all of them at once, not from those of one image alone."""
+    known: list[set[int]] = []
+
+    def noted(evidence: Any, row: int, of_pads: Any, run: Any) -> Any:
+        known.append({*of_pads})
+        return searched(evidence, row, of_pads, run)
+
+    monkeypatch.setattr("npu_layout.validation.reruns.searched", noted)
+    both, engine = ("left", "right"), nl.OnnxRuntimeEngine(two_inputs.matcher())
+    inputs, seen = ([dict(zip(both, two_inputs.pictures(2, 2 * i, p))) for i in range(3)] for p in (114, pad))
+    fed = {id(given): other for given, other in zip(inputs, seen)}
+    recording = two_inputs.recording(engine, inputs, lambda given: fed[id(given)], 30, preprocess=PRE)
+    found = nl.validate(recording, engine).outputs["maps"]
+    assert known == [{0, 114, 127, 255}]
+    assert found.verdict == "preprocessing" and found.fix == {**PRE, "pad_value": pytest.approx(pad, abs=2)}, str(found)
+    assert "inputs 'left' and 'right': a border of " in found.why
 
 
 def _report(
