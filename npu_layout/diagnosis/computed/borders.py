@@ -20,7 +20,7 @@ _SURE = 3.0  # deviations
 _TURNS = 3  # the position depends on the noise of each output, and this on the position
 
 
-class Border(NamedTuple):
+class EstimatedBorder(NamedTuple):
     """An estimated border.
 
     pad: the pixel value; sure: by how many pixel values the device's may differ, three deviations of the noise; gain:
@@ -57,7 +57,7 @@ class BorderErrors:
             explained_of_row(e, self._row, {pad: answers[output]})[1][pad] for output, e in self._evidence.items()
         ]
 
-    def nearest(self) -> Border | None:
+    def nearest(self) -> EstimatedBorder | None:
         """Return the border nearest to the data, between known ones; None if fewer than two are known."""
         pads = self.pads
         found = [self._between(low, high) for low, high in zip(pads, pads[1:])]
@@ -75,7 +75,7 @@ class BorderErrors:
         sound = (score >= SOUND for score in self._scores[pad])
         return max((gain for gain, counts in zip(gains, sound) if counts), default=-np.inf)
 
-    def _between(self, low: float, high: float) -> tuple[float, Border]:
+    def _between(self, low: float, high: float) -> tuple[float, EstimatedBorder]:
         """Return how likely it is that the border is between two known ones, a logarithm, and which one it is then."""
         lows, differences = self._left[low], [a - b for a, b in zip(self._left[low], self._left[high])]
         at = 0.5
@@ -88,7 +88,7 @@ class BorderErrors:
         likely = -sum(x.size * float(np.log(n)) for x, n in zip(lows, noise))
         sure = _SURE * (high - low) * float(np.sqrt(NEIGHBOURS / max(power, 1e-300)))
         gain = max(decibels(before, after) for before, after in zip(self._recorded, noise))
-        return likely, Border(low + at * (high - low), sure, gain)
+        return likely, EstimatedBorder(low + at * (high - low), sure, gain)
 
     def _powers(self, left: Sequence[np.ndarray]) -> list[float]:
         """Return the mean square of what is left of each output, at least that of rounding."""
