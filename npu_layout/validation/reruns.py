@@ -155,12 +155,13 @@ class _Both:
 
     @cached_property
     def _leading(self) -> set[Key]:
-        """The changes that explain most of an output each, and more than the input as recorded."""
+        """The single changes that explain most of an output each, and more than the input as recorded."""
         leading = set()
         for output, e in self._evidence.items():
             by = self._explained(output, e) if e.fits else {_RECORDED: 0.0}
-            best = max(by, key=lambda key: by[key])
-            leading |= {best} if by[best] > by[_RECORDED] + _MORE else set()
+            recorded = by.pop(_RECORDED)
+            best = max((key for key in by if not _parts(key)), key=lambda key: by[key], default=None)
+            leading |= set() if best is None or by[best] <= recorded + _MORE else {best}
         return leading
 
     def _explained(self, output: str, evidence: Evidence) -> dict[Key, float]:

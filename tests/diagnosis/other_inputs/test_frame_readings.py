@@ -115,6 +115,16 @@ def test_mean_and_std_applied_twice_beside_another_reading(engine: nl.OnnxRuntim
 
 
 @pytest.mark.parametrize("db", [20, 35])
+def test_mean_and_std_forgotten_beside_u_and_v(engine: nl.OnnxRuntimeEngine, db: float) -> None:
+    """Red and blue exchanged make nearly the same of it, and are two changes beside mean and std, too."""
+    mean, std = (np.array(HOW[name], np.float32)[:, None, None] for name in ("mean", "std"))
+    found = judged(engine, "NV12", "NV12", "NV21", db, lambda x: x * std + mean)
+    assert found.verdict == "preprocessing" and found.fix is not None, str(found)
+    assert found.fix["source"] == "NV21" and found.fix.get("color", "RGB") == "RGB" and found.fix["std"] == [1.0] * 3
+    assert "mean and std forgotten, and the frame is read with U and V exchanged" in found.why
+
+
+@pytest.mark.parametrize("db", [20, 35])
 def test_words_in_the_other_byte_order(engine: nl.OnnxRuntimeEngine, db: float) -> None:
     found = judged(engine, "RGB565", "RGB565", "RGB565", db, before=np.ndarray.byteswap)
     assert found.verdict == "input_layout" and found.fix is None, str(found)
