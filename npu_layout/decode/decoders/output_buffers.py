@@ -80,9 +80,7 @@ def _counted(given: list[Any], buffers: Any, what: str) -> str:
     if not isinstance(buffers, (list, tuple, Mapping)) and not hasattr(buffers, "dtype"):
         return f"one {type(buffers).__name__}; give a list of buffers, or {{name: buffer}}"
     inner = given[0] if len(given) == 1 else None
-    return (
-        f"{len(given)}; give {what}[0], which has {len(inner)}" if isinstance(inner, (list, tuple)) else str(len(given))
-    )
+    return f"{len(given)}" + (f"; give {what}[0], which has {len(inner)}" if isinstance(inner, (list, tuple)) else "")
 
 
 def _flat(spec: TensorSpec, buffer: Any, specs: Sequence[TensorSpec]) -> np.ndarray:

@@ -76,11 +76,10 @@ def guess(specs: Iterable[TensorSpec], input_shape: Sequence[int], classes: int 
     -------
     A Guess. Its `head` is None if the outputs fit no head, or several. If they fit none, `why` names the size of the
     input that they fit, and `others` are heads that fit with other strides than the usual ones, or without some
-    outputs, which `why` names. Extents never show whether a
-    head needs suppression, or whether the sigmoid is in the graph; the range of stored values sometimes does. For a
-    single map, which fits YOLOv2 and much else, `head` is None unless `classes` is given. If some channels may be
-    keypoints, `why` says how many. If the outputs may be those of another network than a detector, `why` names the call
-    that decodes classes, pixels, text or joints.
+    outputs, which `why` names. Extents never show whether a head needs suppression, or whether the sigmoid is in the
+    graph; the range of stored values sometimes does. For a single map, which fits YOLOv2 and much else, `head` is None
+    unless `classes` is given. If some channels may be keypoints, `why` says how many. If the outputs may be those of
+    another network than a detector, `why` names the call that decodes classes, pixels, text or joints.
 
     Raises
     ------
