@@ -60,23 +60,32 @@ def as_pixels(spec: TensorSpec) -> TensorSpec:
 
 
 def check_units(mean: Values, std: Values) -> None:
-    """Raise NpuLayoutError, with the values meant, if mean or std belong to pixels from 0 to 1.
+    """Raise NpuLayoutError, with the values meant, if mean or std do not belong to pixels from 0 to 255.
 
-    Those have a std below 1 in some channel, or a mean that is not 0 and below 1 in every channel.
+    Those are a std below 1 in some channel, and a mean that is not 0 and below 1 in every channel: of pixels from 0 to
+    1, or negative, as a bias is, which is added.
     """
-    of_mean = any(mean) and all(abs(v) < 1 for v in mean)
-    if not of_mean and all(abs(v) >= 1 for v in std):
-        return
-    if not of_mean and all(abs(v) < _FACTOR for v in std):  # pixels are divided by std; 1 / 255 multiplies them
-        meant = f"std divides: for a model whose pixels are multiplied by {said(std)}, give "
-        meant += f"std={said([1 / v for v in std])}"
-    else:
-        unit = [v * 255 if abs(v) <= 1 else v for v in std]
-        first = [v * 255 for v in mean] if of_mean else mean
-        meant = f"for a model that divides by 255 first, give mean={said(first)} and std={said(unit)}"
-    raise NpuLayoutError(
-        f"mean and std are in pixel units, 0 to 255; got mean={said(mean)} and std={said(std)}: {meant}"
-    )
+    of_mean, of_std = any(mean) and all(v < 1 for v in mean), any(abs(v) < 1 for v in std)
+    if of_mean or of_std:
+        raise NpuLayoutError(
+            f"mean and std are in pixel units, 0 to 255; got mean={said(mean)} and std={said(std)}: "
+            f"{_meant(mean, std, of_mean, of_std)}"
+        )
+
+
+def _meant(mean: Values, std: Values, of_mean: bool, of_std: bool) -> str:
+    """Return a phrase with the mean and std that are probably meant; whether each of them is refused is given."""
+    if (not of_mean or min(mean) <= -1) and all(abs(v) < _FACTOR for v in std):  # pixels are divided by std; 1 / 255 multiplies them
+        factors = [1 / v for v in std]
+        return f"std divides: for a model whose pixels are multiplied by {said(std)}, give std={said(factors)}"
+    bias = of_mean and max(mean) <= 0
+    first = [-v for v in mean] if bias else mean
+    says = "mean is subtracted: " if bias else ""
+    if of_mean and min(mean) <= -1 and not of_std:
+        return f"{says}give mean={said(first)}" if bias else "a mean of pixels is positive"
+    unit = [v * 255 if abs(v) <= 1 else v for v in std]
+    first = [v * 255 if of_mean and abs(v) < 1 else v for v in first]
+    return f"{says}for a model that divides by 255 first, give mean={said(first)} and std={said(unit)}"
 
 
 def check_range(what: str, quantization: Quantization, dtype: Any, mean: Values, std: Values, color: str) -> None:

@@ -87,7 +87,7 @@ class Preprocessor:
         that stores pixels as they are: uint8 without a quantization, or integers that stand for 0 to 255 (scale 1, and
         zero point 0 for uint8 or -128 for int8). Integers of any other quantization have to represent more than half of
         what mean and std make of the pixels 0..255, in each channel. A std below 1, and a mean that is not 0 and below
-        1 in every channel, belong to pixels from 0 to 1; they are refused.
+        1 in every channel, are refused: they belong to pixels from 0 to 1, or the mean is negative, as a bias is.
 
     A Preprocessor may be shared by threads: each has scratch memory of its own. It may be pickled.
 

@@ -25,7 +25,14 @@ def test_usual_means_follow_the_order_of_colours() -> None:
 
 @pytest.mark.parametrize(
     "mean, std",
-    [((0.0,), (1.0,)), ((0.0,), (-1.0,)), (IMAGE_MEAN, IMAGE_STD), ((1.0,), (1.5,)), ((0.5, 1.0), (1.0, 1.0))],
+    [
+        ((0.0,), (1.0,)),
+        ((0.0,), (-1.0,)),
+        (IMAGE_MEAN, IMAGE_STD),
+        ((1.0,), (1.5,)),
+        ((0.5, 1.0), (1.0, 1.0)),
+        ((-5.0, 1.0), (1.0, 1.0)),
+    ],
 )
 def test_pixel_units_pass(mean: Any, std: Any) -> None:
     check_units(mean, std)
@@ -47,7 +54,11 @@ def test_units_from_0_to_1_are_refused_with_those_times_255() -> None:
         ),
         ((0.0,), (0.5,), r"divides by 255 first, give mean=0 and std=127\.5$"),
         ((0.5,), (1.0,), r"give mean=127\.5 and std=255$"),
-        ((-0.5,), (1.0,), r"give mean=-127\.5 and std=255$"),
+        ((-0.5,), (1.0,), r"mean is subtracted: .* give mean=127\.5 and std=255$"),
+        ((-5.0,), (1.0,), r": mean is subtracted: give mean=5$"),
+        ((-123.675, -116.28, -103.53), (58.4, 57.1, 57.4), r"give mean=\[123\.675, 116\.28, 103\.53\]$"),
+        ((-127.5,), (0.5,), r"mean is subtracted: .* give mean=127\.5 and std=127\.5$"),
+        ((-5.0, 0.5), (1.0, 1.0), r": a mean of pixels is positive$"),
         ((0.5,), (255.0,), r"give mean=127\.5 and std=255$"),
         ((0.0, 0.0, 0.0), (58.0, 57.0, 0.225), r"give mean=0 and std=\[58, 57, 57\.375\]$"),
         ((0.485, 0.456, 0.0), (58.0, 57.0, 57.0), r"give mean=\[123\.675, 116\.28, 0\] and std=\[58, 57, 57\]$"),
