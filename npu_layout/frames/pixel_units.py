@@ -75,7 +75,9 @@ def check_units(mean: Values, std: Values) -> None:
 
 def _meant(mean: Values, std: Values, of_mean: bool, of_std: bool) -> str:
     """Return a phrase with the mean and std that are probably meant; whether each of them is refused is given."""
-    if (not of_mean or min(mean) <= -1) and all(abs(v) < _FACTOR for v in std):  # pixels are divided by std; 1 / 255 multiplies them
+    if (not of_mean or min(mean) <= -1) and all(
+        abs(v) < _FACTOR for v in std
+    ):  # pixels are divided by std; 1 / 255 multiplies them
         factors = [1 / v for v in std]
         return f"std divides: for a model whose pixels are multiplied by {said(std)}, give std={said(factors)}"
     bias = of_mean and max(mean) <= 0

@@ -35,8 +35,9 @@ from . import tolerances
 from .comparing import KeptRun
 from .input_probes import show_input
 from .pairing import Output
-from .reruns import LOOKING, Answers, rerun
+from .reruns import LOOKING, rerun
 from .tolerances import Tolerance
+from .tried_ways import Answers
 
 _OF_CHANNELS = ("quantization", "channel_order", "activation")  # causes that another axis of the channels may show
 _OF_ROWS = ("geometry", "activation")  # causes that channels in another order look like, along the other axis
