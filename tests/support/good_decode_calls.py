@@ -57,6 +57,7 @@ def decode_calls() -> Calls:
                 input_shape=(16, 16),
                 confidence=0.5,
                 limit=3,
+                background=0,
             ),
         ),
         "decode.hailo_nms": lambda: Call(

@@ -11,7 +11,7 @@ from ...buffers import TensorSpec
 from ...errors import BufferSizeError, LayoutError, NpuLayoutError
 from ...support import checked_call, counted, instance, naming, one_of, plain_array, widened
 from ..heads.batches import refuse_batch
-from ..heads.records import height_and_width, share_of
+from ..heads.records import count_of, height_and_width, share_of
 from ..results.detections import Detections, detections, memory_for
 from ..zoo.networks import sizes
 from .decoder import MOST
@@ -88,7 +88,13 @@ def hailo_nms(
 
 @checked_call
 def detection_output(
-    spec: TensorSpec, buffer: Any, input_shape: Sequence[int], confidence: float = 0.0, limit: int = MOST
+    spec: TensorSpec,
+    buffer: Any,
+    input_shape: Sequence[int],
+    confidence: float = 0.0,
+    limit: int = MOST,
+    *,
+    background: int | None = None,
 ) -> Detections:
     """Return the detections in an output of the layer DetectionOutput: Caffe's SSD, in OpenVINO and on an OAK too.
 
@@ -106,18 +112,28 @@ def detection_output(
         The least score, 0 to 1: scores are probabilities.
     limit
         The largest number of detections to return, 1 to 30,000: the best ones.
+    background
+        The stored number of the background, as in `Head`: the classes after it are numbered from there. None: classes
+        are numbered as stored.
+
+        The layer writes no rows of the background, but counts it: its number is the layer's background_label_id, by
+        default 0, so that the first class is 1. Lists of names for such networks begin with "background": VOC's 20
+        classes are 1 to 20 in Caffe's MobileNet-SSD and on an OAK (luxonis/depthai-core, examples), COCO's 1 to 91 in
+        those of TensorFlow (openvinotoolkit/open_model_zoo, models/public/ssd_mobilenet_v1_coco). With 0 the first
+        class is 0, as in `ssd` and in lists of names without a background. Networks that count from 0 need no
+        number: their background is the last one (open_model_zoo, models/intel/person-detection-0200: 0 is a person),
+        or the layer subtracts 1 (its attribute decrease_label_id, of MXNet).
 
     Returns
     -------
-    New Detections in pixels of the input, the best first; equal scores keep the order of the output. Classes are
-    numbered as stored: 0 is usually the background, which a Decoder of `ssd` does not count; to compare the two, give
-    `same` ``dataclasses.replace(found, class_id=found.class_id - 1)``. `cell` is the index of the row; level and anchor
-    are 0, and `listed` is true.
+    New Detections in pixels of the input, the best first; equal scores keep the order of the output. `cell` is the
+    index of the row; level and anchor are 0, and `listed` is true.
 
     Raises
     ------
     NpuLayoutError
-        If rows belong to several inputs, `confidence` is outside 0 .. 1, or a class is no whole number of 0 or more.
+        If rows belong to several inputs, `confidence` is outside 0 .. 1, a class is no whole number of 0 or more, or a
+        row has a detection of the `background`.
     LayoutError
         If the output has another shape.
     BufferSizeError
@@ -128,9 +144,12 @@ def detection_output(
     >>> rows = np.float32([[0, 5, 0.9, 0.25, 0.5, 0.75, 1], [-1, 0, 0, 0, 0, 0, 0]])
     >>> detection_output(TensorSpec((1, 1, 2, 7)), rows.ravel(), (100, 200)).xyxy.tolist()
     [[50.0, 50.0, 150.0, 100.0]]
+    >>> detection_output(TensorSpec((1, 1, 2, 7)), rows.ravel(), (100, 200), background=0).class_id.tolist()
+    [4]
     """
     given, size = instance("spec", spec, TensorSpec), height_and_width(input_shape)
     least, most = _limits(confidence, limit)
+    no_class = None if background is None else count_of("background", background, 0)
     refuse_batch(given, "detection_output")
     shape = given.shape
     if len(shape) < 2 or shape[-1] != _COLUMNS or any(n != 1 for n in shape[:-2]):
@@ -141,11 +160,29 @@ def detection_output(
     rows = rows[: ends[0]] if len(ends) else rows
     if (rows[:, 0] != 0).any():
         raise NpuLayoutError("buffer: rows of several inputs; detection_output reads the rows of one")
-    labels = rows[:, 1]
-    wrong = ~((labels >= 0) & (labels == np.floor(labels)) & (labels < 2**31)) & (rows[:, 2] >= least)
-    if wrong.any():
-        raise NpuLayoutError(f"buffer: expected classes as whole numbers of 0 or more, got {labels[wrong][0]:g}")
-    return _best(rows[:, 3:], rows[:, 2], np.where(wrong | ~(labels >= 0), 0, labels), size, least, most)
+    labels = _labels(rows[:, 1], rows[:, 2] >= least, rows[:, 2] > 0, no_class)
+    return _best(rows[:, 3:], rows[:, 2], labels, size, least, most)
+
+
+def _labels(stored: np.ndarray, passing: np.ndarray, scored: np.ndarray, background: int | None) -> np.ndarray:
+    """Return the classes of rows, without the background; NpuLayoutError if one of a row that passes is no class.
+
+    scored: whether rows have a score above 0; a row of zeros is memory that was not written to.
+    """
+    whole = (stored >= 0) & (stored == np.floor(stored)) & (stored < 2**31)
+    if (passing & ~whole).any():
+        got = stored[passing & ~whole][0]
+        raise NpuLayoutError(f"buffer: expected classes as whole numbers of 0 or more, got {got:g}")
+    labels = np.where(whole, stored, 0)
+    if background is None:
+        return labels
+    of_none = np.flatnonzero(passing & scored & (labels == background))
+    if len(of_none):
+        raise NpuLayoutError(
+            f"buffer: row {of_none[0]} is a detection of class {background}, which background= says is the background, "
+            "but DetectionOutput writes no rows of that; if the network numbers classes from 0, leave background= out"
+        )
+    return labels - (labels > background)
 
 
 def _limits(confidence: Any, limit: Any) -> tuple[float, int]:

@@ -213,6 +213,44 @@ def test_rows_of_detection_output_that_are_refused() -> None:
         decode.detection_output(spec, rows.ravel()[1:], SIZE)
 
 
+@pytest.mark.parametrize(
+    ("background", "numbered"),
+    [(None, [1, 5, 20, 3]), (0, [0, 4, 19, 2]), (4, [1, 4, 19, 3]), (21, [1, 5, 20, 3]), (99, [1, 5, 20, 3])],
+)
+def test_classes_without_the_background(background: int | None, numbered: list[int]) -> None:
+    """Caffe's and TensorFlow's networks have it first, MMDetection's last: nothing is between or after it there."""
+    rows = np.zeros((5, 7), np.float32)  # the last one was not written to
+    rows[:4, 1], rows[:4, 2] = (1, 5, 20, 3), (0.9, 0.8, 0.7, 0.6)
+    found = decode.detection_output(nl.TensorSpec((1, 1, 5, 7)), rows.ravel(), SIZE, 0.1, background=background)
+    assert found.class_id.tolist() == numbered and found.cell.tolist() == [0, 1, 2, 3]
+    assert found.class_id.dtype == np.int64
+    everything = decode.detection_output(nl.TensorSpec((1, 1, 5, 7)), rows.ravel(), SIZE, background=background)
+    assert everything.class_id.tolist() == [*numbered, 0]
+
+
+def test_a_detection_of_the_background_is_refused() -> None:
+    """Of person-detection-0200 class 0 is a person: its detections would be lost in silence."""
+    rows = np.zeros((3, 7), np.float32)
+    rows[:, 1:3] = (1, 0.9), (0, 0.4), (0, 0)
+    spec = nl.TensorSpec((1, 1, 3, 7))
+    words = r"^buffer: row 1 is a detection of class 0, which background= .*; .* classes from 0, leave background= out$"
+    with pytest.raises(nl.NpuLayoutError, match=words):
+        decode.detection_output(spec, rows.ravel(), SIZE, 0.3, background=0)
+    assert decode.detection_output(spec, rows.ravel(), SIZE, 0.5, background=0).class_id.tolist() == [0]
+    assert decode.detection_output(spec, rows.ravel(), SIZE, 0.3, background=1 << 20).class_id.tolist() == [1, 0]
+
+
+def test_the_classes_of_the_layer_are_those_of_an_ssd_head() -> None:
+    """One prior, scores of the background and of three classes: the layer's number is one more than the head's."""
+    priors, scores = [(0.5, 0.5, 0.5, 0.5)], np.float32([[[0.05, 0.1, 0.8, 0.05]]])
+    specs = [nl.TensorSpec((1, 1, 4), "NCW", name="box"), nl.TensorSpec((1, 1, 4), "NCW", name="score")]
+    head = decode.ssd(priors, 3, activation="none", yx=False)
+    expected = decode.Decoder(head, specs, SIZE)([np.zeros(4, np.float32), scores.ravel()], 0.5, 0.5)
+    row = np.float32([0, 2, 0.8, 0.25, 0.25, 0.75, 0.75])  # as the layer writes it: 2 of 0 .. 3
+    found = decode.detection_output(nl.TensorSpec((1, 1, 1, 7)), row, SIZE, 0.5, background=0)
+    assert found.class_id.tolist() == expected.class_id.tolist() == [1] and decode.same(found, expected)
+
+
 def test_thresholds_in_percent_are_refused() -> None:
     """They found nothing in silence: a score is a probability."""
     rows, spec = np.zeros(7, np.float32), nl.TensorSpec((1, 1, 1, 7))
