@@ -14,7 +14,7 @@ from ..arithmetic.mask_logits import MaskLogits
 from ..heads.form import ROLES
 from ..heads.head import Head
 from ..heads.records import height_and_width, percent_words, share_of
-from ..outputs.fitting import fit
+from ..outputs.input_sizes import fit_or_name_input
 from ..outputs.places import Fitted, checked_specs
 from ..outputs.ranges import largest_score
 from ..results.crops import Masks, Pool, no_masks, pool_of
@@ -91,7 +91,7 @@ class Decoder:
         self._outputs = _names(outputs, self.specs)
         self._inner = tuple(map(unpacked_spec, self.specs))
         self._packed = self._inner != self.specs
-        self._fitted: Fitted = fit(head, self._inner, self.input_shape, self._outputs)
+        self._fitted: Fitted = fit_or_name_input(head, self._inner, self.input_shape, self._outputs)
         self.largest_score = largest_score(head, self._fitted, self.specs)
         self._most = 1.0 if self.largest_score == np.inf else self.largest_score
         self._made = compiled(head, self._fitted, self._inner)

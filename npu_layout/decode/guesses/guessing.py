@@ -15,6 +15,7 @@ from ..heads.head import Head
 from ..heads.records import height_and_width
 from ..outputs.assigning import listed
 from ..outputs.fitting import fit
+from ..outputs.input_sizes import MOST, input_sizes
 from ..outputs.output_axes import why_unread
 from ..outputs.places import checked_specs
 from .elements import class_counts, counted_outputs, head_elements
@@ -30,7 +31,6 @@ from .family_fits import (
     rare_fits,
     tried_families,
 )
-from .input_sizes import input_sizes
 from .other_outputs import other_answers
 from .point_families import point_families
 from .rare_families import families_of_bins, families_of_parts
@@ -174,7 +174,7 @@ def _of_other_inputs(given: Outputs) -> str:
             fit_some.append(size)
     if not fit_some:
         return ""
-    sizes = " or ".join(f"{rows}x{columns}" for rows, columns in fit_some[:_WAYS])
+    sizes = " or ".join(f"{rows}x{columns}" for rows, columns in fit_some[:MOST])
     return f"; these outputs fit an input of {sizes}: decode.guess(specs, {fit_some[0]}) says which heads"
 
 

@@ -45,8 +45,7 @@ def fit(head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[
     for form, problem in zip(head.forms, problems):
         ways.setdefault(str(problem), []).append(repr(form.name))
     why = "; ".join(f"as {' and '.join(forms)}: {what}" for what, forms in ways.items())
-    why = f"head {head.name!r} does not fit the outputs {shapes}; {why}; "
-    why += _input_words(head, specs, input_hw) or f"decode.guess(specs, {input_hw}) names the heads that they fit"
+    why = f"head {head.name!r} does not fit the outputs {shapes}; {why}"
     unclear = [error for error in problems if isinstance(error, UndistinguishedError)]
     misnamed = next((error for error in problems if isinstance(error, MisnamedError)), None)
     if not unclear and misnamed:
@@ -69,17 +68,6 @@ def _is_flat(fitted: Fitted) -> bool:
     if min(level.grid) == 1 and not any(place.turn for place in places):
         return False
     return all(place.rows is None for place in places)
-
-
-def _input_words(head: Head, specs: Sequence[TensorSpec], input_hw: Size) -> str:
-    """Return the end of a message: the input to which maps with a head's strides belong, if it is another one."""
-    grids = sorted({planes[1:] for planes in map(planes_of, specs) if planes is not None}, reverse=True)
-    grids = grids[-len(head.strides) :]
-    inputs = {(rows * stride, columns * stride) for stride, (rows, columns) in zip(sorted(head.strides), grids)}
-    if len(grids) != len(set(head.strides)) or len(inputs) != 1 or inputs == {input_hw}:
-        return ""
-    cells = ", ".join(f"{rows}x{columns}" for rows, columns in grids)
-    return f"maps of {cells} cells belong to an input of {inputs.pop()}, not {input_hw}"
 
 
 def _fit(

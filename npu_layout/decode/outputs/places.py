@@ -98,7 +98,7 @@ class Given(NamedTuple):
 
     def grids(self) -> list[Size]:
         """Return rows and columns of each level."""
-        return [(-(-self.input_hw[0] // s), -(-self.input_hw[1] // s)) for s in self.head.strides]
+        return _grids_of(self.head, self.input_hw)
 
     def anchors(self, level: int) -> tuple[tuple[float, float], ...]:
         """Return width and height in pixels of each anchor of a level; () of a head without."""
@@ -106,17 +106,30 @@ class Given(NamedTuple):
 
     def turns(self) -> list[int]:
         """Return how many anchors a cell of each level has, 1 or more."""
-        return [max(1, len(self.anchors(n))) for n in range(len(self.head.strides))]
+        return _turns_of(self.head)
 
     def total(self) -> int:
         """Return how many anchors the cells of all levels have."""
-        return sum(rows * columns * many for (rows, columns), many in zip(self.grids(), self.turns()))
+        return cells_of(self.head, self.input_hw)
 
     def priors(self) -> np.ndarray | None:
         """Return the head's priors in pixels, float64 (n, 4); None if it has none."""
         if not self.head.priors:
             return None
         return np.array(self.head.priors) * np.tile(np.array(self.input_hw[::-1], np.float64), 2)
+
+
+def cells_of(head: Head, input_hw: Size) -> int:
+    """Return how many anchors the cells of all levels of a head have, for an input of this size."""
+    return sum(rows * columns * many for (rows, columns), many in zip(_grids_of(head, input_hw), _turns_of(head)))
+
+
+def _grids_of(head: Head, input_hw: Size) -> list[Size]:
+    return [(-(-input_hw[0] // stride), -(-input_hw[1] // stride)) for stride in head.strides]
+
+
+def _turns_of(head: Head) -> list[int]:
+    return [max(1, len(level)) for level in head.anchors] or [1] * len(head.strides)
 
 
 #: Encoding and unit of boxes whose cells are equal shares of the input, so many pixels or not (pjreddie/darknet,

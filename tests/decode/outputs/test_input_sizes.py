@@ -1,4 +1,4 @@
-"""Outputs of another input than was said: a guess names the sizes that they fit, and no other."""
+"""Outputs of another input than was said: a guess and a Decoder name the sizes that they fit, and no other."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import re
 
 import pytest
 
+import npu_layout as nl
 from npu_layout import decode
-from npu_layout.decode.guesses.input_sizes import input_sizes
+from npu_layout.decode.outputs.input_sizes import input_sizes
 from tests.support.output_specs import of_shapes
 
 Size = tuple[int, int]
@@ -63,6 +64,59 @@ def test_the_size_is_named(shapes: list[tuple[int, ...]], said: Size, real: Size
 )
 def test_no_size_is_made_up(shapes: list[tuple[int, ...]], said: Size) -> None:
     assert "these outputs fit an input" not in decode.guess(of_shapes(shapes), said).why
+
+
+def of_heads() -> dict[str, tuple[decode.Head, list[tuple[int, ...]], Size, Size]]:
+    """Heads, the outputs of an input, another size that is said, and the real one."""
+    wide = sum(9 * -(-384 // s) * -(-640 // s) for s in (8, 16, 32, 64, 128))
+    return {
+        "YOLOv8": (decode.yolov8(80), [(1, 84, 8400)], (320, 320), (640, 640)),
+        "YOLOv8, sides exchanged": (decode.yolov8(80), [(1, 84, cells((288, 512)))], (576, 1024), (288, 512)),
+        "YOLOv5": (decode.yolov5(80), [(1, 25200, 85)], (416, 416), (640, 640)),
+        "two lists": (decode.ppyoloe(80), [(1, 8400, 4), (1, 8400, 80)], (320, 320), (640, 640)),
+        "masks": (decode.yolov8(80, coefficients=32), [(1, 116, 2100), (1, 32, 80, 80)], (640, 640), (320, 320)),
+        "points beside maps": (
+            decode.yolov8(1, keypoints=17, activation="sigmoid"),
+            [*maps((640, 640), (8, 16, 32), 65), (1, 17, 3, 8400)],
+            (320, 320),
+            (640, 640),
+        ),
+        "five levels, nine anchors": (decode.retinanet(80), [(1, wide, 4), (1, wide, 80)], (640, 640), (384, 640)),
+        "priors": (decode.retinaface(), [(1, 4200, 4), (1, 4200, 2), (1, 4200, 10)], (640, 640), (320, 320)),
+        "four levels": (decode.yolov8(3, (8, 16, 32, 64)), [(1, 7, 34000)], (640, 640), (1280, 1280)),
+    }
+
+
+@pytest.mark.parametrize("name", of_heads())
+def test_a_decoder_names_the_size(name: str) -> None:
+    head, shapes, said, real = of_heads()[name]
+    specs = of_shapes(shapes)
+    with pytest.raises(nl.LayoutError) as caught:
+        decode.Decoder(head, specs, said)
+    words = re.search(r"; these outputs fit an input of (.*), not (\(.*?\))$", str(caught.value))
+    assert words is not None, caught.value
+    assert words[2] == str(said) and words[1].startswith(str(real)), words[0]
+    sizes = re.findall(r"\((\d+), (\d+)\)", words[1])
+    assert 1 <= len(sizes) <= 4
+    for rows, columns in sizes:  # each of them is true
+        decode.Decoder(head, specs, (int(rows), int(columns)))
+
+
+@pytest.mark.parametrize(
+    ("head", "shapes", "said"),
+    [
+        (decode.yolov8(79), [(1, 84, 8400)], (320, 320)),  # of other classes
+        (decode.yolov8(80), [(1, 25200, 85)], (640, 640)),  # of YOLOv5: as many cells as YOLOv8 has at 960x1280
+        (decode.yolov8(80), [(1, 84, 8399)], (640, 640)),
+        (decode.ssd([(0.5, 0.5, 0.1, 0.1)] * 336, 3), [(1, 336, 4), (1, 336, 5)], (64, 64)),  # of any input
+        (decode.ssd_postprocessed(90), [(1, 10, 4), (1, 10)], (300, 300)),
+    ],
+    ids=lambda given: given.name if isinstance(given, decode.Head) else None,
+)
+def test_a_decoder_makes_no_size_up(head: decode.Head, shapes: list[tuple[int, ...]], said: Size) -> None:
+    words = r"; decode\.guess\(specs, \(\d+, \d+\)\) names the heads that they fit$"
+    with pytest.raises(nl.LayoutError, match=words):
+        decode.Decoder(head, of_shapes(shapes), said)
 
 
 def test_sizes_of_the_same_form_come_first() -> None:

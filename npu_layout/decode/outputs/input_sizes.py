@@ -1,0 +1,98 @@
+"""Name sizes of an input that outputs may belong to, if they fit no head at the size that was given."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+from ...buffers import TensorSpec
+from ...errors import LayoutError
+from ..arithmetic.mask_logits import planes_of
+from ..heads.head import Head
+from .fitting import fit
+from .output_axes import Size
+from .places import Fitted, cells_of
+
+MOST = 4  #: sizes that a message names, the likeliest first
+_STRIDES = ((8, 16, 32), (4, 8, 16, 32), (8, 16, 32, 64))  # of lists, level by level
+_ANCHORS = (1, 3)
+_FINEST = (4, 8, 16, 32)  # strides of a network's largest maps
+_UNIT, _LEAST, _LARGEST = 32, 128, 2048  # sides of an input of a list: multiples of the usual coarsest stride
+
+
+def fit_or_name_input(
+    head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[str, Sequence[str]]
+) -> Fitted:
+    """Return what `fit` does; the LayoutError says which input the outputs belong to, if it is another one."""
+    try:
+        return fit(head, specs, input_hw, names)
+    except LayoutError as error:
+        words = _of_maps(head, specs, input_hw) or _of_fitting(head, specs, input_hw, names)
+        words = words or f"decode.guess(specs, {input_hw}) names the heads that they fit"
+        raise LayoutError(f"{error}; {words}") from None
+
+
+def _of_maps(head: Head, specs: Sequence[TensorSpec], input_hw: Size) -> str:
+    """Return in words the one input to which maps with a head's strides belong, whatever else does not fit."""
+    grids = sorted({planes[1:] for planes in map(planes_of, specs) if planes is not None}, reverse=True)
+    grids = grids[-len(head.strides) :]
+    inputs = {(rows * stride, columns * stride) for stride, (rows, columns) in zip(sorted(head.strides), grids)}
+    if len(grids) != len(set(head.strides)) or len(inputs) != 1 or inputs == {input_hw}:
+        return ""
+    cells = ", ".join(f"{rows}x{columns}" for rows, columns in grids)
+    return f"maps of {cells} cells belong to an input of {inputs.pop()}, not {input_hw}"
+
+
+def _of_fitting(head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[str, Sequence[str]]) -> str:
+    """Return in words the inputs whose outputs would fit the head; lists of cells fit several."""
+    found = []
+    for size in input_sizes(specs, input_hw, lambda one: {cells_of(head, one)}):
+        try:
+            fit(head, specs, size, names)
+        except LayoutError:
+            continue
+        found.append(str(size))
+    *others, last = found[:MOST] or [""]
+    return (
+        f"these outputs fit an input of {', '.join(others)}{' or ' * bool(others)}{last}, not {input_hw}"
+        if found
+        else ""
+    )
+
+
+def input_sizes(
+    specs: Sequence[TensorSpec], size: Size, lengths: Callable[[Size], Collection[int]] | None = None
+) -> Iterator[Size]:
+    """Yield other heights and widths with which such outputs may have been computed, those of the same form first.
+
+    lengths: how long lists of the cells of an input are; None: as usual heads have them.
+    """
+    grids = [planes[1:] for planes in map(planes_of, specs) if planes is not None and min(planes[1:]) > 1]
+    if grids:
+        rows, columns = max(grids)
+        found = [(rows * stride, columns * stride) for stride in _FINEST]
+    else:
+        cells, known = {max(spec.shape) for spec in specs if len(spec.shape) > 1}, lengths or _usual_lengths
+        found = [one for one in _sizes_like(size) if not cells.isdisjoint(known(one))]
+    form = size[0] / size[1]
+    for one in sorted(dict.fromkeys(found), key=lambda one: abs(math.log(one[0] / one[1] / form))):
+        if one != size:
+            yield one
+
+
+def _sizes_like(size: Size) -> Iterator[Size]:
+    """Yield squares, sizes of the same form as one, and those with one side of it."""
+    sides = range(_LEAST, _LARGEST + 1, _UNIT)
+    common = math.gcd(*size)
+    rows, columns = (extent // common for extent in size)
+    squares = ((side, side) for side in sides)
+    alike = ((rows * n, columns * n) for n in range(1, _LARGEST // max(rows, columns) + 1))
+    others = (both for side in sides for both in ((side, size[1]), (size[0], side)))
+    yield from (one for one in itertools.chain(squares, alike, others) if all(n in sides for n in one))
+
+
+def _usual_lengths(size: Size) -> set[int]:
+    """Return how long lists of the cells of such an input are."""
+    counts = [sum(math.prod(-(-extent // s) for extent in size) for s in strides) for strides in _STRIDES]
+    return {count * anchors for count, anchors in itertools.product(counts, _ANCHORS)}
