@@ -7,6 +7,7 @@ from .colors import in_model_order, spec_in_model_order, with_exchanged_colors
 from .conversion import Conversion, plan
 from .elements import element, kernel_name, unpack_nibbles
 from .quantization import Quantization
+from .rank_axes import axes_of_rank
 from .spec import TensorSpec
 from .spec_checks import in_storage_order
 
@@ -14,6 +15,7 @@ __all__ = [
     "Conversion",
     "Quantization",
     "TensorSpec",
+    "axes_of_rank",
     "element",
     "in_model_order",
     "in_storage_order",

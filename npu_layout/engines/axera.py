@@ -10,9 +10,8 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
-from ..layouts import Layout
 from ..support import checked_call, text_of, whole_number
-from .runtime import RuntimeEngine, distinct, model_file, opening, per_tensor, runtime
+from .runtime import RuntimeEngine, distinct, layout_of, model_file, opening, per_tensor, runtime
 
 _CARD = "AXCLRTExecutionProvider"
 
@@ -34,7 +33,7 @@ class AxeraEngine(RuntimeEngine):
         Number of the card, for AXCLRTExecutionProvider; None: the first.
     layouts
         {name: letters of its axes}, such as ``{"images": "NHWC"}``, of inputs and outputs; the letters of others follow
-        from their rank: N, NC, NCW, NCHW.
+        from their rank, N, NC, NCW, NCHW, with a warning if channels are last by the look of the shape.
 
     Raises
     ------
@@ -94,8 +93,7 @@ def _spec(model: str, node: Any, letters: Mapping[str, str]) -> TensorSpec:
     if not isinstance(node.name, str):  # 0.1.2 reports a pointer of the outputs of a card
         raise NpuLayoutError(f"{model}: axengine reports the name {node.name!r}: expected text; use a later axengine")
     shape = tuple(node.shape)
-    layout = Layout.plain(letters[node.name]) if node.name in letters else Layout.of_rank(len(shape))
-    return TensorSpec(shape, layout, node.dtype, name=node.name)
+    return TensorSpec(shape, layout_of(model, node.name, shape, letters), node.dtype, name=node.name)
 
 
 def _plain(array: Any) -> np.ndarray:

@@ -10,9 +10,8 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
-from ..layouts import Layout
 from ..support import checked_call
-from .runtime import RuntimeEngine, distinct, model_file, opening, per_tensor, runtime
+from .runtime import RuntimeEngine, distinct, layout_of, model_file, opening, per_tensor, runtime
 
 
 class DeepxEngine(RuntimeEngine):
@@ -28,7 +27,7 @@ class DeepxEngine(RuntimeEngine):
         Path of the .dxnn file.
     layouts
         {name: letters of its axes}, such as ``{"images": "NHWC"}``, of inputs and outputs; the letters of others follow
-        from their rank: N, NC, NCW, NCHW.
+        from their rank, N, NC, NCW, NCHW, with a warning if channels are last by the look of the shape.
 
     Raises
     ------
@@ -81,8 +80,7 @@ def _spec(model: str, info: Mapping[str, Any], size: int, letters: Mapping[str, 
         raise NpuLayoutError(
             f"{model}: {name}: shape {list(shape)} is not fixed: export the ONNX model with fixed shapes"
         )
-    layout = Layout.plain(letters[name]) if name in letters else Layout.of_rank(len(shape))
-    spec = TensorSpec(shape, layout, np.dtype(info["dtype"]), name=name)
+    spec = TensorSpec(shape, layout_of(model, name, shape, letters), np.dtype(info["dtype"]), name=name)
     if spec.nbytes != size:
         raise NpuLayoutError(f"{model}: {name}: its buffer has {size} bytes; {spec.describe()} needs {spec.nbytes}")
     return spec

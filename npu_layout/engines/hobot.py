@@ -32,7 +32,7 @@ class HobotEngine(RuntimeEngine):
         Name of one of the file's networks; None: the only one.
     layouts
         {name: letters of its axes}, such as ``{"output": "NHWC"}``, of inputs and outputs; the letters of others follow
-        from their rank: N, NC, NCW, NCHW.
+        from their rank, N, NC, NCW, NCHW, with a warning if channels are last by the look of the shape.
     input_specs
         TensorSpecs with names, or their dicts, of inputs that the metadata does not describe. An NV12 picture of X5 is
         no tensor: its spec is uint8 of shape (1, 3 * H / 2, W, 1), as public programs feed it; the manual does not say.

@@ -10,9 +10,8 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
-from ..layouts import Layout
 from ..support import checked_call
-from .runtime import RuntimeEngine, distinct, model_file, names_of, opening, per_tensor, runtime
+from .runtime import RuntimeEngine, distinct, layout_of, model_file, names_of, opening, per_tensor, runtime
 
 
 class NncaseSimulator(RuntimeEngine):
@@ -30,8 +29,8 @@ class NncaseSimulator(RuntimeEngine):
     input_names, output_names
         Names of the ONNX model's inputs and outputs, in their order; None: input0, output0 ...
     layouts
-        {name: letters of its axes}, such as ``{"input0": "NHWC"}``; the letters of others follow from their rank: N,
-        NC, NCW, NCHW.
+        {name: letters of its axes}, such as ``{"input0": "NHWC"}``; the letters of others follow from their rank, N,
+        NC, NCW, NCHW, with a warning if channels are last by the look of the shape.
 
     Raises
     ------
@@ -88,5 +87,5 @@ def _spec(model: str, simulator: Any, side: str, i: int, name: str, letters: Map
         raise NpuLayoutError(
             f"{model}: {name}: shape {list(shape)} is not fixed: export the ONNX model with fixed shapes"
         )
-    layout = Layout.plain(letters[name]) if name in letters else Layout.of_rank(len(shape))
-    return TensorSpec(shape, layout, np.dtype(getattr(simulator, f"get_{side}_desc")(i).dtype), name=name)
+    dtype = np.dtype(getattr(simulator, f"get_{side}_desc")(i).dtype)
+    return TensorSpec(shape, layout_of(model, name, shape, letters), dtype, name=name)

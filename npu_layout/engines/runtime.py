@@ -10,7 +10,7 @@ from typing import Any, TypeVar, Union
 
 import numpy as np
 
-from ..buffers import TensorSpec
+from ..buffers import TensorSpec, axes_of_rank
 from ..errors import NpuLayoutError
 from ..layouts import Layout
 from ..support import ProcessLock, isolated, items_of, lfs_pointer, many, naming, no_file, not_copied, path_of, text_of
@@ -49,7 +49,8 @@ def refused(name: str, error: Exception) -> NpuLayoutError:
 def opening(name: str, release: Callable[[], None] | None = None) -> Iterator[None]:
     """Call `release` if opening a model fails or is interrupted by Ctrl-C, so that the device does not stay taken.
 
-    Any exception that a runtime raises becomes the error that the model cannot be loaded.
+    Any exception that a runtime raises becomes the error that the model cannot be loaded; a warning that the program
+    makes an error is none of those.
     """
     try:
         yield
@@ -57,7 +58,7 @@ def opening(name: str, release: Callable[[], None] | None = None) -> Iterator[No
         with suppress(Exception):  # why it failed is worth more
             if release is not None:
                 release()
-        if isinstance(error, NpuLayoutError) or not isinstance(error, Exception):
+        if isinstance(error, (NpuLayoutError, Warning)) or not isinstance(error, Exception):
             raise
         raise refused(name, error) from error
 
@@ -100,6 +101,16 @@ def per_tensor(what: str, given: Any, names: Sequence[str]) -> dict[str, Any]:
         if name not in names:
             raise NpuLayoutError(f"{what}: no tensor {name!r}; the model has {', '.join(map(isolated, names))}")
     return dict(given)
+
+
+def layout_of(model: str, name: str, shape: Sequence[int], layouts: Mapping[str, str]) -> Layout:
+    """Return the layout of a tensor of which a runtime reports the shape alone: that of its letters in `layouts`.
+
+    If it has none there, the letters are those of its rank, with a warning if channels are last by the look of it.
+    """
+    if name in layouts:
+        return Layout.plain(layouts[name])
+    return Layout.plain(axes_of_rank(f"{model}: {name}", shape, f"layouts={{{name!r}: 'NHWC'}}"))
 
 
 def one_network(model: str, what: str, names: Sequence[str], wanted: str | None) -> str:

@@ -33,7 +33,7 @@ class SophgoEngine(RuntimeEngine):
         Name of one of the file's networks; None: the only one.
     layouts
         {name: letters of its axes}, such as ``{"images": "NHWC"}``, of inputs and outputs; the letters of others follow
-        from their rank: N, NC, NCW, NCHW.
+        from their rank, N, NC, NCW, NCHW, with a warning if channels are last by the look of the shape.
 
     Raises
     ------

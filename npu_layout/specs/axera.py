@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..buffers import TensorSpec
+from ..buffers import TensorSpec, axes_of_rank
 from ..errors import LayoutError
 from ..layouts import Layout
 from ..support import checked_call, text_of
-from .metadata import Metadata, axes_of_rank, check_bytes, element_strides, enum_name, itemsize_of, known
+from .metadata import Metadata, check_bytes, element_strides, enum_name, itemsize_of, known
 
 # ax_engine_type.h: AX_ENGINE_TENSOR_LAYOUT_T, AX_ENGINE_DATA_TYPE_T, AX_ENGINE_COLOR_SPACE_T, by number
 _LAYOUTS = ("UNKNOWN", "NHWC", "NCHW")
@@ -71,7 +71,7 @@ def from_axera(meta: Any, *, name: str = "") -> TensorSpec:
     if order not in _LAYOUTS:
         raise LayoutError(f"{what}: eLayout {order}: expected one of {', '.join(_LAYOUTS)}")
     said = len(shape) == 4 and order in _LAYOUTS[1:]
-    axes = order if said else axes_of_rank(what, shape, "the metadata an eLayout ")
+    axes = order if said else axes_of_rank(what, shape, "the metadata an eLayout 'NHWC'")
     steps = None
     if given.read("pStride", bool, False):  # a null pointer is false
         found = _numbers(given, "pStride", len(shape), what)

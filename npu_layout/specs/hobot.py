@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..buffers import Quantization, TensorSpec
+from ..buffers import Quantization, TensorSpec, axes_of_rank
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout
 from ..support import checked_call, text_of
 from .metadata import (
     Metadata,
     affine,
-    axes_of_rank,
     check_axes,
     element_strides,
     enum_name,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..buffers import TensorSpec
+from ..buffers import TensorSpec, axes_of_rank
 from ..errors import LayoutError
 from ..layouts import Layout
-from .metadata import Metadata, axes_of_rank, check_axes, enum_name, known, text
+from .metadata import Metadata, check_axes, enum_name, known, text
 
 _DTYPES = {
     "BOOLEAN": "bool",
@@ -53,7 +53,7 @@ def from_nnarchive(tensor: Any) -> TensorSpec:
     shape = given.extents("shape")
     dtype = known("NN Archive tensor dtype", enum_name("NN Archive tensor dtype", given.field("dtype"), ()), _DTYPES)
     layout = given.field("layout", None)
-    axes = axes_of_rank(what, shape, "the tensor a layout ") if layout is None else str(layout).upper()
+    axes = axes_of_rank(what, shape, "the tensor a layout 'NHWC'") if layout is None else str(layout).upper()
     check_axes(what, f"layout {layout}", axes, len(shape), f"shape {shape}")
     spec = TensorSpec(shape, Layout.plain(axes), dtype, name=name)
     block = given.part("preprocessing")

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..buffers import Quantization, TensorSpec
+from ..buffers import Quantization, TensorSpec, axes_of_rank
 from ..errors import LayoutError
 from ..layouts import COLOR_ORDERS, SWAPPED_ORDERS, Layout
 from ..support import checked_call, one_of, text_of
-from .metadata import Metadata, axes_of_rank, check_axes, known
+from .metadata import Metadata, check_axes, known
 
 # Type.get_type_name() (src/core/src/type/element_type.cpp)
 _DTYPES = {

@@ -5,11 +5,11 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from ..buffers import Quantization, TensorSpec, element
+from ..buffers import Quantization, TensorSpec, axes_of_rank, element
 from ..errors import LayoutError
 from ..layouts import Layout
 from ..support import checked_call, one_of, text_of, whole_number
-from .metadata import Metadata, affine, axes_of_rank, check_axes, enum_name, known, shape_of, text
+from .metadata import Metadata, affine, check_axes, enum_name, known, shape_of, text
 
 # bmruntime's bmdef.h: bm_data_type_t, by number
 _TYPES = (

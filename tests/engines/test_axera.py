@@ -93,8 +93,21 @@ def test_it_keeps_the_protocol(model: Path) -> None:
     before = Session.loaded
     assert len(check_engine(lambda: AxeraEngine(model, layouts=LAYOUTS))) == 9
     assert Session.loaded == before
-    with nl.open_engine(f"axera:{model}", provider="AXCLRTExecutionProvider", device=1):
+    with nl.open_engine(f"axera:{model}", provider="AXCLRTExecutionProvider", device=1, layouts=LAYOUTS):
         assert Session.given == {"providers": "AXCLRTExecutionProvider", "provider_options": [{"device_id": 1}]}
+
+
+def test_channels_that_seem_to_be_last_are_warned_of(model: Path) -> None:
+    """Of the input's (1, 64, 64, 3) and the box's (1, 8, 8, 64); the score's (1, 3, 8, 8) is NCHW by the look of it."""
+    with pytest.warns(UserWarning) as found, nl.open_engine(model) as engine:
+        assert [spec.axes for spec in (*engine.input_specs, *engine.output_specs)] == ["NCHW"] * 3
+    assert [one.filename for one in found] == [__file__] * 2
+    for one, (name, shape) in zip(found, {"image": (1, 64, 64, 3), "box": (1, 8, 8, 64)}.items()):
+        words = f"m.axmodel: {name}: the order of shape {shape} is not known, and read as NCHW: N=1, C={shape[1]}, "
+        assert words in str(one.message)
+        assert str(one.message).endswith(f"last, give layouts={{{name!r}: 'NHWC'}}; if not, 'NCHW' says so")
+    with nl.open_engine(model, layouts={"image": "NCHW", "box": "NHWC"}) as engine:  # and no warning
+        assert engine.input_specs[0].axes == "NCHW"
 
 
 def test_a_session_on_a_card_is_unloaded(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,7 +212,7 @@ def test_what_goes_wrong(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         monkeypatch.setattr(Session, "names", names)
         with pytest.raises(nl.NpuLayoutError, match=says):
-            AxeraEngine(model)
+            AxeraEngine(model, layouts=LAYOUTS)
     model.write_bytes(b"broken")
     with pytest.raises(nl.NpuLayoutError, match=r"m\.axmodel: cannot be loaded: Failed to load model"):
         AxeraEngine(model)

@@ -106,6 +106,19 @@ def test_it_keeps_the_protocol(model: Path) -> None:
     assert InferenceEngine.alive == 0
 
 
+def test_channels_that_seem_to_be_last_are_warned_of(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(InferenceEngine, "inputs", {"image": ([1, 48, 64, 3], np.uint8)})
+    monkeypatch.setattr(InferenceEngine, "outputs", {"map": ([1, 80, 80, 255], np.float32), "list": ([1, 9, 6], "f4")})
+    with pytest.warns(UserWarning) as found:
+        DeepxEngine(model).close()
+    assert [one.filename for one in found] == [__file__] * 2
+    for one, name in zip(found, ("image", "map")):
+        assert f"m.dxnn: {name}: the order of shape" in str(one.message)
+        assert f"give layouts={{{name!r}: 'NHWC'}}; if not, 'NCHW' says so" in str(one.message)
+    with DeepxEngine(model, layouts={"image": "NHWC", "map": "NCHW"}) as engine:  # and no warning
+        assert [spec.axes for spec in (*engine.input_specs, *engine.output_specs)] == ["NHWC", "NCHW", "NCW"]
+
+
 def test_several_inputs_go_by_name(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(InferenceEngine, "inputs", {**INPUTS, "more": ([1, 4, 6, 3], np.uint8)})
     with DeepxEngine(model, layouts={**LAYOUTS, "more": "NHWC"}) as engine:

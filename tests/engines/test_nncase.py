@@ -112,6 +112,17 @@ def test_without_names(model: Path) -> None:
         assert engine.input_specs[0].axes == "NCHW"
 
 
+def test_channels_that_seem_to_be_last_are_warned_of(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a kmodel that was compiled with input_layout="NHWC"."""
+    monkeypatch.setattr(Simulator, "shapes", {"input": [[1, 320, 320, 3]], "output": [[1, 84, 2100], [1, 1, 100, 7]]})
+    for options, name in (({}, "input0"), ({"input_names": ["images"]}, "images")):
+        with pytest.warns(UserWarning, match=rf"m\.kmodel: {name}: .* give layouts={{'{name}': 'NHWC'}}") as found:
+            NncaseSimulator(model, **options).close()
+        assert [one.filename for one in found] == [__file__]
+    with NncaseSimulator(model, layouts={"input0": "NHWC"}) as engine:  # and no warning
+        assert engine.input_specs == [nl.TensorSpec.of_storage((1, 320, 320, 3), "NHWC", "uint8", name="input0")]
+
+
 def test_what_is_refused(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for options, says in (
         ({"input_names": ["a", "b"]}, "input_names: .* has 1 input, got 2 names"),

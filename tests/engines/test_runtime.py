@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import npu_layout as nl
 from npu_layout.engines.runtime import (
     RuntimeEngine,
     declared_inputs,
+    layout_of,
     model_file,
     names_of,
     opening,
@@ -185,6 +187,29 @@ def test_what_cannot_be_opened_is_released(
     with opening("m", release):
         pass
     assert released == [True]
+
+
+def test_a_warning_that_is_an_error_is_raised_as_it_is() -> None:
+    """Of a program under ``python -W error``: the model can be loaded."""
+    released: list[str] = []
+    with pytest.raises(UserWarning, match=r"^the order"), opening("a model", lambda: released.append("it")):
+        raise UserWarning("the order")
+    assert released == ["it"]
+
+
+@pytest.mark.parametrize("shape", [(4,), (1, 10), (1, 84, 8400), (1, 3, 8, 8), (1, 8, 8, 3)])
+def test_the_letters_of_a_tensor(shape: tuple[int, ...]) -> None:
+    by_rank = {1: "N", 2: "NC", 3: "NCW", 4: "NCHW"}[len(shape)]
+    said = by_rank[::-1]
+    assert layout_of("a model", "x", shape, {"x": said}) == nl.Layout.plain(said)
+    warned = [] if shape[-1] != 3 else [UserWarning]
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        assert layout_of("a model", "x", shape, {"y": said}).axes == by_rank
+    assert [one.category for one in found] == warned
+    assert all(
+        "a model: x: the order" in str(one.message) and "layouts={'x': 'NHWC'}" in str(one.message) for one in found
+    )
 
 
 def test_threads_run_it_one_at_a_time() -> None:
