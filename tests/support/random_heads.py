@@ -13,6 +13,7 @@ from npu_layout import decode
 from npu_layout.decode.heads.box_encodings import ENCODINGS
 from npu_layout.decode.heads.form import UNITS
 from npu_layout.decode.heads.rules import POINTS
+from npu_layout.kernels import SCORES
 
 LAYOUTS = ("NCHW", "NHWC", "NCHW4c", "NCHW16c", "NCHW32c", "NHWC8c", "CHWN", "NHCW")
 DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "float16", "bfloat16", "float32")
@@ -38,7 +39,7 @@ def case(choose: random.Random) -> Case:
     pairs = [[(choose.uniform(2, 40), choose.uniform(2, 40)) for _ in range(many)] for _ in strides]
     classes, activation = choose.choice((1, 2, 3, 5, 17)), choose.choice(("none", "sigmoid", "softmax"))
     background = choose.choice((None, None, 0, classes, classes // 2))
-    score, angle = choose.choice(("class", "class", "objectness", "root")), choose.choice(("none", "none", "shifted"))
+    score, angle = choose.choice(("class", "class", *SCORES[1:])), choose.choice(("none", "none", "shifted"))
     boxes = _boxes(choose, encoding, angle, len(strides))
     if (boxes.encoding, boxes.unit) in _SHARES:
         size = -(-size[0] // max(strides)) * max(strides), -(-size[1] // max(strides)) * max(strides)
