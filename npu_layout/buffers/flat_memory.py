@@ -17,9 +17,12 @@ from .stored import StoredTensor
 _NO_NUMBERS = ("&", "O", "P", "X", "Z", "z")
 
 
-def _what_to_give(given: np.dtype[Any], expected: np.dtype[Any]) -> str:
-    if given.itemsize == 1:
+def _what_to_give(given: np.dtype[Any], expected: np.dtype[Any], whole: bool) -> str:
+    """Return what to do with an array of another dtype; whole: whether it has the bytes of the tensor."""
+    if given.itemsize == 1 and (whole or expected.itemsize == 1):
         return f" (raw bytes: give buffer.view({str(expected)!r}))"
+    if given.kind in "iu" and given.itemsize < expected.itemsize and expected.kind == "f":
+        return " (integers that a runtime has not dequantised need a spec of that dtype, with its quantization)"
     if given == np.uint16 and expected == np.float16:
         return " (if they are the bits of float16, as some runtimes return them: buffer.view('float16'))"
     if given.kind == "f" and expected.kind in "iu":
@@ -70,15 +73,21 @@ def flat_memory(spec: StoredTensor, shapes: set[Shape], buffer: Any) -> np.ndarr
                     f"got {type(buffer).__name__} ({error}){_within(buffer, kind.buffer)}"
                 ) from None
             array = np.empty(0, np.uint8)
-    needed = kind.buffer_size(storage.size) * kind.buffer.itemsize
+    needed = _needed(spec)
     if array.nbytes != needed:
+        typed = isinstance(buffer, np.ndarray) and (buffer.dtype.itemsize > 1 or buffer.ndim > 1)
         raise BufferSizeError(
             f"buffer has {array.nbytes} bytes; {spec.describe()} needs {needed}{storage.padding_words()}"
-            f"{size_words(storage, kind, array.nbytes)}"
+            f"{size_words(storage, kind, array.nbytes, widths=not typed)}"
         )
     if shape is not None:
         check_order(spec, shapes, shape, "buffer", 'memoryview(buffer).cast("B")')
     return array if array.dtype == kind.buffer else array.view(kind.buffer)
+
+
+def _needed(spec: StoredTensor) -> int:
+    """Return the bytes of the whole buffer."""
+    return spec.element.buffer_size(spec.storage.size) * spec.element.buffer.itemsize
 
 
 def _checked_array(spec: StoredTensor, shapes: set[Shape], buffer: np.ndarray) -> np.ndarray:
@@ -87,7 +96,7 @@ def _checked_array(spec: StoredTensor, shapes: set[Shape], buffer: np.ndarray) -
     if buffer.dtype != kind.buffer:
         raise NpuLayoutError(
             f"buffer has dtype {buffer.dtype}; {spec.describe()} expects {kind.buffer}"
-            + _what_to_give(buffer.dtype, kind.buffer)
+            + _what_to_give(buffer.dtype, kind.buffer, buffer.nbytes == _needed(spec))
         )
     if not buffer.flags.c_contiguous:
         raise NpuLayoutError(

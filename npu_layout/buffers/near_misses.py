@@ -39,18 +39,21 @@ def order_words(storage: Storage, shape: Shape) -> str:
     return f"axes in the order {order}"
 
 
-def size_words(storage: Storage, kind: Element, nbytes: int) -> str:
-    """Return in which other form this tensor would need `nbytes` bytes, in words; empty if no usual form does."""
-    words = dict.fromkeys(name for name, needed in _sizes(storage, kind) if needed == nbytes)
+def size_words(storage: Storage, kind: Element, nbytes: int, widths: bool = True) -> str:
+    """Return in which other form this tensor would need `nbytes` bytes, in words; empty if no usual form does.
+
+    widths: whether its elements may have another size, as those of bytes without a dtype.
+    """
+    words = dict.fromkeys(name for name, needed in _sizes(storage, kind, widths) if needed == nbytes)
     return f"; {nbytes} bytes would be the tensor {' or '.join(words)}" if words else ""
 
 
-def _sizes(storage: Storage, kind: Element) -> Iterator[tuple[str, int]]:
+def _sizes(storage: Storage, kind: Element, widths: bool) -> Iterator[tuple[str, int]]:
     item = kind.buffer.itemsize
     yield "without padding", kind.buffer_size(math.prod(storage.shape)) * item
     if kind.nibbles:
         return
-    for width in {1, 2, 4} - {item}:
+    for width in {1, 2, 4} - {item} if widths else ():
         yield f"in elements of {many(width, 'byte')}", storage.size * width
     for letter, extent in zip(storage.layout.axes, storage.shape):
         chain = storage.chain(letter)

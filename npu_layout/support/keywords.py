@@ -30,6 +30,7 @@ MEANT = (
     ("k", "", "top top_k topk n count limit"),
     ("class_id", "of each box", "idxs labels classes category_idxs cls category"),
     ("labels", "of which 'all' counts every class that passes", "multi_label multilabel"),
+    ("background", "its stored number", "background_label_id background_label background_id"),
     ("classes", "their number", "nc num_classes n_classes nclasses num_class names"),
     ("bins", "", "reg_max dfl dfl_len"),
     ("keypoints", "their number", "nk kpt kpt_shape num_keypoints"),

@@ -270,6 +270,15 @@ def test_the_error_for_a_wrong_buffer() -> None:
         PLAIN.flat(np.zeros(240, np.uint8))
     with pytest.raises(nl.NpuLayoutError, match=r"^buffer has dtype float64; .* expects float32$"):
         PLAIN.flat(np.zeros(60, np.float64))
+    for dtype in ("int8", "uint8", "int16"):  # as many as the tensor has: a view would be a quarter of it
+        with pytest.raises(
+            nl.NpuLayoutError, match=r"\(integers that a runtime has not dequantised need a spec of that"
+        ):
+            PLAIN.flat(np.zeros(60, dtype))
+    with pytest.raises(nl.BufferSizeError, match=r"has 60 bytes; .* needs 240$"):  # which are 15 floats
+        PLAIN.flat(np.zeros(15, np.float32))
+    with pytest.raises(nl.BufferSizeError, match=r"needs 240; 60 bytes would be the tensor in elements of 1 byte$"):
+        PLAIN.flat(bytes(60))
     with pytest.raises(nl.NpuLayoutError, match=r"dtype >f4; .* \(big endian: give buffer.astype\('float32'\)\)$"):
         PLAIN.flat(np.zeros(60, ">f4"))
     other = (

@@ -46,6 +46,11 @@ def in_order(specs: Sequence[TensorSpec], buffers: Any, what: str = "buffers") -
     """
     if isinstance(buffers, Mapping):
         missing = [spec.name for spec in specs if spec.name not in buffers]
+        if "" in missing:
+            raise NpuLayoutError(
+                f"{what}: got {', '.join(map(str, buffers)) or 'none'}, but a spec has no name; give buffers in the "
+                f"order of the specs, or each spec the name of its output"
+            )
         if missing:
             raise NpuLayoutError(f"{what}: no output {missing[0]!r}; got {', '.join(map(str, buffers)) or 'none'}")
         names = [spec.name for spec in specs]
@@ -69,8 +74,7 @@ def in_order(specs: Sequence[TensorSpec], buffers: Any, what: str = "buffers") -
         raise NpuLayoutError(
             f"{what}: expected {len(specs)}, one for each output, got {_counted(given, buffers, what)}"
         )
-    with naming(what):
-        return [_flat(spec, buffer, specs) for spec, buffer in zip(specs, given)]
+    return [_flat(i, specs, buffer, what) for i, buffer in enumerate(given)]
 
 
 def _counted(given: list[Any], buffers: Any, what: str) -> str:
@@ -83,19 +87,32 @@ def _counted(given: list[Any], buffers: Any, what: str) -> str:
     return f"{len(given)}" + (f"; give {what}[0], which has {len(inner)}" if isinstance(inner, (list, tuple)) else "")
 
 
-def _flat(spec: TensorSpec, buffer: Any, specs: Sequence[TensorSpec]) -> np.ndarray:
-    """Return a buffer, checked; its error says which outputs of the same dtype have the size that it has."""
-    try:
-        return spec.flat(buffer)
-    except BufferSizeError as error:
-        kind, nbytes = spec.element.buffer, np.asarray(buffer).nbytes
-        alike = [other.name for other in specs if other.element.buffer == kind and other.nbytes == nbytes]
-        if not alike:
-            raise
-        raise BufferSizeError(
-            f"{error}; {nbytes} are those of {' or '.join(map(repr, alike))}: give {{name: buffer}}, or buffers in the "
-            f"order of the specs, {', '.join(other.name for other in specs)}"
-        ) from None
+def _flat(i: int, specs: Sequence[TensorSpec], buffer: Any, what: str) -> np.ndarray:
+    """Return the buffer of an output, checked; its error says what else it may be, if it has another size."""
+    spec = specs[i]
+    with naming(what if spec.name or len(specs) == 1 else f"{what}: output {i}"):
+        try:
+            return spec.flat(buffer)
+        except BufferSizeError as error:
+            raise BufferSizeError(f"{error}{_other_words(specs, spec, np.asarray(buffer))}") from None
+
+
+def _other_words(specs: Sequence[TensorSpec], spec: TensorSpec, given: np.ndarray) -> str:
+    """Return, for a message, that a buffer is one of several inputs, or has the size of other outputs; "" if not."""
+    nbytes, inputs = given.nbytes, given.shape[0] if given.ndim > 1 else 0
+    if inputs > 1 and nbytes == inputs * spec.nbytes:
+        return f"; its first axis has {inputs} inputs: decode each by itself, with buffer[i] of every output"
+    names = [other.name or f"output {i}" for i, other in enumerate(specs)]
+    alike = [
+        repr(name)
+        for name, other in zip(names, specs)
+        if other.element.buffer == spec.element.buffer and other.nbytes == nbytes
+    ]
+    if not alike:
+        return ""
+    by_name = "{name: buffer}, or " * all(other.name for other in specs)
+    order = f"the order of the specs, {', '.join(names)}"
+    return f"; {nbytes} are those of {' or '.join(alike)}: give {by_name}buffers in {order}"
 
 
 def unpacked_spec(spec: TensorSpec) -> TensorSpec:

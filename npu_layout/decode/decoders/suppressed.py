@@ -9,7 +9,7 @@ import numpy as np
 
 from ...buffers import TensorSpec
 from ...errors import BufferSizeError, LayoutError, NpuLayoutError
-from ...support import checked_call, counted, instance, naming, one_of, plain_array, widened
+from ...support import checked_call, counted, instance, one_of, plain_array, widened
 from ..heads.batches import refuse_batch
 from ..heads.records import count_of, height_and_width, share_of
 from ..results.detections import Detections, detections, memory_for
@@ -154,8 +154,7 @@ def detection_output(
     shape = given.shape
     if len(shape) < 2 or shape[-1] != _COLUMNS or any(n != 1 for n in shape[:-2]):
         raise LayoutError(f"detection_output: {given.describe()}: expected (1, 1, n, {_COLUMNS})")
-    with naming("buffer"):
-        rows = widened(given.unpack(buffer).reshape(-1, _COLUMNS))
+    rows = widened(given.unpack(buffer).reshape(-1, _COLUMNS))
     ends = np.flatnonzero(~(rows[:, 0] >= 0))
     rows = rows[: ends[0]] if len(ends) else rows
     if (rows[:, 0] != 0).any():

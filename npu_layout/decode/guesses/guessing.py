@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from ...buffers import TensorSpec
 from ...errors import LayoutError
-from ...layouts import Layout
 from ...support import checked_call, counted
 from ..heads.form import Boxes
 from ..heads.head import Head
@@ -16,7 +15,7 @@ from ..heads.records import height_and_width
 from ..outputs.assigning import listed
 from ..outputs.fitting import fit
 from ..outputs.input_sizes import MOST, input_sizes
-from ..outputs.output_axes import why_unread
+from ..outputs.output_axes import channels_last, why_unread
 from ..outputs.places import checked_specs
 from .elements import class_counts, counted_outputs, head_elements
 from .families import FAMILIES
@@ -210,11 +209,7 @@ def _of_other_strides(given: Outputs) -> tuple[tuple[int, ...], tuple[Head, ...]
 
 def _if_channels_are_last(given: Outputs) -> str:
     """Return what fits if shapes that are said to be NCHW are in the order N, H, W and C, in words; "" if nothing."""
-    plain = Layout.of_rank(4)  # of a shape without letters
-    turned = tuple(
-        TensorSpec.of_storage(spec.shape, "NHWC", spec.dtype, name=spec.name) if spec.layout == plain else spec
-        for spec in given.specs
-    )
+    turned = channels_last(given.specs)
     if turned == given.specs:
         return ""
     words = [one.words for one in fitting(list(tried_families(given._replace(specs=turned))))]

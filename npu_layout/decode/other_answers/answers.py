@@ -13,6 +13,7 @@ from ...errors import LayoutError, NpuLayoutError
 from ...support import checked_call, instance, one_of, shown, text_of, whole_number
 from ..arithmetic.activations import activated
 from ..heads.form import ACTIVATIONS
+from ..outputs.output_axes import channels_last
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,9 @@ def classify(spec: TensorSpec, buffer: Any, k: int = 5, *, activation: str = "no
     given = checked_spec("classify", spec)
     extents = dict(zip(given.axes, given.shape))
     if "C" not in extents or any(n != 1 for letter, n in extents.items() if letter not in "NC"):
-        raise LayoutError(f"classify: {given.describe()}: expected the axes N and C, and others of 1")
+        last = channels_last([given]) != (given,) and set(given.shape[1:3]) == {1}
+        hint = f"; if C is its last axis, say so: TensorSpec.of_storage({given.shape}, 'NHWC', ...)" * last
+        raise LayoutError(f"classify: {given.describe()}: expected the axes N and C, and others of 1{hint}")
     one_of("activation", activation, ACTIVATIONS)
     count = whole_number("k", k)
     if not 1 <= count <= extents["C"]:

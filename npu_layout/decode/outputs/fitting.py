@@ -25,8 +25,7 @@ def fit(head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[
     names: {role: names of outputs, a level each} for parts that extents do not distinguish. Raises LayoutError that
     says for each form which part of which level was not found, or may be in several outputs.
     """
-    for spec in specs:
-        refuse_batch(spec, "a Decoder")
+    check_batches(specs)
     problems: list[LayoutError] = []
     flat: list[Fitted] = []
     for form in head.forms:
@@ -54,6 +53,12 @@ def fit(head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[
         raise LayoutError(why)
     best = min(unclear, key=lambda error: error.spare)
     raise UndistinguishedError(why, best.ways, best.spare)
+
+
+def check_batches(specs: Sequence[TensorSpec]) -> None:
+    """Raise LayoutError that says how to give one input's part, if an output has those of several."""
+    for spec in specs:
+        refuse_batch(spec, "a Decoder")
 
 
 def _is_flat(fitted: Fitted) -> bool:

@@ -10,8 +10,8 @@ from ...buffers import TensorSpec
 from ...errors import LayoutError
 from ..arithmetic.mask_logits import planes_of
 from ..heads.head import Head
-from .fitting import fit
-from .output_axes import Size
+from .fitting import check_batches, fit
+from .output_axes import Size, channels_last
 from .places import Fitted, cells_of
 
 MOST = 4  #: sizes that a message names, the likeliest first
@@ -24,21 +24,43 @@ _UNIT, _LEAST, _LARGEST = 32, 128, 2048  # sides of an input of a list: multiple
 def fit_or_name_input(
     head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[str, Sequence[str]]
 ) -> Fitted:
-    """Return what `fit` does; the LayoutError says which input the outputs belong to, if it is another one."""
+    """Return what `fit` does; the LayoutError ends with what to change: an order of axes, the input, or the head."""
+    check_batches(specs)
     try:
         return fit(head, specs, input_hw, names)
     except LayoutError as error:
-        words = _of_maps(head, specs, input_hw) or _of_fitting(head, specs, input_hw, names)
+        words = _if_channels_are_last(head, specs, input_hw, names)
+        words = words or _of_maps(head, specs, input_hw) or _of_fitting(head, specs, input_hw, names)
         words = words or f"decode.guess(specs, {input_hw}) names the heads that they fit"
         raise LayoutError(f"{error}; {words}") from None
+
+
+def _fits(head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[str, Sequence[str]]) -> bool:
+    try:
+        fit(head, specs, input_hw, names)
+    except LayoutError:
+        return False
+    return True
+
+
+def _if_channels_are_last(
+    head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[str, Sequence[str]]
+) -> str:
+    """Return in words that outputs fit if shapes that are said to be NCHW are in the order N, H, W and C."""
+    turned = channels_last(specs)
+    first = next((spec for spec, other in zip(specs, turned) if spec != other), None)
+    if first is None or not _fits(head, turned, input_hw, names):
+        return ""
+    return f"they fit if their order is N, H, W, C: then say so, TensorSpec.of_storage({first.shape}, 'NHWC', ...)"
 
 
 def _of_maps(head: Head, specs: Sequence[TensorSpec], input_hw: Size) -> str:
     """Return in words the one input to which maps with a head's strides belong, whatever else does not fit."""
     grids = sorted({planes[1:] for planes in map(planes_of, specs) if planes is not None}, reverse=True)
-    grids = grids[-len(head.strides) :]
+    grids = grids[1:] if head.prototypes and len(grids) > len(head.strides) else grids  # whose cells are the finest
     inputs = {(rows * stride, columns * stride) for stride, (rows, columns) in zip(sorted(head.strides), grids)}
-    if len(grids) != len(set(head.strides)) or len(inputs) != 1 or inputs == {input_hw}:
+    alike = len(grids) == len(set(head.strides)) and any(form.cells == "grid" for form in head.forms)
+    if not alike or len(inputs) != 1 or inputs == {input_hw}:
         return ""
     cells = ", ".join(f"{rows}x{columns}" for rows, columns in grids)
     return f"maps of {cells} cells belong to an input of {inputs.pop()}, not {input_hw}"
@@ -46,13 +68,8 @@ def _of_maps(head: Head, specs: Sequence[TensorSpec], input_hw: Size) -> str:
 
 def _of_fitting(head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[str, Sequence[str]]) -> str:
     """Return in words the inputs whose outputs would fit the head; lists of cells fit several."""
-    found = []
-    for size in input_sizes(specs, input_hw, lambda one: {cells_of(head, one)}):
-        try:
-            fit(head, specs, size, names)
-        except LayoutError:
-            continue
-        found.append(str(size))
+    sizes = input_sizes(specs, input_hw, lambda one: {cells_of(head, one)})
+    found = [str(size) for size in sizes if _fits(head, specs, size, names)]
     *others, last = found[:MOST] or [""]
     return (
         f"these outputs fit an input of {', '.join(others)}{' or ' * bool(others)}{last}, not {input_hw}"

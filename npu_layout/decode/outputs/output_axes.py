@@ -68,6 +68,18 @@ def why_unread(spec: TensorSpec) -> str:
     )
 
 
+def channels_last(specs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
+    """Return specs of which those with the layout of a shape without letters, NCHW, have N, H, W and C instead.
+
+    Their quantizations are left out.
+    """
+    plain = Layout.of_rank(4)
+    return tuple(
+        TensorSpec.of_storage(spec.shape, "NHWC", spec.dtype, name=spec.name) if spec.layout == plain else spec
+        for spec in specs
+    )
+
+
 def turned_alike(
     specs: Sequence[TensorSpec], found: Sequence[tuple[int, Axes]], in_doubt: bool
 ) -> list[tuple[int, Axes]]:

@@ -337,8 +337,15 @@ def offsets_along(place: Place, level: Level, spec: TensorSpec, a: int) -> tuple
 
 
 def checked_specs(given: Any) -> tuple[TensorSpec, ...]:
-    """Return the argument `specs`, a sequence or {name: spec}; NpuLayoutError on what is no TensorSpec, and on none."""
-    items = list(given.values()) if isinstance(given, Mapping) else given
+    """Return the argument `specs`, a sequence or {name: spec}; NpuLayoutError on what is no TensorSpec, and on none.
+
+    A name of the mapping is that of a spec without one.
+    """
+    items = given
+    if isinstance(given, Mapping):
+        whole = all(isinstance(spec, TensorSpec) for spec in given.values())
+        named = {name: spec.name or str(name) for name, spec in given.items()} if whole else {}
+        items = [spec.replace(name=named[name]) if whole else spec for name, spec in given.items()]
     if isinstance(items, (list, tuple)) and items and all(isinstance(item, np.ndarray) for item in items):
         raise NpuLayoutError(
             "specs: expected TensorSpecs, got arrays: give those of the runtime's metadata or, if it returns arrays in "

@@ -53,6 +53,40 @@ def test_buffers_in_another_order_are_named() -> None:
         decoder(buffers[0])
 
 
+def test_outputs_without_a_name_are_numbered() -> None:
+    specs = [nl.TensorSpec((1, n, k, k), dtype="int8") for k in (8, 4) for n in (64, 3)]
+    decoder = decode.Decoder(decode.yolov8(3, (8, 16)), specs, (64, 64))
+    buffers = [np.zeros(spec.size, np.int8) for spec in specs]
+    says = (
+        r"^buffers: output 1: buffer has 4096 bytes; layout NCHW of \(1,3,8,8\) int8 needs 192; .*; 4096 are those of "
+        r"'output 0': give buffers in the order of the specs, output 0, output 1, output 2, output 3$"
+    )
+    with pytest.raises(nl.BufferSizeError, match=says):
+        decoder([buffers[0], buffers[0], *buffers[2:]])
+    with pytest.raises(nl.NpuLayoutError, match=r"^buffers: output 3: buffer has dtype float32; .* expects int8"):
+        decoder([*buffers[:3], buffers[3].astype(np.float32)])
+    for given in (dict(enumerate(buffers)), {"a": buffers[0]}, {}):
+        got = ", ".join(map(str, given)) or "none"
+        with pytest.raises(nl.NpuLayoutError, match=rf"^buffers: got {got}, but a spec has no name; give buffers in"):
+            decoder(given)
+    named = decode.Decoder(decode.yolov8(3, (8, 16)), dict(zip("abcd", specs)), (64, 64))
+    assert [spec.name for spec in named.specs] == [*"abcd"] and len(named(dict(zip("abcd", buffers)), 1.0)) == 0
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "float32"])
+def test_buffers_of_several_inputs_are_named(dtype: str) -> None:
+    """Of a batch of two, bytes were said to be elements of twice the size."""
+    specs = [nl.TensorSpec((1, n, 5, 7), "NHWC", dtype, name=f"y{n}") for n in (3, 4)][::-1]
+    decoder = decode.Decoder(decode.yolov6(3, (8,)), specs, (40, 56))
+    for n in (2, 3):
+        batch = [np.zeros((n, *spec.storage_shape[1:]), dtype) for spec in specs]
+        says = rf"needs \d+.*; its first axis has {n} inputs: decode each by itself, with buffer\[i\] of every output$"
+        with pytest.raises(nl.BufferSizeError, match=says) as caught:
+            decoder(batch)
+        assert "in elements of" not in str(caught.value)
+        assert len(decoder([one[n - 1] for one in batch], 1.0)) == 0
+
+
 def test_buffers_by_name_need_a_name_for_each() -> None:
     """With one name for two outputs, one buffer was read for both where their sizes are equal."""
     specs = [nl.TensorSpec((1, n, k, k), name="y" if n == 2 else f"box{k}") for k in (8, 4, 2) for n in (64, 2)]

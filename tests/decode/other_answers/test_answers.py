@@ -140,7 +140,14 @@ def test_bad_input() -> None:
     four, step = np.zeros(4, np.float32), nl.TensorSpec((1, 1, 1, 5))
     for call, words in (
         (lambda: decode.classify(vector, four, 5), r"k: expected 1 \.\. 4"),
-        (lambda: decode.classify(maps, np.zeros(48, np.float32)), "classify: .*expected the axes N and C"),
+        (
+            lambda: decode.classify(maps, np.zeros(48, np.float32)),
+            "classify: .*expected the axes N and C, and others of 1$",
+        ),
+        (
+            lambda: decode.classify(nl.TensorSpec((1, 1, 1, 9)), np.zeros(9, np.float32)),
+            r"C is .*\(\(1, 1, 1, 9\), 'NHWC', ",
+        ),
         (lambda: decode.classify(vector, four, activation="tanh"), "activation: expected"),
         (lambda: decode.classify(vector, np.zeros(5, np.float32), 2), "buffer has 20 bytes"),
         (lambda: decode.classify(None, four), "classify: spec: expected"),

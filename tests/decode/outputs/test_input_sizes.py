@@ -119,6 +119,54 @@ def test_a_decoder_makes_no_size_up(head: decode.Head, shapes: list[tuple[int, .
         decode.Decoder(head, of_shapes(shapes), said)
 
 
+def last(*shapes: tuple[int, ...]) -> list[nl.TensorSpec]:
+    return [nl.TensorSpec(shape, name=f"y{i}") for i, shape in enumerate(shapes)]
+
+
+@pytest.mark.parametrize(
+    ("head", "shapes"),
+    [
+        (decode.yolov8(80), [(1, s, s, n) for s in (80, 40, 20) for n in (64, 80)]),
+        (decode.yolov5(80), [(1, s, s, 255) for s in (80, 40, 20)]),
+        (decode.yolov5(80), [(1, s, s, 255) for s in (20, 40, 80)]),
+    ],
+)
+def test_a_decoder_says_that_channels_may_be_last(head: decode.Head, shapes: list[tuple[int, ...]]) -> None:
+    """Shapes as Hailo and TFLite list them, without letters: they were said to fit no head."""
+    words = (
+        rf"; they fit if their order is N, H, W, C: .* TensorSpec\.of_storage\({re.escape(str(shapes[0]))}, 'NHWC', "
+    )
+    with pytest.raises(nl.LayoutError, match=words):
+        decode.Decoder(head, last(*shapes), (640, 640))
+    decode.Decoder(head, [nl.TensorSpec.of_storage(shape, "NHWC") for shape in shapes], (640, 640))
+    with pytest.raises(nl.LayoutError, match="names the heads that they fit"):
+        decode.Decoder(decode.yolov8(79), last(*shapes), (640, 640))
+
+
+def test_prototypes_alone_may_have_channels_last() -> None:
+    specs = [nl.TensorSpec((1, 116, 8400), "NCW"), nl.TensorSpec((1, 160, 160, 32))]
+    with pytest.raises(nl.LayoutError, match=r"say so, TensorSpec\.of_storage\(\(1, 160, 160, 32\), 'NHWC', \.\.\.\)$"):
+        decode.Decoder(decode.yolov8(80, coefficients=32), specs, (640, 640))
+
+
+@pytest.mark.parametrize(
+    ("head", "shapes"),
+    [
+        (decode.yolov8(80, (8, 16)), maps((640, 640), (8, 16, 32), 64, 80)),  # a level too many
+        (decode.centernet_head(80), maps((640, 640), (8, 16, 32), 64, 80)),
+        (decode.ssd_postprocessed(90), [(1, 1, 100, 7)]),  # rows of DetectionOutput
+    ],
+)
+def test_maps_that_are_not_those_of_the_head_name_no_input(head: decode.Head, shapes: list[tuple[int, ...]]) -> None:
+    with pytest.raises(nl.LayoutError, match=r"names the heads that they fit$"):
+        decode.Decoder(head, last(*shapes), (640, 640))
+
+
+def test_a_batch_is_refused_without_a_word_on_heads() -> None:
+    with pytest.raises(nl.LayoutError, match=r"a batch of 2; a Decoder .* buffer\.reshape\(2, -1\)\[i\]$"):
+        decode.Decoder(decode.yolov8(80), [nl.TensorSpec((2, 84, 8400), "NCW")], (640, 640))
+
+
 def test_sizes_of_the_same_form_come_first() -> None:
     assert list(input_sizes(of_shapes([(1, 84, cells((384, 640)))]), (640, 640)))[:2] == [(384, 640), (640, 384)]
     assert next(input_sizes(of_shapes(maps((96, 160), (8,), 64)), (640, 640))) == (48, 80)
