@@ -9,6 +9,11 @@ from ..comparison import MOST_DB, Clamped
 from ..diagnosis import ends as stored_ends
 
 _NO_FAULT = ("match", "ambiguous")
+_LARGER = "calibrate with frames like these, or take a larger scale"
+_NO_NEGATIVES = (
+    "that end stands for 0, as if the device's model ended in a ReLU: end it where the ONNX model ends, or calibrate "
+    "it with frames like these, so that it has another zero point"
+)
 
 
 def tolerance(name: str, asked: float) -> str:
@@ -38,8 +43,14 @@ def clamped(c: Clamped, values: int, spec: TensorSpec) -> str:
     beyond = f"by up to {c.beyond:.3g} ({c.steps:.1f} steps)"
     return (
         f"clamped: {share} are stored as {' or '.join(ends)}, an end of {spec.dtype}, and the model's are beyond it "
-        f"{beyond}: calibrate with frames like these, or take a larger scale"
+        f"{beyond}: {_NO_NEGATIVES if not c.above and _begins_at_zero(spec) else _LARGER}"
     )
+
+
+def _begins_at_zero(spec: TensorSpec) -> bool:
+    """Whether the lowest number that a spec can store stands for 0."""
+    q = spec.quantization
+    return q is not None and q.axis is None and q.zero_point == stored_ends(spec)[0]
 
 
 def exact(value: float) -> str:

@@ -48,20 +48,21 @@ def searched(
         if answers is None:
             break
         errors.add(pad, answers)
-        border = errors.nearest()
+        border = errors.nearest(bent=True)
         assert border is not None
     new = {int(pad) for pad in errors.pads} - set(known)
     best = max(new, key=lambda pad: errors.gain(pad, list(known)), default=None)
     if best is None or errors.gain(best, list(known)) < MARGIN:
         return None
-    return best, _as_much(best, border.sure)
+    return best, _as_much(best, border.pad, border.sure)
 
 
-def _as_much(pad: int, sure: float) -> str:
-    """Return in words which pixel values explain as much; "" if there are none."""
-    by = int(sure)
-    low, high = max(pad - by, 0), min(pad + by, _PIXEL_VALUES - 1)
-    return f" ({low} to {high} explain as much)" if by else ""
+def _as_much(pad: int, estimate: float, sure: float) -> str:
+    """Return in words which pixel values explain as much, or more if the last estimate is another; "" if none does."""
+    by, other = int(sure), round(estimate)
+    low, high = max(min(pad, other) - by, 0), min(max(pad, other) + by, _PIXEL_VALUES - 1)
+    more = "as much" if other == pad else "as much or more"
+    return f" ({low} to {high} explain {more})" if low < high else ""
 
 
 def declared_pad(meta: Mapping[str, Any]) -> int | None:

@@ -40,6 +40,17 @@ def test_tolerances_that_would_pass_are_offered_beside_no_fault(verdict: str) ->
     assert words == ("min_snr_db=12, max_abs=1.2345678" if verdict in ("match", "ambiguous") else "")
 
 
+def test_a_larger_scale_is_no_advice_where_the_range_begins_at_zero() -> None:
+    below, both = Clamped(5, 0, 0.5, 6.2), Clamped(4, 1, 0.5, 6.2)
+    for dtype, zero_point, axis in (("int8", -128, None), ("uint8", 0, None), ("uint8", [0, 0], 1)):
+        scale = 0.1 if axis is None else [0.1, 0.2]
+        spec = nl.TensorSpec((1, 2), "NC", dtype, quantization=nl.Quantization(scale, zero_point, axis=axis))
+        shifted = nl.TensorSpec((1, 2), "NC", dtype, quantization=nl.Quantization(0.1, 3))
+        assert ("ended in a ReLU" in clamped(below, 1000, spec)) == (axis is None)
+        for found, of in ((both, spec), (below, shifted)):
+            assert clamped(found, 1000, of).endswith("or take a larger scale")
+
+
 def test_clamped_values_name_the_ends_that_they_are_stored_as() -> None:
     spec = nl.TensorSpec((1, 4, 2, 2), dtype="uint8", quantization=nl.Quantization(0.1, 3))
     for found, ends in ((Clamped(2, 3, 0.5, 6.25), "0 or 255"), (Clamped(0, 5, 0.5, 6.25), "255")):

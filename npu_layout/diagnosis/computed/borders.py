@@ -1,7 +1,8 @@
 """Estimate the border that a device saw around a picture, from the model's outputs for a few other borders.
 
 An output changes nearly in proportion to the border, between two borders that are near each other. So where the data
-are between the two outputs, the device's border is between the two borders.
+are between the two outputs, the device's border is between the two borders. Between borders that are far from each
+other the way is bent, and a parabola through three of them comes nearer to the device's.
 """
 
 from __future__ import annotations
@@ -57,10 +58,16 @@ class BorderErrors:
             explained_of_row(e, self._row, {pad: answers[output]})[1][pad] for output, e in self._evidence.items()
         ]
 
-    def nearest(self) -> EstimatedBorder | None:
-        """Return the border nearest to the data, between known ones; None if fewer than two are known."""
+    def nearest(self, bent: bool = False) -> EstimatedBorder | None:
+        """Return the border nearest to the data, between known ones; None if fewer than two are known.
+
+        bent: whether outputs are on a parabola through three neighbours, a whole pixel value; else on lines.
+        """
         pads = self.pads
-        found = [self._between(low, high) for low, high in zip(pads, pads[1:])]
+        if bent and len(pads) > 2:
+            found = [self._on_parabola(three) for three in zip(pads, pads[1:], pads[2:])]
+        else:
+            found = [self._between(low, high) for low, high in zip(pads, pads[1:])]
         return max(found, key=lambda one: one[0], default=(0.0, None))[1]
 
     def gain(self, pad: float, others: Sequence[float]) -> float:
@@ -89,6 +96,25 @@ class BorderErrors:
         sure = _SURE * (high - low) * float(np.sqrt(NEIGHBOURS / max(power, 1e-300)))
         gain = max(decibels(before, after) for before, after in zip(self._recorded, noise))
         return likely, EstimatedBorder(low + at * (high - low), sure, gain)
+
+    def _on_parabola(self, three: tuple[float, float, float]) -> tuple[float, EstimatedBorder]:
+        """Return the same of a border between the outer ones of three, if what is left is on a parabola through all."""
+        pads = np.arange(three[0], three[2] + 1)
+        of_known = np.linalg.inv(np.vander(three, increasing=True))
+        shares = np.stack([pads**0, pads, pads**2], 1) @ of_known  # of the three, for each border
+        changes = np.stack([0 * pads, pads**0, 2 * pads], 1) @ of_known  # the same of a pixel value more
+        noise, slopes, likely = [], np.zeros(len(pads)), np.zeros(len(pads))
+        for lefts, e in zip(zip(*(self._left[pad] for pad in three)), self._evidence.values()):
+            left = np.stack([x.ravel() for x in lefts])
+            products, values = left @ left.T, left.shape[1]
+            powers = np.einsum("pi,ij,pj->p", shares, products, shares) / values
+            noise.append(np.maximum(powers, max(e.rounding(e.steps), 1e-300)))
+            slopes += np.einsum("pi,ij,pj->p", changes, products, changes) / noise[-1]
+            likely -= values * np.log(noise[-1])
+        at = int(likely.argmax())
+        sure = _SURE * float(np.sqrt(NEIGHBOURS / max(slopes[at], 1e-300)))
+        gain = max(decibels(before, float(after[at])) for before, after in zip(self._recorded, noise))
+        return float(likely[at]), EstimatedBorder(float(pads[at]), sure, gain)
 
     def _powers(self, left: Sequence[np.ndarray]) -> list[float]:
         """Return the mean square of what is left of each output, at least that of rounding."""

@@ -57,11 +57,13 @@ def seen(shape: tuple[int, ...], color: str) -> Iterator[SeenInput]:
     for name, text, move, of_squares in MOVES:
         if shape[1] == shape[2] or not of_squares:
             yield SeenInput(name, f"the input is {text}", "geometry", move, False, moves=True)
+    fills: tuple[tuple[str, Callable[..., Pixels]], ...] = ("", np.roll), (" edge", _shift)
     for by in _SHIFTS:
         for axis, sign, where in ((2, 1, "to the right"), (2, -1, "to the left"), (1, 1, "down"), (1, -1, "up")):
             words = f"the input is shifted {where} by {by} pixel{'s'[: by > 1]}"
-            move = partial(np.roll, shift=sign * by, axis=axis)
-            yield SeenInput(f"shift {axis} {sign * by}", words, "geometry", move, False, moves=True)
+            for fill, shift in fills:
+                move = partial(shift, shift=sign * by, axis=axis)
+                yield SeenInput(f"shift {axis} {sign * by}{fill}", words, "geometry", move, False, moves=True)
     yield from _apart(shape)
     yield from _rows_apart(shape)
 
@@ -70,6 +72,12 @@ def of_integers(dtype: np.dtype[Any]) -> list[SeenInput]:
     """Return the ways in which a device sees stored bytes of a dtype, int8 or uint8, as those of the other one."""
     of_dtype = _BYTES if dtype == np.uint8 else _SIGNED_BYTES
     return [SeenInput(name, text, "input_layout", change, of_bytes=True) for name, text, change in of_dtype]
+
+
+def _shift(pixels: Pixels, shift: int, axis: int) -> Pixels:
+    """Return pixels that are shifted; those at the edge are repeated, as a picture mostly goes on there."""
+    count = pixels.shape[axis]
+    return pixels.take(np.clip(np.arange(count) - shift, 0, count - 1), axis)
 
 
 def _rows_apart(shape: tuple[int, ...]) -> Iterator[SeenInput]:

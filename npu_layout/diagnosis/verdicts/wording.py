@@ -283,6 +283,12 @@ def flat(model: bool, device: bool, steps: bool, met: bool) -> str:
     """Return whose values do not vary, given whether the model's and the device's do."""
     whose = "The device's values" if model else "The model's values" if device else "The values of both sides"
     vary = "vary by less than a step" if steps else "do not vary"
+    if steps and device and not model:
+        return (
+            f"{whose} {vary} of the declared scale within the channels, and the device's by more: either the scale is "
+            f"far too large, such as that of another output, or the device errs by more than they vary; "
+            f"{_tolerances(met)}."
+        )
     return f"{whose} {vary} within the channels, so every reading looks the same; {_tolerances(met)}."
 
 

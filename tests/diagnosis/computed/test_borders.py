@@ -55,6 +55,23 @@ def test_between_two_borders(device: float, noise: float) -> None:
     assert border.sure == pytest.approx(spread, rel=0.25)
 
 
+@pytest.mark.parametrize("device", [10, 60, 100, 180])
+def test_on_a_parabola(device: float) -> None:
+    """Lines between far borders are off where the model bends."""
+    answers = model(3.0)
+    found = errors(answers, device, 114, 0.02)
+    for pad in (255, 0):
+        found.add(pad, answers(pad))
+    of_two, on_line = found.nearest(bent=True), found.nearest()
+    assert of_two == on_line and on_line is not None and abs(on_line.pad - device) > 4  # two are on a line
+    found.add(114, answers(114))
+    border = found.nearest(bent=True)
+    assert border is not None and abs(border.pad - device) <= max(border.sure, 1) and border.sure < 4
+    one, next_one = (answers(device + by)["one"] for by in (-0.5, 0.5))
+    power = float(np.square(next_one - one).sum()) / 0.02**2
+    assert border.sure == pytest.approx(3 * (8 / power) ** 0.5, rel=0.3)
+
+
 def test_the_error_is_three_deviations_of_noise() -> None:
     """Noise that is the same in eight neighbours, which depend on the border alike: two thirds are a third as near."""
     rng, off = np.random.default_rng(3), []

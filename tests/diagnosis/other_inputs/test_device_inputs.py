@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import cv2
 import numpy as np
@@ -38,11 +38,21 @@ def u_and_v(image: np.ndarray) -> np.ndarray:
     return cv2.cvtColor(cv2.merge([y, v, u]), cv2.COLOR_YUV2RGB)
 
 
-def moved(right: int, down: int) -> Callable[[np.ndarray], np.ndarray]:
-    """Shifted; what leaves at one side comes in at the other."""
+def moved(right: int, down: int, beyond: int = cv2.BORDER_WRAP) -> Callable[[np.ndarray], np.ndarray]:
+    """Shifted; what leaves at one side comes in at the other, or `beyond` says what comes in."""
     by = np.float64([[1, 0, right], [0, 1, down]])
     size = SIDE, SIDE
-    return lambda image: cv2.warpAffine(image, by, size, flags=cv2.INTER_NEAREST, borderMode=cv2.BORDER_WRAP)
+    return lambda image: cv2.warpAffine(image, by, size, flags=cv2.INTER_NEAREST, borderMode=beyond)
+
+
+def shifts() -> Iterator[tuple[str, tuple[str, str, Callable[[np.ndarray], np.ndarray]]]]:
+    """Yield the ids of all shifts, with what WAYS says of each."""
+    for by, pixels in ((1, "1 pixel"), (2, "2 pixels")):
+        for axis, sign, where in ((2, 1, "to the right"), (2, -1, "to the left"), (1, 1, "down"), (1, -1, "up")):
+            right, down = (sign * by, 0) if axis == 2 else (0, sign * by)
+            for fill, beyond in (("", cv2.BORDER_WRAP), (" edge", cv2.BORDER_REPLICATE)):
+                way = "geometry", f"{where} by {pixels}.", moved(right, down, beyond)
+                yield f"shift {axis} {sign * by}{fill}", way
 
 
 def apart(pitch: int) -> Callable[[np.ndarray], np.ndarray]:
@@ -100,14 +110,7 @@ WAYS: dict[str, tuple[str, str, Callable[[np.ndarray], np.ndarray]]] = {
         lambda image: cv2.rotate(image, cv2.ROTATE_90_COUNTERCLOCKWISE),
     ),
     "transposed": ("geometry", "transposed", cv2.transpose),
-    "shift 2 1": ("geometry", "to the right by 1 pixel.", moved(1, 0)),
-    "shift 2 -1": ("geometry", "to the left by 1 pixel.", moved(-1, 0)),
-    "shift 1 1": ("geometry", "down by 1 pixel.", moved(0, 1)),
-    "shift 1 -1": ("geometry", "up by 1 pixel.", moved(0, -1)),
-    "shift 2 2": ("geometry", "to the right by 2 pixels.", moved(2, 0)),
-    "shift 2 -2": ("geometry", "to the left by 2 pixels.", moved(-2, 0)),
-    "shift 1 2": ("geometry", "down by 2 pixels.", moved(0, 2)),
-    "shift 1 -2": ("geometry", "up by 2 pixels.", moved(0, -2)),
+    **dict(shifts()),
     "planes 3072": ("input_layout", "planes are read every 3072 elements, but are 2304 long", apart(3072)),
     "rows 192": ("input_layout", "rows of pixels are read every 192 elements, but are 144", rows_apart(192, False)),
     "rows of planes 64": ("input_layout", "rows of planes are read every 64 elements", rows_apart(64, True)),

@@ -8,7 +8,7 @@ import pytest
 import npu_layout as nl
 from npu_layout.diagnosis.scoring.trials import Candidate
 from npu_layout.diagnosis.verdicts import wording
-from tests.support.boards import same
+from tests.support.boards import Board, same
 
 
 def test_every_verdict_has_its_words() -> None:
@@ -28,7 +28,22 @@ def test_whose_values_do_not_vary() -> None:
         (False, True, "The model's"),
         (False, False, "The values"),
     ):
-        assert wording.flat(model, device, False, True).startswith(whose)
+        for steps in (True, False):
+            said = wording.flat(model, device, steps, True)
+            assert said.startswith(whose) and said.endswith("all tolerances are met."), said
+            assert ("every reading looks the same" in said) == (model or not (device and steps)), said
+
+
+def test_a_scale_beside_which_the_model_is_constant_is_doubted() -> None:
+    """The device's integers are all over their range: not every reading looks the same."""
+    board = Board(2)
+    stored = board.spec.quantization
+    assert stored is not None
+    far = board.spec.replace(quantization=nl.Quantization(1e4, stored.zero_point))
+    rng = np.random.default_rng(0)
+    device = [{"maps": rng.integers(-128, 128, board.spec.size, np.int8)} for _ in board.frames]
+    output = board.verdict(board.recording(far, device))
+    assert output.verdict == "mismatch" and "either the scale is far too large" in output.why, str(output)
 
 
 def test_advice_depends_on_the_fix() -> None:
