@@ -55,6 +55,10 @@ def _sizes(storage: Storage, kind: Element, widths: bool) -> Iterator[tuple[str,
         return
     for width in {1, 2, 4} - {item} if widths else ():
         yield f"in elements of {many(width, 'byte')}", storage.size * width
+    steps = [(n, stride) for n, stride in zip(storage.storage_shape, storage.strides) if n > 1]
+    if item > 1 and storage.start == 0 and all(stride % item == 0 for _, stride in steps):
+        needed = sum((n - 1) * abs(stride) for n, stride in steps) + item
+        yield "if the storage_strides were bytes (they are elements)", needed
     for letter, extent in zip(storage.layout.axes, storage.shape):
         chain = storage.chain(letter)
         if extent > 1 and len(chain) == 1 and storage.is_dense:

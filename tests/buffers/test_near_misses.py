@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+import npu_layout as nl
 from npu_layout.buffers import element
 from npu_layout.buffers.near_misses import order_words, same_order, size_words
 from npu_layout.layouts import FASTEST_FIRST, Layout, Storage
@@ -144,3 +145,18 @@ def test_a_buffer_with_gaps_has_no_padded_reading() -> None:
     assert size_words(gaps, element("uint8"), 12) == "; 12 bytes would be the tensor without padding"
     assert size_words(gaps, element("uint8"), 40) == "; 40 bytes would be the tensor in elements of 2 bytes"
     assert size_words(gaps, element("uint8"), 16) == ""
+
+
+@pytest.mark.parametrize(("layout", "shape"), [("NCHW", (1, 3, 4, 6)), ("NHWC", (2, 3, 4, 6))])
+@pytest.mark.parametrize("dtype", ["float32", "int16"])
+def test_strides_that_were_given_in_bytes(layout: str, shape: tuple[int, ...], dtype: str) -> None:
+    """Vendors list bytes: the error said how many elements of gaps there are."""
+    array = np.zeros([dict(zip("NCHW", shape))[letter] for letter in layout], dtype)
+    spec = nl.TensorSpec(shape, layout, dtype, storage_strides=array.strides)
+    words = rf"{array.nbytes} bytes would be the tensor .*if the storage_strides were bytes \(they are elements\)$"
+    with pytest.raises(nl.BufferSizeError, match=words):
+        spec.flat(array)
+    dense = nl.TensorSpec(shape, layout, dtype)
+    with pytest.raises(nl.BufferSizeError) as caught:
+        dense.flat(array.reshape(-1)[1:])
+    assert "were bytes" not in str(caught.value)

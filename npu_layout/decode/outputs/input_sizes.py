@@ -11,13 +11,18 @@ from ...errors import LayoutError
 from ..arithmetic.mask_logits import planes_of
 from ..heads.head import Head
 from .fitting import check_batches, fit
-from .output_axes import Size, channels_last
+from .output_axes import Size, anchors_first, channels_last
 from .places import Fitted, cells_of
 
 MOST = 4  #: sizes that a message names, the likeliest first
 _STRIDES = ((8, 16, 32), (4, 8, 16, 32), (8, 16, 32, 64))  # of lists, level by level
 _ANCHORS = (1, 3)
 _FINEST = (4, 8, 16, 32)  # strides of a network's largest maps
+#: Other readings of shapes without letters, and what a message says of the first such shape, by axes.
+_READINGS: tuple[tuple[Callable[[Sequence[TensorSpec]], tuple[TensorSpec, ...]], str], ...] = (
+    (channels_last, "their order is N, H, W, C: then say so, TensorSpec.of_storage({0}, 'NHWC', ...)"),
+    (anchors_first, "their first axis has the anchors: then it is no batch, TensorSpec({1}, 'NCDHW', ...)"),
+)
 _UNIT, _LEAST, _LARGEST = 32, 128, 2048  # sides of an input of a list: multiples of the usual coarsest stride
 
 
@@ -25,11 +30,12 @@ def fit_or_name_input(
     head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[str, Sequence[str]]
 ) -> Fitted:
     """Return what `fit` does; the LayoutError ends with what to change: an order of axes, the input, or the head."""
-    check_batches(specs)
     try:
         return fit(head, specs, input_hw, names)
     except LayoutError as error:
-        words = _if_channels_are_last(head, specs, input_hw, names)
+        words = _if_read_otherwise(head, specs, input_hw, names)
+        if not words:
+            check_batches(specs)  # whose error says all
         words = words or _of_maps(head, specs, input_hw) or _of_fitting(head, specs, input_hw, names)
         words = words or f"decode.guess(specs, {input_hw}) names the heads that they fit"
         raise LayoutError(f"{error}; {words}") from None
@@ -43,15 +49,16 @@ def _fits(head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mappin
     return True
 
 
-def _if_channels_are_last(
+def _if_read_otherwise(
     head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[str, Sequence[str]]
 ) -> str:
-    """Return in words that outputs fit if shapes that are said to be NCHW are in the order N, H, W and C."""
-    turned = channels_last(specs)
-    first = next((spec for spec, other in zip(specs, turned) if spec != other), None)
-    if first is None or not _fits(head, turned, input_hw, names):
-        return ""
-    return f"they fit if their order is N, H, W, C: then say so, TensorSpec.of_storage({first.shape}, 'NHWC', ...)"
+    """Return in words that outputs fit if the axes of shapes without letters are others than those of their rank."""
+    for read, words in _READINGS:
+        turned = read(specs)
+        first = next((spec.shape for spec, other in zip(specs, turned) if spec != other), None)
+        if first is not None and _fits(head, turned, input_hw, names):
+            return f"they fit if {words.format(first, (1, *first))}"
+    return ""
 
 
 def _of_maps(head: Head, specs: Sequence[TensorSpec], input_hw: Size) -> str:

@@ -80,6 +80,20 @@ def channels_last(specs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
     )
 
 
+def anchors_first(specs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
+    """Return specs of which those of several inputs, with the layout of a shape without letters, are of one.
+
+    Their first axis is that of anchors, and their quantizations are left out.
+    """
+    plain = Layout.of_rank(4)
+    return tuple(
+        TensorSpec((1, *spec.shape), Layout.of_rank(5), spec.dtype, name=spec.name)
+        if spec.layout == plain and spec.shape[0] > 1
+        else spec
+        for spec in specs
+    )
+
+
 def turned_alike(
     specs: Sequence[TensorSpec], found: Sequence[tuple[int, Axes]], in_doubt: bool
 ) -> list[tuple[int, Axes]]:

@@ -143,6 +143,17 @@ def test_a_decoder_says_that_channels_may_be_last(head: decode.Head, shapes: lis
         decode.Decoder(decode.yolov8(79), last(*shapes), (640, 640))
 
 
+def test_a_decoder_says_that_the_first_axis_may_have_the_anchors() -> None:
+    """Scripts for YOLOv5 on RKNN reshape its outputs to (3, 85, H, W): they were said to be a batch alone."""
+    shapes = [(3, 85, s, s) for s in (80, 40, 20)]
+    words = r"a batch of 3; .*; they fit if their first axis has the anchors: .* TensorSpec\(\(1, 3, 85, 80, 80\), 'NC"
+    with pytest.raises(nl.LayoutError, match=words):
+        decode.Decoder(decode.yolov5(80), last(*shapes), (640, 640))
+    decode.Decoder(decode.yolov5(80), [nl.TensorSpec((1, *shape), "NCDHW") for shape in shapes], (640, 640))
+    with pytest.raises(nl.LayoutError, match=r"a batch of 3; .*buffer\.reshape\(3, -1\)\[i\]$"):
+        decode.Decoder(decode.yolov5(79), last(*shapes), (640, 640))
+
+
 def test_prototypes_alone_may_have_channels_last() -> None:
     specs = [nl.TensorSpec((1, 116, 8400), "NCW"), nl.TensorSpec((1, 160, 160, 32))]
     with pytest.raises(nl.LayoutError, match=r"say so, TensorSpec\.of_storage\(\(1, 160, 160, 32\), 'NHWC', \.\.\.\)$"):
