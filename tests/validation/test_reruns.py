@@ -66,7 +66,7 @@ def test_answers_are_those_of_the_model_to_other_inputs(board: Board) -> None:
     """Each way has one record for all frames, whatever its words are."""
     recording = board.recording(None, board.changed(lambda y: y[:, ::-1]))
     remade, kept = remade_for(board, recording)
-    assert len({one.text for one in remade}) == len(remade) > 10
+    assert len({one.way for one in remade}) == len(remade) > 10
     combined = ", and BGR instead of RGB", ", but for the border"
     single = [one for one in remade if not any(words in one.text for words in combined)]
     assert len(single) > 10 and all(len(one.answers) > len(kept) // 3 for one in single)

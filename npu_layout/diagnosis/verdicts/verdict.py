@@ -355,18 +355,15 @@ def _once(sentences: Iterable[str]) -> list[str]:
 def _beaten(evidence: Evidence, best: Candidate, c: Candidate) -> bool:
     """Whether the data are clearly on the side of `best`, of two candidates that are nearly as good.
 
-    They are if the other one is the same mistake, said in the same words, such as a shift with another filling. They
-    are if the other one was picked from more arrangements, such as an order of its own for each frame, or has numbers
-    that were fitted and explain no more than they cost, and if they are clearly nearer to `best`, of two candidates of
-    one cause. Two causes of the same values are both possible, and so are two inputs whose outputs differ by far less
-    than the noise: a network that rounds alike leans to one of them by chance. Where both leave more than the noise of
-    a sound device it leans further, so that the data have to be at the best one. Beside an input that makes most values
-    saturate, one that saturates less agrees better where the values are near zero. An input that acts nearly as a scale
-    is told from it by the bend: of a network whose layers cut off at zero alone, half of the pixel values make half of
-    all values, and no order of the two is simpler.
+    They are if the other one was picked from more arrangements, such as an order of its own for each frame, or has
+    numbers that were fitted and explain no more than they cost, and if they are clearly nearer to `best`, of two
+    candidates of one cause. Two causes of the same values are both possible, and so are two inputs whose outputs differ
+    by far less than the noise: a network that rounds alike leans to one of them by chance. Where both leave more than
+    the noise of a sound device it leans further, so that the data have to be at the best one. Beside an input that
+    makes most values saturate, one that saturates less agrees better where the values are near zero. An input that acts
+    nearly as a scale is told from it by the bend: of a network whose layers cut off at zero alone, half of the pixel
+    values make half of all values, and no order of the two is simpler.
     """
-    if (best.cause, best.text) == (c.cause, c.text):
-        return True
     if best.cause != c.cause and alike(evidence, best, c):
         return False
     if best.of_input and c.cause == "quantization":

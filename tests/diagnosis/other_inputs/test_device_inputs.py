@@ -160,6 +160,23 @@ def test_it_is_named(board: Board, name: str) -> None:
     assert words in output.why and "Fix: " in output.why, output.why
 
 
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_a_shift_is_one_cause_whatever_comes_in(board: Board, wrapped: bool) -> None:
+    """Where the edges are nearly alike, the data do not tell both fillings: one mistake, not two that are as good."""
+    rng, runs = np.random.default_rng(0), []
+    for whole in board.inputs:
+        x = whole.copy()
+        for columns in (x[..., :3], x[..., -3:]):
+            columns[...] = 0.05 * rng.standard_normal(columns.shape)
+        moved = np.concatenate([x[..., -1:] if wrapped else x[..., :1], x[..., :-1]], -1)
+        y = board.engine.infer(moved)["maps"]
+        noisy = y + 0.1 * y.std() * rng.standard_normal(y.shape)
+        runs.append(({"image": x}, {"maps": board.spec.pack(noisy.astype(np.float32))}))
+    output = board.verdict(nl.Recording({"maps": board.spec}, runs, {"preprocess": PRE}))
+    assert output.verdict == "geometry" and "to the right by 1 pixel." in output.why, str(output)
+    assert [c.text for c in output.ranking].count("the input is shifted to the right by 1 pixel") == 1
+
+
 @pytest.mark.parametrize("fed", [True, False])
 @pytest.mark.parametrize("name", ["bt709", "bt601"])
 def test_a_small_change_beside_noise_is_named_if_every_frame_and_channel_has_it(
