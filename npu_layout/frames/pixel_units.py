@@ -22,6 +22,7 @@ _USUAL: Mapping[str, tuple[Any, Any]] = {
 _HALF = (128.0, 256.0)  # KP_NORMALIZE_KNERON of Kneron PLUS, and OpenPose's networks: -0.5 to 0.5
 _CLAMPED = 0.49  # share of the pixel values; calibration clamps fewer, a symmetric one that lacks the mean clamps more
 _FACTOR = 0.05  # a std below this one is what pixels are to be multiplied by, as 1 / 255 is
+_LEAST_MEAN = 10  # the largest mean of a channel is more, if what is subtracted is pixels; a bias after std is less
 _NEAR = 0.25  # share of a target's range by which a usual range may differ from it
 _ALIKE = 0.02  # by which those may differ that are named together
 
@@ -69,25 +70,44 @@ def check_units(mean: Values, std: Values) -> None:
     if of_mean or of_std:
         raise NpuLayoutError(
             f"mean and std are in pixel units, 0 to 255; got mean={said(mean)} and std={said(std)}: "
-            f"{_meant(mean, std, of_mean, of_std)}"
+            f"{_meant(mean, std, of_mean)}"
         )
 
 
-def _meant(mean: Values, std: Values, of_mean: bool, of_std: bool) -> str:
-    """Return a phrase with the mean and std that are probably meant; whether each of them is refused is given."""
-    if (not of_mean or min(mean) <= -1) and all(
-        abs(v) < _FACTOR for v in std
-    ):  # pixels are divided by std; 1 / 255 multiplies them
-        factors = [1 / v for v in std]
-        return f"std divides: for a model whose pixels are multiplied by {said(std)}, give std={said(factors)}"
-    bias = of_mean and max(mean) <= 0
-    first = [-v for v in mean] if bias else mean
-    says = "mean is subtracted: " if bias else ""
-    if of_mean and min(mean) <= -1 and not of_std:
-        return f"{says}give mean={said(first)}" if bias else "a mean of pixels is positive"
-    unit = [v * 255 if abs(v) <= 1 else v for v in std]
-    first = [v * 255 if of_mean and abs(v) < 1 else v for v in first]
-    return f"{says}for a model that divides by 255 first, give mean={said(first)} and std={said(unit)}"
+def _meant(mean: Values, std: Values, of_mean: bool) -> str:
+    """Return a phrase with the mean and std that are probably meant; of_mean: whether the mean is refused."""
+    if of_mean and min(mean) < 0:
+        return _meant_by_bias(np.abs(mean), np.array(std)) if max(mean) <= 0 else "a mean of pixels is positive"
+    if not of_mean and _multiplies(std):
+        divisors = said(1 / np.array(std))
+        return f"std divides: for a model whose pixels are multiplied by {said(std)}, give std={divisors}"
+    first = [v * 255 for v in mean] if of_mean else mean
+    return f"for a model that divides by 255 first, give mean={said(first)} and std={said(_times_255(std))}"
+
+
+def _meant_by_bias(bias: np.ndarray, std: np.ndarray) -> str:
+    """Return the phrase, given what is subtracted: from pixels, or from what std, or 255, makes of them."""
+    factors = _multiplies(std)
+    unit = not factors and bool((abs(std) < 1).any() or ((abs(std) <= 1).all() and (bias < 1).all()))
+    divisors = 1 / std if factors else _times_255(std) if unit else std
+    of_pixels = bias * 255 if unit and (bias < 1).all() else bias
+    first = next((v for v in (of_pixels, bias * divisors) if _LEAST_MEAN <= v.max() <= 255), None)
+    if first is None:
+        first = bias if bias.max() >= 1 else bias * 255
+    before = ", before std divides" if factors or first is not of_pixels else ""
+    model = "for a model that divides by 255 first, " if unit else ""
+    give = f" and std={said(divisors)}" if factors or unit else ""
+    return f"mean is subtracted{before}: {model}give mean={said(first)}{give}"
+
+
+def _multiplies(std: Any) -> bool:
+    """Whether pixels are probably multiplied by these numbers, as by 1 / 255."""
+    return all(abs(v) < _FACTOR for v in std)
+
+
+def _times_255(std: Any) -> np.ndarray:
+    """Return the std of pixels from 0 to 255, given that of pixels from 0 to 1."""
+    return np.array([v * 255 if abs(v) <= 1 else v for v in std])
 
 
 def check_range(what: str, quantization: Quantization, dtype: Any, mean: Values, std: Values, color: str) -> None:

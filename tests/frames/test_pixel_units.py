@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from typing import Any
 
 import numpy as np
@@ -56,6 +58,13 @@ def test_units_from_0_to_1_are_refused_with_those_times_255() -> None:
         ((0.5,), (1.0,), r"give mean=127\.5 and std=255$"),
         ((-0.5,), (1.0,), r"mean is subtracted: .* give mean=127\.5 and std=255$"),
         ((-5.0,), (1.0,), r": mean is subtracted: give mean=5$"),
+        ((-124.0,), (1 / 255,), r"mean is subtracted, before std divides: give mean=124 and std=255$"),
+        ((-124.0,), (57.0,), r": mean is subtracted: give mean=124$"),
+        ((-1.0,), (1 / 127.5,), r"mean is subtracted, before std divides: give mean=127\.5 and std=127\.5$"),
+        ((-1.0,), (127.5,), r"mean is subtracted, before std divides: give mean=127\.5$"),
+        ((-0.5,), (1 / 255,), r"give mean=127\.5 and std=255$"),
+        ((-2.0,), (0.25,), r"divides by 255 first, give mean=127\.5 and std=63\.75$"),
+        ((-0.5, 0.3, 0.0), (1.0, 1.0, 1.0), r": a mean of pixels is positive$"),
         ((-123.675, -116.28, -103.53), (58.4, 57.1, 57.4), r"give mean=\[123\.675, 116\.28, 103\.53\]$"),
         ((-127.5,), (0.5,), r"mean is subtracted: .* give mean=127\.5 and std=127\.5$"),
         ((-5.0, 0.5), (1.0, 1.0), r": a mean of pixels is positive$"),
@@ -67,6 +76,27 @@ def test_units_from_0_to_1_are_refused_with_those_times_255() -> None:
 def test_each_of_them_is_refused_with_what_was_meant(mean: Any, std: Any, meant: str) -> None:
     with pytest.raises(nl.NpuLayoutError, match=meant):
         check_units(mean, std)
+
+
+def test_the_bias_of_coremltools_becomes_the_mean_of_imagenet() -> None:
+    """Its guide to image inputs: scale 1 / (0.226 * 255), and bias -mean / std of pixels from 0 to 1."""
+    bias = tuple(-m / s for m, s in zip(IMAGE_MEAN, IMAGE_STD))
+    with pytest.raises(nl.NpuLayoutError, match="before std divides: give ") as error:
+        check_units(bias, (1 / (0.226 * 255),) * 3)
+    mean, std = ast.literal_eval(str(error.value).split("give mean=")[1].replace(" and std=", ", "))
+    assert mean == pytest.approx([0.226 * 255 * -v for v in bias], rel=1e-5) and std == pytest.approx(57.63)
+
+
+def test_what_a_message_proposes_is_accepted() -> None:
+    rng, proposed = np.random.default_rng(0), 0
+    for _ in range(500):
+        mean, std = float(-(10 ** rng.uniform(-1.5, 2.3))), float(10 ** rng.uniform(-2.5, 2.4))
+        with pytest.raises(nl.NpuLayoutError) as error:
+            check_units((mean,), (std,))
+        given = dict(re.findall(r"(mean|std)=([-+.e\d]+)", str(error.value).split("give ")[1]))
+        check_units((float(given["mean"]),), (float(given.get("std", std)),))
+        proposed += 1
+    assert proposed == 500
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
