@@ -50,7 +50,7 @@ def clamped(c: Clamped, values: int, spec: TensorSpec) -> str:
 def _begins_at_zero(spec: TensorSpec) -> bool:
     """Whether the lowest number that a spec can store stands for 0."""
     q = spec.quantization
-    return q is not None and q.axis is None and q.zero_point == stored_ends(spec)[0]
+    return q is not None and q.axis is None and bool(q.zero_point == stored_ends(spec)[0])
 
 
 def exact(value: float) -> str:
