@@ -17,11 +17,13 @@ from .stored import StoredTensor
 _NO_NUMBERS = ("&", "O", "P", "X", "Z", "z")
 
 
-def _what_to_give(given: np.dtype[Any], expected: np.dtype[Any], whole: bool) -> str:
-    """Return what to do with an array of another dtype; whole: whether it has the bytes of the tensor."""
-    if given.itemsize == 1 and (whole or expected.itemsize == 1):
+def _what_to_give(buffer: np.ndarray, spec: StoredTensor) -> str:
+    """Return what to do with an array of another dtype than the tensor's."""
+    given, expected = buffer.dtype, spec.element.buffer
+    if given.itemsize == 1 and (buffer.nbytes == _needed(spec) or expected.itemsize == 1):
         return f" (raw bytes: give buffer.view({str(expected)!r}))"
-    if given.kind in "iu" and given.itemsize < expected.itemsize and expected.kind == "f":
+    narrower = given.kind in "iu" and given.itemsize < expected.itemsize and expected.kind == "f"
+    if narrower and buffer.size == spec.storage.size:  # others may be raw bytes of which some are missing
         return " (integers that a runtime has not dequantised need a spec of that dtype, with its quantization)"
     if given == np.uint16 and expected == np.float16:
         return " (if they are the bits of float16, as some runtimes return them: buffer.view('float16'))"
@@ -95,8 +97,7 @@ def _checked_array(spec: StoredTensor, shapes: set[Shape], buffer: np.ndarray) -
     kind = spec.element
     if buffer.dtype != kind.buffer:
         raise NpuLayoutError(
-            f"buffer has dtype {buffer.dtype}; {spec.describe()} expects {kind.buffer}"
-            + _what_to_give(buffer.dtype, kind.buffer, buffer.nbytes == _needed(spec))
+            f"buffer has dtype {buffer.dtype}; {spec.describe()} expects {kind.buffer}" + _what_to_give(buffer, spec)
         )
     if not buffer.flags.c_contiguous:
         raise NpuLayoutError(

@@ -275,6 +275,8 @@ def test_the_error_for_a_wrong_buffer() -> None:
             nl.NpuLayoutError, match=r"\(integers that a runtime has not dequantised need a spec of that"
         ):
             PLAIN.flat(np.zeros(60, dtype))
+    with pytest.raises(nl.NpuLayoutError, match=r"has dtype uint8; .* expects float32$"):  # raw bytes, one missing
+        PLAIN.flat(np.zeros(239, np.uint8))
     with pytest.raises(nl.BufferSizeError, match=r"has 60 bytes; .* needs 240$"):  # which are 15 floats
         PLAIN.flat(np.zeros(15, np.float32))
     with pytest.raises(nl.BufferSizeError, match=r"needs 240; 60 bytes would be the tensor in elements of 1 byte$"):

@@ -98,21 +98,21 @@ def _flat(i: int, specs: Sequence[TensorSpec], buffer: Any, what: str) -> np.nda
 
 
 def _other_words(specs: Sequence[TensorSpec], spec: TensorSpec, given: np.ndarray) -> str:
-    """Return, for a message, that a buffer is one of several inputs, or has the size of other outputs; "" if not."""
-    nbytes, inputs = given.nbytes, given.shape[0] if given.ndim > 1 else 0
-    if inputs > 1 and nbytes == inputs * spec.nbytes:
-        return f"; its first axis has {inputs} inputs: decode each by itself, with buffer[i] of every output"
+    """Return, for a message, that a buffer has the size of other outputs, or is one of several inputs; "" if not."""
     names = [other.name or f"output {i}" for i, other in enumerate(specs)]
     alike = [
         repr(name)
         for name, other in zip(names, specs)
-        if other.element.buffer == spec.element.buffer and other.nbytes == nbytes
+        if other.element.buffer == spec.element.buffer and other.nbytes == given.nbytes
     ]
-    if not alike:
-        return ""
-    by_name = "{name: buffer}, or " * all(other.name for other in specs)
-    order = f"the order of the specs, {', '.join(names)}"
-    return f"; {nbytes} are those of {' or '.join(alike)}: give {by_name}buffers in {order}"
+    if alike:
+        by_name = "{name: buffer}, or " * all(other.name for other in specs)
+        order = f"the order of the specs, {', '.join(names)}"
+        return f"; {given.nbytes} are those of {' or '.join(alike)}: give {by_name}buffers in {order}"
+    inputs = given.shape[0] if given.ndim > 1 else 0
+    if inputs > 1 and given.nbytes == inputs * spec.nbytes:
+        return f"; its first axis has {inputs} inputs: decode each by itself, with buffer[i] of every output"
+    return ""
 
 
 def unpacked_spec(spec: TensorSpec) -> TensorSpec:

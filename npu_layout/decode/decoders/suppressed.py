@@ -113,8 +113,8 @@ def detection_output(
     limit
         The largest number of detections to return, 1 to 30,000: the best ones.
     background
-        The stored number of the background, as in `Head`: the classes after it are numbered from there. None: classes
-        are numbered as stored.
+        The stored number of the background, as in `Head`: the classes after it are numbered from there, and its rows
+        without a score, memory that was not written to, are left out. None: classes are numbered as stored.
 
         The layer writes no rows of the background, but counts it: its number is the layer's background_label_id, by
         default 0, so that the first class is 1. Lists of names for such networks begin with "background": VOC's 20
@@ -160,13 +160,14 @@ def detection_output(
     if (rows[:, 0] != 0).any():
         raise NpuLayoutError("buffer: rows of several inputs; detection_output reads the rows of one")
     labels = _labels(rows[:, 1], rows[:, 2] >= least, rows[:, 2] > 0, no_class)
-    return _best(rows[:, 3:], rows[:, 2], labels, size, least, most)
+    return _best(rows[:, 3:], np.where(labels < 0, -1, rows[:, 2]), labels, size, least, most)
 
 
 def _labels(stored: np.ndarray, passing: np.ndarray, scored: np.ndarray, background: int | None) -> np.ndarray:
     """Return the classes of rows, without the background; NpuLayoutError if one of a row that passes is no class.
 
-    scored: whether rows have a score above 0; a row of zeros is memory that was not written to.
+    scored: whether rows have a score above 0. One of the background without a score, of zeros, is memory that was not
+    written to: its class is -1.
     """
     whole = (stored >= 0) & (stored == np.floor(stored)) & (stored < 2**31)
     if (passing & ~whole).any():
@@ -181,7 +182,7 @@ def _labels(stored: np.ndarray, passing: np.ndarray, scored: np.ndarray, backgro
             f"buffer: row {of_none[0]} is a detection of class {background}, which background= says is the background, "
             "but DetectionOutput writes no rows of that; if the network numbers classes from 0, leave background= out"
         )
-    return labels - (labels > background)
+    return np.where(labels == background, -1, labels - (labels > background))
 
 
 def _limits(confidence: Any, limit: Any) -> tuple[float, int]:

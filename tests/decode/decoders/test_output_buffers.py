@@ -87,6 +87,14 @@ def test_buffers_of_several_inputs_are_named(dtype: str) -> None:
         assert len(decoder([one[n - 1] for one in batch], 1.0)) == 0
 
 
+def test_an_output_without_its_first_axis_is_no_batch() -> None:
+    """Of scores (80, 8400) in the place of boxes' confidences (1, 1, 8400), 80 inputs were said to be there."""
+    specs = [nl.TensorSpec((1, n, 5, 7), name=f"y{n}") for n in (1, 3)]
+    squeezed = [np.zeros((n, 5, 7), np.float32) for n in (3, 1)]
+    with pytest.raises(nl.BufferSizeError, match=r"needs 140; 420 are those of 'y3': give \{name: buffer\}, or"):
+        in_order(specs, squeezed)
+
+
 def test_buffers_by_name_need_a_name_for_each() -> None:
     """With one name for two outputs, one buffer was read for both where their sizes are equal."""
     specs = [nl.TensorSpec((1, n, k, k), name="y" if n == 2 else f"box{k}") for k in (8, 4, 2) for n in (64, 2)]
