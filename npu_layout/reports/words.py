@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from ..buffers import TensorSpec
 from ..comparison import MOST_DB, Clamped
 from ..diagnosis import ends as stored_ends
@@ -48,9 +50,9 @@ def clamped(c: Clamped, values: int, spec: TensorSpec) -> str:
 
 
 def _begins_at_zero(spec: TensorSpec) -> bool:
-    """Whether the lowest number that a spec can store stands for 0."""
+    """Whether the lowest number that a spec can store stands for 0, in each channel."""
     q = spec.quantization
-    return q is not None and q.axis is None and bool(q.zero_point == stored_ends(spec)[0])
+    return q is not None and bool(np.all(np.equal(q.zero_point, stored_ends(spec)[0])))
 
 
 def exact(value: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,11 +43,13 @@ def test_tolerances_that_would_pass_are_offered_beside_no_fault(verdict: str) ->
 
 def test_a_larger_scale_is_no_advice_where_the_range_begins_at_zero() -> None:
     below, both = Clamped(5, 0, 0.5, 6.2), Clamped(4, 1, 0.5, 6.2)
-    for dtype, zero_point, axis in (("int8", -128, None), ("uint8", 0, None), ("uint8", [0, 0], 1)):
-        scale = 0.1 if axis is None else [0.1, 0.2]
-        spec = nl.TensorSpec((1, 2), "NC", dtype, quantization=nl.Quantization(scale, zero_point, axis=axis))
-        shifted = nl.TensorSpec((1, 2), "NC", dtype, quantization=nl.Quantization(0.1, 3))
-        assert ("ended in a ReLU" in clamped(below, 1000, spec)) == (axis is None)
+    for dtype, zero_point, other in (("int8", -128, 3), ("uint8", 0, 3), ("uint8", [0, 0], [0, 3])):
+        scale, axis = (0.1, None) if np.isscalar(zero_point) else ([0.1, 0.2], 1)
+        spec, shifted = (
+            nl.TensorSpec((1, 2), "NC", dtype, quantization=nl.Quantization(scale, zero, axis=axis))
+            for zero in (zero_point, other)
+        )
+        assert "ended in a ReLU" in clamped(below, 1000, spec)
         for found, of in ((both, spec), (below, shifted)):
             assert clamped(found, 1000, of).endswith("or take a larger scale")
 
