@@ -16,7 +16,7 @@ _LUMA_709 = 0.2126, 0.7152, 0.0722  # BT.709
 _BLUE, _RED = 0.492, 0.877  # U and V of BT.601: how blue and red differ from luma
 _GAMMAS = 2.2, 1 / 2.2
 _BRIGHTNESSES = 0.5, 2.0
-_SHIFTS = 1, 2  # pixels
+_SHIFTED = {1: "1 pixel", 2: "2 pixels or more"}  # a shift by more is nearest to the largest one
 _ROW_PITCHES = 16, 64, 128, 256  # elements, to multiples of which rows are padded
 _PITCHES = 64, 256, 1024, 4096, 16384  # elements, to multiples of which planes are padded: cache lines, pages
 
@@ -58,9 +58,9 @@ def seen(shape: tuple[int, ...], color: str) -> Iterator[SeenInput]:
         if shape[1] == shape[2] or not of_squares:
             yield SeenInput(name, f"the input is {text}", "geometry", move, False, moves=True)
     fills: tuple[tuple[str, Callable[..., Pixels]], ...] = ("", np.roll), (" edge", _shift)
-    for by in _SHIFTS:
+    for by in _SHIFTED:
         for axis, sign, where in ((2, 1, "to the right"), (2, -1, "to the left"), (1, 1, "down"), (1, -1, "up")):
-            words = f"the input is shifted {where} by {by} pixel{'s'[: by > 1]}"
+            words = f"the input is shifted {where} by {_SHIFTED[by]}"
             for fill, shift in fills:
                 move = partial(shift, shift=sign * by, axis=axis)
                 yield SeenInput(f"shift {axis} {sign * by}{fill}", words, "geometry", move, False, moves=True)

@@ -47,7 +47,7 @@ def moved(right: int, down: int, beyond: int = cv2.BORDER_WRAP) -> Callable[[np.
 
 def shifts() -> Iterator[tuple[str, tuple[str, str, Callable[[np.ndarray], np.ndarray]]]]:
     """Yield the ids of all shifts, with what WAYS says of each."""
-    for by, pixels in ((1, "1 pixel"), (2, "2 pixels")):
+    for by, pixels in ((1, "1 pixel"), (2, "2 pixels or more")):
         for axis, sign, where in ((2, 1, "to the right"), (2, -1, "to the left"), (1, 1, "down"), (1, -1, "up")):
             right, down = (sign * by, 0) if axis == 2 else (0, sign * by)
             for fill, beyond in (("", cv2.BORDER_WRAP), (" edge", cv2.BORDER_REPLICATE)):
@@ -175,6 +175,12 @@ def test_a_shift_is_one_cause_whatever_comes_in(board: Board, wrapped: bool) -> 
     output = board.verdict(nl.Recording({"maps": board.spec}, runs, {"preprocess": PRE}))
     assert output.verdict == "geometry" and "to the right by 1 pixel." in output.why, str(output)
     assert [c.text for c in output.ranking].count("the input is shifted to the right by 1 pixel") == 1
+
+
+@pytest.mark.parametrize("right", [3, -3])
+def test_a_larger_shift_is_not_said_to_be_the_largest_one_that_is_tried(board: Board, right: int) -> None:
+    output = board.verdict(board.recording(None, board.fed(on_images(moved(right, 0, cv2.BORDER_REPLICATE)))))
+    assert output.verdict == "geometry" and "by 2 pixels or more." in output.why, str(output)
 
 
 @pytest.mark.parametrize("fed", [True, False])
