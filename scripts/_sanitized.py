@@ -40,7 +40,8 @@ class SanitizedCore:
     """The core, compiled with sanitizers in a folder that has a copy of the library and its tests."""
 
     def __init__(self, session: nox.Session, home: Path) -> None:
-        self.session, self.home, self.compiler = session, home, os.environ.get("CC", "gcc")
+        self.session, self.home = session, home
+        self.compiler = os.environ.get("CC", "gcc").split()  # as setuptools reads it
         flags = f"-I{CSRC} -std=c11 -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all -ffp-contract=off".split()
         self.flags = [*flags, "-Wno-psabi", "-pthread"]
         copy_to(home)
@@ -48,7 +49,7 @@ class SanitizedCore:
     def objects(self, sanitizers: str) -> list[str]:
         """Compile what knows no Python, and return the object files."""
         (self.home / sanitizers).mkdir()
-        shared = [self.compiler, *self.flags, "-fPIC", f"-fsanitize={sanitizers}", "-c"]
+        shared = [*self.compiler, *self.flags, "-fPIC", f"-fsanitize={sanitizers}", "-c"]
         loops = [str(path) for path in [*sorted(CSRC.glob("*.c")), *sorted(CSRC.glob("simd/*.c"))]]
         largest = sorted(loops, key=lambda path: -os.path.getsize(path))
         with ThreadPoolExecutor(cores()) as pool:  # one file after the other takes most of an hour
@@ -61,7 +62,7 @@ class SanitizedCore:
     def natively(self, name: str, sanitizers: str, compiled: list[str], *arguments: str) -> str:
         """Return what a program of tests/native prints."""
         source, program = str(ROOT / "tests" / "native" / f"{name}.c"), str(self.home / name)
-        command = [self.compiler, *self.flags, f"-fsanitize={sanitizers}", source, *compiled, "-lm", "-o", program]
+        command = [*self.compiler, *self.flags, f"-fsanitize={sanitizers}", source, *compiled, "-lm", "-o", program]
         self.session.run(*command, external=True)
         env = {"TSAN_OPTIONS": "die_after_fork=0"}
         return str(self.session.run(program, *arguments, env=env, silent=True, external=True)).strip()
@@ -72,13 +73,13 @@ class SanitizedCore:
         binding = [str(path) for path in sorted(CSRC.glob("binding/*.c"))]
         core = str(self.home / "npu_layout" / "kernels" / f"_native{suffix}")
         shared = [*self.flags, f"-fsanitize={MEMORY}", "-fPIC", "-shared", f"-I{include}"]
-        self.session.run(self.compiler, *shared, *binding, *compiled, "-o", core, external=True)
+        self.session.run(*self.compiler, *shared, *binding, *compiled, "-o", core, external=True)
 
     def environment(self) -> dict[str, str]:
         """Return the environment in which Python loads the copy, with the sanitizers' libraries before it."""
         found = [
             subprocess.run(
-                [self.compiler, f"-print-file-name=lib{name}.so"], capture_output=True, text=True, check=True
+                [*self.compiler, f"-print-file-name=lib{name}.so"], capture_output=True, text=True, check=True
             ).stdout
             for name in ("asan", "ubsan")
         ]

@@ -46,16 +46,25 @@ class Images(NamedTuple):
         *others, last = map(quoted, self.names)
         return f"inputs {', '.join(others)} and {last}" if others else f"input {last}"
 
-    def made(self, recording: Recording, k: KeptRun, wanted: Wanted, pads: Sequence[int] = ()) -> Iterator[MadeImages]:
+    def made(
+        self,
+        recording: Recording,
+        k: KeptRun,
+        wanted: Wanted,
+        pads: Sequence[int] = (),
+        unchanged: set[Id] | None = None,
+    ) -> Iterator[MadeImages]:
         """Yield each other way to make them of a frame, which none of the images is already like.
 
         What makes each of several images one of the others is none: these are inputs in each other's place. `pads`:
-        yield borders of these pixel values alone.
+        yield borders of these pixel values alone; `unchanged`: where the ids go of ways that change none of the images,
+        once all others were yielded.
         """
         frame = k.frame if len(self.each) == 1 else None  # it is of one picture alone
+        alike: list[set[Id]] = [set() for _ in self.each]
         first, *others = (
-            variants(k.inputs[image.name], recording.meta, frame, image.limits, image.spec, k.roi_xywh, wanted, pads)
-            for image in self.each
+            variants(k.inputs[one.name], recording.meta, frame, one.limits, one.spec, k.roi_xywh, wanted, pads, ids)
+            for one, ids in zip(self.each, alike)
         )
         same = [{variant.id: variant for variant in of} for of in others]
         for variant in first:
@@ -63,6 +72,8 @@ class Images(NamedTuple):
                 way = self._together([variant, *(of[variant.id] for of in same)])
                 if not self._exchanges(way, k):
                     yield way
+        if unchanged is not None:
+            unchanged |= set.intersection(*alike)
 
     def _exchanges(self, way: MadeImages, k: KeptRun) -> bool:
         others = {name: [k.inputs[other] for other in self.names if other != name] for name in self.names}

@@ -42,10 +42,10 @@ def rerun(
     """Return {model's output: its tensors for each other way to make an input}.
 
     Tensors of another shape than for the recorded input are left out. A way has none at all if it has one in fewer than
-    half of the frames, or if it explains far less of the first one than the input as recorded, than what explains the
-    output best, or than another way; one of two changes also if it explains no more of the first two frames, or not
-    clearly more than one of the changes; one of several images also if that of fewer explains every output as well.
-    Those that explain more of an output of few values have one for every kept frame.
+    half of the frames of which it makes another input, or if it explains far less of the first one than the input as
+    recorded, than what explains the output best, or than another way; one of two changes also if it explains no more of
+    the first two frames, or not clearly more than one of the changes; one of several images also if that of fewer
+    explains every output as well. Those that explain more of an output of few values have one for every kept frame.
     `evidence`, `causes`: of the model's outputs; the latter as `whole_cause` returns them.
     """
     rows = sorted({int(i) for i in np.linspace(0, len(kept) - 1, min(_RERUN, len(kept))).round()})
@@ -64,7 +64,7 @@ def rerun(
             search.exchange(rows)
     return {
         output: [
-            one if 2 * len(one.answers) >= len(rows) and key not in needless[output] else one._replace(answers={})
+            one if tried.is_known(key, one, rows) and key not in needless[output] else one._replace(answers={})
             for key, one in of.items()
         ]
         for output, of in tried.of.items()
@@ -139,8 +139,8 @@ class _Search:
             key = group.names, id
             return key not in left_out and (only is None or key in only) and (both is None or both.wanted(key))
 
-        k = self._kept[row]
-        for way in group.made(self._recording, k, wanted, pads):
+        k, unchanged = self._kept[row], set[Id]()
+        for way in group.made(self._recording, k, wanted, pads, unchanged):
             key = group.names, way.id
             combined |= {key} if way.combines else set()
             self._shown.say(f"{LOOKING}: {_TRIED[way.id[0]]} of {group.words}")
@@ -150,6 +150,7 @@ class _Search:
                 alike = {name: answer[name] for name, y in k.references.items() if answer[name].shape == y.shape}
                 answers[ids] = way.arrays, alike
             self._tried.add(key, row, answers[ids][1], Remade(way.text, way.fix, {}, way.cause, key))
+        self._tried.unchanged.update(((group.names, id), row) for id in unchanged)
         return combined
 
     def _border(self, group: Images, row: int) -> list[int]:

@@ -37,7 +37,8 @@ _RECORDED: Key = (), ()  # no other way
 class TriedWays:
     """The model's answers to other inputs: of each output, the ways that were tried.
 
-    evidence, causes: of the model's outputs; the latter as `whole_cause` returns them.
+    evidence, causes: of the model's outputs; the latter as `whole_cause` returns them. `unchanged`: keys of ways and
+    rows of kept frames of which these make the recorded input again, as BGR is made of gray pixels.
     """
 
     def __init__(
@@ -45,6 +46,12 @@ class TriedWays:
     ) -> None:
         self.evidence, self.causes = evidence, causes
         self.of: dict[str, dict[Key, Remade]] = {output: {} for output in outputs}
+        self.unchanged: set[tuple[Key, int]] = set()
+
+    def is_known(self, key: Key, way: Remade, rows: Sequence[int]) -> bool:
+        """Whether a way has a tensor in half or more of those of these frames of which it makes another input."""
+        changed = sum((key, row) not in self.unchanged for row in rows)
+        return bool(way.answers) and 2 * len(way.answers) >= changed
 
     def add(self, key: Key, row: int, answer: Mapping[str, np.ndarray], way: Remade) -> None:
         """Add the model's answer to a kept frame; outputs of another shape than the evidence's are not in it."""
@@ -72,7 +79,7 @@ class TriedWays:
         for output, e in self.evidence.items():
             if e.fits and e.references[0].size <= _FEW:
                 for key, one in self.of[output].items():
-                    if 2 * len(one.answers) >= len(rows):
+                    if self.is_known(key, one, rows):
                         found[key] = max(found.get(key, 0.0), gained(e, one.answers))
         best = sorted((key for key, gain in found.items() if gain >= MARGIN), key=lambda key: -found[key])
         return set(best[:_LEADING])

@@ -49,6 +49,21 @@ def test_each_image_alone_and_all_at_once() -> None:
     assert one.words == "the input"
 
 
+def test_ways_that_change_no_image_are_told() -> None:
+    """Of gray pixels BGR makes the same, if the model has one mean and std for all colours."""
+    recording, kept = _pair()
+    gray = {name: np.repeat(x[:, :1], 3, 1) for name, x in kept[0].inputs.items()}
+    left = {**kept[0].inputs, "left": gray["left"]}
+    after = "color", "after"
+    for inputs, of in ((kept[0].inputs, []), (left, ["left"]), (gray, ["left", "right", "left right"])):
+        for group in images(recording, kept):
+            unchanged: set[Any] = set()
+            ways = group.made(recording, kept[0]._replace(inputs=inputs), lambda id: True, unchanged=unchanged)
+            made = {way.id for way in ways}
+            assert (after in unchanged) == (" ".join(group.names) in of) and not made & unchanged, group.names
+            assert (after in made) == all(name not in " ".join(of) for name in group.names)
+
+
 def test_all_images_are_changed_in_the_same_way() -> None:
     recording, kept = _pair()
     left, right, both = (_ways(group, recording, kept[0]) for group in images(recording, kept))

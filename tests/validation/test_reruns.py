@@ -172,6 +172,37 @@ def test_what_leads_in_few_values_is_tried_on_every_frame(seed: int) -> None:
         assert found.verdict in ("match", "mismatch", "ambiguous"), str(found)
 
 
+def of_gray_frames(coloured: Sequence[int], fed_as_bgr: bool, noise: float, seed: int = 0) -> nl.OutputReport:
+    """What is said of a board whose frames are gray but for some, where BGR is no other input."""
+    board, rng = Board(), np.random.default_rng(seed)
+    mean, std = (np.reshape(PRE[key], (1, 3, 1, 1)) for key in ("mean", "std"))
+    runs = []
+    for i, x in enumerate(board.inputs):
+        pixels = x * std + mean
+        pixels = pixels if i in coloured else np.repeat(pixels.mean(1, keepdims=True), 3, 1)
+        given, other = (np.float32((p - mean) / std) for p in (pixels, pixels[:, ::-1]))
+        y = board.engine.infer(other if fed_as_bgr else given)["maps"]
+        noisy = y + 10 ** (-noise / 20) * y.std() * rng.standard_normal(y.shape)
+        runs.append(({"image": given}, {"maps": board.spec.pack(noisy.astype(np.float32))}))
+    return board.verdict(nl.Recording({"maps": board.spec}, runs, {"preprocess": PRE}))
+
+
+@pytest.mark.parametrize("noise", [15, 30])
+@pytest.mark.parametrize("coloured", [(0, 4), (4,), (7,)])
+def test_a_change_that_few_frames_show_is_named(coloured: Sequence[int], noise: float) -> None:
+    found = of_gray_frames(coloured, True, noise)
+    assert found.verdict == "preprocessing" and found.fix == {**PRE, "color": "BGR"}, str(found)
+
+
+@pytest.mark.parametrize("noise", [5, 8, 12, 20, 40])
+@pytest.mark.parametrize("coloured", [(0, 4), (4,), ()])
+def test_a_sound_board_with_few_coloured_frames(coloured: Sequence[int], noise: float) -> None:
+    for seed in range(2):
+        found = of_gray_frames(coloured, False, noise, seed)
+        assert found.verdict in ("match", "mismatch", "ambiguous"), str(found)
+        assert noise < 20 or found.verdict == "match", str(found)
+
+
 @pytest.mark.parametrize(("pair", "total"), [(False, 24), (True, 24)])
 def test_progress_counts_every_frame_that_is_tried(
     pair: bool, total: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

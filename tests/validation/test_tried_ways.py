@@ -80,6 +80,17 @@ def test_leading_ways_are_those_of_few_values(shape: tuple[int, ...]) -> None:
     assert leading == ({RIGHT, PAIR} if len(shape) == 2 else set()), "the best two"
 
 
+def test_a_way_is_known_if_it_was_tried_where_it_changes_the_input() -> None:
+    device = Device()
+    found = tried({"a": {RIGHT: device.true[:1], WRONG: device.other[:2]}}, {"a": device.evidence})
+    right, wrong = (found.of["a"][key] for key in (RIGHT, WRONG))
+    assert found.is_known(WRONG, wrong, range(FRAMES)) and not found.is_known(RIGHT, right, range(FRAMES))
+    found.unchanged |= {(RIGHT, 2), (RIGHT, 3)}
+    assert found.is_known(RIGHT, right, range(FRAMES)), "in one of the two frames that it changes"
+    found.unchanged |= {(NEAR, row) for row in range(FRAMES)}
+    assert not found.is_known(NEAR, Remade("", None, {}), range(FRAMES)), "it was never another input"
+
+
 @pytest.mark.parametrize(("alone", "needless"), [(0.0, True), (0.6, False)])
 def test_two_changes_are_needless_where_one_explains_as_much(alone: float, needless: bool) -> None:
     device = Device()

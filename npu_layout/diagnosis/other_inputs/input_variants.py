@@ -73,6 +73,7 @@ def variants(
     roi_xywh: Sequence[int] | None = None,
     wanted: Wanted = _every_one,
     pads: Sequence[int] = (),
+    unchanged: set[Id] | None = None,
 ) -> Iterator[Variant]:
     """Yield every other way to make `x`, an image as the model reads it: none like `x`.
 
@@ -82,8 +83,9 @@ def variants(
     x: 4-D with 1 or 3 channels in axis 1 or 3; meta: the recording's, with "preprocess"; frame: the camera's frame,
     as recorded of its "source", or None; limits: lowest and highest value of all recorded inputs;
     spec: of the recorded buffer, if it has one; roi_xywh: the part of the frame that `x` was made of;
-    wanted: whether to make the way of an id; pads: yield borders of these pixel values alone. Yields nothing for inputs
-    that are not images.
+    wanted: whether to make the way of an id; pads: yield borders of these pixel values alone; unchanged: where
+    the ids of wanted ways go that make `x` again of this frame, as BGR is made of gray pixels. Yields nothing for
+    inputs that are not images.
     """
     axis = image_channels(x.shape)
     if axis is None:
@@ -107,6 +109,8 @@ def variants(
         array = arrays.get(way.made)
         if array is None:
             if way.made.is_like(image.given, _AS_GIVEN):
+                if unchanged is not None:
+                    unchanged.add(way.id)
                 continue
             first = known.first_like(way.made)
             if first is way.made:
