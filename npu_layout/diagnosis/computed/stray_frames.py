@@ -13,13 +13,15 @@ from ..scoring.proof import by_chance
 from ..scoring.thresholds import LEAST, MARGIN, NEIGHBOURS, RATE
 
 _CERTAIN = 3  # deviations
+_BESIDE = 0.03  # of the way to another frame's output, by which a device that errs may miss the one that it has
 
 
 def stray_frames(evidence: Evidence, numbers: Sequence[int], parts: Sequence[OutputPart]) -> list[tuple[int, int]]:
     """Return (frame, the frame whose output it has), if any of the parts is a frame that was kept. `numbers`: of these.
 
     The model's output for the other frame explains most of what is stored, clearly more than that for its own and than
-    those for all others, and more than noise does once in 10,000 recordings.
+    those for all others, and more than noise does once in 10,000 recordings. What it leaves is noise, and leads to no
+    other frame's output: where a device hardly sees its frames, all its outputs are nearest to one of the model's.
     """
     if not evidence.fits or len(numbers) < 2:
         return []
@@ -48,11 +50,26 @@ def _source(evidence: Evidence, row: int) -> int | None:
     """Return the row whose output the device stored in another one; None if that is not clear."""
     stored = evidence.codes[row]
     floor = max(evidence.rounding(evidence.steps), 1e-20 * float(np.square(stored).mean()))
-    left = [max(float(np.square(stored - evidence.predicted(w)).mean()), floor) for w in evidence.wanted]
+    predicted = np.stack([evidence.predicted(w) for w in evidence.wanted])
+    left = np.maximum(np.square(stored - predicted).mean(1), floor)
     first, second, *_ = np.argsort(left)
     explained = decibels(float(np.square(stored - stored.mean()).mean()), left[first])
     if first == row or explained < LEAST or decibels(left[second], left[first]) < MARGIN:
         return None
-    values = stored.size / min(NEIGHBOURS, evidence.samples.count)
+    together = min(NEIGHBOURS, evidence.samples.count)
     tried = len(left) ** 2
-    return int(first) if by_chance(left[row] / left[first], values) >= log(tried / RATE) else None
+    if by_chance(left[row] / left[first], stored.size / together) < log(tried / RATE):
+        return None
+    return int(first) if _is_at(stored, predicted, int(first), together) else None
+
+
+def _is_at(stored: np.ndarray, predicted: np.ndarray, row: int, together: int) -> bool:
+    """Whether stored values are the prediction for a row and noise: not between it and that for any other row.
+
+    together: how many neighbouring values count as one.
+    """
+    error, ways = stored - predicted[row], np.delete(predicted, row, 0) - predicted[row]
+    power = np.square(ways).sum(1)
+    ways, power = ways[power > 0], power[power > 0]
+    noise = np.sqrt(together * np.square(error).mean() / power)
+    return bool((abs(ways @ error) / power <= _BESIDE + _CERTAIN * noise).all())

@@ -54,6 +54,16 @@ def test_a_frame_of_more_noise_has_its_own(board: Board, seed: int) -> None:
     assert SAYS not in output.why, str(output)
 
 
+@pytest.mark.parametrize("share", [0.1, 0.2])
+def test_outputs_that_are_only_nearest_to_another_frames(board: Board, share: float) -> None:
+    """As of a device that hardly sees its frames: between the model's outputs, and nearest to one of them."""
+    references = [answer["maps"] for answer in board.answers[:4]]
+    between = (1 - share) * references[2] + share * np.mean(references, 0)
+    stored = [noisy(between, 20.0, 0), *references[1:]]
+    evidence = Evidence(board.spec, [board.spec.pack(np.float32(a)) for a in stored], references, (), 1)
+    assert stray_frames(evidence, range(4), [OutputPart(None, 0, 4, 1.0)]) == []
+
+
 def test_several_frames_that_share_a_source(board: Board) -> None:
     references = [answer["maps"] for answer in board.answers]
     buffers = [board.spec.pack(references[k]) for k in (0, 1, 2, 3, 1, 5, 1, 7)]
