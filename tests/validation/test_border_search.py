@@ -24,11 +24,11 @@ def bent(pad: float) -> Answers:
     return {"maps": (fixed + 2 * x * slope + 3 * np.maximum(x - 0.3, 0) ** 2 * curve).astype(np.float32)}
 
 
-def saturated(pad: float) -> Answers:
+def saturated(pad: float, gain: float = 9, spread: float = 1) -> Answers:
     """A model most of whose values change in a small part of the range of borders, each in another one."""
     rng = np.random.default_rng(0)
     fixed, slope = (rng.standard_normal(SHAPE) for _ in range(2))
-    return {"maps": np.tanh(fixed + 9 * pad / 255 * slope).astype(np.float32)}
+    return {"maps": np.tanh(spread * fixed + gain * pad / 255 * slope).astype(np.float32)}
 
 
 def found(
@@ -70,6 +70,15 @@ def test_a_border_of_a_model_that_bends_much(pad: int) -> None:
     near, words = best
     low, high = bounds(words) if words else (near, near)
     assert abs(near - pad) <= 3 and low <= pad <= high, (best, runs)
+
+
+@pytest.mark.parametrize(("pad", "gain"), [(15, 80), (39, 40)])
+def test_a_border_that_the_runs_did_not_reach_is_in_the_bounds(pad: int, gain: float) -> None:
+    best, runs = found(lambda: saturated(pad, gain, 3), 0.02, model=lambda border: saturated(border, gain, 3))
+    assert best is not None and len(runs) == 4
+    near, words = best
+    low, high = bounds(words)
+    assert words.endswith(" explain as much or more)") and low <= pad < near == runs[-1] <= high, (best, runs)
 
 
 def test_what_explains_as_much_is_said() -> None:
