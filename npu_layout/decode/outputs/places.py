@@ -343,9 +343,10 @@ def checked_specs(given: Any) -> tuple[TensorSpec, ...]:
     """
     items = given
     if isinstance(given, Mapping):
-        whole = all(isinstance(spec, TensorSpec) for spec in given.values())
-        named = {name: spec.name or str(name) for name, spec in given.items()} if whole else {}
-        items = [spec.replace(name=named[name]) if whole else spec for name, spec in given.items()]
+        items = [
+            spec.replace(name=spec.name or str(name)) if isinstance(spec, TensorSpec) else spec
+            for name, spec in given.items()
+        ]
     if isinstance(items, (list, tuple)) and items and all(isinstance(item, np.ndarray) for item in items):
         raise NpuLayoutError(
             "specs: expected TensorSpecs, got arrays: give those of the runtime's metadata or, if it returns arrays in "

@@ -191,3 +191,10 @@ def test_the_finest_of_four_levels_of_8_bins() -> None:
     heads = [(head.name, head.strides, head.forms[0].boxes.bins) for head in found.others]
     assert ("yolov8", (8, 16, 32, 64), 8) in heads and ("nanodet", (8, 16, 32, 64), 8) in heads
     assert decode.yolov8(80, (8, 16, 32, 64), bins=8) in found.others and "YOLOv8 with P6 and bins=8" in found.why
+
+
+def test_the_map_of_prototypes_is_none_of_the_levels() -> None:
+    """It has the most cells. The head has 79 classes, not 80, so that no size of the input makes the outputs fit."""
+    specs = [nl.TensorSpec((1, channels, n, n)) for channels, n in ((176, 40), (176, 20), (176, 10), (32, 80))]
+    with pytest.raises(nl.LayoutError, match=r"maps of 40x40, 20x20, 10x10 cells belong to an input of \(320, 320\)"):
+        decode.Decoder(decode.yolov8(79, coefficients=32), specs, (640, 640))
