@@ -13,7 +13,7 @@ from ..diagnosis import MARGIN, BorderErrors, Evidence
 Answers = Mapping[str, np.ndarray]
 
 _WORTH = 1.0  # dB that a border has to gain where outputs are in proportion to it, before the model runs again
-_RUNS = 4  # of the model, at most
+_RUNS = 6  # of the model, at most
 _PIXEL_VALUES = 256
 CHOICES = math.log(_PIXEL_VALUES)  # logarithm of the number of borders from which one is chosen
 
@@ -60,7 +60,8 @@ def searched(
 def _as_much(pad: int, estimate: float, sure: float) -> str:
     """Return in words which pixel values explain as much, or more if the last estimate is another; "" if none does."""
     by, other = int(sure), round(estimate)
-    low, high = max(min(pad, other) - by, 0), min(max(pad, other) + by, _PIXEL_VALUES - 1)
+    beyond = 2 * other - pad  # what leads on may lead on as far again
+    low, high = max(min(pad, beyond) - by, 0), min(max(pad, beyond) + by, _PIXEL_VALUES - 1)
     more = "as much" if other == pad else "as much or more"
     return f" ({low} to {high} explain {more})" if low < high else ""
 

@@ -64,18 +64,18 @@ def bounds(words: str) -> tuple[int, int]:
 
 @pytest.mark.parametrize("pad", [9, 23, 37, 60, 170, 200])
 def test_a_border_of_a_model_that_bends_much(pad: int) -> None:
-    """The lines between 0, 114 and 255 are far from it; what was not reached in four runs is in the bounds."""
+    """The lines between 0, 114 and 255 are far from it; what was not reached is in the bounds."""
     best, runs = found(lambda: saturated(pad), 0.05, model=saturated)
-    assert best is not None and len(runs) <= 4, best
+    assert best is not None and len(runs) <= 6, best
     near, words = best
     low, high = bounds(words) if words else (near, near)
     assert abs(near - pad) <= 3 and low <= pad <= high, (best, runs)
 
 
-@pytest.mark.parametrize(("pad", "gain"), [(15, 80), (39, 40)])
+@pytest.mark.parametrize(("pad", "gain"), [(9, 160), (15, 160)])
 def test_a_border_that_the_runs_did_not_reach_is_in_the_bounds(pad: int, gain: float) -> None:
     best, runs = found(lambda: saturated(pad, gain, 3), 0.02, model=lambda border: saturated(border, gain, 3))
-    assert best is not None and len(runs) == 4
+    assert best is not None and len(runs) == 6
     near, words = best
     low, high = bounds(words)
     assert words.endswith(" explain as much or more)") and low <= pad < near == runs[-1] <= high, (best, runs)
