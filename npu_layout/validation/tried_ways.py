@@ -176,24 +176,24 @@ class TwoChanges:
         return False
 
     @cached_property
+    def _explained(self) -> list[dict[Key, float]]:
+        """The dB that each input explains of each output."""
+        tried = self._tried
+        return [tried.explained(output, self._row) for output, e in tried.evidence.items() if e.fits]
+
+    @cached_property
     def _are_needed(self) -> bool:
-        inputs: set[Key] | None = None  # with each of which the model explains nearly all so far
-        for output, e in self._tried.evidence.items():
-            if e.fits:
-                by = self._tried.explained(output, self._row)
-                well = {key for key, db in by.items() if db >= NEARLY_ALL}
-                inputs = well if inputs is None else inputs & well
-        return not inputs
+        well = [{key for key, db in by.items() if db >= NEARLY_ALL} for by in self._explained]
+        return not well or not set.intersection(*well)
 
     @cached_property
     def _leading(self) -> set[Key]:
         """The single changes that explain most of an output each, and more than the input as recorded."""
         leading = set()
-        for output, e in self._tried.evidence.items():
-            by = self._tried.explained(output, self._row) if e.fits else {_RECORDED: 0.0}
-            recorded = by.pop(_RECORDED)
-            best = max((key for key in by if not parts(key)), key=lambda key: by[key], default=None)
-            leading |= set() if best is None or by[best] <= recorded + _MORE else {best}
+        for by in self._explained:
+            single = (key for key in by if key != _RECORDED and not parts(key))
+            best = max(single, key=lambda key: by[key], default=_RECORDED)
+            leading |= {best} if by[best] > by[_RECORDED] + _MORE else set()
         return leading
 
 

@@ -83,9 +83,9 @@ def variants(
     x: 4-D with 1 or 3 channels in axis 1 or 3; meta: the recording's, with "preprocess"; frame: the camera's frame,
     as recorded of its "source", or None; limits: lowest and highest value of all recorded inputs;
     spec: of the recorded buffer, if it has one; roi_xywh: the part of the frame that `x` was made of;
-    wanted: whether to make the way of an id; pads: yield borders of these pixel values alone; unchanged: where
-    the ids of wanted ways go that make `x` again of this frame, as BGR is made of gray pixels. Yields nothing for
-    inputs that are not images.
+    wanted: whether to make the way of an id; pads: yield borders of these pixel values alone; unchanged: where the ids
+    go of wanted ways that make `x` again of this frame, as BGR is made of gray pixels. Yields nothing for inputs that
+    are not images.
     """
     axis = image_channels(x.shape)
     if axis is None:
