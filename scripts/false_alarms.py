@@ -33,7 +33,7 @@ from verdicts import models, pictures, ports
 
 from npu_layout.buffers import TensorSpec
 from npu_layout.comparison import channel_axis
-from npu_layout.diagnosis import Remade, Situation, diagnose, distinct, variants
+from npu_layout.diagnosis import PreparedImage, Remade, Situation, diagnose, distinct, variants
 from npu_layout.diagnosis.scoring.evidence import Evidence
 
 RATE = 1e-4  # asked
@@ -86,7 +86,7 @@ def zoo(name: str, shade: str) -> Zoo:
     made: dict[str, dict[Any, Remade]] = {output: {} for output in references[0]}
     for row, x in enumerate(inputs):
         answers: dict[int, tuple[np.ndarray, dict[str, np.ndarray]]] = {}  # by the id of an input, which it keeps alive
-        for variant in variants(x, {"preprocess": model.preprocess}, frames[row], limits):
+        for variant in variants(PreparedImage(x, limits, {"preprocess": model.preprocess}, frames[row])):
             if id(variant.x) not in answers:
                 answers[id(variant.x)] = variant.x, engine.infer(variant.x)
             for output, answer in answers[id(variant.x)][1].items():

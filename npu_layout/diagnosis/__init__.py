@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .input_checks.runtime_scales import runtime_normalises
     from .other_inputs.frame_fits import PICTURE, border_of
     from .other_inputs.frame_readings import SOURCE
-    from .other_inputs.input_variants import Variant, image_channels, image_size, variants
+    from .other_inputs.input_variants import PreparedImage, Variant, image_channels, image_size, variants
     from .other_inputs.two_at_once import BOTH
     from .scoring.evidence import Evidence
     from .scoring.samples import by_channel, ends
@@ -47,6 +47,7 @@ __all__ = [
     "Identification",
     "InputReport",
     "Judgement",
+    "PreparedImage",
     "Remade",
     "Situation",
     "Trial",
@@ -92,6 +93,7 @@ __getattr__, __dir__ = late(
         "Evidence": "scoring.evidence",
         "InputReport": "input_checks.input_report",
         "Judgement": "verdicts.verdict",
+        "PreparedImage": "other_inputs.input_variants",
         "Remade": "computed.answers",
         "Situation": "verdicts.causes",
         "Trial": "scoring.trials",

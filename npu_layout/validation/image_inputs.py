@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..buffers import TensorSpec
-from ..diagnosis import Variant, image_channels, variants
+from ..diagnosis import PreparedImage, Variant, image_channels, variants
 from ..recordings import Recording
 from ..support import quoted
 from .comparing import KeptRun
@@ -25,6 +25,10 @@ class _ImageInput(NamedTuple):
     name: str
     spec: TensorSpec | None
     limits: tuple[float, float]
+
+    def prepared(self, recording: Recording, k: KeptRun, frame: np.ndarray | None) -> PreparedImage:
+        """Return the image of a run; `frame`: if it was made of the camera's."""
+        return PreparedImage(k.inputs[self.name], self.limits, recording.meta, frame, self.spec, k.roi_xywh)
 
 
 class Images(NamedTuple):
@@ -63,8 +67,7 @@ class Images(NamedTuple):
         frame = k.frame if len(self.each) == 1 else None  # it is of one picture alone
         alike: list[set[Id]] = [set() for _ in self.each]
         first, *others = (
-            variants(k.inputs[one.name], recording.meta, frame, one.limits, one.spec, k.roi_xywh, wanted, pads, ids)
-            for one, ids in zip(self.each, alike)
+            variants(one.prepared(recording, k, frame), wanted, pads, ids) for one, ids in zip(self.each, alike)
         )
         same = [{variant.id: variant for variant in of} for of in others]
         for variant in first:

@@ -64,45 +64,53 @@ def image_size(shape: tuple[int, ...]) -> tuple[int, int] | None:
     return None if axis is None else (shape[2 if axis == 1 else 1], shape[3 if axis == 1 else 2])
 
 
+class PreparedImage(NamedTuple):
+    """An image as the model reads it, and what was recorded of it.
+
+    x: 4-D with 1 or 3 channels in axis 1 or 3; limits: lowest and highest value of all recorded inputs; meta: the
+    recording's, with "preprocess"; frame: the camera's frame, as recorded of its "source", or None; spec: of the
+    recorded buffer, if it has one; roi_xywh: the part of the frame that `x` was made of.
+    """
+
+    x: np.ndarray
+    limits: tuple[float, float]
+    meta: Mapping[str, Any]
+    frame: np.ndarray | None = None
+    spec: TensorSpec | None = None
+    roi_xywh: Sequence[int] | None = None
+
+
 def variants(
-    x: np.ndarray,
-    meta: Mapping[str, Any],
-    frame: np.ndarray | None,
-    limits: tuple[float, float],
-    spec: TensorSpec | None = None,
-    roi_xywh: Sequence[int] | None = None,
+    given: PreparedImage,
     wanted: Wanted = _every_one,
     pads: Sequence[int] = (),
     unchanged: set[Id] | None = None,
 ) -> Iterator[Variant]:
-    """Yield every other way to make `x`, an image as the model reads it: none like `x`.
+    """Yield every other way to make an image, as the model reads it: none like the given one.
 
     Ways that make nearly the same of this frame share one array: another frame may distinguish them, if less of it is
     clamped.
 
-    x: 4-D with 1 or 3 channels in axis 1 or 3; meta: the recording's, with "preprocess"; frame: the camera's frame,
-    as recorded of its "source", or None; limits: lowest and highest value of all recorded inputs;
-    spec: of the recorded buffer, if it has one; roi_xywh: the part of the frame that `x` was made of;
     wanted: whether to make the way of an id; pads: yield borders of these pixel values alone; unchanged: where the ids
-    go of wanted ways that make `x` again of this frame, as BGR is made of gray pixels. Yields nothing for inputs that
-    are not images.
+    go of wanted ways that make the given image again of this frame, as BGR is made of gray pixels. Yields nothing for
+    inputs that are not images.
     """
+    x, frame, meta, roi_xywh = given.x, given.frame, given.meta, given.roi_xywh
     axis = image_channels(x.shape)
     if axis is None:
         return
     own = meta.get("preprocess") or {}
-    taken = frame
     if frame is not None:
         try:
             frame, how = as_channels(frame, own, roi_xywh)
         except NpuLayoutError as error:
             raise RecordingError(f"input {FRAME!r} and meta's preprocess do not fit: {error}") from None
         meta = {**meta, "preprocess": how} if own else meta
-    readings = FrameReadings(taken, own, roi_xywh)
-    image = Image(x, axis, meta, spec)
+    readings = FrameReadings(given.frame, own, roi_xywh)
+    image = Image(x, axis, meta, given.spec)
     known = MadeInputs(_AS_ANOTHER)
     arrays: dict[MadeInput, np.ndarray] = {}
-    every = _every(image, frame, limits, wanted, readings)
+    every = _every(image, frame, given.limits, wanted, readings)
     for way in _of_the_frame(padded(image, frame, pads) if pads else every, readings, own):
         if not wanted(way.id):
             continue

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.diagnosis import variants
+from npu_layout.diagnosis import PreparedImage, variants
 from npu_layout.diagnosis.other_inputs.device_inputs import SeenInput, of_integers, seen
 from tests.diagnosis.input_checks.test_input_changes import of_matrix
 from tests.support.boards import PRE, SIDE, Board
@@ -227,7 +227,7 @@ def test_planes_of_whole_pages_have_no_gap() -> None:
 
 def test_inputs_of_whole_numbers_are_not_rounded() -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (1, 3, 8, 8)).astype(np.float32)
-    ids = {v.id for v in variants(pixels, {"preprocess": {"mean": 0, "std": 1}}, None, (0.0, 255.0))}
+    ids = {v.id for v in variants(PreparedImage(pixels, (0.0, 255.0), {"preprocess": {"mean": 0, "std": 1}}))}
     assert not {("device", "rounded"), ("device", "cut off")} & ids
 
 
@@ -244,7 +244,7 @@ def test_noise_is_none_of_them(board: Board, noise: float, seed: int) -> None:
 def test_a_way_that_is_hardly_another_input_is_not_tried() -> None:
     """A gray picture in gray, and one of a single value moved."""
     flat = np.full((1, 3, SIDE, SIDE), 100.0, np.float32)
-    ids = {variant.id for variant in variants(flat, {"preprocess": {"mean": 0, "std": 1}}, None, (0.0, 255.0))}
+    ids = {variant.id for variant in variants(PreparedImage(flat, (0.0, 255.0), {"preprocess": {"mean": 0, "std": 1}}))}
     assert not {("device", name) for name in WAYS if WAYS[name][0] == "geometry" or name == "gray"} & ids
     assert ("device", "clamped") not in ids and ("device", "sign") in ids
 
@@ -254,7 +254,7 @@ def test_pixels_that_mean_and_std_leave_nearly_whole_are_their_bytes(mean: float
     """In float32 some 128 become less than 128, whose byte is that of 127 if they are cut."""
     codes = np.arange(256, dtype=np.float32).reshape(1, 1, 16, 16)
     x = (codes - np.float32(mean)) * (np.float32(1) / np.float32(std))
-    made = {v.id[1]: v.x for v in variants(x, {"preprocess": {"mean": mean, "std": std}}, None, (-3, 3))}
+    made = {v.id[1]: v.x for v in variants(PreparedImage(x, (-3, 3), {"preprocess": {"mean": mean, "std": std}}))}
     for name in ("sign", "signed", "negative", "clamped"):
         np.testing.assert_allclose(made[name] * std + mean, WAYS[name][2](codes.astype(int)), atol=1e-2)
 

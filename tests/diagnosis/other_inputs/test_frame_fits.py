@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import npu_layout as nl
-from npu_layout.diagnosis import variants
+from npu_layout.diagnosis import PreparedImage, variants
 from npu_layout.diagnosis.other_inputs.frame_fits import PICTURE
 from tests.support.boards import picture
 
@@ -215,7 +215,7 @@ def test_noise_is_none_of_them(noise: float, recorded: bool, frames: int) -> Non
 def test_a_picture_that_is_all_border_has_none() -> None:
     flat = made(np.full((60, 90, 3), 114, np.uint8))
     for x, how in ((flat, PRE), (made(FRAMES[0]), {**PRE, "resize": "stretch"})):
-        ids = [v.id for v in variants(x, {"preprocess": how}, None, (-3.0, 3.0))]
+        ids = [v.id for v in variants(PreparedImage(x, (-3.0, 3.0), {"preprocess": how}))]
         assert not [id for id in ids if id[0] == "fit" or id[-1] == PICTURE]
 
 

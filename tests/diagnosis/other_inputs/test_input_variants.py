@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
-from npu_layout.diagnosis import image_size, variants
+from npu_layout.diagnosis import PreparedImage, image_size, variants
 from tests.support.boards import PRE, SHAPE, SIDE, Board, picture
 
 
@@ -100,7 +100,7 @@ def test_the_size_of_an_image() -> None:
 
 def _scaled(x: np.ndarray, how: dict[str, Any]) -> dict[tuple[Any, ...], np.ndarray]:
     """The inputs of other means and deviations, by what identifies each."""
-    return {v.id: v.x for v in variants(x, {"preprocess": how}, None, (-0.5, 127 / 256)) if v.id[0] == "scale"}
+    return {v.id: v.x for v in variants(PreparedImage(x, (-0.5, 127 / 256), {"preprocess": how})) if v.id[0] == "scale"}
 
 
 def test_ways_that_are_clamped_alike_in_one_frame_differ_in_another() -> None:
@@ -146,7 +146,9 @@ def test_what_leaves_a_blank_picture_is_said() -> None:
     says = "nearly a blank picture, as floats"
     for scaled, blank in ((pixels / 255, True), (pixels / 255 * 0.004 + 0.5, False)):
         how = {"mean": [0.0] * 3, "std": [255.0] * 3}
-        texts = {v.id[1]: v.text for v in variants(scaled, {"preprocess": how}, None, (0.0, 1.0)) if not v.combines}
+        texts = {
+            v.id[1]: v.text for v in variants(PreparedImage(scaled, (0.0, 1.0), {"preprocess": how})) if not v.combines
+        }
         assert (says in texts["twice"]) == blank, texts["twice"]
         assert says not in texts["forgotten"] and says not in texts["before"]
 
@@ -158,7 +160,7 @@ def test_red_and_blue_exchanged_and_another_mean_and_std(color: str) -> None:
     how = {"color": color, "mean": mean.tolist(), "std": std.tolist()}
     pixels = np.random.default_rng(0).integers(0, 256, (1, 3, 8, 8)).astype(np.float64)
     x = ((pixels - mean[:, None, None]) / std[:, None, None]).astype(np.float32)
-    both = [v for v in variants(x, {"preprocess": how}, None, (-9.0, 9.0)) if v.combines]
+    both = [v for v in variants(PreparedImage(x, (-9.0, 9.0), {"preprocess": how})) if v.combines]
     other = "BGR" if color == "RGB" else "RGB"
     assert len(both) > 10 and all(v.text.endswith(f", and {other} instead of {color}") for v in both)
     for v in both:
@@ -172,8 +174,8 @@ def test_red_and_blue_exchanged_and_another_mean_and_std(color: str) -> None:
             v.text
         )  # ways that are alike share one array
     gray = {"color": "GRAY", "mean": 120, "std": 60}
-    assert not [v for v in variants(x[:, :1], {"preprocess": gray}, None, (-9.0, 9.0)) if v.combines]
-    assert not [v for v in variants(x, {}, None, (-9.0, 9.0)) if v.combines]
+    assert not [v for v in variants(PreparedImage(x[:, :1], (-9.0, 9.0), {"preprocess": gray})) if v.combines]
+    assert not [v for v in variants(PreparedImage(x, (-9.0, 9.0), {})) if v.combines]
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
@@ -186,7 +188,7 @@ def test_integers_are_clamped_at_the_ends_of_their_dtype(dtype: str) -> None:
     ends = (0 - 108) * 0.0186, (255 - 108) * 0.0186  # of 0 and 255: all pixels are between -2.02 and 2.72
     pixels = np.random.default_rng(0).integers(0, 256, shape).astype(np.float64)
     x = spec.unpack(spec.pack(((pixels - mean[:, None, None]) / std[:, None, None]).astype(np.float32)))
-    made = {v.id: v for v in variants(x, {"preprocess": how}, None, (-1.0, 1.0), spec)}
+    made = {v.id: v for v in variants(PreparedImage(x, (-1.0, 1.0), {"preprocess": how}, spec=spec))}
     for color, raw in (((), pixels), (("BGR",), pixels[:, ::-1])):
         found = made[("scale", "forgotten", "all pixels", *color)]
         assert f"mean and std forgotten, clamped to the range of {dtype}" in found.text
@@ -199,7 +201,7 @@ def test_mistakes_that_are_nearly_one_share_an_array_of_a_dim_picture_too() -> N
     pixels = np.random.default_rng(0).integers(0, 30, (1, 3, 16, 16))
     x = ((pixels - 128) / 256).astype(np.float32)
     meta = {"preprocess": {"mean": [128.0] * 3, "std": [256.0] * 3}}
-    made = {v.id: v.x for v in variants(x, meta, None, (-0.5, 0.5))}
+    made = {v.id: v.x for v in variants(PreparedImage(x, (-0.5, 0.5), meta))}
     assert made["scale", "no_std", ""] is made["scale", "undivided", ""]
     assert made["scale", "no_std", ""] is not made["scale", "forgotten", ""]
     np.testing.assert_allclose(made["scale", "no_std", ""], pixels - 128)
