@@ -13,16 +13,17 @@ from ..errors import NpuLayoutError
 from ..support import checked_call, isolated
 from .runtime import RuntimeEngine, declared_inputs, model_file, opening, runtime, seen
 
-_USUAL = "nhwc"  # the default of data_format
-_FORMATS = {"NHWC": _USUAL, "NCHW": "nchw"}  # the words of inference, by the input's tag
+_TAKEN = "NHWC"  # the order of an input of four axes, unless data_format says otherwise
 
 
 class RknnEngine(RuntimeEngine):
     """Runs an RKNN model with RKNNLite (airockchip/rknn-toolkit2, rknn-toolkit-lite2); its outputs are float32.
 
-    RKNNLite dequantises, and returns the model's own shapes; it reports neither names nor inputs. RknnRuntimeEngine
-    returns the buffers as the NPU stores them. RknnEngine was never run on a device: it was tried against a stand-in
-    for RKNNLite.
+    RKNNLite dequantises, and returns the model's own shapes; it reports neither names nor inputs, nor the order of an
+    output's axes. `data_format` of its `inference` is of the inputs alone (rknnlite/api/rknn_lite.py of 2.5.0). The
+    outputs are NCHW, of a TFLite model's convolutions too (airockchip/rknn-toolkit2, issue 530), unless the graph
+    itself ends in a transposition. RknnRuntimeEngine returns the buffers as the NPU stores them. RknnEngine was never
+    run on a device: it was tried against a stand-in for RKNNLite.
 
     Parameters
     ----------
@@ -30,18 +31,22 @@ class RknnEngine(RuntimeEngine):
         Path of the .rknn file.
     input_specs
         TensorSpecs of the inputs with their names, or their dicts (`TensorSpec.to_dict`): mostly uint8 with the axes N,
-        H, W, C (``TensorSpec.of_storage``). RKNNLite takes inputs of four axes for NHWC; an input whose spec is NCHW is
-        passed with ``data_format="nchw"``.
+        H, W, C (``TensorSpec.of_storage``). RKNNLite takes inputs of four axes for NHWC; those whose spec has another
+        order are transposed here, because versions differ in which `data_format` they accept for NCHW
+        (rockchip-linux/rknn-toolkit2, issue 344).
     output_names
         Names of the outputs; None: output0, output1 ... in the model's order.
+    layouts
+        {name: letters of its axes}, such as ``{"output0": "NHWC"}``, of outputs; the letters of others follow from
+        their rank, N, NC, NCW, NCHW, with a warning if channels are last by the look of the shape.
     core_mask
         The core_mask of RKNNLite.init_runtime: ``RKNNLite.NPU_CORE_0`` ...; None: the driver's choice.
 
     Raises
     ------
     NpuLayoutError
-        If rknn-toolkit-lite2 is missing, RKNNLite refuses the model, the numbers of names and outputs differ, or an
-        input of four axes is neither NHWC nor NCHW.
+        If rknn-toolkit-lite2 is missing, RKNNLite refuses the model, the numbers of names and outputs differ, there is
+        no such output, or the four axes of an input are not N, C, H and W.
     """
 
     @checked_call
@@ -51,12 +56,14 @@ class RknnEngine(RuntimeEngine):
         *,
         input_specs: Sequence[TensorSpec | Mapping[str, Any]] | None = None,
         output_names: Sequence[str] | None = None,
+        layouts: Mapping[str, str] | None = None,
         core_mask: int | None = None,
     ) -> None:
         path = model_file(model)
         name = f"model {path}"
         inputs = declared_inputs(input_specs)
-        self._formats = [_format_of(spec) for spec in inputs]
+        for spec in inputs:
+            _check_axes(spec)
         library = runtime("rknnlite.api", "rknn-toolkit-lite2")
         self._lite: Any = None
         more = {} if core_mask is None else {"core_mask": core_mask}
@@ -67,14 +74,11 @@ class RknnEngine(RuntimeEngine):
             if (status := self._lite.init_runtime(**more)) != 0:
                 raise RuntimeError(f"init_runtime returned {status}; its log says why")
             answers = self._infer(inputs, [np.zeros(spec.size, spec.stored) for spec in inputs], name)
-            outputs = seen(name, answers, output_names)
+            outputs = seen(name, answers, output_names, layouts)
         super().__init__(name, inputs, outputs)
 
     def _infer(self, specs: Sequence[TensorSpec], inputs: list[np.ndarray], name: str) -> list[np.ndarray]:
-        formats: Any = {"data_format": self._formats} if {*self._formats} - {_USUAL} else {}
-        answers = self._lite.inference(
-            inputs=[flat.reshape(spec.storage_shape) for spec, flat in zip(specs, inputs)], **formats
-        )
+        answers = self._lite.inference(inputs=[_taken(spec, flat) for spec, flat in zip(specs, inputs)])
         if answers is None:
             raise NpuLayoutError(f"{name}: RKNNLite returned nothing; its log says why")
         return [np.ascontiguousarray(answer) for answer in answers]
@@ -87,13 +91,16 @@ class RknnEngine(RuntimeEngine):
             self._lite.release()
 
 
-def _format_of(spec: TensorSpec) -> str:
-    """Return the data_format of an input for RKNNLite's `inference`, which ignores it of other than four axes."""
-    if len(spec.storage_shape) != 4:
-        return _USUAL
-    if spec.layout.tag not in _FORMATS:
+def _check_axes(spec: TensorSpec) -> None:
+    if len(spec.axes) == 4 and {*spec.axes} != {*_TAKEN}:
         raise NpuLayoutError(
-            f"input_specs: {isolated(spec.name)}: RKNNLite takes inputs of four axes as {' or '.join(_FORMATS)}, got "
-            f"{spec.describe()}"
+            f"input_specs: {isolated(spec.name)}: RKNNLite takes inputs of four axes as {_TAKEN}: expected the axes N, "
+            f"C, H and W in any order, got {spec.describe()}"
         )
-    return _FORMATS[spec.layout.tag]
+
+
+def _taken(spec: TensorSpec, flat: np.ndarray) -> np.ndarray:
+    """Return a flat input as RKNNLite takes it: of four axes NHWC, which is a view where it is stored so."""
+    if len(spec.axes) != 4:
+        return flat.reshape(spec.storage_shape)
+    return np.ascontiguousarray(spec.view(flat).transpose([spec.axes.index(letter) for letter in _TAKEN]))

@@ -58,7 +58,7 @@ class RknnSimulator(RuntimeEngine):
             raise NpuLayoutError(f"{', '.join(sorted(wrong))}: the inputs are the ONNX model's; give them normalised")
         samples = None if dataset is None else os.path.abspath(path_of("dataset", dataset))
         with OnnxRuntimeEngine(path) as known:
-            inputs, names = list(known.input_specs), [spec.name for spec in known.output_specs]
+            inputs, reference = list(known.input_specs), list(known.output_specs)
         self._rknn: Any = runtime("rknn.api", "rknn-toolkit2").RKNN(verbose=False)
         steps = (
             ("config", lambda: self._rknn.config(target_platform=target, **config)),
@@ -73,7 +73,9 @@ class RknnSimulator(RuntimeEngine):
                     if status not in (0, None):
                         raise RuntimeError(f"{step} returned {status}; its log says why")
             self.input_specs = inputs
-            outputs = seen(name, self._run([np.zeros(spec.size, spec.stored) for spec in inputs]), names)
+            answers = self._run([np.zeros(spec.size, spec.stored) for spec in inputs])
+            own = {spec.name: spec.axes for spec, a in zip(reference, answers) if len(spec.axes) == a.ndim}
+            outputs = seen(name, answers, [spec.name for spec in reference], own)
         super().__init__(name, inputs, outputs)
 
     def _run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:

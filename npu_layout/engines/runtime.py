@@ -91,15 +91,15 @@ def names_of(model: str, kind: str, count: int, given: Any) -> list[str]:
     return names
 
 
-def per_tensor(what: str, given: Any, names: Sequence[str]) -> dict[str, Any]:
+def per_tensor(what: str, given: Any, names: Sequence[str], kind: str = "tensor") -> dict[str, Any]:
     """Return an option that is given for some tensors, {name: value}; NpuLayoutError if one of them does not exist."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise NpuLayoutError(f"{what}: expected {{name of a tensor: value}}, got {given!r}")
+        raise NpuLayoutError(f"{what}: expected {{name of the {kind}: value}}, got {given!r}")
     for name in given:
         if name not in names:
-            raise NpuLayoutError(f"{what}: no tensor {name!r}; the model has {', '.join(map(isolated, names))}")
+            raise NpuLayoutError(f"{what}: no {kind} {name!r}; the model has {', '.join(map(isolated, names))}")
     return dict(given)
 
 
@@ -131,10 +131,17 @@ def distinct(model: str, kind: str, specs: list[TensorSpec]) -> list[TensorSpec]
     return specs
 
 
-def seen(model: str, answers: Sequence[np.ndarray], output_names: Any) -> list[TensorSpec]:
-    """Return the specs of outputs that a runtime does not report, from those of a run: dense, in their own order."""
+def seen(model: str, answers: Sequence[np.ndarray], output_names: Any, layouts: Any = None) -> list[TensorSpec]:
+    """Return the specs of outputs that a runtime does not report, from the dense arrays of a run.
+
+    layouts: {name of an output: letters of its axes}; the letters of the others are those of `layout_of`.
+    """
     names = names_of(model, "output", len(answers), output_names)
-    return [TensorSpec(a.shape, Layout.of_rank(a.ndim), a.dtype, name=name) for a, name in zip(answers, names)]
+    letters = per_tensor("layouts", layouts, names, "output")
+    return [
+        TensorSpec(array.shape, layout_of(model, name, array.shape, letters), array.dtype, name=name)
+        for array, name in zip(answers, names)
+    ]
 
 
 class RuntimeEngine:

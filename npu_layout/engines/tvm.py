@@ -16,7 +16,9 @@ from .runtime import RuntimeEngine, declared_inputs, model_file, opening, runtim
 class TvmEngine(RuntimeEngine):
     """Runs a library that TVM's Relax compiled and exported (``export_library("model.so")``).
 
-    A library has neither names nor shapes: `input_specs` declares the inputs, and a run on zeros finds the outputs.
+    A library has neither names nor shapes: `input_specs` declares the inputs, and a run on zeros finds the outputs:
+    dense arrays of the function's own dtypes and shapes, of which nothing says the order of the axes. It is the order
+    of the model that was imported (TFLite's is NHWC), unless a pass such as relax.transform.ConvertLayout changed it.
 
     Parameters
     ----------
@@ -26,6 +28,9 @@ class TvmEngine(RuntimeEngine):
         TensorSpecs of the inputs with their names, or their dicts (`TensorSpec.to_dict`), in the function's order.
     output_names
         Names of the outputs; None: output0, output1 ...
+    layouts
+        {name: letters of its axes}, such as ``{"output0": "NHWC"}``, of outputs; the letters of others follow from
+        their rank, N, NC, NCW, NCHW, with a warning if channels are last by the look of the shape.
     device
         Where it runs, as tvm.device reads it: "cpu", "cuda", "opencl" ...
     function
@@ -34,8 +39,8 @@ class TvmEngine(RuntimeEngine):
     Raises
     ------
     NpuLayoutError
-        If apache-tvm is missing, if the library is missing or damaged, has no such function or refuses the inputs, or
-        if there are not as many names as outputs.
+        If apache-tvm is missing, if the library is missing or damaged, has no such function or refuses the inputs, if
+        there are not as many names as outputs, or no such output.
     """
 
     @checked_call
@@ -45,6 +50,7 @@ class TvmEngine(RuntimeEngine):
         *,
         input_specs: Sequence[TensorSpec | Mapping[str, Any]] | None = None,
         output_names: Sequence[str] | None = None,
+        layouts: Mapping[str, str] | None = None,
         device: str = "cpu",
         function: str = "main",
     ) -> None:
@@ -57,7 +63,7 @@ class TvmEngine(RuntimeEngine):
             self._device = self._tvm.device(where)
             self._call = relax.VirtualMachine(self._tvm.runtime.load_module(path), self._device)[wanted]
             answers = self._answers(inputs, [np.zeros(spec.size, spec.stored) for spec in inputs])
-        super().__init__(name, inputs, seen(name, answers, output_names))
+        super().__init__(name, inputs, seen(name, answers, output_names, layouts))
 
     def _answers(self, specs: Sequence[TensorSpec], inputs: list[np.ndarray]) -> list[np.ndarray]:
         tensors = [

@@ -18,11 +18,12 @@ IMAGE = nl.TensorSpec.of_storage((1, 4, 6, 3), "NHWC", "uint8", name="image")
 
 
 class RKNNLite:
-    """Two outputs, NCHW float32: the picture's halves, and the sum of its channels."""
+    """Two outputs, NCHW float32: the picture's halves, and the sum of its channels; its arguments are 2.5.0's."""
 
     statuses: dict[str, int] = {}  # noqa: RUF012
     calls: list[Any] = []  # noqa: RUF012
     silent = False
+    given: list[np.ndarray] = []  # noqa: RUF012
 
     def load_rknn(self, path: str) -> int:
         self.calls.append(("load_rknn", path))
@@ -32,11 +33,11 @@ class RKNNLite:
         self.calls.append(("init_runtime", options))
         return self.statuses.get("init_runtime", 0)
 
-    def inference(self, inputs: list[np.ndarray], data_format: Any = None) -> Any:
-        (x,) = inputs
-        if data_format is not None and data_format[0] == "nchw":
-            x = x.transpose(0, 2, 3, 1)
-        assert x.shape == (1, 4, 6, 3) and x.dtype == np.uint8
+    def inference(self, inputs: list[np.ndarray], data_type: Any = None, data_format: Any = None) -> Any:
+        assert data_type is data_format is None, "versions differ in what they accept"
+        x = inputs[0]
+        self.given[:] = inputs
+        assert x.shape == (1, 4, 6, 3) and x.dtype == np.uint8 and x.flags.c_contiguous
         if self.silent:
             return None
         real = x.transpose(0, 3, 1, 2).astype(np.float32)
@@ -73,26 +74,56 @@ def test_it_runs(model: Path) -> None:
     assert len(check_engine(lambda: RknnEngine(model, input_specs=[IMAGE]))) == 9
 
 
-def test_an_input_of_channels_first_is_said_to_be_so(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """RKNNLite took it for NHWC: another picture, of the same size."""
-    given: list[dict[str, Any]] = []
+def test_an_input_of_another_order_becomes_nhwc(model: Path) -> None:
+    """RKNNLite took it for NHWC, another picture of the same size, or refused its `data_format`."""
     x = np.random.default_rng(0).integers(0, 256, (1, 3, 4, 6)).astype(np.uint8)
-    first = nl.TensorSpec((1, 3, 4, 6), "NCHW", "uint8", name="image")
-    with RknnEngine(model, input_specs=[first]) as engine:
-        half, total = engine.infer(x).values()
+    for layout in ("NCHW", "NHWC", "NHCW", "CHWN", "NCHW4c"):
+        spec = nl.TensorSpec((1, 3, 4, 6), layout, "uint8", name="image")
+        with RknnEngine(model, input_specs=[spec]) as engine:
+            half, total = engine.infer(spec.pack(x)).values()
         assert np.array_equal(half, x.astype(np.float32).ravel() / 2)
         assert np.array_equal(total, x.sum((2, 3)).astype(np.float32).ravel())
-    last = nl.TensorSpec((1, 3, 4, 6), "NHWC", "uint8", name="image")
-    with RknnEngine(model, input_specs=[last]) as engine:
-        assert np.array_equal(engine.infer(last.pack(x))["output0"], half)
-    pair = [first, nl.TensorSpec((1, 2), "NC", "uint8", name="sizes"), last.replace(name="other")]
-    monkeypatch.setattr(RKNNLite, "inference", lambda _, inputs, **how: given.append(how) or [np.zeros(3, np.float32)])
-    for specs in (pair, pair[1:]):
-        RknnEngine(model, input_specs=specs)
-    assert given == [{"data_format": ["nchw", "nhwc", "nhwc"]}, {}], "words that RKNNLite documents, and no None"
-    for layout in ("NHCW", "CHWN"):
-        with pytest.raises(nl.NpuLayoutError, match=r"input_specs: image: RKNNLite takes .* as NHWC or NCHW, got"):
-            RknnEngine(model, input_specs=[nl.TensorSpec((1, 3, 4, 6), layout, "uint8", name="image")])
+    sizes = nl.TensorSpec((1, 2), "NC", "uint8", name="sizes")
+    first = nl.TensorSpec((1, 3, 4, 6), "NCHW", "uint8", name="image")
+    with RknnEngine(model, input_specs=[first, sizes]) as engine:
+        engine.infer({"image": x, "sizes": np.uint8([4, 6])})
+    assert [array.shape for array in RKNNLite.given] == [(1, 4, 6, 3), (1, 2)]
+    assert np.array_equal(RKNNLite.given[0], np.moveaxis(x, 1, 3)) and RKNNLite.given[1].tolist() == [[4, 6]]
+    with pytest.raises(nl.NpuLayoutError, match=r"input_specs: image: RKNNLite takes .* expected the axes N, C, H and"):
+        RknnEngine(model, input_specs=[nl.TensorSpec((1, 3, 4, 6), "NCDW", "uint8", name="image")])
+
+
+def test_an_image_that_is_nhwc_is_not_copied(model: Path) -> None:
+    with RknnEngine(model, input_specs=[IMAGE]) as engine:
+        x = np.zeros((1, 4, 6, 3), np.uint8)
+        engine.infer(x)
+        assert np.shares_memory(RKNNLite.given[0], x)
+
+
+def test_outputs_that_seem_to_have_their_channels_last_are_warned_of(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a graph that ends in a transposition; nothing that RKNNLite returns says so."""
+    answers = [np.arange(size, dtype=np.float32) for size in (6 * 6 * 4, 4 * 6 * 6, 1 * 7)]
+    shaped = [a.reshape(s) for a, s in zip(answers, ((1, 6, 6, 4), (1, 4, 6, 6), (1, 7)))]
+    monkeypatch.setattr(RKNNLite, "inference", lambda self, inputs: shaped)
+    with pytest.warns(UserWarning) as found, nl.open_engine(model, input_specs=[IMAGE]) as engine:
+        assert [spec.axes for spec in engine.output_specs] == ["NCHW", "NCHW", "NC"]
+    assert [one.filename for one in found] == [__file__]
+    words = "m.rknn: output0: the order of shape (1, 6, 6, 4) is not known, and read as NCHW: N=1, C=6, H=6, W=4"
+    assert words in str(found[0].message)
+    assert str(found[0].message).endswith("last, give layouts={'output0': 'NHWC'}; if not, 'NCHW' says so")
+    named = {"input_specs": [IMAGE], "output_names": ["boxes", "maps", "sum"]}
+    with RknnEngine(model, layouts={"boxes": "NHWC"}, **named) as engine:  # and no warning
+        spec = engine.output_specs[0]
+        real = spec.unpack(engine.infer(np.zeros((1, 4, 6, 3), np.uint8))["boxes"])
+        channels = spec.axes.index("C")
+        assert spec.shape[channels] == 4
+        assert np.array_equal(np.moveaxis(real, channels, 3), shaped[0])
+    with RknnEngine(model, layouts={"boxes": "NCHW"}, **named) as engine:
+        assert engine.output_specs[0].axes == "NCHW"
+    with pytest.raises(nl.NpuLayoutError, match=r"layouts: no output 'image'; the model has boxes, maps, sum"):
+        RknnEngine(model, layouts={"image": "NHWC"}, **named)
 
 
 def test_what_cannot_be_opened_is_released(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ import npu_layout as nl
 from npu_layout.engines import RknnSimulator
 from npu_layout.testing import check_engine
 from tests.support import runtime_models as models
+from tests.support.small_models import FLOAT, build, helper
 
 
 class RKNN:
@@ -84,6 +85,14 @@ def test_it_converts_and_runs_in_a_folder_of_its_own(toolkit: type[RKNN], tmp_pa
     assert toolkit.calls == [*steps, ("init_runtime",), ("release",)]
     assert sorted(file.name for file in tmp_path.iterdir()) == ["m.onnx", "set.txt"]
     assert len(check_engine(lambda: RknnSimulator(path))) == 9
+
+
+def test_the_order_of_outputs_is_the_onnx_models(toolkit: type[RKNN], tmp_path: Path) -> None:
+    """Which the engine of that model reads by its rank: a shape (1, 6, 6, 4) is no reason for a warning here."""
+    nodes = [helper.make_node("Transpose", ["x"], ["y"], perm=[0, 2, 3, 1])]
+    (tmp_path / "m.onnx").write_bytes(build(nodes, [("x", FLOAT, [1, 4, 6, 6])], [("y", FLOAT, [1, 6, 6, 4])]))
+    with RknnSimulator(tmp_path / "m.onnx") as engine, nl.OnnxRuntimeEngine(tmp_path / "m.onnx") as reference:
+        assert engine.output_specs == reference.output_specs == [nl.TensorSpec((1, 6, 6, 4), name="y")]
 
 
 def test_what_goes_wrong(toolkit: type[RKNN], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -285,6 +285,11 @@ def test_names_and_specs_of_outputs() -> None:
     with pytest.raises(nl.NpuLayoutError, match="output_names: expected"):
         names_of("m", "output", 1, [3])
     answers = [np.zeros((1, 3, 4, 5), np.float32), np.zeros(7, np.int64)]
+    assert seen("m", answers, ["maps", "ids"], {"maps": "NHWC"})[0].axes == "NHWC"
+    with pytest.raises(nl.NpuLayoutError, match="layouts: no output 'output0'; the model has maps, ids"):
+        seen("m", answers, ["maps", "ids"], {"output0": "NHWC"})
+    with pytest.raises(nl.NpuLayoutError, match=r"layouts: expected {name of the output: value}, got"):
+        seen("m", answers, ["maps", "ids"], "NHWC")
     first, second = seen("m", answers, ["maps", "ids"])
     assert (first.name, first.shape, first.dtype, first.layout.tag) == ("maps", (1, 3, 4, 5), "float32", "NCHW")
     assert (second.name, second.shape, second.dtype, second.nbytes) == ("ids", (7,), "int64", 56)
