@@ -13,12 +13,17 @@ from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Layout
 from ..specs import from_ncnn
-from ..support import checked_call, shown, thread_count, whole_numbers
+from ..support import checked_call, isolated, shown, thread_count, whole_numbers
 from .runtime import RuntimeEngine, model_file, runtime
+
+_FIELDS = ("dims", "w", "h", "d", "c", "elemsize", "elempack", "cstep")  # of a Mat, all that its spec depends on
 
 
 class NcnnEngine(RuntimeEngine):
     """Runs a model in ncnn. Its outputs have gaps behind their planes, as the cstep of a Mat says.
+
+    The rows of a layer such as DetectionOutput are as many as it finds, which no spec describes: extract such a Mat
+    with ncnn itself; `decode.detection_output` reads it with ``layer="ncnn"``.
 
     Parameters
     ----------
@@ -37,8 +42,8 @@ class NcnnEngine(RuntimeEngine):
     Raises
     ------
     NpuLayoutError
-        If ncnn is missing, a file is missing or damaged, `input_shapes` does not fit the model's inputs, or a layer
-        fails.
+        If ncnn is missing, a file is missing or damaged, `input_shapes` does not fit the model's inputs, a layer fails,
+        or an output has another shape than the one that it had of an input of zeros.
     """
 
     @checked_call
@@ -67,6 +72,10 @@ class NcnnEngine(RuntimeEngine):
         inputs = [_input(name, port, input_shapes, self._names[0]) for port in self._names[0]]
         self._dims = [spec.shape[1:] for spec in inputs]
         mats = self._extracted(name, [np.zeros(spec.size, np.float32) for spec in inputs])
+        self._known = [_fields(mat) for mat in mats]
+        for port, mat in zip(self._names[1], mats):
+            if mat.dims == 0:
+                raise NpuLayoutError(f"{name}: output {isolated(port)}: empty for an input of zeros; {_VARYING}")
         outputs = [from_ncnn(mat, name=port) for mat, port in zip(mats, self._names[1])]
         super().__init__(name, inputs, outputs)
 
@@ -83,7 +92,15 @@ class NcnnEngine(RuntimeEngine):
         return mats
 
     def _run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
-        return [_memory(mat, spec) for mat, spec in zip(self._extracted(self.model, inputs), self.output_specs)]
+        mats = self._extracted(self.model, inputs)
+        for spec, mat, known in zip(self.output_specs, mats, self._known):
+            if (fields := _fields(mat)) != known:
+                got = ", ".join(f"{field} {value}" for field, value in zip(_FIELDS, fields) if value is not None)
+                raise NpuLayoutError(
+                    f"{self.model}: output {isolated(spec.name)}: expected {spec.describe()}, got a Mat of {got}; "
+                    f"{_VARYING}"
+                )
+        return [_memory(mat, spec) for mat, spec in zip(mats, self.output_specs)]
 
     def _release(self) -> None:
         self._net.clear()
@@ -98,6 +115,16 @@ def _input(name: str, port: str, shapes: Any, ports: list[str]) -> TensorSpec:
         )
     dims = whole_numbers(f"input_shapes: {port}", shapes[port], None, 1)
     return TensorSpec((1, *dims), Layout.of_rank(1 + len(dims)), name=port)
+
+
+_VARYING = (
+    "an output whose shape depends on the input has no spec: extract its Mat with ncnn itself; of a layer "
+    "DetectionOutput, decode.detection_output(..., layer='ncnn') reads it"
+)
+
+
+def _fields(mat: Any) -> tuple[Any, ...]:
+    return tuple(getattr(mat, field, None) for field in _FIELDS)
 
 
 def _memory(mat: Any, spec: TensorSpec) -> np.ndarray:

@@ -69,7 +69,7 @@ class Anchor(NamedTuple):
     heats: as `values` of the points, for the third channel of each. angle: of turned boxes; offset: of centres in their
     cells, beside boxes of two channels, sizes. label: the class as a number, beside a single score; of 64 bits two
     channels of int32, the low word first. background: of "softmax" the score that is no class; aside: its number among
-    all. coefficients: what masks are made of.
+    all, or, beside a label, the number that is no class, -1 for none. coefficients: what masks are made of.
     """
 
     score: AnchorPart
@@ -82,7 +82,7 @@ class Anchor(NamedTuple):
     offset: AnchorPart | None = None
     label: AnchorPart | None = None
     background: AnchorPart | None = None
-    aside: int = 0
+    aside: int = -1
     coefficients: AnchorPart | None = None
 
 

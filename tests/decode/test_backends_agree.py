@@ -446,3 +446,29 @@ def test_bins_that_are_no_usual_numbers_have_equal_bits(share: float) -> None:
     for xyxy, cell in others:
         np.testing.assert_array_equal(cell, first[1])
         np.testing.assert_array_equal(xyxy, first[0])
+
+
+@pytest.mark.parametrize("background", [None, 0, 2, 3])
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int64", "uint8"])
+def test_the_background_among_the_numbers_of_classes(background: int | None, dtype: str) -> None:
+    """Its rows are left out before the best are chosen, and the classes after it are numbered from there."""
+    parts = (decode.Part("box", 4), decode.Part("score", 1), decode.Part("label", 1))
+    head, specs = of_rows(parts, 6, background=background)
+    specs[2] = specs[2].replace(dtype=dtype)
+    labels, scores = [0, 3, 2, 1, 0, 2], [0.9, 0.8, 0.7, 0.6, 0.5, 0.4]
+    stored = [np.zeros(24, np.float32), np.float32(scores), np.array(labels, dtype)]
+    if background is None:
+        stored[2][1] = 2  # of three classes 3 is none
+    kept = [(i, int(label)) for i, label in enumerate(stored[2]) if label != background]
+    numbered = [label - (background is not None and label > background) for _, label in kept]
+    for decoder in decoders(head, specs, SIZE, outputs=named(specs)):
+        for limit in (6, 2):
+            found = decoder(stored, 0.3, limit=limit)
+            assert found.class_id.tolist() == numbered[:limit]
+            assert found.cell.tolist() == [i for i, _ in kept][:limit]
+        stored[2][5] = 4
+        count = "3 .classes." if background is None else "4 .classes and background."
+        with pytest.raises(nl.NpuLayoutError, match=f"label: expected whole numbers below {count}, got 4"):
+            decoder(stored, 0.3)
+        assert len(decoder(stored, 0.45)) == len([i for i, _ in kept if scores[i] >= 0.45])
+        stored[2][5] = 2

@@ -31,7 +31,7 @@ EXEMPT = (
         "each peer is a library's call in a few lines: one test compares the results of all of them",
     ),
     Exempt(
-        r"engines/(executorch|mnn|ncnn|openvino|qnn)",
+        r"engines/(executorch|mnn|openvino|qnn)",
         ("engines/test_runtimes.py",),
         "each needs a package that few machines have: one test runs those whose package is installed",
     ),

@@ -58,6 +58,7 @@ def decode_calls() -> Calls:
                 confidence=0.5,
                 limit=3,
                 background=0,
+                layer="caffe",
             ),
         ),
         "decode.hailo_nms": lambda: Call(

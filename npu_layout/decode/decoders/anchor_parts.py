@@ -11,7 +11,7 @@ from ...buffers import Quantization, TensorSpec, kernel_name
 from ...support import widened
 from ..arithmetic.activations import activated
 from ..heads.form import Boxes
-from ..heads.head import Head
+from ..heads.head import Head, scored_background
 from ..outputs.places import Level, Place, offsets_along
 from ..outputs.ranges import scaled_along, values_of
 
@@ -117,8 +117,8 @@ def _picked(head: Head, place: Place, channels: np.ndarray, how: Boxes) -> np.nd
 
     Scores are without the background, boxes and points in the usual order.
     """
-    if place.part.role == "score" and head.background is not None:
-        return np.delete(channels, head.background)
+    if place.part.role == "score" and (aside := scored_background(head, place.part)) is not None:
+        return np.delete(channels, aside)
     if place.part.role == "keypoints" and head.keypoints is not None:
         return channels[list(head.keypoints.channels)]
     boxes = place.part.role == "box" and place.part.count != 2

@@ -178,9 +178,11 @@ def _anchor(read: _Read, level: Level, a: int) -> kernels.Anchor:
     box = sources.get("box") or stand_in(sources["score"])
     made = kernels.Anchor(sources["score"], sources.get("objectness"), box, size)
     made = made._replace(angle=sources.get("angle"), offset=sources.get("offset"), label=sources.get("label"))
+    if head.background is not None:
+        made = made._replace(aside=head.background)
     if sources["score"].activation == "softmax" and head.background is not None:
         beside = source_of(head, level, level.places["score"], a, specs, how, background=True)
-        made = made._replace(background=beside, aside=head.background)
+        made = made._replace(background=beside)
     if read.coefficients:
         made = made._replace(coefficients=_of_masks(head, read.fitted, level, a, specs))
     if points is not None:

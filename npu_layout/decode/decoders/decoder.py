@@ -272,7 +272,7 @@ class Decoder:
         if n < 0:  # the label of a candidate is no class: numpy says which, unless buffers were written meanwhile
             tensors = [spec.unpack(memory) for spec, memory in zip(self._inner, flat)]
             reference.candidates(self.head, self._fitted, tensors, confidence)
-            raise NpuLayoutError(f"label: expected whole numbers below {self.head.classes} (classes), got another")
+            raise NpuLayoutError(f"label: expected {reference.numbered(self.head)}, got another")
         return n
 
 

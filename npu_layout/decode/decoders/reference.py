@@ -11,7 +11,7 @@ from ...errors import NpuLayoutError
 from ..arithmetic.activations import COMBINED, activated
 from ..arithmetic.sines import sine_and_cosine
 from ..heads.box_encodings import ENCODINGS
-from ..heads.head import Head
+from ..heads.head import Head, scored_background
 from ..outputs.places import Fitted, Level, Place
 from .encodings import EDGES, POINTS, Cells, spread_of
 
@@ -97,13 +97,13 @@ def _of_level(
     passing = scores >= confidence
     if filled < np.inf or np.isnan(filled):
         passing &= (np.arange(passing.shape[2]) if picked is None else picked[1]) < filled
+    if "label" in level.places:
+        at = level.places["label"]
+        classes, passing = _labels(some(values(at, level, tensors[at.output])), passing, head)
     anchor, label, cell = np.nonzero(passing)
     kept = scores[anchor, label, cell]
     with np.errstate(over="ignore"):
         single = kept.astype(np.float32) + np.float32(0)  # of -0.0: 0.0
-    if "label" in level.places:
-        at = level.places["label"]
-        classes = _labels(some(values(at, level, tensors[at.output])), passing, head.classes)
     labels = classes[anchor, label, cell].astype(np.int64)
     if picked is not None:
         anchor, cell = picked[0][cell], picked[1][cell]
@@ -122,10 +122,10 @@ def _reaching(head: Head, place: Place, stored: np.ndarray, confidence: float) -
         most = stored.max(1, keepdims=True).astype(np.float64)
         powers = (stored - most).astype(np.float32)
         reaching = ~(np.exp(powers, powers).sum(1) * _NEARLY * confidence > 1)
-    if head.background is not None:
-        parts = (stored[:, : head.background], stored[:, head.background + 1 :])
+    if (aside := scored_background(head, place.part)) is not None:
+        parts = (stored[:, :aside], stored[:, aside + 1 :])
         best = np.maximum.reduce([part.max(1).astype(np.float64) for part in parts if part.shape[1]])
-        reaching &= best - stored[:, head.background] >= np.log(confidence) - 1e-6
+        reaching &= best - stored[:, aside] >= np.log(confidence) - 1e-6
     anchors, cells = np.nonzero(reaching)
     return anchors, cells
 
@@ -135,14 +135,15 @@ _NEARLY = 1 - 1e-3  # of a sum of exponentials in float32
 
 def _scores(head: Head, place: Place, stored: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the numbers of the classes that count, and their scores, activated: each (anchors, labels, cells)."""
+    aside = scored_background(head, place.part)
     if head.labels == "best" and place.part.activation != "softmax":
-        if head.background is not None:
-            stored = np.delete(stored, head.background, 1)
+        if aside is not None:
+            stored = np.delete(stored, aside, 1)
         classes = stored.argmax(1, keepdims=True)
         return classes, activated(place.part.activation, np.take_along_axis(stored, classes, 1))
     scores = activated(place.part.activation, stored)
-    if head.background is not None:
-        scores = np.delete(scores, head.background, 1)
+    if aside is not None:
+        scores = np.delete(scores, aside, 1)
     classes = np.broadcast_to(np.arange(scores.shape[1])[:, None], scores.shape)
     if head.labels == "best":
         classes = scores.argmax(1, keepdims=True)
@@ -150,12 +151,23 @@ def _scores(head: Head, place: Place, stored: np.ndarray) -> tuple[np.ndarray, n
     return classes, scores
 
 
-def _labels(given: np.ndarray, passing: np.ndarray, classes: int) -> np.ndarray:
-    """Return the numbers of classes that an output has; NpuLayoutError if one that matters is no class."""
-    wrong = passing & ~((given >= 0) & (given < classes) & (given == np.floor(given)))
+def _labels(given: np.ndarray, passing: np.ndarray, head: Head) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers of classes that an output has, and what passes: all but the background.
+
+    NpuLayoutError if one of those that pass is no class.
+    """
+    aside = head.background
+    wrong = passing & ~((given >= 0) & (given < head.classes + (aside is not None)) & (given == np.floor(given)))
     if wrong.any():
-        raise NpuLayoutError(f"label: expected whole numbers below {classes} (classes), got {given[wrong][0]}")
-    return np.where(wrong | ~passing, 0, given)
+        raise NpuLayoutError(f"label: expected {numbered(head)}, got {given[wrong][0]}")
+    numbers = np.where(passing, given, 0)
+    return (numbers, passing) if aside is None else (numbers - (numbers > aside), passing & (numbers != aside))
+
+
+def numbered(head: Head) -> str:
+    """Return, in words, which numbers of classes an output has."""
+    background = head.background is not None
+    return f"whole numbers below {head.classes + background} (classes{' and background' * background})"
 
 
 def boxes(fitted: Fitted, found: Candidates, read: Read) -> np.ndarray:

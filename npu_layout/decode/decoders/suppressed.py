@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,9 +18,24 @@ from .decoder import MOST
 
 # hailort.h: hailo_bbox_float32_t and hailo_detection_t, packed; both begin with the edges and the score
 _BBOX = 5
-_COLUMNS = 7  # of DetectionOutput
 _DETECTION = np.dtype([("numbers", "<f4", (_BBOX,)), ("class_id", "<u2")])
 _COUNT = np.dtype("<u2")
+
+
+class _Columns(NamedTuple):
+    """Where a row of DetectionOutput has its numbers: `image` is the number of the input, None if rows have none."""
+
+    width: int
+    image: int | None
+    label: int
+    score: int
+    edges: slice
+
+
+_LAYERS = {
+    "caffe": _Columns(7, 0, 1, 2, slice(3, 7)),
+    "ncnn": _Columns(6, None, 0, 1, slice(2, 6)),
+}
 
 Rows = tuple[np.ndarray, np.ndarray]  #: float32 (n, 5), edges and score, and int64 (n,), classes
 
@@ -95,23 +110,30 @@ def detection_output(
     limit: int = MOST,
     *,
     background: int | None = None,
+    layer: str = "caffe",
 ) -> Detections:
-    """Return the detections in an output of the layer DetectionOutput: Caffe's SSD, in OpenVINO and on an OAK too.
+    """Return the detections in an output of the layer DetectionOutput: Caffe's SSD, in OpenVINO, on an OAK, in ncnn.
 
     The output is (1, 1, n, 7): number of the input, class, score and edges left, top, right, bottom, the whole input
     being 1 (weiliu89/caffe, src/caffe/layers/detection_output_layer.cpp; openvinotoolkit/openvino, DetectionOutput-8).
     The first row whose number of the input is negative ends the detections: that row and all after it are ignored.
 
+    ncnn's rows have six numbers, without that of the input, and there are as many as it found, none as an empty Mat
+    (Tencent/ncnn, src/layer/detectionoutput.cpp, and yolov3detectionoutput.cpp, whose rows are the same).
+
     Parameters
     ----------
     spec, buffer
-        The output in any layout and dtype, and its spec; axes other than those of rows and columns have extent 1.
+        The output in any layout and dtype, and its spec; axes other than those of rows and columns have extent 1. Of
+        ncnn's Mat: ``rows = np.array(mat)`` and ``TensorSpec(rows.shape, "NC")``, anew for each input.
     input_shape
         Height and width of the network's input, in pixels.
     confidence
         The least score, 0 to 1: scores are probabilities.
     limit
         The largest number of detections to return, 1 to 30,000: the best ones.
+    layer
+        Whose rows they are: "caffe", of seven numbers, as OpenVINO and an OAK write them too, or "ncnn", of six.
     background
         The stored number of the background, as in `Head`: the classes after it are numbered from there, and its rows
         without a score, memory that was not written to, are left out. None: classes are numbered as stored.
@@ -122,7 +144,7 @@ def detection_output(
         those of TensorFlow (openvinotoolkit/open_model_zoo, models/public/ssd_mobilenet_v1_coco). With 0 the first
         class is 0, as in `ssd` and in lists of names without a background. Networks that count from 0 need no
         number: their background is the last one (open_model_zoo, models/intel/person-detection-0200: 0 is a person),
-        or the layer subtracts 1 (its attribute decrease_label_id, of MXNet).
+        or the layer subtracts 1 (its attribute decrease_label_id, of MXNet). ncnn's layers always number from 1.
 
     Returns
     -------
@@ -135,7 +157,7 @@ def detection_output(
         If rows belong to several inputs, `confidence` is outside 0 .. 1, a class is no whole number of 0 or more, or a
         row has a detection of the `background`.
     LayoutError
-        If the output has another shape.
+        If the output has another shape, or rows of other numbers than those of the layer.
     BufferSizeError
         If the buffer has another size than its spec.
 
@@ -146,21 +168,35 @@ def detection_output(
     [[50.0, 50.0, 150.0, 100.0]]
     >>> detection_output(TensorSpec((1, 1, 2, 7)), rows.ravel(), (100, 200), background=0).class_id.tolist()
     [4]
+    >>> found = detection_output(TensorSpec((1, 6), "NC"), rows[:1, 1:], (100, 200), layer="ncnn", background=0)
+    >>> found.class_id.tolist()
+    [4]
     """
     given, size = instance("spec", spec, TensorSpec), height_and_width(input_shape)
     least, most = _limits(confidence, limit)
     no_class = None if background is None else count_of("background", background, 0)
+    columns = _LAYERS[one_of("layer", layer, tuple(_LAYERS))]
     refuse_batch(given, "detection_output")
     shape = given.shape
-    if len(shape) < 2 or shape[-1] != _COLUMNS or any(n != 1 for n in shape[:-2]):
-        raise LayoutError(f"detection_output: {given.describe()}: expected (1, 1, n, {_COLUMNS})")
-    rows = widened(given.unpack(buffer).reshape(-1, _COLUMNS))
-    ends = np.flatnonzero(~(rows[:, 0] >= 0))
+    if len(shape) < 2 or shape[-1] != columns.width or any(n != 1 for n in shape[:-2]):
+        others = [name for name, of in _LAYERS.items() if len(shape) > 1 and of.width == shape[-1]]
+        hint = f"; if these are rows of {others[0]}'s layer, say layer={others[0]!r}" if others else ""
+        raise LayoutError(f"detection_output: {given.describe()}: expected (1, 1, n, {columns.width}){hint}")
+    rows = _of_one_input(widened(given.unpack(buffer).reshape(-1, columns.width)), columns.image)
+    scores = rows[:, columns.score]
+    labels = _labels(rows[:, columns.label], scores >= least, scores > 0, no_class)
+    return _best(rows[:, columns.edges], np.where(labels < 0, -1, scores), labels, size, least, most)
+
+
+def _of_one_input(rows: np.ndarray, image: int | None) -> np.ndarray:
+    """Return the rows before the first whose number of the input is negative; NpuLayoutError if some are of another."""
+    if image is None:
+        return rows
+    ends = np.flatnonzero(~(rows[:, image] >= 0))
     rows = rows[: ends[0]] if len(ends) else rows
-    if (rows[:, 0] != 0).any():
+    if (rows[:, image] != 0).any():
         raise NpuLayoutError("buffer: rows of several inputs; detection_output reads the rows of one")
-    labels = _labels(rows[:, 1], rows[:, 2] >= least, rows[:, 2] > 0, no_class)
-    return _best(rows[:, 3:], np.where(labels < 0, -1, rows[:, 2]), labels, size, least, most)
+    return rows
 
 
 def _labels(stored: np.ndarray, passing: np.ndarray, scored: np.ndarray, background: int | None) -> np.ndarray:

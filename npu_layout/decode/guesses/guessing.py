@@ -256,6 +256,8 @@ def _guessed(found: Sequence[FamilyFit], given: Outputs, others: str, pointed: S
     if pointed:
         words = "; ".join(one.words for one in pointed)
         questions.append(f"whether channels are no scores but keypoints (keypoints=, point_values=): {words}")
+    if rivals := other_answers(given.specs, given.size, rivals=True):
+        questions.append(f"whether the outputs are no head's, but decoded by {rivals}")
     if len(heads) == 1 and not questions:
         return Guess(heads[0], reasons[0])
     asked = ", and ".join(dict.fromkeys(questions))

@@ -16,18 +16,21 @@ Size = tuple[int, int]
 class _OtherCall(NamedTuple):
     """The call that decodes, what it finds, and whether the outputs of an input of this height and width are its.
 
-    maps: shapes are asked in the order N, C, H, W, whatever the order of an output's axes.
+    maps: shapes are asked in the order N, C, H, W, whatever the order of an output's axes. rival: no extent, name or
+    range tells the outputs from those of heads that fit them.
     """
 
     call: str
     finds: str
     fits: Callable[[Shapes, Size], bool]
     maps: bool = False
+    rival: bool = False
 
 
 _IMAGE = frozenset("NCHW")
 _SPLITS = 8  # elements of a line for each pixel, at most; RTMPose has 2
 _QUERIES = 300  # of RT-DETR: longer lists may have priors
+_PADDED = 300  # rows, which YOLOv10's graph always returns
 _LANES = 8  # of a road, at most
 _JOINTS_AND_FIELDS = [
     (19, 8),
@@ -118,6 +121,12 @@ def _detections(shapes: Shapes, size: Size) -> bool:
     return len(shapes) == 1 and len(shapes[0]) == 4 and shapes[0][:2] == (1, 1) and shapes[0][3] == 7
 
 
+def _found_rows(shapes: Shapes, size: Size) -> bool:
+    """One output of rows of six numbers, as many as ncnn's DetectionOutput found."""
+    rows = shapes[0] if len(shapes) == 1 else ()
+    return 1 < len(rows) <= 4 and math.prod(rows[:-2]) == 1 and rows[-1] == 6 and rows[-2] != _PADDED
+
+
 # Numbers of MoveNet's person, MediaPipe's hand, pose (in the image and in metres) and face, and of faces of 68, 98 and
 # 106 points.
 _POINTS = (51, 63, 195, 117, 1404, 1434, 136, 196, 212)
@@ -153,6 +162,12 @@ _ANSWERS = (
     _OtherCall("decode.landmarks(spec, buffer, size)", "numbers of each point (MoveNet, hands, faces)", _points),
     _OtherCall("decode.simcc_points(x, ..., y, ...)", "two lines a joint (RTMPose)", _lines),
     _OtherCall("decode.detection_output(spec, buffer, size)", "rows of detections (DetectionOutput)", _detections),
+    _OtherCall(
+        "decode.detection_output(spec, buffer, size, layer='ncnn')",
+        "rows of class, score and edges (DetectionOutput of ncnn)",
+        _found_rows,
+        rival=True,
+    ),
     _OtherCall("decode.ctc(spec, buffer, alphabet)", "text, a step a row", _steps),
 )
 
@@ -163,8 +178,15 @@ def _channels_first(spec: TensorSpec) -> tuple[int, ...]:
     return tuple(extents[letter] for letter in "NCHW") if extents.keys() == _IMAGE else tuple(spec.shape)
 
 
-def other_answers(specs: Sequence[TensorSpec], size: Size) -> str:
-    """Return the calls that can decode the outputs, in words: "a: what it finds; b: ..."; "" if there are none."""
+def other_answers(specs: Sequence[TensorSpec], size: Size, rivals: bool = False) -> str:
+    """Return the calls that can decode the outputs, in words: "a: what it finds; b: ..."; "" if there are none.
+
+    rivals: those alone that nothing tells from heads that fit.
+    """
     known = [spec for spec in specs if math.prod(spec.shape) > 1] or specs  # one number says whether there is a hand
     shapes = {False: [tuple(spec.shape) for spec in known], True: [_channels_first(spec) for spec in known]}
-    return "; ".join(f"{answer.call}: {answer.finds}" for answer in _ANSWERS if answer.fits(shapes[answer.maps], size))
+    return "; ".join(
+        f"{answer.call}: {answer.finds}"
+        for answer in _ANSWERS
+        if rivals <= answer.rival and answer.fits(shapes[answer.maps], size)
+    )

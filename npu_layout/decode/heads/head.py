@@ -11,7 +11,7 @@ from ...errors import NpuLayoutError
 from ...kernels import SCORES
 from ...support import checked_call, iterates, real_number, shown, text_of
 from .box_encodings import ENCODINGS, having
-from .form import Form
+from .form import Form, Part
 from .records import Record, count_of, counts_of, items
 from .rules import Keypoints, Prototypes, Suppression
 
@@ -43,8 +43,9 @@ class Head(Record):
         "best": one detection for each anchor of a cell, of the first class with the largest float32 score; "all": one
         for each class that passes.
     background
-        The stored number of the background, which is no class: it is left out, and the classes after it are numbered
-        from there. None: there is no background.
+        The stored number of the background, which is no class: that of its score, or, where a part "label" has the
+        classes as numbers, the number of rows that are no detections. It is left out, and the classes after it are
+        numbered from there. None: there is no background.
     keypoints, prototypes, suppression
         See Keypoints, Prototypes and Suppression.
     forms
@@ -139,6 +140,11 @@ class Head(Record):
     def anchors_each(self) -> int:
         """The number of anchors of a cell of the first level; 1 if the head has no anchors."""
         return len(self.anchors[0]) if self.anchors else 1
+
+
+def scored_background(head: Head, part: Part) -> int | None:
+    """Return which channel of the part "score" is the background's; None if none is: labels may have it instead."""
+    return head.background if part.count > 1 else None
 
 
 def _level(given: Any) -> tuple[tuple[float, float], ...]:

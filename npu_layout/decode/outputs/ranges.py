@@ -9,7 +9,7 @@ import numpy as np
 
 from ...buffers import TensorSpec
 from ..arithmetic.activations import COMBINED, activated
-from ..heads.head import Head
+from ..heads.head import Head, scored_background
 from .places import Fitted, Level, Place
 
 
@@ -58,7 +58,7 @@ def largest_score(head: Head, fitted: Fitted, specs: Sequence[TensorSpec]) -> fl
 
 
 def _of_anchor(head: Head, level: Level, a: int, specs: Sequence[TensorSpec]) -> float:
-    score = _largest(level, level.places["score"], a, specs, head.background)
+    score = _largest(level, level.places["score"], a, specs, scored_background(head, level.places["score"].part))
     if head.score == "class":
         return score
     objectness = _largest(level, level.places["objectness"], a, specs, None)
@@ -74,7 +74,7 @@ def _largest(level: Level, place: Place, a: int, specs: Sequence[TensorSpec], ba
         return math.inf if kind == "none" else 1.0
     each, numbers = scaled_along(level, place, a, spec)
     low, high = values_of(spec, ends).astype(np.float64)[numbers].T
-    classes = np.arange(count) if background is None or count == 1 else np.delete(np.arange(count), background)
+    classes = np.arange(count) if background is None else np.delete(np.arange(count), background)
     if kind == "softmax":
         return _largest_share(low, high, classes if each == "channels" else None, count)
     return float(activated(kind, high[classes] if each == "channels" else high).max())  # all others are monotone

@@ -62,11 +62,17 @@ static int append(Workspace *work, Candidate candidate) {
     return 1;
 }
 
-/* The class of a candidate whose cell has it as a number, of 64 bits two words; -1: it is none. */
-static int32_t label_of(const Detector *d, const Source *label, const uint8_t *const *buffers, int64_t cell) {
+enum { UNNUMBERED = -1, OF_BACKGROUND = -2 };
+
+/* The class of a candidate whose cell has it as a number, of 64 bits two words; UNNUMBERED: it is none. */
+static int32_t label_of(const Detector *d, const Anchor *anchor, const uint8_t *const *buffers, int64_t cell) {
+    const Source *label = &anchor->label;
+    const int64_t aside = anchor->aside, stored = d->classes + (aside >= 0);
     const double value = value_at(label, buffers[label->buffer], cell, 0);
-    if (label->map.count == 2 && value_at(label, buffers[label->buffer], cell, 1) != 0) return -1;
-    return value >= 0 && value < (double)d->classes && value == floor(value) ? (int32_t)value : -1;
+    if (label->map.count == 2 && value_at(label, buffers[label->buffer], cell, 1) != 0) return UNNUMBERED;
+    if (!(value >= 0 && value < (double)stored && value == floor(value))) return UNNUMBERED;
+    const int64_t number = (int64_t)value;
+    return number == aside ? OF_BACKGROUND : (int32_t)(number - (aside >= 0 && number > aside));
 }
 
 /* Cells whose scores are shares of a softmax: only those are computed that can reach the threshold. A class has at most
@@ -112,8 +118,9 @@ static int class_candidates(const Detector *d, int level, int a, const uint8_t *
         const double value = source_value(score, hit.cell, hit.channel, hit.code);
         if (!(value >= confidence && hit.cell < work->filled)) continue;
         if (!each && score->scaling && !d->all_labels) hit = first_that_means(score, data, hit);
-        const int32_t class_id = label->map.count ? label_of(d, label, buffers, hit.cell) : hit.channel;
-        if (class_id < 0) return work->unnumbered = 1, 0;
+        const int32_t class_id = label->map.count ? label_of(d, anchor, buffers, hit.cell) : hit.channel;
+        if (class_id == OF_BACKGROUND) continue;
+        if (class_id == UNNUMBERED) return work->unnumbered = 1, 0;
         if (!append(work, (Candidate){(float)value, class_id, hit.cell, (int16_t)level, (int16_t)a})) return 0;
     }
     return 1;

@@ -17,7 +17,7 @@ typedef enum { ALL_STAY, GREEDY, PROBIOU, NEIGHBOURS, SUPPRESSIONS } Suppression
 /* One anchor of one level. `threshold`: no code of the scanned part below it can pass. `heats`: as `values` of `points`, for the third
  * channel of a point. `angle`: unless boxes are upright. `offset`: of CENTER_SIZE, `label`: the class as a number, of cells that have one
  * score, `background`: of SOFTMAX_OF, the score that is no class and is number `aside` of all, `coefficients`: of masks; each if its map has
- * channels. */
+ * channels. `aside` of a `label`: the number that is no class, -1 for none. */
 typedef struct {
     Source score, objectness, box, points, angle, offset, label, background, coefficients;
     const double *heats;

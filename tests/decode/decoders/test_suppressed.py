@@ -10,6 +10,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import decode
+from tests.support.backends import decoders
 
 SIZE = (96, 160)  # height and width
 MOST = 7
@@ -211,6 +212,64 @@ def test_rows_of_detection_output_that_are_refused() -> None:
             decode.detection_output(nl.TensorSpec(shape, nl.Layout.of_rank(len(shape))), rows.ravel(), SIZE)
     with pytest.raises(nl.BufferSizeError, match="buffer"):
         decode.detection_output(spec, rows.ravel()[1:], SIZE)
+
+
+def ncnn_rows(rng: np.random.Generator, count: int) -> list[list[float]]:
+    """What ncnn writes: the class, from 1 on, the score, then the edges; the best first."""
+    scores = sorted((float(np.float32(n)) for n in rng.random(count)), reverse=True)
+    return [[float(rng.integers(1, 21)), s, *map(float, rng.random(4, np.float32))] for s in scores]
+
+
+@pytest.mark.parametrize(
+    "shape, layout, dtype",
+    [((6, 6), "NC", "float32"), ((1, 9, 6), "NCW", "float16"), ((1, 1, 4, 6), "NHWC", "float32")],
+)
+@pytest.mark.parametrize("background", [None, 0])
+def test_rows_of_ncnn(shape: tuple[int, ...], layout: str, dtype: str, background: int | None) -> None:
+    """Six numbers, the class first; its number is one more than that of a head without a background."""
+    rows = ncnn_rows(np.random.default_rng(len(shape)), shape[-2])
+    spec = nl.TensorSpec(shape, layout, dtype, axes=nl.Layout.of_rank(len(shape)).axes, name="detection_out")
+    stored = spec.pack(np.float32(rows).reshape(shape))
+    values = spec.unpack(stored).astype(float).reshape(-1, 6).tolist()
+    found = decode.detection_output(spec, stored, SIZE, 0.3, layer="ncnn", background=background)
+    kept = [row for row in values if row[1] >= 0.3]
+    assert 0 < len(kept) == len(found) and found.listed
+    for i, (label, score, left, top, right, bottom) in enumerate(kept):
+        assert (found.class_id[i], found.confidence[i]) == (label - (background == 0), np.float32(score))
+        wanted = np.float32([left * SIZE[1], top * SIZE[0], right * SIZE[1], bottom * SIZE[0]])
+        assert found.xyxy[i].tolist() == wanted.tolist()
+
+
+def test_rows_of_ncnn_are_a_head_too() -> None:
+    """Its columns are the parts of a record, in their order, and every backend reads them as detection_output does."""
+    parts = (decode.Part("label", 1), decode.Part("score", 1), decode.Part("box", 4))
+    form = decode.Form("rows", parts, decode.Boxes("xyxy", unit="input"), "rows")
+    head = decode.Head("ncnn", 20, (1,), (form,), background=0, suppression=decode.Suppression("none"))
+    head = decode.Head.from_dict(head.to_dict())
+    rows = np.float32([*ncnn_rows(np.random.default_rng(0), 12), [0, 0, 0, 0, 0, 0]]).ravel()
+    spec = nl.TensorSpec((1, 13, 6), "NCW", name="rows")
+    for least in (0.0, 0.4):
+        listed = decode.detection_output(spec, rows, SIZE, least, layer="ncnn", background=0)
+        for decoder in decoders(head, [spec], SIZE):
+            found = decoder([rows], least)
+            assert found.xyxy.tobytes() == listed.xyxy.tobytes() and len(found) == len(listed) > 3
+            assert found.confidence.tobytes() == listed.confidence.tobytes()
+            assert found.class_id.tolist() == listed.class_id.tolist()
+
+
+def test_rows_of_another_layer_are_refused() -> None:
+    """YOLOv10's rows have six numbers too, edges first: nobody reads six without being told whose they are."""
+    with pytest.raises(nl.LayoutError, match=r"\(1, 1, n, 7\); if these are rows of ncnn's layer, say layer='ncnn'$"):
+        decode.detection_output(nl.TensorSpec((1, 1, 2, 6)), np.zeros(12, np.float32), SIZE)
+    with pytest.raises(nl.LayoutError, match=r"\(1, 1, n, 6\); if these are rows of caffe's layer, say layer='caffe'$"):
+        decode.detection_output(nl.TensorSpec((1, 1, 2, 7)), np.zeros(14, np.float32), SIZE, layer="ncnn")
+    with pytest.raises(nl.LayoutError, match=r"expected \(1, 1, n, 6\)$"):
+        decode.detection_output(nl.TensorSpec((1, 1, 2, 5)), np.zeros(10, np.float32), SIZE, layer="ncnn")
+    edges = np.float32([120.5, 30, 200, 90, 0.9, 2])  # of YOLOv10
+    with pytest.raises(nl.NpuLayoutError, match=r"buffer: expected classes as whole numbers of 0 or more, got 120\.5"):
+        decode.detection_output(nl.TensorSpec((1, 6), "NC"), edges, SIZE, 0.5, layer="ncnn")
+    with pytest.raises(nl.NpuLayoutError, match="layer: expected caffe or ncnn, got 'tflite'"):
+        decode.detection_output(nl.TensorSpec((1, 6), "NC"), edges, SIZE, layer="tflite")
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,31 @@ def test_rows_of_seven_numbers_are_of_two_kinds() -> None:
     assert {head.name for head in rows.others} == {"yolo26_obb"} and "DetectionOutput" not in rows.why
 
 
+@pytest.mark.parametrize("classes", [None, 20])
+@pytest.mark.parametrize(
+    ("shape", "asked"),
+    [
+        ((1, 1, 100, 6), True),
+        ((1, 37, 6), True),
+        ((37, 6), True),
+        ((1, 300, 6), False),
+        ((1, 6, 100), False),
+        ((1, 2, 50, 6), False),
+        ((1, 100, 38), False),
+    ],
+)
+def test_rows_of_six_numbers_may_be_ncnns(shape: tuple[int, ...], asked: bool, classes: int | None) -> None:
+    """Nothing tells them from rows of another number than YOLOv10's 300 that begin with edges."""
+    spec = nl.TensorSpec(shape, nl.Layout.of_rank(len(shape)), name="y")
+    guess = decode.guess([spec], (300, 300), classes)
+    words = (
+        "whether the outputs are no head's, but decoded by decode.detection_output(spec, buffer, size, layer='ncnn')"
+    )
+    assert (words in guess.why) == asked and guess.head is None
+    if asked:
+        assert {head.name for head in guess.others} == {"yolov10", "yolo26"}
+
+
 @pytest.mark.parametrize(
     ("shape", "size", "call"),
     [

@@ -92,6 +92,7 @@ static int read_labels(const DetectorObject *self, PyObject *label, PyObject *ba
         return detector_refuse("label: expected one channel, or two words of 32 bits");
     if (label != Py_None && (score->map.count != 1 || shared || self->detector.score != CLASS_ONLY || self->detector.suppression == NEIGHBOURS))
         return detector_refuse("label: beside other scores than one");
+    if (label != Py_None && (aside < -1 || aside > self->detector.classes)) return detector_refuse("background: no number of a class");
     if (shared && self->detector.suppression == NEIGHBOURS) return detector_refuse("softmax: of neighbours");
     anchor->aside = aside;
     return background == Py_None || (shared && aside >= 0 && aside <= score->map.count) || detector_refuse("background: out of range");
