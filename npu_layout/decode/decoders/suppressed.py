@@ -60,12 +60,14 @@ def hailo_nms(
     ----------
     output
         The output's memory, as an array, bytes or another buffer, or what pyhailort makes of it. Memory by class is
-        float32: for each class the number of its boxes, then edges and score of each box. Memory by score is a uint16
+        float32: for each class the number of its boxes, then edges and score of each box; the whole frame is
+        classes * (1 + 5 * most) floats (hailort_common.hpp, get_nms_host_shape_size). Memory by score is a uint16
         count, then 22 bytes for each box: edges and score (float32), class (uint16). What follows the last box is not
         read. From pyhailort, by class: a list of arrays (n, 5), one for each class, or an array (classes, 5, most),
         whose columns of zeros are no boxes; by score: a list of pyhailort's Detection objects.
     classes
-        The number of classes (hailo_nms_shape_t.number_of_classes).
+        The number of classes (hailo_nms_shape_t.number_of_classes). Memory by class has to have the size of a frame
+        of so many; by score a larger number than the network's is legal, because nothing says it.
     input_shape
         Height and width of the network's input, in pixels.
     confidence
@@ -86,13 +88,14 @@ def hailo_nms(
         If `confidence` is outside 0 .. 1, a count in the output is no whole number, a class is not below `classes`, or
         another argument is wrong.
     BufferSizeError
-        If the memory ends before the last box.
+        If the memory ends before the last box, or memory by class has the size of a frame of other classes.
     LayoutError
         If an array, or the list, has another shape than the above.
 
     Examples
     --------
-    >>> hailo_nms(np.float32([0, 1, 0.25, 0.5, 0.75, 1, 0.9, 0, 0]), 2, (100, 200)).xyxy.tolist()
+    >>> memory = np.float32([0, 1, 0.25, 0.5, 0.75, 1, 0.9, 0, 0, 0, 0, 0])  # 2 * (1 + 5 * 1) floats
+    >>> hailo_nms(memory, 2, (100, 200)).xyxy.tolist()
     [[100.0, 25.0, 200.0, 75.0]]
     """
     (classes, _), size = sizes(classes, (1,)), height_and_width(input_shape)
@@ -272,7 +275,23 @@ def _by_class(output: Any, classes: int) -> Rows:
         if count:
             found[number] = memory[at + 1 : end].reshape(-1, _BBOX)
         at = end
+    _check_frame(size, getattr(output, "shape", ()), classes)
     return _of_classes(found)
+
+
+def _check_frame(size: int, shape: Any, classes: int) -> None:
+    """Raise an error unless so many floats are a frame of so many classes: the boxes of others would be lost."""
+    each, rest = divmod(size, classes)
+    if rest or each % _BBOX != 1:
+        fitting = [n for n in range(1, size + 1) if not size % n and size // n > 1 and size // n % _BBOX == 1]
+        near = sorted(sorted(fitting, key=lambda n: abs(n - classes))[:3])
+        those = " or ".join(f"{n} (of {size // n // _BBOX} boxes each)" for n in near)
+        hint = f"; this is the size for classes={those}" if near else "; give the memory of one frame alone"
+        raise BufferSizeError(
+            f"output has {size} floats; a frame of {classes} classes has {classes} * (1 + {_BBOX} * most){hint}"
+        )
+    if len(shape) == 2 and 1 < shape[0] != classes:
+        raise LayoutError(f"output: expected ({classes}, floats), a row for each class, or one row, got {shape}")
 
 
 def _by_score(output: Any, classes: int) -> Rows:

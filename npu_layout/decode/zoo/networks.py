@@ -240,7 +240,8 @@ def yolov10(
 ) -> Head:
     """Return the head of YOLOv10: that of YOLOv8 without suppression, with a detection for each class that passes.
 
-    Outputs are maps as for `yolov8`, or rows (1, 300, 6): edges in pixels, score, class.
+    Outputs are maps as for `yolov8`, or rows (1, 300, 6): edges in pixels, score, class. Rows do not say the number of
+    classes; a stored class that is not below `classes` is an error.
 
     classes, strides, activation, bins, name: as for `yolov8`. unit: of rows, "pixel", or "input" if the whole input is
     1 (TFLite). Raises NpuLayoutError on anything else.

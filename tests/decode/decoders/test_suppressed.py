@@ -174,6 +174,33 @@ def test_refused(output: Any, arguments: dict[str, Any], kind: type[Exception], 
         decode.hailo_nms(output, 2, SIZE, **arguments)
 
 
+@pytest.mark.parametrize(("true", "most"), [(80, 100), (3, 7), (2, 2), (90, 20)])
+def test_another_number_of_classes_is_refused(true: int, most: int) -> None:
+    """With fewer, the boxes of the last classes were lost in silence: the memory's size says how many there are."""
+    memory = np.zeros(true * (1 + 5 * most), np.float32)
+    memory[true - 1 : true + 5] = 1, 0.25, 0.5, 0.75, 1, 0.9  # a box of the last class, behind as many zeros
+    assert decode.hailo_nms(memory, true, SIZE).class_id.tolist() == [true - 1]
+    for wrong in {*range(1, true + 3)} - {true}:
+        fits = len(memory) % wrong == 0 and (len(memory) // wrong) % 5 == 1
+        if fits:  # the size is that of both, as 1 * (1 + 5 * 601) is 6 * (1 + 5 * 100)
+            continue
+        with pytest.raises(nl.BufferSizeError, match=rf"of {wrong} classes has {wrong} \* \(1 \+ 5 \* most\)") as error:
+            decode.hailo_nms(memory, wrong, SIZE)
+        if abs(wrong - true) == 1:
+            assert f"{true} (of {most} boxes each)" in str(error.value)
+    rows = memory.reshape(true, -1)
+    assert decode.hailo_nms(rows, true, SIZE).class_id.tolist() == [true - 1]
+    assert decode.hailo_nms(memory[None], true, SIZE).class_id.tolist() == [true - 1]
+
+
+def test_rows_of_another_number_of_classes_are_refused() -> None:
+    rows = np.zeros((6, 1 + 5 * 100), np.float32)  # as large as a frame of one class with 601 boxes
+    with pytest.raises(nl.LayoutError, match=r"expected \(1, floats\), a row for each class, .* got \(6, 501\)"):
+        decode.hailo_nms(rows, 1, SIZE)
+    with pytest.raises(nl.BufferSizeError, match=r"output has 7 floats; .*; give the memory of one frame alone$"):
+        decode.hailo_nms(np.zeros(7, np.float32), 3, SIZE)
+
+
 @pytest.mark.parametrize(
     "dtype, layout", [("float32", "NCHW"), ("float16", "NCHW"), ("float32", "NHWC"), ("bfloat16", "NCHW")]
 )

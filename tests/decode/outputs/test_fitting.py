@@ -186,3 +186,67 @@ def test_each_output_is_listed_once(head: decode.Head, lacking: tuple[str, ...],
     with pytest.raises(nl.LayoutError, match=says) as refused:
         decode.Decoder(head, specs, (640, 640))
     assert [str(refused.value).count(f"{spec.name} {spec.shape}") for spec in specs] == [1] * len(specs)
+
+
+def of_cells(channels: int, anchors: int = 1) -> list[nl.TensorSpec]:
+    return [nl.TensorSpec((1, anchors * sum(CELLS), channels), "NCW", name="all")]
+
+
+PRIORS = np.full((10, 4), 0.5)
+COUNTED: dict[str, tuple[Callable[[int], decode.Head], list[nl.TensorSpec]]] = {
+    "v8, maps": (decode.yolov8, named(("box", 64), ("score", 6))),
+    "v8, maps in one": (decode.yolov8, named(("map", 70))),
+    "v8, sums": (decode.yolov8, named(("box", 64), ("score", 6), ("sum", 1))),
+    "v8, list": (decode.yolov8, of_cells(10)),
+    "v8, masks": (
+        lambda n: decode.yolov8(n, coefficients=8),
+        [*of_cells(18), nl.TensorSpec((1, 8, SIDE // 4, SIDE // 4), name="prototypes")],
+    ),
+    "v8, turned": (decode.yolov8_obb, of_cells(11)),
+    "v5, maps": (decode.yolov5, named(("map", 33))),
+    "v5, list": (decode.yolov5, of_cells(11, 3)),
+    "v6, list": (decode.yolov6, of_cells(11)),
+    "v10, maps": (decode.yolov10, named(("box", 64), ("score", 6))),
+    "x, list": (decode.yolox, of_cells(11)),
+    "26, maps": (decode.yolo26, named(("box", 4), ("score", 6))),
+    "rtmdet": (decode.rtmdet, named(("score", 6), ("box", 4))),
+    "nanodet": (lambda n: decode.nanodet(n, STRIDES), of_cells(38)),
+    "damoyolo": (decode.damoyolo, named(("box", 68), ("score", 7))),
+    "depthai": (decode.depthai_yolo, named(("map", 11))),
+    "centernet": (lambda n: decode.centernet_head(n, 8), named(("hm", 6), ("wh", 2), ("reg", 2), strides=(8,))),
+    "ssd, and its background": (
+        lambda n: decode.ssd(PRIORS, n),
+        [nl.TensorSpec((1, 10, n), "NCW", name=name) for name, n in (("box", 4), ("score", 7))],
+    ),
+    "detr, and its last score": (
+        decode.detr,
+        [nl.TensorSpec((1, 10, n), "NCW", name=name) for name, n in (("box", 4), ("score", 7))],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_one_number_of_classes_fits(name: str) -> None:
+    """The outputs are those of six classes: with five the last class would be lost, with seven something else is it."""
+    make, specs = COUNTED[name]
+    fit_them = set()
+    for classes in range(1, 80):
+        try:
+            decode.Decoder(make(classes), specs, (SIDE, SIDE))
+        except nl.LayoutError as error:
+            assert "does not fit the outputs" in str(error)
+        else:
+            fit_them.add(classes)
+    assert fit_them == {6}
+
+
+@pytest.mark.parametrize("head", [decode.yolov10, decode.yolo26])
+def test_rows_do_not_say_how_many_classes_there_are(head: Callable[[int], decode.Head]) -> None:
+    """A larger number is right; with a smaller one the class that is too large is an error, and not lost."""
+    rows = np.zeros((1, 5, 6), np.float32)
+    rows[0, :2, 4:] = (0.9, 6), (0.8, 2)
+    spec = nl.TensorSpec(rows.shape, "NCW", name="rows")
+    for classes in (7, 80):
+        assert decode.Decoder(head(classes), [spec], (SIDE, SIDE))([rows], 0.5).class_id.tolist() == [6, 2]
+    with pytest.raises(nl.NpuLayoutError, match=r"whole numbers below 6 \(classes\), got 6"):
+        decode.Decoder(head(6), [spec], (SIDE, SIDE))([rows], 0.5)
