@@ -34,9 +34,12 @@ def fit_or_name_input(
         return fit(head, specs, input_hw, names)
     except LayoutError as error:
         words = _if_read_otherwise(head, specs, input_hw, names)
+        fitting = words or _of_fitting(head, specs, input_hw, names)
+        # Before `_of_maps`: maps in another order than theirs can look like those of an input that nobody has.
+        words = words or ("" if fitting else _of_both(head, specs, input_hw, names))
         if not words:
             check_batches(specs)  # whose error says all
-        words = words or _of_maps(head, specs, input_hw) or _of_fitting(head, specs, input_hw, names)
+        words = words or _of_maps(head, specs, input_hw) or fitting
         words = words or f"decode.guess(specs, {input_hw}) names the heads that they fit"
         raise LayoutError(f"{error}; {words}") from None
 
@@ -58,6 +61,21 @@ def _if_read_otherwise(
         first = next((spec.shape for spec, other in zip(specs, turned) if spec != other), None)
         if first is not None and _fits(head, turned, input_hw, names):
             return f"they fit if {words.format(first, (1, *first))}"
+    return ""
+
+
+def _of_both(head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[str, Sequence[str]]) -> str:
+    """Return in words that outputs fit if their axes are others and the input is another, if one size alone fits."""
+    for read, words in _READINGS:
+        turned = read(specs)
+        first = next((spec.shape for spec, other in zip(specs, turned) if spec != other), None)
+        if first is None:
+            continue
+        sizes = input_sizes(turned, input_hw, lambda one: {cells_of(head, one)})
+        found = [size for size in sizes if _fits(head, turned, size, names)]
+        if len(found) == 1:
+            why = words.format(first, (1, *first))
+            return f"they fit if the input is {found[0]}, not {input_hw}, and if {why}"
     return ""
 
 

@@ -143,6 +143,32 @@ def test_a_decoder_says_that_channels_may_be_last(head: decode.Head, shapes: lis
         decode.Decoder(decode.yolov8(79), last(*shapes), (640, 640))
 
 
+@pytest.mark.parametrize(
+    ("head", "channels", "strides", "said", "real"),
+    [
+        (decode.yolov8(80), (64, 80), (8, 16, 32), (320, 320), (640, 640)),
+        (decode.yolov8(80), (144,), (8, 16, 32), (640, 384), (384, 640)),
+        (decode.yolov5(80), (255,), (8, 16, 32), (640, 640), (416, 416)),
+        (decode.fastestdet(80), (85,), (16,), (320, 320), (352, 352)),  # as NCHW they are 22x85 cells of 22 channels
+        (decode.yolov2(80), (425,), (32,), (320, 320), (416, 416)),
+    ],
+    ids=str,
+)
+def test_a_decoder_names_the_order_and_the_size(
+    head: decode.Head, channels: tuple[int, ...], strides: tuple[int, ...], said: Size, real: Size
+) -> None:
+    """Both were wrong: the message said neither, or of a single map the size of an input that nobody has."""
+    shapes = [(1, real[0] // s, real[1] // s, n) for s in strides for n in channels]
+    words = f"; they fit if the input is {real}, not {said}, and if their order is N, H, W, C: then say so, "
+    with pytest.raises(nl.LayoutError) as error:
+        decode.Decoder(head, of_shapes(shapes), said)
+    assert str(error.value).endswith(f"{words}TensorSpec.of_storage({shapes[0]}, 'NHWC', ...)")
+    decode.Decoder(head, [nl.TensorSpec.of_storage(shape, "NHWC", name=f"y{shape}") for shape in shapes], real)
+    with pytest.raises(nl.LayoutError) as error:  # of another number of classes no order and no size is the right one
+        decode.Decoder(decode.yolov8(3), of_shapes(shapes), said)
+    assert "they fit if" not in str(error.value)
+
+
 def test_a_decoder_says_that_the_first_axis_may_have_the_anchors() -> None:
     """Scripts for YOLOv5 on RKNN reshape its outputs to (3, 85, H, W): they were said to be a batch alone."""
     shapes = [(3, 85, s, s) for s in (80, 40, 20)]
