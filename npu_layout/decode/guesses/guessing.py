@@ -15,7 +15,7 @@ from ..heads.records import height_and_width
 from ..outputs.assigning import listed
 from ..outputs.fitting import fit
 from ..outputs.input_sizes import MOST, input_sizes
-from ..outputs.output_axes import channels_last, why_unread
+from ..outputs.output_axes import Size, channels_last, why_unread
 from ..outputs.places import checked_specs
 from .elements import class_counts, counted_outputs, head_elements
 from .families import FAMILIES
@@ -163,14 +163,20 @@ def _without_some(given: Outputs) -> tuple[str, tuple[Head, ...]]:
     return "", ()
 
 
-def _of_other_inputs(given: Outputs) -> str:
-    """Return, in words, the sizes of an input that the outputs fit; "" if they fit none."""
+def _fitting_sizes(given: Outputs) -> list[Size]:
+    """Return other sizes of an input, those that the outputs fit."""
     fit_some = []
     for size in input_sizes(given.specs, given.size):
         other = given._replace(size=size)
         found, _ = _found(all_tried(other), other, rare=False)
         if found and not (given.classes is None and any(one.is_vague for one in found)):
             fit_some.append(size)
+    return fit_some
+
+
+def _of_other_inputs(given: Outputs) -> str:
+    """Return, in words, the sizes of an input that the outputs fit; "" if they fit none."""
+    fit_some = _fitting_sizes(given)
     if not fit_some:
         return ""
     sizes = " or ".join(f"{rows}x{columns}" for rows, columns in fit_some[:MOST])
@@ -208,14 +214,24 @@ def _of_other_strides(given: Outputs) -> tuple[tuple[int, ...], tuple[Head, ...]
 
 
 def _if_channels_are_last(given: Outputs) -> str:
-    """Return what fits if shapes that are said to be NCHW are in the order N, H, W and C, in words; "" if nothing."""
+    """Return what fits if shapes that are said to be NCHW are in the order N, H, W and C, in words; "" if nothing.
+
+    If nothing does, the one other size of an input that they then fit.
+    """
     turned = channels_last(given.specs)
     if turned == given.specs:
         return ""
-    words = [one.words for one in fitting(list(tried_families(given._replace(specs=turned))))]
+    last = given._replace(specs=turned)
+    words = [one.words for one in fitting(list(tried_families(last)))]
     answers = other_answers(turned, given.size)
     words += [answers] if answers not in ("", other_answers(given.specs, given.size)) else []
     how = "if their order is N, H, W, C, say so, TensorSpec.of_storage(shape, 'NHWC')"
+    sizes = [] if words else _fitting_sizes(last)
+    if len(sizes) == 1:
+        rows, columns = sizes[0]
+        return (
+            f"; {how}: then they fit an input of {rows}x{columns}, and decode.guess(specs, {sizes[0]}) says which heads"
+        )
     return f"; {how}: then these fit: {'; '.join(words)}" if words else ""
 
 

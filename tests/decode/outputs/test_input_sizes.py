@@ -164,6 +164,11 @@ def test_a_decoder_names_the_order_and_the_size(
         decode.Decoder(head, of_shapes(shapes), said)
     assert str(error.value).endswith(f"{words}TensorSpec.of_storage({shapes[0]}, 'NHWC', ...)")
     decode.Decoder(head, [nl.TensorSpec.of_storage(shape, "NHWC", name=f"y{shape}") for shape in shapes], real)
+    if len(strides) > 1:  # a single map could be anything
+        guess = decode.guess(of_shapes(shapes), said).why
+        assert (
+            f"then they fit an input of {real[0]}x{real[1]}, and decode.guess(specs, {real}) says which heads" in guess
+        )
     with pytest.raises(nl.LayoutError) as error:  # of another number of classes no order and no size is the right one
         decode.Decoder(decode.yolov8(3), of_shapes(shapes), said)
     assert "they fit if" not in str(error.value)
