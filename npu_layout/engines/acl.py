@@ -45,6 +45,10 @@ class AclEngine(RuntimeEngine):
         Number of the device.
     shapes
         {name: logical shape} of the tensors in NC1HWC0, (N, C, H, W), and in FRACTAL_NZ, (M, K), whose dims are padded.
+    layouts
+        {name: letters of its axes}, such as ``{"heat": "NHWC"}``, of inputs and outputs in ND, which says no order; the
+        letters of others follow from their rank, N, NC, NCW, NCHW, with a warning if channels are last by the look of
+        the shape.
     output_names
         Names of the outputs in the model's order; None: the model's own, such as "Conv_12:0:heat".
 
@@ -62,6 +66,7 @@ class AclEngine(RuntimeEngine):
         *,
         device: int = 0,
         shapes: Mapping[str, Sequence[int]] | None = None,
+        layouts: Mapping[str, str] | None = None,
         output_names: Sequence[str] | None = None,
     ) -> None:
         path = model_file(model)
@@ -79,7 +84,7 @@ class AclEngine(RuntimeEngine):
                 self._id = self._took("mdl.load_from_file", acl.mdl.unload, path)
                 desc = self._made("mdl.create_desc", acl.mdl.destroy_desc)
                 self._checked("mdl.get_desc", acl.mdl.get_desc(desc, self._id))
-                inputs, outputs = self._specs(desc, shapes, output_names)
+                inputs, outputs = self._specs(desc, shapes, layouts, output_names)
                 self._inputs, self._outputs = self._memory(inputs), self._memory(outputs)
                 self._fed, self._found = self._dataset(self._inputs, inputs), self._dataset(self._outputs, outputs)
         self._host = [np.empty(spec.size, spec.stored) for spec in outputs]
@@ -121,7 +126,9 @@ class AclEngine(RuntimeEngine):
         self._open.callback(undo, found)
         return found
 
-    def _specs(self, desc: Any, shapes: Any, output_names: Any) -> tuple[list[TensorSpec], list[TensorSpec]]:
+    def _specs(
+        self, desc: Any, shapes: Any, layouts: Any, output_names: Any
+    ) -> tuple[list[TensorSpec], list[TensorSpec]]:
         found = {"input": self._described(desc, "input"), "output": self._described(desc, "output")}
         if output_names is not None:
             names = names_of(self.model, "output", len(found["output"]), output_names)
@@ -130,9 +137,10 @@ class AclEngine(RuntimeEngine):
                 raise NpuLayoutError(f"output_names: expected names that no input has, got {sorted(taken)}")
             for fields, name in zip(found["output"], names):
                 fields["name"] = name
-        given = per_tensor("shapes", shapes, [fields["name"] for side in found.values() for fields in side])
+        known = [fields["name"] for side in found.values() for fields in side]
+        given, letters = per_tensor("shapes", shapes, known), per_tensor("layouts", layouts, known)
         inputs, outputs = (
-            distinct(self.model, kind, [self._spec(fields, given.get(fields["name"])) for fields in side])
+            distinct(self.model, kind, [self._spec(fields, given, letters) for fields in side])
             for kind, side in found.items()
         )
         return inputs, outputs
@@ -156,9 +164,10 @@ class AclEngine(RuntimeEngine):
             )
         return listed
 
-    def _spec(self, fields: dict[str, Any], shape: Sequence[int] | None) -> TensorSpec:
+    def _spec(self, fields: dict[str, Any], shapes: Mapping[str, Any], letters: Mapping[str, Any]) -> TensorSpec:
+        name = fields["name"]
         with naming(self.model):
-            return from_acl(fields, shape=shape)
+            return from_acl(fields, shape=shapes.get(name), layout=letters.get(name))
 
     def _memory(self, specs: list[TensorSpec]) -> list[int]:
         return [self._took("rt.malloc", self._acl.rt.free, spec.nbytes, _HUGE_FIRST) for spec in specs]

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..buffers import TensorSpec
+from ..buffers import TensorSpec, axes_of_rank
 from ..errors import LayoutError
 from ..layouts import Layout
-from ..support import checked_call, whole_numbers
+from ..support import checked_call, text_of, whole_numbers
 from .metadata import Metadata, check_axes, check_bytes, enum_name, known, text
 
 # acl/acl_base.h: aclDataType and aclFormat, by number
@@ -26,6 +26,7 @@ _FORMATS = {
     **{27: "NDHWC", 29: "FRACTAL_NZ", 30: "NCDHW", 32: "NDC1HWC0", 33: "FRACTAL_Z_3D", 35: "NC", 47: "NCL"},
 }
 _PLAIN = {**{order: order for order in ("NCHW", "NHWC", "HWCN", "NDHWC", "NCDHW", "NC")}, "NCL": "NCW"}
+_UNSAID = ("ND", "UNDEFINED")  # formats without an order of axes
 _BLOCKED = {"NC1HWC0": 5, "FRACTAL_NZ": 4}  # how many dims they have
 _IMAGES = {"NC1HWC0"}  # whose height and width may be left out, if they are 1
 _LETTERS = "BDEFGH"
@@ -33,7 +34,7 @@ _BATCHED = {"FRACTAL_NZ"}  # whose matrices may have dims before them
 
 
 @checked_call
-def from_acl(desc: Any, *, shape: Sequence[int] | None = None) -> TensorSpec:
+def from_acl(desc: Any, *, shape: Sequence[int] | None = None, layout: str | None = None) -> TensorSpec:
     """Return the spec of an input or output of a model in Huawei's AscendCL.
 
     Parameters
@@ -46,10 +47,13 @@ def from_acl(desc: Any, *, shape: Sequence[int] | None = None) -> TensorSpec:
     shape
         The logical shape of a tensor in NC1HWC0, (N, C, H, W), because its dims (N, C1, H, W, C0) do not contain C; a
         shape (N, C) means that H and W are 1. For FRACTAL_NZ: (M, K), behind the axes of a batch of matrices, if any.
+    layout
+        The letters of dims, for the format ND, which says no order: "NHWC". None: N, NC, NCW, NCHW or NCDHW, with a
+        warning if channels are last by the look of them.
 
     Returns
     -------
-    TensorSpec with the axes in the order of dims, or of `shape`. The axes of ND are N, NC, NCW, NCHW or NCDHW.
+    TensorSpec with the axes in the order of dims, or of `shape`.
 
     Raises
     ------
@@ -66,16 +70,19 @@ def from_acl(desc: Any, *, shape: Sequence[int] | None = None) -> TensorSpec:
     given = Metadata("ACL desc", desc)
     name = text(given.field("name", ""))
     wanted = None if shape is None else whole_numbers("shape", shape, None, 1)
+    letters = None if layout is None else text_of("layout", layout)
     what = f"ACL tensor {name!r}"
     dims = _dims(given, what)
     field = "dataType" if given.field("dataType", None) is not None else "data_type"
     kind = enum_name(f"ACL {field}", given.field(field), _TYPES, "ACL_")
     dtype = known(f"ACL {field}", kind, _DTYPES)
     order = enum_name("ACL format", given.field("format"), _FORMATS, "ACL_FORMAT_")
+    if letters is not None and order not in _UNSAID and letters != _PLAIN.get(order):
+        raise LayoutError(f"{what}: layout= is {letters!r}, but the format is {order}, which has an order of its own")
     if order in _BLOCKED:
         spec = _blocked(what, order, dims, wanted, dtype, name)
-    elif order in ("ND", "UNDEFINED") or order in _PLAIN:
-        axes = _PLAIN.get(order) or Layout.of_rank(len(dims)).axes
+    elif order in _UNSAID or order in _PLAIN:
+        axes = _PLAIN.get(order) or letters or axes_of_rank(what, dims)
         check_axes(what, f"format {order}", axes, len(dims), f"dims {dims}")
         if wanted is not None and list(wanted) != dims:
             raise LayoutError(f"{what}: shape {wanted} is given, but format {order} has the dims {dims}")

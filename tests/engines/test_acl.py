@@ -222,6 +222,22 @@ def test_it_computes_what_the_network_computes(model: Path, device: Device) -> N
     assert device.count() == 0
 
 
+def test_outputs_without_an_order_are_warned_of(model: Path, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    mdl = sys.modules["acl"].mdl
+    monkeypatch.setattr(mdl, "get_output_format", lambda desc, i: 2)
+    dims = [[1, 8, 8, 64], [1, 3, 8, 8]]
+    monkeypatch.setattr(mdl, "get_output_dims", lambda desc, i: ({"name": "y", "dimCount": 4, "dims": dims[i]}, 0))
+    monkeypatch.setattr(mdl, "get_output_size_by_index", lambda desc, i: 2 * int(np.prod(dims[i])))
+    with pytest.warns(UserWarning, match=r"ACL tensor 'Conv_1:0:box': the order of shape \(1, 8, 8, 64\)") as found:
+        AclEngine(model).close()
+    assert [one.filename for one in found] == [__file__]
+    with AclEngine(model, layouts={NAMES[0]: "NHWC"}) as engine:  # and no warning
+        assert [spec.axes for spec in engine.output_specs] == ["NHWC", "NCHW"]
+    with pytest.raises(nl.NpuLayoutError, match="layouts: no tensor 'box'; the model has image, Conv_1:0:box"):
+        AclEngine(model, layouts={"box": "NHWC"})
+    assert device.count() == 0
+
+
 def test_it_keeps_the_protocol(model: Path, device: Device) -> None:
     assert len(check_engine(lambda: AclEngine(model, shapes=SHAPES))) == 9
     assert device.count() == 0 and device.initialised == 1

@@ -24,6 +24,26 @@ def test_plain_formats() -> None:
     assert nl.specs.from_acl(HEAT, shape=(1, 57, 6, 5)) == nl.specs.from_acl(HEAT)
 
 
+def test_a_format_without_an_order() -> None:
+    """ND is what ATC writes for most outputs, of TensorFlow's models too, whose channels are last."""
+    maps = {**HEAT, "dims": [1, 8, 8, 57], "dimCount": 4, "size": 8 * 8 * 57 * 4}
+    for number in (2, -1):
+        with pytest.warns(
+            UserWarning, match=r"ACL tensor 'heat': the order of shape \(1, 8, 8, 57\) is not known"
+        ) as found:
+            assert nl.specs.from_acl({**maps, "format": number}).axes == "NCHW"
+        assert [one.filename for one in found] == [__file__]
+        assert "give layout='NHWC' (to an engine layouts={name: 'NHWC'})" in str(found[0].message)
+        for letters in ("NHWC", "NCHW"):  # and no warning
+            assert nl.specs.from_acl({**maps, "format": number}, layout=letters).axes == letters
+    assert nl.specs.from_acl({**maps, "format": 1}, layout="NHWC") == nl.specs.from_acl({**maps, "format": 1})
+    for number, order in ((0, "NCHW"), (3, "NC1HWC0")):
+        with pytest.raises(nl.LayoutError, match=f"layout= is 'NHWC', but the format is {order}, which has an order"):
+            nl.specs.from_acl({**maps, "format": number}, layout="NHWC")
+    with pytest.raises(nl.LayoutError, match=r"format ND has 3 axes, but dims .* has 4"):
+        nl.specs.from_acl({**maps, "format": 2}, layout="NWC")
+
+
 @pytest.mark.parametrize(
     ("number", "dtype"),
     [(0, "float32"), (1, "float16"), (2, "int8"), (3, "int32"), (4, "uint8"), (6, "int16"), (7, "uint16"),
