@@ -12,6 +12,13 @@ from ..support import checked_call, flag, plain_array, shown, whole_number
 from .elements import element, kernel_name
 
 Values = tuple[float, ...]
+_CHANNELS = "; give axis= for one value per channel"
+#: What to do with a list in the place of a number, by its length: TFLite and Hailo list a scale, or both in a pair.
+_INSTEAD = {
+    0: "",
+    1: "; give its item",
+    2: f"{_CHANNELS}, or Quantization(*pair) if these are a scale and a zero point",
+}
 
 
 def _values(what: str, given: Any, axis: int | None) -> Values:
@@ -23,7 +30,7 @@ def _values(what: str, given: Any, axis: int | None) -> Values:
         expected = "one number" if axis is None else "a number or a 1-D array of numbers"
         raise LayoutError(
             f"quantization {what}: expected {expected}, got {shown(given)}"
-            + ("; give axis= for one value per channel" if axis is None and array.ndim == 1 else "")
+            + (_INSTEAD.get(array.size, _CHANNELS) if axis is None and array.ndim == 1 else "")
         )
     if array.dtype.kind == "f":
         array = array.astype(np.float64)  # a long double is no number of JSON

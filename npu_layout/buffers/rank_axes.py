@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Sequence
 
 from ..layouts import Layout
+from ..support import warn_caller
 
 _COLORS, _SMALLEST = 3, 16  # channels of a picture, and its sides
 _ARGUMENT = "layout='NHWC' (to an engine layouts={name: 'NHWC'})"
@@ -21,10 +20,9 @@ def axes_of_rank(what: str, shape: Sequence[int], answer: str = _ARGUMENT) -> st
     axes = Layout.of_rank(len(shape)).axes
     if _looks_channels_last(shape):
         extents = ", ".join(f"{letter}={extent}" for letter, extent in zip(axes, shape))
-        warnings.warn(
+        warn_caller(
             f"{what}: the order of shape {tuple(shape)} is not known, and read as {axes}: {extents}. If its channels "
-            f"are last, give {answer}; if not, 'NCHW' says so",
-            stacklevel=_frames_of_ours(),
+            f"are last, give {answer}; if not, 'NCHW' says so"
         )
     return axes
 
@@ -35,13 +33,3 @@ def _looks_channels_last(shape: Sequence[int]) -> bool:
         return False
     _, rows, columns, last = shape
     return (rows == columns != last and rows > 1) or (last == _COLORS and min(rows, columns) >= _SMALLEST)
-
-
-def _frames_of_ours() -> int:
-    """Return how many frames above the function that asks are this library's, for a warning that names the caller."""
-    frame, count = sys._getframe(1), 1
-    while (
-        frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __name__.partition(".")[0]
-    ):
-        frame, count = frame.f_back, count + 1
-    return count

@@ -61,7 +61,7 @@ _EXPORT = "expected a model that a runtime runs; export this one to ONNX first"
 _YOURS = "no engine here runs such models; an object of yours with infer and output_specs is one"
 #: What to do with other models, by suffix.
 _OTHERS = {
-    ".bin": "expected the runtime's kind before it: hobot: (D-Robotics), qnn: or appbuilder: (Qualcomm)",
+    ".bin": "expected the runtime's kind before it: hobot: (D-Robotics), appbuilder: (a context of Qualcomm's QNN)",
     ".pt": _EXPORT,
     ".pth": _EXPORT,
     ".keras": _EXPORT,

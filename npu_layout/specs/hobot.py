@@ -47,7 +47,8 @@ def from_hobot(properties: Any, *, layout: str | None = None, name: str = "") ->
         stride in bytes, alignedByteSize. Enums are numbers or names. The numbers of tensorType differ between chips:
         with alignedShape they count as those of X3, J5 and X5, where pictures come first; without it as those of S100.
         Or the properties of a pyDNNTensor of hobot_dnn.pyeasy_dnn (model.outputs[0].properties: shape, layout, dtype,
-        tensor_type, and scale_data, which floats and pictures may lack), whose `buffer` is dense.
+        tensor_type, and scale_data, which floats and pictures may lack), whose `buffer` is dense. Or what has such
+        properties in a field of that name: a pyDNNTensor, a hbDNNTensor.
     layout
         The letters of validShape, if tensorLayout is NONE or missing, such as "NHWC". None: N, NC, NCW, NCHW or NCDHW
         by its rank, with a warning if channels are last by the look of it.
@@ -70,7 +71,9 @@ def from_hobot(properties: Any, *, layout: str | None = None, name: str = "") ->
     >>> from_hobot(says, layout="NHWC").storage_strides
     (256, 64, 8, 1)
     """
-    given = _of_pyeasy_dnn(Metadata("Hobot properties", properties))
+    tensor = Metadata("Hobot tensor", properties)
+    own = tensor.field("properties", None)
+    given = _of_pyeasy_dnn(Metadata("Hobot properties", properties if own is None else own))
     name, layout = text_of("name", name), None if layout is None else text_of("layout", layout)
     what = f"Hobot tensor {name!r}"
     shape = _shape(given, "validShape")

@@ -20,6 +20,7 @@ from .arguments import (
     text_of,
     wanted_copy,
 )
+from .callers import warn_caller
 from .entry_points import Plugin, plugin, plugins
 from .files import PathLike, json_text, lfs_pointer, no_file, whole, whole_folder, write_text
 from .foreign_arrays import foreign_array
@@ -104,6 +105,7 @@ __all__ = [
     "thread_count",
     "track",
     "wanted_copy",
+    "warn_caller",
     "whole",
     "whole_folder",
     "whole_number",

@@ -239,7 +239,17 @@ def test_vendors_conventions_by_channel() -> None:
         ((1e-60,), "expected positive"),  # 0 as float32
         ((1e39,), "expected positive"),
         (([1.0, 0.0], 0, 0), "expected positive"),
-        (([1.0, 2.0],), r"scale: expected one number, got \[1.0, 2.0\]; give axis= for one value per channel"),
+        (
+            ([1.0, 2.0, 3.0],),
+            r"scale: expected one number, got \[1.0, 2.0, 3.0\]; give axis= for one value per channel$",
+        ),
+        (
+            ((0.5, 3),),
+            r"got \(0.5, 3\); give axis= for .*, or Quantization\(\*pair\) if these are a scale and a zero point$",
+        ),
+        ((np.float32([0.5]),), r"scale: expected one number, got array\(\[0.5\], dtype=float32\); give its item$"),
+        ((0.5, [3]), r"zero_point: expected one number, got \[3\]; give its item$"),
+        (([],), r"scale: expected one number, got \[\]$"),
         (([[1.0]],), r"scale: expected one number, got \[\[1.0\]\]$"),
         (([[1.0]], 0, 0), "scale: expected a number or a 1-D array of numbers"),
         (([], 0, 0), "scale: expected a number or a 1-D array"),

@@ -191,6 +191,16 @@ def test_pyeasy_dnn() -> None:
         nl.specs.from_hobot(properties(layout=None))
 
 
+def test_a_tensor_in_the_place_of_its_properties() -> None:
+    """model.outputs[0], and a hbDNNTensor, which have them in a field."""
+    tensor = SimpleNamespace(properties=properties(), buffer=np.zeros((1, 2, 3, 4), np.int32), name="other")
+    for given in (tensor, vars(tensor)):
+        assert nl.specs.from_hobot(given, name="out") == nl.specs.from_hobot(properties(), name="out")
+    assert nl.specs.from_hobot({"properties": SAYS}) == nl.specs.from_hobot(SAYS)
+    with pytest.raises(nl.NpuLayoutError, match="Hobot properties has no field 'validShape'; got a list of 1: give"):
+        nl.specs.from_hobot([tensor])
+
+
 def test_pyeasy_dnn_without_scales() -> None:
     """An empty scale_data is no scale; of integers that lack the field nobody knows what they mean."""
     whole = nl.specs.from_hobot(properties(scale_data=np.zeros(0, np.float32)))

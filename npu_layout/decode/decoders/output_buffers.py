@@ -69,7 +69,7 @@ def in_order(specs: Sequence[TensorSpec], buffers: Any, what: str = "buffers") -
             f"give its outputs"
         )
     else:
-        given = [buffers]
+        given = [] if buffers is None else [buffers]
     if len(given) != len(specs):
         raise NpuLayoutError(
             f"{what}: expected {len(specs)}, one for each output, got {_counted(given, buffers, what)}"

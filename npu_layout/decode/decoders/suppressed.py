@@ -275,18 +275,22 @@ def _by_class(output: Any, classes: int) -> Rows:
         if count:
             found[number] = memory[at + 1 : end].reshape(-1, _BBOX)
         at = end
-    _check_frame(size, getattr(output, "shape", ()), classes)
+    _check_frame(size, output, classes)
     return _of_classes(found)
 
 
-def _check_frame(size: int, shape: Any, classes: int) -> None:
+def _check_frame(size: int, output: Any, classes: int) -> None:
     """Raise an error unless so many floats are a frame of so many classes: the boxes of others would be lost."""
+    shape: Any = getattr(output, "shape", ())
+    in_bytes = getattr(output, "dtype", None) == np.uint8
     each, rest = divmod(size, classes)
     if rest or each % _BBOX != 1:
         fitting = [n for n in range(1, size + 1) if not size % n and size // n > 1 and size // n % _BBOX == 1]
         near = sorted(sorted(fitting, key=lambda n: abs(n - classes))[:3])
         those = " or ".join(f"{n} (of {size // n // _BBOX} boxes each)" for n in near)
         hint = f"; this is the size for classes={those}" if near else "; give the memory of one frame alone"
+        if in_bytes and 4 * size % classes == 0 and 4 * size // classes % _BBOX == 1:  # each float as a byte
+            hint = "; it has as many bytes as a frame has floats: make the buffer that HailoRT fills float32"
         raise BufferSizeError(
             f"output has {size} floats; a frame of {classes} classes has {classes} * (1 + {_BBOX} * most){hint}"
         )

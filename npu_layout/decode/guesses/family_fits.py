@@ -11,13 +11,12 @@ from ...errors import LayoutError
 from ..outputs.assigning import MisnamedError, UndistinguishedError, is_hinted
 from ..outputs.fitting import fit
 from ..outputs.places import Fitted
-from ..outputs.ranges import scaled_along, span_of
+from ..outputs.ranges import UNIT_RANGE, scaled_along, span_of
 from .elements import class_counts, counted_outputs
 from .families import FAMILIES, QUERIES
 from .family import Family
 
 _COCO, _COCO_POINTS = 80, 17  # classes, and keypoints of a person
-_UNIT_RANGE = 2.0  # boxes that are never larger are of an input of 1, of which parts may be outside
 # Scores behind an activation are 0 .. 1; the ends of a quantised range are near these, not exact.
 _LEAST_SCORE, _MOST_SCORE = -0.02, 1.02
 _NEAR_ONE = (0.9, 1.1)
@@ -195,7 +194,7 @@ def open_units(family: Family, fitted: Fitted | None, specs: Sequence[TensorSpec
         return (None,)
     level = fitted.levels[0]
     span = span_of(level, level.places["box"], specs[level.places["box"].output])
-    return (None, "input") if span is None else ("input",) if span[1] <= _UNIT_RANGE else (None,)
+    return (None, "input") if span is None else ("input",) if span[1] <= UNIT_RANGE else (None,)
 
 
 def open_activations(family: Family, fitted: Fitted, specs: Sequence[TensorSpec], classes: int) -> tuple[str, ...]:

@@ -8,9 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...buffers import TensorSpec
+from ...support import warn_caller
 from ..arithmetic.activations import COMBINED, activated
+from ..heads.box_encodings import ENCODINGS
 from ..heads.head import Head, scored_background
 from .places import Fitted, Level, Place
+
+UNIT_RANGE = 2.0  #: boxes that are never larger are of an input of 1, of which parts may be outside
 
 
 def codes(spec: TensorSpec) -> np.ndarray | None:
@@ -101,6 +105,23 @@ def span_of(level: Level, place: Place, spec: TensorSpec) -> tuple[float, float]
     numbers = np.concatenate([scaled_along(level, place, a, spec)[1] for a in range(level.turns)])
     found = values_of(spec, stored[[0, -1]])[numbers]
     return float(found.min()), float(found.max())
+
+
+def warn_of_unit(head: Head, fitted: Fitted, specs: Sequence[TensorSpec]) -> None:
+    """Warn where boxes are said to be in pixels, and no stored integer means more than a pixel or two.
+
+    They are of an input of 1 then, as TFLite's exports have them, and all would be in the corner.
+    """
+    level, how = fitted.levels[0], fitted.form.boxes
+    if how.unit != "pixel" or fitted.form.cells == "grid" or not ENCODINGS[how.encoding].decoded:
+        return
+    spec = specs[level.places["box"].output]
+    span = span_of(level, level.places["box"], spec)
+    if span is not None and span[1] <= UNIT_RANGE:
+        warn_caller(
+            f"head {head.name!r}: its boxes are in pixels, but the stored values of {spec.describe()} mean at most "
+            f"{span[1]:.3g}; if the whole input is 1, as in TFLite's exports, give the head unit='input'"
+        )
 
 
 def largest_value(spec: TensorSpec) -> float:

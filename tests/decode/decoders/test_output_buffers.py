@@ -43,6 +43,9 @@ def test_buffers_in_another_order_are_named() -> None:
         decoder([buffers[0][:-1], *buffers[1:]])
     with pytest.raises(nl.NpuLayoutError, match=r"expected 6, one for each output, got None \(did the runtime"):
         decoder(None)
+    single = decode.Decoder(decode.yolov8(2), [nl.TensorSpec((1, 6, 84), "NCW", name="y")], (64, 64))
+    with pytest.raises(nl.NpuLayoutError, match=r"expected 1, one for each output, got None \(did the runtime"):
+        single(None)  # as RKNNLite.inference returns when it fails
     with pytest.raises(nl.NpuLayoutError, match=r"got one dict_values; give a list of buffers, or \{name: buffer\}$"):
         decoder(dict(enumerate(buffers)).values())
     with pytest.raises(

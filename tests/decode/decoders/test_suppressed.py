@@ -197,6 +197,8 @@ def test_rows_of_another_number_of_classes_are_refused() -> None:
     rows = np.zeros((6, 1 + 5 * 100), np.float32)  # as large as a frame of one class with 601 boxes
     with pytest.raises(nl.LayoutError, match=r"expected \(1, floats\), a row for each class, .* got \(6, 501\)"):
         decode.hailo_nms(rows, 1, SIZE)
+    with pytest.raises(nl.BufferSizeError, match=r"10020 floats; .* make the buffer that HailoRT fills float32$"):
+        decode.hailo_nms(np.zeros(80 * (1 + 5 * 100), np.uint8), 80, SIZE)  # as if each float were a byte
     with pytest.raises(nl.BufferSizeError, match=r"output has 7 floats; .*; give the memory of one frame alone$"):
         decode.hailo_nms(np.zeros(7, np.float32), 3, SIZE)
 

@@ -152,3 +152,61 @@ def test_the_span_of_a_part_is_that_of_its_own_channels() -> None:
     assert span_of(level, level.places["score"], specs[0]) == pytest.approx((0, 2.55))
     assert span_of(level, level.places["score"], specs[0].replace(quantization=None)) is None
     assert largest_value(specs[0]) == 63.5 and largest_value(nl.TensorSpec((1, 4), "NC")) == math.inf
+
+
+LIST = nl.TensorSpec((1, 7, 84), "NCW", "int8", name="Identity")  # 4 + 3 channels of the 84 cells of 64x64
+
+
+@pytest.mark.parametrize("quantization", [nl.Quantization(1 / 255, -128), nl.Quantization(0.0078, 0)])
+def test_boxes_that_cannot_be_in_pixels_are_warned_of(quantization: nl.Quantization) -> None:
+    """TFLite's exports have boxes of 0 to 1: all of them were in the corner, and nothing said why."""
+    spec = LIST.replace(quantization=quantization)
+    words = (
+        r"head 'yolov8': its boxes are in pixels, but the stored values of 'Identity': .* mean at most (1|0\.991); if"
+    )
+    with pytest.warns(UserWarning, match=words) as found:
+        decode.Decoder(decode.yolov8(3), [spec], (64, 64))
+    assert [one.filename for one in found] == [__file__]
+    assert str(found[0].message).endswith("give the head unit='input'")
+    decode.Decoder(decode.yolov8(3, unit="input"), [spec], (64, 64))  # and no warning
+    with pytest.warns(UserWarning, match="its boxes are in pixels"):  # of a list with scales of its own for boxes
+        decode.Decoder(
+            decode.ppyoloe(3),
+            [
+                nl.TensorSpec((1, 84, 4), "NCW", "int8", name="boxes", quantization=quantization),
+                nl.TensorSpec((1, 84, 3), "NCW", name="scores"),
+            ],
+            (64, 64),
+        )
+
+
+@pytest.mark.parametrize(
+    ("head", "specs"),
+    [
+        (decode.yolov8(3), [LIST.replace(quantization=nl.Quantization(0.26, -128))]),  # up to 66 pixels
+        (decode.yolov8(3), [LIST.replace(dtype="float32")]),
+        (decode.yolov8(3), [LIST.replace(dtype="int16", quantization=nl.Quantization(0.004))]),  # up to 131 pixels
+        (
+            decode.yolov8(3),
+            [LIST.replace(quantization=nl.Quantization([0.3] * 4 + [0.004] * 3, [-128] * 7, axis=1))],
+        ),
+        (
+            decode.yolov8(3),  # sides in strides, by bins
+            [
+                nl.TensorSpec((1, n, k, k), "NCHW", "int8", quantization=nl.Quantization(0.01), name=f"{n}/{k}")
+                for k in (8, 4, 2)
+                for n in (64, 3)
+            ],
+        ),
+        (
+            decode.ssd([(0.5, 0.5, 1.0, 1.0)] * 5, 2),  # offsets from priors
+            [
+                nl.TensorSpec((1, 5, n), "NCW", "int8", quantization=nl.Quantization(0.01), name=name)
+                for n, name in ((4, "box"), (3, "score"))
+            ],
+        ),
+    ],
+    ids=range(6),
+)
+def test_no_other_boxes_are_warned_of(head: decode.Head, specs: list[nl.TensorSpec]) -> None:
+    decode.Decoder(head, specs, (64, 64))  # a warning is an error here

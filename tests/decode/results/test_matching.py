@@ -251,7 +251,10 @@ def as_list(d: decode.Detections, rows: Iterable[int]) -> decode.Detections:
         some = [int(i) for i in rows if d.class_id[i] == label]
         memory.append(np.float32([len(some)]))
         memory.extend(np.append(d.xyxy[i, [1, 0, 3, 2]] / 800, d.confidence[i]).astype(np.float32) for i in some)
-    return decode.hailo_nms(np.concatenate(memory), 5, (800, 800))
+    frame = np.zeros(5 * (1 + 5 * len(rows)), np.float32)
+    written = np.concatenate(memory)
+    frame[: len(written)] = written
+    return decode.hailo_nms(frame, 5, (800, 800))
 
 
 @pytest.mark.filterwarnings("error")
