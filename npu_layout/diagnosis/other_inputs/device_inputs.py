@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,15 +58,44 @@ def seen(shape: tuple[int, ...], color: str) -> Iterator[SeenInput]:
     for name, text, move, of_squares in MOVES:
         if shape[1] == shape[2] or not of_squares:
             yield SeenInput(name, f"the input is {text}", "geometry", move, False, moves=True)
+    for shift in _shifts():
+        yield SeenInput(shift.id, f"the input is shifted {shift.where}", "geometry", shift.move, False, moves=True)
+    yield from _apart(shape)
+    yield from _rows_apart(shape)
+
+
+def diagonal_shifts() -> Iterator[tuple[str, str, SeenInput]]:
+    """Yield the ids of two ways that shift an input along an axis each, and the way that does both."""
+    shifts = list(_shifts())
+    for across, along in product(shifts, shifts):
+        if (across.axis, along.axis) == (2, 1) and across.fill == along.fill:
+            text = f"the input is shifted {across.where} and {along.where}"
+            move = partial(_one_after_the_other, first=across.move, then=along.move)
+            id = f"{across.id}, {along.id}"
+            yield across.id, along.id, SeenInput(id, text, "geometry", move, False, moves=True)
+
+
+class _Shift(NamedTuple):
+    """A shift along an axis: an id, where to in words, what does it, and what the pixels at the edge become."""
+
+    id: str
+    where: str
+    move: Change
+    axis: int
+    fill: str
+
+
+def _shifts() -> Iterator[_Shift]:
     fills: tuple[tuple[str, Callable[..., Pixels]], ...] = ("", np.roll), (" edge", _shift)
     for by in _SHIFTED:
         for axis, sign, where in ((2, 1, "to the right"), (2, -1, "to the left"), (1, 1, "down"), (1, -1, "up")):
-            words = f"the input is shifted {where} by {_SHIFTED[by]}"
             for fill, shift in fills:
                 move = partial(shift, shift=sign * by, axis=axis)
-                yield SeenInput(f"shift {axis} {sign * by}{fill}", words, "geometry", move, False, moves=True)
-    yield from _apart(shape)
-    yield from _rows_apart(shape)
+                yield _Shift(f"shift {axis} {sign * by}{fill}", f"{where} by {_SHIFTED[by]}", move, axis, fill)
+
+
+def _one_after_the_other(pixels: Pixels, first: Change, then: Change) -> Pixels:
+    return then(first(pixels))
 
 
 def of_integers(dtype: np.dtype[Any]) -> list[SeenInput]:

@@ -13,7 +13,7 @@ from ...errors import NpuLayoutError, RecordingError
 from ...frames import as_channels
 from ...layouts import Layout
 from ...recordings import FRAME
-from .device_inputs import SeenInput, of_integers, seen
+from .device_inputs import SeenInput, diagonal_shifts, of_integers, seen
 from .frame_fits import bordered, changed_pictures, fitted, padded, sheared, turned
 from .frame_readings import SOURCE, FrameReadings
 from .input_images import FLIPPED, How, Id, Image, Integers, MadeInput, MadeInputs, Way, plain
@@ -159,6 +159,7 @@ def _every(
     yield from (way for way in read if way.combines)
     yield from beside_borders(image, bordered(image), _of_pixels(image))
     yield from beside_readings(image, read_alone)
+    yield from _shifted_along_both(image)
 
 
 def _of_pixels(image: Image) -> Iterator[SeenInput]:
@@ -257,6 +258,13 @@ def _seen(image: Image) -> Iterator[Way]:
         for way in of_integers(integers.dtype):
             made = MadeInput(partial(_of_integers, image, integers, way))
             yield Way(("device", way.id), way.text, None, made, way.cause)
+
+
+def _shifted_along_both(image: Image) -> Iterator[Way]:
+    """Yield what a device sees of an input that is shifted along both axes: two changes."""
+    for across, along, way in diagonal_shifts():
+        made = MadeInput(partial(_changed, image, way))
+        yield Way((BOTH, ("device", across), ("device", along)), way.text, None, made, way.cause, combines=True)
 
 
 def _of_integers(image: Image, integers: Integers, way: SeenInput) -> np.ndarray:

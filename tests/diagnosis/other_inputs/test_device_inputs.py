@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 import cv2
@@ -175,6 +176,23 @@ def test_a_shift_is_one_cause_whatever_comes_in(board: Board, wrapped: bool) -> 
     output = board.verdict(nl.Recording({"maps": board.spec}, runs, {"preprocess": PRE}))
     assert output.verdict == "geometry" and "to the right by 1 pixel." in output.why, str(output)
     assert [c.text for c in output.ranking].count("the input is shifted to the right by 1 pixel") == 1
+
+
+@pytest.mark.parametrize("beyond", [cv2.BORDER_WRAP, cv2.BORDER_REPLICATE])
+@pytest.mark.parametrize(
+    ("right", "down", "words"), [(1, 2, ("right by 1 pixel", "down by 2")), (-2, -1, ("left by 2", "up by 1"))]
+)
+def test_a_shift_along_both_axes_is_named_with_both(
+    board: Board, right: int, down: int, words: tuple[str, str], beyond: int
+) -> None:
+    """That along one of them alone is a part of it."""
+    rng, device = np.random.default_rng(3), board.fed(on_images(moved(right, down, beyond)))
+    noisy = [board.spec.unpack(d["maps"]) for d in device]
+    noisy = [y + 0.05 * y.std() * rng.standard_normal(y.shape) for y in noisy]
+    output = board.verdict(board.recording(None, [{"maps": board.spec.pack(y.astype(np.float32))} for y in noisy]))
+    across, along = words
+    assert (output.verdict, output.fix) == ("geometry", None), str(output)
+    assert re.search(f"shifted to the {across}.* and {along}", output.why), output.why
 
 
 @pytest.mark.parametrize("right", [3, -3])
