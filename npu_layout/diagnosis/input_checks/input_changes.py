@@ -332,10 +332,11 @@ def lighting(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
 
 
 def _brightness(factor: float, offset: float) -> str:
-    """Return in words: "0.80 times the pixel values, plus 12"; without a factor or an offset that rounds to nothing."""
+    """Return in words: "another brightness (0.80 times the pixel values, plus 12)"; without what rounds to nothing."""
     times = f"{factor:.2f} times " if f"{factor:.2f}" != "1.00" else ""
     added = f"{abs(offset):.0f}"
-    return f"{times}the pixel values" + ("" if added == "0" else f", {'plus' if offset > 0 else 'minus'} {added}")
+    plus = "" if added == "0" else f", {'plus' if offset > 0 else 'minus'} {added}"
+    return f"another brightness ({times}the pixel values{plus})"
 
 
 def _lit(frame: np.ndarray, factor: float, offset: float) -> np.ndarray:

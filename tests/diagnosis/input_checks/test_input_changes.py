@@ -37,7 +37,11 @@ WRONG: dict[str, tuple[Callable[[np.ndarray], np.ndarray], str, str]] = {
     "mirrored": (lambda x: x[:, ::-1], "geometry", "mirrored from left to right"),
     "upside down": (lambda x: x[::-1], "geometry", "upside down, mirrored"),
     "rotated": (lambda x: x[::-1, ::-1], "geometry", "rotated by 180 degrees"),
-    "brighter": (lambda x: cv2.add(x, (30, 30, 30, 0)), "preprocessing", "the pixel values, plus 30 makes"),
+    "brighter": (
+        lambda x: cv2.add(x, (30, 30, 30, 0)),
+        "preprocessing",
+        "another brightness (the pixel values, plus 30)",
+    ),
     "darker": (lambda x: (x * 0.6).astype(np.uint8), "preprocessing", ""),
     "black": (lambda x: x * 0, "preprocessing", ""),
     "gray": (lambda x: x * 0 + 128, "preprocessing", ""),
