@@ -11,26 +11,34 @@ from ..layouts import Layout
 from ..support import finite
 
 _SHARE = 0.3  # of the variance, which the last axis has to account for; maps of a centred object reach 0.2
+_OF_MAP, _WIDE = 3, 4  # axes of a map of labels; bytes of a label: ArgMax returns int64, a quantised layer 8 or 16 bits
 _MORE = 2.0  # times the variance that axis 1 accounts for
 
 
 def channel_axis(reference: np.ndarray) -> int | None:
-    """Return the axis of the channels of a model's output; None if it has fewer than two axes.
+    """Return the axis of the channels of a model's output; None if it has fewer than two axes, or is a map of labels.
 
     It is axis 1 (C in the model's order), or the last axis if that has boxes and scores beside each other. That is so
     if the means of its indices differ, as in (1, 8400, 85), or if the axes before it are those of a square map and the
-    means along axis 1 do not differ more, as in (1, 80, 80, 255) and (1, 3, 80, 80, 85).
+    means along axis 1 do not differ more, as in (1, 80, 80, 255) and (1, 3, 80, 80, 85). What an ArgMax makes of maps,
+    (1, 80, 80) whole numbers of 32 bits or more, has rows there, and no channels.
 
     reference: an output of the model, an array of any dtype.
     """
     letters, shape, last = Layout.of_rank(reference.ndim).axes, reference.shape, reference.ndim - 1
-    if "C" not in letters:
+    if "C" not in letters or _are_labels(reference):
         return None
     usual = letters.index("C")
     if last < 2 or 0 in shape or (last > 2 and not shape[-3] == shape[-2] != shape[-1]):
         return usual
     here, there = (_between(finite(reference), axis) for axis in (last, usual))
     return last if (here >= there if last > 2 else here > max(_SHARE, _MORE * there)) else usual
+
+
+def _are_labels(reference: np.ndarray) -> bool:
+    """Whether an output is a map with one whole number in each place, and not the stored integers of channels."""
+    is_map = reference.ndim == _OF_MAP and min(reference.shape[1:]) > 1
+    return is_map and reference.dtype.kind in "iu" and reference.dtype.itemsize >= _WIDE
 
 
 def listed(items: Iterable[object], most: int = 6) -> str:

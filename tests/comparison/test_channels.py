@@ -28,6 +28,11 @@ def test_where_channels_lie() -> None:
         (np.zeros((1, 0, 85)), 1),
         (np.zeros((1, 300, 0)), 1),
         (rng.integers(0, 9, (1, 1, 85)), 1),
+        (rng.integers(0, 9, (1, 48, 64)), None),  # labels
+        (rng.integers(0, 9, (1, 48, 64)).astype(np.int32), None),
+        (rng.integers(0, 9, (1, 48, 64)).astype(np.uint8), 1),  # what a quantised layer returns
+        (rng.integers(0, 9, (1, 1, 48, 64)), 1),
+        (rng.integers(0, 9, (2, 30)), 1),
         (np.zeros((1, 20, 20, 255)), 3),
         (np.zeros((1, 255, 20, 20)), 1),
         (np.zeros((1, 255, 20, 30)), 1),

@@ -82,7 +82,7 @@ class Evidence:
         self.elements = [stored(spec, b) for b in buffers]
         self.fits = shape_in_model(spec) == shape
         self.steps = spec.element.unpacked.kind != "f"
-        self._whole = spec.quantization is None and all(r.dtype.kind in "biu" for r in references)
+        self.is_whole = spec.quantization is None and all(r.dtype.kind in "biu" for r in references)
         self.informative: np.ndarray | None = None
         self.trials: list[Trial] = []
         self._of_rows: tuple[list[int], Trial] | None = None
@@ -209,7 +209,7 @@ class Evidence:
 
     def rounding(self, steps: bool) -> float:
         """Return the variance that rounding to steps adds; 0 without steps, or if the model's values are whole."""
-        return ROUNDING if steps and not self._whole else 0.0
+        return ROUNDING if steps and not self.is_whole else 0.0
 
     def predicted(self, wanted: Matrix) -> Matrix:
         """Return what the device stores for the values `wanted` under the declared quantization."""

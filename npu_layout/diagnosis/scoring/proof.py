@@ -22,6 +22,10 @@ or one for each letter of a word, another input returns the device's class in a 
 more, however exact it is then: it has to name it in so many more of them than the declared input that this is as
 improbable.
 
+Of whole numbers, such as the labels of a segmentation, a trial makes one right by chance with a probability of 1 in as
+many as there are different ones, however exact it is then: so it is of those that it brings nearer to the model's, less
+those that it takes away from it, that this has to be improbable.
+
 See Chernoff, "A measure of asymptotic efficiency for tests of a hypothesis based on the sum of observations", Annals
 of Mathematical Statistics 23 (1952); Schwarz, "Estimating the dimension of a model", Annals of Statistics 6 (1978).
 """
@@ -47,6 +51,7 @@ _EXTRA = 2  # of n normal errors the square of the sum of squares is on average 
 _LINE = 2  # errors that a line goes through, whatever they are
 _CLASSES, _SURE = 3, 1.5  # values of a vector of classes, and of those that make up one of a network that is sure
 _ALIKE = 0.5  # of the largest: that of a class in any frame differs by less
+_LABELS = 2  # different whole numbers: of one, none can be in another's place
 _OF_VECTORS = ("layout", "channel_order")  # which explain a vector by the order of its values in any frame
 _SUM = 0.01  # off 1, that probabilities add up to: of rounding less
 _ROOM = 2  # because the fourth powers of few values say little
@@ -65,7 +70,19 @@ def is_by_chance(evidence: Evidence, candidate: Candidate, tried: int) -> bool:
 def surprise(evidence: Evidence, candidate: Candidate) -> float:
     """Return minus the logarithm of the probability that noise alone makes a candidate so much better."""
     found = by_chance(10 ** (min(candidate.gain, 200.0) / 10), independent(evidence, candidate))
-    return min(found, _of_classes(evidence, evidence.trial(candidate)))
+    trial = evidence.trial(candidate)
+    return min(found, _of_labels(evidence, trial), _of_classes(evidence, trial))
+
+
+def _of_labels(evidence: Evidence, trial: Trial) -> float:
+    """Return the surprise that so many more whole numbers are nearer to the model's; inf if outputs are no such."""
+    if not (evidence.is_whole and evidence.fits) or trial.places:
+        return math.inf
+    before, after = abs(evidence.as_declared(trial.rows).left), abs(trial.left)
+    labels = len(np.unique(evidence.wanted))
+    if before.shape != after.shape or labels < _LABELS:
+        return math.inf
+    return max(int((after < before).sum()) - int((after > before).sum()), 0) * math.log(labels)
 
 
 def _of_classes(evidence: Evidence, trial: Trial) -> float:

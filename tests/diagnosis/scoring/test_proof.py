@@ -300,6 +300,21 @@ def test_exact_values_of_another_shape_are_proof(frames: int) -> None:
     assert judged(found) == "layout"
 
 
+@pytest.mark.parametrize(("wrong", "is_proof"), [(12, False), (400, True)])
+def test_labels_that_another_order_makes_right_prove_it_by_their_number(wrong: int, is_proof: bool) -> None:
+    """Exact values are no more than right labels, of which some are right in any place."""
+    rng, shape = np.random.default_rng(0), (1, 24, 24)
+    model = [rng.integers(0, 5, shape) for _ in range(2)]
+    device = [x.copy() for x in model]
+    for x in device:
+        where = np.unravel_index(rng.choice(x.size, wrong // 2, replace=False), shape)
+        x[where] = (x[where] + 1) % 5
+    found = Evidence(nl.TensorSpec(shape, "NCW", "int64"), device, model, (), None)
+    exact = Trial("layout", "", None, found.codes, np.zeros_like(found.left), True, found.spec, choices=30.0)
+    best = next(c for c in found.rank([found.as_declared(), exact]) if c.cause == "layout")
+    assert best.gain > 100 and proven(found, best, 50) == is_proof, int((found.left != 0).sum())
+
+
 @pytest.mark.parametrize(
     ("frames", "flipped", "verdict"), [(8, 1, "ambiguous"), (8, 2, "ambiguous"), (24, 12, "geometry")]
 )
