@@ -16,6 +16,7 @@ from ..scoring.trials import Trial
 from .changed import Changed
 
 _LEVELS = 4  # different values of a channel, of which a function makes a curve
+_LEAST, _NEXT = 1e-12, 6e-8  # probability; by how much the float32 below 1 differs from 1
 _WORTH = 1.0  # dB that a function along an axis has to explain more in one frame, before it is tried in all
 
 
@@ -154,7 +155,7 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
 
 
 def _logit(x: np.ndarray) -> np.ndarray:
-    inside = np.clip(x, 1e-6, 1 - 1e-6)
+    inside = np.clip(x, _LEAST, 1 - _NEXT)
     return np.asarray(np.log(inside / (1 - inside)))
 
 
@@ -163,7 +164,7 @@ def _exp(x: np.ndarray) -> np.ndarray:
 
 
 def _log(x: np.ndarray) -> np.ndarray:
-    return np.asarray(np.log(np.maximum(x, 1e-12)))
+    return np.asarray(np.log(np.maximum(x, _LEAST)))
 
 
 def _reciprocal(x: np.ndarray) -> np.ndarray:

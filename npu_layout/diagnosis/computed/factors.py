@@ -17,6 +17,7 @@ from ..stored.scales import quantizations
 
 _SPREAD = 0.15  # rms of the logarithms of the channels' factors, from which on each channel has its own
 _NEAR = 0.03  # off the side of an image: of noise
+_SHRUNK = 0.15  # off the side, in logarithms: int8 arithmetic shrinks the sizes of boxes by a tenth
 _EXPLAINS = 0.5  # of a channel's power: a line explains so much, or the channel has no factor
 _AS_GOOD = 1.0  # dB that sides of images may explain less than fitted factors, or factors than lines
 
@@ -148,4 +149,8 @@ def _sides_of(evidence: Evidence, axis: int, options: Sequence[float]) -> dict[i
         near = min(options, key=lambda f: abs(np.log(ratio[place] / f)))
         if abs(ratio[place] / near - 1) < _NEAR:
             found[int(place)] = near
+    for size, centre in ((2, 0), (3, 1)):  # of a box, whose sizes have the sides of its centre
+        alone = size < count and size not in found and centre in found and values[size] >= ENOUGH
+        if alone and ratio[size] > 0 and abs(np.log(ratio[size] / found[centre])) < _SHRUNK:
+            found[size] = found[centre]
     return found

@@ -128,6 +128,16 @@ def dead(parts: Sequence[OutputPart], channel_axis: int | None) -> str:
     return f"{_which(parts, channel_axis)} {vary} by less than {_steps(parts)}, which the device cannot show."
 
 
+def unseen(parts: Sequence[OutputPart], channel_axis: int | None) -> str:
+    """Return which parts a match says nothing of, most of all, and how the device could show them."""
+    vary, them, they_vary = ("vary", "them", "they vary") if len(parts) > 1 else ("varies", "it", "it varies")
+    own = "a scale of their own" if len(parts) > 1 else "a scale of its own"
+    return (
+        f"{_which(parts, channel_axis)} {vary} by less than {_steps(parts)}, so that this match proves nothing of "
+        f"{them}. If {they_vary} no more in other frames, give {them} {own}, {_split(parts)}."
+    )
+
+
 def _steps(parts: Sequence[OutputPart]) -> str:
     return "half a quantisation step" if max(p.steps for p in parts) < 0.5 else "a quantisation step"
 

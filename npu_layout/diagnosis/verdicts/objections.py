@@ -7,13 +7,13 @@ import numpy as np
 from ...comparison import decibels
 from ...support import finite
 from ..scoring.evidence import Evidence
-from ..scoring.proof import cost, follows_frames, proven
+from ..scoring.proof import cost, follows_frames, independent, is_by_chance, proven
 from ..scoring.thresholds import BENT, CLEAR, LEAST, MARGIN, MOST, NEAR, ROUGH, SEVERAL, SHIFTED, SOUND
 from ..scoring.trials import Candidate
 from ..stored.slight_scales import MOVED, has_scales_of_channels, is_slight
 from ..stored.slopes import is_of_two_scales
 from .clamping import clamps_less
-from .rivals import differs, is_everywhere
+from .rivals import AT, differs, is_everywhere
 from .scale_objections import are_two_of_each
 from .simplicity import HARDLY, ORDERS
 
@@ -25,8 +25,13 @@ _ALIKE = 0.05  # of the noise: the power by which two readings of the same integ
 
 
 def is_needless(evidence: Evidence, c: Candidate, declared: float) -> bool:
-    """Whether the declared reading is good, and another input is not proven: who reads the output does not mind."""
-    return c.of_input and declared >= _FINE and not proven(evidence, c, len(evidence.trials))
+    """Whether another input is not proven, beside a good declared reading, or explains no more than some input always.
+
+    Who reads the output does not mind it.
+    """
+    tried = len(evidence.trials)
+    good = declared >= _FINE and not proven(evidence, c, tried)
+    return c.of_input and (good or is_by_chance(evidence, c, tried))
 
 
 def is_of_few_values(evidence: Evidence, c: Candidate, declared: float) -> bool:
@@ -38,6 +43,11 @@ def is_of_few_values(evidence: Evidence, c: Candidate, declared: float) -> bool:
     if declared < MOST or c.gain < -MARGIN or not trial.parameters or proven(evidence, c, len(evidence.trials)):
         return False  # of what explains less nothing is said
     return declared >= SOUND or (c.cause == "quantization" and is_slight(evidence, trial, NEAR))
+
+
+def is_of_anything(evidence: Evidence, c: Candidate) -> bool:
+    """Whether what was fitted goes through the values whatever they are, because they are so few, or so alike."""
+    return evidence.trial(c).parameters > 0 and independent(evidence, c) < 1
 
 
 def accuses(evidence: Evidence, c: Candidate, declared: float) -> bool:
@@ -88,11 +98,14 @@ def _least_of_input(evidence: Evidence, c: Candidate, declared: float) -> float:
 
     What a network rounds or approximates is no noise: over one dim frame, or a covered lens, it leans to some input,
     but not by the same in all frames and channels. If the data are at an input in all of these, half is asked. What
-    leaves more than the noise of a sound device has to gain more if they are not.
+    leaves more than the noise of a sound device has to gain more if they are not, and so has an input that they are
+    clearly before or beyond, such as one of less contrast than a device shows that stretches its output.
     """
     least, more = HARDLY if c.score < SOUND else MARGIN, min(declared - CLEAR, CLEAR)
     if HARDLY == least <= c.gain < _FIX and not is_everywhere(evidence, c, 1):
         least = _FIX
+    if abs(c.leans - 1) > AT:
+        least = max(least, _FIX)
     if max(least, more / 2) <= c.gain < more and is_everywhere(evidence, c, SEVERAL):
         return max(least, more / 2)
     return max(least, more)
@@ -179,17 +192,19 @@ def _differs_in_constants(evidence: Evidence, c: Candidate) -> bool:
     return float(np.square(after - before).mean()) <= _ALIKE * noise
 
 
-def is_in_doubt(evidence: Evidence, c: Candidate, declared: float) -> bool:
+def is_in_doubt(evidence: Evidence, c: Candidate, declared: float, met: bool) -> bool:
     """Whether the declared reading explains the values, but hardly better than `c`, and the data do not decide.
 
     Another input does not matter to somebody who reads the output, unless the data are on its side, nor if a good
-    output is read and few values speak for it. Nor does another order whose scales were fitted to channels that never
+    output is read and few values speak for it, or, if all tolerances are met, too few to prove it: what it explains
+    more is what noise gives. Nor does another order whose scales were fitted to channels that never
     vary.
     """
     if declared < LEAST or min(c.gain, c.score - declared) < -MARGIN or _differs_in_constants(evidence, c):
         return False
     if c.of_input:
         on_its_side = c.decided and c.leans > 0.5 and not is_needless(evidence, c, declared)
+        on_its_side = on_its_side and not (met and not proven(evidence, c, len(evidence.trials)))
         return declared < _PERFECT and on_its_side and differs(evidence, c)
     return not c.decided or c.leans > 0.5
 
@@ -209,6 +224,11 @@ def is_no_line(evidence: Evidence, c: Candidate) -> bool:
 
 
 def _depends_on_values(evidence: Evidence, c: Candidate) -> bool:
-    """Whether the error depends on the value; of numbers that were fitted and leave much, half as much will do."""
+    """Whether the error depends on the value, and is more than rounding.
+
+    Of numbers that were fitted and leave much, half as much will do.
+    """
+    if evidence.leaves_rounding(evidence.trial(c)):
+        return False
     most = BENT / 2 if evidence.trial(c).parameters and c.score < ROUGH else BENT
     return evidence.bent(c) > most or is_of_two_scales(evidence, evidence.trial(c))

@@ -16,7 +16,7 @@ from ..scoring.trials import Candidate
 from ..stored.slight_scales import is_of_some_channels
 from . import figure_wording, wording
 from .causes import Situation, every
-from .clamping import clamped_of_input, clamps_noise, is_cut, only_saturates
+from .clamping import clamps_noise, is_cut, only_saturates
 from .fixed_values import buried
 from .objections import (
     accuses,
@@ -24,19 +24,15 @@ from .objections import (
     is_in_doubt,
     is_needless,
     is_no_line,
+    is_of_anything,
     is_of_few_values,
     is_of_what_is_constant,
     is_unpaid,
 )
-from .rivals import alike, distance, has_no_bend, sides
+from .rivals import is_beaten, of_one_look, other_inputs
 from .scale_objections import explains_much_more, is_biased, is_nearly_a_line, is_of_biases, is_slight_scale
 from .second_causes import CausePair, second_causes
-from .simplicity import ORDERS, as_good, is_of_bits, simplest_first
-
-_BEATEN = 0.25  # of the way from the best candidate to another: data before that are clearly on the best one's side
-_AT_THE_BEST = 0.1  # the same, of two inputs that both leave more than the noise of a sound device
-_SATURATED = 0.5  # of the values: an input that makes so many saturate is not beaten by one that makes fewer
-_FAR_ENOUGH = 0.05  # of the noise: the power by which the outputs of two inputs differ, before the data decide
+from .simplicity import is_of_bits, simplest_first
 
 
 class Judgement(NamedTuple):
@@ -194,6 +190,8 @@ def _by_parts(
     telling = next((p for p in lost if p.span >= TELLING), None)
     if judgement.verdict == "match" and telling is not None:
         return judgement.refuted(figure_wording.lost([p for p in lost if p.axis == telling.axis], channel_axis))
+    if judgement.verdict == "match" and dead and 2 * len(dead) >= dead[0].among:
+        return judgement.noted(figure_wording.unseen(dead, channel_axis))
     return judgement
 
 
@@ -230,7 +228,7 @@ def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> J
     strong = [c for c in strong if not (is_of_biases(evidence, c, score) or is_of_bits(evidence, c, ranking))]
     strong = _without_heirs(strong, [c for c in strong if not is_of_what_is_constant(evidence, c)])
     if strong:
-        return _named(evidence, strong, declared, ranking)
+        return _named(evidence, strong, declared, ranking, met)
     others = [c for c in possible if c.cause not in ("match", "quantization", "activation")]
     if declared is None:
         return Judgement("mismatch", None, wording.other_shape(evidence), wording.OTHER_SHAPE)
@@ -262,7 +260,7 @@ def _undecided(evidence: Evidence, score: float, others: Sequence[Candidate], me
     if not (model and device):
         verdict = "mismatch" if model or not (met or _within_a_step(evidence)) else "ambiguous"
         return Judgement(verdict, None, wording.flat(model, device, evidence.steps, met), wording.FLAT)
-    doubt = next((c for c in others if is_in_doubt(evidence, c, score)), None)
+    doubt = next((c for c in others if is_in_doubt(evidence, c, score, met)), None)
     if doubt is not None:
         return Judgement("ambiguous", None, wording.doubt(score, doubt), wording.CAUSES[doubt.cause].record)
     return None
@@ -282,7 +280,11 @@ def _without_cause(score: float, met: bool, others: Sequence[Candidate], noisy: 
 
 
 def _named(
-    evidence: Evidence, strong: Sequence[Candidate], declared: Candidate | None, ranking: Sequence[Candidate]
+    evidence: Evidence,
+    strong: Sequence[Candidate],
+    declared: Candidate | None,
+    ranking: Sequence[Candidate],
+    met: bool,
 ) -> Judgement:
     """Return the judgement if at least one cause is strong."""
     accused = strong
@@ -291,8 +293,9 @@ def _named(
     if is_no_line(evidence, best):
         return Judgement("mismatch", None, wording.bent(best, declared), names_cause=True)
     others = [c for c in ranking if c.of_input and c not in (strong if best.score < SOUND else accused)]
-    rivals = [*strong[1:], *_other_inputs(evidence, best, others)]
-    rival = next((c for c in rivals if c.score >= best.score - MARGIN and not _beaten(evidence, best, c)), None)
+    same = of_one_look(evidence, best, strong)
+    rivals = [*(c for c in strong[1:] if c not in same), *other_inputs(evidence, best, others)]
+    rival = next((c for c in rivals if c.score >= best.score - MARGIN and not is_beaten(evidence, best, c)), None)
     if rival is not None:
         record = " ".join(_once(wording.CAUSES[c.cause].record for c in (best, rival)))
         of_its_frames = _of_its_frames(evidence, best, declared)
@@ -300,6 +303,9 @@ def _named(
     if best.cause == "quantization" and is_of_some_channels(evidence, evidence.trial(best)):
         agreement = f"{_agreement(evidence, best, declared)} {wording.SOME_CHANNELS}"
         return Judgement("ambiguous", None, wording.explains(best, "Probably"), agreement=agreement, names_cause=True)
+    if is_of_anything(evidence, best) and declared is not None:
+        fits = wording.fits_anything(declared.score, met)
+        return Judgement("ambiguous", None, fits, wording.MORE_FRAMES, names_cause=True)
     small = best.cause == "quantization" and declared is not None and is_biased(evidence, declared.score, best.gain)
     small = (small and best.score < SOUND) or is_unpaid(evidence, best)
     with_that = _agreement(evidence, best, declared)
@@ -310,7 +316,7 @@ def _named(
     return Judgement(
         best.cause,
         best.fix,
-        wording.explains(best),
+        wording.explains(best._replace(text=", or ".join(c.text for c in same)) if same else best),
         wording.CAUSES[best.cause].advise(best),
         names_cause=True,
         agreement=with_that,
@@ -333,54 +339,8 @@ def _of_its_frames(
     return declared._replace(score=evidence.score(evidence.as_declared(rows))), len(rows)
 
 
-def _other_inputs(evidence: Evidence, best: Candidate, others: Sequence[Candidate]) -> list[Candidate]:
-    """Return the inputs of `others`, no causes themselves, that are as likely as `best`: an input, or fitted numbers.
-
-    Another one that gains a tenth of a dB less than a cause has to is no worse, nor is one that was refused. Nor is one
-    that explains as much and gains less, because it was tried on other frames. Where no more is left than is sound,
-    that is said only of two inputs between which the data do not decide: what speaks against one of them, such as a
-    scale that explains as much, speaks against the other one, too.
-    """
-    if best.score >= SOUND:
-        return [c for c in others if best.of_input and c.gain >= MARGIN and sides(evidence, best, c) is None]
-    if not (best.of_input or evidence.trial(best).parameters):
-        return []
-    return [c for c in others if c.gain >= MARGIN or c.score >= best.score]
-
-
 def _once(sentences: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(sentences))
-
-
-def _beaten(evidence: Evidence, best: Candidate, c: Candidate) -> bool:
-    """Whether the data are clearly on the side of `best`, of two candidates that are nearly as good.
-
-    They are if the other one was picked from more arrangements, such as an order of its own for each frame, or has
-    numbers that were fitted and explain no more than they cost, and if they are clearly nearer to `best`, of two
-    candidates of one cause. Two causes of the same values are both possible, and so are two inputs whose outputs differ
-    by far less than the noise: a network that rounds alike leans to one of them by chance. Where both leave more than
-    the noise of a sound device it leans further, so that the data have to be at the best one. Beside an input that
-    makes most values saturate, one that saturates less agrees better where the values are near zero. An input that acts
-    nearly as a scale is told from it by the bend: of a network whose layers cut off at zero alone, half of the pixel
-    values make half of all values, and no order of the two is simpler.
-    """
-    if best.cause != c.cause and alike(evidence, best, c):
-        return False
-    if best.of_input and c.cause == "quantization":
-        leans = sides(evidence, best, c)
-        return leans is not None and leans < _BEATEN
-    if evidence.trial(c).choices > evidence.trial(best).choices and c.score <= best.score:
-        return True
-    if best.cause in ORDERS and as_good(evidence, best, c):
-        return True
-    if best.of_input and c.of_input:
-        saturates = clamped_of_input(evidence, c) > max(_SATURATED, clamped_of_input(evidence, best))
-        if saturates or distance(evidence, best, c) < _FAR_ENOUGH:
-            return False
-    if best.cause == "quantization" and c.of_input and has_no_bend(evidence, best, c):
-        return True
-    leans = sides(evidence, best, c) if best.cause == c.cause else None
-    return leans is not None and leans < (_BEATEN if best.score >= SOUND or not c.of_input else _AT_THE_BEST)
 
 
 def _within_a_step(evidence: Evidence) -> bool:

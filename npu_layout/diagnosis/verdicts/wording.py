@@ -21,6 +21,7 @@ SATURATES = (
     "input is made, and record again."
 )
 MEANS_ONLY = f"Less than {LEAST:g} dB proves nothing: it may be that only the channels' means agree."
+MORE_FRAMES = "Record more frames, unlike each other."
 VARY_MORE = "Record frames that make the output vary more."
 _CLOSEST = "are the closest to what was done, and may be a part of it"
 _CORRECT_THE_INPUT = (
@@ -251,6 +252,14 @@ def contradicts(output: str, here: Candidate, better: Candidate | None) -> str:
         return f"{one}, hardly better than with the input as it was recorded."
     had = "the input as it was recorded" if better.cause == "match" else f"another input ({better.text})"
     return f"{one}, and with {had} to {db(better.score)}."
+
+
+def fits_anything(score: float, met: bool) -> str:
+    """Return that another scale explains the output, as one explains any of so few values."""
+    return (
+        f"{as_declared(score, met)} With another scale they would agree better, but one can be fitted to any recording "
+        "of so few different values, so that it proves nothing."
+    )
 
 
 def other_shape(evidence: Evidence) -> str:

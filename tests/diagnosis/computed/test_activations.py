@@ -35,6 +35,32 @@ def test_a_softmax_along_the_last_axis_is_named() -> None:
     assert output.why.startswith("The device's model ends in another way: an extra softmax, along axis 2. "), output.why
 
 
+def _probabilities(largest: float, frames: int = 4) -> list[np.ndarray]:
+    """Logits below that of a probability, of a deviation of 4, down to those of 3e-7."""
+    rng, top = np.random.default_rng(0), np.log(largest / (1 - largest))
+    return [(top - np.abs(4 * rng.normal(size=(1, 6, 30, 30)))).clip(-15).astype(np.float32) for _ in range(frames)]
+
+
+def test_of_small_probabilities_a_missing_exp_looks_like_a_missing_sigmoid() -> None:
+    """Their logits are nearly their logarithms: both are said where the device's steps hide the difference."""
+    model = ending((1, 6, 30, 30), "Sigmoid")
+    small = verdict(model, _probabilities(0.01), lambda x, y: x, 40, "int8")
+    assert small.verdict == "activation", str(small)
+    assert "another way: a missing sigmoid, or a missing exp, or an extra log. With that" in small.why, small.why
+    for largest in (0.05, 0.9):
+        large = verdict(model, _probabilities(largest), lambda x, y: x, 40, "int8")
+        assert large.verdict == "activation" and "another way: a missing sigmoid. With that" in large.why, large.why
+
+
+def test_what_is_exact_is_not_refused_for_what_rounding_leaves() -> None:
+    """Of floats of few values, what rounding leaves depends on the value alone: that is no other function."""
+    rng = np.random.default_rng(0)
+    values = np.concatenate([9 + 0.3 * rng.normal(size=8), -11 + 0.3 * rng.normal(size=24)]).astype(np.float32)
+    logits = [rng.choice(values, (1, 1, 40, 40)) for _ in range(3)]
+    found = verdict(ending((1, 1, 40, 40), "Sigmoid"), logits, lambda x, y: x, 300)
+    assert found.verdict == "activation" and "another way: a missing sigmoid." in found.why, str(found)
+
+
 def test_a_whole_activation_is_not_said_to_be_one_of_a_part() -> None:
     """The sigmoid of pixels is 1 everywhere, with or without it in that channel."""
     rng, spec = np.random.default_rng(2), nl.TensorSpec((1, 3, 40), "NCW", "float32", name="y")

@@ -7,7 +7,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.diagnosis import Situation, diagnose
-from npu_layout.diagnosis.computed.factors import factors
+from npu_layout.diagnosis.computed.factors import _sides_of, factors
 from npu_layout.diagnosis.scoring.evidence import Evidence
 from tests.support.endings import ending, smooth, verdict
 
@@ -36,6 +36,20 @@ def test_one_factor_is_no_factor_for_each(db: float) -> None:
     output = verdict(ending(MAPS), smooth(MAPS), lambda x, y: 0.1 * y, db)
     assert output.verdict == "quantization" and output.fix is None, str(output)
     assert verdict(ending(MAPS), smooth(MAPS), lambda x, y: y, db).verdict == "match"
+
+
+@pytest.mark.parametrize("shrunk", [0.9, 0.8])
+def test_sizes_of_boxes_that_a_device_shrinks(shrunk: float) -> None:
+    """They have the sides that their centres have; what is 0.8 times as large is another unit."""
+    rng = np.random.default_rng(0)
+    sides = np.array([640, 480, 640, 480, *[1] * 8], np.float32).reshape(1, 12, 1)
+    model = [(rng.uniform(0, 1, BOXES) * sides).astype(np.float32) for _ in range(4)]
+    sizes = np.where(np.isin(np.arange(12), (2, 3)), shrunk, 1).reshape(1, 12, 1)
+    device = [(m / sides * sizes + 0.06 * rng.normal(size=BOXES)).astype(np.float32) for m in model]
+    found = _evidence(device, model)
+    assert list(_sides_of(found, 1, [1 / 640, 1 / 480])) == ([0, 1, 2, 3] if shrunk == 0.9 else [0, 1])
+    whole = "4 of 12 channels (0, 1, 2, 3) are divided by 480, 640"
+    assert any(t.text.startswith(whole) for t in factors(found, [480, 640])) == (shrunk == 0.9)
 
 
 def _evidence(device: list[np.ndarray], model: list[np.ndarray]) -> Evidence:

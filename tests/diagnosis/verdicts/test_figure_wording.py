@@ -33,6 +33,17 @@ def test_lost_channels_are_split_from_the_others() -> None:
     assert figure_wording.dead([OutputPart(1, 4, 9, 0.01)], 1).startswith("Channel 4 of 9 varies by less than half a")
 
 
+def test_a_match_says_of_which_channels_it_says_nothing() -> None:
+    said = figure_wording.unseen([OutputPart(1, k, 84, 0.01) for k in range(4, 84)], 1)
+    assert said.startswith("80 of 84 channels (4, 5, 6, 7, 8, 9, ...) vary by less than half a quantisation step, so")
+    assert said.endswith(
+        "If they vary no more in other frames, give them a scale of their own, as 2 outputs of the graph (0 to 3 and 4 "
+        "to 83), cut before the node that joins them, such as Concat; or give each channel a scale."
+    )
+    alone = figure_wording.unseen([OutputPart(1, 1, 2, 0.01)], 1)
+    assert "Channel 1 of 2 varies" in alone and "of it. If it varies" in alone and "a scale of its own" in alone
+
+
 def test_values_that_are_not_finite_are_counted_on_their_side() -> None:
     nan = np.nan
 

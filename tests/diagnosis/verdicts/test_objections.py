@@ -7,6 +7,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.diagnosis.scoring.evidence import Evidence
+from npu_layout.diagnosis.scoring.proof import proven
 from npu_layout.diagnosis.scoring.trials import Candidate, Trial
 from npu_layout.diagnosis.verdicts import objections
 from tests.support.boards import same
@@ -51,7 +52,7 @@ def test_a_class_that_is_in_no_frame_leaves_no_doubt(seen: bool) -> None:
     codes, left = found.read_as(other, found.wanted)
     trial = Trial("layout", "", other, codes, left, True, other, parameters=4)
     c = next(c for c in found.rank([found.as_declared(), trial]) if c.cause == "layout")
-    assert not objections.is_in_doubt(found, c, found.score(found.as_declared()))
+    assert not objections.is_in_doubt(found, c, found.score(found.as_declared()), met=False)
     assert (c.gain > -1) == (not seen)  # without the rule about fitted scales the two would be alike
 
 
@@ -242,7 +243,53 @@ def test_an_input_that_few_values_speak_for_leaves_no_doubt_about_a_good_output(
     candidate = next(c for c in ranking if c.cause == "geometry")
     declared = found.score(found.as_declared())
     assert 20 < declared < 30 and candidate.score > declared + 8
-    assert objections.is_in_doubt(found, candidate, declared) == doubt
+    assert objections.is_in_doubt(found, candidate, declared, met=True) == doubt
+
+
+@pytest.mark.parametrize(("values", "needless"), [(2, True), (40, False)])
+def test_an_input_that_explains_what_some_input_always_does_is_needless(values: int, needless: bool) -> None:
+    """6 dB more of two values are nothing; of forty they are no proof, but no chance either."""
+    shape = (1, values)
+    x = np.resize([1.0, -1.0], shape).astype(np.float32)
+    seen = (x + 0.25 * np.resize([1.0, -0.8], shape)).astype(np.float32)
+    found = Evidence(nl.TensorSpec(shape, "NC", "float32"), [seen.ravel()], [x], (), 1)
+    trial = Trial("geometry", "", None, found.codes, found.left / 2, False, found.spec, of_input=True)
+    candidate = next(c for c in found.rank([found.as_declared(), trial]) if c.of_input)
+    assert candidate.gain > 5 and not proven(found, candidate, 2)
+    assert objections.is_needless(found, candidate, 12.0) == needless
+    assert objections.is_needless(found, candidate, 21.0)
+
+
+@pytest.mark.parametrize(("lean", "differ", "accused"), [(1.0, 0.18, True), (1.4, 0.13, False), (1.4, 0.25, True)])
+def test_an_input_that_the_data_are_beyond_gains_six_db(lean: float, differ: float, accused: bool) -> None:
+    """A device that stretches its output leans to an input of more contrast, and beyond it."""
+    rng, shape = np.random.default_rng(3), (1, 4, 24, 24)
+    model = [rng.standard_normal(shape).astype(np.float32) for _ in range(3)]
+    other, noise = ([part * rng.standard_normal(shape) for _ in model] for part in (differ, 0.13))
+    seen = [(x + lean * d + e).astype(np.float32) for x, d, e in zip(model, other, noise)]
+    found = Evidence(nl.TensorSpec(shape, "NCHW", "float32"), [y.ravel() for y in seen], model, (), 1)
+    wanted = np.stack([found.samples.of((x + d).astype(np.float32)) for x, d in zip(model, other)])
+    trial = Trial("preprocessing", "", None, found.codes, found.codes - wanted, False, found.spec, of_input=True)
+    candidate = next(c for c in found.rank([found.as_declared(), trial]) if c.of_input)
+    declared = found.score(found.as_declared())
+    assert candidate.score > 15 and candidate.gain > 3.5 and proven(found, candidate, 2), (declared, candidate)
+    assert objections.accuses(found, candidate, declared) == accused, candidate
+
+
+@pytest.mark.parametrize(("frames", "met", "doubt"), [(1, True, False), (1, False, True), (3, True, True)])
+def test_what_noise_gives_leaves_no_doubt_if_all_tolerances_are_met(frames: int, met: bool, doubt: bool) -> None:
+    """A device leans to another input, of 1.5 dB more: noise gives as much in one frame, but hardly ever in three."""
+    rng, shape = np.random.default_rng(1), (1, 4, 24, 24)
+    model = [rng.standard_normal(shape).astype(np.float32) for _ in range(frames)]
+    other, noise = ([part * rng.standard_normal(shape) for _ in model] for part in (0.25, 0.23))
+    seen = [(x + 0.7 * d + e).astype(np.float32) for x, d, e in zip(model, other, noise)]
+    found = Evidence(nl.TensorSpec(shape, "NCHW", "float32"), [y.ravel() for y in seen], model, (), 1)
+    wanted = np.stack([found.samples.of((x + d).astype(np.float32)) for x, d in zip(model, other)])
+    trial = Trial("preprocessing", "", None, found.codes, found.codes - wanted, False, found.spec, of_input=True)
+    candidate = next(c for c in found.rank([found.as_declared(), trial]) if c.of_input)
+    declared = found.score(found.as_declared())
+    assert 9 < declared < 20 and 1 < candidate.gain < 2 and proven(found, candidate, 2) == (frames == 3)
+    assert objections.is_in_doubt(found, candidate, declared, met) == doubt
 
 
 @pytest.mark.parametrize(("moved", "declared", "accused"), [(8, 12.0, False), (8, 9.0, True), (25, 12.0, True)])

@@ -12,6 +12,7 @@ from npu_layout.diagnosis.scoring.trials import Trial
 from npu_layout.diagnosis.verdicts import figure_wording, wording
 from npu_layout.diagnosis.verdicts.verdict import Judgement, judge
 from tests.support.boards import SHAPE, Board, same, spec_as
+from tests.support.endings import ending, smooth, verdict
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +81,35 @@ def test_what_explains_less_than_scales_of_constants_is_not_named_instead(scales
     other = Trial("preprocessing", "gamma", {"color": "BGR"}, codes, less, True, spec)
     trials = [found.as_declared(), other, *([of_scales] if scales else [])]
     assert judge(found, found.rank(trials), False, None).verdict == ("mismatch" if scales else "preprocessing")
+
+
+@pytest.mark.parametrize("small", [2, 4])
+def test_a_match_says_of_which_channels_it_proves_nothing(small: int) -> None:
+    """If these are half of them: they vary by less than a step, as scores that share the scale of boxes do."""
+    shape = (1, 6, 20, 20)
+    sizes = np.where(np.arange(6) < 6 - small, 1, 1e-3).reshape(1, 6, 1, 1)
+    frames = [(x * sizes).astype(np.float32) for x in smooth(shape)]
+    output = verdict(ending(shape), frames, lambda x, y: y, 60, "int8")
+    assert output.verdict == "match"
+    assert ("so that this match proves nothing of them" in output.why) == (small == 4), output.why
+    if small == 4:
+        assert "4 of 6 channels (2, 3, 4, 5) vary" in output.why
+        assert "as 2 outputs of the graph (0 to 1 and 2 to 5)" in output.why
+
+
+def test_two_values_of_one_frame_name_no_scale() -> None:
+    """A line goes through any two. Of many frames that are unlike, they do."""
+    rng, spec = np.random.default_rng(0), nl.TensorSpec((1, 2), "NC", "uint8", quantization=nl.Quantization(1 / 255))
+    for frames, expected in ((1, "ambiguous"), (40, "quantization")):
+        model = [np.array([[p, 1 - p]], np.float32) for p in rng.uniform(0.05, 0.45, frames)]
+        device = [spec.pack(np.float32(2) * x) for x in model]
+        found = Evidence(spec, device, model, (), 1)
+        situation = Situation("y", range(frames), {"y": model}, {"y": spec}, ())
+        judgement = diagnose(found, situation, False, None)[1]
+        assert judgement.verdict == expected, judgement.why
+        if frames == 1:
+            assert "proves nothing. Record more frames, unlike each other." in judgement.why, judgement.why
+            assert "erhaps" not in judgement.why and "robably" not in judgement.why
 
 
 def test_rewording_changes_no_verdict(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
