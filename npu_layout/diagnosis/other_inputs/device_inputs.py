@@ -64,15 +64,19 @@ def seen(shape: tuple[int, ...], color: str) -> Iterator[SeenInput]:
     yield from _rows_apart(shape)
 
 
-def diagonal_shifts() -> Iterator[tuple[str, str, SeenInput]]:
-    """Yield the ids of two ways that shift an input along an axis each, and the way that does both."""
+def diagonal_shifts() -> Iterator[tuple[list[str], SeenInput]]:
+    """Yield the ids of the ways that shift an input along one axis, and the way that does it along both.
+
+    The ids are those of its own two shifts first, then those of the same shifts where other pixels come in.
+    """
     shifts = list(_shifts())
     for across, along in product(shifts, shifts):
         if (across.axis, along.axis) == (2, 1) and across.fill == along.fill:
             text = f"the input is shifted {across.where} and {along.where}"
             move = partial(_one_after_the_other, first=across.move, then=along.move)
-            id = f"{across.id}, {along.id}"
-            yield across.id, along.id, SeenInput(id, text, "geometry", move, False, moves=True)
+            others = [s.id for one in (across, along) for s in shifts if s.where == one.where and s.fill != one.fill]
+            way = SeenInput(f"{across.id}, {along.id}", text, "geometry", move, False, moves=True)
+            yield [across.id, along.id, *others], way
 
 
 class _Shift(NamedTuple):

@@ -262,9 +262,9 @@ def _seen(image: Image) -> Iterator[Way]:
 
 def _shifted_along_both(image: Image) -> Iterator[Way]:
     """Yield what a device sees of an input that is shifted along both axes: two changes."""
-    for across, along, way in diagonal_shifts():
+    for ids, way in diagonal_shifts():
         made = MadeInput(partial(_changed, image, way))
-        yield Way((BOTH, ("device", across), ("device", along)), way.text, None, made, way.cause, combines=True)
+        yield Way((BOTH, *(("device", id) for id in ids)), way.text, None, made, way.cause, combines=True)
 
 
 def _of_integers(image: Image, integers: Integers, way: SeenInput) -> np.ndarray:

@@ -46,8 +46,8 @@ def is_of_few_values(evidence: Evidence, c: Candidate, declared: float) -> bool:
 
 
 def is_of_anything(evidence: Evidence, c: Candidate) -> bool:
-    """Whether what was fitted goes through the values whatever they are, because they are so few, or so alike."""
-    return evidence.trial(c).parameters > 0 and independent(evidence, c) < 1
+    """Whether a scale that was fitted goes through any values, because they are so few, or so alike."""
+    return c.cause == "quantization" and evidence.trial(c).parameters > 0 and independent(evidence, c) < 1
 
 
 def accuses(evidence: Evidence, c: Candidate, declared: float) -> bool:
@@ -197,8 +197,7 @@ def is_in_doubt(evidence: Evidence, c: Candidate, declared: float, met: bool) ->
 
     Another input does not matter to somebody who reads the output, unless the data are on its side, nor if a good
     output is read and few values speak for it, or, if all tolerances are met, too few to prove it: what it explains
-    more is what noise gives. Nor does another order whose scales were fitted to channels that never
-    vary.
+    more is what noise gives. Nor does another order whose scales were fitted to channels that never vary.
     """
     if declared < LEAST or min(c.gain, c.score - declared) < -MARGIN or _differs_in_constants(evidence, c):
         return False
