@@ -199,6 +199,23 @@ def test_boxes_that_cannot_be_in_pixels_are_warned_of(quantization: nl.Quantizat
             ],
         ),
         (
+            decode.Head(  # sizes are powers of e, times the anchor in pixels
+                "of anchors",
+                3,
+                (8, 16, 32),
+                (
+                    decode.Form(
+                        "list",
+                        (decode.Part("box", 4), decode.Part("score", 3)),
+                        decode.Boxes("center_exp", unit="pixel", center=0.0),
+                        "list",
+                    ),
+                ),
+                anchors=[[(10.0, 10.0)], [(20.0, 20.0)], [(40.0, 40.0)]],
+            ),
+            [LIST.replace(quantization=nl.Quantization(1 / 255, -128))],
+        ),
+        (
             decode.ssd([(0.5, 0.5, 1.0, 1.0)] * 5, 2),  # offsets from priors
             [
                 nl.TensorSpec((1, 5, n), "NCW", "int8", quantization=nl.Quantization(0.01), name=name)
@@ -206,7 +223,7 @@ def test_boxes_that_cannot_be_in_pixels_are_warned_of(quantization: nl.Quantizat
             ],
         ),
     ],
-    ids=range(6),
+    ids=range(7),
 )
 def test_no_other_boxes_are_warned_of(head: decode.Head, specs: list[nl.TensorSpec]) -> None:
     decode.Decoder(head, specs, (64, 64))  # a warning is an error here
