@@ -83,6 +83,8 @@ def compare_layers(
         raise NpuLayoutError(f"model: expected the path of an ONNX model, got {type(model).__name__}")
     tensors = graph_tensors(model)
     dumps = [open_layers(a, number, "a"), open_layers(b, number, "b")]
+    if number and not any(dump.numbered for dump in dumps):
+        raise RecordingError(f"frame: expected 0, because neither dump has several runs, got {number}")
     names = [matched(tensors, dump.readers) for dump in dumps]
     layers, stored = _compared(tensors, dumps, names, limit)
     if not any(layer.verdict in ("same", "differs") and layer.op != GRAPH_INPUT for layer in layers):

@@ -48,11 +48,15 @@ _ORDER, _MAPPER = "layer_output_name_order.json", "LayerOutputNameMapper.json"
 
 
 class LayerDump(NamedTuple):
-    """The tensors of one run: where they come from, the tool's form, and {name: a function that reads the tensor}."""
+    """The tensors of one run: where they come from, the tool's form, and {name: a function that reads the tensor}.
+
+    `numbered`: whether the dump can have several runs, of which the one that was asked for is there.
+    """
 
     where: str
     form: str
     readers: Mapping[str, Callable[[], Stored]]
+    numbered: bool = False
 
 
 def open_layers(layers: LayersLike, frame: int = 0, what: str = "layers") -> LayerDump:
@@ -82,11 +86,10 @@ def _stored_of(name: Any, value: Any) -> Stored:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
     array = plain_array(f"layer {name!r}", value)
-    if array.dtype.name == "bfloat16" or array.dtype.itemsize > 8:  # of ml_dtypes; a long double
-        array = array.astype(np.float64)
-    if array.dtype.kind not in "biuf":
+    is_bfloat16 = array.dtype.name == "bfloat16"  # of ml_dtypes
+    if array.dtype.kind not in "biuf" and not is_bfloat16:
         raise RecordingError(f"layer {name!r}: expected numbers or bytes, got {array.dtype}")
-    return array
+    return array.astype(np.float64) if is_bfloat16 or array.dtype.itemsize > 8 else array  # more: a long double
 
 
 def _opened(path: Path, frame: int) -> LayerDump:
@@ -109,7 +112,7 @@ def _opened(path: Path, frame: int) -> LayerDump:
         if name in files:
             raise RecordingError(f"{folder}: by {_MAPPER}, two files have tensor {name!r}, one of them {file.name}")
         files[name] = functools.partial(_read, file, folder, stored)
-    return LayerDump(str(folder), form, files)
+    return LayerDump(str(folder), form, files, folder.name != path.name)
 
 
 def _archived(path: Path) -> Iterator[tuple[str, Callable[[], Stored]]]:
@@ -150,13 +153,13 @@ def _recorded(path: Path, frame: int) -> LayerDump:
 
     tensors = {name: array for side in run for name, array in side.items() if name not in CAMERA}
     form = "recording" if own else str(recording.meta.get("source", {}).get("form", "raw"))
-    return LayerDump(str(path), form, {k: functools.partial(read, k, array) for k, array in tensors.items()})
+    return LayerDump(str(path), form, {k: functools.partial(read, k, array) for k, array in tensors.items()}, True)
 
 
 def _tool_folder(path: Path, frame: int) -> tuple[Path, str, dict[str, str]]:
     """Return the folder of the frame's tensors, the tool, and {name in the file system: the tensor's name}."""
     aimet = (path / _ORDER).is_file() or (path / _MAPPER).is_file()
-    for home in (path, path / ("outputs" if aimet else "output")):  # of the accuracy debugger, net-run's is in output
+    for home in (path, path / "outputs", path / "output"):  # AIMET's; of the accuracy debugger, net-run's is in output
         for stem, form in (("Result_", "qairt"), ("layer_outputs_", "aimet")):
             numbered = (
                 [p.name for p in home.iterdir() if re.fullmatch(rf"{stem}[0-9]+", p.name)] if home.is_dir() else []

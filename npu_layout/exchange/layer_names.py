@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from .onnx_graph import GraphTensor
 
+_FIRST = ":0"
+
 
 def plain_name(name: str) -> str:
     """Return what tools leave of a name: letters and digits, with one _ for what is between them.
@@ -40,7 +42,18 @@ def matched(tensors: Sequence[GraphTensor], names: Iterable[str]) -> tuple[dict[
         elif there and plain:
             found[tensor.name] = tensor.name if tensor.name in dumped else there[0]
     found.update(_by_node(tensors, by_plain, {*found, *unclear}, alike))
+    found.update(_without_index(tensors, dumped, found, unclear))
     return found, unclear
+
+
+def _without_index(
+    tensors: Sequence[GraphTensor], dumped: Iterable[str], found: Mapping[str, str], unclear: Mapping[str, str]
+) -> dict[str, str]:
+    """Return {tensor: name} of those that one side alone calls the first output of a node, as TensorFlow does: x:0."""
+    left = {tensor.name for tensor in tensors} - {*found, *unclear}
+    own = _grouped({name: plain_name(name.removesuffix(_FIRST)) for name in left})
+    named = _grouped({name: plain_name(name.removesuffix(_FIRST)) for name in dumped if name not in found.values()})
+    return {group[0]: named[plain][0] for plain, group in own.items() if len(group) == len(named.get(plain, ())) == 1}
 
 
 def _by_node(

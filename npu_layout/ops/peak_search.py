@@ -23,9 +23,11 @@ def checked(threshold: Any, radius: Any, refine: Any) -> tuple[float, int]:
     """Return threshold and radius of `peaks`; NpuLayoutError if an argument is none."""
     if refine is not None and (not isinstance(refine, str) or refine not in _REFINEMENTS):
         one_of("peaks: refine", refine, _REFINEMENTS)
+    value = threshold[()] if isinstance(threshold, np.ndarray) and threshold.ndim == 0 else threshold
+    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, np.timedelta64)
     try:
-        limit, reach = float(threshold), integer(radius)
-    except (TypeError, ValueError, OverflowError):
+        limit, reach = (float(value), integer(radius)) if is_number else (math.nan, None)
+    except OverflowError:
         reach = None
     if reach is None:
         raise NpuLayoutError(

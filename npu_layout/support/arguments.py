@@ -124,7 +124,12 @@ def items_of(what: str, given: Any, kind: type[_T], plural: str = "") -> list[_T
 
 
 def text_keys(what: str, given: Mapping[Any, Any], error: type[NpuLayoutError] = NpuLayoutError) -> dict[str, Any]:
-    """Return a mapping with its keys as text; an `error`, which calls it `what`, if two of them are the same text."""
+    """Return a mapping with its keys as text; an `error`, which calls it `what`, if two of them are the same text.
+
+    So is anything that is no mapping.
+    """
+    if not isinstance(given, Mapping):
+        raise error(f"{what}: expected a mapping of names, got {shown(given)}")
     keys: dict[str, Any] = {}
     for key in given:
         other = keys.setdefault(str(key), key)

@@ -127,6 +127,8 @@ def test_what_is_no_model_and_no_dimensions(twice):
         OnnxRuntimeEngine(twice, dimensions=[2])
     with pytest.raises(NpuLayoutError, match="dimensions: expected names that differ as text, got 1 and '1'"):
         OnnxRuntimeEngine(twice, dimensions={1: 2, "1": 3})
+    with pytest.raises(NpuLayoutError, match=r"dimensions: expected the name of an axis, got '\\ud800'"):
+        OnnxRuntimeEngine(twice, dimensions={"\ud800": 2})
     with pytest.raises(NpuLayoutError, match="threads: expected a whole number from 1 to 1024, got 100000"):
         OnnxRuntimeEngine(twice, threads=100000)  # before, onnxruntime started them, for ever
 

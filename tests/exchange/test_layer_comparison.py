@@ -238,6 +238,13 @@ def test_what_cannot_be_compared(case: Case) -> None:
         (good, good, {"min_snr_db": True}, nl.NpuLayoutError, "min_snr_db"),
         (good, good, {"frame": 1.5}, nl.NpuLayoutError, "frame: expected a whole number"),
         (good, good, {"frame": -1}, nl.NpuLayoutError, "frame"),
+        (
+            good,
+            good,
+            {"frame": 1},
+            nl.RecordingError,
+            "frame: expected 0, because neither dump has several runs, got 1",
+        ),
     ):
         with pytest.raises(error, match=says):
             case.compare(a, b, **more)

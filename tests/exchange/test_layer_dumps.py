@@ -29,8 +29,9 @@ def test_arrays_and_bytes() -> None:
     assert dump.form == "arrays" and dump.readers["b"]() == b"1234" and dump.readers["c"]().shape == (1, 1)
     assert open_layers({"b": bytearray(b"12")}).readers["b"]() == b"12"
     assert open_layers({"x": np.zeros(3, np.longdouble)}).readers["x"]().dtype == np.float64  # type: ignore[union-attr]
-    with pytest.raises(nl.RecordingError, match="layer 'a': expected numbers or bytes, got <U1"):
-        open_layers({"a": "x"}).readers["a"]()
+    for values, dtype in (("x", "<U1"), ("longer", "<U6"), ([1j], "complex128"), (np.zeros(1, "i8,i8"), ".*f1")):
+        with pytest.raises(nl.RecordingError, match=f"layer 'a': expected numbers or bytes, got {dtype}"):
+            open_layers({"a": values}).readers["a"]()
 
 
 def test_bfloat16_of_ml_dtypes() -> None:
@@ -82,7 +83,9 @@ def test_aimets_layer_outputs(tmp_path: Path) -> None:
     (home / "conv_out.raw").write_bytes(LAYERS["/conv/out"].tobytes())
     (tmp_path / "aimet" / "layer_output_name_order.json").write_text(json.dumps({"layer_output_names": ["conv_out"]}))
     dump = open_layers(tmp_path / "aimet")
-    assert dump.form == "aimet" and list(dump.readers) == ["conv_out"]
+    assert dump.form == "aimet" and list(dump.readers) == ["conv_out"] and dump.numbered
+    (tmp_path / "aimet" / "layer_output_name_order.json").unlink()
+    assert open_layers(tmp_path / "aimet")[:2] == dump[:2]
     (tmp_path / "aimet" / "LayerOutputNameMapper.json").write_text(json.dumps({"/conv/out": "conv_out"}))
     assert list(open_layers(tmp_path / "aimet").readers) == ["/conv/out"]
     mapper = tmp_path / "aimet" / "LayerOutputNameMapper.json"

@@ -39,5 +39,12 @@ def test_two_files_of_one_tensor() -> None:
     assert matched(tensors("a/b"), ["a/b", "a.b"])[0] == {"a/b": "a/b"}
 
 
+def test_the_first_output_of_a_node_in_tensorflows_words() -> None:
+    model = tensors("conv", "heat:0", "pool:1", "x", "y")
+    found, unclear = matched(model, ["conv:0", "heat", "pool", "x:0", "x_0", "y", "y:0"])
+    assert found == {"conv": "conv:0", "heat:0": "heat", "x": "x:0", "y": "y"} and not unclear
+    assert matched(tensors("a", "a_0"), ["a:0"]) == ({"a_0": "a:0"}, {})
+
+
 def test_plain_name() -> None:
     assert plain_name("//a..b__c:0") == "a_b_c_0" and plain_name("größe") == "gr_e" and plain_name("::") == ""

@@ -47,8 +47,19 @@ def test_limits_and_scores_of_several_scales() -> None:
 
 
 def test_arguments() -> None:
-    assert checked("0.5", np.int64(3), None) == (0.5, 3)
-    for bad in ((None, 1, None), (0, 1.5, None), (0, 0, None), (np.nan, 1, None), (0, 1, "cubic"), (0, 1, 7)):
+    assert checked(np.float32(0.5), np.int64(3), None) == checked(np.array(0.5), 3, None) == (0.5, 3)
+    assert checked(-np.inf, 1, None)[0] == -np.inf
+    for bad in (
+        ("0.5", 1, None),
+        (np.complex64(1), 1, None),
+        (10**400, 1, None),
+        (None, 1, None),
+        (0, 1.5, None),
+        (0, 0, None),
+        (np.nan, 1, None),
+        (0, 1, "cubic"),
+        (0, 1, 7),
+    ):
         arguments: Any = bad
         with pytest.raises(nl.NpuLayoutError, match="peaks"):
             checked(*arguments)

@@ -177,3 +177,6 @@ def test_keys_as_text_are_as_many_as_before() -> None:
         text_keys("x", {1: 2, "1": 3})
     with pytest.raises(nl.LayoutError, match="names that differ as text"):
         text_keys("x", {Named(): 2, Named(): 3}, nl.LayoutError)
+    for no_mapping in (bytearray(b"ab"), memoryview(b"ab"), [("a", 1)]):  # whose items are no keys
+        with pytest.raises(nl.LayoutError, match="x: expected a mapping of names, got"):
+            text_keys("x", no_mapping, nl.LayoutError)  # type: ignore[arg-type]

@@ -55,7 +55,11 @@ class Record:
         """Return the record that `d`, a result of to_dict, describes; NpuLayoutError if it lacks or adds a field."""
         known = {f.name: f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
         if not isinstance(d, Mapping) or not set(d) <= set(known):
-            got = ", ".join(sorted(map(str, d))) if isinstance(d, Mapping) else shown(d)
+            got = (
+                ", ".join(k if k.isprintable() else ascii(k) for k in sorted(map(str, d)))
+                if isinstance(d, Mapping)
+                else shown(d)
+            )
             raise NpuLayoutError(f"{cls.__name__}: expected a dict with any of {', '.join(known)}; got {got}")
         needed = [f.name for f in known.values() if f.default is dataclasses.MISSING]
         missing = [name for name in needed if name not in d]

@@ -52,6 +52,7 @@ def test_json_gives_the_record_back() -> None:
         (lambda: Cart((Wheel(8), "wheel")), "Cart: wheels"),  # type: ignore[arg-type]
         (lambda: Cart((Wheel(8),), "spare"), "Cart: spare"),  # type: ignore[arg-type]
         (lambda: Cart.from_dict({"wheel": []}), "Cart: expected a dict with any of wheels, spare, names; got wheel"),
+        (lambda: Cart.from_dict({"\ud800": 1}), r"got '\\ud800'$"),  # which no terminal could print
         (lambda: Cart.from_dict([]), "Cart: expected a dict"),
         (lambda: Cart.from_dict({}), "Cart: wheels missing; got none"),
         (lambda: Cart.from_dict({"wheels": "abc"}), "a sequence of Wheel: expected a sequence, got 'abc'"),
