@@ -38,6 +38,8 @@ def stored(base: How, pair: InputPair) -> Iterator[Change]:
     if _is_of_bytes(pair):
         yield from of_other_sign(base, pair)
         yield _change("the input clamped at 127 (uint8 pixels through int8)", base, _clamped)
+        if pair.is_pixels or pair.spec.element.unpacked.kind == "i":
+            yield _change("the pixels clamped at 127, and 128 not subtracted (uint8 stored as int8)", base, _saturated)
         for words, cast in _CASTS.items():
             yield _change(f"the pixels divided by 255 and {words}", base, partial(_of_unit, cast=cast))
             if pair.spec.quantization is not None:
@@ -199,6 +201,15 @@ def _of_pixels(pair: InputPair, how: How, change: Callable[[InputPair, np.ndarra
 
 
 def _other_sign(pair: InputPair, values: np.ndarray) -> np.ndarray:
+    """Return the values with their highest bit inverted, as far off what was recorded as these are with it inverted.
+
+    A step of noise where the inverted bytes go from one end of the range to the other counts as one step.
+    """
+    return np.asarray(pair.recorded + (values - _inverted(pair, pair.recorded)))
+
+
+def _inverted(pair: InputPair, values: np.ndarray) -> np.ndarray:
+    """Return what stored values stand for if the highest bit of each is inverted."""
     spec = TensorSpec(
         pair.spec.shape, Layout.plain(pair.spec.axes), pair.spec.dtype, quantization=pair.spec.quantization
     )
@@ -209,6 +220,14 @@ def _other_sign(pair: InputPair, values: np.ndarray) -> np.ndarray:
 def _clamped(pair: InputPair, values: np.ndarray) -> np.ndarray:
     mean, std = pair.arithmetic(pair.declared)
     return np.asarray(np.minimum(values, (127 - mean) / std), values.dtype)
+
+
+def _saturated(pair: InputPair, values: np.ndarray) -> np.ndarray:
+    """Return uint8 pixels as an int8 has them that cuts them off; an int8 of pixels was recorded with 128 added."""
+    if pair.is_pixels:
+        return np.asarray(np.minimum(values, 127) + 128, values.dtype)
+    mean, std = pair.arithmetic(pair.declared)
+    return _of_codes(pair, np.rint(values * std + mean))
 
 
 def _of_unit(pair: InputPair, values: np.ndarray, cast: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:

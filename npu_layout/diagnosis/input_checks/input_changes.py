@@ -15,7 +15,6 @@ from ..other_inputs.device_inputs import MATRICES
 from ..other_inputs.frame_fits import pads
 from ..other_inputs.input_images import FLIPPED, How
 from ..other_inputs.usual_mistakes import mistakes
-from ..scoring.moments import line
 from .input_pairs import FrameInput, InputPair
 
 _QUALITIES = (50, 70, 85)  # of JPEG
@@ -24,10 +23,9 @@ _LINES = range(2, 17)  # rows or columns: H.264 stores 1088 rows of 1080, in blo
 _WHOLE = 8  # times the lines that are cut: of a smaller frame they are another part
 _OF_INPUT = 5  # changes of an input that is shifted: a part is simpler
 LUMA = 0.114, 0.587, 0.299  # of blue, green and red, ITU-R BT.601
-_GAMMAS = 2.2, 1 / 2.2, 1.8, 1 / 1.8
-FEWEST = 16  # values that a brightness or a border is fitted to
+GAMMAS = 2.2, 1 / 2.2, 1.8, 1 / 1.8
+FEWEST = 16  # values that a border, a brightness, a gamma or a white balance is fitted to
 _EVEN, _MOST = 1.0, 0.75  # pixel values by which most of a border are off its colour, when rounded to integers
-BRIGHTER, _LIGHTER = 0.03, 2.0  # a factor off 1, or pixel values added, that are no rounding
 
 
 class Change(NamedTuple):
@@ -253,11 +251,12 @@ def _u_and_v(frame: np.ndarray) -> np.ndarray:
     return np.asarray(cv2.cvtColor(exchanged, cv2.COLOR_YUV2BGR))
 
 
-def _gamma(frame: np.ndarray, power: float) -> np.ndarray:
-    return _looked_up(frame, 255 * (np.arange(256) / 255) ** power)
+def gamma(frame: np.ndarray, power: float) -> np.ndarray:
+    """Return the frame with another gamma."""
+    return looked_up(frame, 255 * (np.arange(256) / 255) ** power)
 
 
-def _looked_up(frame: np.ndarray, values: np.ndarray) -> np.ndarray:
+def looked_up(frame: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Return the frame with another value for each of the 256 pixel values."""
     import cv2
 
@@ -281,7 +280,7 @@ _COLOURS: Sequence[tuple[str, Callable[[np.ndarray], np.ndarray]]] = (
         for _, words, made in MATRICES
     ),
 )
-_OTHER_GAMMAS = [(f"the frame with a gamma of {power:.3g}", partial(_gamma, power=power)) for power in _GAMMAS]
+_OTHER_GAMMAS = [(f"the frame with a gamma of {power:.3g}", partial(gamma, power=power)) for power in GAMMAS]
 
 
 def border(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
@@ -312,35 +311,6 @@ def _is_cropable(pair: InputPair, count: int) -> bool:
 
 def _shifted(pair: InputPair, how: How, by: tuple[int, int], axes: tuple[int, int]) -> FrameInput:
     return pair.made(np.roll(pair.pixels(how), by, axes), how)
-
-
-def lighting(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
-    """Yield the frame brighter or darker by one factor and offset, which are fitted to all pairs."""
-    made, measured = [], []
-    for pair in pairs:
-        measurable = (pair.measured > 1) & (pair.measured < 254) & pair.inside(base)
-        made.append(pair.pixels(base)[measurable].astype(np.float64))
-        measured.append(pair.measured[measurable].astype(np.float64))
-    x, y = np.concatenate(made), np.concatenate(measured)
-    if x.size < FEWEST or x.std() == 0:
-        return
-    factor, offset = line(x, y)
-    if factor > 0 and (abs(factor - 1) > BRIGHTER or abs(offset) > _LIGHTER):
-        yield Change(
-            _brightness(factor, offset), partial(made_of, how=base, change=partial(_lit, factor=factor, offset=offset))
-        )
-
-
-def _brightness(factor: float, offset: float) -> str:
-    """Return in words: "another brightness (0.80 times the pixel values, plus 12)"; without what rounds to nothing."""
-    times = f"{factor:.2f} times " if f"{factor:.2f}" != "1.00" else ""
-    added = f"{abs(offset):.0f}"
-    plus = "" if added == "0" else f", {'plus' if offset > 0 else 'minus'} {added}"
-    return f"another brightness ({times}the pixel values{plus})"
-
-
-def _lit(frame: np.ndarray, factor: float, offset: float) -> np.ndarray:
-    return _looked_up(frame, np.arange(256) * factor + offset)
 
 
 def other_parts(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:

@@ -16,7 +16,7 @@ from .flat_colours import colour_difference
 from .input_changes import Change
 from .input_pairs import InputPair
 from .input_trials import BETTER, NEAR, SAME, Tried, best, every, interpolated_exactly, spread_of
-from .jpeg_files import is_compressed, lost_by_files
+from .jpeg_files import MOST_OF_FLAT, is_compressed, lost_by_files
 from .resize_shares import NOISE, share_of_resizes
 
 _SATURATED = 0.5  # of the values: what saturates more is another quantization than declared
@@ -99,8 +99,10 @@ def judged(
     if found and (found[0].off <= SAME or not flat.colours_left(found[0], base)):
         return explained(pairs, found, declared)
     nearest = min(tried.off for tried in formulas)
+    of_one_colour = _of_one_colour(pairs)
     in_colour = 0.0 if nearest <= SAME or declared > spread else flat.difference([pair.recorded for pair in pairs])
-    is_colour = in_colour > max(SAME, BETTER * declared) and in_colour > NEAR * flat.lost()
+    is_colour = in_colour > max(SAME, BETTER * declared) and in_colour > max(NEAR * flat.lost(), of_one_colour)
+    spread = max(spread, of_one_colour)
     if nearest <= SAME or (declared <= spread and not is_colour):
         is_resize = declared <= resized or nearest <= SAME
         loss = "the resize formula" if is_resize else "a loss like JPEG's"
@@ -110,6 +112,14 @@ def judged(
         most += "" if is_resize else f", JPEG by up to {_pixels(pairs, spread / NEAR)}"
         return Judgement("match", None, f"{_RIGHT}, except for {loss}: it differs by {off_by}, {most} ({frames}).")
     return _unexplained(pairs, offs, in_colour if is_colour else None)
+
+
+def _of_one_colour(pairs: Sequence[InputPair]) -> float:
+    """Return how many steps JPEG may move frames that are one colour each, of which it rounds nothing else; else 0."""
+    varied = any(
+        pair.frame.reshape(-1, pair.frame.shape[-1] if pair.frame.ndim > 2 else 1).std(0).max() > SAME for pair in pairs
+    )
+    return 0.0 if varied else MOST_OF_FLAT / pairs[0].step
 
 
 def _unexplained(pairs: Sequence[InputPair], offs: Sequence[float], in_colour: float | None) -> Judgement:

@@ -20,11 +20,11 @@ from .input_changes import (
     compressed,
     crops,
     geometry,
-    lighting,
     other_frames,
     other_parts,
 )
 from .input_pairs import FrameInput, InputPair
+from .lighting import lighting
 from .near_parts import EQUAL, near_parts
 from .two_changes import two_changes
 from .white_balance import white_balance
@@ -215,7 +215,8 @@ def best(formulas: Sequence[Tried], others: Sequence[Tried], most: float, explai
     most: steps that it may leave; explained: steps that leave enough of the contrast.
     """
     known = [t for t in formulas if t.change.how is not None and t.off <= EXACT] + [*others]
-    known = [t for t in known if t.off <= _most(most, t.declared, t.times) and t.declared > SAME]
+    known = [t for t in known if t.off <= min(_most(most, t.declared, t.times), BETTER * t.declared)]
+    known = [t for t in known if t.declared > SAME]
     least = min(known, key=lambda t: t.off, default=None)
     if least is None or least.off >= explained:
         return []

@@ -18,7 +18,9 @@ from .input_pairs import InputPair
 from .input_trials import BETTER, SAME, worst
 
 QUALITIES = range(50, 100)
-_JPEG = 2.9  # pixel values of blue: half a step of the mean of Y, and 1.772 of that of Cb, of 16 / 8 and 17 / 8 at 50
+MOST_OF_FLAT = (
+    2.9  # pixel values of blue: half a step of the mean of Y, and 1.772 of that of Cb, of 16 / 8 and 17 / 8 at 50
+)
 _BESIDE = 4  # pixels: half a block
 _BLOCKS, _SIDE = 16, 512  # pixels: of a block of subsampled colours, and of the part whose quality is looked for
 _OWN = 0.4  # what a file's own quality changes, of what it changes beside: files 0 to 0.33, others 0.95 to 1, video 0.5
@@ -30,9 +32,9 @@ def is_compressed(
 ) -> bool:
     """Whether JPEG of some quality explains what differs, and no other change leaves less than it (`others`).
 
-    Where the picture is flat, each quality moves its colours to other values, by up to _JPEG.
+    Where the picture is flat, each quality moves its colours to other values, by up to MOST_OF_FLAT.
     """
-    if declared > spread + _JPEG / pairs[0].step or others == 0:
+    if declared > spread + MOST_OF_FLAT / pairs[0].step or others == 0:
         return False
     most, k = min(SAME, BETTER * declared, others), worst(pairs, made)
 

@@ -14,8 +14,9 @@ from ...frames import said
 from ..other_inputs.input_images import How
 from .combined_arguments import one_argument
 from .input_bytes import misread, of_other_sign, stored
-from .input_changes import Change, border, colours, lighting, other_frames, turns, turns_of_other_frames
+from .input_changes import Change, border, colours, other_frames, turns, turns_of_other_frames
 from .input_pairs import InputPair
+from .lighting import lighting
 
 
 def two_changes(base: How, pairs: Sequence[InputPair], scaled: bool, reach: int) -> Iterator[Change]:

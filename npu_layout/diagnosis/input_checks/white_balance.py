@@ -8,8 +8,9 @@ from functools import partial
 import numpy as np
 
 from ..other_inputs.input_images import FLIPPED, How
-from .input_changes import BRIGHTER, FEWEST, Change, has_colours, made_of
+from .input_changes import FEWEST, Change, has_colours, made_of
 from .input_pairs import FrameInput, InputPair
+from .lighting import BRIGHTER
 
 _VARIED = 4.0  # pixel values, root mean square, in each colour: a flat picture has no factor
 _ENDS = 1, 254  # pixel values: those beyond may be cut

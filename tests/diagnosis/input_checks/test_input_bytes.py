@@ -22,9 +22,12 @@ FLOAT = nl.TensorSpec((1, 3, SIDE, SIDE))
 PLANES = FRAME.transpose(2, 0, 1)[None].astype(np.float32)
 
 
-def changes(spec: nl.TensorSpec, how: Any = HOW, frame: np.ndarray = FRAME) -> dict[str, np.ndarray]:
+def changes(
+    spec: nl.TensorSpec, how: Any = HOW, frame: np.ndarray = FRAME, recorded: Any = None
+) -> dict[str, np.ndarray]:
     """{words: the input so made}; every one has the verdict of its bytes."""
-    pair = InputPair(spec, {0: frame}, 0, np.zeros(spec.shape, np.float32), how)
+    there = np.zeros(spec.shape, np.float32) if recorded is None else recorded
+    pair = InputPair(spec, {0: frame}, 0, there, how)
     found = {}
     for change in stored(how, pair):
         assert change.verdict == "input_layout" and change.how is None
@@ -43,16 +46,33 @@ def codes() -> np.ndarray:
 
 
 def test_the_sign_of_a_quantised_input() -> None:
-    """The highest bit of a byte inverted: of int8 the code less 128, or 128 more."""
-    found = one(changes(INT8), "the input with the highest bit of every byte inverted")
-    for place, code in np.ndenumerate(codes()):
-        other = code - 128 if code >= 0 else code + 128
-        assert found[place] == pytest.approx((other + 28) * 0.02, rel=1e-6)
+    """The highest bit of a byte inverted: of int8 the code less 128, or 128 more. A step of noise is off by a step."""
+    for noise in (0, 1, -1):
+        noisy = np.clip(codes() + noise, -128, 127)
+        recorded = np.array([(code - 128 if code >= 0 else code + 128) for code in noisy.ravel()])
+        recorded = ((recorded.reshape(noisy.shape) + 28) * 0.02).astype(np.float32)
+        found = one(changes(INT8, recorded=recorded), "the input with the highest bit of every byte inverted")
+        assert found - recorded == pytest.approx((codes() - noisy) * 0.02, abs=1e-5)
 
 
 def test_the_sign_of_pixels() -> None:
-    found = one(changes(UINT8, PIXELS), "the input with the highest bit of every byte inverted")
-    assert all(found[place] == (pixel + 128) % 256 for place, pixel in np.ndenumerate(PLANES.astype(int)))
+    """Of a pixel of 127 and one of 128 the bytes with another sign are 255 apart, and the pixels still 1."""
+    for noise in (0, 1, -1):
+        noisy = np.clip(PLANES.astype(int) + noise, 0, 255)
+        recorded = ((noisy + 128) % 256).astype(np.float32)
+        found = one(changes(UINT8, PIXELS, recorded=recorded), "the input with the highest bit of every byte inverted")
+        assert np.array_equal(found - recorded, PLANES - noisy)
+
+
+def test_pixels_stored_in_an_int8() -> None:
+    """Those that it cannot store become 127, where pixels less 128 were declared, and where such an int8 is pixels."""
+    words = "the pixels clamped at 127, and 128 not subtracted"
+    found = one(changes(UINT8, PIXELS), words)
+    assert all(found[place] == min(pixel, 127) + 128 for place, pixel in np.ndenumerate(PLANES))
+    found = one(changes(INT8), words)
+    for place, code in np.ndenumerate(codes()):
+        pixel = round((code + 28) * 0.02 * 50 + 100)
+        assert found[place] == pytest.approx((min(pixel, 127) + 28) * 0.02, rel=1e-5)
 
 
 def test_clamped_pixels() -> None:

@@ -92,6 +92,20 @@ def test_flat_frames_that_were_jpeg_files_are_no_fault(quality: int) -> None:
         assert lit.verdict == "preprocessing", str(lit)
 
 
+@pytest.mark.parametrize("quality", [55, 60, 75])
+def test_frames_of_one_colour_that_were_recorded_as_jpeg_files(quality: int) -> None:
+    """The file moves the colour that was fed, and no quality makes that of the file's."""
+    for seed in range(12):
+        fed = [
+            np.full((90, 133, 3), colour, np.uint8) for colour in np.random.default_rng(seed).integers(20, 230, (3, 3))
+        ]
+        recorded = [cv2.imdecode(cv2.imencode(".jpg", x, [cv2.IMWRITE_JPEG_QUALITY, quality])[1], 1) for x in fed]
+        of_file = {one.tobytes(): other for one, other in zip(recorded, fed)}
+        found = judged(lambda frame, of=of_file: by()(of[frame.tobytes()]), frames=recorded)
+        assert found.verdict == "match", str(found)
+        assert judged(lambda frame, of=of_file: by()(of[frame.tobytes()] + 5), frames=recorded).verdict != "match"
+
+
 def test_frames_of_different_sizes_that_no_change_explains() -> None:
     """The rows of each have a pitch of their own."""
     rng = np.random.default_rng(0)

@@ -85,6 +85,8 @@ def test_which_explains() -> None:
     assert best([], [trial(11.0)], 30, 30) == [], "more than half of what is left as declared"
     assert best([], [trial(5.0)], 3, 30) == [] and best([], [trial(5.0)], 30, 5) == []
     assert best([], [trial(0.0, declared=0.9)], 30, 30) == [], "only in frames that are as declared"
+    assert best([], [trial(0.9, declared=1.1)], 30, 30) == [], "noise of a step, less by a step in some places"
+    assert len(best([], [trial(0.5, declared=1.1)], 30, 30)) == 1
     assert best([], [trial(0.0, saturated=0.6)], 30, 30) == []
     assert best([trial(0.3, how={})], [], 30, 30) == [] and best([trial(0.2)], [], 30, 30) == []
     assert len(best([trial(0.2, how={})], [], 30, 30)) == 1

@@ -1,0 +1,59 @@
+"""Another brightness or gamma, made here by hand; and what is none."""
+
+from __future__ import annotations
+
+import re
+
+import cv2
+import numpy as np
+import pytest
+
+from npu_layout.diagnosis.input_checks.input_pairs import InputPair
+from npu_layout.diagnosis.input_checks.lighting import lighting
+from tests.support.input_bench import DISTURBED, Bench, Picture, jpeg, lit, noisy, said_of_disturbed
+
+CASES = [("plain", "uint8", "walk"), ("imagenet", "int8", "texture"), ("unit", "float32", "walk")]
+ANY = pytest.mark.parametrize("case", CASES, ids="-".join)
+
+
+def of_gamma(power: float) -> Picture:
+    return lambda x: np.rint(255 * (x / 255) ** power).astype(np.uint8)
+
+
+@ANY
+@pytest.mark.parametrize("power", [1.5, 0.6])
+def test_a_gamma_that_is_not_usual_is_no_brightness(case: tuple[str, str, str], power: float) -> None:
+    found = Bench(*case).of_frames(of_gamma(power))
+    assert (found.verdict, found.fix) == ("preprocessing", None), str(found)
+    assert f"the frame with a gamma of {power:.2g}" in found.why and "times the pixel values" not in found.why
+
+
+@ANY
+@pytest.mark.parametrize("disturbed", [jpeg(70), noisy(3.0)], ids=["jpeg", "noise"])
+def test_a_brightness_under_noise_is_named(case: tuple[str, str, str], disturbed: Picture) -> None:
+    """What it leaves is large, and no function of the pixel."""
+    found = Bench(*case).of_frames(lambda x: lit(0.8)(disturbed(x)))
+    assert re.search(r"is what 0\.(79|80|81) times the pixel values(, (plus|minus) 1)? makes", found.why), str(found)
+
+
+def test_a_curve_that_is_neither() -> None:
+    """Dark and bright pixels are moved to the middle or away from it: a line leaves a bend."""
+    bench = Bench("unit", "float32", "walk")
+    for sign in (1, -1):
+        curve = np.clip(np.arange(256) + sign * 40 * np.sin(np.arange(256) / 255 * 2 * np.pi), 0, 255).astype(np.uint8)
+        found = bench.of_frames(lambda x, curve=curve: cv2.LUT(x, curve))
+        assert found.verdict == "preprocessing" and "no known change explains that" in found.why, str(found)
+
+
+@pytest.mark.parametrize("what", DISTURBED)
+@ANY
+def test_noise_and_losses_have_no_gamma(case: tuple[str, str, str], what: str) -> None:
+    assert "gamma" not in said_of_disturbed(*case, what)
+
+
+def test_nothing_is_fitted_to_one_colour() -> None:
+    bench = Bench("unit", "float32", "walk")
+    frame = np.full((30, 40, 3), 90, np.uint8)
+    how = {**bench.how, "resize": "stretch"}
+    pair = InputPair(bench.spec, {0: frame}, 0, bench.stored(bench.pixels(frame // 2)).reshape(bench.spec.shape), how)
+    assert list(lighting(how, [pair])) == []
