@@ -11,7 +11,9 @@ from ..layouts import Layout
 from ..support import finite
 
 _SHARE = 0.3  # of the variance, which the last axis has to account for; maps of a centred object reach 0.2
-_OF_MAP, _WIDE = 3, 4  # axes of a map of labels; bytes of a label: ArgMax returns int64, a quantised layer 8 or 16 bits
+_WIDE = 4  # bytes of a label: ArgMax returns int64, a quantised layer 8 or 16 bits
+_KEPT = 4  # axes of a map of labels whose channels were last, and are one now
+_SIDE = 8  # of a map of labels; boxes and keypoints have fewer numbers beside each other
 _MORE = 2.0  # times the variance that axis 1 accounts for
 
 
@@ -21,7 +23,7 @@ def channel_axis(reference: np.ndarray) -> int | None:
     It is axis 1 (C in the model's order), or the last axis if that has boxes and scores beside each other. That is so
     if the means of its indices differ, as in (1, 8400, 85), or if the axes before it are those of a square map and the
     means along axis 1 do not differ more, as in (1, 80, 80, 255) and (1, 3, 80, 80, 85). What an ArgMax makes of maps,
-    (1, 80, 80) whole numbers of 32 bits or more, has rows there, and no channels.
+    (1, 80, 80) or (1, 80, 80, 1) whole numbers of 32 bits or more, none below 0, has rows there, and no channels.
 
     reference: an output of the model, an array of any dtype.
     """
@@ -37,8 +39,11 @@ def channel_axis(reference: np.ndarray) -> int | None:
 
 def _are_labels(reference: np.ndarray) -> bool:
     """Whether an output is a map with one whole number in each place, and not the stored integers of channels."""
-    is_map = reference.ndim == _OF_MAP and min(reference.shape[1:]) > 1
-    return is_map and reference.dtype.kind in "iu" and reference.dtype.itemsize >= _WIDE
+    kept = reference.ndim == _KEPT and reference.shape[-1] == 1
+    sides = reference.shape[1:-1] if kept else reference.shape[1:]
+    if len(sides) != 2 or min(sides) < _SIDE or reference.dtype.kind not in "iu" or reference.dtype.itemsize < _WIDE:
+        return False
+    return bool(reference.min(initial=0) >= 0)  # sums of 8-bit products are below, too
 
 
 def listed(items: Iterable[object], most: int = 6) -> str:

@@ -32,6 +32,12 @@ def test_where_channels_lie() -> None:
         (rng.integers(0, 9, (1, 48, 64)).astype(np.int32), None),
         (rng.integers(0, 9, (1, 48, 64)).astype(np.uint8), 1),  # what a quantised layer returns
         (rng.integers(0, 9, (1, 1, 48, 64)), 1),
+        (rng.integers(0, 9, (1, 48, 64, 1)), None),  # labels of a model whose channels are last
+        (rng.integers(0, 9, (1, 48, 48, 1)), None),
+        (rng.integers(0, 9, (0, 48, 64)), None),
+        (rng.integers(0, 9, (1, 17, 2)) + np.array([0, 90]), 2),  # x and y of keypoints, as whole numbers
+        (rng.integers(0, 9, (1, 90, 4)).astype(np.int32) + np.int32([0, 0, 90, 90]), 2),  # boxes
+        (rng.integers(-9000, 9000, (1, 48, 64)).astype(np.int32), 1),  # sums of 8-bit products
         (rng.integers(0, 9, (2, 30)), 1),
         (np.zeros((1, 20, 20, 255)), 3),
         (np.zeros((1, 255, 20, 20)), 1),

@@ -38,12 +38,15 @@ def geometries(evidence: Evidence) -> Iterator[Trial]:
 def axes_of(evidence: Evidence) -> Axes | None:
     """Return the axes of height and width in the model's order.
 
-    The rows of a map without channels, (1, H, W), are what seem to be its channels.
+    The rows of a map without channels, (1, H, W), are what seem to be its channels. A map of labels may have an axis of
+    extent 1 behind its columns, (1, H, W, 1).
     """
     shape, channels = evidence.references[0].shape, evidence.named_axis
     rest = [a for a in range(1, len(shape)) if a != channels]
     if len(shape) == 3 and channels == 1:
         rest = [1, 2]
+    if channels is None:
+        rest = [a for a in rest if shape[a] > 1]
     long = [a for a in rest[-2:] if shape[a] >= _LEAST]
     return None if not long else (long[0], long[1]) if len(long) > 1 else (None, long[0])
 

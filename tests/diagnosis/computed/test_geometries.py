@@ -67,6 +67,19 @@ def test_a_picture_without_channels() -> None:
     assert output.verdict == "geometry" and "rotated by 180 degrees" in output.why, str(output)
 
 
+@pytest.mark.parametrize("shape", [(1, 24, 24), (1, 24, 24, 1), (1, 1, 24, 24)])
+def test_maps_of_labels_are_moved_along_both_axes(shape: tuple[int, ...]) -> None:
+    """A model whose channels are last has an axis of extent 1 behind the columns."""
+    axis = shape[1:].index(1) + 1 if 1 in shape[1:] else 1
+    wide = [*shape[:axis], 5, *shape[axis + (len(shape) == 4) :]]
+    model = ending(tuple(wide), "ArgMax", shape, axis=axis, keepdims=len(shape) - 3)
+    inputs = [np.moveaxis(x, 1, axis) for x in smooth((1, 5, 24, 24))]
+    rows = 2 if axis == 1 and len(shape) == 4 else 1
+    for text, axes in (("upside down, mirrored", rows), ("from left to right", rows + 1)):
+        output = verdict(model, inputs, lambda x, y, axis=axes: np.flip(y, axis), 30, "int64")
+        assert output.verdict == "geometry" and text in output.why, str(output)
+
+
 def test_a_shift_within_the_tolerance_is_named(board: Board) -> None:
     """What is left of it is far above the 10 dB that are asked for; the truth explains more."""
     inputs = [cv2.GaussianBlur(x[0].transpose(1, 2, 0), (0, 0), 4).transpose(2, 0, 1)[None] for x in smooth(WIDE)]
