@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..buffers import TensorSpec
-from ..errors import NpuLayoutError
+from ..errors import LayoutError, NpuLayoutError
 from ..support import checked_call, isolated
 from .runtime import RuntimeEngine, declared_inputs, model_file, opening, runtime, seen
 
@@ -46,7 +46,7 @@ class RknnEngine(RuntimeEngine):
     ------
     NpuLayoutError
         If rknn-toolkit-lite2 is missing, RKNNLite refuses the model, the numbers of names and outputs differ, there is
-        no such output, or the four axes of an input are not N, C, H and W.
+        no such output, or an input of four axes has others than N, C, H and W, blocks of channels, or half bytes.
     """
 
     @checked_call
@@ -92,11 +92,19 @@ class RknnEngine(RuntimeEngine):
 
 
 def _check_axes(spec: TensorSpec) -> None:
-    if len(spec.axes) == 4 and {*spec.axes} != {*_TAKEN}:
+    if len(spec.axes) == 4 and not ({*spec.axes} == {*_TAKEN} and _is_viewed(spec)):
         raise NpuLayoutError(
             f"input_specs: {isolated(spec.name)}: RKNNLite takes inputs of four axes as {_TAKEN}: expected the axes N, "
-            f"C, H and W in any order, got {spec.describe()}"
+            f"C, H and W in any order, without blocks and half bytes, got {spec.describe()}"
         )
+
+
+def _is_viewed(spec: TensorSpec) -> bool:
+    try:
+        spec.view(np.empty(spec.size, spec.stored))
+    except LayoutError:
+        return False
+    return True
 
 
 def _taken(spec: TensorSpec, flat: np.ndarray) -> np.ndarray:

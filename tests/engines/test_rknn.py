@@ -91,6 +91,9 @@ def test_an_input_of_another_order_becomes_nhwc(model: Path) -> None:
     assert np.array_equal(RKNNLite.given[0], np.moveaxis(x, 1, 3)) and RKNNLite.given[1].tolist() == [[4, 6]]
     with pytest.raises(nl.NpuLayoutError, match=r"input_specs: image: RKNNLite takes .* expected the axes N, C, H and"):
         RknnEngine(model, input_specs=[nl.TensorSpec((1, 3, 4, 6), "NCDW", "uint8", name="image")])
+    for shape, tag, dtype in (((1, 17, 4, 6), "NCHW16c", "int8"), ((1, 3, 4, 6), "NCHW", "int4")):
+        with pytest.raises(nl.NpuLayoutError, match=r"input_specs: image: RKNNLite takes .* without blocks and half"):
+            RknnEngine(model, input_specs=[nl.TensorSpec(shape, tag, dtype, name="image")])
 
 
 def test_an_image_that_is_nhwc_is_not_copied(model: Path) -> None:

@@ -184,7 +184,8 @@ def detection_output(
     if len(shape) < 2 or shape[-1] != columns.width or any(n != 1 for n in shape[:-2]):
         others = [name for name, of in _LAYERS.items() if len(shape) > 1 and of.width == shape[-1]]
         hint = f"; if these are rows of {others[0]}'s layer, say layer={others[0]!r}" if others else ""
-        raise LayoutError(f"detection_output: {given.describe()}: expected (1, 1, n, {columns.width}){hint}")
+        rows_of = f"(n, {columns.width})" if columns.image is None else f"(1, 1, n, {columns.width})"
+        raise LayoutError(f"detection_output: {given.describe()}: expected {rows_of}{hint}")
     rows = _of_one_input(widened(given.unpack(buffer).reshape(-1, columns.width)), columns.image)
     scores = rows[:, columns.score]
     labels = _labels(rows[:, columns.label], scores >= least, scores > 0, no_class)
@@ -283,19 +284,26 @@ def _check_frame(size: int, output: Any, classes: int) -> None:
     """Raise an error unless so many floats are a frame of so many classes: the boxes of others would be lost."""
     shape: Any = getattr(output, "shape", ())
     in_bytes = getattr(output, "dtype", None) == np.uint8
-    each, rest = divmod(size, classes)
-    if rest or each % _BBOX != 1:
+    if not _is_frame(size, classes):
         fitting = [n for n in range(1, size + 1) if not size % n and size // n > 1 and size // n % _BBOX == 1]
         near = sorted(sorted(fitting, key=lambda n: abs(n - classes))[:3])
         those = " or ".join(f"{n} (of {size // n // _BBOX} boxes each)" for n in near)
         hint = f"; this is the size for classes={those}" if near else "; give the memory of one frame alone"
-        if in_bytes and 4 * size % classes == 0 and 4 * size // classes % _BBOX == 1:  # each float as a byte
+        if len(shape) == 2 and shape[0] > 1 and _is_frame(shape[1], classes):
+            hint = "; its first axis counts inputs: give output[0] for the first"
+        if in_bytes and _is_frame(4 * size, classes):  # each float as a byte
             hint = "; it has as many bytes as a frame has floats: make the buffer that HailoRT fills float32"
         raise BufferSizeError(
             f"output has {size} floats; a frame of {classes} classes has {classes} * (1 + {_BBOX} * most){hint}"
         )
     if len(shape) == 2 and 1 < shape[0] != classes:
         raise LayoutError(f"output: expected ({classes}, floats), a row for each class, or one row, got {shape}")
+
+
+def _is_frame(size: int, classes: int) -> bool:
+    """Whether so many floats are a frame: of each class a number, and room for as many boxes."""
+    each, rest = divmod(size, classes)
+    return not rest and each % _BBOX == 1
 
 
 def _by_score(output: Any, classes: int) -> Rows:

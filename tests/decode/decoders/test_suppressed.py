@@ -201,6 +201,8 @@ def test_rows_of_another_number_of_classes_are_refused() -> None:
         decode.hailo_nms(np.zeros(80 * (1 + 5 * 100), np.uint8), 80, SIZE)  # as if each float were a byte
     with pytest.raises(nl.BufferSizeError, match=r"output has 7 floats; .*; give the memory of one frame alone$"):
         decode.hailo_nms(np.zeros(7, np.float32), 3, SIZE)
+    with pytest.raises(nl.BufferSizeError, match=r"output has 126 floats; .* its first axis counts inputs: give"):
+        decode.hailo_nms(np.zeros((2, 3 * (1 + 5 * 4)), np.float32), 3, SIZE)
 
 
 @pytest.mark.parametrize(
@@ -290,9 +292,9 @@ def test_rows_of_another_layer_are_refused() -> None:
     """YOLOv10's rows have six numbers too, edges first: nobody reads six without being told whose they are."""
     with pytest.raises(nl.LayoutError, match=r"\(1, 1, n, 7\); if these are rows of ncnn's layer, say layer='ncnn'$"):
         decode.detection_output(nl.TensorSpec((1, 1, 2, 6)), np.zeros(12, np.float32), SIZE)
-    with pytest.raises(nl.LayoutError, match=r"\(1, 1, n, 6\); if these are rows of caffe's layer, say layer='caffe'$"):
+    with pytest.raises(nl.LayoutError, match=r"expected \(n, 6\); if these are rows of caffe's layer, say layer="):
         decode.detection_output(nl.TensorSpec((1, 1, 2, 7)), np.zeros(14, np.float32), SIZE, layer="ncnn")
-    with pytest.raises(nl.LayoutError, match=r"expected \(1, 1, n, 6\)$"):
+    with pytest.raises(nl.LayoutError, match=r"expected \(n, 6\)$"):
         decode.detection_output(nl.TensorSpec((1, 1, 2, 5)), np.zeros(10, np.float32), SIZE, layer="ncnn")
     edges = np.float32([120.5, 30, 200, 90, 0.9, 2])  # of YOLOv10
     with pytest.raises(nl.NpuLayoutError, match=r"buffer: expected classes as whole numbers of 0 or more, got 120\.5"):
