@@ -18,9 +18,8 @@ from .input_pairs import InputPair
 from .input_trials import BETTER, SAME, worst
 
 QUALITIES = range(50, 100)
-MOST_OF_FLAT = (
-    2.9  # pixel values of blue: half a step of the mean of Y, and 1.772 of that of Cb, of 16 / 8 and 17 / 8 at 50
-)
+# Pixel values of blue: half a step of the mean of Y, and 1.772 of that of Cb, of 16 / 8 and 17 / 8 at quality 50.
+MOST_OF_FLAT = 2.9
 _BESIDE = 4  # pixels: half a block
 _BLOCKS, _SIDE = 16, 512  # pixels: of a block of subsampled colours, and of the part whose quality is looked for
 _OWN = 0.4  # what a file's own quality changes, of what it changes beside: files 0 to 0.33, others 0.95 to 1, video 0.5

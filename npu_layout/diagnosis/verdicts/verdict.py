@@ -166,15 +166,19 @@ def judge(
     labels = comparison.labels
     if labels is not None and labels.equal == labels.places:
         return Judgement("match", None, f"All {labels.places} labels are the model's.")
-    judgement = _by_parts(judgement, comparison, unexplained, evidence.named_axis)
+    judgement = _by_parts(evidence, judgement, comparison, unexplained)
     hidden = buried(evidence) if judgement.verdict == "match" else None
     return judgement if hidden is None else judgement.refuted(figure_wording.hidden(*hidden))
 
 
 def _by_parts(
-    judgement: Judgement, comparison: OutputComparison, unexplained: Sequence[OutputPart], channel_axis: int | None
+    evidence: Evidence, judgement: Judgement, comparison: OutputComparison, unexplained: Sequence[OutputPart]
 ) -> Judgement:
-    """Return the judgement of an output without a cause, checked for labels, channels, rows and frames."""
+    """Return the judgement of an output without a cause, checked for labels, channels, rows and frames.
+
+    The classes of a vector that no frame shows are no channels that need another scale.
+    """
+    channel_axis = evidence.named_axis
     lost = comparison.parts.lost()
     dead = [p for p in lost if p.axis == channel_axis]
     if dead and (unexplained or judgement.verdict == "mismatch"):
@@ -190,7 +194,7 @@ def _by_parts(
     telling = next((p for p in lost if p.span >= TELLING), None)
     if judgement.verdict == "match" and telling is not None:
         return judgement.refuted(figure_wording.lost([p for p in lost if p.axis == telling.axis], channel_axis))
-    if judgement.verdict == "match" and dead and 2 * len(dead) >= dead[0].among:
+    if judgement.verdict == "match" and dead and 2 * len(dead) >= dead[0].among and not evidence.is_vector:
         return judgement.noted(figure_wording.unseen(dead, channel_axis))
     return judgement
 

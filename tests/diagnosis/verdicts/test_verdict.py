@@ -97,6 +97,15 @@ def test_a_match_says_of_which_channels_it_proves_nothing(small: int) -> None:
         assert "as 2 outputs of the graph (0 to 1 and 2 to 5)" in output.why
 
 
+@pytest.mark.parametrize("shape", [(1, 300), (1, 300, 1, 1)])
+def test_a_match_says_nothing_of_classes_that_no_frame_shows(shape: tuple[int, ...]) -> None:
+    """Most probabilities of a classifier are less than a step in a few frames, and have the scale of the others."""
+    rng = np.random.default_rng(0)
+    frames = [(6 * rng.normal(size=shape)).astype(np.float32) for _ in range(8)]
+    output = verdict(ending(shape, "Softmax", axis=1), frames, lambda x, y: y, 50, "uint8")
+    assert output.verdict == "match" and "proves nothing" not in output.why, output.why
+
+
 def test_two_values_of_one_frame_name_no_scale() -> None:
     """A line goes through any two. Of many frames that are unlike, they do."""
     rng, spec = np.random.default_rng(0), nl.TensorSpec((1, 2), "NC", "uint8", quantization=nl.Quantization(1 / 255))
