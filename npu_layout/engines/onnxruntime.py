@@ -247,7 +247,7 @@ def _lengths(dimensions: Any) -> dict[str, int]:
         raise NpuLayoutError(f"dimensions: expected {{name: length}}, got {dimensions!r}")
     named = text_keys("dimensions", dimensions)
     for name in named:
-        if not name.isprintable():  # half of a surrogate pair, which onnxruntime refuses with an error of its own
+        if name.encode(errors="replace").decode() != name:  # half of a surrogate pair
             raise NpuLayoutError(f"dimensions: expected the name of an axis, got {name!a}")
     return {name: counted(f"dimensions: length of {name!r}", n) for name, n in named.items()}
 

@@ -120,6 +120,15 @@ def test_bad_threads_and_dimensions(twice, number):
         OnnxRuntimeEngine(twice, dimensions={"batch": number})
 
 
+@pytest.mark.parametrize("axis", ["batch size", "größe\u00a0n", "a\tb", "批次"])
+def test_any_text_is_the_name_of_an_axis(axis):
+    x, y = (helper.make_tensor_value_info(name, FLOAT, (axis, 3)) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "named", [x], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    with OnnxRuntimeEngine(model.SerializeToString(), dimensions={axis: 2}) as engine:
+        assert engine.input_specs[0].shape == (2, 3)
+
+
 def test_what_is_no_model_and_no_dimensions(twice):
     with pytest.raises(NpuLayoutError, match=r"model: expected a path or the bytes of a model, got NoneType"):
         OnnxRuntimeEngine(None)
