@@ -16,6 +16,7 @@ BRIGHTER, _LIGHTER = 0.03, 2.0  # a factor off 1, or pixel values added, that ar
 _POWER = 0.05  # of a gamma's logarithm: those that differ by less are one, or none
 _ENDS = 1, 254  # pixel values: those beyond may be cut
 _BEND, _ROUNDED = 0.5, 0.5  # of what a line leaves, and pixel values: a curve leaves more that depends on the pixel
+_WORTH = 0.1  # of the difference, root mean square: a bend that is less is of pixels that were cut off before a resize
 _BIN = 16  # pixel values of the frame whose mean error is one number
 _FEW = 64  # values of a bin: the mean of fewer is noise
 
@@ -23,14 +24,15 @@ _FEW = 64  # values of a bin: the mean of fewer is noise
 def lighting(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
     """Yield the frame of another brightness, and of another gamma than the usual ones, fitted to all pairs.
 
-    A line is near any curve. So no brightness is yielded if what it leaves depends on the pixel value.
+    A line is near any curve. So no brightness is yielded if what it leaves depends on the pixel value, and is more than
+    a tenth of the difference.
     """
     x, y = _measured(base, pairs)
     if x.size < FEWEST or x.std() == 0:
         return
     factor, offset = line(x, y)
     is_other = abs(factor - 1) > BRIGHTER or abs(offset) > _LIGHTER
-    if factor > 0 and is_other and not _is_bent(x, y - np.clip(factor * x + offset, 0, 255)):
+    if factor > 0 and is_other and not _is_bent(x, y, np.clip(factor * x + offset, 0, 255)):
         change = partial(_lit, factor=factor, offset=offset)
         yield Change(_brightness(factor, offset), partial(made_of, how=base, change=change))
     power = _power(x, y)
@@ -49,13 +51,17 @@ def _measured(base: How, pairs: Sequence[InputPair]) -> tuple[np.ndarray, np.nda
     return np.concatenate(made), np.concatenate(measured)
 
 
-def _is_bent(x: np.ndarray, left: np.ndarray) -> bool:
-    """Whether what a line leaves of the pixels `x` is a function of them, and not noise."""
-    bins = (x / _BIN).astype(np.intp)
+def _is_bent(x: np.ndarray, y: np.ndarray, lit: np.ndarray) -> bool:
+    """Whether what a line, which makes `lit` of the pixels `x`, leaves of `y` is a function of them, and not noise."""
+    left, bins = y - lit, (x / _BIN).astype(np.intp)
     counts, sums = np.bincount(bins), np.bincount(bins, left)
     many = counts >= _FEW
     power = float((sums[many] ** 2 / counts[many]).sum() / max(1, counts[many].sum()))
-    return bool(np.sqrt(power) > max(_ROUNDED, _BEND * float(np.sqrt(np.square(left).mean()))))
+    return bool(np.sqrt(power) > max(_ROUNDED, _BEND * _size(left), _WORTH * _size(y - x)))
+
+
+def _size(differences: np.ndarray) -> float:
+    return float(np.sqrt(np.square(differences).mean()))
 
 
 def _power(x: np.ndarray, y: np.ndarray) -> float:
