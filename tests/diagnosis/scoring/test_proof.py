@@ -315,6 +315,22 @@ def test_labels_that_another_order_makes_right_prove_it_by_their_number(wrong: i
     assert best.gain > 100 and proven(found, best, 50) == is_proof, int((found.left != 0).sum())
 
 
+@pytest.mark.parametrize("is_proof", [True, False])
+def test_labels_that_another_order_makes_wrong_count_against_it(is_proof: bool) -> None:
+    rng, shape = np.random.default_rng(0), (1, 48, 48)
+    model = [rng.integers(0, 5, shape)]
+    device = model[0].copy().ravel()
+    device[rng.permutation(device.size)[:400]] += 4
+    found = Evidence(nl.TensorSpec(shape, "NCW", "int64"), [device], model, (), None)
+    left = np.zeros_like(found.left)
+    if not is_proof:
+        right, wrong = np.flatnonzero(found.left == 0), np.count_nonzero(found.left)
+        left.ravel()[right[: wrong - 3]] = 1
+    trial = Trial("layout", "", None, found.codes, left, True, found.spec)
+    best = next(c for c in found.rank([found.as_declared(), trial]) if c.cause == "layout")
+    assert best.gain > 10 and proven(found, best, 50) == is_proof
+
+
 @pytest.mark.parametrize(
     ("frames", "flipped", "verdict"), [(8, 1, "ambiguous"), (8, 2, "ambiguous"), (24, 12, "geometry")]
 )
