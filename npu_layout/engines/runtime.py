@@ -11,7 +11,7 @@ from typing import Any, TypeVar, Union
 import numpy as np
 
 from ..buffers import TensorSpec, axes_of_rank
-from ..errors import NpuLayoutError
+from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout
 from ..support import ProcessLock, isolated, items_of, lfs_pointer, many, naming, no_file, not_copied, path_of, text_of
 from .protocol import by_name, checked_outputs, checked_targets
@@ -108,9 +108,16 @@ def layout_of(model: str, name: str, shape: Sequence[int], layouts: Mapping[str,
 
     If it has none there, the letters are those of its rank, with a warning if channels are last by the look of it.
     """
-    if name in layouts:
-        return Layout.plain(layouts[name])
-    return Layout.plain(axes_of_rank(f"{model}: {name}", shape, f"layouts={{{name!r}: 'NHWC'}}"))
+    if name not in layouts:
+        return Layout.plain(axes_of_rank(f"{model}: {name}", shape, f"layouts={{{name!r}: 'NHWC'}}"))
+    letters = layouts[name]
+    if not isinstance(letters, str) or len(letters) != len(shape):
+        usual = Layout.of_rank(len(shape)).axes
+        raise LayoutError(
+            f"layouts: {isolated(name)}: expected a letter for each axis of shape {tuple(shape)}, such as {usual!r}, "
+            f"got {letters!r}"
+        )
+    return Layout.plain(letters)
 
 
 def one_network(model: str, what: str, names: Sequence[str], wanted: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 import warnings
@@ -210,6 +211,15 @@ def test_the_letters_of_a_tensor(shape: tuple[int, ...]) -> None:
     assert all(
         "a model: x: the order" in str(one.message) and "layouts={'x': 'NHWC'}" in str(one.message) for one in found
     )
+
+
+@pytest.mark.parametrize("letters", [5, None, "NHW", "NHWCD", "", ["N", "H", "W", "C"]])
+def test_letters_that_are_not_those_of_the_shape_are_refused(letters: Any) -> None:
+    words = re.escape("layouts: output0: expected a letter for each axis of shape (1, 6, 6, 4), such as 'NCHW', got ")
+    with pytest.raises(nl.LayoutError, match=f"^{words}{re.escape(repr(letters))}$"):
+        layout_of("a model", "output0", (1, 6, 6, 4), {"output0": letters})
+    with pytest.raises(nl.LayoutError, match="got 'nhwc'"):
+        layout_of("a model", "output0", (1, 6, 6, 4), {"output0": "nhwc"})
 
 
 def test_threads_run_it_one_at_a_time() -> None:
