@@ -207,6 +207,11 @@ class Evidence:
         power, error = self._powers(trial)
         return bool((error <= np.maximum(2 * self.rounding(trial.steps), EXACT * power)).all())
 
+    @cached_property
+    def different(self) -> int:
+        """How many different values the model has."""
+        return len(np.unique(self.wanted))
+
     def rounding(self, steps: bool) -> float:
         """Return the variance that rounding to steps adds; 0 without steps, or if the model's values are whole."""
         return ROUNDING if steps and not self.is_whole else 0.0

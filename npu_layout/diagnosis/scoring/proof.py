@@ -79,10 +79,9 @@ def _of_labels(evidence: Evidence, trial: Trial) -> float:
     if not (evidence.is_whole and evidence.fits) or trial.places:
         return math.inf
     before, after = abs(evidence.as_declared(trial.rows).left), abs(trial.left)
-    labels = len(np.unique(evidence.wanted))
-    if before.shape != after.shape or labels < _LABELS:
+    if before.shape != after.shape or evidence.different < _LABELS:
         return math.inf
-    return max(int((after < before).sum()) - int((after > before).sum()), 0) * math.log(labels)
+    return max(int((after < before).sum()) - int((after > before).sum()), 0) * math.log(evidence.different)
 
 
 def _of_classes(evidence: Evidence, trial: Trial) -> float:
