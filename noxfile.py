@@ -253,6 +253,17 @@ def runtimes(session: nox.Session) -> None:
 
 
 @nox.session
+def verdicts(session: nox.Session) -> None:
+    """scripts/verdict_matrix.py with the arguments after `--`; without any, the whole matrix, the one of the trained
+    networks, and scripts/false_alarms.py."""
+    matrix, alarms = str(ROOT / "scripts" / "verdict_matrix.py"), str(ROOT / "scripts" / "false_alarms.py")
+    everything = [[matrix], [matrix, "--trained", "--each", "1", "--faultless", "200"], [alarms]]
+    commands = [[matrix, *session.posargs]] if session.posargs else everything
+    if any([subprocess.run([sys.executable, *command], cwd=ROOT, check=False).returncode for command in commands]):
+        session.error("figures that are asked of the verdicts are missed")
+
+
+@nox.session
 def oracles(session: nox.Session) -> None:
     """The decoders against other libraries' own functions, in an environment with them."""
     from _venv import prepare
