@@ -34,6 +34,10 @@ class FrameMemory:
         same = all([part is given for part, given in zip(kept, frame)])
         return frame if same else getattr(type(frame), "_make", tuple)(kept)  # a named tuple stays one
 
+    def arrays(self) -> list[np.ndarray]:
+        """Return the memory of the copies."""
+        return [memory for memory, _ in self._parts.values()]
+
     def fill(self, value: int) -> None:
         """Set all bytes of all copies."""
         for memory, _ in self._parts.values():

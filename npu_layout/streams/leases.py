@@ -26,6 +26,11 @@ class Slot:
         self.borrowed = False  # whether the inputs are memory of others
         self.lease = 0  # counts the frames that had it
 
+    def arrays(self) -> list[np.ndarray]:
+        """Return what is used again after the lease."""
+        given = (*self.inputs.values(), *self.outputs.values())
+        return [*self._memory.arrays(), *(array for array in given if isinstance(array, np.ndarray))]
+
     def returned(self, poison: bool) -> None:
         """End the lease; with `poison`, what still uses the memory sees bytes of 0xA5."""
         self.lease += 1
@@ -48,7 +53,8 @@ class Result:
     number
         The frame's number: 0 is the first frame that was captured; dropped frames count.
     value
-        What the stream's function returned; None without a function.
+        What the stream's function returned; None without a function. It stays valid: arrays in it that are the
+        stream's memory are copies, also in tuples, lists and dicts.
     geometry
         The Geometry of how the frame became the network's input; for a batch a list of them.
     dropped

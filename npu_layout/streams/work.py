@@ -17,6 +17,7 @@ from .leases import Result, Slot
 from .pool import EnginePool, submitted
 from .running import run
 from .stages import Job
+from .values import lasting
 
 _MOST = 32  # buffers of others that are kept at first, to see whether their memory comes again
 
@@ -75,7 +76,8 @@ class Work:
             run(self._engine, given, self._outputs, slot.outputs)
 
     def _call(self, job: Job, slot: Slot, result: Result) -> None:
-        result.value = None if self._function is None else self._function(result)
+        if self._function is not None:
+            result.value = lasting(self._function(result), slot.arrays())
 
 
 def _writer(preprocess: Any) -> Preprocessor | None:

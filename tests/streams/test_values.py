@@ -1,0 +1,71 @@
+"""What a function returned stays what it was, whatever becomes of the memory that it was read from."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+import pytest
+
+from npu_layout.streams import Stream
+from npu_layout.streams.leases import Result
+from npu_layout.streams.values import lasting
+from tests.support.streaming import OUTPUT, PREPROCESS, Reader, frames, read
+
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
+
+Pair = namedtuple("Pair", "number frame")
+_RETURNS: dict[str, tuple[Any, Any]] = {  # the function, and what reads the frame's number in what it returned
+    "an output": (lambda result: result.outputs["number"], lambda value: value.ravel()[0]),
+    "a view of an output": (lambda result: OUTPUT.view(result.outputs["number"])[0, 1:], lambda value: value[0]),
+    "what unpack returned": (lambda result: OUTPUT.unpack(result.outputs["number"]), lambda value: value[0, 0]),
+    "an input": (lambda result: result.inputs["image"], read),
+    "a frame": (lambda result: result.frame, read),
+    "a mirrored frame": (lambda result: result.frame[:, ::-1], read),
+    "a tuple": (lambda result: (result.number, result.frame), lambda value: read(value[1])),
+    "a named tuple": (lambda result: Pair(result.number, result.frame), lambda value: read(value.frame)),
+    "lists in a dict": (lambda result: {"all": [1, [result.frame]]}, lambda value: read(value["all"][1][0])),
+}
+
+
+@pytest.mark.parametrize("returns", _RETURNS)
+@pytest.mark.parametrize("debug", [False, True])
+def test_values_stay_when_memory_is_used_again(returns: str, debug: bool) -> None:
+    function, number = _RETURNS[returns]
+    with Stream(frames(30), PREPROCESS, Reader(), function, debug=debug) as stream:
+        values = [result.value for result in stream]
+    assert [int(number(value)) for value in values] == list(range(30))
+
+
+def test_a_copy_of_a_result_has_the_value() -> None:
+    with Stream(frames(12), PREPROCESS, Reader(), lambda result: result.outputs["number"], debug=True) as stream:
+        kept = [result.copy() for result in stream]
+    assert [int(result.value.ravel()[0]) for result in kept] == list(range(12))
+
+
+def test_what_shares_nothing_is_returned_itself() -> None:
+    memory = np.zeros(8, np.uint8)
+    own, cycle = np.ones(3), []  # type: np.ndarray, list[Any]
+    cycle.append(cycle)
+    for value in (None, "seen", own, (own, [own], {"a": own}), cycle, {1, 2}):
+        assert lasting(value, [memory]) is value
+    held: list[Any] = [own, memory[2:4]]
+    kept = lasting(held, [memory])
+    memory[:] = 9
+    assert kept[0] is own and kept[1].tolist() == [0, 0] and held[1].tolist() == [9, 9]
+
+
+def test_copies_keep_the_order_and_the_kind() -> None:
+    memory = np.arange(12, dtype=np.float32).reshape(3, 4)
+    turned = lasting(memory.T, [memory])
+    assert turned.strides == memory.T.strides and not np.shares_memory(turned, memory)
+    named = lasting(Pair(1, memory), [memory])
+    assert isinstance(named, Pair) and list(lasting({"b": 0, "a": memory}, [memory])) == ["b", "a"]
+
+
+def test_a_result_as_the_value_ends_with_its_lease() -> None:
+    with Stream(frames(4), PREPROCESS, Reader(), lambda result: result) as stream:
+        values: list[Result] = [result.value for result in stream]
+    with pytest.raises(ValueError, match="was returned"):
+        values[0].outputs  # noqa: B018
