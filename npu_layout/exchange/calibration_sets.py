@@ -21,6 +21,7 @@ from ..support import (
     one_of,
     path_of,
     text_of,
+    warn_caller,
     whole_folder,
     write_text,
 )
@@ -32,7 +33,8 @@ class CalibrationSet(Iterable[dict[str, np.ndarray]]):
 
     Quantisation on a computer needs the very inputs that the board will see. They are made with the board's
     Preprocessor: the same resize, border, colour, mean and std, but in float32, also if the board's input is quantised.
-    The set can be iterated as often as `frames` can.
+    The set can be iterated as often as `frames` can; an iterator, such as a generator, can be read once, and later an
+    error says so.
 
     Parameters
     ----------
@@ -40,7 +42,8 @@ class CalibrationSet(Iterable[dict[str, np.ndarray]]):
         An iterable of frames, as `preprocess` reads them: `Frames` of files, a list of arrays.
     preprocess
         The board's Preprocessor. The float model's input has the shape and order of its target. If the target's layout
-        has blocks, the order is that of its axes.
+        has blocks, the order is that of its axes. If the board's runtime normalises pixels by itself, its Preprocessor
+        has no mean and std, while the float model needs them: a UserWarning says so. Give the float model's then.
     name
         The name of the model's input.
 
@@ -68,10 +71,18 @@ class CalibrationSet(Iterable[dict[str, np.ndarray]]):
             )
         if isinstance(frames, (str, bytes)) or not isinstance(frames, Iterable):
             raise NpuLayoutError(f"frames: expected an iterable of frames, got {type(frames).__name__}")
+        if _is_pixels(target):
+            warn_caller(
+                f"preprocess: it writes pixels, {target.dtype} without mean and std, which the board's runtime "
+                "normalises; the float model's is "
+                f"Preprocessor(TensorSpec({tuple(target.shape)}, axes={target.axes!r}), "
+                "**{**preprocess.arguments, 'mean': ..., 'std': ...}), with 0 and 1 if it reads pixels too"
+            )
         extents = dict(zip(target.axes, target.shape))
         if extents.get("N", 1) != 1:
             raise NpuLayoutError(f"preprocess: expected a target of one image, got {target.describe()}")
         self.frames, self.name = frames, text_of("name", name)
+        self._was_read = False
         self.preprocess = preprocess
         self._order = target.axes if target.layout.is_blocked else target.layout.tag
         arguments = preprocess.arguments
@@ -94,8 +105,15 @@ class CalibrationSet(Iterable[dict[str, np.ndarray]]):
     def samples(self) -> Iterator[Sample]:
         """Yield a Sample for each frame: it makes its input, float32, and its pixels, uint8, when they are asked for.
 
-        NpuLayoutError, when they are asked for, if the frame does not fit.
+        NpuLayoutError, when they are asked for, if the frame does not fit, or if `frames` is an iterator that was read
+        already.
         """
+        if self._was_read and isinstance(self.frames, Iterator):
+            raise NpuLayoutError(
+                f"frames: {type(self.frames).__name__} was read already, and ends after one reading; give a list of "
+                "frames, or nl.recordings.Frames of files, to read them again"
+            )
+        self._was_read = True
         for frame in self.frames:
             yield Sample(*(partial(_made, maker, frame) for maker in (self._float, self._image, self._pixels)))
 
@@ -136,6 +154,12 @@ class CalibrationSet(Iterable[dict[str, np.ndarray]]):
                 raise NpuLayoutError("frames: expected one at least, got none")
             write_text(unfinished / "how.txt", f"{row.use(how, count)}\n{_made_with(how)}")
         return count
+
+
+def _is_pixels(target: TensorSpec) -> bool:
+    """Whether a buffer has pixels as they are: integers, whose scale is none or 1."""
+    quantization = target.quantization
+    return np.dtype(target.stored).kind in "iu" and (quantization is None or bool(np.all(quantization.scale == 1)))
 
 
 def _made_with(how: Mapping[str, Any]) -> str:

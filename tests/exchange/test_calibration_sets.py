@@ -67,6 +67,46 @@ def test_the_bytes_are_those_of_the_board() -> None:
     assert reader.get_next() is not None
 
 
+def test_an_iterator_is_read_once(tmp_path: Path) -> None:
+    """A second reading, as NNCF does it, was empty: the ranges were those of no frame."""
+    board, given = nl.Preprocessor(nl.TensorSpec((1, 3, 16, 16)), **HOW), frames()
+    words = "frames: (generator|list_iterator) was read already, .* give a list of frames"
+    for again in ((frame for frame in given), iter(given)):
+        samples = CalibrationSet(again, board)
+        assert len(list(samples)) == 3
+        with pytest.raises(nl.NpuLayoutError, match=words):
+            list(samples)
+        with pytest.raises(nl.NpuLayoutError, match=words):
+            samples.save(tmp_path / "set", "hailo")
+        reader = samples.reader()
+        with pytest.raises(nl.NpuLayoutError, match=words):
+            reader.get_next()
+    assert list(tmp_path.iterdir()) == []
+    reader = CalibrationSet((frame for frame in given), board).reader()
+    assert [reader.get_next() is None for _ in range(4)] == [False, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "quantization"),
+    [("uint8", None), ("int8", nl.Quantization(1, -128)), ("uint8", nl.Quantization([1, 1, 1], [0, 0, 0], axis=1))],
+)
+def test_pixels_for_a_runtime_that_normalises_are_warned_of(dtype: str, quantization: nl.Quantization | None) -> None:
+    """Such a set has inputs of 0 to 255, and a model of 0 to 1 gets scales that are 255 times too large."""
+    pixels = nl.TensorSpec((1, 3, 16, 24), "NHWC", dtype, quantization=quantization)
+    board = nl.Preprocessor(pixels)
+    with pytest.warns(
+        UserWarning, match="preprocess: it writes pixels, .* which the board's runtime normalises"
+    ) as found:
+        samples = CalibrationSet(frames(), board)
+    assert found[0].filename == __file__ and next(iter(samples))["image"].max() > 200
+    words = str(found[0].message)
+    assert "Preprocessor(TensorSpec((1, 3, 16, 24), axes='NCHW'), **{**preprocess.arguments, 'mean': " in words
+    floats = nl.Preprocessor(nl.TensorSpec((1, 3, 16, 24), axes="NCHW"), **{**board.arguments, "mean": 0, "std": 255})
+    inputs = next(iter(CalibrationSet(frames(), floats)))["image"]  # without a warning
+    wanted = board(frames()[0])[0].astype(np.float64) + (128 if dtype == "int8" else 0)
+    np.testing.assert_allclose(inputs, wanted.transpose(0, 3, 1, 2) / 255, atol=1e-6)
+
+
 def test_a_network_quantised_by_onnxruntime_runs_on_the_same_bytes(tmp_path: Path) -> None:
     """The sample's network, from frames to int8 and through the whole path: the run's inputs are the calibration's."""
     from onnxruntime import quantization
