@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import NpuLayoutError
+from .format_names import depth_words
 from .pixel_formats import PIXEL_FORMATS
 
 Described = dict[str, Any]  # the arguments of a FrameSpec
@@ -45,7 +46,7 @@ PICAMERA2 = {
 }
 ROS = {
     **{"bgr8": "BGR", "rgb8": "RGB", "bgra8": "BGRA", "rgba8": "RGBA", "mono8": "GRAY", "mono16": "GRAY16"},
-    **{"8UC1": "GRAY", "8UC3": "BGR", "8UC4": "BGRA", "16UC1": "GRAY16"},
+    **{"8UC1": "GRAY", "8UC3": "BGR", "8UC4": "BGRA"},
     **{"yuv422": "UYVY", "uyvy": "UYVY", "yuv422_yuy2": "YUYV", "yuyv": "YUYV", "nv21": "NV21", "nv24": "NV24"},
     **{f"bayer_{pattern.lower()}8": pattern for pattern in ("RGGB", "BGGR", "GRBG", "GBRG")},
 }
@@ -96,7 +97,7 @@ PFNC = {
 PILLOW = {"RGB": "RGB", "RGBA": "RGBA", "RGBX": "RGBX", "L": "GRAY", "I;16": "GRAY16"}
 #: How each library makes a format of the table of one that is not there.
 ADVICE = {
-    "FFmpeg": "convert it, frame.reformat(format='nv12')",
+    "FFmpeg": "convert it, frame.reformat(format='bgr24'), or 'nv12' of Y, U and V",
     "GStreamer": "put videoconvert ! video/x-raw,format=NV12 before the sink",
     "picamera2": "configure the stream with one of these",
     "DepthAI": "give frame.getCvFrame(), which is BGR of pictures",
@@ -125,6 +126,6 @@ def known(stack: str, table: Mapping[str, str], name: Any) -> str:
     if str(name) not in table:
         raise NpuLayoutError(
             f"x: {stack}'s format {str(name)!r} is not in the table; expected one of {', '.join(table)}: "
-            f"{ADVICE[stack]}"
+            f"{depth_words(str(name)) or ADVICE[stack]}"
         )
     return table[str(name)]

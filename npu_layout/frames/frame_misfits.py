@@ -49,6 +49,8 @@ def hint(name: str, spec: FrameSpec | None, image: np.ndarray) -> str:
         return "; its channels come first: give frame.transpose(1, 2, 0), a view"
     if image.ndim == 4 and len(image) == 1:
         return "; it is a batch of one: give frame[0]"
+    if size_wh is None and image.ndim == 2 and len(image) == 1:
+        return ""  # flat bytes, of which nothing is known
     same = _same_bytes(name, size_wh, image)
     if size_wh is None:
         return _hint_of_any_size(name, image) + same

@@ -270,6 +270,8 @@ def _advice(frame: Any) -> str:
     if hasattr(frame, "__cuda_array_interface__"):
         return "; its memory is a GPU's: copy it to the CPU's first"
     if not _is_memory(frame):
+        if isinstance(getattr(frame, "format", None), str) and hasattr(frame, "data"):  # ROS's CompressedImage
+            return f" of format {frame.format!r}: decode it first, by cv2.imdecode"
         advice = memory_advice(frame)
         return advice and f"; {advice}"
     memory = memoryview(frame)

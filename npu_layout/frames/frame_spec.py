@@ -191,6 +191,8 @@ class FrameSpec:
         memory = bytes_of(given, "buffer")
         if memory.size != self.size:
             other = reading_words(self._placed, memory.size)
+            if not other and memory.size > self.size:
+                other = f"; if the frame is at its beginning, give its first {self.size} bytes"
             raise BufferSizeError(f"buffer has {memory.size} bytes; {self.describe()} needs {self.size}{other}")
         return tuple(
             map(self._view, pixel_format(self.format).planes, self.strides, self.offsets, [memory] * len(self.offsets))

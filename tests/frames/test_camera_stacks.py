@@ -231,12 +231,39 @@ def test_a_compressed_message_is_a_frame() -> None:
 
 def test_each_library_has_its_own_next_step() -> None:
     for x, advice in (
-        (Twin(format=Twin(name="yuv410p"), planes=()), r"bayer_gbrg8: convert it, frame.reformat\(format='nv12'\)$"),
+        (
+            Twin(format=Twin(name="yuv410p"), planes=()),
+            r"bayer_gbrg8: convert it, frame.reformat\(format='bgr24'\), or 'nv12'",
+        ),
         (meta("VUYA", (2, 2), [8], [0]), r": put videoconvert ! video/x-raw,format=NV12 before the sink$"),
         (Image(np.zeros((2, 2, 3), np.uint8), "CMYK"), r": convert it, image.convert\('RGB'\)$"),
     ):
         with pytest.raises(nl.NpuLayoutError, match=advice):
             nl.FrameSpec.of(x)
+
+
+@pytest.mark.parametrize("encoding", ["16UC1", "32FC1", "16SC1"])
+def test_depths_are_no_gray(encoding: str) -> None:
+    """A room in millimetres was read as GRAY16: of its words the high bytes, 0 to 15, nearly black."""
+    depth = np.linspace(300, 3900, 24).reshape(4, 6)
+    data = depth.astype(np.float32 if encoding == "32FC1" else np.uint16)
+    message = Twin(encoding=encoding, height=4, width=6, step=data[0].nbytes, is_bigendian=0, data=data.tobytes())
+    words = rf"ROS's format '{encoding}' is not in the table; .*: it has depths, .*np.clip\(depth // 16, 0, 255\)"
+    gray = nl.Preprocessor(nl.TensorSpec((1, 1, 4, 6), "NHWC", "uint8"), source="GRAY", color="GRAY")
+    for read in (nl.FrameSpec.of, gray):
+        with pytest.raises(nl.NpuLayoutError, match=words):
+            read(message)
+    shown = gray(np.clip(depth // 16, 0, 255).astype(np.uint8))[0]  # what is advised uses the range
+    assert np.ptp(shown) > 200
+
+
+def test_a_compressed_message_of_another_kind_says_what_to_do() -> None:
+    message = Twin(format="png", data=b"\x89PNG")
+    preprocess = nl.Preprocessor(nl.TensorSpec((1, 3, 8, 8)))
+    with pytest.raises(
+        nl.NpuLayoutError, match=r"got SimpleNamespace of format 'png': decode it first, by cv2.imdecode$"
+    ):
+        preprocess(message)
 
 
 @pytest.mark.parametrize("space", [4, 7, 8, 10, 14])  # FCC, SMPTE240M, YCGCO, BT2020_CL, ICTCP of AVColorSpace

@@ -82,6 +82,12 @@ def test_fourccs_that_differ_by_case_alone() -> None:
         ("BayerRG10p", "another than CSI-2's"),
         ("Mono12Packed", "another than CSI-2's"),
         ("Y10P", "the first 4 bytes of each 5 are GRAY"),
+        ("NV15", "ask the decoder for NV12 or P010"),
+        ("NV12_10LE40", "ask the decoder for NV12 or P010"),
+        ("H264", "a decoder makes NV12, I420 or BGR of it"),
+        ("hevc", "a decoder makes NV12, I420 or BGR of it"),
+        ("Z16", "np.clip(depth // 16, 0, 255).astype(np.uint8)"),
+        ("16UC1", "give these as GRAY"),
     ],
 )
 def test_names_of_memory_that_no_format_has(name: str, says: str) -> None:
@@ -120,6 +126,12 @@ def test_what_is_advised_of_bits_at_the_low_end() -> None:
 
 
 def test_a_slip_of_case_or_signs_is_named() -> None:
-    for name, same in (("nv12", "NV12"), ("NV-12", "NV12"), ("nv12_4l4", "NV12_4L4"), ("mjpeg", "MJPEG")):
+    for name, same in (
+        ("nv12", "NV12"),
+        ("NV-12", "NV12"),
+        ("nv12_4l4", "NV12_4L4"),
+        ("mjpeg", "MJPEG"),
+        ("nv12m", "NV12"),
+    ):
         assert hint_of(name, PIXEL_FORMATS) == f". Is it {same}?"
     assert hint_of("NV13", PIXEL_FORMATS) == hint_of("", PIXEL_FORMATS) == ""

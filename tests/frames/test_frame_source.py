@@ -469,3 +469,24 @@ def test_memory_of_one_row_is_a_frame_of_height_1(name: str) -> None:
     assert len(read.planes) == len(wanted) and read.size_wh == (10, 1)
     assert all(np.array_equal(a.reshape(-1), b.reshape(-1)) for a, b in zip(read.planes, wanted))
     assert all(np.shares_memory(plane, memory) for plane in read.planes)
+
+
+def test_flat_bytes_are_not_taken_for_a_row_of_pixels() -> None:
+    """OpenCV's raw frames are one row (1, n): it was said to be of gray, or to be reshaped to one row of pairs."""
+    target = nl.TensorSpec((1, 3, 8, 8), "NHWC", "uint8")
+    for name in ("YUYV", "NV12", "BGR"):
+        with pytest.raises(nl.NpuLayoutError, match=rf"FrameSpec\('{name}', \(width, height\)\)$"):
+            nl.Preprocessor(target, source=name)(np.zeros((1, 128), np.uint8))
+
+
+def test_bytes_behind_a_frame_are_said() -> None:
+    spec = nl.FrameSpec("NV12", (64, 48), strides=96)
+    memory = np.random.default_rng(0).integers(0, 256, spec.size + 1001, np.uint8)
+    preprocess = nl.Preprocessor(nl.TensorSpec((1, 3, 48, 64), "NHWC", "uint8"), source=spec)
+    with pytest.raises(
+        nl.BufferSizeError, match=rf"needs {spec.size}; if the frame .* give its first {spec.size} bytes$"
+    ):
+        preprocess(memory)
+    assert preprocess(memory[: spec.size])[0].any()
+    with pytest.raises(nl.BufferSizeError, match=rf"needs {spec.size}$"):
+        preprocess(memory[: spec.size - 1])
