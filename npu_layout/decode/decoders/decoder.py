@@ -16,7 +16,7 @@ from ..heads.head import Head
 from ..heads.records import height_and_width, percent_words, share_of
 from ..outputs.input_sizes import fit_or_name_input
 from ..outputs.places import Fitted, checked_specs
-from ..outputs.ranges import largest_score, warn_of_unit
+from ..outputs.ranges import largest_score, warn_of_scores, warn_of_unit
 from ..results.crops import Masks, Pool, no_masks, pool_of
 from ..results.detections import Detections, Memory, detections, memory_for, memory_of
 from ..results.mask_crops import masks_in
@@ -93,6 +93,7 @@ class Decoder:
         self._packed = self._inner != self.specs
         self._fitted: Fitted = fit_or_name_input(head, self._inner, self.input_shape, self._outputs)
         warn_of_unit(head, self._fitted, self.specs)
+        warn_of_scores(head, self._fitted, self.specs)
         self.largest_score = largest_score(head, self._fitted, self.specs)
         self._most = 1.0 if self.largest_score == np.inf else self.largest_score
         self._made = compiled(head, self._fitted, self._inner)

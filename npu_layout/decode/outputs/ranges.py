@@ -15,6 +15,7 @@ from ..heads.head import Head, scored_background
 from .places import Fitted, Level, Place
 
 UNIT_RANGE = 2.0  #: boxes that are never larger are of an input of 1, of which parts may be outside
+COARSE = 0.5  #: a larger step leaves at most one stored score between 0 and 1
 
 
 def codes(spec: TensorSpec) -> np.ndarray | None:
@@ -121,6 +122,25 @@ def warn_of_unit(head: Head, fitted: Fitted, specs: Sequence[TensorSpec]) -> Non
         warn_caller(
             f"head {head.name!r}: its boxes are in pixels, but the stored values of {spec.describe()} mean at most "
             f"{span[1]:.3g}; if the whole input is 1, as in TFLite's exports, give the head unit='input'"
+        )
+
+
+def warn_of_scores(head: Head, fitted: Fitted, specs: Sequence[TensorSpec]) -> None:
+    """Warn where scores of 0 to 1 share the scale of boxes in pixels: nearly all of them are stored as 0."""
+    how, places = fitted.form.boxes, fitted.levels[0].places
+    score, box = places["score"], places.get("box")
+    if box is None or box.output != score.output or score.part.activation != "none":
+        return
+    spec = specs[score.output]
+    span, stored = span_of(fitted.levels[0], score, spec), codes(spec)
+    if how.unit != "pixel" or not ENCODINGS[how.encoding].decoded or span is None or stored is None:
+        return
+    step = (span[1] - span[0]) / (len(stored) - 1)
+    if span[1] > UNIT_RANGE and step > COARSE:
+        warn_caller(
+            f"head {head.name!r}: {spec.describe()} has one scale for boxes in pixels and scores of 0 to 1, which are "
+            f"lost in steps of {step:.3g}: export the maps that the list is made of, boxes and scores as two outputs, "
+            "or boxes of 0 to 1 (unit='input')"
         )
 
 

@@ -227,3 +227,69 @@ def test_boxes_that_cannot_be_in_pixels_are_warned_of(quantization: nl.Quantizat
 )
 def test_no_other_boxes_are_warned_of(head: decode.Head, specs: list[nl.TensorSpec]) -> None:
     decode.Decoder(head, specs, (64, 64))  # a warning is an error here
+
+
+ONE_SCALE = nl.Quantization(640 / 255, -128)
+_LISTS = [  # a head, outputs and the input's size; the first four lose the scores
+    (decode.yolov8(80), [nl.TensorSpec((1, 84, 8400), "NCW", "int8", name="y", quantization=ONE_SCALE)], 640),
+    (
+        decode.yolov8(80),
+        [nl.TensorSpec.of_storage((1, 2100, 84), "NWC", "uint8", quantization=nl.Quantization(1.26))],
+        320,
+    ),
+    (decode.yolov5(80), [nl.TensorSpec((1, 25200, 85), "NWC", "int8", axes="NWC", quantization=ONE_SCALE)], 640),
+    (decode.yolo26(80), [nl.TensorSpec((1, 300, 6), "NWC", "int8", axes="NWC", quantization=ONE_SCALE)], 640),
+    (decode.yolov8(80), [nl.TensorSpec((1, 84, 8400), "NCW", "int16", quantization=nl.Quantization(640 / 32767))], 640),
+    (decode.yolov8(80), [nl.TensorSpec((1, 84, 8400), "NCW", "int8")], 640),  # stored numbers, no scale
+    (decode.yolov8(80), [nl.TensorSpec((1, 84, 8400), "NCW")], 640),
+    (
+        decode.yolov8(80),
+        [
+            nl.TensorSpec(
+                (1, 84, 8400), "NCW", "int8", quantization=nl.Quantization([2.5] * 4 + [1 / 255] * 80, [-128] * 84, 1)
+            )
+        ],
+        640,
+    ),
+    (
+        decode.yolov8(80, unit="input"),
+        [nl.TensorSpec((1, 84, 8400), "NCW", "int8", quantization=nl.Quantization(1 / 255, -128))],
+        640,
+    ),
+    (
+        decode.yolov8(80, activation="sigmoid"),  # logits lose less
+        [nl.TensorSpec((1, 84, 8400), "NCW", "int8", quantization=ONE_SCALE)],
+        640,
+    ),
+    (
+        decode.ppyoloe(80),
+        [
+            nl.TensorSpec((1, 8400, 4), "NWC", "int8", axes="NWC", name="boxes", quantization=ONE_SCALE),
+            nl.TensorSpec(
+                (1, 8400, 80), "NWC", "int8", axes="NWC", name="scores", quantization=nl.Quantization(1 / 255, -128)
+            ),
+        ],
+        640,
+    ),
+    (
+        decode.yolov5(3, strides=[8], anchors=[[(10, 13), (16, 30), (33, 23)]]),  # maps after the sigmoid
+        [nl.TensorSpec((1, 24, 8, 8), dtype="int8", quantization=nl.Quantization(1 / 255, -128))],
+        64,
+    ),
+]
+
+
+@pytest.mark.parametrize("case", range(len(_LISTS)))
+def test_one_scale_for_pixels_and_scores_is_warned_of(case: int) -> None:
+    """Such a list of 8 bits decodes to nothing, and nothing said why."""
+    head, specs, side = _LISTS[case]
+    if case >= 4:
+        decode.Decoder(head, specs, (side, side))  # a warning is an error here
+        return
+    with pytest.warns(
+        UserWarning, match=r"has one scale for boxes in pixels and scores of 0 to 1.* steps of [12]\."
+    ) as found:
+        decoder = decode.Decoder(head, specs, (side, side))
+    assert len(found) == 1 and found[0].filename == __file__
+    (spec,) = specs
+    assert not np.rint(np.float64([0.1, 0.3, 0.6]) / spec.quantization.scale).any() and decoder.largest_score > 2
