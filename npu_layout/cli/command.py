@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from .. import kernels
 from ..errors import NpuLayoutError
-from ..support import __version__, isolated, one_of, spelt
+from ..support import __version__, isolated, nearest, one_of, spelt
 
 
 class Verb(NamedTuple):
@@ -182,7 +182,33 @@ def _parsed(given: list[str]) -> argparse.Namespace:
             one_of("verb", given[0], tuple(_BY_NAME))
     except NpuLayoutError as error:
         made.error(str(error))
-    return made.parse_args(given)
+    options, unknown = made.parse_known_args(given)
+    if unknown:
+        verb = next(action for action in made._actions if isinstance(action, _Verbs)).choices[options.verb]
+        flags = [flag for action in verb._actions for flag in action.option_strings]
+        verb.error(f"unrecognized arguments: {' '.join(unknown)}{_meant(given, unknown, flags)}")
+    return options
+
+
+def _meant(given: Sequence[str], unknown: Sequence[str], flags: Sequence[str]) -> str:
+    """Return the end of a message: the option that the first unknown word is nearly, or numbers that need commas."""
+    first = unknown[0]
+    if first.startswith("--"):
+        return nearest(first.partition("=")[0], flags)
+    before = [*given[: given.index(first)]] if first in given else []
+    numbers = [word for word in (*before[-1:], *unknown) if _is_number(word)]
+    option = before[-2] if len(before) > 1 else ""
+    if len(numbers) == len(unknown) + 1 and option in flags:
+        return f". Numbers have commas between: {option} {','.join(numbers)}"
+    return ""
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..buffers import TensorSpec
-from ..decode import Decoder, Detections, draw
+from ..decode import Decoder, Detections, draw, guess
 from ..diagnosis import image_size
 from ..errors import NpuLayoutError
 from ..frames import Geometry, Preprocessor
@@ -22,7 +22,7 @@ from . import console, heads, words
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
     parser.add_argument("recording", metavar="RECORDING", help="a recording of the network's outputs")
-    parser.add_argument("--head", required=True, metavar="HEAD", help=heads.HELP)
+    parser.add_argument("--head", metavar="HEAD", help=f"{heads.HELP}; without it, the heads that fit are named")
     parser.add_argument("--input", type=words.shape, metavar="HxW",
                         help="height and width of the input (default: those of the recorded input)")  # fmt: skip
     parser.add_argument("--confidence", type=float, default=0.25, metavar="NUMBER", help="least score (default: 0.25)")
@@ -45,9 +45,13 @@ def run(options: argparse.Namespace) -> int:
     recording = Recording.load(options.recording)
     if not len(recording):
         raise NpuLayoutError(f"{options.recording}: the recording has no frames")
-    head = heads.head_of(options.head)
+    head = None if options.head is None else heads.head_of(options.head)
     size = _input_shape(options.input, recording)
     specs = [spec.replace(name=name) for name, spec in recording.specs.items() if name in recording.outputs]
+    if head is None:
+        raise NpuLayoutError(
+            f"--head: expected what the outputs mean, such as 'yolov8(classes=80)'; {guess(specs, size)}"
+        )
     decoder = Decoder(head, specs, size)
     shown: list[dict[str, Any]] = []
     for i, frame in enumerate(recording):

@@ -8,7 +8,7 @@ import sys
 from ..buffers import TensorSpec, element
 from ..drawing import CACHE_LINE, colour_depth, explain, picture_path
 from ..errors import NpuLayoutError
-from ..frames import FrameSpec, pixel_format
+from ..frames import FrameSpec, format_hint, pixel_format
 from ..layouts import Layout
 from . import console, files, words
 
@@ -16,7 +16,14 @@ _WIDTH = 1400  # of a picture, in pixels
 
 
 def _described(text: str) -> Layout | str:
-    return text if text.endswith(".json") or _is_pixel_format(text) else words.layout(text)
+    if text.endswith(".json") or _is_pixel_format(text):
+        return text
+    try:
+        return words.layout(text)
+    except argparse.ArgumentTypeError as error:
+        hint = format_hint(text)
+        more = f"; or a camera's pixel format{hint}" if hint else ""
+        raise argparse.ArgumentTypeError(f"{error}{more}") from None
 
 
 def _is_pixel_format(text: str) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 from .. import decode
 from ..decode import Head
 from ..errors import NpuLayoutError
+from ..support import nearest
 
 HELP = "what the outputs mean: 'yolov8(classes=80)', as in npu_layout.decode, or a JSON file of Head.to_dict()"
 
@@ -27,7 +28,7 @@ def head_of(text: str) -> Head:
     if not text.endswith(".json") and not os.path.exists(text):
         raise NpuLayoutError(
             f"--head {text}: expected a JSON file of Head.to_dict(), or a head with its arguments, as "
-            f"'yolov8(classes=80)'; heads are {', '.join(functions)}"
+            f"'yolov8(classes=80)'; heads are {', '.join(functions)}{nearest(name, functions)}"
         )
     return _head_in(text)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 
 from ..buffers import element, kernel_name
 from ..diagnosis import identify
@@ -25,6 +26,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the ranking; return 0 if a spec is identified, else 1."""
     dtype = None if options.dtype is None else _numpy_dtype(options.dtype)
+    if options.buffer.endswith(".npy") and os.path.isfile(options.reference) and not options.reference.endswith(".npy"):
+        raise NpuLayoutError(f"{options.reference}: expected the tensor (.npy); the buffer comes before it")
     found = identify(files.buffer_in(options.buffer, dtype), files.array_in(options.reference), axes=options.axes)
     if options.json:
         console.show_json(

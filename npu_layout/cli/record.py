@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     chosen = words.options("--engine-option", options.engine_option)
     if chosen and options.engine is None:
         raise NpuLayoutError("--engine-option: expected --engine KIND:MODEL beside it, got --simulate")
-    model, frames = OnnxRuntimeEngine(options.model), Frames(options.frames, options.limit)
+    model, frames = _model(options.model, options.frames), Frames(options.frames, options.limit)
     engine = None if options.engine is None else words.engine(options.engine, chosen)
     feed = Feed(model, engine, axes=options.axes, **words.preprocessing(options))
     if engine is None:
@@ -53,3 +53,12 @@ def run(options: argparse.Namespace) -> int:
     count = capture(engine, feed, frames, options.out, **about)
     console.show(f"{isolated(options.out)}: {many(count, 'frame')}")
     return 0
+
+
+def _model(path: str, frames: list[str]) -> OnnxRuntimeEngine:
+    try:
+        return OnnxRuntimeEngine(path)
+    except NpuLayoutError as error:
+        if not path.endswith(".onnx") and any(name.endswith(".onnx") for name in frames):
+            raise NpuLayoutError(f"{error}; the model comes before the frames") from None
+        raise

@@ -7,7 +7,7 @@ from .camera_stacks import own_copy
 from .frame_spec import FrameSpec
 from .geometry import MODES, Geometry
 from .gray import gray_views, to_gray
-from .pixel_formats import Plane, pixel_format
+from .pixel_formats import Plane, format_hint, pixel_format
 from .pixel_units import IMAGENET, as_pixels, said, usual
 from .preprocess_arguments import ARGUMENTS, INTERPOLATIONS
 from .preprocessor import Preprocessor, compiled_pass
@@ -25,6 +25,7 @@ __all__ = [
     "as_channels",
     "as_pixels",
     "compiled_pass",
+    "format_hint",
     "frame_array",
     "frame_part",
     "frame_spec_of",

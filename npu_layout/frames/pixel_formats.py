@@ -183,6 +183,11 @@ def pixel_format(name: object, what: str = "format") -> PixelFormat:
         raise NpuLayoutError(f"{what}: {name} is refused: {REFUSED[name]}")
     if not isinstance(name, str) or name not in PIXEL_FORMATS:
         known = ", ".join(PIXEL_FORMATS)
-        hint = hint_of(name, PIXEL_FORMATS) if isinstance(name, str) else ""
+        hint = format_hint(name) if isinstance(name, str) else ""
         raise NpuLayoutError(f"{what}: expected one of {known}, got {shown(name)}{hint}")
     return PIXEL_FORMATS[name]
+
+
+def format_hint(name: str) -> str:
+    """Return the end of a message: which format an unknown name is, what it is else, or nothing."""
+    return hint_of(name, PIXEL_FORMATS)

@@ -361,3 +361,31 @@ def test_a_models_absence_is_named(here: Path, capsys: pytest.CaptureFixture[str
         status, _, err = ran(capsys, *verb, "--model", "nowhere.onnx")
         assert status == 2 and err.endswith(": --model: nowhere.onnx: expected a file, got nothing\n"), err
         assert not Path("out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["validate", "r", "m.onnx", "--min-snr_db", "3"], "--min-snr_db 3. Is it --min-snr-db?"),
+        (["validate", "r", "m.onnx", "--mincosine=3"], "--mincosine=3. Is it --min-cosine?"),
+        (
+            ["record", "m.onnx", "clip.mp4", "--simulate", "NCHW", "--out", "o", "--mean", "0.5", "0.4", "0.3"],
+            "0.4 0.3. Numbers have commas between: --mean 0.5,0.4,0.3",
+        ),
+        (
+            ["record", "m.onnx", "clip.mp4", "--simulate", "NCHW", "--std", "58", "57.5", "--out", "o"],
+            "57.5. Numbers have commas between: --std 58,57.5",
+        ),
+        (["explain", "NCHW", "1x3x2x2", "--svg", "x.svg"], "--svg x.svg"),
+        (["inspect", "a", "b"], "b"),
+        (["inspect", "a", "7"], "7"),
+    ],
+)
+def test_unknown_arguments_say_what_is_meant(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    err = capsys.readouterr().err
+    assert ended.value.code == 2 and err.startswith(f"usage: npu-layout {arguments[0]}")
+    assert err.splitlines()[-1] == f"npu-layout {arguments[0]}: error: unrecognized arguments: {says}"

@@ -237,3 +237,10 @@ def test_boxes_and_points_of_no_number_are_null(here: Path, capsys: pytest.Captu
     )
     status, out, _ = ran(capsys, *given)
     assert status == 0 and out.count("nan") == 4
+
+
+def test_without_a_head_those_that_fit_are_named(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = ran(capsys, "decode", "detected")
+    assert status == 2 and out == "" and "--head: expected what the outputs mean" in err
+    specs = [spec.replace(name=name) for name, spec in nl.Recording.load("detected").specs.items() if name != "image"]
+    assert err.splitlines()[-1].endswith(str(decode.guess(specs, (64, 64))))

@@ -137,3 +137,15 @@ def test_bad_input_of_a_pixel_format(arguments: str, says: str, capsys: pytest.C
     assert main(["explain", *arguments.split()]) == 2
     out, error = capsys.readouterr()
     assert says in error and not out and "defect" not in error, error
+
+
+@pytest.mark.parametrize(("name", "format"), [("nv12", "NV12"), ("YUY2", "YUYV"), ("XBGR8888", "RGBX")])
+def test_another_name_of_a_pixel_format_is_named(capsys: pytest.CaptureFixture[str], name: str, format: str) -> None:
+    """It was read as a layout alone, whose error says nothing of cameras."""
+    with pytest.raises(SystemExit) as ended:
+        ran(capsys, "explain", name, "64x48")
+    assert ended.value.code == 2
+    assert f"camera's pixel format. Is it {format}?" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        ran(capsys, "explain", "NCHW16", "1x57x4x4")
+    assert "pixel format" not in capsys.readouterr().err.splitlines()[-1]

@@ -46,6 +46,7 @@ def test_heads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("nl.yolov8(80)", "heads are blazeface"),
         ("decode.yolov8(80).yolov8(80)", "expected a head with numbers"),
         ("guess(1)", r"expected a JSON file of Head.to_dict\(\), or a head"),
+        ("yolo8(2)", r"heads are blazeface, .*yunet\. Is it yolov8\?$"),
         ("nowhere.json", "nowhere.json: No such file"),
     ],
 )

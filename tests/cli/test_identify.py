@@ -39,3 +39,8 @@ def test_a_dtype_of_the_other_byte_order(here: Path, capsys: pytest.CaptureFixtu
 def test_a_dtype_that_no_buffer_has(here: Path, capsys: pytest.CaptureFixture[str], dtype: str) -> None:
     status, _, said = ran(capsys, "identify", "heat.bin", "heat.npy", "--dtype", dtype)
     assert status == 2 and "--dtype" in said and "defect" not in said
+
+
+def test_files_in_the_other_order(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, said = ran(capsys, "identify", "heat.npy", "heat.bin")
+    assert status == 2 and "heat.bin: expected the tensor (.npy); the buffer comes before it" in said

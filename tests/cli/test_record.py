@@ -226,3 +226,11 @@ def test_small_frames_keep_their_size(here: Path, capsys: pytest.CaptureFixture[
     np.testing.assert_array_equal(recording.frames[0].inputs["image"], wanted)
     status, out, _ = ran(capsys, "validate", "new", "model.onnx")
     assert status == 0 and "input image: match" in out, out
+
+
+def test_the_model_and_the_frames_in_the_other_order(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("clip.mp4").write_bytes(b"no model")
+    status, _, said = ran(capsys, "record", "clip.mp4", "model.onnx", "--simulate", "NHWC", "--out", "o")
+    assert status == 2 and said.splitlines()[-1].endswith("; the model comes before the frames")
+    status, _, said = ran(capsys, "record", "clip.mp4", "other.mp4", "--simulate", "NHWC", "--out", "o")
+    assert status == 2 and "comes before" not in said
