@@ -12,8 +12,10 @@ from ..support import finite
 
 _SHARE = 0.3  # of the variance, which the last axis has to account for; maps of a centred object reach 0.2
 _WIDE = 4  # bytes of a label: ArgMax returns int64, a quantised layer 8 or 16 bits
-_KEPT = 4  # axes of a map of labels whose channels were last, and are one now
+_KEPT = (4, 5)  # axes of a map or volume of labels whose channels were last, and are one now
 _SIDE = 8  # of a map of labels; boxes and keypoints have fewer numbers beside each other
+_DIFFERENT, _HIGHEST = 256, 1 << 16  # labels of a volume; sums of products have more
+_NEXT = 0.5  # of the agreement that chance leaves, between a slice of labels and the next; channels have less
 _MORE = 2.0  # times the variance that axis 1 accounts for
 
 
@@ -23,7 +25,9 @@ def channel_axis(reference: np.ndarray) -> int | None:
     It is axis 1 (C in the model's order), or the last axis if that has boxes and scores beside each other. That is so
     if the means of its indices differ, as in (1, 8400, 85), or if the axes before it are those of a square map and the
     means along axis 1 do not differ more, as in (1, 80, 80, 255) and (1, 3, 80, 80, 85). What an ArgMax makes of maps,
-    (1, 80, 80) or (1, 80, 80, 1) whole numbers of 32 bits or more, none below 0, has rows there, and no channels.
+    (1, 80, 80) or (1, 80, 80, 1) whole numbers of 32 bits or more, none below 0, has rows there, and no channels. What
+    it makes of volumes, (1, 64, 80, 80), has slices there: few different numbers, of which a slice mostly repeats
+    those of the one before, as a channel does not.
 
     reference: an output of the model, an array of any dtype.
     """
@@ -38,12 +42,25 @@ def channel_axis(reference: np.ndarray) -> int | None:
 
 
 def _are_labels(reference: np.ndarray) -> bool:
-    """Whether an output is a map with one whole number in each place, and not the stored integers of channels."""
-    kept = reference.ndim == _KEPT and reference.shape[-1] == 1
+    """Whether an output is a map or volume with one whole number in each place, and not the integers of channels."""
+    kept = reference.ndim in _KEPT and reference.shape[-1] == 1
     sides = reference.shape[1:-1] if kept else reference.shape[1:]
-    if len(sides) != 2 or min(sides) < _SIDE or reference.dtype.kind not in "iu" or reference.dtype.itemsize < _WIDE:
+    if not 2 <= len(sides) <= 3 or min(sides) < _SIDE:
         return False
-    return bool(reference.min(initial=0) >= 0)  # sums of 8-bit products are below, too
+    if reference.dtype.kind not in "iu" or reference.dtype.itemsize < _WIDE or reference.min(initial=0) < 0:
+        return False  # sums of 8-bit products are below 0, too
+    return len(sides) == 2 or _are_slices(reference)
+
+
+def _are_slices(volume: np.ndarray) -> bool:
+    """Whether few whole numbers are mostly the same at the next index of axis 1 (Cohen's kappa)."""
+    if not volume.size or volume.max() >= _HIGHEST:
+        return False
+    share = np.bincount(volume.ravel().astype(np.int64)) / volume.size
+    if np.count_nonzero(share) > _DIFFERENT:
+        return False
+    same, chance = float((volume[:, 1:] == volume[:, :-1]).mean()), float(share @ share)
+    return same - chance > _NEXT * (1 - chance)
 
 
 def listed(items: Iterable[object], most: int = 6) -> str:

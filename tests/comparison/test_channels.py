@@ -52,6 +52,52 @@ def test_where_channels_lie() -> None:
         assert channel_axis(np.asarray(x)) == axis, x.shape
 
 
+def _volume(rng: np.random.Generator, thick: int) -> np.ndarray:
+    """A ball and a box of other labels in a volume of zeros, (1, 16, 24, 32), whose slices are `thick` places apart."""
+    z, y, x = np.meshgrid(*map(np.arange, (16 * thick, 24, 32)), indexing="ij")
+    at = rng.integers(8, 12, 3)
+    labels = np.zeros(z.shape, np.int64)
+    labels[(z - 8 * thick) ** 2 / thick**2 + (y - at[1]) ** 2 + (x - at[2]) ** 2 < 60] = 3
+    labels[(z > 9 * thick) & (y > 14) & (x > 18)] = 1
+    return labels[::thick][None]
+
+
+def test_volumes_of_labels_have_slices_and_no_channels() -> None:
+    rng = np.random.default_rng(3)
+    for thick in (1, 4):
+        labels = _volume(rng, thick)
+        for x in (labels, labels.astype(np.int32), labels.astype(np.uint32), labels[..., None], labels + 40_000):
+            assert channel_axis(x) is None, (thick, x.shape, x.dtype)
+        assert channel_axis(np.repeat(labels, 2, 0)) is None  # a batch
+        assert channel_axis(labels[:, :7]) == 1  # too few to be slices
+    noisy = np.where(rng.random(labels.shape) < 0.05, rng.integers(0, 4, labels.shape), labels)
+    assert channel_axis(noisy) is None
+
+
+def test_whole_numbers_of_channels_are_no_volume() -> None:
+    """As shape and dtype are those of a volume, the numbers tell."""
+    rng = np.random.default_rng(4)
+    labels = _volume(rng, 1)
+    one_hot = np.stack([labels[0, 8] == k for k in rng.permutation(16)])[None].astype(np.int64)
+    smooth = np.cumsum(np.cumsum(rng.normal(size=(1, 16, 24, 32)), 2), 3)
+    for x in (
+        np.full((1, 16, 24, 32), 5),  # says nothing
+        np.zeros((0, 16, 24, 32), np.int64),
+        one_hot,
+        np.maximum(smooth * 50, 0).astype(np.int32),  # sums of products after a ReLU
+        np.maximum(smooth / 50, 0).astype(np.int32),
+        np.argsort(-smooth, 1),  # of the best classes
+        rng.integers(0, 5, (1, 16, 24, 32)),
+        labels.astype(np.int16),  # a quantised layer's
+        labels.astype(np.float32),
+        labels - 1,
+        labels * 70_000,
+    ):
+        assert channel_axis(x) == 1, (x.dtype, x.max())
+    ramp = np.broadcast_to(np.arange(16 * 24 * 32).reshape(1, 1, 16 * 24, 32) // 40, (1, 16, 16 * 24, 32))
+    assert channel_axis(ramp) == 1  # as many different ones as sums have
+
+
 def test_listed() -> None:
     assert listed([]) == "" and listed([3]) == "3" and listed(iter("abcdef")) == "a, b, c, d, e, f"
     assert listed(range(7)) == "0, 1, 2, 3, 4, 5, ..." and listed(range(10**12)) == "0, 1, 2, 3, 4, 5, ..."
