@@ -16,6 +16,7 @@ from ..scoring.thresholds import MARGIN
 from ..scoring.trials import Trial
 from .changed import Changed
 from .moves import MOVES, Axes, Move, fills, values_in, whole
+from .place_orders import place_orders
 
 _LEAST = 4  # places along an axis that is moved
 _FRAMES, _PLACES = 3, 4096  # in which moves are compared before one is tried on all samples
@@ -29,7 +30,10 @@ def geometries(evidence: Evidence) -> Iterator[Trial]:
     if axes is None or evidence.settled:
         return
     if evidence.fits:
-        yield from _moves(evidence, axes)
+        moved = list(_moves(evidence, axes))
+        yield from moved
+        least = max((evidence.score(trial) for trial in moved), default=-np.inf) + MARGIN
+        yield from (trial for trial in place_orders(evidence) if evidence.score(trial) >= least)
     down, across = axes
     if down is not None:
         yield from _turned(evidence, (down, across))

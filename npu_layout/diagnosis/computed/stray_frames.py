@@ -49,7 +49,7 @@ def are_alike(evidence: Evidence) -> bool:
 def _source(evidence: Evidence, row: int) -> int | None:
     """Return the row whose output the device stored in another one; None if that is not clear."""
     stored = evidence.codes[row]
-    floor = max(evidence.rounding(evidence.steps), 1e-20 * float(np.square(stored).mean()))
+    floor = max(evidence.rounding(evidence.steps), 1e-20 * float(np.square(stored).mean()), 1e-300)
     predicted = np.stack([evidence.predicted(w) for w in evidence.wanted])
     left = np.maximum(np.square(stored - predicted).mean(1), floor)
     first, second, *_ = np.argsort(left)

@@ -33,17 +33,33 @@ def channel_orders(evidence: Evidence, least: float = -np.inf) -> Iterator[Trial
     axis = evidence.channel_axis
     if not evidence.fits or evidence.settled or axis is None or not 1 < evidence.references[0].shape[axis] <= _MOST:
         return
+    trials = [order_trial(evidence, *order) for order in orders_along(evidence, axis, least)]
+    if trials:
+        yield max(trials, key=likely(evidence))
+
+
+class FoundOrder(NamedTuple):
+    """Which of the model's channels each stored one stands for, one of so many `choices` (their logarithm)."""
+
+    stands_for: np.ndarray
+    choices: float
+
+
+def orders_along(evidence: Evidence, axis: int, least: float = -np.inf) -> Iterator[FoundOrder]:
+    """Yield the order of the indices of an axis that fits best, and the nearest one that a mistake makes.
+
+    None, if that is the declared one. The second one, if it has less than half of them in other places.
+    """
     found = _assigned(evidence, axis, least)
     moved = 0 if found is None else int((found.best != np.arange(len(found.best))).sum())
     if found is None or not moved:
         return
     count = len(found.best)
-    trials = [order_trial(evidence, found.best, _choices(count, moved))]
+    yield FoundOrder(found.best, _choices(count, moved))
     if 2 * moved > count:
         written, others = _nearly_written(found)
         if 2 * others <= count:
-            trials.append(order_trial(evidence, written, math.log(3 * count) + _choices(count, others)))
-    yield max(trials, key=_likely(evidence))
+            yield FoundOrder(written, math.log(3 * count) + _choices(count, others))
 
 
 class _Assigned(NamedTuple):
@@ -77,7 +93,7 @@ def _nearly_written(found: _Assigned) -> tuple[np.ndarray, int]:
     return order, sum(map(len, likely))
 
 
-def _likely(evidence: Evidence) -> Callable[[Trial], float]:
+def likely(evidence: Evidence) -> Callable[[Trial], float]:
     """Return the dB that a trial explains, less what so many orders as it was picked from explain by chance."""
     values = evidence.left.size / _alike(evidence)
     return lambda trial: evidence.score(trial) - 20 / math.log(10) * trial.choices / values

@@ -263,7 +263,8 @@ def _undecided(evidence: Evidence, score: float, others: Sequence[Candidate], me
     model, device = _varies(evidence)
     if not (model and device):
         verdict = "mismatch" if model or not (met or _within_a_step(evidence)) else "ambiguous"
-        return Judgement(verdict, None, wording.flat(model, device, evidence.steps, met), wording.FLAT)
+        steps = evidence.steps and not evidence.is_whole
+        return Judgement(verdict, None, wording.flat(model, device, steps, met), wording.FLAT)
     doubt = next((c for c in others if is_in_doubt(evidence, c, score, met)), None)
     if doubt is not None:
         return Judgement("ambiguous", None, wording.doubt(score, doubt), wording.CAUSES[doubt.cause].record)
