@@ -6,7 +6,7 @@ Imports layouts, kernels and support.
 from .channels import channel_axis, listed
 from .clamping import Clamped
 from .figures import FLOAT16_MOST, MOST_DB, Figures, OutputComparison, decibels
-from .labels import Confused
+from .labels import Confused, Rarer
 from .parts import TELLING, OutputPart
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Figures",
     "OutputComparison",
     "OutputPart",
+    "Rarer",
     "channel_axis",
     "decibels",
     "listed",

@@ -9,6 +9,7 @@ import numpy as np
 _FIRST, _COUNT = -1, 1024  # labels that are counted; the device's other ones count as one
 _MOST = 256  # different labels; an output that has more contains numbers or indices
 _ENOUGH = 16  # elements of a label
+_RARE = 0.1  # of all elements
 
 
 class Confused(NamedTuple):
@@ -17,6 +18,14 @@ class Confused(NamedTuple):
     label: int
     given: int
     share: float
+
+
+class Rarer(NamedTuple):
+    """The model's commonest label, at how many places it has another one, and how many of these the device has."""
+
+    commonest: int
+    places: int
+    equal: int
 
 
 class Labels:
@@ -39,6 +48,15 @@ class Labels:
         given = np.where(known, device - _FIRST, _COUNT)
         codes = (model - _FIRST) * (_COUNT + 1) + given
         self._seen += np.bincount(codes.ravel().astype(np.int64), minlength=self._seen.size).reshape(self._seen.shape)
+
+    def rarer(self) -> Rarer | None:
+        """Return what is known of all labels but the commonest one; None if they are none, or more than a tenth."""
+        if self._seen is None:
+            return None
+        places, equal = self._seen.sum(1), np.diagonal(self._seen)
+        commonest = int(places.argmax())
+        found = Rarer(commonest + _FIRST, *(int(x.sum() - x[commonest]) for x in (places, equal)))
+        return found if 0 < found.places <= _RARE * self.places else None
 
     def confused(self) -> list[Confused]:
         """Return the confused labels by the model's label; none if there are so many that these are no labels."""

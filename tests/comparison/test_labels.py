@@ -9,6 +9,7 @@ from onnx import TensorProto, helper
 
 import npu_layout as nl
 from npu_layout.comparison.labels import Labels
+from tests.support.endings import ending
 
 
 def test_labels_are_no_quantities() -> None:
@@ -93,3 +94,39 @@ def test_labels_of_the_device_at_the_ends() -> None:
         labels = Labels()
         labels.add(np.full(16, given), np.full(16, 7))
         assert labels.confused() == ([(7, given, 1.0)] if seen else []), given
+
+
+def test_the_labels_beside_the_commonest_one() -> None:
+    labels, model = Labels(), np.full((1, 200), 2)
+    model[0, :12], model[0, 12:20] = 5, -1
+    device = model.copy()
+    device[0, 4:14], device[0, 100:150] = 7, 5
+    labels.add(device, model)
+    assert labels.rarer() == (2, 20, 10)
+    labels.add(np.zeros((1, 200)), np.zeros((1, 200)))
+    assert labels.rarer() is None  # 220 of 400
+    labels.add(model, np.full((1, 200), 5000))
+    assert labels.rarer() is None and Labels().rarer() is None
+    same = Labels()
+    same.add(device, np.full((1, 200), 2))
+    assert same.rarer() is None
+
+
+def test_a_match_of_the_commonest_label_proves_nothing() -> None:
+    """Nearly all places have label 2, so that the tolerances are met by any input."""
+    rng, shape = np.random.default_rng(1), (1, 32, 40)
+    spec, frames = nl.TensorSpec(shape, "NCW", "int64", name="y"), []
+    for _ in range(3):
+        model = np.full(shape, 2)
+        model[0, 8:12, 10:16] = 1
+        device = np.where(rng.random(shape) < 0.01, 1, model)
+        device[0, 8:10] = 2
+        scores = np.concatenate([model == k for k in range(3)])[None]
+        frames.append(({"x": scores.astype(np.float32)}, {"y": spec.pack(device)}))
+    model_of_labels = ending((1, 3, 32, 40), "ArgMax", shape, axis=1, keepdims=0)
+    output = nl.validate(nl.Recording({"y": spec}, frames), model_of_labels).outputs["y"]
+    assert output.verdict == "ambiguous" and output.why == (
+        "All tolerances are met, because nearly all of the model's labels are 2. It has another one at 72 places, and "
+        "the device has the same at 36 of these: a wrong input may agree as well. Record frames that show more of the "
+        "other labels."
+    ), str(output)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...comparison import FLOAT16_MOST, Confused, Figures, OutputComparison, OutputPart, listed
+from ...comparison import FLOAT16_MOST, Confused, Figures, OutputComparison, OutputPart, Rarer, listed
 
 _RUNS = 4  # outputs into which one is split
 
@@ -16,6 +16,7 @@ ALIKE = (
     "For most frames the output is too much like the next one's to tell whether each belongs to its own input: record "
     "frames that differ more."
 )
+MORE_LABELS = "Record frames that show more of the other labels."
 FROZEN = "Check that the device runs, and that it writes to this buffer."
 
 
@@ -110,6 +111,15 @@ def confused(labels: Sequence[Confused]) -> str:
     """Return which labels are mostly other ones on the device."""
     shown = listed(f"{c.label} as {c.given} ({100 * c.share:.0f} %)" for c in labels)
     return f"The device returns most elements of some labels as another label: {shown}."
+
+
+def rarer(labels: Rarer) -> str:
+    """Return at how many of the places whose label is not the commonest one the device has the model's."""
+    where = "1 place" if labels.places == 1 else f"{labels.places} places"
+    return (
+        f"All tolerances are met, because nearly all of the model's labels are {labels.commonest}. It has another one "
+        f"at {where}, and the device has the same at {labels.equal} of these: a wrong input may agree as well."
+    )
 
 
 def lost(parts: Sequence[OutputPart], channel_axis: int | None) -> str:

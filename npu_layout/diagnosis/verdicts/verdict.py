@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...comparison import FLOAT16_MOST, TELLING, OutputComparison, OutputPart
+from ...comparison import FLOAT16_MOST, TELLING, OutputComparison, OutputPart, Rarer
 from ..computed.stray_frames import are_alike, stray_frames
 from ..scoring.evidence import Evidence
 from ..scoring.proof import independent, is_by_chance, proven
@@ -137,7 +137,9 @@ def judge(
 ) -> Judgement:
     """Return the judgement of an output, given all its candidates, best first."""
     unexplained = [] if comparison is None else comparison.parts.unexplained()
-    judgement = _by_causes(evidence, _possible(evidence, ranking, unexplained), met)
+    labels = None if comparison is None else comparison.labels
+    rarer = None if labels is None else labels.rarer()
+    judgement = _by_causes(evidence, _possible(evidence, ranking, unexplained), met, rarer)
     if comparison is None:
         return judgement
     whole, odd, values = comparison.whole, comparison.non_finite, comparison.values
@@ -163,7 +165,6 @@ def judge(
         if judgement.verdict == "match":  # whose evidence is of all values, with 0 where one is not finite
             judgement = judgement._replace(evidence=figure_wording.finite_agree(whole))
         return judgement.refuted(figure_wording.not_finite(comparison))
-    labels = comparison.labels
     if labels is not None and labels.equal == labels.places:
         return Judgement("match", None, f"All {labels.places} labels are the model's.")
     judgement = _by_parts(evidence, judgement, comparison, unexplained)
@@ -219,8 +220,8 @@ def _possible(evidence: Evidence, ranking: Sequence[Candidate], unexplained: Seq
     return [c for c in ranking if possible(c)]
 
 
-def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> Judgement:
-    """Return the judgement by the candidates only."""
+def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool, rarer: Rarer | None = None) -> Judgement:
+    """Return the judgement by the candidates only, and by what is known of the rarer ones of labels."""
     declared = next((c for c in ranking if c.cause == "match"), None)
     score = -np.inf if declared is None else declared.score
     slight = [c for c in ranking if is_slight_scale(evidence, c)]
@@ -243,6 +244,8 @@ def _by_causes(evidence: Evidence, ranking: Sequence[Candidate], met: bool) -> J
     better = next((c for c in slight if explains_much_more(evidence, c)), None)
     if better is not None:
         return Judgement("ambiguous", None, wording.scale_or_device(score, met, better), wording.COMPARE_SCALES)
+    if met and score < LEAST and rarer is not None:
+        return Judgement("ambiguous", None, figure_wording.rarer(rarer), figure_wording.MORE_LABELS)
     return _without_cause(score, met, others, noisy)
 
 
