@@ -124,7 +124,7 @@ def frame() -> np.ndarray:
 
 
 def calibration_set() -> exchange.CalibrationSet:
-    return exchange.CalibrationSet([frame()], preprocessor(), "image")
+    return exchange.CalibrationSet([frame()], nl.Preprocessor(nl.TensorSpec((1, 3, 4, 4))), "image")
 
 
 def fixture() -> pytest_plugin.Recordings:
