@@ -58,8 +58,8 @@ class Port:
         if self.dtype is None:
             raise NpuLayoutError(f"{self.what} is a {self.type}; a TensorSpec needs a tensor of numpy numbers")
         if self.free():
-            named = [name for name in self.free() if name != "?"]
-            give = f"give OnnxRuntimeEngine dimensions={{{named[0]!r}: ...}} or " if named else ""
+            named = ", ".join(f"{name!r}: ..." for name in dict.fromkeys(self.free()) if name != "?")
+            give = f"give OnnxRuntimeEngine dimensions={{{named}}} or " if named else ""
             raise NpuLayoutError(
                 f"{self.what} has shape {shape_text(self.shape)}: the length of {', '.join(self.free())} is not fixed; "
                 f"{give}fix it in the model (python -m onnxruntime.tools.make_dynamic_shape_fixed)"

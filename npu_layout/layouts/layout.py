@@ -313,4 +313,5 @@ def element_offset(layout: Layout, shape: Shape, strides: Shape, start: int, ind
 def _usual_words(rank: int) -> str:
     """Return the end of a message on a shape of another rank than the layout's: which layout such shapes have."""
     usual = BY_RANK.get(rank)
-    return f"; expected one of {rank} axes, such as {usual}" if usual else ""
+    picture = " or CHW" if rank == len("CHW") else ""
+    return f"; expected one of {rank} axes, such as {usual}{picture}" if usual else ""

@@ -21,6 +21,9 @@ from .sources import Frames
 _CALIBRATION = 16  # frames whose outputs set a simulated accelerator's scales
 
 
+_CHANNELS = (1, 3, 4)  # of a picture
+
+
 class Feed:
     """Turns a camera frame into the input of an engine, and describes it for the recording.
 
@@ -65,6 +68,11 @@ class Feed:
         fed, own = specs[0], model.input_specs[0]
         if axes is not None:
             fed = TensorSpec.from_dict({**_plain(fed), "layout": axes, "axes": axes})
+        elif fed.axes == "NCHW" and fed.shape[1] not in _CHANNELS and fed.shape[3] in _CHANNELS:
+            raise NpuLayoutError(
+                f"axes: expected 'NHWC' of an input whose channels are last, as {fed.describe()} seems to be; a model "
+                "does not name its axes, and without axes they are NCHW"
+            )
         self.preprocess = {"resize": resize, "color": color, "mean": mean, "std": std, **others}
         how = dict(self.preprocess)
         if fed.element.unpacked.kind != "f" and as_pixels(fed).quantization is None:

@@ -97,13 +97,18 @@ def _check_target(target: TensorSpec | FrameSpec, wanted: TensorSpec) -> None:
             )
         return
     axes, read = target.layout.letters, wanted.layout.letters
-    turned = axes != read and sorted(axes) == sorted(read)
+    # An ONNX model names no axes: in one with channels last, the engine's NCHW has as many channels as rows.
+    turned = axes != read and sorted(axes) == sorted(read) and _channels(target) == _channels(wanted)
     colors = {target.channels, wanted.channels} - {None}
     if _memory(target) != _memory(wanted) or turned or len(colors) > 1:
         raise NpuLayoutError(
             f"preprocess: its target is not the engine's input {isolated(wanted.name)}: {_words(target)}, and "
             f"{_words(wanted)}; make the Preprocessor with the engine's input_specs[0] as its target"
         )
+
+
+def _channels(spec: TensorSpec) -> int | None:
+    return dict(zip(spec.axes, spec.shape)).get("C")
 
 
 def _memory(spec: TensorSpec) -> tuple[Any, ...]:

@@ -286,3 +286,12 @@ def test_a_model_that_declares_no_rank():
 def test_no_path_is_no_model():
     with pytest.raises(NpuLayoutError, match="model: expected the path of a file, got ''"):
         OnnxRuntimeEngine("")
+
+
+def test_every_length_that_is_not_fixed_is_named() -> None:
+    """With the first one alone, each try was answered by the next."""
+    shape = ("batch", 3, "height", "height")
+    model = build([helper.make_node("Identity", ["x"], ["y"])], [("x", FLOAT, shape)], [("y", FLOAT, shape)])
+    with pytest.raises(NpuLayoutError, match=r"dimensions=\{'batch': \.\.\., 'height': \.\.\.\} or fix it"):
+        _ = OnnxRuntimeEngine(model).input_specs
+    assert OnnxRuntimeEngine(model, dimensions={"batch": 1, "height": 8}).input_specs[0].shape == (1, 3, 8, 8)

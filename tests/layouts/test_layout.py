@@ -141,6 +141,8 @@ def test_shapes_that_do_not_fit() -> None:
         layout.check_shape((1, 2, 3))
     with pytest.raises(nl.LayoutError, match=r"it is the storage shape of \(1, 12, 2, 3\), padding included"):
         layout.check_shape((1, 2, 3, 3, 4))
+    with pytest.raises(nl.LayoutError, match=r"got a shape with 3: .*expected one of 3 axes, such as NCW or CHW$"):
+        nl.TensorSpec((3, 64, 64))
     with pytest.raises(nl.LayoutError, match=r"got a shape with 5: .*expected one of 5 axes, such as NCDHW$"):
         layout.check_shape((1, 2, 3, 3, 5))
     with pytest.raises(nl.LayoutError, match=r"got a shape with 7: \(1, 1, 1, 1, 1, 1, 1\)$"):

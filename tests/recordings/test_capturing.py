@@ -8,6 +8,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from onnx import ModelProto, TensorProto, helper
 
 import npu_layout as nl
 from npu_layout.recordings import Feed, Frames, capture, simulated
@@ -167,3 +168,23 @@ def test_a_feed_of_an_engine_that_converts(model: nl.OnnxRuntimeEngine, images: 
     assert loaded.specs["image"] == stated
     report = nl.validate(loaded, model)
     assert report and report.inputs["image"], str(report)
+
+
+def channels_last() -> nl.OnnxRuntimeEngine:
+    """A model as TensorFlow's exporters make it: (1, H, W, 3), and axes without names."""
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 8, 12, 3]) for name in ("image", "same")]
+    graph = helper.make_graph([helper.make_node("Identity", ["image"], ["same"])], "g", ports[:1], ports[1:])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    return nl.OnnxRuntimeEngine(ModelProto.SerializeToString(made))
+
+
+def test_a_model_with_channels_last_is_told_to_say_so() -> None:
+    """The advice was to declare a target, which the command line has not."""
+    model, frame = channels_last(), picture(0)
+    with pytest.raises(
+        nl.NpuLayoutError, match=r"^axes: expected 'NHWC' of an input whose channels are last, as 'image'"
+    ):
+        Feed(model, std=255)
+    (buffer,) = Feed(model, axes="NHWC", resize="stretch", std=255)(frame).values()
+    wanted = as_on_x86(frame, (12, 8))[:, :, ::-1] / 255
+    np.testing.assert_allclose(model.infer(buffer)["same"][0], wanted, atol=1.01 / 255)

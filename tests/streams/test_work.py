@@ -67,6 +67,7 @@ def test_a_preprocessor_of_another_buffer_is_refused(wanted: nl.TensorSpec, word
         INPUT.replace(channels="RGB"),
         INPUT.replace(name="image", quantization=nl.Quantization(1 / 255, 0)),
         nl.TensorSpec((1, 8, 8, 3), "NABD", "uint8", name="image"),  # letters that say nothing of images
+        nl.TensorSpec((1, 8, 8, 3), "NCHW", "uint8", name="image"),  # by rank, of an ONNX model with channels last
     ],
 )
 def test_what_says_less_or_the_same_fits(wanted: nl.TensorSpec) -> None:
