@@ -25,7 +25,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError, RecordingError
-from ..support import PathLike, lfs_pointer, npy_bytes, parsed, path_of, whole, whole_folder
+from ..support import PathLike, lfs_pointer, npy_bytes, parsed, path_of, shown, whole, whole_folder
 from .runs import Arrays, Frame
 
 FORMAT = 1
@@ -186,11 +186,14 @@ def read_about(folder: Path) -> dict[str, Any]:
     if not isinstance(about, dict) or "format" not in about:
         raise RecordingError(f"{file}: expected a recording's description, with a field format")
     if about["format"] != FORMAT:
-        raise RecordingError(f"{file}: format {about['format']!r}; this version reads {FORMAT}")
+        raise RecordingError(f"{file}: format {about['format']!r}; this version reads {FORMAT}{_written_by(about)}")
     digest = about.pop("sha256", None)
     try:
         if digest != hashlib.sha256(_canonical(about)).hexdigest():
-            raise RecordingError(f"{file}: sha256 does not fit the rest; the file was changed")
+            raise RecordingError(
+                f"{file}: sha256 does not fit the rest; the file was changed: correct the specs and the meta of a "
+                "Recording that was loaded, and save it in a new folder"
+            )
         frames = about["frames"]
         if set(about) != set(_FIELDS) or not isinstance(about["id"], str):
             words = f"the fields {', '.join(_FIELDS)}, and a text as id"
@@ -239,6 +242,14 @@ def read_run(folder: Path, recording: str, i: int) -> Frame:
     except Exception as error:  # whatever a damaged archive makes zipfile, zlib or numpy raise
         raise RecordingError(f"{file}: {type(error).__name__}: {error}{lfs_pointer(file)}") from None
     return Frame(*sides)
+
+
+def _written_by(about: dict[str, Any]) -> str:
+    """Return the end of a message: which version of this package wrote a recording, if it says so."""
+    meta = about.get("meta")
+    versions = meta.get("versions") if isinstance(meta, dict) else None
+    version = versions.get("npu_layout") if isinstance(versions, dict) else None
+    return "" if version is None else f"; npu_layout {shown(version)} wrote it: read it with that version"
 
 
 def _read_manifest(archive: zipfile.ZipFile, file: Path, recording: str, i: int) -> list[dict[str, Any]]:

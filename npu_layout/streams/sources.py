@@ -20,10 +20,12 @@ IMAGES = (".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # more than one letter: C:// is a path
 _BUSY = "already executing"  # what Python says of a generator that another thread is in
 #: What to give in the place of other libraries' cameras and files, by a member that they have.
+_CHANNELS = 4  # at most, of one frame
 _ADVICE = {
     "demux": "give what its decode(video=0) returns",
     "capture_request": "give a generator of its requests' buffers, as in docs/streams.md",
     "emit": "give a generator of its samples' memory, as in docs/streams.md",
+    "get_nowait": "give iter(queue.get, None), which ends at a None, with policy='latest' for a camera's frames",
 }
 
 
@@ -131,6 +133,8 @@ def open_source(source: Any, *, reopen: float = 10.0) -> Source:
         return Source(*captured(str(path), False, 0.0))
     if all(callable(getattr(source, name, None)) for name in ("read", "isOpened", "get", "release")):
         return Source(*given(source))
+    if isinstance(source, np.ndarray) and (source.ndim < 3 or (source.ndim == 3 and source.shape[2] <= _CHANNELS)):
+        raise NpuLayoutError(f"source: expected an iterable of frames, got an array {source.shape}; give [frame]")
     if iterates(source) and not isinstance(source, bytes):
         return Source(source)
     raise _none(source)

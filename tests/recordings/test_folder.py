@@ -118,8 +118,18 @@ def test_the_error_names_the_damaged_file_and_field(tmp_path: Path) -> None:
         "gone": (lambda f: (f / "frame-000001.npz").unlink(), "frame-000001.npz is missing"),
         "last": (lambda f: (f / "frame-000002.npz").unlink(), "there are 2 frames; recording.json notes 3"),
         "empty": (lambda f: (f / "frame-000000.npz").write_bytes(b""), "frame-000000.npz"),
-        "format": (lambda f: (f / "recording.json").write_text(rewrite(format=9)), "format 9; this version reads 1"),
-        "meta": (lambda f: (f / "recording.json").write_text(rewrite(meta={})), "sha256 does not fit"),
+        "format": (
+            lambda f: (f / "recording.json").write_text(rewrite(format=9)),
+            "format 9; this version reads 1; npu_layout '.*' wrote it: read it with",
+        ),
+        "old": (
+            lambda f: (f / "recording.json").write_text(rewrite(format=9, meta={"versions": 3})),
+            "format 9; this version reads 1$",
+        ),
+        "meta": (
+            lambda f: (f / "recording.json").write_text(rewrite(meta={})),
+            "sha256 does not fit .*: correct the specs and the",
+        ),
         "fields": (
             lambda f: (f / "recording.json").write_text(signed(more=1)),
             "expected the fields format, frames, id, meta, specs, and a text as id; got format, .*, more, specs",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,20 @@ def test_what_is_no_source() -> None:
     for number in (-1, 1 << 70, 60_000):
         with pytest.raises(nl.NpuLayoutError, match=f"source: {number}: "):
             open_source(number)
+
+
+def test_a_queue_and_one_frame_are_told_what_to_give() -> None:
+    frames: queue.Queue[Any] = queue.Queue()
+    with pytest.raises(nl.NpuLayoutError, match=r"; give iter\(queue.get, None\), which ends at a None"):
+        open_source(frames)
+    for number in (1, 2, None):
+        frames.put(number)
+    assert list(open_source(iter(frames.get, None))) == [1, 2]
+    for shape in ((4, 6), (4, 6, 3), (4, 6, 1)):
+        with pytest.raises(nl.NpuLayoutError, match=r"of frames, got an array \(4, 6.*; give \[frame\]$"):
+            open_source(np.zeros(shape, np.uint8))
+    for shape in ((2, 4, 6, 3), (2, 4, 6)):  # frames in one array
+        assert len(list(open_source(np.zeros(shape, np.uint8)))) == 2
 
 
 def test_what_is_nearly_a_source_is_refused_with_what_to_give() -> None:
