@@ -19,8 +19,6 @@ from .recorder import Recorder
 from .sources import Frames
 
 _CALIBRATION = 16  # frames whose outputs set a simulated accelerator's scales
-
-
 _CHANNELS = (1, 3, 4)  # of a picture
 
 

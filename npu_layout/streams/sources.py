@@ -19,8 +19,8 @@ from .captures import captured, device, given, is_here, is_pipeline
 IMAGES = (".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # more than one letter: C:// is a path
 _BUSY = "already executing"  # what Python says of a generator that another thread is in
-#: What to give in the place of other libraries' cameras and files, by a member that they have.
 _CHANNELS = 4  # at most, of one frame
+#: What to give in the place of other libraries' cameras and files, by a member that they have.
 _ADVICE = {
     "demux": "give what its decode(video=0) returns",
     "capture_request": "give a generator of its requests' buffers, as in docs/streams.md",
