@@ -310,8 +310,10 @@ def element_offset(layout: Layout, shape: Shape, strides: Shape, start: int, ind
     return total
 
 
+_OF_A_PICTURE = {3: "NCW or CHW"}  # a picture without its batch is as usual as a sequence with one
+
+
 def _usual_words(rank: int) -> str:
     """Return the end of a message on a shape of another rank than the layout's: which layout such shapes have."""
     usual = BY_RANK.get(rank)
-    picture = " or CHW" if rank == len("CHW") else ""
-    return f"; expected one of {rank} axes, such as {usual}{picture}" if usual else ""
+    return f"; expected one of {rank} axes, such as {_OF_A_PICTURE.get(rank, usual)}" if usual else ""

@@ -66,7 +66,7 @@ class Feed:
         fed, own = specs[0], model.input_specs[0]
         if axes is not None:
             fed = TensorSpec.from_dict({**_plain(fed), "layout": axes, "axes": axes})
-        elif fed.axes == "NCHW" and fed.shape[1] not in _CHANNELS and fed.shape[3] in _CHANNELS:
+        elif _seems_turned(fed):
             raise NpuLayoutError(
                 f"axes: expected 'NHWC' of an input whose channels are last, as {fed.describe()} seems to be; a model "
                 "does not name its axes, and without axes they are NCHW"
@@ -83,6 +83,12 @@ class Feed:
     def __call__(self, frame: np.ndarray) -> dict[str, np.ndarray]:
         """Return {input: buffer} of one frame; the buffer is a copy."""
         return {self._name: self._preprocessor(frame)[0]}
+
+
+def _seems_turned(spec: TensorSpec) -> bool:
+    """Whether the last of four axes has the extent of a picture's channels, which the axis called C has not."""
+    channels, last = dict(zip(spec.axes, spec.shape)).get("C"), spec.shape[-1]
+    return len(spec.shape) == 4 and channels not in _CHANNELS and last in _CHANNELS
 
 
 def _plain(spec: TensorSpec) -> dict[str, Any]:
