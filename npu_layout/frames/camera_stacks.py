@@ -22,6 +22,8 @@ from copy import deepcopy
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..errors import NpuLayoutError
 from ..support import shown, text_of
 from .camera_formats import DEPTHAI, FFMPEG, MEMORY, PILLOW, ROS, Described, known
@@ -32,7 +34,7 @@ from .jpeg import jpeg_size
 from .picamera2 import camera_configuration, picamera2, picamera2_stream
 from .pixel_formats import PIXEL_FORMATS
 from .plane_memory import strides_of
-from .v4l2 import is_v4l2, v4l2
+from .v4l2 import is_linuxpy_frame, is_v4l2, linuxpy_format, v4l2
 
 # AVCOL_SPC_BT709, BT470BG, SMPTE170M, BT2020_NCL; RGB, UNSPECIFIED and RESERVED say none, and swscale takes BT.601
 _FFMPEG_MATRICES = {1: "bt709", 5: "bt601", 6: "bt601", 9: "bt2020", 0: "bt601", 2: "bt601", 3: "bt601"}
@@ -79,7 +81,7 @@ def _described(x: Any, stream: str) -> Described:
     if stack is None:
         raise NpuLayoutError(
             f"x: expected a frame of PyAV, GStreamer, picamera2, DepthAI, ROS, Pillow, RealSense, Orbbec, pylon, "
-            f"jetson_utils or Harvesters, or a V4L2 format, got {shown(x)}; describe others with "
+            f"jetson_utils, Harvesters or linuxpy, or a V4L2 format, got {shown(x)}; describe others with "
             f"FrameSpec(format, size_wh, strides=, offsets=)"
         )
     return stack.described(x)
@@ -236,6 +238,12 @@ STACKS = (
     ),
     Stack(_has("get_caps", "get_buffer"), gst_sample),
     Stack(is_v4l2, v4l2),
+    Stack(
+        is_linuxpy_frame,
+        lambda x: linuxpy_format(x.format),
+        lambda x: x.data,
+        lambda x: FrameCopy(linuxpy_format(x.format), np.array(np.frombuffer(x.data, np.uint8))),
+    ),
     Stack(lambda x: isinstance(x, FrameCopy), lambda x: x.described, lambda x: x.memory, _itself),
     *(Stack(_has(*sdk.members), partial(sdk_described, sdk), sdk.memory, partial(frame_copy, sdk)) for sdk in SDKS),
     Stack(_is_pyav, _pyav, lambda x: [memoryview(plane) for plane in x.planes], _itself),

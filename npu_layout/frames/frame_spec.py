@@ -192,7 +192,7 @@ class FrameSpec:
         if memory.size != self.size:
             other = reading_words(self._placed, memory.size)
             if not other and memory.size > self.size:
-                other = f"; if the frame is at its beginning, give its first {self.size} bytes"
+                other = f"; if rows have gaps, give their strides=; if all is at the end, its first {self.size} bytes"
             raise BufferSizeError(f"buffer has {memory.size} bytes; {self.describe()} needs {self.size}{other}")
         return tuple(
             map(self._view, pixel_format(self.format).planes, self.strides, self.offsets, [memory] * len(self.offsets))
@@ -238,9 +238,9 @@ class FrameSpec:
             A PyAV VideoFrame; a GStreamer sample, or its GstVideo.VideoMeta or VideoInfo; a picamera2 request,
             the configuration of its camera, or that of one of its streams, which does not say the colour space; a
             DepthAI ImgFrame; a Pillow image; a ROS sensor_msgs/Image or CompressedImage; a RealSense or Orbbec video
-            frame; a pylon GrabResult; a jetson_utils cudaImage; a Harvesters component; a v4l2_format, as
-            VIDIOC_G_FMT fills it, its v4l2_pix_format or v4l2_pix_format_mplane. Only attributes of the object are
-            read: none of these libraries is imported.
+            frame; a pylon GrabResult; a jetson_utils cudaImage; a Harvesters component; a Frame of linuxpy; a
+            v4l2_format, as VIDIOC_G_FMT fills it, its v4l2_pix_format or v4l2_pix_format_mplane. Only attributes of the
+            object are read: none of these libraries is imported.
         stream
             Which stream of a picamera2 request or of its camera's configuration: "main", "lores" or "raw".
 

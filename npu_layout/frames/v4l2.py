@@ -3,12 +3,13 @@
 Read by attributes, of any binding: ``v4l2_format`` (`type`, `fmt.pix`, `fmt.pix_mp`), ``v4l2_pix_format``
 (`pixelformat`, `width`, `height`, `field`, `bytesperline`, `sizeimage`, `colorspace`, `priv`, `ycbcr_enc`,
 `quantization`) and ``v4l2_pix_format_mplane`` (`num_planes`, `plane_fmt`): Linux's include/uapi/linux/videodev2.h and
-https://docs.kernel.org/userspace-api/media/v4l/pixfmt.html.
+https://docs.kernel.org/userspace-api/media/v4l/pixfmt.html. linuxpy's ``Frame`` has `data`, and as `format` `width`,
+`height`, `pixel_format`, `size` and `bytes_per_line`, without colours: linuxpy 0.25, linuxpy/video/device.py.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import NpuLayoutError
 from ..support import shown
@@ -54,6 +55,25 @@ def v4l2(x: Any) -> Described:
     if name == "MJPEG":
         return found
     return {**found, **_memory(pix, name), **_colors(pix, name)}
+
+
+class _Pix(NamedTuple):
+    width: int
+    height: int
+    pixelformat: int
+    bytesperline: int
+    sizeimage: int
+
+
+def is_linuxpy_frame(x: Any) -> bool:
+    """Return whether it is linuxpy's Frame, which a capture yields."""
+    form = getattr(x, "format", None)
+    return hasattr(form, "bytes_per_line") and hasattr(form, "pixel_format") and hasattr(x, "data")
+
+
+def linuxpy_format(x: Any) -> Described:
+    """Return the arguments of the FrameSpec of linuxpy's Format."""
+    return v4l2(_Pix(*map(int, (x.width, x.height, x.pixel_format, x.bytes_per_line, x.size))))
 
 
 def _pix(x: Any) -> Any:

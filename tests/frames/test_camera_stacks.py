@@ -192,7 +192,7 @@ def test_what_is_not_known_is_named() -> None:
         (Twin(encoding="rgb16", step=6, width=1, height=1), "ROS's format 'rgb16'"),
         (
             np.zeros((2, 2)),
-            r"x: expected a frame of PyAV, .*, pylon, jetson_utils or Harvesters, or a V4L2 format, got numpy",
+            r"x: expected a frame of PyAV, .*, pylon, jetson_utils, Harvesters or linuxpy, or a V4L2 format, got numpy",
         ),
     ):
         with pytest.raises(nl.NpuLayoutError, match=says):
@@ -248,7 +248,9 @@ def test_depths_are_no_gray(encoding: str) -> None:
     depth = np.linspace(300, 3900, 24).reshape(4, 6)
     data = depth.astype(np.float32 if encoding == "32FC1" else np.uint16)
     message = Twin(encoding=encoding, height=4, width=6, step=data[0].nbytes, is_bigendian=0, data=data.tobytes())
-    words = rf"ROS's format '{encoding}' is not in the table; .*: it has depths, .*np.clip\(depth // 16, 0, 255\)"
+    words = (
+        rf"ROS's format '{encoding}' is not in the table; .*'bgr8'\); it has depths, .*np.clip\(depth // 16, 0, 255\)"
+    )
     gray = nl.Preprocessor(nl.TensorSpec((1, 1, 4, 6), "NHWC", "uint8"), source="GRAY", color="GRAY")
     for read in (nl.FrameSpec.of, gray):
         with pytest.raises(nl.NpuLayoutError, match=words):

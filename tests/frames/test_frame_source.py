@@ -484,7 +484,7 @@ def test_bytes_behind_a_frame_are_said() -> None:
     memory = np.random.default_rng(0).integers(0, 256, spec.size + 1001, np.uint8)
     preprocess = nl.Preprocessor(nl.TensorSpec((1, 3, 48, 64), "NHWC", "uint8"), source=spec)
     with pytest.raises(
-        nl.BufferSizeError, match=rf"needs {spec.size}; if the frame .* give its first {spec.size} bytes$"
+        nl.BufferSizeError, match=rf"needs {spec.size}; if rows have gaps, .* its first {spec.size} bytes$"
     ):
         preprocess(memory)
     assert preprocess(memory[: spec.size])[0].any()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+from collections import namedtuple
 from types import SimpleNamespace as Twin
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 
 import npu_layout as nl
+from npu_layout.frames import own_copy
 from npu_layout.frames.camera_formats import V4L2
 from npu_layout.frames.format_names import hint_of
 from npu_layout.frames.pixel_formats import PIXEL_FORMATS
@@ -198,3 +201,53 @@ def test_every_code_makes_a_spec_and_says_what_a_hint_says() -> None:
 
 def test_motion_jpeg_has_neither_rows_nor_a_size() -> None:
     assert nl.FrameSpec.of(pix("MJPG", 640, 480, 0, 614400)) == nl.FrameSpec("MJPEG", (640, 480))
+
+
+LinuxpyFormat = namedtuple("LinuxpyFormat", "width height pixel_format size bytes_per_line")  # as linuxpy 0.25 has it
+
+
+class LinuxpyFrame:
+    """linuxpy's Frame: it has its bytes, and hands them out by bytes() alone."""
+
+    def __init__(self, code: str, data: Any, pitch: int, size: tuple[int, int] = (8, 6)) -> None:
+        number = int.from_bytes(code.encode(), "little")
+        self.format, self.data = LinuxpyFormat(*size, number, len(data), pitch), data
+
+    def __bytes__(self) -> bytes:
+        return bytes(self.data)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    @property
+    def width(self) -> int:
+        return self.format.width
+
+
+def test_frames_of_linuxpy() -> None:
+    """They were no frames, nor a V4L2 format, and the error did not say what to give."""
+    pixels = np.random.default_rng(0).integers(0, 256, (6, 24), np.uint8)  # rows of 16 bytes, and a gap of 8
+    wanted = cv2.cvtColor(np.ascontiguousarray(pixels[:, :16]).reshape(6, 8, 2), cv2.COLOR_YUV2BGR_YUYV)
+    frame = LinuxpyFrame("YUYV", pixels.tobytes(), 24)
+    assert nl.FrameSpec.of(frame) == nl.FrameSpec("YUYV", (8, 6), strides=24, size=144)
+    target = nl.TensorSpec((1, 3, 6, 8), "NHWC", "uint8")
+    for source in ("YUYV", nl.FrameSpec("YUYV", (8, 6), strides=24)):
+        got = nl.Preprocessor(target, source=source, color="BGR", resize="stretch")(frame)[0][0]
+        np.testing.assert_array_equal(got, wanted)
+    with pytest.raises(nl.NpuLayoutError, match=r"got YUYV of 8x6 .* describes itself; give source='YUYV'"):
+        nl.Preprocessor(target)(frame)
+    picture = cv2.imencode(".jpg", wanted)[1].tobytes()
+    motion = nl.Preprocessor(target, source="MJPEG", color="BGR", resize="stretch")
+    decoded = cv2.imdecode(np.frombuffer(picture, np.uint8), cv2.IMREAD_COLOR)
+    np.testing.assert_array_equal(motion(LinuxpyFrame("MJPG", picture, 0))[0][0], decoded)
+    with pytest.raises(nl.NpuLayoutError, match="V4L2's format 'H264' is not in the table"):
+        nl.FrameSpec.of(LinuxpyFrame("H264", b"x", 0))
+
+
+def test_a_frame_of_linuxpy_is_copied_from_the_drivers_memory() -> None:
+    memory = bytearray(range(96))
+    frame = LinuxpyFrame("GREY", memoryview(memory), 16)
+    kept = own_copy(frame)
+    memory[:] = bytes(96)
+    gray = nl.Preprocessor(nl.TensorSpec((1, 1, 6, 8), "NHWC", "uint8"), source="GRAY", color="GRAY", resize="stretch")
+    assert gray(kept)[0][0, 1].ravel().tolist() == list(range(16, 24)) and not gray(frame)[0].any()
