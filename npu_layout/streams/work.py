@@ -17,7 +17,7 @@ from .leases import Result, Slot
 from .pool import EnginePool, submitted
 from .running import run
 from .stages import Job
-from .values import lasting
+from .values import CHANGING, lasting
 
 _MOST = 32  # buffers of others that are kept at first, to see whether their memory comes again
 
@@ -77,7 +77,8 @@ class Work:
 
     def _call(self, job: Job, slot: Slot, result: Result) -> None:
         if self._function is not None:
-            result.value = lasting(self._function(result), slot.arrays())
+            value = self._function(result)
+            result.value = lasting(value, slot.arrays()) if isinstance(value, CHANGING) else value
 
 
 def _writer(preprocess: Any) -> Preprocessor | None:

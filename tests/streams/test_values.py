@@ -56,6 +56,13 @@ def test_what_shares_nothing_is_returned_itself() -> None:
     assert kept[0] is own and kept[1].tolist() == [0, 0] and held[1].tolist() == [9, 9]
 
 
+def test_memory_its_views_and_what_they_are_views_of_are_copied() -> None:
+    base = np.zeros(8, np.uint8)
+    for value, memory in ((base, base), (base[2:], base), (base, base[2:]), (base[1:5], base[2:])):
+        kept = lasting(value, [np.ones(3), memory])
+        assert kept is not value and not np.shares_memory(kept, base)
+
+
 def test_copies_keep_the_order_and_the_kind() -> None:
     memory = np.arange(12, dtype=np.float32).reshape(3, 4)
     turned = lasting(memory.T, [memory])
