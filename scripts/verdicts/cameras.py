@@ -61,6 +61,24 @@ def grain(rng: Rng, picture: np.ndarray) -> Both:
     return one, other
 
 
+def with_shot_noise(gain: float, rng: Rng, picture: np.ndarray) -> Both:
+    """The sensor's noise, whose variance grows with the light, is on what was fed, and not on what is recorded."""
+    noise = rng.normal(0, 1, picture.shape) * np.sqrt(gain * picture + 1)
+    return picture, np.clip(np.rint(picture + noise), 0, 255).astype(np.uint8)
+
+
+def mirrored_colours(rng: Rng, picture: np.ndarray) -> Both:
+    """The host feeds the other order of colours, mirrored, and another exposure, which has noise of its own."""
+    fed = picture[:, ::-1, ::-1]
+    changes = np.square(
+        [fed - picture.astype(float), picture[:, ::-1].astype(float) - picture, fed - fed[..., ::-1].astype(float)]
+    )
+    if changes.mean((1, 2, 3)).min() < (4 * _CHANGED) ** 2:
+        raise NotApplicable("a gray, dark or symmetric picture")
+    noise = rng.normal(0, 2, picture.shape)
+    return picture, np.clip(np.rint(fed + noise), 0, 255).astype(np.uint8)
+
+
 def exposure(factor: float, rng: Rng, picture: np.ndarray) -> Both:
     """The exposure drifts between the frame that is recorded and the one that is fed."""
     return picture, np.clip(np.rint(picture * factor), 0, 255).astype(np.uint8)
@@ -68,10 +86,12 @@ def exposure(factor: float, rng: Rng, picture: np.ndarray) -> Both:
 
 FAULTS: dict[str, tuple[Camera, Recorded]] = {
     "fed_white_balance": (white_balance, Recorded("preprocessing", "another white balance")),
+    "fed_mirrored_colours": (mirrored_colours, Recorded("geometry", "with the frame mirrored from left to right")),
 }
 FAULTLESS: dict[str, tuple[Camera, Recorded]] = {
     "faultless_warm": (warm_light, Recorded()),
     "faultless_jpeg": (jpeg, Recorded(may_refuse=True)),
     "faultless_grain": (grain, Recorded(may_refuse=True)),
+    "faultless_shot_noise": (partial(with_shot_noise, 0.15), Recorded()),
     "faultless_exposure": (partial(exposure, 1.02), Recorded(may_refuse=True)),
 }

@@ -185,6 +185,7 @@ SOME = (
     "input_gamma",
     "input_planes",
     "fed_white_balance",
+    "fed_mirrored_colours",
     "bgr_and_zero_point",
     "bgr_and_sigmoid",
     "late_and_zero_point",

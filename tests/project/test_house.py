@@ -62,6 +62,7 @@ LATE = {
     "decode.results.overlay": {"cv2"},
     "diagnosis.input_checks.input_changes": {"cv2"},
     "diagnosis.input_checks.white_balance": {"cv2"},
+    "diagnosis.input_checks.white_noise": {"cv2"},
     "drawing.scene": {"cv2"},
     "recordings.sources": {"cv2"},
     "arrays.tracker": {"cv2"},

@@ -33,7 +33,7 @@ def colour_difference(
     these are the same.
     """
     pictures = [
-        ([_pixels(pair, values) for values in same], _pixels(pair, one), _pixels(pair, other))
+        ([as_picture(pair, values) for values in same], as_picture(pair, one), as_picture(pair, other))
         for pair, one, other, same in zip(pairs, made, recorded, formulas)
     ]
     of_places = _where([(_flat(x) & _is_uncut(pair, one), one, y) for pair, (x, one, y) in zip(pairs, pictures)])
@@ -74,7 +74,7 @@ def _function_of(x: np.ndarray, y: np.ndarray) -> float:
     return float(np.sqrt(max(0.0, np.square(fitted).mean() - noise * numbers / len(x))))
 
 
-def _pixels(pair: InputPair, values: np.ndarray) -> np.ndarray:
+def as_picture(pair: InputPair, values: np.ndarray) -> np.ndarray:
     """Return an input as (height, width, channels), in steps."""
     axes = [pair.spec.axes.index(letter) for letter in "HWC"]
     steps = np.moveaxis(pair.in_steps(values), axes, (-3, -2, -1))

@@ -15,8 +15,8 @@ from ..scoring.samples import ends
 from .input_changes import Change
 from .input_pairs import Fitter, FrameInput, InputPair
 
-_KNOWN = 0.25  # of an input: what has less without padding proves nothing
-_VARIES = 0.5  # of the deviation of all of it
+_KNOWN = 0.25  # of the picture in an input: what has less without padding proves nothing
+_VARIES = 0.5  # of the deviation of all of the picture
 _CASTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "rounded to integers": np.rint,
     "cut off to integers": np.trunc,
@@ -159,7 +159,8 @@ def _without_gaps(pair: InputPair, how: How, pitch: int) -> FrameInput:
         padded[..., : flat.shape[2]] = flat
         read = padded.reshape(len(flat), -1)[:, : flat[0].size].reshape(planes.shape)
         made.append(pair.made(read.transpose(np.argsort(order)), how))
-    return _where_known(pair, *made)
+    one, other = made
+    return _where_known(pair, one, other, how)
 
 
 def without_padding(base: How, pair: InputPair) -> Iterator[Change]:
@@ -269,21 +270,23 @@ def _sheared(pair: InputPair, how: How, padded: int) -> FrameInput:
     one, other = (
         pair.made(pair.pixels(how, _with_padding(frame, rows, row, padded, filled)), how) for filled in (0, 255)
     )
-    return _where_known(pair, one, other)
+    return _where_known(pair, one, other, how)
 
 
-def _where_known(pair: InputPair, one: FrameInput, other: FrameInput) -> FrameInput:
+def _where_known(pair: InputPair, one: FrameInput, other: FrameInput, how: How) -> FrameInput:
     """Return an input, given what it is with padding of one value and of another.
 
-    Where the padding is in it, it is off what was recorded by as much as it is elsewhere.
+    Where the padding is in it, it is off what was recorded by as much as it is elsewhere in the picture; the border,
+    which is as it is in any reading, says nothing.
     """
-    known = one.values == other.values
-    if known.mean() < _KNOWN or pair.recorded[known].std() < _VARIES * pair.recorded.std():  # of a border alone
+    inside, same = pair.inside(how), one.values == other.values
+    known = same & inside
+    if known.sum() < _KNOWN * inside.sum() or pair.recorded[known].std() < _VARIES * pair.recorded[inside].std():
         return one
     others = tuple(k for k, letter in enumerate(pair.spec.axes) if letter != "C")
     squares = np.where(known, (one.values - pair.recorded) ** 2, 0).sum(others, keepdims=True, dtype=np.float64)
     off = np.sqrt(squares / np.maximum(known.sum(others, keepdims=True), 1)).astype(np.float32)
-    return one.changed(np.where(known, one.values, pair.recorded + off))
+    return one.changed(np.where(same, one.values, pair.recorded + off))
 
 
 def _with_padding(frame: np.ndarray, rows: int, row: int, padded: int, filled: int) -> np.ndarray:

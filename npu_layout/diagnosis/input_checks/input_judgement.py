@@ -15,9 +15,10 @@ from ..verdicts.verdict import Judgement
 from .flat_colours import colour_difference
 from .input_changes import Change
 from .input_pairs import InputPair
-from .input_trials import BETTER, NEAR, SAME, Tried, best, every, interpolated_exactly, spread_of
+from .input_trials import BETTER, NEAR, NOISIEST, SAME, Tried, best, every, interpolated_exactly, spread_of
 from .jpeg_files import MOST_OF_FLAT, is_compressed, lost_by_files
 from .resize_shares import NOISE, share_of_resizes
+from .white_noise import is_noise
 
 _SATURATED = 0.5  # of the values: what saturates more is another quantization than declared
 _EXPLAINED = 0.5  # of the contrast of what was recorded: what leaves more explains nothing of it
@@ -27,6 +28,10 @@ _FIX = "Fix: correct preprocess= by the arguments of the fix, or make the input 
 _COMPARE = "Fix: compare the code that makes the input with preprocess=."
 _COMPARE_OR_NOTE = f"{_COMPARE[:-1]}; if it was made of a part of the frame, record that with roi_xywh=."
 _FILL = "Fix: check that the picture is in the buffer before the accelerator and the recorder get it."
+_QUIET = (
+    "Fix: look for what adds noise between the camera and the accelerator, or record the same exposure as is fed: two "
+    "exposures in the dark have two noises."
+)
 _RIGHT = "The recorded input is what preprocess= makes of the frame"
 _WRONG = "The recorded input is not what preprocess= makes of the frame"
 
@@ -84,7 +89,7 @@ def judged(
         return as_declared(pairs)
     off_by = f"{_pixels(pairs, declared)} pixel values"
     lost = lru_cache(maxsize=1)(partial(lost_by_files, pairs, made, base))
-    formulas, others = every(pairs, made, base, scaled, lost, readings)
+    formulas, others, noisy = every(pairs, made, base, scaled, lost, readings)
     resized = NEAR * max([SAME, *(t.from_declared for t in formulas if t.change.how is not None)])
     spread = spread_of(formulas, pairs, made, lambda: 0.0)
     contrast = max(pair.contrast for pair in pairs)
@@ -106,12 +111,29 @@ def judged(
     if nearest <= SAME or (declared <= spread and not is_colour):
         is_resize = declared <= resized or nearest <= SAME
         loss = "the resize formula" if is_resize else "a loss like JPEG's"
-        if _is_noise(pairs, made, offs, [t.change for t in formulas]):
+        no_resize = _is_no_resize(pairs, made, offs, [t.change for t in formulas])
+        if (no_resize or not is_resize) and is_noise(pairs, made):
             loss = "noise, which no other resize makes"
+        elif no_resize:
+            loss = "what no other resize makes"
         most = f"cv2's interpolations by up to {_pixels(pairs, resized / NEAR)}"
         most += "" if is_resize else f", JPEG by up to {_pixels(pairs, spread / NEAR)}"
         return Judgement("match", None, f"{_RIGHT}, except for {loss}: it differs by {off_by}, {most} ({frames}).")
+    if is_noise(pairs, made):
+        return _noise(pairs, declared)
+    under = best(formulas, [*noisy, *sources], NOISIEST / pairs[0].step, _EXPLAINED * contrast)
+    if under and under[0].times == 1 and is_noise(pairs, [under[0].change.make(pair).values for pair in pairs]):
+        return explained(pairs, under, declared)
     return _unexplained(pairs, offs, in_colour if is_colour else None)
+
+
+def _noise(pairs: Sequence[InputPair], declared: float) -> Judgement:
+    """Return the judgement of inputs that differ by noise alone: its size decides whether that is a fault."""
+    what = f"noise of {_pixels(pairs, declared)} pixel values, which follows neither the picture nor its edges"
+    if declared * pairs[0].step <= NOISIEST:
+        return Judgement("match", None, f"{_RIGHT}, except for {what}: no known change makes it ({_numbered(pairs)}).")
+    why = f"{_WRONG}: it differs by {what}, and no known change makes that ({_numbered(pairs)} made again)."
+    return Judgement("preprocessing", None, why, _QUIET)
 
 
 def _of_one_colour(pairs: Sequence[InputPair]) -> float:
@@ -138,7 +160,7 @@ def _unexplained(pairs: Sequence[InputPair], offs: Sequence[float], in_colour: f
     return judgement.noted(_clamped(clamped)) if clamped > _SATURATED else judgement
 
 
-def _is_noise(
+def _is_no_resize(
     pairs: Sequence[InputPair], made: Sequence[np.ndarray], offs: Sequence[float], formulas: Sequence[Change]
 ) -> bool:
     """Whether other resizes make nothing of what differs in the frame that differs most."""

@@ -38,6 +38,7 @@ _ALIKE = 1.03  # times what the best leaves: of one kind, these cannot be distin
 _FITTED = 0.1  # of what is left as declared: what numbers that were fitted have to explain
 _TWO = 0.25  # of what is left as declared: what two changes or a white balance leave; of one, what a second one leaves
 _SATURATED = 0.5  # of the values: what saturates more is no way to make an input
+NOISIEST = 8.0  # pixel values, 30 dB: noise of a sensor in the dark, beside which a change can be named
 _MIXED = 3  # changes of a part whose place and size both differ
 _REACH = 2  # frames before and after
 
@@ -91,6 +92,18 @@ def _most(limit: float, declared: float, times: float) -> float:
     return max(SAME, min(limit, BETTER * declared), min(limit * times, _FITTED * declared))
 
 
+class Trials(NamedTuple):
+    """Changes with what they leave, the commonest first.
+
+    `formulas`: the same picture by another formula; `others`: all others that may be the cause; `noisy`: these, and two
+    changes at once, which may be the cause if noise is what they leave.
+    """
+
+    formulas: list[Tried]
+    others: list[Tried]
+    noisy: list[Tried]
+
+
 def every(
     pairs: Sequence[InputPair],
     declared: Sequence[np.ndarray],
@@ -98,8 +111,8 @@ def every(
     scaled: bool,
     lost: Callable[[], float],
     readings: Callable[[bool], Iterable[Change]] = lambda scaled: (),
-) -> tuple[list[Tried], list[Tried]]:
-    """Return the formulas, and all other changes that may be the cause, each with what it leaves; the commonest first.
+) -> Trials:
+    """Return all changes that may be the cause, each with what it leaves.
 
     declared: what `base` makes of each pair; scaled: whether other means and deviations are tried; lost: what the
     frames lost as JPEG files; readings: whether means are tried -> other readings of the frames beside other arguments.
@@ -115,29 +128,32 @@ def every(
     formulas = trials(*(c for c in changes if c.is_formula), *compressed(base))
     others = likely(*(c for c in changes if not c.is_formula))
     parts = trials(*other_parts(base, pairs), *near_parts(base, pairs, declared))
+    two: list[Tried] = []
     exact = min((t.off for t in parts), default=np.inf) <= EQUAL
-    if not exact and min(t.off for t in (*formulas, *others)) > SAME:
-        moved = list(geometry(base, pairs[0]))
-        parts += trials(*(c for c in moved if c.kind))
-        differs_most, most = pairs[worst(pairs, declared)], spread_of(formulas, pairs, declared, lost)
-        others += likely(*(c for c in moved if not c.kind), most=most)
-        rest = (*stored(base, pairs[0]), *other_frames(base, pairs, _REACH), *colours(base), *lighting(base, pairs))
-        others = [*others, *_proven(parts), *likely(*rest, most=most)]
+    if exact or min(t.off for t in (*formulas, *others)) <= SAME:
+        return Trials(formulas, [*others, *_proven(parts)], [])
+    moved = list(geometry(base, pairs[0]))
+    parts += trials(*(c for c in moved if c.kind))
+    differs_most, noisiest = pairs[worst(pairs, declared)], NOISIEST / pairs[0].step
+    most = max(noisiest, spread_of(formulas, pairs, declared, lost))
+    others += likely(*(c for c in moved if not c.kind), most=most)
+    rest = (*stored(base, pairs[0]), *other_frames(base, pairs, _REACH), *colours(base), *lighting(base, pairs))
+    others = [*others, *_proven(parts), *likely(*rest, most=most)]
+    if min(t.off for t in (*formulas, *others)) > SAME:
+        several = (*bordered(base, pairs, scaled), *combined_arguments(base, pairs[0], scaled))
+        others += likely(*(c for c in several if c.applies(differs_most)), most=most)
+        cropped = likely(*(c for c in crops(base, pairs[0]) if c.applies(differs_most)), most=SAME)
+        others += [t for t in cropped if t.off <= SAME]
+        numbers = likely(*fitted(base, pairs, SAME), most=SAME) if scaled else []
+        others += [t for t in numbers if t.off <= min(SAME, _FITTED * t.declared)]
         if min(t.off for t in (*formulas, *others)) > SAME:
-            several = (*bordered(base, pairs, scaled), *combined_arguments(base, pairs[0], scaled))
-            others += likely(*(c for c in several if c.applies(differs_most)), most=most)
-            cropped = likely(*(c for c in crops(base, pairs[0]) if c.applies(differs_most)), most=SAME)
-            others += [t for t in cropped if t.off <= SAME]
-            numbers = likely(*fitted(base, pairs, SAME), most=SAME) if scaled else []
-            others += [t for t in numbers if t.off <= min(SAME, _FITTED * t.declared)]
-            if min(t.off for t in (*formulas, *others)) > SAME:
-                resized = likely(*interpolated(arguments_alone(base, pairs[0], scaled)), most=SAME)
-                others += [t for t in resized if t.off <= EXACT]
-                two = (*two_changes(base, pairs, scaled, _REACH), *readings(scaled))
-                rare = likely(*white_balance(base, pairs), *two, most=SAME)
-                others += [t for t in rare if t.off <= min(SAME * t.times, _TWO * t.declared)]
-        return formulas, others
-    return formulas, [*others, *_proven(parts)]
+            resized = likely(*interpolated(arguments_alone(base, pairs[0], scaled)), most=SAME)
+            others += [t for t in resized if t.off <= EXACT]
+            two = likely(*two_changes(base, pairs, scaled, _REACH), *readings(scaled), most=noisiest)
+            two = [t for t in two if t.off <= _TWO * t.declared]
+            rare = [t for t in likely(*white_balance(base, pairs), most=SAME) if t.off <= _TWO * t.declared]
+            others += [t for t in (*rare, *two) if t.off <= SAME * t.times]
+    return Trials(formulas, others, [*others, *two])
 
 
 def spread_of(

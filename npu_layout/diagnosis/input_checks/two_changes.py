@@ -14,17 +14,19 @@ from ...frames import said
 from ..other_inputs.input_images import How
 from .combined_arguments import one_argument
 from .input_bytes import misread, of_other_sign, stored
-from .input_changes import Change, border, colours, other_frames, turns, turns_of_other_frames
+from .input_changes import Change, border, colours, geometry, other_frames, turns, turns_of_other_frames
 from .input_pairs import InputPair
 from .lighting import lighting
 
 
 def two_changes(base: How, pairs: Sequence[InputPair], scaled: bool, reach: int) -> Iterator[Change]:
-    """Yield the inputs of other arguments beside another change, but for crops, shifts and white balances.
+    """Yield the inputs of other arguments beside another change, but for white balances.
 
-    Beside other colours any of these is tried; beside another resize, or mean and std, a turned frame, another one,
-    other colours that no argument makes, and another sign; beside another border, the first two. Then frames before and
-    after that are turned as well. scaled: of another mean and std, too; reach: frames before and after.
+    Beside other colours any of these is tried, but for crops of more than a row or column; beside another resize, or
+    mean and std, a turned frame, another one, other colours that no argument makes, and another sign; beside another
+    border, the first two. Then frames before and after that are turned as well.
+
+    scaled: of another mean and std, too; reach: frames before and after.
 
     Those of one change beside each argument follow each other, because they are made of the same frame.
     """
@@ -50,7 +52,8 @@ def _of_bytes(pair: InputPair, scaled: bool) -> Iterator[tuple[How, str]]:
 
 def _beside(argument: How, how: How, words: str, pairs: Sequence[InputPair], reach: int) -> Iterator[Change]:
     """Yield what else may have been done beside an argument: the same of each in the same order."""
-    changes = [turns(how), other_frames(how, pairs, reach)]
+    moved = geometry(how, pairs[0]) if "color" in argument else turns(how)
+    changes = [moved, other_frames(how, pairs, reach)]
     if "pad_value" not in argument:
         changes.append(colours(how))
     if "mean" in argument:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 
 import npu_layout as nl
+from npu_layout.diagnosis import recorded_inputs
 from npu_layout.diagnosis.input_checks.input_bytes import stored
 from npu_layout.diagnosis.input_checks.input_pairs import InputPair
 
@@ -229,3 +231,16 @@ def test_width_and_height_in_each_others_place(axes: str, resize: str) -> None:
     for key in words:  # the frame has that size already
         assert found[key].ravel().tolist() == pytest.approx(line, rel=1e-5, abs=1e-6)
     assert not [key for key in changes(FLOAT) if "in place of" in key]
+
+
+def test_a_border_alone_says_nothing_of_padded_rows() -> None:
+    """Of a dim picture with noise, what is read of padded rows differs less than the noise; the border agrees."""
+    rng, how = np.random.default_rng(0), {"color": "RGB", "std": 255, "resize": "letterbox"}
+    still = [cv2.GaussianBlur(rng.normal(15, 14, (24, 32, 3)), (0, 0), 2) for _ in range(3)]
+    recorded, fed = (
+        [np.clip(np.rint(x + rng.normal(0, 2.2, x.shape)), 0, 255).astype(np.uint8) for x in still] for _ in range(2)
+    )
+    make = nl.Preprocessor(nl.TensorSpec((1, 3, 64, 64)), **how)
+    runs = [({"image": make(one)[0], "frame": other}, {}) for one, other in zip(fed, recorded)]
+    found = recorded_inputs(nl.Recording({}, runs, {"preprocess": how})).reports["image"]
+    assert found.verdict == "match", str(found)
