@@ -24,7 +24,7 @@ from .input_changes import (
     other_parts,
 )
 from .input_pairs import FrameInput, InputPair
-from .lighting import lighting
+from .lighting import leaves_light, lighting
 from .near_parts import EQUAL, near_parts
 from .two_changes import two_changes
 from .white_balance import white_balance
@@ -137,8 +137,9 @@ def every(
     differs_most, noisiest = pairs[worst(pairs, declared)], NOISIEST / pairs[0].step
     most = max(noisiest, spread_of(formulas, pairs, declared, lost))
     others += likely(*(c for c in moved if not c.kind), most=most)
-    rest = (*stored(base, pairs[0]), *other_frames(base, pairs, _REACH), *colours(base), *lighting(base, pairs))
-    others = [*others, *_proven(parts), *likely(*rest, most=most)]
+    others += [*_proven(parts), *likely(*stored(base, pairs[0]), *other_frames(base, pairs, _REACH), most=most)]
+    lit = likely(*colours(base), *lighting(base, pairs), most=most)
+    others += [t for t in lit if t.off <= SAME or not leaves_light(t.change, base, pairs)]
     if min(t.off for t in (*formulas, *others)) > SAME:
         several = (*bordered(base, pairs, scaled), *combined_arguments(base, pairs[0], scaled))
         others += likely(*(c for c in several if c.applies(differs_most)), most=most)

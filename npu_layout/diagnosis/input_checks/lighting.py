@@ -41,6 +41,19 @@ def lighting(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
         yield Change(f"the frame with a gamma of {power:.3g}", partial(made_of, how=base, change=change))
 
 
+def leaves_light(change: Change, base: How, pairs: Sequence[InputPair]) -> bool:
+    """Whether what a change leaves is a function of the pixel: another curve than this made the input."""
+    mean, std = pairs[0].arithmetic(base)
+    made, recorded, before = [], [], []
+    for pair in pairs:
+        where = (pair.measured > _ENDS[0]) & (pair.measured < _ENDS[1]) & pair.inside(base)
+        made.append((change.make(pair).values * std + mean)[where].astype(np.float64))
+        recorded.append(pair.measured[where].astype(np.float64))
+        before.append(pair.pixels(base)[where].astype(np.float64))
+    x, y, lit = np.concatenate(before), np.concatenate(recorded), np.concatenate(made)
+    return bool(x.size) and _is_bent(x, y, lit)
+
+
 def _measured(base: How, pairs: Sequence[InputPair]) -> tuple[np.ndarray, np.ndarray]:
     """Return the pixels that `base` makes of all frames, and what was recorded of them, where neither is cut off."""
     made, measured = [], []

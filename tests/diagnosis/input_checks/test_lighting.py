@@ -65,3 +65,21 @@ def test_nothing_is_fitted_to_one_colour() -> None:
     how = {**bench.how, "resize": "stretch"}
     pair = InputPair(bench.spec, {0: frame}, 0, bench.stored(bench.pixels(frame // 2)).reshape(bench.spec.shape), how)
     assert list(lighting(how, [pair])) == []
+
+
+@pytest.mark.parametrize("size", [(80, 60), (320, 240)])
+@pytest.mark.parametrize("thickness", [1, 2])
+def test_an_equalised_histogram_of_line_art_is_no_gamma(size: tuple[int, int], thickness: int) -> None:
+    """Of few values in a picture, a gamma makes one right, and no other."""
+    rng, bench = np.random.default_rng(4), Bench("unit", "float32", "walk")
+    frames = []
+    for _ in range(5):
+        paper = np.full((*size[::-1], 3), 255, np.uint8)
+        for _ in range(6):
+            ends = rng.integers(0, size, (2, 2)).tolist()
+            cv2.line(paper, ends[0], ends[1], (int(rng.integers(100, 220)),) * 3, thickness, cv2.LINE_AA)
+        frames.append(paper)
+    bench.frames = frames
+    equal = {frame.tobytes(): cv2.merge([cv2.equalizeHist(frame[..., i]) for i in range(3)]) for frame in frames}
+    found = bench.of_frames(lambda x: equal[x.tobytes()])
+    assert "gamma" not in found.why and "brightness" not in found.why, str(found)
