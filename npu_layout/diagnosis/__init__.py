@@ -12,7 +12,7 @@ from .stored.identification import Identification, identify
 
 if TYPE_CHECKING:
     from .computed.answers import Remade, distinct, explained_of_row, explains_more, far_less, gained, whole_cause
-    from .computed.borders import BorderErrors
+    from .computed.borders import BorderErrors, EstimatedBorder
     from .input_checks.camera_frames import noted_part
     from .input_checks.input_check import recorded_inputs
     from .input_checks.input_orders import exchanges, in_other_places
@@ -42,6 +42,7 @@ __all__ = [
     "SOURCE",
     "BorderErrors",
     "Candidate",
+    "EstimatedBorder",
     "Evidence",
     "Hypothesis",
     "Identification",
@@ -90,6 +91,7 @@ __getattr__, __dir__ = late(
         "SOURCE": "other_inputs.frame_readings",
         "BorderErrors": "computed.borders",
         "Candidate": "scoring.trials",
+        "EstimatedBorder": "computed.borders",
         "Evidence": "scoring.evidence",
         "InputReport": "input_checks.input_report",
         "Judgement": "verdicts.verdict",

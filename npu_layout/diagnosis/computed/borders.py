@@ -44,6 +44,11 @@ class BorderErrors:
         self._recorded = self._powers([e.left[row] for e in self._evidence.values()])
 
     @property
+    def is_sound(self) -> bool:
+        """Whether the input as recorded explains every output as well as that of a sound device."""
+        return all(explained_of_row(e, self._row, {})[0] >= SOUND for e in self._evidence.values())
+
+    @property
     def pads(self) -> list[float]:
         """The known borders, the lowest first."""
         return sorted(self._left)
@@ -74,7 +79,7 @@ class BorderErrors:
         """Return how many dB more a known border explains of some output than each of others, and than the recorded.
 
         What explains less of an output than a sound device leaves may be another change of the picture, of which the
-        border has a part: such outputs do not count. -inf if there are no others.
+        border has a part: such outputs do not count. -inf if none is left.
         """
         powers = self._powers(self._left[pad])
         known = [self._recorded, *(self._powers(self._left[other]) for other in others)]
