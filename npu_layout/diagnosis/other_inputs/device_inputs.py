@@ -110,8 +110,14 @@ def of_integers(dtype: np.dtype[Any]) -> list[SeenInput]:
 
 def _shift(pixels: Pixels, shift: int, axis: int) -> Pixels:
     """Return pixels that are shifted; those at the edge are repeated, as a picture mostly goes on there."""
-    count = pixels.shape[axis]
-    return pixels.take(np.clip(np.arange(count) - shift, 0, count - 1), axis)
+    moved = np.empty_like(pixels)  # of the same strides, unlike what numpy.take returns
+    given, made = np.moveaxis(pixels, axis, 0), np.moveaxis(moved, axis, 0)
+    by = min(abs(shift), len(given))
+    if shift > 0:
+        made[by:], made[:by] = given[: len(given) - by], given[:1]
+    else:
+        made[: len(given) - by], made[len(given) - by :] = given[by:], given[-1:]
+    return moved
 
 
 def _rows_apart(shape: tuple[int, ...]) -> Iterator[SeenInput]:

@@ -6,7 +6,7 @@ What was done to the frame before it was bordered leaves the border as it is.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from typing import Any
 
@@ -18,7 +18,7 @@ from ...frames import INTERPOLATIONS, MODES, Preprocessor
 from ...layouts import Layout
 from ...recordings import FRAME
 from .device_inputs import MOVES, RANGES, Change, row_pitches, seen, without_gaps
-from .input_images import FLIPPED, How, Id, Image, MadeInput, Way
+from .input_images import FLIPPED, LETTERBOX, How, Id, Image, MadeInput, Wanted, Way
 
 PICTURE = "picture"  # the last word of the id of a change that leaves the border as it is
 PADS = (0, 114, 127, 255)  # pixel values of usual borders
@@ -26,8 +26,7 @@ PADS = (0, 114, 127, 255)  # pixel values of usual borders
 # Mean and std are applied afterwards.
 _ARGUMENTS = ("resize", "interpolation", "source", "color", "pad_value", "scaleup")
 _PAD = "pad_value"
-_LETTERBOX, _CENTERED = "letterbox", ("letterbox", "stretch", "crop")
-_IS_BORDER = 1.5  # pixel values: a border that was quantised differs by less
+_CENTERED = ("letterbox", "stretch", "crop")
 _SAME = 0.5  # pixel values
 _AS_RESIZED = 0.02  # of the deviation: a frame that is fitted in two ways that differ by less is fitted in one
 _AS_DECLARED = 0.3  # of the deviation of an input that was made of the frame as declared, but for noise
@@ -44,20 +43,34 @@ def pads(mean: np.ndarray) -> list[int | list[float]]:
     return [*PADS] if is_usual else [*PADS, of_mean.tolist()]
 
 
-def fitted(image: Image, frame: np.ndarray) -> Iterator[Way]:
-    """Yield the camera's frame resized and bordered in ways that were not declared."""
+def fitted(image: Image, frame: np.ndarray, wanted: Wanted) -> Iterator[Way]:
+    """Yield the camera's frame resized and bordered in ways that were not declared; of those that are wanted."""
     asked = _asked(image)
     declared = MadeInput(partial(_made_of, image, frame, asked))
-    modes: set[str] = set()  # those that make another input of this frame than the declared one does
+
+    @cache
+    def is_as_declared() -> bool:
+        return declared.is_like(image.given, _AS_DECLARED)
+
+    @cache
+    def made_by(mode: str) -> MadeInput:
+        return MadeInput(partial(_made_of, image, frame, {**asked, "resize": mode}))
+
+    @cache
+    def changes(mode: str) -> bool:
+        return not made_by(mode).is_like(declared, _AS_RESIZED)
+
     for what, how in _arguments(asked, image.mean):
-        if "interpolation" in how and not declared.is_like(image.given, _AS_DECLARED):
+        id = _id_of(how)
+        if not wanted(id):
+            continue
+        if "interpolation" in how and not is_as_declared():
             continue  # what it explains, the declared arguments explain as well
-        if "resize" in how and "color" in how and how["resize"] not in modes:
+        if "resize" in how and "color" in how and not changes(how["resize"]):
             continue  # the other order of colours alone makes the same
-        made = MadeInput(partial(_made_of, image, frame, {**asked, **how}))
-        if how.keys() == {"resize"} and not made.is_like(declared, _AS_RESIZED):
-            modes.add(how["resize"])
-        yield Way(_id_of(how), what, {**image.how, **how}, made)
+        of_mode = how.keys() == {"resize"}
+        made = made_by(how["resize"]) if of_mode else MadeInput(partial(_made_of, image, frame, {**asked, **how}))
+        yield Way(id, what, {**image.how, **how}, made)
 
 
 def padded(image: Image, frame: np.ndarray | None, pads: Sequence[int]) -> Iterator[Way]:
@@ -86,7 +99,7 @@ def turned(image: Image, frame: np.ndarray) -> Iterator[Way]:
     asked = _asked(image)
     height, width = np.delete(image.x.shape[1:], image.axis - 1)
     for name, text, move, of_squares in MOVES:
-        if (of_squares and height != width) or asked.get("resize", _LETTERBOX) not in _CENTERED:
+        if (of_squares and height != width) or asked.get("resize", LETTERBOX) not in _CENTERED:
             made = MadeInput(partial(_made_of, image, frame, asked, move))
             yield Way(("fit", name), f"the frame is {text}", None, made, "geometry")
 
@@ -118,7 +131,7 @@ def _made_of(image: Image, frame: np.ndarray, how: How, move: Change | None = No
 
 def _arguments(asked: How, mean: np.ndarray) -> Iterator[tuple[str, How]]:
     """Yield other modes, in both orders of colours, interpolations and borders: in words and as arguments."""
-    resize = asked.get("resize", _LETTERBOX)
+    resize = asked.get("resize", LETTERBOX)
     color = asked.get("color", "RGB")
     colors: dict[str, How] = {"": {}}
     if color in FLIPPED:
@@ -126,7 +139,7 @@ def _arguments(asked: How, mean: np.ndarray) -> Iterator[tuple[str, How]]:
     for (also, change), mode in product(colors.items(), MODES):
         if mode != resize:
             yield f"{mode} instead of {resize}{also}", {**change, "resize": mode}
-    if resize.startswith(_LETTERBOX):
+    if resize.startswith(LETTERBOX):
         yield from _borders(asked, _other_pads(asked.get(_PAD, 114), mean))
     interpolation = asked.get("interpolation", "linear")
     for other in INTERPOLATIONS:
@@ -161,7 +174,7 @@ def _said(pad: object) -> str:
 
 def bordered(image: Image, pads: Sequence[int] = ()) -> Iterator[Way]:
     """Yield the recorded input with another border: of these pixel values, or of the usual ones."""
-    border = _border(image)
+    border = image.border
     if border is None:
         return
     for what, how in _borders(image.base, pads or _other_pads(image.base.get(_PAD, 114), image.mean)):
@@ -173,39 +186,23 @@ def _hashable(argument: Any) -> Hashable:
     return tuple(argument) if isinstance(argument, list) else argument
 
 
-def changed_pictures(image: Image) -> Iterator[Way]:
-    """Yield the picture inside a border in other colours, as those of a frame that was changed before it was fitted."""
-    border = _border(image)
+def changed_pictures(image: Image, wanted: Wanted) -> Iterator[Way]:
+    """Yield the picture inside a border in other colours, as those of a frame that was changed before it was fitted.
+
+    Only those that are wanted.
+    """
+    border = image.border
     if border is None:
         return
-    pad = np.broadcast_to(np.asarray(image.base.get(_PAD, 114), float), image.mean.shape)[None, None, None]
+    pad = image.pad[None, None, None]
     shape = np.moveaxis(image.x, image.axis, 3).shape
     ways = [
         ("device", way.id, way.text, way.change) for way in seen(shape, image.color) if way.cause == "preprocessing"
     ]
     for kind, id, text, change in [*ways, *(("scale", *way) for way in RANGES)]:
-        if not np.allclose(change(pad), pad, atol=_SAME):
+        if wanted((kind, id, PICTURE)) and not np.allclose(change(pad), pad, atol=_SAME):
             made = MadeInput(partial(_inside, image, border, change))
             yield Way((kind, id, PICTURE), f"{text}, but for the border", None, made, combines=True)
-
-
-def _border(image: Image) -> np.ndarray | None:
-    """Return which pixels (H, W) are the declared border: whole rows and columns at the sides; None without one."""
-    if not (image.known and str(image.base.get("resize", _LETTERBOX)).startswith(_LETTERBOX)):
-        return None
-    pixels = np.moveaxis(image.pixels, image.axis, 3)
-    pad = np.broadcast_to(np.asarray(image.base.get(_PAD, 114), float), image.mean.shape)
-    plain_ones = (np.abs(pixels - pad) < _IS_BORDER).all((0, 3))
-    if plain_ones.all():
-        return None
-    rows, columns = (_at_the_ends(plain_ones.all(axis)) for axis in (1, 0))
-    border = rows[:, None] | columns
-    return border if border.any() else None
-
-
-def _at_the_ends(marked: np.ndarray) -> np.ndarray:
-    """Return which of the marked ones have only marked ones between themselves and an end."""
-    return np.asarray(np.logical_and.accumulate(marked) | np.logical_and.accumulate(marked[::-1])[::-1])
 
 
 def _with_border(image: Image, border: np.ndarray, pad: np.ndarray) -> np.ndarray:

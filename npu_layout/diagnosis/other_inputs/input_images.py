@@ -5,6 +5,7 @@ What is made of the pixels is described before it is computed: most of it is nev
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from ...buffers import TensorSpec
 from ...frames import usual
 from ...layouts import COLOR_ORDERS, SWAPPED_ORDERS
 from ...recordings import normalisation
+from .picture_borders import border_around
 
 _NEAR = 1e-3  # values so far outside a range still belong to it
 _ROUNDING = 1e-6  # of a mean: values that differ by less are the same in float32
@@ -24,12 +26,15 @@ _PIECE = 1 << 15  # values, which stay in the second level of cache
 _VARIES = 0.01  # of the largest value: rounding to float32 is far less than any deviation that matters
 _BLANK, _BLANKER = 1.0, 8  # pixel values by which a blank picture varies, and times that a picture varies more
 
+LETTERBOX = "letterbox"  # how frames are resized, if nothing else is declared
+
 _BYTES = (np.dtype(np.uint8), np.dtype(np.int8))
 
 FLIPPED = {color: SWAPPED_ORDERS[color] for color in COLOR_ORDERS}
 
 How = dict[str, Any]
 Id = tuple[Any, ...]  # what is tried, by its first word, and how
+Wanted = Callable[[Id], bool]  # whether to make the way of an id
 
 
 class MadeInput:
@@ -53,18 +58,20 @@ class MadeInput:
         return np.ascontiguousarray(self._make())
 
     @cached_property
+    def _figures(self) -> tuple[float, float]:
+        if self._mean is None or self._deviation is None:
+            return _mean_and_deviation(self.x.reshape(-1))
+        return self._mean, self._deviation
+
+    @property
     def mean(self) -> float:
         """Its mean."""
-        return float(self.x.mean(dtype=np.float64)) if self._mean is None else self._mean
+        return self._figures[0]
 
-    @cached_property
+    @property
     def deviation(self) -> float:
         """Its standard deviation."""
-        if self._deviation is not None:
-            return self._deviation
-        flat = self.x.reshape(-1)
-        power = sum(float(piece @ piece) for part in _pieces(flat.size) for piece in [flat[part] - self.mean])
-        return float(np.sqrt(power / flat.size))
+        return self._figures[1]
 
     @cached_property
     def some(self) -> np.ndarray:
@@ -119,6 +126,19 @@ def _pieces(size: int) -> Iterator[slice]:
     return (slice(start, start + _PIECE) for start in range(0, size, _PIECE))
 
 
+def _mean_and_deviation(x: np.ndarray) -> tuple[float, float]:
+    """Return mean and standard deviation of values, 1-D, in one pass over pieces that stay in a cache."""
+    about = x.dtype.type(some_of(x).mean(dtype=np.float64))  # near the mean, so that no digits are lost
+    total = power = 0.0
+    piece = np.empty(min(_PIECE, x.size), x.dtype)
+    for part in _pieces(x.size):
+        off = np.subtract(x[part], about, out=piece[: len(x[part])])
+        total += float(off.sum())
+        power += float(off @ off)
+    mean = total / x.size
+    return float(about) + mean, math.sqrt(max(power / x.size - mean * mean, 0.0))
+
+
 def _differs_by_more(x: np.ndarray, other: np.ndarray, most: float) -> bool:
     """Whether the squares of the differences add up to more: known without a look at the rest once they do."""
     power = 0.0
@@ -171,7 +191,7 @@ def _wide_enough(x: np.ndarray) -> type[np.floating[Any]]:
     if x.dtype != np.float32:
         return np.float64
     largest = max(float(x.max()), -float(x.min()))
-    varies = largest < np.inf and float(x.std(dtype=np.float64)) > _VARIES * largest
+    varies = largest < np.inf and _mean_and_deviation(x.reshape(-1))[1] > _VARIES * largest
     return np.float32 if varies else np.float64
 
 
@@ -228,12 +248,24 @@ class Image:
         pixels += self.along(self.mean)
         return pixels
 
+    @property
+    def pad(self) -> np.ndarray:
+        """The declared border's pixel value of each channel."""
+        return np.broadcast_to(np.asarray(self.base.get("pad_value", 114), float), self.mean.shape)
+
+    @cached_property
+    def border(self) -> np.ndarray | None:
+        """Which pixels (H, W) are the declared border: whole rows and columns at the sides; None without one."""
+        if not (self.known and str(self.base.get("resize", LETTERBOX)).startswith(LETTERBOX)):
+            return None
+        return border_around(np.moveaxis(self.pixels, self.axis, 3), self.pad)
+
     @cached_property
     def _of_channels(self) -> tuple[np.ndarray, ...]:
         """Mean, variance, least and largest of each channel of the pixels."""
-        rest = tuple(i for i in range(4) if i != self.axis)
-        p = self.pixels
-        return p.mean(rest, np.float64), p.var(rest, np.float64), p.min(rest), p.max(rest)
+        planes = [plane.reshape(-1) for plane in np.moveaxis(self.pixels, self.axis, 0)]
+        figures = np.array([[*_mean_and_deviation(p), p.min(), p.max()] for p in planes])
+        return figures[:, 0], figures[:, 1] ** 2, figures[:, 2], figures[:, 3]
 
     @cached_property
     def _some(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

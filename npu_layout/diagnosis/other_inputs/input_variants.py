@@ -16,7 +16,7 @@ from ...recordings import FRAME
 from .device_inputs import SeenInput, diagonal_shifts, of_integers, seen
 from .frame_fits import bordered, changed_pictures, fitted, padded, sheared, turned
 from .frame_readings import SOURCE, FrameReadings
-from .input_images import FLIPPED, How, Id, Image, Integers, MadeInput, MadeInputs, Way, plain
+from .input_images import FLIPPED, How, Id, Image, Integers, MadeInput, MadeInputs, Wanted, Way, plain
 from .preprocessor_fixes import of_colours
 from .two_at_once import BOTH, beside_borders, beside_readings
 from .usual_mistakes import Mistake, mistakes
@@ -27,8 +27,6 @@ _CASTS: tuple[tuple[str, str, Callable[[np.ndarray], np.ndarray]], ...] = (
     ("rounded", "rounded to whole numbers (floats given as integers)", np.rint),
     ("cut off", "cut off to whole numbers (floats given as integers)", np.trunc),
 )
-
-Wanted = Callable[[Id], bool]
 
 
 class Variant(NamedTuple):
@@ -146,18 +144,18 @@ def _every(
     yield from _recolored(image)
     yield from _rescaled(image, limits, wanted)
     yield from _misread(image)
-    yield from bordered(image) if frame is None else fitted(image, frame)
+    yield from bordered(image) if frame is None else fitted(image, frame, wanted)
     yield from _seen(image)
     if frame is not None:
         yield from turned(image, frame)
         yield from sheared(image, frame)
-    yield from _cast(image)
+    yield from _cast(image, wanted)
     yield from read_alone
-    yield from changed_pictures(image)
+    yield from changed_pictures(image, wanted)
     if image.known and image.channels == 3 and image.color in FLIPPED:
         yield from _rescaled(image, limits, wanted, FLIPPED[image.color])
     yield from (way for way in read if way.combines)
-    yield from beside_borders(image, bordered(image), _of_pixels(image))
+    yield from beside_borders(image, bordered(image), _of_pixels(image), wanted)
     yield from beside_readings(image, read_alone)
     yield from _shifted_along_both(image)
 
@@ -272,12 +270,15 @@ def _of_integers(image: Image, integers: Integers, way: SeenInput) -> np.ndarray
     return integers.values(way.change(integers.stored(image.x)))
 
 
-def _cast(image: Image) -> Iterator[Way]:
-    """Yield floats that became integers, as where an accelerator's input was declared to hold integers."""
+def _cast(image: Image, wanted: Wanted) -> Iterator[Way]:
+    """Yield floats that became integers, as where an accelerator's input was declared to hold integers; wanted ones."""
     for name, words, cast in _CASTS:
+        id = "device", name
+        if not wanted(id):
+            continue
         made = MadeInput(partial(cast, image.x))
         text = f"its values are {words}{_NEARLY_BLANK if image.is_blank(made) else ''}"
-        yield Way(("device", name), text, None, made, "input_layout")
+        yield Way(id, text, None, made, "input_layout")
 
 
 def _changed(image: Image, way: SeenInput) -> np.ndarray:

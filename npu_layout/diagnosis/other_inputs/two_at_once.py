@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from .device_inputs import SeenInput
-from .input_images import Image, MadeInput, Way
+from .input_images import Image, MadeInput, Wanted, Way
 from .usual_mistakes import mistakes
 
 BOTH = "both"  # the first word of the id of two changes; the ids of the two follow
@@ -22,17 +22,20 @@ _USUAL = (  # mistakes with mean and std that are made beside another one
 )
 
 
-def beside_borders(image: Image, borders: Iterable[Way], changes: Iterable[SeenInput]) -> Iterator[Way]:
-    """Yield what a device does to the pixels of an input that has another border. The changes are of pixels.
+def beside_borders(image: Image, borders: Iterable[Way], changes: Iterable[SeenInput], wanted: Wanted) -> Iterator[Way]:
+    """Yield what a device does to the pixels of an input that has another border, if it is wanted: changes of pixels.
 
     Borders of which a change makes the same, such as 128 of 0 and 127 of 255, are one.
     """
     others = list(borders)
     for change in changes:
+        of_change = BOTH, ("device", change.id)
+        if not any(wanted((*of_change, border.id)) for border in others):
+            continue
         for alike in _alike(image, others, change):
             first = alike[0]
             made = MadeInput(partial(_changed, image, first.made, change))
-            id = BOTH, ("device", change.id), first.id
+            id = *of_change, first.id
             text = f"{change.text}, and {' or '.join(border.text for border in alike)}"
             yield Way(id, text, None, made, change.cause, combines=True)
 

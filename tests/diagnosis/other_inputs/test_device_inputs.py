@@ -311,3 +311,14 @@ def test_the_sign_of_a_quantised_input(board: Board, dtype: str, noise: float, i
     output = board.verdict(nl.Recording(specs, frames, {"preprocess": PRE}))
     assert output.verdict == ("input_layout" if inverted else "match"), str(output)
     assert not inverted or "highest bit" in output.why
+
+
+def test_a_picture_that_is_smaller_than_the_shift_is_its_edge() -> None:
+    pixels = np.arange(6.0).reshape(1, 3, 1, 2)
+    for way in seen(pixels.shape, "YU"):
+        if way.id.endswith(" edge"):
+            wanted = pixels if way.id.startswith("shift 2") else None
+            if wanted is None:
+                by = int(way.id.split()[2])
+                wanted = pixels[:, [min(max(row - by, 0), 2) for row in range(3)]]
+            assert np.array_equal(way.change(pixels), wanted), way.id

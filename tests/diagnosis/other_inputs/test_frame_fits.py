@@ -12,6 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import npu_layout as nl
 from npu_layout.diagnosis import PreparedImage, variants
+from npu_layout.diagnosis.other_inputs import frame_fits
 from npu_layout.diagnosis.other_inputs.frame_fits import PICTURE
 from tests.support.boards import picture
 
@@ -235,3 +236,36 @@ def test_the_pitch_of_a_frame_is_ignored(noise: float, frames: int) -> None:
     assert output.verdict == "input_layout" and output.fix is None, str(output)
     assert "the pitch of the frame is ignored: its rows of 70 pixels begin every 80" in output.why
     assert judged([made(f) for f in FRAMES], noise, frames=frames).verdict == "match"
+
+
+def test_frames_are_fitted_only_as_it_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The declared way is made only for what is compared with it: another interpolation, or colours in another mode."""
+    fitted: list[dict[str, Any]] = []
+
+    def counted(target: nl.TensorSpec, **how: Any) -> nl.Preprocessor:
+        fitted.append(how)
+        return nl.Preprocessor(target, **how)
+
+    monkeypatch.setattr(frame_fits, "Preprocessor", counted)
+    x = made(FRAMES[0])
+    given = PreparedImage(x, (float(x.min()), float(x.max())), {"preprocess": PRE}, FRAMES[0])
+
+    def of(*ids: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        fitted.clear()
+        return [variant.id for variant in variants(given, lambda id: id in ids)]
+
+    turned, pad = ("device", "turned 180"), ("fit", ("pad_value", 0))
+    stretched, both = ("fit", ("resize", "stretch")), ("fit", ("color", "BGR"), ("resize", "stretch"))
+    assert of() == [] == fitted
+    assert of(turned) == [turned]
+    assert fitted == []
+    assert of(pad) == [pad]
+    assert [how["pad_value"] for how in fitted] == [0]
+    assert of(stretched) == [stretched]
+    assert [how["resize"] for how in fitted] == ["stretch"]
+    assert of(both) == [both]
+    assert len(fitted) == 3
+    done = {(how.get("resize"), how["color"]) for how in fitted}
+    assert done == {("stretch", "RGB"), (None, "RGB"), ("stretch", "BGR")}
+    every = {variant.id for variant in variants(given)}
+    assert {pad, stretched, both, turned} <= every

@@ -47,6 +47,18 @@ def test_figures_of_another_mean_and_std(shape: tuple[int, ...], flipped: bool) 
     np.testing.assert_allclose((least, largest), (found.min(), found.max()), rtol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("mean", "deviation"), [(0.0, 1.0), (-7e3, 0.5), (1e-6, 1e-8), (3.0, 0.0)])
+@pytest.mark.parametrize("size", [1, 7, 1 << 15, 100_000])
+def test_mean_and_deviation_of_what_was_made(dtype: type, mean: float, deviation: float, size: int) -> None:
+    """Of pictures that hardly vary, too, and of rows that differ: no digits are lost far from zero."""
+    drift = np.linspace(-1, 1, size) if size > 1 else np.zeros(1)
+    x = (mean + deviation * (np.random.default_rng(size).standard_normal(size) + drift)).astype(dtype)
+    made, exact = MadeInput(lambda: x.reshape(1, 1, 1, -1)), x.astype(np.longdouble)
+    np.testing.assert_allclose(made.mean, float(exact.mean()), rtol=1e-7, atol=1e-6 * deviation)
+    np.testing.assert_allclose(made.deviation, float(exact.std()), rtol=1e-6, atol=1e-12 * abs(mean))
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_alike_by_their_difference(shape: tuple[int, ...]) -> None:
     """As the root mean square says, of differences in one place, in all, and of none."""
