@@ -14,7 +14,7 @@ from ..comparison import Clamped, Figures, listed
 from ..diagnosis import Candidate
 from ..support import check_fields, isolated
 from . import fixes
-from .words import clamped, passing, tolerance
+from .words import clamped, found_text, passing, tolerance
 
 UNSURE = ("ambiguous", "mismatch")  #: verdicts that name no cause
 _NONE = type(None)
@@ -178,8 +178,8 @@ def text(report: OutputReport, fixed_by: str = "") -> str:
     if report.clamped is not None and report.figures is not None:
         lines.append(f"  {clamped(report.clamped, report.figures.values, report.spec)}")
     for name, (asked, found, met) in report.tolerances.items():
-        found_text = f"found {found:.6g}" if math.isfinite(found) else "not measured"
-        lines.append(f"  {tolerance(name, asked)}: {found_text}, {'met' if met else 'NOT met'}")
+        measured = f"found {found_text(found, asked)}" if math.isfinite(found) else "not measured"
+        lines.append(f"  {tolerance(name, asked)}: {measured}, {'met' if met else 'NOT met'}")
     offered = passing(report.verdict, report.passing)
     if offered:
         lines.append(f"  tolerances that would pass: {offered}")

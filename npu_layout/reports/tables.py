@@ -9,7 +9,7 @@ from ..comparison import Clamped, Figures, listed
 from ..diagnosis import LEAST, MARGIN
 from .markup import Child, Html, el, join
 from .output_report import OutputReport
-from .words import bound, clamped, decibels, number, passing, spoken
+from .words import bound, clamped, decibels, exact, number, passing, spoken
 
 _ROWS, _MOST_ROWS = 12, 512  # channels: in sight, and at all
 _RANKED = 8
@@ -64,7 +64,7 @@ def _asked(o: OutputReport, name: str) -> Html | str:
         return _NONE
     asked, _, met = o.tolerances[name]
     return join(
-        f"{bound(name)} {asked:g}: ",
+        f"{bound(name)} {exact(asked)}: ",
         el("b", "\u2713 met" if met else "\u2717 not met", class_="good" if met else "bad"),
     )
 

@@ -24,7 +24,20 @@ def tolerance(name: str, asked: float) -> str:
     >>> tolerance("min_snr_db", 10)
     'min_snr_db: at least 10'
     """
-    return f"{name}: {bound(name)} {asked:g}"
+    return f"{name}: {bound(name)} {exact(asked)}"
+
+
+def found_text(found: float, asked: float) -> str:
+    """Return a figure in as many digits as show on which side of a tolerance it is, six at least.
+
+    >>> found_text(0.99997954, 0.999), found_text(0.9999999, 0.99999999)
+    ('0.99998', '0.9999999')
+    """
+    for digits in (6, 9, 12, 17):
+        text = f"{found:.{digits}g}"
+        if (float(text) >= asked, float(text) > asked) == (found >= asked, found > asked):
+            break
+    return text
 
 
 def bound(name: str) -> str:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import npu_layout as nl
 from npu_layout.comparison import Clamped
-from npu_layout.reports.words import bound, clamped, decibels, exact, number, passing, spoken, tolerance
+from npu_layout.reports.words import bound, clamped, decibels, exact, found_text, number, passing, spoken, tolerance
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
@@ -33,6 +33,8 @@ def test_a_tolerance_says_on_which_side_it_is_met() -> None:
         *["at most"] * 2,
     ]
     assert tolerance("max_abs", 0.25) == "max_abs: at most 0.25"
+    assert tolerance("min_cosine", 0.9999999) == "min_cosine: at least 0.9999999"  # it was "at least 1"
+    assert tolerance("min_snr_db", 10.0) == "min_snr_db: at least 10"
 
 
 @pytest.mark.parametrize("verdict", ["match", "ambiguous", "mismatch", "layout"])
@@ -60,3 +62,13 @@ def test_clamped_values_name_the_ends_that_they_are_stored_as() -> None:
         words = clamped(found, 1000, spec)
         assert words.startswith(f"clamped: 5 of 1000 values (0.5 %) are stored as {ends}, an end of uint8")
         assert "by up to 0.5 (6.2 steps)" in words
+
+
+def test_a_figure_is_on_its_side_of_the_tolerance() -> None:
+    """A cosine of 0.99999995 was "found 1, NOT met" where at least 0.9999999999 was asked."""
+    rng = np.random.default_rng(0)
+    for asked in (1.0, 0.9999999, 0.5, 10.0, 3e-7):
+        for found in (asked, *(asked * (1 + rng.normal(0, 1, 200) * 10.0 ** rng.uniform(-13, 0, 200)))):
+            text = float(found_text(found, asked))
+            assert (text > asked, text == asked) == (found > asked, found == asked), (found, asked)
+    assert found_text(43.86795, 10.0) == "43.868" and found_text(0.99999995, 0.9999999999) == "0.99999995"
