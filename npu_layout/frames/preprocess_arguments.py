@@ -29,12 +29,36 @@ _CHOICES = {
     "interpolation": tuple(INTERPOLATIONS),
     "color": tuple(CHANNEL_ORDERS),
 }
+#: What other libraries give for these arguments: words in small letters, and OpenCV's numbers.
+_ELSEWHERE: dict[str, dict[Any, str]] = {
+    "resize": {
+        **dict.fromkeys(("pad", "padding", "fit", "contain", "fit_pad", "keep_ratio", "keep_aspect"), "letterbox"),
+        **dict.fromkeys(("fill", "cover", "center_crop", "centercrop"), "crop"),
+        **dict.fromkeys(("squash", "scale", "resize", "scale_fill", "warp", "none"), "stretch"),
+    },
+    "interpolation": {
+        **{0: "nearest_floor", 1: "linear", 2: "cubic", 3: "area", 6: "nearest"},  # cv2.INTER_NEAREST, _LINEAR ...
+        **{"inter_nearest": "nearest_floor", "inter_nearest_exact": "nearest", "inter_linear": "linear"},
+        **{"inter_cubic": "cubic", "inter_area": "area", "box": "area"},
+    },
+}
 
 
 def check_choices(**given: str) -> None:
     """Raise NpuLayoutError if an argument is none of its words."""
     for what, value in given.items():
-        one_of(what, value, _CHOICES[what])
+        try:
+            one_of(what, value, _CHOICES[what])
+        except NpuLayoutError as error:
+            meant = _meant_elsewhere(what, value)
+            raise NpuLayoutError(f"{error}. Is it {meant}?") if meant else error from None
+
+
+def _meant_elsewhere(what: str, value: Any) -> str | None:
+    """Return the word here for what another library calls it; None if it is none of those."""
+    plain = value.lower() if isinstance(value, str) else value
+    known = isinstance(plain, (str, int)) and not isinstance(plain, bool)
+    return _ELSEWHERE.get(what, {}).get(plain) if known else None
 
 
 def checked_target(target: Any, color: str) -> dict[str, int]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import cv2
 import pytest
 
 import npu_layout as nl
 from npu_layout.frames.preprocess_arguments import (
+    INTERPOLATIONS,
     check_choices,
     check_unquantised,
     checked_roi,
@@ -57,6 +59,31 @@ def test_choices() -> None:
     for wrong in ({"resize": "fit"}, {"interpolation": "lanczos"}, {"color": "BGRX"}, {"color": None}):
         with pytest.raises(nl.NpuLayoutError, match=f"{next(iter(wrong))}: expected one of"):
             check_choices(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ({"resize": "pad"}, "letterbox"),
+        ({"resize": "fit"}, "letterbox"),
+        ({"resize": "Cover"}, "crop"),
+        ({"resize": "squash"}, "stretch"),
+        *(({"interpolation": getattr(cv2, name)}, word) for word, name in INTERPOLATIONS.items()),
+        *(({"interpolation": name}, word) for word, name in INTERPOLATIONS.items()),
+        ({"interpolation": "bicubic"}, "cubic"),
+    ],
+)
+def test_words_and_numbers_of_other_libraries_are_named(given: dict[str, Any], meant: str) -> None:
+    ((what, value),) = given.items()
+    with pytest.raises(nl.NpuLayoutError, match=rf"{what}: expected one of .*, got {value!r}\. Is it {meant}\?$"):
+        check_choices(**given)
+
+
+def test_what_nobody_calls_a_choice_is_named_as_nothing() -> None:
+    for what, value in (("interpolation", True), ("interpolation", [1]), ("interpolation", 4), ("resize", "xyz")):
+        with pytest.raises(nl.NpuLayoutError, match=f"{what}: expected one of ") as refused:
+            check_choices(**{what: value})  # type: ignore[arg-type]
+        assert "Is it" not in str(refused.value)
 
 
 def test_integers_that_are_not_quantised_are_pixels() -> None:
