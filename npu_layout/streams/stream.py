@@ -38,7 +38,8 @@ class Stream:
     engine
         An Engine, or an EnginePool.
     function
-        Called in a worker's thread with each Result; what it returns becomes the result's `value`. Decode here.
+        Called in a worker's thread with each Result; what it returns becomes the result's `value`. Decode here. Arrays
+        that it returns are copied if they are the stream's memory.
     policy
         "latest": of the frames that wait only the newest stays, and work on it begins so late that its result is just
         ready when it is asked for. "every": the source waits. None: "latest" if the source is live, else "every".
