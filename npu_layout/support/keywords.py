@@ -62,6 +62,7 @@ MEANT = (
     ("roi_xywh", "x, y, width, height", "roi rect box crop bbox"),
     ("rois_xywh", "x, y, width, height of each", "rois roi roi_xywh rects boxes crops"),
     ("xywh", "x, y, width, height", "xyxy roi rect box"),
+    ("shape", "whose letters are axes", "dims extents sizes"),
     ("axes", "the letters of the shape", "order dims dim_order axis"),
     ("layout", "", "tag order memory_format data_format data_layout fmt format"),
     ("block", "the channels of one block", "c0 c2 C0 C2 block_size"),

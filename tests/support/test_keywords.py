@@ -155,6 +155,7 @@ def test_what_newcomers_write() -> None:
         (lambda: nl.Preprocessor(image, scale=1 / 255), "Is it std, which divides: for a scale of 1/255, std=255"),  # type: ignore[call-arg]
         (lambda: nl.Preprocessor(image, pad=0), "Is it pad_value"),  # type: ignore[call-arg]
         (lambda: nl.TensorSpec((1, 3, 8, 8), strides=(1,)), "Is it storage_strides, in elements"),  # type: ignore[call-arg]
+        (lambda: nl.TensorSpec(dims=(1, 3, 8, 8)), r"Is it shape, whose letters are axes\?$"),  # type: ignore[call-arg]
         (lambda: nl.TensorSpec((1, 3, 8, 8), offset=64), "Is it storage_offset, in elements"),  # type: ignore[call-arg]
         (lambda: nl.FrameSpec("NV12", (8, 8), full_range=True), "Is it range, 'limited' or 'full'"),  # type: ignore[call-arg]
         (lambda: nl.Preprocessor(image, full_range=True), "Is it source, a FrameSpec, which has .* range"),  # type: ignore[call-arg]
