@@ -79,6 +79,24 @@ def mirrored_colours(rng: Rng, picture: np.ndarray) -> Both:
     return picture, np.clip(np.rint(fed + noise), 0, 255).astype(np.uint8)
 
 
+def black(rng: Rng, picture: np.ndarray) -> Both:
+    """The buffer is fed before the picture is in it."""
+    if picture.std((0, 1)).min() < _VARIED or np.square(picture.astype(float)).mean() < (4 * _CHANGED) ** 2:
+        raise NotApplicable("a flat or dark picture")
+    return picture, np.zeros_like(picture)
+
+
+def torn(rng: Rng, picture: np.ndarray) -> Both:
+    """A half of the picture is in the buffer when it is fed."""
+    half = len(picture) // 2
+    upper, lower = picture[:half], picture[half:]
+    if min(upper.std((0, 1)).min(), lower.std((0, 1)).min()) < 2 * _VARIED or lower.mean() < 4 * _CHANGED:
+        raise NotApplicable("a flat or dark half of a picture")
+    fed = picture.copy()
+    fed[half:] = 0
+    return picture, fed
+
+
 def exposure(factor: float, rng: Rng, picture: np.ndarray) -> Both:
     """The exposure drifts between the frame that is recorded and the one that is fed."""
     return picture, np.clip(np.rint(picture * factor), 0, 255).astype(np.uint8)
@@ -86,6 +104,8 @@ def exposure(factor: float, rng: Rng, picture: np.ndarray) -> Both:
 
 FAULTS: dict[str, tuple[Camera, Recorded]] = {
     "fed_white_balance": (white_balance, Recorded("preprocessing", "another white balance")),
+    "fed_black": (black, Recorded("preprocessing", "it is one colour, black.")),
+    "fed_torn": (torn, Recorded("preprocessing", "a part of it is, but from row")),
     "fed_mirrored_colours": (mirrored_colours, Recorded("geometry", "with the frame mirrored from left to right")),
 }
 FAULTLESS: dict[str, tuple[Camera, Recorded]] = {

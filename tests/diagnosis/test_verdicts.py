@@ -185,6 +185,8 @@ SOME = (
     "input_gamma",
     "input_planes",
     "fed_white_balance",
+    "fed_black",
+    "fed_torn",
     "fed_mirrored_colours",
     "bgr_and_zero_point",
     "bgr_and_sigmoid",

@@ -18,6 +18,7 @@ from .input_pairs import InputPair
 from .input_trials import BETTER, NEAR, NOISIEST, SAME, Tried, best, every, interpolated_exactly, spread_of
 from .jpeg_files import MOST_OF_FLAT, is_compressed, lost_by_files
 from .resize_shares import NOISE, share_of_resizes
+from .unfilled_buffers import Torn, one_colour, torn
 from .white_noise import is_noise
 
 _SATURATED = 0.5  # of the values: what saturates more is another quantization than declared
@@ -28,6 +29,7 @@ _FIX = "Fix: correct preprocess= by the arguments of the fix, or make the input 
 _COMPARE = "Fix: compare the code that makes the input with preprocess=."
 _COMPARE_OR_NOTE = f"{_COMPARE[:-1]}; if it was made of a part of the frame, record that with roi_xywh=."
 _FILL = "Fix: check that the picture is in the buffer before the accelerator and the recorder get it."
+_WAIT = "Fix: let nothing read the buffer, neither the accelerator nor the recorder, before all of it is written."
 _QUIET = (
     "Fix: look for what adds noise between the camera and the accelerator, or record the same exposure as is fed: two "
     "exposures in the dark have two noises."
@@ -124,7 +126,17 @@ def judged(
     under = best(formulas, [*noisy, *sources], NOISIEST / pairs[0].step, _EXPLAINED * contrast)
     if under and under[0].times == 1 and is_noise(pairs, [under[0].change.make(pair).values for pair in pairs]):
         return explained(pairs, under, declared)
-    return _unexplained(pairs, offs, in_colour if is_colour else None)
+    tear = torn(pairs, base)
+    if tear is not None:
+        return _torn(pairs, tear, declared)
+    return _unexplained(pairs, base, offs, in_colour if is_colour else None)
+
+
+def _torn(pairs: Sequence[InputPair], tear: Torn, declared: float) -> Judgement:
+    """Return the judgement of inputs of which a part is as declared."""
+    by = f"it differs by {_pixels(pairs, declared)} pixel values"
+    why = f"{_WRONG}: a part of it is, but {tear.where} it holds {tear.holds} ({by}; {_numbered(pairs)} made again)."
+    return Judgement("wrong_input" if tear.is_frame else "preprocessing", None, why, _WAIT)
 
 
 def _noise(pairs: Sequence[InputPair], declared: float) -> Judgement:
@@ -144,12 +156,15 @@ def _of_one_colour(pairs: Sequence[InputPair]) -> float:
     return 0.0 if varied else MOST_OF_FLAT / pairs[0].step
 
 
-def _unexplained(pairs: Sequence[InputPair], offs: Sequence[float], in_colour: float | None) -> Judgement:
+def _unexplained(pairs: Sequence[InputPair], base: How, offs: Sequence[float], in_colour: float | None) -> Judgement:
     """Return the judgement of inputs that no change makes. in_colour: steps by which flat areas differ, if these do."""
     worst = int(np.argmax(offs))
     off_by = f"{_pixels(pairs, offs[worst])} pixel values in frame {pairs[worst].number}"
-    blank = all(pair.contrast <= SAME for pair in pairs)
+    colour = one_colour(pairs, base)
+    blank = bool(colour) or all(pair.contrast <= SAME for pair in pairs)
     what = "it is one colour, differs by" if blank else "it differs by"
+    if colour:
+        what = f"where the camera's picture belongs, it is one colour, {colour}. It differs by"
     why = f"{_WRONG}: {what} {off_by}, and no known change explains that ({_numbered(pairs)} made again)."
     advice = _FILL if blank else _COMPARE if pairs[0].others else _COMPARE_OR_NOTE
     judgement = Judgement("preprocessing", None, why, advice)

@@ -22,8 +22,9 @@ class InputReport:
         "match", or why the input is not what the recording's preprocess makes of the frame: "preprocessing" (other
         arguments or colours); "geometry" (the same picture mirrored, rotated, cropped or shifted, or of another part of
         the frame than the recording notes); "input_layout" (its bytes in another order, with another sign, or of a
-        frame whose rows are padded); "wrong_input" (another frame's input). An input that was not made again can have
-        "input_order" too: inputs were fed in each other's place, as the outputs show.
+        frame whose rows are padded); "wrong_input" (another frame's input, or a part of one). An
+        input that was not made again can have "input_order" too: inputs were fed in each other's place, as the outputs
+        show.
     fix
         The Preprocessor's arguments that make the input of the frame; for "input_order", and if no arguments make it or
         none are needed, None.

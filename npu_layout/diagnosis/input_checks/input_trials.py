@@ -24,6 +24,7 @@ from .input_changes import (
     other_parts,
 )
 from .input_pairs import FrameInput, InputPair
+from .letterbox_places import placed
 from .lighting import leaves_light, lighting
 from .near_parts import EQUAL, near_parts
 from .two_changes import two_changes
@@ -132,7 +133,7 @@ def every(
     exact = min((t.off for t in parts), default=np.inf) <= EQUAL
     if exact or min(t.off for t in (*formulas, *others)) <= SAME:
         return Trials(formulas, [*others, *_proven(parts)], [])
-    moved = list(geometry(base, pairs[0]))
+    moved = [*geometry(base, pairs[0]), *placed(base, pairs[0])]
     parts += trials(*(c for c in moved if c.kind))
     differs_most, noisiest = pairs[worst(pairs, declared)], NOISIEST / pairs[0].step
     most = max(noisiest, spread_of(formulas, pairs, declared, lost))

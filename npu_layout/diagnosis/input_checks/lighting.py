@@ -13,6 +13,7 @@ from .input_changes import FEWEST, GAMMAS, Change, gamma, looked_up, made_of
 from .input_pairs import InputPair
 
 BRIGHTER, _LIGHTER = 0.03, 2.0  # a factor off 1, or pixel values added, that are no rounding
+_FLATTEST = 0.05  # a factor: of a picture of less contrast nothing is left, as of a buffer of one colour
 _POWER = 0.05  # of a gamma's logarithm: those that differ by less are one, or none
 _ENDS = 1, 254  # pixel values: those beyond may be cut
 _BEND, _ROUNDED = 0.5, 0.5  # of what a line leaves, and pixel values: a curve leaves more that depends on the pixel
@@ -32,7 +33,7 @@ def lighting(base: How, pairs: Sequence[InputPair]) -> Iterator[Change]:
         return
     factor, offset = line(x, y)
     is_other = abs(factor - 1) > BRIGHTER or abs(offset) > _LIGHTER
-    if factor > 0 and is_other and not _is_bent(x, y, np.clip(factor * x + offset, 0, 255)):
+    if factor > _FLATTEST and is_other and not _is_bent(x, y, np.clip(factor * x + offset, 0, 255)):
         change = partial(_lit, factor=factor, offset=offset)
         yield Change(_brightness(factor, offset), partial(made_of, how=base, change=change))
     power = _power(x, y)

@@ -40,7 +40,7 @@ def test_an_input_of_one_colour_has_no_picture(stored: nl.Quantization | None, v
     blank = np.full(spec.storage_shape, spec.pack(np.full(shape, (value - 128) / 64, np.float32)).flat[0])
     found = judged(lambda frame: blank, spec=spec)
     assert found.verdict == "preprocessing" and found.fix is None, str(found)
-    assert "it is one colour, differs by" in found.why and "the picture is in the buffer" in found.why, str(found)
+    assert "it is one colour, " in found.why and "the picture is in the buffer" in found.why, str(found)
     assert "roi_xywh" not in found.why
     plain = [np.full_like(frame, value) for frame in FRAMES]
     assert judged(by(spec, pad_value=value), {**HOW, "pad_value": value}, plain, spec=spec).verdict == "match"

@@ -1,0 +1,94 @@
+"""Buffers that hold one colour, or in a part what was in them before; and pictures that are neither."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+from tests.support.input_bench import FRAMES, SIDE, Bench
+
+CASES = [("unit", "float32", "walk"), ("plain", "uint8", "walk"), ("imagenet", "int8", "texture")]
+ANY = pytest.mark.parametrize("case", CASES, ids="-".join)
+
+
+def stored(bench: Bench, noise: float = 0.0) -> list[np.ndarray]:
+    rng, made = np.random.default_rng(5), [bench.pixels(frame).astype(np.float64) for frame in bench.frames]
+    return [bench.stored(np.rint(np.clip(x + rng.normal(0, noise, x.shape), 0, 255))) for x in made]
+
+
+@ANY
+@pytest.mark.parametrize(
+    ("colour", "name"), [(0, "black"), (255, "white"), (77, "pixel values of 77"), ((10, 60, 200), "[10, 60, 200]")]
+)
+def test_one_colour_is_named(case: tuple[str, str, str], colour: Any, name: str) -> None:
+    """Of the whole buffer, or of the picture in its border."""
+    bench = Bench(*case)
+    step = 1 if case[1] != "int8" else 2
+    blank = np.zeros((1, 3, SIDE, SIDE)) + np.reshape(colour, (-1, 1, 1))
+    for rows in (slice(0, SIDE), slice(12, 84)):
+        pixels = np.full((1, 3, SIDE, SIDE), 114.0)
+        pixels[:, :, rows] = blank[:, :, rows]
+        found = bench.judged([bench.stored(pixels) for _ in bench.frames])
+        assert found.verdict == "preprocessing" and found.fix is None, str(found)
+        assert "it is one colour, " in found.why and "the picture is in the buffer" in found.why, str(found)
+        assert name in found.why or step > 1, str(found)
+
+
+def test_zeros_are_no_black_if_the_mean_is_subtracted() -> None:
+    bench = Bench("imagenet", "float32", "walk")
+    found = bench.judged([np.zeros_like(x) for x in stored(bench)])
+    assert "it is one colour, zeros." in found.why, str(found)
+
+
+def test_a_camera_that_sees_one_colour_is_no_unfilled_buffer() -> None:
+    bench = Bench("unit", "float32", "walk")
+    bench.frames = [np.full_like(frame, 60) for frame in FRAMES["walk"]]
+    found = bench.of_frames(lambda x: x + 40)
+    assert "belongs" not in found.why, str(found)
+
+
+@ANY
+@pytest.mark.parametrize("noise", [0.0, 2.0])
+@pytest.mark.parametrize("share", [0.41, 0.6])
+def test_the_rest_of_a_buffer_is_of_an_earlier_frame(case: tuple[str, str, str], share: float, noise: float) -> None:
+    """In the order of the buffer: of planes, a half of the second one may be the first that is not written."""
+    bench = Bench(*case)
+    bench.frames = [np.roll(frame, 60 * i, 1) for i, frame in enumerate(bench.frames)]
+    buffers = stored(bench, noise)
+    at = int(share * buffers[0].size)
+    torn = [buffers[0], *(np.concatenate([x.ravel()[:at], buffers[0].ravel()[at:]]) for x in buffers[1:])]
+    found = bench.judged(torn)
+    assert (found.verdict, found.fix) == ("wrong_input", None), str(found)
+    planar, row = case[1] == "float32", at // SIDE
+    expected = f"from row {row % SIDE} of channel {row // SIDE} on" if planar else f"from row {at // (3 * SIDE)} on"
+    near = f"from row {row % SIDE + 1} of channel {row // SIDE} on" if planar else f"from row {at // (3 * SIDE) + 1} on"
+    assert expected in found.why or near in found.why, str(found)
+    assert "it holds what frame 0 left in it" in found.why and "before all of it is written" in found.why, str(found)
+
+
+@ANY
+@pytest.mark.parametrize("first", [True, False])
+def test_a_part_of_the_picture_is_black(case: tuple[str, str, str], first: bool) -> None:
+    bench = Bench(*case)
+    pixels = [bench.pixels(frame).astype(np.float64) for frame in bench.frames]
+    for x in pixels:
+        x[:, :, slice(12, 45) if first else slice(50, 84)] = 0
+    found = bench.judged([bench.stored(np.rint(x)) for x in pixels])
+    assert (found.verdict, found.fix) == ("preprocessing", None), str(found)
+    where = "before row 45" if first else "from row 50 on"
+    assert f"a part of it is, but {where} it holds one colour, black" in found.why, str(found)
+
+
+def _zoomed(x: np.ndarray) -> np.ndarray:
+    """Fixed at the top: what differs grows from row to row."""
+    return cv2.resize(x, (x.shape[1], int(1.1 * len(x))))[: len(x)]
+
+
+@ANY
+def test_other_changes_are_no_tear(case: tuple[str, str, str]) -> None:
+    for change in (_zoomed, lambda x: cv2.GaussianBlur(x, (0, 0), 3), lambda x: 255 - x, lambda x: np.roll(x, 40, 0)):
+        found = Bench(*case).of_frames(change)
+        assert "a part of it" not in found.why and "one colour" not in found.why, str(found)
