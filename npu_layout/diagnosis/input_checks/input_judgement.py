@@ -24,6 +24,7 @@ from .white_noise import is_noise
 _SATURATED = 0.5  # of the values: what saturates more is another quantization than declared
 _EXPLAINED = 0.5  # of the contrast of what was recorded: what leaves more explains nothing of it
 _NOISY = 2.0  # steps: of less, rounding may be most
+_SOME = 1024  # pixels of a frame of which most show several colours
 _NAMED = 3  # changes that explain as much as each other
 _FIX = "Fix: correct preprocess= by the arguments of the fix, or make the input as declared."
 _COMPARE = "Fix: compare the code that makes the input with preprocess=."
@@ -150,10 +151,14 @@ def _noise(pairs: Sequence[InputPair], declared: float) -> Judgement:
 
 def _of_one_colour(pairs: Sequence[InputPair]) -> float:
     """Return how many steps JPEG may move frames that are one colour each, of which it rounds nothing else; else 0."""
-    varied = any(
-        pair.frame.reshape(-1, pair.frame.shape[-1] if pair.frame.ndim > 2 else 1).std(0).max() > SAME for pair in pairs
-    )
+    varied = any(_varies(pair.frame) for pair in pairs)
     return 0.0 if varied else MOST_OF_FLAT / pairs[0].step
+
+
+def _varies(frame: np.ndarray) -> bool:
+    """Whether a frame has several colours: in a few of its pixels, in most frames, else in all."""
+    pixels = frame.reshape(-1, frame.shape[-1] if frame.ndim > 2 else 1)
+    return any(bool(part.std(axis=0).max() > SAME) for part in (pixels[:: len(pixels) // _SOME + 1], pixels))
 
 
 def _unexplained(pairs: Sequence[InputPair], base: How, offs: Sequence[float], in_colour: float | None) -> Judgement:
