@@ -119,11 +119,11 @@ def _better(evidence: Evidence, left: np.ndarray, row: int | None = None) -> np.
 
 
 def _promising(evidence: Evidence, apply: Callable[[np.ndarray], np.ndarray], best: float) -> bool:
-    """Whether a function explains more of one frame than the declared reading does, as a whole or of some channels.
+    """Whether a function explains more of the frame that errs most, as a whole or of some channels, than is declared.
 
     Not if it explains far less than the best of other causes, and that nearly all.
     """
-    row = max(range(len(evidence.references)), key=lambda k: float(evidence.wanted[k].var()))
+    row = int(np.square(evidence.left).mean(1).argmax())  # of sure classes the others are what a function leaves
     left = evidence.codes[row : row + 1] - evidence.predicted(evidence.samples.of(_on(evidence.references[row], apply)))
     error, before = (float((x * x).mean()) for x in (left, evidence.left[row]))
     if best >= NEARLY_ALL and decibels(float(evidence.codes[row].var()), error) < best - FAR:

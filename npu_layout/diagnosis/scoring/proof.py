@@ -20,7 +20,7 @@ are the same, it explains one. So does another input: a device that errs in a pi
 Of vectors of which one value makes up all, such as the one-hot or saturated probabilities of c classes that were named,
 or one for each letter of a word, another input returns the device's class in a vector with a probability of 1 in c or
 more, however exact it is then: it has to name it in so many more of them than the declared input that this is as
-improbable.
+improbable. Vectors whose class both inputs name count by their errors, as other values do.
 
 Of whole numbers, such as the labels of a segmentation, a trial makes one right by chance with a probability of 1 in as
 many as there are different ones, however exact it is then: so it is of those that it brings nearer to the model's, less
@@ -69,9 +69,9 @@ def is_by_chance(evidence: Evidence, candidate: Candidate, tried: int) -> bool:
 
 def surprise(evidence: Evidence, candidate: Candidate) -> float:
     """Return minus the logarithm of the probability that noise alone makes a candidate so much better."""
-    found = by_chance(10 ** (min(candidate.gain, 200.0) / 10), independent(evidence, candidate))
-    trial = evidence.trial(candidate)
-    return min(found, _of_labels(evidence, trial), _of_classes(evidence, trial))
+    ratio, trial = 10 ** (min(candidate.gain, 200.0) / 10), evidence.trial(candidate)
+    found = by_chance(ratio, independent(evidence, candidate))
+    return min(found, _of_labels(evidence, trial), _of_classes(evidence, trial, ratio))
 
 
 def _of_labels(evidence: Evidence, trial: Trial) -> float:
@@ -84,10 +84,11 @@ def _of_labels(evidence: Evidence, trial: Trial) -> float:
     return max(int((after < before).sum()) - int((after > before).sum()), 0) * math.log(evidence.different)
 
 
-def _of_classes(evidence: Evidence, trial: Trial) -> float:
+def _of_classes(evidence: Evidence, trial: Trial, ratio: float) -> float:
     """Return the surprise that another input names the device's classes by chance; inf if outputs are no classes.
 
-    They are vectors, or vectors along an axis, as one for each letter of a word, of which one value makes up all.
+    They are vectors, or vectors along an axis, as one for each letter of a word, of which one value makes up all. What
+    is left of that in a vector whose class both inputs name counts as any error does. ratio: of all errors.
     """
     if not (evidence.fits and trial.of_input):
         return math.inf
@@ -97,7 +98,23 @@ def _of_classes(evidence: Evidence, trial: Trial) -> float:
     device, before, after = (np.argmax(x, 1) for x in found)
     named = len(set(before.tolist()) | set(after.tolist()))
     more = int((after == device).sum()) - int((before == device).sum())
-    return max(more, 0) * math.log(named) if named > 1 else math.inf
+    if named < _LABELS:
+        return math.inf
+    return max(more, 0) * math.log(named) + _of_shares(found, (before == device) & (after == device), ratio)
+
+
+def _of_shares(found: _Vectors, alike: np.ndarray, ratio: float) -> float:
+    """Return the surprise that another input is so much nearer to the device in vectors whose class is the same.
+
+    ratio: at most of the errors. Of each vector one error is what the others leave, and neighbours err alike.
+    """
+    off, left = ((found.device - x)[alike].astype(np.float64) for x in (found.before, found.after))
+    if not off.any():
+        return 0.0
+    squares = float(np.square(off).sum()), float(np.square(left).sum())
+    share = 1 - float(np.average(1 / np.maximum(_that_make_up(off), 2.0), weights=np.square(off).sum(1)))
+    values = min(off.size / NEIGHBOURS, _ROOM * max(_NORMAL * that_err(off) * share - _EXTRA, 0.0))
+    return by_chance(min(squares[0] / max(squares[1], 1e-300), ratio), values)
 
 
 class _Vectors(NamedTuple):

@@ -317,8 +317,10 @@ def _named(
     small = best.cause == "quantization" and declared is not None and is_biased(evidence, declared.score, best.gain)
     small = (small and best.score < SOUND) or is_unpaid(evidence, best)
     with_that = _agreement(evidence, best, declared)
-    if small or not proven(evidence, best, len(evidence.trials)):
-        agreement = f"{with_that} {wording.too_little(evidence, int(independent(evidence, best)))}"
+    is_proven = proven(evidence, best, len(evidence.trials))
+    if small or not is_proven:
+        but = wording.fits_a_cut(best) if is_proven else wording.too_little(evidence, int(independent(evidence, best)))
+        agreement = f"{with_that} {but}"
         sure = "Perhaps" if is_by_chance(evidence, best, len(evidence.trials)) else "Probably"
         return Judgement("ambiguous", None, wording.explains(best, sure), agreement=agreement, names_cause=True)
     return Judgement(

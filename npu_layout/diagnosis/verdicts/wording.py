@@ -245,6 +245,12 @@ def too_little(evidence: Evidence, values: int) -> str:
     return f"But {what} cannot prove it: record more frames, unlike each other."
 
 
+def fits_a_cut(best: Candidate) -> str:
+    """Return that numbers that were fitted explain as much of a device that has another fault, and what to do."""
+    why = "But fitted numbers explain as much of a device that rounds or cuts off what it computes."
+    return f"{why} {COMPARE_SCALES if best.cause == 'quantization' else MORE_FRAMES}"
+
+
 def contradicts(output: str, here: Candidate, better: Candidate | None) -> str:
     """Return that another output had another input than the one that is named. better: None if unknown."""
     one = f"But a device has one input, and output {quoted(output)} agrees with this one to {db(here.score)}"

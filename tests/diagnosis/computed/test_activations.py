@@ -219,6 +219,17 @@ def test_a_normalisation_of_all_channels_is_not_one_of_a_part() -> None:
     assert texts([3]) and not any("channels" in text for text in texts([3]))
 
 
+def test_a_normalisation_shows_in_frames_whose_class_is_not_sure() -> None:
+    """The frame that varies most is the one that it does not change."""
+    rng = np.random.default_rng(4)
+    sharp = np.where(np.arange(12) % 3, 1.5, 40.0)[:, None]
+    logits = sharp * rng.standard_normal((12, 10))
+    model = [np.float32(np.exp(x) / np.exp(x).sum())[None] for x in logits]
+    device = [x / np.linalg.norm(x) for x in model]
+    found = Evidence(nl.TensorSpec((1, 10), "NC"), device, model, (), 1)
+    assert any("an extra L2 normalisation" in trial.text for trial in activations(found))
+
+
 def test_probabilities_have_no_further_tanh() -> None:
     """Noise that is cut at the end of the dtype's range makes ones smaller on average, as a tanh does."""
     rng, shape = np.random.default_rng(3), (1, 4, 12, 12)

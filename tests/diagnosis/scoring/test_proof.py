@@ -385,6 +385,29 @@ def test_few_letters_that_another_input_names_are_no_proof(turned: int, verdict:
     assert judgement.verdict == verdict, judgement.why
 
 
+@pytest.mark.parametrize(("turned", "verdict"), [(1, "ambiguous"), (40, "preprocessing")])
+def test_how_sure_letters_are_proves_an_input_that_names_the_same(turned: int, verdict: str) -> None:
+    """The device is less sure of some of 64 letters, each by a number of its own, as another input makes it."""
+    rng = np.random.default_rng(turned)
+    letters, less = rng.integers(20, size=64), np.zeros(64)
+    less[rng.permutation(64)[:turned]] = rng.uniform(0.05, 0.2, turned)
+    rest = rng.integers(1, 20, 64)
+
+    def returned(sure: np.ndarray, noise: float) -> list[np.ndarray]:
+        y = np.zeros((64, 400))
+        y[np.arange(64), letters] = sure
+        y[np.arange(64), (letters + rest) % 20] = 1 - sure
+        y += noise * rng.standard_normal(y.shape)
+        return [x[None] for x in np.split(np.float32(y), 2)]
+
+    model, seen, device = returned(0 * less + 0.98, 0), returned(0.98 - less, 0), returned(0.98 - less, 1e-4)
+    spec = nl.TensorSpec((1, 32, 400), "NCW", "float32")
+    found = Evidence(spec, [y.ravel() for y in device], model, (), 1)
+    remade = [Remade("CLIP's mean and std", {"mean": 1.0}, dict(enumerate(seen)))]
+    judgement = diagnose(found, Situation("y", range(2), {"y": model}, {"y": spec}, remade), False, None)[1]
+    assert judgement.verdict == verdict, judgement.why
+
+
 @pytest.mark.parametrize(("alike", "verdict"), [(True, "ambiguous"), (False, "geometry")])
 def test_an_error_that_all_frames_have_shows_an_input_once(alike: bool, verdict: str) -> None:
     """A camera that stands still has one picture: a device that errs in it errs in every frame."""

@@ -145,6 +145,14 @@ def test_numbers_that_were_fitted_explain_some_by_chance(fitted: int, unpaid: bo
     assert objections.is_unpaid(found, candidate) == unpaid
 
 
+@pytest.mark.parametrize(("gain", "unpaid"), [(17.0, False), (9.0, True), (11.0, False), (10.5, True)])
+def test_two_numbers_of_each_channel_are_no_cut_where_more_is_left_than_there_is(gain: float, unpaid: bool) -> None:
+    found = evidence(0.5, noise=0.1)
+    candidate = scaled(found, 2.0)._replace(score=10.8, gain=gain)
+    found.trials = [trial._replace(parameters=2 * found.channels if trial.spec else 0) for trial in found.trials]
+    assert found.channels > 1 and objections.is_unpaid(found, candidate) == unpaid
+
+
 @pytest.mark.parametrize("of", ["everything", "some frames", "some channels", "three frames"])
 @pytest.mark.parametrize(("declared", "gain"), [(16.5, 4.0), (22.0, 7.0)])
 def test_an_input_that_the_data_are_at_everywhere_has_to_gain_half(declared: float, gain: float, of: str) -> None:
