@@ -95,6 +95,20 @@ def test_the_order_of_outputs_is_the_onnx_models(toolkit: type[RKNN], tmp_path: 
         assert engine.output_specs == reference.output_specs == [nl.TensorSpec((1, 6, 6, 4), name="y")]
 
 
+def test_an_output_of_another_rank_than_the_models(toolkit: type[RKNN], tmp_path: Path, monkeypatch: Any) -> None:
+    """The model's letters are of four axes; what the toolkit returns has two."""
+    path = models.onnx(tmp_path / "m.onnx")
+    inference = toolkit.inference
+
+    def flat(self: RKNN, **given: Any) -> list[np.ndarray]:
+        return [y.reshape(1, -1) for y in inference(self, **given)]
+
+    monkeypatch.setattr(toolkit, "inference", flat)
+    with RknnSimulator(path) as engine, nl.OnnxRuntimeEngine(path) as reference:
+        for spec, other in zip(engine.output_specs, reference.output_specs):
+            assert (spec.shape, spec.axes) == ((1, other.size), "NC") and len(other.axes) == 4
+
+
 def test_what_goes_wrong(toolkit: type[RKNN], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = models.onnx(tmp_path / "m.onnx")
     for step in ("load_onnx", "build", "init_runtime"):

@@ -113,15 +113,17 @@ def warn_of_unit(head: Head, fitted: Fitted, specs: Sequence[TensorSpec]) -> Non
 
     They are of an input of 1 then, as TFLite's exports have them, and all would be in the corner.
     """
-    level, how = fitted.levels[0], fitted.form.boxes
-    if how.unit != "pixel" or fitted.form.cells == "grid" or not ENCODINGS[how.encoding].decoded:
+    how = fitted.form.boxes
+    if how.unit != "pixel" or not ENCODINGS[how.encoding].decoded:
         return
-    spec = specs[level.places["box"].output]
-    span = span_of(level, level.places["box"], spec)
-    if span is not None and span[1] <= UNIT_RANGE:
+    places = [(level, level.places["box"]) for level in fitted.levels]
+    spans = [span_of(level, place, specs[place.output]) for level, place in places]
+    most = max(math.inf if span is None else span[1] for span in spans)
+    if most <= UNIT_RANGE:
         warn_caller(
-            f"head {head.name!r}: its boxes are in pixels, but the stored values of {spec.describe()} mean at most "
-            f"{span[1]:.3g}; if the whole input is 1, as in TFLite's exports, give the head unit='input'"
+            f"head {head.name!r}: its boxes are in pixels, but the stored values of "
+            f"{specs[places[0][1].output].describe()} mean at most {most:.3g}; if the whole input is 1, as in TFLite's "
+            "exports, give the head unit='input'"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -178,6 +179,18 @@ def test_boxes_that_cannot_be_in_pixels_are_warned_of(quantization: nl.Quantizat
             ],
             (64, 64),
         )
+
+
+@pytest.mark.parametrize("most", [[1, 1, 1], [1, 1, 64]])
+def test_boxes_in_maps_are_warned_of_if_those_of_no_level_can_be_in_pixels(most: list[int]) -> None:
+    boxes, parts = decode.Boxes("xyxy", unit="pixel"), (decode.Part("box", 4), decode.Part("score", 3))
+    head = decode.Head("maps", 3, (8, 16, 32), (decode.Form("maps", parts, boxes, "grid"),))
+    specs = [
+        nl.TensorSpec((1, 7, k, k), "NCHW", "int8", quantization=nl.Quantization(m / 255, -128), name=f"maps{k}")
+        for k, m in zip((8, 4, 2), most)
+    ]
+    with pytest.warns(UserWarning, match="its boxes are in pixels") if max(most) == 1 else nullcontext():
+        decode.Decoder(head, specs, (64, 64))
 
 
 @pytest.mark.parametrize(

@@ -315,6 +315,20 @@ def test_labels_that_another_order_makes_right_prove_it_by_their_number(wrong: i
     assert best.gain > 100 and proven(found, best, 50) == is_proof, int((found.left != 0).sum())
 
 
+@pytest.mark.parametrize(("places", "is_proof"), [(False, False), (True, True)])
+def test_labels_of_another_tensor_are_at_other_places(places: bool, is_proof: bool) -> None:
+    """Which of them the declared reading has right is no count of those that the tensor has."""
+    rng, shape = np.random.default_rng(0), (1, 24, 24)
+    model = [rng.integers(0, 5, shape)]
+    device = model[0].copy()
+    device[0, :4, :3] = (device[0, :4, :3] + 1) % 5
+    found = Evidence(nl.TensorSpec(shape, "NCW", "int64"), [device], model, (), None)
+    trial = Trial("output_order", "", None, found.codes, np.zeros_like(found.left), True, found.spec, choices=30.0)
+    trial = trial._replace(places=found.samples.count if places else 0)
+    best = next(c for c in found.rank([found.as_declared(), trial]) if c.cause == "output_order")
+    assert best.gain > 100 and proven(found, best, 50) == is_proof
+
+
 @pytest.mark.parametrize("is_proof", [True, False])
 def test_labels_that_another_order_makes_wrong_count_against_it(is_proof: bool) -> None:
     rng, shape = np.random.default_rng(0), (1, 48, 48)
