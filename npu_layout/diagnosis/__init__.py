@@ -11,7 +11,7 @@ from .stored.buffer_search import Hypothesis
 from .stored.identification import Identification, identify
 
 if TYPE_CHECKING:
-    from .computed.answers import Remade, distinct, explained_of_row, explains_more, far_less, gained, whole_cause
+    from .computed.answers import ExplainedRow, Remade, distinct, explains_more, gained, whole_cause
     from .computed.borders import BorderErrors, EstimatedBorder
     from .input_checks.camera_frames import noted_part
     from .input_checks.input_check import recorded_inputs
@@ -44,6 +44,7 @@ __all__ = [
     "Candidate",
     "EstimatedBorder",
     "Evidence",
+    "ExplainedRow",
     "Hypothesis",
     "Identification",
     "InputReport",
@@ -65,9 +66,7 @@ __all__ = [
     "doubled",
     "ends",
     "exchanges",
-    "explained_of_row",
     "explains_more",
-    "far_less",
     "gained",
     "identify",
     "image_channels",
@@ -93,6 +92,7 @@ __getattr__, __dir__ = late(
         "Candidate": "scoring.trials",
         "EstimatedBorder": "computed.borders",
         "Evidence": "scoring.evidence",
+        "ExplainedRow": "computed.answers",
         "InputReport": "input_checks.input_report",
         "Judgement": "verdicts.verdict",
         "PreparedImage": "other_inputs.input_variants",
@@ -112,9 +112,7 @@ __getattr__, __dir__ = late(
         "doubled": "verdicts.wording",
         "ends": "scoring.samples",
         "exchanges": "input_checks.input_orders",
-        "explained_of_row": "computed.answers",
         "explains_more": "computed.answers",
-        "far_less": "computed.answers",
         "gained": "computed.answers",
         "image_channels": "other_inputs.input_variants",
         "image_size": "other_inputs.input_variants",

@@ -84,9 +84,11 @@ class _Search:
     ) -> None:
         self._engine, self._recording, self._kept, self._tried, self._shown = engine, recording, kept, tried, shown
         self._pads: list[int] = []
+        self._first: int | None = None  # the frame of which what is far is forgotten
 
     def on_chosen(self, groups: Sequence[Images], rows: Sequence[int]) -> None:
         """Try each way on the first of some frames, and what is promising there on the others."""
+        self._first = rows[0] if len(rows) > 2 else None
         for group in groups:
             left_out: set[Key] = set()
             for row in rows:
@@ -100,11 +102,12 @@ class _Search:
                 if row == rows[0] < rows[-1]:
                     far = self._tried.far(row)
                     left_out |= far
-                    if len(rows) > 2:
+                    if row == self._first:
                         self._tried.forget(far)
                 if row in rows[_VARY - 1 : -1]:
                     left_out |= {key for key in combined if not self._tried.gains(key)}
                 self._shown.done()
+        self._first = None
 
     def on_others(self, groups: Sequence[Images], rows: Sequence[int], leading: set[Key]) -> None:
         """Try the leading ways alone, on more frames."""
@@ -133,6 +136,7 @@ class _Search:
         answers: dict[
             tuple[int, ...], tuple[dict[str, np.ndarray], dict[str, np.ndarray]]
         ] = {}  # by the ids of arrays, which it keeps alive
+        given_up: dict[tuple[int, ...], Key] = {}  # the first way of such arrays
         combined: set[Key] = set()
 
         def wanted(id: Id) -> bool:
@@ -149,7 +153,14 @@ class _Search:
                 answer = self._engine.infer({**k.inputs, **way.arrays})
                 alike = {name: answer[name] for name, y in k.references.items() if answer[name].shape == y.shape}
                 answers[ids] = way.arrays, alike
-            self._tried.add(key, row, answers[ids][1], Remade(way.text, way.fix, {}, way.cause, key))
+            remade = Remade(way.text, way.fix, {}, way.cause, key)
+            if ids in given_up:
+                self._tried.add_given_up(key, given_up[ids], remade)
+                continue
+            self._tried.add(key, row, answers[ids][1], remade)
+            if row == self._first and self._tried.give_up(key, row):
+                given_up[ids] = key
+                answers[ids][1].clear()
         self._tried.unchanged.update(((group.names, id), row) for id in unchanged)
         return combined
 

@@ -14,12 +14,12 @@ from ..diagnosis import (
     PICTURE,
     SOURCE,
     Evidence,
+    ExplainedRow,
     Remade,
     Trial,
+    border_of,
     distinct,
-    explained_of_row,
     explains_more,
-    far_less,
     gained,
 )
 from .image_inputs import Id
@@ -47,6 +47,9 @@ class TriedWays:
         self.evidence, self.causes = evidence, causes
         self.of: dict[str, dict[Key, Remade]] = {output: {} for output in outputs}
         self.unchanged: set[tuple[Key, int]] = set()
+        self._rows: dict[str, ExplainedRow] = {}  # of each output, the frame that was asked for last
+        self._weighed: set[Key] = set()  # ways that `give_up` was asked of in that frame
+        self._given_up: set[Key] = set()  # those of which it dropped the tensors
 
     def is_known(self, key: Key, way: Remade, rows: Sequence[int]) -> bool:
         """Whether a way has a tensor in half or more of those of these frames of which it makes another input."""
@@ -68,10 +71,50 @@ class TriedWays:
 
     def explained(self, output: str, row: int) -> dict[Key, float]:
         """Return the dB that each input explains of a frame; the recorded one's, of no key, may be another cause's."""
-        of = {key: one.answers.get(row) for key, one in self.of[output].items()}
-        answers = {key: answer for key, answer in of.items() if answer is not None}
-        recorded, others = explained_of_row(self.evidence[output], row, answers, self.causes.get(output))
-        return {_RECORDED: recorded, **others}
+        row_of = self._row_of(output, row)
+        for key, one in self.of[output].items():
+            if row in one.answers and key not in row_of.explained:
+                row_of.add(key, one.answers[row])
+        known = {key for key, one in self.of[output].items() if key in self._given_up or row in one.answers}
+        return {_RECORDED: row_of.recorded, **{key: row_of.explained[key] for key in self.of[output] if key in known}}
+
+    def _row_of(self, output: str, row: int) -> ExplainedRow:
+        known = self._rows.get(output)
+        if known is None or known.row != row:
+            known = self._rows[output] = ExplainedRow(self.evidence[output], row, self.causes.get(output))
+        return known
+
+    def give_up(self, key: Key, row: int) -> bool:
+        """Drop the tensors of a way if it is far already, as `far` says in the end; return whether it is.
+
+        Those of all ways would take a gigabyte, if maps are large, and new memory costs time. Borders are kept: others
+        are compared with them.
+        """
+        answers = {
+            output: of[key].answers[row] for output, of in self.of.items() if key in of and row in of[key].answers
+        }
+        if border_of(key[1]) is not None or len(answers) < len(self.of):
+            return False
+        self._weighed.add(key)
+        for output in self.evidence:
+            self._row_of(output, row).add(key, answers[output])
+        if not all(self._is_far(output, row, key, self._weighed) for output in self.evidence):
+            return False
+        self._given_up.add(key)
+        self._drop([key])
+        return True
+
+    def add_given_up(self, key: Key, like: Key, way: Remade) -> None:
+        """Add a way whose inputs are those of one that was given up."""
+        for output, of in self.of.items():
+            of.setdefault(key, way._replace(answers={}))
+            if output in self._rows:
+                self._rows[output].add_like(key, like)
+        self._given_up.add(key)
+
+    def _is_far(self, output: str, row: int, key: Key, among: Iterable[Key]) -> bool:
+        row_of = self._row_of(output, row)
+        return row_of.is_far(key, self.of[output][key].answers[row], row_of.best(among))
 
     def leading(self, rows: Sequence[int]) -> set[Key]:
         """Return the keys of the ways that explain clearly more of an output of few values than the recorded input."""
@@ -87,12 +130,20 @@ class TriedWays:
     def far(self, row: int) -> set[Key]:
         """Return the keys of the ways that explain far less of a frame of every output than another cause does."""
         known = self.in_every_output(row)
-        answers = {output: {key: self.of[output][key].answers[row] for key in known} for output in self.evidence}
-        far = (far_less(e, row, answers[output], self.causes.get(output)) for output, e in self.evidence.items())
-        return known.intersection(*far)
+        for output, e in self.evidence.items():
+            if e.fits:
+                self.explained(output, row)
+        far = {key for key in known if all(self._is_far(output, row, key, known) for output in self.evidence)}
+        return self._given_up | far
 
     def forget(self, keys: Iterable[Key]) -> None:
-        """Drop the tensors of ways that are not tried any more: of large maps they take a gigabyte."""
+        """Drop the tensors of ways that are not tried any more."""
+        self._drop(keys)
+        self._given_up.clear()
+        self._weighed.clear()
+        self._rows.clear()
+
+    def _drop(self, keys: Iterable[Key]) -> None:
         for of in self.of.values():
             for key in keys:
                 of[key].answers.clear()

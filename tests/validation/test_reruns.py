@@ -18,6 +18,7 @@ from npu_layout.diagnosis.stored.readings import readings
 from npu_layout.validation.border_search import searched
 from npu_layout.validation.comparing import KeptRun, compare
 from npu_layout.validation.reruns import rerun
+from npu_layout.validation.tried_ways import Key, TriedWays
 from tests.support import two_inputs
 from tests.support.boards import PRE, Board, network
 
@@ -143,6 +144,32 @@ def test_what_is_far_off_in_the_first_frame_is_left(board: Board, monkeypatch: p
     remade, kept = remade_for(board, board.recording(None, as_fed))
     mirrored = next(one for one in remade if "left to right" in one.text)
     assert len(mirrored.answers) == min(6, len(kept)) and (mirrored.cause, mirrored.fix) == ("geometry", None)
+
+
+def test_what_is_far_off_is_dropped_as_soon_as_that_is_sure(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most tensors of the first frame; the search goes on as if it had kept them all."""
+    recording = board.recording(None, noise_of(board, 0.2))
+    gives_up, asked = TriedWays.give_up, []
+
+    def noted(tried: TriedWays, key: Key, row: int) -> bool:
+        asked.append(gives_up(tried, key, row))
+        return asked[-1]
+
+    monkeypatch.setattr(TriedWays, "give_up", noted)
+    early, _ = remade_for(board, recording)
+    assert sum(asked) > len(asked) / 3 and not all(asked)
+    monkeypatch.setattr(TriedWays, "give_up", lambda *_: False)
+    late, _ = remade_for(board, recording)
+    assert [one._replace(answers={}) for one in early] == [one._replace(answers={}) for one in late]
+    for one, other in zip(early, late):
+        assert one.answers.keys() == other.answers.keys()
+        assert all(np.array_equal(one.answers[row], other.answers[row]) for row in one.answers)
+
+
+def noise_of(board: Board, share: float) -> Any:
+    """What adds noise to an output, of a share of its deviation."""
+    rng = np.random.default_rng(4)
+    return board.changed(lambda y: y + share * y.std() * rng.standard_normal(y.shape).astype(np.float32))
 
 
 @pytest.mark.parametrize("seed", [0, 1])

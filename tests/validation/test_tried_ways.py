@@ -143,3 +143,57 @@ def test_two_changes_are_tried_where_one_leaves_much(best: float, wanted: bool) 
 )
 def test_parts_of_a_way(id: Any, of: list[Any]) -> None:
     assert parts((NAMES, id)) == [(NAMES, part) for part in of]
+
+
+@pytest.mark.parametrize("shape", [SHAPE, (1, 300)])
+@pytest.mark.parametrize("recorded", [False, True])
+def test_what_is_given_up_early_is_what_is_far_in_the_end(shape: tuple[int, ...], recorded: bool) -> None:
+    """In any order, and all that depends on the frame stays the same; of ways with the same inputs, too."""
+    device = Device(shape)
+    evidence = device.evidence
+    if recorded:  # the recorded input is as the device had it
+        evidence = Evidence(evidence.spec, evidence.buffers, device.true, (), 1)
+    shares = {(NAMES, ("scale", f"{share}")): share for share in (0.0, 0.02, 0.3, 0.6, 1.5, 2.0)}
+    rng = np.random.default_rng(3)
+    given_up = set()
+    for _ in range(6):
+        keys = [[*shares][i] for i in rng.permutation(len(shares))]
+        found, plain = (TriedWays({"a": evidence}, {}, ["a"]) for _ in range(2))
+        for key in keys:
+            way, answer = Remade(str(key), None, {}, way=key), {"a": device.blend(shares[key])[1]}
+            found.add(key, 1, answer, way)
+            plain.add(key, 1, answer, way)
+            again = (NAMES, ("again", *key[1]))
+            plain.add(again, 1, answer, way)
+            if found.give_up(key, 1):
+                given_up.add(key)
+                assert 1 not in found.of["a"][key].answers, "its tensor is dropped"
+                found.add_given_up(again, key, way)
+            else:
+                found.add(again, 1, answer, way)
+        assert found.explained("a", 1) == plain.explained("a", 1)
+        far = plain.far(1)
+        assert found.far(1) == far and given_up <= far
+        for ways in (found, plain):
+            ways.forget(far)
+        left = {key: [*one.answers] for key, one in plain.of["a"].items()}
+        assert {key: [*one.answers] for key, one in found.of["a"].items()} == left
+        assert found.explained("a", 1) == plain.explained("a", 1), "what is forgotten explains nothing"
+    assert {key for key, share in shares.items() if share > 1} <= given_up <= {k for k, v in shares.items() if v > 0.1}
+
+
+def test_what_is_given_up_is_far_of_every_output() -> None:
+    device = Device()
+    other = Evidence(device.evidence.spec, device.evidence.buffers, device.true, (), 1)
+    wrong = Remade("wrong", None, {}, way=WRONG)
+    found = TriedWays({"a": other, "b": other}, {}, ["a", "b"])
+    found.add(WRONG, 0, {"a": device.other[0], "b": device.true[0]}, wrong)
+    assert not found.give_up(WRONG, 0), "it explains one of them"
+    found.add(RIGHT, 0, {"a": device.other[0]}, wrong)
+    assert not found.give_up(RIGHT, 0), "one of them has another shape"
+    border = NAMES, ("fit", ("pad_value", 3))
+    found.add(border, 0, {"a": device.other[0], "b": device.other[0]}, wrong)
+    assert not found.give_up(border, 0), "other borders are compared with it"
+    found.add(NEAR, 0, {"a": device.other[0], "b": device.other[0]}, wrong)
+    assert found.give_up(NEAR, 0)
+    assert found.far(0) == {NEAR, border}

@@ -191,74 +191,75 @@ def whole_cause(evidence: Evidence, trials: Iterable[Trial]) -> Trial | None:
     return best if best is not None and evidence.score(best) >= SOUND else None
 
 
-def far_less(evidence: Evidence, row: int, answers: Mapping[_Key, np.ndarray], best: Trial | None = None) -> set[_Key]:
-    """Return the keys of the model's outputs for other inputs that explain far less of a kept frame than another cause.
-
-    The other cause is the recorded input; `best`, the trial that explains most of all frames; or another one of these
-    outputs, if it explains enough to be the whole cause. If the spec does not fit the output, all keys are returned.
-    """
-    if not evidence.fits:
-        return set(answers)
-    row_of = _Row(evidence, row)
-    before, after = explained_of_row(evidence, row, answers, best)
-    most = max(after.values(), default=-np.inf)
-    whole = most - _FAR if most >= SOUND else -np.inf
-    far = before - _FAR if before >= LEAST else -np.inf
-
-    def is_far(key: _Key) -> bool:
-        if after[key] < far and not row_of.is_vector:
-            return True
-        least = max(far, whole)
-        return after[key] < least and row_of.is_no_chance(least + _FAR - after[key], row_of.answered(answers[key]))
-
-    return {key for key in answers if is_far(key)}
-
-
-def explained_of_row(
-    evidence: Evidence, row: int, answers: Mapping[_Key, np.ndarray], best: Trial | None = None
-) -> tuple[float, dict[_Key, float]]:
-    """Return the dB that the recorded input, or `best` if that is more, explains of a kept frame, and {key: dB}.
-
-    answers: {key: the model's output for another input}; best: as in `far_less`.
-    """
-    row_of = _Row(evidence, row)
-    recorded = max(row_of.score(one) for one in (row_of.declared, row_of.of(best)) if one is not None)
-    return recorded, {key: row_of.score(row_of.answered(answer)) for key, answer in answers.items()}
-
-
-class _Row:
-    """One kept frame of an output, and what trials explain of it.
+class ExplainedRow:
+    """What the recorded input, another cause, and the model's outputs for other inputs explain of one kept frame.
 
     The values of a vector do not vary about their channels' means in one frame: what varies in all counts.
+
+    Parameters
+    ----------
+    evidence, row
+        The output, and which of its kept frames.
+    best
+        The trial that explains most of all frames; None: there is none.
     """
 
-    def __init__(self, evidence: Evidence, row: int) -> None:
-        self._evidence, self._row = evidence, row
-        self.is_vector = evidence.samples.count == 1 and evidence.channels > 1
-        self.declared = evidence.as_declared([row])
-        self._varies = float((evidence.codes - evidence.codes.mean(0)).var()) if self.is_vector else 0.0
+    def __init__(self, evidence: Evidence, row: int, best: Trial | None = None) -> None:
+        self._evidence, self.row = evidence, row
+        self.explained: dict[Any, float] = {}  #: {key: dB} of the outputs for other inputs, if the spec fits
+        if not evidence.fits:
+            return
+        self._is_vector = evidence.samples.count == 1 and evidence.channels > 1
+        self._declared = evidence.as_declared([row])
+        self._varies = float((evidence.codes - evidence.codes.mean(0)).var()) if self._is_vector else 0.0
+        rows = slice(row, row + 1)
+        others = [] if best is None else [best._replace(codes=best.codes[rows], left=best.left[rows], rows=[row])]
+        self.recorded = max(map(self._score, [self._declared, *others]))  #: dB of the recorded input, or `best`
 
-    def of(self, trial: Trial | None) -> Trial | None:
-        """Return a trial of all frames as one of this frame."""
-        rows = slice(self._row, self._row + 1)
-        return (
-            None if trial is None else trial._replace(codes=trial.codes[rows], left=trial.left[rows], rows=[self._row])
-        )
+    def add(self, key: Hashable, answer: np.ndarray) -> None:
+        """Add the model's output for another input."""
+        if self._evidence.fits:
+            self.explained[key] = self._score(self._answered(answer))
 
-    def answered(self, answer: np.ndarray) -> Trial:
+    def add_like(self, key: Hashable, like: Hashable) -> None:
+        """Add an output that is the one of a key that was added."""
+        if like in self.explained:
+            self.explained[key] = self.explained[like]
+
+    def best(self, keys: Iterable[Hashable]) -> float:
+        """Return the most dB that one of some outputs explains; -inf if the spec does not fit, or there are none."""
+        return max((self.explained[key] for key in keys), default=-np.inf) if self._evidence.fits else -np.inf
+
+    def is_far(self, key: Hashable, answer: np.ndarray, best: float) -> bool:
+        """Whether an output that was added explains far less than another cause.
+
+        The other cause is the recorded input, the best trial, or the best one of these outputs, if its dB are enough to
+        be the whole cause. What is far from that is far from a better one, too. If the spec does not fit, all are far.
+        """
+        if not self._evidence.fits:
+            return True
+        after = self.explained[key]
+        whole = best - _FAR if best >= SOUND else -np.inf
+        far = self.recorded - _FAR if self.recorded >= LEAST else -np.inf
+        if after < far and not self._is_vector:
+            return True
+        least = max(far, whole)
+        return after < least and self._is_no_chance(least + _FAR - after, self._answered(answer))
+
+    def _answered(self, answer: np.ndarray) -> Trial:
         """Return the trial of the model's output for another input."""
         evidence = self._evidence
-        left = self.declared.codes - evidence.predicted(evidence.samples.of(answer)[None])
-        return self.declared._replace(left=left)
+        left = self._declared.codes - evidence.predicted(evidence.samples.of(answer)[None])
+        return self._declared._replace(left=left)
 
-    def score(self, trial: Trial) -> float:
+    def _score(self, trial: Trial) -> float:
         """Return the dB that a trial of this frame explains."""
-        if not self.is_vector:
+        if not self._is_vector:
             return self._evidence.score(trial)
         floor = max(self._evidence.rounding(trial.steps), 1e-20 * self._varies)
         return decibels(self._varies, max(float(np.square(trial.left).mean()), floor))
 
-    def is_no_chance(self, more: float, trial: Trial) -> bool:
+    def _is_no_chance(self, more: float, trial: Trial) -> bool:
         """Whether noise hardly makes a trial explain so many dB less than another one."""
         return bool(by_chance(10 ** (min(more, 200.0) / 10), that_err(trial.left)) > -np.log(RATE))
 

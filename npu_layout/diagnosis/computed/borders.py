@@ -15,7 +15,7 @@ import numpy as np
 from ...comparison import decibels
 from ..scoring.evidence import Evidence
 from ..scoring.thresholds import NEIGHBOURS, SOUND
-from .answers import explained_of_row
+from .answers import ExplainedRow
 
 _SURE = 3.0  # deviations
 _TURNS = 3  # the position depends on the noise of each output, and this on the position
@@ -41,12 +41,13 @@ class BorderErrors:
         self._row = row
         self._left: dict[float, list[np.ndarray]] = {}  # of each output
         self._scores: dict[float, list[float]] = {}
+        self._rows = [ExplainedRow(e, row) for e in self._evidence.values()]
         self._recorded = self._powers([e.left[row] for e in self._evidence.values()])
 
     @property
     def is_sound(self) -> bool:
         """Whether the input as recorded explains every output as well as that of a sound device."""
-        return all(explained_of_row(e, self._row, {})[0] >= SOUND for e in self._evidence.values())
+        return all(row_of.recorded >= SOUND for row_of in self._rows)
 
     @property
     def pads(self) -> list[float]:
@@ -59,9 +60,9 @@ class BorderErrors:
             e.codes[self._row] - e.predicted(e.samples.of(answers[output])[None])[0]
             for output, e in self._evidence.items()
         ]
-        self._scores[pad] = [
-            explained_of_row(e, self._row, {pad: answers[output]})[1][pad] for output, e in self._evidence.items()
-        ]
+        for output, row_of in zip(self._evidence, self._rows):
+            row_of.add(pad, answers[output])
+        self._scores[pad] = [row_of.explained[pad] for row_of in self._rows]
 
     def nearest(self, bent: bool = False) -> EstimatedBorder | None:
         """Return the border nearest to the data, between known ones; None if fewer than two are known.

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import npu_layout as nl
-from npu_layout.diagnosis import Evidence, Remade, Trial, distinct, far_less, whole_cause
+from npu_layout.diagnosis import Evidence, ExplainedRow, Remade, Trial, distinct, whole_cause
 from npu_layout.diagnosis.computed.answers import shuffled_frames
 from tests.support.boards import PRE, Board, network, same
 from tests.support.paths import ROOT
@@ -122,6 +125,14 @@ def _evidence(shape: tuple[int, ...], frames: int, noise: float) -> tuple[Eviden
     spec = nl.TensorSpec(shape, "NC" if len(shape) == 2 else "NCHW", "float32")
     buffers = [spec.pack((y + noise * rng.standard_normal(shape)).astype(np.float32)) for y in model]
     return Evidence(spec, buffers, model, (), 1), model
+
+
+def far_less(evidence: Evidence, row: int, answers: Mapping[Any, np.ndarray], best: Trial | None = None) -> set[Any]:
+    """Return the keys of the outputs that are far from another cause of a frame."""
+    row_of = ExplainedRow(evidence, row, best)
+    for key, answer in answers.items():
+        row_of.add(key, answer)
+    return {key for key, answer in answers.items() if row_of.is_far(key, answer, row_of.best(answers))}
 
 
 @pytest.mark.parametrize("shape", [(1, 200), (1, 6, 9, 9)])
