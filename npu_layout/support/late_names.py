@@ -31,7 +31,9 @@ def late(
             same = (elsewhere or {}).get(name)
             raise AttributeError(f"module {package!r} has no attribute {name!r}{f'. Is it {same}?' if same else ''}")
         module = importlib.import_module(f".{rooms[name]}", package)
-        return module if name == rooms[name] else getattr(module, name)
+        value = module if name == rooms[name] else getattr(module, name)
+        vars(sys.modules[package])[name] = value  # so that this is asked once: it takes microseconds
+        return value
 
     def names() -> list[str]:
         known = vars(sys.modules[package])

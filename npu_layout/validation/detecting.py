@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from .. import decode
 from ..buffers import TensorSpec
-from ..decode import Comparison, Decoder, Head, same
+from ..decode import Comparison, Head, same
 from ..diagnosis import image_size
 from ..errors import NpuLayoutError
 from ..layouts import Layout
@@ -38,8 +39,8 @@ def compare_detections(
     """
     size = _input_shape(kept[0].inputs)
     with naming("head"):
-        device = Decoder(head, [o.spec.replace(name=o.model.name) for o in outputs], size)
-        model = Decoder(head, [_plain(o) for o in outputs], size)
+        device = decode.Decoder(head, [o.spec.replace(name=o.model.name) for o in outputs], size)
+        model = decode.Decoder(head, [_plain(o) for o in outputs], size)
     found = {}
     for k in kept:
         reference = {o.model.name: np.asarray(k.references[o.model.name], np.float32).reshape(-1) for o in outputs}

@@ -64,6 +64,16 @@ def test_what_a_program_may_never_use_is_not_loaded() -> None:
     assert not loaded & NEEDLESS
 
 
+def test_validate_loads_no_decoder_and_no_processes() -> None:
+    """They take a quarter of the time of a small recording's first validation."""
+    of_decoder, of_processes = "npu_layout.decode.decoders.decoder", "multiprocessing"
+    loaded = run("import sys, npu_layout as nl; nl.validate, nl.decode; print(*sys.modules)").split()
+    assert "npu_layout.validation.conductor" in loaded
+    assert not {of_decoder, of_processes, "npu_layout.decode.guesses.guessing"} & {*loaded}
+    uses = "import sys, npu_layout as nl; nl.decode.Decoder, nl.validate_many; print(*sys.modules)"
+    assert {of_decoder, of_processes} <= {*run(uses).split()}
+
+
 def test_every_late_wing_is_named() -> None:
     """Wings stand in NEEDLESS, or are what the others are made of."""
     wings = {path.parent.name for path in Path(nl.__file__).parent.glob("*/__init__.py")}

@@ -35,6 +35,7 @@ def test_a_name_is_imported_at_its_first_use(package: str) -> None:
     module.__all__ = ["early", "number"]
     assert dir(module) == sorted({"early", "number", "__all__"} | dunders) and f"{package}.slow" not in sys.modules
     assert module.number == 42 and f"{package}.slow" in sys.modules and f"{package}.other" not in sys.modules
+    assert vars(module)["number"] == 42, "the next use asks the package alone"
     assert module.other is sys.modules[f"{package}.other"] and module.other.number == 43
 
 
