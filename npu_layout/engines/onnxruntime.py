@@ -77,8 +77,10 @@ class Port:
             got = shown(value) if no_array else f"{array.dtype} of shape {array.shape}"
             raise NpuLayoutError(f"{self.what} expects dtype {self.dtype}, got {got}")
         if not fits(self.shape, array.shape):
-            rankless = "" if self.shape else "; it is a scalar, or the model declares no shape: give it one"
-            raise NpuLayoutError(f"{self.what} expects shape {shape_text(self.shape)}, got {array.shape}{rankless}")
+            advice = "; it is a scalar, or the model declares no shape: give it one"
+            if self.shape:
+                advice = next((words for words, shape in _near(array.shape) if fits(self.shape, shape)), "")
+            raise NpuLayoutError(f"{self.what} expects shape {shape_text(self.shape)}, got {array.shape}{advice}")
         return array
 
     def answer(self, result: Any) -> np.ndarray:
@@ -90,6 +92,18 @@ class Port:
             return array
         array = np.asarray(result)  # onnxruntime says the shape () of an unknown rank, too
         return array if array.ndim else array.reshape(1)
+
+
+def _near(shape: tuple[int, ...]) -> list[tuple[str, tuple[int, ...]]]:
+    """Return what may be wrong with an input, in words that end a message, and the shape that it is meant to have."""
+    found = [("; its first axis is missing: give x[None]", (1, *shape))]
+    if shape[:1] == (1,):
+        found.append(("; it has an axis too many: give x[0]", shape[1:]))
+    if len(shape) == 4:
+        n, a, b, c = shape
+        found.append(("; its channels are last: give x.transpose(0, 3, 1, 2)", (n, c, a, b)))
+        found.append(("; its channels are first: give x.transpose(0, 2, 3, 1)", (n, b, c, a)))
+    return found
 
 
 class OnnxRuntimeEngine:

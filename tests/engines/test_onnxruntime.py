@@ -295,3 +295,24 @@ def test_every_length_that_is_not_fixed_is_named() -> None:
     with pytest.raises(NpuLayoutError, match=r"dimensions=\{'batch': \.\.\., 'height': \.\.\.\} or fix it"):
         _ = OnnxRuntimeEngine(model).input_specs
     assert OnnxRuntimeEngine(model, dimensions={"batch": 1, "height": 8}).input_specs[0].shape == (1, 3, 8, 8)
+
+
+@pytest.mark.parametrize("declared", [(1, 3, 8, 6), (1, 8, 6, 3), ("batch", 3, 8, 6)])
+def test_an_input_of_nearly_the_right_shape_says_how_to_give_it(declared: tuple[int | str, ...]) -> None:
+    """What is advised is accepted, and nothing is advised of other shapes."""
+    model = build([helper.make_node("Identity", ["x"], ["y"])], [("x", FLOAT, declared)], [("y", FLOAT, declared)])
+    engine = OnnxRuntimeEngine(model)
+    x = np.random.default_rng(0).normal(size=[1 if isinstance(n, str) else n for n in declared]).astype(np.float32)
+    last = declared[-1] == 3
+    turned = np.ascontiguousarray(x.transpose(0, 3, 1, 2) if last else x.transpose(0, 2, 3, 1))
+    for wrong, words in (
+        (x[0], r"its first axis is missing: give (x\[None\])$"),
+        (x[None], r"it has an axis too many: give (x\[0\])$"),
+        (turned, rf"its channels are {'first' if last else 'last'}: give (x\.transpose\(.*\))$"),
+    ):
+        with pytest.raises(NpuLayoutError, match=words) as refused:
+            engine.infer(wrong)
+        advised = eval(str(refused.value).rpartition("give ")[2], {"x": wrong})
+        np.testing.assert_array_equal(engine.infer(advised)["y"], x)
+    with pytest.raises(NpuLayoutError, match=r"got \(1, 3, 9, 6\)$"):
+        engine.infer(np.zeros((1, 3, 9, 6), np.float32))
