@@ -101,6 +101,8 @@ def judged(
         spread = spread_of(formulas, pairs, made, lost)
         found = best(formulas, [*others, *sources], spread, _EXPLAINED * contrast)
     found = interpolated_exactly(found, pairs, made)
+    if found and (found[0].off > SAME or found[0].change.how is None) and one_colour(pairs, base):
+        return _unexplained(pairs, base, offs, None)
     if is_compressed(pairs, made, base, declared, spread, found[0].off if found else np.inf):
         return Judgement("match", None, f"{_RIGHT}, except for a loss like JPEG's: it differs by {off_by} ({frames}).")
     flat = _Flat(pairs, made, [t.change for t in formulas])

@@ -37,6 +37,12 @@ def test_one_colour_is_named(case: tuple[str, str, str], colour: Any, name: str)
         assert name in found.why or step > 1, str(found)
 
 
+@pytest.mark.parametrize("case", [("unit", "float32", "dim"), ("plain", "uint8", "dim")], ids="-".join)
+def test_black_is_no_gamma_of_a_dim_picture(case: tuple[str, str, str]) -> None:
+    found = Bench(*case).of_frames(lambda x: x * 0)
+    assert "it is one colour, black." in found.why and found.verdict == "preprocessing", str(found)
+
+
 def test_zeros_are_no_black_if_the_mean_is_subtracted() -> None:
     bench = Bench("imagenet", "float32", "walk")
     found = bench.judged([np.zeros_like(x) for x in stored(bench)])
