@@ -107,6 +107,38 @@ CHANGES: dict[str, Change] = {
 }
 
 
+def _smeared(rng: np.random.Generator, x: np.ndarray) -> np.ndarray:
+    noise = rng.normal(0, 6, x.shape)
+    return x + (noise + np.roll(noise, 1, 3) + np.roll(noise, 2, 3)) / 3
+
+
+def _in_a_patch(rng: np.random.Generator, x: np.ndarray) -> np.ndarray:
+    noise = rng.normal(0, 3, x.shape)
+    noise[:, :, 40:50, 40:50] *= 2.5
+    return x + noise
+
+
+def _sparse(rng: np.random.Generator, x: np.ndarray) -> np.ndarray:
+    wrong = rng.choice([-25, 0, 25], x.shape, p=[0.01, 0.98, 0.01])
+    return x + wrong + rng.normal(0, 2, x.shape)
+
+
+def _at_edges(rng: np.random.Generator, x: np.ndarray) -> np.ndarray:
+    smooth = cv2.blur(x[0].transpose(1, 2, 0), (5, 5))
+    slope = sum(np.abs(np.gradient(smooth, axis=axis)).sum(axis=2) for axis in (0, 1))
+    return x + rng.normal(0, 2.5, x.shape) * np.where(slope > np.quantile(slope, 0.85), 2.2, 1)
+
+
+UNEVEN = {"smeared": _smeared, "in a patch": _in_a_patch, "few large": _sparse, "at edges": _at_edges}
+
+
+@pytest.mark.parametrize("what", UNEVEN)
+def test_uneven_noise_is_another_thing(what: str) -> None:
+    """Each has one property of noise alone less."""
+    found = fed(("plain", "uint8", "texture"), UNEVEN[what])
+    assert not found or "noise" not in str(found), str(found)
+
+
 @pytest.mark.parametrize("noise", [0.0, 2.0])
 @pytest.mark.parametrize("case", CASES[:2], ids="-".join)
 @pytest.mark.parametrize("what", CHANGES)
