@@ -10,6 +10,7 @@ import numpy as np
 
 from ...buffers import Quantization, TensorSpec
 from ...engines import axes_in_model
+from ...layouts import Storage
 from ..scoring.channel_lines import lines, through
 from ..scoring.channel_moments import ChannelMoments
 from ..scoring.evidence import Evidence
@@ -51,8 +52,10 @@ def quantizations(evidence: Evidence) -> Iterator[Trial]:
 
 
 def called(spec: TensorSpec) -> str:
-    """Return the layout and the dtype of a spec in words."""
-    return f"{spec.storage.describe()} {spec.dtype}"
+    """Return the layout and the dtype of a spec in words, and its strides if elements are left out between others."""
+    own, packed = spec.storage, Storage.bind(spec.layout, spec.shape, spec.storage_shape)
+    same = all(a == b or n == 1 for n, a, b in zip(own.storage_shape, own.strides, packed.strides))
+    return f"{own.describe()} {spec.dtype}{'' if same else f', storage_strides {own.strides}'}"
 
 
 def words(spec: TensorSpec | None) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ...buffers import TensorSpec
+from ...comparison import OutputPart
 from ..scoring.evidence import Evidence
 from ..scoring.proof import clamped_by_input
 from ..scoring.samples import beyond, ends
@@ -12,6 +15,8 @@ from ..scoring.thresholds import LEAST, SATURATED
 from ..scoring.trials import Candidate
 
 _CUT = 1.0  # dB that cut values of the model explain more than those of a function
+_MOST = 0.5  # of a channel's values
+_BEYOND = "most of the model's values there are beyond what the device can store"
 _AT_THE_ENDS = 0.75  # of the values that a scale clamps: noise leaves half
 
 
@@ -51,6 +56,19 @@ def clamps_noise(evidence: Evidence, c: Candidate) -> bool:
         return False
     at_the_ends = float(((stored <= low) | (stored >= high)).mean())
     return at_the_ends < _AT_THE_ENDS or evidence.within_range(c) < LEAST
+
+
+def with_what_is_clamped(evidence: Evidence, parts: Sequence[OutputPart]) -> list[OutputPart]:
+    """Return the parts, with a reason for channels of which the dtype cannot store most of the model's values."""
+    axis = evidence.channel_axis
+    if not evidence.fits or axis is None or all(part.axis != axis for part in parts):
+        return list(parts)
+    share = evidence.by_channel(_beyond(evidence, evidence.spec)).mean(1)
+
+    def is_clamped(part: OutputPart) -> bool:
+        return part.axis == axis and not part.why and bool(share[part.at] > _MOST)
+
+    return [part._replace(why=_BEYOND) if is_clamped(part) else part for part in parts]
 
 
 def clamps_less(evidence: Evidence, c: Candidate) -> bool:

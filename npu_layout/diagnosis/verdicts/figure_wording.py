@@ -84,8 +84,8 @@ def frozen(whole: Figures) -> str:
     return f"The device returned {what} every frame, while the model's values change."
 
 
-def unexplained(parts: Sequence[OutputPart], channel_axis: int | None) -> str:
-    """Return a sentence for each axis that has parts which nothing explains."""
+def unexplained(parts: Sequence[OutputPart], channel_axis: int | None, met: bool = False) -> str:
+    """Return a sentence for each axis that has parts which nothing explains. met: whether all tolerances are."""
     sentences = []
     for axis in dict.fromkeys(p.axis for p in parts):
         found = [p for p in parts if p.axis == axis]
@@ -93,6 +93,8 @@ def unexplained(parts: Sequence[OutputPart], channel_axis: int | None) -> str:
         why = f": {whys.pop()}" if len(whys) == 1 and found[0].why else ""
         do = "do" if len(found) > 1 else "does"
         sentences.append(f"{_which(found, channel_axis)} {do} not follow the model{why}.")
+    if met:
+        sentences.append("The tolerances do not show that: they are of the output as a whole.")
     return " ".join(sentences)
 
 

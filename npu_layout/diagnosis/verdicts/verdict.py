@@ -16,7 +16,7 @@ from ..scoring.trials import Candidate
 from ..stored.slight_scales import is_of_some_channels
 from . import figure_wording, wording
 from .causes import Situation, every
-from .clamping import clamps_noise, is_cut, only_saturates
+from .clamping import clamps_noise, is_cut, only_saturates, with_what_is_clamped
 from .fixed_values import buried
 from .objections import (
     accuses,
@@ -167,13 +167,17 @@ def judge(
         return judgement.refuted(figure_wording.not_finite(comparison))
     if labels is not None and labels.equal == labels.places:
         return Judgement("match", None, f"All {labels.places} labels are the model's.")
-    judgement = _by_parts(evidence, judgement, comparison, unexplained)
+    judgement = _by_parts(evidence, judgement, comparison, unexplained, met)
     hidden = buried(evidence) if judgement.verdict == "match" else None
     return judgement if hidden is None else judgement.refuted(figure_wording.hidden(*hidden))
 
 
 def _by_parts(
-    evidence: Evidence, judgement: Judgement, comparison: OutputComparison, unexplained: Sequence[OutputPart]
+    evidence: Evidence,
+    judgement: Judgement,
+    comparison: OutputComparison,
+    unexplained: Sequence[OutputPart],
+    met: bool,
 ) -> Judgement:
     """Return the judgement of an output without a cause, checked for labels, channels, rows and frames.
 
@@ -188,7 +192,8 @@ def _by_parts(
     if confused:
         return judgement.refuted(figure_wording.confused(confused))
     if unexplained:
-        return judgement.refuted(figure_wording.unexplained(unexplained, channel_axis))
+        parts = with_what_is_clamped(evidence, unexplained)
+        return judgement.refuted(figure_wording.unexplained(parts, channel_axis, met))
     if judgement.verdict == "mismatch":
         worst = comparison.parts.worst_frames()
         return judgement.noted(figure_wording.worst(worst)) if worst else judgement

@@ -94,7 +94,8 @@ def _convert_the_values(c: Candidate) -> str:
 
 def _move_the_picture(c: Candidate) -> str:
     how = "correct the code that moves or resizes the picture, or compile the model again"
-    return f"No TensorSpec can describe that. Fix: {how}."
+    what = "argument of Preprocessor" if c.of_input else "TensorSpec"
+    return f"No {what} can describe that. Fix: {how}."
 
 
 def _feed_by_name(c: Candidate) -> str:
@@ -287,7 +288,7 @@ def _tolerances(met: bool) -> str:
 def next_best(others: Sequence[Candidate], declared: float) -> str:
     """Return which other candidate explains most; of some frames alone, by what it gains in these."""
     reached, text = max(((min(c.score, declared + c.gain), c.text) for c in others), default=(0.0, ""))
-    if reached <= 0 or db(reached) == db(0):  # no better than the channels' means
+    if reached < LEAST:  # hardly better than the channels' means
         return "Nothing else fits."
     if reached > declared and db(reached) != db(declared):
         return f"Another explanation ({text}) reaches {db(reached)}, which does not prove it."

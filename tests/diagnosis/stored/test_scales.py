@@ -7,7 +7,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout.diagnosis.scoring.evidence import Evidence
-from npu_layout.diagnosis.stored.scales import quantizations
+from npu_layout.diagnosis.stored.scales import called, quantizations
 from tests.support.boards import CHANNELS, Board, same, spec_as
 
 
@@ -359,3 +359,16 @@ def test_zero_points_that_were_forgotten_of_scales_of_channels(forgotten: bool, 
     assert output.verdict == "quantization", str(output)
     np.testing.assert_allclose(output.fix.quantization.scale, scales, rtol=1e-5)
     np.testing.assert_allclose(output.fix.quantization.zero_point, zero_points, atol=800)
+
+
+def test_a_spec_with_gaps_is_called_by_its_strides() -> None:
+    """Its layout alone is that of one without: a pitch that was ignored read "layout NCHW", as declared."""
+    shape = (1, 17, 24, 24)
+    assert called(nl.TensorSpec(shape, "NCHW", "int8")) == "layout NCHW of (1,17,24,24) int8"
+    assert called(nl.TensorSpec(shape, "NCHW", "int8", storage_strides=(9999, 576, 24, 1), size=9999)) == (
+        "layout NCHW of (1,17,24,24) int8"
+    )  # the first stride is of one index
+    pitched = nl.TensorSpec(shape, "NCHW", "int8", storage_strides=(13056, 768, 32, 1))
+    assert called(pitched) == "layout NCHW of (1,17,24,24) int8, storage_strides (13056, 768, 32, 1)"
+    padded = nl.TensorSpec(shape, "NHWC", "int8", storage_shape=(1, 24, 24, 32))
+    assert "strides" not in called(padded), called(padded)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import npu_layout as nl
+from npu_layout.comparison import OutputPart
 from npu_layout.diagnosis.scoring.evidence import Evidence
 from npu_layout.diagnosis.scoring.trials import Candidate
 from npu_layout.diagnosis.verdicts import clamping
@@ -45,3 +46,23 @@ def test_what_an_input_clamps() -> None:
         beyond = np.mean([(x < -128.5 * 0.05) | (x > 127.5 * 0.05) for x in answers.values()])
         assert share == pytest.approx(beyond, abs=0.02)
         assert (share > 0.5) == (factor == 12)
+
+
+def test_channels_that_the_dtype_cannot_store_have_that_as_their_reason() -> None:
+    """Two of four channels are below 0, where an int8 of zero point -128 ends."""
+    rng = np.random.default_rng(1)
+    sign = np.float32([[[[1]], [[-1]], [[1]], [[-1]]]])
+    model = [np.abs(rng.standard_normal(SHAPE)).astype(np.float32) * sign for _ in range(2)]
+    spec = nl.TensorSpec(SHAPE, "NCHW", "int8", quantization=nl.Quantization(0.03, -128), name="y")
+    found = Evidence(spec, [spec.pack(x) for x in model], model, (), 1)
+    parts = [
+        OutputPart(1, 1, 4, 2.0),
+        OutputPart(1, 2, 4, 2.0),
+        OutputPart(1, 3, 4, 2.0, "it is 0"),
+        OutputPart(2, 1, 9, 1),
+    ]
+    whys = [part.why for part in clamping.with_what_is_clamped(found, parts)]
+    assert whys == ["most of the model's values there are beyond what the device can store", "", "it is 0", ""]
+    assert clamping.with_what_is_clamped(found, parts[3:]) == parts[3:]
+    alone = Evidence(spec, [spec.pack(x) for x in model], model, (), None)
+    assert clamping.with_what_is_clamped(alone, parts) == parts

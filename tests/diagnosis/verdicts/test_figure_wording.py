@@ -14,6 +14,9 @@ def test_parts_are_named() -> None:
 
     assert figure_wording.unexplained(parts(1, 5), 1) == "Channel 5 of 40 does not follow the model."
     assert figure_wording.unexplained(parts(2, 3), 1) == "Place 3 of 40 along axis 2 does not follow the model."
+    assert figure_wording.unexplained(parts(1, 5), 1, met=True) == (
+        "Channel 5 of 40 does not follow the model. The tolerances do not show that: they are of the output as a whole."
+    )
     both = figure_wording.unexplained([*parts(1, 1, 2, why="it is 0"), *parts(None, 7)], 1)
     assert both.startswith("2 of 40 channels (1, 2) do not follow the model: it is 0. Frame 7 of 40 does")
     assert figure_wording.worst(parts(None, *range(9))).startswith(

@@ -109,6 +109,13 @@ def test_what_explains_more_is_not_called_the_next_best() -> None:
     for declared in (18.92, 30.0):
         assert wording.next_best([other], declared) == "The next best explanation (mean forgotten) reaches 18.9 dB."
     assert wording.next_best([], 1.0) == wording.next_best([other._replace(score=-155.0)], 1.0) == "Nothing else fits."
-    hardly = other._replace(score=0.04, gain=3.04)
+    hardly = other._replace(score=3.9, gain=6.9)  # which the channels' means alone may explain
     assert wording.next_best([hardly], -3.0) == "Nothing else fits."
-    assert "reaches 0.1 dB" in wording.next_best([hardly._replace(score=0.06, gain=3.06)], -3.0)
+    assert "reaches 4.1 dB" in wording.next_best([hardly._replace(score=4.1, gain=7.1)], -3.0)
+
+
+def test_a_picture_that_was_moved_is_described_by_no_spec_or_no_preprocessor() -> None:
+    moved = Candidate("geometry", "mirrored", 20.0, 9.0, None)
+    for of_input, what in ((False, "TensorSpec"), (True, "argument of Preprocessor")):
+        said = wording.CAUSES["geometry"].advise(moved._replace(of_input=of_input))
+        assert said.startswith(f"No {what} can describe that. Fix: correct the code that moves"), said
