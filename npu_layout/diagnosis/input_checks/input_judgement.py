@@ -18,7 +18,7 @@ from .input_pairs import InputPair
 from .input_trials import BETTER, NEAR, NOISIEST, SAME, Tried, best, every, interpolated_exactly, spread_of
 from .jpeg_files import MOST_OF_FLAT, is_compressed, lost_by_files
 from .resize_shares import NOISE, share_of_resizes
-from .unfilled_buffers import Torn, one_colour, torn
+from .unfilled_buffers import one_colour, torn
 from .white_noise import is_noise
 
 _SATURATED = 0.5  # of the values: what saturates more is another quantization than declared
@@ -124,19 +124,30 @@ def judged(
         most = f"cv2's interpolations by up to {_pixels(pairs, resized / NEAR)}"
         most += "" if is_resize else f", JPEG by up to {_pixels(pairs, spread / NEAR)}"
         return Judgement("match", None, f"{_RIGHT}, except for {loss}: it differs by {off_by}, {most} ({frames}).")
+    under = best(formulas, [*noisy, *sources], NOISIEST / pairs[0].step, _EXPLAINED * contrast)
+    other = _of_noise(pairs, made, under, declared) or _of_a_part(pairs, base, declared)
+    return other or _unexplained(pairs, base, offs, in_colour if is_colour else None)
+
+
+def _of_noise(
+    pairs: Sequence[InputPair], made: Sequence[np.ndarray], under: Sequence[Tried], declared: float
+) -> Judgement | None:
+    """Return the judgement of inputs that noise alone makes of those as declared, or of what a change makes, or None.
+
+    under: the change that leaves least, and others of its kind that leave as little.
+    """
     if is_noise(pairs, made):
         return _noise(pairs, declared)
-    under = best(formulas, [*noisy, *sources], NOISIEST / pairs[0].step, _EXPLAINED * contrast)
     if under and under[0].times == 1 and is_noise(pairs, [under[0].change.make(pair).values for pair in pairs]):
         return explained(pairs, under, declared)
+    return None
+
+
+def _of_a_part(pairs: Sequence[InputPair], base: How, declared: float) -> Judgement | None:
+    """Return the judgement of inputs of which a part is as declared, if it is known what the rest holds."""
     tear = torn(pairs, base)
-    if tear is not None:
-        return _torn(pairs, tear, declared)
-    return _unexplained(pairs, base, offs, in_colour if is_colour else None)
-
-
-def _torn(pairs: Sequence[InputPair], tear: Torn, declared: float) -> Judgement:
-    """Return the judgement of inputs of which a part is as declared."""
+    if tear is None:
+        return None
     by = f"it differs by {_pixels(pairs, declared)} pixel values"
     why = f"{_WRONG}: a part of it is, but {tear.where} it holds {tear.holds} ({by}; {_numbered(pairs)} made again)."
     return Judgement("wrong_input" if tear.is_frame else "preprocessing", None, why, _WAIT)
