@@ -65,7 +65,7 @@ def test_what_a_program_may_never_use_is_not_loaded() -> None:
 
 
 def test_validate_loads_no_decoder_and_no_processes() -> None:
-    """They take a quarter of the time of a small recording's first validation."""
+    """They take a seventh of the time until a small recording is validated."""
     of_decoder, of_processes = "npu_layout.decode.decoders.decoder", "multiprocessing"
     loaded = run("import sys, npu_layout as nl; nl.validate, nl.decode; print(*sys.modules)").split()
     assert "npu_layout.validation.conductor" in loaded
