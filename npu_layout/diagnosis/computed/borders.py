@@ -18,14 +18,16 @@ from ..scoring.thresholds import NEIGHBOURS, SOUND
 from .answers import ExplainedRow
 
 _SURE = 3.0  # deviations
+_ALIKE = 1.0  # dB, to which others explain as much: in a plain border a device of 8 bits errs alike in all frames
 _TURNS = 3  # the position depends on the noise of each output, and this on the position
 
 
 class EstimatedBorder(NamedTuple):
     """An estimated border.
 
-    pad: the pixel value; sure: by how many pixel values the device's may differ, three deviations of the noise; gain:
-    how many dB more than the input as recorded it would explain of some output, if the outputs were in proportion.
+    pad: the pixel value; sure: by how many pixel values the device's may differ, three deviations of the noise, or so
+    many that every output is explained as well to 1 dB; gain: how many dB more than the input as recorded it would
+    explain of some output, if the outputs were in proportion.
     """
 
     pad: float
@@ -118,7 +120,7 @@ class BorderErrors:
             slopes += np.einsum("pi,ij,pj->p", changes, products, changes) / noise[-1]
             likely -= values * np.log(noise[-1])
         at = int(likely.argmax())
-        sure = _SURE * float(np.sqrt(NEIGHBOURS / max(slopes[at], 1e-300)))
+        sure = max(_SURE * float(np.sqrt(NEIGHBOURS / max(slopes[at], 1e-300))), _reach(noise, at))
         gain = max(decibels(before, float(after[at])) for before, after in zip(self._recorded, noise))
         return float(likely[at]), EstimatedBorder(float(pads[at]), sure, gain)
 
@@ -126,3 +128,11 @@ class BorderErrors:
         """Return the mean square of what is left of each output, at least that of rounding."""
         floors = (e.rounding(e.steps) for e in self._evidence.values())
         return [max(float(np.square(x).mean()), floor, 1e-300) for x, floor in zip(left, floors)]
+
+
+def _reach(noise: Sequence[np.ndarray], at: int) -> float:
+    """Return how far neighbours of a border go that explain every output as well. noise: of each output, by border."""
+    other = np.any([of_output > of_output[at] * 10 ** (_ALIKE / 10) for of_output in noise], axis=0)
+    below, above = np.flatnonzero(other[:at]), np.flatnonzero(other[at:])
+    ends = (below[-1] + 1 if below.size else 0), (at + above[0] - 1 if above.size else len(other) - 1)
+    return float(max(at - ends[0], ends[1] - at))
