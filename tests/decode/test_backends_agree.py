@@ -276,7 +276,7 @@ def test_of_all_labels_each_class_has_a_threshold_of_its_own(rule: str, dtype: s
     """At the very score of a class it is found, with all that are not below it; just above that it is not."""
     rng, (h, w), n = np.random.default_rng(5), (4, 5), 19
     parts = [decode.Part("box", 4), decode.Part("score", n), decode.Part("objectness", 1)]
-    form = decode.Form("maps", tuple(parts), decode.Boxes("xyxy", unit="pixel"))
+    form = decode.Form("maps", tuple(parts), decode.Boxes("xyxy", unit="input"))
     none = decode.Suppression("none")
     head = decode.Head("any", n, (8,), (form,), score=rule, labels="all", suppression=none)
     zero, step = {"int8": (-100, 0.004), "uint8": (20, 0.004), "int16": (-999, 1e-4), "float32": (None, 1.0)}[dtype]
@@ -309,7 +309,7 @@ def test_of_all_labels_each_class_has_a_threshold_of_its_own(rule: str, dtype: s
 def test_of_all_labels_a_weighted_score_at_the_threshold_is_found(dtype: str) -> None:
     """Newton's steps round otherwise than pow, and not always upwards with their argument: no backend may lose one."""
     parts = [decode.Part("box", 4), decode.Part("score", 128), decode.Part("objectness", 1)]
-    form = decode.Form("maps", tuple(parts), decode.Boxes("xyxy", unit="pixel"))
+    form = decode.Form("maps", tuple(parts), decode.Boxes("xyxy", unit="input"))
     none = decode.Suppression("none")
     head = decode.Head("any", 128, (8,), (form,), score="weighted", labels="all", suppression=none)
     q = nl.Quantization(1 / 255, -128) if dtype == "int8" else nl.Quantization(1 / 255, 0)

@@ -117,7 +117,7 @@ def test_negative_objectness_is_none(dtype: str, rule: str, confidence: float) -
         for n in (4, 1, 3)
     ]
     parts = tuple(decode.Part(role, n) for role, n in (("box", 4), ("objectness", 1), ("score", 3)))
-    form = decode.Form("maps", parts, decode.Boxes("xyxy", unit="pixel"))
+    form = decode.Form("maps", parts, decode.Boxes("xyxy", unit="input"))
     head = decode.Head("any", 3, (8,), (form,), (), rule, "all", suppression=decode.Suppression("none"))
     objects, scores = made[1].values[0, 0].reshape(-1).astype(float), made[2].values[0].reshape(3, -1).astype(float)
     wanted = []
