@@ -71,6 +71,10 @@ class Change(NamedTuple):
     is_least: bool = False
     arguments: How | None = None
 
+    def of(self, pairs: Iterable[InputPair]) -> list[tuple[InputPair, np.ndarray]]:
+        """Return the pairs that it can be made of, each with the values of the input."""
+        return [(pair, self.make(pair).values) for pair in pairs if self.applies(pair)]
+
 
 def arguments(base: How, pair: InputPair, scaled: bool) -> Iterator[Change]:
     """Yield other arguments of the Preprocessor, the commonest first. scaled: mean and std, too."""

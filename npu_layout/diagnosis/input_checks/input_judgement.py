@@ -138,7 +138,7 @@ def _of_noise(
     """
     if is_noise(pairs, made):
         return _noise(pairs, declared)
-    if under and under[0].times == 1 and is_noise(pairs, [under[0].change.make(pair).values for pair in pairs]):
+    if under and under[0].times == 1 and is_noise(*zip(*under[0].change.of(pairs))):
         return explained(pairs, under, declared)
     return None
 

@@ -46,13 +46,14 @@ def leaves_light(change: Change, base: How, pairs: Sequence[InputPair]) -> bool:
     """Whether what a change leaves is a function of the pixel: another curve than this made the input."""
     mean, std = pairs[0].arithmetic(base)
     made, recorded, before = [], [], []
-    for pair in pairs:
+    for pair, values in change.of(pairs):
         where = (pair.measured > _ENDS[0]) & (pair.measured < _ENDS[1]) & pair.inside(base)
-        made.append((change.make(pair).values * std + mean)[where].astype(np.float64))
+        made.append((values * std + mean)[where].astype(np.float64))
         recorded.append(pair.measured[where].astype(np.float64))
         before.append(pair.pixels(base)[where].astype(np.float64))
-    x, y, lit = np.concatenate(before), np.concatenate(recorded), np.concatenate(made)
-    return bool(x.size) and _is_bent(x, y, lit)
+    if not any(x.size for x in before):
+        return False
+    return _is_bent(np.concatenate(before), np.concatenate(recorded), np.concatenate(made))
 
 
 def _measured(base: How, pairs: Sequence[InputPair]) -> tuple[np.ndarray, np.ndarray]:

@@ -83,3 +83,13 @@ def test_an_equalised_histogram_of_line_art_is_no_gamma(size: tuple[int, int], t
     equal = {frame.tobytes(): cv2.merge([cv2.equalizeHist(frame[..., i]) for i in range(3)]) for frame in frames}
     found = bench.of_frames(lambda x: equal[x.tobytes()])
     assert "gamma" not in found.why and "brightness" not in found.why, str(found)
+
+
+@ANY
+def test_gray_frames_have_no_other_colours(case: tuple[str, str, str]) -> None:
+    """Whatever is wrong with their inputs: a change of colours cannot be made of them."""
+    bench = Bench(*case)
+    bench.how["source"], bench.frames = "GRAY", [frame[..., 1].copy() for frame in bench.frames]
+    for change in (lambda x: 255 - x, lambda x: np.roll(x, 9, 0)):
+        found = bench.of_frames(change)
+        assert (found.verdict, found.fix) == ("preprocessing", None), str(found)

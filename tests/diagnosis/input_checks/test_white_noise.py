@@ -162,3 +162,12 @@ def test_other_colours_of_a_shifted_input(case: tuple[str, str, str], deviation:
     found = fed(case, lambda rng, x: np.roll(x, (1, -2), (2, 3)), white(deviation), color="BGR")
     assert (found.verdict, found.fix) == ("geometry", None), str(found)
     assert "color='BGR' with the input shifted by 2 pixels to the left and 1 pixel down" in found.why, str(found)
+
+
+@pytest.mark.parametrize("case", [("plain", "uint8", "texture"), ("imagenet", "int8", "texture")], ids="-".join)
+def test_the_frame_before_under_noise(case: tuple[str, str, str]) -> None:
+    """Of the first frame no such input can be made."""
+    bench, rng = Bench(*case), np.random.default_rng(7)
+    made = [bench.pixels(frame).astype(np.float64) for frame in (bench.frames[0], *bench.frames[:-1])]
+    found = bench.judged([bench.stored(np.rint(np.clip(white(6)(rng, x), 0, 255))) for x in made])
+    assert found.verdict == "wrong_input" and "the camera's previous frame" in found.why, str(found)
