@@ -107,7 +107,7 @@ def judged(
         return Judgement("match", None, f"{_RIGHT}, except for a loss like JPEG's: it differs by {off_by} ({frames}).")
     flat = _Flat(pairs, made, [t.change for t in formulas])
     if found and (found[0].off <= SAME or not flat.colours_left(found[0], base)):
-        return explained(pairs, found, declared)
+        return _of_change(pairs, base, found, declared)
     nearest = min(tried.off for tried in formulas)
     of_one_colour = _of_one_colour(pairs)
     in_colour = 0.0 if nearest <= SAME or declared > spread else flat.difference([pair.recorded for pair in pairs])
@@ -143,10 +143,24 @@ def _of_noise(
     return None
 
 
-def _of_a_part(pairs: Sequence[InputPair], base: How, declared: float) -> Judgement | None:
-    """Return the judgement of inputs of which a part is as declared, if it is known what the rest holds."""
+def _of_change(pairs: Sequence[InputPair], base: How, found: Sequence[Tried], declared: float) -> Judgement:
+    """Return the judgement of inputs that a change makes; or of which a part is as declared, if that leaves far less.
+
+    Where little moves, a whole other frame explains most of a part of it.
+    """
+    off = found[0].off
+    return (_of_a_part(pairs, base, declared, BETTER * off) if off > SAME else None) or explained(
+        pairs, found, declared
+    )
+
+
+def _of_a_part(pairs: Sequence[InputPair], base: How, declared: float, most: float = np.inf) -> Judgement | None:
+    """Return the judgement of inputs of which a part is as declared, if it is known what the rest holds.
+
+    most: steps that this may leave.
+    """
     tear = torn(pairs, base)
-    if tear is None:
+    if tear is None or tear.off > most:
         return None
     by = f"it differs by {_pixels(pairs, declared)} pixel values"
     why = f"{_WRONG}: a part of it is, but {tear.where} it holds {tear.holds} ({by}; {_numbered(pairs)} made again)."

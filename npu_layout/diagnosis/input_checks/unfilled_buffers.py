@@ -24,12 +24,13 @@ _REACH = 8  # frames before, of which one may be in the rest
 class Torn(NamedTuple):
     """Where a buffer begins to hold something else, in words, and what.
 
-    `is_frame`: whether it is what another frame left.
+    `is_frame`: whether it is what another frame left; `off`: how many steps, root mean square, that leaves.
     """
 
     where: str
     holds: str
     is_frame: bool
+    off: float
 
 
 def one_colour(pairs: Sequence[InputPair], base: How) -> str:
@@ -74,7 +75,7 @@ def torn(pairs: Sequence[InputPair], base: How) -> Torn | None:
             one = _torn(pair, base, made)
             if one is None:
                 return None
-            found = found or one
+            found = one if found is None else found._replace(off=max(found.off, one.off))
     return found
 
 
@@ -117,16 +118,23 @@ def _torn_between(pair: InputPair, base: How, made: np.ndarray, rows: _Rows) -> 
     where = f"from {name} on" if is_first else f"before {name}"
     inner = _Rows(rows.names[bad][1:] if is_first else rows.names[bad][:-1])  # one row may be torn itself
     rest, real = (inner.of(x) for x in (recorded, _hwc(pair, pair.recorded)[:, columns]))
+    of_good, share = float(powers[good].mean()), len(powers[good]) / len(powers)
+
+    def off(left: float) -> float:
+        return float(np.sqrt(share * of_good + (1 - share) * left))
+
     if channel is None and np.concatenate(rest).std(axis=0).max() <= _SAME:
-        return Torn(where, f"one colour, {_name(pair, np.stack(real))}", False)
+        return Torn(where, f"one colour, {_name(pair, np.stack(real))}", False, off(_SAME**2))
     channels = {c for _, c in rows.names[bad]}
     if len(channels) == 1 and channel is not None and np.concatenate(rest).std() <= _SAME:
-        return Torn(where, f"one value, {_name(pair, np.concatenate(real)[:, None], [channel])}", False)
-    limit = _FILLED * max(float(np.sqrt(powers[good].mean())), _SAME)
+        value = _name(pair, np.concatenate(real)[:, None], [channel])
+        return Torn(where, f"one value, {value}", False, off(_SAME**2))
+    limit = _FILLED * max(float(np.sqrt(of_good)), _SAME)
     for number in _before(pair):
         other = inner.of(as_picture(pair, _made(pair, base, number))[:, columns])
-        if np.square(np.concatenate(other) - np.concatenate(rest)).mean() <= limit**2:
-            return Torn(where, f"what frame {number} left in it", True)
+        left = float(np.square(np.concatenate(other) - np.concatenate(rest)).mean())
+        if left <= limit**2:
+            return Torn(where, f"what frame {number} left in it", True, off(left))
     return None
 
 

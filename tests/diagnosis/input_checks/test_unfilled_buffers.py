@@ -88,6 +88,18 @@ def test_a_part_of_the_picture_is_black(case: tuple[str, str, str], first: bool)
     assert f"a part of it is, but {where} it holds one colour, black" in found.why, str(found)
 
 
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_where_little_moves_a_part_of_the_frame_before_is_not_all_of_it(noise: float) -> None:
+    """All of the frame before explains more than half of what differs; and if it is all of it, it is no part."""
+    bench, rng = Bench("unit", "float32", "walk"), np.random.default_rng(5)
+    made = [bench.pixels(frame).astype(np.float64) for frame in bench.frames]
+    part = [x if i == 0 else np.concatenate([x[:, :, :50], made[i - 1][:, :, 50:]], 2) for i, x in enumerate(made)]
+    for pixels, words in ((part, "from row 5"), ([made[0], *made[:-1]], "what the camera's previous frame makes")):
+        noisy = [np.rint(np.clip(x + rng.normal(0, noise, x.shape), 0, 255)) for x in pixels]
+        found = bench.judged([bench.stored(x) for x in noisy])
+        assert found.verdict == "wrong_input" and words in found.why, str(found)
+
+
 def _zoomed(x: np.ndarray) -> np.ndarray:
     """Fixed at the top: what differs grows from row to row."""
     return cv2.resize(x, (x.shape[1], int(1.1 * len(x))))[: len(x)]
