@@ -32,8 +32,9 @@ _CHOICES = {
 #: What other libraries give for these arguments: words in small letters, and OpenCV's numbers.
 _ELSEWHERE: dict[str, dict[Any, str]] = {
     "resize": {
-        **dict.fromkeys(("pad", "padding", "fit", "contain", "fit_pad", "keep_ratio", "keep_aspect"), "letterbox"),
-        **dict.fromkeys(("fill", "cover", "center_crop", "centercrop"), "crop"),
+        **dict.fromkeys(("pad", "padding", "contain", "fit_pad", "keep_ratio", "keep_aspect"), "letterbox"),
+        **dict.fromkeys(("cover", "center_crop", "centercrop"), "crop"),
+        **{"fit": "letterbox, or crop, as Pillow's ImageOps.fit means it", "fill": "crop, or stretch, as CSS means it"},
         **dict.fromkeys(("squash", "scale", "resize", "scale_fill", "warp", "none"), "stretch"),
     },
     "interpolation": {

@@ -65,7 +65,9 @@ def test_choices() -> None:
     ("given", "meant"),
     [
         ({"resize": "pad"}, "letterbox"),
-        ({"resize": "fit"}, "letterbox"),
+        ({"resize": "contain"}, "letterbox"),
+        ({"resize": "fit"}, "letterbox, or crop, as Pillow's ImageOps.fit means it"),
+        ({"resize": "fill"}, "crop, or stretch, as CSS means it"),
         ({"resize": "Cover"}, "crop"),
         ({"resize": "squash"}, "stretch"),
         *(({"interpolation": getattr(cv2, name)}, word) for word, name in INTERPOLATIONS.items()),
