@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,10 @@ def lasting(value: Any, memory: Sequence[np.ndarray], depth: int = _DEEPEST) -> 
     if all([one is other for one, other in zip(kept, items)]):
         return value
     if isinstance(value, dict):
-        return dict(zip(value, kept))
+        own = copy(value)  # of its kind: a defaultdict has its default
+        for key, item in zip(value, kept):
+            own[key] = item
+        return own
     return kept if isinstance(value, list) else getattr(type(value), "_make", tuple)(kept)  # a named tuple stays one
 
 

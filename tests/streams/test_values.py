@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
+from collections import defaultdict, namedtuple
 from typing import Any
 
 import numpy as np
@@ -69,6 +69,9 @@ def test_copies_keep_the_order_and_the_kind() -> None:
     assert turned.strides == memory.T.strides and not np.shares_memory(turned, memory)
     named = lasting(Pair(1, memory), [memory])
     assert isinstance(named, Pair) and list(lasting({"b": 0, "a": memory}, [memory])) == ["b", "a"]
+    given = defaultdict(list, a=[memory])
+    kept = lasting(given, [memory])
+    assert kept["new"] == [] and "new" not in given and given["a"][0] is memory is not kept["a"][0]
 
 
 def test_a_result_as_the_value_ends_with_its_lease() -> None:
