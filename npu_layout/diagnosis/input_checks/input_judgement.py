@@ -105,9 +105,13 @@ def judged(
         return _unexplained(pairs, base, offs, None)
     if is_compressed(pairs, made, base, declared, spread, found[0].off if found else np.inf):
         return Judgement("match", None, f"{_RIGHT}, except for a loss like JPEG's: it differs by {off_by} ({frames}).")
+    least = found[0].off if found else declared
+    part = _of_a_part(pairs, base, declared, BETTER * least) if least > SAME else None
+    if part is not None:  # where little moves, all of another frame leaves little, too
+        return part
     flat = _Flat(pairs, made, [t.change for t in formulas])
     if found and (found[0].off <= SAME or not flat.colours_left(found[0], base)):
-        return _of_change(pairs, base, found, declared)
+        return explained(pairs, found, declared)
     nearest = min(tried.off for tried in formulas)
     of_one_colour = _of_one_colour(pairs)
     in_colour = 0.0 if nearest <= SAME or declared > spread else flat.difference([pair.recorded for pair in pairs])
@@ -125,8 +129,7 @@ def judged(
         most += "" if is_resize else f", JPEG by up to {_pixels(pairs, spread / NEAR)}"
         return Judgement("match", None, f"{_RIGHT}, except for {loss}: it differs by {off_by}, {most} ({frames}).")
     under = best(formulas, [*noisy, *sources], NOISIEST / pairs[0].step, _EXPLAINED * contrast)
-    other = _of_noise(pairs, made, under, declared) or _of_a_part(pairs, base, declared)
-    return other or _unexplained(pairs, base, offs, in_colour if is_colour else None)
+    return _of_noise(pairs, made, under, declared) or _unexplained(pairs, base, offs, in_colour if is_colour else None)
 
 
 def _of_noise(
@@ -143,18 +146,7 @@ def _of_noise(
     return None
 
 
-def _of_change(pairs: Sequence[InputPair], base: How, found: Sequence[Tried], declared: float) -> Judgement:
-    """Return the judgement of inputs that a change makes; or of which a part is as declared, if that leaves far less.
-
-    Where little moves, a whole other frame explains most of a part of it.
-    """
-    off = found[0].off
-    return (_of_a_part(pairs, base, declared, BETTER * off) if off > SAME else None) or explained(
-        pairs, found, declared
-    )
-
-
-def _of_a_part(pairs: Sequence[InputPair], base: How, declared: float, most: float = np.inf) -> Judgement | None:
+def _of_a_part(pairs: Sequence[InputPair], base: How, declared: float, most: float) -> Judgement | None:
     """Return the judgement of inputs of which a part is as declared, if it is known what the rest holds.
 
     most: steps that this may leave.

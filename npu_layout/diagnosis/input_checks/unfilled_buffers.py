@@ -42,7 +42,8 @@ def one_colour(pairs: Sequence[InputPair], base: How) -> str:
     for pair in pairs:
         inside = _inside(pair, base)
         made, recorded = (as_picture(pair, x)[inside] for x in (_made(pair, base, pair.number), pair.recorded))
-        if not len(recorded) or recorded.std(axis=0).max() > _SAME or made.std(axis=0).max() <= _SAME:
+        is_one = len(recorded) and recorded.std(axis=0).max() <= _SAME  # not of NaN
+        if not is_one or made.std(axis=0).max() <= _SAME:
             return ""
         colours.append(_name(pair, _hwc(pair, pair.recorded)[inside]))
     return colours[0]

@@ -8,6 +8,7 @@ import cv2
 import numpy as np
 import pytest
 
+import npu_layout as nl
 from tests.support.input_bench import FRAMES, SIDE, Bench
 
 CASES = [("unit", "float32", "walk"), ("plain", "uint8", "walk"), ("imagenet", "int8", "texture")]
@@ -98,6 +99,37 @@ def test_where_little_moves_a_part_of_the_frame_before_is_not_all_of_it(noise: f
         noisy = [np.rint(np.clip(x + rng.normal(0, noise, x.shape), 0, 255)) for x in pixels]
         found = bench.judged([bench.stored(x) for x in noisy])
         assert found.verdict == "wrong_input" and words in found.why, str(found)
+
+
+def test_a_tear_is_no_resize_of_ones_own() -> None:
+    """Which may change small pictures by more than the frame before does."""
+    bench = Bench("unit", "float32", "walk")
+    bench.spec = nl.TensorSpec((1, 1, 64, 64), "NCHW", "uint8")
+    bench.how = {"color": "GRAY", "source": "BGR", "resize": "letterbox"}
+    make = nl.Preprocessor(bench.spec, **bench.how)
+    buffers = [make(frame)[0].copy() for frame in bench.frames]
+    at = 33 * 64
+    torn = [buffers[0], *(np.concatenate([x.ravel()[:at], buffers[0].ravel()[at:]]) for x in buffers[1:])]
+    found = bench.judged([x.reshape(buffers[0].shape) for x in torn])
+    assert found.verdict == "wrong_input" and "from row 3" in found.why and "what frame 0 left" in found.why, str(found)
+
+
+def test_a_part_that_another_frame_explains_hardly_better_is_not_its() -> None:
+    """The lower half is darker and has noise; the scene becomes lighter from frame to frame."""
+    bench, rng = Bench("plain", "uint8", "texture"), np.random.default_rng(3)
+    still = bench.frames[0].astype(np.float64)
+    bench.frames = [np.clip(still + i, 0, 255).astype(np.uint8) for i in range(5)]
+    made = [bench.pixels(frame).astype(np.float64) for frame in bench.frames]
+    for x in made:
+        x[:, :, 50:84] += rng.normal(-3, 2.9, x[:, :, 50:84].shape)
+    found = bench.judged([bench.stored(np.rint(np.clip(x, 0, 255))) for x in made])
+    assert "left in it" not in found.why, str(found)
+
+
+def test_buffers_of_nan_are_no_colour() -> None:
+    bench = Bench("unit", "float32", "walk")
+    found = bench.judged([np.full_like(x, np.nan) for x in stored(bench)])
+    assert not found and "one colour" not in found.why, str(found)
 
 
 def _zoomed(x: np.ndarray) -> np.ndarray:
