@@ -72,10 +72,10 @@ def is_unpaid(evidence: Evidence, c: Candidate) -> bool:
     """Whether scales explain less than a cause has to, without what so many numbers explain by chance.
 
     Two numbers of each channel are those of any device that cuts what it computes, if they leave as much as one leaves.
-    But it cuts no more than there is: as declared, not more is left than all that varies.
+    But it cuts no more than there is: as declared, not more is left than all that varies, if the numbers are scales.
     """
     two = _has_factors(evidence, c) and are_two_of_each(evidence, c)
-    cut = c.score - c.gain > 0 or c.gain < CLEAR
+    cut = c.cause != "quantization" or c.score - c.gain > 0 or c.gain < CLEAR
     return (two and cut and c.score < ROUGH) or (c.cause == "quantization" and c.score - cost(evidence, c) < _FIX)
 
 
