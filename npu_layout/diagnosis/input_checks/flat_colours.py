@@ -76,9 +76,13 @@ def _function_of(x: np.ndarray, y: np.ndarray) -> float:
 
 def as_picture(pair: InputPair, values: np.ndarray) -> np.ndarray:
     """Return an input as (height, width, channels), in steps."""
-    axes = [pair.spec.axes.index(letter) for letter in "HWC"]
-    steps = np.moveaxis(pair.in_steps(values), axes, (-3, -2, -1))
-    return np.asarray(steps.reshape(steps.shape[-3:]), np.float32)
+    return np.asarray(channels_last(pair, pair.in_steps(values)), np.float32)
+
+
+def channels_last(pair: InputPair, values: np.ndarray) -> np.ndarray:
+    """Return values of an input as (height, width, channels), a view where that is possible."""
+    moved = np.moveaxis(values, [pair.spec.axes.index(letter) for letter in "HWC"], (-3, -2, -1))
+    return np.asarray(moved.reshape(moved.shape[-3:]))
 
 
 def _means(picture: np.ndarray) -> np.ndarray:

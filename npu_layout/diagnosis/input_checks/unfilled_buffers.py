@@ -9,7 +9,7 @@ import numpy as np
 
 from ...frames import said
 from ..other_inputs.input_images import How
-from .flat_colours import as_picture
+from .flat_colours import as_picture, channels_last
 from .input_pairs import InputPair
 
 _SAME = 1.0  # steps, root mean square: what differs by less is the same
@@ -45,7 +45,7 @@ def one_colour(pairs: Sequence[InputPair], base: How) -> str:
         is_one = len(recorded) and recorded.std(axis=0).max() <= _SAME  # not of NaN
         if not is_one or made.std(axis=0).max() <= _SAME:
             return ""
-        colours.append(_name(pair, _hwc(pair, pair.recorded)[inside]))
+        colours.append(_name(pair, channels_last(pair, pair.recorded)[inside]))
     return colours[0]
 
 
@@ -118,7 +118,7 @@ def _torn_between(pair: InputPair, base: How, made: np.ndarray, rows: _Rows) -> 
     name = f"row {row}" if channel is None else f"row {row} of channel {channel}"
     where = f"from {name} on" if is_first else f"before {name}"
     inner = _Rows(rows.names[bad][1:] if is_first else rows.names[bad][:-1])  # one row may be torn itself
-    rest, real = (inner.of(x) for x in (recorded, _hwc(pair, pair.recorded)[:, columns]))
+    rest, real = (inner.of(x) for x in (recorded, channels_last(pair, pair.recorded)[:, columns]))
     of_good, share = float(powers[good].mean()), len(powers[good]) / len(powers)
 
     def off(left: float) -> float:
@@ -197,10 +197,4 @@ def _made(pair: InputPair, base: How, number: int) -> np.ndarray:
 
 def _inside(pair: InputPair, base: How) -> np.ndarray:
     """Return where the input is of the frame: (height, width)."""
-    return np.asarray((as_picture(pair, pair.inside(base)) != 0).all(axis=-1))
-
-
-def _hwc(pair: InputPair, values: np.ndarray) -> np.ndarray:
-    """Return the real values of an input as (height, width, channels)."""
-    moved = np.moveaxis(values, [pair.spec.axes.index(letter) for letter in "HWC"], (-3, -2, -1))
-    return np.asarray(moved.reshape(moved.shape[-3:]))
+    return np.asarray(channels_last(pair, pair.inside(base)).all(axis=-1))
