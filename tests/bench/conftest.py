@@ -8,6 +8,8 @@ import cv2
 import pytest
 
 from npu_layout import kernels
+from npu_layout.bench import measuring
+from npu_layout.kernels.caches import Caches
 
 
 @pytest.fixture(autouse=True)
@@ -17,3 +19,9 @@ def as_many_threads() -> Iterator[None]:
     yield
     kernels.set_num_threads(threads[0])
     cv2.setNumThreads(threads[1])
+
+
+@pytest.fixture
+def small_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sweep 3 MiB before each turn instead of three times this machine's last cache, which may take a second."""
+    monkeypatch.setattr(measuring, "caches", lambda: Caches({3: 1 << 20}, 64, True))

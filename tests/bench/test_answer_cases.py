@@ -93,6 +93,7 @@ def test_boxes_are_suppressed_alike() -> None:
         assert name == "memcpy" or np.array_equal(call(), first), name
 
 
+@pytest.mark.usefixtures("small_caches")
 def test_a_row_is_measured() -> None:
     row = measuring.measure(NmsCase(50), 0.01, with_peers=False)
     assert row["key"] == "nms" and not row["wrong"] and row["best_peer"].startswith("numpy: ")

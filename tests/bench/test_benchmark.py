@@ -14,6 +14,7 @@ from npu_layout.cli import main
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # matplotlib's own, on old Pythons
+@pytest.mark.usefixtures("small_caches")
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = {kind: tmp_path / f"bench.{kind}" for kind in ("json", "md", "png")}
     arguments = ["bench", "a'", "--quick", "--json", files["json"], "--markdown", files["md"], "--plot", files["png"]]

@@ -207,6 +207,7 @@ def test_rotating_frames_have_results_of_their_own(format: str, target: str, sha
             assert np.shares_memory(results[0], results[1]) == shared, name
 
 
+@pytest.mark.usefixtures("small_caches")
 def test_a_row_has_three_states() -> None:
     row = measuring.measure(FrameCase("NV12", (48, 30), "int8 NHWC", SIDE), 0.01)
     assert row["key"] == "frame'" and {contenders.OURS, row["best_peer"]} <= row["times"].keys()

@@ -62,6 +62,7 @@ def test_medians() -> None:
     assert measuring.medians({"a": [5.0, 1.0, 2.0, 4.0, 3.0], "b": [7.0]}) == {"a": (3.0, 2.0), "b": (7.0, 0.0)}
 
 
+@pytest.mark.usefixtures("small_caches")
 def test_a_row_without_peers() -> None:
     case = next(case for case in cases() if case.key == "a'")
     row = measuring.measure(case, 0.01, with_peers=False, rounds=2)
@@ -79,6 +80,7 @@ def test_a_row_without_peers() -> None:
         assert state["times"]["memcpy"]["ratio"] == 1
 
 
+@pytest.mark.usefixtures("small_caches")
 def test_what_is_wrong_in_one_round_has_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Case] = []
 
