@@ -14,8 +14,8 @@ _SHARE = 0.3  # of the variance, which the last axis has to account for; maps of
 _WIDE = 4  # bytes of a label: ArgMax returns int64, a quantised layer 8 or 16 bits
 _KEPT = (4, 5)  # axes of a map or volume of labels whose channels were last, and are one now
 _SIDE = 8  # of a map of labels; boxes and keypoints have fewer numbers beside each other
-_DIFFERENT, _HIGHEST = 256, 1 << 16  # labels of a volume; sums of products have more
-_NEXT = 0.5  # of the agreement that chance leaves, between a slice of labels and the next; channels have less
+_DIFFERENT, _HIGHEST = 1024, 1 << 16  # labels of a volume; sums of products have more
+_NEXT = 0.5  # of the agreement that chance leaves, which labels have with the next place along each side
 _MORE = 2.0  # times the variance that axis 1 accounts for
 
 
@@ -26,8 +26,11 @@ def channel_axis(reference: np.ndarray) -> int | None:
     if the means of its indices differ, as in (1, 8400, 85), or if the axes before it are those of a square map and the
     means along axis 1 do not differ more, as in (1, 80, 80, 255) and (1, 3, 80, 80, 85). What an ArgMax makes of maps,
     (1, 80, 80) or (1, 80, 80, 1) whole numbers of 32 bits or more, none below 0, has rows there, and no channels. What
-    it makes of volumes, (1, 64, 80, 80), has slices there: few different numbers, of which a slice mostly repeats
-    those of the one before, as a channel does not.
+    it makes of volumes, (1, 64, 80, 80), has slices there: at most 1,024 different numbers, which mostly repeat along
+    slices, rows and columns, beyond what chance repeats. Channels do not repeat each other. Similar frames, gray or of
+    depths, do, but their rows and columns do not repeat: that is below 0.5 of what chance leaves there, in
+    photographs of 32 to 400 pixels 0.01 to 0.45. Labels of 2 to 1,000 classes, in regions of some 100 places or more,
+    have 0.6 to 0.98.
 
     reference: an output of the model, an array of any dtype.
     """
@@ -49,18 +52,19 @@ def _are_labels(reference: np.ndarray) -> bool:
         return False
     if reference.dtype.kind not in "iu" or reference.dtype.itemsize < _WIDE or reference.min(initial=0) < 0:
         return False  # sums of 8-bit products are below 0, too
-    return len(sides) == 2 or _are_slices(reference)
+    return len(sides) == 2 or _are_regions(reference)
 
 
-def _are_slices(volume: np.ndarray) -> bool:
-    """Whether few whole numbers are mostly the same at the next index of axis 1 (Cohen's kappa)."""
+def _are_regions(volume: np.ndarray) -> bool:
+    """Whether few whole numbers are mostly the same at the next place along axes 1, 2 and 3 (Cohen's kappa)."""
     if not volume.size or volume.max() >= _HIGHEST:
         return False
     share = np.bincount(volume.ravel().astype(np.int64)) / volume.size
     if np.count_nonzero(share) > _DIFFERENT:
         return False
-    same, chance = float((volume[:, 1:] == volume[:, :-1]).mean()), float(share @ share)
-    return same - chance > _NEXT * (1 - chance)
+    chance = float(share @ share)
+    sides = (np.moveaxis(volume, axis, 0) for axis in (1, 2, 3))
+    return all(float((side[1:] == side[:-1]).mean()) - chance > _NEXT * (1 - chance) for side in sides)
 
 
 def listed(items: Iterable[object], most: int = 6) -> str:

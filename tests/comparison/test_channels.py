@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 
 from npu_layout.comparison.channels import channel_axis, listed
+from tests.support.paths import SAMPLES
 
 
 def test_where_channels_lie() -> None:
@@ -96,6 +98,35 @@ def test_whole_numbers_of_channels_are_no_volume() -> None:
         assert channel_axis(x) == 1, (x.dtype, x.max())
     ramp = np.broadcast_to(np.arange(16 * 24 * 32).reshape(1, 1, 16 * 24, 32) // 40, (1, 16, 16 * 24, 32))
     assert channel_axis(ramp) == 1  # as many different ones as sums have
+
+
+def test_volumes_of_up_to_a_thousand_classes() -> None:
+    """Regions of the nearest of some points, as organs and their parts are."""
+    rng = np.random.default_rng(6)
+    places = np.stack(np.meshgrid(*map(np.arange, (16, 48, 48)), indexing="ij"), -1)
+    for classes, regions in ((2, 6), (21, 20), (150, 60), (1000, 200)):
+        points = rng.uniform(0, places.shape[:3], (regions, 3))
+        far = np.stack([np.square((places - point) * (2, 1, 1)).sum(-1) for point in points])
+        labels = rng.integers(0, classes, regions)[far.argmin(0)]
+        assert channel_axis(labels[None]) is None, (classes, len(np.unique(labels)))
+
+
+def test_similar_gray_frames_are_no_volume_of_labels() -> None:
+    """They repeat each other as slices of labels do, but not along their rows and columns."""
+    rng = np.random.default_rng(5)
+    photo = np.asarray(cv2.imread(str(SAMPLES / "data" / "demo.jpg"), cv2.IMREAD_GRAYSCALE))
+    y, x = np.mgrid[:160, :160] / 160
+    depth = np.where((x - 0.5) ** 2 + (y - 0.6) ** 2 < 0.05, 2 + y, 7 - 4 * y)  # a ball on a floor, in m
+    for side in (32, 96, 240):
+        gray = cv2.resize(photo, (side, side), interpolation=cv2.INTER_AREA)
+        for noise in (0, 0.3):
+            frames = np.clip(np.rint(gray + rng.normal(0, noise, (8, side, side))), 0, 255).astype(np.int64)
+            assert (frames[1:] == frames[:-1]).mean() > 0.7
+            assert channel_axis(frames[None]) == 1, (side, noise)
+    for unit in (0.001, 0.03):
+        assert channel_axis(np.stack([np.rint(depth / unit)] * 8)[None].astype(np.int64)) == 1, unit
+        assert channel_axis(np.stack([np.rint(depth.T / unit)] * 8)[None].astype(np.int64)) == 1, unit
+    assert channel_axis(np.stack([rng.integers(0, 4, (16, 16))] * 8)[None]) == 1  # an embedding's codes
 
 
 def test_listed() -> None:
