@@ -72,7 +72,7 @@ def rerun(
 
 
 class _Search:
-    """Runs of the model on the kept frames, in other ways; `pads`: borders that outputs showed in the first of them."""
+    """Runs of the model on the kept frames, in other ways."""
 
     def __init__(
         self,
@@ -83,21 +83,21 @@ class _Search:
         shown: Steps,
     ) -> None:
         self._engine, self._recording, self._kept, self._tried, self._shown = engine, recording, kept, tried, shown
-        self._pads: list[int] = []
+        self._pads: list[int] = []  # borders that outputs showed
         self._first: int | None = None  # the frame of which what is far is forgotten
 
     def on_chosen(self, groups: Sequence[Images], rows: Sequence[int]) -> None:
         """Try each way on the first of some frames, and what is promising there on the others."""
         self._first = rows[0] if len(rows) > 2 else None
+        borders: set[Key] = set()
         for group in groups:
             left_out: set[Key] = set()
             for row in rows:
                 both = TwoChanges(self._tried, row) if row == rows[0] else None
                 combined = self._remake(group, row, left_out, both)
-                if self._pads:
-                    self._remake(group, row, left_out, pads=self._pads)
-                elif row == rows[0] and group is groups[-1]:
-                    self._pads = self._border(group, row)
+                if row == rows[0] and group is groups[-1]:
+                    borders = self._border(group, rows)
+                    left_out |= borders
                 left_out |= set() if both is None else both.left
                 if row == rows[0] < rows[-1]:
                     far = self._tried.far(row)
@@ -108,6 +108,8 @@ class _Search:
                     left_out |= {key for key in combined if not self._tried.gains(key)}
                 self._shown.done()
         self._first = None
+        for group in groups[-1:] if len(rows) > 1 and not borders else ():
+            self._border(group, rows, between=False)  # what the first frame does not promise, all of them may
 
     def on_others(self, groups: Sequence[Images], rows: Sequence[int], leading: set[Key]) -> None:
         """Try the leading ways alone, on more frames."""
@@ -164,33 +166,37 @@ class _Search:
         self._tried.unchanged.update(((group.names, id), row) for id in unchanged)
         return combined
 
-    def _border(self, group: Images, row: int) -> list[int]:
-        """Add the model's answers to one frame for the border that its outputs show, if they show an unusual one.
+    def _border(self, group: Images, rows: Sequence[int], between: bool = True) -> set[Key]:
+        """Add the model's answers to frames for the border that their outputs show, if they show an unusual one.
 
-        Return its pixel value, or none.
+        between: as of `searched`. Return the keys of the borders that were tried in all frames.
         """
         declared, tried = declared_pad(self._recording.meta), self._tried
 
-        def of_pads() -> dict[int, dict[str, np.ndarray]]:
+        def of_pads(row: int) -> dict[int, dict[str, np.ndarray]]:
             keys = [(border_of(key[1]), key) for key in tried.in_every_output(row) if key[0] == group.names]
             return {pad: tried.answer(key, row) for pad, key in keys if pad is not None}
 
-        def run(pad: int) -> dict[str, np.ndarray] | None:
+        def run(pad: int, row: int) -> dict[str, np.ndarray] | None:
             self._remake(group, row, pads=[pad])
-            return of_pads().get(pad)
+            return of_pads(row).get(pad)
 
-        known = of_pads()
+        of_rows = {row: of_pads(row) for row in rows}
+        rows = sorted(rows, key=lambda row: not of_rows[row])  # the first one may have no border
+        known = {pad: {row: of[pad] for row, of in of_rows.items() if pad in of} for pad in of_rows[rows[0]]}
         if not known:
-            return []
-        recorded = {} if declared is None else {declared: self._kept[row].references}
-        found = searched(tried.evidence, row, {**known, **recorded}, run)
+            return set()
+        recorded = {} if declared is None else {declared: {row: self._kept[row].references for row in rows}}
+        found = searched(tried.evidence, rows, {**known, **recorded}, run, between)
         for of in tried.of.values():
             for key in [key for key in of if key[0] == group.names and border_of(key[1]) not in {None, *known}]:
                 if found is None or border_of(key[1]) != found[0]:
                     del of[key]
                 else:
                     of[key] = of[key]._replace(text=f"{of[key].text}{found[1]}", choices=CHOICES)
-        return [] if found is None else [found[0]]
+        self._pads = [] if found is None else [found[0]]
+        whole = set.intersection(*map(tried.in_every_output, rows))
+        return {key for key in whole if key[0] == group.names and border_of(key[1]) is not None}
 
     def exchange(self, rows: Sequence[int]) -> None:
         """Add the model's answers to exchanged inputs, if they differ from those as recorded, and from each other.

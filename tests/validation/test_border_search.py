@@ -51,11 +51,12 @@ def found(
     stored = (device()["maps"] + noise * rng.standard_normal(SHAPE)).astype(np.float32)
     evidence = {"maps": Evidence(nl.TensorSpec(SHAPE), [stored.ravel()], [model(recorded)["maps"]], (), 1)}
 
-    def run(pad: int) -> Answers:
+    def run(pad: int, row: int) -> Answers:
+        assert row == 0
         runs.append(pad)
         return model(pad)
 
-    return searched(evidence, 0, {pad: model(pad) for pad in known}, run), runs
+    return searched(evidence, [0], {pad: {0: model(pad)} for pad in known}, run), runs
 
 
 @pytest.mark.parametrize("pad", [20, 77, 140, 180, 220])
@@ -152,10 +153,65 @@ def test_another_change_of_which_a_border_has_a_part_is_none() -> None:
     assert best is None and runs
 
 
+def of_frames(
+    noises: list[float], shares: tuple[float, ...] = (), pad: int = 60
+) -> tuple[dict[str, Evidence], Callable[[float, int], Answers]]:
+    """A device with a border in frames of other pictures, each with its noise, and the model.
+
+    shares: of each frame, how much of it the border is.
+    """
+    rng = np.random.default_rng(1)
+    offsets = rng.standard_normal((len(noises), *SHAPE))
+
+    def model(border: float, row: int) -> Answers:
+        share = shares[row] if shares else 1
+        return {"maps": (share * bent(border)["maps"] + offsets[row]).astype(np.float32)}
+
+    stored = [model(pad, row)["maps"] + noise * rng.standard_normal(SHAPE) for row, noise in enumerate(noises)]
+    buffers = [x.astype(np.float32).ravel() for x in stored]
+    told = [model(114, row)["maps"] for row in range(len(noises))]
+    return {"maps": Evidence(nl.TensorSpec(SHAPE), buffers, told, (), 1)}, model
+
+
+def test_all_frames_decide_what_the_first_promises() -> None:
+    """Noise of the first frame leaves it open which border it is: the others narrow it down."""
+    evidence, model = of_frames([0.25, 0.02, 0.02, 0.02])
+    first = {pad: {0: model(pad, 0)} for pad in USUAL}
+    runs = []
+
+    def run(pad: int, row: int) -> Answers:
+        runs.append((pad, row))
+        return model(pad, row)
+
+    alone, best = searched(evidence, [0], first, model), searched(evidence, range(4), first, run)
+    assert alone is not None and best is not None and abs(best[0] - 60) <= 1
+    (low, high), (narrow, wide) = bounds(alone[1]), bounds(best[1])
+    assert narrow <= 60 <= wide and wide - narrow < 0.6 * (high - low), (alone, best)
+    assert {(pad, row) for pad in USUAL for row in (1, 2, 3)} < {*runs}, "the usual ones too, in the frames that follow"
+    assert len(runs) == len({*runs}) and not {(pad, 0) for pad in USUAL} & {*runs}
+
+
+def test_frames_in_which_the_usual_borders_were_tried_promise_one_together() -> None:
+    """The first frame fills nearly all of the input, and shows no border."""
+    evidence, model = of_frames([0.02] * 3, (0.01, 1, 1))
+    known = {pad: {row: model(pad, row) for row in range(3)} for pad in USUAL}
+    first = {pad: {0: of_pad[0]} for pad, of_pad in known.items()}
+    assert searched(evidence, range(3), first, model) is None
+    best = searched(evidence, range(3), known, model, between=False)
+    assert best is not None and abs(best[0] - 60) <= 1
+
+
+def test_a_frame_without_a_border_does_not_count() -> None:
+    evidence, model = of_frames([0.02, 0.02, 5])
+    known = {pad: {0: model(pad, 0)} for pad in USUAL}
+    best = searched(evidence, range(3), known, lambda pad, row: None if row == 2 else model(pad, row))
+    assert best is not None and abs(best[0] - 60) <= 1
+
+
 def test_a_border_that_makes_no_other_input() -> None:
     evidence = {"maps": Evidence(nl.TensorSpec(SHAPE), [bent(77)["maps"].ravel()], [bent(114)["maps"]], (), 1)}
-    assert searched(evidence, 0, {pad: bent(pad) for pad in USUAL}, lambda pad: None) is None
-    assert searched(evidence, 0, {114: bent(114)}, bent) is None
+    assert searched(evidence, [0], {pad: {0: bent(pad)} for pad in USUAL}, lambda pad, row: None) is None
+    assert searched(evidence, [0], {114: {0: bent(114)}}, lambda pad, row: bent(pad)) is None
 
 
 def test_the_declared_border() -> None:

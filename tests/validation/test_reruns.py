@@ -20,7 +20,7 @@ from npu_layout.validation.comparing import KeptRun, compare
 from npu_layout.validation.reruns import rerun
 from npu_layout.validation.tried_ways import Key, TriedWays
 from tests.support import two_inputs
-from tests.support.boards import PRE, Board, network
+from tests.support.boards import PRE, Board, network, picture
 
 EYES = ("left", "middle", "right")
 
@@ -307,9 +307,9 @@ def test_an_unusual_border_of_all_images(pad: int, monkeypatch: pytest.MonkeyPat
     """It is estimated from the usual borders of all of them at once, not from those of one image alone."""
     known: list[set[int]] = []
 
-    def noted(evidence: Any, row: int, of_pads: Any, run: Any) -> Any:
+    def noted(evidence: Any, rows: Any, of_pads: Any, *run: Any) -> Any:
         known.append({*of_pads})
-        return searched(evidence, row, of_pads, run)
+        return searched(evidence, rows, of_pads, *run)
 
     monkeypatch.setattr("npu_layout.validation.reruns.searched", noted)
     both, engine = ("left", "right"), nl.OnnxRuntimeEngine(two_inputs.matcher())
@@ -320,6 +320,18 @@ def test_an_unusual_border_of_all_images(pad: int, monkeypatch: pytest.MonkeyPat
     assert known == [{0, 114, 127, 255}]
     assert found.verdict == "preprocessing" and found.fix == {**PRE, "pad_value": pytest.approx(pad, abs=2)}, str(found)
     assert "inputs 'left' and 'right': a border of " in found.why
+
+
+def test_a_first_frame_without_a_border() -> None:
+    """It fills the input, so that those that follow say which border the device saw."""
+    both, engine = ("left", "right"), nl.OnnxRuntimeEngine(two_inputs.matcher())
+    inputs, seen = ([dict(zip(both, two_inputs.pictures(2, 2 * i, p))) for i in range(4)] for p in (114, 180))
+    filled = nl.Preprocessor(nl.TensorSpec(two_inputs.SHAPE), **{**PRE, "resize": "stretch"})
+    inputs[0] = seen[0] = {name: filled(picture(k))[0].reshape(two_inputs.SHAPE).copy() for k, name in enumerate(both)}
+    fed = {id(given): other for given, other in zip(inputs, seen)}
+    recording = two_inputs.recording(engine, inputs, lambda given: fed[id(given)], 30, preprocess=PRE)
+    found = nl.validate(recording, engine).outputs["maps"]
+    assert found.verdict == "preprocessing" and found.fix == {**PRE, "pad_value": pytest.approx(180, abs=2)}, str(found)
 
 
 def _report(

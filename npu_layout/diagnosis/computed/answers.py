@@ -192,7 +192,7 @@ def whole_cause(evidence: Evidence, trials: Iterable[Trial]) -> Trial | None:
 
 
 class ExplainedRow:
-    """What the recorded input, another cause, and the model's outputs for other inputs explain of one kept frame.
+    """What the recorded input, another cause, and the model's outputs for other inputs explain of a kept frame or more.
 
     The values of a vector do not vary about their channels' means in one frame: what varies in all counts.
 
@@ -202,24 +202,26 @@ class ExplainedRow:
         The output, and which of its kept frames.
     best
         The trial that explains most of all frames; None: there is none.
+    more
+        Rows of other kept frames that count with it.
     """
 
-    def __init__(self, evidence: Evidence, row: int, best: Trial | None = None) -> None:
+    def __init__(self, evidence: Evidence, row: int, best: Trial | None = None, more: Sequence[int] = ()) -> None:
         self._evidence, self.row = evidence, row
         self.explained: dict[Any, float] = {}  #: {key: dB} of the outputs for other inputs, if the spec fits
         if not evidence.fits:
             return
         self._is_vector = evidence.samples.count == 1 and evidence.channels > 1
-        self._declared = evidence.as_declared([row])
+        rows = [row, *more]
+        self._declared = evidence.as_declared(rows)
         self._varies = float((evidence.codes - evidence.codes.mean(0)).var()) if self._is_vector else 0.0
-        rows = slice(row, row + 1)
-        others = [] if best is None else [best._replace(codes=best.codes[rows], left=best.left[rows], rows=[row])]
+        others = [] if best is None else [best._replace(codes=best.codes[rows], left=best.left[rows], rows=rows)]
         self.recorded = max(map(self._score, [self._declared, *others]))  #: dB of the recorded input, or `best`
 
-    def add(self, key: Hashable, answer: np.ndarray) -> None:
-        """Add the model's output for another input."""
+    def add(self, key: Hashable, *answers: np.ndarray) -> None:
+        """Add the model's output for another input of each frame."""
         if self._evidence.fits:
-            self.explained[key] = self._score(self._answered(answer))
+            self.explained[key] = self._score(self._answered(*answers))
 
     def add_like(self, key: Hashable, like: Hashable) -> None:
         """Add an output that is the one of a key that was added."""
@@ -246,10 +248,10 @@ class ExplainedRow:
         least = max(far, whole)
         return after < least and self._is_no_chance(least + _FAR - after, self._answered(answer))
 
-    def _answered(self, answer: np.ndarray) -> Trial:
-        """Return the trial of the model's output for another input."""
+    def _answered(self, *answers: np.ndarray) -> Trial:
+        """Return the trial of the model's output for another input of each frame."""
         evidence = self._evidence
-        left = self._declared.codes - evidence.predicted(evidence.samples.of(answer)[None])
+        left = self._declared.codes - evidence.predicted(np.stack([evidence.samples.of(answer) for answer in answers]))
         return self._declared._replace(left=left)
 
     def _score(self, trial: Trial) -> float:

@@ -36,35 +36,36 @@ class EstimatedBorder(NamedTuple):
 
 
 class BorderErrors:
-    """What the model's outputs for some borders leave of a kept frame: the row of one in `evidence`."""
+    """What the model's outputs for some borders leave of kept frames, `rows` of `evidence`, together."""
 
-    def __init__(self, evidence: Mapping[str, Evidence], row: int) -> None:
+    def __init__(self, evidence: Mapping[str, Evidence], rows: Sequence[int]) -> None:
         self._evidence = {output: e for output, e in evidence.items() if e.fits}
-        self._row = row
+        self.rows = list(rows)
         self._left: dict[float, list[np.ndarray]] = {}  # of each output
         self._scores: dict[float, list[float]] = {}
-        self._rows = [ExplainedRow(e, row) for e in self._evidence.values()]
-        self._recorded = self._powers([e.left[row] for e in self._evidence.values()])
+        first, *more = self.rows
+        self._explained = [ExplainedRow(e, first, None, more) for e in self._evidence.values()]
+        self._recorded = self._powers([e.left[self.rows] for e in self._evidence.values()])
 
     @property
     def is_sound(self) -> bool:
         """Whether the input as recorded explains every output as well as that of a sound device."""
-        return all(row_of.recorded >= SOUND for row_of in self._rows)
+        return all(of_output.recorded >= SOUND for of_output in self._explained)
 
     @property
     def pads(self) -> list[float]:
         """The known borders, the lowest first."""
         return sorted(self._left)
 
-    def add(self, pad: float, answers: Mapping[str, np.ndarray]) -> None:
-        """Add the model's outputs for a border of a pixel value, {output: tensor}."""
+    def add(self, pad: float, answers: Sequence[Mapping[str, np.ndarray]]) -> None:
+        """Add the model's outputs for a border of a pixel value: of each frame, {output: tensor}."""
         self._left[pad] = [
-            e.codes[self._row] - e.predicted(e.samples.of(answers[output])[None])[0]
+            e.codes[self.rows] - e.predicted(np.stack([e.samples.of(answer[output]) for answer in answers]))
             for output, e in self._evidence.items()
         ]
-        for output, row_of in zip(self._evidence, self._rows):
-            row_of.add(pad, answers[output])
-        self._scores[pad] = [row_of.explained[pad] for row_of in self._rows]
+        for output, of_output in zip(self._evidence, self._explained):
+            of_output.add(pad, *(answer[output] for answer in answers))
+        self._scores[pad] = [of_output.explained[pad] for of_output in self._explained]
 
     def nearest(self, bent: bool = False) -> EstimatedBorder | None:
         """Return the border nearest to the data, between known ones; None if fewer than two are known.

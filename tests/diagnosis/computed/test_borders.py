@@ -37,7 +37,7 @@ def errors(answers: Model, device: float, recorded: float, noise: float) -> Bord
             (answers(device)[name] + noise * rng.standard_normal(SHAPE)).astype(np.float32).ravel() for _ in range(2)
         ]
         evidence[name] = Evidence(SPEC, stored, [told, told], (), 1)
-    return BorderErrors(evidence, 1)
+    return BorderErrors(evidence, [1])
 
 
 @pytest.mark.parametrize("device", [3, 77, 150, 254])
@@ -47,7 +47,7 @@ def test_between_two_borders(device: float, noise: float) -> None:
     found = errors(answers, device, 114, noise)
     assert found.nearest() is None
     for pad in (255, 0, 114):
-        found.add(pad, answers(pad))
+        found.add(pad, [answers(pad)])
     border = found.nearest()
     assert found.pads == [0, 114, 255] and border is not None
     assert abs(border.pad - device) <= max(border.sure, 0.1) and border.gain > (3 if noise == 0.01 else 0.2)
@@ -61,10 +61,10 @@ def test_on_a_parabola(device: float) -> None:
     answers = model(3.0)
     found = errors(answers, device, 114, 0.02)
     for pad in (255, 0):
-        found.add(pad, answers(pad))
+        found.add(pad, [answers(pad)])
     of_two, on_line = found.nearest(bent=True), found.nearest()
     assert of_two == on_line and on_line is not None and abs(on_line.pad - device) > 4  # two are on a line
-    found.add(114, answers(114))
+    found.add(114, [answers(114)])
     border = found.nearest(bent=True)
     assert border is not None and abs(border.pad - device) <= max(border.sure, 1) and border.sure < 4
     one, next_one = (answers(device + by)["one"] for by in (-0.5, 0.5))
@@ -89,7 +89,7 @@ def test_what_explains_as_well_to_a_decibel_is_as_likely() -> None:
     answers = model()
     found = errors(answers, 77, 114, 0.2)
     for pad in (255, 0, 114):
-        found.add(pad, answers(pad))
+        found.add(pad, [answers(pad)])
     border, reach = found.nearest(bent=True), as_good(answers, 77, 0.2)
     assert border is not None and 10 < reach == pytest.approx(border.sure, abs=3) and abs(border.pad - 77) < reach
     assert border.sure > 1.2 * 3 * 255 * 0.2 / 2 * (8 / 1024) ** 0.5  # three deviations
@@ -102,20 +102,45 @@ def test_the_error_is_three_deviations_of_noise() -> None:
     told = {pad: (pad * slope).astype(np.float32) for pad in (0, 114, 255)}
     for noise in noises:
         stored = (77 * slope + 40 * noise).astype(np.float32).ravel()
-        found = BorderErrors({"one": Evidence(SPEC, [stored], [told[114]], (), 1)}, 0)
+        found = BorderErrors({"one": Evidence(SPEC, [stored], [told[114]], (), 1)}, [0])
         for pad, answer in told.items():
-            found.add(pad, {"one": answer})
+            found.add(pad, [{"one": answer}])
         border = found.nearest()
         assert border is not None
         off.append(abs(border.pad - 77) / border.sure)
     assert np.mean(np.array(off) < 1) > 0.98 and 0.25 < np.quantile(off, 0.68) < 0.42
 
 
+def test_more_frames_bring_an_estimate_nearer() -> None:
+    """Frames of other pictures, whose noise is another: a quarter of the noise of one frame in sixteen of them."""
+    rng, frames = np.random.default_rng(8), 16
+    models = [_other_picture(k) for k in range(frames)]
+    stored = [(answers(77)["one"] + 0.3 * rng.standard_normal(SHAPE)).astype(np.float32).ravel() for answers in models]
+    evidence = {"one": Evidence(SPEC, stored, [answers(114)["one"] for answers in models], (), 1)}
+    off, sure = [], []
+    for rows in (*([k] for k in range(frames)), list(range(frames))):
+        found = BorderErrors(evidence, rows)
+        for pad in (0, 114, 255):
+            found.add(pad, [models[row](pad) for row in rows])
+        border = found.nearest()
+        assert border is not None
+        off.append(abs(border.pad - 77))
+        sure.append(border.sure)
+    assert sure[-1] == pytest.approx(np.mean(sure[:-1]) / 4, rel=0.1)
+    assert off[-1] <= sure[-1] and off[-1] < np.mean(off[:-1]) / 2
+
+
+def _other_picture(seed: int) -> Model:
+    rng = np.random.default_rng(seed)
+    fixed, slope = rng.standard_normal((2, *SHAPE)).astype(np.float32)
+    return lambda pad: {"one": (fixed + 2 * pad / 255 * slope).astype(np.float32)}
+
+
 def test_the_gain_is_over_the_best_of_the_others() -> None:
     answers = model()
     found = errors(answers, 77, 114, 0.01)
     for pad in (0, 70, 77, 114):
-        found.add(pad, answers(pad))
+        found.add(pad, [answers(pad)])
     left = {pad: np.square(answers(77)["one"] - answers(pad)["one"]).mean() + 1e-4 for pad in found.pads}
     assert found.gain(77, [0]) == pytest.approx(10 * np.log10(left[114] / left[77]), abs=0.5)  # recorded with 114
     assert found.gain(77, [0, 70]) == pytest.approx(10 * np.log10(left[70] / left[77]), abs=0.5)
@@ -126,7 +151,7 @@ def test_an_output_of_which_much_is_left_does_not_count() -> None:
     answers = model()
     for noise, low, high in ((0.05, 20, 30), (0.3, -np.inf, 0)):
         found = errors(answers, 77, 200, noise)
-        found.add(77, answers(77))
+        found.add(77, [answers(77)])
         assert low <= found.gain(77, []) < high
 
 
@@ -134,7 +159,7 @@ def test_no_border_gains_where_none_differs() -> None:
     answers = model()
     found = errors(answers, 114, 114, 0.05)
     for pad in (0, 114, 127, 255):
-        found.add(pad, answers(pad))
+        found.add(pad, [answers(pad)])
     border = found.nearest()
     assert border is not None and border.gain < 0.05 and abs(border.pad - 114) <= border.sure
 
@@ -144,8 +169,8 @@ def test_outputs_of_another_shape_do_not_count() -> None:
     told = answers(114)["one"]
     whole = Evidence(SPEC, [answers(77)["one"].ravel()], [told], (), 1)
     other = Evidence(nl.TensorSpec((1, 2, 16, 16)), [np.zeros(512, np.float32)], [told], (), 1)
-    found = BorderErrors({"one": whole, "two": other}, 0)
+    found = BorderErrors({"one": whole, "two": other}, [0])
     for pad in (0, 114):
-        found.add(pad, answers(pad))
+        found.add(pad, [answers(pad)])
     border = found.nearest()
     assert border is not None and border.pad == pytest.approx(77, abs=0.01)
