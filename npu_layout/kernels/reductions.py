@@ -18,6 +18,7 @@ from .fallback.checks import (
     checked_softmax,
     checked_top_k,
     checked_tops,
+    real,
 )
 
 # What numpy and the compiled core raise on arguments of another type; `check_types` then finds out which one it is.
@@ -85,17 +86,16 @@ def softmax(
     `x`, `dtype`: as for `argmax`. `out`: the same positions and channels, with their axes in the same order; it must
     not overlap `x`. `positions`: how many axes are positions; default: all but the last. Both arrays may have digits of
     the channel of their own: if `channels` is given, the digits of each need at least as many elements, and the lanes
-    beyond are neither read nor written. `scale`, `zero_point`: of stored integers; float32 accepts none. ValueError on
-    what does not fit.
+    beyond are neither read nor written. `scale`, `zero_point`: of stored integers, finite numbers; float32 accepts
+    none. ValueError on what does not fit.
     """
     try:
-        level = LEVELS[backend]
+        level, scale, zero_point = LEVELS[backend], real("scale", scale), real("zero_point", zero_point)
         if level is None or not _core.softmax(x, out, positions, channels, dtype, scale, zero_point, level):
             known = checked_softmax(x, out, positions, channels, dtype, scale, zero_point)
             fallback.reduce.softmax(x, out, *known, scale, zero_point)
     except WRONG_TYPES:
-        counts, real = {"positions": positions, "channels": channels}, {"scale": scale, "zero_point": zero_point}
-        check_types(backends(), backend, {"x": x, "out": out}, counts, real, dtype)
+        check_types(backends(), backend, {"x": x, "out": out}, {"positions": positions, "channels": channels}, dtype)
         raise
 
 
@@ -114,18 +114,18 @@ def sigmoid(
     `x`, `dtype`: as for `argmax`. Without `positions`, `out` has the shape of `x` and any strides; it is `x` itself or
     an array that does not overlap it. With `positions`, which says how many axes are positions, these come first in
     both arrays; behind them `x` has the digits of the channel, `out` has the channel as one axis, and the two must not
-    overlap. `channels`: as for `argmax`. `scale`, `zero_point`: of stored integers; float32 accepts none. ValueError on
-    what does not fit.
+    overlap. `channels`: as for `argmax`. `scale`, `zero_point`: of stored integers, finite numbers; float32 accepts
+    none. ValueError on what does not fit.
     """
     try:
+        scale, zero_point = real("scale", scale), real("zero_point", zero_point)
         level, known = LEVELS[backend], (dtype, scale, zero_point)
         if level is None or not _core.sigmoid(x, out, *known, level, positions=positions, channels=channels):
             axes, count, name = checked_sigmoid(x, out, *known, positions, channels)
             if level is None or not _core.sigmoid(x, out, *known, level, True, positions, channels):
                 fallback.reduce.sigmoid(x, out, name, scale, zero_point, axes, count)
     except WRONG_TYPES:
-        counts, real = {"positions": positions, "channels": channels}, {"scale": scale, "zero_point": zero_point}
-        check_types(backends(), backend, {"x": x, "out": out}, counts, real, dtype)
+        check_types(backends(), backend, {"x": x, "out": out}, {"positions": positions, "channels": channels}, dtype)
         raise
 
 
@@ -142,8 +142,8 @@ def peaks(
     The result is a new int64 array (count, 4) of rows (n, c, y, x) in ascending order.
 
     `x`: (N, C, H, W), a view with any strides; several axes between N and H are the channel's digits. `channels` and
-    `dtype`: as for `argmax`. `threshold`: in the units of the stored values. `radius`: the window has 2 radius + 1
-    points on a side. ValueError on what does not fit.
+    `dtype`: as for `argmax`. `threshold`: in the units of the stored values, not NaN. `radius`: the window has
+    2 radius + 1 points on a side. ValueError on what does not fit.
     """
     try:
         count, name, least, above, reach = checked_peaks(x, threshold, radius, channels, dtype)
@@ -153,7 +153,7 @@ def peaks(
         found = None if level is None else _core.peaks(x, count, name, least, above, reach, level)
         return fallback.reduce.peaks(x, count, name, least, above, reach) if found is None else found
     except WRONG_TYPES:
-        check_types(backends(), backend, {"x": x}, {"channels": channels}, {"threshold": threshold}, dtype)
+        check_types(backends(), backend, {"x": x}, {"channels": channels}, dtype)
         raise
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -103,3 +106,34 @@ def test_refusals_and_nothing_to_do(backend: str) -> None:
     where = np.zeros(deep.shape[:-1], np.int64)
     kernels.argmax(deep, where, backend=backend)
     np.testing.assert_array_equal(where, deep.argmax(-1))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    "given",
+    [1j, np.complex64(1), np.float32("nan"), -math.inf, 1e39, 10**309, None, "1", np.ones(1)],
+    ids=str,
+)
+def test_scales_are_finite_real_numbers(backend: str, given: Any) -> None:
+    x = np.ones((1, 2, 3, 4), np.int8)
+    out = np.full(x.shape, 7, np.float32)
+    options = {"scale": given, "zero_point": given}
+    for kernel in (kernels.softmax, kernels.sigmoid):
+        for name, value in options.items():
+            with pytest.raises(ValueError, match=rf"^{name}: expected a (finite|real) number.* got "):
+                kernel(x, out, backend=backend, **{name: value})
+            assert (out == 7).all()
+    if isinstance(given, (float, int)) and given == given:  # a limit that none, or all, are above is no mistake
+        assert len(kernels.peaks(x, given, backend=backend)) == 2 * (given < 1)
+    else:
+        with pytest.raises(ValueError, match=r"^threshold: expected a (real )?number, got "):
+            kernels.peaks(x, given, backend=backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("given", [2, np.float16(2), np.int8(2), np.array(2.0)], ids=repr)
+def test_scales_of_any_real_type(backend: str, given: Any) -> None:
+    x = np.array([[-1, 0, 1]], np.int8)
+    out = np.zeros(x.shape, np.float32)
+    kernels.sigmoid(x, out, None, given, np.int64(1), backend)
+    np.testing.assert_allclose(out, 1 / (1 + np.exp(-(x.astype(float) - 1) * 2)), rtol=1e-6)

@@ -18,6 +18,8 @@ class WrongType(TypeError, ValueError):
     """An argument of another type than the kernels read: a ValueError, as every refusal of theirs, and a TypeError."""
 
 
+_LARGEST = float(np.finfo(np.float32).max)
+_FARTHEST = int(np.finfo(np.float64).max)  # an int beyond it is no float
 _FAR = 64  # radius from which on it is compared with the plane
 _NAMES = {np.dtype(name): name for name in ("float16", "float32", "int16", "int32", "int8", "uint16", "uint8")}
 
@@ -30,12 +32,28 @@ def whole(name: str, given: Any) -> int:
         raise WrongType(f"{name}: expected a whole number, got {given!r}") from None
 
 
+def real(name: str, given: Any, most: float = _LARGEST) -> float:
+    """Return a real number from -most to most as a float; a ValueError that names the argument if it is anything else.
+
+    numpy would compute with the real part of a complex number, with NaN for None, and with a number read from text.
+    """
+    if type(given) is float and -most <= given <= most:
+        return given
+    value = given[()] if isinstance(given, np.ndarray) and given.ndim == 0 else given
+    if not isinstance(value, (int, float, np.integer, np.floating)):
+        raise WrongType(f"{name}: expected a real number, got {given!r}")
+    number = float(min(max(value, -_FARTHEST), _FARTHEST) if isinstance(value, int) else value)
+    if not -most <= number <= most:
+        expected = "a finite number in the range of float32" if math.isfinite(most) else "a number"
+        raise ValueError(f"{name}: expected {expected}, got {given!r}")
+    return number
+
+
 def check_types(
     backends: Collection[str],
     backend: Any,
     arrays: Mapping[str, Any],
     counts: Mapping[str, Any] | None = None,
-    real: Mapping[str, Any] | None = None,
     dtype: Any = None,
 ) -> None:
     """Raise WrongType that names the first argument of a wrong type; `counts` may be None, and so may dtype.
@@ -49,9 +67,6 @@ def check_types(
             raise WrongType(f"{name}: expected a numpy array, got {type(given).__name__}")
     for name, given in (counts or {}).items():
         whole(name, 0 if given is None else given)
-    for name, given in (real or {}).items():
-        if not isinstance(given, (int, float, np.integer, np.floating)):
-            raise WrongType(f"{name}: expected a number, got {given!r}")
     if not isinstance(dtype, (str, type(None))):
         raise WrongType(f"dtype: expected a name or None, got {dtype!r}")
 
@@ -201,8 +216,7 @@ def checked_peaks(
     if radius < 1:
         raise ValueError(f"radius: expected 1 or more, got {radius}")
     count = _count(x.shape[1:-2], channels, "x")
-    if math.isnan(threshold):
-        return 0, name, None, threshold, 1
+    threshold = real("threshold", threshold, math.inf)
     if radius > _FAR:
         radius = min(radius, max(1, *x.shape[-2:]))  # no window is larger than the plane
     if "float" in name:
