@@ -39,7 +39,6 @@ from .validation import Tolerance, validate
 
 __all__ = ["Recordings", "assert_matches"]
 
-_LONGEST = 255  # bytes of a file's name
 Inputs = Union[np.ndarray, Mapping[str, np.ndarray]]
 
 
@@ -167,11 +166,9 @@ class Recordings:
         pytest.fail(str(refused), pytrace=False)
 
     def _place(self, name: str) -> Path:
-        folder = self.folder / path_of("name", name)
+        folder = self.folder / path_of(f"recording {name!r}", name)
         if os.path.isabs(name) or not name or ".." in Path(name).parts:
             raise NpuLayoutError(f"recording {name!r}: expected a name below {self.folder}")
-        if any(len(os.fsencode(part)) > _LONGEST for part in Path(name).parts):
-            raise NpuLayoutError(f"recording {name!r}: no file can have a name of more than {_LONGEST} bytes")
         return folder
 
     def _is_to_be_recorded(self, folder: Path) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
-from ..support import isolated, npy_bytes, parse_npy, whole
+from ..support import isolated, npy_bytes, parse_npy, path_of, whole
 
 
 def checked_file(what: str, path: str) -> str:
@@ -76,8 +76,8 @@ def specs_in(text: str) -> dict[str, TensorSpec]:
 
 
 def free(path: str, force: bool) -> None:
-    """Raise NpuLayoutError if `path` exists, unless `force` allows to overwrite it."""
-    if os.path.exists(path) and not force:
+    """Raise NpuLayoutError if `path` is too long, or exists, unless `force` allows to overwrite it."""
+    if os.path.exists(path_of("path", path)) and not force:
         raise NpuLayoutError(f"{path} exists; --force overwrites it")
 
 

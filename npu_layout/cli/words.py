@@ -15,6 +15,7 @@ from ..engines import open_engine
 from ..errors import LayoutError, NpuLayoutError
 from ..frames import INTERPOLATIONS, MODES
 from ..layouts import Layout, is_vendor_name
+from ..support import path_of
 
 T = TypeVar("T")
 #: Short names of dtypes: what numpy means by them, in bytes, and what runtimes mean, in bits.
@@ -132,7 +133,7 @@ def target(text: str) -> str:
     """Read the path of what is written; ``-``, the standard output of other programs, is refused: it has the report."""
     if text == "-":
         raise NpuLayoutError("'-': expected a path, since the report goes to the standard output; ./- is a file")
-    return text
+    return path_of("path", text)
 
 
 def add_preprocessing(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from ..errors import NpuLayoutError
-from ..support import path_of, plugin, plugins, shown
+from ..support import path_text, plugin, plugins, shown
 from .factories import engine_named
 
 GROUP = "npu_layout.engines"
@@ -105,7 +105,7 @@ def open_engine(name: str | os.PathLike[str], **options: Any) -> Any:
     Traceback (most recent call last):
     npu_layout.errors.NpuLayoutError: model nowhere.onnx: no such file
     """
-    text = path_of("name", name)
+    text = path_text("name", name)
     kind, colon, model = text.partition(":")
     suffix = os.path.splitext(text)[1].lower()
     entry = plugin(GROUP, OWN, kind) if colon else None

@@ -68,7 +68,7 @@ def from_acl(desc: Any, *, shape: Sequence[int] | None = None, layout: str | Non
     Layout('NCHW16c')
     """
     given = Metadata("ACL desc", desc)
-    name = text(given.field("name", ""))
+    name = given.read("name", text, "")
     wanted = None if shape is None else whole_numbers("shape", shape, None, 1)
     letters = None if layout is None else text_of("layout", layout)
     what = f"ACL tensor {name!r}"

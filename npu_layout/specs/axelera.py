@@ -51,7 +51,7 @@ def from_axelera(info: Any, *, axes: str | None = None, name: str = "") -> Tenso
     ((1, 224, 224, 3), 2892, (220800, 960, 4, 1), 220800)
     """
     given = Metadata("Axelera info", info)
-    name = text_of("name", name) or text(given.field("name", ""))
+    name = text_of("name", name) or given.read("name", text, "")
     what = f"Axelera tensor {name!r}"
     pads = _padding(given, what, whole := given.extents("shape"))
     shape = [extent - front - behind for extent, (front, behind) in zip(whole, pads)]

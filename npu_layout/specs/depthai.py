@@ -52,7 +52,7 @@ def from_depthai(info: Any) -> TensorSpec:
     ('NCHW', 'float16', (60, 16, 4, 1))
     """
     given = Metadata("DepthAI info", info)
-    name = text(given.field("name", ""))
+    name = given.read("name", text, "")
     what = f"DepthAI tensor {name!r}"
     dims = given.extents("dims")
     axes = _order(what, given.field("order"))

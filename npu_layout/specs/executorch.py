@@ -52,7 +52,7 @@ def from_executorch(info: Any, *, name: str = "") -> TensorSpec:
     TensorSpec((1, 3, 4, 5), 'NCHW', 'float32', name='image')
     """
     given = Metadata("ExecuTorch info", info)
-    name = text_of("name", name) or text(given.called("name", ""))
+    name = text_of("name", name) or Metadata(given.what, {"name": given.called("name", "")}).read("name", text)
     what = f"ExecuTorch tensor {name!r}"
     field = "sizes" if given.field("sizes", None) is not None else "shape"
     sizes = Metadata(given.what, {field: given.called(field)}).extents(field) or [1]

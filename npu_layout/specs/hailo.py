@@ -67,7 +67,7 @@ def from_hailo(info: Any, *, format_type: Any = None, order: Any = None, device:
     TensorSpec((1, 46, 46, 57), 'NHWC', 'uint8', axes='NHWC', quantization=Quantization(0.0075, 41.5), name='heat')
     """
     given, device = Metadata("Hailo info", info), flag("device", device)
-    name = text(given.field("name", ""))
+    name = given.read("name", text, "")
     what = f"Hailo stream {name!r}"
     form = Metadata("Hailo info format", given.field("format"))
     named = _asked(form, "order", order, _ORDER_NAMES, "HAILO_FORMAT_ORDER_")

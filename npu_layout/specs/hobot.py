@@ -107,8 +107,8 @@ def _of_pyeasy_dnn(given: Metadata) -> Metadata:
     listed = all(given.field(name, None) is not None for name in ("tensor_type", "dtype", "layout", "shape"))
     if given.field("validShape", None) is not None or (said is None and not listed):
         return given
-    axes, kind = text(given.field("layout")), text(given.field("tensor_type", ""))
-    dtype = text(given.field("dtype")).lower()
+    axes, kind = given.read("layout", text), given.read("tensor_type", text, "")
+    dtype = given.read("dtype", text).lower()
     types = {name: word for word, name in _DTYPES.items()}
     fields = {
         "validShape": given.field("shape"),

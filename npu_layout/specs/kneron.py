@@ -87,7 +87,7 @@ def from_kneron(tensor: Any, *, chip: Any = None, name: str = "", retrieved: str
     ((1, 57, 46, 48), (1, 46, 57, 48))
     """
     given = Metadata("Kneron tensor", tensor)
-    name = text_of("name", name) or text(given.field("name", ""))
+    name = text_of("name", name) or given.read("name", text, "")
     what = f"Kneron tensor {name!r}"
     kind = _kind(given, what)
     info = given.part("tensor_shape_info") or given

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import operator
 import re
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Callable, NamedTuple
 
 import numpy as np
@@ -51,7 +52,11 @@ class Metadata(NamedTuple):
     def called(self, name: str, default: Any = _MISSING) -> Any:
         """Return a field, or what it returns if it is a method without arguments; `default` if it is missing."""
         value = self.field(name, default)
-        return value() if callable(value) else value
+        try:
+            return value() if callable(value) else value
+        except Exception as error:  # of a method of the runtime's object
+            says = f"{type(error).__name__}: {error}"
+            raise NpuLayoutError(f"{self.what} method {name!r}: the runtime does not report it ({says})") from error
 
     def part(self, name: str) -> Metadata | None:
         """Return the metadata within a field, a struct or a pointer to one; None if it is missing or a null pointer."""
@@ -96,17 +101,22 @@ def shape_of(what: str, given: Any, count: str, extents: str) -> list[int]:
     return sizes[:rank]
 
 
-def fields_of(line: str) -> dict[str, Any]:
-    """Return the fields that a program printed as ``name=value, ...``: texts, numbers, lists of whole numbers."""
+def fields_of(line: str, texts: Collection[str] = ()) -> dict[str, Any]:
+    """Return the fields that a program printed as ``name=value, ...``: texts, numbers, lists of whole numbers.
+
+    Those in `texts` are texts whatever they contain.
+    """
     found: dict[str, Any] = {}
     for name, value in re.findall(r"(\w+)\s*=\s*(\[[^\]]*\]|[^,\n]*)", line):
-        text = value.strip()
-        if text.startswith("["):
-            found[name] = [int(number) for number in re.findall(r"-?\d+", text)]
-        elif re.fullmatch(r"-?\d+", text):
-            found[name] = int(text)
+        given = value.strip()
+        if name in texts:
+            found[name] = given
+        elif given.startswith("["):
+            found[name] = [int(number) for number in re.findall(r"-?\d+", given)]
+        elif re.fullmatch(r"-?\d+", given):
+            found[name] = int(given)
         else:
-            found[name] = text
+            found[name] = given
     return found
 
 
@@ -223,5 +233,19 @@ def affine(what: str, dtype: Any, scale: Any, zero_point: Any, axis: int | None 
 
 
 def text(name: Any) -> str:
-    """Return a name as a str; bytes are UTF-8 and end at the first zero byte, as in C."""
-    return name.split(b"\0")[0].decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
+    """Return a name as a str; bytes are UTF-8 and end at the first zero byte, as in C; TypeError on anything else.
+
+    A struct of ctypes may have it as signed bytes, one of cffi as an array or a pointer.
+    """
+    if type(name).__module__ == "_cffi_backend":
+        name = sys.modules["_cffi_backend"].string(name)
+    elif isinstance(name, ctypes.Array):
+        name = bytes(name)
+    if not isinstance(name, (str, bytes)):
+        raise TypeError("expected text")
+    return str(name) if isinstance(name, str) else name.split(b"\0")[0].decode("utf-8", "replace")
+
+
+def one_or_more(names: Any) -> Any:
+    """Return a sequence of names; one name by itself is one."""
+    return [names] if isinstance(names, (str, bytes)) else names

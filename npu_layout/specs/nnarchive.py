@@ -48,7 +48,7 @@ def from_nnarchive(tensor: Any) -> TensorSpec:
     TensorSpec((1, 3, 8, 6), 'NCHW', 'uint8', name='image')
     """
     given = Metadata("NN Archive tensor", tensor)
-    name = text(given.field("name", ""))
+    name = given.read("name", text, "")
     what = f"NN Archive tensor {name!r}"
     shape = given.extents("shape")
     dtype = known("NN Archive tensor dtype", enum_name("NN Archive tensor dtype", given.field("dtype"), ()), _DTYPES)

@@ -11,7 +11,7 @@ from ..buffers import Quantization, TensorSpec, axes_of_rank
 from ..errors import LayoutError
 from ..layouts import COLOR_ORDERS, SWAPPED_ORDERS, Layout
 from ..support import checked_call, one_of, text_of
-from .metadata import Metadata, check_axes, known
+from .metadata import Metadata, check_axes, known, one_or_more, text
 
 # Type.get_type_name() (src/core/src/type/element_type.cpp)
 _DTYPES = {
@@ -78,10 +78,11 @@ def from_openvino(port: Any, *, layout: str | None = None, color: str | None = N
 
 
 def _name(given: Metadata) -> str:
-    names = given.field("names", None)
-    if names is None:
-        return str(given.field("any_name", ""))
-    return str(min(given.read("names", lambda names: [str(one) for one in names]), default=""))
+    if given.field("names", None) is None:
+        one: str = given.read("any_name", text, "")
+        return one
+    every: list[str] = given.read("names", lambda names: [text(name) for name in one_or_more(names)])
+    return min(every, default="")
 
 
 def _shape(given: Metadata, what: str) -> tuple[int, ...]:
@@ -124,9 +125,9 @@ def _letters(layout: Any) -> list[str] | None:
     """Return the letters of a layout, "?" for what has none; None of one that says nothing, or not of every axis."""
     if layout is None:
         return None
-    text = layout.to_string() if hasattr(layout, "to_string") else str(layout)
-    parts = text[1:-1].split(",") if text.startswith("[") and text.endswith("]") else list(text)
-    if not text or "..." in text:
+    said = layout.to_string() if hasattr(layout, "to_string") else str(layout)
+    parts = said[1:-1].split(",") if said.startswith("[") and said.endswith("]") else list(said)
+    if not said or "..." in said:
         return None
     names = [part.strip().upper() for part in parts]
     return [one if len(one) == 1 and "A" <= one <= "Z" else "?" for one in names]

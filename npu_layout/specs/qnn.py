@@ -65,7 +65,7 @@ def from_qnn(tensor: Any, *, axes: str | None = None) -> TensorSpec:
     inner = given.field("info", None)
     if inner is not None and given.field("dimensions", None) is None:
         given = Metadata("QNN tensor", inner)
-    name = text(given.field("name", ""))
+    name = given.read("name", text, "")
     what = f"QNN tensor {name!r}"
     dims = _dims(given, what)
     flat = enum_name("QNN dataFormat", given.field("dataFormat", 0), {0: "FLAT_BUFFER"}, "QNN_TENSOR_DATA_FORMAT_")

@@ -52,7 +52,7 @@ def _rknn_quantization(attr: Metadata, dtype: str) -> Quantization | None:
     if kind == "DFP":
         return Quantization.from_dfp(attr.whole("fl"))
     if kind in ("AFFINE_ASYMMETRIC", "AFFINE"):
-        name = text(attr.field("name", ""))
+        name = attr.read("name", text, "")
         return affine(f"RKNN tensor {name!r}", dtype, attr.read("scale", float), attr.whole("zp", 0))
     raise NpuLayoutError(f"RKNN qnt_type {kind!r}: expected NONE, DFP or AFFINE_ASYMMETRIC")
 
@@ -104,7 +104,7 @@ def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) 
     dims = _dims(attr)[::-1] if first_api else _dims(attr)
     axes = _axes(attr, dims)
     dtype = _rknn_dtype(source)
-    name, quantization = text(attr.field("name", "")), _rknn_quantization(source, dtype)
+    name, quantization = attr.read("name", text, ""), _rknn_quantization(source, dtype)
     tensor = RknnTensor(dims, axes, {"dtype": dtype, "name": name, "quantization": quantization})
     itemsize = itemsize_of(dtype)
     size = _elements(tensor, source.whole("size_with_stride", 0), itemsize)
@@ -119,7 +119,7 @@ def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) 
 
 def _fields(attr: Any) -> Any:
     """Return an attribute as it is, or the fields of one that was printed."""
-    return fields_of(attr) if isinstance(attr, str) and "=" in attr else attr
+    return fields_of(attr, {"name"}) if isinstance(attr, str) and "=" in attr else attr
 
 
 def _elements(tensor: RknnTensor, nbytes: int, itemsize: int) -> int:
@@ -138,7 +138,7 @@ def _axes(attr: Metadata, dims: tuple[int, ...]) -> str:
     fmt = _format(attr, "UNDEFINED")
     if fmt not in ("NCHW", "NHWC", "UNDEFINED"):
         raise NpuLayoutError(
-            f"RKNN attr {text(attr.field('name', ''))!r} has fmt {fmt}: expected the logical attribute (NCHW or "
+            f"RKNN attr {attr.read('name', text, '')!r} has fmt {fmt}: expected the logical attribute (NCHW or "
             f"NHWC), because the native dims do not determine C; give the native one as native_attr"
         )
     axes = fmt if len(dims) == 4 and fmt != "UNDEFINED" else BY_RANK.get(len(dims), "")

@@ -9,7 +9,7 @@ from ..buffers import Quantization, TensorSpec, axes_of_rank, element
 from ..errors import LayoutError
 from ..layouts import Layout
 from ..support import checked_call, one_of, text_of, whole_number
-from .metadata import Metadata, affine, check_axes, enum_name, known, shape_of, text
+from .metadata import Metadata, affine, check_axes, enum_name, known, one_or_more, shape_of, text
 
 # bmruntime's bmdef.h: bm_data_type_t, by number
 _TYPES = (
@@ -67,7 +67,7 @@ def from_sophgo(
     count = given.whole(f"{side}_num", -1)
     if place < 0 or -1 < count <= place:
         raise LayoutError(f"Sophgo index {index}: {side}_num is {count}")
-    name = given.read(f"{side}_names", lambda names: text(names[place]))
+    name = given.read(f"{side}_names", lambda names: text(one_or_more(names)[place]))
     what = f"Sophgo {side} {name!r}"
     kind = enum_name("Sophgo dtype", given.read(f"{side}_dtypes", lambda kinds: kinds[place]), _TYPES, "BM_")
     dtype = known("Sophgo dtype", kind, _DTYPES)

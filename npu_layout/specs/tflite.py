@@ -52,7 +52,7 @@ def from_tflite(details: Any) -> TensorSpec:
     zero_points = parameters.read("zero_points", numbers(np.int64), ())
     if not scales.size:
         scales, zero_points = details.read("quantization", pair, (0.0, 0))
-    quantization, name = None, text(details.field("name", ""))
+    quantization, name = None, details.read("name", text, "")
     if dtype.kind in "iu" and scales.any():
         what = f"TFLite tensor {name!r}"
         if scales.size == 1:

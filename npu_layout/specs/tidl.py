@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any
 
 from ..buffers import Quantization, TensorSpec
@@ -124,10 +123,9 @@ def _places(one: _DescribedBuffer, what: str) -> dict[str, Any]:
 
 def _name(one: _DescribedBuffer) -> str:
     """Return the tensor's name, which the struct has as signed bytes."""
-    found = one.value("DataName", "")
-    if isinstance(found, ctypes.Array) and not isinstance(found, bytes):
-        found = bytes(found)
-    return text(found)
+    field = f"{one.prefix}DataName"
+    name: str = Metadata(one.given.what, {field: one.value("DataName", "")}).read(field, text)
+    return name
 
 
 def _quantization(one: _DescribedBuffer, what: str, dtype: str) -> Quantization | None:

@@ -54,7 +54,8 @@ class Result:
         The frame's number: 0 is the first frame that was captured; dropped frames count.
     value
         What the stream's function returned; None without a function. It stays valid: arrays in it that are the
-        stream's memory are copies, also in tuples, lists and dicts.
+        stream's memory are copies, also in tuples, lists, deques, dicts, dataclasses and arrays of objects, up to eight
+        levels deep.
     geometry
         The Geometry of how the frame became the network's input; for a batch a list of them.
     dropped

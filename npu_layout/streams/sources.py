@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NpuLayoutError
-from ..support import checked_call, iterates, no_file, not_copied, path_of, real_number, shown
+from ..support import checked_call, iterates, no_file, not_copied, path_of, path_text, real_number, shown
 from .captures import captured, device, given, is_here, is_pipeline
 
 IMAGES = (".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
@@ -117,14 +117,14 @@ def open_source(source: Any, *, reopen: float = 10.0) -> Source:
             raise NpuLayoutError(f"source: {source}: no such camera")
         return Source(*captured(source, True, patience))
     if isinstance(source, (str, os.PathLike)):
-        text = path_of("source", source)
+        text = path_text("source", source)
         if _ADDRESS.match(text) or is_pipeline(text):
             return Source(*captured(text, True, patience))
         if device(text) is not None:
             if not is_here(text):
                 raise NpuLayoutError(f"source: {text}: no such camera")
             return Source(*captured(text, True, patience))
-        path = Path(text)
+        path = Path(path_of("source", text))
         if text and path.is_dir():
             return Source(_folder(path, _images(path)))
         if not text or not path.is_file():

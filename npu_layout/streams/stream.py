@@ -25,8 +25,9 @@ class Stream:
     """Lead frames through preprocessing, an engine and a function, in order, as fast as the engines are.
 
     One thread captures; each engine of a pool has a thread that preprocesses, infers and calls the function. Results
-    come in the order of the frames, to whoever iterates over the stream. After the first frames, no frame allocates
-    memory: it leases memory of the stream, which is returned when the next result is asked for.
+    come in the order of the frames, to whoever iterates over the stream, by `for`, `async for` or `next`. After the
+    first frames, no frame allocates memory: it leases memory of the stream, which is returned when the next result is
+    asked for. `with` and `async with` close the stream.
 
     Parameters
     ----------
@@ -39,7 +40,8 @@ class Stream:
         An Engine, or an EnginePool.
     function
         Called in a worker's thread with each Result; what it returns becomes the result's `value`. Decode here. Arrays
-        that it returns are copied if they are the stream's memory.
+        that it returns are copied if they are the stream's memory, also in tuples, lists, deques, dicts, dataclasses
+        and arrays of objects, up to eight levels deep; other objects are not looked into.
     policy
         "latest": of the frames that wait only the newest stays, and work on it begins so late that its result is just
         ready when it is asked for. "every": the source waits. None: "latest" if the source is live, else "every".
@@ -131,6 +133,18 @@ class Stream:
             self._close()
             raise
 
+    def __next__(self) -> Result:
+        """Return the next result, as a loop over the stream would get it."""
+        self.start()
+        try:
+            result = self._crew.next()
+        except BaseException:
+            self._close()
+            raise
+        if result is None:
+            raise StopIteration
+        return result
+
     async def __aiter__(self) -> AsyncIterator[Result]:
         """Yield the results in an event loop, which is free meanwhile; tasks share them as threads do."""
         self.start()
@@ -184,6 +198,15 @@ class Stream:
             self.close()
         finally:
             self._crew.signals.restore()  # another thread may have closed it
+
+    async def __aenter__(self) -> Stream:
+        return self.__enter__()
+
+    async def __aexit__(self, *error: Any) -> None:
+        try:
+            await asyncio.get_running_loop().run_in_executor(None, self.close)  # it waits for the stream's threads
+        finally:
+            self._crew.signals.restore()
 
 
 def _answer(asked: Future[Result | None], crew: Crew) -> None:

@@ -17,7 +17,7 @@ from .leases import Result, Slot
 from .pool import EnginePool, submitted
 from .running import run
 from .stages import Job
-from .values import CHANGING, lasting
+from .values import lasting
 
 _MOST = 32  # buffers of others that are kept at first, to see whether their memory comes again
 
@@ -78,7 +78,7 @@ class Work:
     def _call(self, job: Job, slot: Slot, result: Result) -> None:
         if self._function is not None:
             value = self._function(result)
-            result.value = lasting(value, slot.arrays()) if isinstance(value, CHANGING) else value
+            result.value = lasting(value, slot.arrays())
 
 
 def _writer(preprocess: Any) -> Preprocessor | None:

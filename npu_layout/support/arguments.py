@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ import numpy as np
 from ..errors import NpuLayoutError
 
 _T = TypeVar("_T")
+_SHORT = 35  # characters, of up to 4 bytes each: no file system has a lower limit than 143 bytes (eCryptfs)
 
 
 def shown(given: Any) -> str:
@@ -44,8 +46,11 @@ def check_used(what: str, given: Any, usual: Any, why: str) -> None:
         raise NpuLayoutError(f"{what}: no effect {why}; expected {usual!r}, got {shown(given)}")
 
 
-def path_of(what: str, given: Any) -> str:
-    """Return a path as a str; NpuLayoutError if it is none: a number would be the descriptor of an open file."""
+def path_text(what: str, given: Any) -> str:
+    """Return a path, or what may be one, as a str; NpuLayoutError if it is none.
+
+    A number would be the descriptor of an open file.
+    """
     text = given if isinstance(given, str) else given.__fspath__() if isinstance(given, os.PathLike) else None
     if not isinstance(text, str):
         raise NpuLayoutError(f"{what}: expected a str or an os.PathLike of one, got {shown(given)}")
@@ -56,6 +61,34 @@ def path_of(what: str, given: Any) -> str:
     if b"\0" in encoded:
         raise NpuLayoutError(f"{what}: no file can have the name {text!r} (null characters)")
     return text
+
+
+def path_of(what: str, given: Any) -> str:
+    """Return a path as a str; NpuLayoutError if it is none, or if it is too long for the file system."""
+    text = path_text(what, given)
+    if len(text) > _SHORT:
+        _check_length(what, text)
+    return text
+
+
+def _check_length(what: str, text: str) -> None:
+    """NpuLayoutError if the file system has no names as long as a path, or as the longest part of it.
+
+    The part is looked for by itself, because the folders above it need not exist.
+    """
+    from pathlib import PurePath
+
+    longest = max(PurePath(text).parts, key=lambda part: len(os.fsencode(part)), default=text)
+    for kind, name in (("name", longest), ("path", text)):
+        try:
+            os.lstat(name)
+        except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
+                size, start = len(os.fsencode(name)), f"{name[:_SHORT]}..."
+                raise NpuLayoutError(
+                    f"{what}: the {kind} {start!r} has {size} bytes, which is too long for the file system; expected a "
+                    f"shorter {kind}: most file systems have names of up to 255 bytes, in paths of up to 4095"
+                ) from None
 
 
 def nearest(given: Any, known: Iterable[str]) -> str:

@@ -8,6 +8,7 @@ import re
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import npu_layout as nl
@@ -72,3 +73,24 @@ def test_damaged_metadata_is_refused_or_makes_a_sound_spec(name: str) -> None:
 def test_what_is_no_metadata_is_refused(name: str, what: Any) -> None:
     with pytest.raises(nl.NpuLayoutError, match=r"no field|expected|got"):
         read(name, what)
+
+
+NAMED = {"openvino": "names", "sophgo": "output_names", "tidl": "outDataName"}
+NAMELESS = {"ncnn", "mnn", "imx500", "hobot", "viplite", "ovxlib", "axera"}  # axera has a pointer beside its names
+
+
+@pytest.mark.parametrize(
+    "given", [3, 2.5, True, {1: "a"}, object(), np.int64(7), [3], len], ids=lambda given: type(given).__name__
+)
+@pytest.mark.parametrize("reader", [name for name in READERS if name not in NAMELESS])
+def test_a_name_is_text(reader: str, given: Any) -> None:
+    field = NAMED.get(reader, "name")
+    with pytest.raises(nl.NpuLayoutError, match=rf"(field|method) '{field}': "):
+        read(reader, {**example(reader)[0], field: given})
+
+
+@pytest.mark.parametrize("reader", [name for name in READERS if name not in NAMELESS])
+@pytest.mark.parametrize("given", ["hot", b"hot", b"hot\0\xff", np.str_("hot")], ids=repr)
+def test_a_name_as_text_and_as_bytes_of_c(reader: str, given: Any) -> None:
+    spec = read(reader, {**example(reader)[0], NAMED.get(reader, "name"): given})
+    assert spec.name == "hot" and type(spec.name) is str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import operator
 import re
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -89,7 +90,7 @@ def test_zero_points_are_stored_values(dtype: str, low: int, high: int) -> None:
 
 
 def test_text_ends_at_the_first_zero_byte() -> None:
-    assert text(b"heat\0\0rest") == "heat" and text("heat") == "heat" and text(7) == "7"
+    assert text(b"heat\0\0rest") == "heat" and text("heat") == "heat"
     assert text(b"\xff") == "\N{REPLACEMENT CHARACTER}"
 
 
@@ -245,3 +246,22 @@ def test_channels_that_seem_to_be_last_are_warned_of(reader: str, shape: tuple[i
 def test_nothing_is_said_of_other_shapes(reader: str, shape: tuple[int, ...]) -> None:
     axes = {2: "NC", 3: "NCW", 4: "NCHW", 5: "NCDHW"}[len(shape)]
     assert OPEN[reader](list(shape)).axes == axes
+
+
+def test_text_of_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert text((ctypes.c_byte * 4)(*b"ab\0c")) == "ab" and text(b"\xc3\xa9") == "\u00e9"
+    pointer = type("CData", (), {"__module__": "_cffi_backend"})()
+    monkeypatch.setitem(
+        sys.modules, "_cffi_backend", SimpleNamespace(string=lambda given: b"heat" * (given is pointer))
+    )
+    assert text(pointer) == "heat"
+    for other in (3, None, ["a"], object()):
+        with pytest.raises(TypeError, match="expected text"):
+            text(other)
+
+
+def test_a_printed_name_of_digits_is_text() -> None:
+    line = "index=0, name=495, n_dims=2, dims=[1, 5], fmt=[x"
+    assert fields_of(line, {"name"})["name"] == "495" and fields_of(line)["name"] == 495
+    attr = "index=0, name=495, n_dims=4, dims=[1, 5, 3, 3], fmt=NCHW, type=INT8, qnt_type=AFFINE, zp=-3, scale=0.1"
+    assert nl.specs.from_rknn(attr, target="rk3588").name == "495"

@@ -397,6 +397,49 @@ def test_in_an_event_loop() -> None:
     assert seen == list(range(40)) and ticks > 20
 
 
+def test_async_with_closes_while_the_loop_is_free() -> None:
+    engine = Reader(0.1)
+
+    async def watch() -> tuple[int, int]:
+        ticks, first = 0, -1
+
+        async def tick() -> None:
+            nonlocal ticks
+            while True:
+                await asyncio.sleep(0.001)
+                ticks += 1
+
+        async with Stream(frames(10), PREPROCESS, engine) as stream:
+            async for result in stream:
+                first = checked(result)
+                break
+            beside, ticks = asyncio.create_task(tick()), 0
+            await asyncio.sleep(0)
+        beside.cancel()
+        with pytest.raises(nl.NpuLayoutError, match="was stopped"):
+            stream.start()
+        return first, ticks
+
+    first, ticks = asyncio.run(watch())
+    assert first == 0 and ticks > 5  # the frame in the engine was waited for
+
+
+def test_next_is_what_a_loop_gets() -> None:
+    with Stream(frames(6), PREPROCESS, Reader()) as stream:
+        assert checked(next(stream)) == 0
+        kept = next(stream)
+        assert [checked(result) for result in stream] == [2, 3, 4, 5]
+        with pytest.raises(nl.NpuLayoutError, match="was returned"):
+            kept.outputs  # noqa: B018
+        assert next(stream, None) is None
+    fails = Reader(0, lambda n: 1 / 0 if n == 1 else None)
+    with Stream(frames(6), PREPROCESS, fails) as stream:
+        assert checked(next(stream)) == 0
+        for _ in range(2):
+            with pytest.raises(StreamError, match="frame 1: infer"):
+                next(stream)
+
+
 def test_tasks_that_iterate_at_the_same_time_share_the_results() -> None:
     async def numbers(fails: int) -> tuple[list[int], list[Any]]:
         seen: list[int] = []

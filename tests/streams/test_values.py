@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, namedtuple
+import threading
+import time
+from collections import defaultdict, deque, namedtuple
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,22 @@ from tests.support.streaming import OUTPUT, PREPROCESS, Reader, frames, read
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 Pair = namedtuple("Pair", "number frame")
+
+
+@dataclass(frozen=True)
+class Seen:
+    number: int
+    frame: Any
+    kept: Any = None
+
+
+def objects(*items: Any) -> np.ndarray:
+    array = np.empty(len(items), object)
+    for i, item in enumerate(items):
+        array[i] = item
+    return array
+
+
 _RETURNS: dict[str, tuple[Any, Any]] = {  # the function, and what reads the frame's number in what it returned
     "an output": (lambda result: result.outputs["number"], lambda value: value.ravel()[0]),
     "a view of an output": (lambda result: OUTPUT.view(result.outputs["number"])[0, 1:], lambda value: value[0]),
@@ -25,6 +44,9 @@ _RETURNS: dict[str, tuple[Any, Any]] = {  # the function, and what reads the fra
     "a mirrored frame": (lambda result: result.frame[:, ::-1], read),
     "a tuple": (lambda result: (result.number, result.frame), lambda value: read(value[1])),
     "a named tuple": (lambda result: Pair(result.number, result.frame), lambda value: read(value.frame)),
+    "a dataclass": (lambda result: Seen(result.number, result.frame), lambda value: read(value.frame)),
+    "a deque": (lambda result: deque([result.frame], 2), lambda value: read(value[0])),
+    "an array of objects": (lambda result: objects(None, result.frame), lambda value: read(value[1])),
     "lists in a dict": (lambda result: {"all": [1, [result.frame]]}, lambda value: read(value["all"][1][0])),
 }
 
@@ -48,7 +70,8 @@ def test_what_shares_nothing_is_returned_itself() -> None:
     memory = np.zeros(8, np.uint8)
     own, cycle = np.ones(3), []  # type: np.ndarray, list[Any]
     cycle.append(cycle)
-    for value in (None, "seen", own, (own, [own], {"a": own}), cycle, {1, 2}):
+    same = (own, [own], {"a": own}, deque([own]), Seen(1, own), objects(own, None))
+    for value in (None, "seen", own, same, cycle, {1, 2}, Seen, np.array(["a"], object)):
         assert lasting(value, [memory]) is value
     held: list[Any] = [own, memory[2:4]]
     kept = lasting(held, [memory])
@@ -72,6 +95,44 @@ def test_copies_keep_the_order_and_the_kind() -> None:
     given = defaultdict(list, a=[memory])
     kept = lasting(given, [memory])
     assert kept["new"] == [] and "new" not in given and given["a"][0] is memory is not kept["a"][0]
+
+
+@dataclass
+class Tracked:
+    box: np.ndarray
+    lock: Any = field(default_factory=threading.Lock)  # which cannot be copied
+    unset: Any = field(init=False)
+
+
+SLOTTED: Any = dataclass(type("Slotted", (), {"__slots__": ("box",), "__annotations__": {"box": Any}}))
+
+
+def test_dataclasses_deques_and_arrays_of_objects_stay_of_their_kind() -> None:
+    memory, own = np.arange(6), object()
+    given = Tracked(memory)
+    kept = lasting(given, [memory])
+    assert type(kept) is Tracked and kept.lock is given.lock and given.box is memory and not hasattr(kept, "unset")
+    assert type(lasting(SLOTTED(memory), [memory])) is SLOTTED
+    frozen = lasting(Seen(1, {"a": deque([memory, own], 3)}, own), [memory])
+    assert frozen.kept is own and frozen.frame["a"].maxlen == 3 and frozen.frame["a"][1] is own
+    table = objects(own, memory, None, memory[1:3]).reshape(2, 2)
+    copied = lasting(table, [memory])
+    memory[:] = 9
+    assert frozen.frame["a"][0].tolist() == list(range(6)) == kept.box.tolist() == copied[0, 1].tolist()
+    assert copied.shape == (2, 2) and copied[0, 0] is own and copied[1, 1].tolist() == [1, 2]
+    assert table[0, 1] is memory
+
+
+def test_what_contains_itself_often_costs_no_more_than_what_it_contains() -> None:
+    memory = np.zeros(3)
+    net: list[Any] = []
+    net.extend([net] * 40 + [{"a": net, "b": memory}])
+    begun = time.process_time()
+    kept = lasting(net, [memory])
+    assert time.process_time() - begun < 1.0  # 40 ** 8 visits would take years
+    assert kept[-1]["b"] is not memory and net[-1]["b"] is memory
+    two = lasting([[memory], [memory]] * 2, [memory])
+    assert two[0] is not two[1] and two[0][0] is not memory
 
 
 def test_a_result_as_the_value_ends_with_its_lease() -> None:

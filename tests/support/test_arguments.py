@@ -104,6 +104,19 @@ def test_paths(tmp_path: Path) -> None:
             arguments.path_of("out", name)
 
 
+def test_a_path_that_is_too_long_for_the_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for fits in ("n" * 255, "\u00e9" * 127, "missing/" + "n" * 255, "./" * 60, "/" * 60, "n/" * 2000):
+        assert arguments.path_of("out", fits) == fits
+    for name, size in (("n" * 256, 256), ("\u00e9" * 128, 256), ("missing/" + "n" * 300 + "/file", 300)):
+        with refused(rf"^out: the name '\S+' has {size} bytes, .* expected a shorter name"):
+            arguments.path_of("out", name)
+        assert arguments.path_text("out", name) == name  # it may be an address
+    with refused(r"^out: the path 'n/n/\S+' has 5000 bytes, .* expected a shorter path"):
+        arguments.path_of("out", "n/" * 2500)
+    assert not list(tmp_path.iterdir())
+
+
 def test_choices_and_flags() -> None:
     assert arguments.one_of("mode", "a", ("a", "b")) == "a" and arguments.one_of("mode", None, ("a", None)) is None
     for known, words in (
