@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import cv2
@@ -244,3 +246,13 @@ def test_without_a_head_those_that_fit_are_named(here: Path, capsys: pytest.Capt
     assert status == 2 and out == "" and "--head: expected what the outputs mean" in err
     specs = [spec.replace(name=name) for name, spec in nl.Recording.load("detected").specs.items() if name != "image"]
     assert err.splitlines()[-1].endswith(str(decode.guess(specs, (64, 64))))
+
+
+def test_a_head_that_does_not_fit_is_answered_with_a_command(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("detected").rename("a board")
+    status, out, err = ran(capsys, "decode", "a board", "--head", "yolov5(80)")
+    assert status == 2 and out == "" and "decode: --head yolov5(80): " in err and "decode.guess" not in err
+    found = re.search(r"`npu-layout (decode '.*)`, without --head, names the heads", err)
+    assert found, err
+    answer = ran(capsys, *shlex.split(found[1]))[2]
+    assert "--head: expected what the outputs mean" in answer and answer != err

@@ -91,3 +91,12 @@ def test_html(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert status == 2 and "expected one recording, got 2" in err
     assert ran(capsys, "validate", "tree/wrong", "model.onnx", "--html", "page.html")[0] == 1
     assert "<html" in Path("page.html").read_text()
+
+
+def test_a_head_that_does_not_fit_is_answered_with_a_command(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    head = ("model.onnx", "--head", "yolov8(3)")
+    for recordings in (["good"], ["good", "tree"]):
+        status, out, err = ran(capsys, "validate", *recordings, *head)
+        assert status == 2 and "decode.guess" not in out + err
+        for found in nl.find_recordings(recordings):
+            assert f"`npu-layout decode {found} --input " in out + err, out + err
