@@ -101,7 +101,7 @@ ADVICE = {
     "GStreamer": "put videoconvert ! video/x-raw,format=NV12 before the sink",
     "picamera2": "configure the stream with one of these",
     "DepthAI": "give frame.getCvFrame(), which is BGR of pictures",
-    "ROS": "convert one of colours, CvBridge().imgmsg_to_cv2(message, 'bgr8')",
+    "ROS": "convert it, CvBridge().imgmsg_to_cv2(message, 'bgr8')",
     "V4L2": "ask the driver for one of these with VIDIOC_S_FMT",
     "Pillow": "convert it, image.convert('RGB')",
     "RealSense": "ask for one of these in config.enable_stream(rs.stream.color, ...); depth is no picture",
@@ -124,9 +124,10 @@ MEMORY = {
 def known(stack: str, table: Mapping[str, str], name: Any) -> str:
     """Return the format that a library calls by this name; NpuLayoutError, with its next step, if there is none."""
     if str(name) not in table:
-        depths = depth_words(str(name))
+        depths, formats = depth_words(str(name)), f"expected one of {', '.join(table)}: {ADVICE[stack]}"
         raise NpuLayoutError(
-            f"x: {stack}'s format {str(name)!r} is not in the table; expected one of {', '.join(table)}: "
-            f"{ADVICE[stack]}{'; ' * bool(depths)}{depths}"
+            f"x: {stack}'s format {str(name)!r} is not in the table; {formats}"
+            if not depths
+            else f"x: {stack}'s format {str(name)!r} is no picture: {depths}. Of a picture, {formats}"
         )
     return table[str(name)]

@@ -55,9 +55,9 @@ _CASED = {"pGAA": "GBRG10P", "pgAA": "GRBG10P", "pGCC": "GBRG12P", "pgCC": "GRBG
 #: Words that hardly ever use all their bits: ROS's REP 118 has depths in millimetres or metres in the first three.
 _DEPTHS = (
     "16UC1|32FC1|64FC1|16SC1|Z16|DEPTH16|DEPTH_?U16",
-    "it has depths, or numbers of another range than 0 to 255 or 65535: scale them to bytes, as "
-    "np.clip(depth // 16, 0, 255).astype(np.uint8) does for 4 m in mm, and give these as GRAY; words that use all 16 "
-    "bits are GRAY16, as an array",
+    "it has depths, or other numbers than brightness: scale them to bytes, as "
+    "np.clip(depth // 16, 0, 255).astype(np.uint8) does for up to 4 m in mm, and give these as GRAY; if they are "
+    "brightness in all 16 bits, give them as an array, as GRAY16",
 )
 #: What looks like one of the formats, and is none: patterns of names in capitals, and what they are.
 _ABSENT = (

@@ -58,7 +58,7 @@ def check_choices(**given: str) -> None:
 def _meant_elsewhere(what: str, value: Any) -> str | None:
     """Return the word here for what another library calls it; None if it is none of those."""
     plain = value.lower() if isinstance(value, str) else value
-    known = isinstance(plain, (str, int)) and not isinstance(plain, bool)
+    known = isinstance(plain, (str, int, np.integer)) and not isinstance(plain, bool)
     return _ELSEWHERE.get(what, {}).get(plain) if known else None
 
 

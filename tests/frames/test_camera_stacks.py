@@ -249,7 +249,8 @@ def test_depths_are_no_gray(encoding: str) -> None:
     data = depth.astype(np.float32 if encoding == "32FC1" else np.uint16)
     message = Twin(encoding=encoding, height=4, width=6, step=data[0].nbytes, is_bigendian=0, data=data.tobytes())
     words = (
-        rf"ROS's format '{encoding}' is not in the table; .*'bgr8'\); it has depths, .*np.clip\(depth // 16, 0, 255\)"
+        rf"ROS's format '{encoding}' is no picture: it has depths, .*np.clip\(depth // 16, 0, 255\).*, as GRAY16\. "
+        rf"Of a picture, expected one of bgr8, .*: convert it, CvBridge\(\).imgmsg_to_cv2\(message, 'bgr8'\)$"
     )
     gray = nl.Preprocessor(nl.TensorSpec((1, 1, 4, 6), "NHWC", "uint8"), source="GRAY", color="GRAY")
     for read in (nl.FrameSpec.of, gray):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import cv2
+import numpy as np
 import pytest
 
 import npu_layout as nl
@@ -73,16 +75,26 @@ def test_choices() -> None:
         *(({"interpolation": getattr(cv2, name)}, word) for word, name in INTERPOLATIONS.items()),
         *(({"interpolation": name}, word) for word, name in INTERPOLATIONS.items()),
         ({"interpolation": "bicubic"}, "cubic"),
+        ({"interpolation": np.int64(cv2.INTER_LINEAR)}, "linear"),
+        ({"interpolation": np.uint8(cv2.INTER_AREA)}, "area"),
     ],
 )
 def test_words_and_numbers_of_other_libraries_are_named(given: dict[str, Any], meant: str) -> None:
     ((what, value),) = given.items()
-    with pytest.raises(nl.NpuLayoutError, match=rf"{what}: expected one of .*, got {value!r}\. Is it {meant}\?$"):
+    with pytest.raises(
+        nl.NpuLayoutError, match=rf"{what}: expected one of .*, got {re.escape(repr(value))}\. Is it {meant}\?$"
+    ):
         check_choices(**given)
 
 
 def test_what_nobody_calls_a_choice_is_named_as_nothing() -> None:
-    for what, value in (("interpolation", True), ("interpolation", [1]), ("interpolation", 4), ("resize", "xyz")):
+    for what, value in (
+        ("interpolation", True),
+        ("interpolation", [1]),
+        ("interpolation", 4),
+        ("interpolation", np.int64(4)),
+        ("resize", "xyz"),
+    ):
         with pytest.raises(nl.NpuLayoutError, match=f"{what}: expected one of ") as refused:
             check_choices(**{what: value})  # type: ignore[arg-type]
         assert "Is it" not in str(refused.value)
