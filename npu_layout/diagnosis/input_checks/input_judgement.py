@@ -84,87 +84,161 @@ def judged(
     sources: what other readings of the frames leave; readings: whether mean and std are tried -> those beside other
     arguments.
     """
-    frames = _numbered(pairs)
-    made = [pair.made(pair.pixels(base), base).values for pair in pairs]
-    offs = [pair.off(m) for pair, m in zip(pairs, made)]
-    declared = max(offs)
-    if declared <= SAME:
+    of = _Difference(pairs, base)
+    if of.declared <= SAME:
         return as_declared(pairs)
-    off_by = f"{_pixels(pairs, declared)} pixel values"
-    lost = lru_cache(maxsize=1)(partial(lost_by_files, pairs, made, base))
-    formulas, others, noisy = every(pairs, made, base, scaled, lost, readings)
-    resized = NEAR * max([SAME, *(t.from_declared for t in formulas if t.change.how is not None)])
-    spread = spread_of(formulas, pairs, made, lambda: 0.0)
-    contrast = max(pair.contrast for pair in pairs)
-    found = best(formulas, [*others, *sources], spread, _EXPLAINED * contrast)
-    if declared > spread and not (found and found[0].off <= SAME):
-        spread = spread_of(formulas, pairs, made, lost)
-        found = best(formulas, [*others, *sources], spread, _EXPLAINED * contrast)
-    found = interpolated_exactly(found, pairs, made)
-    if found and (found[0].off > SAME or found[0].change.how is None) and one_colour(pairs, base):
-        return _unexplained(pairs, base, offs, None)
-    if is_compressed(pairs, made, base, declared, spread, found[0].off if found else np.inf):
-        return Judgement("match", None, f"{_RIGHT}, except for a loss like JPEG's: it differs by {off_by} ({frames}).")
-    least = found[0].off if found else declared
-    part = _of_a_part(pairs, base, declared, BETTER * least) if least > SAME else None
-    if part is not None:  # where little moves, all of another frame leaves little, too
-        return part
-    flat = _Flat(pairs, made, [t.change for t in formulas])
-    if found and (found[0].off <= SAME or not flat.colours_left(found[0], base)):
-        return explained(pairs, found, declared)
-    nearest = min(tried.off for tried in formulas)
-    of_one_colour = _of_one_colour(pairs)
-    in_colour = 0.0 if nearest <= SAME or declared > spread else flat.difference([pair.recorded for pair in pairs])
-    is_colour = in_colour > max(SAME, BETTER * declared) and in_colour > max(NEAR * flat.lost(), of_one_colour)
-    spread = max(spread, of_one_colour)
-    if nearest <= SAME or (declared <= spread and not is_colour):
-        is_resize = declared <= resized or nearest <= SAME
-        loss = "the resize formula" if is_resize else "a loss like JPEG's"
-        no_resize = _is_no_resize(pairs, made, offs, [t.change for t in formulas])
-        if (no_resize or not is_resize) and is_noise(pairs, made):
-            loss = "noise, which no other resize makes"
-        elif no_resize:
-            loss = "what no other resize makes"
-        most = f"cv2's interpolations by up to {_pixels(pairs, resized / NEAR)}"
-        most += "" if is_resize else f", JPEG by up to {_pixels(pairs, spread / NEAR)}"
-        return Judgement("match", None, f"{_RIGHT}, except for {loss}: it differs by {off_by}, {most} ({frames}).")
-    under = best(formulas, [*noisy, *sources], NOISIEST / pairs[0].step, _EXPLAINED * contrast)
-    return _of_noise(pairs, made, under, declared) or _unexplained(pairs, base, offs, in_colour if is_colour else None)
+    ways = _Ways(of, scaled, sources, readings)
+    flat = _Flat(pairs, of.made, [t.change for t in ways.formulas])
+    found = _unfilled(of, ways) or _changed(of, ways, flat)
+    if found is not None:
+        return found
+    in_colour = _in_colour(of, ways, flat)
+    return _of_loss(of, ways, in_colour is not None) or _left(of, ways, in_colour)
 
 
-def _of_noise(
-    pairs: Sequence[InputPair], made: Sequence[np.ndarray], under: Sequence[Tried], declared: float
-) -> Judgement | None:
-    """Return the judgement of inputs that noise alone makes of those as declared, or of what a change makes, or None.
+class _Difference:
+    """The recorded inputs, and by how much they differ from those as declared: `made` and `offs`, one of each pair."""
 
-    under: the change that leaves least, and others of its kind that leave as little.
+    def __init__(self, pairs: Sequence[InputPair], base: How) -> None:
+        self.pairs, self.base = pairs, base
+        self.made = [pair.made(pair.pixels(base), base).values for pair in pairs]
+        self.offs = [pair.off(m) for pair, m in zip(pairs, self.made)]
+        self.declared = max(self.offs)
+
+    @cached_property
+    def colour(self) -> str:
+        """As `one_colour` returns it."""
+        return one_colour(self.pairs, self.base)
+
+    @property
+    def words(self) -> str:
+        """By how much, in words."""
+        return f"{_pixels(self.pairs, self.declared)} pixel values"
+
+
+class _Ways:
+    """What was tried to explain a difference.
+
+    formulas: resizes, and losses like JPEG's; found: the changes that explain most, as `best` returns them; spread: up
+    to how many steps the formulas and losses move an input.
     """
-    if is_noise(pairs, made):
-        return _noise(pairs, declared)
-    if under and under[0].times == 1 and is_noise(*zip(*under[0].change.of(pairs))):
-        return explained(pairs, under, declared)
+
+    def __init__(
+        self,
+        of: _Difference,
+        scaled: bool,
+        sources: Sequence[Tried],
+        readings: Callable[[bool], Iterable[Change]],
+    ) -> None:
+        pairs, made, base = of.pairs, of.made, of.base
+        lost = lru_cache(maxsize=1)(partial(lost_by_files, pairs, made, base))
+        self.formulas, others, self._noisy = every(pairs, made, base, scaled, lost, readings)
+        self._sources = sources
+        self._least = _EXPLAINED * max(pair.contrast for pair in pairs)
+        self.spread = spread_of(self.formulas, pairs, made, lambda: 0.0)
+        found = best(self.formulas, [*others, *sources], self.spread, self._least)
+        if of.declared > self.spread and not (found and found[0].off <= SAME):
+            self.spread = spread_of(self.formulas, pairs, made, lost)
+            found = best(self.formulas, [*others, *sources], self.spread, self._least)
+        self.found = interpolated_exactly(found, pairs, made)
+
+    @property
+    def nearest(self) -> float:
+        """The steps that the best formula leaves."""
+        return min(tried.off for tried in self.formulas)
+
+    @property
+    def resized(self) -> float:
+        """Up to how many steps another resize moves an input."""
+        return NEAR * max([SAME, *(t.from_declared for t in self.formulas if t.change.how is not None)])
+
+    def under(self, step: float) -> Sequence[Tried]:
+        """Return the changes that explain most under noise. step: in pixel values."""
+        return best(self.formulas, [*self._noisy, *self._sources], NOISIEST / step, self._least)
+
+
+def _unfilled(of: _Difference, ways: _Ways) -> Judgement | None:
+    """Return the judgement of inputs that hold one colour, a loss like JPEG's, or the picture in a part, or None."""
+    pairs, found = of.pairs, ways.found
+    if found and (found[0].off > SAME or found[0].change.how is None) and of.colour:
+        return _unexplained(of, None)
+    if is_compressed(pairs, of.made, of.base, of.declared, ways.spread, found[0].off if found else np.inf):
+        why = f"{_RIGHT}, except for a loss like JPEG's: it differs by {of.words} ({_numbered(pairs)})."
+        return Judgement("match", None, why)
+    least = found[0].off if found else of.declared  # where little moves, all of another frame leaves little, too
+    return _of_a_part(of, BETTER * least) if least > SAME else None
+
+
+def _changed(of: _Difference, ways: _Ways, flat: _Flat) -> Judgement | None:
+    """Return the judgement that names a change, or None."""
+    found = ways.found
+    if found and (found[0].off <= SAME or not flat.colours_left(found[0], of.base)):
+        return explained(of.pairs, found, of.declared)
     return None
 
 
-def _of_a_part(pairs: Sequence[InputPair], base: How, declared: float, most: float) -> Judgement | None:
+def _of_loss(of: _Difference, ways: _Ways, is_colour: bool) -> Judgement | None:
+    """Return the judgement of inputs that differ by no more than a resize formula or a loss makes, or None.
+
+    is_colour: whether their colours are others.
+    """
+    pairs, is_formula = of.pairs, ways.nearest <= SAME
+    spread = max(ways.spread, _of_one_colour(pairs))
+    if not is_formula and (of.declared > spread or is_colour):
+        return None
+    is_resize = is_formula or of.declared <= ways.resized
+    loss = "the resize formula" if is_resize else "a loss like JPEG's"
+    no_resize = _is_no_resize(pairs, of.made, of.offs, [t.change for t in ways.formulas])
+    if (no_resize or not is_resize) and is_noise(pairs, of.made):
+        loss = "noise, which no other resize makes"
+    elif no_resize:
+        loss = "what no other resize makes"
+    most = f"cv2's interpolations by up to {_pixels(pairs, ways.resized / NEAR)}"
+    most += "" if is_resize else f", JPEG by up to {_pixels(pairs, spread / NEAR)}"
+    why = f"{_RIGHT}, except for {loss}: it differs by {of.words}, {most} ({_numbered(pairs)})."
+    return Judgement("match", None, why)
+
+
+def _in_colour(of: _Difference, ways: _Ways, flat: _Flat) -> float | None:
+    """Return the steps by which flat areas differ, if no formula and no loss makes that; else None."""
+    if ways.nearest <= SAME or of.declared > ways.spread:
+        return None
+    by = flat.difference([pair.recorded for pair in of.pairs])
+    is_colour = by > max(SAME, BETTER * of.declared) and by > max(NEAR * flat.lost(), _of_one_colour(of.pairs))
+    return by if is_colour else None
+
+
+def _left(of: _Difference, ways: _Ways, in_colour: float | None) -> Judgement:
+    """Return the judgement of inputs that noise alone makes of those as declared, or of a change; else of no change."""
+    pairs = of.pairs
+    if is_noise(pairs, of.made):
+        return _noise(of)
+    under = ways.under(pairs[0].step)
+    if under and under[0].times == 1 and is_noise(*zip(*under[0].change.of(pairs))):
+        return explained(pairs, under, of.declared)
+    return _unexplained(of, in_colour)
+
+
+def _of_a_part(of: _Difference, most: float) -> Judgement | None:
     """Return the judgement of inputs of which a part is as declared, if it is known what the rest holds.
 
     most: steps that this may leave.
     """
-    tear = torn(pairs, base)
+    tear = torn(of.pairs, of.base)
     if tear is None or tear.off > most:
         return None
-    by = f"it differs by {_pixels(pairs, declared)} pixel values"
-    why = f"{_WRONG}: a part of it is, but {tear.where} it holds {tear.holds} ({by}; {_numbered(pairs)} made again)."
+    by = f"it differs by {of.words}"
+    why = f"{_WRONG}: a part of it is, but {tear.words} ({by}; {_numbered(of.pairs)} made again)."
     return Judgement("wrong_input" if tear.is_frame else "preprocessing", None, why, _WAIT)
 
 
-def _noise(pairs: Sequence[InputPair], declared: float) -> Judgement:
+def _noise(of: _Difference) -> Judgement:
     """Return the judgement of inputs that differ by noise alone: its size decides whether that is a fault."""
-    what = f"noise of {_pixels(pairs, declared)} pixel values, which follows neither the picture nor its edges"
-    if declared * pairs[0].step <= NOISIEST:
-        return Judgement("match", None, f"{_RIGHT}, except for {what}: no known change makes it ({_numbered(pairs)}).")
-    why = f"{_WRONG}: it differs by {what}, and no known change makes that ({_numbered(pairs)} made again)."
+    what = f"noise of {of.words}, which follows neither the picture nor its edges"
+    frames = _numbered(of.pairs)
+    if of.declared * of.pairs[0].step <= NOISIEST:
+        return Judgement("match", None, f"{_RIGHT}, except for {what}: no known change makes it ({frames}).")
+    why = f"{_WRONG}: it differs by {what}, and no known change makes that ({frames} made again)."
     return Judgement("preprocessing", None, why, _QUIET)
 
 
@@ -180,11 +254,11 @@ def _varies(frame: np.ndarray) -> bool:
     return any(bool(part.std(axis=0).max() > SAME) for part in (pixels[:: len(pixels) // _SOME + 1], pixels))
 
 
-def _unexplained(pairs: Sequence[InputPair], base: How, offs: Sequence[float], in_colour: float | None) -> Judgement:
+def _unexplained(of: _Difference, in_colour: float | None) -> Judgement:
     """Return the judgement of inputs that no change makes. in_colour: steps by which flat areas differ, if these do."""
-    worst = int(np.argmax(offs))
-    off_by = f"{_pixels(pairs, offs[worst])} pixel values in frame {pairs[worst].number}"
-    colour = one_colour(pairs, base)
+    pairs, colour = of.pairs, of.colour
+    worst = int(np.argmax(of.offs))
+    off_by = f"{_pixels(pairs, of.offs[worst])} pixel values in frame {pairs[worst].number}"
     blank = bool(colour) or all(pair.contrast <= SAME for pair in pairs)
     what = "it is one colour, differs by" if blank else "it differs by"
     if colour:

@@ -22,13 +22,12 @@ _REACH = 8  # frames before, of which one may be in the rest
 
 
 class Torn(NamedTuple):
-    """Where a buffer begins to hold something else, in words, and what.
+    """Where a buffer begins to hold something else, and what: in words.
 
     `is_frame`: whether it is what another frame left; `off`: how many steps, root mean square, that leaves.
     """
 
-    where: str
-    holds: str
+    words: str
     is_frame: bool
     off: float
 
@@ -65,19 +64,31 @@ def _name(pair: InputPair, values: np.ndarray, channels: Sequence[int] = ()) -> 
 
 
 def torn(pairs: Sequence[InputPair], base: How) -> Torn | None:
-    """Return where the inputs begin to hold something else.
+    """Return where the inputs begin to hold something else, in words for each frame if these differ.
 
     None unless each that differs is as declared in a part, and it is known what the rest holds.
     """
-    found = None
+    found: dict[int, Torn] = {}
     for pair in pairs:
         made = _made(pair, base, pair.number)
         if pair.off(made) > _FILLED:
             one = _torn(pair, base, made)
             if one is None:
                 return None
-            found = one if found is None else found._replace(off=max(found.off, one.off))
-    return found
+            found[pair.number] = one
+    if not found:
+        return None
+    of_words: dict[str, list[str]] = {}
+    for number, one in found.items():
+        of_words.setdefault(one.words, []).append(str(number))
+    alike = len(of_words) == 1 and len(found) == len(pairs)
+    words = next(iter(of_words)) if alike else "; ".join(_in_frames(*each) for each in of_words.items())
+    return Torn(words, any(one.is_frame for one in found.values()), max(one.off for one in found.values()))
+
+
+def _in_frames(words: str, numbers: Sequence[str]) -> str:
+    *others, last = numbers
+    return f"in frames {', '.join(others)} and {last}, {words}" if others else f"in frame {last}, {words}"
 
 
 class _Rows(NamedTuple):
@@ -125,17 +136,17 @@ def _torn_between(pair: InputPair, base: How, made: np.ndarray, rows: _Rows) -> 
         return float(np.sqrt(share * of_good + (1 - share) * left))
 
     if channel is None and np.concatenate(rest).std(axis=0).max() <= _SAME:
-        return Torn(where, f"one colour, {_name(pair, np.stack(real))}", False, off(_SAME**2))
+        return Torn(f"{where} it holds one colour, {_name(pair, np.stack(real))}", False, off(_SAME**2))
     channels = {c for _, c in rows.names[bad]}
     if len(channels) == 1 and channel is not None and np.concatenate(rest).std() <= _SAME:
         value = _name(pair, np.concatenate(real)[:, None], [channel])
-        return Torn(where, f"one value, {value}", False, off(_SAME**2))
+        return Torn(f"{where} it holds one value, {value}", False, off(_SAME**2))
     limit = _FILLED * max(float(np.sqrt(of_good)), _SAME)
     for number in _before(pair):
         other = inner.of(as_picture(pair, _made(pair, base, number))[:, columns])
         left = float(np.square(np.concatenate(other) - np.concatenate(rest)).mean())
         if left <= limit**2:
-            return Torn(where, f"what frame {number} left in it", True, off(left))
+            return Torn(f"{where} it holds what frame {number} left in it", True, off(left))
     return None
 
 

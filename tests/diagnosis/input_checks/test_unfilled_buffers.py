@@ -89,6 +89,27 @@ def test_a_part_of_the_picture_is_black(case: tuple[str, str, str], first: bool)
     assert f"a part of it is, but {where} it holds one colour, black" in found.why, str(found)
 
 
+def test_of_several_frames_each_is_said_that_is_torn_in_another_way() -> None:
+    """Where the first buffer was never filled before, the rest of it is black; then it holds the frame before."""
+    bench = Bench("plain", "uint8", "walk")
+    bench.frames = [np.roll(frame, 60 * i, 1) for i, frame in enumerate(bench.frames)]
+    buffers = stored(bench)
+    row = 3 * SIDE
+
+    def cut(x: np.ndarray, rest: np.ndarray, rows: int) -> np.ndarray:
+        return np.concatenate([x.ravel()[: rows * row], rest.ravel()[rows * row :]])
+
+    black = [cut(buffers[0], np.zeros_like(buffers[0]), 52), *buffers[1:]]
+    found = bench.judged(black)
+    assert found.verdict == "preprocessing" and ", but in frame 0, from row 52 on it holds one colour, " in found.why
+    assert "in frame" not in bench.judged([cut(x, np.zeros_like(x), 52) for x in buffers]).why
+    both = [black[0], *(cut(x, before, 60) for x, before in zip(buffers[1:], buffers))]
+    found = bench.judged(both)
+    assert found.verdict == "wrong_input" and "in frame 0, from row 52 on it holds one colour, black; in " in found.why
+    others = [k for k in range(1, len(buffers)) if f"what frame {k - 1} left in it" in found.why]
+    assert others and all(f"in frame {k}, from row 60 on it holds what frame {k - 1} left" in found.why for k in others)
+
+
 @pytest.mark.parametrize("noise", [0.0, 1.0])
 def test_where_little_moves_a_part_of_the_frame_before_is_not_all_of_it(noise: float) -> None:
     """All of the frame before explains more than half of what differs; and if it is all of it, it is no part."""
