@@ -77,6 +77,34 @@ def test_another_order_is_named(shape: tuple[int, ...], text: str, change: Chang
     assert judgement.why.startswith(f"The picture was moved or resized: the maps' {text}"), judgement.why
 
 
+def _late(by: int, first: Callable[[np.ndarray], np.ndarray]) -> Change:
+    """Return a change to slices that begin `by` places late, with something else at the first places."""
+    return lambda x: np.concatenate([first(x[:, :by]), x[:, :-by]], 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "change"),
+    [
+        ("1 of 12 places, and the first one is repeated", _late(1, lambda x: x)),
+        ("1 of 12 places, and the first one is 0", _late(1, np.zeros_like)),
+        ("3 of 12 places, and the first 3 are repeated", _late(3, lambda x: x[:, [0, 0, 0]])),
+        ("1 of 12 places.", _late(1, lambda x: np.flip(x + 1, (1, 2, 3)) % 4)),
+        (
+            "2 of 12 places towards the first, and the last 2 are repeated",
+            lambda x: np.concatenate([x[:, 2:], x[:, -1:], x[:, -1:]], 1),
+        ),
+        ("1 of 12 places towards the first, and go on at the other end", lambda x: np.roll(x, -1, 1)),
+    ],
+)
+def test_what_a_shift_leaves_at_the_first_slices_is_said(words: str, change: Change) -> None:
+    """A buffer that is written one slice late has no last slice at its first place."""
+    model = _labels(VOLUME, 3)
+    for share in (0.0, 0.02)[: 1 if "first 3" in words else 2]:  # under noise, three alike are in any order
+        judgement = _judged(model, [_with_noise(change(x), share, k) for k, x in enumerate(model)])
+        assert judgement.verdict == "geometry", judgement.why
+        assert f"the maps' slices are shifted by {words}" in judgement.why, judgement.why
+
+
 @pytest.mark.parametrize("share", [0.001, 0.02, 0.1, 0.3])
 def test_noise_makes_no_order(share: float) -> None:
     for seed in range(5):
