@@ -60,6 +60,7 @@ LATE = {
     "streams.sources": {"cv2"},
     "cli.decoding": {"cv2"},
     "decode.results.overlay": {"cv2"},
+    "diagnosis.input_checks.histograms": {"cv2"},
     "diagnosis.input_checks.input_changes": {"cv2"},
     "diagnosis.input_checks.white_balance": {"cv2"},
     "diagnosis.input_checks.white_noise": {"cv2"},

@@ -11,6 +11,7 @@ import numpy as np
 from ..other_inputs.input_images import How
 from .combined_arguments import arguments_alone, bordered, combined_arguments, fitted, interpolated
 from .first_looks import is_near
+from .histograms import equalised
 from .input_bytes import stored
 from .input_changes import (
     Change,
@@ -153,7 +154,8 @@ def every(
             others += [t for t in resized if t.off <= EXACT]
             two = likely(*two_changes(base, pairs, scaled, _REACH), *readings(scaled), most=noisiest)
             two = [t for t in two if t.off <= _TWO * t.declared]
-            rare = [t for t in likely(*white_balance(base, pairs), most=SAME) if t.off <= _TWO * t.declared]
+            rare = likely(*white_balance(base, pairs), *equalised(base), most=SAME)
+            rare = [t for t in rare if t.off <= _TWO * t.declared]
             others += [t for t in (*rare, *two) if t.off <= SAME * t.times]
     return Trials(formulas, others, [*others, *two])
 
