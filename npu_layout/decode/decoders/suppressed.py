@@ -37,6 +37,7 @@ _LAYERS = {
     "ncnn": _Columns(6, None, 0, 1, slice(2, 6)),
 }
 
+_FRAMES = 64  # of a batch that a message names
 Rows = tuple[np.ndarray, np.ndarray]  #: float32 (n, 5), edges and score, and int64 (n,), classes
 
 
@@ -287,8 +288,13 @@ def _check_frame(size: int, output: Any, classes: int) -> None:
     if not _is_frame(size, classes):
         fitting = [n for n in range(1, size + 1) if not size % n and size // n > 1 and size // n % _BBOX == 1]
         near = sorted(sorted(fitting, key=lambda n: abs(n - classes))[:3])
-        those = " or ".join(f"{n} (of {size // n // _BBOX} boxes each)" for n in near)
-        hint = f"; this is the size for classes={those}" if near else "; give the memory of one frame alone"
+        frames = [n for n in range(2, _FRAMES + 1) if not size % n and _is_frame(size // n, classes)][:3]
+        fits = [f"classes={_each(size, near)}"] if near else []
+        if frames:
+            fits.insert(
+                0, f"a batch of {_each(size // classes, frames)} frames: give output.reshape(n, -1)[i] of frame i"
+            )
+        hint = f"; this is the size for {'; or for '.join(fits)}" if fits else "; give the memory of one frame alone"
         if len(shape) == 2 and shape[0] > 1 and _is_frame(shape[1], classes):
             hint = "; its first axis counts inputs: give output[0] for the first"
         if in_bytes and _is_frame(4 * size, classes):  # each float as a byte
@@ -298,6 +304,11 @@ def _check_frame(size: int, output: Any, classes: int) -> None:
         )
     if len(shape) == 2 and 1 < shape[0] != classes:
         raise LayoutError(f"output: expected ({classes}, floats), a row for each class, or one row, got {shape}")
+
+
+def _each(size: int, parts: Sequence[int]) -> str:
+    """Return numbers of equal parts of so many floats, with the boxes that each has room for."""
+    return " or ".join(f"{n} (of {size // n // _BBOX} boxes each)" for n in parts)
 
 
 def _is_frame(size: int, classes: int) -> bool:

@@ -193,6 +193,27 @@ def test_another_number_of_classes_is_refused(true: int, most: int) -> None:
     assert decode.hailo_nms(memory[None], true, SIZE).class_id.tolist() == [true - 1]
 
 
+@pytest.mark.parametrize("frames", [2, 3, 5, 8])
+@pytest.mark.parametrize(("classes", "most"), [(80, 100), (3, 1), (1, 20)])
+def test_several_frames_in_one_buffer_are_named(frames: int, classes: int, most: int) -> None:
+    one = classes * (1 + 5 * most)
+    memory = np.zeros(frames * one, np.float32)
+    memory[one] = 1  # a box of the second frame
+    words = rf"; this is the size for a batch of .*\b{frames} \(of {most} boxes each\)[^;]* frames: give output.reshape"
+    for given in (memory, memory.tobytes(), memory.reshape(1, -1)):
+        with pytest.raises(nl.BufferSizeError, match=words):
+            decode.hailo_nms(given, classes, (8, 8))
+    each = [decode.hailo_nms(memory.reshape(frames, -1)[i], classes, (8, 8)) for i in range(frames)]
+    assert [len(found) for found in each] == [0, 1, *[0] * (frames - 2)]
+    assert "batch" not in str(wrong_classes(memory[:one], classes + 1))
+
+
+def wrong_classes(memory: np.ndarray, classes: int) -> BaseException:
+    with pytest.raises(nl.BufferSizeError) as refused:
+        decode.hailo_nms(memory, classes, (8, 8))
+    return refused.value
+
+
 def test_rows_of_another_number_of_classes_are_refused() -> None:
     rows = np.zeros((6, 1 + 5 * 100), np.float32)  # as large as a frame of one class with 601 boxes
     with pytest.raises(nl.LayoutError, match=r"expected \(1, floats\), a row for each class, .* got \(6, 501\)"):
