@@ -47,6 +47,8 @@ def hint(name: str, spec: FrameSpec | None, image: np.ndarray) -> str:
     channels = form.planes[0].channels
     if form.kind == "channels" and image.ndim == 3 and image.shape[0] == channels != image.shape[2]:
         return "; its channels come first: give frame.transpose(1, 2, 0), a view"
+    if image.ndim == 3 and image.shape[2] == 1:
+        return '; it has one channel: give source="GRAY" if that is brightness'
     if image.ndim == 4 and len(image) == 1:
         return "; it is a batch of one: give frame[0]"
     if size_wh is None and image.ndim == 2 and len(image) == 1:
@@ -114,8 +116,10 @@ def _hint_of_any_size(name: str, image: np.ndarray) -> str:
         return "; frames have pixels from 0 to 255: the Preprocessor applies mean and std"
     others = ", ".join(formats_of(image))
     other = f"; it has the shape of {others}: say which by source=" if others else ""
-    if image.dtype != np.dtype(form.planes[0].dtype):
-        return other
+    dtype = np.dtype(form.planes[0].dtype)
+    if image.dtype != dtype:
+        alike = not other and image.dtype.kind in "iu" and dtype == np.uint8 and size_of(name, image.shape) is not None
+        return "; if its values are 0 to 255, give frame.astype(np.uint8)" if alike else other
     if len(form.planes) > 1 and image.ndim == 2 and max(form.steps) > 1:
         return f"; one array needs an even width{' and height' * (form.steps[1] > 1)}, give others as planes"
     if form.kind == "yuv" and image.ndim == 3 and image.shape[2] == 2:

@@ -81,7 +81,9 @@ class FrameSource(NamedTuple):
         if is_described(frame):
             return self._self_described(frame)
         if isinstance(frame, (tuple, list)) and len(frame) == 2 and isinstance(frame[0], (bool, np.bool_)):
-            raise self._unfit(f"got ({frame[0]}, ...), as VideoCapture.read returns; give its second item")
+            if not frame[0]:
+                raise self._unfit("got (False, ...): VideoCapture.read had no frame (the file has ended?)")
+            raise self._unfit("got (True, ...), as VideoCapture.read returns; give its second item")
         frame = [_in_place(part) for part in frame] if isinstance(frame, (tuple, list)) else _in_place(frame)
         if isinstance(frame, np.ndarray):
             return self._array(frame if type(frame) is np.ndarray else plain_array("frame", frame))

@@ -220,3 +220,18 @@ def test_tiles_that_are_mirrored_are_refused() -> None:
     planes = spec.planes(np.zeros(spec.size or 0, np.uint8))
     with pytest.raises(nl.NpuLayoutError, match="tiles are reversed"):
         FrameSource.of(spec).read("frame", tuple(plane[::-1] for plane in planes))
+
+
+@pytest.mark.parametrize(
+    ("frame", "source", "advice"),
+    [
+        (np.zeros((6, 8, 1), np.uint8), "BGR", "one channel: give source=.GRAY. if that is brightness$"),
+        (np.zeros((6, 8, 3), np.int64), "BGR", r"if its values are 0 to 255, give frame.astype\(np.uint8\)$"),
+        (np.zeros((6, 8, 3), bool), "BGR", r"got bool of shape \(6, 8, 3\)$"),
+        ((False, None), "BGR", "VideoCapture.read had no frame"),
+    ],
+)
+def test_what_first_programs_give(frame: Any, source: str, advice: str) -> None:
+    target = nl.TensorSpec((1, 3, 6, 8), "NHWC", "uint8")
+    with pytest.raises(nl.NpuLayoutError, match=advice):
+        nl.Preprocessor(target, source=source)(frame)
