@@ -12,6 +12,7 @@ import npu_layout as nl
 from npu_layout import decode
 from tests.support import scenes
 from tests.support.backends import decoders
+from tests.support.scenes import NO_PROBABILITIES
 
 
 def with_nans(
@@ -58,6 +59,7 @@ def combined(rule: str, objectness: float, score: float) -> float:
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW16c", "NCHW8w"])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 @pytest.mark.parametrize("rule", ["class", "objectness", "root", "weighted"])
+@NO_PROBABILITIES
 def test_nan_is_no_score(dtype: str, layout: str, rule: str) -> None:
     """Of a cell whose largest value is NaN nothing is found, and of labels="all" that class alone is not."""
     for labels, activation in itertools.product(("best", "all"), ("none", "sigmoid")):

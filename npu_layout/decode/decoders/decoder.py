@@ -16,7 +16,7 @@ from ..heads.head import Head
 from ..heads.records import height_and_width, percent_words, share_of
 from ..outputs.input_sizes import fit_or_name_input
 from ..outputs.places import Fitted, checked_specs
-from ..outputs.ranges import largest_score, warn_of_scores, warn_of_unit
+from ..outputs.ranges import largest_score, most_probable, warn_of_improbable, warn_of_scores, warn_of_unit
 from ..results.crops import Masks, Pool, no_masks, pool_of
 from ..results.detections import Detections, Memory, detections, memory_for, memory_of
 from ..results.mask_crops import masks_in
@@ -95,6 +95,7 @@ class Decoder:
         warn_of_unit(head, self._fitted, self.specs)
         warn_of_scores(head, self._fitted, self.specs)
         self.largest_score = largest_score(head, self._fitted, self.specs)
+        self._probable = most_probable(self._fitted, self.specs)
         self._most = 1.0 if self.largest_score == np.inf else self.largest_score
         self._made = compiled(head, self._fitted, self._inner)
         how = head.keypoints if self._fitted.form.part("keypoints") is not None else None
@@ -149,6 +150,12 @@ class Decoder:
         Detections, the best first, new or in the memory of `out`. Of equal scores the lower level comes first, then the
         first cell, row by row.
 
+        Warns
+        -----
+        UserWarning
+            Once, if a score is clearly above 1, which no probability is: the integers of a spec without a quantization,
+            or logits, are read as probabilities then.
+
         Raises
         ------
         BufferSizeError, LayoutError
@@ -166,11 +173,14 @@ class Decoder:
         if self._packed:
             flat = [unpacked_buffer(spec, memory) for spec, memory in zip(self.specs, flat)]
         room = memory_for(most, *self._beside) if out is None else memory_of(out, most, *self._beside)
-        if not self._weights:
-            return detections(room, self._run(flat, least, overlap, room.first(most)), None, self._listed)
-        pool = pool_of(None if out is None else out.masks)
-        read = self._room_for_weights(pool, most)
+        pool = pool_of(None if out is None else out.masks) if self._weights else None
+        read = None if pool is None else self._room_for_weights(pool, most)
         n = self._run(flat, least, overlap, room.first(most), read)
+        if n and room.confidence[0] > self._probable:
+            self._probable = np.inf  # said once
+            warn_of_improbable(self.head, self._fitted, self.specs, float(room.confidence[0]))
+        if pool is None:
+            return detections(room, n, None, self._listed)
         first = room.first(n)
         weights = self._gathered_weights(first, flat, pool) if read is None else read[:n]
         return detections(room, n, self._masks(first, weights, flat, pool), self._listed)

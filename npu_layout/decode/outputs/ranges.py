@@ -15,6 +15,7 @@ from ..heads.head import Head, scored_background
 from .places import Fitted, Level, Place
 
 UNIT_RANGE = 2.0  #: boxes that are never larger are of an input of 1, of which parts may be outside
+_SCORED = frozenset({"score", "objectness"})
 COARSE = 0.5  #: a larger step leaves at most one stored score between 0 and 1
 
 
@@ -144,6 +145,31 @@ def warn_of_scores(head: Head, fitted: Fitted, specs: Sequence[TensorSpec]) -> N
             f"lost in steps of {step:.3g}: export the maps that the list is made of, boxes and scores as two outputs, "
             "or boxes of 0 to 1 (unit='input')"
         )
+
+
+def most_probable(fitted: Fitted, specs: Sequence[TensorSpec]) -> float:
+    """Return the largest score that a probability can have as devices round it: two steps and a twentieth above 1."""
+    outputs = {level.places[role].output for level in fitted.levels for role in _SCORED & level.places.keys()}
+    scales = [specs[i].quantization for i in outputs]
+    return 1.05 + 2 * max((float(np.max(scale.scale)) for scale in scales if scale is not None), default=0.0)
+
+
+def warn_of_improbable(head: Head, fitted: Fitted, specs: Sequence[TensorSpec], score: float) -> None:
+    """Warn of a score that is no probability, and say what its output lacks: a quantization, or an activation."""
+    places = fitted.levels[0].places
+    role = min(_SCORED & places.keys(), key=lambda role: places[role].part.activation != "none")
+    spec = specs[places[role].output]
+    raw = spec.quantization is None and spec.element.unpacked.kind in "iu"
+    warn_caller(
+        f"head {head.name!r}: a score is {score:.4g}, and a probability is at most 1; the {role} of {spec.describe()} "
+        + (
+            "has no quantization, so that its integers are read as they are stored: give the spec the "
+            "quantization=(scale, zero_point) that the device's runtime reports"
+            if raw
+            else f"is read with activation={places[role].part.activation!r}: give the head activation='sigmoid' if the "
+            f"network's sigmoid is not in the graph, or check the scale"
+        )
+    )
 
 
 def largest_value(spec: TensorSpec) -> float:

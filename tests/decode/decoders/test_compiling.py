@@ -13,6 +13,7 @@ from npu_layout import decode, kernels
 from npu_layout.decode.decoders import compiling
 from npu_layout.decode.decoders.decoder import use_backend
 from tests.support.compiled_heads import SIZE, described, maps
+from tests.support.scenes import NO_PROBABILITIES
 
 
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW16c", "NHWC8c", "CHWN", "NHCW"])
@@ -118,6 +119,7 @@ def drawn_heads(choose: random.Random) -> tuple[decode.Head, list[nl.TensorSpec]
 
 @pytest.mark.filterwarnings("ignore:head .* its boxes are in pixels")  # numbers at random are no network's
 @pytest.mark.parametrize("seed", range(60))
+@NO_PROBABILITIES
 def test_scales_along_any_axis_decode_as_what_they_mean(seed: int) -> None:
     """The same detections, bit by bit, with every backend, and of float32 values in another layout."""
     choose, rng = random.Random(seed), np.random.default_rng(seed)

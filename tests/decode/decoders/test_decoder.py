@@ -16,6 +16,7 @@ import npu_layout as nl
 from npu_layout import decode
 from tests.support import scenes
 from tests.support.backends import decoders
+from tests.support.scenes import NO_PROBABILITIES
 
 STRIDES = (8, 16, 32)
 
@@ -102,6 +103,7 @@ def test_yolov5_maps(seed: int) -> None:
 
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("dtype", ["float32", "int8", "uint16"])
+@NO_PROBABILITIES
 def test_yolov8_list(turned: bool, dtype: str) -> None:
     rng = np.random.default_rng(3)
     cells = 64 + 16 + 4
@@ -297,6 +299,7 @@ def of_channels(rng: np.random.Generator, choose: random.Random, name: str, n: i
 
 
 @pytest.mark.parametrize("seed", range(24))
+@NO_PROBABILITIES
 def test_a_scale_for_each_channel(seed: int) -> None:
     """Classes are compared by what their codes mean, before the activation: sigmoids of large logits are all 1."""
     rng, choose = np.random.default_rng(seed), random.Random(seed)
@@ -320,6 +323,7 @@ def test_a_scale_for_each_channel(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
+@NO_PROBABILITIES
 def test_a_scale_for_each_channel_of_anchors(seed: int) -> None:
     rng, choose = np.random.default_rng(seed), random.Random(seed)
     labels, activation = ("best", "all")[seed % 2], ("sigmoid", "none")[seed // 2 % 2]
@@ -379,6 +383,7 @@ def test_a_confidence_in_percent_is_refused_where_scores_are_floats(dtype: str) 
         assert len(decoder(buffers, confidence=-0.5, iou=1)) == 64
 
 
+@NO_PROBABILITIES
 def test_integers_say_what_scores_can_be() -> None:
     """Logits, or other scores as they are: thresholds above 1 and below 0 are theirs."""
     decoder, (boxes, scores) = decoder_of("none", "int8", 0.125)
@@ -421,6 +426,7 @@ def test_threads_share_a_decoder(layout: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["int4", "uint4", "int4_high", "uint4_high"])
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW16c"])
+@NO_PROBABILITIES
 def test_numbers_of_half_a_byte(dtype: str, layout: str) -> None:
     """As the same numbers of a byte each, masks included; the least threshold that is refused is that of 4 bits."""
     rng, whole = np.random.default_rng(5), dtype.split("4")[0] + "8"

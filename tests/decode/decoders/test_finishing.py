@@ -18,6 +18,7 @@ from npu_layout.decode.decoders.decoder import use_backend
 from npu_layout.decode.results.turned import polygon_iou
 from tests.support import scenes
 from tests.support.backends import decoders
+from tests.support.scenes import NO_PROBABILITIES
 
 STRIDES, SIZE, CLASSES = (8, 16, 32), (64, 96), 3
 
@@ -147,6 +148,7 @@ def test_turned_boxes_in_a_list() -> None:
 
 @pytest.mark.parametrize("kind", ["probiou", "polygons", "greedy", "none"])
 @pytest.mark.parametrize("seed", range(5))
+@NO_PROBABILITIES
 def test_turned_boxes_of_any_float_have_the_same_bits(kind: str, seed: int) -> None:
     """Of no number, infinite, far away, without area and of one place: with every backend."""
     rng = np.random.default_rng(seed)
@@ -211,6 +213,7 @@ def peaks(made: dict[str, scenes.Output], grid: tuple[int, int], activation: str
 
 @pytest.mark.parametrize("offset", [True, False])
 @pytest.mark.parametrize("seed", range(16))
+@NO_PROBABILITIES
 def test_centernet(seed: int, offset: bool) -> None:
     made, grid = centers(seed, offset)
     activation, least = (("none", 0.9), ("sigmoid", 0.7))[seed % 2]
@@ -265,6 +268,7 @@ def test_a_neighbour_that_is_no_number_exceeds_all() -> None:
         assert decoder([heat.ravel(), size.ravel()], 0.3).cell.tolist() == [24]
 
 
+@NO_PROBABILITIES
 def test_a_scale_for_each_channel() -> None:
     """Sizes and heat with a scale per channel: the same peaks as of the values that they mean."""
     rng = np.random.default_rng(2)

@@ -17,6 +17,7 @@ from npu_layout.decode.decoders.reference import Candidates
 from npu_layout.decode.outputs.fitting import fit
 from tests.support import scenes
 from tests.support.backends import decoders
+from tests.support.scenes import NO_PROBABILITIES
 
 SIZE, STRIDES, COUNT = (32, 48), (8, 16), 6
 HEAD = decode.yolov8(2, STRIDES, bins=4, coefficients=COUNT)
@@ -131,6 +132,7 @@ def test_anchors_have_the_scales_of_their_own_channels() -> None:
         ("int8", None),
     ],
 )
+@NO_PROBABILITIES
 def test_a_decoder_reads_coefficients_of_every_kind(dtype: str, q: Any, rule: str, layout: str) -> None:
     """Against masks of unpacked coefficients in float64, whichever backend decodes."""
     rng, size = np.random.default_rng(3), (32, 32)

@@ -13,6 +13,7 @@ from npu_layout.decode.decoders.anchor_parts import meanings
 from npu_layout.decode.decoders.decoder import use_backend
 from npu_layout.decode.decoders.least_codes import thresholds
 from tests.support.compiled_heads import described, maps
+from tests.support.scenes import NO_PROBABILITIES
 
 
 @pytest.mark.parametrize("activation", ["none", "sigmoid"])
@@ -129,6 +130,7 @@ def test_no_survivor_more_or_less_of_16_bits(dtype: str, activation: str, draws:
 @pytest.mark.parametrize("draws", [8, pytest.param(200, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("activation", ["none", "sigmoid"])
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@NO_PROBABILITIES
 def test_decoder_uses_these_thresholds(dtype: str, activation: str, draws: int) -> None:
     """A score of each code in a cell of its own: the cells that are found are those of the codes that pass."""
     rng, info = np.random.default_rng(draws), np.iinfo(dtype)

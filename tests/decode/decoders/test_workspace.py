@@ -12,12 +12,14 @@ import pytest
 import npu_layout as nl
 from npu_layout import decode
 from npu_layout.decode.decoders.workspace import Workspace
+from tests.support.scenes import NO_PROBABILITIES
 
 SIZE = (64, 64)
 SPECS = [nl.TensorSpec((1, 4 * 4 + 2, 64 // s, 64 // s), dtype="float16", name=str(s)) for s in (8, 16, 32)]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@NO_PROBABILITIES
 def test_a_child_of_a_process_that_decodes() -> None:
     """It waited forever for the lock that another thread had."""
     head = decode.yolov8(classes=2, bins=4)

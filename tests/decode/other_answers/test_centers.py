@@ -9,6 +9,7 @@ import pytest
 
 import npu_layout as nl
 from npu_layout import decode
+from tests.support.scenes import NO_PROBABILITIES
 from tests.support.specs import stored
 
 
@@ -16,6 +17,7 @@ from tests.support.specs import stored
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
 @pytest.mark.parametrize("activation", ["none", "sigmoid"])
 @pytest.mark.parametrize("offset", [True, False])
+@NO_PROBABILITIES
 def test_centernet(layout: str, dtype: str, activation: str, offset: bool) -> None:
     rng = np.random.default_rng(3)
     reals = {"heat": rng.normal(0, 2, (1, 3, 9, 12)), "size": rng.uniform(1, 6, (1, 2, 9, 12))}

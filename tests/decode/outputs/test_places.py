@@ -14,6 +14,7 @@ import npu_layout as nl
 from npu_layout import decode
 from npu_layout.decode.decoders.decoder import use_backend
 from npu_layout.decode.outputs.places import checked_specs
+from tests.support.scenes import NO_PROBABILITIES
 
 STRIDES, SIDE = (8, 16, 32), 64
 CELLS = [(SIDE // s) ** 2 for s in STRIDES]
@@ -57,6 +58,7 @@ def test_a_batch_is_decoded_image_by_image() -> None:
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
 @pytest.mark.parametrize("axes", ["ABCD", "NCW"])
 @pytest.mark.parametrize("backend", nl.kernels.backends())
+@NO_PROBABILITIES
 def test_keypoints_of_one_output(layout: str, dtype: str, axes: str, backend: str) -> None:
     rng = np.random.default_rng(2)
     shape = (1, 51, sum(CELLS)) if axes == "NCW" else (1, 17, 3, sum(CELLS))

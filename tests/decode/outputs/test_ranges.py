@@ -306,3 +306,90 @@ def test_one_scale_for_pixels_and_scores_is_warned_of(case: int) -> None:
     assert len(found) == 1 and found[0].filename == __file__
     (spec,) = specs
     assert not np.rint(np.float64([0.1, 0.3, 0.6]) / spec.quantization.scale).any() and decoder.largest_score > 2
+
+
+def _maps(kind: str, quantization: nl.Quantization | None = None, **parts: int) -> list[nl.TensorSpec]:
+    return [
+        nl.TensorSpec((1, n, 8, 8), "NCHW16c", kind, quantization=quantization if role == "score" else None, name=role)
+        for role, n in parts.items()
+    ]
+
+
+_V8 = decode.yolov8(3, (8,))
+
+
+def _run(head: decode.Head, specs: list[nl.TensorSpec], scores: np.ndarray) -> decode.Decoder:
+    """Decode twice what is read as `scores`, (1, 3, 8, 8); the second time nothing may be said."""
+    decoder = decode.Decoder(head, specs, (64, 64))
+    buffers = {s.name: s.pack(scores if s.name == "score" else np.zeros(s.shape, s.element.unpacked)) for s in specs}
+    for _ in range(2):
+        decoder(buffers)
+    return decoder
+
+
+@pytest.mark.parametrize(
+    ("kind", "quantization", "words"),
+    [
+        ("int8", None, r"has no quantization, so that its integers are read .*quantization=\(scale, zero_point\)"),
+        ("uint8", None, "has no quantization"),
+        ("int16", None, "has no quantization"),
+        ("float32", None, "is read with activation='none': give the head activation='sigmoid' if"),
+        ("float16", None, "activation='sigmoid'"),
+        ("int8", nl.Quantization(0.1, 5), "activation='sigmoid' if .*, or check the scale"),
+    ],
+)
+def test_scores_that_are_no_probabilities_are_warned_of_once(
+    kind: str, quantization: nl.Quantization | None, words: str
+) -> None:
+    scores = np.zeros((1, 3, 8, 8), np.float32)
+    scores[0, 1, 2, 3] = 4
+    given = scores if kind[0] == "f" or quantization else scores.astype(kind)
+    with pytest.warns(
+        UserWarning, match=rf"head 'yolov8': a score is 4(\.0\d*)?, .* the score of 'score': .*{words}"
+    ) as said:
+        _run(_V8, _maps(kind, quantization, box=64, score=3), given)
+    assert [one.filename for one in said] == [__file__]
+
+
+@pytest.mark.parametrize(
+    ("kind", "quantization"),
+    [
+        ("float32", None),
+        ("float16", None),
+        ("bfloat16", None),
+        ("uint8", nl.Quantization(1 / 255)),
+        ("int8", nl.Quantization(1 / 255, -128)),
+        ("int8", nl.Quantization.from_dfp(7)),
+        ("int8", nl.Quantization.from_dfp(6)),
+        ("int8", nl.Quantization.from_dfp(3)),  # a coarse one: one step above 1 is 1.125
+        ("int16", nl.Quantization(1 / 32768)),
+        ("uint8", nl.Quantization([0.0039, 0.004, 0.01], [0, 1, 2], axis=1)),
+        ("uint8", None),  # 0 and 1
+    ],
+)
+def test_probabilities_with_the_noise_of_a_device_are_not_warned_of(
+    kind: str, quantization: nl.Quantization | None
+) -> None:
+    rng = np.random.default_rng(5)
+    for seed in range(20):
+        scores = rng.choice([0, 0.5, 1.0], (1, 3, 8, 8)).astype(np.float32) if seed % 2 else rng.random((1, 3, 8, 8))
+        step = 0.0 if quantization is None else float(np.max(quantization.scale))
+        noisy = scores + rng.choice([-1, 0, 1], scores.shape) * (step or 0.01 * (kind[0] in "fb"))
+        raw = kind == "uint8" and quantization is None
+        _run(
+            _V8,
+            _maps(kind, quantization, box=64, score=3),
+            (scores > 0.5).astype(kind) if raw else noisy.astype(np.float32),
+        )
+
+
+def test_the_objectness_without_its_sigmoid_is_named() -> None:
+    head = decode.yolov5(2, (8,), [[(10, 13)]], activation="none")
+    spec = nl.TensorSpec((1, 7, 8, 8), "NCHW", name="maps")
+    values = np.full(spec.shape, 0.5, np.float32)
+    values[0, 4] = 6
+    decoder = decode.Decoder(head, [spec], (64, 64))
+    with pytest.warns(UserWarning, match=r"head 'yolov5': a score is 3, .*activation='sigmoid'"):
+        decoder([values])
+    sigmoid = decode.Decoder(decode.yolov5(2, (8,), [[(10, 13)]], activation="sigmoid"), [spec], (64, 64))
+    assert len(sigmoid([values * 9]))  # which bounds them

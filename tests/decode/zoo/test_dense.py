@@ -25,6 +25,7 @@ from tests.support.networks import (
     sides,
     sigmoid,
 )
+from tests.support.scenes import NO_PROBABILITIES
 
 LEVELS = (8, 16, 32, 64, 128)
 THREE = (8, 16, 32)
@@ -202,6 +203,7 @@ def test_refused(make: Any, arguments: dict[str, Any], words: str) -> None:
         lambda steps: decode.retinaface(steps, [[(16, 16), (32, 32)]] * len(steps), keypoints=0),
     ),
 )
+@NO_PROBABILITIES
 def test_anchors_of_a_cell_follow_each_other_in_a_list_of_each_level(
     make: Callable[[tuple[int, ...]], decode.Head], strides: tuple[int, ...]
 ) -> None:

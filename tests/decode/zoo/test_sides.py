@@ -27,6 +27,7 @@ from tests.support.networks import (
     sides,
     sigmoid,
 )
+from tests.support.scenes import NO_PROBABILITIES
 
 
 def rtmdet(v: Values) -> Iterator[Any]:
@@ -107,6 +108,7 @@ NETWORKS = {
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("name", NETWORKS)
+@NO_PROBABILITIES
 def test_sides(name: str, seed: int) -> None:
     compare(NETWORKS[name], name, seed)
 

@@ -15,6 +15,7 @@ import npu_layout as nl
 from npu_layout import decode
 from tests.support import scenes
 from tests.support.backends import decoders
+from tests.support.scenes import NO_PROBABILITIES
 
 SIZE, STRIDES = (70, 54), (8, 16)  #: 9x7 and 5x4 cells, and 18x14 of prototypes, none of whole strides
 CLASSES, WEIGHTS = 6, 5
@@ -93,6 +94,7 @@ def made(rng: np.random.Generator, form: str, total: int, dtype: str) -> tuple[l
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 @pytest.mark.parametrize("form", ["list", "maps"])
 @pytest.mark.parametrize("raw", [True, False])
+@NO_PROBABILITIES
 def test_yolact(form: str, dtype: str, raw: bool, square: bool) -> None:
     """raw: the softmax and the hyperbolic tangent are the decoder's; else they are in the graph."""
     every = list(priors(square))
