@@ -191,6 +191,14 @@ FAMILIES = (
         lambda n, act: labelled_rows(n),
         "rows with their best class, not suppressed (AI Hub)",
         activations=("none",),
+        units=True,
+        apart=True,
+    ),
+    Family(
+        lambda n, act: labelled_rows(n, coefficients=32),
+        "rows with their best class and masks, not suppressed (AI Hub)",
+        activations=("none",),
+        units=True,
         apart=True,
     ),
     Family(

@@ -342,11 +342,20 @@ def test_detectors_of_five_levels() -> None:
     assert "or of EfficientDet, whose anchors are others (efficientdet())" in found.why
 
 
-def test_rows_with_their_best_class() -> None:
-    names = ("boxes", "scores", "class_idx")
-    specs = [spec.replace(name=n) for spec, n in zip(of_shapes([(1, 8400, 4), (1, 8400), (1, 8400)]), names)]
+@pytest.mark.parametrize("coefficients", [0, 32])
+def test_rows_with_their_best_class(coefficients: int) -> None:
+    """AI Hub's exports. Extents do not show the unit of the boxes; the range of stored integers does."""
+    shapes = {"boxes": (1, 8400, 4), "scores": (1, 8400), "class_idx": (1, 8400)}
+    if coefficients:
+        shapes |= {"mask_coefs": (1, 8400, 32), "protos": (1, 32, 160, 160)}
+    specs = [nl.TensorSpec(shape, nl.Layout.of_rank(len(shape)), name=name) for name, shape in shapes.items()]
+    each = tuple(decode.labelled_rows(80, coefficients=coefficients, unit=unit) for unit in ("pixel", "input"))
     found = decode.guess(specs, (640, 640))
-    assert found.head == decode.labelled_rows(80)
+    assert found.head is None and found.others == each
+    assert "whether boxes are in pixels, or the whole input is 1 (unit=)" in found.why
+    for head, scale in zip(each, (2.6, 1 / 255)):
+        boxes = specs[0].replace(dtype="uint8", quantization=nl.Quantization(scale))
+        assert decode.guess([boxes, *specs[1:]], (640, 640)).head == head
 
 
 def test_rows_behind_the_post_processing_of_queries() -> None:
