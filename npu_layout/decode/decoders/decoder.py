@@ -129,7 +129,8 @@ class Decoder:
         Parameters
         ----------
         buffers
-            {name: buffer}, or buffers in the order of `specs`; each as TensorSpec.unpack accepts it.
+            {name: buffer}, or buffers in the order of `specs`; each as TensorSpec.unpack accepts it. By name there may
+            be buffers of other outputs, which are not read.
         confidence
             The least score, compared in float64 with the score that a stored value means. At most 1, because scores
             are probabilities; above 1 only if stored integers can mean such a score (see `largest_score`).

@@ -24,6 +24,16 @@ def test_usual_buffers_are_arrays_as_they_are_stored() -> None:
     assert [buffer.dtype.name for buffer in by_name] == ["int8", "float32"] and np.shares_memory(by_name[1], arrays[1])
 
 
+def test_buffers_of_other_outputs_are_not_read_by_name_and_refused_in_order() -> None:
+    """A runtime returns all of its outputs, also those that the head does not need."""
+    specs = [nl.TensorSpec((1, n, 4), "NCW", "int8", name=f"y{n}") for n in (3, 5)]
+    arrays = {spec.name: np.zeros(spec.size, np.int8) for spec in specs}
+    found = in_order(specs, {"features": object(), **arrays})
+    assert len(found) == 2 and all(np.shares_memory(a, b) for a, b in zip(found, arrays.values()))
+    with pytest.raises(nl.NpuLayoutError, match="buffers: expected 2, one for each output, got 3"):
+        in_order(specs, [*arrays.values(), np.zeros(4, np.int8)])
+
+
 def test_the_result_of_a_stream_is_no_buffer() -> None:
     spec = nl.TensorSpec((1, 84, 8400), "NCW", name="y")
     decoder = decode.Decoder(decode.yolov8(80), [spec], (640, 640))
