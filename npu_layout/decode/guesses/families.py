@@ -240,6 +240,7 @@ QUERIES = (
         lambda n, act: rtdetr(n, activation=act),
         "queries (RT-DETR, D-FINE, RF-DETR)",
         (0, 4),
+        units=True,
         form="queries",
         asked=_PRIORS,
         doubted=True,

@@ -189,12 +189,21 @@ def _one_cell(fitted: Fitted) -> bool:
 
 
 def open_units(family: Family, fitted: Fitted | None, specs: Sequence[TensorSpec]) -> tuple[str | None, ...]:
-    """Return the units of boxes in a list or in rows that their range leaves open; None: as the head says."""
+    """Return the units of boxes in a list or in rows that their range leaves open; None: as the head says.
+
+    Without a range, boxes that the head has in pixels may be of an input of 1; queries are of an input of 1.
+    """
     if fitted is None or not family.units or fitted.form.cells == "grid":
         return (None,)
     level = fitted.levels[0]
     span = span_of(level, level.places["box"], specs[level.places["box"].output])
-    return (None, "input") if span is None else ("input",) if span[1] <= UNIT_RANGE else (None,)
+    own = fitted.form.boxes.unit
+    if own == "stride":  # encoded as in maps
+        return (None,)
+    if span is None:
+        return (None, "input") if own == "pixel" else (None,)
+    unit = "input" if span[1] <= UNIT_RANGE else "pixel"
+    return (None if unit == own else unit,)
 
 
 def open_activations(family: Family, fitted: Fitted, specs: Sequence[TensorSpec], classes: int) -> tuple[str, ...]:

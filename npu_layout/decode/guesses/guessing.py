@@ -16,7 +16,7 @@ from ..outputs.assigning import listed
 from ..outputs.fitting import fit
 from ..outputs.input_sizes import MOST, input_sizes
 from ..outputs.output_axes import Size, channels_last, why_unread
-from ..outputs.places import checked_specs
+from ..outputs.places import Fitted, checked_specs
 from .elements import class_counts, counted_outputs, head_elements
 from .families import FAMILIES
 from .family_fits import (
@@ -255,7 +255,7 @@ def _guessed(found: Sequence[FamilyFit], given: Outputs, others: str, pointed: S
         family, fitted, n, unclear, _ = one
         acts = family.activations if fitted is None else open_activations(family, fitted, given.specs, n)
         units = open_units(family, fitted, given.specs)
-        heads += [_in_unit(family.make(n, act), unit) for act in acts for unit in units]
+        heads += [_in_unit(family.make(n, act), fitted, unit) for act in acts for unit in units]
         reasons.append(one.words + " and an angle" * one.is_joined)
         if one.is_joined:
             questions.append(f"whether those {n + 1} channels are {class_words(n)} and an angle, or {n + 1} classes")
@@ -280,9 +280,10 @@ def _guessed(found: Sequence[FamilyFit], given: Outputs, others: str, pointed: S
     return Guess(None, f"extents and ranges do not decide: find out {asked}", tuple(heads))
 
 
-def _in_unit(head: Head, unit: str | None) -> Head:
-    """Return the head whose lists and rows have boxes in another unit."""
-    if unit is None:
+def _in_unit(head: Head, fitted: Fitted | None, unit: str | None) -> Head:
+    """Return the head whose form that fits, a list or rows, has boxes in another unit."""
+    if unit is None or fitted is None:
         return head
-    forms = [replace(f, boxes=replace(f.boxes, unit=unit)) if f.cells != "grid" else f for f in head.forms]
+    name = fitted.form.name
+    forms = [replace(f, boxes=replace(f.boxes, unit=unit)) if f.name == name else f for f in head.forms]
     return replace(head, forms=tuple(forms))

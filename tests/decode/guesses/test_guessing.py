@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 
 import npu_layout as nl
@@ -356,6 +357,21 @@ def test_rows_with_their_best_class(coefficients: int) -> None:
     for head, scale in zip(each, (2.6, 1 / 255)):
         boxes = specs[0].replace(dtype="uint8", quantization=nl.Quantization(scale))
         assert decode.guess([boxes, *specs[1:]], (640, 640)).head == head
+
+
+@pytest.mark.parametrize(("scale", "unit"), [(1 / 255, "input"), (2.6, "pixel")])
+def test_the_unit_of_queries_is_read_from_their_range(scale: float, unit: str) -> None:
+    shapes, scales = {"boxes": (1, 300, 4), "scores": (1, 300, 80)}, (scale, 1 / 255)
+    specs = [
+        nl.TensorSpec(shape, nl.Layout.of_rank(3), "uint8", name=name, quantization=nl.Quantization(one))
+        for (name, shape), one in zip(shapes.items(), scales)
+    ]
+    found = decode.guess(specs, (640, 640), 80).head
+    assert found == decode.rtdetr(80, activation="none", unit=unit)
+    spots = [np.full(spec.size, 100, np.uint8) for spec in specs]  # 100 codes are 100/255 of 640 pixels, or 260
+    xyxy = decode.Decoder(found, specs, (640, 640))(spots, confidence=0.3).xyxy[0]
+    middle = 100 * scale * (640 if unit == "input" else 1)
+    np.testing.assert_allclose(xyxy, [middle / 2, middle / 2, middle * 1.5, middle * 1.5], rtol=1e-5)
 
 
 def test_rows_behind_the_post_processing_of_queries() -> None:
