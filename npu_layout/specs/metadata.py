@@ -104,11 +104,15 @@ def shape_of(what: str, given: Any, count: str, extents: str) -> list[int]:
 def fields_of(line: str, texts: Collection[str] = ()) -> dict[str, Any]:
     """Return the fields that a program printed as ``name=value, ...``: texts, numbers, lists of whole numbers.
 
-    Those in `texts` are texts whatever they contain.
+    Those in `texts` are texts whatever they contain. NpuLayoutError if a field is there twice, as in several lines.
     """
     found: dict[str, Any] = {}
     for name, value in re.findall(r"(\w+)\s*=\s*(\[[^\]]*\]|[^,\n]*)", line):
         given = value.strip()
+        if name in found:
+            raise NpuLayoutError(
+                f"{name}={found[name]} and {name}={given}: expected the line of one tensor, got several"
+            )
         if name in texts:
             found[name] = given
         elif given.startswith("["):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ..buffers import TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout, c_strides
+from ..support import nearest
 
 
 class Atom(NamedTuple):
@@ -179,7 +180,8 @@ def atom_of(target: str, itemsize: int) -> Atom:
     """Return the native storage of a chip for elements of so many bytes; NpuLayoutError if its rule is not known."""
     atoms = _ATOMS.get(str(target).lower())
     if atoms is None:
-        raise NpuLayoutError(f"RKNN target {target!r}: expected one of {', '.join(sorted((*_ATOMS, *FIRST_API)))}")
+        chips = sorted((*_ATOMS, *FIRST_API))
+        raise NpuLayoutError(f"RKNN target {target!r}: expected one of {', '.join(chips)}{nearest(target, chips)}")
     if itemsize not in atoms:
         raise NpuLayoutError(
             f"RKNN target {target!r}: no native rule is known for elements of {itemsize} bytes "

@@ -265,3 +265,11 @@ def test_a_printed_name_of_digits_is_text() -> None:
     assert fields_of(line, {"name"})["name"] == "495" and fields_of(line)["name"] == 495
     attr = "index=0, name=495, n_dims=4, dims=[1, 5, 3, 3], fmt=NCHW, type=INT8, qnt_type=AFFINE, zp=-3, scale=0.1"
     assert nl.specs.from_rknn(attr, target="rk3588").name == "495"
+
+
+def test_lines_of_several_tensors_are_not_mixed() -> None:
+    """The last one's fields were taken, in silence."""
+    line = "  index=0, name=a, n_dims=4, dims=[1, 5, 3, 3], fmt=NCHW, type=INT8, qnt_type=AFFINE, zp=-3, scale=0.1\n"
+    assert nl.specs.from_rknn(line).name == "a"
+    with pytest.raises(nl.NpuLayoutError, match=r"^index=0 and index=1: expected the line of one tensor, got several$"):
+        nl.specs.from_rknn(line + line.replace("index=0", "index=1"))
