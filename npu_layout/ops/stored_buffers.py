@@ -105,7 +105,8 @@ def is_stored(x: Any, buffer: Any, what: str, quantization: Any = None) -> bool:
 def extents(spec: TensorSpec, what: str) -> tuple[int, int, int, int]:
     """Return N, C, H and W of a spec; NpuLayoutError if it has other axes, or elements that are packed."""
     if sorted(spec.axes) != sorted(_AXES):
-        raise NpuLayoutError(f"{what}: {spec.describe()}: expected the axes N, C, H and W, got {spec.axes}")
+        hint = "; decode.classify reads scores of a whole image" if sorted(spec.axes) == ["C", "N"] else ""
+        raise NpuLayoutError(f"{what}: {spec.describe()}: expected the axes N, C, H and W, got {spec.axes}{hint}")
     if spec.element.nibbles:
         raise NpuLayoutError(f"{what}: {spec.describe()}: elements of 4 bits; unpack them first")
     n, c, h, w = (spec.shape[spec.axes.index(letter)] for letter in _AXES)

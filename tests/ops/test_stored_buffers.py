@@ -315,3 +315,11 @@ def test_bad_calls() -> None:
     ):
         with pytest.raises(nl.NpuLayoutError, match=words):
             call()
+
+
+@pytest.mark.parametrize("operator", [ops.softmax_channels, ops.argmax_channels, ops.sigmoid])
+def test_scores_of_a_whole_image_are_for_classify(operator: Any) -> None:
+    spec, buffer = nl.TensorSpec((1, 5), "NC", "int8", quantization=nl.Quantization(0.1)), np.arange(5, dtype=np.int8)
+    with pytest.raises(nl.NpuLayoutError, match=r"got NC; decode\.classify reads scores of a whole image$"):
+        operator(spec, buffer)
+    assert nl.decode.classify(spec, buffer).class_id[0, 0] == 4
