@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np  # noqa: F401  (for the doctest)
 
 from ..buffers import TensorSpec
-from ..support import PathLike, checked_call, isolated, many, path_of
+from ..support import PathLike, checked_call, isolated, many, path_text
 from .folder import (
     count_runs,
     new_folder,
@@ -108,7 +108,7 @@ class Recording:
         Raises RecordingError, which names file and field, if anything is missing, damaged, renamed, exchanged, of
         another format or size, or a link out of the folder.
         """
-        folder = Path(path_of("path", path))
+        folder = Path(path_text("path", path))
         about = read_about(folder)
         specs, name = about["specs"], about["id"]
         count = count_runs(folder, about["frames"])
