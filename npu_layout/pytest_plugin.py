@@ -30,6 +30,7 @@ from .support import (
     iterates,
     nearest,
     path_of,
+    path_text,
     shown,
     text_of,
     whole_folder,
@@ -166,7 +167,7 @@ class Recordings:
         pytest.fail(str(refused), pytrace=False)
 
     def _place(self, name: str) -> Path:
-        folder = self.folder / path_of(f"recording {name!r}", name)
+        folder = self.folder / path_of(f"recording {path_text('name', name)!r}", name)
         if os.path.isabs(name) or not name or ".." in Path(name).parts:
             raise NpuLayoutError(f"recording {name!r}: expected a name below {self.folder}")
         return folder

@@ -20,7 +20,7 @@ from tests.support.backends import decoders
 
 SIZE = (32, 32)
 
-pytestmark = pytest.mark.once  # numpy is one of the backends beside the compiled ones
+pytestmark = [pytest.mark.once, scenes.NO_PROBABILITIES]  # numpy is one of the backends beside the compiled ones
 
 
 def of_rows(parts: tuple[decode.Part, ...], rows: int, **how: Any) -> tuple[decode.Head, list[nl.TensorSpec]]:
