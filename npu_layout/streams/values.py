@@ -5,31 +5,37 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
+from types import MemberDescriptorType
 from typing import Any
 
 import numpy as np
 
 _DEEPEST = 8  # levels of containers: one that contains itself ends
+_MADE_IN_PYTHON = 1 << 9  # of a type's flags: Py_TPFLAGS_HEAPTYPE
+_UNSET = object()
 _PLAIN = frozenset((int, float, bool, str, bytes, type(None), np.float32, np.float64, np.int64, np.bool_))
 
 
 def lasting(value: Any, memory: Sequence[np.ndarray]) -> Any:
     """Return `value`, in which arrays that share one of `memory` are copies.
 
-    So are those in tuples, lists, deques, values of dicts, fields of dataclasses and arrays of objects, eight levels
-    deep. A container without such an array is returned itself, any other as a new one of its kind, in which everything
-    else is the same object. Each container is looked into once.
+    So are those in tuples, lists, deques, values of dicts, attributes of dataclasses and arrays of objects, eight
+    levels deep. A container without such an array is returned itself, any other as a new one of its kind, in which
+    everything else is the same object. A container is looked into again only if it is found less deep.
     """
     return _Kept(memory).of(value, _DEEPEST)
 
 
 class _Kept:
-    """What was kept of each container so far; of one that is being looked into, itself."""
+    """What was kept of each container so far; of one that is being looked into, itself.
+
+    `known`: by its identity, (levels that were left, the container, which has to stay alive, and what was kept of it).
+    """
 
     def __init__(self, memory: Sequence[np.ndarray]) -> None:
         self.memory = memory
-        self.known: dict[int, Any] = {}
+        self.known: dict[int, tuple[int, Any, Any]] = {}
 
     def of(self, value: Any, depth: int) -> Any:
         if type(value) in _PLAIN:
@@ -39,14 +45,16 @@ class _Kept:
         kind = _kind(value)
         if kind is None or not depth:
             return value
-        if id(value) not in self.known:
-            self.known[id(value)] = value
-            read, made = kind
-            items = read(value)
-            kept = [self.of(item, depth - 1) for item in items]
-            if any([one is not other for one, other in zip(kept, items)]):
-                self.known[id(value)] = made(value, kept)
-        return self.known[id(value)]
+        known = self.known.get(id(value))
+        if known is not None and known[0] >= depth:
+            return known[2]
+        self.known[id(value)] = (depth, value, value)
+        read, made = kind
+        items = read(value)
+        kept = [self.of(item, depth - 1) for item in items]
+        own = made(value, kept) if any([one is not other for one, other in zip(kept, items)]) else value
+        self.known[id(value)] = (depth, value, own)
+        return own
 
     def _shares(self, array: np.ndarray) -> bool:
         """Return whether it may share memory; an array that owns its memory does so with its views alone."""
@@ -57,6 +65,14 @@ class _Kept:
 
 def _tuple(value: tuple[Any, ...], kept: list[Any]) -> Any:
     return getattr(type(value), "_make", tuple)(kept)  # a named tuple stays one
+
+
+def _list(value: list[Any], kept: list[Any]) -> Any:
+    if type(value) is list:
+        return kept
+    own = copy(value)
+    own[:] = kept
+    return own
 
 
 def _deque(value: deque[Any], kept: list[Any]) -> Any:
@@ -81,22 +97,38 @@ def _objects(value: np.ndarray, kept: list[Any]) -> Any:
     return own
 
 
-def _fields(value: Any) -> list[Any]:
-    return [getattr(value, field.name, None) for field in fields(value)]
+def _slots(value: Any) -> dict[MemberDescriptorType, Any]:
+    slots = [slot for kind in type(value).__mro__ if "__slots__" in vars(kind) for slot in vars(kind).values()]
+    found = ((slot, _in_slot(slot, value)) for slot in slots if isinstance(slot, MemberDescriptorType))
+    return {slot: item for slot, item in found if item is not _UNSET}
+
+
+def _in_slot(slot: MemberDescriptorType, value: Any) -> Any:
+    try:
+        return slot.__get__(value)
+    except AttributeError:
+        return _UNSET
+
+
+def _attributes(value: Any) -> list[Any]:
+    """Return what is stored in an object: properties may be computed, or fail."""
+    return [*getattr(value, "__dict__", {}).values(), *_slots(value).values()]
 
 
 def _dataclass(value: Any, kept: list[Any]) -> Any:
-    own = copy(value)
-    for field, item in zip(fields(value), kept):
-        if getattr(value, field.name, None) is not item:
-            object.__setattr__(own, field.name, item)  # of a frozen one too
+    """Return another object of the class, also of a frozen one, or one that refuses to be copied."""
+    own, names = object.__new__(type(value)), list(getattr(value, "__dict__", {}))
+    for name, item in zip(names, kept):
+        own.__dict__[name] = item
+    for slot, item in zip(_slots(value), kept[len(names) :]):
+        slot.__set__(own, item)
     return own
 
 
 # What a container contains, and how one of the same kind is made of what is kept of that.
 _KINDS: tuple[tuple[type, Callable[[Any], list[Any]], Callable[[Any, list[Any]], Any]], ...] = (
     (tuple, list, _tuple),
-    (list, list, lambda value, kept: kept),
+    (list, list, _list),
     (dict, lambda value: list(value.values()), _dict),
     (deque, list, _deque),
     (np.ndarray, lambda value: list(value.reshape(-1)) if value.dtype == object else [], _objects),
@@ -108,4 +140,9 @@ def _kind(value: Any) -> tuple[Callable[[Any], list[Any]], Callable[[Any, list[A
     for kind, read, made in _KINDS:
         if isinstance(value, kind):
             return read, made
-    return (_fields, _dataclass) if is_dataclass(value) and not isinstance(value, type) else None
+    return (_attributes, _dataclass) if is_dataclass(value) and _is_plain(type(value)) else None
+
+
+def _is_plain(kind: type) -> bool:
+    """Whether an object is nothing but its attributes: no class, and no exception or other object of C."""
+    return all(base is object or base.__flags__ & _MADE_IN_PYTHON for base in kind.__mro__)

@@ -123,6 +123,83 @@ def test_dataclasses_deques_and_arrays_of_objects_stay_of_their_kind() -> None:
     assert table[0, 1] is memory
 
 
+class Held:
+    """A frozen dataclass with slots written out, which Python cannot copy; and one that refuses to be."""
+
+    __slots__ = ("box", "unset")
+    __annotations__ = {"box": Any, "unset": Any}
+
+    def __init__(self, box: Any) -> None:
+        object.__setattr__(self, "box", box)
+
+
+FROZEN: Any = dataclass(frozen=True, init=False)(Held)
+
+
+@dataclass
+class Refusing:
+    _box: Any = None
+    box: Any = None
+
+    def __copy__(self) -> Any:
+        raise TypeError("cannot be copied")
+
+
+Refusing.box = property(lambda self: self._box)  # type: ignore[assignment]
+
+
+@dataclass
+class Failed(Exception):
+    box: Any
+
+
+def test_dataclasses_that_python_does_not_copy_are() -> None:
+    memory = np.arange(3)
+    given = Refusing.__new__(Refusing)
+    given._box = memory
+    failed = Failed(memory)
+    kept, held = lasting([given, FROZEN(memory)], [memory])
+    assert lasting(failed, [memory]) is failed  # what is more than its attributes is not looked into
+    memory[:] = 9
+    assert type(kept) is Refusing and kept.box.tolist() == [0, 1, 2] and given.box.tolist() == [9, 9, 9]
+    assert type(held) is FROZEN and held.box.tolist() == [0, 1, 2] and not hasattr(held, "unset")
+
+
+class Numbers(list):  # type: ignore[type-arg]
+    pass
+
+
+def test_a_list_stays_of_its_kind() -> None:
+    memory = np.arange(3)
+    given = Numbers([memory])
+    given.unit = "px"  # type: ignore[attr-defined]
+    kept = lasting(given, [memory])
+    assert type(kept) is Numbers and kept.unit == "px" and kept[0] is not memory is given[0]
+
+
+@pytest.mark.parametrize("levels", range(4, 9))
+def test_what_is_found_deep_and_less_deep_is_looked_into_as_far_as_the_second(levels: int) -> None:
+    memory = np.arange(3)
+    shared: Any = [{"a": [memory]}]
+    deep: Any = shared
+    for _ in range(levels):
+        deep = [deep]
+    assert lasting([deep, shared], [memory])[1][0]["a"][0] is not memory
+
+
+class Computed(dict):  # type: ignore[type-arg]
+    def values(self) -> Any:
+        return [[key] for key in self]
+
+
+def test_what_a_container_makes_while_it_is_read_is_no_other_object_afterwards() -> None:
+    memory = np.arange(3)
+    given = [*(Computed({key: 0}) for key in range(8)), [[memory]], *([[k]] for k in range(8))]
+    kept = lasting(given, [memory])
+    assert all(one is other for one, other in zip(kept[:8], given)) and kept[9:] == given[9:]
+    assert kept[8][0][0] is not memory
+
+
 def test_what_contains_itself_often_costs_no_more_than_what_it_contains() -> None:
     memory = np.zeros(3)
     net: list[Any] = []
