@@ -77,11 +77,11 @@ def _trials(evidence: Evidence, axis: int, words: str, order: FoundOrder) -> Ite
 
 def _fills(stands_for: np.ndarray, shift: int, free: slice, axis: int) -> Iterator[tuple[str, Change]]:
     """Yield what may be at the places that a shift frees, in words, and the change that makes it."""
-    last, count = ("first" if shift > 0 else "last"), len(stands_for)
+    (last, beside), count = (("first", "next") if shift > 0 else ("last", "one before")), len(stands_for)
     one = f"the {last} one is" if abs(shift) == 1 else f"the {last} {abs(shift)} are"
     kept = np.clip(np.arange(count) - shift, 0, count - 1)
     yield "go on at the other end", partial(np.take, indices=stands_for, axis=axis)
-    yield f"{one} repeated", partial(np.take, indices=kept, axis=axis)
+    yield f"{one} like the {beside}", partial(np.take, indices=kept, axis=axis)
     yield f"{one} 0", partial(_without, indices=kept, free=free, axis=axis)
 
 

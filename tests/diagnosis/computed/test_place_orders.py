@@ -85,12 +85,12 @@ def _late(by: int, first: Callable[[np.ndarray], np.ndarray]) -> Change:
 @pytest.mark.parametrize(
     ("words", "change"),
     [
-        ("1 of 12 places, and the first one is repeated", _late(1, lambda x: x)),
+        ("1 of 12 places, and the first one is like the next", _late(1, lambda x: x)),
         ("1 of 12 places, and the first one is 0", _late(1, np.zeros_like)),
-        ("3 of 12 places, and the first 3 are repeated", _late(3, lambda x: x[:, [0, 0, 0]])),
+        ("3 of 12 places, and the first 3 are like the next", _late(3, lambda x: x[:, [0, 0, 0]])),
         ("1 of 12 places.", _late(1, lambda x: np.flip(x + 1, (1, 2, 3)) % 4)),
         (
-            "2 of 12 places towards the first, and the last 2 are repeated",
+            "2 of 12 places towards the first, and the last 2 are like the one before",
             lambda x: np.concatenate([x[:, 2:], x[:, -1:], x[:, -1:]], 1),
         ),
         ("1 of 12 places towards the first, and go on at the other end", lambda x: np.roll(x, -1, 1)),
