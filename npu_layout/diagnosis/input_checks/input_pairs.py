@@ -285,7 +285,8 @@ class InputPair:
         """Return where the input that `how` makes is of the frame, and not of a border."""
         key = _hashable({k: v for k, v in how.items() if k not in _NOT_OF_PLACES})
         if key not in self._insides:
-            self._insides[key] = self.pixels({**how, "pad_value": 0}, np.full_like(self.frame, 255)) > 0
+            white = np.full_like(self.frame, np.iinfo(self.frame.dtype).max)  # of two bytes, 255 is black
+            self._insides[key] = self.pixels({**how, "pad_value": 0}, white) > 0
         return self._insides[key]
 
     def border(self, how: How, others: Sequence[InputPair] = ()) -> Border:

@@ -198,3 +198,17 @@ def test_a_fitter_shares_what_is_fitted_in_the_same_way(monkeypatch: pytest.Monk
             fit(frame, bad)
     for i in range(200):
         assert fit(np.zeros((4, 4, 3), np.uint8), {"pad_value": i}).shape == spec.shape
+
+
+@pytest.mark.parametrize(
+    ("source", "dtype", "rows"),
+    [("BGR", "uint8", 4), ("GRAY16", "uint16", 4), ("RGB565", "uint16", 4), ("P010", "uint16", 6), ("NV12", "uint8", 6)],
+)
+def test_the_place_of_a_frame_in_its_border_whatever_its_format(source: str, dtype: str, rows: int) -> None:
+    """A picture of 8 x 4 in a square of 8: two rows of border above it, two below."""
+    spec = nl.TensorSpec((1, 1 if source == "GRAY16" else 3, 8, 8), "NHWC", "uint8")
+    frame = np.zeros((rows, 8, 3) if source == "BGR" else (rows, 8), dtype)
+    how = {"color": "GRAY" if source == "GRAY16" else "RGB", "resize": "letterbox", "source": source}
+    inside = InputPair(spec, {0: frame}, 0, np.zeros(spec.shape, np.float32), how).inside(how)
+    of_rows = np.moveaxis(inside, spec.axes.index("H"), 0).reshape(8, -1)
+    assert of_rows.all(1).tolist() == of_rows.any(1).tolist() == [False] * 2 + [True] * 4 + [False] * 2
