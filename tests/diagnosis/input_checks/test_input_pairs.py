@@ -202,7 +202,13 @@ def test_a_fitter_shares_what_is_fitted_in_the_same_way(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize(
     ("source", "dtype", "rows"),
-    [("BGR", "uint8", 4), ("GRAY16", "uint16", 4), ("RGB565", "uint16", 4), ("P010", "uint16", 6), ("NV12", "uint8", 6)],
+    [
+        ("BGR", "uint8", 4),
+        ("GRAY16", "uint16", 4),
+        ("RGB565", "uint16", 4),
+        ("P010", "uint16", 6),
+        ("NV12", "uint8", 6),
+    ],
 )
 def test_the_place_of_a_frame_in_its_border_whatever_its_format(source: str, dtype: str, rows: int) -> None:
     """A picture of 8 x 4 in a square of 8: two rows of border above it, two below."""
