@@ -156,17 +156,20 @@ def most_probable(fitted: Fitted, specs: Sequence[TensorSpec]) -> float:
 
 def warn_of_improbable(head: Head, fitted: Fitted, specs: Sequence[TensorSpec], score: float) -> None:
     """Warn of a score that is no probability, and say what its output lacks: a quantization, or an activation."""
-    places = fitted.levels[0].places
-    role = min(_SCORED & places.keys(), key=lambda role: places[role].part.activation != "none")
-    spec = specs[places[role].output]
-    raw = spec.quantization is None and spec.element.unpacked.kind in "iu"
+    places = [(role, level.places[role]) for level in fitted.levels for role in sorted(_SCORED & level.places.keys())]
+
+    def is_raw(place: Place) -> bool:
+        return specs[place.output].quantization is None and specs[place.output].element.unpacked.kind in "iu"
+
+    role, place = min(places, key=lambda each: (not is_raw(each[1]), each[1].part.activation != "none"))
+    spec, activation = specs[place.output], place.part.activation
     warn_caller(
         f"head {head.name!r}: a score is {score:.4g}, and a probability is at most 1; the {role} of {spec.describe()} "
         + (
             "has no quantization, so that its integers are read as they are stored: give the spec the "
             "quantization=(scale, zero_point) that the device's runtime reports"
-            if raw
-            else f"is read with activation={places[role].part.activation!r}: give the head activation='sigmoid' if the "
+            if is_raw(place)
+            else f"is read with activation={activation!r}: give the head activation='sigmoid' if the "
             f"network's sigmoid is not in the graph, or check the scale"
         )
     )

@@ -393,3 +393,29 @@ def test_the_objectness_without_its_sigmoid_is_named() -> None:
         decoder([values])
     sigmoid = decode.Decoder(decode.yolov5(2, (8,), [[(10, 13)]], activation="sigmoid"), [spec], (64, 64))
     assert len(sigmoid([values * 9]))  # which bounds them
+
+
+@pytest.mark.parametrize("raw", [0, 1, 2])
+def test_the_output_that_lacks_its_quantization_is_named_among_all(raw: int) -> None:
+    specs = [
+        nl.TensorSpec((1, n, k, k), "NCHW", "uint8", quantization=nl.Quantization(1 / 255), name=f"{words}{k}")
+        for k in (8, 4, 2)
+        for n, words in ((64, "box"), (3, "score"))
+    ]
+    one = 2 * raw + 1
+    specs[one] = specs[one].replace(quantization=None)
+    decoder = decode.Decoder(decode.yolov8(3), specs, (64, 64))
+    with pytest.warns(UserWarning, match=f"a score is 200, .*the score of 'score{(8, 4, 2)[raw]}': .* has no quantiz"):
+        decoder([np.full(spec.shape, 200, np.uint8) for spec in specs])
+
+
+def test_of_scores_and_objectness_the_one_without_a_quantization_is_named() -> None:
+    for missing in ("score", "objectness"):
+        specs = [
+            nl.TensorSpec((1, n, 8, 8), "NCHW", "uint8", quantization=nl.Quantization(1 / 255), name=name)
+            for n, name in ((4, "box"), (3, "score"), (1, "objectness"))
+        ]
+        specs = [spec.replace(quantization=None) if spec.name == missing else spec for spec in specs]
+        decoder = decode.Decoder(decode.yolox(3, (8,), activation="none"), specs, (64, 64))
+        with pytest.warns(UserWarning, match=f"the {missing} of '{missing}': .* has no quantization"):
+            decoder([np.full(spec.shape, 200, np.uint8) for spec in specs])
