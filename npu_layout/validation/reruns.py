@@ -108,7 +108,7 @@ class _Search:
                     left_out |= {key for key in combined if not self._tried.gains(key)}
                 self._shown.done()
         self._first = None
-        for group in groups[-1:] if len(rows) > 1 and not borders else ():
+        for group in groups[-1:] if len(rows) > 1 and not borders and not self._pads else ():
             self._border(group, rows, between=False)  # what the first frame does not promise, all of them may
 
     def on_others(self, groups: Sequence[Images], rows: Sequence[int], leading: set[Key]) -> None:

@@ -20,7 +20,7 @@ from npu_layout.validation.comparing import KeptRun, compare
 from npu_layout.validation.reruns import rerun
 from npu_layout.validation.tried_ways import Key, TriedWays
 from tests.support import two_inputs
-from tests.support.boards import PRE, Board, network, picture
+from tests.support.boards import PRE, SIDE, Board, network, picture
 
 EYES = ("left", "middle", "right")
 
@@ -332,6 +332,26 @@ def test_a_first_frame_without_a_border() -> None:
     recording = two_inputs.recording(engine, inputs, lambda given: fed[id(given)], 30, preprocess=PRE)
     found = nl.validate(recording, engine).outputs["maps"]
     assert found.verdict == "preprocessing" and found.fix == {**PRE, "pad_value": pytest.approx(180, abs=2)}, str(found)
+
+
+@pytest.mark.parametrize("without", [0, 1, 3])
+def test_a_border_that_was_found_is_tried_on_the_other_frames_too(
+    without: int, board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of an output of few values; also if one of the frames that say which border it is has none itself."""
+    monkeypatch.setattr("npu_layout.validation.tried_ways._FEW", board.spec.size)
+    seen, told = ([*board.inputs], [*board.inputs])
+    for inputs, how in ((seen, {**PRE, "pad_value": 60}), (told, PRE)):
+        for k in range(len(inputs)):
+            own = nl.Preprocessor(
+                nl.TensorSpec((1, 3, SIDE, SIDE)), **{**how, "resize": "stretch"} if k == without else how
+            )
+            inputs[k] = own(board.frames[k])[0].reshape(1, 3, SIDE, SIDE).copy()
+    outputs = [{"maps": board.spec.pack(board.engine.infer(x)["maps"])} for x in seen]
+    runs = [({"image": x}, y) for x, y in zip(told, outputs)]
+    found = board.verdict(nl.Recording({"maps": board.spec}, runs, {"preprocess": PRE}))
+    assert found.verdict == "preprocessing" and "a border of 60 instead of 114" in found.why, str(found)
+    assert f"of the {len(told) - 1} frames that were compared" in found.why, str(found)
 
 
 def _report(
