@@ -12,6 +12,8 @@ from .frame_spec import FrameSpec
 from .memory_misfits import Placed, reading_words
 from .pixel_formats import PIXEL_FORMATS, PixelFormat, pixel_format
 
+_GRAYS = {"uint8": "GRAY", "uint16": "GRAY16"}
+
 
 def expected(name: str, size_wh: tuple[int, int] | None) -> str:
     """Return in words which arrays are accepted; size_wh: of a frame's size, or None for any size."""
@@ -47,8 +49,9 @@ def hint(name: str, spec: FrameSpec | None, image: np.ndarray) -> str:
     channels = form.planes[0].channels
     if form.kind == "channels" and image.ndim == 3 and image.shape[0] == channels != image.shape[2]:
         return "; its channels come first: give frame.transpose(1, 2, 0), a view"
-    if image.ndim == 3 and image.shape[2] == 1:
-        return '; it has one channel: give source="GRAY" if that is brightness'
+    gray = _GRAYS.get(image.dtype.name)
+    if form.kind == "channels" and image.ndim == 3 and image.shape[2] == 1 and gray is not None:
+        return f'; it has one channel: give source="{gray}" if that is brightness'
     if image.ndim == 4 and len(image) == 1:
         return "; it is a batch of one: give frame[0]"
     if size_wh is None and image.ndim == 2 and len(image) == 1:
@@ -118,7 +121,8 @@ def _hint_of_any_size(name: str, image: np.ndarray) -> str:
     other = f"; it has the shape of {others}: say which by source=" if others else ""
     dtype = np.dtype(form.planes[0].dtype)
     if image.dtype != dtype:
-        alike = not other and image.dtype.kind in "iu" and dtype == np.uint8 and size_of(name, image.shape) is not None
+        wide = image.dtype.kind in "iu" and image.dtype.itemsize > 1 and dtype == np.uint8
+        alike = not other and wide and size_of(name, image.shape) is not None
         return "; if its values are 0 to 255, give frame.astype(np.uint8)" if alike else other
     if len(form.planes) > 1 and image.ndim == 2 and max(form.steps) > 1:
         return f"; one array needs an even width{' and height' * (form.steps[1] > 1)}, give others as planes"

@@ -226,6 +226,11 @@ def test_tiles_that_are_mirrored_are_refused() -> None:
     ("frame", "source", "advice"),
     [
         (np.zeros((6, 8, 1), np.uint8), "BGR", "one channel: give source=.GRAY. if that is brightness$"),
+        (np.zeros((6, 8, 1), np.uint16), "RGB", "one channel: give source=.GRAY16. if that is brightness$"),
+        (np.zeros((6, 8, 1), np.float32), "BGR", "frames have pixels from 0 to 255: the Preprocessor applies mean"),
+        (np.zeros((6, 8, 1), bool), "BGR", r"got bool of shape \(6, 8, 1\)$"),
+        (np.zeros((6, 16, 1), np.uint8), "YUYV", r"got uint8 of shape \(6, 16, 1\)$"),
+        (np.zeros((6, 8, 3), np.int8), "BGR", r"got int8 of shape \(6, 8, 3\)$"),
         (np.zeros((6, 8, 3), np.int64), "BGR", r"if its values are 0 to 255, give frame.astype\(np.uint8\)$"),
         (np.zeros((6, 8, 3), bool), "BGR", r"got bool of shape \(6, 8, 3\)$"),
         ((False, None), "BGR", "VideoCapture.read had no frame"),
