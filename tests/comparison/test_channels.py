@@ -104,7 +104,7 @@ def test_volumes_of_up_to_a_thousand_classes() -> None:
     """Regions of the nearest of some points, as organs and their parts are."""
     rng = np.random.default_rng(6)
     places = np.stack(np.meshgrid(*map(np.arange, (16, 48, 48)), indexing="ij"), -1)
-    for classes, regions in ((2, 6), (21, 20), (150, 60), (1000, 200)):
+    for classes, regions in ((2, 6), (21, 20), (150, 60), (1000, 400)):
         points = rng.uniform(0, places.shape[:3], (regions, 3))
         far = np.stack([np.square((places - point) * (2, 1, 1)).sum(-1) for point in points])
         labels = rng.integers(0, classes, regions)[far.argmin(0)]
