@@ -24,6 +24,7 @@ from ..support import (
     thread_count,
 )
 from .model_axes import fits, shape_text
+from .onnxruntime_faults import has_wrong_products, warn_of_products
 from .protocol import by_name, check_apart, check_named
 from .providers import CPU, Providers, asked_for, check_available, check_used
 from .registry import SUFFIXES
@@ -129,6 +130,13 @@ class OnnxRuntimeEngine:
         If the model is missing, damaged or no ONNX model, or onnxruntime cannot run it; the message names the model. If
         onnxruntime lacks a provider or cannot start it, where it would itself go on with the CPU.
 
+    Warns
+    -----
+    UserWarning
+        If the model has QLinearConv, MatMulInteger or another such operator, and this onnxruntime multiplies integers
+        wrongly on this processor (versions 1.21 to 1.24 on x86 with AMX, microsoft/onnxruntime#26324). Models in QDQ
+        format are then computed as their graphs say, in floats.
+
     Attributes
     ----------
     model
@@ -178,6 +186,9 @@ class OnnxRuntimeEngine:
         options = _session_options(onnxruntime, wanted, lengths)
         source = bytes(model) if isinstance(model, (bytes, bytearray)) else os.fspath(model)
         more = self._provided(onnxruntime, options)
+        if not self.accelerators and has_wrong_products(onnxruntime.__version__):
+            options.add_session_config_entry("session.disable_quant_qdq", "1")  # else QDQ becomes products of integers
+            warn_of_products(where, source, onnxruntime.__version__)
         try:
             session = onnxruntime.InferenceSession(source, options, **more)
         except Exception as error:

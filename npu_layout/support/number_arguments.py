@@ -110,8 +110,9 @@ def whole_numbers(what: str, given: Any, count: int | None, least: int | None) -
     try:
         if isinstance(given, _NO_SEQUENCES):
             raise TypeError
+        size = len(given)  # before it is iterated: Python 3.9 and 3.10 raise a SystemError for memory that was released
         numbers = tuple(operator.index(v) for v in given if not isinstance(v, (bool, np.bool_)))
-        fits = len(numbers) == len(given) == (len(numbers) if count is None else count)
+        fits = len(numbers) == size == (len(numbers) if count is None else count)
         fits = fits and (least is None or not numbers or min(numbers) >= least)
     except (TypeError, ValueError):  # ValueError: of a memoryview that was released
         fits = False

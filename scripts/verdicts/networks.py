@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import onnx.shape_inference
-import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
+
+import npu_layout as nl
 
 
 class Network:
@@ -111,8 +112,5 @@ class Network:
 
 def run(model: bytes, inputs: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
     """The outputs of a model with one input, for each of `inputs`."""
-    options = ort.SessionOptions()
-    options.intra_op_num_threads, options.log_severity_level = 1, 3
-    session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    name = session.get_inputs()[0].name
-    return [session.run(None, {name: x}) for x in inputs]
+    engine = nl.OnnxRuntimeEngine(model, threads=1)
+    return [list(engine.infer(x).values()) for x in inputs]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import npu_layout as nl
 from tests.support.paths import ROOT
 
 
@@ -24,14 +25,13 @@ def matrix() -> Any:
 @pytest.fixture
 def here(matrix: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Onnxruntime's CPU provider as a runtime "here", and one that is not installed."""
-    import onnxruntime as ort
     from verdicts.runtimes import on_qnn
 
     runtimes = matrix.runtimes
 
     def opened(folder: Path) -> Any:
-        session = ort.InferenceSession(str(folder / "model.onnx"), providers=["CPUExecutionProvider"])
-        return on_qnn.on_integers(lambda x: session.run(None, {"image": x}), folder)
+        engine = nl.OnnxRuntimeEngine(folder / "model.onnx", threads=1)
+        return on_qnn.on_integers(lambda x: list(engine.infer(x).values()), folder)
 
     known = {
         "here": runtimes.Runtime({"onnxruntime": "onnxruntime"}, on_qnn.compiled, opened, {"pose": "slow"}),
