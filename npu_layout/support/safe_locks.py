@@ -44,6 +44,9 @@ class SafeLock:
 
 
 def safe_lock(reentrant: bool = False) -> Any:
-    """Return a new lock for ``with`` that no interrupt leaves taken. reentrant: its owner may take it again."""
+    """Return a new lock for ``with`` that no interrupt leaves taken. reentrant: its owner may take it again.
+
+    CPython 3.9 alone runs handlers after a block's end and before `__exit__`, one instruction that no code can guard.
+    """
     lock = threading.RLock() if reentrant else threading.Lock()
     return lock if sys.version_info < (3, 14) else SafeLock(lock)

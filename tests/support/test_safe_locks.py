@@ -102,6 +102,7 @@ def test_an_exception_at_any_place_leaves_it_free() -> None:
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
+@pytest.mark.skipif(sys.version_info < (3, 10), reason="CPython 3.9 runs handlers between a block and __exit__")
 def test_a_signal_at_any_time_leaves_it_free() -> None:
     """The lock that this Python gets: with CPython 3.14.10 three of five signals leave a plain one taken."""
 

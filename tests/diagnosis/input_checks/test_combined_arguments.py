@@ -17,6 +17,7 @@ from npu_layout.diagnosis.input_checks.input_pairs import InputPair
 from tests.diagnosis.input_checks.test_input_check import HOW, IMAGE, MEAN, STD, judged, own, walk
 from tests.support.boards import SIDE
 from tests.support.input_bench import FRAMES, Bench
+from tests.support.resized_pixels import nearest
 
 M, S = np.array(MEAN), np.array(STD)
 DONE = {  # mean and std that are the mistake's, and what the report calls it
@@ -234,17 +235,17 @@ def with_detail(seed: int, noise: float = 0.0) -> np.ndarray:
     return np.clip(frame + np.random.default_rng(seed + 1).normal(0, noise, frame.shape), 0, 255).astype(np.uint8)
 
 
-@pytest.mark.parametrize(("name", "code"), [("nearest", cv2.INTER_NEAREST_EXACT), ("cubic", cv2.INTER_CUBIC)])
+@pytest.mark.parametrize(
+    ("name", "resized"), [("nearest", nearest), ("cubic", partial(cv2.resize, interpolation=cv2.INTER_CUBIC))]
+)
 @pytest.mark.parametrize(("what", "noise"), [("color", 0.0), ("mean", 0.0), ("color", 6.0)])
-def test_an_interpolation_beside_another_argument(name: str, code: int, what: str, noise: float) -> None:
+def test_an_interpolation_beside_another_argument(name: str, resized: Any, what: str, noise: float) -> None:
     """Both are in the fix if that remakes the input; under noise, which no interpolation makes, one is named."""
     runs = []
     for seed in range(3):
         frame = with_detail(seed)
         image = np.full((SIDE, SIDE, 3), 114.0)
-        image[SIDE // 8 : SIDE - SIDE // 8] = cv2.resize(
-            with_detail(seed, noise), (SIDE, SIDE * 3 // 4), interpolation=code
-        )
+        image[SIDE // 8 : SIDE - SIDE // 8] = resized(with_detail(seed, noise), (SIDE, SIDE * 3 // 4))
         pixels = (image if what == "color" else image[..., ::-1]).transpose(2, 0, 1)
         made = (pixels - M[:, None, None]) / S[:, None, None] if what == "color" else pixels
         runs.append(({"image": made.astype(np.float32)[None], "frame": frame}, {}))
