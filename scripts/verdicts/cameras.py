@@ -47,6 +47,39 @@ def warm_light(rng: Rng, picture: np.ndarray) -> Both:
     return fed, fed
 
 
+def with_contrast(rng: Rng, picture: np.ndarray) -> Both:
+    """The host evens out the contrast of each region (CLAHE of the luma), and records the frame as it came."""
+    ycc = cv2.cvtColor(picture, cv2.COLOR_BGR2YCrCb)
+    ycc[..., 0] = cv2.createCLAHE(4.0, (8, 8)).apply(np.ascontiguousarray(ycc[..., 0]))
+    return _that_shows(picture, cv2.cvtColor(ycc, cv2.COLOR_YCrCb2BGR))
+
+
+def saturated(rng: Rng, picture: np.ndarray) -> Both:
+    """The host saturates the colours of what it feeds."""
+    hsv = cv2.cvtColor(picture, cv2.COLOR_BGR2HSV).astype(float)
+    hsv[..., 1] = np.minimum(1.8 * hsv[..., 1], 255)
+    return _that_shows(picture, cv2.cvtColor(hsv.astype(np.uint8), cv2.COLOR_HSV2BGR))
+
+
+def exposed(rng: Rng, picture: np.ndarray) -> Both:
+    """The host exposes each frame anew."""
+    return _that_shows(picture, np.clip(np.rint(picture * rng.choice([0.7, 1.4])), 0, 255).astype(np.uint8))
+
+
+def with_text(rng: Rng, picture: np.ndarray) -> Both:
+    """The time is drawn into what is fed."""
+    height, width = picture.shape[:2]
+    fed = picture.copy()
+    cv2.putText(fed, "12:00:00", (4, height // 2), cv2.FONT_HERSHEY_SIMPLEX, width / 160, (255, 255, 255), width // 40)
+    return _that_shows(picture, fed)
+
+
+def _that_shows(picture: np.ndarray, fed: np.ndarray) -> Both:
+    if np.square(fed - picture.astype(float)).mean() < (2 * _CHANGED) ** 2:
+        raise NotApplicable("a change that hardly shows")
+    return picture, fed
+
+
 def jpeg(rng: Rng, picture: np.ndarray) -> Both:
     """The input is made of the frame, and a JPEG file of it is recorded."""
     _, data = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, int(rng.choice([60, 75, 90]))])
@@ -106,6 +139,10 @@ FAULTS: dict[str, tuple[Camera, Recorded]] = {
     "fed_white_balance": (white_balance, Recorded("preprocessing", "another white balance")),
     "fed_black": (black, Recorded("preprocessing", "it is one colour, black.")),
     "fed_torn": (torn, Recorded("preprocessing", "a part of it is, but from row")),
+    "fed_contrast": (with_contrast, Recorded("preprocessing", "no known change")),
+    "fed_saturated": (saturated, Recorded("preprocessing", "no known change")),
+    "fed_exposed": (exposed, Recorded("preprocessing", "no known change")),
+    "fed_text": (with_text, Recorded("preprocessing", "no known change")),
     "fed_mirrored_colours": (mirrored_colours, Recorded("geometry", "with the frame mirrored from left to right")),
 }
 FAULTLESS: dict[str, tuple[Camera, Recorded]] = {

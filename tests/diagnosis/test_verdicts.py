@@ -187,6 +187,8 @@ SOME = (
     "fed_white_balance",
     "fed_black",
     "fed_torn",
+    "fed_contrast",
+    "fed_text",
     "fed_mirrored_colours",
     "bgr_and_zero_point",
     "bgr_and_sigmoid",

@@ -1,7 +1,4 @@
-"""Whether an input differs where the picture is flat: a resize leaves a flat area as it is, other colours do not.
-
-Noise and texture leave no flat areas. There the means of blocks are compared, where resizes leave these as they are.
-"""
+"""Whether an input differs where the picture is flat: a resize leaves a flat area as it is, other colours do not."""
 
 from __future__ import annotations
 
@@ -14,9 +11,7 @@ from .input_pairs import InputPair
 
 _FLAT = 2.0  # steps: in a flat area the pixels around one differ by no more
 _FEWEST = 16  # flat places for each number that is fitted
-_NEAR_END = 8  # pixel values from black or white
-_BLOCK = 8  # pixels: the side of a block whose mean is compared
-_ALIKE = 6.0  # steps by which other resizes move the mean of a block of noise at most; those with edges are left out
+_NEAR_END = 8.0  # pixel values from black or white
 
 
 def colour_difference(
@@ -29,19 +24,15 @@ def colour_difference(
 
     made, recorded: two inputs of each pair; formulas: of each pair what other interpolations make of the frame, which
     are the same where it is flat. A function that is linear in the channels is fitted to the differences, so that noise
-    is none, where it is not cut. If too few places are flat, it is fitted to the means of blocks; 0.0 if too few of
-    these are the same.
+    is none, where it is not cut. 0.0 if too few places are flat.
     """
-    pictures = [
-        ([as_picture(pair, values) for values in same], as_picture(pair, one), as_picture(pair, other))
-        for pair, one, other, same in zip(pairs, made, recorded, formulas)
-    ]
-    of_places = _where([(_flat(x) & _is_uncut(pair, one), one, y) for pair, (x, one, y) in zip(pairs, pictures)])
-    if _suffices(of_places[0]):
-        return _function_of(*of_places)
-    blocks = [([_means(x) for x in same], _means(one), _means(other)) for same, one, other in pictures]
-    of_blocks = _where([(_are_same(x) & _is_uncut(pair, one), one, y) for pair, (x, one, y) in zip(pairs, blocks)])
-    return _function_of(*of_blocks) if _suffices(of_blocks[0]) else 0.0
+    flat = []
+    for pair, one, other, same in zip(pairs, made, recorded, formulas):
+        picture = as_picture(pair, one)
+        where = _flat([as_picture(pair, x) for x in same]) & is_uncut(pair, picture).all(axis=-1)
+        flat.append((where, picture, as_picture(pair, other)))
+    colours, differences = _where(flat)
+    return _function_of(colours, differences) if len(colours) >= _FEWEST * (colours.shape[1] + 1) else 0.0
 
 
 def _where(pictures: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
@@ -55,14 +46,14 @@ def _where(pictures: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tup
     return np.concatenate(colours).astype(np.float64), np.concatenate(differences).astype(np.float64)
 
 
-def _is_uncut(pair: InputPair, picture: np.ndarray) -> np.ndarray:
-    """Return where noise leaves the mean as it is: near black and white a half of it is cut off."""
+def is_uncut(pair: InputPair, picture: np.ndarray, least: np.ndarray | float = 0.0) -> np.ndarray:
+    """Return where noise leaves the mean of each channel as it is: near black and white a half of it is cut off.
+
+    picture: in steps; least: pixel values that are near, if these are more than usual.
+    """
     pixels = picture * pair.step + np.ravel(pair.arithmetic(pair.declared)[0])
-    return np.asarray(((pixels >= _NEAR_END) & (pixels <= 255 - _NEAR_END)).all(axis=-1))
-
-
-def _suffices(colours: np.ndarray) -> bool:
-    return bool(len(colours) >= _FEWEST * (colours.shape[1] + 1))
+    near = np.maximum(least, _NEAR_END)
+    return np.asarray((pixels >= near) & (pixels <= 255 - near))
 
 
 def _function_of(x: np.ndarray, y: np.ndarray) -> float:
@@ -83,19 +74,6 @@ def channels_last(pair: InputPair, values: np.ndarray) -> np.ndarray:
     """Return values of an input as (height, width, channels), a view where that is possible."""
     moved = np.moveaxis(values, [pair.spec.axes.index(letter) for letter in "HWC"], (-3, -2, -1))
     return np.asarray(moved.reshape(moved.shape[-3:]))
-
-
-def _means(picture: np.ndarray) -> np.ndarray:
-    """Return the means of the whole blocks of a picture; what is behind the last one is left out."""
-    rows, columns = (extent // _BLOCK for extent in picture.shape[:2])
-    whole = picture[: rows * _BLOCK, : columns * _BLOCK]
-    return np.asarray(whole.reshape(rows, _BLOCK, columns, _BLOCK, picture.shape[2]).mean((1, 3)))
-
-
-def _are_same(pictures: Sequence[np.ndarray]) -> np.ndarray:
-    """Return where all pictures differ by no more than noise makes of blocks."""
-    low, high = reduce(np.minimum, pictures), reduce(np.maximum, pictures)
-    return np.asarray((high - low <= _ALIKE).all(axis=-1))
 
 
 def _flat(pictures: Sequence[np.ndarray]) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from ...errors import NpuLayoutError
 from ...frames import Preprocessor
 from ..other_inputs.input_images import How
 from ..verdicts.verdict import Judgement
+from .block_means import means_difference
 from .flat_colours import colour_difference
 from .input_changes import Change
 from .input_pairs import InputPair
@@ -24,6 +26,7 @@ from .white_noise import is_noise
 _SATURATED = 0.5  # of the values: what saturates more is another quantization than declared
 _EXPLAINED = 0.5  # of the contrast of what was recorded: what leaves more explains nothing of it
 _NOISY = 2.0  # steps: of less, rounding may be most
+_OF_MEANS = 0.4  # of what differs: other resizes move no means of blocks
 _SOME = 1024  # pixels of a frame of which most show several colours
 _NAMED = 3  # changes that explain as much as each other
 _FIX = "Fix: correct preprocess= by the arguments of the fix, or make the input as declared."
@@ -88,12 +91,12 @@ def judged(
     if of.declared <= SAME:
         return as_declared(pairs)
     ways = _Ways(of, scaled, sources, readings)
-    flat = _Flat(pairs, of.made, [t.change for t in ways.formulas])
-    found = _unfilled(of, ways) or _changed(of, ways, flat)
+    unmoved = _Unmoved(pairs, of.made, [t.change for t in ways.formulas])
+    found = _unfilled(of, ways) or _changed(of, ways, unmoved)
     if found is not None:
         return found
-    in_colour = _in_colour(of, ways, flat)
-    return _of_loss(of, ways, in_colour is not None) or _left(of, ways, in_colour)
+    differs = "" if ways.nearest <= SAME or of.declared > ways.spread else unmoved.differs(of.declared)
+    return _of_loss(of, ways, bool(differs)) or _left(of, ways, differs)
 
 
 class _Difference:
@@ -161,7 +164,7 @@ def _unfilled(of: _Difference, ways: _Ways) -> Judgement | None:
     """Return the judgement of inputs that hold one colour, a loss like JPEG's, or the picture in a part, or None."""
     pairs, found = of.pairs, ways.found
     if found and (found[0].off > SAME or found[0].change.how is None) and of.colour:
-        return _unexplained(of, None)
+        return _unexplained(of)
     if is_compressed(pairs, of.made, of.base, of.declared, ways.spread, found[0].off if found else np.inf):
         why = f"{_RIGHT}, except for a loss like JPEG's: it differs by {of.words} ({_numbered(pairs)})."
         return Judgement("match", None, why)
@@ -169,22 +172,22 @@ def _unfilled(of: _Difference, ways: _Ways) -> Judgement | None:
     return _of_a_part(of, BETTER * least) if least > SAME else None
 
 
-def _changed(of: _Difference, ways: _Ways, flat: _Flat) -> Judgement | None:
+def _changed(of: _Difference, ways: _Ways, unmoved: _Unmoved) -> Judgement | None:
     """Return the judgement that names a change, or None."""
     found = ways.found
-    if found and (found[0].off <= SAME or not flat.colours_left(found[0], of.base)):
+    if found and (found[0].off <= SAME or not unmoved.is_left(found[0], of.base)):
         return explained(of.pairs, found, of.declared)
     return None
 
 
-def _of_loss(of: _Difference, ways: _Ways, is_colour: bool) -> Judgement | None:
+def _of_loss(of: _Difference, ways: _Ways, is_other: bool) -> Judgement | None:
     """Return the judgement of inputs that differ by no more than a resize formula or a loss makes, or None.
 
-    is_colour: whether their colours are others.
+    is_other: whether they differ where these change nothing.
     """
     pairs, is_formula = of.pairs, ways.nearest <= SAME
     spread = max(ways.spread, _of_one_colour(pairs))
-    if not is_formula and (of.declared > spread or is_colour):
+    if not is_formula and (of.declared > spread or is_other):
         return None
     is_resize = is_formula or of.declared <= ways.resized
     loss = "the resize formula" if is_resize else "a loss like JPEG's"
@@ -199,24 +202,18 @@ def _of_loss(of: _Difference, ways: _Ways, is_colour: bool) -> Judgement | None:
     return Judgement("match", None, why)
 
 
-def _in_colour(of: _Difference, ways: _Ways, flat: _Flat) -> float | None:
-    """Return the steps by which flat areas differ, if no formula and no loss makes that; else None."""
-    if ways.nearest <= SAME or of.declared > ways.spread:
-        return None
-    by = flat.difference([pair.recorded for pair in of.pairs])
-    is_colour = by > max(SAME, BETTER * of.declared) and by > max(NEAR * flat.lost(), _of_one_colour(of.pairs))
-    return by if is_colour else None
+def _left(of: _Difference, ways: _Ways, differs: str) -> Judgement:
+    """Return the judgement of inputs that noise alone makes of those as declared, or of a change; else of no change.
 
-
-def _left(of: _Difference, ways: _Ways, in_colour: float | None) -> Judgement:
-    """Return the judgement of inputs that noise alone makes of those as declared, or of a change; else of no change."""
+    differs: a note on where they do.
+    """
     pairs = of.pairs
     if is_noise(pairs, of.made):
         return _noise(of)
     under = ways.under(pairs[0].step)
     if under and under[0].times == 1 and is_noise(*zip(*under[0].change.of(pairs))):
         return explained(pairs, under, of.declared)
-    return _unexplained(of, in_colour)
+    return _unexplained(of, differs)
 
 
 def _of_a_part(of: _Difference, most: float) -> Judgement | None:
@@ -254,8 +251,8 @@ def _varies(frame: np.ndarray) -> bool:
     return any(bool(part.std(axis=0).max() > SAME) for part in (pixels[:: len(pixels) // _SOME + 1], pixels))
 
 
-def _unexplained(of: _Difference, in_colour: float | None) -> Judgement:
-    """Return the judgement of inputs that no change makes. in_colour: steps by which flat areas differ, if these do."""
+def _unexplained(of: _Difference, differs: str = "") -> Judgement:
+    """Return the judgement of inputs that no change makes. differs: a note on where they differ."""
     pairs, colour = of.pairs, of.colour
     worst = int(np.argmax(of.offs))
     off_by = f"{_pixels(pairs, of.offs[worst])} pixel values in frame {pairs[worst].number}"
@@ -266,9 +263,7 @@ def _unexplained(of: _Difference, in_colour: float | None) -> Judgement:
     why = f"{_WRONG}: {what} {off_by}, and no known change explains that ({_numbered(pairs)} made again)."
     advice = _FILL if blank else _COMPARE if pairs[0].others else _COMPARE_OR_NOTE
     judgement = Judgement("preprocessing", None, why, advice)
-    if in_colour is not None:
-        by = f"{_pixels(pairs, in_colour)} pixel values"
-        judgement = judgement.noted(f"It differs by {by} where the picture is flat: its colours are others.")
+    judgement = judgement.noted(differs) if differs else judgement
     clamped = max(pair.at_top for pair in pairs)
     return judgement.noted(_clamped(clamped)) if clamped > _SATURATED else judgement
 
@@ -282,35 +277,74 @@ def _is_no_resize(
     return offs[worst] > _NOISY and share_of_resizes(pairs[worst], made[worst], others) < NOISE
 
 
-class _Flat:
-    """What differs in the flat areas of some pictures, which no formula changes. made: as declared."""
+class _Measure(NamedTuple):
+    """A measure of what differs where no resize formula changes a picture, and hardly any loss.
+
+    of: (pairs, made, recorded, formulas) -> steps; least: pixel values, if more than a step, that are no difference,
+    and of all that differs, the share that is none; words: where it differs, and what that says.
+    """
+
+    of: Callable[..., float]
+    least: float
+    share: float
+    words: str
+
+
+_MEASURES = (
+    _Measure(colour_difference, 0.0, BETTER, "where the picture is flat: its colours are others"),
+    _Measure(
+        means_difference,
+        MOST_OF_FLAT,
+        _OF_MEANS,
+        "in the means of blocks of 8 x 8 pixels, which no resize formula and no loss changes as much: its colours are "
+        "others, or its picture",
+    ),
+)
+
+
+class _Unmoved:
+    """What differs where no formula changes pictures. made: as declared; formulas: resizes, and losses like JPEG's."""
 
     def __init__(self, pairs: Sequence[InputPair], made: Sequence[np.ndarray], formulas: Sequence[Change]) -> None:
         self._pairs, self._made, self._formulas = pairs, made, formulas
 
-    def difference(self, recorded: Sequence[np.ndarray], made: Sequence[np.ndarray] | None = None) -> float:
-        """Return by how many steps inputs differ from those as declared, or from `made`, in their colours."""
-        return colour_difference(self._pairs, made or self._made, recorded, self._same)
+    def differs(self, declared: float) -> str:
+        """Return a note on where the recorded inputs differ; "" if they do not. declared: steps by which they do."""
+        recorded = [pair.recorded for pair in self._pairs]
+        for measure in _MEASURES:
+            by = measure.of(self._pairs, self._made, recorded, self._resized)
+            if by > self._most(measure, declared) and by > max(NEAR * self._lost(measure), _of_one_colour(self._pairs)):
+                return f"It differs by {_pixels(self._pairs, by)} pixel values {measure.words}."
+        return ""
+
+    def is_left(self, way: Tried, base: How) -> bool:
+        """Whether a change leaves much of what no formula changes, if it leaves the picture where it is."""
+        change = way.change
+        moves = change.verdict != "preprocessing" or bool(change.kind)
+        if moves or (change.how is not None and change.how.get("resize") != base.get("resize")):
+            return False
+        kept = [i for i, pair in enumerate(self._pairs) if change.applies(pair)]
+        pairs, same = [self._pairs[i] for i in kept], [self._resized[i] for i in kept]
+        made, recorded = [change.make(pair).values for pair in pairs], [pair.recorded for pair in pairs]
+        return any(m.of(pairs, made, recorded, same) > self._most(m, way.off) for m in _MEASURES)
 
     @cached_property
-    def _same(self) -> list[list[np.ndarray]]:
+    def _resized(self) -> list[list[np.ndarray]]:
+        """What resizes make of each frame."""
         formulas = [change for change in self._formulas if change.how is not None]
         return [
             [made, *(change.make(pair).values for change in formulas)] for pair, made in zip(self._pairs, self._made)
         ]
 
-    def lost(self) -> float:
-        """Return by how much a loss like JPEG's changes them."""
-        losses = [change for change in self._formulas if change.how is None]
-        return max(self.difference([change.make(pair).values for pair in self._pairs]) for change in losses)
+    def _most(self, measure: _Measure, off: float) -> float:
+        """Return the steps that are no difference, of inputs that are `off` by as many."""
+        return max(SAME, measure.least / self._pairs[0].step, measure.share * off)
 
-    def colours_left(self, way: Tried, base: How) -> bool:
-        """Whether most of what a change of arguments leaves is other colours, if it leaves the picture where it is."""
-        how = way.change.how
-        if how is None or how.get("resize") != base.get("resize"):
-            return False
-        made = [way.change.make(pair).values for pair in self._pairs]
-        return self.difference([pair.recorded for pair in self._pairs], made) > max(SAME, BETTER * way.off)
+    def _lost(self, measure: _Measure) -> float:
+        """Return by how much a loss like JPEG's changes what is measured."""
+        losses = [change for change in self._formulas if change.how is None]
+        lost = ([change.make(pair).values for pair in self._pairs] for change in losses)
+        return max(measure.of(self._pairs, self._made, values, self._resized) for values in lost)
 
 
 def _numbered(pairs: Sequence[InputPair]) -> str:
