@@ -50,13 +50,12 @@ def run(options: argparse.Namespace) -> int:
     specs = [spec.replace(name=name) for name, spec in recording.specs.items() if name in recording.outputs]
     if head is None:
         raise NpuLayoutError(
-            f"--head: expected what the outputs mean, such as 'yolov8(classes=80)'; "
-            f"{heads.spoken(guess(specs, size), options.recording)}"
+            f"--head: expected what the outputs mean, such as 'yolov8(classes=80)'; {guess(specs, size)}"
         )
     try:
         decoder = Decoder(head, specs, size)
     except NpuLayoutError as error:
-        raise NpuLayoutError(f"--head {options.head}: {heads.spoken(error, options.recording)}") from None
+        raise NpuLayoutError(f"--head {options.head}: {error}") from None
     shown: list[dict[str, Any]] = []
     for i, frame in enumerate(recording):
         found = decoder(frame.outputs, options.confidence, options.iou, options.limit)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import os
-import re
-import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,8 +16,6 @@ from ..support import nearest
 HELP = "what the outputs mean: 'yolov8(classes=80)', as in npu_layout.decode, or a JSON file of Head.to_dict()"
 
 _DOORS = ("decode.", "nl.decode.", "npu_layout.decode.")  # what scripts write before a head
-
-_GUESS = re.compile(r"decode\.guess\(specs, \((\d+), (\d+)\)\)")
 
 
 def head_of(text: str) -> Head:
@@ -58,12 +54,6 @@ def _called(text: str, function: Callable[..., Head]) -> Head:
         return function(*positional, **named)
     except NpuLayoutError as error:
         raise NpuLayoutError(f"--head {text}: {error}") from None
-
-
-def spoken(error: object, recording: str) -> str:
-    """Return the message of outputs that fit no head with a command in the place of the call of `decode.guess`."""
-    command = f"npu-layout decode {shlex.quote(recording)}"
-    return _GUESS.sub(lambda found: f"`{command} --input {found[1]}x{found[2]}`, without --head,", str(error))
 
 
 def _head_in(path: str) -> Head:

@@ -56,8 +56,6 @@ def run(options: argparse.Namespace) -> int:
         confidence=options.confidence,
         **tolerances,
     )
-    spoken = {name: heads.spoken(found, name) if isinstance(found, str) else found for name, found in reports.items()}
-    reports = Reports(spoken)
     single = next(iter(reports.values())) if len(reports) == 1 else None
     refused = [_refusal(write) for write in _files(options, reports, single)]
     if isinstance(single, str):

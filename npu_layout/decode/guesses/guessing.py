@@ -14,7 +14,7 @@ from ..heads.head import Head
 from ..heads.records import height_and_width
 from ..outputs.assigning import listed
 from ..outputs.fitting import fit
-from ..outputs.input_sizes import MOST, input_sizes
+from ..outputs.input_sizes import MOST, guessing, input_sizes
 from ..outputs.output_axes import Size, channels_last, why_unread
 from ..outputs.places import Fitted, checked_specs
 from .elements import class_counts, counted_outputs, head_elements
@@ -180,7 +180,7 @@ def _of_other_inputs(given: Outputs) -> str:
     if not fit_some:
         return ""
     sizes = " or ".join(f"{rows}x{columns}" for rows, columns in fit_some[:MOST])
-    return f"; these outputs fit an input of {sizes}: decode.guess(specs, {fit_some[0]}) says which heads"
+    return f"; these outputs fit an input of {sizes}: {guessing(fit_some[0], 'says which heads')}"
 
 
 def _of_other_strides(given: Outputs) -> tuple[tuple[int, ...], tuple[Head, ...]]:
@@ -229,9 +229,7 @@ def _if_channels_are_last(given: Outputs) -> str:
     sizes = [] if words else _fitting_sizes(last)
     if len(sizes) == 1:
         rows, columns = sizes[0]
-        return (
-            f"; {how}: then they fit an input of {rows}x{columns}, and decode.guess(specs, {sizes[0]}) says which heads"
-        )
+        return f"; {how}: then they fit an input of {rows}x{columns}, and {guessing(sizes[0], 'says which heads')}"
     return f"; {how}: then these fit: {'; '.join(words)}" if words else ""
 
 

@@ -40,8 +40,14 @@ def fit_or_name_input(
         if not words:
             check_batches(specs)  # whose error says all
         words = words or _of_maps(head, specs, input_hw) or fitting
-        words = words or f"decode.guess(specs, {input_hw}) names the heads that they fit"
+        words = words or guessing(input_hw, "names the heads that they fit")
         raise LayoutError(f"{error}; {words}") from None
+
+
+def guessing(size: Size, answer: str) -> str:
+    """Return, in words, what answers which heads fit: a call of the library, and a command for who has a recording."""
+    command = f"npu-layout decode RECORDING --input {size[0]}x{size[1]}"
+    return f"decode.guess(specs, {size}), or `{command}` without --head, {answer}"
 
 
 def _fits(head: Head, specs: Sequence[TensorSpec], input_hw: Size, names: Mapping[str, Sequence[str]]) -> bool:
