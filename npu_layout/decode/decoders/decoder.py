@@ -9,7 +9,7 @@ import numpy as np
 
 from ...buffers import TensorSpec
 from ...errors import LayoutError, NpuLayoutError
-from ...support import checked_call, counted, instance, items_of, real_number, shown
+from ...support import checked_call, counted, instance, items_of, real_number, safe_lock, shown
 from ..arithmetic.mask_logits import MaskLogits
 from ..heads.form import ROLES
 from ..heads.head import Head
@@ -95,7 +95,8 @@ class Decoder:
         warn_of_unit(head, self._fitted, self.specs)
         warn_of_scores(head, self._fitted, self.specs)
         self.largest_score = largest_score(head, self._fitted, self.specs)
-        self._probable = most_probable(self._fitted, self.specs)
+        self._probable = most_probable(self._fitted, self.specs)  # infinity once a greater score was warned of
+        self._warning = safe_lock()
         self._most = 1.0 if self.largest_score == np.inf else self.largest_score
         self._made = compiled(head, self._fitted, self._inner)
         how = head.keypoints if self._fitted.form.part("keypoints") is not None else None
@@ -178,13 +179,19 @@ class Decoder:
         read = None if pool is None else self._room_for_weights(pool, most)
         n = self._run(flat, least, overlap, room.first(most), read)
         if n and room.confidence[0] > self._probable:
-            self._probable = np.inf  # said once
-            warn_of_improbable(self.head, self._fitted, self.specs, float(room.confidence[0]))
+            self._warn_once(float(room.confidence[0]))
         if pool is None:
             return detections(room, n, None, self._listed)
         first = room.first(n)
         weights = self._gathered_weights(first, flat, pool) if read is None else read[:n]
         return detections(room, n, self._masks(first, weights, flat, pool), self._listed)
+
+    def _warn_once(self, score: float) -> None:
+        """Warn of a score that is no probability, in one of the threads that meet such scores together."""
+        with self._warning:
+            known, self._probable = self._probable, np.inf
+        if score > known:
+            warn_of_improbable(self.head, self._fitted, self.specs, score)
 
     def _checked(self, confidence: Any, iou: Any, limit: Any) -> tuple[float, float, int]:
         """Return the thresholds and the limit of a call, checked."""

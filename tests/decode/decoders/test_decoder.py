@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import itertools
 import pickle
 import random
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -473,3 +475,28 @@ def test_lists_without_cells_are_known_as_such() -> None:
         decode.labelled_rows(3), parts, (64, 64), outputs={name: name for name in ("box", "score", "label")}
     )
     assert not before([np.zeros(spec.size, np.float32) for spec in parts]).listed
+
+
+class _MetTogether:
+    """A bound of scores that two threads compare with theirs at the same time, before either goes on."""
+
+    __array_ufunc__ = None
+
+    def __init__(self) -> None:
+        self.both, self.count = threading.Barrier(2), itertools.count()
+
+    def __lt__(self, score: float) -> bool:
+        if next(self.count) < 2:
+            self.both.wait(60)
+        return score > 1.5
+
+
+def test_two_threads_that_meet_an_improbable_score_together_are_warned_once() -> None:
+    decoder = decode.Decoder(decode.yolov10(80), [nl.TensorSpec((1, 300, 6), "NHW", name="rows")], (640, 640))
+    buffer = np.zeros((1, 300, 6), np.float32)
+    buffer[0, 3] = 1, 2, 30, 40, 4, 5
+    decoder._probable = _MetTogether()  # type: ignore[assignment]
+    with pytest.warns(UserWarning, match="a score is 4, ") as said, ThreadPoolExecutor(2) as threads:
+        assert [len(found) for found in threads.map(decoder, [[buffer]] * 2)] == [1, 1]
+        decoder([buffer])
+    assert len(said) == 1
