@@ -11,7 +11,7 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout, c_strides
 from ..support import checked_call, text_of
-from .metadata import Metadata, affine, check_axes, text
+from .metadata import Metadata, affine, check_axes, extents_of, text
 
 _LAST = {1: "N", 2: "NC", 3: "NWC", 4: "NHWC", 5: "NDHWC"}  # input_tensor_layout is "Always NHWC", as are outputs
 
@@ -77,7 +77,7 @@ def from_axelera(info: Any, *, axes: str | None = None, name: str = "") -> Tenso
 
 def _padding(given: Metadata, what: str, shape: list[int]) -> list[tuple[int, int]]:
     """Return what is in front of and behind each axis; no padding at all is an empty list."""
-    listed = [Metadata(f"{what} padding", {"pair": pair}).extents("pair") for pair in given.read("padding", list)]
+    listed = [extents_of(f"{what} padding", "pair", pair) for pair in given.read("padding", list)]
     if not listed:
         return [(0, 0)] * len(shape)
     if len(listed) != len(shape) or any(len(pair) != 2 or min(pair) < 0 for pair in listed):

@@ -8,7 +8,7 @@ from ..buffers import TensorSpec, axes_of_rank
 from ..errors import LayoutError
 from ..layouts import Layout
 from ..support import checked_call, text_of
-from .metadata import Metadata, check_bytes, element_strides, enum_name, itemsize_of, known
+from .metadata import Metadata, check_bytes, element_strides, enum_name, extents_of, itemsize_of, known
 
 # ax_engine_type.h: AX_ENGINE_TENSOR_LAYOUT_T, AX_ENGINE_DATA_TYPE_T, AX_ENGINE_COLOR_SPACE_T, by number
 _LAYOUTS = ("UNKNOWN", "NHWC", "NCHW")
@@ -99,7 +99,7 @@ def _numbers(given: Metadata, field: str, count: int, what: str) -> list[int]:
     if count == 0 or count < -1 or count > 32:
         raise LayoutError(f"{what}: nShapeSize {count}: expected 1 to 32")
     found = given.read(field, list if count < 0 else lambda data: [data[i] for i in range(count)])
-    return Metadata(given.what, {field: found}).extents(field)
+    return extents_of(given.what, field, found)
 
 
 def _color(given: Metadata, what: str) -> str:

@@ -8,7 +8,7 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
 from ..support import checked_call, text_of
-from .metadata import Metadata, check_bytes, enum_name, known, text
+from .metadata import Metadata, check_bytes, converted, enum_name, extents_of, known, text, whole_of
 
 # runtime/core/portable_type/scalar_type.h, by number
 _TYPES = {
@@ -52,21 +52,21 @@ def from_executorch(info: Any, *, name: str = "") -> TensorSpec:
     TensorSpec((1, 3, 4, 5), 'NCHW', 'float32', name='image')
     """
     given = Metadata("ExecuTorch info", info)
-    name = text_of("name", name) or Metadata(given.what, {"name": given.called("name", "")}).read("name", text)
+    name = text_of("name", name) or converted(given.what, "name", given.called("name", ""), text)
     what = f"ExecuTorch tensor {name!r}"
     field = "sizes" if given.field("sizes", None) is not None else "shape"
-    sizes = Metadata(given.what, {field: given.called(field)}).extents(field) or [1]
+    sizes = extents_of(given.what, field, given.called(field)) or [1]
     kind = enum_name("ExecuTorch info dtype", given.called("dtype"), _TYPES, "TORCH.")
     axes = Layout.of_rank(len(sizes)).axes
     order = given.called("dim_order", None)
-    tag = axes if order is None else _tag(what, Metadata(given.what, {"dim_order": order}), axes)
+    tag = axes if order is None else _tag(what, extents_of(given.what, "dim_order", order), axes)
     spec = TensorSpec(sizes, Layout(tag, axes), known("ExecuTorch info dtype", kind, _DTYPES), name=name)
-    nbytes = Metadata(given.what, {"nbytes": given.called("nbytes", 0)}).whole("nbytes")
+    nbytes = whole_of(given.what, "nbytes", given.called("nbytes", 0))
     return check_bytes(what, "nbytes", nbytes, spec)
 
 
-def _tag(what: str, given: Metadata, axes: str) -> str:
-    order = given.extents("dim_order")
+def _tag(what: str, order: list[int], axes: str) -> str:
+    """Return the letters of the dimensions, the outermost in memory first."""
     if sorted(order) != list(range(len(axes))):
         raise LayoutError(f"{what}: dim_order {order}: expected each of 0 to {len(axes) - 1} once")
     return "".join(axes[i] for i in order)

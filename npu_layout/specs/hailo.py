@@ -8,7 +8,7 @@ from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError, NpuLayoutError
 from ..layouts import Layout
 from ..support import checked_call, flag, shown
-from .metadata import LISTED, Metadata, affine, enum_name, itemsize_of, known, text
+from .metadata import LISTED, Metadata, affine, enum_name, itemsize_of, known, text, whole_of
 
 # hailort.h: hailo_format_type_t and hailo_format_order_t, by number
 _TYPES = ("AUTO", "UINT8", "UINT16", "FLOAT32")
@@ -84,7 +84,7 @@ def from_hailo(info: Any, *, format_type: Any = None, order: Any = None, device:
             f"for FrameSpec"
         )
     flags = form.field("flags", 0)
-    if Metadata(what, {"flags": getattr(flags, "value", flags)}).whole("flags") & _TRANSPOSED:
+    if whole_of(what, "flags", getattr(flags, "value", flags)) & _TRANSPOSED:
         raise LayoutError(
             f"{what}: flags have TRANSPOSED: height and width are exchanged; expected a stream without that flag"
         )

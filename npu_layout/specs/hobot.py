@@ -12,8 +12,10 @@ from .metadata import (
     Metadata,
     affine,
     check_axes,
+    converted,
     element_strides,
     enum_name,
+    extents_of,
     itemsize_of,
     known,
     shape_of,
@@ -187,13 +189,13 @@ def _quantization(given: Metadata, what: str, dtype: str, rank: int, old: bool) 
     if part is None:
         raise LayoutError(f"{what}: quantiType is {kind}, but there is no {kind.lower()}")
     field = kind.lower()
-    values = Metadata(part.what, {field: _data(part, field, what)}).read(field, lambda data: [float(v) for v in data])
+    values = converted(part.what, field, _data(part, field, what), lambda data: [float(v) for v in data])
     axis = given.whole("quantizeAxis", -1) if len(values) > 1 else None
     if axis is not None and not 0 <= axis < rank:
         raise LayoutError(f"{what}: {len(values)} {field}s with quantizeAxis {axis}: expected 0 to {rank - 1}")
     if kind == "SHIFT":
         return Quantization.from_dfp(values if axis is not None else values[0], axis)
-    zeros = Metadata(part.what, {"zeroPointData": _data(part, "zeroPoint", what, 0)}).extents("zeroPointData") or [0]
+    zeros = extents_of(part.what, "zeroPointData", _data(part, "zeroPoint", what, 0)) or [0]
     if len(zeros) not in (1, len(values)):
         raise LayoutError(f"{what}: zeroPointLen {len(zeros)}: expected 0, 1 or {len(values)}, as scaleLen")
     return affine(what, dtype, values if axis is not None else values[0], zeros if axis is not None else zeros[0], axis)

@@ -17,6 +17,7 @@ from ..layouts import Layout, c_strides
 from ..support import nearest, shown, text_of
 
 _MISSING = object()
+_BYTES = (ctypes.c_char, ctypes.c_byte, ctypes.c_ubyte)
 LISTED = (list, tuple, np.ndarray, ctypes.Array)  # what is a sequence, and no struct
 
 
@@ -67,20 +68,34 @@ class Metadata(NamedTuple):
 
     def read(self, name: str, to: Callable[[Any], Any], default: Any = _MISSING) -> Any:
         """Return a field as `to` converts it; NpuLayoutError if it cannot."""
-        value = self.field(name, default)
-        try:
-            return to(value)
-        except (TypeError, ValueError, OverflowError, AttributeError, LookupError, SyntaxError) as error:
-            raise NpuLayoutError(f"{self.what} field {name!r}: got {value!r} ({error})") from None
+        return converted(self.what, name, self.field(name, default), to)
 
     def whole(self, name: str, default: Any = _MISSING) -> int:
         """Return a field as an int; NpuLayoutError if it is not an integer."""
-        return int(self.read(name, operator.index, default))
+        return whole_of(self.what, name, self.field(name, default))
 
     def extents(self, name: str) -> list[int]:
         """Return a field as a list of ints; NpuLayoutError if it is not a sequence of integers."""
-        found: list[int] = self.read(name, lambda given: [operator.index(n) for n in given])
-        return found
+        return extents_of(self.what, name, self.field(name))
+
+
+def converted(what: str, field: str, value: Any, to: Callable[[Any], Any]) -> Any:
+    """Return the value of a field of `what` as `to` converts it; NpuLayoutError if it cannot."""
+    try:
+        return to(value)
+    except (TypeError, ValueError, OverflowError, AttributeError, LookupError, SyntaxError) as error:
+        raise NpuLayoutError(f"{what} field {field!r}: got {value!r} ({error})") from None
+
+
+def whole_of(what: str, field: str, value: Any) -> int:
+    """Return the value of a field as an int; NpuLayoutError if it is not an integer."""
+    return int(converted(what, field, value, operator.index))
+
+
+def extents_of(what: str, field: str, value: Any) -> list[int]:
+    """Return the value of a field as a list of ints; NpuLayoutError if it is not a sequence of integers."""
+    found: list[int] = converted(what, field, value, lambda given: [operator.index(n) for n in given])
+    return found
 
 
 def _pointed(value: Any) -> Any:
@@ -93,7 +108,7 @@ def _pointed(value: Any) -> Any:
 def shape_of(what: str, given: Any, count: str, extents: str) -> list[int]:
     """Return a shape: a sequence, or a struct with a field of extents, of which another field says the count."""
     if isinstance(given, LISTED):
-        return Metadata(what, {"shape": given}).extents("shape")
+        return extents_of(what, "shape", given)
     struct = Metadata(what, given)
     rank, sizes = struct.whole(count), struct.extents(extents)
     if not 1 <= rank <= len(sizes):
@@ -239,14 +254,14 @@ def affine(what: str, dtype: Any, scale: Any, zero_point: Any, axis: int | None 
 def text(name: Any) -> str:
     """Return a name as a str; bytes are UTF-8 and end at the first zero byte, as in C; TypeError on anything else.
 
-    A struct of ctypes may have it as signed bytes, one of cffi as an array or a pointer.
+    A struct of ctypes may have it as an array of bytes, signed ones too, one of cffi as an array or a pointer.
     """
     if type(name).__module__ == "_cffi_backend":
         name = sys.modules["_cffi_backend"].string(name)
-    elif isinstance(name, ctypes.Array):
+    elif isinstance(name, ctypes.Array) and name._type_ in _BYTES:
         name = bytes(name)
     if not isinstance(name, (str, bytes)):
-        raise TypeError("expected text")
+        raise TypeError("expected text, or the bytes of one")
     return str(name) if isinstance(name, str) else name.split(b"\0")[0].decode("utf-8", "replace")
 
 

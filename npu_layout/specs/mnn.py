@@ -10,7 +10,7 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import BY_RANK, Layout
 from ..support import checked_call, counted, text_of
-from .metadata import Metadata, enum_name
+from .metadata import Metadata, enum_name, extents_of
 
 # include/MNN/Tensor.hpp, Tensor::DimensionType
 _DIMENSIONS = ("TENSORFLOW", "CAFFE", "CAFFE_C4")
@@ -74,8 +74,7 @@ def from_mnn(tensor: Any, *, dtype: Any = None, block: int = 4, name: str = "") 
 
 def _shape(given: Metadata) -> tuple[int, ...]:
     field = "getShape" if given.field("shape", None) is None and given.field("getShape", None) is not None else "shape"
-    called = Metadata(given.what, {field: given.called(field)})
-    return tuple(called.extents(field)) or (1,)
+    return tuple(extents_of(given.what, field, given.called(field))) or (1,)
 
 
 def _dtype(given: Metadata, dtype: Any, name: str) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ from ..buffers import Quantization, TensorSpec, axes_of_rank
 from ..errors import LayoutError
 from ..layouts import COLOR_ORDERS, SWAPPED_ORDERS, Layout
 from ..support import checked_call, one_of, text_of
-from .metadata import Metadata, check_axes, known, one_or_more, text
+from .metadata import Metadata, check_axes, known, one_or_more, text, whole_of
 
 # Type.get_type_name() (src/core/src/type/element_type.cpp)
 _DTYPES = {
@@ -97,7 +96,7 @@ def _shape(given: Metadata, what: str) -> tuple[int, ...]:
                 f"model.reshape([1, 3, 256, 192])"
             )
         length = dim.get_length() if hasattr(dim, "get_length") else dim
-        shape.append(Metadata(what, {field: length}).read(field, operator.index))
+        shape.append(whole_of(what, field, length))
     return tuple(shape) or (1,)
 
 

@@ -8,7 +8,7 @@ from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
 from ..support import checked_call, text_of
-from .metadata import Metadata, affine, check_axes, enum_name, known, text
+from .metadata import Metadata, affine, check_axes, enum_name, extents_of, known, text
 
 # QnnTypes.h: Qnn_DataType_t. The low byte is the width in decimal digits, the high one the kind.
 _KINDS = {0: "INT", 1: "UINT", 2: "FLOAT", 3: "SFIXED_POINT", 4: "UFIXED_POINT", 5: "BOOL"}
@@ -86,7 +86,7 @@ def _dims(given: Metadata, what: str) -> list[int]:
     dimensions = given.field("dimensions")
     if rank is not None and not isinstance(dimensions, (list, tuple)):  # a pointer of ctypes has no length
         dimensions = given.read("dimensions", lambda pointer: pointer[: given.whole("rank")])
-    dims = Metadata(given.what, {"dimensions": dimensions}).extents("dimensions") or [1]
+    dims = extents_of(given.what, "dimensions", dimensions) or [1]
     if rank is not None and given.whole("rank") not in (len(dims), 0):
         raise LayoutError(f"{what}: rank is {rank}, but there are {len(dims)} dimensions: {dims}")
     return dims
@@ -128,7 +128,7 @@ def _by_axis(part: Metadata, what: str) -> tuple[list[float], list[int]]:
         count = part.whole("numElements")
         scales = part.read("scales", lambda given: [float(s) for s in given[:count]])
         offsets = part.field("offsets", None)
-        zeros = [0] * count if offsets is None else Metadata(part.what, {"offsets": offsets[:count]}).extents("offsets")
+        zeros = [0] * count if offsets is None else extents_of(part.what, "offsets", offsets[:count])
     else:
         count = part.whole("numScaleOffsets", -1)
         pairs = part.read(listed, lambda given: list(given if count < 0 else given[:count]))

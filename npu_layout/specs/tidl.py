@@ -8,7 +8,7 @@ from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
 from ..support import checked_call, one_of, whole_number
-from .metadata import LISTED, Metadata, affine, enum_name, known, text
+from .metadata import LISTED, Metadata, affine, converted, enum_name, known, text, whole_of
 
 # itidl_io.h: eTIDL_ElementType and eTIDL_TensorLayout, by number
 _TYPES = (
@@ -95,7 +95,7 @@ class _DescribedBuffer:
 
     def whole(self, field: str, default: int | None = None) -> int:
         """Return it as an int."""
-        return Metadata(self.given.what, {field: self.value(field, default)}).whole(field)
+        return whole_of(self.given.what, field, self.value(field, default))
 
 
 def _places(one: _DescribedBuffer, what: str) -> dict[str, Any]:
@@ -123,14 +123,13 @@ def _places(one: _DescribedBuffer, what: str) -> dict[str, Any]:
 
 def _name(one: _DescribedBuffer) -> str:
     """Return the tensor's name, which the struct has as signed bytes."""
-    field = f"{one.prefix}DataName"
-    name: str = Metadata(one.given.what, {field: one.value("DataName", "")}).read(field, text)
+    name: str = converted(one.given.what, f"{one.prefix}DataName", one.value("DataName", ""), text)
     return name
 
 
 def _quantization(one: _DescribedBuffer, what: str, dtype: str) -> Quantization | None:
     """Return what integers mean; None if they are the values."""
-    scale = Metadata(one.given.what, {"TensorScale": one.value("TensorScale", 1.0)}).read("TensorScale", float)
+    scale = converted(one.given.what, "TensorScale", one.value("TensorScale", 1.0), float)
     zero = one.whole("ZeroPoint", 0)
     if "float" in dtype or (scale == 1 and not zero):
         return None

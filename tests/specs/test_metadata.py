@@ -248,6 +248,11 @@ def test_nothing_is_said_of_other_shapes(reader: str, shape: tuple[int, ...]) ->
     assert OPEN[reader](list(shape)).axes == axes
 
 
+def _wide(letters: str) -> Any:
+    """Return letters of two or four bytes each: their memory is no UTF-8."""
+    return (ctypes.c_wchar * len(letters))(*letters)
+
+
 def test_text_of_c(monkeypatch: pytest.MonkeyPatch) -> None:
     assert text((ctypes.c_byte * 4)(*b"ab\0c")) == "ab" and text(b"\xc3\xa9") == "\u00e9"
     pointer = type("CData", (), {"__module__": "_cffi_backend"})()
@@ -255,7 +260,8 @@ def test_text_of_c(monkeypatch: pytest.MonkeyPatch) -> None:
         sys.modules, "_cffi_backend", SimpleNamespace(string=lambda given: b"heat" * (given is pointer))
     )
     assert text(pointer) == "heat"
-    for other in (3, None, ["a"], object()):
+    assert text((ctypes.c_char * 5)(*b"heat")) == "heat" and text((ctypes.c_ubyte * 2)(*b"a\0")) == "a"
+    for other in (3, None, ["a"], object(), (ctypes.c_int * 2)(104, 0), (ctypes.c_float * 1)(1.0), _wide("heat")):
         with pytest.raises(TypeError, match="expected text"):
             text(other)
 
