@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import is_dataclass
+from functools import cached_property
 from types import MemberDescriptorType
 from typing import Any
 
@@ -17,8 +18,8 @@ _UNSET = object()
 _PLAIN = frozenset((int, float, bool, str, bytes, type(None), np.float32, np.float64, np.int64, np.bool_))
 
 
-def lasting(value: Any, memory: Sequence[np.ndarray]) -> Any:
-    """Return `value`, in which arrays that share one of `memory` are copies.
+def lasting(value: Any, memory: Callable[[], Sequence[np.ndarray]]) -> Any:
+    """Return `value`, in which arrays that share one of `memory()` are copies; without an array that is not called.
 
     So are those in tuples, lists, deques, values of dicts, attributes of dataclasses and arrays of objects, eight
     levels deep. A container without such an array is returned itself, any other as a new one of its kind, in which
@@ -33,8 +34,8 @@ class _Kept:
     `known`: by its identity, (levels that were left, the container, which has to stay alive, and what was kept of it).
     """
 
-    def __init__(self, memory: Sequence[np.ndarray]) -> None:
-        self.memory = memory
+    def __init__(self, memory: Callable[[], Sequence[np.ndarray]]) -> None:
+        self._asked = memory
         self.known: dict[int, tuple[int, Any, Any]] = {}
 
     def of(self, value: Any, depth: int) -> Any:
@@ -55,6 +56,11 @@ class _Kept:
         own = made(value, kept) if any([one is not other for one, other in zip(kept, items)]) else value
         self.known[id(value)] = (depth, value, own)
         return own
+
+    @cached_property
+    def memory(self) -> Sequence[np.ndarray]:
+        """What is used again."""
+        return self._asked()
 
     def _shares(self, array: np.ndarray) -> bool:
         """Return whether it may share memory; an array that owns its memory does so with its views alone."""

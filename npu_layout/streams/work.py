@@ -78,7 +78,7 @@ class Work:
     def _call(self, job: Job, slot: Slot, result: Result) -> None:
         if self._function is not None:
             value = self._function(result)
-            result.value = lasting(value, slot.arrays())
+            result.value = lasting(value, slot.arrays)
 
 
 def _writer(preprocess: Any) -> Preprocessor | None:

@@ -72,28 +72,42 @@ def test_what_shares_nothing_is_returned_itself() -> None:
     cycle.append(cycle)
     same = (own, [own], {"a": own}, deque([own]), Seen(1, own), objects(own, None))
     for value in (None, "seen", own, same, cycle, {1, 2}, Seen, np.array(["a"], object)):
-        assert lasting(value, [memory]) is value
+        assert lasting(value, lambda: [memory]) is value
     held: list[Any] = [own, memory[2:4]]
-    kept = lasting(held, [memory])
+    kept = lasting(held, lambda: [memory])
     memory[:] = 9
     assert kept[0] is own and kept[1].tolist() == [0, 0] and held[1].tolist() == [9, 9]
+
+
+def test_the_memory_is_asked_for_once_and_of_arrays_alone() -> None:
+    asked, memory = [], np.zeros(8, np.uint8)  # type: list[int], np.ndarray
+
+    def arrays() -> list[np.ndarray]:
+        asked.append(1)
+        return [memory]
+
+    for value in (3, None, "seen", (1, [2.5, {"a": np.float32(3)}]), objects(1, "a")):
+        assert lasting(value, arrays) is value and not asked
+    first, second = lasting([memory, memory[1:]], arrays)
+    assert asked == [1] and not np.shares_memory(first, memory) and not np.shares_memory(second, memory)
 
 
 def test_memory_its_views_and_what_they_are_views_of_are_copied() -> None:
     base = np.zeros(8, np.uint8)
     for value, memory in ((base, base), (base[2:], base), (base, base[2:]), (base[1:5], base[2:])):
-        kept = lasting(value, [np.ones(3), memory])
+        both = [np.ones(3), memory]
+        kept = lasting(value, both.copy)
         assert kept is not value and not np.shares_memory(kept, base)
 
 
 def test_copies_keep_the_order_and_the_kind() -> None:
     memory = np.arange(12, dtype=np.float32).reshape(3, 4)
-    turned = lasting(memory.T, [memory])
+    turned = lasting(memory.T, lambda: [memory])
     assert turned.strides == memory.T.strides and not np.shares_memory(turned, memory)
-    named = lasting(Pair(1, memory), [memory])
-    assert isinstance(named, Pair) and list(lasting({"b": 0, "a": memory}, [memory])) == ["b", "a"]
+    named = lasting(Pair(1, memory), lambda: [memory])
+    assert isinstance(named, Pair) and list(lasting({"b": 0, "a": memory}, lambda: [memory])) == ["b", "a"]
     given = defaultdict(list, a=[memory])
-    kept = lasting(given, [memory])
+    kept = lasting(given, lambda: [memory])
     assert kept["new"] == [] and "new" not in given and given["a"][0] is memory is not kept["a"][0]
 
 
@@ -110,13 +124,13 @@ SLOTTED: Any = dataclass(type("Slotted", (), {"__slots__": ("box",), "__annotati
 def test_dataclasses_deques_and_arrays_of_objects_stay_of_their_kind() -> None:
     memory, own = np.arange(6), object()
     given = Tracked(memory)
-    kept = lasting(given, [memory])
+    kept = lasting(given, lambda: [memory])
     assert type(kept) is Tracked and kept.lock is given.lock and given.box is memory and not hasattr(kept, "unset")
-    assert type(lasting(SLOTTED(memory), [memory])) is SLOTTED
-    frozen = lasting(Seen(1, {"a": deque([memory, own], 3)}, own), [memory])
+    assert type(lasting(SLOTTED(memory), lambda: [memory])) is SLOTTED
+    frozen = lasting(Seen(1, {"a": deque([memory, own], 3)}, own), lambda: [memory])
     assert frozen.kept is own and frozen.frame["a"].maxlen == 3 and frozen.frame["a"][1] is own
     table = objects(own, memory, None, memory[1:3]).reshape(2, 2)
-    copied = lasting(table, [memory])
+    copied = lasting(table, lambda: [memory])
     memory[:] = 9
     assert frozen.frame["a"][0].tolist() == list(range(6)) == kept.box.tolist() == copied[0, 1].tolist()
     assert copied.shape == (2, 2) and copied[0, 0] is own and copied[1, 1].tolist() == [1, 2]
@@ -158,8 +172,8 @@ def test_dataclasses_that_python_does_not_copy_are() -> None:
     given = Refusing.__new__(Refusing)
     given._box = memory
     failed = Failed(memory)
-    kept, held = lasting([given, FROZEN(memory)], [memory])
-    assert lasting(failed, [memory]) is failed  # what is more than its attributes is not looked into
+    kept, held = lasting([given, FROZEN(memory)], lambda: [memory])
+    assert lasting(failed, lambda: [memory]) is failed  # what is more than its attributes is not looked into
     memory[:] = 9
     assert type(kept) is Refusing and kept.box.tolist() == [0, 1, 2] and given.box.tolist() == [9, 9, 9]
     assert type(held) is FROZEN and held.box.tolist() == [0, 1, 2] and not hasattr(held, "unset")
@@ -173,7 +187,7 @@ def test_a_list_stays_of_its_kind() -> None:
     memory = np.arange(3)
     given = Numbers([memory])
     given.unit = "px"  # type: ignore[attr-defined]
-    kept = lasting(given, [memory])
+    kept = lasting(given, lambda: [memory])
     assert type(kept) is Numbers and kept.unit == "px" and kept[0] is not memory is given[0]
 
 
@@ -184,7 +198,7 @@ def test_what_is_found_deep_and_less_deep_is_looked_into_as_far_as_the_second(le
     deep: Any = shared
     for _ in range(levels):
         deep = [deep]
-    assert lasting([deep, shared], [memory])[1][0]["a"][0] is not memory
+    assert lasting([deep, shared], lambda: [memory])[1][0]["a"][0] is not memory
 
 
 class Computed(dict):  # type: ignore[type-arg]
@@ -195,7 +209,7 @@ class Computed(dict):  # type: ignore[type-arg]
 def test_what_a_container_makes_while_it_is_read_is_no_other_object_afterwards() -> None:
     memory = np.arange(3)
     given = [*(Computed({key: 0}) for key in range(8)), [[memory]], *([[k]] for k in range(8))]
-    kept = lasting(given, [memory])
+    kept = lasting(given, lambda: [memory])
     assert all(one is other for one, other in zip(kept[:8], given)) and kept[9:] == given[9:]
     assert kept[8][0][0] is not memory
 
@@ -205,10 +219,10 @@ def test_what_contains_itself_often_costs_no_more_than_what_it_contains() -> Non
     net: list[Any] = []
     net.extend([net] * 40 + [{"a": net, "b": memory}])
     begun = time.process_time()
-    kept = lasting(net, [memory])
+    kept = lasting(net, lambda: [memory])
     assert time.process_time() - begun < 1.0  # 40 ** 8 visits would take years
     assert kept[-1]["b"] is not memory and net[-1]["b"] is memory
-    two = lasting([[memory], [memory]] * 2, [memory])
+    two = lasting([[memory], [memory]] * 2, lambda: [memory])
     assert two[0] is not two[1] and two[0][0] is not memory
 
 
