@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...buffers import TensorSpec
-from ...errors import BufferSizeError, LayoutError, NpuLayoutError
-from ...support import checked_call, counted, instance, one_of, plain_array, widened
+from ...errors import LayoutError, NpuLayoutError
+from ...support import checked_call, counted, instance, one_of, widened
 from ..heads.batches import refuse_batch
 from ..heads.records import count_of, height_and_width, share_of
 from ..results.detections import Detections, detections, memory_for
 from ..zoo.networks import sizes
 from .decoder import MOST
-
-# hailort.h: hailo_bbox_float32_t and hailo_detection_t, packed; both begin with the edges and the score
-_BBOX = 5
-_DETECTION = np.dtype([("numbers", "<f4", (_BBOX,)), ("class_id", "<u2")])
-_COUNT = np.dtype("<u2")
+from .hailo_outputs import read_hailo
 
 
 class _Columns(NamedTuple):
@@ -36,9 +32,6 @@ _LAYERS = {
     "caffe": _Columns(7, 0, 1, 2, slice(3, 7)),
     "ncnn": _Columns(6, None, 0, 1, slice(2, 6)),
 }
-
-_FRAMES = 64  # of a batch that a message names
-Rows = tuple[np.ndarray, np.ndarray]  #: float32 (n, 5), edges and score, and int64 (n,), classes
 
 
 @checked_call
@@ -89,7 +82,8 @@ def hailo_nms(
         If `confidence` is outside 0 .. 1, a count in the output is no whole number, a class is not below `classes`, or
         another argument is wrong.
     BufferSizeError
-        If the memory ends before the last box, or memory by class has the size of a frame of other classes.
+        If the memory ends before the last box, or memory by class has the size of a frame of other classes, or has
+        that of several frames, and boxes of more than the first.
     LayoutError
         If an array, or the list, has another shape than the above.
 
@@ -101,7 +95,7 @@ def hailo_nms(
     """
     (classes, _), size = sizes(classes, (1,)), height_and_width(input_shape)
     least, most = _limits(confidence, limit)
-    numbers, labels = _READERS[_kind(output, order)](output, classes)
+    numbers, labels = read_hailo(output, classes, order)
     return _best(numbers[:, (1, 0, 3, 2)], numbers[:, 4], labels, size, least, most)
 
 
@@ -245,164 +239,3 @@ def _best(
     room.class_id[:], room.cell[:] = labels[ranked], ranked
     room.level[:] = room.anchor[:] = 0
     return detections(room, len(ranked), None, listed=True)
-
-
-def _kind(output: Any, order: str) -> str:
-    """Return which reader an output has."""
-    known = one_of("order", order, ("by_class", "by_score"))
-    if isinstance(output, Mapping):
-        names = [*map(str, output)]
-        which = f"output[{names[0]!r}]" if len(names) == 1 else "one of them"
-        raise NpuLayoutError(f"output: expected one output, got those of {', '.join(names) or 'none'}; give {which}")
-    if isinstance(output, (list, tuple)):
-        return "arrays" if known == "by_class" else "objects"
-    axes = 1 if isinstance(output, _MEMORY) else getattr(output, "ndim", 1)  # a released memoryview has no ndim
-    return "padded" if known == "by_class" and isinstance(axes, int) and axes >= 3 else known
-
-
-def _by_class(output: Any, classes: int) -> Rows:
-    memory = _bytes(output, "float32").view(np.float32)
-    found: dict[int, np.ndarray] = {}
-    at, size = 0, len(memory)
-    for number in range(classes):
-        count = memory.item(at) if at < size else 0.0
-        if not (count >= 0 and count.is_integer()):
-            raise NpuLayoutError(f"output: expected the number of boxes of class {number} at float {at}, got {count:g}")
-        end = at + 1 + _BBOX * int(count)
-        if end > size:
-            raise BufferSizeError(
-                f"output has {memory.nbytes} bytes, which end in class {number} of {classes} (classes): expected for "
-                f"each class a number of boxes, 4 bytes, and {4 * _BBOX} bytes for each box"
-            )
-        if count:
-            found[number] = memory[at + 1 : end].reshape(-1, _BBOX)
-        at = end
-    _check_frame(size, output, classes)
-    return _of_classes(found)
-
-
-def _check_frame(size: int, output: Any, classes: int) -> None:
-    """Raise an error unless so many floats are a frame of so many classes: the boxes of others would be lost."""
-    shape: Any = getattr(output, "shape", ())
-    in_bytes = getattr(output, "dtype", None) == np.uint8
-    if not _is_frame(size, classes):
-        fitting = [n for n in range(1, size + 1) if not size % n and size // n > 1 and size // n % _BBOX == 1]
-        near = sorted(sorted(fitting, key=lambda n: abs(n - classes))[:3])
-        frames = [n for n in range(2, _FRAMES + 1) if not size % n and _is_frame(size // n, classes)][:3]
-        fits = [f"classes={_each(size, near)}"] if near else []
-        if frames:
-            fits.insert(
-                0, f"a batch of {_each(size // classes, frames)} frames: give output.reshape(n, -1)[i] of frame i"
-            )
-        hint = f"; this is the size for {'; or for '.join(fits)}" if fits else "; give the memory of one frame alone"
-        if len(shape) == 2 and shape[0] > 1 and _is_frame(shape[1], classes):
-            hint = "; its first axis counts inputs: give output[0] for the first"
-        if in_bytes and _is_frame(4 * size, classes):  # each float as a byte
-            hint = "; it has as many bytes as a frame has floats: make the buffer that HailoRT fills float32"
-        raise BufferSizeError(
-            f"output has {size} floats; a frame of {classes} classes has {classes} * (1 + {_BBOX} * most){hint}"
-        )
-    if len(shape) == 2 and 1 < shape[0] != classes:
-        raise LayoutError(f"output: expected ({classes}, floats), a row for each class, or one row, got {shape}")
-
-
-def _each(size: int, parts: Sequence[int]) -> str:
-    """Return numbers of equal parts of so many floats, with the boxes that each has room for."""
-    return " or ".join(f"{n} (of {size // n // _BBOX} boxes each)" for n in parts)
-
-
-def _is_frame(size: int, classes: int) -> bool:
-    """Whether so many floats are a frame: of each class a number, and room for as many boxes."""
-    each, rest = divmod(size, classes)
-    return not rest and each % _BBOX == 1
-
-
-def _by_score(output: Any, classes: int) -> Rows:
-    memory = _bytes(output, "uint8")
-    count = int(memory[: _COUNT.itemsize].view(_COUNT)[0]) if len(memory) >= _COUNT.itemsize else 0
-    end = _COUNT.itemsize + count * _DETECTION.itemsize
-    if len(memory) < end:
-        raise BufferSizeError(f"output has {len(memory)} bytes; a uint16 count and {count} boxes need {end}")
-    rows = np.frombuffer(memory[_COUNT.itemsize : end].tobytes(), _DETECTION)
-    labels = rows["class_id"].astype(np.int64)
-    if len(labels) and labels.max() >= classes:
-        raise NpuLayoutError(f"output: expected classes below {classes}, got {labels.max()}")
-    return rows["numbers"], labels
-
-
-def _objects(output: Any, classes: int) -> Rows:
-    rows = np.empty((len(output), _BBOX), np.float32)
-    labels = np.empty(len(output), np.int64)
-    for number, one in enumerate(output):
-        try:
-            rows[number] = one.y_min, one.x_min, one.y_max, one.x_max, one.score
-            labels[number] = one.class_id
-        except (AttributeError, TypeError, ValueError, OverflowError):
-            words = "expected a Detection of pyhailort, with y_min, x_min, y_max, x_max, score and class_id"
-            hint = "; give output[0] for the first input's" if isinstance(one, (list, tuple)) else ""
-            hint = '; of arrays, one for each class, give order="by_class"' if isinstance(one, np.ndarray) else hint
-            raise NpuLayoutError(f"output[{number}]: {words}, got {type(one).__name__}{hint}") from None
-        if not 0 <= labels[number] < classes:
-            raise NpuLayoutError(f"output[{number}]: expected a class below {classes}, got {labels[number]}")
-    return rows, labels
-
-
-def _arrays(output: Any, classes: int) -> Rows:
-    if len(output) != classes:
-        first = output[0] if len(output) else None
-        hint = ""
-        if hasattr(first, "class_id"):
-            hint = '; these are Detection objects: give order="by_score"'
-        elif isinstance(first, (list, tuple)):
-            hint = "; it has a list of arrays for each input: give output[0] for the first"
-        raise LayoutError(f"output: expected {classes} arrays, one for each class, got {len(output)}{hint}")
-    found: dict[int, np.ndarray] = {}
-    for number, one in enumerate(output):
-        array = one if type(one) is np.ndarray else plain_array(f"output[{number}]", one)
-        if array.dtype.kind != "f" or (array.shape[1:] != (_BBOX,) and array.size):
-            got = f"{array.dtype} {array.shape}"
-            raise LayoutError(f"output[{number}]: expected an array (n, {_BBOX}) of one input, got {got}")
-        if array.size:
-            found[number] = array.astype(np.float32)
-    return _of_classes(found)
-
-
-def _padded(output: Any, classes: int) -> Rows:
-    array = plain_array("output", output)
-    if array.dtype.kind != "f" or array.shape[:2] != (classes, _BBOX):
-        hint = "; its first axis counts inputs: give output[0] for the first" if array.ndim == 4 else ""
-        raise LayoutError(f"output: expected ({classes}, {_BBOX}, most) floats, got {array.dtype} {array.shape}{hint}")
-    rows = array.astype(np.float32).transpose(0, 2, 1)
-    labels, boxes = np.nonzero(rows.any(2))
-    return rows[labels, boxes], labels
-
-
-def _of_classes(found: dict[int, np.ndarray]) -> Rows:
-    """Return the rows of the classes that have some, in their order."""
-    rows = np.concatenate([*found.values()]) if found else np.empty((0, _BBOX), np.float32)
-    return rows, np.repeat(np.array([*found], np.int64), [len(of) for of in found.values()])
-
-
-def _bytes(output: Any, dtype: str) -> np.ndarray:
-    """Return memory, of elements of `dtype` or of bytes, as uint8."""
-    expected = f"contiguous memory of {dtype}, or bytes"
-    try:
-        array = plain_array("output", np.frombuffer(output, np.uint8) if isinstance(output, _MEMORY) else output)
-    except (ValueError, BufferError) as error:  # of a memoryview: it was released, or has steps
-        raise NpuLayoutError(f"output: expected {expected}, got {type(output).__name__}: {error}") from None
-    if array.dtype not in (np.dtype(dtype), np.dtype(np.uint8)) or not array.flags.c_contiguous:
-        raise NpuLayoutError(f"output: expected {expected}, got {array.dtype} {array.shape} of strides {array.strides}")
-    memory = array.reshape(-1).view(np.uint8)
-    if memory.size % np.dtype(dtype).itemsize:
-        raise BufferSizeError(f"output has {memory.size} bytes, no whole number of {dtype}")
-    return memory
-
-
-_MEMORY = (bytes, bytearray, memoryview)
-_READERS: dict[str, Callable[[Any, int], Rows]] = {
-    "by_class": _by_class,
-    "by_score": _by_score,
-    "arrays": _arrays,
-    "objects": _objects,
-    "padded": _padded,
-}
