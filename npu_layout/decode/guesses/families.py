@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..zoo.dense import fcos, retinanet
 from ..zoo.detectors import centernet_head, fastestdet, labelled_rows, ssd_postprocessed, yolofastestv2
 from ..zoo.faces import blazeface, face_det_lite, retinaface, scrfd, ultraface, yolov5_face, yunet
@@ -219,16 +221,26 @@ FAMILIES = (
     Family(lambda n, act: centernet_head(n, activation=act), "heat of centres (CenterNet)"),
     Family(
         lambda n, act: ssd_postprocessed(n),
-        "rows after TFLite's post-process",
+        "rows of edges of 0 to 1, y before x (TFLite's post-process, EfficientNMS of TensorFlow's networks)",
         activations=("none",),
         rows=90,
         apart=True,
+    ),
+    Family(
+        lambda n, act: replace(ssd_postprocessed(n), background=0),
+        "rows of edges of 0 to 1, y before x, whose classes count from 1 (TensorFlow's own graph)",
+        activations=("none",),
+        rows=90,
+        apart=True,
+        single=True,
+        unlike="PostProcess|StatefulPartitionedCall",
     ),
     Family(
         lambda n, act: ssd_postprocessed(n, yx=False, unit="pixel"),
         "rows of edges in pixels, x before y, and their number (TensorRT's EfficientNMS, IMX500)",
         activations=("none",),
         apart=True,
+        single=False,
         unlike="PostProcess|StatefulPartitionedCall",
     ),
 )

@@ -24,7 +24,8 @@ class Family(NamedTuple):
     unsure: always; doubted: in the second case alone. apart: each part is an output of its own (of its level); whole:
     one output has all of them; plain: none has an optional part. form: the only one of the head that counts. one:
     heads have one class, whatever the extents. most: rows that outputs have at most; 0: any number. size: height and
-    width of the input, for which priors are made; 0, 0: any input. unlike: letters in an output's name that are of
+    width of the input, for which priors are made; 0, 0: any input. single: whether the number of rows is one
+    float, without the axis of the batch that boxes have; None: either. unlike: letters in an output's name that are of
     another family; like: letters without which in some name the family is not offered, because its extents are those
     of many others.
     """
@@ -46,6 +47,7 @@ class Family(NamedTuple):
     one: bool = False
     most: int = 0
     size: tuple[int, int] = (0, 0)
+    single: bool | None = None
     unlike: str = ""
     like: str = ""
 

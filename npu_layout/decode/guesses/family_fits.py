@@ -161,8 +161,21 @@ def _is_of_family(family: Family, fitted: Fitted, specs: Sequence[TensorSpec], n
 
 
 def _is_of_another(family: Family, specs: Sequence[TensorSpec]) -> bool:
-    """Whether the name of an output has letters of another family, or none those of this one."""
+    """Whether a name has letters of another family, or none those of this one, or rows are counted as in another."""
+    if family.single not in (None, _has_single_count(specs)):
+        return True
     return _in_names(family.unlike, specs) or (bool(family.like) and not _in_names(family.like, specs))
+
+
+def _has_single_count(specs: Sequence[TensorSpec]) -> bool:
+    """Whether outputs are floats, of which one is a number (1,) beside boxes (1, n, 4).
+
+    TFLite's operator writes these (tensorflow/lite/kernels/detection_postprocess.cc), and so does TensorFlow's own
+    graph (tensorflow/models, research/object_detection/exporter.py). TensorRT's EfficientNMS writes int32 (1, 1) and
+    classes of int32 (NVIDIA/TensorRT, plugin/efficientNMSPlugin/README.md).
+    """
+    shapes = [tuple(spec.shape) for spec in specs]
+    return (1,) in shapes and max(map(len, shapes)) == 3 and all(s.element.unpacked.kind == "f" for s in specs)
 
 
 def _in_names(letters: str, specs: Sequence[TensorSpec]) -> bool:

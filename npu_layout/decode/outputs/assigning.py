@@ -110,6 +110,15 @@ class _Assignment(NamedTuple):
         alone = {self.parts[start].role: self.specs[k].name for k, (start, end) in cover if end - start == 1}
         return all(role in alone and _words_in(alone[role]) == [role] for role in _WORDS)
 
+    def is_typed(self, cover: _Cover) -> bool:
+        """Return whether classes are whole numbers, and scores are floats: no network scores in integers of 32 bits."""
+        alone = {self.parts[start].role: self.specs[k] for k, (start, end) in cover if end - start == 1}
+        if not {"label", "score"} <= alone.keys():
+            return False
+        label, score = (alone[role].element.unpacked for role in ("label", "score"))
+        is_whole = label.kind in "iu" and label.itemsize >= 4 and alone["label"].quantization is None
+        return is_whole and score.kind == "f"
+
     def words(self, cover: _Cover) -> str:
         """Return in words which part each output begins with."""
         return " and ".join(f"{self.parts[start].role} in {self.name(k)}" for k, (start, _) in cover)
@@ -141,7 +150,7 @@ def assign(
     covers = [cover for cover in covers if len(cover) == most]
     if not covers:
         raise LayoutError(f"{where}: {asked.expected_and_got()}")
-    for says in (asked.is_hinted, asked.is_named):
+    for says in (asked.is_hinted, asked.is_named, asked.is_typed):
         saying = [cover for cover in covers if says(cover)] if len(covers) > 1 else []
         covers = saying if len(saying) == 1 else covers
     if len(covers) > 1:

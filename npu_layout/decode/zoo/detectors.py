@@ -86,7 +86,9 @@ def ssd_postprocessed(classes: int = 90, *, yx: bool = True, unit: str = "input"
     (1, n), and the number of detections (1,). Classes and scores have the same shape. They are distinguished by names
     with "class" and "score", by Decoder's ``outputs=``, or by TFLite's own names: TFLite_Detection_PostProcess:1 and :2
     from TensorFlow 1, StatefulPartitionedCall:2 and :1 from TensorFlow 2 (tensorflow/tensorflow, issue 44481), :32 and
-    :33 in EfficientDet-Lite.
+    :33 in EfficientDet-Lite. TensorRT's EfficientNMS has the classes in int32, which distinguishes them without names.
+    TensorFlow's own graph has the same outputs, but its classes count from 1 (tensorflow/models,
+    research/object_detection/exporter.py): its head is ``dataclasses.replace(head, background=0)``.
 
     classes: the number of classes; a stored class that is not below it is an error. yx: False if edges are left, top,
     right, bottom. unit: of the edges, "input", or "pixel" (ultralytics' export for the IMX500, with yx=False). Raises

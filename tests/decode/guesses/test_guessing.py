@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -160,6 +161,25 @@ def test_edges_of_post_processing_are_in_either_order() -> None:
     assert decode.guess(specs_of("tflite", "float32", {}), (300, 300), 90).head == decode.ssd_postprocessed(90)
     rows = decode.guess(of_shapes([(100, 6), (1,)]), (640, 640))  # PaddleDetection's, whose class comes first
     assert rows.head is None and not rows.others
+
+
+@pytest.mark.parametrize("names", [("number", "boxes", "scores", "classes"), ("a", "b", "c", "d")])
+def test_how_rows_are_counted_tells_tflite_from_efficientnms(names: tuple[str, ...]) -> None:
+    """Four floats, the number as (1,): TFLite's operator or TensorFlow's graph. EfficientNMS has int32, also (1, 1)."""
+
+    def found(number: tuple[int, ...], whole: str, classes: int) -> decode.Guess:
+        kinds = {number: whole, (1, 100, 4): "float32", (1, 100): "float32"}
+        specs = [nl.TensorSpec(s, nl.Layout.of_rank(len(s)), kind) for s, kind in kinds.items()]
+        specs.append(specs[-1].replace(dtype=whole))
+        return decode.guess([spec.replace(name=name) for spec, name in zip(specs, names)], (640, 640), classes)
+
+    plain, pixels = decode.ssd_postprocessed(90), decode.ssd_postprocessed(90, yx=False, unit="pixel")
+    assert found((1,), "float32", 90).others == (plain, replace(plain, background=0))
+    assert ("outputs=" in found((1,), "float32", 90).why) == (names[0] == "a")
+    for number in ((1, 1), (1,)):
+        efficient = found(number, "int32", 90)
+        assert efficient.others == (plain, pixels) and "outputs=" not in efficient.why
+    assert set(found((1, 1), "float32", 90).others) == {plain, pixels}
 
 
 def test_maps_without_letters_may_have_their_channels_last() -> None:
@@ -484,7 +504,7 @@ def test_extents_of_many_families_need_a_name(channels: int, name: str, offered:
         ([(1, 85, 80, 80), (1, 85, 40, 40), (1, 85, 20, 20)], "yolox of 80"),
         ([(1, 56, 8400)], "yolov8 of 1"),
         ([(1, 84, 8400)], "yolov8 of 80"),
-        ([(1, 20, 4), (1, 20), (1, 20), (1,)], "ssd_postprocessed of 90"),
+        ([(1, 20, 4), (1, 20), (1, 20), (1, 1)], "ssd_postprocessed of 90"),
     ],
     ids=str,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import npu_layout as nl
@@ -60,6 +62,35 @@ def test_names_that_do_not_say_both_decide_nothing(names: tuple[str, str]) -> No
     found = [(k, Axes(1, 2, 3, None, 4)) for k in range(2)]
     with pytest.raises(nl.LayoutError, match="extents do not distinguish parts"):
         assign(parts, "level 0", specs, found, 1, {})
+
+
+@pytest.mark.parametrize("label", ["int32", "int64", "uint32"])
+def test_classes_in_whole_numbers_are_not_the_scores(label: str) -> None:
+    """TensorRT's EfficientNMS, and RT-DETR's post-processing, in runtimes that give outputs other names."""
+    for order in ((label, "float32"), ("float16", label)):
+        assert labelled(*(nl.TensorSpec((1, 9), "NC", dtype, name=dtype) for dtype in order)) == label
+
+
+def labelled(*specs: nl.TensorSpec) -> str:
+    found = [(k, Axes(0, None, 1, None, 1)) for k in range(2)]
+    result = assign((Part("score", 1), Part("label", 1)), "rows", specs, found, 1, {})
+    return {run[0].role: specs[k].name for k, run, _ in result}["label"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (dict(dtype="int32"), dict(dtype="int32")),
+        (dict(dtype="float32"), dict(dtype="float32")),
+        (dict(dtype="uint8"), dict(dtype="float32")),  # whose quantization was left out, perhaps
+        (dict(dtype="int32", quantization=nl.Quantization(0.1)), dict(dtype="float32")),
+        (dict(dtype="int32"), dict(dtype="int8", quantization=nl.Quantization(0.1))),
+    ],
+)
+def test_other_dtypes_do_not_say_which_are_classes(one: dict[str, Any], other: dict[str, Any]) -> None:
+    specs = [nl.TensorSpec((1, 9), "NC", name=name, **kind) for name, kind in (("a", one), ("b", other))]
+    with pytest.raises(nl.LayoutError, match="extents do not distinguish parts"):
+        labelled(*specs)
 
 
 @pytest.mark.parametrize(
