@@ -21,14 +21,13 @@ from ...engines import shape_in_model
 from ...layouts import Layout
 from ...support import finite
 from .moments import smaller_half, that_err
-from .samples import Matrix, Samples, arithmetic, ends, finite_at, predicted, read_all, stored
+from .samples import Matrix, Samples, arithmetic, finite_at, predicted, read_all, stored
 from .thresholds import ENOUGH, LEAST, NEIGHBOURS, ROUNDING
 from .trials import Candidate, Trial, without_repeats
 
 EXACT = 1e-4  # of the variance: the rounding of 16-bit floats is less
 _THERE = 0.05  # of a channel's variance in all frames: with less in some it says nothing in these
 _FOLLOWS = 0.01  # of the power of what varies: frames of a scene at rest differ by less
-_BINS = 16  # with equal numbers of values
 _RECENT = 256  # arrays whose mean squares are kept
 
 
@@ -310,46 +309,6 @@ class Evidence:
     def trial(self, candidate: Candidate) -> Trial:
         """Return the trial of a candidate that `rank` returned."""
         return self.trials[candidate.trial]
-
-    def bent(self, candidate: Candidate, rounding: float = ROUNDING) -> float:
-        """Return the share of a candidate's error that depends on the model's value: near 0 for noise and rounding.
-
-        Only channels that any trial explains count, and what rounding leaves does not: values below a step are always
-        rounded in the same way. `rounding`: its variance, 0 if what is rounded alike is to count.
-        """
-        trial = self.trial(candidate)
-        low, high = ends(trial.spec or self.spec)
-        wanted = self.wanted if trial.rows is None else self.wanted[list(trial.rows)]
-        codes, model = trial.codes, trial.codes - trial.left
-        inner = (codes > low) & (codes < high) & (model > low) & (model < high)
-        if self.informative is not None:
-            inner &= self.informative[self.samples.channel]
-        left = trial.left[inner][np.argsort(wanted[inner], kind="stable")]
-        if len(left) < ENOUGH * _BINS:
-            return 0.0
-        left = left - left.mean()
-        depends = sum(len(part) * float(part.mean()) ** 2 for part in np.array_split(left, _BINS))
-        depends -= rounding * len(left) if self.rounding(trial.steps) else 0.0
-        return max(depends, 0.0) / max(float((left * left).sum()), 1e-300)
-
-    def within_range(self, candidate: Candidate) -> float:
-        """Return the dB that a candidate explains where it changes what is predicted, and that does not saturate.
-
-        inf if nothing saturates, -inf if too little is left to say.
-        """
-        trial = self.trial(candidate)
-        if not trial.steps:
-            return np.inf
-        low, high = ends(trial.spec or self.spec)
-        model = trial.codes - trial.left
-        changed = model != self.codes - self.left if model.shape == self.codes.shape else np.ones(model.shape, bool)
-        inner = (model > low) & (model < high) & changed
-        if np.array_equal(inner, changed):
-            return np.inf
-        codes, left = trial.codes[inner], trial.left[inner]
-        if codes.size < ENOUGH:
-            return -np.inf
-        return decibels(codes.var(), max(float((left * left).mean()), ROUNDING))
 
     def _candidate(self, t: Trial, powers: tuple[np.ndarray, np.ndarray]) -> Candidate:
         together, equally = self._scores(t, powers=powers)

@@ -9,6 +9,7 @@ import numpy as np
 from ...buffers import TensorSpec
 from ...comparison import OutputPart
 from ..scoring.evidence import Evidence
+from ..scoring.left_errors import within_range
 from ..scoring.proof import clamped_by_input
 from ..scoring.samples import beyond, ends
 from ..scoring.thresholds import LEAST, SATURATED
@@ -22,7 +23,7 @@ _AT_THE_ENDS = 0.75  # of the values that a scale clamps: noise leaves half
 
 def only_saturates(evidence: Evidence, c: Candidate) -> bool:
     """Whether a function explains nothing but values that it saturates: most scales do that with zeros and ones."""
-    return c.cause == "activation" and c.score >= LEAST and evidence.within_range(c) < LEAST
+    return c.cause == "activation" and c.score >= LEAST and within_range(evidence, c) < LEAST
 
 
 def is_cut(evidence: Evidence, c: Candidate) -> bool:
@@ -55,7 +56,7 @@ def clamps_noise(evidence: Evidence, c: Candidate) -> bool:
     if stored.size == 0:
         return False
     at_the_ends = float(((stored <= low) | (stored >= high)).mean())
-    return at_the_ends < _AT_THE_ENDS or evidence.within_range(c) < LEAST
+    return at_the_ends < _AT_THE_ENDS or within_range(evidence, c) < LEAST
 
 
 def with_what_is_clamped(evidence: Evidence, parts: Sequence[OutputPart]) -> list[OutputPart]:

@@ -7,6 +7,7 @@ import numpy as np
 from ...comparison import decibels
 from ...support import finite
 from ..scoring.evidence import Evidence
+from ..scoring.left_errors import bent
 from ..scoring.proof import cost, follows_frames, independent, is_by_chance, proven
 from ..scoring.thresholds import BENT, CLEAR, LEAST, MARGIN, MOST, NEAR, ROUGH, SEVERAL, SHIFTED, SOUND
 from ..scoring.trials import Candidate
@@ -232,4 +233,4 @@ def _depends_on_values(evidence: Evidence, c: Candidate) -> bool:
     if evidence.leaves_rounding(evidence.trial(c)):
         return False
     most = BENT / 2 if evidence.trial(c).parameters and c.score < ROUGH else BENT
-    return evidence.bent(c) > most or is_of_two_scales(evidence, evidence.trial(c))
+    return bent(evidence, c) > most or is_of_two_scales(evidence, evidence.trial(c))

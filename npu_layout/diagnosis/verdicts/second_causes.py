@@ -15,6 +15,7 @@ from ...support import finite
 from ..computed.activations import activations
 from ..computed.factors import factors
 from ..scoring.evidence import Evidence
+from ..scoring.left_errors import bent
 from ..scoring.moments import line
 from ..scoring.proof import proven
 from ..scoring.thresholds import BENT, LEAST, MARGIN
@@ -215,7 +216,7 @@ def _is_sound(pair: CausePair, best: _One) -> bool:
 
 def _is_bent(pair: CausePair) -> bool:
     """Whether the error depends on the value. Values that are rounded alike hide a curve."""
-    return pair.evidence.bent(pair.reads, rounding=0.0) > BENT
+    return bent(pair.evidence, pair.reads, rounding=0.0) > BENT
 
 
 def _is_of_noise(pair: CausePair) -> bool:
@@ -241,7 +242,7 @@ def _is_a_curve(evidence: Evidence, c: Candidate) -> bool:
     """Whether a function without fitted numbers explains most alone: another one with a scale of its own is near it."""
     trial = evidence.trial(c)
     free = not (trial.parameters or trial.choices)
-    return c.cause == "activation" and free and c.score >= _MOST and evidence.bent(c) <= BENT
+    return c.cause == "activation" and free and c.score >= _MOST and bent(evidence, c) <= BENT
 
 
 def _is_fitted(pair: CausePair) -> bool:

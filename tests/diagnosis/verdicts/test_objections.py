@@ -235,7 +235,7 @@ def test_numbers_that_were_fitted_and_leave_much_leave_no_curve(curve: float, no
     ranking = found.rank([found.as_declared(), trial])
     candidate = next(c for c in ranking if c.cause == "quantization")
     assert candidate.score < 15
-    assert objections.is_no_line(found, candidate) == none, found.bent(candidate)
+    assert objections.is_no_line(found, candidate) == none, bent(found, candidate)
 
 
 @pytest.mark.parametrize(("frames", "doubt"), [(3, False), (40, True)])
