@@ -10,7 +10,7 @@ from ..buffers import TensorSpec, axes_of_rank
 from ..errors import LayoutError
 from ..layouts import Layout
 from ..support import checked_call, text_of, whole_numbers
-from .metadata import Metadata, check_axes, check_bytes, enum_name, known, text
+from .metadata import Metadata, check_axes, check_bytes, dtype_of, enum_name, text
 
 # acl/acl_base.h: aclDataType and aclFormat, by number
 _TYPES = {
@@ -74,8 +74,7 @@ def from_acl(desc: Any, *, shape: Sequence[int] | None = None, layout: str | Non
     what = f"ACL tensor {name!r}"
     dims = _dims(given, what)
     field = "dataType" if given.field("dataType", None) is not None else "data_type"
-    kind = enum_name(f"ACL {field}", given.field(field), _TYPES, "ACL_")
-    dtype = known(f"ACL {field}", kind, _DTYPES)
+    dtype = dtype_of(f"ACL {field}", given.field(field), _TYPES, _DTYPES, "ACL_")
     order = enum_name("ACL format", given.field("format"), _FORMATS, "ACL_FORMAT_")
     if letters is not None and order not in _UNSAID and letters != _PLAIN.get(order):
         raise LayoutError(f"{what}: layout= is {letters!r}, but the format is {order}, which has an order of its own")

@@ -11,9 +11,7 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout, c_strides
 from ..support import checked_call, text_of
-from .metadata import Metadata, affine, check_axes, extents_of, text
-
-_LAST = {1: "N", 2: "NC", 3: "NWC", 4: "NHWC", 5: "NDHWC"}  # input_tensor_layout is "Always NHWC", as are outputs
+from .metadata import CHANNELS_LAST, Metadata, affine, check_axes, extents_of, text
 
 
 @checked_call
@@ -59,7 +57,8 @@ def from_axelera(info: Any, *, axes: str | None = None, name: str = "") -> Tenso
         raise LayoutError(
             f"{what}: shape {whole} with padding {pads}: expected every extent to be 1 or more without it"
         )
-    letters = _LAST.get(len(whole)) or Layout.of_rank(len(whole)).axes
+    # input_tensor_layout is "Always NHWC", as are outputs.
+    letters = CHANNELS_LAST.get(len(whole)) or Layout.of_rank(len(whole)).axes
     if axes is not None:
         check_axes(what, f"axes {axes!r}", text_of("axes", axes), len(whole), f"the shape {whole}")
     dtype = given.read("dtype", np.dtype, "int8")

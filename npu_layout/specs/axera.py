@@ -8,7 +8,7 @@ from ..buffers import TensorSpec, axes_of_rank
 from ..errors import LayoutError
 from ..layouts import Layout
 from ..support import checked_call, text_of
-from .metadata import Metadata, check_bytes, element_strides, enum_name, extents_of, itemsize_of, known
+from .metadata import Metadata, check_bytes, dtype_of, element_strides, enum_name, extents_of, first, itemsize_of, text
 
 # ax_engine_type.h: AX_ENGINE_TENSOR_LAYOUT_T, AX_ENGINE_DATA_TYPE_T, AX_ENGINE_COLOR_SPACE_T, by number
 _LAYOUTS = ("UNKNOWN", "NHWC", "NCHW")
@@ -65,8 +65,7 @@ def from_axera(meta: Any, *, name: str = "") -> TensorSpec:
     what = f"AXERA tensor {name!r}"
     shape = _numbers(given, "pShape", given.whole("nShapeSize", -1), what)
     color = _color(given, what)
-    kind = enum_name("AXERA eDataType", given.field("eDataType"), _TYPES, "AX_ENGINE_DT_")
-    dtype = known("AXERA eDataType", kind, _DTYPES)
+    dtype = dtype_of("AXERA eDataType", given.field("eDataType"), _TYPES, _DTYPES, "AX_ENGINE_DT_")
     order = enum_name("AXERA eLayout", given.field("eLayout", 0), _LAYOUTS, "AX_ENGINE_TENSOR_LAYOUT_")
     if order not in _LAYOUTS:
         raise LayoutError(f"{what}: eLayout {order}: expected one of {', '.join(_LAYOUTS)}")
@@ -89,17 +88,14 @@ def from_axera(meta: Any, *, name: str = "") -> TensorSpec:
 def _name(given: Metadata) -> str:
     """Return pName as text; "" of a pointer."""
     name = given.field("pName", given.field("name", ""))
-    if isinstance(name, bytes):
-        return name.split(b"\0")[0].decode("utf-8", "replace")
-    return name if isinstance(name, str) else ""
+    return text(name) if isinstance(name, (str, bytes)) else ""
 
 
 def _numbers(given: Metadata, field: str, count: int, what: str) -> list[int]:
     """Return the numbers of a sequence or a pointer, `count` of them; -1: all of a sequence."""
     if count == 0 or count < -1 or count > 32:
         raise LayoutError(f"{what}: nShapeSize {count}: expected 1 to 32")
-    found = given.read(field, list if count < 0 else lambda data: [data[i] for i in range(count)])
-    return extents_of(given.what, field, found)
+    return extents_of(given.what, field, given.read(field, first(count)))
 
 
 def _color(given: Metadata, what: str) -> str:

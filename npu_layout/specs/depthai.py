@@ -7,11 +7,10 @@ from typing import Any
 from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
-from .metadata import Metadata, affine, element_strides, enum_name, itemsize_of, known, text
+from .metadata import Metadata, affine, dtype_of, element_strides, itemsize_of, text
 
 # include/depthai/common/TensorInfo.hpp: each hex digit of an order is an axis, the outermost first
 _AXES = {1: "W", 2: "H", 3: "C", 4: "N"}
-_TYPES = ("FP16", "U8F", "INT", "FP32", "I8", "FP64", "U16F")
 _DTYPES = {
     "FP16": "float16",
     "U8F": "uint8",
@@ -21,6 +20,7 @@ _DTYPES = {
     "FP64": "float64",
     "U16F": "uint16",
 }
+_TYPES = tuple(_DTYPES)  # by number
 
 
 def from_depthai(info: Any) -> TensorSpec:
@@ -61,7 +61,7 @@ def from_depthai(info: Any) -> TensorSpec:
             f"{what}: order {axes}, numDimensions {given.field('numDimensions', len(dims))} and dims {dims} contradict "
             f"each other: expected as many dims as the order has axes"
         )
-    dtype = known("DepthAI dataType", enum_name("DepthAI dataType", given.field("dataType"), _TYPES), _DTYPES)
+    dtype = dtype_of("DepthAI dataType", given.field("dataType"), _TYPES, _DTYPES)
     steps = given.extents("strides") if given.field("strides", None) is not None else []
     strides = element_strides(what, "strides", steps, dims, itemsize_of(dtype)) if steps else None
     moving = [i for i, extent in enumerate(dims) if extent > 1]

@@ -8,7 +8,7 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
 from ..support import checked_call, text_of
-from .metadata import Metadata, check_bytes, converted, enum_name, extents_of, known, text, whole_of
+from .metadata import Metadata, check_bytes, converted, dtype_of, extents_of, text, whole_of
 
 # runtime/core/portable_type/scalar_type.h, by number
 _TYPES = {
@@ -56,11 +56,11 @@ def from_executorch(info: Any, *, name: str = "") -> TensorSpec:
     what = f"ExecuTorch tensor {name!r}"
     field = "sizes" if given.field("sizes", None) is not None else "shape"
     sizes = extents_of(given.what, field, given.called(field)) or [1]
-    kind = enum_name("ExecuTorch info dtype", given.called("dtype"), _TYPES, "TORCH.")
+    dtype = dtype_of("ExecuTorch info dtype", given.called("dtype"), _TYPES, _DTYPES, "TORCH.")
     axes = Layout.of_rank(len(sizes)).axes
     order = given.called("dim_order", None)
     tag = axes if order is None else _tag(what, extents_of(given.what, "dim_order", order), axes)
-    spec = TensorSpec(sizes, Layout(tag, axes), known("ExecuTorch info dtype", kind, _DTYPES), name=name)
+    spec = TensorSpec(sizes, Layout(tag, axes), dtype, name=name)
     nbytes = whole_of(given.what, "nbytes", given.called("nbytes", 0))
     return check_bytes(what, "nbytes", nbytes, spec)
 

@@ -16,6 +16,7 @@ from .metadata import (
     element_strides,
     enum_name,
     extents_of,
+    first,
     itemsize_of,
     known,
     shape_of,
@@ -212,5 +213,5 @@ def _data(part: Metadata, field: str, what: str, default: int | None = None) -> 
         return []
     if not 0 < count <= 1 << 20:
         raise LayoutError(f"{what}: {field}Len {count}: expected 1 or more")
-    values: list[Any] = part.read(f"{field}Data", lambda data: [data[i] for i in range(count)])
+    values: list[Any] = part.read(f"{field}Data", first(count))
     return values

@@ -11,7 +11,7 @@ from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
 from ..support import checked_call, one_of, text_keys, text_of
-from .metadata import Metadata, element_strides, enum_name, extents_of, known, text
+from .metadata import Metadata, element_strides, enum_name, extents_of, first, known, text
 
 # kp_struct.h: kp_model_target_chip_t, by number
 _CHIPS = {1: "KL520", 2: "KL720", 3: "KL530", 4: "KL730", 5: "KL630", 6: "KL540"}
@@ -206,8 +206,7 @@ def _numbers(info: Metadata, field: str) -> list[int]:
     count = info.whole("shape_len", -1)
     if count > 26:
         raise LayoutError(f"{info.what}: shape_len {count}: expected at most 26")
-    found = info.read(field, list if count < 0 else lambda data: [data[i] for i in range(count)])
-    return extents_of(info.what, field, found)
+    return extents_of(info.what, field, info.read(field, first(count)))
 
 
 def _quantization(given: Metadata, what: str, kind: str, rank: int) -> Quantization | None:

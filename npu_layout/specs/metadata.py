@@ -18,6 +18,7 @@ from ..support import nearest, shown, text_of
 
 _MISSING = object()
 _BYTES = (ctypes.c_char, ctypes.c_byte, ctypes.c_ubyte)
+CHANNELS_LAST = {1: "N", 2: "NC", 3: "NWC", 4: "NHWC", 5: "NDHWC"}  #: axes by rank
 LISTED = (list, tuple, np.ndarray, ctypes.Array)  # what is a sequence, and no struct
 
 
@@ -161,6 +162,13 @@ def known(what: str, name: str, table: Mapping[str, str]) -> str:
     return table[name]
 
 
+def dtype_of(
+    what: str, value: Any, by_number: Mapping[int, str] | Sequence[str], dtypes: Mapping[str, str], prefix: str = ""
+) -> str:
+    """Return the dtype of a vendor's type, which is an enum's number or a name; NpuLayoutError if it is none."""
+    return known(what, enum_name(what, value, by_number, prefix), dtypes)
+
+
 def element_strides(what: str, field: str, given: Sequence[int], shape: Sequence[int], itemsize: int) -> list[int]:
     """Return strides in elements from strides in bytes, one for each extent; LayoutError if that is impossible.
 
@@ -224,6 +232,11 @@ def check_bytes(what: str, field: str, given: int, spec: TensorSpec, hint: str =
             f"contradict each other{hint}"
         )
     return spec
+
+
+def first(count: int) -> Callable[[Any], list[Any]]:
+    """Return a reader of the first items of a sequence or a pointer; -1: of all items of a sequence."""
+    return list if count < 0 else lambda items: [items[i] for i in range(count)]
 
 
 def numbers(dtype: type) -> Callable[[Any], Any]:

@@ -10,7 +10,7 @@ from ..buffers import TensorSpec
 from ..errors import LayoutError
 from ..layouts import BY_RANK, Layout
 from ..support import checked_call, counted, text_of
-from .metadata import Metadata, enum_name, extents_of
+from .metadata import CHANNELS_LAST, Metadata, enum_name, extents_of
 
 # include/MNN/Tensor.hpp, Tensor::DimensionType
 _DIMENSIONS = ("TENSORFLOW", "CAFFE", "CAFFE_C4")
@@ -21,7 +21,7 @@ _ORDERS = {
     **{order: order for order in ("NHWC", "NCHW", "NC4HW4")},  # include/MNN/expr/Expr.hpp, Dimensionformat
 }
 _DTYPES = {"FLOAT": "float32", "DOUBLE": "float64", "INT": "int32", "INT64": "int64", "UINT8": "uint8"}
-_LAST = {"NHWC": {3: "NWC", 4: "NHWC", 5: "NDHWC"}}  # axes with the channels last; other ranks have none
+_AXES = {"NHWC": CHANNELS_LAST, "NCHW": BY_RANK}
 
 
 @checked_call
@@ -98,5 +98,5 @@ def _layout(order: str, rank: int, block: int, name: str) -> Layout:
         if rank != 4:
             raise LayoutError(f"MNN tensor {name!r}: NC4HW4 of {rank} axes: expected 4; copy it to an NCHW tensor")
         return Layout.named("NC4HW4", block)
-    axes = _LAST.get(order, {}).get(rank) or BY_RANK.get(rank, "")
+    axes = _AXES[order].get(rank, "")
     return Layout.plain(axes) if axes else Layout.of_rank(rank)

@@ -7,7 +7,7 @@ from typing import Any
 from ..buffers import TensorSpec, axes_of_rank
 from ..errors import LayoutError
 from ..layouts import Layout
-from .metadata import Metadata, check_axes, enum_name, known, text
+from .metadata import Metadata, check_axes, dtype_of, text
 
 _DTYPES = {
     "BOOLEAN": "bool",
@@ -51,7 +51,7 @@ def from_nnarchive(tensor: Any) -> TensorSpec:
     name = given.read("name", text, "")
     what = f"NN Archive tensor {name!r}"
     shape = given.extents("shape")
-    dtype = known("NN Archive tensor dtype", enum_name("NN Archive tensor dtype", given.field("dtype"), ()), _DTYPES)
+    dtype = dtype_of("NN Archive tensor dtype", given.field("dtype"), (), _DTYPES)
     layout = given.field("layout", None)
     axes = axes_of_rank(what, shape, "the tensor a layout 'NHWC'") if layout is None else str(layout).upper()
     check_axes(what, f"layout {layout}", axes, len(shape), f"shape {shape}")

@@ -8,7 +8,7 @@ from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
 from ..support import checked_call, text_of
-from .metadata import Metadata, affine, check_axes, enum_name, extents_of, known, text
+from .metadata import CHANNELS_LAST, Metadata, affine, check_axes, enum_name, extents_of, known, text
 
 # QnnTypes.h: Qnn_DataType_t. The low byte is the width in decimal digits, the high one the kind.
 _KINDS = {0: "INT", 1: "UINT", 2: "FLOAT", 3: "SFIXED_POINT", 4: "UFIXED_POINT", 5: "BOOL"}
@@ -26,7 +26,6 @@ _DTYPES = {
 }
 _ENCODINGS = ("SCALE_OFFSET", "AXIS_SCALE_OFFSET", "BW_SCALE_OFFSET", "BW_AXIS_SCALE_OFFSET")
 _DEFINITIONS = {0: "IMPL_GENERATED", 1: "DEFINED", 0x7FFFFFFF: "UNDEFINED"}
-_LAST = {3: "NWC", 4: "NHWC", 5: "NDHWC"}  # QNN's operations have their channels last
 
 
 @checked_call
@@ -73,7 +72,9 @@ def from_qnn(tensor: Any, *, axes: str | None = None) -> TensorSpec:
         raise LayoutError(f"{what}: dataFormat {flat}: expected FLAT_BUFFER; other formats have no layout here")
     kind = enum_name("QNN dataType", given.field("dataType"), _TYPES, "QNN_DATATYPE_")
     dtype = known("QNN dataType", kind, _DTYPES)
-    letters = text_of("axes", axes) if axes is not None else _LAST.get(len(dims)) or Layout.of_rank(len(dims)).axes
+    letters = (
+        text_of("axes", axes) if axes is not None else CHANNELS_LAST.get(len(dims)) or Layout.of_rank(len(dims)).axes
+    )
     check_axes(what, f"axes {letters!r}", letters, len(dims), f"dimensions {dims}")
     quantization = _quantization(given, what, dtype, len(dims))
     if quantization is not None and "FIXED_POINT" not in kind:

@@ -9,12 +9,12 @@ from ..buffers import Quantization, TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import BY_RANK, Layout, check_extents
 from ..support import checked_call
-from .metadata import Metadata, affine, enum_name, fields_of, itemsize_of, known, text
+from .metadata import Metadata, affine, dtype_of, enum_name, fields_of, itemsize_of, text
 from .rknn_native import FIRST_API, Native, RknnTensor, atom_of, by_rule, native_buffer
 
 # rknn_api.h: rknn_tensor_type, rknn_tensor_format, rknn_tensor_qnt_type, by number
-_RKNN_TYPES = ("FP32", "FP16", "INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "BOOL", "INT4", "BF16")
-_RKNN_DTYPES = {
+_TYPES = ("FP32", "FP16", "INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "BOOL", "INT4", "BF16")
+_DTYPES = {
     "FP32": "float32",
     "FLOAT32": "float32",
     "FP16": "float16",
@@ -22,10 +22,10 @@ _RKNN_DTYPES = {
     "BF16": "bfloat16",
     "BFLOAT16": "bfloat16",
     "BOOL": "bool",
-    **{name: name.lower() for name in _RKNN_TYPES if "INT" in name},
+    **{name: name.lower() for name in _TYPES if "INT" in name},
 }
-_RKNN_FORMATS = ("NCHW", "NHWC", "NC1HWC2", "UNDEFINED")
-_RKNN_QUANTIZATIONS = ("NONE", "DFP", "AFFINE_ASYMMETRIC")
+_FORMATS = ("NCHW", "NHWC", "NC1HWC2", "UNDEFINED")
+_QUANTIZATIONS = ("NONE", "DFP", "AFFINE_ASYMMETRIC")
 
 
 def _enum(what: str, value: Any, names: Sequence[str], prefix: str) -> str:
@@ -41,12 +41,8 @@ def _dims(attr: Metadata) -> tuple[int, ...]:
     return check_extents("RKNN dims", dims[:count])
 
 
-def _rknn_dtype(attr: Metadata) -> str:
-    return known("RKNN type", _enum("type", attr.field("type"), _RKNN_TYPES, "RKNN_TENSOR_"), _RKNN_DTYPES)
-
-
-def _rknn_quantization(attr: Metadata, dtype: str) -> Quantization | None:
-    kind = _enum("qnt_type", attr.field("qnt_type", "NONE"), _RKNN_QUANTIZATIONS, "RKNN_TENSOR_QNT_")
+def _quantization(attr: Metadata, dtype: str) -> Quantization | None:
+    kind = _enum("qnt_type", attr.field("qnt_type", "NONE"), _QUANTIZATIONS, "RKNN_TENSOR_QNT_")
     if kind == "NONE" or "float" in dtype or dtype in ("bool", "int64"):
         return None
     if kind == "DFP":
@@ -103,8 +99,8 @@ def from_rknn(attr: Any, native_attr: Any = None, *, target: str | None = None) 
         raise NpuLayoutError(f"RKNN target {target!r} has no native attributes, got one")
     dims = _dims(attr)[::-1] if first_api else _dims(attr)
     axes = _axes(attr, dims)
-    dtype = _rknn_dtype(source)
-    name, quantization = attr.read("name", text, ""), _rknn_quantization(source, dtype)
+    dtype = dtype_of("RKNN type", source.field("type"), _TYPES, _DTYPES, "RKNN_TENSOR_")
+    name, quantization = attr.read("name", text, ""), _quantization(source, dtype)
     tensor = RknnTensor(dims, axes, {"dtype": dtype, "name": name, "quantization": quantization})
     itemsize = itemsize_of(dtype)
     size = _elements(tensor, source.whole("size_with_stride", 0), itemsize)
@@ -130,7 +126,7 @@ def _elements(tensor: RknnTensor, nbytes: int, itemsize: int) -> int:
 
 
 def _format(attr: Metadata, default: str) -> str:
-    return _enum("fmt", attr.field("fmt", default), _RKNN_FORMATS, "RKNN_TENSOR_")
+    return _enum("fmt", attr.field("fmt", default), _FORMATS, "RKNN_TENSOR_")
 
 
 def _axes(attr: Metadata, dims: tuple[int, ...]) -> str:

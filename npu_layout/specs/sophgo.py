@@ -9,7 +9,7 @@ from ..buffers import Quantization, TensorSpec, axes_of_rank, element
 from ..errors import LayoutError
 from ..layouts import Layout
 from ..support import checked_call, one_of, text_of, whole_number
-from .metadata import Metadata, affine, check_axes, enum_name, known, one_or_more, shape_of, text
+from .metadata import Metadata, affine, check_axes, dtype_of, one_or_more, shape_of, text
 
 # bmruntime's bmdef.h: bm_data_type_t, by number
 _TYPES = (
@@ -69,8 +69,8 @@ def from_sophgo(
         raise LayoutError(f"Sophgo index {index}: {side}_num is {count}")
     name = given.read(f"{side}_names", lambda names: text(one_or_more(names)[place]))
     what = f"Sophgo {side} {name!r}"
-    kind = enum_name("Sophgo dtype", given.read(f"{side}_dtypes", lambda kinds: kinds[place]), _TYPES, "BM_")
-    dtype = known("Sophgo dtype", kind, _DTYPES)
+    kind = given.read(f"{side}_dtypes", lambda kinds: kinds[place])
+    dtype = dtype_of("Sophgo dtype", kind, _TYPES, _DTYPES, "BM_")
     shape = _shape(given, side, place, step)
     axes = letters or axes_of_rank(what, shape)
     check_axes(what, f"layout {axes}", axes, len(shape), f"the shape {shape}")

@@ -9,7 +9,7 @@ import numpy as np
 from ..buffers import TensorSpec
 from ..errors import NpuLayoutError
 from ..layouts import Layout
-from .metadata import Metadata, affine, numbers, pair, text
+from .metadata import CHANNELS_LAST, Metadata, affine, numbers, pair, text
 
 
 def from_tflite(details: Any) -> TensorSpec:
@@ -43,7 +43,7 @@ def from_tflite(details: Any) -> TensorSpec:
     """
     details = Metadata("TFLite details", details)
     shape = tuple(details.extents("shape")) or (1,)
-    axes = {2: "NC", 3: "NWC", 4: "NHWC", 5: "NDHWC"}.get(len(shape)) or "ABCDEFGH"[: len(shape)]
+    axes = CHANNELS_LAST[len(shape)] if 2 <= len(shape) <= 5 else "ABCDEFGH"[: len(shape)]
     if len(axes) != len(shape):
         raise NpuLayoutError(f"TFLite tensor {details.field('name', '')!r}: expected 0 to 8 dimensions, got {shape}")
     dtype = details.read("dtype", np.dtype)

@@ -8,7 +8,7 @@ from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError
 from ..layouts import Layout
 from ..support import checked_call, one_of, whole_number
-from .metadata import LISTED, Metadata, affine, converted, enum_name, known, text, whole_of
+from .metadata import LISTED, Metadata, affine, converted, dtype_of, enum_name, text, whole_of
 
 # itidl_io.h: eTIDL_ElementType and eTIDL_TensorLayout, by number
 _TYPES = (
@@ -69,8 +69,7 @@ def from_tidl(desc: Any, *, side: str = "output", index: int = 0) -> TensorSpec:
     one = _DescribedBuffer(given, prefix, place)
     name = _name(one)
     what = f"TIDL {side} {name!r}"
-    kind = enum_name("TIDL element type", one.value("ElementType"), _TYPES, "TIDL_")
-    dtype = known("TIDL element type", kind, _DTYPES)
+    dtype = dtype_of("TIDL element type", one.value("ElementType"), _TYPES, _DTYPES, "TIDL_")
     order = enum_name("TIDL layout", one.value("Layout", 0), _LAYOUTS, "TIDL_LT_")
     if order not in _LAYOUTS[:1]:
         raise LayoutError(f"{what}: layout {order}: expected NCHW; the pitches of channels last were not found")

@@ -7,7 +7,7 @@ from typing import Any
 from ..buffers import Quantization, TensorSpec
 from ..errors import LayoutError
 from ..support import checked_call, text_of
-from .metadata import Metadata, affine, enum_name, known, outermost_first
+from .metadata import Metadata, affine, dtype_of, enum_name, outermost_first
 
 # vip_lite.h: vip_buffer_format_e and vip_buffer_quantize_format_e, by number
 _TYPES = (
@@ -59,8 +59,7 @@ def from_viplite(params: Any, *, layout: str | None = None, name: str = "") -> T
     name = text_of("name", name)
     what = f"VIPLite tensor {name!r}"
     shape, order = outermost_first(given, what, ("sizes", "num_of_dims"), layout)
-    kind = enum_name("VIPLite data_format", given.field("data_format"), _TYPES, "VIP_BUFFER_FORMAT_")
-    dtype = known("VIPLite data_format", kind, _DTYPES)
+    dtype = dtype_of("VIPLite data_format", given.field("data_format"), _TYPES, _DTYPES, "VIP_BUFFER_FORMAT_")
     quantization = _quantization(given, what, dtype)
     return TensorSpec(shape, order, dtype, quantization=quantization, name=name)
 
