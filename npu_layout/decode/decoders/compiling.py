@@ -48,10 +48,9 @@ def compiled(head: Head, fitted: Fitted, specs: Sequence[TensorSpec]) -> kernels
     """
     whole, rule = decoded_whole(head, fitted, specs), head.suppression
     roles = [role for role in (_READ if whole else _SCORES) if role not in _unread(head)]
-    places = [level.places[role] for level in fitted.levels for role in roles if role in level.places]
-    if fitted.form.part("label") is not None and not _labels(head, fitted):
+    if fitted.form.part("label") is not None and not _has_loops_for_labels(head, fitted):
         return None
-    if not all(_runs(place, specs[place.output]) for place in places):
+    if not _are_read(roles, fitted, specs):
         return None
     if _is_beyond(head, fitted, specs):
         return None
@@ -94,18 +93,17 @@ def _coefficients(head: Head, fitted: Fitted, specs: Sequence[TensorSpec]) -> in
     part = fitted.form.part("coefficients")
     if head.prototypes is None or part is None:
         return 0
-    places = [level.places[part.role] for level in fitted.levels]
-    return part.count if all(_runs(place, specs[place.output]) for place in places) else 0
+    return part.count if _are_read(("coefficients",), fitted, specs) else 0
 
 
 def in_steps(head: Head, fitted: Fitted, specs: Sequence[TensorSpec]) -> bool:
     """Whether the coefficients of masks are counted in steps, each level in its own: the sign of a sum is exact."""
-    places = [level.places["coefficients"] for level in fitted.levels if "coefficients" in level.places]
+    places = _places_of(("coefficients",), fitted)
     known = head.prototypes is not None and head.prototypes.rule != "probabilities"
     return known and all(are_steps(place, specs[place.output]) for place in places)
 
 
-def _labels(head: Head, fitted: Fitted) -> bool:
+def _has_loops_for_labels(head: Head, fitted: Fitted) -> bool:
     """Whether the kernels read classes as numbers beside scores like the head's."""
     score = fitted.form.part("score")
     shared = score is not None and score.activation == "softmax"
@@ -123,18 +121,25 @@ def decoded_whole(head: Head, fitted: Fitted, specs: Sequence[TensorSpec]) -> bo
     Else they find candidates, or their boxes, alone.
     """
     beside = [role for role in _READ[len(_SCORES) :] if role not in _unread(head)]
-    places = [level.places[role] for level in fitted.levels for role in beside if role in level.places]
-    return head.suppression.kind in kernels.SUPPRESSIONS and all(_runs(place, specs[place.output]) for place in places)
+    return head.suppression.kind in kernels.SUPPRESSIONS and _are_read(beside, fitted, specs)
 
 
 def has_boxes(fitted: Fitted, specs: Sequence[TensorSpec]) -> bool:
     """Whether the kernels have loops for the boxes of candidates, upright, beside what else is done with them."""
-    roles = ("box", "offset")
-    places = [level.places[role] for level in fitted.levels for role in roles if role in level.places]
-    return all(_runs(place, specs[place.output]) for place in places)
+    return _are_read(("box", "offset"), fitted, specs)
 
 
-def _runs(place: Place, spec: TensorSpec) -> bool:
+def _places_of(roles: Sequence[str], fitted: Fitted) -> list[Place]:
+    """Return the places of the parts with these roles, of all levels that have them."""
+    return [level.places[role] for level in fitted.levels for role in roles if role in level.places]
+
+
+def _are_read(roles: Sequence[str], fitted: Fitted, specs: Sequence[TensorSpec]) -> bool:
+    """Whether the kernels read the parts with these roles, in all levels that have them."""
+    return all(_is_read(place, specs[place.output]) for place in _places_of(roles, fitted))
+
+
+def _is_read(place: Place, spec: TensorSpec) -> bool:
     """Whether the kernels read the part: a monotone activation or that of scores, a dtype that they have."""
     if place.part.role == "label" and words_of(spec):
         return True

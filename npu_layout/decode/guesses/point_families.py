@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ...buffers import TensorSpec
 from ...support import many
@@ -22,14 +22,27 @@ def point_families(specs: Sequence[TensorSpec], known: int | None) -> Iterator[F
     numbers, or two without visibility (ultralytics, kpt_shape).
     """
     classes = 1 if known is None else known
-    channels = {extent for spec in specs for extent in spec.shape}
-    apart = {spec.shape[1] * spec.shape[2] for spec in specs if len(spec.shape) == 4 and spec.shape[2] in (2, 3)}
     beside = (0, classes + _SIDES, classes + _BINS) + (_ROW,) * (known == 1)
     for values in (3, 2):
-        found = {divmod(n - other, values) for n in channels | apart for other in beside}
-        for count in sorted(count for count, rest in found if not rest and 0 < count <= _MOST):
+        for count in keypoint_counts(specs, values, beside):
             if (count, values) != (17, 3):
                 yield from _families_of(count, values, classes == 1, known == 1)
+
+
+def keypoint_counts(specs: Sequence[TensorSpec], values: int, beside: Iterable[int]) -> list[int]:
+    """Return how many keypoints of so many values an output's channels can have, beside some numbers of others.
+
+    Channels are an axis, or the two axes (keypoints, values) of an output for keypoints alone.
+    """
+    channels = {extent for spec in specs for extent in spec.shape}
+    channels |= {spec.shape[1] * spec.shape[2] for spec in specs if len(spec.shape) == 4 and spec.shape[2] in (2, 3)}
+    found = {divmod(n - other, values) for n in channels for other in beside}
+    return sorted(count for count, rest in found if not rest and 0 < count <= _MOST)
+
+
+def keypoint_words(count: int, values: int) -> str:
+    """Return a number of keypoints in words, as a family's name has it."""
+    return f"{many(count, 'keypoint')}{' of x and y alone' * (values == 2)}"
 
 
 @functools.cache
@@ -38,7 +51,7 @@ def _families_of(count: int, values: int, one: bool, rows: bool) -> tuple[Family
 
     Cached, as what is known of a family is.
     """
-    points = f"{many(count, 'keypoint')}{' of x and y alone' * (values == 2)}"
+    points = keypoint_words(count, values)
     made = [] if one and values == 3 and count in (5, 21) else [
         Family(
             lambda n, act: yolov8(n, activation=act, keypoints=count, point_values=values),

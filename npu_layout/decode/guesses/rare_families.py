@@ -6,15 +6,14 @@ import functools
 from collections.abc import Iterator, Sequence
 
 from ...buffers import TensorSpec
-from ...support import many
 from ..arithmetic.mask_logits import planes_of
 from ..outputs.output_axes import Size
 from ..zoo.networks import yolov8
 from .family import Family
+from .point_families import keypoint_counts, keypoint_words
 
 _BINS, _COEFFICIENTS = 16, 32  # of YOLOv8 as it is trained by default: reg_max, and those of masks
 _FEWEST, _MOST_BINS = 4, 32
-_MOST = 150  # keypoints
 _SIDES, _CELL = 4, 4  # of a box, and pixels of a cell of prototypes
 
 
@@ -53,13 +52,10 @@ def _prototypes(specs: Sequence[TensorSpec], size: Size) -> list[int]:
 
 def _with_points(specs: Sequence[TensorSpec], known: int | None, bins: int, coefficients: int) -> Iterator[Family]:
     """Yield families with so many bins and coefficients, and each number of keypoints that channels can be."""
-    channels = {extent for spec in specs for extent in spec.shape}
-    channels |= {spec.shape[1] * spec.shape[2] for spec in specs if len(spec.shape) == 4 and spec.shape[2] in (2, 3)}
     joined = {(known or 1) + coefficients + box for box in (_SIDES, _SIDES * bins)}
     for values in (3, 2):
         for beside in ({0}, joined):
-            found = {divmod(n - other, values) for n in channels for other in beside}
-            for count in sorted(count for count, rest in found if not rest and 0 < count <= _MOST):
+            for count in keypoint_counts(specs, values, beside):
                 yield _family(bins, count, values, coefficients, known is None and 0 not in beside)
 
 
@@ -76,7 +72,7 @@ def _family(bins: int, count: int, values: int, coefficients: int, one: bool) ->
     """Return the family of so many bins, keypoints of some values and coefficients; one: of one class alone."""
     alone = (_SIDES + coefficients, _SIDES * bins + coefficients) * (count == 0)
     of_boxes = f"{bins} bins a side" * (bins != _BINS)
-    points = f"{many(count, 'keypoint')}{' of x and y alone' * (values == 2)}" * (count > 0)
+    points = keypoint_words(count, values) * (count > 0)
     parts = [part for part in (of_boxes, points, _masks(coefficients)) if part]
     return Family(
         lambda n, act: yolov8(

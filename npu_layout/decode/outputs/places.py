@@ -70,9 +70,10 @@ class Level(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """A form whose parts were found; prototypes, filled: the numbers of those outputs, or None.
+    """A form whose parts were found.
 
-    input_hw: height and width of the network's input in pixels.
+    input_hw: height and width of the network's input in pixels. prototypes, filled: the numbers of the outputs that
+    have the masks' prototypes, and how many rows are detections; None: there is none.
     """
 
     form: Form
