@@ -14,6 +14,7 @@ from ...errors import LayoutError, NpuLayoutError
 from ...support import checked_call, counted, instance, items_of, one_of, plain_array
 from ..heads.box_encodings import ENCODINGS, having
 from ..heads.form import ACTIVATIONS, Form, Part
+from ..heads.grids import grids_of
 from ..heads.head import Head
 from ..heads.records import height_and_width, share_of
 from ..heads.rules import Suppression
@@ -128,7 +129,7 @@ class OrientedDecoder:
             raise NpuLayoutError(f"angles: expected names of outputs, any of {', '.join(known)}; got {got}")
         whole = _turned(head, one_of("activation", activation, ACTIVATIONS[:2]))
         rows, columns = height_and_width(input_shape)
-        cells = sum(-(-rows // stride) * -(-columns // stride) for stride in whole.strides)
+        cells = sum(map(math.prod, grids_of(whole, (rows, columns))))
         angled = sum(math.prod(known[name].shape) for name in names)
         if angled != cells:
             raise LayoutError(f"angles: expected one for each of {cells} cells, got {angled}")

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ...buffers import TensorSpec
 from ..heads.form import Form, Part
+from ..heads.grids import anchor_counts, cells_of, grid_of, grids_of
 from ..heads.head import Head
 from ..outputs.output_axes import Size
 
@@ -69,7 +70,7 @@ _Cells = Sequence[tuple[int, int]]  # of each level, and their anchors
 def _form_elements(head: Head, form: Form, input_hw: Size) -> FormElements:
     in_rows, kept = form.cells == "rows", head.prototypes
     cells = [(1, 1)] if in_rows else _cells(head, form, input_hw)
-    fixed = 0 if kept is None else kept.channels * math.prod(-(-extent // kept.stride) for extent in input_hw)
+    fixed = 0 if kept is None else kept.channels * math.prod(grid_of(input_hw, kept.stride))
     each, optional = 0, []
     for part in form.parts:
         grows = in_rows and part.role != "count"
@@ -90,10 +91,8 @@ def _form_elements(head: Head, form: Form, input_hw: Size) -> FormElements:
 
 def _cells(head: Head, form: Form, input_hw: Size) -> _Cells:
     """Return the cells and anchors of each level."""
-    many = [max(1, len(level)) for level in head.anchors] or [1] * len(head.strides)
-    cells = [math.prod(-(-extent // stride) for extent in input_hw) for stride in head.strides]
-    levels = list(zip(cells, many))
-    whole = len(head.priors) != sum(itertools.starmap(int.__mul__, levels)) or not head.anchors
+    levels = list(zip(map(math.prod, grids_of(head, input_hw)), anchor_counts(head)))
+    whole = len(head.priors) != cells_of(head, input_hw) or not head.anchors
     return [(len(head.priors), 1)] if head.priors and form.cells == "list" and whole else levels
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from ...buffers import TensorSpec
+from ..heads.grids import grid_of
 from ..other_answers.roads import ROWS
 
 Shapes = Sequence[tuple[int, ...]]
@@ -46,7 +47,7 @@ def _grid(shape: tuple[int, ...], size: Size) -> tuple[int, int]:
     if len(shape) != 4 or shape[0] != 1:
         return 0, 0
     cell = -(-size[0] // shape[2])  # 65 of 513 rows are cells of 8, the last one in part
-    return (shape[1], cell) if tuple(-(-side // cell) for side in size) == shape[2:] else (0, 0)
+    return (shape[1], cell) if grid_of(size, cell) == shape[2:] else (0, 0)
 
 
 def _one_map(channels: Iterable[int], cells: Iterable[int]) -> Callable[[Shapes, Size], bool]:

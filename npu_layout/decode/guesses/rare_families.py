@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ...buffers import TensorSpec
 from ..arithmetic.mask_logits import planes_of
+from ..heads.grids import grid_of
 from ..outputs.output_axes import Size
 from ..zoo.networks import yolov8
 from .family import Family
@@ -45,7 +46,7 @@ def families_of_bins(specs: Sequence[TensorSpec], size: Size, known: int | None)
 
 def _prototypes(specs: Sequence[TensorSpec], size: Size) -> list[int]:
     """Return the numbers of coefficients for which an output has prototypes."""
-    cells = tuple(-(-extent // _CELL) for extent in size)
+    cells = grid_of(size, _CELL)
     planes = [planes_of(spec) for spec in specs]
     return sorted({shape[0] for shape in planes if shape is not None and shape[1:] == cells})
 

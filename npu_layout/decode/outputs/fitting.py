@@ -11,6 +11,7 @@ from ...errors import LayoutError
 from ..arithmetic.mask_logits import planes_of
 from ..heads.batches import refuse_batch
 from ..heads.form import HINTS, Form, Part
+from ..heads.grids import grid_of
 from ..heads.head import Head
 from .assigning import MisnamedError, UndistinguishedError, is_hinted, listed, names_of
 from .output_axes import Size
@@ -81,8 +82,7 @@ def _fit(
     left = dict(enumerate(specs))
     prototypes = count = None
     if head.prototypes is not None:
-        s = head.prototypes.stride
-        planes = (head.prototypes.channels, -(-input_hw[0] // s), -(-input_hw[1] // s))
+        planes = (head.prototypes.channels, *grid_of(input_hw, head.prototypes.stride))
         prototypes = _single("prototypes", left, lambda spec: planes_of(spec) == planes, f"shape {(1, *planes)}")
     part = form.part("count")
     if part is not None:

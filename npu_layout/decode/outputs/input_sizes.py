@@ -9,10 +9,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from ...buffers import TensorSpec
 from ...errors import LayoutError
 from ..arithmetic.mask_logits import planes_of
+from ..heads.grids import cells_of, grid_of
 from ..heads.head import Head
 from .fitting import check_batches, fit
 from .output_axes import Size, anchors_first, channels_last
-from .places import Fitted, cells_of
+from .places import Fitted
 
 MOST = 4  #: sizes that a message names, the likeliest first
 _STRIDES = ((8, 16, 32), (4, 8, 16, 32), (8, 16, 32, 64))  # of lists, level by level
@@ -142,5 +143,5 @@ def _sizes_like(size: Size) -> Iterator[Size]:
 
 def _usual_lengths(size: Size) -> set[int]:
     """Return how long lists of the cells of such an input are."""
-    counts = [sum(math.prod(-(-extent // s) for extent in size) for s in strides) for strides in _STRIDES]
+    counts = [sum(math.prod(grid_of(size, stride)) for stride in strides) for strides in _STRIDES]
     return {count * anchors for count, anchors in itertools.product(counts, _ANCHORS)}

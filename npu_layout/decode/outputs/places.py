@@ -11,6 +11,7 @@ from ...buffers import TensorSpec
 from ...errors import LayoutError, NpuLayoutError
 from ...support import items_of
 from ..heads.form import Form, Part
+from ..heads.grids import anchor_counts, cells_of, grids_of
 from ..heads.head import Head
 from .assigning import UndistinguishedError, assign, listed, names_of, turns_of
 from .output_axes import Axes, Size, flat_axes, grid_axes, read_alike, turned_alike
@@ -99,7 +100,7 @@ class Given(NamedTuple):
 
     def grids(self) -> list[Size]:
         """Return rows and columns of each level."""
-        return _grids_of(self.head, self.input_hw)
+        return grids_of(self.head, self.input_hw)
 
     def anchors(self, level: int) -> tuple[tuple[float, float], ...]:
         """Return width and height in pixels of each anchor of a level; () of a head without."""
@@ -107,7 +108,7 @@ class Given(NamedTuple):
 
     def turns(self) -> list[int]:
         """Return how many anchors a cell of each level has, 1 or more."""
-        return _turns_of(self.head)
+        return anchor_counts(self.head)
 
     def total(self) -> int:
         """Return how many anchors the cells of all levels have."""
@@ -118,19 +119,6 @@ class Given(NamedTuple):
         if not self.head.priors:
             return None
         return np.array(self.head.priors) * np.tile(np.array(self.input_hw[::-1], np.float64), 2)
-
-
-def cells_of(head: Head, input_hw: Size) -> int:
-    """Return how many anchors the cells of all levels of a head have, for an input of this size."""
-    return sum(rows * columns * many for (rows, columns), many in zip(_grids_of(head, input_hw), _turns_of(head)))
-
-
-def _grids_of(head: Head, input_hw: Size) -> list[Size]:
-    return [(-(-input_hw[0] // stride), -(-input_hw[1] // stride)) for stride in head.strides]
-
-
-def _turns_of(head: Head) -> list[int]:
-    return [max(1, len(level)) for level in head.anchors] or [1] * len(head.strides)
 
 
 #: Encoding and unit of boxes whose cells are equal shares of the input, so many pixels or not (pjreddie/darknet,

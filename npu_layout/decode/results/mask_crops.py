@@ -12,6 +12,7 @@ from ...errors import LayoutError, NpuLayoutError
 from ...support import checked_call, instance, numbers_of, one_of, real_number, widened
 from ..arithmetic.mask_logits import MASK_RULES, MaskLogits, planes_of
 from ..heads.batches import refuse_batch
+from ..heads.grids import grid_of
 from ..heads.records import height_and_width
 from .crops import Masks, Pool, crops_in, masks_of, pool_of
 
@@ -122,7 +123,7 @@ def masks_in(pool: Pool, logits: MaskLogits, boxes: np.ndarray, size: tuple[int,
 
 def _rounded_up(size: tuple[int, int], cells: tuple[int, int]) -> bool:
     """Whether cells of 2, 4 or 8 pixels are so many each way, the last one perhaps beyond the input."""
-    return any(cells == tuple(-(-extent // pixels) for extent in size) for pixels in (2, 4, 8))
+    return any(cells == grid_of(size, pixels) for pixels in (2, 4, 8))
 
 
 def _windows(boxes: np.ndarray, size: tuple[int, ...]) -> np.ndarray:

@@ -11,6 +11,7 @@ import numpy as np
 from ...errors import NpuLayoutError
 from ...support import check_used, checked_call, flag, numbers_of, one_of, real_number
 from ..heads.form import ACTIVATIONS, Boxes, Form, Part
+from ..heads.grids import grid_of
 from ..heads.head import Head
 from ..heads.records import height_and_width
 from .networks import sizes
@@ -136,7 +137,7 @@ def efficientdet(
     """
     (classes, strides), extents = sizes(classes, strides), height_and_width(input_shape)
     side, shapes = real_number("size", size, 0.0), _pairs("aspects", aspects)
-    grids = [[-(-extent // stride) for extent in extents] for stride in strides]
+    grids = [grid_of(extents, stride) for stride in strides]
     each_cell = len(_OCTAVES) * len(shapes)
     if (total := each_cell * sum(rows * columns for rows, columns in grids)) > _MOST_PRIORS:
         raise NpuLayoutError(

@@ -9,6 +9,7 @@ from typing import Any
 from ...errors import NpuLayoutError
 from ...support import checked_call, flag, iterates, one_of, real_number
 from ..heads.form import Boxes, Form, Part
+from ..heads.grids import grid_of
 from ..heads.head import Head
 from ..heads.records import count_of, height_and_width, items
 from ..heads.rules import Prototypes
@@ -86,7 +87,7 @@ def yolact(
     shares = [real_number("ratios", ratio, 0.0) for ratio in items("ratios", ratios)]
     if not shares:
         raise NpuLayoutError("ratios: expected one or more, got none")
-    grids = [tuple(-(-extent // stride) for extent in size) for stride in strides]
+    grids = [grid_of(size, stride) for stride in strides]
     counts = [len(of_level) * len(shares) for of_level in sides]
     if (total := sum(math.prod(grid) * count for grid, count in zip(grids, counts))) > _PRIORS:
         raise NpuLayoutError(f"input_shape, scales, ratios: expected at most {_PRIORS} priors, got {total}")
