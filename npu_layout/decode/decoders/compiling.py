@@ -12,6 +12,7 @@ from ...buffers import TensorSpec
 from ..arithmetic.activations import activated
 from ..heads.box_encodings import ENCODINGS
 from ..heads.head import Head
+from ..heads.rules import KINDS
 from ..outputs.places import Fitted, Level, Place
 from .anchor_parts import reads, single, source_of, stand_in, words_of
 from .encodings import spread_of
@@ -107,7 +108,7 @@ def _has_loops_for_labels(head: Head, fitted: Fitted) -> bool:
     """Whether the kernels read classes as numbers beside scores like the head's."""
     score = fitted.form.part("score")
     shared = score is not None and score.activation == "softmax"
-    return head.score == "class" and head.suppression.kind != "peaks" and not shared
+    return head.score == "class" and not KINDS[head.suppression.kind].cells and not shared
 
 
 def _unread(head: Head) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ... import kernels
 from ..heads.head import Head
+from ..heads.rules import KINDS
 from ..outputs.places import Fitted
 from ..results.detections import Memory
 from ..results.suppression import suppress
@@ -33,7 +34,7 @@ def finish(
     if not len(found):
         return 0
     limit = len(room.xyxy)
-    if head.suppression.kind == "peaks":
+    if KINDS[head.suppression.kind].cells:
         found = found.take(_peaks(head, fitted, found, read))
     if head.suppression.kind not in _OVERLAPS:
         found = found.take(np.arange(min(limit, len(found))))

@@ -13,7 +13,7 @@ from ...support import checked_call, iterates, real_number, shown, text_of
 from .box_encodings import ENCODINGS, having
 from .form import Form, Part
 from .records import Record, count_of, counts_of, items
-from .rules import Keypoints, Prototypes, Suppression
+from .rules import KINDS, Keypoints, Prototypes, Suppression
 
 LABELS = ("best", "all")
 _CLASSES = 1 << 20  # at most
@@ -109,7 +109,8 @@ class Head(Record):
         if given != stored:
             beside = " and background" if self.background is not None else ""
             raise NpuLayoutError(f"{where}: part 'score' has {given} channels, classes{beside} need {stored}")
-        if self.suppression.kind == "peaks":
+        kind = KINDS[self.suppression.kind]
+        if kind.cells:
             self._check_peaks(form, where)
         if self.score != "class" and form.part("objectness") is None:
             raise NpuLayoutError(f"{where}: score={self.score!r} needs a part 'objectness'")
@@ -131,7 +132,7 @@ class Head(Record):
         count, spreads = len(self.strides), form.boxes.spreads
         if spreads and len(spreads) != count:
             raise NpuLayoutError(f"{where}: Boxes: spreads: expected one for each of {count} strides, got {spreads}")
-        if self.suppression.kind in ("probiou", "polygons") and form.boxes.angle == "none":
+        if kind.turned and form.boxes.angle == "none":
             raise NpuLayoutError(
                 f"{where}: suppression {self.suppression.kind!r} needs boxes with an angle, got {form.boxes}"
             )

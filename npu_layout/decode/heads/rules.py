@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, fields
+from typing import ClassVar, NamedTuple
 
 from ...errors import NpuLayoutError
 from ...support import checked_call, real_number, shown
@@ -80,6 +80,23 @@ class Prototypes(Record):
         self._set(**{n: count_of(f"Prototypes: {n}", getattr(self, n)) for n in ("channels", "stride")})
 
 
+class SuppressionKind(NamedTuple):
+    """What is so of every suppression of one kind."""
+
+    options: tuple[str, ...] = ()  #: the fields of Suppression that it uses
+    turned: bool = False  #: it compares turned boxes
+    cells: bool = False  #: it compares the scores of neighbouring cells, and no boxes
+
+
+KINDS = {
+    "greedy": SuppressionKind(("per_class", "inclusive", "extra", "epsilon")),
+    "none": SuppressionKind(),
+    "probiou": SuppressionKind(("per_class", "inclusive"), turned=True),
+    "polygons": SuppressionKind(("per_class", "inclusive"), turned=True),
+    "peaks": SuppressionKind(cells=True),
+}
+
+
 @checked_call
 @dataclass(frozen=True)
 class Suppression(Record):
@@ -98,7 +115,7 @@ class Suppression(Record):
     inclusive: bool = False
     extra: float = 0.0
     epsilon: float = 0.0
-    _words: ClassVar[dict[str, tuple[str, ...]]] = {"kind": ("greedy", "none", "probiou", "polygons", "peaks")}
+    _words: ClassVar[dict[str, tuple[str, ...]]] = {"kind": tuple(KINDS)}
 
     def _check(self) -> None:
         for name in ("per_class", "inclusive"):
@@ -106,20 +123,12 @@ class Suppression(Record):
                 raise NpuLayoutError(f"Suppression: {name}: expected True or False, got {shown(getattr(self, name))}")
         extra, epsilon = (real_number(f"Suppression: {n}", getattr(self, n), least=0.0) for n in ("extra", "epsilon"))
         self._set(extra=extra, epsilon=epsilon)
-        for name, usual in _USUAL.items():
-            if getattr(self, name) != usual and name not in _OPTIONS[self.kind]:
-                known = f"has {' and '.join(_OPTIONS[self.kind])} alone" if _OPTIONS[self.kind] else "has no options"
+        options = KINDS[self.kind].options
+        for each in fields(self)[1:]:
+            given = getattr(self, each.name)
+            if given != each.default and each.name not in options:
+                known = f"has {' and '.join(options)} alone" if options else "has no options"
                 raise NpuLayoutError(
-                    f"Suppression: {name}: no effect on kind {self.kind!r}, which {known}; expected {usual}, got "
-                    f"{getattr(self, name)}"
+                    f"Suppression: {each.name}: no effect on kind {self.kind!r}, which {known}; expected "
+                    f"{each.default}, got {given}"
                 )
-
-
-_USUAL = {"per_class": True, "inclusive": False, "extra": 0.0, "epsilon": 0.0}
-_OPTIONS = {  # what a rule of suppression uses
-    "greedy": tuple(_USUAL),
-    "probiou": ("per_class", "inclusive"),
-    "polygons": ("per_class", "inclusive"),
-    "none": (),
-    "peaks": (),
-}
