@@ -94,9 +94,8 @@ def _check_single(memory: np.ndarray, classes: int, end: int) -> None:
     if not batches or not memory[end:].any():
         return
     for n in batches:
-        boxes = [_boxes_in(frame, classes) for frame in memory.reshape(n, -1)]
-        others = [str(i) for i, count in enumerate(boxes) if i and count]
-        if None in boxes or not others:
+        others = [str(i) for i, count in enumerate(_boxes_of(memory.reshape(n, -1), classes)) if i and count]
+        if not others:
             continue
         each = len(memory) // classes
         one, several = f"one frame of {classes} classes (of {each // _BBOX} boxes each)", _each(each, [n])
@@ -107,6 +106,20 @@ def _check_single(memory: np.ndarray, classes: int, end: int) -> None:
         )
 
 
+def _boxes_of(frames: np.ndarray, classes: int) -> list[int]:
+    """Return how many boxes each frame of a batch has; [] if one of them is no frame."""
+    first = frames[:, 0]
+    if not ((first >= 0) & (first == np.floor(first))).all():  # as most memory that nobody wrote to
+        return []
+    found = []
+    for frame in frames:
+        count = _boxes_in(frame, classes) if frame.any() else 0
+        if count is None:
+            return []
+        found.append(count)
+    return found
+
+
 def _boxes_in(frame: np.ndarray, classes: int) -> int | None:
     """Return how many boxes a frame has; None if its counts are none, or its boxes have no edges or probabilities."""
     most, at, total = len(frame) // classes // _BBOX, 0, 0
@@ -114,6 +127,9 @@ def _boxes_in(frame: np.ndarray, classes: int) -> int | None:
         count = frame.item(at)
         if not (0 <= count <= most and count.is_integer()):
             return None
+        if not count:
+            at += 1
+            continue
         end = at + 1 + _BBOX * int(count)
         top, left, bottom, right, score = frame[at + 1 : end].reshape(-1, _BBOX).T
         if not ((top <= bottom) & (left <= right) & (score >= 0) & (score <= 1)).all():
