@@ -50,32 +50,33 @@ def warm_light(rng: Rng, picture: np.ndarray) -> Both:
 def with_contrast(rng: Rng, picture: np.ndarray) -> Both:
     """The host evens out the contrast of each region (CLAHE of the luma), and records the frame as it came."""
     ycc = cv2.cvtColor(picture, cv2.COLOR_BGR2YCrCb)
-    ycc[..., 0] = cv2.createCLAHE(4.0, (8, 8)).apply(np.ascontiguousarray(ycc[..., 0]))
+    ycc[..., 0] = cv2.createCLAHE(2.0, (8, 8)).apply(np.ascontiguousarray(ycc[..., 0]))
     return _that_shows(picture, cv2.cvtColor(ycc, cv2.COLOR_YCrCb2BGR))
 
 
 def saturated(rng: Rng, picture: np.ndarray) -> Both:
     """The host saturates the colours of what it feeds."""
     hsv = cv2.cvtColor(picture, cv2.COLOR_BGR2HSV).astype(float)
-    hsv[..., 1] = np.minimum(1.8 * hsv[..., 1], 255)
+    hsv[..., 1] = np.minimum(1.4 * hsv[..., 1], 255)
     return _that_shows(picture, cv2.cvtColor(hsv.astype(np.uint8), cv2.COLOR_HSV2BGR))
 
 
 def exposed(rng: Rng, picture: np.ndarray) -> Both:
     """The host exposes each frame anew."""
-    return _that_shows(picture, np.clip(np.rint(picture * rng.choice([0.7, 1.4])), 0, 255).astype(np.uint8))
+    factor = rng.choice([0.75, 0.8, 0.85, 1.2, 1.25, 1.3])  # three frames may have the same: another brightness
+    return _that_shows(picture, np.clip(np.rint(picture * factor), 0, 255).astype(np.uint8))
 
 
 def with_text(rng: Rng, picture: np.ndarray) -> Both:
     """The time is drawn into what is fed."""
     height, width = picture.shape[:2]
     fed = picture.copy()
-    cv2.putText(fed, "12:00:00", (4, height // 2), cv2.FONT_HERSHEY_SIMPLEX, width / 160, (255, 255, 255), width // 40)
+    cv2.putText(fed, "12:00:00", (4, height // 2), cv2.FONT_HERSHEY_SIMPLEX, width / 200, (255, 255, 255), width // 60)
     return _that_shows(picture, fed)
 
 
 def _that_shows(picture: np.ndarray, fed: np.ndarray) -> Both:
-    if np.square(fed - picture.astype(float)).mean() < (2 * _CHANGED) ** 2:
+    if np.square(fed - picture.astype(float)).mean() < _CHANGED**2:
         raise NotApplicable("a change that hardly shows")
     return picture, fed
 
@@ -141,7 +142,7 @@ FAULTS: dict[str, tuple[Camera, Recorded]] = {
     "fed_torn": (torn, Recorded("preprocessing", "a part of it is, but from row")),
     "fed_contrast": (with_contrast, Recorded("preprocessing", "no known change")),
     "fed_saturated": (saturated, Recorded("preprocessing", "no known change")),
-    "fed_exposed": (exposed, Recorded("preprocessing", "no known change")),
+    "fed_exposed": (exposed, Recorded("preprocessing")),
     "fed_text": (with_text, Recorded("preprocessing", "no known change")),
     "fed_mirrored_colours": (mirrored_colours, Recorded("geometry", "with the frame mirrored from left to right")),
 }
