@@ -272,3 +272,27 @@ def test_one_frame_over_memory_of_earlier_runs_is_no_batch(classes: int, most: i
             count = int(struct.unpack_from("<f", memory, at)[0])
             listed, at = listed + count, at + 4 + 20 * count
         assert len(decode.hailo_nms(bytes(memory), classes, SIZE, limit=30000)) == listed, seed
+
+
+@pytest.mark.parametrize(
+    ("box", "is_batch"),
+    [
+        ((0.1, 0.1, 0.5, 0.5, 0.9), True),
+        ((0.1, 0.1, 0.5, 0.5, 1.5), False),
+        ((0.1, 0.1, 0.5, 0.5, -0.5), False),
+        ((0.6, 0.1, 0.5, 0.5, 0.9), False),
+        ((0.1, 0.6, 0.5, 0.5, 0.9), False),
+        ((0.1, 0.1, 0.5, 0.5, np.nan), False),
+    ],
+)
+def test_what_is_behind_a_frame_is_another_one_only_with_edges_and_probabilities(
+    box: tuple[float, ...], is_batch: bool
+) -> None:
+    classes, most, frames = 2, 3, 6
+    memory = np.zeros((frames, classes * (1 + 5 * most)), np.float32)
+    memory[3, :6] = 1, *box  # a box of class 0
+    if is_batch:
+        with pytest.raises(nl.BufferSizeError, match="of which frame 3 has boxes too"):
+            decode.hailo_nms(memory.ravel(), classes, SIZE)
+    else:
+        assert len(decode.hailo_nms(memory.ravel(), classes, SIZE)) == 0
