@@ -297,7 +297,7 @@ _MEASURES = (
         MOST_OF_FLAT,
         _OF_MEANS,
         "in the means of blocks of 8 x 8 pixels, which no resize formula and no loss changes as much: its colours are "
-        "others, or its picture",
+        "others, or another picture is in it",
     ),
 )
 
