@@ -38,6 +38,7 @@ EXACT = 0.25  # steps: another of cv2's interpolations has to match exactly to b
 _AS_GOOD = 1.3  # times what the best leaves: among these the first in the list is the cause
 _ALIKE = 1.03  # times what the best leaves: of one kind, these cannot be distinguished from it
 _FITTED = 0.1  # of what is left as declared: what numbers that were fitted have to explain
+_LIT = 0.3  # of what is left as declared: a brightness or gamma that is fitted is near other colours, too
 _TWO = 0.25  # of what is left as declared: what two changes or a white balance leave; of one, what a second one leaves
 _SATURATED = 0.5  # of the values: what saturates more is no way to make an input
 NOISIEST = 8.0  # pixel values, 30 dB: noise of a sensor in the dark, beside which a change can be named
@@ -140,7 +141,8 @@ def every(
     most = max(noisiest, spread_of(formulas, pairs, declared, lost))
     others += likely(*(c for c in moved if not c.kind), most=most)
     others += [*_proven(parts), *likely(*stored(base, pairs[0]), *other_frames(base, pairs, _REACH), most=most)]
-    lit = likely(*colours(base), *lighting(base, pairs), most=most)
+    lit = likely(*colours(base), most=most)
+    lit += [t for t in likely(*lighting(base, pairs), most=most) if t.off <= max(SAME, _LIT * t.declared)]
     others += [t for t in lit if t.off <= SAME or not leaves_light(t.change, base, pairs)]
     if min(t.off for t in (*formulas, *others)) > SAME:
         several = (*bordered(base, pairs, scaled), *combined_arguments(base, pairs[0], scaled))

@@ -8,6 +8,8 @@ import cv2
 import numpy as np
 import pytest
 
+import npu_layout as nl
+from npu_layout.diagnosis.input_checks.input_check import recorded_inputs
 from npu_layout.diagnosis.input_checks.input_pairs import InputPair
 from npu_layout.diagnosis.input_checks.lighting import lighting
 from tests.support.input_bench import DISTURBED, Bench, Picture, jpeg, lit, noisy, said_of_disturbed
@@ -93,3 +95,27 @@ def test_gray_frames_have_no_other_colours(case: tuple[str, str, str]) -> None:
     for change in (lambda x: 255 - x, lambda x: np.roll(x, 9, 0)):
         found = bench.of_frames(change)
         assert (found.verdict, found.fix) == ("preprocessing", None), str(found)
+
+
+@pytest.mark.parametrize(("first", "factor"), [(9, 1.3), (9, 1.6), (39, 1.4), (12, 1.6)])
+def test_more_saturation_of_strong_colours_is_no_brightness(first: int, factor: float) -> None:
+    """A fitted brightness explains more than a half of it, and leaves no function of the pixel."""
+
+    def shapes(number: int) -> np.ndarray:
+        rng = np.random.default_rng(number)
+        image = np.full((128, 160, 3), rng.integers(120, 220, 3), np.uint8)
+        for _ in range(8):
+            x, y, size = rng.integers(0, 128, 3).tolist()
+            cv2.rectangle(image, (x, y), (x + size // 2, y + size // 2), rng.choice([30, 120, 230], 3).tolist(), -1)
+        return image
+
+    def saturated(image: np.ndarray) -> np.ndarray:
+        hsv = cv2.cvtColor(image, cv2.COLOR_BGR2HSV).astype(float)
+        hsv[..., 1] = np.minimum(factor * hsv[..., 1], 255)
+        return cv2.cvtColor(hsv.astype(np.uint8), cv2.COLOR_HSV2BGR)
+
+    make = nl.Preprocessor(nl.TensorSpec((1, 3, 128, 128)), std=255)
+    frames = [shapes(first + number) for number in range(3)]
+    runs = [({"image": make(saturated(frame))[0], "frame": frame}, {}) for frame in frames]
+    found = recorded_inputs(nl.Recording({}, runs, {"preprocess": make.arguments})).reports["image"]
+    assert found.verdict == "preprocessing" and "no known change explains that" in found.why, str(found)
