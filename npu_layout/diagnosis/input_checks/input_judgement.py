@@ -336,15 +336,19 @@ class _Unmoved:
             [made, *(change.make(pair).values for change in formulas)] for pair, made in zip(self._pairs, self._made)
         ]
 
+    @cached_property
+    def _compressed(self) -> list[list[np.ndarray]]:
+        """What each loss like JPEG's makes of the frames."""
+        losses = [change for change in self._formulas if change.how is None]
+        return [[change.make(pair).values for pair in self._pairs] for change in losses]
+
     def _most(self, measure: _Measure, off: float) -> float:
         """Return the steps that are no difference, of inputs that are `off` by as many."""
         return max(SAME, measure.least / self._pairs[0].step, measure.share * off)
 
     def _lost(self, measure: _Measure) -> float:
         """Return by how much a loss like JPEG's changes what is measured."""
-        losses = [change for change in self._formulas if change.how is None]
-        lost = ([change.make(pair).values for pair in self._pairs] for change in losses)
-        return max(measure.of(self._pairs, self._made, values, self._resized) for values in lost)
+        return max(measure.of(self._pairs, self._made, values, self._resized) for values in self._compressed)
 
 
 def _numbered(pairs: Sequence[InputPair]) -> str:

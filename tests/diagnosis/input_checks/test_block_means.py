@@ -129,7 +129,7 @@ def jpeg(image: np.ndarray, quality: int) -> np.ndarray:
 
 def pil(name: str) -> Callable[[np.ndarray], np.ndarray]:
     """Return a resize by Pillow, of RGB, as the model's input."""
-    image = pytest.importorskip("PIL.Image")
+    image = pytest.importorskip("PIL.Image", reason="Pillow, which matplotlib brings, is not installed")
 
     def resize(frame: np.ndarray) -> np.ndarray:
         small = image.fromarray(np.ascontiguousarray(frame[..., ::-1])).resize((SIDE, 80), getattr(image, name))
